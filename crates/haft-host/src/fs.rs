@@ -1,0 +1,220 @@
+//! Files of a host.
+//!
+//! **Invariant:** every method but [`Fs::locate`] works on what was located, never on a path
+//! again: links that flip in between lead nowhere.
+
+use std::{any::Any, fmt, io, sync::Arc};
+
+use bytes::Bytes;
+use futures::future::BoxFuture;
+use haft_types::{EntryKind, Follow, HostPath};
+
+/// What is at a path.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum FileKind {
+    /// Something is there.
+    Entry(EntryKind),
+    /// Nothing is there; the folders above may be missing, too.
+    Missing,
+}
+
+impl FileKind {
+    /// A regular file.
+    pub const FILE: Self = Self::Entry(EntryKind::File);
+    /// A folder.
+    pub const FOLDER: Self = Self::Entry(EntryKind::Folder);
+}
+
+/// What tells one state of a file from another without reading it. Compare, never interpret.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub struct Stamp {
+    /// Device and inode, or what the host has instead.
+    pub id: (u64, u64),
+    /// Size in bytes.
+    pub size: u64,
+    /// Last change of the content, in nanoseconds since the Unix epoch.
+    pub modified: i128,
+    /// Last change of content or attributes, in nanoseconds since the Unix epoch.
+    pub changed: i128,
+}
+
+/// What a host keeps of a located path: open descriptors of the folder and the name in it.
+pub type Handle = Arc<dyn Any + Send + Sync>;
+
+/// A path that was looked up once, with links resolved.
+#[derive(Clone)]
+pub struct Located {
+    /// The path with every followed link resolved.
+    pub real: HostPath,
+    /// What was there.
+    pub kind: FileKind,
+    /// Its state; none when nothing was there.
+    pub stamp: Option<Stamp>,
+    /// Number of names (hard links) of the file; 0 when nothing was there.
+    pub names: u64,
+    /// For the host alone.
+    pub handle: Handle,
+}
+
+impl Located {
+    /// Size in bytes; 0 when nothing was there.
+    pub fn size(&self) -> u64 {
+        self.stamp.map_or(0, |stamp| stamp.size)
+    }
+}
+
+impl fmt::Debug for Located {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Located")
+            .field("real", &self.real)
+            .field("kind", &self.kind)
+            .finish_non_exhaustive()
+    }
+}
+
+/// What a write expects to find, so that changes that nobody saw are never lost.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Expect {
+    /// Nothing is there yet.
+    Absent,
+    /// The state that was located or read.
+    Stamp(Stamp),
+    /// Whatever is there.
+    Any,
+}
+
+/// How a file is written.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct WriteHow {
+    /// What must be there.
+    pub expect: Expect,
+    /// Whether missing folders above are made.
+    pub parents: bool,
+    /// Permission bits of a new file, before the umask; kept from the old one otherwise.
+    pub mode: u32,
+}
+
+impl Default for WriteHow {
+    fn default() -> Self {
+        Self { expect: Expect::Any, parents: false, mode: 0o666 }
+    }
+}
+
+/// What a write left.
+#[derive(Clone, Debug)]
+pub struct Written {
+    /// The file as it is now.
+    pub at: Located,
+    /// Folders that were made for it, topmost first.
+    pub made: Vec<HostPath>,
+}
+
+/// How a folder is listed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ListHow {
+    /// Most names that are kept, smallest first; the others are only counted.
+    pub limit: usize,
+    /// Whether sizes, modes and times are wanted.
+    pub stat: bool,
+}
+
+/// One name in a folder.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct DirEntry {
+    /// In the host's bytes.
+    pub name: Vec<u8>,
+    /// What it is; a link is a link.
+    pub kind: EntryKind,
+    /// Size in bytes, permission bits, and last change in milliseconds since the Unix epoch.
+    pub stat: Option<(u64, u32, i64)>,
+    /// Where a link points, as written in it.
+    pub target: Option<Vec<u8>>,
+    /// True for a link whose target is not there.
+    pub broken: bool,
+    /// True for a link to a folder.
+    pub to_folder: bool,
+}
+
+/// The names in a folder.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Listing {
+    /// Sorted by the bytes of their names.
+    pub entries: Vec<DirEntry>,
+    /// How many there are in all.
+    pub total: u64,
+}
+
+/// Files. Every path is absolute; every error keeps its cause.
+pub trait Fs: Send + Sync {
+    /// Looks a path up once: resolves its links and holds what it found.
+    ///
+    /// A missing path is no error: its kind is [`FileKind::Missing`].
+    ///
+    /// # Errors
+    /// When a folder on the way is no folder or may not be entered, or links go round in circles.
+    fn locate<'a>(
+        &'a self,
+        path: &'a HostPath,
+        follow: Follow,
+    ) -> BoxFuture<'a, io::Result<Located>>;
+
+    /// Looks up one name in a located folder, for walks; the name is no path.
+    ///
+    /// # Errors
+    /// As [`locate`](Self::locate).
+    fn child<'a>(
+        &'a self,
+        folder: &'a Located,
+        name: &'a [u8],
+        follow: Follow,
+    ) -> BoxFuture<'a, io::Result<Located>>;
+
+    /// Reads up to `len` bytes from `offset`; fewer only at the end of the file.
+    ///
+    /// All reads of one [`Located`] see one file, also when another takes its name meanwhile.
+    ///
+    /// # Errors
+    /// When it is no regular file, was replaced since it was located, or cannot be read. Pipes,
+    /// sockets and devices are refused at once, never waited for.
+    fn read<'a>(
+        &'a self,
+        at: &'a Located,
+        offset: u64,
+        len: usize,
+    ) -> BoxFuture<'a, io::Result<Bytes>>;
+
+    /// Replaces a file, or makes it, in one step that survives a crash: old or new, never torn.
+    ///
+    /// Mode, owner and, where possible, extended attributes of an old file are kept.
+    ///
+    /// # Errors
+    /// [`io::ErrorKind::AlreadyExists`] when `expect` does not hold; otherwise the cause, the
+    /// old file whole and nothing left behind.
+    ///
+    /// # Cancel safety
+    /// A dropped future may still finish the write; the file is whole either way.
+    fn write<'a>(
+        &'a self,
+        at: &'a Located,
+        data: Bytes,
+        how: WriteHow,
+    ) -> BoxFuture<'a, io::Result<Written>>;
+
+    /// Lists a folder.
+    ///
+    /// # Errors
+    /// When it is no folder or cannot be read.
+    fn list<'a>(&'a self, at: &'a Located, how: ListHow) -> BoxFuture<'a, io::Result<Listing>>;
+
+    /// Removes a file, a link, or an empty folder.
+    ///
+    /// # Errors
+    /// When nothing is there, the folder is not empty, or it may not be removed.
+    fn remove<'a>(&'a self, at: &'a Located) -> BoxFuture<'a, io::Result<()>>;
+
+    /// Gives a file another name; the new one must be free.
+    ///
+    /// # Errors
+    /// [`io::ErrorKind::AlreadyExists`] when something has that name; otherwise the cause.
+    fn rename<'a>(&'a self, from: &'a Located, to: &'a Located) -> BoxFuture<'a, io::Result<()>>;
+}

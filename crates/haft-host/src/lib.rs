@@ -1,0 +1,53 @@
+//! Hosts: where files are read and programs run.
+//!
+//! A [`Host`] is one place to act, this machine or another. Tools see nothing but these traits, so
+//! the same tool works on a local disk, in memory, and on a far machine.
+//!
+//! **Invariant:** a path is looked up once ([`Fs::locate`]) and then used only through the
+//! [`Located`] handle, so that what was judged is what is touched. This crate knows no tool, no
+//! rule and no model.
+
+mod fs;
+mod out;
+mod search;
+mod shell;
+mod spool;
+
+use haft_types::{HostPath, Style};
+
+pub use self::{
+    fs::{DirEntry, Expect, FileKind, Fs, Handle, ListHow, Listing, Located, Stamp, WriteHow, Written},
+    search::{Filter, FindQuery, Found, GrepMode, GrepQuery, Search, SearchError, Skipped, Walk},
+    shell::{Confine, Control, Exit, Output, Program, Running, Shell, Spawn, Stdin},
+};
+
+/// One place to act. Hosts share nothing but this trait.
+pub trait Host: Send + Sync {
+    /// Stable name for rules, effects and the log: `local`, `memory`, `ssh:build-7`.
+    fn name(&self) -> &str;
+    /// How it writes paths.
+    fn style(&self) -> Style;
+    /// The home folder of the user that haft acts as there.
+    fn home(&self) -> &HostPath;
+    /// The folder for temporary files.
+    fn temp(&self) -> &HostPath;
+    /// What it is and can do.
+    fn caps(&self) -> Caps;
+    /// Its files.
+    fn fs(&self) -> &dyn Fs;
+    /// Its programs; none where nothing can run.
+    fn shell(&self) -> Option<&dyn Shell>;
+    /// Its own search; none where only [`Fs`] can be walked.
+    fn search(&self) -> Option<&dyn Search>;
+}
+
+/// What a host is and can do, as probed; never a wish.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Caps {
+    /// Operating system and architecture, for the model: `linux x86_64`.
+    pub platform: String,
+    /// The program that runs shell scripts, such as `/bin/bash`; none without a shell.
+    pub shell: Option<HostPath>,
+    /// True when paths are opened in one step that no link can leave (`openat2`).
+    pub atomic_open: bool,
+}

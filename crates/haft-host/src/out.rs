@@ -1,0 +1,1 @@
+//! Where whole outputs are kept: `out://CALL`.

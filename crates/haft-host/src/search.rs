@@ -1,0 +1,166 @@
+//! Searching the files of a host.
+//!
+//! **Invariant:** truth is `rg --hidden --no-require-git -g '!.git'` without configuration. Results
+//! come folder by folder in the order of the bytes of names, so a page can stop early. What was
+//! not searched is counted, never silently left out.
+
+use std::{io, ops::ControlFlow, sync::Arc};
+
+use futures::future::BoxFuture;
+use haft_types::{EntryKind, FileMatches, HostPath};
+use tokio_util::sync::CancellationToken;
+
+use crate::Located;
+
+/// Says of a path below the root whether the caller may see it.
+pub type Filter = Arc<dyn Fn(&HostPath) -> bool + Send + Sync>;
+
+/// What every walk is given.
+#[derive(Clone)]
+pub struct Walk {
+    /// False leaves a file, or a folder with everything below it, out; it is counted as denied.
+    pub allowed: Filter,
+    /// Ends the walk at once.
+    pub stop: CancellationToken,
+}
+
+/// What of a file is wanted.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum GrepMode {
+    /// The matching lines with their context.
+    #[default]
+    Content,
+    /// Only which files match; a file is left at its first match.
+    Files,
+    /// How many lines match.
+    Count,
+}
+
+/// A search for lines.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct GrepQuery {
+    /// A regular expression in the syntax of Rust's `regex`, or text when `literal`.
+    pub pattern: String,
+    /// Takes the pattern as text.
+    pub literal: bool,
+    /// Takes upper and lower case as the same.
+    pub ignore_case: bool,
+    /// Lets a match span lines and `.` match line ends.
+    pub multiline: bool,
+    /// Globs that a path must match, as `rg -g`; `!` leaves out.
+    pub globs: Vec<String>,
+    /// File types of ripgrep, such as `rust`.
+    pub types: Vec<String>,
+    /// Whether names that start with a dot are searched.
+    pub hidden: bool,
+    /// Whether files that ignore files name are searched.
+    pub no_ignore: bool,
+    /// See [`GrepMode`].
+    pub mode: GrepMode,
+    /// Lines of context before a match.
+    pub before: u32,
+    /// Lines of context after a match.
+    pub after: u32,
+    /// Most matching lines that are wanted of one file; the search of a file ends there. 0 = all.
+    pub per_file: u64,
+    /// Longest line that is given whole, in characters; a longer one is windowed at its match.
+    pub max_line: usize,
+}
+
+/// A search for names.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct FindQuery {
+    /// A glob: without a slash it is matched with names at any depth, with one from the root.
+    pub pattern: String,
+    /// Whether names that start with a dot are found.
+    pub hidden: bool,
+    /// Whether what ignore files name is found.
+    pub no_ignore: bool,
+    /// Whether links to folders are entered.
+    pub follow: bool,
+}
+
+/// A found name.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Found {
+    /// Relative to the searched folder, in the host's bytes, `/` between names.
+    pub path: Vec<u8>,
+    /// What it is.
+    pub kind: EntryKind,
+    /// Last change in nanoseconds since the Unix epoch, for sorting.
+    pub modified: i128,
+}
+
+/// What a search passed over.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Skipped {
+    /// Files with binary content.
+    pub binary: u64,
+    /// Files and folders named by ignore files, each counted once where it was left.
+    pub ignored: u64,
+    /// Files and folders that may not be seen.
+    pub denied: u64,
+    /// Files and folders that could not be read, with the first cause.
+    pub unreadable: u64,
+    /// The first cause of `unreadable`.
+    pub cause: Option<String>,
+    /// Links that lead round in circles.
+    pub loops: u64,
+    /// Files that were searched.
+    pub searched: u64,
+    /// True when the walk ended before everything was seen.
+    pub stopped: bool,
+}
+
+/// Why a search could not begin.
+#[derive(Debug, thiserror::Error)]
+pub enum SearchError {
+    /// The pattern is no regular expression; says where it is wrong.
+    #[error("{0}")]
+    Pattern(String),
+    /// A glob does not parse; names it.
+    #[error("{0}")]
+    Glob(String),
+    /// No such file type; names it and near ones.
+    #[error("{0}")]
+    Type(String),
+    /// The root cannot be searched.
+    #[error(transparent)]
+    Io(#[from] io::Error),
+}
+
+/// Takes results as they come; `Break` ends the search.
+pub type Sink<'a, T> = &'a mut (dyn FnMut(T) -> ControlFlow<()> + Send);
+
+/// Searches below a located folder, or in one located file.
+pub trait Search: Send + Sync {
+    /// Searches lines; each file with matches is given once, in order.
+    ///
+    /// # Errors
+    /// See [`SearchError`]; what cannot be read below the root is counted instead.
+    ///
+    /// # Cancel safety
+    /// A dropped future ends the walk.
+    fn grep<'a>(
+        &'a self,
+        at: &'a Located,
+        query: &'a GrepQuery,
+        walk: Walk,
+        sink: Sink<'a, FileMatches>,
+    ) -> BoxFuture<'a, Result<Skipped, SearchError>>;
+
+    /// Searches names of files and folders, in order.
+    ///
+    /// # Errors
+    /// See [`SearchError`].
+    ///
+    /// # Cancel safety
+    /// A dropped future ends the walk.
+    fn find<'a>(
+        &'a self,
+        at: &'a Located,
+        query: &'a FindQuery,
+        walk: Walk,
+        sink: Sink<'a, Found>,
+    ) -> BoxFuture<'a, Result<Skipped, SearchError>>;
+}

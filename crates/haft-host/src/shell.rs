@@ -1,0 +1,140 @@
+//! Programs of a host.
+//!
+//! **Invariant:** what a [`Running`] started dies with it: dropping it kills the whole tree.
+
+use std::{io, sync::Arc};
+
+use bytes::Bytes;
+use futures::{future::BoxFuture, stream::BoxStream};
+use haft_types::{HostPath, Stream};
+
+/// What is run.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Program {
+    /// A script for the host's shell, with positional parameters from `$1` on.
+    Script {
+        /// Its text.
+        text: String,
+        /// `$1`, `$2`, ...
+        args: Vec<String>,
+    },
+    /// A program and its arguments, in the host's bytes; the first is looked up on the path.
+    Argv(Vec<Vec<u8>>),
+}
+
+/// What a program reads.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub enum Stdin {
+    /// Nothing: the end at once.
+    #[default]
+    Empty,
+    /// These bytes, then the end.
+    Bytes(Bytes),
+    /// What [`Control::write`] sends.
+    Open,
+}
+
+/// What a child may touch; comes from policy, never from the tool.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Confine {
+    /// Folders below which it may write.
+    pub write: Vec<HostPath>,
+    /// Paths that it may not even read.
+    pub hidden: Vec<HostPath>,
+    /// True when it may open connections.
+    pub net: bool,
+}
+
+/// A program to start.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Spawn {
+    /// What is run.
+    pub program: Program,
+    /// Where it starts.
+    pub cwd: HostPath,
+    /// Variables that are set on top of the host's own.
+    pub set: Vec<(String, String)>,
+    /// Names of variables that are left out.
+    pub unset: Vec<String>,
+    /// What it reads.
+    pub stdin: Stdin,
+    /// Whether it gets a descriptor 3 whose bytes come back as [`Output::Report`].
+    pub report: bool,
+    /// Columns and rows of a terminal, for programs that need one.
+    pub terminal: Option<(u16, u16)>,
+    /// What it may touch; none means: no sandbox.
+    pub confine: Option<Confine>,
+}
+
+impl Spawn {
+    /// A program with empty input and nothing else.
+    pub const fn new(program: Program, cwd: HostPath) -> Self {
+        Self {
+            program,
+            cwd,
+            set: Vec::new(),
+            unset: Vec::new(),
+            stdin: Stdin::Empty,
+            report: false,
+            terminal: None,
+            confine: None,
+        }
+    }
+}
+
+/// How a program ended.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Exit {
+    /// Its exit code; none when a signal ended it.
+    pub code: Option<i32>,
+    /// The signal that ended it.
+    pub signal: Option<i32>,
+    /// What it left running and was stopped: process id and command line.
+    pub stopped: Vec<(u32, String)>,
+}
+
+/// What a running program says.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Output {
+    /// Bytes of its output, in order within one stream; characters may be split.
+    Bytes(Stream, Bytes),
+    /// Bytes that it wrote to descriptor 3, whole, at most 64 KiB; before the exit.
+    Report(Bytes),
+    /// The end: nothing comes after it.
+    Exit(Exit),
+}
+
+/// A program that runs. Dropping it kills the program with all its children.
+pub struct Running {
+    /// What it says; ends after [`Output::Exit`]. Not reading it holds the program up.
+    pub output: BoxStream<'static, io::Result<Output>>,
+    /// How it is told something meanwhile.
+    pub control: Arc<dyn Control>,
+}
+
+/// Talks to a running program.
+pub trait Control: Send + Sync {
+    /// Process id on its host.
+    fn id(&self) -> u32;
+    /// Sends bytes to its standard input.
+    ///
+    /// # Errors
+    /// When its input is not open any more.
+    fn write(&self, bytes: Bytes) -> BoxFuture<'_, io::Result<()>>;
+    /// Ends its standard input.
+    fn end_input(&self);
+    /// Stops the whole tree: TERM, after 500 milliseconds KILL. The output then ends by itself.
+    fn stop(&self);
+}
+
+/// Programs.
+pub trait Shell: Send + Sync {
+    /// Starts a program in a process group of its own.
+    ///
+    /// # Errors
+    /// When it cannot be found or started, or its folder is not there; says which.
+    ///
+    /// # Cancel safety
+    /// A dropped future leaves no process.
+    fn spawn<'a>(&'a self, spawn: Spawn) -> BoxFuture<'a, io::Result<Running>>;
+}

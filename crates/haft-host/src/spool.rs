@@ -1,0 +1,1 @@
+//! Output without end in fixed memory.

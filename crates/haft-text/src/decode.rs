@@ -1,0 +1,284 @@
+//! Bytes to text, with everything noted that is needed to give the same bytes back.
+//!
+//! Invariant: `encode(decoded.text, decoded.format)` is the original, for every format but damaged
+//! UTF-8, whose invalid bytes have no character; there, and in edits, offsets map back to bytes of
+//! the original. UTF-8 is never copied. Nothing here knows where the bytes come from.
+
+use std::borrow::Cow;
+use std::cell::OnceCell;
+
+use thiserror::Error;
+
+use crate::detect;
+use crate::encode::{self, Encoding, Format};
+use crate::lines::LineEnds;
+
+/// Why bytes are not taken as text.
+#[derive(Clone, Debug, PartialEq, Eq, Error)]
+pub enum DecodeError {
+    /// No text at all.
+    #[error("The file is not text but {kind} (first byte that no text has: at offset {offset}).")]
+    Binary {
+        /// What it is, as `PNG image`; `binary data` where nothing is known.
+        kind: &'static str,
+        /// Byte offset, from 0, of the first sign that it is no text.
+        offset: usize,
+    },
+    /// Text perhaps, but in no encoding that gives the same bytes back.
+    #[error(
+        "The encoding of the file could not be told: the best guess is {guess}, but {reason}. \
+         Convert the file to UTF-8 first."
+    )]
+    Undecodable {
+        /// The nearest encoding.
+        guess: &'static str,
+        /// What speaks against it.
+        reason: &'static str,
+    },
+}
+
+/// A place of invalid bytes in damaged UTF-8.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Hole {
+    /// Where its U+FFFD stands in the text, in bytes.
+    pub at: usize,
+    /// How many bytes of the original it stands for, 1 to 3.
+    pub len: usize,
+}
+
+/// Decoded text beside its bytes.
+#[derive(Clone, Debug)]
+pub struct Decoded<'a> {
+    bytes: &'a [u8],
+    text: Cow<'a, str>,
+    format: Format,
+    ends: LineEnds,
+    holes: Vec<Hole>,
+    hash: OnceCell<String>,
+}
+
+/// Characters that a U+FFFD takes in UTF-8.
+const MARK_LEN: usize = '\u{FFFD}'.len_utf8();
+
+/// Decodes a whole file; line ends stay in the text as they are, a byte order mark does not.
+///
+/// # Errors
+/// Binary content, by kind, and text in no encoding that gives the same bytes back.
+pub fn decode(bytes: &[u8]) -> Result<Decoded<'_>, DecodeError> {
+    let format = detect::detect(bytes)?;
+    let body = &bytes[format.mark_len()..];
+    let mut holes = Vec::new();
+    let text = match format.encoding {
+        Encoding::Utf8 => match std::str::from_utf8(body) {
+            Ok(text) => Cow::Borrowed(text),
+            Err(_) => Cow::Owned(patched(body, &mut holes)),
+        },
+        Encoding::DamagedUtf8 => Cow::Owned(patched(body, &mut holes)),
+        Encoding::Utf16Le | Encoding::Utf16Be => Cow::Owned(
+            char::decode_utf16(detect::units(body, format.encoding))
+                .map(|unit| unit.unwrap_or(char::REPLACEMENT_CHARACTER))
+                .collect(),
+        ),
+        Encoding::Legacy(legacy) => legacy.0.decode_without_bom_handling(body).0,
+    };
+    let ends = LineEnds::scan(text.as_bytes());
+    Ok(Decoded { bytes, text, format, ends, holes, hash: OnceCell::new() })
+}
+
+/// Finds the format of a file from its first bytes (64 KiB are plenty), for reading in pieces.
+///
+/// # Errors
+/// Binary content, by kind, and text in no encoding that is known.
+pub fn detect_prefix(bytes: &[u8]) -> Result<Format, DecodeError> {
+    detect::detect_prefix(bytes)
+}
+
+/// Names what binary content is by its first bytes, as `PNG image`, else `binary data`.
+pub fn binary_kind(bytes: &[u8]) -> &'static str {
+    detect::kind(bytes)
+}
+
+fn patched(bytes: &[u8], holes: &mut Vec<Hole>) -> String {
+    let mut text = String::with_capacity(bytes.len());
+    for chunk in bytes.utf8_chunks() {
+        text.push_str(chunk.valid());
+        if !chunk.invalid().is_empty() {
+            holes.push(Hole { at: text.len(), len: chunk.invalid().len() });
+            text.push(char::REPLACEMENT_CHARACTER);
+        }
+    }
+    text
+}
+
+impl<'a> Decoded<'a> {
+    /// Gives the text, with its line ends and without a byte order mark.
+    pub fn text(&self) -> &str {
+        &self.text
+    }
+
+    /// Gives the bytes that were decoded.
+    pub const fn bytes(&self) -> &'a [u8] {
+        self.bytes
+    }
+
+    /// Gives encoding and byte order mark.
+    pub const fn format(&self) -> Format {
+        self.format
+    }
+
+    /// Gives the counts of the text's line ends.
+    pub const fn line_ends(&self) -> LineEnds {
+        self.ends
+    }
+
+    /// Gives the places of invalid bytes, in order; only damaged UTF-8 has any.
+    pub fn holes(&self) -> &[Hole] {
+        &self.holes
+    }
+
+    /// Gives the BLAKE3 hash of the bytes as 64 hexadecimal digits, computed once.
+    pub fn hash(&self) -> &str {
+        self.hash.get_or_init(|| blake3::hash(self.bytes).to_hex().to_string())
+    }
+
+    /// Takes a hash that the caller has already computed over these very bytes.
+    #[must_use]
+    pub fn with_hash(self, hash: String) -> Self {
+        Self { hash: OnceCell::from(hash), ..self }
+    }
+
+    /// Maps sorted offsets of the text to offsets of the original bytes, in one pass.
+    pub(crate) fn byte_offsets(&self, sorted: &[usize]) -> Vec<usize> {
+        let mut done = (0, self.format.mark_len());
+        let mut holes = self.holes.iter().peekable();
+        sorted
+            .iter()
+            .map(|&offset| {
+                let part = self.text.get(done.0..offset).unwrap_or_default();
+                let mut byte = done.1 + encode::encoded_len(part, self.format.encoding);
+                while let Some(hole) = holes.next_if(|hole| hole.at < offset) {
+                    byte = byte - MARK_LEN + hole.len;
+                }
+                done = (offset, byte);
+                byte
+            })
+            .collect()
+    }
+}
+
+/// Decodes a stream piece by piece; characters split between pieces are put together, invalid bytes
+/// become U+FFFD, so that the result is for showing and never for writing back.
+pub struct StreamDecoder {
+    inner: encoding_rs::Decoder,
+}
+
+impl StreamDecoder {
+    /// Starts a stream in an encoding; a byte order mark at its beginning is the caller's to skip.
+    pub fn new(encoding: Encoding) -> Self {
+        Self { inner: encoding.whatwg().new_decoder_without_bom_handling() }
+    }
+
+    /// Appends the text of the next piece.
+    pub fn push(&mut self, bytes: &[u8], out: &mut String) {
+        self.run(bytes, out, false);
+    }
+
+    /// Ends the stream: what is left of a split character becomes U+FFFD.
+    pub fn finish(mut self, out: &mut String) {
+        self.run(&[], out, true);
+    }
+
+    fn run(&mut self, mut bytes: &[u8], out: &mut String, last: bool) {
+        loop {
+            out.reserve(bytes.len().max(16));
+            let (result, read, _) = self.inner.decode_to_string(bytes, out, last);
+            bytes = &bytes[read..];
+            if matches!(result, encoding_rs::CoderResult::InputEmpty) {
+                return;
+            }
+        }
+    }
+}
+
+impl std::fmt::Debug for StreamDecoder {
+    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        formatter.debug_struct("StreamDecoder").field("encoding", &self.inner.encoding()).finish()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn name(bytes: &[u8]) -> String {
+        match decode(bytes) {
+            Ok(decoded) => {
+                let back = encode::encode(decoded.text(), decoded.format()).unwrap();
+                assert_eq!(&*back, bytes);
+                let mark = if decoded.format().bom { " BOM" } else { "" };
+                format!("{}{mark}", decoded.format().encoding.name())
+            }
+            Err(DecodeError::Binary { kind, .. }) => kind.to_owned(),
+            Err(DecodeError::Undecodable { guess, .. }) => format!("no {guess}"),
+        }
+    }
+
+    #[test]
+    fn formats_are_told_and_round_trip() {
+        let sjis = encoding_rs::SHIFT_JIS.encode("これは日本語の文章です。\n設定を変更する\n").0;
+        let latin = encoding_rs::WINDOWS_1252.encode("Le café où l’été s’étire à loisir\n").0;
+        let cases: &[(&[u8], &str)] = &[
+            (b"", "UTF-8"),
+            (b"plain\n", "UTF-8"),
+            ("日本\r\n".as_bytes(), "UTF-8"),
+            (b"\xEF\xBB\xBFa", "UTF-8 BOM"),
+            (b"\xFF\xFEa\0\n\0", "UTF-16LE BOM"),
+            (b"\xFE\xFF\0a\0\n", "UTF-16BE BOM"),
+            (b"a\0b\0\n\0", "UTF-16LE"),
+            (b"\0a\0b\0\n", "UTF-16BE"),
+            (&sjis, "Shift_JIS"),
+            (&latin, "windows-1252"),
+            (b"\x89PNG\r\n\x1a\n\0\0\0\rIHDR", "PNG image"),
+            (b"GIF is a word, not an image\n", "UTF-8"),
+            (b"a\0\x01\x02", "binary data"),
+            (b"\xFF\xFEa", "no UTF-16LE"),
+            (b"\xFF\xFE\0\xD8", "no UTF-16LE"),
+            (b"%PDF-1.4\n%\xE2\xE3\xCF\xD3\n", "PDF document"),
+        ];
+        for (bytes, want) in cases {
+            assert_eq!(name(bytes), *want, "{bytes:?}");
+        }
+    }
+
+    #[test]
+    fn damaged_utf8_maps_back_to_its_bytes() {
+        let bytes = b"\xC3\xA9\xC3\xA9\xC3\xA9\xC3\xA9 \xFF x\n";
+        let decoded = decode(bytes).unwrap();
+        assert_eq!(decoded.format().encoding, Encoding::DamagedUtf8);
+        assert_eq!(decoded.text(), "éééé \u{FFFD} x\n");
+        let x = decoded.text().find('x').unwrap();
+        assert_eq!(decoded.byte_offsets(&[0, x, decoded.text().len()]), [0, 11, bytes.len()]);
+    }
+
+    #[test]
+    fn split_characters_are_joined() {
+        for step in 1..5 {
+            let mut decoder = StreamDecoder::new(Encoding::Utf8);
+            let mut out = String::new();
+            for piece in "a日\u{1F600}b".as_bytes().chunks(step) {
+                decoder.push(piece, &mut out);
+            }
+            decoder.push(b"\xE6\x97", &mut out);
+            decoder.finish(&mut out);
+            assert_eq!(out, "a日\u{1F600}b\u{FFFD}");
+        }
+    }
+
+    #[test]
+    fn a_sample_may_end_inside_a_character() {
+        let text = "日本語".repeat(100);
+        for cut in 280..300 {
+            assert_eq!(detect_prefix(&text.as_bytes()[..cut]), Ok(Format::UTF8), "{cut}");
+        }
+    }
+}

@@ -1,0 +1,142 @@
+//! Names for characters that look like others or like nothing, for messages.
+//!
+//! Invariant: whatever is printed here is itself visible and safe on a terminal. Full Unicode names
+//! are not carried; what has no entry shows as itself and its code point.
+
+/// Names of characters that are easily mistaken.
+const NAMES: &[(char, &str)] = &[
+    ('\0', "NUL"),
+    ('\t', "tab"),
+    ('\n', "line feed"),
+    ('\r', "carriage return"),
+    ('\u{1b}', "escape"),
+    (' ', "space"),
+    ('"', "straight double quote"),
+    ('\'', "straight single quote"),
+    ('`', "backtick"),
+    ('-', "hyphen-minus"),
+    ('\u{7f}', "delete"),
+    ('\u{85}', "next line"),
+    ('\u{a0}', "no-break space"),
+    ('\u{ad}', "soft hyphen"),
+    ('\u{b4}', "acute accent"),
+    ('\u{1680}', "ogham space mark"),
+    ('\u{2000}', "en quad"),
+    ('\u{2001}', "em quad"),
+    ('\u{2002}', "en space"),
+    ('\u{2003}', "em space"),
+    ('\u{2004}', "three-per-em space"),
+    ('\u{2005}', "four-per-em space"),
+    ('\u{2006}', "six-per-em space"),
+    ('\u{2007}', "figure space"),
+    ('\u{2008}', "punctuation space"),
+    ('\u{2009}', "thin space"),
+    ('\u{200a}', "hair space"),
+    ('\u{200b}', "zero width space"),
+    ('\u{200c}', "zero width non-joiner"),
+    ('\u{200d}', "zero width joiner"),
+    ('\u{200e}', "left-to-right mark"),
+    ('\u{200f}', "right-to-left mark"),
+    ('\u{2010}', "hyphen"),
+    ('\u{2011}', "non-breaking hyphen"),
+    ('\u{2012}', "figure dash"),
+    ('\u{2013}', "en dash"),
+    ('\u{2014}', "em dash"),
+    ('\u{2015}', "horizontal bar"),
+    ('\u{2018}', "left single quote"),
+    ('\u{2019}', "right single quote"),
+    ('\u{201a}', "low single quote"),
+    ('\u{201b}', "reversed single quote"),
+    ('\u{201c}', "left double quote"),
+    ('\u{201d}', "right double quote"),
+    ('\u{201e}', "low double quote"),
+    ('\u{201f}', "reversed double quote"),
+    ('\u{2026}', "ellipsis"),
+    ('\u{2028}', "line separator"),
+    ('\u{2029}', "paragraph separator"),
+    ('\u{202f}', "narrow no-break space"),
+    ('\u{2032}', "prime"),
+    ('\u{2033}', "double prime"),
+    ('\u{205f}', "medium mathematical space"),
+    ('\u{2060}', "word joiner"),
+    ('\u{2212}', "minus sign"),
+    ('\u{3000}', "ideographic space"),
+    ('\u{feff}', "byte order mark"),
+    ('\u{fffd}', "replacement character"),
+];
+
+/// Gives the plain name of an easily mistaken character.
+pub fn name(character: char) -> Option<&'static str> {
+    let at = NAMES.binary_search_by_key(&character, |entry| entry.0).ok()?;
+    Some(NAMES[at].1)
+}
+
+/// Describes one character by its code point, and by its name or by itself.
+pub fn describe(character: char) -> String {
+    let code = u32::from(character);
+    match name(character) {
+        Some(name) => format!("U+{code:04X} ({name})"),
+        None if visible(character) => format!("U+{code:04X} '{character}'"),
+        None => format!("U+{code:04X}"),
+    }
+}
+
+/// Makes a text safe to show in a message: what cannot be seen is written as `\u{..}`, tabs as
+/// `\t`, and what is longer than `limit` characters is cut with a mark.
+pub fn shown(text: &str, limit: usize) -> String {
+    let mut out = String::new();
+    for (count, character) in text.chars().enumerate() {
+        if count == limit {
+            out.push_str(" [line cut]");
+            break;
+        }
+        match character {
+            '\t' => out.push_str("\\t"),
+            '\r' => out.push_str("\\r"),
+            ' ' => out.push(' '),
+            _ if visible(character) && name(character).is_none_or(|_| quotable(character)) => {
+                out.push(character);
+            }
+            _ => out.extend(character.escape_unicode()),
+        }
+    }
+    out
+}
+
+/// Named characters that can be seen, so that they show as themselves.
+const fn quotable(character: char) -> bool {
+    matches!(
+        character,
+        '"' | '\'' | '`' | '-' | '\u{b4}' | '\u{2010}'..='\u{2026}' | '\u{2032}' | '\u{2033}' | '\u{2212}'
+    )
+}
+
+fn visible(character: char) -> bool {
+    !character.is_control()
+        && !character.is_whitespace()
+        && !matches!(
+            character,
+            '\u{ad}' | '\u{61c}' | '\u{180e}' | '\u{200b}'..='\u{200f}' | '\u{202a}'..='\u{202e}'
+            | '\u{2060}'..='\u{206f}' | '\u{fe00}'..='\u{fe0f}' | '\u{feff}' | '\u{fff0}'..='\u{ffff}'
+            | '\u{e000}'..='\u{f8ff}' | '\u{300}'..='\u{36f}' | '\u{e0000}'..='\u{10ffff}'
+        )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_table_is_sorted() {
+        assert!(NAMES.windows(2).all(|pair| pair[0].0 < pair[1].0));
+        assert_eq!(name('\u{a0}'), Some("no-break space"));
+    }
+
+    #[test]
+    fn nothing_invisible_is_printed() {
+        assert_eq!(shown("a\tb\u{a0}\u{202e}\u{1b}", 10), "a\\tb\\u{a0}\\u{202e}\\u{1b}");
+        assert_eq!(shown("abcdef", 3), "abc [line cut]");
+        assert_eq!(describe('\u{202e}'), "U+202E");
+        assert_eq!(describe('x'), "U+0078 'x'");
+    }
+}

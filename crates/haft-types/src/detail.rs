@@ -1,0 +1,279 @@
+//! The shapes of results, for people. Renderers know shapes, never tools.
+//!
+//! **Invariant:** a detail is data, not text with layout; one whose shape no renderer knows falls
+//! back to Markdown or JSON. The set stays near fifteen.
+
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+use crate::{Blob, Hash, HostPath};
+
+/// What people see of a result, with what was left out of it.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Detail {
+    /// The thing itself.
+    #[serde(flatten)]
+    pub shape: Shape,
+    /// What is not shown; none when all is.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cut: Option<Cut>,
+}
+
+impl From<Shape> for Detail {
+    fn from(shape: Shape) -> Self {
+        Self { shape, cut: None }
+    }
+}
+
+/// A cut as data: what is shown of how much, why, and where the rest is.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Cut {
+    /// First shown unit, from 1.
+    pub from: u64,
+    /// Last shown unit, inclusive; `from - 1` when nothing is shown.
+    pub to: u64,
+    /// How many there are; none when that is not known.
+    pub total: Option<u64>,
+    /// What is counted, and which limit was met.
+    pub by: CutBy,
+    /// Where the whole is: `out://CALL`; none when the next page is asked for by arguments.
+    pub rest: Option<String>,
+}
+
+/// What a limit counts.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum CutBy {
+    /// Lines of text.
+    #[default]
+    Lines,
+    /// Characters of text.
+    Chars,
+    /// Bytes.
+    Bytes,
+    /// Estimated tokens.
+    Tokens,
+    /// Entries, matches or files.
+    Items,
+}
+
+/// The shape of a result.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(tag = "shape", rename_all = "snake_case")]
+pub enum Shape {
+    /// Lines of one file.
+    File {
+        /// Where.
+        path: HostPath,
+        /// Number of the first line, from 1.
+        first_line: u64,
+        /// The lines.
+        text: String,
+    },
+    /// A change of one file.
+    Diff {
+        /// Where.
+        path: HostPath,
+        /// The changed places.
+        hunks: Vec<Hunk>,
+        /// Hash of the content before; none for a new file.
+        before: Option<Hash>,
+        /// Hash of the content after; none for a deleted one.
+        after: Option<Hash>,
+    },
+    /// Names of files and folders.
+    Entries {
+        /// The folder that the names are relative to.
+        root: HostPath,
+        /// The names in order.
+        entries: Vec<Entry>,
+    },
+    /// Lines found in files.
+    Matches {
+        /// The folder that the paths are relative to.
+        root: HostPath,
+        /// The files in order.
+        files: Vec<FileMatches>,
+    },
+    /// A program's output.
+    Terminal {
+        /// The command line.
+        command: String,
+        /// Standard output and error in the order in which they came.
+        output: String,
+        /// Exit code; none while it runs or when a signal ended it.
+        exit: Option<i32>,
+        /// What the exit code or signal means where that is known: `no match`, `killed`.
+        note: Option<String>,
+    },
+    /// Prose.
+    Markdown {
+        /// The text.
+        text: String,
+    },
+    /// A picture.
+    Image {
+        /// Its bytes.
+        blob: Blob,
+        /// Width and height in pixels.
+        size: Option<(u32, u32)>,
+        /// Where it came from.
+        path: Option<HostPath>,
+    },
+    /// Things that hold things.
+    Tree {
+        /// The topmost ones.
+        nodes: Vec<Node>,
+    },
+    /// Rows and columns.
+    Table {
+        /// Heads of the columns.
+        columns: Vec<String>,
+        /// The rows, each as long as `columns`.
+        rows: Vec<Vec<Cell>>,
+    },
+    /// How far something is; replaces what was shown before.
+    Progress {
+        /// What it is doing.
+        text: String,
+        /// Steps done.
+        done: Option<u64>,
+        /// Steps in all.
+        total: Option<u64>,
+    },
+    /// Several of these, one after the other.
+    Many {
+        /// The parts.
+        details: Vec<Detail>,
+    },
+    /// Anything else.
+    Json {
+        /// The value.
+        value: Value,
+    },
+}
+
+/// One changed place of a file, as in a unified diff.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Hunk {
+    /// First line of the old text, from 1; 0 when the old text has no lines here.
+    pub old_start: u64,
+    /// Lines of the old text.
+    pub old_lines: u64,
+    /// First line of the new text, from 1; 0 when the new text has no lines here.
+    pub new_start: u64,
+    /// Lines of the new text.
+    pub new_lines: u64,
+    /// The lines in order.
+    pub lines: Vec<DiffLine>,
+}
+
+/// One line of a hunk.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct DiffLine {
+    /// Kept, added or removed.
+    pub mark: LineMark,
+    /// The line without its end.
+    pub text: String,
+}
+
+/// What became of a line.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub enum LineMark {
+    /// In both texts.
+    #[serde(rename = " ")]
+    Kept,
+    /// Only in the new text.
+    #[serde(rename = "+")]
+    Added,
+    /// Only in the old text.
+    #[serde(rename = "-")]
+    Removed,
+}
+
+/// What an entry of a folder is.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum EntryKind {
+    /// A regular file.
+    #[default]
+    File,
+    /// A folder.
+    Folder,
+    /// A symbolic link.
+    Link,
+    /// A named pipe.
+    Fifo,
+    /// A socket.
+    Socket,
+    /// A block or character device.
+    Device,
+}
+
+/// One name of a listing.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Entry {
+    /// As the host has it, relative to the listing's root; see [`HostPath::text`].
+    pub name: String,
+    /// What it is.
+    pub kind: EntryKind,
+    /// In bytes, where it was asked for.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub size: Option<u64>,
+    /// Permission bits, where they were asked for.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub mode: Option<u32>,
+    /// Last change in milliseconds since the Unix epoch, where it was asked for.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub modified: Option<i64>,
+    /// Where a link points, as written in it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub target: Option<String>,
+    /// True for a link whose target is not there.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub broken: bool,
+}
+
+/// What was found in one file.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct FileMatches {
+    /// Relative to the root of the matches; see [`HostPath::text`].
+    pub path: String,
+    /// Matching lines of the whole file, where they were counted.
+    pub count: u64,
+    /// The shown lines, in order; empty when only names or counts were asked for.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub lines: Vec<MatchLine>,
+}
+
+/// One line of a file with what was found in it.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct MatchLine {
+    /// From 1.
+    pub number: u64,
+    /// The line, or the window of a long one around the match.
+    pub text: String,
+    /// Byte ranges of `text` that matched; empty for a line of context.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub spans: Vec<(u32, u32)>,
+}
+
+/// One thing of a tree.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Node {
+    /// Its name.
+    pub label: String,
+    /// What it holds.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub children: Vec<Node>,
+}
+
+/// One field of a table.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(untagged)]
+pub enum Cell {
+    /// A number, aligned right.
+    Number(f64),
+    /// A text, aligned left.
+    Text(String),
+}

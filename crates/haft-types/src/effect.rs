@@ -1,0 +1,287 @@
+//! What a call would do, declared as data before it runs.
+//!
+//! **Invariant:** read-only, destructive, may-run-together, which paths, which rule matches and
+//! what undo must save are all derived from the effects of one [`Plan`], never asked separately.
+
+use std::ops::Range;
+
+use serde::{Deserialize, Serialize};
+
+use crate::{HostPath, PathError, Text};
+
+/// What a call does to a target, weakest first.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Access {
+    /// Leaves it as it was.
+    Observe,
+    /// Changes it in a way that can be undone.
+    Modify,
+    /// Cannot be undone: deletes, overwrites unseen content, sends to others.
+    Destroy,
+}
+
+/// What happens when the last name of a path is a link.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Follow {
+    /// The link's target is meant; links on the way are always followed.
+    #[default]
+    Yes,
+    /// The link itself is meant.
+    No,
+}
+
+/// What a call touches, on the plan's host.
+#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(tag = "on", rename_all = "snake_case")]
+pub enum Target {
+    /// One file or folder entry.
+    Path {
+        /// Where, as written.
+        path: HostPath,
+        /// Whether a link at its end is followed.
+        #[serde(default)]
+        follow: Follow,
+    },
+    /// Everything below a folder; links inside are not followed.
+    Tree {
+        /// The folder.
+        root: HostPath,
+    },
+    /// A command given to a shell or started as a program.
+    Command {
+        /// Its text, as it would be run.
+        text: String,
+    },
+    /// A network peer.
+    Net {
+        /// Host name or address, without a port.
+        host: String,
+    },
+    /// State inside haft, such as the todo list or the kept outputs.
+    State {
+        /// The state's name.
+        name: Text,
+    },
+    /// Not known before the call: conflicts with everything.
+    Anything,
+}
+
+/// One thing that a call would do.
+#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+pub struct Effect {
+    /// How it touches the target.
+    pub access: Access,
+    /// What it touches.
+    #[serde(flatten)]
+    pub target: Target,
+}
+
+impl Effect {
+    /// Reports whether the two may not happen at the same time on one host.
+    pub fn conflicts(&self, other: &Self) -> bool {
+        use Target::{Anything, Command, Net, Path, State, Tree};
+        if self.access == Access::Observe && other.access == Access::Observe {
+            return false;
+        }
+        match (&self.target, &other.target) {
+            (Anything | Command { .. }, _) | (_, Anything | Command { .. }) => true,
+            (Path { path: a, .. }, Path { path: b, .. }) => a == b,
+            (Path { path, .. }, Tree { root }) | (Tree { root }, Path { path, .. }) => {
+                path.is_within(root)
+            }
+            (Tree { root: a }, Tree { root: b }) => a.is_within(b) || b.is_within(a),
+            (Net { host: a }, Net { host: b }) => a == b,
+            (State { name: a }, State { name: b }) => a == b,
+            _ => false,
+        }
+    }
+
+    /// The path or root that it touches; none for everything else.
+    pub const fn path(&self) -> Option<&HostPath> {
+        match &self.target {
+            Target::Path { path, .. } | Target::Tree { root: path } => Some(path),
+            _ => None,
+        }
+    }
+}
+
+/// What one call will do, worked out from its arguments alone.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Plan {
+    /// The host that all effects are on, such as `local` or `ssh:build`.
+    pub host: Text,
+    /// Present participle, for spinners and questions: `Reading src/main.rs`.
+    pub title: String,
+    /// Everything that the call may touch; empty means: nothing at all.
+    pub effects: Vec<Effect>,
+}
+
+impl Plan {
+    /// Starts a plan on the place's host, without effects.
+    pub fn new(place: &Place, title: impl Into<String>) -> Self {
+        Self { host: place.host.clone(), title: title.into(), effects: Vec::new() }
+    }
+
+    /// The plan of a call about which nothing is known: always safe, always asked about.
+    pub fn anything(place: &Place, title: impl Into<String>) -> Self {
+        Self::new(place, title).with(Access::Destroy, Target::Anything)
+    }
+
+    /// Adds one effect.
+    #[must_use]
+    pub fn with(mut self, access: Access, target: Target) -> Self {
+        self.effects.push(Effect { access, target });
+        self
+    }
+
+    /// Adds the reading of one path, links followed.
+    #[must_use]
+    pub fn reads(self, path: HostPath) -> Self {
+        self.with(Access::Observe, Target::Path { path, follow: Follow::Yes })
+    }
+
+    /// Adds a change of one path that can be undone, links followed.
+    #[must_use]
+    pub fn changes(self, path: HostPath) -> Self {
+        self.with(Access::Modify, Target::Path { path, follow: Follow::Yes })
+    }
+
+    /// Adds the reading of everything below a folder.
+    #[must_use]
+    pub fn searches(self, root: HostPath) -> Self {
+        self.with(Access::Observe, Target::Tree { root })
+    }
+
+    /// The strongest access of the call.
+    pub fn access(&self) -> Access {
+        self.effects.iter().map(|effect| effect.access).max().unwrap_or(Access::Observe)
+    }
+
+    /// Reports whether the call leaves everything as it was.
+    pub fn observes(&self) -> bool {
+        self.access() == Access::Observe
+    }
+
+    /// Reports whether the two calls may not overlap in time.
+    pub fn conflicts(&self, other: &Self) -> bool {
+        let everywhere = |plan: &Self| plan.effects.iter().any(|e| e.target == Target::Anything);
+        (self.host == other.host || everywhere(self) || everywhere(other))
+            && self.effects.iter().any(|a| other.effects.iter().any(|b| a.conflicts(b)))
+    }
+}
+
+/// Splits calls into runs that may go at the same time; order is kept.
+///
+/// A call never moves before one that was written earlier.
+pub fn partition(plans: &[Plan]) -> Vec<Range<usize>> {
+    let mut batches = Vec::new();
+    let mut start = 0;
+    for index in 0..plans.len() {
+        if plans[start..index].iter().any(|earlier| earlier.conflicts(&plans[index])) {
+            batches.push(start..index);
+            start = index;
+        }
+    }
+    if start < plans.len() {
+        batches.push(start..plans.len());
+    }
+    batches
+}
+
+/// All that a plan may know of its surroundings.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Place {
+    /// The host's name.
+    pub host: Text,
+    /// Where relative paths start: the workspace root; for the shell, its carried folder.
+    pub cwd: HostPath,
+    /// The workspace: the start folder first, then the added ones.
+    pub roots: Vec<HostPath>,
+    /// The home folder on that host, for `~`.
+    pub home: HostPath,
+    /// The temporary folder on that host.
+    pub temp: HostPath,
+}
+
+impl Place {
+    /// The absolute path of what a model or person wrote: relative to `cwd`, with `~` for home.
+    ///
+    /// # Errors
+    /// When the text holds a NUL byte.
+    pub fn path(&self, text: &str) -> Result<HostPath, PathError> {
+        match text.strip_prefix('~') {
+            Some("") => Ok(self.home.clone()),
+            Some(rest) if rest.starts_with('/') => self.home.join(&rest[1..]),
+            _ => self.cwd.join(text),
+        }
+    }
+
+    /// What is shown of a path: relative inside the workspace root, whole outside.
+    pub fn shown<'a>(&self, path: &'a HostPath) -> std::borrow::Cow<'a, str> {
+        path.shown_from(&self.cwd)
+    }
+
+    /// Reports whether a path lies in the workspace.
+    pub fn holds(&self, path: &HostPath) -> bool {
+        self.roots.iter().any(|root| path.is_within(root))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::Style;
+
+    fn at(text: &str) -> HostPath {
+        HostPath::new(text.as_bytes(), Style::Posix).unwrap()
+    }
+    fn place() -> Place {
+        Place {
+            host: "local".into(),
+            cwd: at("/w"),
+            roots: vec![at("/w")],
+            home: at("/home/me"),
+            temp: at("/tmp"),
+        }
+    }
+    fn plan() -> Plan {
+        Plan::new(&place(), "")
+    }
+
+    #[test]
+    fn partition_keeps_order_and_splits_on_conflict() {
+        let plans = [
+            plan().searches(at("/w")),
+            plan().searches(at("/w")),
+            plan().changes(at("/w/a")),
+            plan().changes(at("/w/b")),
+            plan().searches(at("/w")),
+            plan().changes(at("/x")),
+        ];
+        assert_eq!(partition(&plans), [0..2, 2..4, 4..6]);
+    }
+
+    #[test]
+    fn other_hosts_do_not_conflict_but_anything_does() {
+        let far = Plan { host: "ssh:a".into(), ..plan().changes(at("/w/a")) };
+        assert!(!far.conflicts(&plan().changes(at("/w/a"))));
+        assert!(far.conflicts(&Plan::anything(&place(), "")));
+    }
+
+    #[test]
+    fn commands_run_alone_unless_both_only_observe() {
+        let run = |access| plan().with(access, Target::Command { text: "ls".into() });
+        assert!(run(Access::Destroy).conflicts(&plan().reads(at("/w/a"))));
+        assert!(!run(Access::Observe).conflicts(&plan().reads(at("/w/a"))));
+    }
+
+    #[test]
+    fn tilde_is_home_and_relative_is_cwd() {
+        assert_eq!(place().path("~/x").unwrap(), at("/home/me/x"));
+        assert_eq!(place().path("~").unwrap(), at("/home/me"));
+        assert_eq!(place().path("~x").unwrap(), at("/w/~x"));
+        assert_eq!(place().path("a/../b").unwrap(), at("/w/b"));
+    }
+}

@@ -1,0 +1,40 @@
+//! The vocabulary of haft: plain data that every crate shares.
+//!
+//! A model's words become effects: a call is parsed ([`ToolUse`]), planned as data ([`Plan`]),
+//! judged, run on a host and told ([`Outcome`]) through one stream of [`Event`]s. Every type of
+//! that chain lives here.
+//!
+//! **Invariant:** no IO, no clock, no runtime, no environment. Whatever is here can be built,
+//! compared and serialised anywhere, and its JSON is public: version 1 of the log opens for ever.
+
+mod detail;
+mod effect;
+mod event;
+mod hash;
+mod message;
+mod outcome;
+mod path;
+mod question;
+mod spec;
+
+use std::borrow::Cow;
+
+pub use self::{
+    detail::{
+        Cell, Cut, CutBy, Detail, DiffLine, Entry, EntryKind, FileMatches, Hunk, LineMark,
+        MatchLine, Node, Shape,
+    },
+    effect::{Access, Effect, Follow, Plan, Place, Target, partition},
+    event::{
+        AgentPath, BreakCause, Body, Event, EventId, JobEnd, Level, Stream, TurnId, VERSION,
+    },
+    hash::{Hash, HashParseError},
+    message::{Blob, CallId, CallResult, From, Message, Part, Stop, ToolUse, Usage},
+    outcome::{Outcome, Receipt, ReceiptAction, Status, ToolError},
+    path::{HostPath, PathError, Style},
+    question::{Answerer, Choice, Question, QuestionId, QuestionKind, Reply},
+    spec::{Budget, Env, Guideline, Kind, Loading, OnInterrupt, Origin, ToolSpec},
+};
+
+/// Text that is usually a literal.
+pub type Text = Cow<'static, str>;

@@ -1,0 +1,190 @@
+//! What a call gave back: to the model, to programs, to people, and for undo.
+
+use std::fmt;
+
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+use crate::{Blob, Detail, Hash, HostPath, Part, Text};
+
+/// How a call ended.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Status {
+    /// It did what it was asked.
+    #[default]
+    Done,
+    /// It tried and failed, or its input was wrong.
+    Failed,
+    /// A person, a rule or a hook said no.
+    Denied,
+    /// It was interrupted; what it has is partial.
+    Cancelled,
+    /// Its time was over; what it has is partial.
+    TimedOut,
+}
+
+impl Status {
+    /// Reports whether wires mark the result as an error.
+    pub const fn is_error(self) -> bool {
+        !matches!(self, Self::Done)
+    }
+}
+
+/// What was done to one path.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(tag = "did", rename_all = "snake_case")]
+pub enum ReceiptAction {
+    /// It was not there before.
+    Created,
+    /// Its content is another.
+    Changed,
+    /// It is gone.
+    Deleted,
+    /// It has another name now.
+    Renamed {
+        /// Where it was.
+        from: HostPath,
+    },
+}
+
+/// The proof of one change: enough to check it, undo it, and see that doing it again is harmless.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Receipt {
+    /// The host that it happened on.
+    pub host: Text,
+    /// The real path, links resolved.
+    pub path: HostPath,
+    /// What was done.
+    #[serde(flatten)]
+    pub action: ReceiptAction,
+    /// Hash of the content before; none where there was no file, or it was not hashed.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub before: Option<Hash>,
+    /// Hash of the content after; none where there is no file any more.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub after: Option<Hash>,
+    /// The tolerance under which the place was found; none for an exact match.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub tolerance: Option<Text>,
+    /// Replaced byte ranges of the content before: start and end, from 0, end exclusive.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub ranges: Vec<(u64, u64)>,
+    /// The content before, kept for undo; none where nothing was kept.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub pre_image: Option<Blob>,
+}
+
+/// What a call gave back.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Outcome {
+    /// How it ended.
+    pub status: Status,
+    /// What the model reads.
+    #[serde(default)]
+    pub content: Vec<Part>,
+    /// What programs read; fits the tool's output schema.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub data: Option<Value>,
+    /// What people see; never sent to the model.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub detail: Option<Detail>,
+    /// What was changed.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub receipts: Vec<Receipt>,
+}
+
+impl Outcome {
+    /// A finished call with one text part.
+    pub fn text(text: impl Into<String>) -> Self {
+        Self { content: vec![Part::text(text)], ..Self::default() }
+    }
+
+    /// A call that ended in `status` with one text part.
+    pub fn ended(status: Status, text: impl Into<String>) -> Self {
+        Self { status, ..Self::text(text) }
+    }
+
+    /// Attaches what programs read.
+    #[must_use]
+    pub fn with_data(self, data: Value) -> Self {
+        Self { data: Some(data), ..self }
+    }
+
+    /// Attaches what people see.
+    #[must_use]
+    pub fn with_detail(self, detail: impl Into<Detail>) -> Self {
+        Self { detail: Some(detail.into()), ..self }
+    }
+
+    /// Attaches a change.
+    #[must_use]
+    pub fn with_receipt(mut self, receipt: Receipt) -> Self {
+        self.receipts.push(receipt);
+        self
+    }
+
+    /// All text parts, joined by line feeds.
+    pub fn joined_text(&self) -> String {
+        let texts: Vec<&str> = self
+            .content
+            .iter()
+            .filter_map(|part| match part {
+                Part::Text { text } => Some(text.as_str()),
+                _ => None,
+            })
+            .collect();
+        texts.join("\n")
+    }
+}
+
+/// A failure that the model can act on.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub struct ToolError {
+    /// How the call ends.
+    pub status: Status,
+    /// One sentence that says what is wrong, with the offending value in it.
+    pub message: String,
+    /// One sentence that says what to do next.
+    pub hint: Option<Text>,
+}
+
+impl ToolError {
+    /// A failure without advice.
+    pub fn new(message: impl Into<String>) -> Self {
+        Self { status: Status::Failed, message: message.into(), hint: None }
+    }
+
+    /// A refusal by a rule, a hook or a person.
+    pub fn denied(message: impl Into<String>) -> Self {
+        Self { status: Status::Denied, ..Self::new(message) }
+    }
+
+    /// Adds the advice.
+    #[must_use]
+    pub fn hint(self, hint: impl Into<Text>) -> Self {
+        Self { hint: Some(hint.into()), ..self }
+    }
+}
+
+impl fmt::Display for ToolError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.message)?;
+        match &self.hint {
+            Some(hint) => write!(f, "\n{hint}"),
+            None => Ok(()),
+        }
+    }
+}
+
+impl From<ToolError> for Outcome {
+    fn from(error: ToolError) -> Self {
+        Self::ended(error.status, error.to_string())
+    }
+}
+
+impl From<Result<Self, ToolError>> for Outcome {
+    fn from(result: Result<Self, ToolError>) -> Self {
+        result.unwrap_or_else(Self::from)
+    }
+}

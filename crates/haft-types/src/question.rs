@@ -1,0 +1,106 @@
+//! Whatever needs a person is one [`Question`], whoever asks and wherever it is answered.
+
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+use crate::{AgentPath, CallId, Detail};
+
+/// Identifies a question inside a session: `q1`, `q2`, ...
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(transparent)]
+pub struct QuestionId(pub Box<str>);
+
+impl QuestionId {
+    /// The id of the `n`-th question of a session, from 1.
+    pub fn nth(n: u64) -> Self {
+        Self(format!("q{n}").into())
+    }
+}
+
+/// What a question is about.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum QuestionKind {
+    /// May this call go on?
+    Permission,
+    /// Which of these?
+    Choice,
+    /// Values for named fields.
+    Form,
+    /// Something to do at an address, such as signing in.
+    Url,
+    /// Is this plan to be carried out?
+    Plan,
+    /// May settings of this folder take effect?
+    Trust,
+}
+
+/// One possible answer.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Choice {
+    /// Named in the reply: `allow`, `deny`, `always`.
+    pub id: String,
+    /// The key that picks it in a terminal.
+    pub key: char,
+    /// For people: what happens then. A rule that would be saved is shown literally.
+    pub label: String,
+}
+
+/// Something that a person must decide before a call, or the session, goes on.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Question {
+    /// Its id.
+    pub id: QuestionId,
+    /// The call that waits; none when the session asks.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub call: Option<CallId>,
+    /// The agent that waits; empty for the main one.
+    #[serde(default, skip_serializing_if = "AgentPath::is_main")]
+    pub agent: AgentPath,
+    /// See [`QuestionKind`].
+    pub kind: QuestionKind,
+    /// What is asked, whole, with the reason.
+    pub text: String,
+    /// What would happen, such as the diff.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub preview: Option<Detail>,
+    /// Possible answers, the safest last.
+    pub options: Vec<Choice>,
+    /// JSON Schema (2020-12) of the fields, for a form.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub form: Option<Value>,
+    /// Taken where nobody can answer.
+    pub if_nobody: Reply,
+}
+
+/// An answer to a question.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Reply {
+    /// The chosen option's id.
+    pub option: String,
+    /// Words that go with it, told to the model where it was refused.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub text: Option<String>,
+    /// Changed arguments of the call, or the form's values. Changed arguments are judged anew.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub input: Option<Value>,
+}
+
+impl Reply {
+    /// A reply that picks an option and says no more.
+    pub fn pick(option: impl Into<String>) -> Self {
+        Self { option: option.into(), ..Self::default() }
+    }
+}
+
+/// Who answered a question.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(tag = "who", content = "name", rename_all = "snake_case")]
+pub enum Answerer {
+    /// A person at the named front end, such as `line` or `mcp`.
+    Person(String),
+    /// Nobody was there: the question's own `if_nobody`.
+    Nobody,
+    /// The call was cancelled, so its question is void.
+    Cancelled,
+}
