@@ -83,11 +83,10 @@ pub(crate) fn watch(command: &mut Command, wanted: &str) -> Result<(bool, Vec<St
     println!("  $ {shown}");
     let (reader, writer) = std::io::pipe().context("no pipe could be made")?;
     let second = writer.try_clone().context("no second end of the pipe could be made")?;
-    let mut child = command
-        .stdout(writer)
-        .stderr(second)
-        .spawn()
-        .with_context(|| format!("`{shown}` could not be started: is the program installed?"))?;
+    let mut child =
+        command.stdout(writer).stderr(second).spawn().with_context(|| {
+            format!("`{shown}` could not be started: is the program installed?")
+        })?;
     // The command keeps its ends of the pipe open; without this the reader never sees the end.
     command.stdout(Stdio::null()).stderr(Stdio::null());
     let mut found = Vec::new();
@@ -104,7 +103,9 @@ pub(crate) fn watch(command: &mut Command, wanted: &str) -> Result<(bool, Vec<St
 
 /// The folder of `PATH` that holds a program, joined with its name.
 pub(crate) fn find_program(name: &str) -> Option<PathBuf> {
-    env::split_paths(&env::var_os("PATH")?).map(|folder| folder.join(name)).find(|path| is_program(path))
+    env::split_paths(&env::var_os("PATH")?)
+        .map(|folder| folder.join(name))
+        .find(|path| is_program(path))
 }
 
 #[cfg(unix)]
@@ -127,7 +128,9 @@ pub(crate) fn shown(command: &Command) -> String {
         let word = word.to_string_lossy();
         text.push(' ');
         if word.is_empty() || word.contains([' ', '\'', '"', '(', ')', '$', '|', '&', ';']) {
-            text.push_str(&format!("'{}'", word.replace('\'', r"'\''")));
+            text.push('\'');
+            text.push_str(&word.replace('\'', r"'\''"));
+            text.push('\'');
         } else {
             text.push_str(&word);
         }

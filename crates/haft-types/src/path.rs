@@ -65,6 +65,12 @@ impl HostPath {
         Ok(Self::normal(&bytes[..root], &[&bytes[root..]], style))
     }
 
+    /// The root of a host: `/`, or `C:\\` in the windows style.
+    pub fn root(style: Style) -> Self {
+        let bytes: &[u8] = if style == Style::Posix { b"/" } else { b"C:\\" };
+        Self { bytes: bytes.into(), style }
+    }
+
     /// Resolves what a model or person wrote against `self`; an absolute text replaces it.
     ///
     /// `bytes:` with percent-encoding is decoded, so that names that are not UTF-8 come back.

@@ -108,7 +108,10 @@ fn peer(session: &Session, peer: &Peer) -> Result<()> {
     let mut install = cargo(&session.project, &["install", "--locked", "--force", "--root"]);
     // Built apart: the settings of this workspace's build are not those of another project.
     install.arg(peer.folder()?).args([peer.package, "--version", peer.version]);
-    install.env_remove("CARGO_TARGET_DIR").env_remove("RUSTFLAGS").current_dir(std::env::temp_dir());
+    install
+        .env_remove("CARGO_TARGET_DIR")
+        .env_remove("RUSTFLAGS")
+        .current_dir(std::env::temp_dir());
     run(&mut install)?;
     match version() {
         Some(found) if found == peer.version => Ok(()),

@@ -9,10 +9,12 @@ mod steps;
 mod system;
 mod tools;
 
+use std::fmt::Write as _;
 use std::time::{Duration, Instant};
 
 use anyhow::Result;
 
+pub(crate) use self::tools::RIPGREP;
 use self::tools::Tools;
 use crate::Usage;
 use crate::project::Project;
@@ -124,22 +126,23 @@ fn summary(reports: &[Report], not_run: &[&str]) -> String {
     let mut text = String::from("step     result      seconds\n");
     for report in reports {
         let result = if report.failure.is_some() { "FAILED" } else { "fine" };
-        text += &format!("{:<8} {result:<10} {:>8.1}\n", report.name, report.took.as_secs_f64());
+        let _ =
+            writeln!(text, "{:<8} {result:<10} {:>8.1}", report.name, report.took.as_secs_f64());
     }
     for name in not_run {
-        text += &format!("{name:<8} {:<10} {:>8}\n", "not run", "-");
+        let _ = writeln!(text, "{name:<8} {:<10} {:>8}", "not run", "-");
     }
     let total: Duration = reports.iter().map(|report| report.took).sum();
-    text += &format!("{:<8} {:<10} {:>8.1}\n", "total", "", total.as_secs_f64());
+    let _ = writeln!(text, "{:<8} {:<10} {:>8.1}", "total", "", total.as_secs_f64());
     let failed: Vec<_> = reports.iter().filter(|report| report.failure.is_some()).collect();
     for report in &failed {
         let failure = report.failure.as_deref().unwrap_or_default();
-        text += &format!("failed: {}: {failure}\n", report.name);
+        let _ = writeln!(text, "failed: {}: {failure}", report.name);
     }
     if failed.is_empty() {
         text += "every step is fine\n";
     } else {
-        text += &format!("again: cargo xtask test --only {}\n", failed[0].name);
+        let _ = writeln!(text, "again: cargo xtask test --only {}", failed[0].name);
     }
     text
 }

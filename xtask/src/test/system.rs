@@ -115,7 +115,8 @@ fn toolchain(session: &Session) -> Result<()> {
     run(command(&session.project, "rustup").args(["component", "add"]).args(&missing)).map_err(
         |error| {
             let names = missing.join(" ");
-            error.context(format!("the toolchain lacks {names}: run `rustup component add {names}`"))
+            error
+                .context(format!("the toolchain lacks {names}: run `rustup component add {names}`"))
         },
     )
 }

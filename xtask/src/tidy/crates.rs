@@ -44,8 +44,7 @@ const NEVER_REACHES: &[(&str, &[&str])] = &[
 ];
 
 /// Pairs that may meet through others, since a front end folds what the agent says.
-const NEVER_NAMES: &[(&str, &[&str])] =
-    &[("haft-tui", &["haft-llm"]), ("haft-acp", &["haft-llm"])];
+const NEVER_NAMES: &[(&str, &[&str])] = &[("haft-tui", &["haft-llm"]), ("haft-acp", &["haft-llm"])];
 
 /// More crates than this make a build that nobody waits for.
 const MOST_CRATES: usize = 450;
@@ -158,7 +157,7 @@ mod tests {
     use super::*;
 
     fn wrongs(findings: &[Finding]) -> String {
-        findings.iter().map(|finding| format!("{}\n", finding.wrong)).collect()
+        findings.iter().map(|finding| finding.wrong.as_str()).collect::<Vec<_>>().join("\n")
     }
 
     #[test]

@@ -18,12 +18,26 @@ struct Owned {
 const OWNED: &[Owned] = &[
     Owned {
         path: "std::fs",
-        owners: &["haft-host", "haft-sandbox", "haft-session", "haft-config", "haft", "haft-testkit"],
+        owners: &[
+            "haft-host",
+            "haft-sandbox",
+            "haft-session",
+            "haft-config",
+            "haft",
+            "haft-testkit",
+        ],
         remedy: "go through the host's Fs",
     },
     Owned {
         path: "tokio::fs",
-        owners: &["haft-host", "haft-sandbox", "haft-session", "haft-config", "haft", "haft-testkit"],
+        owners: &[
+            "haft-host",
+            "haft-sandbox",
+            "haft-session",
+            "haft-config",
+            "haft",
+            "haft-testkit",
+        ],
         remedy: "go through the host's Fs",
     },
     Owned {

@@ -37,7 +37,8 @@ pub(super) fn check(tree: &Tree) -> Vec<Finding> {
             Some((_, Some(true))) => {}
             Some((text, Some(false))) => findings.push(finding(format!("{name} is under {text}"))),
             Some((text, None)) => {
-                findings.push(finding(format!("{name} has a licence that cannot be read: {text:?}")));
+                findings
+                    .push(finding(format!("{name} has a licence that cannot be read: {text:?}")));
             }
             None => findings.push(finding(format!("{name} names no licence"))),
         }

@@ -22,8 +22,8 @@ pub(super) fn tools(tree: &Tree) -> Vec<Finding> {
         let module = rest.split('/').next().unwrap_or_default().trim_end_matches(".rs");
         for (name, at) in implementations(source) {
             let is_test = source.code[..at].contains("#[cfg(test)]") || module == "lib";
-            let by_module = occurrences(listed, module)
-                .any(|at| listed[at + module.len()..].starts_with("::"));
+            let by_module =
+                occurrences(listed, module).any(|at| listed[at + module.len()..].starts_with("::"));
             if !is_test && !by_module && occurrences(listed, &name).next().is_none() {
                 findings.push(Finding::new(
                     &file.path,
@@ -72,7 +72,7 @@ pub(super) fn environment(tree: &Tree) -> Vec<Finding> {
     }
     for (name, line) in &documented {
         let is_used = |file: &File| file.path != VARIABLES && file.text.contains(name.as_str());
-        if !tree.files.iter().any(|file| !file.path.ends_with(".md") && is_used(file)) {
+        if !tree.files.iter().any(|file| !is_document(file) && is_used(file)) {
             let wrong = format!("variable {name} is documented, but nothing names it");
             findings.push(Finding::new(VARIABLES, *line, wrong, "remove the line"));
         }
@@ -80,8 +80,12 @@ pub(super) fn environment(tree: &Tree) -> Vec<Finding> {
     findings
 }
 
+fn is_document(file: &File) -> bool {
+    file.path.rsplit('.').next() == Some("md")
+}
+
 /// The variables that a source reads: arguments of the functions that read one, names of ours
-/// wherever they stand, and in haft-config every name that looks like a variable.
+/// wherever they stand, and every name that looks like one where variables are read by constants.
 fn variables(file: &File, source: &Source) -> Vec<(String, usize)> {
     let mut found = Vec::new();
     for function in ["env::var", "env::var_os"] {
@@ -94,14 +98,28 @@ fn variables(file: &File, source: &Source) -> Vec<(String, usize)> {
             }
         }
     }
-    let is_config = file.package() == Some("haft-config") && !file.is_outside_test();
+    let is_reader = reads_variables(file, source);
     for inside in &source.strings {
         let text = &file.text[inside.clone()];
-        if looks_like_variable(text) && (is_config || text.starts_with("HAFT_")) {
+        if looks_like_variable(text) && (is_reader || text.starts_with("HAFT_")) {
             found.push((text.to_owned(), inside.start));
         }
     }
     found
+}
+
+/// Whether names of variables in a source may reach the functions that read them by other ways
+/// than as a literal. The chores pass names on that they do not read.
+fn reads_variables(file: &File, source: &Source) -> bool {
+    let reads = || {
+        occurrences(&source.code, "env::var").next().is_some()
+            || occurrences(&source.code, "env::var_os").next().is_some()
+    };
+    match file.package() {
+        Some("haft-config") => !file.is_outside_test(),
+        Some("xtask") => false,
+        _ => reads(),
+    }
 }
 
 fn looks_like_variable(text: &str) -> bool {
@@ -149,13 +167,15 @@ mod tests {
             ("crates/haft/src/a.rs", "fn f() { std::env::var(\"SOME_THING\"); }"),
             ("crates/haft/src/a.rs", "fn f() { env::var_os(\"NAME\"); }"),
             ("crates/haft-tool/src/a.rs", "const A: &str = \"HAFT_OTHER\";"),
+            ("crates/haft/src/a.rs", "const A: &str = \"NO_COLOR\"; fn f() { env::var(A); }"),
             ("crates/haft-config/src/a.rs", "fn f() { variables.get(\"OPENAI_API_KEY\"); }"),
         ];
         for (path, text) in read {
             let findings = environment(&files(&[(path, text), (VARIABLES, "| `A_B` | |\n")]));
             assert!(findings.iter().any(|it| it.file == path), "{text}: {findings:?}");
         }
-        let fine = "const A: &str = \"SOME_THING\"; fn f() { env::vars(); env!(\"CARGO_PKG_NAME\"); }";
+        let fine =
+            "const A: &str = \"SOME_THING\"; fn f() { env::vars(); env!(\"CARGO_PKG_NAME\"); }";
         assert_eq!(environment(&files(&[("crates/haft/src/a.rs", fine)])), []);
     }
 

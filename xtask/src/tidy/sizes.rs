@@ -5,7 +5,7 @@
 
 use super::Finding;
 use super::source::{Source, is_word, occurrences};
-use super::tree::{File, Tree};
+use super::tree::{File, Tree, is_data};
 
 /// Lines of a source file.
 const LONGEST_FILE: usize = 800;
@@ -17,7 +17,8 @@ const SOURCES: &[&str] = &["rs", "py", "sh", "js", "mjs", "ts"];
 /// No source is too long to be read in one go.
 pub(super) fn files(tree: &Tree) -> Vec<Finding> {
     let is_source = |file: &&File| {
-        file.path.rsplit_once('.').is_some_and(|(_, ending)| SOURCES.contains(&ending))
+        !is_data(&file.path)
+            && file.path.rsplit_once('.').is_some_and(|(_, ending)| SOURCES.contains(&ending))
     };
     tree.files
         .iter()
@@ -51,9 +52,8 @@ pub(super) fn functions(tree: &Tree) -> Vec<Finding> {
 
 /// Every module says first what it is.
 pub(super) fn headers(tree: &Tree) -> Vec<Finding> {
-    let opens = |file: &File| file.text.lines().find(|line| !line.trim().is_empty()).unwrap_or("");
     tree.rust()
-        .filter(|(file, _)| !opens(file).starts_with("//!"))
+        .filter(|(file, _)| !file.text.trim_start().starts_with("//!"))
         .map(|(file, _)| {
             let wrong = "the module does not open with `//!`";
             let remedy = "say what it does, its invariant, and what it does not know";
@@ -144,15 +144,18 @@ mod tests {
 
     #[test]
     fn braces_in_strings_types_and_signatures_do_not_confuse() {
-        let text = "fn a() { let s = \"}}}{{\"; let c = '{'; }\nfn b(f: fn(u8) -> u8);\nfn c() {}\n";
+        let text =
+            "fn a() { let s = \"}}}{{\"; let c = '{'; }\nfn b(f: fn(u8) -> u8);\nfn c() {}\n";
+        let first_line = text.find('\n').unwrap();
         let source = Source::of(text);
         let names: Vec<_> = functions_of(&source).into_iter().map(|it| (it.name, it.end)).collect();
-        assert_eq!(names, [("a".to_owned(), 40), ("c".to_owned(), text.len() - 2)]);
+        assert_eq!(names, [("a".to_owned(), first_line - 1), ("c".to_owned(), text.len() - 2)]);
     }
 
     #[test]
     fn a_module_without_its_opening_is_found() {
-        let tree = tree_of(&[("a.rs", "\n//! Fine.\n"), ("b.rs", "use x;\n//! Late.\n"), ("c.rs", "")]);
+        let tree =
+            tree_of(&[("a.rs", "\n//! Fine.\n"), ("b.rs", "use x;\n//! Late.\n"), ("c.rs", "")]);
         let found: Vec<_> = headers(&tree).into_iter().map(|finding| finding.file).collect();
         assert_eq!(found, ["b.rs", "c.rs"]);
     }

@@ -33,9 +33,11 @@ impl Source {
         let mut found: Vec<usize> = occurrences(&self.code, path)
             .filter(|at| ends_there(&self.code, at + path.len()))
             .collect();
-        for (offset, used) in used_paths(&self.code) {
-            let is_it = used == path || used.strip_prefix(path).is_some_and(|r| r.starts_with("::"));
-            if is_it && !found.contains(&offset) {
+        let written_out = found.clone();
+        for Used { statement, offset, path: used } in used_paths(&self.code) {
+            let is_it =
+                used == path || used.strip_prefix(path).is_some_and(|rest| rest.starts_with("::"));
+            if is_it && !written_out.iter().any(|at| (statement..=offset).contains(at)) {
                 found.push(offset);
             }
         }
@@ -69,8 +71,17 @@ fn ends_there(code: &str, end: usize) -> bool {
     code.as_bytes().get(end) != Some(&b'!')
 }
 
-/// Every path that a `use` brings in, written out, with the offset of its last part.
-fn used_paths(code: &str) -> Vec<(usize, String)> {
+/// A path that a `use` brings in, written out.
+struct Used {
+    /// Where the `use` starts.
+    statement: usize,
+    /// Where the last part of the path stands.
+    offset: usize,
+    path: String,
+}
+
+/// Every path that a `use` brings in.
+fn used_paths(code: &str) -> Vec<Used> {
     let mut paths = Vec::new();
     for start in occurrences(code, "use") {
         let end = code[start..].find(';').map_or(code.len(), |length| start + length);
@@ -80,7 +91,10 @@ fn used_paths(code: &str) -> Vec<(usize, String)> {
 }
 
 /// Writes out the groups of one `use`, without recursion: a stack of prefixes.
-fn expand(tree: &str, base: usize, paths: &mut Vec<(usize, String)>) {
+fn expand(tree: &str, base: usize, paths: &mut Vec<Used>) {
+    let mut add = |offset: usize, path: &str| {
+        paths.push(Used { statement: base - 3, offset, path: finish(path) });
+    };
     let mut prefixes: Vec<String> = vec![String::new()];
     let mut path = String::new();
     let mut last = base;
@@ -90,7 +104,7 @@ fn expand(tree: &str, base: usize, paths: &mut Vec<(usize, String)>) {
                 prefixes.push(path.clone());
             }
             ',' | '}' => {
-                paths.push((last, finish(&path)));
+                add(last, &path);
                 if letter == '}' && prefixes.len() > 1 {
                     prefixes.pop();
                     path.clear();
@@ -111,7 +125,7 @@ fn expand(tree: &str, base: usize, paths: &mut Vec<(usize, String)>) {
             }
         }
     }
-    paths.push((last, finish(&path)));
+    add(last, &path);
 }
 
 /// A path without its `as NAME` and without a closing `self`.
@@ -231,7 +245,8 @@ mod tests {
 
     #[test]
     fn comments_and_literals_are_blank_and_offsets_stay() {
-        let text = "a /* x /* y */ */ b // z\nlet s = \"std::fs\\\"\"; let c = '\"'; r#\"q\"w\"# 'l é";
+        let text =
+            "a /* x /* y */ */ b // z\nlet s = \"std::fs\\\"\"; let c = '\"'; r#\"q\"w\"# 'l é";
         let source = Source::of(text);
         assert_eq!(source.code.len(), text.len());
         assert!(source.code.is_ascii());
@@ -252,7 +267,7 @@ mod tests {
     #[test]
     fn groups_of_a_use_are_written_out() {
         let code = "use std::{fmt, env::{self, var as read}, io::Write as _};\nuse a::b;";
-        let paths: Vec<_> = used_paths(code).into_iter().map(|(_, path)| path).collect();
+        let paths: Vec<_> = used_paths(code).into_iter().map(|used| used.path).collect();
         for path in ["std::fmt", "std::env", "std::env::var", "std::io::Write", "a::b"] {
             assert!(paths.iter().any(|found| found == path), "{path} in {paths:?}");
         }
@@ -260,7 +275,8 @@ mod tests {
 
     #[test]
     fn a_path_is_found_written_out_and_grouped_but_not_in_longer_words() {
-        let source = Source::of("use std::{fmt, fs};\nstd::fs::read(x);\nmystd::fs; std::fsx; // std::fs");
+        let source =
+            Source::of("use std::{fmt, fs};\nstd::fs::read(x);\nmystd::fs; std::fsx; // std::fs");
         assert_eq!(source.mentions("std::fs"), [15, 20]);
         assert_eq!(Source::of("std::env!(x)").mentions("std::env"), Vec::<usize>::new());
     }

@@ -30,7 +30,7 @@ pub(super) struct File {
     pub(super) path: String,
     /// Its content.
     pub(super) text: String,
-    /// The same as Rust, for files that are.
+    /// The same as Rust, for files that are, and are not the data of a test.
     pub(super) rust: Option<Source>,
 }
 
@@ -58,7 +58,7 @@ impl File {
     /// Wraps a text, taken apart as Rust when its name says so.
     pub(super) fn new(path: &str, text: impl Into<String>) -> Self {
         let text = text.into();
-        let is_rust = path.rsplit('.').next() == Some("rs");
+        let is_rust = path.rsplit('.').next() == Some("rs") && !is_data(path);
         let rust = is_rust.then(|| Source::of(&text));
         Self { path: path.to_owned(), text, rust }
     }
@@ -79,8 +79,13 @@ impl File {
     /// The line of a byte offset, from 1.
     pub(super) fn line(&self, offset: usize) -> usize {
         let end = offset.min(self.text.len());
-        self.text.as_bytes()[..end].iter().filter(|byte| **byte == b'\n').count() + 1
+        self.text.as_bytes()[..end].split(|byte| *byte == b'\n').count()
     }
+}
+
+/// Whether a path is inside a folder of data for tests, which may look like anything.
+pub(super) fn is_data(path: &str) -> bool {
+    path.split('/').any(|part| matches!(part, "fixtures" | "cassettes" | "snapshots"))
 }
 
 impl Tree {
@@ -88,7 +93,7 @@ impl Tree {
     ///
     /// # Errors
     ///
-    /// When git or cargo cannot list what is there, or a generated document cannot be made.
+    /// When git or cargo cannot list what is there.
     pub(super) fn read(project: &Project) -> Result<Self> {
         let mut git = command(project, "git");
         let words = ["ls-files", "-z", "--cached", "--others", "--exclude-standard"];
@@ -111,7 +116,7 @@ impl Tree {
             .exec()
             .context("cargo metadata failed: does `cargo check` work?")?;
         let packages = packages(&metadata);
-        Ok(Self { files, packages, stale: crate::docs::stale(project)? })
+        Ok(Self { files, packages, stale: crate::docs::stale(project) })
     }
 
     /// The files that are Rust, each with its source taken apart.
@@ -199,5 +204,6 @@ mod tests {
         assert!(!file.is_outside_test());
         assert!(File::new("crates/haft-text/tests/it/main.rs", "").is_outside_test());
         assert_eq!(File::new("README.md", "").package(), None);
+        assert!(File::new("crates/haft-text/tests/fixtures/a.rs", "").rust.is_none());
     }
 }

@@ -51,11 +51,14 @@ pub(super) fn check(tree: &Tree) -> Vec<Finding> {
 
 /// The names of people whose homes a line holds.
 fn homes(line: &str) -> impl Iterator<Item = &str> {
-    ["/home/", "/Users/"].into_iter().flat_map(|start| line.split(start).skip(1)).filter_map(|rest| {
-        let is_name = |c: char| c.is_ascii_alphanumeric() || matches!(c, '_' | '-' | '.');
-        let end = rest.find(|c: char| !is_name(c)).unwrap_or(rest.len());
-        (end > 0).then(|| &rest[..end])
-    })
+    ["/home/", "/Users/"].into_iter().flat_map(|start| line.split(start).skip(1)).filter_map(
+        |rest| {
+            let is_name = |c: char| c.is_ascii_alphanumeric() || matches!(c, '_' | '-' | '.');
+            let end = rest.find(|c: char| !is_name(c)).unwrap_or(rest.len());
+            let name = &rest[..end];
+            name.starts_with(|c: char| c.is_ascii_alphanumeric()).then_some(name)
+        },
+    )
 }
 
 #[cfg(test)]
@@ -75,7 +78,8 @@ mod tests {
 
     #[test]
     fn homes_of_somebody_are_found_and_those_of_nobody_are_not() {
-        let text = "/home/user/a /home/*/b /home/me /Users/you\n/home/ada/x\n/Users/bob\n";
+        let text =
+            "/home/user/a /home/*/b /home/../c /home/me /Users/you\n/home/ada/x\n/Users/bob\n";
         let lines: Vec<_> = check(&files(&[("a.md", text)])).iter().map(|it| it.line).collect();
         assert_eq!(lines, [2, 3]);
     }
