@@ -1,1 +1,23 @@
-//! haft-agent.
+//! The agent: a pure loop, the driver that acts for it, and the prompt that both begin with.
+//!
+//! [`Machine`] decides, [`Agent`] carries out: it streams answers, runs calls through the tool
+//! layer, and tells everything through the [`Bus`], whose durable part is the session's log.
+//!
+//! **Invariant:** every call gets exactly one result before the next request; a turn has no step
+//! limit of its own; what was pinned at the first request stays the same bytes until a break.
+
+mod agent;
+mod answer;
+mod bus;
+mod calls;
+mod context;
+mod machine;
+mod prompt;
+
+pub use self::{
+    agent::{Agent, Handle, Limits, Pinned, Setup},
+    bus::{Bus, Clock, Feed},
+    context::context_files,
+    machine::{Action, Input, Machine, When, Words},
+    prompt::{ContextFile, Surroundings, system},
+};

@@ -7,18 +7,35 @@
 //! [`Located`] handle, so that what was judged is what is touched. This crate knows no tool, no
 //! rule and no model.
 
+mod fault;
 mod fs;
+mod lines;
+mod local;
+mod memory;
 mod out;
+mod over_fs;
+mod queue;
 mod search;
 mod shell;
 mod spool;
+mod walk;
 
 use haft_types::{HostPath, Style};
 
 pub use self::{
-    fs::{DirEntry, Expect, FileKind, Fs, Handle, ListHow, Listing, Located, Stamp, WriteHow, Written},
-    search::{Filter, FindQuery, Found, GrepMode, GrepQuery, Search, SearchError, Skipped, Walk},
+    fs::{
+        DirEntry, Expect, FileKind, Fs, Handle, ListHow, Listing, Located, Stamp, WriteHow, Written,
+    },
+    local::{Local, Lookup},
+    memory::{FsOp, Memory},
+    out::{OutWriter, Outs},
+    over_fs::FsSearch,
+    queue::{FileLock, Queues},
+    search::{
+        Filter, FindQuery, Found, GrepMode, GrepQuery, Search, SearchError, Sink, Skipped, Walk,
+    },
     shell::{Confine, Control, Exit, Output, Program, Running, Shell, Spawn, Stdin},
+    spool::{Spool, SpoolLimits, Spooled},
 };
 
 /// One place to act. Hosts share nothing but this trait.

@@ -1,1 +1,342 @@
 //! Output without end in fixed memory.
+//!
+//! **Invariant:** however the bytes are cut into pieces, head, tail, counts and file are the same.
+//! At most the head, the tail and two chunks of a MiB are in memory; the file never holds more
+//! than its cap and one line. A full disk ends the file, never the output.
+//!
+//! The file begins only when head and tail do not hold everything any more. Its first half takes
+//! the start of the output; what comes then goes round and round in a second file, which at the
+//! end is joined to the first behind a line that says how much is left out.
+
+use std::{io, ops::Range};
+
+use bytes::Bytes;
+use haft_types::CallId;
+
+use crate::out::OutWriter;
+
+/// Bytes that are handed to the file at once.
+const CHUNK: usize = 1024 * 1024;
+
+/// How much of an output is kept.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct SpoolLimits {
+    /// Bytes of the start that stay in memory.
+    pub head: usize,
+    /// Bytes of the end that stay in memory.
+    pub tail: usize,
+    /// Most bytes in the file: half of them from the start, half from the end.
+    pub file_cap: u64,
+}
+
+impl Default for SpoolLimits {
+    /// 16 KiB at each end, and 1 GiB in the file.
+    fn default() -> Self {
+        Self { head: 16 * 1024, tail: 16 * 1024, file_cap: 1 << 30 }
+    }
+}
+
+/// What was kept of an output.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Spooled {
+    /// The start.
+    pub head: Bytes,
+    /// The end; begins after the head, so that both together are everything in short outputs.
+    pub tail: Bytes,
+    /// Bytes in all.
+    pub bytes: u64,
+    /// Lines in all, a last one without an end included.
+    pub lines: u64,
+    /// Under which call the whole output can be read; none where head and tail are everything, or
+    /// nothing could be kept.
+    pub file: Option<CallId>,
+    /// Bytes of the output that the file does not hold, from where to where.
+    pub lost: Option<Range<u64>>,
+    /// Why the file ends early, where it was not its cap: a full disk, a full session.
+    pub fault: Option<String>,
+}
+
+impl Spooled {
+    /// True when head and tail together are the whole output.
+    pub fn is_whole(&self) -> bool {
+        self.head.len() as u64 + self.tail.len() as u64 == self.bytes
+    }
+}
+
+/// Takes an output in.
+#[derive(Debug)]
+pub struct Spool {
+    limits: SpoolLimits,
+    head: Vec<u8>,
+    tail: Ring,
+    bytes: u64,
+    line_ends: u64,
+    last: u8,
+    file: Option<File>,
+}
+
+impl Spool {
+    /// A spool that keeps the whole output in `sink`, or, without one, only head and tail.
+    pub fn new(limits: SpoolLimits, sink: Option<OutWriter>) -> Self {
+        Self {
+            limits,
+            head: Vec::new(),
+            tail: Ring::new(limits.tail),
+            bytes: 0,
+            line_ends: 0,
+            last: b'\n',
+            file: sink.map(|out| File::new(out, limits.file_cap)),
+        }
+    }
+
+    /// Takes the next bytes in; waits only while the disk is more than a chunk behind.
+    ///
+    /// # Cancel safety
+    /// A dropped future may lose these bytes for the file, which then ends there and says so.
+    pub async fn push(&mut self, bytes: &[u8]) {
+        let Some(&last) = bytes.last() else { return };
+        self.last = last;
+        self.bytes = self.bytes.saturating_add(bytes.len() as u64);
+        self.line_ends += memchr::memchr_iter(b'\n', bytes).count() as u64;
+        let into_head = (self.limits.head - self.head.len()).min(bytes.len());
+        self.head.extend_from_slice(&bytes[..into_head]);
+        self.tail.push(&bytes[into_head..]);
+        if let Some(file) = &mut self.file {
+            file.push(bytes).await;
+        }
+    }
+
+    /// Bytes so far.
+    pub const fn bytes(&self) -> u64 {
+        self.bytes
+    }
+
+    /// The start, as far as it is kept in memory.
+    pub fn head(&self) -> &[u8] {
+        &self.head
+    }
+
+    /// The end so far, without what is in the head.
+    pub fn tail(&self) -> Vec<u8> {
+        self.tail.to_vec()
+    }
+
+    /// Brings the start of the output to the file, so that others can read it meanwhile.
+    pub async fn flush(&mut self) {
+        if let Some(file) = &mut self.file {
+            file.write().await;
+            file.settle().await;
+            file.publish();
+        }
+    }
+
+    /// Ends the output.
+    pub async fn finish(mut self) -> Spooled {
+        let tail = self.tail.to_vec();
+        let whole = (self.head.len() + tail.len()) as u64 == self.bytes;
+        let mut spooled = Spooled {
+            head: self.head.into(),
+            tail: tail.into(),
+            bytes: self.bytes,
+            lines: self.line_ends + u64::from(self.last != b'\n'),
+            ..Spooled::default()
+        };
+        if let Some(file) = self.file.take()
+            && (!whole || file.begun)
+        {
+            (spooled.file, spooled.lost, spooled.fault) = file.finish(self.bytes).await;
+        }
+        spooled
+    }
+}
+
+/// The last bytes of what was pushed.
+#[derive(Debug)]
+struct Ring {
+    bytes: Vec<u8>,
+    cap: usize,
+    /// Where the oldest byte is, once it is full.
+    start: usize,
+}
+
+impl Ring {
+    const fn new(cap: usize) -> Self {
+        Self { bytes: Vec::new(), cap, start: 0 }
+    }
+
+    fn push(&mut self, bytes: &[u8]) {
+        if bytes.len() >= self.cap {
+            self.bytes.clear();
+            self.bytes.extend_from_slice(&bytes[bytes.len() - self.cap..]);
+            self.start = 0;
+            return;
+        }
+        let (grow, over) = bytes.split_at((self.cap - self.bytes.len()).min(bytes.len()));
+        self.bytes.extend_from_slice(grow);
+        let (end, begin) = over.split_at((self.cap - self.start).min(over.len()));
+        self.bytes[self.start..self.start + end.len()].copy_from_slice(end);
+        self.bytes[..begin.len()].copy_from_slice(begin);
+        if !over.is_empty() {
+            self.start = (self.start + over.len()) % self.cap;
+        }
+    }
+
+    fn to_vec(&self) -> Vec<u8> {
+        [&self.bytes[self.start..], &self.bytes[..self.start]].concat()
+    }
+}
+
+/// The file of a spool: a chunk is filled here while the one before goes to the disk.
+#[derive(Debug)]
+struct File {
+    /// With the writing task while a chunk is on its way; gone for good when that was lost.
+    out: Option<OutWriter>,
+    busy: Option<tokio::task::JoinHandle<Wrote>>,
+    call: CallId,
+    chunk: Vec<u8>,
+    half: u64,
+    /// Bytes of the output that were handed on.
+    handed: u64,
+    begun: bool,
+    /// How much of the start the file holds, once it has failed, and why.
+    failed: Option<(u64, String)>,
+}
+
+#[derive(Debug)]
+struct Wrote {
+    out: OutWriter,
+    chunk: Vec<u8>,
+    failed: Option<(u64, String)>,
+}
+
+impl File {
+    fn new(out: OutWriter, cap: u64) -> Self {
+        Self {
+            call: out.call().clone(),
+            out: Some(out),
+            busy: None,
+            chunk: Vec::new(),
+            half: cap / 2,
+            handed: 0,
+            begun: false,
+            failed: None,
+        }
+    }
+
+    async fn push(&mut self, mut bytes: &[u8]) {
+        while !bytes.is_empty() && self.failed.is_none() {
+            let (now, later) = bytes.split_at((CHUNK - self.chunk.len()).min(bytes.len()));
+            self.chunk.extend_from_slice(now);
+            bytes = later;
+            if self.chunk.len() == CHUNK {
+                self.write().await;
+            }
+        }
+    }
+
+    /// Hands the chunk on, once the one before is written.
+    async fn write(&mut self) {
+        let spare = self.settle().await;
+        let (Some(mut out), None) = (self.out.take(), &self.failed) else {
+            self.chunk = Vec::new();
+            return;
+        };
+        self.begun = true;
+        let chunk = std::mem::replace(&mut self.chunk, spare);
+        let (at, half) = (self.handed, self.half);
+        self.handed += chunk.len() as u64;
+        self.busy = Some(tokio::task::spawn_blocking(move || {
+            let failed = put(&mut out, &chunk, at, half).err();
+            Wrote { out, chunk, failed }
+        }));
+    }
+
+    /// Waits for the chunk that is being written; gives its memory back.
+    async fn settle(&mut self) -> Vec<u8> {
+        let Some(busy) = &mut self.busy else { return Vec::new() };
+        let wrote = busy.await;
+        self.busy = None;
+        match wrote {
+            Ok(Wrote { out, mut chunk, failed }) => {
+                self.out = Some(out);
+                self.failed = failed.or(self.failed.take());
+                chunk.clear();
+                chunk
+            }
+            Err(error) => {
+                self.failed = Some((0, error.to_string()));
+                Vec::new()
+            }
+        }
+    }
+
+    fn publish(&mut self) {
+        if let Some(out) = &mut self.out
+            && self.begun
+        {
+            out.publish();
+        }
+    }
+
+    async fn finish(mut self, bytes: u64) -> (Option<CallId>, Option<Range<u64>>, Option<String>) {
+        self.write().await;
+        self.settle().await;
+        let Some(mut out) = self.out.take() else {
+            return (None, Some(0..bytes), self.failed.map(|(_, why)| why));
+        };
+        let (half, failed) = (self.half, self.failed.take());
+        let joined = tokio::task::spawn_blocking(move || {
+            let failed = failed.or_else(|| join(&mut out, bytes, half).err());
+            if let Some((kept, why)) = &failed {
+                out.give_up(*kept, &format!("\n[haft: the rest was not kept: {why}]\n"));
+            }
+            out.publish();
+            failed
+        })
+        .await;
+        let middle = || half..bytes.saturating_sub(half);
+        match joined {
+            Ok(None) => {
+                (Some(self.call), Some(middle()).filter(|lost| lost.start < lost.end), None)
+            }
+            Ok(Some((0, why))) => (None, Some(0..bytes), Some(why)),
+            Ok(Some((kept, why))) => (Some(self.call), Some(kept..bytes), Some(why)),
+            Err(error) => (None, Some(0..bytes), Some(error.to_string())),
+        }
+    }
+}
+
+/// Writes a piece of the output that begins at `at`; an error says how much of the start is kept.
+fn put(out: &mut OutWriter, piece: &[u8], at: u64, half: u64) -> Result<(), (u64, String)> {
+    let room = usize::try_from(half.saturating_sub(at)).unwrap_or(usize::MAX).min(piece.len());
+    let (start, mut rest) = piece.split_at(room);
+    if !start.is_empty() {
+        out.append(start).map_err(|e| (out.len(), e.to_string()))?;
+    }
+    let mut place = (at + room as u64).saturating_sub(half);
+    while !rest.is_empty() && half > 0 {
+        let to_end = usize::try_from(half - place % half).unwrap_or(usize::MAX);
+        let (now, later) = rest.split_at(to_end.min(rest.len()));
+        out.write_round(place % half, now).map_err(|e| (half, e.to_string()))?;
+        place += now.len() as u64;
+        rest = later;
+    }
+    Ok(())
+}
+
+/// Brings what went round behind the start, in its order, with a line before it that says how
+/// much is missing.
+fn join(out: &mut OutWriter, bytes: u64, half: u64) -> Result<(), (u64, String)> {
+    let rest = bytes.saturating_sub(half);
+    if rest == 0 {
+        return Ok(());
+    }
+    let start = out.len();
+    let failed = |e: io::Error| (start, e.to_string());
+    if rest > half {
+        let mark = format!("\n[haft: {} bytes are left out here]\n", rest - half);
+        out.append_over(mark.as_bytes()).map_err(failed)?;
+    }
+    let begin = if rest > half && half > 0 { rest % half } else { 0 };
+    out.join(begin..rest.min(half), 0..begin).map_err(failed)
+}

@@ -1,1 +1,16 @@
-//! haft-net.
+//! The network for everything above: the one HTTP client and a bounded parser of event streams.
+//!
+//! **Invariant:** nothing is opened, read or resolved before the first request, and nothing that
+//! a peer sends makes memory grow beyond a stated bound. This crate knows no model, no tool and
+//! no settings: addresses, headers and limits come from the caller.
+
+mod client;
+mod sse;
+mod tls;
+
+pub use self::{
+    client::{Client, NetError, Response, install_crypto, shown_url},
+    sse::{SseError, SseEvent, SseItem, SseParser},
+};
+/// Bytes of a body, cheap to clone.
+pub use bytes::Bytes;

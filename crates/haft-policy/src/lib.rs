@@ -1,1 +1,31 @@
-//! haft-policy.
+//! Decides about a planned call: allow, deny or ask, and why.
+//!
+//! A [`Policy`] is built once from [`Rules`] and the folders they are anchored at; then
+//! [`Policy::decide`] judges one [`Ask`] at a time from data alone.
+//!
+//! **Invariant:** deciding is pure. Deny beats ask beats allow from any scope; what is protected
+//! asks whatever else allows it; a rule that cannot be understood never allows. Adding a denial
+//! never allows more, adding an allowance never denies.
+//!
+//! **Does not know:** disks, links (the caller resolves them), settings files, the person, or
+//! whether a sandbox holds.
+
+mod command;
+mod decide;
+mod filter;
+mod glob;
+mod grants;
+mod mode;
+mod names;
+mod protected;
+mod rule;
+mod save;
+
+pub use self::{
+    decide::{Anchors, Ask, Policy, Remember, Ruling},
+    grants::Grants,
+    mode::{Mode, UnknownMode},
+    names::{ALIASES, own_name},
+    protected::{CREDENTIALS, PROTECTED, Spot},
+    rule::{Rule, RuleProblem, Rules, Scope, Verdict},
+};

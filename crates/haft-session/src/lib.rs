@@ -1,1 +1,43 @@
-//! haft-session.
+//! The record of sessions: an append-only log of events, the blobs beside it, and the folds that
+//! turn events back into a conversation.
+//!
+//! On disk, below the home folder of haft:
+//!
+//! ```text
+//! sessions/<id>/log.jsonl        one event a line, each naming the hash of the line before
+//! sessions/<id>/log.torn-<n>     what a crash left unfinished at the end of the log
+//! sessions/<id>/blobs/<2>/<hash> everything above 8 KiB, named by its content
+//! sessions/<id>/out/<call>       whole outputs of calls: `out://CALL`
+//! ```
+//!
+//! **Invariant:** what [`Log::append`] returned survives SIGKILL of the process; what
+//! [`Log::sync`] returned for survives a power cut; a failed append leaves the log as it was. One
+//! process writes a session at a time; reading needs no lock.
+//!
+//! It knows no wire, no tool and no terminal, and it reads no environment: the home folder is
+//! given to it.
+
+mod answer;
+mod blobs;
+mod error;
+mod files;
+mod fold;
+mod inline;
+mod list;
+mod log;
+mod read;
+mod repair;
+mod store;
+mod tree;
+
+pub use self::{
+    blobs::{BLOB_MAX, Blobs},
+    error::{LineError, LineFault, SessionError},
+    fold::{Fold, conversation, states},
+    inline::INLINE_MAX,
+    list::{Listing, SessionInfo, Skipped, TITLE_MAX},
+    log::Log,
+    read::{Branch, Events, LINE_MAX, Verdict},
+    store::{SessionId, Store},
+    tree::{Tree, branches},
+};

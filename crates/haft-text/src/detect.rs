@@ -58,9 +58,8 @@ pub(crate) fn detect(bytes: &[u8]) -> Result<Format, DecodeError> {
         return Ok(format);
     }
     let nul = memchr(0, bytes);
-    match std::str::from_utf8(bytes) {
-        Ok(_) if nul.is_none() => return Ok(Format::UTF8),
-        _ => {}
+    if nul.is_none() && std::str::from_utf8(bytes).is_ok() {
+        return Ok(Format::UTF8);
     }
     if let Some(offset) = nul {
         return match unmarked_utf16(bytes) {
@@ -84,15 +83,15 @@ pub(crate) fn detect(bytes: &[u8]) -> Result<Format, DecodeError> {
 pub(crate) fn detect_prefix(bytes: &[u8]) -> Result<Format, DecodeError> {
     let whole = match std::str::from_utf8(bytes) {
         Err(error) if error.error_len().is_none() => error.valid_up_to(),
-        _ => bytes.len() & !1,
+        _ if memchr(0, bytes).is_some() => bytes.len() & !1,
+        _ => bytes.len(),
     };
-    match detect(&bytes[..whole]) {
-        // The sample may end inside a character: a byte less at most three times.
-        Err(DecodeError::Undecodable { .. }) if whole > 4 => (1..4)
-            .find_map(|less| detect(&bytes[..whole - less]).ok())
-            .map_or_else(|| detect(bytes), Ok),
-        other => other,
-    }
+    // The sample may end inside a character: then a few bytes less are whole.
+    let less = (1..4).filter(|less| whole > 4 + less);
+    detect(&bytes[..whole]).or_else(|error| {
+        let mut sooner = less.map(|less| detect(&bytes[..whole - less]));
+        sooner.find_map(Result::ok).ok_or(error)
+    })
 }
 
 fn marked(bytes: &[u8]) -> Result<Option<Format>, DecodeError> {
@@ -132,7 +131,7 @@ struct Traits {
 }
 
 fn utf16_traits(bytes: &[u8], encoding: Encoding) -> Option<Traits> {
-    if bytes.len() % 2 != 0 {
+    if !bytes.len().is_multiple_of(2) {
         return None;
     }
     let mut traits = Traits { characters: 0, plain: 0, controls: 0 };
@@ -164,14 +163,19 @@ pub(crate) fn units(bytes: &[u8], encoding: Encoding) -> impl Iterator<Item = u1
     })
 }
 
-/// UTF-16 without a mark: no control characters, and one character in twenty is plain ASCII.
+/// UTF-16 without a mark: no control characters, and one character in twenty is plain ASCII, in
+/// short texts more than half.
 fn unmarked_utf16(bytes: &[u8]) -> Option<Encoding> {
     if bytes.len() < 4 {
         return None;
     }
     let plain = |encoding| {
         utf16_traits(bytes, encoding)
-            .filter(|traits| traits.controls == 0 && traits.plain * 20 >= traits.characters)
+            .filter(|traits| traits.controls == 0)
+            .filter(|traits| {
+                let share = if traits.characters < 32 { 2 } else { 20 };
+                traits.plain * share > traits.characters
+            })
             .map_or(0, |traits| traits.plain)
     };
     let (little, big) = (plain(Encoding::Utf16Le), plain(Encoding::Utf16Be));
@@ -184,9 +188,7 @@ fn unmarked_utf16(bytes: &[u8]) -> Option<Encoding> {
 
 /// The first control character that no text has.
 fn control(bytes: &[u8]) -> Option<usize> {
-    bytes.iter().position(|byte| {
-        matches!(byte, 0..=0x07 | 0x0E..=0x1A | 0x1C..=0x1F | 0x7F)
-    })
+    bytes.iter().position(|byte| matches!(byte, 0..=0x07 | 0x0E..=0x1A | 0x1C..=0x1F | 0x7F))
 }
 
 /// UTF-8 with few invalid places: four sound characters of several bytes for each.
@@ -201,10 +203,7 @@ fn mostly_utf8(bytes: &[u8]) -> bool {
 }
 
 fn legacy(bytes: &[u8]) -> Result<Format, DecodeError> {
-    if let Some(offset) = memchr(b'%', bytes)
-        && offset == 0
-        && bytes.starts_with(b"%PDF-")
-    {
+    if bytes.starts_with(b"%PDF-") {
         return Err(DecodeError::Binary { kind: kind(bytes), offset: 0 });
     }
     let mut detector = EncodingDetector::new(Iso2022JpDetection::Deny);
@@ -238,8 +237,5 @@ pub(crate) fn kind(bytes: &[u8]) -> &'static str {
     if bytes.get(4..8) == Some(b"ftyp") {
         return "MP4 media";
     }
-    MAGIC
-        .iter()
-        .find(|(magic, _)| bytes.starts_with(magic))
-        .map_or("binary data", |(_, name)| name)
+    MAGIC.iter().find(|(magic, _)| bytes.starts_with(magic)).map_or("binary data", |(_, name)| name)
 }

@@ -156,11 +156,7 @@ pub(crate) fn encodes_to(text: &str, legacy: Legacy, bytes: &[u8]) -> bool {
     done.is_ok() && same && rest.is_empty()
 }
 
-fn each_chunk(
-    text: &str,
-    legacy: Legacy,
-    mut take: impl FnMut(&[u8]),
-) -> Result<(), EncodeError> {
+fn each_chunk(text: &str, legacy: Legacy, mut take: impl FnMut(&[u8])) -> Result<(), EncodeError> {
     let mut encoder = legacy.0.new_encoder();
     let mut buffer = [0_u8; 4096];
     let mut at = 0;

@@ -13,8 +13,8 @@ const NAMES: &[(char, &str)] = &[
     (' ', "space"),
     ('"', "straight double quote"),
     ('\'', "straight single quote"),
-    ('`', "backtick"),
     ('-', "hyphen-minus"),
+    ('`', "backtick"),
     ('\u{7f}', "delete"),
     ('\u{85}', "next line"),
     ('\u{a0}', "no-break space"),
@@ -107,7 +107,8 @@ pub fn shown(text: &str, limit: usize) -> String {
 const fn quotable(character: char) -> bool {
     matches!(
         character,
-        '"' | '\'' | '`' | '-' | '\u{b4}' | '\u{2010}'..='\u{2026}' | '\u{2032}' | '\u{2033}' | '\u{2212}'
+        '"' | '\'' | '`' | '-' | '\u{b4}' | '\u{2010}'
+            ..='\u{2026}' | '\u{2032}' | '\u{2033}' | '\u{2212}'
     )
 }
 

@@ -1,1 +1,34 @@
-//! haft-tool.
+//! The tool layer: what a tool is, and everything that happens around a call of one.
+//!
+//! [`Tool`] is what a tool's author writes. A [`Registry`] assembles tools into a pinned
+//! [`ToolSet`]; a [`Dispatcher`] takes a model's call through the one [`Pipeline`] of [`Stage`]s.
+//!
+//! **Invariant:** nothing reaches a tool's `run` except through the pipeline; `execute` is private
+//! to this crate. This crate knows no concrete tool, no model and no terminal.
+
+mod cx;
+mod dispatch;
+mod events;
+mod guarded;
+mod pipeline;
+mod questions;
+mod registry;
+mod repair;
+mod schema;
+mod stages;
+mod state;
+mod tool;
+mod validate;
+
+pub use self::{
+    cx::Cx,
+    dispatch::Dispatcher,
+    events::{Blobs, Discard, Events, MemoryBlobs, RecordError},
+    pipeline::{Call, Next, Pipeline, Stage},
+    questions::{Broker, Waiting},
+    registry::{Filter, Registry, Source, ToolSet},
+    schema::schema_of,
+    stages::{After, Before, Hook, Limits, Settings, standard},
+    state::{Conversation, Judge, SaveRule, Session, TypeMap},
+    tool::{AnyTool, Prepared, Tool},
+};

@@ -134,6 +134,29 @@ pub enum BreakCause {
     Resume,
 }
 
+/// Why a turn ended.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(tag = "end", rename_all = "snake_case")]
+pub enum TurnEnd {
+    /// The model answered without calls and nothing is queued.
+    Done {
+        /// Why its last answer stopped.
+        stop: Stop,
+    },
+    /// The person stopped it.
+    Interrupted,
+    /// The model could not be reached or broke its protocol.
+    Failed {
+        /// What went wrong and what to do.
+        error: String,
+    },
+    /// A budget is used up.
+    Limit {
+        /// Which.
+        reason: String,
+    },
+}
+
 /// What happened. Durable bodies are in the log; the others pass.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "type", rename_all = "snake_case")]
@@ -201,6 +224,14 @@ pub enum Body {
         /// True when the request is sent again after this; its parts are void then.
         #[serde(default)]
         retried: bool,
+    },
+    /// A turn is over; everything before it is synced. haft is idle unless words wait.
+    TurnEnded {
+        /// Why.
+        #[serde(flatten)]
+        end: TurnEnd,
+        /// What all its requests took.
+        usage: Usage,
     },
     /// A call is about to run: on disk before any effect beyond observing.
     CallStarted {

@@ -26,7 +26,7 @@ pub use self::{
     },
     effect::{Access, Effect, Follow, Plan, Place, Target, partition},
     event::{
-        AgentPath, BreakCause, Body, Event, EventId, JobEnd, Level, Stream, TurnId, VERSION,
+        AgentPath, BreakCause, Body, Event, EventId, JobEnd, Level, Stream, TurnEnd, TurnId, VERSION,
     },
     hash::{Hash, HashParseError},
     message::{Blob, CallId, CallResult, From, Message, Part, Stop, ToolUse, Usage},

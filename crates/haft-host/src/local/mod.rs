@@ -1,1 +1,132 @@
 //! This machine.
+//!
+//! **Invariant:** files are touched only through descriptors that [`Fs::locate`] holds; see
+//! `locate` for how. Home and temporary folder are read from the environment once, when the host
+//! is made. It knows no tool and no rule.
+
+mod fs;
+mod locate;
+mod search;
+mod shell;
+mod write;
+
+use std::{
+    env, io,
+    os::unix::ffi::{OsStrExt, OsStringExt},
+    path::Path,
+    sync::{Arc, OnceLock},
+};
+
+use haft_types::{HostPath, Style};
+
+use crate::{Caps, Fs, Host, Located, Search, Shell, fault::fault};
+
+pub use self::locate::Lookup;
+
+/// This machine: its files, programs and search.
+#[derive(Debug)]
+pub struct Local {
+    home: HostPath,
+    temp: HostPath,
+    lookup: Lookup,
+    caps: OnceLock<Caps>,
+    swept: Arc<write::Swept>,
+}
+
+impl Local {
+    /// This machine with the home and temporary folders that the environment names.
+    pub fn new() -> Self {
+        let home = env::var_os("HOME").map(OsStringExt::into_vec).unwrap_or_default();
+        let temp = env::temp_dir().into_os_string().into_vec();
+        Self::at(host_path(&home, b"/"), host_path(&temp, b"/tmp"), Lookup::probed())
+    }
+
+    /// This machine with given folders and way of looking paths up, as tests want it.
+    pub fn at(home: HostPath, temp: HostPath, lookup: Lookup) -> Self {
+        Self { home, temp, lookup, caps: OnceLock::new(), swept: Arc::default() }
+    }
+
+    /// Removes what killed writes left in a folder, and gives how many files those were.
+    ///
+    /// Writes do it by themselves, once a folder and process; this is for folders of which a
+    /// record says that a write was never finished.
+    ///
+    /// # Errors
+    /// When it is no folder or cannot be listed.
+    pub fn sweep(&self, folder: &Located) -> io::Result<u64> {
+        let held = locate::At::of(folder)?.inside(folder)?;
+        write::sweep(&held, u64::MAX)
+            .map_err(|e| fault(&folder.real, "cannot be searched for leftovers", e))
+    }
+
+    /// Takes a path of this machine into host bytes; a relative one is resolved against the
+    /// current folder of the process.
+    ///
+    /// # Errors
+    /// When the path holds a NUL byte, or is relative and the current folder is gone.
+    pub fn path(path: &Path) -> io::Result<HostPath> {
+        let bytes = path.as_os_str().as_bytes();
+        let absolute = if path.is_absolute() {
+            HostPath::new(bytes, Style::Posix)
+        } else {
+            HostPath::new(env::current_dir()?.as_os_str().as_bytes(), Style::Posix)
+                .and_then(|folder| folder.join_bytes(bytes))
+        };
+        absolute.map_err(|e| io::Error::new(io::ErrorKind::InvalidInput, e))
+    }
+
+    fn probe(&self) -> Caps {
+        let shells: [&[u8]; 4] =
+            [b"/bin/bash", b"/usr/bin/bash", b"/usr/local/bin/bash", b"/bin/sh"];
+        let there = |path: &&&[u8]| Path::new(std::ffi::OsStr::from_bytes(path)).exists();
+        Caps {
+            platform: format!("{} {}", env::consts::OS, env::consts::ARCH),
+            shell: shells
+                .iter()
+                .find(there)
+                .and_then(|path| HostPath::new(path, Style::Posix).ok()),
+            atomic_open: self.lookup == Lookup::Openat2,
+        }
+    }
+}
+
+impl Default for Local {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+/// An absolute path of the environment, or the fallback where it is none.
+fn host_path(bytes: &[u8], fallback: &[u8]) -> HostPath {
+    HostPath::new(bytes, Style::Posix)
+        .or_else(|_| HostPath::new(fallback, Style::Posix))
+        .unwrap_or_else(|_| HostPath::root(Style::Posix))
+}
+
+impl Host for Local {
+    #[expect(clippy::unnecessary_literal_bound, reason = "other hosts have names of their own")]
+    fn name(&self) -> &str {
+        "local"
+    }
+    fn style(&self) -> Style {
+        Style::Posix
+    }
+    fn home(&self) -> &HostPath {
+        &self.home
+    }
+    fn temp(&self) -> &HostPath {
+        &self.temp
+    }
+    fn caps(&self) -> Caps {
+        self.caps.get_or_init(|| self.probe()).clone()
+    }
+    fn fs(&self) -> &dyn Fs {
+        self
+    }
+    fn shell(&self) -> Option<&dyn Shell> {
+        Some(self)
+    }
+    fn search(&self) -> Option<&dyn Search> {
+        Some(self)
+    }
+}

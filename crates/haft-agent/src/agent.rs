@@ -1,0 +1,429 @@
+//! The driver: carries out the machine's actions. The only place where the loop does IO.
+//!
+//! **Invariant:** each turn has a token of its own; whatever is cancelled is still reported, and
+//! what does not report in time is answered for it, so the machine always comes to rest.
+
+use std::{
+    sync::{Arc, Mutex, PoisonError},
+    time::Duration,
+};
+
+use futures::StreamExt as _;
+use haft_llm::{Delta, Effort, Encoded, LlmError, Provider, Request, Target};
+use haft_session::Fold;
+use haft_tool::{Dispatcher, Events as _, RecordError};
+use haft_types::{
+    Body, BreakCause, CallId, Level, Outcome, Status, Stop, ToolUse, TurnEnd, TurnId, Usage,
+};
+use tokio::{sync::mpsc, task::JoinHandle, time::Instant};
+use tokio_util::sync::CancellationToken;
+
+use crate::{
+    Action, Bus, Input, Machine,
+    answer::Answer,
+    calls::{Batch, Runner},
+};
+
+/// How long cancelled calls may take to report before they are answered for.
+const STOP_WITHIN: Duration = Duration::from_secs(10);
+
+/// What every request begins with, until the next break.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Pinned {
+    /// The system prompt, in parts.
+    pub system: Vec<String>,
+    /// The tool definitions as the wire sends them.
+    pub tools: String,
+}
+
+/// Budgets of a turn; none of them is set by default.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Limits {
+    /// Most requests of one turn.
+    pub steps: Option<u64>,
+    /// Most tokens that the model may write in one turn.
+    pub output_tokens: Option<u64>,
+}
+
+/// What an agent is made of.
+pub struct Setup {
+    /// Takes calls through the tool layer.
+    pub dispatcher: Arc<Dispatcher>,
+    /// Gives answers.
+    pub provider: Arc<dyn Provider>,
+    /// The model.
+    pub target: Target,
+    /// How hard it thinks.
+    pub effort: Option<Effort>,
+    /// Tokens that one answer may have; none takes the wire's default.
+    pub max_tokens: Option<u32>,
+    /// The session's events.
+    pub bus: Bus,
+    /// The conversation so far.
+    pub fold: Fold,
+    /// What requests begin with.
+    pub pinned: Pinned,
+    /// Why it is pinned anew; none when the log already has it.
+    pub cause: Option<BreakCause>,
+    /// Budgets of each turn.
+    pub limits: Limits,
+    /// Most calls that run at once.
+    pub concurrency: usize,
+}
+
+/// Talks to a running agent. Dropping it ends the agent once it is idle.
+pub struct Handle {
+    inputs: mpsc::UnboundedSender<Input>,
+    task: JoinHandle<()>,
+}
+
+impl Handle {
+    /// Tells the agent something; false when it is gone.
+    pub fn send(&self, input: Input) -> bool {
+        self.inputs.send(input).is_ok()
+    }
+
+    /// A second way to talk to the same agent.
+    pub fn sender(&self) -> mpsc::UnboundedSender<Input> {
+        self.inputs.clone()
+    }
+
+    /// Interrupts what runs and returns once the agent has come to rest.
+    pub async fn close(self) {
+        drop(self.inputs.send(Input::Interrupt));
+        drop(self.inputs);
+        // A driver that broke down has told so on the bus.
+        drop(self.task.await);
+    }
+}
+
+/// One agent at work.
+pub struct Agent {
+    setup: Setup,
+    machine: Machine,
+    fold: Arc<Mutex<Fold>>,
+    encoded: Vec<Encoded>,
+    revision: u64,
+    tools: Arc<str>,
+    system: Arc<[String]>,
+    turn: TurnId,
+    stop: CancellationToken,
+    answer: Option<(Answer, haft_llm::Answer, CancellationToken)>,
+    batches: mpsc::UnboundedSender<Batch>,
+    open: Vec<CallId>,
+    stopping_since: Option<Instant>,
+    steps: u64,
+    usage: Usage,
+}
+
+impl Agent {
+    /// Starts an agent; it waits for its first input.
+    pub fn start(setup: Setup) -> Handle {
+        let (inputs, received) = mpsc::unbounded_channel();
+        let (batches, waiting) = mpsc::unbounded_channel();
+        let (done, ended) = mpsc::unbounded_channel();
+        let runner = Runner {
+            dispatcher: setup.dispatcher.clone(),
+            bus: setup.bus.clone(),
+            most: setup.concurrency.max(1),
+            done,
+        };
+        tokio::spawn(runner.run(waiting));
+        let fold = Arc::new(Mutex::new(setup.fold.clone()));
+        setup.bus.follow(fold.clone());
+        let agent = Self {
+            machine: Machine::default(),
+            encoded: Vec::new(),
+            revision: 0,
+            tools: setup.pinned.tools.as_str().into(),
+            system: setup.pinned.system.clone().into(),
+            turn: setup.fold.turn(),
+            stop: CancellationToken::new(),
+            answer: None,
+            batches,
+            open: Vec::new(),
+            stopping_since: None,
+            steps: 0,
+            usage: Usage::default(),
+            fold,
+            setup,
+        };
+        Handle { inputs, task: tokio::spawn(agent.run(received, ended)) }
+    }
+
+    async fn run(
+        mut self,
+        mut inputs: mpsc::UnboundedReceiver<Input>,
+        mut ended: mpsc::UnboundedReceiver<CallId>,
+    ) {
+        let mut listening = true;
+        while listening || !self.machine.is_idle() {
+            let flush = self.answer.as_ref().and_then(|(answer, ..)| answer.due());
+            let give_up = self.stopping_since.map(|since| since + STOP_WITHIN);
+            tokio::select! {
+                biased;
+                input = inputs.recv(), if listening => match input {
+                    Some(input) => self.step(input).await,
+                    None => listening = false,
+                },
+                Some(id) = ended.recv() => self.call_done(id).await,
+                delta = next(&mut self.answer) => self.delta(delta).await,
+                () = at(flush) => {
+                    let body = self.answer.as_mut().and_then(|(answer, ..)| answer.flush());
+                    if let Some(body) = body && let Err(error) = self.emit(body) {
+                        self.unkept(&error).await;
+                    }
+                }
+                () = at(give_up) => self.give_up().await,
+            }
+        }
+    }
+
+    fn emit(&self, body: Body) -> Result<(), RecordError> {
+        self.setup.bus.emit(&self.setup.dispatcher.agent, self.turn, body)
+    }
+
+    /// Shows what must be seen even when it cannot be kept.
+    fn emit_or_tell(&self, body: Body) {
+        if self.emit(body.clone()).is_err() {
+            self.setup.bus.tell(&self.setup.dispatcher.agent, self.turn, body);
+        }
+    }
+
+    async fn step(&mut self, input: Input) {
+        let mut inputs = vec![input];
+        while let Some(input) = inputs.pop() {
+            for action in self.machine.step(input) {
+                if let Some(input) = self.act(action).await {
+                    inputs.push(input);
+                }
+            }
+        }
+    }
+
+    /// Carries out one action; gives back what the machine must be told about it at once.
+    async fn act(&mut self, action: Action) -> Option<Input> {
+        match action {
+            Action::TurnBegan => {
+                self.turn = TurnId(self.turn.0 + 1);
+                self.stop = CancellationToken::new();
+                (self.steps, self.usage) = (0, Usage::default());
+            }
+            Action::Say(words) => {
+                let body = Body::User { from: words.from, parts: words.parts };
+                if let Err(error) = self.emit(body) {
+                    self.setup.bus.tell(&self.setup.dispatcher.agent, self.turn, notice(&error));
+                    return Some(Input::Limit { reason: error.to_string() });
+                }
+            }
+            Action::Ask => return self.ask(),
+            Action::Run(calls) => self.start_calls(calls),
+            Action::End { call, outcome } => {
+                self.emit_or_tell(Body::CallEnded { call: call.id, outcome, took: 0 });
+            }
+            Action::CancelAnswer => {
+                if let Some((.., stop)) = &self.answer {
+                    stop.cancel();
+                }
+                self.stopping_since.get_or_insert_with(Instant::now);
+            }
+            Action::CancelCalls => {
+                self.stop.cancel();
+                self.stopping_since.get_or_insert_with(Instant::now);
+            }
+            Action::GiveBack(parts) => {
+                let text = format!("not sent: {}", text_of(&parts));
+                self.emit_or_tell(Body::Notice { level: Level::Info, text });
+            }
+            Action::Answer(question, reply) => {
+                self.setup.dispatcher.session.questions.reply(&question, reply, "agent");
+            }
+            Action::TurnEnded(end) => self.end_turn(end).await,
+        }
+        None
+    }
+
+    async fn end_turn(&mut self, end: TurnEnd) {
+        self.stopping_since = None;
+        self.open.clear();
+        if let Err(error) = self.setup.bus.sync().await {
+            self.setup.bus.tell(&self.setup.dispatcher.agent, self.turn, notice(&error));
+        }
+        self.emit_or_tell(Body::TurnEnded { end, usage: self.usage });
+    }
+
+    fn start_calls(&mut self, calls: Vec<ToolUse>) {
+        self.open.extend(calls.iter().map(|call| call.id.clone()));
+        let early = self.answer.is_some();
+        let batch = Batch { calls, turn: self.turn, stop: self.stop.clone(), early };
+        // The runner lives as long as this sender does.
+        drop(self.batches.send(batch));
+    }
+
+    fn ask(&mut self) -> Option<Input> {
+        if let Some(cause) = self.setup.cause.take() {
+            let Pinned { system, tools } = self.setup.pinned.clone();
+            let pinned = Body::Pinned { system, tools };
+            let kept = self.emit(Body::Break { cause, at_byte: None }).and_then(|()| self.emit(pinned));
+            if let Err(error) = kept {
+                return Some(Input::AnswerCut { error: error.to_string(), calls: Vec::new() });
+            }
+        }
+        self.encode_new();
+        let request = Request {
+            model: self.setup.target.model.clone(),
+            effort: self.setup.effort,
+            max_tokens: self.setup.max_tokens,
+            system: self.system.clone(),
+            tools: self.tools.clone(),
+            messages: self.encoded.clone(),
+        };
+        let stop = CancellationToken::new();
+        let stream = self.setup.provider.stream(request, stop.clone());
+        let wire = self.setup.provider.name().to_owned();
+        self.answer = Some((Answer::new(wire, self.setup.target.model.clone()), stream, stop));
+        self.steps += 1;
+        let most = self.setup.limits.steps.filter(|most| self.steps >= *most)?;
+        Some(Input::Limit { reason: format!("the limit of {most} model requests in a turn") })
+    }
+
+    /// Encodes the messages that were not sent before; kept ones stay the bytes they are.
+    fn encode_new(&mut self) {
+        let fold = self.fold.lock().unwrap_or_else(PoisonError::into_inner);
+        if fold.revision() != self.revision {
+            self.revision = fold.revision();
+            self.encoded.clear();
+        }
+        let Setup { provider, target, bus, .. } = &self.setup;
+        for message in &fold.final_messages()[self.encoded.len()..] {
+            self.encoded.push(provider.encode(message, target, bus));
+        }
+    }
+
+    async fn delta(&mut self, delta: Option<Result<Delta, LlmError>>) {
+        let Some((answer, ..)) = &mut self.answer else { return };
+        let delta = match delta {
+            Some(Ok(delta)) => delta,
+            Some(Err(error)) => return self.answer_failed(error).await,
+            None => {
+                let error = LlmError::Protocol("the answer had no end".into());
+                return self.answer_failed(error).await;
+            }
+        };
+        let before = answer.calls.len();
+        let session = &self.setup.dispatcher.session;
+        let bodies = answer.take(delta.clone(), || session.next_call());
+        let ready = answer.calls.get(before).cloned();
+        for body in bodies {
+            if let Err(error) = self.emit(body) {
+                return self.unkept(&error).await;
+            }
+        }
+        match delta {
+            Delta::Restart { reason, .. } => {
+                if let Some((answer, ..)) = &mut self.answer {
+                    answer.calls.clear();
+                }
+                self.emit_or_tell(Body::AnswerFailed { error: reason, retried: true });
+            }
+            Delta::End { stop, usage } => self.answer_ended(stop, usage).await,
+            _ => {}
+        }
+        if let Some(call) = ready {
+            let harmless = self.setup.dispatcher.harmless(&call).await;
+            self.step(Input::CallReady { call, harmless }).await;
+        }
+    }
+
+    async fn answer_ended(&mut self, stop: Stop, usage: Usage) {
+        let Some((answer, ..)) = self.answer.take() else { return };
+        self.usage.add(usage);
+        let Answer { wire, model, calls, .. } = answer;
+        if let Err(error) = self.emit(Body::AnswerEnded { model, wire, stop, usage }) {
+            let error = error.to_string();
+            return self.step(Input::AnswerCut { error, calls }).await;
+        }
+        let spent = self.setup.limits.output_tokens.filter(|most| self.usage.output >= *most);
+        self.step(Input::AnswerEnded { stop, calls }).await;
+        if let Some(most) = spent {
+            let reason = format!("the limit of {most} output tokens in a turn");
+            self.step(Input::Limit { reason }).await;
+        }
+    }
+
+    async fn answer_failed(&mut self, error: LlmError) {
+        let Some((mut answer, ..)) = self.answer.take() else { return };
+        if let Some(body) = answer.flush() {
+            self.emit_or_tell(body);
+        }
+        let Answer { wire, model, calls, .. } = answer;
+        let error = error.to_string();
+        self.emit_or_tell(if self.stopping_since.is_some() {
+            Body::AnswerEnded { model, wire, stop: Stop::Interrupted, usage: Usage::default() }
+        } else {
+            Body::AnswerFailed { error: error.clone(), retried: false }
+        });
+        self.step(Input::AnswerCut { error, calls }).await;
+    }
+
+    /// The log failed in the middle of an answer: it ends here, and the person is told.
+    async fn unkept(&mut self, error: &RecordError) {
+        let Some((answer, ..)) = self.answer.take() else { return };
+        let error = format!("{error}; free some disk space or set HAFT_HOME to another folder");
+        self.step(Input::AnswerCut { error, calls: answer.calls }).await;
+    }
+
+    async fn call_done(&mut self, id: CallId) {
+        self.open.retain(|open| *open != id);
+        self.step(Input::CallDone { id }).await;
+    }
+
+    /// Answers for calls that were cancelled and do not report.
+    async fn give_up(&mut self) {
+        self.stopping_since = None;
+        for id in std::mem::take(&mut self.open) {
+            let outcome = Outcome::ended(
+                Status::Cancelled,
+                "cancelled, but it did not stop in time; what it did is not known",
+            );
+            self.emit_or_tell(Body::CallEnded { call: id.clone(), outcome, took: 0 });
+            self.step(Input::CallDone { id }).await;
+        }
+        if self.answer.is_some() {
+            self.answer_failed(LlmError::Cancelled).await;
+        }
+    }
+}
+
+/// The next delta; never, while no answer streams in.
+async fn next(
+    answer: &mut Option<(Answer, haft_llm::Answer, CancellationToken)>,
+) -> Option<Result<Delta, LlmError>> {
+    match answer {
+        Some((_, stream, _)) => stream.next().await,
+        None => std::future::pending().await,
+    }
+}
+
+/// Waits for a moment; for ever when there is none.
+async fn at(moment: Option<Instant>) {
+    match moment {
+        Some(moment) => tokio::time::sleep_until(moment).await,
+        None => std::future::pending().await,
+    }
+}
+
+fn notice(error: &RecordError) -> Body {
+    Body::Notice { level: Level::Error, text: error.to_string() }
+}
+
+fn text_of(parts: &[haft_types::Part]) -> String {
+    let texts: Vec<&str> = parts
+        .iter()
+        .filter_map(|part| match part {
+            haft_types::Part::Text { text } => Some(text.as_str()),
+            _ => None,
+        })
+        .collect();
+    texts.join("\n")
+}

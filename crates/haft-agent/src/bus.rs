@@ -1,0 +1,246 @@
+//! One stream of events: into the log, into the conversation, and to every front end.
+//!
+//! **Invariant:** a durable event is in the log before anyone sees it, and no front end loses one.
+//! Passing events go through a bounded queue for each front end; a slow one loses some of them,
+//! never the order, and is told how many.
+
+use std::{
+    collections::VecDeque,
+    io,
+    sync::{
+        Arc, Mutex, MutexGuard, PoisonError, Weak,
+        atomic::{AtomicBool, Ordering},
+    },
+    time::Duration,
+};
+
+use bytes::Bytes;
+use futures::{FutureExt as _, future::BoxFuture};
+use haft_session::{Fold, Log};
+use haft_tool::{Blobs, Events, RecordError};
+use haft_types::{AgentPath, Blob, Body, Event, EventId, Level, TurnId, VERSION};
+use tokio::sync::Notify;
+
+/// Milliseconds since the Unix epoch, read where reading the clock is allowed.
+pub type Clock = fn() -> u64;
+
+/// Most passing events that wait for one front end.
+const PASSING: usize = 1_000;
+/// How long an event may be in the log without being synced.
+const SYNC_WITHIN: Duration = Duration::from_secs(1);
+
+/// See the module. Cheap to clone.
+#[derive(Clone)]
+pub struct Bus(Arc<Inner>);
+
+struct Inner {
+    clock: Clock,
+    blobs: haft_session::Blobs,
+    state: Mutex<State>,
+    /// True while a sync is due.
+    dirty: AtomicBool,
+}
+
+struct State {
+    log: Log,
+    folds: Vec<Arc<Mutex<Fold>>>,
+    feeds: Vec<Weak<Queue>>,
+}
+
+#[derive(Default)]
+struct Queue {
+    events: Mutex<Waiting>,
+    more: Notify,
+}
+
+#[derive(Default)]
+struct Waiting {
+    events: VecDeque<Arc<Event>>,
+    passing: usize,
+    lost: u64,
+    closed: bool,
+}
+
+/// What one front end sees, in order.
+pub struct Feed(Arc<Queue>);
+
+impl Bus {
+    /// A bus over a session's log.
+    pub fn new(log: Log, clock: Clock) -> Self {
+        let state = State { folds: Vec::new(), feeds: Vec::new(), log };
+        let blobs = state.log.blobs().clone();
+        let (state, dirty) = (Mutex::new(state), AtomicBool::new(false));
+        Self(Arc::new(Inner { clock, blobs, state, dirty }))
+    }
+
+    /// Everything from now on, for one front end.
+    pub fn subscribe(&self) -> Feed {
+        let queue = Arc::new(Queue::default());
+        self.state().feeds.push(Arc::downgrade(&queue));
+        Feed(queue)
+    }
+
+    /// Keeps a conversation up to date from now on.
+    pub fn follow(&self, fold: Arc<Mutex<Fold>>) {
+        self.state().folds.push(fold);
+    }
+
+    /// The last event of the log.
+    pub fn leaf(&self) -> EventId {
+        self.state().log.leaf()
+    }
+
+    /// Shows something that is not kept: what has to be said although the log fails.
+    pub fn tell(&self, agent: &AgentPath, turn: TurnId, body: Body) {
+        let event = Arc::new(self.event(agent, turn, body));
+        self.state().show(&event);
+    }
+
+    /// Ends every feed once it has given what waits.
+    pub fn close(&self) {
+        for queue in self.state().feeds.drain(..).filter_map(|queue| queue.upgrade()) {
+            lock(&queue.events).closed = true;
+            queue.more.notify_one();
+        }
+    }
+
+    fn event(&self, agent: &AgentPath, turn: TurnId, body: Body) -> Event {
+        let at = (self.0.clock)();
+        Event { v: VERSION, id: None, parent: None, turn, agent: agent.clone(), at, body }
+    }
+
+    fn state(&self) -> MutexGuard<'_, State> {
+        lock(&self.0.state)
+    }
+
+    /// Sees to it that the log is synced soon, where a runtime is there to do it.
+    fn sync_soon(&self) {
+        if self.0.dirty.swap(true, Ordering::AcqRel) {
+            return;
+        }
+        let Ok(runtime) = tokio::runtime::Handle::try_current() else { return };
+        let bus = Arc::downgrade(&self.0);
+        runtime.spawn(async move {
+            tokio::time::sleep(SYNC_WITHIN).await;
+            if let Some(inner) = bus.upgrade()
+                && let Err(error) = Self(inner.clone()).sync().await
+            {
+                let notice = Body::Notice { level: Level::Error, text: error.to_string() };
+                Self(inner).tell(&AgentPath::default(), TurnId::default(), notice);
+            }
+        });
+    }
+}
+
+impl Events for Bus {
+    fn emit(&self, agent: &AgentPath, turn: TurnId, body: Body) -> Result<(), RecordError> {
+        let mut event = self.event(agent, turn, body);
+        let durable = event.body.is_durable();
+        let mut state = self.state();
+        if durable {
+            state.log.append(&mut event).map_err(|error| RecordError(error.to_string()))?;
+            state.folds.iter().for_each(|fold| lock(fold).push(&event));
+        }
+        state.show(&Arc::new(event));
+        drop(state);
+        if durable {
+            self.sync_soon();
+        }
+        Ok(())
+    }
+
+    fn sync(&self) -> BoxFuture<'_, Result<(), RecordError>> {
+        let inner = self.0.clone();
+        async move {
+            // Cleared first: what is appended meanwhile is due again.
+            inner.dirty.store(false, Ordering::Release);
+            let done = tokio::task::spawn_blocking(move || lock(&inner.state).log.sync()).await;
+            match done {
+                Ok(synced) => synced.map_err(|error| RecordError(error.to_string())),
+                Err(error) => Err(RecordError(error.to_string())),
+            }
+        }
+        .boxed()
+    }
+}
+
+impl Blobs for Bus {
+    fn put(&self, bytes: Bytes, mime: &str) -> io::Result<Blob> {
+        self.0.blobs.put(&bytes, mime).map_err(io::Error::other)
+    }
+
+    fn get(&self, blob: &Blob) -> io::Result<Bytes> {
+        self.0.blobs.get(blob).map(Bytes::from).map_err(io::Error::other)
+    }
+}
+
+impl haft_llm::Blobs for Bus {
+    fn load(&self, blob: &Blob) -> io::Result<Bytes> {
+        self.get(blob)
+    }
+}
+
+impl State {
+    fn show(&mut self, event: &Arc<Event>) {
+        self.feeds.retain(|queue| {
+            let Some(queue) = queue.upgrade() else { return false };
+            queue.push(event);
+            true
+        });
+    }
+}
+
+impl Queue {
+    fn push(&self, event: &Arc<Event>) {
+        let mut waiting = lock(&self.events);
+        if event.id.is_none() && !event.body.is_durable() {
+            if waiting.passing >= PASSING {
+                waiting.lost += 1;
+                return;
+            }
+            waiting.passing += 1;
+        }
+        waiting.events.push_back(event.clone());
+        drop(waiting);
+        self.more.notify_one();
+    }
+}
+
+impl Feed {
+    /// The next event; none once the bus is closed.
+    ///
+    /// # Cancel safety
+    /// Nothing is lost when the future is dropped.
+    pub async fn next(&mut self) -> Option<Arc<Event>> {
+        loop {
+            if let Some(event) = self.try_next() {
+                return Some(event);
+            }
+            if lock(&self.0.events).closed {
+                return None;
+            }
+            self.0.more.notified().await;
+        }
+    }
+
+    /// The next event that is there already.
+    pub fn try_next(&mut self) -> Option<Arc<Event>> {
+        let mut waiting = lock(&self.0.events);
+        let event = waiting.events.pop_front()?;
+        if event.id.is_none() && !event.body.is_durable() {
+            waiting.passing = waiting.passing.saturating_sub(1);
+        }
+        if waiting.lost > 0 && waiting.passing < PASSING / 2 {
+            let text = format!("{} passing updates were left out here", waiting.lost);
+            waiting.lost = 0;
+            let body = Body::Notice { level: Level::Info, text };
+            let mark = Event { id: None, parent: None, body, ..(*event).clone() };
+            waiting.events.push_front(Arc::new(mark));
+        }
+        Some(event)
+    }
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}

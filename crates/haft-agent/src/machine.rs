@@ -1,0 +1,417 @@
+//! The agent loop as a state machine: inputs in, actions out. No clock, no IO, no randomness.
+//!
+//! **Invariant:** every call of an answer gets exactly one result before the next request,
+//! whatever is interrupted, cut, repeated or fails; and whatever comes in, the machine comes to
+//! rest: it waits only for what the driver has promised to report.
+//!
+//! It does not know what a call does, what was said before, or how long anything takes.
+
+use std::collections::VecDeque;
+
+use haft_types::{
+    CallId, From, Outcome, Part, QuestionId, Reply, Status, Stop, ToolUse, TurnEnd,
+};
+
+/// When words that come while the agent works reach the model.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum When {
+    /// With the next request: once every call of the running answer has its result.
+    #[default]
+    Steer,
+    /// As a turn of its own, after this one.
+    FollowUp,
+}
+
+/// Words that wait for their time.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Words {
+    /// Who says them.
+    pub from: From,
+    /// What is said.
+    pub parts: Vec<Part>,
+}
+
+/// What the outside tells the machine.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Input {
+    /// A person said something.
+    User {
+        /// When the model shall hear it, if the agent is at work.
+        when: When,
+        /// What was said.
+        parts: Vec<Part>,
+    },
+    /// A call has streamed in whole while its answer goes on.
+    CallReady {
+        /// The call.
+        call: ToolUse,
+        /// True when it only observes and nobody needs to be asked.
+        harmless: bool,
+    },
+    /// The answer is complete.
+    AnswerEnded {
+        /// Why it stopped.
+        stop: Stop,
+        /// All its calls, in order, those that were ready before included.
+        calls: Vec<ToolUse>,
+    },
+    /// The answer failed for good, or was cut off by an interrupt.
+    AnswerCut {
+        /// What went wrong, for people.
+        error: String,
+        /// The calls that had streamed in whole.
+        calls: Vec<ToolUse>,
+    },
+    /// A call that was started has ended.
+    CallDone {
+        /// Which call.
+        id: CallId,
+    },
+    /// A job, hook or haft itself has something to say.
+    Notice {
+        /// The words.
+        words: Words,
+        /// True begins a turn when the agent is idle.
+        wake: bool,
+    },
+    /// A question was answered.
+    Reply {
+        /// Which question.
+        question: QuestionId,
+        /// The answer.
+        reply: Reply,
+    },
+    /// The person wants it to stop.
+    Interrupt,
+    /// A budget is used up: no further request in this turn.
+    Limit {
+        /// Which, for people.
+        reason: String,
+    },
+}
+
+/// What the machine wants done, in order.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Action {
+    /// A turn begins with what is said next.
+    TurnBegan,
+    /// Put these words into the conversation.
+    Say(Words),
+    /// Ask the model, with everything said so far.
+    Ask,
+    /// Start these calls; plan, partition and run them in order. Each is reported once.
+    Run(Vec<ToolUse>),
+    /// Record this result of a call that never ran.
+    End {
+        /// The call.
+        call: ToolUse,
+        /// Why it did not run.
+        outcome: Outcome,
+    },
+    /// Drop the answer that streams in, then report it as cut.
+    CancelAnswer,
+    /// Cancel every call that runs; each is still reported.
+    CancelCalls,
+    /// Put words that waited back into the person's editor.
+    GiveBack(Vec<Part>),
+    /// Hand an answer to the one who asked.
+    Answer(QuestionId, Reply),
+    /// The turn is over; the agent is idle.
+    TurnEnded(TurnEnd),
+}
+
+/// One call of the running answer.
+#[derive(Clone, Debug, PartialEq)]
+struct Slot {
+    call: ToolUse,
+    started: bool,
+    done: bool,
+}
+
+#[derive(Clone, Debug, PartialEq)]
+enum State {
+    Idle,
+    /// An answer streams in; some of its calls may run already.
+    Asking,
+    /// The answer is complete and its calls run.
+    Running,
+    /// Interrupted or failed: waits until everything that is open has reported.
+    Stopping {
+        answer: bool,
+        end: TurnEnd,
+    },
+}
+
+/// The loop. A turn ends when the model answers without calls: there is no step limit.
+#[derive(Clone, Debug)]
+pub struct Machine {
+    state: State,
+    calls: Vec<Slot>,
+    steer: VecDeque<Words>,
+    later: VecDeque<Words>,
+    limit: Option<String>,
+}
+
+impl Default for Machine {
+    fn default() -> Self {
+        Self {
+            state: State::Idle,
+            calls: Vec::new(),
+            steer: VecDeque::new(),
+            later: VecDeque::new(),
+            limit: None,
+        }
+    }
+}
+
+impl Machine {
+    /// Takes one input and says what to do about it.
+    pub fn step(&mut self, input: Input) -> Vec<Action> {
+        match input {
+            Input::User { when, parts } => self.said(when, parts),
+            Input::Notice { words, wake } => self.notice(words, wake),
+            Input::Reply { question, reply } => vec![Action::Answer(question, reply)],
+            Input::CallReady { call, harmless } => self.ready(call, harmless),
+            Input::AnswerEnded { stop, calls } => self.answered(stop, calls),
+            Input::AnswerCut { error, calls } => self.cut(error, calls),
+            Input::CallDone { id } => self.done(&id),
+            Input::Interrupt => self.interrupt(),
+            Input::Limit { reason } => {
+                if self.state != State::Idle {
+                    self.limit.get_or_insert(reason);
+                }
+                Vec::new()
+            }
+        }
+    }
+
+    /// Reports whether it waits for a person.
+    pub fn is_idle(&self) -> bool {
+        self.state == State::Idle
+    }
+
+    /// Words that wait, for the front end: those for this turn, then those for later ones.
+    pub fn queued(&self) -> impl Iterator<Item = &Words> {
+        self.steer.iter().chain(&self.later)
+    }
+
+    fn said(&mut self, when: When, parts: Vec<Part>) -> Vec<Action> {
+        match (&self.state, when) {
+            (State::Idle, _) => self.begin(Words { from: From::Person, parts }),
+            (State::Stopping { .. }, _) | (_, When::FollowUp) => {
+                self.later.push_back(Words { from: From::Person, parts });
+                Vec::new()
+            }
+            (_, When::Steer) => {
+                self.steer.push_back(Words { from: From::Steer, parts });
+                Vec::new()
+            }
+        }
+    }
+
+    fn notice(&mut self, words: Words, wake: bool) -> Vec<Action> {
+        if self.state == State::Idle && wake {
+            return self.begin(words);
+        }
+        self.steer.push_back(words);
+        Vec::new()
+    }
+
+    fn begin(&mut self, words: Words) -> Vec<Action> {
+        self.limit = None;
+        let mut actions = vec![Action::TurnBegan];
+        // Notices that came while nobody was there to hear them go first.
+        actions.extend(self.steer.drain(..).map(Action::Say));
+        actions.push(Action::Say(words));
+        self.ask(actions)
+    }
+
+    fn ask(&mut self, mut actions: Vec<Action>) -> Vec<Action> {
+        self.calls.clear();
+        self.state = State::Asking;
+        actions.push(Action::Ask);
+        actions
+    }
+
+    fn ready(&mut self, call: ToolUse, harmless: bool) -> Vec<Action> {
+        let known = self.calls.iter().any(|slot| slot.call.id == call.id);
+        if known || !matches!(self.state, State::Asking | State::Stopping { answer: true, .. }) {
+            return Vec::new();
+        }
+        let early = harmless
+            && self.state == State::Asking
+            && self.calls.iter().all(|slot| slot.started);
+        self.calls.push(Slot { call: call.clone(), started: early, done: false });
+        if early { vec![Action::Run(vec![call])] } else { Vec::new() }
+    }
+
+    fn answered(&mut self, stop: Stop, calls: Vec<ToolUse>) -> Vec<Action> {
+        match self.state {
+            State::Asking => {}
+            State::Stopping { answer: true, .. } => return self.answer_settled(calls),
+            _ => return Vec::new(),
+        }
+        self.take(calls);
+        let mut actions = Vec::new();
+        if stop == Stop::Length
+            && let Some(last) = self.calls.last_mut()
+            && !last.started
+            && last.call.input.is_none()
+        {
+            (last.started, last.done) = (true, true);
+            actions.push(Action::End { call: last.call.clone(), outcome: cut_off() });
+        }
+        let waiting: Vec<ToolUse> = self
+            .calls
+            .iter_mut()
+            .filter(|slot| !slot.started)
+            .map(|slot| {
+                slot.started = true;
+                slot.call.clone()
+            })
+            .collect();
+        if !waiting.is_empty() {
+            actions.push(Action::Run(waiting));
+        }
+        if self.calls.is_empty() {
+            return self.turn_end(stop, actions);
+        }
+        self.state = State::Running;
+        actions.extend(self.go_on());
+        actions
+    }
+
+    /// Adds the calls that were not ready before.
+    fn take(&mut self, calls: Vec<ToolUse>) {
+        for call in calls {
+            if !self.calls.iter().any(|slot| slot.call.id == call.id) {
+                self.calls.push(Slot { call, started: false, done: false });
+            }
+        }
+    }
+
+    fn cut(&mut self, error: String, calls: Vec<ToolUse>) -> Vec<Action> {
+        match self.state {
+            State::Asking => {
+                self.state = State::Stopping { answer: false, end: TurnEnd::Failed { error } };
+                self.answer_settled(calls)
+            }
+            State::Stopping { answer: true, .. } => self.answer_settled(calls),
+            _ => Vec::new(),
+        }
+    }
+
+    /// The answer is over while stopping: what it still wanted is answered without being run.
+    fn answer_settled(&mut self, calls: Vec<ToolUse>) -> Vec<Action> {
+        self.take(calls);
+        if let State::Stopping { answer, .. } = &mut self.state {
+            *answer = false;
+        }
+        let mut actions = Vec::new();
+        for slot in self.calls.iter_mut().filter(|slot| !slot.started) {
+            (slot.started, slot.done) = (true, true);
+            actions.push(Action::End { call: slot.call.clone(), outcome: never_ran() });
+        }
+        actions.extend(self.go_on());
+        actions
+    }
+
+    fn done(&mut self, id: &CallId) -> Vec<Action> {
+        let open = |slot: &&mut Slot| slot.started && !slot.done && slot.call.id == *id;
+        match self.calls.iter_mut().find(open) {
+            Some(slot) => slot.done = true,
+            None => return Vec::new(),
+        }
+        self.go_on()
+    }
+
+    /// Moves on once every call has its result.
+    fn go_on(&mut self) -> Vec<Action> {
+        if self.calls.iter().any(|slot| !slot.done) {
+            return Vec::new();
+        }
+        match &self.state {
+            State::Running => match self.limit.take() {
+                Some(reason) => self.rest(TurnEnd::Limit { reason }, Vec::new()),
+                None => {
+                    let said = self.steer.drain(..).map(Action::Say).collect();
+                    self.ask(said)
+                }
+            },
+            State::Stopping { answer: false, end } => {
+                let end = end.clone();
+                self.rest(end, Vec::new())
+            }
+            _ => Vec::new(),
+        }
+    }
+
+    fn turn_end(&mut self, stop: Stop, mut actions: Vec<Action>) -> Vec<Action> {
+        if self.steer.is_empty() {
+            return self.rest(TurnEnd::Done { stop }, actions);
+        }
+        match self.limit.take() {
+            Some(reason) => self.rest(TurnEnd::Limit { reason }, actions),
+            None => {
+                actions.extend(self.steer.drain(..).map(Action::Say));
+                self.ask(actions)
+            }
+        }
+    }
+
+    /// Ends the turn, and begins the next one where words wait for it.
+    fn rest(&mut self, end: TurnEnd, mut actions: Vec<Action>) -> Vec<Action> {
+        self.calls.clear();
+        self.limit = None;
+        self.state = State::Idle;
+        if !matches!(end, TurnEnd::Done { .. }) {
+            // Steering was meant for the turn that is no more: the person decides about it.
+            let mine = |words: &Words| words.from == From::Steer;
+            let (back, keep): (VecDeque<_>, VecDeque<_>) = self.steer.drain(..).partition(mine);
+            self.steer = keep;
+            actions.extend(back.into_iter().map(|words| Action::GiveBack(words.parts)));
+        }
+        actions.push(Action::TurnEnded(end));
+        if let Some(words) = self.later.pop_front() {
+            actions.extend(self.begin(words));
+        }
+        actions
+    }
+
+    fn interrupt(&mut self) -> Vec<Action> {
+        let answer = match self.state {
+            State::Idle => return Vec::new(),
+            State::Stopping { .. } => return Vec::new(),
+            State::Asking => true,
+            State::Running => false,
+        };
+        self.state = State::Stopping { answer, end: TurnEnd::Interrupted };
+        let mut actions: Vec<Action> =
+            self.later.drain(..).map(|words| Action::GiveBack(words.parts)).collect();
+        if answer {
+            actions.push(Action::CancelAnswer);
+        }
+        if self.calls.iter().any(|slot| slot.started && !slot.done) {
+            actions.push(Action::CancelCalls);
+        }
+        actions.extend(self.go_on());
+        actions
+    }
+}
+
+/// The result of a call that an interrupt or a failed answer overtook.
+fn never_ran() -> Outcome {
+    Outcome::ended(Status::Cancelled, "not run: the turn was stopped before this call began")
+}
+
+/// The result of a call that the output limit cut off.
+fn cut_off() -> Outcome {
+    Outcome::ended(
+        Status::Failed,
+        "not run: the answer reached its output limit inside this call, so its arguments may be \
+         incomplete.\nSend the call again, in smaller pieces if it is large.",
+    )
+}
+
+#[cfg(test)]
+mod tests;

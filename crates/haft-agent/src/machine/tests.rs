@@ -1,0 +1,116 @@
+//! The loop in plain cases; `tests/it/machine.rs` has the random ones.
+
+use super::*;
+
+fn call(n: u64) -> ToolUse {
+    ToolUse::new(CallId::nth(n), "ls", serde_json::json!({}))
+}
+fn user(text: &str) -> Input {
+    Input::User { when: When::Steer, parts: vec![text.into()] }
+}
+fn answer(calls: Vec<ToolUse>) -> Input {
+    let stop = if calls.is_empty() { Stop::EndTurn } else { Stop::ToolUse };
+    Input::AnswerEnded { stop, calls }
+}
+fn done(n: u64) -> Input {
+    Input::CallDone { id: CallId::nth(n) }
+}
+fn asks(actions: &[Action]) -> bool {
+    actions.last() == Some(&Action::Ask)
+}
+
+#[test]
+fn a_turn_asks_runs_asks_and_rests() {
+    let mut machine = Machine::default();
+    assert!(asks(&machine.step(user("go"))));
+    assert_eq!(
+        machine.step(answer(vec![call(1), call(2)])),
+        [Action::Run(vec![call(1), call(2)])]
+    );
+    assert_eq!(machine.step(done(2)), []);
+    assert_eq!(machine.step(done(1)), [Action::Ask]);
+    assert_eq!(machine.step(answer(vec![])), [Action::TurnEnded(TurnEnd::Done { stop: Stop::EndTurn })]);
+    assert!(machine.is_idle());
+}
+
+#[test]
+fn steering_waits_for_every_result_and_follow_up_for_the_end() {
+    let mut machine = Machine::default();
+    machine.step(user("go"));
+    machine.step(answer(vec![call(1)]));
+    assert_eq!(machine.step(user("also this")), []);
+    machine.step(Input::User { when: When::FollowUp, parts: vec!["later".into()] });
+    let actions = machine.step(done(1));
+    assert!(matches!(&actions[..], [Action::Say(w), Action::Ask] if w.from == From::Steer));
+    let actions = machine.step(answer(vec![]));
+    assert!(matches!(
+        &actions[..],
+        [Action::TurnEnded(TurnEnd::Done { .. }), Action::TurnBegan, Action::Say(_), Action::Ask]
+    ));
+}
+
+#[test]
+fn an_interrupt_waits_for_what_runs_and_answers_the_rest() {
+    let mut machine = Machine::default();
+    machine.step(user("go"));
+    machine.step(Input::CallReady { call: call(1), harmless: true });
+    machine.step(Input::CallReady { call: call(2), harmless: false });
+    machine.step(user("steer"));
+    let actions = machine.step(Input::Interrupt);
+    assert_eq!(actions, [Action::CancelAnswer, Action::CancelCalls]);
+    let actions = machine.step(answer(vec![call(1), call(2), call(3)]));
+    assert!(matches!(&actions[..], [Action::End { call: a, .. }, Action::End { call: b, .. }]
+        if *a == call(2) && *b == call(3)));
+    assert!(!machine.is_idle());
+    let actions = machine.step(done(1));
+    assert!(matches!(
+        &actions[..],
+        [Action::GiveBack(_), Action::TurnEnded(TurnEnd::Interrupted)]
+    ));
+}
+
+#[test]
+fn a_call_starts_early_only_behind_early_ones() {
+    let mut machine = Machine::default();
+    machine.step(user("go"));
+    let ready = |n, harmless| Input::CallReady { call: call(n), harmless };
+    assert_eq!(machine.step(ready(1, true)), [Action::Run(vec![call(1)])]);
+    assert_eq!(machine.step(ready(1, true)), [], "the same call is not run twice");
+    assert_eq!(machine.step(ready(2, false)), []);
+    assert_eq!(machine.step(ready(3, true)), []);
+    let actions = machine.step(answer(vec![call(1), call(2), call(3)]));
+    assert_eq!(actions, [Action::Run(vec![call(2), call(3)])]);
+}
+
+#[test]
+fn a_call_that_the_output_limit_cut_is_never_run() {
+    let mut machine = Machine::default();
+    machine.step(user("go"));
+    let cut = ToolUse { input: None, ..call(2) };
+    let calls = vec![call(1), cut.clone()];
+    let actions = machine.step(Input::AnswerEnded { stop: Stop::Length, calls });
+    assert!(matches!(&actions[..], [Action::End { call, outcome }, Action::Run(rest)]
+        if *call == cut && outcome.status == Status::Failed && *rest == [self::call(1)]));
+    assert_eq!(machine.step(done(1)), [Action::Ask]);
+}
+
+#[test]
+fn a_failed_answer_ends_the_turn_and_words_for_later_begin_the_next() {
+    let mut machine = Machine::default();
+    machine.step(user("go"));
+    machine.step(Input::User { when: When::FollowUp, parts: vec!["next".into()] });
+    let actions = machine.step(Input::AnswerCut { error: "gone".into(), calls: vec![call(1)] });
+    assert!(matches!(
+        &actions[..],
+        [Action::End { .. }, Action::TurnEnded(TurnEnd::Failed { .. }), Action::TurnBegan, ..]
+    ));
+}
+
+#[test]
+fn a_limit_ends_the_turn_before_the_next_request() {
+    let mut machine = Machine::default();
+    machine.step(user("go"));
+    machine.step(answer(vec![call(1)]));
+    machine.step(Input::Limit { reason: "3 steps".into() });
+    assert_eq!(machine.step(done(1)), [Action::TurnEnded(TurnEnd::Limit { reason: "3 steps".into() })]);
+}

@@ -1,0 +1,114 @@
+//! The system prompt: made from the tools that are on, then pinned.
+//!
+//! **Invariant:** what changes from run to run stands last, so that the prefix before it can be
+//! cached. A tool that is off is never named. With the default tools and no project context it
+//! is at most 4,000 bytes.
+
+use std::fmt::Write as _;
+
+use haft_tool::ToolSet;
+use haft_types::{Guideline, Kind};
+
+/// A file of instructions that the project brings along.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ContextFile {
+    /// As shown to the model.
+    pub path: String,
+    /// Its text.
+    pub text: String,
+}
+
+/// What changes from run to run.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Surroundings {
+    /// The date, as `2026-01-31`.
+    pub date: String,
+    /// The workspace root.
+    pub folder: String,
+    /// Operating system, architecture and shell.
+    pub platform: String,
+}
+
+/// Guidelines of no tool in particular; they come last.
+const GENERAL: [&str; 3] = [
+    "Verify a change by running what checks it (a test, a build), because a change that was not run is a guess",
+    "Say what you did in plain text in your answer, not through shell output (the person reads the answer)",
+    "Be concise, and name the files you talk about by their paths",
+];
+
+/// The system prompt in two parts: what stays, and project context with what changes.
+///
+/// A cache mark may stand between them.
+pub fn system(tools: &ToolSet, context: &[ContextFile], around: &Surroundings) -> Vec<String> {
+    vec![fixed(tools), moving(context, around)]
+}
+
+fn fixed(tools: &ToolSet) -> String {
+    let mut text = identity(tools);
+    let listed: Vec<_> = tools.specs().iter().filter(|spec| !spec.snippet.is_empty()).collect();
+    if !listed.is_empty() {
+        text.push_str("\n\n# Tools\n");
+        for spec in listed {
+            let _ = write!(text, "\n- {}: {}", spec.name, spec.snippet);
+        }
+    }
+    text.push_str("\n\n# Guidelines\n");
+    for line in guidelines(tools) {
+        let _ = write!(text, "\n- {line}");
+    }
+    text
+}
+
+/// Who the model is and what it can do, with verbs for the kinds of tools that are on.
+fn identity(tools: &ToolSet) -> String {
+    let verbs: Vec<&str> = [
+        (Kind::Read, "read files"),
+        (Kind::Search, "search the project"),
+        (Kind::Edit, "change files"),
+        (Kind::Execute, "run commands"),
+        (Kind::Fetch, "look things up on the network"),
+    ]
+    .into_iter()
+    .filter(|(kind, _)| tools.specs().iter().any(|spec| spec.kind == *kind))
+    .map(|(_, verb)| verb)
+    .collect();
+    let can = match &verbs[..] {
+        [] => "You answer from what you are told.".to_owned(),
+        [one] => format!("With its tools you {one}."),
+        [rest @ .., last] => format!("With its tools you {} and {last}.", rest.join(", ")),
+    };
+    format!(
+        "You are an expert software engineer working inside haft, a program that carries out your \
+         tool calls on a real machine. {can}"
+    )
+}
+
+/// The guidelines of the active tools, each once, then the general ones.
+fn guidelines(tools: &ToolSet) -> Vec<&str> {
+    let on = |name: &str| tools.specs().iter().any(|spec| spec.name == name);
+    let holds = |line: &&Guideline| {
+        line.with.iter().all(|name| on(name)) && !line.without.iter().any(|name| on(name))
+    };
+    let mut lines: Vec<&str> = Vec::new();
+    let mine = tools.specs().iter().flat_map(|spec| &spec.guidelines).filter(holds);
+    for line in mine.map(|line| &*line.text).chain(GENERAL) {
+        if !lines.contains(&line) {
+            lines.push(line);
+        }
+    }
+    lines
+}
+
+fn moving(context: &[ContextFile], around: &Surroundings) -> String {
+    let mut text = String::new();
+    if !context.is_empty() {
+        text.push_str("# Project context\n\nThe project gives these instructions:\n");
+        for file in context {
+            let _ = write!(text, "\n## {}\n\n{}\n", file.path, file.text.trim_end());
+        }
+        text.push('\n');
+    }
+    let Surroundings { date, folder, platform } = around;
+    let _ = write!(text, "Date: {date}\nWorking folder: {folder}\nPlatform: {platform}");
+    text
+}

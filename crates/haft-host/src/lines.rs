@@ -1,0 +1,489 @@
+//! Searching the lines of one file, from any reader, with ripgrep's searcher.
+//!
+//! **Invariant:** memory is bounded whatever a file holds: a line longer than [`LINE_LIMIT`] ends
+//! the search of its file with a cause, and at most [`TEXT_LIMIT`] bytes of found text are kept of
+//! one file; what matches beyond that is still counted. It knows no folder and no ignore file.
+//!
+//! Binary files are taken as ripgrep takes them. Below a folder, a file whose first 64 KiB hold a
+//! NUL is left, and a later NUL ends its search; it counts as binary, and what matched before the
+//! NUL is given (ripgrep drops it in its counts). A file that was named itself is searched to its
+//! end; matches behind a NUL are counted without their text.
+
+use std::{
+    io::{self, Read},
+    mem,
+};
+
+use grep_matcher::Matcher;
+use grep_regex::{RegexMatcher, RegexMatcherBuilder};
+use grep_searcher::{
+    BinaryDetection, Searcher, SearcherBuilder, Sink, SinkContext, SinkFinish, SinkMatch,
+};
+use haft_types::MatchLine;
+
+use crate::{GrepMode, GrepQuery, SearchError};
+
+/// Longest line that can be searched, in bytes.
+pub(crate) const LINE_LIMIT: usize = 8 << 20;
+/// Longest file that can be searched across lines, in bytes.
+const MULTILINE_LIMIT: usize = 32 << 20;
+/// Most bytes of found text that are kept of one file.
+const TEXT_LIMIT: usize = 4 << 20;
+/// Most marked matches of one line.
+const SPAN_LIMIT: usize = 1000;
+/// Memory that a compiled pattern may take.
+const PATTERN_LIMIT: usize = 32 << 20;
+/// How far behind a found stretch its pattern may look.
+const LOOK_AHEAD: usize = 128;
+
+/// A compiled search for lines.
+#[derive(Debug)]
+pub(crate) struct Grep {
+    matcher: RegexMatcher,
+    query: GrepQuery,
+}
+
+/// What the search of one file gave.
+#[derive(Debug, Default)]
+pub(crate) struct FileResult {
+    /// Matching lines that were counted.
+    pub(crate) count: u64,
+    /// What is shown of them.
+    pub(crate) lines: Vec<MatchLine>,
+    /// Memory that `lines` takes, in bytes.
+    pub(crate) size: usize,
+    /// Whether binary content was met.
+    pub(crate) binary: bool,
+    /// Why the search ended early.
+    pub(crate) error: Option<io::Error>,
+}
+
+impl Grep {
+    /// Compiles the pattern.
+    pub(crate) fn new(query: &GrepQuery) -> Result<Self, SearchError> {
+        let mut builder = RegexMatcherBuilder::new();
+        builder
+            .multi_line(true)
+            .unicode(true)
+            .case_insensitive(query.ignore_case)
+            .fixed_strings(query.literal)
+            .ban_byte(Some(b'\0'))
+            .size_limit(PATTERN_LIMIT)
+            .dfa_size_limit(PATTERN_LIMIT);
+        if query.multiline {
+            builder.dot_matches_new_line(true);
+        } else {
+            builder.line_terminator(Some(b'\n'));
+        }
+        let matcher = builder
+            .build(&query.pattern)
+            .map_err(|error| SearchError::Pattern(pattern_error(query, &error)))?;
+        Ok(Self { matcher, query: query.clone() })
+    }
+
+    /// A searcher, to be kept from file to file; `named` for a file that was named itself.
+    pub(crate) fn searcher(&self, named: bool) -> Searcher {
+        let content = self.query.mode == GrepMode::Content;
+        let context = |lines: u32| if content { lines as usize } else { 0 };
+        let limit = if self.query.multiline { MULTILINE_LIMIT } else { LINE_LIMIT };
+        SearcherBuilder::new()
+            .line_number(content)
+            .multi_line(self.query.multiline)
+            .before_context(context(self.query.before))
+            .after_context(context(self.query.after))
+            .heap_limit(Some(limit))
+            .max_matches((self.query.per_file > 0).then_some(self.query.per_file))
+            .binary_detection(if named {
+                BinaryDetection::convert(0)
+            } else {
+                BinaryDetection::quit(0)
+            })
+            .build()
+    }
+
+    /// Searches one file; `stopped` is asked often and ends the search.
+    pub(crate) fn search(
+        &self,
+        searcher: &mut Searcher,
+        reader: impl Read,
+        stopped: &dyn Fn() -> bool,
+    ) -> FileResult {
+        let mut sink = Lines { grep: self, stopped, result: FileResult::default() };
+        let reader = Stoppable { reader, stopped };
+        let ended = searcher.search_reader(&self.matcher, reader, &mut sink);
+        FileResult { error: ended.err(), ..mem::take(&mut sink.result) }
+    }
+}
+
+/// Says where a pattern is wrong.
+fn pattern_error(query: &GrepQuery, error: &grep_regex::Error) -> String {
+    const SHOWN: usize = 200;
+    let shown: String = query.pattern.chars().take(SHOWN).collect();
+    if let grep_regex::ErrorKind::NotAllowed(what) = error.kind() {
+        return format!(
+            "the pattern {shown:?} holds a line end ({what:?}) but only single lines are \
+             searched; set multiline to match across lines"
+        );
+    }
+    let parsed = if query.literal { None } else { syntax_error(&query.pattern) };
+    let Some((reason, offset)) = parsed else {
+        return format!("the pattern {shown:?} cannot be used: {error}");
+    };
+    let before = query.pattern.get(..offset).unwrap_or(&query.pattern);
+    let rest: String = query.pattern.get(offset..).unwrap_or("").chars().take(20).collect();
+    let place = before.chars().count() + 1;
+    format!(
+        "the pattern {shown:?} is no regular expression: {reason} at character {place} \
+         ({rest:?}); escape it with \\, or set literal to search it as text"
+    )
+}
+
+/// What is wrong in a regular expression, and at which byte.
+fn syntax_error(pattern: &str) -> Option<(String, usize)> {
+    match regex_syntax::Parser::new().parse(pattern).err()? {
+        regex_syntax::Error::Parse(e) => Some((e.kind().to_string(), e.span().start.offset)),
+        regex_syntax::Error::Translate(e) => Some((e.kind().to_string(), e.span().start.offset)),
+        _ => None,
+    }
+}
+
+/// A reader that fails once its search is stopped.
+struct Stoppable<'a, R> {
+    reader: R,
+    stopped: &'a dyn Fn() -> bool,
+}
+
+impl<R: Read> Read for Stoppable<'_, R> {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        if (self.stopped)() {
+            return Err(stopped());
+        }
+        self.reader.read(buffer)
+    }
+}
+
+fn stopped() -> io::Error {
+    io::Error::other("the search was stopped")
+}
+
+/// Collects the lines of one file.
+struct Lines<'a> {
+    grep: &'a Grep,
+    stopped: &'a dyn Fn() -> bool,
+    result: FileResult,
+}
+
+impl Lines<'_> {
+    /// Keeps a line unless too much of the file is kept already.
+    fn keep(&mut self, number: Option<u64>, line: &[u8], spans: &[(usize, usize)]) {
+        if self.result.size >= TEXT_LIMIT {
+            return;
+        }
+        let (text, spans) = window(line, spans, self.grep.query.max_line);
+        self.result.size += text.len() + spans.len() * 8 + mem::size_of::<MatchLine>();
+        self.result.lines.push(MatchLine { number: number.unwrap_or(0), text, spans });
+    }
+
+    /// Where the pattern matches in the found lines.
+    fn spans(&self, searcher: &Searcher, found: &SinkMatch<'_>) -> io::Result<Vec<(usize, usize)>> {
+        let range = found.bytes_range_in_buffer();
+        let buffer = found.buffer();
+        let multiline = searcher.multi_line_with_matcher(&self.grep.matcher);
+        let end = if multiline {
+            (range.end + LOOK_AHEAD).min(buffer.len())
+        } else {
+            range.end - usize::from(buffer[range.clone()].ends_with(b"\n"))
+        };
+        let max = self.grep.query.max_line;
+        let mut spans = Vec::new();
+        let mut empty = None;
+        let mut empties = 0;
+        let mut line_first = None;
+        let take = |found: grep_matcher::Match| {
+            let (start, stop) = (found.start(), found.end().min(range.end));
+            if found.start() >= range.end && !(found.start() == range.end && spans.is_empty()) {
+                return false;
+            }
+            let span = (start - range.start, stop.max(start) - range.start);
+            if span.0 == span.1 {
+                empty.get_or_insert(span);
+                empties += 1;
+                return empties < SPAN_LIMIT;
+            }
+            spans.push(span);
+            let first: usize = *line_first.get_or_insert(span.0);
+            // Behind the window of a long line nothing is shown, so nothing need be found there.
+            spans.len() < SPAN_LIMIT && (multiline || max == 0 || span.1 - first <= max * 4)
+        };
+        let searched = self.grep.matcher.find_iter_at(&buffer[..end], range.start, take);
+        searched.map_err(io::Error::other)?;
+        if spans.is_empty() {
+            spans.extend(empty);
+        }
+        Ok(spans)
+    }
+}
+
+impl Sink for Lines<'_> {
+    type Error = io::Error;
+
+    fn matched(&mut self, searcher: &Searcher, found: &SinkMatch<'_>) -> io::Result<bool> {
+        if (self.stopped)() {
+            return Err(stopped());
+        }
+        let lines = || found.lines().count() as u64;
+        match self.grep.query.mode {
+            GrepMode::Files => {
+                self.result.count = 1;
+                return Ok(false);
+            }
+            GrepMode::Count => {
+                self.result.count += lines();
+                return Ok(true);
+            }
+            GrepMode::Content => self.result.count += lines(),
+        }
+        if self.result.binary {
+            return Ok(false);
+        }
+        if self.result.size >= TEXT_LIMIT {
+            return Ok(true);
+        }
+        let spans = self.spans(searcher, found)?;
+        let mut start = 0;
+        for (line, number) in found.lines().zip(found.line_number().unwrap_or(0)..) {
+            let end = start + line.len();
+            let inside: Vec<(usize, usize)> = spans
+                .iter()
+                .filter(|span| span.0 < end && (span.1 > start || span.0 >= start))
+                .map(|span| (span.0.max(start) - start, span.1.min(end) - start))
+                .collect();
+            self.keep(Some(number), line, &inside);
+            start = end;
+        }
+        Ok(true)
+    }
+
+    fn context(&mut self, _: &Searcher, context: &SinkContext<'_>) -> io::Result<bool> {
+        if (self.stopped)() {
+            return Err(stopped());
+        }
+        if !self.result.binary {
+            self.keep(context.line_number(), context.bytes(), &[]);
+        }
+        Ok(true)
+    }
+
+    fn binary_data(&mut self, _: &Searcher, _: u64) -> io::Result<bool> {
+        self.result.binary = true;
+        Ok(true)
+    }
+
+    fn finish(&mut self, _: &Searcher, finish: &SinkFinish) -> io::Result<()> {
+        self.result.binary |= finish.binary_byte_offset().is_some();
+        Ok(())
+    }
+}
+
+/// The line without its end.
+fn trimmed(line: &[u8]) -> &[u8] {
+    let line = line.strip_suffix(b"\n").unwrap_or(line);
+    line.strip_suffix(b"\r").unwrap_or(line)
+}
+
+/// The text of a line and where its matches are in it, at most `max` characters (0 = all) around
+/// the first match, with `…` where it was cut. What is no UTF-8 becomes U+FFFD.
+fn window(line: &[u8], spans: &[(usize, usize)], max: usize) -> (String, Vec<(u32, u32)>) {
+    let line = trimmed(line);
+    let (from, to) = if max == 0 || line.len() <= max || characters(line, max) == line.len() {
+        (0, line.len())
+    } else {
+        let first = spans.first().map_or(0, |span| span.0.min(line.len()));
+        let from = back(line, first, max / 4);
+        let to = from + characters(&line[from..], max);
+        if to == line.len() { (back(line, to, max), to) } else { (from, to) }
+    };
+    let mut text = String::with_capacity(to - from + 6);
+    if from > 0 {
+        text.push('…');
+    }
+    let spans: Vec<(usize, usize)> = spans
+        .iter()
+        .filter(|span| span.0 <= to && (span.1 > from || span.0 >= from))
+        .map(|span| (span.0.clamp(from, to) - from, span.1.clamp(from, to) - from))
+        .collect();
+    let spans = decode(&line[from..to], &spans, &mut text);
+    if to < line.len() {
+        text.push('…');
+    }
+    (text, spans)
+}
+
+/// Appends bytes as text, and says where the spans came to lie.
+fn decode(bytes: &[u8], spans: &[(usize, usize)], text: &mut String) -> Vec<(u32, u32)> {
+    if let Ok(whole) = str::from_utf8(bytes) {
+        let start = text.len();
+        text.push_str(whole);
+        let put = |at: usize| u32::try_from(start + at).unwrap_or(u32::MAX);
+        return spans
+            .iter()
+            .map(|&(a, b)| (put(whole.floor_char_boundary(a)), put(whole.ceil_char_boundary(b))))
+            .collect();
+    }
+    // One pass: both ends of the spans go up, so one cursor over them is enough.
+    let mut edges: Vec<(usize, usize)> = Vec::with_capacity(spans.len() * 2);
+    for (index, span) in spans.iter().enumerate() {
+        edges.extend([(span.0, index * 2), (span.1, index * 2 + 1)]);
+    }
+    let mut placed = vec![0_u32; edges.len()];
+    let mut edge = 0;
+    let mut at = 0;
+    for chunk in bytes.utf8_chunks() {
+        let start = text.len();
+        text.push_str(chunk.valid());
+        let valid_end = at + chunk.valid().len();
+        while edge < edges.len() && edges[edge].0 <= valid_end {
+            let inside = chunk.valid().floor_char_boundary(edges[edge].0 - at);
+            placed[edges[edge].1] = u32::try_from(start + inside).unwrap_or(u32::MAX);
+            edge += 1;
+        }
+        if !chunk.invalid().is_empty() {
+            text.push(char::REPLACEMENT_CHARACTER);
+        }
+        at = valid_end + chunk.invalid().len();
+        while edge < edges.len() && edges[edge].0 < at {
+            placed[edges[edge].1] = u32::try_from(text.len()).unwrap_or(u32::MAX);
+            edge += 1;
+        }
+    }
+    let end = u32::try_from(text.len()).unwrap_or(u32::MAX);
+    for (_, index) in &edges[edge..] {
+        placed[*index] = end;
+    }
+    placed.chunks_exact(2).map(|pair| (pair[0], pair[1].max(pair[0]))).collect()
+}
+
+/// Bytes that the first `max` characters take.
+fn characters(bytes: &[u8], max: usize) -> usize {
+    let mut count = 0;
+    for (at, &byte) in bytes.iter().enumerate() {
+        if !is_continuation(byte) || at >= max.saturating_mul(4) {
+            if count == max || at >= max.saturating_mul(4) {
+                return at;
+            }
+            count += 1;
+        }
+    }
+    bytes.len()
+}
+
+/// Where the character begins that is `max` characters before `at`.
+fn back(bytes: &[u8], at: usize, max: usize) -> usize {
+    let mut start = at;
+    let mut count = 0;
+    let least = at.saturating_sub(max.saturating_mul(4));
+    while start > least && count < max {
+        start -= 1;
+        count += usize::from(!is_continuation(bytes[start]));
+    }
+    start
+}
+
+const fn is_continuation(byte: u8) -> bool {
+    byte & 0xC0 == 0x80
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn query(pattern: &str) -> GrepQuery {
+        GrepQuery { pattern: pattern.into(), max_line: 40, ..GrepQuery::default() }
+    }
+
+    fn run(query: &GrepQuery, text: &[u8]) -> FileResult {
+        let grep = Grep::new(query).unwrap();
+        grep.search(&mut grep.searcher(false), text, &|| false)
+    }
+
+    fn marked(line: &MatchLine) -> Vec<&str> {
+        line.spans.iter().map(|&(a, b)| &line.text[a as usize..b as usize]).collect()
+    }
+
+    #[test]
+    fn lines_come_with_numbers_spans_and_context() {
+        let query = GrepQuery { before: 1, after: 1, ..query("b+") };
+        let result = run(&query, b"a\r\nabba bb\r\nc\nd\n");
+        let lines: Vec<_> = result.lines.iter().map(|l| (l.number, &*l.text)).collect();
+        assert_eq!(lines, [(1, "a"), (2, "abba bb"), (3, "c")]);
+        assert_eq!(marked(&result.lines[1]), ["bb", "bb"]);
+        assert!(result.lines[0].spans.is_empty());
+        assert_eq!(result.count, 1);
+    }
+
+    #[test]
+    fn long_lines_are_windowed_around_the_match() {
+        for width in [1, 30, 39, 200, 5000] {
+            for fill in ["x", "é", "漢", "\u{1F600}"] {
+                let line = format!("{}needle{}\n", fill.repeat(width), fill.repeat(width));
+                let result = run(&query("needle"), line.as_bytes());
+                let found = &result.lines[0];
+                assert_eq!(marked(found), ["needle"], "{width} {fill}");
+                assert!(found.text.chars().count() <= 42, "{width} {fill}: {}", found.text);
+                assert_eq!(found.text.starts_with('…'), width > 30, "{width} {fill}");
+            }
+        }
+    }
+
+    #[test]
+    fn invalid_utf8_is_found_and_its_spans_fit_the_text() {
+        let result = run(&query("(?-u)ne.dle"), b"\xff\xfe ne\xf0dle \xffrest needle\n");
+        assert_eq!(marked(&result.lines[0]), ["ne\u{FFFD}dle", "needle"]);
+        let utf16: Vec<u8> =
+            "\u{FEFF}a needle\n".encode_utf16().flat_map(u16::to_le_bytes).collect();
+        assert_eq!(marked(&run(&query("needle"), &utf16).lines[0]), ["needle"]);
+    }
+
+    #[test]
+    fn matches_over_lines_are_split_into_lines() {
+        let query = GrepQuery { multiline: true, ..query("b.*c") };
+        let result = run(&query, b"a b\nx\nc d\nno\n");
+        let lines: Vec<_> = result.lines.iter().map(|l| (l.number, marked(l).concat())).collect();
+        let (b, x, c) = ("b\n".trim().to_owned(), "x".to_owned(), "c".to_owned());
+        assert_eq!(lines, [(1, b), (2, x), (3, c)]);
+        assert_eq!(result.count, 3);
+    }
+
+    #[test]
+    fn binary_files_are_told_and_what_was_found_before_stays() {
+        assert!(run(&query("a"), b"a\n\0\n").binary);
+        let mut late = b"needle\n".repeat(20_000);
+        late.extend_from_slice(b"\0\nneedle\n");
+        let result = run(&query("needle"), &late);
+        assert!(result.binary && result.count > 5_000 && result.count <= 20_000);
+        let grep = Grep::new(&query("needle")).unwrap();
+        let named = grep.search(&mut grep.searcher(true), &b"\0\nneedle\n"[..], &|| false);
+        assert!(named.binary && named.count == 1 && named.lines.is_empty());
+    }
+
+    #[test]
+    fn endless_lines_and_endless_matches_take_bounded_memory() {
+        let long = run(&query("needle"), &vec![b'x'; LINE_LIMIT + 100_000]);
+        assert!(long.error.is_some() && long.count == 0);
+        let many = GrepQuery { max_line: 0, ..query("x") };
+        let result = run(&many, &b"xxxxxxxxxxxxxxxxxxxxxxxxxxx\n".repeat(200_000));
+        assert!(result.count == 200_000 && result.size < TEXT_LIMIT + (1 << 20));
+    }
+
+    #[test]
+    fn bad_patterns_say_where_and_options_are_no_options() {
+        let error = Grep::new(&query("foo(bar")).unwrap_err().to_string();
+        assert!(error.contains("foo(bar") && error.contains("character 4"), "{error}");
+        let error = Grep::new(&query("a\nb")).unwrap_err().to_string();
+        assert!(error.contains("multiline"), "{error}");
+        assert!(Grep::new(&query("((a{1000}){1000}){1000}")).is_err());
+        assert!(Grep::new(&GrepQuery { literal: true, ..query("foo(") }).is_ok());
+        assert_eq!(run(&query("--pre=x"), b"a --pre=x\n").count, 1);
+        assert_eq!(run(&query("^"), b"\n").lines[0].spans, [(0, 0)]);
+    }
+}

@@ -1,0 +1,310 @@
+//! Reading, listing, removing and renaming located files of this machine.
+//!
+//! **Invariant:** nothing here takes a path; everything goes through the folder that `locate`
+//! holds and the last name, and no link is followed.
+
+use std::{collections::BTreeMap, io, mem::MaybeUninit, ops::ControlFlow, sync::Arc};
+
+use bytes::Bytes;
+use futures::future::BoxFuture;
+use haft_types::{EntryKind, Follow, HostPath};
+use rustix::{
+    buffer::spare_capacity,
+    fd::OwnedFd,
+    fs::{self, AtFlags, Mode, OFlags, RawDir, RenameFlags},
+    io::Errno,
+};
+
+use super::{
+    Local,
+    locate::{self, At},
+    write,
+};
+use crate::{
+    DirEntry, Expect, FileKind, Fs, ListHow, Listing, Located, WriteHow, Written,
+    fault::{fault, refuse},
+};
+
+/// Most bytes that are read without leaving the thread: a page cache gives them in microseconds.
+const INLINE: usize = 64 * 1024;
+/// Most bytes that are made room for at once where the size of a file is not known.
+const STEP: usize = 1024 * 1024;
+
+impl Fs for Local {
+    fn locate<'a>(
+        &'a self,
+        path: &'a HostPath,
+        follow: Follow,
+    ) -> BoxFuture<'a, io::Result<Located>> {
+        Box::pin(async move { locate::locate(self.lookup, path, follow) })
+    }
+
+    fn child<'a>(
+        &'a self,
+        folder: &'a Located,
+        name: &'a [u8],
+        follow: Follow,
+    ) -> BoxFuture<'a, io::Result<Located>> {
+        Box::pin(async move { locate::child(self.lookup, folder, name, follow) })
+    }
+
+    fn read<'a>(
+        &'a self,
+        at: &'a Located,
+        offset: u64,
+        len: usize,
+    ) -> BoxFuture<'a, io::Result<Bytes>> {
+        Box::pin(read(at, offset, len))
+    }
+
+    fn write<'a>(
+        &'a self,
+        at: &'a Located,
+        data: Bytes,
+        how: WriteHow,
+    ) -> BoxFuture<'a, io::Result<Written>> {
+        let (at, swept) = (at.clone(), Arc::clone(&self.swept));
+        Box::pin(blocking(move || write::replace(&at, &data, how, &swept)))
+    }
+
+    fn list<'a>(&'a self, at: &'a Located, how: ListHow) -> BoxFuture<'a, io::Result<Listing>> {
+        let at = at.clone();
+        Box::pin(blocking(move || list(&at, how)))
+    }
+
+    fn remove<'a>(&'a self, at: &'a Located) -> BoxFuture<'a, io::Result<()>> {
+        let at = at.clone();
+        Box::pin(blocking(move || remove(&at)))
+    }
+
+    fn rename<'a>(&'a self, from: &'a Located, to: &'a Located) -> BoxFuture<'a, io::Result<()>> {
+        let (from, to) = (from.clone(), to.clone());
+        Box::pin(blocking(move || rename(&from, &to)))
+    }
+}
+
+/// Runs what may wait for a disk where waiting holds nobody up; it ends even when dropped.
+async fn blocking<T: Send + 'static>(
+    work: impl FnOnce() -> io::Result<T> + Send + 'static,
+) -> io::Result<T> {
+    tokio::task::spawn_blocking(work).await.map_err(io::Error::other)?
+}
+
+async fn read(located: &Located, offset: u64, len: usize) -> io::Result<Bytes> {
+    let file = At::of(located)?.file(located)?;
+    let expected = usize::try_from(located.size().saturating_sub(offset)).unwrap_or(usize::MAX);
+    let mut data = Vec::new();
+    if len.min(expected) <= INLINE {
+        let ended = fill(&file, &mut data, offset, len.min(INLINE), expected)
+            .map_err(|e| fault(&located.real, "cannot be read", e))?;
+        if ended || data.len() == len {
+            return Ok(data.into());
+        }
+    }
+    let path = located.real.clone();
+    blocking(move || {
+        fill(&file, &mut data, offset, len, expected)
+            .map_err(|e| fault(&path, "cannot be read", e))?;
+        Ok(data.into())
+    })
+    .await
+}
+
+/// Reads on until `data` holds `len` bytes from `offset`; true at the end of the file.
+fn fill(
+    file: &OwnedFd,
+    data: &mut Vec<u8>,
+    offset: u64,
+    len: usize,
+    expected: usize,
+) -> rustix::io::Result<bool> {
+    // One more than expected tells the end of the file without growing again.
+    data.reserve_exact(len.min(expected.saturating_add(1)).saturating_sub(data.len()));
+    while data.len() < len {
+        let place = offset.saturating_add(data.len() as u64);
+        if i64::try_from(place).is_err() {
+            return Ok(true);
+        }
+        if data.capacity() == data.len() {
+            data.reserve((len - data.len()).min(STEP));
+        }
+        let room = data.capacity().min(len) - data.len();
+        let got = if room < data.capacity() - data.len() {
+            // Reserved more than was asked for: never give more than `len`.
+            let start = data.len();
+            data.resize(start + room, 0);
+            let got = rustix::io::pread(file, &mut data[start..], place);
+            data.truncate(start + *got.as_ref().unwrap_or(&0));
+            got
+        } else {
+            rustix::io::pread(file, spare_capacity(data), place)
+        };
+        match got {
+            Ok(0) => return Ok(true),
+            Ok(_) | Err(Errno::INTR) => {}
+            Err(error) => return Err(error),
+        }
+    }
+    Ok(false)
+}
+
+fn list(located: &Located, how: ListHow) -> io::Result<Listing> {
+    let failed = |e: Errno| fault(&located.real, "cannot be listed", e);
+    let held = At::of(located)?.inside(located)?;
+    let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
+    let folder = fs::openat(&held, ".", flags, Mode::empty()).map_err(failed)?;
+    let mut kept: BTreeMap<Vec<u8>, Option<EntryKind>> = BTreeMap::new();
+    let mut total = 0;
+    each_name(&folder, |name, kind| {
+        total += 1;
+        let fits = kept.len() < how.limit;
+        if fits || kept.last_key_value().is_some_and(|(last, _)| name < last.as_slice()) {
+            kept.insert(name.to_vec(), kind);
+        }
+        if kept.len() > how.limit {
+            kept.pop_last();
+        }
+        ControlFlow::Continue(())
+    })
+    .map_err(failed)?;
+    let entries =
+        kept.into_iter().map(|(name, kind)| entry(&folder, name, kind, how.stat)).collect();
+    Ok(Listing { entries, total })
+}
+
+/// Gives every name of a folder but `.` and `..`, in fixed memory, until it is told to stop.
+pub(super) fn each_name(
+    folder: &OwnedFd,
+    mut each: impl FnMut(&[u8], Option<EntryKind>) -> ControlFlow<()>,
+) -> rustix::io::Result<()> {
+    let mut buffer = [MaybeUninit::uninit(); 32 * 1024];
+    let mut names = RawDir::new(folder, &mut buffer);
+    while let Some(name) = names.next() {
+        let name = match name {
+            Ok(name) => name,
+            Err(Errno::INTR) => continue,
+            Err(error) => return Err(error),
+        };
+        let bytes = name.file_name().to_bytes();
+        let kind = locate::entry_kind(name.file_type());
+        if !matches!(bytes, b"." | b"..") && each(bytes, kind).is_break() {
+            break;
+        }
+    }
+    Ok(())
+}
+
+/// What is known of one name; a name that is gone meanwhile keeps what the folder said of it.
+fn entry(folder: &OwnedFd, name: Vec<u8>, kind: Option<EntryKind>, wanted: bool) -> DirEntry {
+    let stat = (wanted || kind.is_none())
+        .then(|| fs::statat(folder, &*name, AtFlags::SYMLINK_NOFOLLOW | AtFlags::NO_AUTOMOUNT).ok())
+        .flatten();
+    let kind = stat.as_ref().map(locate::kind_of).or(kind).unwrap_or_default();
+    let mut entry = DirEntry { kind, ..DirEntry::default() };
+    if kind == EntryKind::Link {
+        entry.target = fs::readlinkat(folder, &*name, Vec::new()).ok().map(|t| t.into_bytes());
+        let target = fs::statat(folder, &*name, AtFlags::NO_AUTOMOUNT);
+        entry.broken = matches!(target, Err(Errno::NOENT | Errno::LOOP | Errno::NOTDIR));
+        entry.to_folder = target.is_ok_and(|stat| locate::kind_of(&stat) == EntryKind::Folder);
+    }
+    if wanted {
+        entry.stat = stat.map(|stat| {
+            let stamp = locate::stamp_of(&stat);
+            let modified = i64::try_from(stamp.modified.div_euclid(1_000_000)).unwrap_or(i64::MAX);
+            (stamp.size, stat.st_mode & 0o7777, modified)
+        });
+    }
+    entry.name = name;
+    entry
+}
+
+fn remove(located: &Located) -> io::Result<()> {
+    let at = At::of(located)?;
+    let path = &located.real;
+    let flags = match located.kind {
+        FileKind::Missing => {
+            return Err(refuse(io::ErrorKind::NotFound, path, "no such file or folder"));
+        }
+        FileKind::FOLDER if at.name == b"." => {
+            let text = "is the root of all files and is never removed";
+            return Err(refuse(io::ErrorKind::InvalidInput, path, text));
+        }
+        FileKind::FOLDER => AtFlags::REMOVEDIR,
+        FileKind::Entry(_) => AtFlags::empty(),
+    };
+    at.unchanged(located)?;
+    fs::unlinkat(&at.folder, &*at.name, flags)
+        .map_err(|e| fault(path, "cannot be removed", sticky(&at, e)))?;
+    write::sync_folder(&at.folder)
+        .map_err(|e| fault(path, "was removed, but its folder could not be synced to disk", e))
+}
+
+/// Says why a name in a folder with the sticky bit may not be touched; other errors stay.
+pub(super) fn sticky(at: &At, error: Errno) -> io::Error {
+    let shared = fs::fstat(&at.folder).is_ok_and(|folder| folder.st_mode & 0o1000 != 0);
+    if matches!(error, Errno::PERM | Errno::ACCESS) && shared {
+        let text = "in this shared (sticky) folder only the owner of a file may replace, \
+                    rename or remove it";
+        return io::Error::new(io::ErrorKind::PermissionDenied, format!("{text} ({error})"));
+    }
+    error.into()
+}
+
+fn rename(from: &Located, to: &Located) -> io::Result<()> {
+    let (old, new) = (At::of(from)?, At::of(to)?);
+    if from.kind == FileKind::Missing {
+        return Err(refuse(io::ErrorKind::NotFound, &from.real, "no such file or folder"));
+    }
+    let taken = || refuse(io::ErrorKind::AlreadyExists, &to.real, "is already there");
+    if to.kind != FileKind::Missing {
+        return Err(taken());
+    }
+    if !new.missing.is_empty() {
+        let text = "the folder for it is not there; make it first";
+        return Err(refuse(io::ErrorKind::NotFound, &to.real, text));
+    }
+    let is_folder = FileKind::Entry(locate::kind_of(&old.unchanged(from)?)) == FileKind::FOLDER;
+    match move_free((&old.folder, &old.name), (&new.folder, &new.name), is_folder) {
+        Ok(()) => {}
+        Err(Errno::EXIST | Errno::NOTEMPTY) => return Err(taken()),
+        Err(error) => {
+            let what = format!("cannot be renamed to {}", to.real);
+            return Err(fault(&from.real, &what, sticky(&old, error)));
+        }
+    }
+    write::sync_folder(&new.folder)
+        .and_then(|()| write::sync_folder(&old.folder))
+        .map_err(|e| fault(&to.real, "was renamed, but its folder could not be synced to disk", e))
+}
+
+/// Renames where the new name is free, in one step; on file systems without such a step a file
+/// gets the new name beside the old one first, and a folder is renamed after a look.
+pub(super) fn move_free(
+    from: (&OwnedFd, &[u8]),
+    to: (&OwnedFd, &[u8]),
+    is_folder: bool,
+) -> rustix::io::Result<()> {
+    match fs::renameat_with(from.0, from.1, to.0, to.1, RenameFlags::NOREPLACE) {
+        Err(Errno::INVAL | Errno::NOSYS | Errno::NOTSUP) if is_folder => {
+            match fs::statat(to.0, to.1, AtFlags::SYMLINK_NOFOLLOW) {
+                Err(Errno::NOENT) => fs::renameat(from.0, from.1, to.0, to.1),
+                Ok(_) => Err(Errno::EXIST),
+                Err(error) => Err(error),
+            }
+        }
+        Err(Errno::INVAL | Errno::NOSYS | Errno::NOTSUP) => {
+            fs::linkat(from.0, from.1, to.0, to.1, AtFlags::empty())?;
+            fs::unlinkat(from.0, from.1, AtFlags::empty())
+        }
+        result => result,
+    }
+}
+
+/// True when what stands at the name now is what the writer expects.
+pub(super) fn holds(expect: Expect, now: Option<&fs::Stat>) -> bool {
+    match (expect, now) {
+        (Expect::Any, _) | (Expect::Absent, None) => true,
+        (Expect::Stamp(stamp), Some(stat)) => locate::stamp_of(stat) == stamp,
+        _ => false,
+    }
+}

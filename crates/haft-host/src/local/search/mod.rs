@@ -1,0 +1,325 @@
+//! Searching this machine with ripgrep's libraries, in this process.
+//!
+//! The walk is shared with other hosts ([`crate::walk`]); here it runs on open folders. Several
+//! threads take files off the walk, search them, and deliver in order ([`ordered`]).
+//!
+//! **Invariant:** the walk starts at the located folder and goes down by single names, so links
+//! that flip meanwhile lead nowhere (`disk` says how far this holds). Links are not followed; a
+//! search that is asked to follow them runs over [`Fs`](crate::Fs), which judges where they lead.
+//! Dropping the future, `Break` and the stop token end all threads at their next read.
+
+mod disk;
+mod ordered;
+
+use std::{
+    io,
+    sync::{Arc, Mutex, PoisonError},
+    time::{Duration, Instant},
+};
+
+use futures::future::BoxFuture;
+use grep_searcher::Searcher;
+use haft_types::FileMatches;
+use ignore::gitignore::gitconfig_excludes_path;
+use rustix::fs::{AtFlags, statat};
+use tokio_util::sync::CancellationToken;
+
+use self::{
+    disk::{Folder, advance, list, open_file, open_folder, read_some},
+    ordered::{Leave, Ordered, StopOnDrop},
+};
+use super::{
+    Local,
+    locate::{At, kind_of, stamp_of},
+};
+use crate::{
+    FileKind, Filter, FindQuery, Found, GrepQuery, Located, Search, SearchError, Skipped, Walk,
+    lines::{FileResult, Grep},
+    over_fs::{self, matches_of},
+    search::Sink,
+    walk::{Item, Names, Rules, Walker},
+};
+
+/// Most threads of one search.
+const THREADS: usize = 8;
+/// How long a stopped search waits for its threads, to count what they passed over.
+const PATIENCE: Duration = Duration::from_millis(50);
+/// Most names that are delivered together.
+const BATCH: usize = 128;
+/// Longest time that found names wait for others.
+const BATCH_TIME: Duration = Duration::from_millis(20);
+
+impl Search for Local {
+    fn grep<'a>(
+        &'a self,
+        at: &'a Located,
+        query: &'a GrepQuery,
+        walk: Walk,
+        sink: Sink<'a, FileMatches>,
+    ) -> BoxFuture<'a, Result<Skipped, SearchError>> {
+        let (at, query) = (at.clone(), query.clone());
+        Box::pin(async move {
+            let stop = walk.stop.clone();
+            run(stop, sink, move |line| grep_job(&at, &query, walk, line)).await
+        })
+    }
+
+    fn find<'a>(
+        &'a self,
+        at: &'a Located,
+        query: &'a FindQuery,
+        walk: Walk,
+        sink: Sink<'a, Found>,
+    ) -> BoxFuture<'a, Result<Skipped, SearchError>> {
+        if query.follow {
+            let global = global_excludes(&walk.allowed);
+            return Box::pin(over_fs::find(self, global, at, query, walk, sink));
+        }
+        let (at, query) = (at.clone(), query.clone());
+        Box::pin(async move {
+            let stop = walk.stop.clone();
+            let batched = &mut |batch: Vec<Found>| batch.into_iter().try_for_each(&mut *sink);
+            run(stop, batched, move |line| find_job(&at, &query, &walk, line)).await
+        })
+    }
+}
+
+/// Runs a search on threads of its own and hands its results on in order.
+async fn run<T: Send + 'static>(
+    stop: CancellationToken,
+    sink: &mut (dyn FnMut(T) -> std::ops::ControlFlow<()> + Send),
+    job: impl FnOnce(&Arc<Ordered<T>>) -> Result<Walked, SearchError> + Send + 'static,
+) -> Result<Skipped, SearchError> {
+    let line = Arc::new(Ordered::new());
+    let _stop = StopOnDrop(Arc::clone(&line));
+    let leave = Leave(Arc::clone(&line));
+    let begun = tokio::task::spawn_blocking(move || job(&leave.0));
+    let mut stopped = false;
+    loop {
+        let next = tokio::select! {
+            biased;
+            () = stop.cancelled() => { stopped = true; break }
+            next = line.next() => next,
+        };
+        let Some(result) = next else { break };
+        if sink(result).is_break() {
+            stopped = true;
+            break;
+        }
+    }
+    if stopped {
+        line.stop();
+        drop(tokio::time::timeout(PATIENCE, line.ended()).await);
+        if line.busy() {
+            return Ok(Skipped { stopped, ..line.skipped() });
+        }
+    }
+    let walked =
+        begun.await.map_err(|e| io::Error::other(format!("the search broke off: {e}")))??;
+    let mut skipped = line.skipped();
+    if let Some(walker) = walked {
+        add(&mut skipped, walker.lock().unwrap_or_else(PoisonError::into_inner).skipped());
+    }
+    Ok(Skipped { stopped, ..skipped })
+}
+
+/// The walk of a search; none for a single file.
+type Walked = Option<Arc<Mutex<Walker<Folder>>>>;
+
+fn add(to: &mut Skipped, from: &Skipped) {
+    to.ignored += from.ignored;
+    to.denied += from.denied;
+    to.unreadable += from.unreadable;
+    to.loops += from.loops;
+    to.cause = from.cause.clone().or(to.cause.take());
+}
+
+/// The user's own excludes, as git and ripgrep read them.
+fn global_excludes(allowed: &Filter) -> Option<Vec<u8>> {
+    let path = gitconfig_excludes_path()?;
+    if !allowed(&Local::path(&path).ok()?) {
+        return None;
+    }
+    read_some(open_file(rustix::fs::CWD, path.as_os_str().as_encoded_bytes()).ok()??)
+}
+
+/// Opens the root and starts a walk in it.
+fn start(
+    at: &Located,
+    mut rules: Rules,
+    allowed: &Filter,
+    names: bool,
+) -> io::Result<Walker<Folder>> {
+    let held = At::of(at)?.inside(at)?;
+    let root = open_folder(&*held, b".")?;
+    if rules.reads_ignore_files()
+        && let Some(text) = global_excludes(allowed)
+    {
+        rules.set_global(&text);
+    }
+    let mut walker = Walker::new(&at.real, rules, Arc::clone(allowed), names, false);
+    let (listed, left) = list(&root)?;
+    walker.begin(root, (0, 0), listed, left);
+    Ok(walker)
+}
+
+/// What the threads of one search for lines share.
+struct Grepping {
+    walker: Arc<Mutex<Walker<Folder>>>,
+    grep: Grep,
+    root: Located,
+    line: Arc<Ordered<FileMatches>>,
+}
+
+fn grep_job(
+    at: &Located,
+    query: &GrepQuery,
+    walk: Walk,
+    line: &Arc<Ordered<FileMatches>>,
+) -> Result<Walked, SearchError> {
+    let grep = Grep::new(query)?;
+    let rules = Rules::grep(query)?;
+    if at.kind != FileKind::FOLDER {
+        grep_file(at, &grep, &walk, line)?;
+        return Ok(None);
+    }
+    let walker = Arc::new(Mutex::new(start(at, rules, &walk.allowed, false)?));
+    drop(walk);
+    let shared = Arc::new(Grepping {
+        walker: Arc::clone(&walker),
+        grep,
+        root: at.clone(),
+        line: Arc::clone(line),
+    });
+    let threads = std::thread::available_parallelism().map_or(1, usize::from).min(THREADS);
+    for _ in 1..threads {
+        line.join();
+        let (shared, leave) = (Arc::clone(&shared), Leave(Arc::clone(line)));
+        tokio::task::spawn_blocking(move || {
+            shared.work();
+            drop(leave);
+        });
+    }
+    shared.work();
+    Ok(Some(walker))
+}
+
+/// Searches one file that was named itself.
+fn grep_file(
+    at: &Located,
+    grep: &Grep,
+    walk: &Walk,
+    line: &Ordered<FileMatches>,
+) -> Result<(), SearchError> {
+    let number = line.begin();
+    if !(walk.allowed)(&at.real) {
+        line.end(number, None, |skipped| skipped.denied += 1);
+        return Ok(());
+    }
+    let file = At::of(at)?.file(at)?;
+    let reader = Positioned { file: &file, offset: 0 };
+    let result = grep.search(&mut grep.searcher(true), reader, &|| line.stopped());
+    let name = at.real.parent().map_or_else(|| at.real.text(), |p| at.real.shown_from(&p));
+    deliver(line, number, &name, result);
+    Ok(())
+}
+
+/// Reads a file that others may read, too, without its shared position.
+struct Positioned<'a> {
+    file: &'a rustix::fd::OwnedFd,
+    offset: u64,
+}
+
+impl io::Read for Positioned<'_> {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        let length = rustix::io::pread(self.file, buffer, self.offset)?;
+        self.offset += length as u64;
+        Ok(length)
+    }
+}
+
+fn deliver(line: &Ordered<FileMatches>, number: u64, name: &str, result: FileResult) {
+    let (binary, error) = (result.binary, result.error.as_ref().map(ToString::to_string));
+    let found = matches_of(name, result);
+    let stopped = error.is_some() && line.stopped();
+    line.end(number, found, |skipped| {
+        skipped.searched += 1;
+        skipped.binary += u64::from(binary);
+        if let Some(error) = error.as_ref().filter(|_| !stopped) {
+            skipped.unreadable += 1;
+            skipped.cause.get_or_insert_with(|| format!("{name}: {error}"));
+        }
+    });
+}
+
+impl Grepping {
+    /// Takes files off the walk until it ends.
+    fn work(&self) {
+        let mut searcher = self.grep.searcher(false);
+        while self.line.room() {
+            let next = {
+                let mut walker = self.walker.lock().unwrap_or_else(PoisonError::into_inner);
+                advance(&mut walker, &|| self.line.stopped()).map(|item| (self.line.begin(), item))
+            };
+            let Some((number, item)) = next else { return };
+            self.search(&mut searcher, number, &item);
+        }
+    }
+
+    fn search(&self, searcher: &mut Searcher, number: u64, item: &Item<Folder>) {
+        let name = item.path.shown_from(&self.root.real);
+        match open_file(&item.folder, item.name()) {
+            Ok(None) => self.line.end(number, None, |_| {}),
+            Ok(Some(file)) => {
+                let result = self.grep.search(searcher, file, &|| self.line.stopped());
+                deliver(&self.line, number, &name, result);
+            }
+            Err(error) => self.line.end(number, None, |skipped| {
+                skipped.unreadable += 1;
+                skipped.cause.get_or_insert_with(|| format!("{name}: {error}"));
+            }),
+        }
+    }
+}
+
+fn find_job(
+    at: &Located,
+    query: &FindQuery,
+    walk: &Walk,
+    line: &Arc<Ordered<Vec<Found>>>,
+) -> Result<Walked, SearchError> {
+    let names = Names::new(&query.pattern)?;
+    if at.kind != FileKind::FOLDER {
+        let number = line.begin();
+        let allowed = (walk.allowed)(&at.real);
+        let found = over_fs::find_file(at, &names)?.filter(|_| allowed).map(|one| (vec![one], 0));
+        line.end(number, found, |skipped| skipped.denied += u64::from(!allowed));
+        return Ok(None);
+    }
+    let mut walker = start(at, Rules::find(query), &walk.allowed, true)?;
+    let mut batch = Vec::new();
+    let mut since = Instant::now();
+    let send = |batch: &mut Vec<Found>| {
+        let size = batch.iter().map(|found: &Found| found.path.len() + size_of::<Found>()).sum();
+        line.end(line.begin(), Some((std::mem::take(batch), size)), |_| {});
+        line.room()
+    };
+    while let Some(item) = advance(&mut walker, &|| line.stopped()) {
+        if names.matches(&item.below, item.folderish)
+            && let Ok(stat) = statat(&item.folder, item.name(), AtFlags::SYMLINK_NOFOLLOW)
+        {
+            let (kind, modified) = (kind_of(&stat), stamp_of(&stat).modified);
+            batch.push(Found { path: item.below, kind, modified });
+        }
+        if batch.len() >= BATCH || (!batch.is_empty() && since.elapsed() >= BATCH_TIME) {
+            if !send(&mut batch) {
+                break;
+            }
+            since = Instant::now();
+        }
+    }
+    if !batch.is_empty() {
+        send(&mut batch);
+    }
+    Ok(Some(Arc::new(Mutex::new(walker))))
+}

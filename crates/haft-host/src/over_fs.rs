@@ -1,0 +1,383 @@
+//! Searching any host whose files can be listed and read, over [`Fs`] alone.
+//!
+//! For hosts without a search of their own: in memory, guarded, written by others. It gives what
+//! the local search gives on the same tree, one file after the other.
+//!
+//! **Invariant:** every folder and file is reached from the located root by single names
+//! ([`Fs::child`]), links are not followed unless the search for names is asked to, and then the
+//! filter is asked about where they lead. It reads a file in pieces and never holds a whole one of
+//! more than [`WHOLE`] bytes. It does not know the excludes of a user's git configuration.
+
+use std::{
+    io::{self, Read},
+    ops::ControlFlow,
+    sync::Arc,
+};
+
+use bytes::{Buf, Bytes};
+use futures::future::BoxFuture;
+use grep_searcher::Searcher;
+use haft_types::{EntryKind, FileMatches, Follow};
+use tokio::sync::mpsc;
+use tokio_util::sync::CancellationToken;
+
+use crate::{
+    FileKind, FindQuery, Found, Fs, GrepQuery, ListHow, Located, Search, SearchError, Skipped,
+    Walk,
+    lines::{FileResult, Grep},
+    search::Sink,
+    walk::{Base, FOLDER_LIMIT, IGNORE_LIMIT, Item, Name, Names, Rules, Step, Walker},
+};
+
+/// Largest file that is read in one piece and searched at once, in bytes.
+const WHOLE: u64 = 1 << 20;
+/// How much of a larger file is read at once.
+const PIECE: usize = 256 << 10;
+
+/// A search over the files of any host.
+#[derive(Clone, Copy)]
+pub struct FsSearch<'a>(pub &'a dyn Fs);
+
+type Folder = Arc<Located>;
+
+impl Search for FsSearch<'_> {
+    fn grep<'a>(
+        &'a self,
+        at: &'a Located,
+        query: &'a GrepQuery,
+        walk: Walk,
+        sink: Sink<'a, FileMatches>,
+    ) -> BoxFuture<'a, Result<Skipped, SearchError>> {
+        Box::pin(grep(self.0, at, query, walk, sink))
+    }
+
+    fn find<'a>(
+        &'a self,
+        at: &'a Located,
+        query: &'a FindQuery,
+        walk: Walk,
+        sink: Sink<'a, Found>,
+    ) -> BoxFuture<'a, Result<Skipped, SearchError>> {
+        Box::pin(find(self.0, None, at, query, walk, sink))
+    }
+}
+
+/// What a file gave, with its size in memory; none without a match.
+pub(crate) fn matches_of(name: &str, result: FileResult) -> Option<(FileMatches, usize)> {
+    let found = FileMatches { path: name.to_owned(), count: result.count, lines: result.lines };
+    (result.count > 0).then(|| (found, result.size + name.len()))
+}
+
+/// The file that was named itself, where the pattern wants it.
+pub(crate) fn find_file(at: &Located, names: &Names) -> io::Result<Option<Found>> {
+    let FileKind::Entry(kind) = at.kind else {
+        let text = format!("{}: no such file or folder", at.real);
+        return Err(io::Error::new(io::ErrorKind::NotFound, text));
+    };
+    let name = at.real.file_name().unwrap_or_default().to_vec();
+    let modified = at.stamp.map_or(0, |stamp| stamp.modified);
+    Ok(names.matches(&name, false).then_some(Found { path: name, kind, modified }))
+}
+
+async fn grep(
+    fs: &dyn Fs,
+    at: &Located,
+    query: &GrepQuery,
+    walk: Walk,
+    sink: Sink<'_, FileMatches>,
+) -> Result<Skipped, SearchError> {
+    let grep = Arc::new(Grep::new(query)?);
+    let rules = Rules::grep(query)?;
+    let named = at.kind != FileKind::FOLDER;
+    let mut files = Files {
+        fs,
+        searcher: Some(grep.searcher(named)),
+        grep,
+        stop: walk.stop.clone(),
+        skipped: Skipped::default(),
+    };
+    let mut walker = Walker::new(&at.real, rules, Arc::clone(&walk.allowed), false, false);
+    let whole = async {
+        if named {
+            if !(walk.allowed)(&at.real) {
+                files.skipped.denied += 1;
+                return Ok(false);
+            }
+            let name = at.real.parent().map_or_else(|| at.real.text(), |p| at.real.shown_from(&p));
+            return Ok(files.search(at, &name, true).await?.is_some_and(|f| sink(f).is_break()));
+        }
+        begin(fs, at, &mut walker).await?;
+        while let Some(item) = advance(fs, &mut walker).await {
+            let Ok(file) = fs.child(&item.folder, item.name(), Follow::No).await else {
+                files.skipped.unreadable += 1;
+                continue;
+            };
+            if file.kind == FileKind::FILE {
+                let name = item.path.shown_from(&at.real);
+                if files.search(&file, &name, false).await?.is_some_and(|f| sink(f).is_break()) {
+                    return Ok(true);
+                }
+            }
+        }
+        Ok::<bool, SearchError>(false)
+    };
+    let ended = walk.stop.run_until_cancelled(whole).await;
+    finish(ended, &walker, files.skipped)
+}
+
+/// A search for names; `global` are excludes weaker than every ignore file.
+pub(crate) async fn find(
+    fs: &dyn Fs,
+    global: Option<Vec<u8>>,
+    at: &Located,
+    query: &FindQuery,
+    walk: Walk,
+    sink: Sink<'_, Found>,
+) -> Result<Skipped, SearchError> {
+    let names = Names::new(&query.pattern)?;
+    let mut rules = Rules::find(query);
+    if let Some(text) = global.filter(|_| !query.no_ignore) {
+        rules.set_global(&text);
+    }
+    let mut skipped = Skipped::default();
+    let mut walker = Walker::new(&at.real, rules, Arc::clone(&walk.allowed), true, query.follow);
+    let whole = async {
+        if at.kind != FileKind::FOLDER {
+            if !(walk.allowed)(&at.real) {
+                skipped.denied += 1;
+                return Ok(false);
+            }
+            return Ok(find_file(at, &names)?.is_some_and(|found| sink(found).is_break()));
+        }
+        begin(fs, at, &mut walker).await?;
+        while let Some(item) = advance(fs, &mut walker).await {
+            if !names.matches(&item.below, item.folderish) {
+                continue;
+            }
+            let Ok(file) = fs.child(&item.folder, item.name(), Follow::No).await else { continue };
+            let FileKind::Entry(kind) = file.kind else { continue };
+            let modified = file.stamp.map_or(0, |stamp| stamp.modified);
+            if sink(Found { path: item.below, kind, modified }) == ControlFlow::Break(()) {
+                return Ok(true);
+            }
+        }
+        Ok::<bool, SearchError>(false)
+    };
+    let ended = walk.stop.run_until_cancelled(whole).await;
+    finish(ended, &walker, skipped)
+}
+
+/// Puts the counts together; `ended` is none when the search was cancelled.
+fn finish(
+    ended: Option<Result<bool, SearchError>>,
+    walker: &Walker<Folder>,
+    files: Skipped,
+) -> Result<Skipped, SearchError> {
+    let stopped = ended.transpose()?.unwrap_or(true);
+    let walked = walker.skipped();
+    Ok(Skipped {
+        ignored: walked.ignored,
+        denied: walked.denied + files.denied,
+        unreadable: walked.unreadable + files.unreadable,
+        cause: walked.cause.clone().or(files.cause),
+        loops: walked.loops,
+        stopped,
+        ..files
+    })
+}
+
+async fn listed(fs: &dyn Fs, folder: &Located) -> io::Result<(Vec<Name>, u64)> {
+    let listing = fs.list(folder, ListHow { limit: FOLDER_LIMIT, stat: false }).await?;
+    let left = listing.total.saturating_sub(listing.entries.len() as u64);
+    let name = |entry: crate::DirEntry| Name {
+        bytes: entry.name,
+        kind: entry.kind,
+        to_folder: entry.to_folder,
+    };
+    Ok((listing.entries.into_iter().map(name).collect(), left))
+}
+
+fn id_of(folder: &Located) -> (u64, u64) {
+    folder.stamp.map_or((0, 0), |stamp| stamp.id)
+}
+
+async fn begin(fs: &dyn Fs, at: &Located, walker: &mut Walker<Folder>) -> io::Result<()> {
+    let (names, left) = listed(fs, at).await?;
+    walker.begin(Arc::new(at.clone()), id_of(at), names, left);
+    Ok(())
+}
+
+/// Walks on to the next entry; none at the end.
+async fn advance(fs: &dyn Fs, walker: &mut Walker<Folder>) -> Option<Item<Folder>> {
+    loop {
+        match walker.next() {
+            Step::Ignore { base, names } => {
+                let text = ignore_file(fs, base, names).await;
+                walker.ignore_file(text.as_deref());
+            }
+            Step::Enter { folder, name, follow } => {
+                enter(fs, walker, &folder, &name, follow).await;
+            }
+            Step::Item(item) => return Some(item),
+            Step::Done => return None,
+        }
+    }
+}
+
+async fn enter(
+    fs: &dyn Fs,
+    walker: &mut Walker<Folder>,
+    folder: &Located,
+    name: &[u8],
+    follow: bool,
+) {
+    let how = if follow { Follow::Yes } else { Follow::No };
+    let entered = match fs.child(folder, name, how).await {
+        Ok(entered) => entered,
+        Err(error) => return walker.unreadable(error),
+    };
+    if entered.kind != FileKind::FOLDER {
+        return walker.unreadable("is no folder any more");
+    }
+    if walker.may_enter(id_of(&entered), follow.then_some(&entered.real)) {
+        match listed(fs, &entered).await {
+            Ok((names, left)) => {
+                let id = id_of(&entered);
+                walker.entered(Arc::new(entered), id, names, left);
+            }
+            Err(error) => walker.unreadable(error),
+        }
+    }
+}
+
+/// Reads an ignore file; none where it is not there or is no regular file.
+async fn ignore_file(fs: &dyn Fs, base: Base<Folder>, names: &[&[u8]]) -> Option<Bytes> {
+    let mut at = match base {
+        Base::In(folder) => folder,
+        Base::Above(path) => Arc::new(fs.locate(&path, Follow::No).await.ok()?),
+    };
+    for name in names {
+        if at.kind != FileKind::FOLDER {
+            return None;
+        }
+        at = Arc::new(fs.child(&at, name, Follow::No).await.ok()?);
+    }
+    if at.kind != FileKind::Entry(EntryKind::File) {
+        return None;
+    }
+    fs.read(&at, 0, IGNORE_LIMIT).await.ok()
+}
+
+/// The files of one search for lines.
+struct Files<'a> {
+    fs: &'a dyn Fs,
+    grep: Arc<Grep>,
+    /// Away only while a file is searched on another thread.
+    searcher: Option<Searcher>,
+    stop: CancellationToken,
+    skipped: Skipped,
+}
+
+impl Files<'_> {
+    /// Searches one file; only a file that was named itself fails the search.
+    async fn search(
+        &mut self,
+        file: &Located,
+        name: &str,
+        named: bool,
+    ) -> io::Result<Option<FileMatches>> {
+        let mut searcher = self.searcher.take().unwrap_or_else(|| self.grep.searcher(named));
+        let (result, first) = if file.size() <= WHOLE {
+            let length = usize::try_from(WHOLE).unwrap_or(usize::MAX) + 1;
+            match self.fs.read(file, 0, length).await {
+                // It grew since it was located: it is searched in pieces like a large one.
+                Ok(text) if text.len() == length => (None, None),
+                Ok(text) => {
+                    let stopped = || self.stop.is_cancelled();
+                    let result = self.grep.search(&mut searcher, text.reader(), &stopped);
+                    (Some(result), None)
+                }
+                Err(error) => (None, Some(error)),
+            }
+        } else {
+            (None, None)
+        };
+        if let Some(error) = first {
+            self.searcher = Some(searcher);
+            if named {
+                return Err(error);
+            }
+            self.unreadable(name, &error);
+            return Ok(None);
+        }
+        let result = match result {
+            Some(result) => {
+                self.searcher = Some(searcher);
+                result
+            }
+            None => self.search_pieces(file, searcher).await,
+        };
+        self.skipped.searched += 1;
+        self.skipped.binary += u64::from(result.binary);
+        if let Some(error) = &result.error {
+            self.unreadable(name, error);
+        }
+        Ok(matches_of(name, result).map(|(found, _)| found))
+    }
+
+    fn unreadable(&mut self, name: &str, error: &io::Error) {
+        self.skipped.unreadable += 1;
+        self.skipped.cause.get_or_insert_with(|| format!("{name}: {error}"));
+    }
+
+    /// Searches a large file on another thread while this one reads it.
+    async fn search_pieces(&mut self, file: &Located, mut searcher: Searcher) -> FileResult {
+        let (send, receive) = mpsc::channel(2);
+        let (grep, stop) = (Arc::clone(&self.grep), self.stop.clone());
+        let search = tokio::task::spawn_blocking(move || {
+            let pieces = Pieces { receive, piece: Bytes::new() };
+            let result = grep.search(&mut searcher, pieces, &|| stop.is_cancelled());
+            (searcher, result)
+        });
+        let mut offset = 0;
+        loop {
+            let piece = self.fs.read(file, offset, PIECE).await;
+            let length = piece.as_ref().map_or(0, Bytes::len);
+            let end = piece.is_ok() && length == 0;
+            if end || send.send(piece).await.is_err() || length == 0 {
+                break;
+            }
+            offset += length as u64;
+        }
+        drop(send);
+        match search.await {
+            Ok((searcher, result)) => {
+                self.searcher = Some(searcher);
+                result
+            }
+            Err(error) => {
+                FileResult { error: Some(io::Error::other(error)), ..FileResult::default() }
+            }
+        }
+    }
+}
+
+/// Reads what another task sends.
+struct Pieces {
+    receive: mpsc::Receiver<io::Result<Bytes>>,
+    piece: Bytes,
+}
+
+impl Read for Pieces {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        if self.piece.is_empty() {
+            match self.receive.blocking_recv() {
+                Some(piece) => self.piece = piece?,
+                None => return Ok(0),
+            }
+        }
+        let length = self.piece.len().min(buffer.len());
+        self.piece.copy_to_slice(&mut buffer[..length]);
+        Ok(length)
+    }
+}

@@ -1,0 +1,331 @@
+//! A walk over folders without any input or output of its own, for every kind of host.
+//!
+//! Whoever drives it asks for the [`next`](Walker::next) step, does what it says on its host, and
+//! answers. So order, ignore rules, the filter and the counts are the same everywhere.
+//!
+//! **Invariant:** nothing is opened, listed or read that the filter has not allowed before; entries
+//! come folder by folder in the order of the bytes of their names. It holds one open folder for
+//! each level that it is deep, at most [`DEPTH_LIMIT`].
+
+mod rules;
+
+use std::{collections::VecDeque, fmt::Display};
+
+use haft_types::{EntryKind, HostPath};
+
+pub(crate) use self::rules::{IGNORE_FILES, IGNORE_LIMIT, Names, Rules, Verdict};
+use crate::{Filter, Skipped};
+
+/// How deep folders may be nested; a deeper one is counted as unreadable.
+pub(crate) const DEPTH_LIMIT: usize = 256;
+
+/// Most names of one folder that are walked; the others are counted as unreadable.
+pub(crate) const FOLDER_LIMIT: usize = 1_000_000;
+
+/// One name of a listed folder.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Name {
+    /// In the host's bytes.
+    pub(crate) bytes: Vec<u8>,
+    /// What it is; a link is a link.
+    pub(crate) kind: EntryKind,
+    /// True for a link to a folder; only asked for when links are followed.
+    pub(crate) to_folder: bool,
+}
+
+/// Where an ignore file is.
+#[derive(Clone, Debug)]
+pub(crate) enum Base<H> {
+    /// In a folder above the root of the walk.
+    Above(HostPath),
+    /// In an open folder.
+    In(H),
+}
+
+/// An entry that is wanted.
+#[derive(Clone, Debug)]
+pub(crate) struct Item<H> {
+    /// The open folder that it is in.
+    pub(crate) folder: H,
+    /// Its whole path.
+    pub(crate) path: HostPath,
+    /// Its path from the root, `/` between names.
+    pub(crate) below: Vec<u8>,
+    /// What it is, as listed.
+    pub(crate) kind: EntryKind,
+    /// True where it is walked as a folder: a folder, or a followed link to one.
+    pub(crate) folderish: bool,
+}
+
+impl<H> Item<H> {
+    /// Its last name.
+    pub(crate) fn name(&self) -> &[u8] {
+        self.below.rsplit(|&b| b == b'/').next().unwrap_or(&self.below)
+    }
+}
+
+/// What to do next.
+#[derive(Debug)]
+pub(crate) enum Step<H> {
+    /// Read a small file and answer with [`Walker::ignore_file`].
+    Ignore {
+        /// The folder that the names start at.
+        base: Base<H>,
+        /// The names below it; none of them may be a link.
+        names: &'static [&'static [u8]],
+    },
+    /// Open a folder, ask [`Walker::may_enter`], list it, and answer with [`Walker::entered`], or
+    /// with [`Walker::unreadable`].
+    Enter {
+        /// The open folder that it is in.
+        folder: H,
+        /// Its name there.
+        name: Vec<u8>,
+        /// Whether it may be a link.
+        follow: bool,
+    },
+    /// Take an entry.
+    Item(Item<H>),
+    /// Nothing is left.
+    Done,
+}
+
+/// One folder that the walk is in.
+#[derive(Debug)]
+struct Frame<H> {
+    handle: H,
+    id: (u64, u64),
+    path: HostPath,
+    names: std::vec::IntoIter<Name>,
+    /// Length of the parent's part of `Walker::at`.
+    parent: usize,
+}
+
+/// An ignore file that is still to be read.
+#[derive(Debug)]
+struct Wanted<H> {
+    base: Base<H>,
+    depth: usize,
+    which: usize,
+}
+
+/// The state of a walk; `H` is an open folder.
+pub(crate) struct Walker<H> {
+    rules: Rules,
+    allowed: Filter,
+    follow: bool,
+    /// True for a search for names: folders, links and the rest are items, too.
+    names: bool,
+    root: HostPath,
+    /// The present folder from the host's root, with `/` at its end unless it is empty.
+    at: Vec<u8>,
+    /// Length of the root's part of `at`.
+    root_len: usize,
+    frames: Vec<Frame<H>>,
+    wanted: VecDeque<Wanted<H>>,
+    reading: Option<(usize, usize)>,
+    /// The folder that is entered next.
+    pending: Option<(HostPath, Vec<u8>)>,
+    /// The folder whose entering was asked for.
+    entering: Option<(HostPath, Vec<u8>)>,
+    skipped: Skipped,
+}
+
+impl<H: Clone> Walker<H> {
+    /// A walk below `root`; `names` for a search for names, `follow` for links to folders.
+    pub(crate) fn new(
+        root: &HostPath,
+        rules: Rules,
+        allowed: Filter,
+        names: bool,
+        follow: bool,
+    ) -> Self {
+        let mut walker = Self {
+            rules,
+            allowed,
+            follow,
+            names,
+            root: root.clone(),
+            at: Vec::new(),
+            root_len: 0,
+            frames: Vec::new(),
+            wanted: VecDeque::new(),
+            reading: None,
+            pending: None,
+            entering: None,
+            skipped: Skipped::default(),
+        };
+        walker.want_above();
+        walker
+    }
+
+    /// Asks for the ignore files of the folders above the root, and goes to the root.
+    fn want_above(&mut self) {
+        let mut above: Vec<HostPath> = Vec::new();
+        while let Some(parent) = above.last().unwrap_or(&self.root).parent() {
+            above.push(parent);
+        }
+        let names: Vec<Vec<u8>> = self.root.names().map(<[u8]>::to_vec).collect();
+        for (folder, name) in above.into_iter().rev().zip(&names) {
+            let depth = self.rules.depth();
+            self.rules.push(self.at.len());
+            for which in 0..IGNORE_FILES.len() {
+                self.want(&folder, Base::Above(folder.clone()), depth, which);
+            }
+            self.at.extend_from_slice(name);
+            self.at.push(b'/');
+        }
+        self.root_len = self.at.len();
+    }
+
+    fn want(&mut self, folder: &HostPath, base: Base<H>, depth: usize, which: usize) {
+        let path = folder.join_bytes(&IGNORE_FILES[which].join(&b'/'));
+        if self.rules.reads_ignore_files() && path.is_ok_and(|path| (self.allowed)(&path)) {
+            self.wanted.push_back(Wanted { base, depth, which });
+        }
+    }
+
+    /// Starts in the opened root.
+    pub(crate) fn begin(&mut self, handle: H, id: (u64, u64), names: Vec<Name>, left: u64) {
+        self.enter(handle, id, self.root.clone(), names, left, self.at.len());
+    }
+
+    fn enter(
+        &mut self,
+        handle: H,
+        id: (u64, u64),
+        path: HostPath,
+        mut names: Vec<Name>,
+        left: u64,
+        parent: usize,
+    ) {
+        names.sort_unstable_by(|a, b| a.bytes.cmp(&b.bytes));
+        let depth = self.rules.depth();
+        self.rules.push(self.at.len());
+        for (which, file) in IGNORE_FILES.iter().enumerate() {
+            let kind = if file.len() == 1 { EntryKind::File } else { EntryKind::Folder };
+            if names
+                .binary_search_by(|name| (*name.bytes).cmp(file[0]))
+                .is_ok_and(|at| names[at].kind == kind)
+            {
+                self.want(&path, Base::In(handle.clone()), depth, which);
+            }
+        }
+        if left > 0 {
+            let cause = format!("more than {} names; {left} were left out", names.len());
+            self.count_unreadable(&path, left, cause);
+        }
+        self.frames.push(Frame { handle, id, path, names: names.into_iter(), parent });
+    }
+
+    /// Takes the content of the ignore file that was asked for; none where it is not there.
+    pub(crate) fn ignore_file(&mut self, text: Option<&[u8]>) {
+        if let (Some((depth, which)), Some(text)) = (self.reading.take(), text) {
+            self.rules.add(depth, which, text);
+        }
+    }
+
+    /// Says whether the opened folder may be listed; a followed link is judged by where it leads.
+    pub(crate) fn may_enter(&mut self, id: (u64, u64), real: Option<&HostPath>) -> bool {
+        let known = id != (0, 0);
+        if self.follow && known && self.frames.iter().any(|frame| frame.id == id) {
+            self.skipped.loops += 1;
+        } else if real.is_some_and(|real| !(self.allowed)(real)) {
+            self.skipped.denied += 1;
+        } else {
+            return true;
+        }
+        self.entering = None;
+        false
+    }
+
+    /// Goes into the folder that was asked for; `left` names did not fit into the listing.
+    pub(crate) fn entered(&mut self, handle: H, id: (u64, u64), names: Vec<Name>, left: u64) {
+        if let Some((path, name)) = self.entering.take() {
+            let parent = self.at.len();
+            self.at.extend_from_slice(&name);
+            self.at.push(b'/');
+            self.enter(handle, id, path, names, left, parent);
+        }
+    }
+
+    /// Passes over the folder that was asked for.
+    pub(crate) fn unreadable(&mut self, cause: impl Display) {
+        if let Some((path, _)) = self.entering.take() {
+            self.count_unreadable(&path, 1, cause);
+        }
+    }
+
+    fn count_unreadable(&mut self, path: &HostPath, number: u64, cause: impl Display) {
+        self.skipped.unreadable += number;
+        let root = &self.root;
+        self.skipped.cause.get_or_insert_with(|| format!("{}: {cause}", path.shown_from(root)));
+    }
+
+    /// What was passed over so far.
+    pub(crate) const fn skipped(&self) -> &Skipped {
+        &self.skipped
+    }
+
+    /// The next step.
+    pub(crate) fn next(&mut self) -> Step<H> {
+        loop {
+            if let Some(wanted) = self.wanted.pop_front() {
+                self.reading = Some((wanted.depth, wanted.which));
+                return Step::Ignore { base: wanted.base, names: IGNORE_FILES[wanted.which] };
+            }
+            let pending = self.pending.take();
+            let deep = self.frames.len() >= DEPTH_LIMIT;
+            let Some(frame) = self.frames.last_mut() else { return Step::Done };
+            if let Some((path, name)) = pending {
+                if deep {
+                    self.count_unreadable(&path, 1, format!("nested more than {DEPTH_LIMIT} deep"));
+                    continue;
+                }
+                let folder = frame.handle.clone();
+                self.entering = Some((path, name.clone()));
+                return Step::Enter { folder, name, follow: self.follow };
+            }
+            let Some(name) = frame.names.next() else {
+                self.at.truncate(frame.parent);
+                self.frames.pop();
+                self.rules.pop();
+                continue;
+            };
+            if let Some(step) = self.step(name) {
+                return step;
+            }
+        }
+    }
+
+    /// What to do with one name at once; none when it is passed over, or entered next.
+    fn step(&mut self, name: Name) -> Option<Step<H>> {
+        let folderish = name.kind == EntryKind::Folder || (self.follow && name.to_folder);
+        if name.bytes == b".git" || !(self.names || folderish || name.kind == EntryKind::File) {
+            return None;
+        }
+        let folder_len = self.at.len();
+        self.at.extend_from_slice(&name.bytes);
+        let verdict = self.rules.judge(&self.at, self.root_len, folderish);
+        let below = (verdict == Verdict::Taken).then(|| self.at[self.root_len..].to_vec());
+        self.at.truncate(folder_len);
+        if verdict == Verdict::Ignored {
+            self.skipped.ignored += 1;
+        }
+        let below = below?;
+        let frame = self.frames.last()?;
+        let path = frame.path.join_bytes(&name.bytes).ok()?;
+        if !(self.allowed)(&path) {
+            self.skipped.denied += 1;
+            return None;
+        }
+        let folder = frame.handle.clone();
+        if folderish {
+            self.pending = Some((path.clone(), name.bytes));
+            if !self.names {
+                return None;
+            }
+        }
+        Some(Step::Item(Item { folder, path, below, kind: name.kind, folderish }))
+    }
+}

@@ -1,0 +1,154 @@
+//! Full disks, limits and injected faults: the old file stays whole and nothing is left behind.
+
+use std::{fs, io, os::unix::fs::PermissionsExt, path::Path, process::Command};
+
+use bytes::Bytes;
+use haft_host::{FsOp, Host, Local, Memory};
+use haft_types::Follow;
+
+use super::{World, anyhow, locals};
+
+/// Set in the child process to the file that it has to write.
+const TARGET: &str = "HAFT_TEST_TARGET";
+
+/// Not a test of its own: what the child processes of the tests below run.
+#[tokio::test]
+async fn child_writes_a_mebibyte() {
+    let Some(target) = std::env::var_os(TARGET) else { return };
+    let path = Local::path(Path::new(&target)).unwrap();
+    let host = Local::new();
+    let at = host.fs().locate(&path, Follow::Yes).await.unwrap();
+    match host.fs().write(&at, Bytes::from(vec![b'n'; 1 << 20]), anyhow()).await {
+        Ok(_) => println!("WROTE"),
+        Err(error) => println!("ERROR {:?} {error}", error.kind()),
+    }
+}
+
+/// Runs the child above under a shell that sets the stage; gives what it said.
+fn child(stage: &str, target: &Path) -> String {
+    let script =
+        format!("{stage}; exec \"$0\" files::faults::child_writes_a_mebibyte --exact --nocapture");
+    let output = Command::new("sh")
+        .args(["-c", &script])
+        .arg(std::env::current_exe().unwrap())
+        .env(TARGET, target)
+        .output()
+        .unwrap();
+    String::from_utf8_lossy(&output.stdout).into_owned() + &String::from_utf8_lossy(&output.stderr)
+}
+
+fn only(w: &World, folder: &str, name: &str, content: &str) {
+    let names: Vec<_> = fs::read_dir(w.disk(folder)).unwrap().flatten().collect();
+    assert_eq!(names.len(), 1, "{names:?}");
+    assert_eq!(fs::read_to_string(w.disk(folder).join(name)).unwrap(), content);
+}
+
+#[test]
+fn the_limit_of_file_sizes_leaves_the_old_file() {
+    let w = &locals()[0];
+    w.file("d/a", "old");
+    let said = child("trap '' XFSZ; ulimit -f 100", &w.disk("d/a"));
+    assert!(said.contains("ERROR FileTooLarge") && said.contains("d/a"), "{said}");
+    only(w, "d", "a", "old");
+    let said = child("trap '' XFSZ; ulimit -f 100", &w.disk("made/by/it"));
+    assert!(said.contains("ERROR FileTooLarge"), "{said}");
+    assert!(!w.disk("made").exists(), "folders were left behind");
+    let said = child("true", &w.disk("made/by/it"));
+    assert!(said.contains("WROTE"), "{said}");
+}
+
+#[test]
+fn a_full_disk_leaves_the_old_file() {
+    let w = &locals()[0];
+    w.folder("disk");
+    let disk = w.disk("disk").display().to_string();
+    let mount = format!("mount -t tmpfs -o size=512k none '{disk}'");
+    let can = Command::new("unshare").args(["-m", "sh", "-c", &mount]).status();
+    if !can.is_ok_and(|status| status.success()) {
+        // Without the right to mount, the limit of file sizes above stands for it.
+        return;
+    }
+    let stage = format!(
+        "exec unshare -m sh -c \"{mount}; echo old >'{disk}/a'; \
+         \\\"$0\\\" files::faults::child_writes_a_mebibyte --exact --nocapture; \
+         ls -A '{disk}'; cat '{disk}/a'\" \"$0\""
+    );
+    let said = child(&stage, &w.disk("disk/a"));
+    assert!(said.contains("ERROR StorageFull") && said.contains("No space left"), "{said}");
+    assert!(said.ends_with("a\nold\n"), "{said}");
+}
+
+#[test]
+fn rights_are_told() {
+    if !rustix::process::geteuid().is_root() {
+        let w = &locals()[0];
+        w.file("d/a", "old");
+        fs::set_permissions(w.disk("d/a"), fs::Permissions::from_mode(0o444)).unwrap();
+        let said = child("true", &w.disk("d/a"));
+        assert!(said.contains("PermissionDenied") && said.contains("write-protected"), "{said}");
+        return;
+    }
+    // As root, the child becomes another user.
+    let w = &locals()[0];
+    w.file("d/a", "old");
+    w.file("sticky/a", "old");
+    w.file("open/a", "old");
+    for (name, mode) in [(".", 0o755), ("d", 0o777), ("sticky", 0o1777), ("open", 0o777)] {
+        fs::set_permissions(w.disk(name), fs::Permissions::from_mode(mode)).unwrap();
+    }
+    for (name, mode) in [("d/a", 0o644), ("sticky/a", 0o666), ("open/a", 0o666)] {
+        fs::set_permissions(w.disk(name), fs::Permissions::from_mode(mode)).unwrap();
+    }
+    let copy = w.disk("test-binary");
+    fs::copy(std::env::current_exe().unwrap(), &copy).unwrap();
+    fs::set_permissions(&copy, fs::Permissions::from_mode(0o755)).unwrap();
+    let user = format!(
+        "exec setpriv --reuid 12345 --regid 12345 --clear-groups '{}' \
+         files::faults::child_writes_a_mebibyte --exact --nocapture",
+        copy.display()
+    );
+    for (name, text) in [
+        ("d/a", "write-protected"),
+        ("sticky/a", "belongs to user 0"),
+        ("open/a", "belongs to user 0"),
+    ] {
+        let said = child(&user, &w.disk(name));
+        assert!(said.contains("ERROR PermissionDenied") && said.contains(text), "{name} {said}");
+        only(w, name.split('/').next().unwrap(), "a", "old");
+    }
+    let said = child(&user, &w.disk("fresh/a"));
+    assert!(said.contains("ERROR PermissionDenied") && said.contains("cannot be made"), "{said}");
+}
+
+#[tokio::test]
+async fn memory_fails_when_it_is_told_to_and_only_then() {
+    let memory = Memory::with_files([("/w/a", "old")]).unwrap();
+    let path = haft_types::HostPath::new(b"/w/a", haft_types::Style::Posix).unwrap();
+    let at = memory.fs().locate(&path, Follow::Yes).await.unwrap();
+    memory.fail_next(FsOp::Write, io::Error::from_raw_os_error(28));
+    memory.fail_next(FsOp::Read, io::ErrorKind::TimedOut.into());
+    let error = memory.fs().write(&at, "new".into(), anyhow()).await.unwrap_err();
+    assert_eq!(error.kind(), io::ErrorKind::StorageFull);
+    assert!(error.to_string().contains("/w/a: cannot be written: No space left"), "{error}");
+    assert_eq!(memory.content("/w/a").unwrap(), "old");
+    assert_eq!(memory.fs().read(&at, 0, 9).await.unwrap_err().kind(), io::ErrorKind::TimedOut);
+    assert_eq!(memory.fs().read(&at, 0, 9).await.unwrap(), "old");
+    memory.fs().write(&at, "new".into(), anyhow()).await.unwrap();
+    assert_eq!(memory.content("/w/a").unwrap(), "new");
+}
+
+#[tokio::test]
+async fn memory_has_a_windows_form() {
+    let memory = Memory::with_style(haft_types::Style::Windows);
+    memory.add_file("C:\\Work\\Read.me", "x").unwrap();
+    memory.add_link("C:\\Work\\link", "..\\work\\read.ME").unwrap();
+    memory.add_link("C:\\far", "d:/other/file").unwrap();
+    memory.add_file("D:\\Other\\File", "y").unwrap();
+    let find = async |text: &str| {
+        let path = haft_types::HostPath::root(memory.style()).join(text).unwrap();
+        let at = memory.fs().locate(&path, Follow::Yes).await.unwrap();
+        (at.real.text().into_owned(), memory.fs().read(&at, 0, 9).await.unwrap())
+    };
+    assert_eq!(find("c:/WORK/LINK").await, ("C:\\Work\\Read.me".to_owned(), "x".into()));
+    assert_eq!(find("far").await, ("D:\\Other\\File".to_owned(), "y".into()));
+}

@@ -1,0 +1,167 @@
+//! A thread flips links and folders while files are looked up and used: what is touched is always
+//! what was judged.
+
+use std::{
+    fs,
+    os::unix::fs::symlink,
+    path::Path,
+    sync::atomic::{AtomicBool, AtomicU64, Ordering},
+};
+
+use haft_host::ListHow;
+use rustix::fs::{CWD, RenameFlags, renameat_with};
+
+use super::{World, anyhow, locals};
+
+const TIMES: u64 = 2000;
+
+/// Builds `inside` and `outside` with one file each, and the two things that take turns.
+fn build(w: &World) {
+    w.file("inside/target/file", "inside");
+    w.file("outside/file", "outside");
+    symlink("target", w.disk("inside/here")).unwrap();
+    symlink("../outside", w.disk("inside/there")).unwrap();
+    symlink("target/file", w.disk("inside/in-file")).unwrap();
+    symlink("../outside/file", w.disk("inside/out-file")).unwrap();
+}
+
+/// Exchanges two pairs of names without end, until the work is done.
+fn while_flipping(w: &World, pairs: &[(&str, &str)], work: impl FnOnce() + Send) {
+    let (done, turns) = (AtomicBool::new(false), AtomicU64::new(0));
+    let pairs: Vec<_> = pairs.iter().map(|(a, b)| (w.disk(a), w.disk(b))).collect();
+    let flip = |a: &Path, b: &Path| renameat_with(CWD, a, CWD, b, RenameFlags::EXCHANGE).unwrap();
+    std::thread::scope(|scope| {
+        scope.spawn(|| {
+            while !done.load(Ordering::Relaxed) {
+                for (a, b) in &pairs {
+                    flip(a, b);
+                }
+                turns.fetch_add(1, Ordering::Relaxed);
+            }
+        });
+        scope.spawn(|| {
+            // Whatever the work finds, the other thread is told to end.
+            let end = End(&done);
+            work();
+            drop(end);
+        });
+    });
+    assert!(turns.load(Ordering::Relaxed) > 100, "nothing was flipped meanwhile");
+}
+
+struct End<'a>(&'a AtomicBool);
+
+impl Drop for End<'_> {
+    fn drop(&mut self) {
+        self.0.store(true, Ordering::Relaxed);
+    }
+}
+
+fn block_on<T>(work: impl Future<Output = T>) -> T {
+    tokio::runtime::Builder::new_multi_thread().enable_all().build().unwrap().block_on(work)
+}
+
+const LINKS: [(&str, &str); 2] =
+    [("inside/here", "inside/there"), ("inside/in-file", "inside/out-file")];
+
+#[test]
+fn reads_give_what_was_judged() {
+    for w in locals() {
+        build(&w);
+        let (mut inside, mut outside) = (0, 0);
+        while_flipping(&w, &LINKS, || {
+            block_on(async {
+                for n in 0..TIMES {
+                    let name = ["inside/here/file", "inside/in-file"][usize::from(n % 2 == 0)];
+                    let at = w.at(name).await;
+                    let data = w.fs().read(&at, 0, 100).await.unwrap();
+                    if at.real.is_within(&w.path("inside")) {
+                        assert_eq!(data, "inside", "{}", w.name);
+                        inside += 1;
+                    } else {
+                        assert_eq!((at.real, &*data), (w.path("outside/file"), &b"outside"[..]));
+                        outside += 1;
+                    }
+                }
+            });
+        });
+        assert!(inside > 0 && outside > 0, "{}: {inside} and {outside}", w.name);
+    }
+}
+
+#[test]
+fn folders_that_take_the_place_of_links_change_nothing() {
+    for w in locals() {
+        build(&w);
+        // Now a folder, now a link to the folder outside.
+        let pairs = [("inside/target", "inside/there")];
+        while_flipping(&w, &pairs, || {
+            block_on(async {
+                for _ in 0..TIMES {
+                    let Ok(at) = w.locate("inside/target/file").await else { continue };
+                    let Ok(data) = w.fs().read(&at, 0, 100).await else { continue };
+                    let judged =
+                        if at.real.is_within(&w.path("inside")) { "inside" } else { "outside" };
+                    assert_eq!(data, judged, "{} {}", w.name, at.real);
+                }
+            });
+        });
+    }
+}
+
+#[test]
+fn writes_land_where_they_were_judged() {
+    for w in locals() {
+        build(&w);
+        while_flipping(&w, &LINKS, || {
+            block_on(async {
+                let mut written = 0;
+                for n in 0..TIMES {
+                    let name = ["inside/here/file", "inside/in-file"][usize::from(n % 2 == 0)];
+                    let at = w.at(name).await;
+                    if !at.real.is_within(&w.path("inside")) {
+                        continue;
+                    }
+                    w.fs().write(&at, "inside".into(), anyhow()).await.unwrap();
+                    written += 1;
+                    let outside = fs::read_to_string(w.disk("outside/file")).unwrap();
+                    assert_eq!(outside, "outside", "{}", w.name);
+                }
+                assert!(written > 0, "{}", w.name);
+            });
+        });
+        assert_eq!(fs::read_dir(w.disk("outside")).unwrap().count(), 1, "{}", w.name);
+        assert_eq!(fs::read_dir(w.disk("inside/target")).unwrap().count(), 1, "{}", w.name);
+    }
+}
+
+#[test]
+fn lists_and_removals_stay_where_they_were_judged() {
+    for w in locals() {
+        build(&w);
+        w.file("outside/precious", "x");
+        while_flipping(&w, &LINKS[..1], || {
+            block_on(async {
+                let how = ListHow { limit: 10, stat: true };
+                for _ in 0..TIMES {
+                    let at = w.at("inside/here").await;
+                    let listing = w.fs().list(&at, how).await.unwrap();
+                    let names = if at.real == w.path("inside/target") { 1 } else { 2 };
+                    assert_eq!(listing.total, names, "{} {}", w.name, at.real);
+                }
+            });
+        });
+        while_flipping(&w, &LINKS[..1], || {
+            block_on(async {
+                for _ in 0..TIMES {
+                    let _ = fs::write(w.disk("inside/target/precious"), "bait");
+                    let at = w.at("inside/here/precious").await;
+                    if at.real.is_within(&w.path("inside")) {
+                        w.fs().remove(&at).await.unwrap();
+                    }
+                    assert!(w.disk("outside/precious").exists(), "{}", w.name);
+                }
+            });
+        });
+    }
+}

@@ -1,0 +1,3 @@
+//! The hosts through their public interface.
+
+mod files;

@@ -1,0 +1,312 @@
+//! Messages and requests in the form of Anthropic Messages.
+
+use haft_types::{Blob, CallResult, Message, Part, ToolSpec, ToolUse};
+
+use super::{NAME, limits};
+use crate::{
+    Blobs, Encoded, Request, Role, Target,
+    history::{Item, repaired},
+    json::{push_field, push_string},
+    wire::{self, NO_OUTPUT, NO_RESULT, NOTHING, Picture, Pieces},
+};
+
+const CACHE_MARK: &str = ",\"cache_control\":{\"type\":\"ephemeral\"}";
+/// Bytes of base64 that the API takes for one image.
+const MAX_IMAGE: u64 = 5 << 20;
+
+/// Encodes one message.
+pub(super) fn message(message: &Message, target: &Target, blobs: &dyn Blobs) -> Encoded {
+    let mut content = Content::default();
+    let role = match message {
+        Message::User { parts, .. } => {
+            for part in parts {
+                content.said(part, target, blobs);
+            }
+            Role::User
+        }
+        Message::Assistant { wire, model, parts } => {
+            let own = wire == NAME && *model == target.model;
+            for part in parts {
+                content.answered(part, own, model);
+            }
+            Role::Assistant
+        }
+        Message::Results { results } => {
+            content.results(results, target, blobs);
+            Role::Results
+        }
+    };
+    content.encoded(role)
+}
+
+/// The blocks of a message, as they are written.
+#[derive(Default)]
+struct Content {
+    blocks: String,
+    /// False when the last block is one that cannot carry a cache mark.
+    markable: bool,
+    calls: Vec<String>,
+    results: Vec<(String, std::ops::Range<usize>)>,
+}
+
+impl Content {
+    fn encoded(mut self, role: Role) -> Encoded {
+        // The API refuses empty messages, and answers that end in thinking.
+        if self.blocks.is_empty() || !self.markable {
+            self.text(NOTHING);
+        }
+        let name = if role == Role::Assistant { "assistant" } else { "user" };
+        let head = format!("{{\"role\":\"{name}\",\"content\":[");
+        for (_, range) in &mut self.results {
+            *range = range.start + head.len()..range.end + head.len();
+        }
+        let json = head + &self.blocks + "]}";
+        let mark = self.markable.then(|| json.len() - "}]}".len());
+        Encoded::new(Pieces { role, json, mark, calls: self.calls, results: self.results })
+    }
+
+    fn next(&mut self) -> &mut String {
+        if !self.blocks.is_empty() {
+            self.blocks.push(',');
+        }
+        self.markable = true;
+        &mut self.blocks
+    }
+
+    fn text(&mut self, text: &str) {
+        push_text(self.next(), text);
+    }
+
+    fn said(&mut self, part: &Part, target: &Target, blobs: &dyn Blobs) {
+        match part {
+            Part::Text { text } if wire::says_something(part) => self.text(text),
+            Part::Image { blob } => push_image(self.next(), blob, target, blobs),
+            _ => {}
+        }
+    }
+
+    /// `own` tells whether the target itself said it.
+    fn answered(&mut self, part: &Part, own: bool, model: &str) {
+        match part {
+            Part::Text { text } if wire::says_something(part) => self.text(text),
+            Part::Thinking { text, signature: Some(signature) } if own => {
+                let out = self.next();
+                out.push_str("{\"type\":\"thinking\",");
+                push_field(out, "thinking", text);
+                out.push(',');
+                push_field(out, "signature", signature);
+                out.push('}');
+                self.markable = false;
+            }
+            Part::Opaque { wire: by_wire, model: by_model, json }
+                if own
+                    && by_wire == NAME
+                    && by_model == model
+                    && json.starts_with('{')
+                    && wire::is_json(json) =>
+            {
+                self.next().push_str(json);
+                self.markable = false;
+            }
+            Part::Call(call) => self.call(call),
+            _ => {}
+        }
+    }
+
+    fn call(&mut self, call: &ToolUse) {
+        let id = wire::wire_id(&call.id);
+        let out = self.next();
+        out.push_str("{\"type\":\"tool_use\",");
+        push_field(out, "id", &id);
+        out.push(',');
+        push_field(out, "name", &wire::wire_name(&call.name));
+        out.push_str(",\"input\":");
+        out.push_str(&wire::replayed_arguments(&call.raw, call.input.as_ref()));
+        out.push('}');
+        self.calls.push(id);
+    }
+
+    fn results(&mut self, results: &[CallResult], target: &Target, blobs: &dyn Blobs) {
+        // The API refuses images inside an error result; they follow the results instead.
+        let mut after = Vec::new();
+        for result in results {
+            let id = wire::wire_id(&result.id);
+            let is_error = result.outcome.status.is_error();
+            self.next();
+            let start = self.blocks.len();
+            self.blocks.push_str("{\"type\":\"tool_result\",");
+            push_field(&mut self.blocks, "tool_use_id", &id);
+            self.blocks.push_str(",\"content\":[");
+            let from = self.blocks.len();
+            for part in &result.outcome.content {
+                let separator = if self.blocks.len() > from { "," } else { "" };
+                match part {
+                    Part::Text { text } if wire::says_something(part) => {
+                        self.blocks.push_str(separator);
+                        push_text(&mut self.blocks, text);
+                    }
+                    Part::Image { blob } if is_error => after.push(blob),
+                    Part::Image { blob } => {
+                        self.blocks.push_str(separator);
+                        push_image(&mut self.blocks, blob, target, blobs);
+                    }
+                    _ => {}
+                }
+            }
+            if self.blocks.len() == from {
+                push_text(&mut self.blocks, NO_OUTPUT);
+            }
+            self.blocks.push_str(if is_error { "],\"is_error\":true}" } else { "]}" });
+            self.results.push((id, start..self.blocks.len()));
+        }
+        for blob in after {
+            push_image(self.next(), blob, target, blobs);
+        }
+    }
+}
+
+fn push_text(out: &mut String, text: &str) {
+    out.push_str("{\"type\":\"text\",");
+    push_field(out, "text", text);
+    out.push('}');
+}
+
+fn push_image(out: &mut String, blob: &Blob, target: &Target, blobs: &dyn Blobs) {
+    match wire::picture(blob, target, blobs, MAX_IMAGE) {
+        Picture::Note(note) => push_text(out, &note),
+        Picture::Image { mime, base64 } => {
+            out.push_str("{\"type\":\"image\",\"source\":{\"type\":\"base64\",");
+            push_field(out, "media_type", &mime);
+            out.push_str(",\"data\":\"");
+            out.push_str(&base64);
+            out.push_str("\"}}");
+        }
+    }
+}
+
+/// Encodes the tool definitions.
+pub(super) fn tools(tools: &[ToolSpec]) -> String {
+    let mut out = String::from("[");
+    for tool in tools {
+        if out.len() > 1 {
+            out.push(',');
+        }
+        out.push('{');
+        push_field(&mut out, "name", &tool.name);
+        out.push(',');
+        push_field(&mut out, "description", &tool.description);
+        out.push_str(",\"input_schema\":");
+        out.push_str(&crate::wire::schema_json(tool));
+        out.push('}');
+    }
+    out.push(']');
+    out
+}
+
+/// Joins a request: what changes least stands first.
+pub(super) fn request(request: &Request) -> String {
+    let items = repaired(&request.messages);
+    let size: usize = request.messages.iter().map(|m| m.json().len() + 1).sum();
+    let system: usize = request.system.iter().map(String::len).sum();
+    let mut out = String::with_capacity(size + request.tools.len() + system * 9 / 8 + 2_048);
+    let max = request.max_tokens.unwrap_or_else(|| limits::default_max_tokens(&request.model));
+    out.push('{');
+    push_field(&mut out, "model", &request.model);
+    out.push_str(",\"max_tokens\":");
+    out.push_str(&max.to_string());
+    out.push_str(",\"stream\":true");
+    limits::push_thinking(&mut out, &request.model, request.effort, max);
+    if let Some(tools) = request.tools.strip_suffix("}]") {
+        out.push_str(",\"tools\":");
+        out.push_str(tools);
+        out.push_str(CACHE_MARK);
+        out.push_str("}]");
+    }
+    push_system(&mut out, &request.system);
+    out.push_str(",\"messages\":[");
+    let marks = marks(&items);
+    for (at, item) in items.iter().enumerate() {
+        if at > 0 {
+            out.push(',');
+        }
+        push_item(&mut out, item, marks.contains(&Some(at)));
+    }
+    out.push_str("]}");
+    out
+}
+
+fn push_system(out: &mut String, system: &[String]) {
+    let mut parts = system.iter().filter(|part| !part.trim().is_empty()).peekable();
+    if parts.peek().is_none() {
+        return;
+    }
+    out.push_str(",\"system\":[");
+    while let Some(part) = parts.next() {
+        push_text(out, part);
+        if parts.peek().is_some() {
+            out.push(',');
+        } else {
+            out.pop();
+            out.push_str(CACHE_MARK);
+            out.push('}');
+        }
+    }
+    out.push(']');
+}
+
+/// Positions of the last two messages of the person's side: the newest is written to the cache,
+/// the one before was written by the request before and is found again.
+fn marks(items: &[Item<'_>]) -> [Option<usize>; 2] {
+    let mut markable = items.iter().enumerate().rev().filter(|(_, item)| match item {
+        Item::Whole(message) => {
+            message.role() != Role::Assistant && message.pieces().mark.is_some()
+        }
+        _ => false,
+    });
+    [markable.next().map(|(at, _)| at), markable.next().map(|(at, _)| at)]
+}
+
+fn push_item(out: &mut String, item: &Item<'_>, marked: bool) {
+    match item {
+        Item::Whole(message) => {
+            let json = message.json();
+            match message.pieces().mark.filter(|_| marked) {
+                Some(at) => {
+                    out.push_str(&json[..at]);
+                    out.push_str(CACHE_MARK);
+                    out.push_str(&json[at..]);
+                }
+                None => out.push_str(json),
+            }
+        }
+        Item::Some(message, kept) => {
+            out.push_str("{\"role\":\"user\",\"content\":[");
+            for (nth, &at) in kept.iter().enumerate() {
+                if nth > 0 {
+                    out.push(',');
+                }
+                out.push_str(&message.json()[message.pieces().results[at].1.clone()]);
+            }
+            out.push_str("]}");
+        }
+        Item::Missing(ids) => {
+            out.push_str("{\"role\":\"user\",\"content\":[");
+            for (nth, id) in ids.iter().enumerate() {
+                if nth > 0 {
+                    out.push(',');
+                }
+                out.push_str("{\"type\":\"tool_result\",");
+                push_field(out, "tool_use_id", id);
+                out.push_str(",\"content\":");
+                push_string(out, NO_RESULT);
+                out.push_str(",\"is_error\":true}");
+            }
+            out.push_str("]}");
+        }
+        Item::Filler(text) => {
+            out.push_str("{\"role\":\"user\",\"content\":[");
+            push_text(out, text);
+            out.push_str("]}");
+        }
+    }
+}

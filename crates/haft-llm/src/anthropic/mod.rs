@@ -1,0 +1,53 @@
+//! Anthropic Messages: `POST /v1/messages` with `anthropic-version: 2023-06-01`.
+//!
+//! **Invariant:** at most four cache marks stand in a request: on the last tool, the last system
+//! part and the last two messages of the person's side. Thinking goes back only to the very model
+//! that thought it, with its signature.
+
+mod decode;
+mod encode;
+mod limits;
+
+use haft_types::{Message, ToolSpec};
+
+use crate::{Blobs, Decoder, Encoded, Request, Target, Wire};
+
+/// The wire's name.
+pub const NAME: &str = "anthropic";
+
+/// The codec of Anthropic Messages.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct AnthropicMessages;
+
+impl Wire for AnthropicMessages {
+    fn name(&self) -> &'static str {
+        NAME
+    }
+
+    fn url(&self, base_url: &str) -> String {
+        let base = base_url.trim_end_matches('/');
+        let base = base.strip_suffix("/v1").unwrap_or(base);
+        format!("{base}/v1/messages")
+    }
+
+    fn headers(&self, key: Option<&str>) -> Vec<(&'static str, String)> {
+        let version = ("anthropic-version", "2023-06-01".to_owned());
+        std::iter::once(version).chain(key.map(|key| ("x-api-key", key.to_owned()))).collect()
+    }
+
+    fn message(&self, message: &Message, target: &Target, blobs: &dyn Blobs) -> Encoded {
+        encode::message(message, target, blobs)
+    }
+
+    fn tools(&self, tools: &[ToolSpec]) -> String {
+        encode::tools(tools)
+    }
+
+    fn request(&self, request: &Request) -> String {
+        encode::request(request)
+    }
+
+    fn decoder(&self) -> Box<dyn Decoder> {
+        Box::new(decode::MessagesDecoder::default())
+    }
+}

@@ -1,0 +1,78 @@
+//! Where a server is and what opens it. Values come from the caller, who alone knows the
+//! environment; this crate knows the variables' names for its messages.
+
+use std::fmt;
+
+/// A server's address and key.
+#[derive(Clone, PartialEq, Eq)]
+pub struct Endpoint {
+    /// The address that the wire's path is appended to.
+    pub base_url: String,
+    /// The key; none for servers that want none.
+    pub key: Option<String>,
+    /// The variable that sets the address, for messages.
+    pub url_variable: String,
+    /// The variable that sets the key, for messages.
+    pub key_variable: String,
+    /// True when the address is the provider's own, which always wants a key.
+    pub is_default: bool,
+}
+
+const ANTHROPIC: &str = "https://api.anthropic.com";
+const OPENAI: &str = "https://api.openai.com/v1";
+
+impl Endpoint {
+    /// A server that speaks Anthropic Messages; none or an empty address means the provider's.
+    pub fn anthropic(base_url: Option<String>, key: Option<String>) -> Self {
+        Self::new(base_url, key, ANTHROPIC, "ANTHROPIC")
+    }
+
+    /// A server that speaks OpenAI Chat; none or an empty address means the provider's.
+    pub fn openai(base_url: Option<String>, key: Option<String>) -> Self {
+        Self::new(base_url, key, OPENAI, "OPENAI")
+    }
+
+    fn new(base_url: Option<String>, key: Option<String>, own: &str, prefix: &str) -> Self {
+        let said = |text: &String| !text.trim().is_empty();
+        let base_url = base_url.filter(said).map_or_else(|| own.into(), |u| u.trim().to_owned());
+        Self {
+            is_default: base_url.trim_end_matches('/') == own,
+            base_url,
+            key: key.filter(said).map(|key| key.trim().to_owned()),
+            url_variable: format!("{prefix}_BASE_URL"),
+            key_variable: format!("{prefix}_API_KEY"),
+        }
+    }
+
+    /// The text with the key in it replaced.
+    pub(crate) fn without_key(&self, text: &str) -> String {
+        match &self.key {
+            Some(key) if key.len() >= 4 => text.replace(key.as_str(), "[key]"),
+            _ => text.to_owned(),
+        }
+    }
+}
+
+impl fmt::Debug for Endpoint {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Endpoint")
+            .field("base_url", &haft_net::shown_url(&self.base_url))
+            .field("key", &self.key.as_ref().map(|_| "[key]"))
+            .finish_non_exhaustive()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn empty_values_are_none_and_the_key_is_never_shown() {
+        let endpoint = Endpoint::openai(Some(" ".into()), Some("sk-1234\n".into()));
+        assert_eq!(endpoint.base_url, OPENAI);
+        assert!(endpoint.is_default);
+        assert_eq!(endpoint.key.as_deref(), Some("sk-1234"));
+        assert!(!format!("{endpoint:?}").contains("sk-1234"));
+        assert!(!Endpoint::anthropic(Some("http://l:1".into()), None).is_default);
+    }
+}

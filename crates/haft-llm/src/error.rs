@@ -1,0 +1,60 @@
+//! What can go wrong between a request and its answer, named by what the caller can do.
+
+/// Why a model gave no answer, or not all of it.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum LlmError {
+    /// The server cannot answer now: ask again later.
+    #[error("{message}")]
+    Busy {
+        /// What the server said, with its status.
+        message: String,
+        /// How long the server asks to wait, in milliseconds; none when it did not say.
+        retry_after_ms: Option<u64>,
+    },
+    /// No connection came about: the address is wrong, or the network or server is down.
+    #[error("{0}")]
+    Unreachable(String),
+    /// The conversation does not fit the model: shorten it.
+    #[error("{0}")]
+    TooLong(String),
+    /// A key, an address, a model name or a script is wrong: a person must change it.
+    #[error("{0}")]
+    Config(String),
+    /// The server refuses this request for good.
+    #[error("{0}")]
+    Rejected(String),
+    /// What came back is not what the wire promises.
+    #[error("{0}")]
+    Protocol(String),
+    /// The answer broke off or stalled before its end.
+    #[error("{0}")]
+    Cut(String),
+    /// The caller's token was cancelled.
+    #[error("the request was cancelled")]
+    Cancelled,
+}
+
+impl LlmError {
+    /// Reports whether the same request may succeed when it is sent again.
+    pub const fn is_retryable(&self) -> bool {
+        matches!(self, Self::Busy { .. } | Self::Unreachable(_) | Self::Cut(_))
+    }
+
+    /// How long the server asked to wait, in milliseconds.
+    pub const fn retry_after_ms(&self) -> Option<u64> {
+        match self {
+            Self::Busy { retry_after_ms, .. } => *retry_after_ms,
+            _ => None,
+        }
+    }
+}
+
+/// The first 300 characters of what a server sent, on one line.
+pub(crate) fn excerpt(text: &str) -> String {
+    let mut out: String =
+        text.chars().take(300).map(|c| if c.is_control() { ' ' } else { c }).collect();
+    if text.chars().nth(300).is_some() {
+        out.push('…');
+    }
+    out
+}

@@ -1,0 +1,174 @@
+//! Names of models, and how hard they are asked to think.
+
+use std::{fmt, str::FromStr};
+
+use crate::LlmError;
+
+/// A model, as a person names it.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub enum ModelRef {
+    /// `anthropic/NAME`: a model behind Anthropic Messages.
+    Anthropic(String),
+    /// `openai/NAME`: a model behind an OpenAI Chat-compatible server.
+    OpenAi(String),
+    /// `script:FILE`: answers read from a file.
+    Script(String),
+}
+
+impl ModelRef {
+    /// The provider's name, as it stands before the model's.
+    pub const fn provider(&self) -> &'static str {
+        match self {
+            Self::Anthropic(_) => crate::anthropic::NAME,
+            Self::OpenAi(_) => crate::openai::NAME,
+            Self::Script(_) => crate::script::NAME,
+        }
+    }
+
+    /// The model's id as the provider writes it; for a script its file.
+    pub fn name(&self) -> &str {
+        match self {
+            Self::Anthropic(name) | Self::OpenAi(name) | Self::Script(name) => name,
+        }
+    }
+}
+
+impl fmt::Display for ModelRef {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let separator = if matches!(self, Self::Script(_)) { ':' } else { '/' };
+        write!(f, "{}{separator}{}", self.provider(), self.name())
+    }
+}
+
+const FORMS: &str = "models are written anthropic/NAME, openai/NAME or script:FILE";
+
+/// Reads a model's name.
+///
+/// # Errors
+/// Fails with [`LlmError::Config`], which repeats the text and names the closest form.
+pub fn parse_model(text: &str) -> Result<ModelRef, LlmError> {
+    let wrong = |why: String| Err(LlmError::Config(format!("model {text:?}: {why}; {FORMS}")));
+    let trimmed = text.trim();
+    if let Some(file) = trimmed.strip_prefix("script:") {
+        if file.is_empty() {
+            return wrong("a file is missing after \"script:\"".into());
+        }
+        return Ok(ModelRef::Script(file.to_owned()));
+    }
+    let Some((provider, name)) = trimmed.split_once('/') else {
+        return wrong(match guess(trimmed) {
+            Some(full) => format!("the provider is missing, did you mean {full:?}?"),
+            None => "the provider is missing".into(),
+        });
+    };
+    let known = |provider: &str| match provider {
+        "anthropic" => Some(ModelRef::Anthropic(name.to_owned())),
+        "openai" => Some(ModelRef::OpenAi(name.to_owned())),
+        _ => None,
+    };
+    match known(&provider.to_ascii_lowercase()) {
+        _ if name.is_empty() => wrong(format!("a name is missing after \"{provider}/\"")),
+        Some(model) => Ok(model),
+        None if provider == "script" => wrong(format!("did you mean \"script:{name}\"?")),
+        None => match closest(provider) {
+            Some(close) => wrong(format!(
+                "there is no provider {provider:?}, did you mean \"{close}/{name}\"?"
+            )),
+            None => wrong(format!(
+                "there is no provider {provider:?}; a compatible server is reached as \
+                 \"openai/{trimmed}\" with OPENAI_BASE_URL set to its address"
+            )),
+        },
+    }
+}
+
+fn guess(name: &str) -> Option<String> {
+    let lower = name.to_ascii_lowercase();
+    let provider = if ["claude", "opus", "sonnet", "haiku"].iter().any(|p| lower.starts_with(p)) {
+        "anthropic"
+    } else if ["gpt", "o1", "o3", "o4", "chatgpt"].iter().any(|p| lower.starts_with(p)) {
+        "openai"
+    } else {
+        return None;
+    };
+    Some(format!("{provider}/{name}"))
+}
+
+fn closest(provider: &str) -> Option<&'static str> {
+    let distance = |name: &&str| strsim::damerau_levenshtein(name, &provider.to_ascii_lowercase());
+    ["anthropic", "openai"].into_iter().filter(|name| distance(name) <= 3).min_by_key(distance)
+}
+
+/// How hard a model is asked to think before it answers.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Effort {
+    /// Not at all, where the model can be told so.
+    None,
+    /// A little.
+    Low,
+    /// As much as most tasks need.
+    Medium,
+    /// Much.
+    High,
+    /// As much as the model can.
+    Max,
+}
+
+impl Effort {
+    /// Its name in settings and on the command line.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::None => "none",
+            Self::Low => "low",
+            Self::Medium => "medium",
+            Self::High => "high",
+            Self::Max => "max",
+        }
+    }
+}
+
+impl FromStr for Effort {
+    type Err = LlmError;
+
+    fn from_str(text: &str) -> Result<Self, LlmError> {
+        let all = [Self::None, Self::Low, Self::Medium, Self::High, Self::Max];
+        all.into_iter().find(|effort| effort.name() == text).ok_or_else(|| {
+            LlmError::Config(format!(
+                "effort {text:?} is not known; it is one of none, low, medium, high, max"
+            ))
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn good_names_are_read_and_written_back() {
+        let names = ["anthropic/claude-opus-4-6", "openai/org/model:tag", "script:/w/a b.jsonl"];
+        for text in names {
+            assert_eq!(parse_model(text).unwrap().to_string(), text);
+        }
+        assert_eq!(parse_model("OpenAI/x").unwrap(), ModelRef::OpenAi("x".into()));
+    }
+
+    #[test]
+    fn bad_names_are_repeated_with_the_closest_form() {
+        let cases = [
+            ("claude-opus-4-6", "\"anthropic/claude-opus-4-6\""),
+            ("gpt-5", "\"openai/gpt-5\""),
+            ("antropic/x", "\"anthropic/x\""),
+            ("script/x", "\"script:x\""),
+            ("script:", "a file is missing"),
+            ("openai/", "a name is missing"),
+            ("mistral/large", "OPENAI_BASE_URL"),
+            ("", "anthropic/NAME"),
+        ];
+        for (text, part) in cases {
+            let error = parse_model(text).unwrap_err().to_string();
+            assert!(error.contains(part) && error.contains(&format!("{text:?}")), "{error}");
+        }
+        assert!("huge".parse::<Effort>().unwrap_err().to_string().contains("\"huge\""));
+    }
+}

@@ -1,0 +1,279 @@
+//! Messages and requests in the form of Chat Completions.
+
+use haft_types::{Blob, CallResult, Message, Part, ToolSpec};
+
+use super::NAME;
+use crate::{
+    Blobs, Effort, Encoded, Request, Role, Target,
+    history::{Item, repaired},
+    json::{push_field, push_string},
+    wire::{self, NO_OUTPUT, NO_RESULT, NOTHING, Picture, Pieces},
+};
+
+/// Bytes of base64 that are sent for one image.
+const MAX_IMAGE: u64 = 20 << 20;
+
+/// Encodes one message.
+pub(super) fn message(message: &Message, target: &Target, blobs: &dyn Blobs) -> Encoded {
+    let mut pieces = Pieces {
+        role: Role::User,
+        json: String::new(),
+        mark: None,
+        calls: Vec::new(),
+        results: Vec::new(),
+    };
+    match message {
+        Message::User { parts, .. } => push_user(&mut pieces.json, parts, target, blobs),
+        Message::Assistant { wire, model, parts } => {
+            pieces.role = Role::Assistant;
+            let own = wire == NAME && *model == target.model;
+            push_assistant(&mut pieces, parts, own);
+        }
+        Message::Results { results } => {
+            pieces.role = Role::Results;
+            push_results(&mut pieces, results, target, blobs);
+        }
+    }
+    Encoded::new(pieces)
+}
+
+fn push_user(out: &mut String, parts: &[Part], target: &Target, blobs: &dyn Blobs) {
+    out.push_str("{\"role\":\"user\",\"content\":");
+    let shown = |part: &&Part| {
+        matches!(part, Part::Text { .. } | Part::Image { .. }) && wire::says_something(part)
+    };
+    let mut parts = parts.iter().filter(shown).peekable();
+    match parts.next() {
+        None => push_string(out, NOTHING),
+        // Plain text goes as a string: some servers take nothing else.
+        Some(Part::Text { text }) if parts.peek().is_none() => push_string(out, text),
+        Some(first) => {
+            out.push('[');
+            for (at, part) in std::iter::once(first).chain(parts).enumerate() {
+                if at > 0 {
+                    out.push(',');
+                }
+                match part {
+                    Part::Text { text } => push_text(out, text),
+                    Part::Image { blob } => push_image(out, blob, target, blobs),
+                    _ => {}
+                }
+            }
+            out.push(']');
+        }
+    }
+    out.push('}');
+}
+
+fn push_assistant(pieces: &mut Pieces, parts: &[Part], own: bool) {
+    let out = &mut pieces.json;
+    out.push_str("{\"role\":\"assistant\"");
+    let texts: Vec<&str> = parts
+        .iter()
+        .filter_map(|part| match part {
+            Part::Text { text } if wire::says_something(part) => Some(text.as_str()),
+            _ => None,
+        })
+        .collect();
+    let calls: Vec<_> = parts
+        .iter()
+        .filter_map(|part| if let Part::Call(call) = part { Some(call) } else { None })
+        .collect();
+    out.push_str(",\"content\":");
+    match (texts.is_empty(), calls.is_empty()) {
+        (false, _) => push_string(out, &texts.join("\n\n")),
+        (true, false) => out.push_str("null"),
+        (true, true) => push_string(out, NOTHING),
+    }
+    if own && !calls.is_empty() {
+        push_reasoning(out, parts);
+    }
+    for (at, call) in calls.iter().enumerate() {
+        let id = wire::wire_id(&call.id);
+        out.push_str(if at == 0 { ",\"tool_calls\":[{" } else { ",{" });
+        push_field(out, "id", &id);
+        out.push_str(",\"type\":\"function\",\"function\":{");
+        push_field(out, "name", &wire::wire_name(&call.name));
+        out.push(',');
+        let arguments = wire::replayed_arguments(&call.raw, call.input.as_ref());
+        push_field(out, "arguments", &arguments);
+        out.push_str("}}");
+        pieces.calls.push(id);
+    }
+    out.push_str(if calls.is_empty() { "}" } else { "]}" });
+}
+
+/// Servers that stream their reasoning want it back beside the calls that it led to, under the
+/// field that it came by; the decoder left that field's name as the signature.
+fn push_reasoning(out: &mut String, parts: &[Part]) {
+    for field in super::decode::REASONING_FIELDS {
+        let texts: Vec<&str> = parts
+            .iter()
+            .filter_map(|part| match part {
+                Part::Thinking { text, signature: Some(name) } if name == field => {
+                    Some(text.as_str())
+                }
+                _ => None,
+            })
+            .collect();
+        if !texts.is_empty() {
+            out.push(',');
+            push_field(out, field, &texts.join("\n\n"));
+        }
+    }
+}
+
+fn push_results(pieces: &mut Pieces, results: &[CallResult], target: &Target, blobs: &dyn Blobs) {
+    let mut images = Vec::new();
+    for result in results {
+        let id = wire::wire_id(&result.id);
+        let text = result.outcome.joined_text();
+        let before = images.len();
+        images.extend(result.outcome.content.iter().filter_map(|part| match part {
+            Part::Image { blob } => Some(blob),
+            _ => None,
+        }));
+        if !pieces.json.is_empty() {
+            pieces.json.push(',');
+        }
+        let start = pieces.json.len();
+        let text = match (text.trim().is_empty(), images.len() > before) {
+            (false, _) => text,
+            (true, true) => "(see the image below)".into(),
+            (true, false) => NO_OUTPUT.into(),
+        };
+        push_tool(&mut pieces.json, &id, &text);
+        pieces.results.push((id, start..pieces.json.len()));
+    }
+    if pieces.json.is_empty() {
+        pieces.json.push_str("{\"role\":\"user\",\"content\":\"(nothing)\"}");
+    }
+    if images.is_empty() {
+        return;
+    }
+    // A tool message carries no images on this wire; they follow as words of the person's side.
+    let out = &mut pieces.json;
+    out.push_str(",{\"role\":\"user\",\"content\":[");
+    push_text(out, "Images of the results above, in their order:");
+    for blob in images {
+        out.push(',');
+        push_image(out, blob, target, blobs);
+    }
+    out.push_str("]}");
+}
+
+fn push_tool(out: &mut String, id: &str, text: &str) {
+    out.push_str("{\"role\":\"tool\",");
+    push_field(out, "tool_call_id", id);
+    out.push(',');
+    push_field(out, "content", text);
+    out.push('}');
+}
+
+fn push_text(out: &mut String, text: &str) {
+    out.push_str("{\"type\":\"text\",");
+    push_field(out, "text", text);
+    out.push('}');
+}
+
+fn push_image(out: &mut String, blob: &Blob, target: &Target, blobs: &dyn Blobs) {
+    match wire::picture(blob, target, blobs, MAX_IMAGE) {
+        Picture::Note(note) => push_text(out, &note),
+        Picture::Image { mime, base64 } => {
+            out.push_str("{\"type\":\"image_url\",\"image_url\":{\"url\":\"data:");
+            out.push_str(&mime);
+            out.push_str(";base64,");
+            out.push_str(&base64);
+            out.push_str("\"}}");
+        }
+    }
+}
+
+/// Encodes the tool definitions.
+pub(super) fn tools(tools: &[ToolSpec]) -> String {
+    let mut out = String::from("[");
+    for tool in tools {
+        if out.len() > 1 {
+            out.push(',');
+        }
+        out.push_str("{\"type\":\"function\",\"function\":{");
+        push_field(&mut out, "name", &tool.name);
+        out.push(',');
+        push_field(&mut out, "description", &tool.description);
+        out.push_str(",\"parameters\":");
+        out.push_str(&wire::schema_json(tool));
+        out.push_str("}}");
+    }
+    out.push(']');
+    out
+}
+
+/// Joins a request: what changes least stands first.
+pub(super) fn request(request: &Request, newest_fields: bool) -> String {
+    let items = repaired(&request.messages);
+    let size: usize = request.messages.iter().map(|m| m.json().len() + 1).sum();
+    let system: usize = request.system.iter().map(String::len).sum();
+    let mut out = String::with_capacity(size + request.tools.len() + system * 9 / 8 + 1_024);
+    out.push('{');
+    push_field(&mut out, "model", &request.model);
+    out.push_str(",\"stream\":true,\"stream_options\":{\"include_usage\":true}");
+    if let Some(max) = request.max_tokens {
+        let field = if newest_fields { "max_completion_tokens" } else { "max_tokens" };
+        out.push(',');
+        push_string(&mut out, field);
+        out.push(':');
+        out.push_str(&max.to_string());
+    }
+    if let Some(effort) = request.effort {
+        out.push(',');
+        let name = if effort == Effort::Max { "xhigh" } else { effort.name() };
+        push_field(&mut out, "reasoning_effort", name);
+    }
+    if request.tools.len() > "[]".len() {
+        out.push_str(",\"tools\":");
+        out.push_str(&request.tools);
+    }
+    out.push_str(",\"messages\":[");
+    let system: Vec<&str> =
+        request.system.iter().map(String::as_str).filter(|part| !part.trim().is_empty()).collect();
+    if !system.is_empty() {
+        out.push_str("{\"role\":\"system\",");
+        push_field(&mut out, "content", &system.join("\n\n"));
+        out.push_str("},");
+    }
+    for (at, item) in items.iter().enumerate() {
+        if at > 0 {
+            out.push(',');
+        }
+        push_item(&mut out, item);
+    }
+    out.push_str("]}");
+    out
+}
+
+fn push_item(out: &mut String, item: &Item<'_>) {
+    match item {
+        Item::Whole(message) => out.push_str(message.json()),
+        Item::Some(message, kept) => {
+            for (nth, &at) in kept.iter().enumerate() {
+                if nth > 0 {
+                    out.push(',');
+                }
+                out.push_str(&message.json()[message.pieces().results[at].1.clone()]);
+            }
+        }
+        Item::Missing(ids) => {
+            for (nth, id) in ids.iter().enumerate() {
+                if nth > 0 {
+                    out.push(',');
+                }
+                push_tool(out, id, NO_RESULT);
+            }
+        }
+        Item::Filler(text) => {
+            out.push_str("{\"role\":\"user\",");
+            push_field(out, "content", text);
+            out.push('}');
+        }
+    }
+}

@@ -1,0 +1,53 @@
+//! OpenAI Chat Completions and the many servers that speak it: `POST {base}/chat/completions`.
+//!
+//! **Invariant:** only what the oldest servers take is sent without need; what they send is read
+//! in every spelling that is in use.
+
+mod calls;
+mod decode;
+mod encode;
+
+use haft_types::{Message, ToolSpec};
+
+use crate::{Blobs, Decoder, Encoded, Request, Target, Wire};
+
+/// The wire's name.
+pub const NAME: &str = "openai";
+
+/// The codec of OpenAI Chat Completions.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct OpenAiChat {
+    /// True for the provider's own servers, where the newer models refuse `max_tokens` and want
+    /// `max_completion_tokens`; other servers may know only the former.
+    pub newest_fields: bool,
+}
+
+impl Wire for OpenAiChat {
+    fn name(&self) -> &'static str {
+        NAME
+    }
+
+    fn url(&self, base_url: &str) -> String {
+        format!("{}/chat/completions", base_url.trim_end_matches('/'))
+    }
+
+    fn headers(&self, key: Option<&str>) -> Vec<(&'static str, String)> {
+        key.map(|key| ("authorization", format!("Bearer {key}"))).into_iter().collect()
+    }
+
+    fn message(&self, message: &Message, target: &Target, blobs: &dyn Blobs) -> Encoded {
+        encode::message(message, target, blobs)
+    }
+
+    fn tools(&self, tools: &[ToolSpec]) -> String {
+        encode::tools(tools)
+    }
+
+    fn request(&self, request: &Request) -> String {
+        encode::request(request, self.newest_fields)
+    }
+
+    fn decoder(&self) -> Box<dyn Decoder> {
+        Box::new(decode::ChatDecoder::default())
+    }
+}

@@ -1,0 +1,290 @@
+//! What an agent talks to: something that encodes messages once and streams answers.
+//!
+//! **Invariant:** a stream of deltas ends with [`Delta::End`] or with one error, and never hangs:
+//! silence is bounded, keep-alives without content are bounded, and the stop token ends it at
+//! once. Dropping a stream ends its request.
+
+use std::{collections::VecDeque, pin::pin, sync::Arc, time::Duration};
+
+use bytes::Bytes;
+use futures::stream::{self, BoxStream, StreamExt as _};
+use haft_net::{Client, NetError, Response};
+use haft_types::{Message, ToolSpec};
+use tokio::time::Instant;
+use tokio_util::sync::CancellationToken;
+
+use crate::{
+    AnswerReader, Blobs, Delta, Encoded, Endpoint, LlmError, Request, Target, Wire,
+    failure::{self, Failed},
+};
+
+/// The deltas of one answer.
+pub type Answer = BoxStream<'static, Result<Delta, LlmError>>;
+
+/// Gives answers of models.
+pub trait Provider: Send + Sync + 'static {
+    /// The name that stands in [`Message::Assistant`] for its answers.
+    fn name(&self) -> &str;
+
+    /// Encodes a message for one model, once, to be kept and sent with every request.
+    fn encode(&self, message: &Message, target: &Target, blobs: &dyn Blobs) -> Encoded;
+
+    /// Encodes the tool definitions, once, to be kept and sent with every request.
+    fn encode_tools(&self, tools: &[ToolSpec]) -> String;
+
+    /// Asks for an answer. Nothing happens until the stream is polled.
+    ///
+    /// The stream ends after [`Delta::End`] or after its first error; a cancelled `stop` ends it
+    /// with [`LlmError::Cancelled`].
+    fn stream(&self, request: Request, stop: CancellationToken) -> Answer;
+}
+
+/// How long a server may be silent.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Patience {
+    /// Without any byte. Servers that think before they speak are silent for minutes.
+    pub silence: Duration,
+    /// Without anything of the answer, keep-alives notwithstanding.
+    pub keep_alive: Duration,
+    /// After the stop reason, for the end mark and the counts that may follow.
+    pub end: Duration,
+}
+
+impl Default for Patience {
+    fn default() -> Self {
+        Self {
+            silence: Duration::from_mins(5),
+            keep_alive: Duration::from_mins(10),
+            end: Duration::from_secs(5),
+        }
+    }
+}
+
+/// A model behind HTTP: one wire, one server. Asks once; see [`Retry`](crate::Retry).
+#[derive(Clone)]
+pub struct HttpProvider {
+    wire: Arc<dyn Wire>,
+    endpoint: Arc<Endpoint>,
+    client: Client,
+    patience: Patience,
+}
+
+impl HttpProvider {
+    /// Makes a provider; nothing is opened.
+    pub fn new(
+        wire: Arc<dyn Wire>,
+        endpoint: Endpoint,
+        client: Client,
+        patience: Patience,
+    ) -> Self {
+        Self { wire, endpoint: Arc::new(endpoint), client, patience }
+    }
+}
+
+impl Provider for HttpProvider {
+    fn name(&self) -> &str {
+        self.wire.name()
+    }
+
+    fn encode(&self, message: &Message, target: &Target, blobs: &dyn Blobs) -> Encoded {
+        self.wire.message(message, target, blobs)
+    }
+
+    fn encode_tools(&self, tools: &[ToolSpec]) -> String {
+        self.wire.tools(tools)
+    }
+
+    fn stream(&self, request: Request, stop: CancellationToken) -> Answer {
+        let attempt = Attempt {
+            provider: self.clone(),
+            model: request.model.clone(),
+            stop,
+            state: State::Asking(Box::new(request)),
+            ready: VecDeque::new(),
+            failed: None,
+        };
+        stream::unfold(attempt, |mut attempt| async {
+            attempt.next().await.map(|item| (item, attempt))
+        })
+        .boxed()
+    }
+}
+
+/// One request on its way.
+struct Attempt {
+    provider: HttpProvider,
+    model: String,
+    stop: CancellationToken,
+    state: State,
+    ready: VecDeque<Delta>,
+    /// Told once everything that came before it was given out.
+    failed: Option<LlmError>,
+}
+
+enum State {
+    Asking(Box<Request>),
+    Reading { response: Response, reader: Box<AnswerReader>, quiet_since: Instant },
+    Over,
+}
+
+impl Attempt {
+    async fn next(&mut self) -> Option<Result<Delta, LlmError>> {
+        loop {
+            if let Some(delta) = self.ready.pop_front() {
+                return Some(Ok(delta));
+            }
+            if let Some(error) = self.failed.take() {
+                return Some(Err(error));
+            }
+            let state = std::mem::replace(&mut self.state, State::Over);
+            let stop = self.stop.clone();
+            let work = async {
+                match state {
+                    State::Asking(request) => self.ask(&request).await,
+                    State::Reading { response, reader, quiet_since } => {
+                        self.read(response, reader, quiet_since).await
+                    }
+                    State::Over => Ok(State::Over),
+                }
+            };
+            let result = tokio::select! {
+                biased;
+                () = stop.cancelled() => Err(LlmError::Cancelled),
+                result = work => result,
+            };
+            match result {
+                Ok(state) => self.state = state,
+                Err(error) => self.failed = Some(error),
+            }
+            let is_over = matches!(self.state, State::Over);
+            if is_over && self.ready.is_empty() && self.failed.is_none() {
+                return None;
+            }
+        }
+    }
+
+    async fn ask(&mut self, request: &Request) -> Result<State, LlmError> {
+        let HttpProvider { wire, endpoint, client, patience } = &self.provider;
+        if endpoint.key.is_none() && endpoint.is_default {
+            let (key, url) = (&endpoint.key_variable, &endpoint.url_variable);
+            return Err(LlmError::Config(format!(
+                "{key} is not set: put the key for {} there, or set {url} to a server that \
+                 needs none",
+                endpoint.base_url
+            )));
+        }
+        let url = wire.url(&endpoint.base_url);
+        let own = wire.headers(endpoint.key.as_deref());
+        let mut headers =
+            vec![("content-type", "application/json"), ("accept", "text/event-stream")];
+        headers.extend(own.iter().map(|(name, value)| (*name, value.as_str())));
+        let body = Bytes::from(wire.request(request));
+        let asked = client.post(&url, &headers, body);
+        let mut response = match tokio::time::timeout(patience.silence, asked).await {
+            Ok(response) => response.map_err(|error| self.network(&error))?,
+            Err(_) => return Err(self.stalled(patience.silence, "any answer")),
+        };
+        let kind = response.header("content-type").unwrap_or_default().to_ascii_lowercase();
+        let is_stream = !kind.contains("html") && !kind.contains("json");
+        if response.status() == 200 && is_stream {
+            let reader = Box::new(AnswerReader::new(wire.decoder()));
+            return Ok(State::Reading { response, reader, quiet_since: Instant::now() });
+        }
+        let retry_after_ms = retry_after(&response);
+        let status = response.status();
+        let body = tokio::time::timeout(patience.end, response.text(64 << 10)).await;
+        let body = body.unwrap_or_default();
+        let (endpoint, url, model) = (&**endpoint, &*url, &*self.model);
+        let failed = Failed { endpoint, url, model, status, retry_after_ms, body: &body };
+        Err(failure::of_answer(&failed))
+    }
+
+    async fn read(
+        &mut self,
+        mut response: Response,
+        mut reader: Box<AnswerReader>,
+        mut quiet_since: Instant,
+    ) -> Result<State, LlmError> {
+        let patience = self.provider.patience;
+        let quiet_end = quiet_since + patience.keep_alive;
+        let limit = if reader.is_complete() { patience.end } else { patience.silence };
+        let deadline = quiet_end.min(Instant::now() + limit);
+        let chunk = tokio::time::timeout_at(deadline, pin!(response.chunk())).await;
+        let mut out = Vec::new();
+        let result = match chunk {
+            Ok(Ok(Some(bytes))) => reader.push(&bytes, &mut out).map(|()| true),
+            Ok(Ok(None)) => reader.finish(&mut out).map(|()| false),
+            // Nothing is lost when the connection breaks or idles after the stop reason.
+            _ if reader.is_complete() => reader.finish(&mut out).map(|()| false),
+            Ok(Err(error)) => {
+                let network = self.network(&error);
+                match reader.finish(&mut out) {
+                    Err(LlmError::Cut(_)) => Err(network),
+                    other => other.map(|()| false),
+                }
+            }
+            Err(_) if deadline == quiet_end => {
+                Err(self.stalled(patience.keep_alive, "anything but keep-alives"))
+            }
+            Err(_) => Err(self.stalled(patience.silence, "a single byte")),
+        };
+        if !out.is_empty() {
+            quiet_since = Instant::now();
+        }
+        let ended = out.iter().any(|delta| matches!(delta, Delta::End { .. }));
+        self.ready.extend(out);
+        let goes_on = self.told(result)? && !ended;
+        Ok(if goes_on { State::Reading { response, reader, quiet_since } } else { State::Over })
+    }
+
+    /// Takes the key out of an error's text, in case a server repeated it in an event, and says
+    /// what to look at where the server does not speak the wire.
+    fn told<T>(&self, result: Result<T, LlmError>) -> Result<T, LlmError> {
+        let clean = |text: String| self.provider.endpoint.without_key(&text);
+        result.map_err(|error| match error {
+            LlmError::Busy { message, retry_after_ms } => {
+                LlmError::Busy { message: clean(message), retry_after_ms }
+            }
+            LlmError::TooLong(text) => LlmError::TooLong(clean(text)),
+            LlmError::Config(text) => LlmError::Config(clean(text)),
+            LlmError::Rejected(text) => LlmError::Rejected(clean(text)),
+            LlmError::Protocol(text) => LlmError::Protocol(format!(
+                "{}\nCheck that the address in {} leads to a server of this kind.",
+                clean(text),
+                self.provider.endpoint.url_variable
+            )),
+            other => other,
+        })
+    }
+
+    fn stalled(&self, limit: Duration, missing: &str) -> LlmError {
+        let url = haft_net::shown_url(&self.provider.endpoint.base_url);
+        let seconds = limit.as_secs_f64();
+        LlmError::Cut(format!("{url} stalled: it did not send {missing} for {seconds} s"))
+    }
+
+    fn network(&self, error: &NetError) -> LlmError {
+        let variable = &self.provider.endpoint.url_variable;
+        match error {
+            NetError::Connect { .. } => LlmError::Unreachable(format!(
+                "{error}\nCheck the network, and the address in {variable}."
+            )),
+            NetError::Invalid(_) => LlmError::Config(format!(
+                "{error}\nCheck {variable} and {}.",
+                self.provider.endpoint.key_variable
+            )),
+            NetError::Setup(_) => LlmError::Config(error.to_string()),
+            NetError::Broken { .. } => LlmError::Cut(error.to_string()),
+        }
+    }
+}
+
+/// How long the server asks to wait, in milliseconds; dates are not read, since that would need
+/// the server's clock and ours to agree.
+fn retry_after(response: &Response) -> Option<u64> {
+    let exact = response.header("retry-after-ms").and_then(|ms| ms.trim().parse::<u64>().ok());
+    exact.or_else(|| {
+        let seconds: f64 = response.header("retry-after")?.trim().parse().ok()?;
+        Duration::try_from_secs_f64(seconds).ok().and_then(|d| u64::try_from(d.as_millis()).ok())
+    })
+}

@@ -1,0 +1,176 @@
+//! A message's bytes never change once they are encoded, whatever request they are part of.
+
+use std::sync::Arc;
+
+use haft_llm::{
+    Encoded, NoBlobs, Request, Target, Wire, anthropic::AnthropicMessages, openai::OpenAiChat,
+};
+use haft_types::{CallId, CallResult, From, Message, Outcome, Part, ToolUse};
+use proptest::prelude::*;
+use serde_json::{Value, json};
+
+const MARK: &str = ",\"cache_control\":{\"type\":\"ephemeral\"}";
+
+fn wires() -> [Arc<dyn Wire>; 2] {
+    [Arc::new(AnthropicMessages), Arc::new(OpenAiChat::default())]
+}
+
+fn target() -> Target {
+    Target { model: "claude-opus-4-6".into(), vision: true }
+}
+
+fn request(messages: Vec<Encoded>) -> Request {
+    Request {
+        model: target().model,
+        effort: None,
+        max_tokens: Some(1_000),
+        system: vec!["You help.".to_owned()].into(),
+        tools: "[{\"name\":\"read\"}]".into(),
+        messages,
+    }
+}
+
+/// A conversation of `turns` questions, each with two calls and an answer.
+fn conversation(turns: u64) -> Vec<Message> {
+    let mut messages = Vec::new();
+    for turn in 0..turns {
+        let user = Part::text(format!("question {turn} \"quoted\" \u{1f600}"));
+        messages.push(Message::User { from: From::Person, parts: vec![user] });
+        let (model, wire) = (target().model, "anthropic".to_owned());
+        let calls: Vec<ToolUse> = (1..=2)
+            .map(|n| ToolUse::new(CallId::nth(turn * 2 + n), "read", json!({ "n": n })))
+            .collect();
+        let parts = calls.iter().cloned().map(Part::Call).collect();
+        messages.push(Message::Assistant { wire: wire.clone(), model: model.clone(), parts });
+        let results = calls
+            .into_iter()
+            .map(|call| CallResult {
+                id: call.id,
+                wire_id: call.wire_id,
+                name: call.name,
+                outcome: Outcome::text(format!("result {turn}")),
+            })
+            .collect();
+        messages.push(Message::Results { results });
+        messages.push(Message::Assistant { wire, model, parts: vec![Part::text("answer")] });
+    }
+    messages
+}
+
+#[test]
+fn a_longer_request_begins_with_the_bytes_of_the_shorter_one() {
+    for wire in wires() {
+        let encoded: Vec<Encoded> = conversation(6)
+            .iter()
+            .map(|message| wire.message(message, &target(), &NoBlobs))
+            .collect();
+        let mut before = String::new();
+        for end in (0..encoded.len()).step_by(2) {
+            let body = wire.request(&request(encoded[..=end].to_vec()));
+            serde_json::from_str::<Value>(&body).unwrap();
+            let bare = body.replace(MARK, "");
+            let prefix = bare.strip_suffix("]}").unwrap().to_owned();
+            assert!(bare.starts_with(&before), "{} at {end}", wire.name());
+            for message in &encoded[..=end] {
+                assert!(bare.contains(message.json()));
+            }
+            before = prefix;
+        }
+    }
+}
+
+#[test]
+fn cache_marks_are_at_most_four_and_stand_on_the_last_messages() {
+    let wire = AnthropicMessages;
+    let messages = conversation(3);
+    let encoded: Vec<Encoded> =
+        messages[..11].iter().map(|m| wire.message(m, &target(), &NoBlobs)).collect();
+    let body = wire.request(&request(encoded));
+    assert_eq!(body.matches(MARK).count(), 4);
+    let body: Value = serde_json::from_str(&body).unwrap();
+    let marked: Vec<usize> = body["messages"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .enumerate()
+        .filter(|(_, message)| message.to_string().contains("cache_control"))
+        .map(|(at, _)| at)
+        .collect();
+    assert_eq!(marked, [8, 10]);
+    assert!(body["tools"][0]["cache_control"].is_object());
+    assert!(body["system"][0]["cache_control"].is_object());
+}
+
+#[test]
+fn a_message_encodes_to_the_same_bytes_each_time() {
+    for wire in wires() {
+        for message in conversation(2) {
+            let once = wire.message(&message, &target(), &NoBlobs);
+            let json = serde_json::to_string(&message).unwrap();
+            let reread: Message = serde_json::from_str(&json).unwrap();
+            assert_eq!(once, wire.message(&reread, &target(), &NoBlobs));
+        }
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(128))]
+
+    /// Whatever a history holds, in whatever order, the request is JSON in which every call has
+    /// its result right after it and no result is without its call.
+    #[test]
+    fn any_history_makes_a_valid_request(
+        kinds in prop::collection::vec((0_u8..3, 1_u64..4, any::<String>()), 0..12),
+    ) {
+        let messages: Vec<Message> = kinds.into_iter().map(|(kind, n, text)| match kind {
+            0 => Message::User { from: From::Person, parts: vec![Part::text(text)] },
+            1 => {
+                let (id, name) = (CallId::nth(n), text.clone());
+                let call = ToolUse::from_wire(id, String::new(), name, text);
+                let parts = vec![Part::Call(call)];
+                Message::Assistant { wire: "openai".into(), model: "m".into(), parts }
+            }
+            _ => Message::Results { results: vec![CallResult {
+                id: CallId::nth(n),
+                wire_id: text.clone(),
+                name: text.clone(),
+                outcome: Outcome::text(text),
+            }] },
+        }).collect();
+        for wire in wires() {
+            let encoded = messages.iter().map(|m| wire.message(m, &target(), &NoBlobs)).collect();
+            let body: Value = serde_json::from_str(&wire.request(&request(encoded))).unwrap();
+            let messages = body["messages"].as_array().unwrap();
+            let last = messages.last().unwrap();
+            prop_assert!(last["role"] != "assistant");
+            prop_assert_eq!(unmatched(messages), 0);
+        }
+    }
+}
+
+/// How many calls lack their result in what follows, and results their call in what precedes.
+fn unmatched(messages: &[Value]) -> usize {
+    let blocks = |message: &Value, kind: &str, id: &str| -> Vec<String> {
+        let content = message["content"].as_array().cloned().unwrap_or_default();
+        let fits = content.iter().filter(|block| block["type"] == kind);
+        fits.map(|block| block[id].as_str().unwrap().to_owned()).collect()
+    };
+    let (mut open, mut wrong): (Vec<String>, usize) = (Vec::new(), 0);
+    for message in messages {
+        let mut results = blocks(message, "tool_result", "tool_use_id");
+        results.extend(message["tool_call_id"].as_str().map(str::to_owned));
+        for id in &results {
+            match open.iter().position(|other| other == id) {
+                Some(at) => drop(open.remove(at)),
+                None => wrong += 1,
+            }
+        }
+        if results.is_empty() {
+            wrong += open.len();
+            open = blocks(message, "tool_use", "id");
+            let calls = message["tool_calls"].as_array().cloned().unwrap_or_default();
+            open.extend(calls.iter().map(|call| call["id"].as_str().unwrap().to_owned()));
+        }
+    }
+    wrong + open.len()
+}

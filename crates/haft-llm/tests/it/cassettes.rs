@@ -1,0 +1,231 @@
+//! The one machine that runs every cassette of every wire.
+//!
+//! A new wire, or a new oddity of a server, needs only a file in `tests/cassettes`. When a file
+//! and the code disagree, what it would have to be is written to a folder that the failure names.
+
+use std::{collections::HashMap, io, path::Path, sync::Arc, time::Duration};
+
+use base64::{Engine as _, engine::general_purpose::STANDARD};
+use futures::StreamExt as _;
+use haft_llm::{
+    AnswerReader, Blobs, Delta, Encoded, Endpoint, HttpProvider, LlmError, Patience, Provider,
+    Request, Retry, RetryPolicy, Target, Wire, anthropic::AnthropicMessages, openai::OpenAiChat,
+};
+use haft_net::{Bytes, Client};
+use haft_testkit::{
+    cassette::{Cassette, read_folder, write_actual},
+    http::{HttpResponse, HttpServer, Step},
+};
+use haft_types::{Blob, Message, ToolSpec};
+use serde::Deserialize;
+use serde_json::Value;
+use tokio_util::sync::CancellationToken;
+
+/// The section `request` of a cassette.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Asked {
+    model: String,
+    effort: Option<String>,
+    max_tokens: Option<u32>,
+    #[serde(default = "yes")]
+    vision: bool,
+    #[serde(default)]
+    system: Vec<String>,
+    #[serde(default)]
+    tools: Vec<ToolSpec>,
+    messages: Vec<Message>,
+    /// Base64 by hash.
+    #[serde(default)]
+    blobs: HashMap<String, String>,
+}
+
+fn yes() -> bool {
+    true
+}
+
+struct Store(HashMap<String, String>);
+
+impl Blobs for Store {
+    fn load(&self, blob: &Blob) -> io::Result<Bytes> {
+        let text = self.0.get(&blob.hash.to_string()).ok_or(io::ErrorKind::NotFound)?;
+        Ok(STANDARD.decode(text).map_err(io::Error::other)?.into())
+    }
+}
+
+fn wire(cassette: &Cassette) -> Arc<dyn Wire> {
+    let newest_fields = cassette.section("newest").is_some();
+    match cassette.section("wire").map(str::trim) {
+        Some("anthropic") => Arc::new(AnthropicMessages),
+        Some("openai") => Arc::new(OpenAiChat { newest_fields }),
+        other => panic!("{}: no such wire: {other:?}", cassette.name),
+    }
+}
+
+fn request(cassette: &Cassette, wire: &dyn Wire) -> Request {
+    let text = cassette.section("request").expect("a section request");
+    let asked: Asked = serde_json::from_str(text)
+        .unwrap_or_else(|error| panic!("{}: section request: {error}", cassette.name));
+    let target = Target { model: asked.model.clone(), vision: asked.vision };
+    let store = Store(asked.blobs);
+    let messages: Vec<Encoded> =
+        asked.messages.iter().map(|message| wire.message(message, &target, &store)).collect();
+    Request {
+        model: asked.model,
+        effort: asked.effort.map(|effort| effort.parse().unwrap()),
+        max_tokens: asked.max_tokens,
+        system: asked.system.into(),
+        tools: wire.tools(&asked.tools).into(),
+        messages,
+    }
+}
+
+/// What an answer came to: a JSON line for each delta, then the error.
+fn told(deltas: &[Delta], error: Option<&LlmError>) -> String {
+    let mut lines: Vec<String> =
+        deltas.iter().map(|delta| serde_json::to_string(delta).unwrap()).collect();
+    lines.extend(error.map(|error| {
+        let kind = format!("{error:?}");
+        let kind = kind.split(['(', ' ']).next().unwrap_or_default();
+        format!("{kind}: {}", error.to_string().replace('\n', " "))
+    }));
+    lines.join("\n")
+}
+
+/// Reads a body as pure codec, in these pieces.
+fn read(wire: &dyn Wire, pieces: &[&[u8]]) -> (Vec<Delta>, Option<LlmError>) {
+    let mut reader = AnswerReader::new(wire.decoder());
+    let mut out = Vec::new();
+    for piece in pieces {
+        if let Err(error) = reader.push(piece, &mut out) {
+            return (out, Some(error));
+        }
+    }
+    let error = reader.finish(&mut out).err();
+    (out, error)
+}
+
+fn calls(deltas: &[Delta]) -> Vec<&Delta> {
+    deltas.iter().filter(|delta| matches!(delta, Delta::Call { .. })).collect()
+}
+
+/// The body of a stream of events; none for every other answer.
+fn stream_body(response: &HttpResponse) -> Option<Vec<u8>> {
+    let is_stream = response.headers.iter().any(|(_, value)| value.contains("event-stream"));
+    (response.status == 200 && is_stream).then(|| {
+        let bytes = response.steps.iter().map(|step| match step {
+            Step::Send(bytes) | Step::Drip(bytes, _) => &bytes[..],
+            _ => &[],
+        });
+        bytes.collect::<Vec<_>>().concat()
+    })
+}
+
+/// Packets change nothing; a stream that ends anywhere loses no whole call and makes none up.
+fn codec_holds_at_every_byte(name: &str, wire: &dyn Wire, body: &[u8]) {
+    let (whole, error) = read(wire, &[body]);
+    let bytes: Vec<&[u8]> = body.chunks(1).collect();
+    assert_eq!(read(wire, &bytes), (whole.clone(), error.clone()), "{name}: byte by byte");
+    let all = calls(&whole);
+    for at in 0..=body.len() {
+        let (head, tail) = body.split_at(at);
+        assert_eq!(read(wire, &[head, tail]), (whole.clone(), error.clone()), "{name} at {at}");
+        let (cut, cut_error) = read(wire, &[head]);
+        let ended = cut.iter().filter(|delta| matches!(delta, Delta::End { .. })).count();
+        assert_eq!(ended + usize::from(cut_error.is_some()), 1, "{name}: cut at {at}");
+        for call in calls(&cut) {
+            let same = calls(&cut).into_iter().filter(|other| *other == call).count();
+            assert!(all.contains(&call) && same == 1, "{name}: cut at {at}: {call:?}");
+        }
+    }
+}
+
+/// Asks a real server that plays the cassette.
+async fn live(cassette: &Cassette, wire: Arc<dyn Wire>, request: Request) -> (String, Vec<Bytes>) {
+    let responses = cassette.responses().expect("valid statuses");
+    let stalls = responses.iter().any(|response| response.steps.contains(&Step::Stall));
+    let server = HttpServer::start(responses).await.unwrap();
+    let endpoint = match wire.name() {
+        "anthropic" => Endpoint::anthropic(Some(server.url()), Some("planted-key".into())),
+        _ => Endpoint::openai(Some(server.url()), Some("planted-key".into())),
+    };
+    let patience = if stalls {
+        let silence = Duration::from_millis(150);
+        Patience { silence, end: silence, ..Patience::default() }
+    } else {
+        Patience::default()
+    };
+    let policy = RetryPolicy { attempts: 3, base_ms: 2, ..RetryPolicy::default() };
+    let once = HttpProvider::new(wire, endpoint, Client::new(), patience);
+    let provider = Retry::new(Arc::new(once), policy);
+    let mut answer = provider.stream(request, CancellationToken::new());
+    let (mut deltas, mut error) = (Vec::new(), None);
+    while let Some(item) = answer.next().await {
+        match item {
+            Ok(delta) => deltas.push(delta),
+            Err(failed) => error = Some(failed),
+        }
+    }
+    let requests = server.requests();
+    for request in &requests {
+        assert_eq!(request.method, "POST");
+        let key = request.header("x-api-key").or_else(|| request.header("authorization"));
+        assert!(key.unwrap().ends_with("planted-key"));
+    }
+    let text = told(&deltas, error.as_ref()).replace(&server.url(), "URL");
+    let text = without_reasons(&text);
+    assert!(!text.contains("planted-key"), "{}: {text}", cassette.name);
+    (text, requests.into_iter().map(|request| request.body).collect())
+}
+
+/// The text without what the HTTP library says about a broken connection: that is not ours.
+fn without_reasons(text: &str) -> String {
+    let lines = text.lines().map(|line| match line.split_once(" broke: ") {
+        Some((head, rest)) => {
+            format!("{head} broke{}", if rest.ends_with("\"}") { "\"}" } else { "" })
+        }
+        None => line.to_owned(),
+    });
+    lines.collect::<Vec<_>>().join("\n")
+}
+
+/// Runs one cassette; gives back what differs, as a new text of the file.
+async fn run(cassette: &Cassette) -> Option<String> {
+    let name = &cassette.name;
+    let wire = wire(cassette);
+    let request = request(cassette, &*wire);
+    let body = wire.request(&request);
+    let value: Value = serde_json::from_str(&body)
+        .unwrap_or_else(|error| panic!("{name}: the request is not JSON: {error}: {body}"));
+    for response in cassette.responses().expect("valid statuses") {
+        if let Some(stream) = stream_body(&response) {
+            codec_holds_at_every_byte(name, &*wire, &stream);
+        }
+    }
+    let (told, bodies) = live(cassette, wire, request).await;
+    assert!(bodies.iter().all(|sent| *sent == body), "{name}: a repeated request differs");
+    let expected_body: Option<Value> =
+        cassette.section("body").and_then(|text| serde_json::from_str(text).ok());
+    // Compared as text, because the order of the keys counts.
+    let same_body = expected_body.map(|value| value.to_string()) == Some(value.to_string());
+    (!same_body || cassette.section("expect") != Some(&told)).then(|| {
+        let body = serde_json::to_string_pretty(&value).unwrap();
+        cassette.with(&[("body", &body), ("expect", &told)])
+    })
+}
+
+#[tokio::test]
+async fn every_cassette_plays_as_written() {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/cassettes");
+    let cassettes = read_folder(&folder).unwrap();
+    assert!(cassettes.len() >= 20, "only {} cassettes were found", cassettes.len());
+    let actual = Path::new(env!("CARGO_TARGET_TMPDIR")).join("cassettes");
+    let mut different = Vec::new();
+    for cassette in &cassettes {
+        if let Some(text) = run(cassette).await {
+            write_actual(&actual, &cassette.name, &text).unwrap();
+            different.push(cassette.name.as_str());
+        }
+    }
+    assert!(different.is_empty(), "{different:?} differ; see {}", actual.display());
+}

@@ -1,0 +1,57 @@
+//! Between haft's words and the protocol's.
+
+use std::sync::Arc;
+
+use base64::{Engine as _, engine::general_purpose::STANDARD};
+use haft_tool::Blobs;
+use haft_types::{Kind, Outcome, Part, ToolSpec};
+use rmcp::model::{CallToolResult, ContentBlock, JsonObject, Tool, ToolAnnotations};
+use serde_json::Value;
+
+/// A tool's definition. Annotations are hints of the kind; what a call does is decided by its plan.
+pub(crate) fn tool(spec: &ToolSpec) -> Tool {
+    let object = |schema: &Value| Arc::new(schema.as_object().cloned().unwrap_or_default());
+    let mut tool =
+        Tool::new(spec.name.clone(), spec.description.clone(), open(&spec.input_schema));
+    tool.title = Some(spec.label.to_string());
+    if spec.output_schema.is_object() {
+        tool.output_schema = Some(object(&spec.output_schema));
+    }
+    let reads = matches!(spec.kind, Kind::Read | Kind::Search | Kind::Think);
+    let mut hints = ToolAnnotations::default();
+    hints.title = tool.title.clone();
+    hints.read_only_hint = Some(reads);
+    hints.destructive_hint = Some(!reads && spec.kind != Kind::Edit);
+    hints.open_world_hint = Some(matches!(spec.kind, Kind::Execute | Kind::Fetch));
+    tool.annotations = Some(hints);
+    tool
+}
+
+/// The input schema; a tool without one takes any object.
+fn open(schema: &Value) -> Arc<JsonObject> {
+    let any = || JsonObject::from_iter([("type".to_owned(), Value::from("object"))]);
+    Arc::new(schema.as_object().cloned().unwrap_or_else(any))
+}
+
+/// What a call gave back.
+pub(crate) fn result(outcome: Outcome, blobs: &dyn Blobs) -> CallToolResult {
+    let content = outcome.content.iter().filter_map(|part| block(part, blobs)).collect();
+    let mut result = if outcome.status.is_error() {
+        CallToolResult::error(content)
+    } else {
+        CallToolResult::success(content)
+    };
+    result.structured_content = outcome.data.filter(Value::is_object);
+    result
+}
+
+fn block(part: &Part, blobs: &dyn Blobs) -> Option<ContentBlock> {
+    match part {
+        Part::Text { text } => Some(ContentBlock::text(text.clone())),
+        Part::Image { blob } => Some(match blobs.get(blob) {
+            Ok(bytes) => ContentBlock::image(STANDARD.encode(bytes), blob.mime.clone()),
+            Err(error) => ContentBlock::text(format!("[an image cannot be given: {error}]")),
+        }),
+        Part::Thinking { .. } | Part::Call(_) | Part::Opaque { .. } => None,
+    }
+}

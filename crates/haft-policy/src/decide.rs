@@ -1,0 +1,584 @@
+//! The judgement itself: one call in, allow, ask or deny with its reason out.
+//!
+//! **Invariant:** the order is denials, plan mode, protected places, explicit questions,
+//! allowances (by place, mode or rule), and last the question. What is denied or asked early is
+//! never allowed later; only a grant of a person, and mode `dont-ask`, change a question.
+//!
+//! **Does not know:** what a command does; until a grammar reads it, a command is its text.
+
+use std::borrow::Cow;
+
+use haft_types::{Access, AgentPath, Effect, HostPath, Origin, Place, Plan, Target, ToolSpec};
+use serde_json::Value;
+
+use crate::{
+    Grants, Mode, Rule, RuleProblem, Rules, Verdict,
+    command::Parts,
+    glob::PathGlob,
+    protected::{CREDENTIALS, PROTECTED, find},
+    rule::{PathClass, Subject},
+};
+
+/// The folders that patterns start from, fixed for a session.
+#[derive(Clone, Debug)]
+pub struct Anchors {
+    /// The workspace root: where patterns without an anchor start.
+    pub cwd: HostPath,
+    /// All folders of the workspace; a denied bare name counts below each of them.
+    pub roots: Vec<HostPath>,
+    /// The project root: where `/x` starts.
+    pub project: HostPath,
+    /// The home folder: where `~/x` starts.
+    pub home: HostPath,
+    /// Folders of haft's own state, which are protected.
+    pub state: Vec<HostPath>,
+}
+
+/// One call that is to be judged.
+#[derive(Clone, Copy, Debug)]
+pub struct Ask<'a> {
+    /// The tool.
+    pub tool: &'a ToolSpec,
+    /// The arguments after repair.
+    pub input: &'a Value,
+    /// What it would do.
+    pub plan: &'a Plan,
+    /// For each effect of the plan the path with all links resolved (of a missing file: its
+    /// resolved folder and its name); none for effects without a path, and where a path could
+    /// not be resolved, which then is allowed by nothing but a tool's own name.
+    pub real: &'a [Option<HostPath>],
+    /// Who makes the call.
+    pub agent: &'a AgentPath,
+    /// How much is asked.
+    pub mode: Mode,
+    /// Where it would run.
+    pub place: &'a Place,
+    /// What was allowed for the session.
+    pub grants: &'a Grants,
+}
+
+/// For how long a person's yes may count.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Remember {
+    /// For this one call.
+    Never,
+    /// For this very call during the session.
+    Session,
+    /// Also as a saved rule, where [`Policy::rule_for`] knows one.
+    Saved,
+}
+
+/// What was decided about a call, and why.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Ruling {
+    /// The decision.
+    pub verdict: Verdict,
+    /// The text of the rule that decided; none where it was the mode, the place or a table.
+    pub rule: Option<String>,
+    /// Why, in one sentence without its full stop.
+    pub reason: String,
+    /// For how long a yes may count, where the decision is to ask.
+    pub remember: Remember,
+}
+
+impl Ruling {
+    fn new(verdict: Verdict, rule: Option<&Rule>, reason: String) -> Self {
+        let rule = rule.map(|rule| rule.text.clone());
+        Self { verdict, rule, reason, remember: Remember::Never }
+    }
+
+    fn ask(remember: Remember, rule: Option<&Rule>, reason: String) -> Self {
+        Self { remember, ..Self::new(Verdict::Ask, rule, reason) }
+    }
+}
+
+/// Rules at their places: what judges the calls of a session on one host.
+#[derive(Clone, Debug)]
+pub struct Policy {
+    pub(crate) anchors: Anchors,
+    pub(crate) rules: Vec<Placed>,
+    problems: Vec<RuleProblem>,
+}
+
+/// A rule with its path patterns compiled.
+#[derive(Clone, Debug)]
+pub(crate) struct Placed {
+    pub(crate) rule: Rule,
+    pub(crate) globs: Vec<PathGlob>,
+}
+
+/// An effect with what several rules need to know about it.
+struct Judged<'a> {
+    effect: &'a Effect,
+    real: Option<&'a HostPath>,
+    parts: Option<Parts>,
+}
+
+impl Policy {
+    /// Puts rules at their places.
+    pub fn new(rules: &Rules, anchors: Anchors) -> Self {
+        let mut placed = Vec::with_capacity(rules.rules.len());
+        let mut problems = rules.problems.clone();
+        for rule in &rules.rules {
+            let Subject::Path { class, pattern } = &rule.subject else {
+                placed.push(Placed { rule: rule.clone(), globs: Vec::new() });
+                continue;
+            };
+            match PathGlob::compile(pattern, &anchors, rule.verdict != Verdict::Allow) {
+                Ok(globs) => placed.push(Placed { rule: rule.clone(), globs }),
+                Err(problem) => problems.push(RuleProblem {
+                    verdict: rule.verdict,
+                    scope: rule.scope,
+                    text: rule.text.chars().take(200).collect(),
+                    problem,
+                    tool: Some(match class {
+                        PathClass::Reads => "read".to_owned(),
+                        PathClass::Writes => "edit".to_owned(),
+                        PathClass::Of(tool) => tool.clone(),
+                    }),
+                }),
+            }
+        }
+        Self { anchors, rules: placed, problems }
+    }
+
+    /// Adds rules at the same places, such as one that a person has just allowed.
+    pub fn extend(&mut self, rules: &Rules) {
+        let more = Self::new(rules, self.anchors.clone());
+        self.rules.extend(more.rules);
+        self.problems.extend(more.problems);
+    }
+
+    /// Everything that is wrong with the rules, for people.
+    pub fn problems(&self) -> &[RuleProblem] {
+        &self.problems
+    }
+
+    /// Reports whether a rule denies the tool as a whole, so that it is not shown at all.
+    pub fn hides(&self, tool: &ToolSpec) -> bool {
+        self.with(Verdict::Deny).any(|placed| match &placed.rule.subject {
+            Subject::Tool(name) if name == "edit" => {
+                is_tool(tool, name) || matches!(&*tool.name, "write" | "notebook_edit")
+            }
+            subject => names_tool(subject, tool, true),
+        })
+    }
+
+    /// Judges one call.
+    pub fn decide(&self, ask: &Ask<'_>) -> Ruling {
+        let judged = self.judged(ask);
+        if let Some(ruling) = self.ruled(ask, &judged, Verdict::Deny) {
+            return ruling;
+        }
+        if ask.mode == Mode::Plan
+            && let Some(effect) = ask.plan.effects.iter().find(|e| !leaves_world(e, ask.tool))
+        {
+            let reason = format!(
+                "plan mode only reads, so {} is not possible now; go on reading, then present \
+                 the plan",
+                doing(effect, None, ask)
+            );
+            return Ruling::new(Verdict::Deny, None, reason);
+        }
+        let question = self
+            .protected(ask, &judged)
+            .or_else(|| self.misread(ask, &judged))
+            .or_else(|| self.ruled(ask, &judged, Verdict::Ask))
+            .or_else(|| self.uncertain(ask, &judged));
+        match question.map_or_else(|| self.allowed(ask, &judged), Err) {
+            Ok(ruling) => ruling,
+            Err(question) => settle(question, ask),
+        }
+    }
+
+    fn judged<'a>(&self, ask: &Ask<'a>) -> Vec<Judged<'a>> {
+        let looks = self.rules.iter().any(|placed| {
+            placed.rule.verdict != Verdict::Allow
+                && matches!(placed.rule.subject, Subject::Command { .. })
+        });
+        let judge = |(index, effect): (usize, &'a Effect)| Judged {
+            effect,
+            real: ask.real.get(index).and_then(Option::as_ref),
+            parts: match &effect.target {
+                Target::Command { text } if looks => Some(Parts::of(text)),
+                _ => None,
+            },
+        };
+        ask.plan.effects.iter().enumerate().map(judge).collect()
+    }
+
+    pub(crate) fn with(&self, verdict: Verdict) -> impl Iterator<Item = &Placed> {
+        self.rules.iter().filter(move |placed| placed.rule.verdict == verdict)
+    }
+
+    /// The first deny or ask rule that touches the call.
+    fn ruled(&self, ask: &Ask<'_>, judged: &[Judged<'_>], verdict: Verdict) -> Option<Ruling> {
+        for placed in self.with(verdict) {
+            let rule = &placed.rule;
+            let touched = judged.iter().find(|j| touches(placed, j, ask));
+            let what = match touched {
+                Some(judged) => doing(judged.effect, judged.real, ask),
+                None if names_call(&rule.subject, ask, true) => {
+                    format!("calls of {}", ask.tool.name)
+                }
+                None => continue,
+            };
+            return Some(Ruling::new(
+                verdict,
+                Some(rule),
+                match verdict {
+                    Verdict::Deny => {
+                        format!("the deny rule {} ({}) forbids {what}", rule.text, rule.scope)
+                    }
+                    _ => format!("the ask rule {} ({}) asks before {what}", rule.text, rule.scope),
+                },
+            ));
+        }
+        None
+    }
+
+    /// Credentials, protected names, haft's own state, and folders that hold the home folder.
+    fn protected(&self, ask: &Ask<'_>, judged: &[Judged<'_>]) -> Option<Ruling> {
+        let mut found: Option<Ruling> = None;
+        for Judged { effect, real, .. } in judged {
+            let Some(written) = effect.path() else { continue };
+            let changes = effect.access != Access::Observe;
+            for path in std::iter::once(written).chain(*real) {
+                let what = || doing(effect, *real, ask);
+                if let Some(spot) = find(CREDENTIALS, path, &self.anchors.home) {
+                    let reason = format!("{} touches {}", what(), spot.what);
+                    return Some(Ruling::ask(Remember::Never, None, reason));
+                }
+                let tree = matches!(effect.target, Target::Tree { .. });
+                if changes && tree && self.anchors.home.is_within(path) {
+                    let reason = format!("{} touches the whole home folder", what());
+                    return Some(Ruling::ask(Remember::Never, None, reason));
+                }
+                let own = || self.anchors.state.iter().any(|state| path.is_within(state));
+                let spot = if !changes || found.is_some() {
+                    None
+                } else if own() {
+                    Some("haft's own state")
+                } else {
+                    find(PROTECTED, path, &self.anchors.home).map(|spot| spot.what)
+                };
+                if let Some(spot) = spot {
+                    let reason = format!("{} is protected: {spot}", what());
+                    found = Some(Ruling::ask(Remember::Session, None, reason));
+                }
+            }
+        }
+        found
+    }
+
+    /// A denial or question that could not be understood asks for all that it may have meant.
+    fn misread(&self, ask: &Ask<'_>, judged: &[Judged<'_>]) -> Option<Ruling> {
+        let meant = |problem: &&RuleProblem| {
+            let Some(tool) = problem.tool.as_ref().filter(|_| problem.verdict != Verdict::Allow)
+            else {
+                return false;
+            };
+            let subject = Subject::Tool(tool.clone());
+            names_call(&subject, ask, true) || judged.iter().any(|j| class_touches(tool, j.effect))
+        };
+        let problem = self.problems.iter().find(meant)?;
+        Some(Ruling::ask(Remember::Session, None, problem.to_string()))
+    }
+
+    /// Rules that may be touched, where that is not known.
+    fn uncertain(&self, ask: &Ask<'_>, judged: &[Judged<'_>]) -> Option<Ruling> {
+        for Judged { effect, real, parts } in judged {
+            if parts.as_ref().is_some_and(|parts| parts.unclear) {
+                let reason = format!(
+                    "{} starts a program that is only known once the shell runs, so rules about \
+                     commands cannot be checked",
+                    doing(effect, *real, ask)
+                );
+                return Some(Ruling::ask(Remember::Session, None, reason));
+            }
+            let Target::Tree { root } = &effect.target else { continue };
+            if effect.access == Access::Observe {
+                continue;
+            }
+            let near = |placed: &&Placed| {
+                placed.rule.verdict != Verdict::Allow
+                    && !matches!(&placed.rule.subject,
+                        Subject::Path { class: PathClass::Of(tool), .. } if !is_tool(ask.tool, tool))
+                    && placed.globs.iter().any(|glob| {
+                        glob.may_lie_below(root)
+                            || real.is_some_and(|real| glob.may_lie_below(real))
+                    })
+            };
+            if let Some(placed) = self.rules.iter().find(near) {
+                let what = doing(effect, *real, ask);
+                let reason = format!("{what} may touch what the rule {} names", placed.rule.text);
+                return Some(Ruling::ask(Remember::Never, Some(&placed.rule), reason));
+            }
+        }
+        None
+    }
+
+    /// Whether every effect is allowed, and if not, the question about the first that is not.
+    fn allowed(&self, ask: &Ask<'_>, judged: &[Judged<'_>]) -> Result<Ruling, Ruling> {
+        let by = |rule: &Rule| {
+            let reason = format!("the allow rule {} ({}) allows it", rule.text, rule.scope);
+            Ruling::new(Verdict::Allow, Some(rule), reason)
+        };
+        if let Some(placed) =
+            self.with(Verdict::Allow).find(|placed| names_call(&placed.rule.subject, ask, false))
+        {
+            return Ok(by(&placed.rule));
+        }
+        let mut used: Option<&Rule> = None;
+        for judged in judged {
+            if by_place_or_mode(ask, judged) {
+                continue;
+            }
+            let found = self.with(Verdict::Allow).find(|placed| allows(placed, judged, ask));
+            let Some(placed) = found else {
+                let what = doing(judged.effect, judged.real, ask);
+                let reason = format!("no rule allows {what}{}", outside(ask, judged));
+                return Err(Ruling::ask(Remember::Saved, None, reason));
+            };
+            used = used.or(Some(&placed.rule));
+        }
+        Ok(used.map_or_else(|| Ruling::new(Verdict::Allow, None, without_rule(ask)), by))
+    }
+}
+
+/// Turns a question into what the mode and the session's grants make of it.
+fn settle(question: Ruling, ask: &Ask<'_>) -> Ruling {
+    if question.remember != Remember::Never && ask.grants.holds(ask) {
+        let reason = "this very call was allowed for the session".to_owned();
+        return Ruling::new(Verdict::Allow, None, reason);
+    }
+    match ask.mode {
+        Mode::DontAsk => Ruling {
+            verdict: Verdict::Deny,
+            reason: format!("{}, and mode dont-ask denies what would ask", question.reason),
+            remember: Remember::Never,
+            ..question
+        },
+        Mode::Auto => Ruling {
+            reason: format!("{} (mode auto asks, because no sandbox holds)", question.reason),
+            ..question
+        },
+        _ => question,
+    }
+}
+
+fn without_rule(ask: &Ask<'_>) -> String {
+    if ask.plan.effects.is_empty() {
+        return "it touches nothing".to_owned();
+    }
+    match ask.mode {
+        Mode::Bypass => "mode bypass allows it".to_owned(),
+        _ if ask.plan.observes() => "it only looks at the workspace".to_owned(),
+        Mode::AcceptEdits => "mode accept-edits allows changes inside the workspace".to_owned(),
+        _ => "it only touches haft's own state".to_owned(),
+    }
+}
+
+/// Why a place did not allow an effect, where that is not plain.
+fn outside(ask: &Ask<'_>, judged: &Judged<'_>) -> &'static str {
+    match (judged.effect.path(), judged.real) {
+        (Some(_), None) => ", and where it leads could not be found out",
+        (Some(_), Some(real)) if !ask.place.holds(real) => ", which is outside the workspace",
+        _ => "",
+    }
+}
+
+/// Reports whether place and mode alone allow an effect.
+fn by_place_or_mode(ask: &Ask<'_>, judged: &Judged<'_>) -> bool {
+    if ask.mode == Mode::Bypass {
+        return true;
+    }
+    let effect = judged.effect;
+    match &effect.target {
+        Target::State { .. } => ask.tool.origin == Origin::Builtin,
+        Target::Path { .. } | Target::Tree { .. } => {
+            let near = judged.real.is_some_and(|real| ask.place.holds(real));
+            let mild = match effect.access {
+                Access::Observe => true,
+                Access::Modify => ask.mode == Mode::AcceptEdits,
+                Access::Destroy => false,
+            };
+            near && mild
+        }
+        Target::Command { .. } | Target::Net { .. } | Target::Anything => false,
+    }
+}
+
+fn leaves_world(effect: &Effect, tool: &ToolSpec) -> bool {
+    effect.access == Access::Observe
+        || (matches!(effect.target, Target::State { .. }) && tool.origin == Origin::Builtin)
+}
+
+fn is_tool(tool: &ToolSpec, name: &str) -> bool {
+    tool.name == name
+}
+
+/// A server's name as tool names hold it.
+fn server_name(server: &str) -> String {
+    let fits = |c: char| c.is_ascii_alphanumeric() || c == '_' || c == '-';
+    server.chars().map(|c| if fits(c) { c } else { '_' }).collect()
+}
+
+/// Whether a rule names the tool as a whole. Generously a name is enough; an allowance of a
+/// server's tools needs a tool that came from that server.
+fn names_tool(subject: &Subject, tool: &ToolSpec, generous: bool) -> bool {
+    let server = match &tool.origin {
+        Origin::Mcp { server, .. } => Some(server_name(server)),
+        _ => None,
+    };
+    match subject {
+        Subject::Tool(name) => {
+            let named = is_tool(tool, name) || (generous && tool.aliases.iter().any(|a| a == name));
+            named && (generous || server.is_some() || !name.starts_with("mcp__"))
+        }
+        Subject::Server(wanted) => {
+            let below =
+                tool.name.strip_prefix("mcp__").and_then(|n| n.strip_prefix(wanted.as_str()));
+            let named = below.is_some_and(|rest| rest.starts_with("__"));
+            let from = server.as_ref() == Some(wanted);
+            from || (generous && named)
+        }
+        Subject::Prefix(prefix) => {
+            tool.name.starts_with(prefix.as_str()) && (generous || server.is_some())
+        }
+        Subject::Path { .. }
+        | Subject::Command { .. }
+        | Subject::Domain { .. }
+        | Subject::Named { .. } => false,
+    }
+}
+
+/// Whether a rule names the whole call, whatever its effects are.
+fn names_call(subject: &Subject, ask: &Ask<'_>, generous: bool) -> bool {
+    let Subject::Named { tool, pattern } = subject else {
+        return names_tool(subject, ask.tool, generous);
+    };
+    let keys: [&str; 2] =
+        if tool == "agent" { ["subagent_type", "agent"] } else { ["skill", "name"] };
+    let given = keys.iter().find_map(|key| ask.input.get(key)).and_then(Value::as_str);
+    let given = given.unwrap_or("general").split_whitespace().collect::<Vec<_>>().join("\0");
+    is_tool(ask.tool, tool) && pattern.takes(&given)
+}
+
+/// Whether a bare `Read` or `Edit` is about an effect of any tool.
+fn class_touches(tool: &str, effect: &Effect) -> bool {
+    effect.path().is_some()
+        && match tool {
+            "read" => true,
+            "edit" => effect.access != Access::Observe,
+            _ => false,
+        }
+}
+
+/// Generous: whether a denial or question is about an effect.
+fn touches(placed: &Placed, judged: &Judged<'_>, ask: &Ask<'_>) -> bool {
+    let effect = judged.effect;
+    match (&placed.rule.subject, &effect.target) {
+        (Subject::Tool(tool), _) => class_touches(tool, effect),
+        (Subject::Path { class, .. }, Target::Path { .. } | Target::Tree { .. }) => {
+            // A change shows and keeps what was there, so a denied read denies it too.
+            let meant = match class {
+                PathClass::Reads => true,
+                PathClass::Writes => effect.access != Access::Observe,
+                PathClass::Of(tool) => is_tool(ask.tool, tool),
+            };
+            let whole =
+                matches!(effect.target, Target::Tree { .. }) && effect.access != Access::Observe;
+            let forms = || effect.path().into_iter().chain(judged.real);
+            meant
+                && placed.globs.iter().any(|glob| {
+                    forms().any(|path| glob.touches(path) || (whole && glob.lies_below(path)))
+                })
+        }
+        (Subject::Command { pattern, .. }, Target::Command { .. }) => {
+            judged.parts.as_ref().is_some_and(|parts| pattern.touches(parts))
+        }
+        (Subject::Domain { host, below, .. }, Target::Net { host: peer }) => {
+            is_host(host, *below, peer)
+        }
+        _ => false,
+    }
+}
+
+/// Strict: whether an allowance covers an effect.
+fn allows(placed: &Placed, judged: &Judged<'_>, ask: &Ask<'_>) -> bool {
+    let effect = judged.effect;
+    let is_path = matches!(effect.target, Target::Path { .. } | Target::Tree { .. });
+    match (&placed.rule.subject, &effect.target) {
+        (Subject::Tool(tool), _) if is_path => covers(tool == "read", tool == "edit", effect, ask),
+        (Subject::Path { class, .. }, Target::Path { .. } | Target::Tree { .. }) => {
+            let meant = match class {
+                PathClass::Reads => covers(true, false, effect, ask),
+                PathClass::Writes => covers(false, true, effect, ask),
+                PathClass::Of(tool) => is_tool(ask.tool, tool),
+            };
+            let whole =
+                matches!(effect.target, Target::Tree { .. }) || effect.access == Access::Observe;
+            let held = |path: &HostPath| placed.globs.iter().any(|glob| glob.allows(path, whole));
+            meant && effect.path().is_some_and(held) && judged.real.is_some_and(held)
+        }
+        (Subject::Command { tool, pattern }, Target::Command { text }) => {
+            is_tool(ask.tool, tool) && pattern.allows(text)
+        }
+        (Subject::Domain { tool, host, below }, Target::Net { host: peer }) => {
+            is_tool(ask.tool, tool) && is_host(host, *below, peer)
+        }
+        _ => false,
+    }
+}
+
+/// Whether a rule about reads or writes is about an effect. Who may change a place may look at it
+/// for that change.
+fn covers(reads: bool, writes: bool, effect: &Effect, ask: &Ask<'_>) -> bool {
+    let changes = |other: &Effect| {
+        other.access != Access::Observe && other.path().is_some() && other.path() == effect.path()
+    };
+    match effect.access {
+        Access::Observe => reads || (writes && ask.plan.effects.iter().any(changes)),
+        Access::Modify | Access::Destroy => writes,
+    }
+}
+
+fn is_host(host: &str, below: bool, peer: &str) -> bool {
+    let peer = peer.trim_end_matches('.').to_lowercase();
+    if below {
+        peer.strip_suffix(host).is_some_and(|head| head.len() > 1 && head.ends_with('.'))
+    } else {
+        peer == host
+    }
+}
+
+/// What an effect does, for people and the model: `reading src/a.rs`.
+fn doing(effect: &Effect, real: Option<&HostPath>, ask: &Ask<'_>) -> String {
+    let (verb, what): (&str, Cow<'_, str>) = match (&effect.target, effect.access) {
+        (Target::Path { path, .. }, Access::Observe) => ("reading", ask.place.shown(path)),
+        (Target::Path { path, .. }, Access::Modify) => ("changing", ask.place.shown(path)),
+        (Target::Path { path, .. }, Access::Destroy) => {
+            ("overwriting or deleting", ask.place.shown(path))
+        }
+        (Target::Tree { root }, Access::Observe) => ("searching", ask.place.shown(root)),
+        (Target::Tree { root }, _) => ("changing everything in", ask.place.shown(root)),
+        (Target::Command { text }, _) => ("running", Cow::Owned(short(text))),
+        (Target::Net { host }, _) => ("connecting to", Cow::Borrowed(host)),
+        (Target::State { name }, _) => ("changing the state", Cow::Borrowed(name)),
+        (Target::Anything, _) => return format!("{}, which may do anything", ask.tool.name),
+    };
+    match real.filter(|real| effect.path() != Some(real)) {
+        Some(real) => format!("{verb} {what} (which is {real})"),
+        None => format!("{verb} {what}"),
+    }
+}
+
+/// A command on one line, at most 120 characters of it.
+fn short(text: &str) -> String {
+    let mut shown: String = text.chars().take(120).flat_map(char::escape_debug).collect();
+    if text.chars().nth(120).is_some() {
+        shown.push_str("...");
+    }
+    format!("`{shown}`")
+}

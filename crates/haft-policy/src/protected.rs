@@ -1,0 +1,285 @@
+//! Places that ask whatever else allows them: credentials, and files that make programs run.
+//!
+//! **Invariant:** names compare after folding of letter case and of what file systems ignore, by
+//! the written and by the resolved path. The tables are data; the documentation prints them.
+
+use std::{borrow::Cow, collections::HashSet, sync::LazyLock};
+
+use haft_types::HostPath;
+
+/// Names that follow each other in a path; `*` stands for any one name.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Spot {
+    /// The names, in lower case, joined by `/`; what is below them counts too.
+    pub names: &'static str,
+    /// True when the first of them must lie directly in the home folder.
+    pub home: bool,
+    /// What it is, for people.
+    pub what: &'static str,
+}
+
+const fn spot(names: &'static str, what: &'static str) -> Spot {
+    Spot { names, home: false, what }
+}
+
+const fn home(names: &'static str, what: &'static str) -> Spot {
+    Spot { names, home: true, what }
+}
+
+/// Keys and tokens: reading them asks too, in every mode.
+pub const CREDENTIALS: &[Spot] = &[
+    spot(".ssh", "ssh keys"),
+    spot("id_rsa", "an ssh key"),
+    spot("id_dsa", "an ssh key"),
+    spot("id_ecdsa", "an ssh key"),
+    spot("id_ecdsa_sk", "an ssh key"),
+    spot("id_ed25519", "an ssh key"),
+    spot("id_ed25519_sk", "an ssh key"),
+    spot("etc/ssh/ssh_host_*", "ssh host keys"),
+    spot(".gnupg", "gpg keys"),
+    spot(".password-store", "stored passwords"),
+    spot(".local/share/keyrings", "stored passwords"),
+    spot("library/keychains", "stored passwords"),
+    spot(".aws", "cloud credentials"),
+    spot(".azure", "cloud credentials"),
+    spot(".oci", "cloud credentials"),
+    spot(".boto", "cloud credentials"),
+    spot(".s3cfg", "cloud credentials"),
+    spot(".config/gcloud", "cloud credentials"),
+    spot(".config/doctl", "cloud credentials"),
+    spot(".config/rclone", "cloud credentials"),
+    spot(".config/op", "stored passwords"),
+    spot(".terraform.d/credentials.tfrc.json", "cloud credentials"),
+    spot(".terraformrc", "cloud credentials"),
+    spot(".vault-token", "a vault token"),
+    spot(".fly/config.yml", "cloud credentials"),
+    spot(".kube", "cluster credentials"),
+    spot(".docker/config.json", "registry credentials"),
+    spot(".dockercfg", "registry credentials"),
+    spot("containers/auth.json", "registry credentials"),
+    spot(".config/gh/hosts.yml", "a code host's token"),
+    spot(".config/glab-cli", "a code host's token"),
+    spot(".config/hub", "a code host's token"),
+    spot(".git-credentials", "a code host's token"),
+    spot(".config/git/credentials", "a code host's token"),
+    spot(".netrc", "network passwords"),
+    spot("_netrc", "network passwords"),
+    spot(".pgpass", "database passwords"),
+    spot(".my.cnf", "database passwords"),
+    spot(".pypirc", "registry credentials"),
+    spot(".cargo/credentials", "registry credentials"),
+    spot(".cargo/credentials.toml", "registry credentials"),
+    spot(".gem/credentials", "registry credentials"),
+    spot(".m2/settings.xml", "registry credentials"),
+    spot(".m2/settings-security.xml", "registry credentials"),
+    spot(".composer/auth.json", "registry credentials"),
+    spot(".config/composer/auth.json", "registry credentials"),
+    home(".npmrc", "registry credentials"),
+    home(".yarnrc.yml", "registry credentials"),
+    home(".gradle/gradle.properties", "registry credentials"),
+    spot(".claude/.credentials.json", "another agent's keys"),
+    home(".claude.json", "another agent's keys"),
+    spot(".codex/auth.json", "another agent's keys"),
+    spot(".gemini/oauth_creds.json", "another agent's keys"),
+    spot(".config/github-copilot", "another agent's keys"),
+    spot("etc/shadow", "the system's passwords"),
+    spot("etc/gshadow", "the system's passwords"),
+    spot("etc/sudoers", "the system's rights"),
+    spot("proc/*/environ", "another program's environment"),
+    spot("proc/*/task/*/environ", "another program's environment"),
+    spot("proc/*/mem", "another program's memory"),
+];
+
+/// What makes programs run, or changes what others do: changing it asks where edits are allowed.
+pub const PROTECTED: &[Spot] = &[
+    spot(".git", "git's own files"),
+    spot(".hg", "Mercurial's own files"),
+    spot(".svn", "Subversion's own files"),
+    spot(".jj", "Jujutsu's own files"),
+    spot(".gitconfig", "git's settings"),
+    spot(".config/git", "git's settings"),
+    spot(".gitmodules", "git's settings"),
+    spot(".haft", "haft's own settings"),
+    spot(".mcp.json", "servers that agents start"),
+    spot(".claude", "another agent's settings"),
+    spot(".claude.json", "another agent's settings"),
+    spot(".codex", "another agent's settings"),
+    spot(".gemini", "another agent's settings"),
+    spot(".cursor", "another agent's settings"),
+    spot(".windsurf", "another agent's settings"),
+    spot(".continue", "another agent's settings"),
+    spot(".opencode", "another agent's settings"),
+    spot(".kode", "another agent's settings"),
+    spot(".pi", "another agent's settings"),
+    spot(".aider.conf.yml", "another agent's settings"),
+    spot(".vscode", "an editor's settings"),
+    spot(".idea", "an editor's settings"),
+    spot(".zed", "an editor's settings"),
+    spot(".bashrc", "a shell start-up file"),
+    spot(".bash_profile", "a shell start-up file"),
+    spot(".bash_login", "a shell start-up file"),
+    spot(".bash_logout", "a shell start-up file"),
+    spot(".bash_aliases", "a shell start-up file"),
+    spot(".profile", "a shell start-up file"),
+    spot(".zshrc", "a shell start-up file"),
+    spot(".zshenv", "a shell start-up file"),
+    spot(".zprofile", "a shell start-up file"),
+    spot(".zlogin", "a shell start-up file"),
+    spot(".zlogout", "a shell start-up file"),
+    spot(".kshrc", "a shell start-up file"),
+    spot(".cshrc", "a shell start-up file"),
+    spot(".tcshrc", "a shell start-up file"),
+    spot(".login", "a shell start-up file"),
+    spot(".inputrc", "a shell start-up file"),
+    spot(".config/fish", "a shell start-up file"),
+    spot(".xprofile", "a session start-up file"),
+    spot(".xinitrc", "a session start-up file"),
+    spot(".config/autostart", "a session start-up file"),
+    spot(".config/systemd", "a session start-up file"),
+    spot("library/launchagents", "a session start-up file"),
+    spot("etc/profile", "a shell start-up file"),
+    spot("etc/profile.d", "a shell start-up file"),
+    spot("etc/bash.bashrc", "a shell start-up file"),
+    spot("microsoft.powershell_profile.ps1", "a shell start-up file"),
+    spot(".vimrc", "a program's start-up file"),
+    spot(".gdbinit", "a program's start-up file"),
+    spot(".lldbinit", "a program's start-up file"),
+    spot(".tmux.conf", "a program's start-up file"),
+    spot(".ripgreprc", "a program's start-up file"),
+    spot(".curlrc", "a program's start-up file"),
+    spot(".wgetrc", "a program's start-up file"),
+    spot(".cargo/config", "a build tool's settings"),
+    spot(".cargo/config.toml", "a build tool's settings"),
+    spot("rust-toolchain", "a build tool's settings"),
+    spot("rust-toolchain.toml", "a build tool's settings"),
+    spot(".envrc", "a folder's start-up file"),
+    spot(".npmrc", "a package manager's settings"),
+    spot(".yarnrc", "a package manager's settings"),
+    spot(".yarnrc.yml", "a package manager's settings"),
+    spot(".pnpmfile.cjs", "a package manager's settings"),
+    spot(".bunfig.toml", "a package manager's settings"),
+    spot("pip.conf", "a package manager's settings"),
+    spot(".condarc", "a package manager's settings"),
+    spot(".gemrc", "a package manager's settings"),
+    spot(".bundle/config", "a package manager's settings"),
+];
+
+/// The last names of all spots: a path without one of them is at none, which is quickly seen.
+static LAST_NAMES: LazyLock<HashSet<&'static str>> = LazyLock::new(|| {
+    CREDENTIALS
+        .iter()
+        .chain(PROTECTED)
+        .filter_map(|spot| spot.names.rsplit('/').next())
+        .filter(|name| !name.ends_with('*'))
+        .collect()
+});
+
+/// The beginning of the one last name that is not fixed.
+const OPEN_NAME: &str = "ssh_host_";
+
+/// Reports whether a path with this name in it could be at a spot.
+pub(crate) fn is_suspect(name: &[u8]) -> bool {
+    let name = fold(name);
+    LAST_NAMES.contains(&*name) || name.starts_with(OPEN_NAME)
+}
+
+/// The first spot of `table` that the path is at or below.
+pub(crate) fn find<'t>(table: &'t [Spot], path: &HostPath, home: &HostPath) -> Option<&'t Spot> {
+    if !path.names().any(is_suspect) {
+        return None;
+    }
+    let names: Vec<Cow<'_, str>> = path.names().map(fold).collect();
+    let depth = path.is_within(home).then(|| home.names().count());
+    table.iter().find(|spot| {
+        let wanted = spot.names.split('/').count();
+        let at = |start: usize| {
+            let spotted = spot.names.split('/').zip(&names[start..]);
+            names.len() >= start + wanted && { spotted }.all(|(want, name)| is_name(want, name))
+        };
+        match (spot.home, depth) {
+            (true, None) => false,
+            (true, Some(depth)) => at(depth),
+            (false, _) => (0..names.len()).any(at),
+        }
+    })
+}
+
+/// `*` at the end of a wanted name stands for any rest.
+fn is_name(want: &str, name: &str) -> bool {
+    want.strip_suffix('*').map_or(want == name, |head| name.starts_with(head))
+}
+
+/// A name in lower case, without what some file systems leave out when they compare.
+fn fold(name: &[u8]) -> Cow<'_, str> {
+    let plain = |b: &u8| b.is_ascii() && !b.is_ascii_uppercase() && *b != b':';
+    if name.iter().all(plain) && !name.ends_with(b".") && !name.ends_with(b" ") {
+        return String::from_utf8_lossy(name);
+    }
+    let text = String::from_utf8_lossy(name);
+    let ignored = |c: &char| {
+        matches!(c, '\u{200b}'..='\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{206a}'..='\u{206f}')
+            || *c == '\u{feff}'
+    };
+    let folded: String = text
+        .chars()
+        .filter(|c| !ignored(c))
+        .map(|c| if c == '\u{17f}' { 's' } else { c })
+        .flat_map(char::to_lowercase)
+        .collect();
+    let cut = folded.split(':').next().filter(|head| !head.is_empty()).unwrap_or(&folded);
+    Cow::Owned(cut.trim_end_matches(['.', ' ']).to_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use haft_types::Style;
+
+    fn is(table: &'static [Spot], path: &str) -> bool {
+        let home = HostPath::new(b"/home/me", Style::Posix).unwrap();
+        find(table, &HostPath::new(path.as_bytes(), Style::Posix).unwrap(), &home).is_some()
+    }
+
+    #[test]
+    fn credentials_are_found_however_they_are_written() {
+        for path in [
+            "/home/me/.ssh/id_x",
+            "/home/me/.SSH/x",
+            "/x/.aws/credentials",
+            "/w/id_ed25519",
+            "/home/me/.npmrc",
+            "/proc/self/environ",
+            "/home/me/.s\u{200d}sh/x",
+            "/w/.ssh. /x",
+            "/home/me/.netrc",
+            "/w/.ssh::$DATA/x",
+            "/etc/ssh/ssh_host_rsa_key",
+        ] {
+            assert!(is(CREDENTIALS, path), "{path:?}");
+        }
+        for path in ["/w/.npmrc", "/w/ssh/x", "/w/.sshx", "/w/src/id_rsa.rs", "/w/.env", "/"] {
+            assert!(!is(CREDENTIALS, path), "{path:?}");
+        }
+    }
+
+    #[test]
+    fn protected_names_count_at_any_depth() {
+        for path in ["/w/.git/hooks/x", "/w/a/.GIT", "/w/.mcp.json", "/w/.cargo/config.toml"] {
+            assert!(is(PROTECTED, path), "{path:?}");
+        }
+        for path in ["/w/.github/x", "/w/.gitignore", "/w/config.toml", "/w/.cargo"] {
+            assert!(!is(PROTECTED, path), "{path:?}");
+        }
+    }
+
+    #[test]
+    fn tables_are_folded_already() {
+        for spot in CREDENTIALS.iter().chain(PROTECTED) {
+            for name in spot.names.split('/') {
+                assert_eq!(fold(name.as_bytes()), name);
+            }
+            let last = spot.names.rsplit('/').next().unwrap();
+            assert!(!last.contains('*') || last == format!("{OPEN_NAME}*"), "{last}");
+        }
+    }
+}

@@ -1,0 +1,283 @@
+//! Rules as people write them: `Tool` or `Tool(pattern)`, with what they do and where from.
+//!
+//! **Invariant:** a text that cannot be understood becomes a problem, never an allowance.
+
+use std::fmt;
+
+use serde::{Deserialize, Serialize};
+
+use crate::{
+    command::CommandPattern,
+    names::{case_slip, own_name},
+};
+
+/// What a rule, or a judgement, says.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Verdict {
+    /// Go on.
+    Allow,
+    /// A person decides.
+    Ask,
+    /// Do not.
+    Deny,
+}
+
+impl fmt::Display for Verdict {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Allow => "allow",
+            Self::Ask => "ask",
+            Self::Deny => "deny",
+        })
+    }
+}
+
+/// Where a rule was written. It does not change what the rule does.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Scope {
+    /// By whoever runs the machine.
+    Managed,
+    /// In the person's own settings.
+    User,
+    /// In the settings that come with the project.
+    Project,
+    /// In the person's settings for this project.
+    Local,
+    /// For this run.
+    CommandLine,
+}
+
+impl fmt::Display for Scope {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Managed => "managed settings",
+            Self::User => "user settings",
+            Self::Project => "project settings",
+            Self::Local => "local settings",
+            Self::CommandLine => "command line",
+        })
+    }
+}
+
+/// One rule that was understood.
+#[derive(Clone, Debug)]
+pub struct Rule {
+    /// What it says.
+    pub verdict: Verdict,
+    /// Where it was written.
+    pub scope: Scope,
+    /// As it was written.
+    pub text: String,
+    pub(crate) subject: Subject,
+}
+
+impl fmt::Display for Rule {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} {} ({})", self.verdict, self.text, self.scope)
+    }
+}
+
+/// What a rule is about.
+#[derive(Clone, Debug)]
+pub(crate) enum Subject {
+    /// A tool as a whole, by our name.
+    Tool(String),
+    /// Every tool of a server.
+    Server(String),
+    /// Every tool whose name starts so.
+    Prefix(String),
+    /// Effects on paths.
+    Path { class: PathClass, pattern: String },
+    /// Commands of the named shell tool.
+    Command { tool: String, pattern: CommandPattern },
+    /// A network peer, reached by the named tool; with `below`, its subdomains instead.
+    Domain { tool: String, host: String, below: bool },
+    /// A call that names one agent or skill.
+    Named { tool: String, pattern: CommandPattern },
+}
+
+/// Which effects on paths a pattern is compared with.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum PathClass {
+    /// All that observe, of any tool.
+    Reads,
+    /// All that change something, of any tool.
+    Writes,
+    /// Those of one tool.
+    Of(String),
+}
+
+/// A rule that does not count as written.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("the {verdict} rule {text:?} ({scope}) does not count: {problem}")]
+pub struct RuleProblem {
+    /// What it would have said.
+    pub verdict: Verdict,
+    /// Where it was written.
+    pub scope: Scope,
+    /// As it was written, at most 200 characters.
+    pub text: String,
+    /// What is wrong, and what to write instead.
+    pub problem: String,
+    /// Our name of the tool that it is about, where that much is known: a denial or question that
+    /// is not understood makes all calls of that tool ask.
+    pub tool: Option<String>,
+}
+
+/// The rules of all scopes, and what was wrong with some.
+#[derive(Clone, Debug, Default)]
+pub struct Rules {
+    pub(crate) rules: Vec<Rule>,
+    pub(crate) problems: Vec<RuleProblem>,
+}
+
+impl Rules {
+    /// Reads one rule; a text that is not understood is kept as a problem.
+    pub fn add(&mut self, verdict: Verdict, scope: Scope, text: &str) {
+        let text = text.trim();
+        match parse(text) {
+            Ok(subject) => {
+                self.rules.push(Rule { verdict, scope, text: text.to_owned(), subject });
+            }
+            Err(problem) => {
+                let tool = text.split('(').next().map(str::trim).filter(|name| is_name(name));
+                let tool = tool.map(|name| own_name(case_slip(name).unwrap_or(name)).to_owned());
+                let text = text.chars().take(200).collect();
+                self.problems.push(RuleProblem { verdict, scope, text, problem, tool });
+            }
+        }
+    }
+
+    /// Adds a rule and gives the collection back.
+    #[must_use]
+    pub fn with(mut self, verdict: Verdict, scope: Scope, text: &str) -> Self {
+        self.add(verdict, scope, text);
+        self
+    }
+
+    /// The rules that were understood, in the order in which they were added.
+    pub fn rules(&self) -> &[Rule] {
+        &self.rules
+    }
+
+    /// What was wrong with the others.
+    pub fn problems(&self) -> &[RuleProblem] {
+        &self.problems
+    }
+}
+
+fn is_name(text: &str) -> bool {
+    !text.is_empty()
+        && text.len() <= 128
+        && text.chars().all(|c| c.is_alphanumeric() || matches!(c, '_' | '-' | '.'))
+}
+
+fn parse(text: &str) -> Result<Subject, String> {
+    let (name, pattern) = match text.split_once('(') {
+        None => (text, None),
+        Some((name, rest)) => match rest.strip_suffix(')') {
+            Some(pattern) => (name, Some(pattern)),
+            None => return Err("the bracket is not closed at its end".to_owned()),
+        },
+    };
+    if let Some(rest) = name.strip_prefix("mcp__") {
+        return parse_mcp(name, rest, pattern);
+    }
+    if !is_name(name) {
+        return Err(format!("{name:?} is no tool name; write Tool or Tool(pattern)"));
+    }
+    if let Some(meant) = case_slip(name) {
+        return Err(format!("no tool is written {name:?}; did you mean {meant:?}?"));
+    }
+    let tool = own_name(name).to_owned();
+    match pattern {
+        None => Ok(Subject::Tool(tool)),
+        Some(pattern) if pattern.trim().is_empty() => {
+            Err(format!("its pattern is empty; write {name} for every call of it"))
+        }
+        Some(pattern) => parse_pattern(name, tool, pattern),
+    }
+}
+
+fn parse_pattern(name: &str, tool: String, pattern: &str) -> Result<Subject, String> {
+    match tool.as_str() {
+        "read" | "edit" | "write" | "notebook_edit" | "grep" | "find" | "ls" => {
+            let class = match tool.as_str() {
+                "read" => PathClass::Reads,
+                "edit" => PathClass::Writes,
+                _ => PathClass::Of(tool),
+            };
+            Ok(Subject::Path { class, pattern: pattern.to_owned() })
+        }
+        "bash" | "powershell" => {
+            let pattern = CommandPattern::parse(pattern)?;
+            Ok(if pattern.is_everything() {
+                Subject::Tool(tool)
+            } else {
+                Subject::Command { tool, pattern }
+            })
+        }
+        "web_fetch" | "web_browser" => parse_domain(name, tool, pattern),
+        "agent" | "skill" => Ok(Subject::Named { pattern: CommandPattern::parse(pattern)?, tool }),
+        _ => Err(format!("{name} takes no pattern; write {name} alone")),
+    }
+}
+
+fn parse_domain(name: &str, tool: String, pattern: &str) -> Result<Subject, String> {
+    let advice = || format!("write {name}(domain:example.org) or {name}(domain:*.example.org)");
+    let host = pattern.trim().strip_prefix("domain:").ok_or_else(advice)?.trim();
+    let (host, below) = host.strip_prefix("*.").map_or((host, false), |rest| (rest, true));
+    let host = host.trim_end_matches('.').to_ascii_lowercase();
+    let fits = |c: char| c.is_alphanumeric() || matches!(c, '-' | '.' | '_' | ':' | '[' | ']');
+    if host.is_empty() || !host.chars().all(fits) {
+        return Err(advice());
+    }
+    Ok(Subject::Domain { tool, host, below })
+}
+
+fn parse_mcp(name: &str, rest: &str, pattern: Option<&str>) -> Result<Subject, String> {
+    let advice = || "write mcp__server, mcp__server__tool, or one of them with * at its end".into();
+    if pattern.is_some() {
+        return Err(format!("tools of servers take no pattern; write {name:?} alone"));
+    }
+    let (head, starred) = rest.strip_suffix('*').map_or((rest, false), |head| (head, true));
+    if !(head.is_empty() && starred || is_name(head)) {
+        return Err(advice());
+    }
+    Ok(match (starred, head.split_once("__")) {
+        (true, _) => Subject::Prefix(format!("mcp__{head}")),
+        (false, Some(("", _) | (_, ""))) => return Err(advice()),
+        (false, Some(_)) => Subject::Tool(name.to_owned()),
+        (false, None) => Subject::Server(head.to_owned()),
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_wrong_is_said() {
+        for (text, part) in [
+            ("", "no tool name"),
+            ("Bash(ls", "not closed"),
+            ("Bash()", "empty"),
+            ("BASH(ls)", "\"Bash\""),
+            ("Bash(echo 'x)", "quote"),
+            ("Deploy(x)", "takes no pattern"),
+            ("mcp__s__t(x)", "take no pattern"),
+            ("mcp__", "mcp__server"),
+            ("mcp__s__", "mcp__server"),
+            ("WebFetch(example.org)", "domain:"),
+            ("*", "no tool name"),
+            ("Bash(ls) x", "not closed"),
+        ] {
+            let rules = Rules::default().with(Verdict::Allow, Scope::User, text);
+            assert!(rules.rules().is_empty(), "{text}");
+            let problem = rules.problems()[0].to_string();
+            assert!(problem.contains(part) && problem.contains(text), "{problem}");
+        }
+    }
+}

@@ -1,0 +1,86 @@
+//! The rule that a person is offered to save: literal, and exactly for what was asked.
+//!
+//! **Invariant:** an offered rule allows the call that it was made for, and no pattern character
+//! of a name becomes a pattern.
+
+use haft_types::{Access, HostPath, Origin, Plan, Style, Target, ToolSpec};
+
+use crate::{Policy, command::plain_words, glob::escape};
+
+impl Policy {
+    /// The text of the allow rule that would let this plan go on from now on; none where no
+    /// literal rule says just that. It is shown before it is saved.
+    pub fn rule_for(&self, tool: &ToolSpec, plan: &Plan) -> Option<String> {
+        if let Origin::Mcp { .. } = tool.origin {
+            return Some(tool.name.to_string());
+        }
+        let (first, rest) = plan.effects.split_first()?;
+        match &first.target {
+            Target::Path { path, .. } | Target::Tree { root: path } => {
+                let same = rest.iter().all(|effect| effect.target == first.target);
+                let writes = plan.access() != Access::Observe;
+                let tree = matches!(first.target, Target::Tree { .. });
+                let pattern = self.pattern(path, tree).filter(|_| same)?;
+                Some(format!("{}({pattern})", if writes { "Edit" } else { "Read" }))
+            }
+            Target::Command { text } if rest.is_empty() => {
+                let name = match &*tool.name {
+                    "bash" => "Bash",
+                    "powershell" => "PowerShell",
+                    _ => return None,
+                };
+                let words: Vec<String> =
+                    plain_words(text)?.iter().map(|word| escape_word(word)).collect();
+                Some(format!("{name}({})", words.join(" ")))
+            }
+            Target::Net { host } if rest.is_empty() && tool.name == "web_fetch" => {
+                Some(format!("WebFetch(domain:{host})"))
+            }
+            _ => None,
+        }
+    }
+
+    fn pattern(&self, path: &HostPath, tree: bool) -> Option<String> {
+        let (start, base) = if path.is_within(&self.anchors.project) {
+            ("/".to_owned(), self.anchors.project.clone())
+        } else if path.is_within(&self.anchors.home) {
+            ("~/".to_owned(), self.anchors.home.clone())
+        } else {
+            let mut root = path.clone();
+            while let Some(parent) = root.parent() {
+                root = parent;
+            }
+            match root.style() {
+                Style::Posix => ("//".to_owned(), root),
+                Style::Windows => (format!("//{}/", root.as_str()?.get(..2)?), root),
+            }
+        };
+        let below = path.relative_to(&base)?;
+        let mut names = Vec::new();
+        for name in below.split(|&b| b == b'/' || (b == b'\\' && path.style() == Style::Windows)) {
+            names.push(escape(std::str::from_utf8(name).ok()?));
+        }
+        let joined = names.join("/");
+        match (joined.is_empty(), tree) {
+            (true, false) => None,
+            (true, true) => Some(format!("{start}**")),
+            (false, true) => Some(format!("{start}{joined}/**")),
+            (false, false) => Some(format!("{start}{joined}")),
+        }
+    }
+}
+
+/// Escapes what is no plain character, so that a pattern takes the word as it is.
+fn escape_word(word: &str) -> String {
+    if word.is_empty() {
+        return "''".to_owned();
+    }
+    let mut escaped = String::with_capacity(word.len());
+    for c in word.chars() {
+        if !(c.is_alphanumeric() || "_./:=@%+,-".contains(c)) {
+            escaped.push('\\');
+        }
+        escaped.push(c);
+    }
+    escaped
+}

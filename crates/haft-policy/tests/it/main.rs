@@ -1,0 +1,6 @@
+//! Judgements through the public API.
+#![expect(clippy::unwrap_used, clippy::panic, reason = "helpers of tests fail by panicking")]
+
+mod cases;
+mod properties;
+mod world;

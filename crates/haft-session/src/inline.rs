@@ -1,0 +1,257 @@
+//! Keeps the lines of a log small: values above 8 KiB become blobs, and come back on reading.
+//!
+//! A value that moved out is `{"$blob": {hash, len, mime}, "head": "..."}`; `head` is the start of
+//! its text, so that lists of sessions need no blob. A real object with such a key is written
+//! with one more `$` in front of it. Strings move out as text; arrays and objects that are too
+//! large, or too deep for a JSON parser, as JSON.
+//!
+//! **Invariant:** `restore(shrink(v)) == v` for every value; restoring a hostile line takes
+//! bounded memory and stack.
+
+use std::io::{self, Write};
+
+use haft_types::{Blob, Event};
+use serde_json::{Map, Value};
+
+use crate::{Blobs, SessionError, list::first_chars};
+
+/// The most bytes that one value, or one line that needs no look at its values, has in the log.
+pub const INLINE_MAX: usize = 8192;
+
+/// Levels of arrays and objects that stay inline; parsers give up at 128.
+const HEIGHT_MAX: usize = 48;
+
+/// Levels of blobs inside blobs; written values never need more.
+const NESTED_MAX: usize = 4;
+
+/// The most bytes that the blobs of one line may come to.
+const RESTORED_MAX: u64 = 2 * crate::BLOB_MAX;
+
+/// How a value that moved out is marked.
+pub(crate) const KEY: &str = "$blob";
+const TEXT: &str = "text/plain; charset=utf-8";
+const JSON: &str = "application/json";
+
+/// Writes an event into `line` as one JSON object, large values moved out.
+pub(crate) fn encode(event: &Event, blobs: &Blobs, line: &mut Vec<u8>) -> Result<(), SessionError> {
+    line.clear();
+    let mut short = Short(line);
+    let fits = serde_json::to_writer(&mut short, event).is_ok();
+    if fits && is_plain(line) {
+        return Ok(());
+    }
+    let mut value = serde_json::to_value(event)?;
+    if let Value::Object(fields) = &mut value {
+        for field in fields.values_mut() {
+            shrink(field, blobs)?;
+        }
+    }
+    line.clear();
+    serde_json::to_writer(line, &value)?;
+    Ok(())
+}
+
+/// Reads the event of one line, moved-out values put back.
+pub(crate) fn decode(line: &[u8], blobs: &Blobs) -> Result<Event, crate::LineFault> {
+    let broken = |error: serde_json::Error| crate::LineFault::NotAnEvent(error.to_string());
+    if memchr::memmem::find(line, b"$blob\"").is_none() {
+        return serde_json::from_slice(line).map_err(broken);
+    }
+    let mut value: Value = serde_json::from_slice(line).map_err(broken)?;
+    let mut restorer = Restorer { blobs, left: RESTORED_MAX };
+    restorer.restore(&mut value, NESTED_MAX)?;
+    serde_json::from_value(value).map_err(broken)
+}
+
+/// A buffer that refuses to grow over [`INLINE_MAX`], so that a long event is not written twice.
+struct Short<'a>(&'a mut Vec<u8>);
+
+impl Write for Short<'_> {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        if self.0.len() + bytes.len() > INLINE_MAX {
+            return Err(io::ErrorKind::FileTooLarge.into());
+        }
+        self.0.extend_from_slice(bytes);
+        Ok(bytes.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}
+
+/// Reports whether a short line may go out as it is: no marker to escape and not too deep.
+fn is_plain(line: &[u8]) -> bool {
+    let few = memchr::memchr2_iter(b'{', b'[', line).nth(HEIGHT_MAX).is_none();
+    memchr::memmem::find(line, b"$blob\"").is_none() && (few || depth(line) <= HEIGHT_MAX)
+}
+
+/// Levels of arrays and objects in a JSON text.
+fn depth(json: &[u8]) -> usize {
+    let (mut level, mut most, mut quoted, mut escaped) = (0_usize, 0, false, false);
+    for &byte in json {
+        match byte {
+            _ if escaped => escaped = false,
+            b'\\' if quoted => escaped = true,
+            b'"' => quoted = !quoted,
+            b'{' | b'[' if !quoted => {
+                level += 1;
+                most = most.max(level);
+            }
+            b'}' | b']' if !quoted => level = level.saturating_sub(1),
+            _ => {}
+        }
+    }
+    most
+}
+
+/// What a value takes in a line: bytes and levels.
+#[derive(Clone, Copy, Default)]
+struct Extent {
+    bytes: usize,
+    height: usize,
+}
+
+impl Extent {
+    fn hold(&mut self, key: usize, inner: Self) {
+        self.bytes += key + inner.bytes + 1;
+        self.height = self.height.max(inner.height);
+    }
+}
+
+/// Moves what is too large out of `value`, innermost first.
+fn shrink(value: &mut Value, blobs: &Blobs) -> Result<Extent, SessionError> {
+    let mut extent = Extent { bytes: 2, height: 0 };
+    match value {
+        Value::Null | Value::Bool(_) | Value::Number(_) => {
+            return Ok(Extent { bytes: 24, height: 0 });
+        }
+        Value::String(text) => extent.bytes += escaped_len(text),
+        Value::Array(items) => {
+            for item in items {
+                extent.hold(0, shrink(item, blobs)?);
+            }
+            extent.height += 1;
+        }
+        Value::Object(fields) => {
+            if fields.keys().any(|key| is_marker_like(key)) {
+                let old = std::mem::take(fields);
+                fields.extend(old.into_iter().map(|(key, inner)| {
+                    if is_marker_like(&key) { (format!("${key}"), inner) } else { (key, inner) }
+                }));
+            }
+            for (key, inner) in fields {
+                extent.hold(escaped_len(key) + 3, shrink(inner, blobs)?);
+            }
+            extent.height += 1;
+        }
+    }
+    if extent.bytes <= INLINE_MAX + 2 && extent.height < HEIGHT_MAX {
+        return Ok(extent);
+    }
+    let head = first_chars(first_text(value).unwrap_or_default());
+    let blob = match *value {
+        Value::String(ref text) => blobs.put(text.as_bytes(), TEXT)?,
+        ref other => blobs.put(&serde_json::to_vec(other)?, JSON)?,
+    };
+    let bytes = 200 + escaped_len(&head);
+    let mut marker = Map::new();
+    marker.insert(KEY.to_owned(), serde_json::to_value(blob)?);
+    marker.insert("head".to_owned(), Value::String(head));
+    *value = Value::Object(marker);
+    Ok(Extent { bytes, height: 2 })
+}
+
+/// Bytes of a text as JSON writes it, without the quotes.
+fn escaped_len(text: &str) -> usize {
+    let extra = |byte: u8| match byte {
+        b'"' | b'\\' | b'\n' | b'\r' | b'\t' | 8 | 12 => 1,
+        0..32 => 5,
+        _ => 0,
+    };
+    text.len() + text.bytes().map(extra).sum::<usize>()
+}
+
+/// `$blob`, `$$blob` and so on.
+fn is_marker_like(key: &str) -> bool {
+    key.strip_suffix("blob").is_some_and(|s| !s.is_empty() && s.bytes().all(|b| b == b'$'))
+}
+
+/// The text of a value, or the first `text` or marker's `head` inside it.
+pub(crate) fn first_text(value: &Value) -> Option<&str> {
+    match value {
+        Value::String(text) => Some(text),
+        Value::Array(items) => items.iter().find_map(|item| match item {
+            Value::String(_) => None,
+            other => first_text(other),
+        }),
+        Value::Object(fields) if fields.contains_key(KEY) => fields.get("head")?.as_str(),
+        Value::Object(fields) => first_text(fields.get("text")?),
+        _ => None,
+    }
+}
+
+struct Restorer<'a> {
+    blobs: &'a Blobs,
+    left: u64,
+}
+
+impl Restorer<'_> {
+    fn restore(&mut self, value: &mut Value, nested: usize) -> Result<(), crate::LineFault> {
+        match value {
+            Value::Array(items) => {
+                for item in items {
+                    self.restore(item, nested)?;
+                }
+            }
+            Value::Object(fields) => {
+                if let Some(marker) = fields.get_mut(KEY) {
+                    *value = self.load(marker.take(), nested)?;
+                    return Ok(());
+                }
+                if fields.keys().any(|key| is_marker_like(key)) {
+                    let old = std::mem::take(fields);
+                    fields.extend(old.into_iter().map(|(key, inner)| {
+                        if is_marker_like(&key) {
+                            (key[1..].to_owned(), inner)
+                        } else {
+                            (key, inner)
+                        }
+                    }));
+                }
+                for inner in fields.values_mut() {
+                    self.restore(inner, nested)?;
+                }
+            }
+            _ => {}
+        }
+        Ok(())
+    }
+
+    fn load(&mut self, marker: Value, nested: usize) -> Result<Value, crate::LineFault> {
+        let broken = |why: String| crate::LineFault::NotAnEvent(why);
+        let blob: Blob = serde_json::from_value(marker)
+            .map_err(|error| broken(format!("the value of {KEY:?} is no blob: {error}")))?;
+        let Some(left) = self.left.checked_sub(blob.len) else {
+            return Err(broken(format!("its blobs come to more than {RESTORED_MAX} bytes")));
+        };
+        self.left = left;
+        let Some(nested) = nested.checked_sub(1) else {
+            return Err(broken(format!("its blobs name each other over {NESTED_MAX} levels")));
+        };
+        let bytes = self.blobs.get(&blob)?;
+        match blob.mime.as_str() {
+            TEXT => String::from_utf8(bytes)
+                .map(Value::String)
+                .map_err(|error| broken(format!("blob {} is no text: {error}", blob.hash))),
+            JSON => {
+                let mut value = serde_json::from_slice(&bytes)
+                    .map_err(|error| broken(format!("blob {} is no JSON: {error}", blob.hash)))?;
+                drop(bytes);
+                self.restore(&mut value, nested)?;
+                Ok(value)
+            }
+            other => Err(broken(format!("a value of type {other:?} cannot be put back"))),
+        }
+    }
+}

@@ -1,0 +1,251 @@
+//! The writer of one session's log.
+//!
+//! **Invariants:** the file holds whole lines only, each naming the BLAKE3 hash of the line before
+//! it; a failed append is taken back, so that the next one is right. Nothing is created before
+//! the first event. An advisory lock on the log keeps other writers out until it is dropped.
+
+use std::{
+    fs::{File, TryLockError},
+    io::{self, Write as _},
+    path::{Path, PathBuf},
+};
+
+use haft_types::{CallId, Event, EventId, Hash, VERSION};
+
+use crate::{Blobs, SessionError, SessionId, files, inline, repair};
+
+/// A buffer that grew over this many bytes is given back after use.
+const BUFFER_KEPT: usize = 256 << 10;
+
+/// The one writer of a session.
+#[derive(Debug)]
+pub struct Log {
+    session: SessionId,
+    dir: PathBuf,
+    path: PathBuf,
+    blobs: Blobs,
+    /// None before the first event of a new session.
+    file: Option<File>,
+    /// Bytes of whole lines.
+    len: u64,
+    /// Hash of the last line, without its line feed.
+    prev: Hash,
+    last: EventId,
+    leaf: EventId,
+    line: Vec<u8>,
+    /// Something was appended since the last sync.
+    unsynced: bool,
+    /// The names of log and folders were not synced yet.
+    new: bool,
+    /// A failed append could not be taken back yet.
+    torn: bool,
+    repaired: Option<Event>,
+}
+
+impl Log {
+    /// A session that is on disk only from its first event on.
+    pub(crate) fn create(session: SessionId, dir: PathBuf) -> Self {
+        Self {
+            session,
+            path: dir.join("log.jsonl"),
+            blobs: Blobs::new(dir.join("blobs")),
+            dir,
+            file: None,
+            len: 0,
+            prev: Hash::of(b""),
+            last: EventId(0),
+            leaf: EventId(0),
+            line: Vec::new(),
+            unsynced: false,
+            new: true,
+            torn: false,
+            repaired: None,
+        }
+    }
+
+    /// Opens a log that is there; a torn end is cut off, kept aside, and told by a notice.
+    pub(crate) fn open(session: SessionId, dir: PathBuf) -> Result<Self, SessionError> {
+        let mut log = Self::create(session, dir);
+        let failed = |error| SessionError::io("open", &log.path, error);
+        let file = files::private().read(true).append(true).open(&log.path).map_err(failed)?;
+        lock(&file, &log.path, &log.session)?;
+        let (tail, aside) = repair::repair(&file, &log.path)?;
+        log.file = Some(file);
+        log.new = false;
+        (log.len, log.prev) = (tail.len, tail.hash);
+        (log.last, log.leaf) = (tail.last, tail.last);
+        log.blobs.remove_leftovers();
+        if let Some(aside) = aside {
+            let mut notice = aside.notice();
+            log.append(&mut notice)?;
+            log.repaired = Some(notice);
+        }
+        Ok(log)
+    }
+
+    /// Appends an event: sets its version, id and parent (the leaf), writes it with all its large
+    /// values moved to blobs, and makes it the leaf. It survives SIGKILL from then on.
+    ///
+    /// # Errors
+    /// When the event is a passing one, or cannot be written; the log is then as it was before.
+    pub fn append(&mut self, event: &mut Event) -> Result<EventId, SessionError> {
+        if !event.body.is_durable() {
+            return Err(SessionError::Passing);
+        }
+        if self.file.is_none() {
+            self.begin()?;
+        }
+        let id = EventId(self.last.0 + 1);
+        event.v = VERSION;
+        event.id = Some(id);
+        event.parent = (self.leaf.0 > 0).then_some(self.leaf);
+        let written = self.write(event);
+        if self.line.capacity() > BUFFER_KEPT {
+            self.line = Vec::new();
+        }
+        if let Err(error) = written {
+            (event.id, event.parent) = (None, None);
+            return Err(error);
+        }
+        (self.last, self.leaf) = (id, id);
+        Ok(id)
+    }
+
+    /// Makes everything appended so far survive a power cut: blobs first, then the log.
+    ///
+    /// # Errors
+    /// When the system cannot promise that; what was appended is still in the log.
+    pub fn sync(&mut self) -> Result<(), SessionError> {
+        self.blobs.sync()?;
+        let Some(file) = self.file.as_ref().filter(|_| self.unsynced) else { return Ok(()) };
+        file.sync_data().map_err(|error| SessionError::io("sync", &self.path, error))?;
+        if self.new {
+            for dir in self.dir.ancestors().take(3) {
+                files::sync_dir(dir).map_err(|error| SessionError::io("sync", dir, error))?;
+            }
+            self.new = false;
+        }
+        self.unsynced = false;
+        Ok(())
+    }
+
+    /// Lets the next event follow `event` instead of the last one: a branch begins. Event 0
+    /// stands for the time before the first one.
+    ///
+    /// # Errors
+    /// When the log has no such event.
+    pub fn set_leaf(&mut self, event: EventId) -> Result<(), SessionError> {
+        if event > self.last {
+            return Err(SessionError::NoSuchEvent { wanted: event, last: self.last });
+        }
+        self.leaf = event;
+        Ok(())
+    }
+
+    /// The event that the next one follows; 0 before the first.
+    pub fn leaf(&self) -> EventId {
+        self.leaf
+    }
+
+    /// The session's id.
+    pub fn session(&self) -> &SessionId {
+        &self.session
+    }
+
+    /// The session's folder; not there before the first event.
+    pub fn dir(&self) -> &Path {
+        &self.dir
+    }
+
+    /// The log's file; not there before the first event.
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// The session's blobs.
+    pub fn blobs(&self) -> &Blobs {
+        &self.blobs
+    }
+
+    /// The folder of whole outputs, made with the first event.
+    pub fn out_dir(&self) -> PathBuf {
+        self.dir.join("out")
+    }
+
+    /// The file of a call's whole output; see [`crate::Store::out_path`].
+    pub fn out_path(&self, call: &CallId) -> PathBuf {
+        out_path(&self.dir, call)
+    }
+
+    /// The notice that opening appended because the log's end was torn; none where all was well.
+    pub fn repaired(&self) -> Option<&Event> {
+        self.repaired.as_ref()
+    }
+
+    /// Creates the session's folders and its empty log.
+    fn begin(&mut self) -> Result<(), SessionError> {
+        for dir in [self.dir.join("blobs"), self.out_dir()] {
+            files::create_dir(&dir).map_err(|error| SessionError::home(&dir, error))?;
+        }
+        let file = files::private().read(true).append(true).create_new(true).open(&self.path);
+        let file = file.map_err(|error| SessionError::home(&self.path, error))?;
+        lock(&file, &self.path, &self.session)?;
+        self.file = Some(file);
+        Ok(())
+    }
+
+    fn write(&mut self, event: &Event) -> Result<(), SessionError> {
+        if self.torn {
+            self.take_back()?;
+        }
+        inline::encode(event, &self.blobs, &mut self.line)?;
+        self.line.pop();
+        let prev = self.prev;
+        let added = write!(self.line, ",\"prev\":\"{prev}\"}}");
+        added.map_err(|error| SessionError::io("write", &self.path, error))?;
+        let hash = Hash::of(&self.line);
+        self.line.push(b'\n');
+        let Some(mut file) = self.file.as_ref() else { return Ok(()) };
+        // One write(2) for the whole line; it goes on only where the system took a part of it.
+        if let Err(error) = file.write_all(&self.line) {
+            self.torn = true;
+            let error = SessionError::io("write", &self.path, error);
+            // The first failure is the cause; the next append tries again to take it back.
+            let _ = self.take_back();
+            return Err(error);
+        }
+        self.len += self.line.len() as u64;
+        self.prev = hash;
+        self.unsynced = true;
+        Ok(())
+    }
+
+    /// Cuts off what a failed append left.
+    fn take_back(&mut self) -> Result<(), SessionError> {
+        if let Some(file) = &self.file {
+            file.set_len(self.len)
+                .map_err(|error| SessionError::io("shorten", &self.path, error))?;
+        }
+        self.torn = false;
+        Ok(())
+    }
+}
+
+/// The file of a call's whole output. An id that is no file name stands under its hash.
+pub(crate) fn out_path(dir: &Path, call: &CallId) -> PathBuf {
+    let out = dir.join("out");
+    match CallId::from_address(&call.address()) {
+        Some(_) => out.join(&*call.0),
+        None => out.join(Hash::of(call.0.as_bytes()).to_string()),
+    }
+}
+
+fn lock(file: &File, path: &Path, session: &SessionId) -> Result<(), SessionError> {
+    match file.try_lock() {
+        Ok(()) => Ok(()),
+        Err(TryLockError::WouldBlock) => Err(SessionError::InUse { session: session.to_string() }),
+        // Some network file systems have no locks: working without one beats not working.
+        Err(TryLockError::Error(error)) if error.kind() == io::ErrorKind::Unsupported => Ok(()),
+        Err(TryLockError::Error(error)) => Err(SessionError::io("lock", path, error)),
+    }
+}

@@ -1,0 +1,174 @@
+//! The sessions below a home folder.
+//!
+//! **Invariant:** a session's folder is named by its checked id, so no id leads out of the store;
+//! opening the store touches nothing.
+
+use std::{
+    fmt, io,
+    path::{Path, PathBuf},
+};
+
+use haft_types::{CallId, EventId, HostPath};
+
+use crate::{
+    Blobs, Listing, Log, SessionError, SessionInfo, Verdict, list, log,
+    read::{self, Branch, Events},
+};
+
+/// The id of a session: a UUID of version 7 in lower case, so that ids sort by time.
+///
+/// Source: RFC 9562, section 5.7.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct SessionId(Box<str>);
+
+impl SessionId {
+    /// Makes a new one, after all that this process made before.
+    pub fn new() -> Self {
+        Self(uuid::Uuid::now_v7().to_string().into())
+    }
+
+    /// Checks a text.
+    ///
+    /// # Errors
+    /// When it is no lower-case UUID with hyphens.
+    pub fn parse(text: &str) -> Result<Self, SessionError> {
+        match uuid::Uuid::try_parse(text) {
+            Ok(id) if id.to_string() == text => Ok(Self(text.into())),
+            _ => Err(SessionError::NotAnId(text.chars().take(80).collect())),
+        }
+    }
+
+    /// Its text.
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+}
+
+impl Default for SessionId {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+impl fmt::Display for SessionId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+/// All sessions below one home folder.
+#[derive(Clone, Debug)]
+pub struct Store {
+    sessions: PathBuf,
+}
+
+impl Store {
+    /// Names the store; nothing is read or created.
+    pub fn open(home: &Path) -> Self {
+        Self { sessions: home.join("sessions") }
+    }
+
+    /// Starts a session; nothing is on disk before its first event.
+    pub fn create(&self) -> Log {
+        let id = SessionId::new();
+        let dir = self.dir(&id);
+        Log::create(id, dir)
+    }
+
+    /// Opens a session for writing; see [`Log::repaired`].
+    ///
+    /// # Errors
+    /// When it does not exist, is in use, or cannot be read or repaired.
+    pub fn resume(&self, id: &SessionId) -> Result<Log, SessionError> {
+        Log::open(id.clone(), self.dir(id)).map_err(|error| self.or_missing(id, error))
+    }
+
+    /// All events of a session, as they were written.
+    ///
+    /// # Errors
+    /// When its log does not exist or cannot be opened.
+    pub fn events(&self, id: &SessionId) -> Result<Events, SessionError> {
+        let events = Events::open(&self.log_path(id), self.blobs(id));
+        events.map_err(|error| self.or_missing(id, error))
+    }
+
+    /// The events of the branch that ends at `leaf`; without one, at the last event.
+    ///
+    /// # Errors
+    /// When the log does not exist, cannot be opened, or has no such event.
+    pub fn branch(&self, id: &SessionId, leaf: Option<EventId>) -> Result<Branch, SessionError> {
+        let branch = Branch::open(&self.log_path(id), self.blobs(id), leaf);
+        branch.map_err(|error| self.or_missing(id, error))
+    }
+
+    /// Checks the hash chain of a session's log.
+    ///
+    /// # Errors
+    /// When the log does not exist or cannot be opened.
+    pub fn verify(&self, id: &SessionId) -> Result<Verdict, SessionError> {
+        read::verify(&self.log_path(id)).map_err(|error| self.or_missing(id, error))
+    }
+
+    /// All sessions, the last used first; reads the head of each log and no blob.
+    ///
+    /// # Errors
+    /// When the folder of sessions cannot be read; none there is an empty list.
+    pub fn list(&self) -> Result<Listing, SessionError> {
+        list::list(&self.sessions)
+    }
+
+    /// The session that was last used in this workspace, or in any.
+    ///
+    /// # Errors
+    /// When the folder of sessions cannot be read.
+    pub fn latest(&self, cwd: Option<&HostPath>) -> Result<Option<SessionInfo>, SessionError> {
+        list::latest(&self.sessions, cwd)
+    }
+
+    /// The one session whose id begins with `prefix`.
+    ///
+    /// # Errors
+    /// When there is none or more than one, with candidates.
+    pub fn find(&self, prefix: &str) -> Result<SessionId, SessionError> {
+        list::find(&self.sessions, prefix)
+    }
+
+    /// How many lines a session's log has: reads the whole file.
+    ///
+    /// # Errors
+    /// When the log does not exist or cannot be read.
+    pub fn event_count(&self, id: &SessionId) -> Result<u64, SessionError> {
+        list::count_lines(&self.log_path(id)).map_err(|error| self.or_missing(id, error))
+    }
+
+    /// A session's folder.
+    pub fn dir(&self, id: &SessionId) -> PathBuf {
+        self.sessions.join(id.as_str())
+    }
+
+    /// A session's blobs.
+    pub fn blobs(&self, id: &SessionId) -> Blobs {
+        Blobs::new(self.dir(id).join("blobs"))
+    }
+
+    /// The file of a call's whole output: `out/<call>`; an id that is no file name stands under
+    /// its hash.
+    pub fn out_path(&self, id: &SessionId, call: &CallId) -> PathBuf {
+        log::out_path(&self.dir(id), call)
+    }
+
+    fn log_path(&self, id: &SessionId) -> PathBuf {
+        self.dir(id).join("log.jsonl")
+    }
+
+    fn or_missing(&self, id: &SessionId, error: SessionError) -> SessionError {
+        match &error {
+            SessionError::Io { doing: "open", source, .. }
+                if source.kind() == io::ErrorKind::NotFound =>
+            {
+                list::not_found(&self.sessions, id.as_str())
+            }
+            _ => error,
+        }
+    }
+}

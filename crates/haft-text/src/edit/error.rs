@@ -1,0 +1,171 @@
+//! Why an edit was refused, in words that say what to do next.
+//!
+//! Invariant: every message names the edit by number (from 1), shows at most a few bounded lines of
+//! the text, and changes nothing.
+
+use std::fmt;
+
+use thiserror::Error;
+
+use crate::encode::EncodeError;
+
+/// Why nothing was changed.
+#[derive(Clone, Debug, PartialEq, Eq, Error)]
+pub enum EditError {
+    /// The list of edits is empty.
+    #[error("No edit was given. Give at least one with old_text and new_text.")]
+    NoEdits,
+    /// An edit without text to look for.
+    #[error(
+        "Edit {edit}: old_text is empty. Give the text to replace; to fill an empty file or to \
+         replace a whole one, use write."
+    )]
+    EmptyOld {
+        /// Number of the edit, from 1.
+        edit: usize,
+    },
+    /// The old text is nowhere.
+    #[error("Edit {edit}: old_text was not found.{}{}", elided(*.elision), shown(.nearest.as_deref()))]
+    NotFound {
+        /// Number of the edit, from 1.
+        edit: usize,
+        /// The most similar place; none where nothing is similar.
+        nearest: Option<Box<Nearest>>,
+        /// Line of `old_text`, from 1, that stands for text left out.
+        elision: Option<usize>,
+    },
+    /// The old text is in several places.
+    #[error(
+        "Edit {edit}: old_text is in {places} places{}, at lines {}. Add lines around it until it is \
+         unique, or set replace_all to change every exact one.",
+        tolerated(*.tolerance), list(lines, *places)
+    )]
+    Ambiguous {
+        /// Number of the edit, from 1.
+        edit: usize,
+        /// How many places, overlapping ones counted.
+        places: usize,
+        /// Line numbers, from 1, of the first places.
+        lines: Vec<usize>,
+        /// The tolerance under which they match; none for exact matches.
+        tolerance: Option<&'static str>,
+    },
+    /// The old text is gone and the new one stands there.
+    #[error(
+        "Edit {edit}: old_text is not in the file, but new_text is, once, at line {line}: the edit \
+         seems to be applied already. Nothing was changed."
+    )]
+    AlreadyApplied {
+        /// Number of the edit, from 1.
+        edit: usize,
+        /// Line of the new text, from 1.
+        line: usize,
+    },
+    /// The edit would leave every byte as it is.
+    #[error(
+        "Edit {edit}: old_text and new_text are the same, so nothing would change (line ends are kept as \
+         they are in the file). Leave this edit out, or give the text that is wanted."
+    )]
+    NoChange {
+        /// Number of the edit, from 1.
+        edit: usize,
+    },
+    /// Two edits change the same text.
+    #[error(
+        "Edits {first} and {second} overlap at line {line}. All edits are matched against the file as it \
+         is now: join the two into one."
+    )]
+    Overlap {
+        /// Number of the edit that begins first in the text, from 1.
+        first: usize,
+        /// Number of the other one, from 1.
+        second: usize,
+        /// Line where they meet, from 1.
+        line: usize,
+    },
+    /// The text to replace holds bytes that are no text.
+    #[error(
+        "Edit {edit}: the text at line {line} holds bytes that are not valid UTF-8 (shown as U+FFFD). \
+         Give an old_text that ends before or begins after them."
+    )]
+    Damaged {
+        /// Number of the edit, from 1.
+        edit: usize,
+        /// Line, from 1.
+        line: usize,
+    },
+    /// The file's encoding lacks a character of the new text.
+    #[error("Edit {edit}: {source}")]
+    Unrepresentable {
+        /// Number of the edit, from 1.
+        edit: usize,
+        /// Which character.
+        source: EncodeError,
+    },
+}
+
+/// The place that is most like what was looked for.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Nearest {
+    /// Number of the first line shown, from 1.
+    pub first_line: usize,
+    /// The file's lines, made safe to show and cut to 200 characters.
+    pub lines: Vec<String>,
+    /// What differs, named by character; a few at most.
+    pub differences: Vec<Difference>,
+}
+
+/// One line that differs.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Difference {
+    /// Line of the file, from 1.
+    pub line: usize,
+    /// What differs, as a phrase.
+    pub text: String,
+}
+
+impl fmt::Display for Nearest {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let last = self.first_line + self.lines.len().saturating_sub(1);
+        writeln!(formatter, "The nearest text is at lines {}-{last}:", self.first_line)?;
+        for (number, line) in (self.first_line..).zip(&self.lines) {
+            writeln!(formatter, "{number:>6}  {line}")?;
+        }
+        for difference in &self.differences {
+            writeln!(formatter, "Line {}: {}.", difference.line, difference.text)?;
+        }
+        formatter.write_str("Take old_text from these lines exactly, or read them again.")
+    }
+}
+
+fn shown(nearest: Option<&Nearest>) -> String {
+    match nearest {
+        Some(nearest) => format!(" {nearest}"),
+        None => " Nothing in the file is like it. Read the file and take old_text from there."
+            .to_owned(),
+    }
+}
+
+fn elided(line: Option<usize>) -> String {
+    line.map(|line| {
+        format!(
+            " Its line {line} stands for text that was left out: every line must be given, or use \
+             several smaller edits."
+        )
+    })
+    .unwrap_or_default()
+}
+
+fn tolerated(tolerance: Option<&'static str>) -> String {
+    tolerance
+        .map(|name| format!(" (none exact; tolerating differences in {name})"))
+        .unwrap_or_default()
+}
+
+fn list(lines: &[usize], places: usize) -> String {
+    let mut numbers: Vec<String> = lines.iter().map(ToString::to_string).collect();
+    if places > lines.len() {
+        numbers.push(format!("and {} more", places - lines.len()));
+    }
+    numbers.join(", ")
+}

@@ -1,0 +1,247 @@
+//! Line by line search under a folding of characters.
+//!
+//! Invariant: the first line may match at the end of a line, the last one at the beginning, all
+//! lines between match whole; the work is linear in text and pattern. Which differences a folding
+//! forgets is the folding's business; here offsets always refer to the unfolded line.
+
+use std::borrow::Cow;
+use std::hash::{DefaultHasher, Hash, Hasher};
+use std::ops::Range;
+
+use memchr::memmem;
+use unicode_normalization::UnicodeNormalization;
+use unicode_segmentation::UnicodeSegmentation;
+
+use super::tolerance::{Candidate, Step};
+use super::view::{Index, View};
+use crate::search::{self, Places};
+
+/// Places that are kept.
+const KEPT: usize = 32;
+/// Lines above this many bytes that are not plain ASCII are left unfolded and match nothing.
+const LINE_LIMIT: usize = 1 << 20;
+
+/// A folding of lines.
+pub(super) trait Fold {
+    /// The folded line.
+    fn key<'t>(&self, line: &'t str) -> Cow<'t, str>;
+    /// What the other methods take as `old` for a line of the old text.
+    fn wanted<'t>(&self, line: &'t str) -> Cow<'t, str>;
+    /// Where the end of a line begins that folds to what `old` folds to.
+    fn suffix(&self, line: &str, old: &str) -> Option<usize>;
+    /// Where the beginning of a line ends that folds to what `old` folds to.
+    fn prefix(&self, line: &str, old: &str) -> Option<usize>;
+    /// Reports the parts of a line that fold to what `old` folds to.
+    fn within(&self, line: &str, old: &str, found: &mut dyn FnMut(Range<usize>));
+}
+
+/// The folding that forgets blanks at the end of a line.
+pub(super) struct Blanks;
+
+fn trimmed(line: &str) -> &str {
+    line.trim_end_matches([' ', '\t'])
+}
+
+impl Fold for Blanks {
+    fn key<'t>(&self, line: &'t str) -> Cow<'t, str> {
+        Cow::Borrowed(trimmed(line))
+    }
+
+    fn wanted<'t>(&self, line: &'t str) -> Cow<'t, str> {
+        // Whether blanks are asked for at the end matters here.
+        Cow::Borrowed(line)
+    }
+
+    fn suffix(&self, line: &str, old: &str) -> Option<usize> {
+        if old.is_empty() {
+            return Some(line.len());
+        }
+        let (line, old) = (trimmed(line), trimmed(old));
+        line.ends_with(old).then(|| line.len() - old.len())
+    }
+
+    fn prefix(&self, line: &str, old: &str) -> Option<usize> {
+        let bare = trimmed(old);
+        if bare.len() == old.len() {
+            return line.starts_with(old).then_some(old.len());
+        }
+        // Blanks that are asked for at the end mean that the line ends there.
+        (trimmed(line) == bare).then_some(line.len())
+    }
+
+    fn within(&self, line: &str, old: &str, found: &mut dyn FnMut(Range<usize>)) {
+        let bare = trimmed(old);
+        if bare.len() < old.len() && trimmed(line).ends_with(bare) {
+            found(trimmed(line).len() - bare.len()..line.len());
+        }
+    }
+}
+
+/// The folding that forgets Unicode forms and writes quotes, dashes and spaces plainly.
+pub(super) struct Forms;
+
+/// Writes the many quotes, dashes and spaces as the plain one.
+pub(super) const fn plain(character: char) -> char {
+    match character {
+        '\u{2018}'..='\u{201b}' | '\u{2032}' => '\'',
+        '\u{201c}'..='\u{201f}' | '\u{2033}' => '"',
+        '\u{2010}'..='\u{2015}' | '\u{2212}' => '-',
+        '\u{a0}' | '\u{1680}' | '\u{2000}'..='\u{200a}' | '\u{202f}' | '\u{205f}' | '\u{3000}' => {
+            ' '
+        }
+        _ => character,
+    }
+}
+
+/// A folded line with the offsets at which both forms have a boundary.
+struct Folded {
+    text: String,
+    /// Offsets in the folded and in the unfolded line, at each grapheme's start and at the end.
+    marks: Vec<(usize, usize)>,
+}
+
+impl Folded {
+    fn new(line: &str) -> Option<Self> {
+        if line.len() > LINE_LIMIT {
+            return None;
+        }
+        let mut folded = Self { text: String::with_capacity(line.len()), marks: Vec::new() };
+        for (at, grapheme) in line.grapheme_indices(true) {
+            folded.marks.push((folded.text.len(), at));
+            folded.text.extend(grapheme.chars().map(plain).nfkc());
+        }
+        folded.marks.push((folded.text.len(), line.len()));
+        Some(folded)
+    }
+
+    fn unfolded(&self, offset: usize) -> Option<usize> {
+        let at = self.marks.binary_search_by_key(&offset, |mark| mark.0).ok()?;
+        Some(self.marks[at].1)
+    }
+}
+
+impl Fold for Forms {
+    fn key<'t>(&self, line: &'t str) -> Cow<'t, str> {
+        if line.is_ascii() {
+            return Cow::Borrowed(line);
+        }
+        Folded::new(line).map_or(Cow::Borrowed(line), |folded| Cow::Owned(folded.text))
+    }
+
+    fn wanted<'t>(&self, line: &'t str) -> Cow<'t, str> {
+        self.key(line)
+    }
+
+    fn suffix(&self, line: &str, old: &str) -> Option<usize> {
+        if line.is_ascii() {
+            return line.ends_with(old).then(|| line.len() - old.len());
+        }
+        let folded = Folded::new(line)?;
+        let start = folded.text.strip_suffix(old)?.len();
+        folded.unfolded(start)
+    }
+
+    fn prefix(&self, line: &str, old: &str) -> Option<usize> {
+        if line.is_ascii() {
+            return line.starts_with(old).then_some(old.len());
+        }
+        let folded = Folded::new(line)?;
+        folded.text.strip_prefix(old)?;
+        folded.unfolded(old.len())
+    }
+
+    fn within(&self, line: &str, old: &str, found: &mut dyn FnMut(Range<usize>)) {
+        if line.is_ascii() {
+            memmem::find_iter(line.as_bytes(), old.as_bytes())
+                .for_each(|at| found(at..at + old.len()));
+            return;
+        }
+        let Some(folded) = Folded::new(line) else { return };
+        for start in search::text(folded.text.as_bytes(), old.as_bytes(), LINE_LIMIT).starts {
+            if let (Some(from), Some(to)) =
+                (folded.unfolded(start), folded.unfolded(start + old.len()))
+            {
+                found(from..to);
+            }
+        }
+    }
+}
+
+/// Hashes a line's key.
+pub(super) fn hashed(key: &str) -> u64 {
+    let mut hasher = DefaultHasher::new();
+    key.hash(&mut hasher);
+    hasher.finish()
+}
+
+/// Finds a text under a folding.
+pub(super) fn find(view: &View<'_>, fold: &dyn Fold, old: &str, new: &str) -> Step {
+    let Some(index) = view.index() else { return Step::None };
+    let pattern: Vec<&str> = old.split('\n').collect();
+    let mut places = Places::default();
+    let mut only = None;
+    let mut found = |span: Range<usize>| {
+        places.push(span.start, KEPT);
+        only.get_or_insert(span);
+    };
+    if let [line] = *pattern {
+        let wanted = fold.wanted(line);
+        for number in 0..index.len() {
+            let start = index.start(number);
+            fold.within(index.line(number), &wanted, &mut |part| {
+                found(start + part.start..start + part.end);
+            });
+        }
+    } else {
+        several(&index, fold, &pattern, &mut found);
+    }
+    match (places.count, only) {
+        (1, Some(span)) if proven(view, fold, &span, &pattern) => {
+            Step::One(Candidate { span, old: old.to_owned(), new: new.to_owned() })
+        }
+        (0 | 1, _) => Step::None,
+        _ => Step::Many(places),
+    }
+}
+
+fn several(
+    index: &Index<'_>,
+    fold: &dyn Fold,
+    pattern: &[&str],
+    found: &mut dyn FnMut(Range<usize>),
+) {
+    let last = pattern.len() - 1;
+    if index.len() <= last {
+        return;
+    }
+    let (head, tail) = (fold.wanted(pattern[0]), fold.wanted(pattern[last]));
+    let mut ends = |first: usize| {
+        let stop = first + last;
+        if stop < index.len()
+            && let Some(from) = fold.suffix(index.line(first), &head)
+            && let Some(to) = fold.prefix(index.line(stop), &tail)
+        {
+            found(index.start(first) + from..index.start(stop) + to);
+        }
+    };
+    let middle: Vec<u64> = pattern[1..last].iter().map(|line| hashed(&fold.key(line))).collect();
+    if middle.is_empty() {
+        (0..index.len() - last).for_each(ends);
+        return;
+    }
+    let keys = (1..index.len()).map(|line| hashed(&fold.key(index.line(line))));
+    search::sequence(keys, &middle, &mut ends);
+}
+
+/// Compares the middle lines themselves, since only their hashes were compared so far.
+fn proven(view: &View<'_>, fold: &dyn Fold, span: &Range<usize>, pattern: &[&str]) -> bool {
+    let lines: Vec<&str> = view.text()[span.clone()].split('\n').collect();
+    lines.len() == pattern.len()
+        && lines
+            .iter()
+            .zip(pattern)
+            .skip(1)
+            .rev()
+            .skip(1)
+            .all(|(line, old)| fold.key(line) == fold.key(old))
+}

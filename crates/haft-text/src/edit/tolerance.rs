@@ -1,0 +1,354 @@
+//! The differences that are tolerated when a text is nowhere exactly: a table of named steps, tried
+//! in order, the first that finds anything decides.
+//!
+//! Invariant: each step maps back to an exact span of the view, has evidence for every line of the
+//! old text, demands one place only, and never takes more lines than were asked for. A line that
+//! differs in substance and a middle left out match under no step.
+
+use std::ops::Range;
+
+use super::fold::{self, Blanks, Forms};
+use super::indent;
+use super::view::View;
+use crate::search::{self, Places};
+
+/// Places of a rewritten text that are looked at.
+const KEPT: usize = 1000;
+
+/// Where an old text is under a tolerance, and what both texts are there.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Candidate {
+    /// Span of the view.
+    pub(crate) span: Range<usize>,
+    /// The old text as it is meant there; as many lines as the span.
+    pub(crate) old: String,
+    /// The new text as it is meant there.
+    pub(crate) new: String,
+}
+
+/// What a step found.
+pub(crate) enum Step {
+    None,
+    One(Candidate),
+    Many(Places),
+}
+
+/// What the table found.
+pub(crate) enum Outcome {
+    None,
+    One { candidate: Candidate, name: &'static str },
+    Many { places: Places, name: &'static str },
+}
+
+/// One tolerated difference.
+#[derive(Debug)]
+pub struct Tolerance {
+    /// Its name, as receipts give it.
+    pub name: &'static str,
+    /// What it lets pass, as a phrase.
+    pub meaning: &'static str,
+    find: fn(&View<'_>, &str, &str) -> Step,
+}
+
+/// All tolerances in the order in which they are tried.
+pub static TOLERANCES: [Tolerance; 7] = [
+    Tolerance {
+        name: "trailing blanks",
+        meaning: "spaces and tabs at the ends of lines",
+        find: trailing_blanks,
+    },
+    Tolerance {
+        name: "blank lines at the ends",
+        meaning: "blank lines before and after the text, and a final line end",
+        find: blank_ends,
+    },
+    Tolerance {
+        name: "Unicode forms",
+        meaning: "composed and compatibility forms, curly quotes, dashes, odd spaces",
+        find: unicode_forms,
+    },
+    Tolerance {
+        name: "indentation",
+        meaning: "the same indentation more or less on every line; the new text is shifted alike",
+        find: indent::shifted,
+    },
+    Tolerance {
+        name: "tabs and spaces",
+        meaning: "tabs for spaces in the indentation or the other way round; the new text alike",
+        find: indent::converted,
+    },
+    Tolerance {
+        name: "line number prefixes",
+        meaning: "line numbers pasted from the output of read",
+        find: number_prefixes,
+    },
+    Tolerance {
+        name: "literal escapes",
+        meaning: r#"`\n`, `\t` and `\"` written out where real characters are meant"#,
+        find: literal_escapes,
+    },
+];
+
+/// Tries the table on texts with LF only.
+pub(crate) fn search(view: &View<'_>, old: &str, new: &str) -> Outcome {
+    if old.trim().is_empty() {
+        return Outcome::None;
+    }
+    for tolerance in &TOLERANCES {
+        let name = tolerance.name;
+        match (tolerance.find)(view, old, new) {
+            Step::Many(places) => return Outcome::Many { places, name },
+            Step::One(candidate) if sound(view, &candidate, old) => {
+                return Outcome::One { candidate, name };
+            }
+            Step::None | Step::One(_) => {}
+        }
+    }
+    Outcome::None
+}
+
+/// The guard over all steps: no more lines than asked for, and each has its counterpart.
+fn sound(view: &View<'_>, candidate: &Candidate, old: &str) -> bool {
+    let Some(text) = view.text().get(candidate.span.clone()) else { return false };
+    let breaks = |text: &str| memchr::memchr_iter(b'\n', text.as_bytes()).count();
+    let asked = if old.contains('\n') { breaks(old) } else { breaks(&candidate.old) };
+    !text.is_empty() && breaks(text) <= asked && breaks(text) == breaks(&candidate.old)
+}
+
+fn trailing_blanks(view: &View<'_>, old: &str, new: &str) -> Step {
+    fold::find(view, &Blanks, old, new)
+}
+
+fn unicode_forms(view: &View<'_>, old: &str, new: &str) -> Step {
+    fold::find(view, &Forms, old, new)
+}
+
+/// Finds rewritten texts exactly, at places that `fits` accepts.
+fn rewritten(
+    view: &View<'_>,
+    old: String,
+    new: String,
+    fits: impl Fn(&Range<usize>) -> bool,
+) -> Step {
+    let mut places = search::text(view.text().as_bytes(), old.as_bytes(), KEPT);
+    if !places.complete() {
+        return Step::Many(places);
+    }
+    places.starts.retain(|start| fits(&(*start..*start + old.len())));
+    places.count = places.starts.len();
+    match *places.starts {
+        [] => Step::None,
+        [start] => Step::One(Candidate { span: start..start + old.len(), old, new }),
+        _ => Step::Many(places),
+    }
+}
+
+fn blank_ends(view: &View<'_>, old: &str, new: &str) -> Step {
+    let (head, core, tail) = bare(old);
+    if (head == 0 && tail == 0) || core.is_empty() {
+        return Step::None;
+    }
+    let fresh = drop_blank_lines(new, head, tail);
+    rewritten(view, core.to_owned(), fresh.to_owned(), |span| {
+        (head == 0 || view.starts_line(span.start)) && (tail == 0 || view.ends_line(span.end))
+    })
+}
+
+/// Splits off blank lines: how many come first, the text between, how many follow.
+fn bare(text: &str) -> (usize, &str, usize) {
+    let mut core = text;
+    let (mut head, mut tail) = (0, 0);
+    while let Some((line, rest)) = core.split_once('\n')
+        && line.trim().is_empty()
+    {
+        core = rest;
+        head += 1;
+    }
+    while let Some((rest, line)) = core.rsplit_once('\n')
+        && line.trim().is_empty()
+    {
+        core = rest;
+        tail += 1;
+    }
+    (head, core, tail)
+}
+
+/// Drops as many blank lines from the ends of the new text as were dropped from the old one.
+fn drop_blank_lines(text: &str, head: usize, tail: usize) -> &str {
+    let mut core = text;
+    for _ in 0..head {
+        match core.split_once('\n') {
+            Some((line, rest)) if line.trim().is_empty() => core = rest,
+            _ => break,
+        }
+    }
+    for _ in 0..tail {
+        match core.rsplit_once('\n') {
+            Some((rest, line)) if line.trim().is_empty() => core = rest,
+            _ => break,
+        }
+    }
+    core
+}
+
+/// What listings put between a line's number and its text.
+const SEPARATORS: [&str; 6] = ["\t", "→", ": ", ":", "| ", "|"];
+
+fn number_prefixes(view: &View<'_>, old: &str, new: &str) -> Step {
+    for separator in SEPARATORS {
+        let Some((bare_old, first)) = unnumbered(old, separator) else { continue };
+        let Some(bare_new) = unnumbered_new(new, separator) else { continue };
+        if bare_old.trim().is_empty() {
+            continue;
+        }
+        // One number alone may be text: it must be the number of the very line.
+        let single = !old.trim_end_matches('\n').contains('\n');
+        let step = rewritten(view, bare_old.clone(), bare_new.clone(), |span| {
+            view.starts_line(span.start) && (!single || view.number(span.start) == first)
+        });
+        match step {
+            Step::None => {}
+            Step::Many(places) if places.complete() => {
+                // The number itself says which place is meant.
+                let start = places.starts.iter().find(|start| view.number(**start) == first);
+                let Some(start) = start.copied() else { return Step::Many(places) };
+                let span = start..start + bare_old.len();
+                return Step::One(Candidate { span, old: bare_old, new: bare_new });
+            }
+            step => return step,
+        }
+    }
+    Step::None
+}
+
+/// Splits `   12<separator>text`; none without a number.
+fn numbered<'t>(line: &'t str, separator: &str) -> Option<(usize, &'t str)> {
+    let line = line.trim_start_matches(' ');
+    let digits = line.bytes().take_while(u8::is_ascii_digit).count();
+    let number = line.get(..digits)?.parse().ok()?;
+    Some((number, line[digits..].strip_prefix(separator)?))
+}
+
+/// The same for a line that may have lost the blank after its number.
+fn numbered_bare<'t>(line: &'t str, separator: &str) -> Option<(usize, &'t str)> {
+    numbered(line, separator).or_else(|| {
+        let digits = line.trim().strip_suffix(separator.trim_end())?;
+        Some((digits.parse().ok()?, ""))
+    })
+}
+
+/// Strips numbers that count up by one on every line; a final empty line needs none.
+fn unnumbered(text: &str, separator: &str) -> Option<(String, usize)> {
+    let mut first = None;
+    let mut out = String::with_capacity(text.len());
+    let count = text.split('\n').count();
+    for (at, line) in text.split('\n').enumerate() {
+        if at > 0 {
+            out.push('\n');
+        }
+        if at > 0 && at + 1 == count && line.is_empty() {
+            break;
+        }
+        let (number, rest) = numbered_bare(line, separator)?;
+        let start = *first.get_or_insert(number);
+        if number != start.checked_add(at)? {
+            return None;
+        }
+        out.push_str(rest);
+    }
+    first.map(|first| (out, first))
+}
+
+/// Strips numbers from the new text: from every line that is not blank, or from none. Numbers on
+/// some lines only give none, since nobody can tell which are text.
+fn unnumbered_new(text: &str, separator: &str) -> Option<String> {
+    if text.split('\n').all(|line| numbered(line, separator).is_none()) {
+        return Some(text.to_owned());
+    }
+    let lines: Option<Vec<&str>> = text
+        .split('\n')
+        .map(|line| match numbered(line, separator) {
+            Some((_, rest)) => Some(rest),
+            None => line.trim().is_empty().then_some(line),
+        })
+        .collect();
+    lines.map(|lines| lines.join("\n"))
+}
+
+/// Which escapes are resolved, the mildest reading first.
+const READINGS: [&[(&str, &str)]; 3] = [
+    &[("\\\"", "\""), ("\\'", "'")],
+    &[("\\n", "\n"), ("\\t", "\t"), ("\\\"", "\"")],
+    &[("\\\\", "\\"), ("\\n", "\n"), ("\\t", "\t"), ("\\\"", "\""), ("\\'", "'")],
+];
+
+fn literal_escapes(view: &View<'_>, old: &str, new: &str) -> Step {
+    if !old.contains('\\') {
+        return Step::None;
+    }
+    for reading in READINGS {
+        let real = resolved(old, reading);
+        let breaks = reading.iter().any(|(written, _)| *written == "\\n") && old.contains("\\n");
+        // Real line ends beside written ones in the new text: the written ones may be meant so.
+        if real == old || real.trim().is_empty() || (breaks && mixes(old)) || (breaks && mixes(new))
+        {
+            continue;
+        }
+        let step = rewritten(view, real, resolved(new, reading), |_| true);
+        if !matches!(step, Step::None) {
+            return step;
+        }
+    }
+    Step::None
+}
+
+fn mixes(text: &str) -> bool {
+    text.contains('\n') && text.contains("\\n")
+}
+
+fn resolved(text: &str, reading: &[(&str, &str)]) -> String {
+    let mut out = String::with_capacity(text.len());
+    let mut rest = text;
+    while let Some(at) = rest.find('\\') {
+        out.push_str(&rest[..at]);
+        rest = &rest[at..];
+        let found = reading.iter().find(|(written, _)| rest.starts_with(written));
+        if let Some((written, real)) = found {
+            out.push_str(real);
+            rest = &rest[written.len()..];
+        } else {
+            // A pair of backslashes stays a pair: its second one begins nothing.
+            let kept = if rest.starts_with("\\\\") { 2 } else { 1 };
+            out.push_str(&rest[..kept]);
+            rest = &rest[kept..];
+        }
+    }
+    out.push_str(rest);
+    out
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn numbers_must_count_up() {
+        assert_eq!(unnumbered("  9\ta\n 10\tb\n", "\t"), Some(("a\nb\n".to_owned(), 9)));
+        assert_eq!(unnumbered("9\ta\n11\tb", "\t"), None);
+        assert_eq!(unnumbered("7: x\n8:", ": "), Some(("x\n".to_owned(), 7)));
+    }
+
+    #[test]
+    fn escapes_are_read_mildest_first() {
+        assert_eq!(resolved(r#"a\"b\n"#, READINGS[0]), "a\"b\\n");
+        assert_eq!(resolved(r"a\tb\\n", READINGS[1]), "a\tb\\\\n");
+        assert_eq!(resolved(r"a\\nb\n", READINGS[2]), "a\\nb\n");
+    }
+
+    #[test]
+    fn blank_lines_are_split_off() {
+        assert_eq!(bare("\n \na\nb\n\n"), (2, "a\nb", 2));
+        assert_eq!(drop_blank_lines("\nx\n", 1, 3), "x");
+        assert_eq!(bare("a"), (0, "a", 0));
+    }
+}

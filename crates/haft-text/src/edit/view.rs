@@ -1,0 +1,202 @@
+//! A text seen with every line end as LF, and the way back to the text as it is.
+//!
+//! Invariant: an offset of the view maps to exactly one offset of the text, never between the CR
+//! and the LF of one line end. A text without a CR is not copied.
+
+use std::borrow::Cow;
+use std::cell::OnceCell;
+use std::ops::Range;
+
+use memchr::{memchr, memchr_iter, memrchr};
+
+use crate::lines::{self, LineEnd, LineEnds};
+
+/// Lines that the index holds at most; texts with more are only searched exactly.
+const INDEX_LIMIT: usize = 8_000_000;
+
+/// The view.
+pub(crate) struct View<'a> {
+    original: &'a str,
+    normal: Cow<'a, str>,
+    /// Offsets in the view of the LFs that stand for CRLF.
+    pairs: Vec<usize>,
+    ends: LineEnds,
+    index: OnceCell<Option<Vec<u32>>>,
+}
+
+/// Writes CRLF and lone CR as LF.
+pub(crate) fn normalized(text: &str) -> Cow<'_, str> {
+    let mut pairs = Vec::new();
+    normalize(text, &mut pairs)
+}
+
+/// Writes CRLF as LF and leaves a lone CR alone.
+pub(crate) fn without_pairs(text: &str) -> Cow<'_, str> {
+    if memchr(b'\r', text.as_bytes()).is_none() {
+        return Cow::Borrowed(text);
+    }
+    Cow::Owned(text.replace("\r\n", "\n"))
+}
+
+fn normalize<'t>(text: &'t str, pairs: &mut Vec<usize>) -> Cow<'t, str> {
+    if memchr(b'\r', text.as_bytes()).is_none() {
+        return Cow::Borrowed(text);
+    }
+    let mut out = String::with_capacity(text.len());
+    let mut done = 0;
+    for at in memchr_iter(b'\r', text.as_bytes()) {
+        out.push_str(&text[done..at]);
+        done = at + 1;
+        if text.as_bytes().get(done) == Some(&b'\n') {
+            pairs.push(out.len());
+            done += 1;
+        }
+        out.push('\n');
+    }
+    out.push_str(&text[done..]);
+    Cow::Owned(out)
+}
+
+impl<'a> View<'a> {
+    pub(crate) fn new(original: &'a str, ends: LineEnds) -> Self {
+        let mut pairs = Vec::with_capacity(ends.crlf);
+        let normal = normalize(original, &mut pairs);
+        Self { original, normal, pairs, ends, index: OnceCell::new() }
+    }
+
+    /// The text with LF only.
+    pub(crate) fn text(&self) -> &str {
+        &self.normal
+    }
+
+    /// Whether the text has no CR, so that view and text are the same.
+    pub(crate) fn plain(&self) -> bool {
+        matches!(self.normal, Cow::Borrowed(_))
+    }
+
+    /// The text as it is.
+    pub(crate) fn original(&self) -> &'a str {
+        self.original
+    }
+
+    pub(crate) fn to_original(&self, offset: usize) -> usize {
+        offset + self.pairs.partition_point(|pair| *pair < offset)
+    }
+
+    pub(crate) fn range(&self, span: &Range<usize>) -> Range<usize> {
+        self.to_original(span.start)..self.to_original(span.end)
+    }
+
+    /// Number of the line, from 1, that holds an offset of the view.
+    pub(crate) fn number(&self, offset: usize) -> usize {
+        self.number_in_original(self.to_original(offset))
+    }
+
+    /// Number of the line, from 1, that holds an offset of the text.
+    pub(crate) fn number_in_original(&self, offset: usize) -> usize {
+        lines::number_at(self.original.as_bytes(), offset, self.ends.cr_ends_lines())
+    }
+
+    /// What the LF at an offset of the view really is.
+    pub(crate) fn end_at(&self, offset: usize) -> LineEnd {
+        if self.pairs.binary_search(&offset).is_ok() {
+            return LineEnd::Crlf;
+        }
+        match self.original.as_bytes().get(self.to_original(offset)) {
+            Some(b'\r') => LineEnd::Cr,
+            _ => LineEnd::Lf,
+        }
+    }
+
+    /// The end of the line that an offset of the view is in, if it has one.
+    pub(crate) fn end_after(&self, offset: usize) -> Option<LineEnd> {
+        let found = memchr(b'\n', &self.normal.as_bytes()[offset..])?;
+        Some(self.end_at(offset + found))
+    }
+
+    /// The end of the line before the one that an offset of the view is in.
+    pub(crate) fn end_before(&self, offset: usize) -> Option<LineEnd> {
+        memrchr(b'\n', &self.normal.as_bytes()[..offset]).map(|at| self.end_at(at))
+    }
+
+    /// The most frequent end; LF where there is none.
+    pub(crate) fn usual_end(&self) -> LineEnd {
+        match self.ends.dominant() {
+            LineEnd::None => LineEnd::Lf,
+            end => end,
+        }
+    }
+
+    /// Whether a span begins where a line begins.
+    pub(crate) fn starts_line(&self, offset: usize) -> bool {
+        offset == 0 || self.normal.as_bytes()[offset - 1] == b'\n'
+    }
+
+    /// Whether a span ends where a line's content ends.
+    pub(crate) fn ends_line(&self, offset: usize) -> bool {
+        self.normal.as_bytes().get(offset).is_none_or(|byte| *byte == b'\n')
+    }
+
+    /// The lines of the view; none where there are too many to keep an index of.
+    pub(crate) fn index(&self) -> Option<Index<'_>> {
+        let starts = self.index.get_or_init(|| {
+            let text = self.normal.as_bytes();
+            u32::try_from(text.len()).ok()?;
+            let count = memchr_iter(b'\n', text).count();
+            if count >= INDEX_LIMIT {
+                return None;
+            }
+            let mut starts = Vec::with_capacity(count + 1);
+            starts.push(0);
+            starts.extend(memchr_iter(b'\n', text).filter_map(|at| u32::try_from(at + 1).ok()));
+            Some(starts)
+        });
+        starts.as_deref().map(|starts| Index { text: &self.normal, starts })
+    }
+}
+
+/// The lines of a view; what follows a final line end counts as a last, empty line.
+#[derive(Clone, Copy)]
+pub(crate) struct Index<'v> {
+    text: &'v str,
+    starts: &'v [u32],
+}
+
+impl<'v> Index<'v> {
+    pub(crate) fn len(&self) -> usize {
+        self.starts.len()
+    }
+
+    pub(crate) fn start(&self, line: usize) -> usize {
+        self.starts.get(line).map_or(self.text.len(), |start| *start as usize)
+    }
+
+    pub(crate) fn stop(&self, line: usize) -> usize {
+        self.starts.get(line + 1).map_or(self.text.len(), |next| *next as usize - 1)
+    }
+
+    pub(crate) fn line(&self, line: usize) -> &'v str {
+        self.text.get(self.start(line)..self.stop(line)).unwrap_or_default()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn offsets_map_around_pairs() {
+        let text = "a\r\nb\rc\nd";
+        let view = View::new(text, LineEnds::scan(text.as_bytes()));
+        assert_eq!(view.text(), "a\nb\nc\nd");
+        assert_eq!(view.range(&(1..2)), 1..3);
+        assert_eq!(view.range(&(2..3)), 3..4);
+        assert_eq!(
+            [view.end_at(1), view.end_at(3), view.end_at(5)],
+            [LineEnd::Crlf, LineEnd::Cr, LineEnd::Lf]
+        );
+        assert_eq!(view.number(4), 2);
+        let index = view.index().unwrap();
+        assert_eq!((index.len(), index.line(1), index.line(3)), (4, "b", "d"));
+    }
+}

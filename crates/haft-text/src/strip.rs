@@ -1,0 +1,276 @@
+//! Terminal output to plain text: control sequences go, carriage-return progress collapses.
+//!
+//! Invariant: the result has no ESC, no C0 control but LF and tab, no DEL and no C1; it does not
+//! depend on where the stream was split; memory is bounded whatever comes (a line that is still
+//! open is held up to 64 KiB, sequences are never held). Cursor movement is not simulated.
+
+/// Bytes of an open line that are held so that a carriage return can take them back.
+const LINE_LIMIT: usize = 64 << 10;
+/// Characters after which an unfinished sequence of parameters is given up.
+const SEQUENCE_LIMIT: usize = 4 << 10;
+/// Characters after which an unfinished string (title, picture, clipboard) is given up.
+const STRING_LIMIT: usize = 4 << 20;
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum State {
+    /// Ordinary text.
+    Ground,
+    /// After ESC.
+    Escape,
+    /// After ESC and an intermediate character.
+    Intermediate,
+    /// Within a control sequence (CSI).
+    Sequence(usize),
+    /// Within an operating system command (OSC), which BEL ends too.
+    Command(usize),
+    /// Within a device control, privacy, application or start of string (DCS, PM, APC, SOS).
+    Text(usize),
+    /// After ESC within a string.
+    StringEscape,
+}
+
+/// Removes control sequences from a stream.
+#[derive(Clone, Debug)]
+pub struct Stripper {
+    state: State,
+    line: String,
+    returned: bool,
+    /// Whether the beginning of the open line is already written.
+    written: bool,
+    bidi: bool,
+}
+
+impl Default for Stripper {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+impl Stripper {
+    /// Starts a stream; characters that reorder text (bidi controls) are kept.
+    pub const fn new() -> Self {
+        Self {
+            state: State::Ground,
+            line: String::new(),
+            returned: false,
+            written: false,
+            bidi: false,
+        }
+    }
+
+    /// Starts a stream from which the characters that reorder text are removed too.
+    pub const fn without_bidi() -> Self {
+        let mut stripper = Self::new();
+        stripper.bidi = true;
+        stripper
+    }
+
+    /// Takes the next piece and appends the lines that are complete.
+    pub fn push(&mut self, text: &str, out: &mut String) {
+        let mut rest = text;
+        while !rest.is_empty() {
+            if self.state == State::Ground {
+                let plain = rest.find(special).unwrap_or(rest.len());
+                if plain > 0 {
+                    self.plain(&rest[..plain], out);
+                    rest = &rest[plain..];
+                    continue;
+                }
+            }
+            let Some(character) = rest.chars().next() else { return };
+            rest = &rest[character.len_utf8()..];
+            self.one(character, out);
+        }
+    }
+
+    /// Ends the stream and appends the open line.
+    pub fn finish(mut self, out: &mut String) {
+        out.push_str(&self.line);
+        self.line.clear();
+    }
+
+    fn plain(&mut self, text: &str, out: &mut String) {
+        if self.returned {
+            self.overwrite(out);
+        }
+        let mut rest = text;
+        while self.line.len() + rest.len() > LINE_LIMIT {
+            let room = LINE_LIMIT.saturating_sub(self.line.len());
+            let at = rest.floor_char_boundary(room);
+            out.push_str(&self.line);
+            out.push_str(&rest[..at]);
+            self.line.clear();
+            self.written = true;
+            rest = &rest[at..];
+        }
+        self.line.push_str(rest);
+    }
+
+    /// Text after a carriage return takes the place of the line.
+    fn overwrite(&mut self, out: &mut String) {
+        self.returned = false;
+        self.line.clear();
+        if self.written {
+            // What is written cannot be taken back: the new text gets a line of its own.
+            out.push('\n');
+            self.written = false;
+        }
+    }
+
+    fn one(&mut self, character: char, out: &mut String) {
+        // CAN and SUB end any sequence, ESC begins the next.
+        match (self.state, character) {
+            (State::Ground, _) => return self.ground(character, out),
+            (_, '\u{18}' | '\u{1a}') => {
+                self.state = State::Ground;
+                return;
+            }
+            (State::Command(_) | State::Text(_), '\u{1b}') => {
+                self.state = State::StringEscape;
+                return;
+            }
+            (_, '\u{1b}') => {
+                self.state = State::Escape;
+                return;
+            }
+            _ => {}
+        }
+        match self.state {
+            State::Ground => {}
+            State::Escape | State::StringEscape => self.escape(character, out),
+            State::Intermediate => match character {
+                ' '..='/' => {}
+                '0'..='~' => self.state = State::Ground,
+                _ => self.abort(character, out),
+            },
+            State::Sequence(length) => match character {
+                '@'..='~' => self.state = State::Ground,
+                ' '..='?' if length < SEQUENCE_LIMIT => self.state = State::Sequence(length + 1),
+                _ => self.abort(character, out),
+            },
+            State::Command(length) => match character {
+                '\u{7}' | '\u{9c}' => self.state = State::Ground,
+                // A title has one line: a line end means that the rest is lost output.
+                '\n' | '\r' => self.abort(character, out),
+                _ if length < STRING_LIMIT => self.state = State::Command(length + 1),
+                _ => self.abort(character, out),
+            },
+            State::Text(length) => match character {
+                '\u{9c}' => self.state = State::Ground,
+                _ if length < STRING_LIMIT => self.state = State::Text(length + 1),
+                _ => self.abort(character, out),
+            },
+        }
+    }
+
+    fn abort(&mut self, character: char, out: &mut String) {
+        self.state = State::Ground;
+        self.ground(character, out);
+    }
+
+    fn escape(&mut self, character: char, out: &mut String) {
+        self.state = match character {
+            '[' => State::Sequence(0),
+            ']' => State::Command(0),
+            'P' | 'X' | '^' | '_' => State::Text(0),
+            ' '..='/' => State::Intermediate,
+            '0'..='~' => State::Ground,
+            _ => return self.abort(character, out),
+        };
+    }
+
+    fn ground(&mut self, character: char, out: &mut String) {
+        match character {
+            '\n' => {
+                out.push_str(&self.line);
+                out.push('\n');
+                self.line.clear();
+                (self.returned, self.written) = (false, false);
+            }
+            '\r' => self.returned = true,
+            '\t' => self.plain("\t", out),
+            '\u{8}' => {
+                self.line.pop();
+            }
+            '\u{1b}' => self.state = State::Escape,
+            '\u{90}' | '\u{98}' | '\u{9e}' | '\u{9f}' => self.state = State::Text(0),
+            '\u{9b}' => self.state = State::Sequence(0),
+            '\u{9d}' => self.state = State::Command(0),
+            _ if character.is_control() => {}
+            _ if self.bidi && reorders(character) => {}
+            _ => self.plain(character.encode_utf8(&mut [0; 4]), out),
+        }
+    }
+}
+
+fn special(character: char) -> bool {
+    character.is_control() || reorders(character)
+}
+
+/// Tells whether a character changes the direction of the text around it.
+pub const fn reorders(character: char) -> bool {
+    matches!(
+        character,
+        '\u{61c}' | '\u{200e}' | '\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}'
+    )
+}
+
+/// Removes control sequences from a whole text.
+pub fn strip(text: &str) -> String {
+    let mut out = String::with_capacity(text.len());
+    let mut stripper = Stripper::new();
+    stripper.push(text, &mut out);
+    stripper.finish(&mut out);
+    out
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn sequences_go_and_text_stays() {
+        let cases = [
+            ("\u{1b}[1;31mred\u{1b}[0m\n", "red\n"),
+            ("\u{1b}]0;title\u{7}x", "x"),
+            ("\u{1b}]8;;http://a\u{1b}\\link\u{1b}]8;;\u{1b}\\", "link"),
+            ("\u{1b}Pq#0;2\ndata\u{1b}\\y", "y"),
+            ("\u{9b}31mc1\u{85}", "c1"),
+            ("10%\r50%\r100%\n", "100%\n"),
+            ("done\r\n", "done\n"),
+            ("a\r\r\nb", "a\nb"),
+            ("last\r", "last"),
+            ("a\u{8}ab\u{7}", "ab"),
+            ("\u{1b}(Bx\u{1b}7", "x"),
+            ("\u{1b}[12\u{18}x", "x"),
+            ("\u{1b}]0;open\nlost", "\nlost"),
+            ("日本\t語", "日本\t語"),
+        ];
+        for (input, want) in cases {
+            assert_eq!(strip(input), want, "{input:?}");
+        }
+    }
+
+    #[test]
+    fn bidi_controls_go_where_asked() {
+        let mut out = String::new();
+        let mut stripper = Stripper::without_bidi();
+        stripper.push("a\u{202e}b\u{2066}c", &mut out);
+        stripper.finish(&mut out);
+        assert_eq!(out, "abc");
+        assert_eq!(strip("a\u{202e}b"), "a\u{202e}b");
+    }
+
+    #[test]
+    fn an_open_line_is_held_within_bounds() {
+        let mut out = String::new();
+        let mut stripper = Stripper::new();
+        for _ in 0..100 {
+            stripper.push(&"x".repeat(10_000), &mut out);
+            assert!(stripper.line.len() <= LINE_LIMIT);
+        }
+        stripper.push("\rnew", &mut out);
+        stripper.finish(&mut out);
+        assert_eq!(out.lines().last(), Some("new"));
+    }
+}

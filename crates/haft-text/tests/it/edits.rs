@@ -1,0 +1,235 @@
+//! Before, edits, after: one case for each way in which editing is known to go wrong.
+
+use haft_text::edit::{Edit, EditError, apply};
+use haft_text::{Applied, decode, diff};
+
+fn run(bytes: &[u8], edits: &[Edit]) -> Result<Applied, EditError> {
+    apply(&decode(bytes).unwrap(), edits)
+}
+
+fn after(bytes: &[u8], old: &str, new: &str) -> Vec<u8> {
+    match run(bytes, &[Edit::new(old, new)]) {
+        Ok(applied) => applied.to_bytes(bytes),
+        Err(error) => panic!("{bytes:?} {old:?}: {error}"),
+    }
+}
+
+fn fails(bytes: &str, old: &str, new: &str) -> EditError {
+    run(bytes.as_bytes(), &[Edit::new(old, new)]).unwrap_err()
+}
+
+#[test]
+fn exact_edits_keep_every_other_byte() {
+    let cases: &[(&[u8], &str, &str, &[u8])] = &[
+        (b"a\r\nb\r\n", "a\nb", "a\nx\nb", b"a\r\nx\r\nb\r\n"),
+        (b"a\nb\n", "a\r\nb", "a\r\nc", b"a\nc\n"),
+        (b"a\rb\rc", "a\nb", "a\nB", b"a\rB\rc"),
+        (b"a\nb\r\nc\rd", "b\nc", "B\nC", b"a\nB\r\nC\rd"),
+        (b"x\r\nfoo\r\n", "\nfoo", "\nbar", b"x\r\nbar\r\n"),
+        (b"\xEF\xBB\xBFone\n", "one", "two", b"\xEF\xBB\xBFtwo\n"),
+        (b"cost\n", "cost", "$& $1 \\0 $$", b"$& $1 \\0 $$\n"),
+        (b"hard break  \nnext\n", "next", "NEXT", b"hard break  \nNEXT\n"),
+        (b"no end", "end", "final end", b"no final end"),
+        (b"\xFF\xFEa\0\r\0\n\0b\0", "a\nb", "a\n\u{1F600}", b"\xFF\xFEa\0\r\0\n\0\x3D\xD8\x00\xDE"),
+        ("日本語テキスト\n".as_bytes(), "語テ", "人", "日本人キスト\n".as_bytes()),
+        (b"gone\nstays\n", "gone\n", "", b"stays\n"),
+    ];
+    for (before, old, new, want) in cases {
+        assert_eq!(after(before, old, new), *want, "{before:?} {old:?}");
+    }
+}
+
+#[test]
+fn legacy_encodings_stay_what_they_are() {
+    let text = "これは日本語の文章です。\n設定を変更する\n";
+    let bytes = shift_jis(text);
+    let changed = after(&bytes, "設定を変更", "設定を追加");
+    assert_eq!(changed, shift_jis(&text.replace("変更", "追加")));
+    let error = run(&bytes, &[Edit::new("設定", "\u{1F600}")]).unwrap_err();
+    assert!(error.to_string().contains("U+1F600"), "{error}");
+    assert!(error.to_string().contains("Shift_JIS"), "{error}");
+}
+
+/// `Shift_JIS` by hand for the characters of the fixture.
+fn shift_jis(text: &str) -> Vec<u8> {
+    const TABLE: &[(char, [u8; 2])] = &[
+        ('こ', [0x82, 0xB1]),
+        ('れ', [0x82, 0xEA]),
+        ('は', [0x82, 0xCD]),
+        ('日', [0x93, 0xFA]),
+        ('本', [0x96, 0x7B]),
+        ('語', [0x8C, 0xEA]),
+        ('の', [0x82, 0xCC]),
+        ('文', [0x95, 0xB6]),
+        ('章', [0x8F, 0xCD]),
+        ('で', [0x82, 0xC5]),
+        ('す', [0x82, 0xB7]),
+        ('。', [0x81, 0x42]),
+        ('設', [0x90, 0xDD]),
+        ('定', [0x92, 0xE8]),
+        ('を', [0x82, 0xF0]),
+        ('変', [0x95, 0xCF]),
+        ('更', [0x8D, 0x58]),
+        ('る', [0x82, 0xE9]),
+        ('追', [0x92, 0xC7]),
+        ('加', [0x89, 0xC1]),
+    ];
+    let code = |character| TABLE.iter().find(|entry| entry.0 == character).map(|entry| entry.1);
+    text.chars().flat_map(|character| code(character).map_or(vec![b'\n'], Vec::from)).collect()
+}
+
+#[test]
+fn tolerances_map_back_to_exact_bytes() {
+    let cases = [
+        ("a  \nb\t\nc\n", "a\nb\nc", "a\nB\nc", "trailing blanks", "a  \nB\nc\n"),
+        ("x\na\nb\ny", "\na\nb\n\n", "\nA\nb\n\n", "blank lines at the ends", "x\nA\nb\ny"),
+        ("last", "last\n", "end\n", "blank lines at the ends", "end"),
+        ("say “hi” – ok\u{a0}now\n", "\"hi\" - ok now", "\"yo\"", "Unicode forms", "say \"yo\"\n"),
+        ("cafe\u{301} au lait\n", "caf\u{e9}", "tea", "Unicode forms", "tea au lait\n"),
+        (
+            "mod m {\n    fn f() {\n        g();\n    }\n}\n",
+            "fn f() {\n    g();\n}",
+            "fn f() {\n    h();\n    i();\n}",
+            "indentation",
+            "mod m {\n    fn f() {\n        h();\n        i();\n    }\n}\n",
+        ),
+        (
+            "if a {\n\tif b {\n\t\tc()\n\t}\n}\n",
+            "    if b {\n        c()\n    }\n",
+            "    if b {\n        d()\n        e()\n    }\n",
+            "tabs and spaces",
+            "if a {\n\tif b {\n\t\td()\n\t\te()\n\t}\n}\n",
+        ),
+        (
+            "one\ntwo\nthree\n",
+            "     2\ttwo\n     3\tthree",
+            "     2\tTWO\n     3\tthree",
+            "line number prefixes",
+            "one\nTWO\nthree\n",
+        ),
+        ("say(\"a\");\n", "say(\\\"a\\\");", "say(\\\"b\\\");", "literal escapes", "say(\"b\");\n"),
+        ("a\n\tb\n", "a\\n\\tb", "a\\n\\tc", "literal escapes", "a\n\tc\n"),
+    ];
+    for (before, old, new, tolerance, want) in cases {
+        for crlf in [false, true] {
+            let ends = |text: &str| if crlf { text.replace('\n', "\r\n") } else { text.to_owned() };
+            let bytes = ends(before).into_bytes();
+            let applied = run(&bytes, &[Edit::new(old, new)])
+                .unwrap_or_else(|error| panic!("{before:?} {old:?}: {error}"));
+            assert_eq!(String::from_utf8(applied.to_bytes(&bytes)).unwrap(), ends(want), "{old:?}");
+            assert_eq!(applied.tolerance, Some(tolerance), "{old:?}");
+        }
+    }
+}
+
+#[test]
+fn exact_comes_before_lookalikes() {
+    let before = "“a”\n\"a\"\n".as_bytes();
+    let applied = run(before, &[Edit::new("\"a\"", "b")]).unwrap();
+    assert_eq!((applied.tolerance, applied.first_changed_line), (None, 2));
+    let before = b"a\r\nb\r\n-\na\nb\n";
+    assert_eq!(after(before, "a\r\nb", "a\r\nc"), b"a\r\nc\r\n-\na\nb\n");
+}
+
+#[test]
+fn several_places_are_counted_and_listed() {
+    let EditError::Ambiguous { places, lines, .. } = fails("aaa\n", "aa", "b") else {
+        panic!("overlapping places are ambiguous")
+    };
+    assert_eq!((places, lines), (2, vec![1, 1]));
+    let error = fails("x\ny\nx\n", "x", "z");
+    assert!(error.to_string().contains("2 places, at lines 1, 3"), "{error}");
+    let error = fails("a  b \nq\na  b\t\n", "b  \n", "c\n");
+    assert!(matches!(error, EditError::Ambiguous { tolerance: Some(_), .. }), "{error}");
+    let all = Edit { replace_all: true, ..Edit::new("aa", "b") };
+    let applied = run(b"aaaaa", &[all]).unwrap();
+    assert_eq!((applied.to_bytes(b"aaaaa").as_slice(), applied.replacements), (&b"bba"[..], 2));
+}
+
+#[test]
+fn what_is_not_there_is_refused_with_the_nearest_text() {
+    let file = "fn main() {\n\tlet a = 1;\n\tlet b = 2;\n\tlet c = 3;\n}\n";
+    let error = fails(file, "fn main() {\n...\n}", "");
+    assert!(error.to_string().contains("line 2 stands for text"), "{error}");
+    let error = fails(file, "fn main() {\n\tlet a = 1;\n\tlet b = 7;\n\tlet c = 3;\n}", "x");
+    let message = error.to_string();
+    assert!(message.contains("Line 3: at column 10, old_text has U+0037 '7'"), "{message}");
+    assert!(message.contains("     3  \\tlet b = 2;"), "{message}");
+    assert!(matches!(fails("", "x", "y"), EditError::NotFound { nearest: None, .. }));
+}
+
+#[test]
+fn an_invented_middle_matches_nothing() {
+    let file: String =
+        (0..200).fold(String::new(), |text, line| text + &format!("sentence number {line}\n"));
+    let old = "sentence number 3\ninvented\nsentence number 190\n";
+    assert!(matches!(fails(&file, old, "short\n"), EditError::NotFound { .. }));
+}
+
+#[test]
+fn a_number_that_is_text_is_not_a_prefix() {
+    assert!(matches!(fails("x\napples\n", "3: apples", "5: pears"), EditError::NotFound { .. }));
+    assert_eq!(after(b"x\napples\n", "2: apples", "2: pears"), b"x\npears\n");
+    assert_eq!(after(b"a\nb\n-\na\nb\n", "4\ta\n5\tb", "4\tA\n5\tb"), b"a\nb\n-\nA\nb\n");
+}
+
+#[test]
+fn a_shift_that_is_not_uniform_is_refused() {
+    let file = "  a\n  b\n    c\n";
+    assert!(matches!(fails(file, "a\nb\nc", "a\nb\nd"), EditError::NotFound { .. }));
+    // The new text has less indentation than must be taken away.
+    assert!(matches!(
+        fails("a\n  b\n", "    a\n      b\n", "  x\n      b\n"),
+        EditError::NotFound { .. }
+    ));
+}
+
+#[test]
+fn repeated_and_empty_edits_have_errors_of_their_own() {
+    let applied = EditError::AlreadyApplied { edit: 1, line: 1 };
+    assert_eq!(fails("new text\n", "old text", "new text"), applied);
+    // Shifted once more, this would indent twice.
+    assert_eq!(fails("    a\n      b\n", "  a\n    b", "    a\n      b"), applied);
+    assert_eq!(fails("x = 1\n", "x = 1 ", "x = 1"), applied);
+    assert_eq!(fails("a", "a", "a"), EditError::NoChange { edit: 1 });
+    assert_eq!(fails("a\r\nb", "a\r\nb", "a\nb"), EditError::NoChange { edit: 1 });
+    assert_eq!(fails("a", "", "a"), EditError::EmptyOld { edit: 1 });
+    assert_eq!(run(b"a", &[]), Err(EditError::NoEdits));
+}
+
+#[test]
+fn several_edits_match_the_original_and_never_overlap() {
+    let before = b"one two three\n";
+    let edits = [Edit::new("three", "one"), Edit::new("one", "two"), Edit::new(" two", "")];
+    let applied = run(before, &edits).unwrap();
+    assert_eq!(applied.to_bytes(before), b"two one\n");
+    assert_eq!(applied.ranges, [0..3, 3..7, 8..13]);
+    let edits = [Edit::new("two three", "x"), Edit::new("one two", "y")];
+    let want = EditError::Overlap { first: 2, second: 1, line: 1 };
+    assert_eq!(run(before, &edits), Err(want));
+    let edits = [Edit::new("one", "1"), Edit::new("absent!", "2")];
+    assert!(matches!(run(before, &edits), Err(EditError::NotFound { edit: 2, .. })));
+}
+
+#[test]
+fn damaged_bytes_survive_beside_an_edit_and_are_never_replaced() {
+    let before = b"\xC3\xA9\xC3\xA9\xC3\xA9\xC3\xA9\nbad \xFF\nend\n";
+    assert_eq!(after(before, "end", "END"), b"\xC3\xA9\xC3\xA9\xC3\xA9\xC3\xA9\nbad \xFF\nEND\n");
+    let error = run(before, &[Edit::new("bad \u{FFFD}", "good")]).unwrap_err();
+    assert_eq!(error, EditError::Damaged { edit: 1, line: 2 });
+}
+
+#[test]
+fn receipts_say_what_was_done() {
+    let before = b"a\nb\nc\n";
+    let applied = run(before, &[Edit::new("b\n", "b\nB\n")]).unwrap();
+    let after = applied.to_bytes(before);
+    assert_eq!((applied.first_changed_line, applied.size), (3, after.len()));
+    assert_eq!((applied.ranges.len(), &applied.ranges[0]), (1, &(2..4)));
+    let again = decode(&after).unwrap();
+    assert_eq!(applied.hash_after, again.hash());
+    assert_eq!(applied.hash_before, decode(before).unwrap().hash());
+    let shown = diff::of_changes("a\nb\nc\n", &applied.changes, diff::Limits::default());
+    assert_eq!(shown.unified(), "@@ -1,3 +1,4 @@\n a\n b\n+B\n c\n");
+    assert_eq!(shown.numbered(), "1   a\n2   b\n3 + B\n4   c\n");
+}

@@ -1,0 +1,8 @@
+//! The engine through its public interface.
+
+#[cfg(test)]
+mod edits;
+#[cfg(test)]
+mod properties;
+#[cfg(test)]
+mod speed;

@@ -1,0 +1,77 @@
+//! Work stays linear: each of these would take minutes if it were quadratic.
+//!
+//! The bounds are far above what is measured, so that a busy machine does not fail them.
+
+use std::fmt::Write as _;
+use std::time::{Duration, Instant};
+
+use haft_text::edit::{Edit, EditError, apply};
+use haft_text::{decode, diff};
+
+fn timed<T>(what: &str, limit: u64, run: impl FnOnce() -> T) -> T {
+    let start = Instant::now();
+    let result = run();
+    let took = start.elapsed();
+    println!("{what}: {took:?}");
+    assert!(took < Duration::from_secs(limit), "{what}: {took:?}");
+    result
+}
+
+fn ten_megabytes(end: &str) -> Vec<u8> {
+    let mut text = String::new();
+    let mut number = 0;
+    while text.len() < 10_000_000 {
+        number += 1;
+        write!(text, "    let value_{number} = compute({number}, \"text\");{end}").unwrap();
+    }
+    text.into_bytes()
+}
+
+#[test]
+fn an_edit_of_ten_megabytes() {
+    for end in ["\n", "\r\n"] {
+        let bytes = ten_megabytes(end);
+        let edit = Edit::new("value_150000 = compute(150000", "value = compute(1");
+        timed("exact edit, receipt, bytes and diff", 10, || {
+            let decoded = decode(&bytes).unwrap();
+            let applied = apply(&decoded, &[edit]).unwrap();
+            assert_eq!(applied.first_changed_line, 150_000);
+            let shown = diff::of_changes(decoded.text(), &applied.changes, diff::Limits::default());
+            assert_eq!(shown.hunks.len(), 1);
+            applied.to_bytes(&bytes).len()
+        });
+        let edit = Edit::new("let value_150000 = compute(150000, \"text\")\n", "x");
+        timed("not found, with the nearest text", 60, || {
+            let error = apply(&decode(&bytes).unwrap(), &[edit]).unwrap_err();
+            assert!(error.to_string().contains("150000"), "{error}");
+        });
+    }
+}
+
+#[test]
+fn texts_that_repeat_themselves() {
+    let file = "a\n".repeat(1_000_000).into_bytes();
+    let old = "a\n".repeat(1000);
+    let decoded = decode(&file).unwrap();
+    let error = timed("ambiguous", 30, || apply(&decoded, &[Edit::new(&*old, "b")]).unwrap_err());
+    assert!(matches!(error, EditError::Ambiguous { places: 999_001, .. }), "{error}");
+    for old in [format!("{old}b"), format!(" {old}c"), format!("{}\\n", "a \n".repeat(1000))] {
+        timed("repeated, not exact", 60, || apply(&decoded, &[Edit::new(old, "x")]).unwrap_err());
+    }
+    let all = Edit { replace_all: true, ..Edit::new("a", "b") };
+    let applied = timed("a million places", 60, || apply(&decoded, &[all]).unwrap());
+    assert_eq!(applied.replacements, 1_000_000);
+    let shown = timed("their diff", 60, || {
+        diff::of_changes(decoded.text(), &applied.changes, diff::Limits::default())
+    });
+    assert_eq!((shown.added, shown.shown), (1_000_000, 2000));
+}
+
+#[test]
+fn one_endless_line() {
+    let file = "ab ".repeat(10_000_000).into_bytes();
+    let decoded = decode(&file).unwrap();
+    let error =
+        timed("in a long line", 60, || apply(&decoded, &[Edit::new("abc", "x")]).unwrap_err());
+    assert!(error.to_string().len() < 2000);
+}

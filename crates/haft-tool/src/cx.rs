@@ -1,0 +1,168 @@
+//! What a call is given.
+
+use std::{
+    future::Future,
+    sync::{
+        Arc,
+        atomic::{AtomicU64, Ordering},
+    },
+};
+
+use haft_host::{Host, Spool, SpoolLimits};
+use haft_types::{
+    AgentPath, Blob, Body, CallId, Detail, HostPath, Outcome, Place, Stream, Text, ToolError,
+    ToolUse, TurnId,
+};
+use serde_json::Value;
+use tokio_util::sync::CancellationToken;
+
+use crate::{Conversation, Dispatcher, RecordError, Session, state::SHELL_CWD};
+
+/// What a call is given. Cheap to clone.
+///
+/// Settings are not in it: they reach a tool in its constructor. Nor is anything to ask with.
+#[derive(Clone)]
+pub struct Cx {
+    /// This call.
+    pub call: CallId,
+    /// The turn that it belongs to.
+    pub turn: TurnId,
+    /// Where it is: workspace, home, and for the shell its carried folder.
+    pub place: Arc<Place>,
+    /// Where to act: gives exactly what the plan declared.
+    pub host: Arc<dyn Host>,
+    /// Cancelled when the call shall end.
+    pub stop: CancellationToken,
+    pub(crate) dispatcher: Arc<Dispatcher>,
+    /// True for a call that another tool makes.
+    pub(crate) nested: bool,
+    /// True once the tool itself was started.
+    pub(crate) begun: Arc<std::sync::atomic::AtomicBool>,
+    /// Milliseconds that were spent waiting for a person.
+    pub(crate) asked: Arc<AtomicU64>,
+    pub(crate) children: Arc<AtomicU64>,
+}
+
+impl Cx {
+    pub(crate) fn new(
+        dispatcher: Arc<Dispatcher>,
+        call: CallId,
+        turn: TurnId,
+        stop: CancellationToken,
+    ) -> Self {
+        Self {
+            call,
+            turn,
+            place: dispatcher.place.clone(),
+            host: dispatcher.host.clone(),
+            stop,
+            dispatcher,
+            nested: false,
+            begun: Arc::default(),
+            asked: Arc::default(),
+            children: Arc::default(),
+        }
+    }
+
+    /// The agent that makes the call; empty for the main one.
+    pub fn agent(&self) -> &AgentPath {
+        &self.dispatcher.agent
+    }
+
+    /// State that all agents of the session share.
+    pub fn session(&self) -> &Session {
+        &self.dispatcher.session
+    }
+
+    /// State of this agent's conversation.
+    pub fn conversation(&self) -> &Conversation {
+        &self.dispatcher.conversation
+    }
+
+    /// The absolute path of what the model wrote.
+    ///
+    /// # Errors
+    /// When the text holds a NUL byte.
+    pub fn path(&self, text: &str) -> Result<HostPath, ToolError> {
+        self.place.path(text).map_err(|error| {
+            ToolError::new(error.to_string()).hint("Give the path without that character.")
+        })
+    }
+
+    /// Shows where the call is; each value replaces the one before.
+    pub fn progress(&self, detail: impl Into<Detail>) {
+        self.show(Body::CallProgress { call: self.call.clone(), detail: detail.into() });
+    }
+
+    /// Shows more of a running program's output; the text is safe for a terminal.
+    pub fn output(&self, stream: Stream, text: String) {
+        self.show(Body::CallOutput { call: self.call.clone(), stream, text });
+    }
+
+    /// A passing event that could not be shown is lost on purpose: nothing depends on it.
+    fn show(&self, body: Body) {
+        drop(self.emit(body));
+    }
+
+    pub(crate) fn emit(&self, body: Body) -> Result<(), RecordError> {
+        self.session().events.emit(self.agent(), self.turn, body)
+    }
+
+    /// A place for output without end, kept whole under the call's `out://` address.
+    pub fn spool(&self, limits: SpoolLimits) -> Spool {
+        Spool::new(limits, self.session().outs.create(&self.call).ok())
+    }
+
+    /// Keeps bytes beside the log, such as an image for the model.
+    ///
+    /// # Errors
+    /// When they cannot be written.
+    pub fn keep(&self, bytes: bytes::Bytes, mime: &str) -> Result<Blob, ToolError> {
+        self.session().blobs.put(bytes, mime).map_err(|error| {
+            ToolError::new(format!("the result cannot be kept: {error}"))
+                .hint("Free some disk space for the session, then call again.")
+        })
+    }
+
+    /// Keeps a value of the conversation across resume and fork; null removes it.
+    pub fn remember(&self, key: impl Into<Text>, value: Value) {
+        let key = key.into();
+        if self.conversation().value(&key).as_ref() != Some(&value) {
+            self.conversation().set(&key, value.clone());
+            self.show(Body::State { key, value });
+        }
+    }
+
+    /// Keeps the folder in which the next shell command starts.
+    pub fn carry_cwd(&self, folder: &HostPath) {
+        self.remember(SHELL_CWD, Value::String(folder.text().into_owned()));
+    }
+
+    /// Finishes `work` even when this call is dropped meanwhile: a write must not be left half
+    /// done, nor its lock be given up before it is.
+    ///
+    /// # Errors
+    /// When the work panicked.
+    pub async fn settle<T: Send + 'static>(
+        &self,
+        work: impl Future<Output = Result<T, ToolError>> + Send + 'static,
+    ) -> Result<T, ToolError> {
+        tokio::spawn(work).await.unwrap_or_else(|error| {
+            Err(ToolError::new(format!("the tool broke down: {error}"))
+                .hint("Check what it left behind before you call it again."))
+        })
+    }
+
+    /// Calls another tool through the same stages. The outcome is whole: its budget is not cut.
+    pub async fn call(&self, tool: &str, input: Value) -> Outcome {
+        let id = self.call.child(self.children.fetch_add(1, Ordering::Relaxed) + 1);
+        let request = ToolUse::new(id.clone(), tool, input);
+        let cx = Self {
+            nested: true,
+            stop: self.stop.child_token(),
+            asked: self.asked.clone(),
+            ..Self::new(self.dispatcher.clone(), id, self.turn, self.stop.clone())
+        };
+        self.dispatcher.run_in(request, cx).await
+    }
+}

@@ -1,0 +1,134 @@
+//! The one way from a model's call to its outcome, for every face.
+
+use std::sync::Arc;
+
+use haft_host::Host;
+use haft_policy::Verdict;
+use haft_types::{AgentPath, CallId, Kind, Outcome, Place, Plan, ToolUse, TurnId};
+use serde_json::Value;
+use tokio_util::sync::CancellationToken;
+
+use crate::{
+    Call, Conversation, Cx, Pipeline, Session, ToolSet,
+    stages::{resolve, rules},
+};
+
+/// Takes calls of one agent through the pipeline.
+///
+/// Command line, print mode, MCP server and subagents all hold one of these.
+#[derive(Clone)]
+pub struct Dispatcher {
+    /// State that all agents share.
+    pub session: Arc<Session>,
+    /// State of this agent's conversation.
+    pub conversation: Arc<Conversation>,
+    /// The pinned tools.
+    pub tools: Arc<ToolSet>,
+    /// The stages.
+    pub pipeline: Arc<Pipeline>,
+    /// The workspace.
+    pub place: Arc<Place>,
+    /// Where to act.
+    pub host: Arc<dyn Host>,
+    /// Whose calls these are; empty for the main agent.
+    pub agent: AgentPath,
+}
+
+impl Dispatcher {
+    /// Works out what a call would do now, for partition; one that cannot be planned does nothing.
+    pub fn plan(&self, request: &ToolUse) -> Plan {
+        let (prepared, _) = self.tools.prepare(request, |kind| self.place_for(kind));
+        prepared.map_or_else(
+            |_| Plan::new(&self.place, format!("Calling {}", request.name)),
+            |prepared| prepared.plan,
+        )
+    }
+
+    /// Reports whether a call only observes and nobody would be asked: it may then run while its
+    /// answer still streams.
+    pub async fn harmless(self: &Arc<Self>, request: &ToolUse) -> bool {
+        let stop = CancellationToken::new();
+        let cx = Cx::new(self.clone(), request.id.clone(), TurnId::default(), stop);
+        let mut call = Call::new(request.clone(), cx);
+        call.plan().is_some_and(Plan::observes)
+            && resolve::locate(&mut call).await.is_ok()
+            && rules::decide(&call).is_ok_and(|ruling| ruling.verdict == Verdict::Allow)
+    }
+
+    /// Takes one call through every stage.
+    ///
+    /// # Cancel safety
+    /// A dropped future ends the call without a record of its end; cancel `stop` instead.
+    pub async fn run(
+        self: &Arc<Self>,
+        request: ToolUse,
+        turn: TurnId,
+        stop: CancellationToken,
+    ) -> Outcome {
+        let cx = Cx::new(self.clone(), request.id.clone(), turn, stop);
+        self.run_in(request, cx).await
+    }
+
+    /// Calls a tool by name, for faces without a model.
+    pub async fn call(
+        self: &Arc<Self>,
+        tool: &str,
+        input: Value,
+        stop: CancellationToken,
+    ) -> (CallId, Outcome) {
+        let id = self.session.next_call();
+        let request = ToolUse::new(id.clone(), tool, input);
+        (id, self.run(request, TurnId::default(), stop).await)
+    }
+
+    pub(crate) async fn run_in(self: &Arc<Self>, request: ToolUse, cx: Cx) -> Outcome {
+        let call = Call::new(request, cx);
+        self.pipeline.run(call).await
+    }
+
+    /// The place that a tool of this kind is planned in: a shell starts where it was left.
+    pub(crate) fn place_for(&self, kind: Kind) -> Arc<Place> {
+        match (kind, self.conversation.shell_cwd()) {
+            (Kind::Execute, Some(cwd)) if self.place.holds(&cwd) => {
+                Arc::new(Place { cwd, ..(*self.place).clone() })
+            }
+            _ => self.place.clone(),
+        }
+    }
+}
+
+impl Call {
+    pub(crate) fn new(request: ToolUse, cx: Cx) -> Self {
+        let mut call = Self {
+            prepared: Err(haft_types::ToolError::new("not prepared")),
+            notes: Vec::new(),
+            located: Vec::new(),
+            ruling: None,
+            preview: None,
+            hooked: false,
+            request,
+            cx,
+        };
+        call.prepare();
+        call
+    }
+
+    /// The same call with other arguments, planned anew; nothing judged of it is kept.
+    pub(crate) fn with_input(self, input: Value) -> Self {
+        let request = ToolUse { raw: input.to_string(), input: Some(input), ..self.request };
+        let cx = Cx { host: self.cx.dispatcher.host.clone(), ..self.cx };
+        Self { hooked: true, ..Self::new(request, cx) }
+    }
+
+    fn prepare(&mut self) {
+        let dispatcher = self.cx.dispatcher.clone();
+        let mut place = dispatcher.place.clone();
+        let (prepared, notes) = dispatcher.tools.prepare(&self.request, |kind| {
+            place = dispatcher.place_for(kind);
+            place.clone()
+        });
+        self.prepared = prepared;
+        self.notes = notes;
+        self.cx.place = place;
+    }
+}

@@ -1,0 +1,75 @@
+//! Where events and big things go: the seams to the session, without knowing it.
+
+use std::{
+    collections::HashMap,
+    io,
+    sync::{Mutex, PoisonError},
+};
+
+use bytes::Bytes;
+use futures::{FutureExt as _, future::BoxFuture};
+use haft_types::{AgentPath, Blob, Body, Hash, TurnId};
+
+/// An event that could not be kept: disk full, folder gone.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("the session's log cannot be written: {0}")]
+pub struct RecordError(pub String);
+
+/// Takes everything that happens: keeps what is durable, shows all of it.
+pub trait Events: Send + Sync {
+    /// Appends a durable body to the log, then shows it; a passing one is only shown.
+    ///
+    /// # Errors
+    /// When a durable body could not be appended; it is not shown then.
+    fn emit(&self, agent: &AgentPath, turn: TurnId, body: Body) -> Result<(), RecordError>;
+
+    /// Returns once everything appended so far would survive a power cut.
+    fn sync(&self) -> BoxFuture<'_, Result<(), RecordError>>;
+}
+
+/// Keeps nothing and shows nothing, for calls outside any session.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Discard;
+
+impl Events for Discard {
+    fn emit(&self, _agent: &AgentPath, _turn: TurnId, _body: Body) -> Result<(), RecordError> {
+        Ok(())
+    }
+
+    fn sync(&self) -> BoxFuture<'_, Result<(), RecordError>> {
+        std::future::ready(Ok(())).boxed()
+    }
+}
+
+/// Keeps big things by the hash of their content.
+pub trait Blobs: Send + Sync {
+    /// Keeps `bytes` and names them.
+    ///
+    /// # Errors
+    /// When they cannot be written.
+    fn put(&self, bytes: Bytes, mime: &str) -> io::Result<Blob>;
+
+    /// Gives back what was kept.
+    ///
+    /// # Errors
+    /// When it is not there, or not what its hash says.
+    fn get(&self, blob: &Blob) -> io::Result<Bytes>;
+}
+
+/// Keeps big things in memory.
+#[derive(Debug, Default)]
+pub struct MemoryBlobs(Mutex<HashMap<Hash, Bytes>>);
+
+impl Blobs for MemoryBlobs {
+    fn put(&self, bytes: Bytes, mime: &str) -> io::Result<Blob> {
+        let blob =
+            Blob { hash: Hash::of(&bytes), len: bytes.len() as u64, mime: mime.to_owned() };
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).insert(blob.hash, bytes);
+        Ok(blob)
+    }
+
+    fn get(&self, blob: &Blob) -> io::Result<Bytes> {
+        let kept = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        kept.get(&blob.hash).cloned().ok_or_else(|| io::ErrorKind::NotFound.into())
+    }
+}

@@ -1,0 +1,138 @@
+//! The stages between a model's call and its outcome.
+//!
+//! **Invariant:** every call goes through every stage in one order. A stage sees a [`Call`], may
+//! refuse it, change it or its outcome, and passes it on. No stage knows a concrete tool.
+
+use std::sync::Arc;
+
+use futures::{FutureExt as _, future::BoxFuture};
+use haft_host::Located;
+use haft_policy::Ruling;
+use haft_types::{Outcome, Place, Plan, ToolError, ToolUse};
+
+use crate::{Cx, Prepared};
+
+/// A call on its way through the stages.
+pub struct Call {
+    /// What the model asked for.
+    pub request: ToolUse,
+    /// What the tool is given; a stage may narrow it.
+    pub cx: Cx,
+    /// The tool, its arguments and its plan, once they could be worked out.
+    pub(crate) prepared: Result<Prepared, ToolError>,
+    /// What was repaired in the arguments, told to the model.
+    pub(crate) notes: Vec<String>,
+    /// One for each effect of the plan: what was found where it names a path.
+    pub(crate) located: Vec<Option<Result<Located, Lost>>>,
+    /// What the rules said.
+    pub(crate) ruling: Option<Ruling>,
+    /// What people should see before they allow it.
+    pub(crate) preview: Option<haft_types::Detail>,
+    /// True once hooks have seen it: a rewritten call does not meet them again.
+    pub(crate) hooked: bool,
+}
+
+/// A path that could not be located, with its cause; told only once the rules allow it.
+#[derive(Clone, Debug)]
+pub(crate) struct Lost {
+    pub kind: std::io::ErrorKind,
+    pub message: String,
+}
+
+impl From<std::io::Error> for Lost {
+    fn from(error: std::io::Error) -> Self {
+        Self { kind: error.kind(), message: error.to_string() }
+    }
+}
+
+impl From<Lost> for std::io::Error {
+    fn from(lost: Lost) -> Self {
+        Self::new(lost.kind, lost.message)
+    }
+}
+
+impl Call {
+    /// The plan, where there is one.
+    pub fn plan(&self) -> Option<&Plan> {
+        self.prepared.as_ref().ok().map(|prepared| &prepared.plan)
+    }
+
+    /// The tool's real name, or what the model wrote where there is no such tool.
+    pub fn tool(&self) -> &str {
+        self.prepared.as_ref().map_or(&self.request.name, |prepared| &prepared.spec.name)
+    }
+
+    /// The arguments after repair, where they are valid.
+    pub fn input(&self) -> Option<&serde_json::Value> {
+        self.prepared.as_ref().ok().map(|prepared| &prepared.input)
+    }
+
+    /// Where the call is planned.
+    pub fn place(&self) -> &Place {
+        &self.cx.place
+    }
+
+    /// The prepared call. Only stages after `prepare` may count on it.
+    pub(crate) fn ready(&self) -> Result<&Prepared, ToolError> {
+        self.prepared.as_ref().map_err(Clone::clone)
+    }
+}
+
+/// One step around every call.
+pub trait Stage: Send + Sync {
+    /// For `haft debug pipeline` and error messages.
+    fn name(&self) -> &'static str;
+
+    /// Handles the call; answers without `next` to end it here.
+    fn run<'a>(&'a self, call: Call, next: Next<'a>) -> BoxFuture<'a, Outcome>;
+}
+
+/// The stages still to come.
+#[derive(Clone, Copy)]
+pub struct Next<'a> {
+    stages: &'a [Arc<dyn Stage>],
+    at: usize,
+}
+
+impl<'a> Next<'a> {
+    /// Passes the call on; after the last stage the tool itself runs.
+    pub fn run(self, call: Call) -> BoxFuture<'a, Outcome> {
+        match self.stages.get(self.at) {
+            Some(stage) => stage.run(call, Self { at: self.at + 1, ..self }),
+            None => match call.prepared {
+                Ok(prepared) => prepared.execute(call.cx).map(Outcome::from).boxed(),
+                Err(error) => std::future::ready(error.into()).boxed(),
+            },
+        }
+    }
+
+    /// Sends a call with other arguments back to where it is prepared, to be judged anew.
+    pub(crate) fn again(self, call: Call, input: serde_json::Value) -> BoxFuture<'a, Outcome> {
+        let at = self.stages.iter().position(|stage| stage.name() == "prepare").unwrap_or(0);
+        let call = call.with_input(input);
+        Self { at, ..self }.run(call)
+    }
+}
+
+/// The stages in order, outermost first.
+#[derive(Clone, Default)]
+pub struct Pipeline(Vec<Arc<dyn Stage>>);
+
+impl Pipeline {
+    /// Adds a stage inside those already there.
+    #[must_use]
+    pub fn then(mut self, stage: impl Stage + 'static) -> Self {
+        self.0.push(Arc::new(stage));
+        self
+    }
+
+    /// The names in order; the tool itself comes last.
+    pub fn names(&self) -> impl Iterator<Item = &'static str> {
+        self.0.iter().map(|stage| stage.name()).chain(std::iter::once("tool"))
+    }
+
+    /// Takes one call through every stage.
+    pub(crate) fn run(&self, call: Call) -> BoxFuture<'_, Outcome> {
+        Next { stages: &self.0, at: 0 }.run(call)
+    }
+}

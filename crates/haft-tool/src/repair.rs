@@ -1,0 +1,254 @@
+//! Mends what models usually get wrong in arguments, before validation, and says so.
+//!
+//! **Invariant:** the public schema is never widened: what is mended is mended towards it, and a
+//! value that already fits is never touched. Nothing is guessed between two meanings.
+
+use haft_types::ToolError;
+use serde_json::{Map, Value};
+
+/// Deepest nesting of a schema that is followed.
+const DEPTH: usize = 16;
+
+/// Our name, and the names that other products have for the same thing.
+const NAMES: &[(&str, &[&str])] = &[
+    ("path", &["file_path", "filePath", "file", "filename", "notebook_path"]),
+    ("old_text", &["old_string", "oldText", "old_str", "search"]),
+    ("new_text", &["new_string", "newText", "new_str", "replace"]),
+    ("replace_all", &["replaceAll", "all"]),
+    ("command", &["cmd", "script"]),
+    ("timeout_ms", &["timeoutMs", "timeout"]),
+    ("-i", &["ignoreCase", "ignore_case"]),
+    ("literal", &["fixedString", "fixed_string"]),
+    ("-C", &["context"]),
+    ("head_limit", &["limit"]),
+    ("unsandboxed", &["dangerouslyDisableSandbox"]),
+];
+
+/// Fields that hold paths.
+const PATHS: &[&str] = &["path", "cwd", "move_to"];
+
+/// Parses arguments that were not JSON when they streamed in.
+///
+/// # Errors
+/// Says where the JSON is wrong; a call that was cut off is never run with part of its arguments.
+pub(crate) fn parse(raw: &str, tool: &str) -> Result<Value, ToolError> {
+    let text = escape_controls(raw);
+    serde_json::from_str(&text).map_err(|error| {
+        let what = if error.is_eof() { "are cut off" } else { "are not JSON" };
+        let near = near(&text, error.line(), error.column());
+        ToolError::new(format!("the arguments of {tool} {what}: {error}{near}"))
+            .hint("Nothing was run. Send the whole arguments as one JSON object.")
+    })
+}
+
+/// The text around a fault, so that the message holds the offending value.
+fn near(text: &str, line: usize, column: usize) -> String {
+    let Some(line) = text.lines().nth(line.saturating_sub(1)) else { return String::new() };
+    let shown: String = line.chars().skip(column.saturating_sub(30)).take(60).collect();
+    if shown.is_empty() { String::new() } else { format!(", near {shown:?}") }
+}
+
+/// Escapes raw line feeds, tabs and returns inside JSON strings, which models often leave bare.
+fn escape_controls(raw: &str) -> String {
+    let (mut inside, mut escaped) = (false, false);
+    let mut out = String::with_capacity(raw.len());
+    for c in raw.chars() {
+        match c {
+            '\n' if inside => out.push_str("\\n"),
+            '\r' if inside => out.push_str("\\r"),
+            '\t' if inside => out.push_str("\\t"),
+            _ => out.push(c),
+        }
+        inside ^= c == '"' && !escaped;
+        escaped = inside && c == '\\' && !escaped;
+    }
+    out
+}
+
+/// Mends `input` towards `schema`; `notes` gets one line for whatever the model should know.
+pub(crate) fn repair(input: Value, schema: &Value, notes: &mut Vec<String>) -> Value {
+    mend(input, schema, "", notes, 0)
+}
+
+fn mend(value: Value, schema: &Value, at: &str, notes: &mut Vec<String>, depth: usize) -> Value {
+    if depth > DEPTH {
+        return value;
+    }
+    match (kind(schema), value) {
+        ("object", Value::Object(map)) => Value::Object(object(map, schema, at, notes, depth)),
+        ("object" | "array", Value::String(text)) => match nested(&text, kind(schema)) {
+            Some(inner) => mend(inner, schema, at, notes, depth + 1),
+            None => Value::String(text),
+        },
+        ("array", Value::Array(items)) => {
+            let inner = schema.get("items").unwrap_or(&Value::Null);
+            let mended = items.into_iter().enumerate().map(|(index, item)| {
+                mend(item, inner, &join(at, &index.to_string()), notes, depth + 1)
+            });
+            Value::Array(mended.collect())
+        }
+        ("array", one @ Value::Object(_)) => {
+            let items = Value::Array(vec![one]);
+            mend(items, schema, at, notes, depth + 1)
+        }
+        ("integer" | "number", Value::String(text)) => number(&text).unwrap_or(Value::String(text)),
+        ("integer", Value::Number(number)) => whole(number),
+        ("boolean", Value::String(text)) => match text.trim().to_ascii_lowercase().as_str() {
+            "true" => Value::Bool(true),
+            "false" => Value::Bool(false),
+            _ => Value::String(text),
+        },
+        (_, value) => value,
+    }
+}
+
+fn kind(schema: &Value) -> &str {
+    schema.get("type").and_then(Value::as_str).unwrap_or("")
+}
+
+fn join(at: &str, name: &str) -> String {
+    if at.is_empty() { name.to_owned() } else { format!("{at}.{name}") }
+}
+
+/// JSON inside a string, of the wanted kind.
+fn nested(text: &str, wanted: &str) -> Option<Value> {
+    let value: Value = serde_json::from_str(&escape_controls(text)).ok()?;
+    let fits = match &value {
+        Value::Object(_) => true,
+        Value::Array(_) => wanted == "array",
+        _ => false,
+    };
+    fits.then_some(value)
+}
+
+fn number(text: &str) -> Option<Value> {
+    let text = text.trim();
+    let whole = text.parse::<i64>().ok().map(Value::from);
+    whole.or_else(|| text.parse::<f64>().ok().filter(|n| n.is_finite()).map(Value::from))
+}
+
+/// `10.0` is the integer 10 for a model.
+#[expect(clippy::cast_possible_truncation, reason = "checked to be whole and small")]
+fn whole(number: serde_json::Number) -> Value {
+    match number.as_f64() {
+        Some(n) if !number.is_i64() && !number.is_u64() && n.fract() == 0.0 && n.abs() < 9e15 => {
+            Value::from(n as i64)
+        }
+        _ => Value::Number(number),
+    }
+}
+
+fn object(
+    mut map: Map<String, Value>,
+    schema: &Value,
+    at: &str,
+    notes: &mut Vec<String>,
+    depth: usize,
+) -> Map<String, Value> {
+    let Some(properties) = schema.get("properties").and_then(Value::as_object) else { return map };
+    let required = |name: &str| {
+        let names = schema.get("required").and_then(Value::as_array);
+        names.is_some_and(|names| names.iter().any(|other| other == name))
+    };
+    gather_edits(&mut map, properties);
+    rename(&mut map, properties, notes);
+    let open = schema.get("additionalProperties").is_some_and(|more| more != &Value::Bool(false));
+    let mut unknown = Vec::new();
+    let mut mended = Map::new();
+    for (name, value) in map {
+        match properties.get(&name) {
+            Some(_) if value.is_null() && !required(&name) => {}
+            Some(inner) => {
+                let at = join(at, &name);
+                let mut value = mend(value, inner, &at, notes, depth + 1);
+                if PATHS.contains(&name.as_str()) && kind(inner) == "string" {
+                    value = path(value, &at, notes);
+                }
+                mended.insert(name, value);
+            }
+            None if open => drop(mended.insert(name, value)),
+            None => unknown.push(join(at, &name.chars().take(60).collect::<String>())),
+        }
+    }
+    if !unknown.is_empty() {
+        unknown.truncate(10);
+        notes.push(format!("ignored unknown arguments: {}", unknown.join(", ")));
+    }
+    mended
+}
+
+/// Takes other products' names for a field, where ours is free and theirs is not one of ours.
+fn rename(map: &mut Map<String, Value>, ours: &Map<String, Value>, notes: &mut Vec<String>) {
+    for (name, others) in NAMES.iter().filter(|(name, _)| ours.contains_key(*name)) {
+        let other = others.iter().find(|other| map.contains_key(**other));
+        let Some(other) = other.filter(|other| !ours.contains_key(**other)) else { continue };
+        if map.contains_key(*name) {
+            continue;
+        }
+        let Some(mut value) = map.shift_remove(*other) else { continue };
+        if *other == "timeout" {
+            value = seconds(value, notes);
+        }
+        map.insert((*name).to_owned(), value);
+    }
+}
+
+/// `timeout` alone is seconds below 1,000: nobody gives a command less than a second.
+fn seconds(value: Value, notes: &mut Vec<String>) -> Value {
+    let number = match &value {
+        Value::String(text) => number(text).and_then(|number| number.as_f64()),
+        other => other.as_f64(),
+    };
+    match number {
+        Some(seconds) if seconds > 0.0 && seconds < 1000.0 => {
+            notes.push(format!("timeout {value} was taken as seconds; timeout_ms is milliseconds"));
+            whole_or(seconds * 1000.0, value)
+        }
+        _ => value,
+    }
+}
+
+fn whole_or(number: f64, otherwise: Value) -> Value {
+    serde_json::Number::from_f64(number).map_or(otherwise, whole)
+}
+
+/// Old and new text beside `path` are a list of one edit.
+fn gather_edits(map: &mut Map<String, Value>, ours: &Map<String, Value>) {
+    if !ours.contains_key("edits") || map.contains_key("edits") || ours.contains_key("old_text") {
+        return;
+    }
+    let mut edit = Map::new();
+    for (name, others) in NAMES.iter().filter(|(name, _)| {
+        matches!(*name, "old_text" | "new_text" | "replace_all")
+    }) {
+        let key = std::iter::once(name).chain(others.iter()).find(|key| map.contains_key(**key));
+        if let Some(value) = key.and_then(|key| map.shift_remove(*key)) {
+            edit.insert((*name).to_owned(), value);
+        }
+    }
+    if !edit.is_empty() {
+        map.insert("edits".into(), Value::Array(vec![Value::Object(edit)]));
+    }
+}
+
+/// Takes off what models put around paths: `@`, quotes, `file://`, odd spaces.
+fn path(value: Value, at: &str, notes: &mut Vec<String>) -> Value {
+    let Value::String(text) = value else { return value };
+    let mut bare = text.trim_matches(|c: char| c.is_whitespace() || c == '\u{feff}');
+    for quote in ['"', '\'', '`'] {
+        if bare.len() > 1 && bare.starts_with(quote) && bare.ends_with(quote) {
+            bare = &bare[1..bare.len() - 1];
+        }
+    }
+    let bare = bare.strip_prefix("file://").filter(|rest| rest.starts_with('/')).unwrap_or(bare);
+    let bare = bare.strip_prefix('@').filter(|rest| !rest.is_empty()).unwrap_or(bare);
+    let odd = |c: char| c != ' ' && c != '\u{3000}' && c.is_whitespace() && !c.is_control();
+    let mended: String = bare.chars().map(|c| if odd(c) { ' ' } else { c }).collect();
+    if mended != text {
+        notes.push(format!("{at} {text:?} was taken as {mended:?}"));
+    }
+    Value::String(mended)
+}
+
+#[cfg(test)]
+mod tests;

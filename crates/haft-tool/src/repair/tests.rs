@@ -1,0 +1,137 @@
+//! Each usual mistake, what becomes of it, and what the model is told.
+
+use serde_json::{Value, json};
+
+use super::{parse, repair};
+
+fn schema() -> Value {
+    json!({
+        "type": "object",
+        "properties": {
+            "path": {"type": "string"},
+            "limit": {"type": "integer"},
+            "-i": {"type": "boolean"},
+            "timeout_ms": {"type": "integer"},
+            "edits": {"type": "array", "items": {
+                "type": "object",
+                "properties": {
+                    "old_text": {"type": "string"},
+                    "new_text": {"type": "string"},
+                    "replace_all": {"type": "boolean"},
+                },
+                "required": ["old_text", "new_text"],
+            }},
+        },
+        "required": ["path"],
+    })
+}
+
+fn mended(input: Value) -> (Value, Vec<String>) {
+    let mut notes = Vec::new();
+    (repair(input, &schema(), &mut notes), notes)
+}
+
+#[test]
+fn usual_mistakes_become_what_was_meant() {
+    let edit = json!({"old_text": "a", "new_text": "b"});
+    let cases = [
+        (json!({"path": "a", "limit": "10"}), json!({"path": "a", "limit": 10})),
+        (json!({"path": "a", "limit": 10.0}), json!({"path": "a", "limit": 10})),
+        (json!({"path": "a", "-i": "True"}), json!({"path": "a", "-i": true})),
+        (json!({"path": "a", "ignoreCase": "false"}), json!({"path": "a", "-i": false})),
+        (json!({"file_path": "a"}), json!({"path": "a"})),
+        (json!({"path": "a", "limit": null}), json!({"path": "a"})),
+        (json!({"path": "a", "edits": edit}), json!({"path": "a", "edits": [edit]})),
+        (json!({"path": "a", "edits": edit.to_string()}), json!({"path": "a", "edits": [edit]})),
+        (
+            json!({"path": "a", "edits": [edit.to_string()]}),
+            json!({"path": "a", "edits": [edit]}),
+        ),
+        (
+            json!({"path": "a", "edits": "[{\"old_text\": \"a\nb\", \"new_text\": \"\tc\"}]"}),
+            json!({"path": "a", "edits": [{"old_text": "a\nb", "new_text": "\tc"}]}),
+        ),
+        (
+            json!({"path": "a", "old_string": "a", "new_string": "b", "replaceAll": "true"}),
+            json!({"path": "a", "edits": [
+                {"old_text": "a", "new_text": "b", "replace_all": true}
+            ]}),
+        ),
+        (
+            json!({"path": "a", "edits": [{"oldText": "a", "newText": "b"}]}),
+            json!({"path": "a", "edits": [edit]}),
+        ),
+    ];
+    for (input, wanted) in cases {
+        assert_eq!(mended(input.clone()).0, wanted, "{input}");
+    }
+    assert_eq!(repair(json!("{\"path\": \"a\"}"), &schema(), &mut vec![]), json!({"path": "a"}));
+}
+
+#[test]
+fn what_fits_is_not_touched() {
+    for input in [
+        json!({"path": "true", "limit": 1}),
+        json!({"path": "12"}),
+        json!({"path": "{\"a\": 1}"}),
+        json!({"path": "a", "edits": [{"old_text": "null", "new_text": "[1]"}]}),
+    ] {
+        assert_eq!(mended(input.clone()), (input, vec![]));
+    }
+}
+
+#[test]
+fn what_cannot_be_mended_is_left_for_validation() {
+    for input in [
+        json!({"path": 7}),
+        json!({"path": "a", "limit": "ten"}),
+        json!({"path": "a", "edits": "not json"}),
+        json!([1]),
+    ] {
+        assert_eq!(mended(input.clone()).0, input);
+    }
+}
+
+#[test]
+fn unknown_keys_are_dropped_and_told() {
+    let (input, notes) = mended(json!({"path": "a", "explanation": "x"}));
+    assert_eq!(input, json!({"path": "a"}));
+    assert_eq!(notes, ["ignored unknown arguments: explanation"]);
+}
+
+#[test]
+fn a_timeout_alone_is_seconds_when_small() {
+    let (input, notes) = mended(json!({"path": "a", "timeout": 30}));
+    assert_eq!(input, json!({"path": "a", "timeout_ms": 30_000}));
+    assert!(notes[0].contains("seconds"), "{notes:?}");
+    assert_eq!(mended(json!({"path": "a", "timeout": 5000})).0["timeout_ms"], 5000);
+    assert_eq!(mended(json!({"path": "a", "timeoutMs": 30})).0["timeout_ms"], 30);
+}
+
+#[test]
+fn paths_lose_what_models_put_around_them() {
+    for (text, wanted) in [
+        ("@src/a.rs", "src/a.rs"),
+        ("\"src/a b.rs\"", "src/a b.rs"),
+        ("file:///w/a", "/w/a"),
+        ("a\u{a0}b\u{202f}c", "a b c"),
+        (" a ", "a"),
+        ("@", "@"),
+        ("", ""),
+    ] {
+        let (input, notes) = mended(json!({ "path": text }));
+        assert_eq!(input["path"], wanted, "{text:?}");
+        assert_eq!(notes.is_empty(), text == wanted, "{text:?}");
+    }
+}
+
+#[test]
+fn cut_off_and_broken_arguments_say_so() {
+    let cut = parse("{\"path\": \"a", "read").unwrap_err();
+    assert!(cut.message.starts_with("the arguments of read are cut off"), "{cut}");
+    let broken = parse("{\"path\": oops}", "read").unwrap_err();
+    assert!(broken.message.contains("not JSON") && broken.message.contains("oops"), "{broken}");
+    assert_eq!(parse("{\"path\": \"a\nb\"}", "read").unwrap(), json!({"path": "a\nb"}));
+    let deep = "[".repeat(100_000);
+    assert!(parse(&deep, "read").is_err());
+}

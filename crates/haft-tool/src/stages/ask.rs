@@ -1,0 +1,161 @@
+//! `ask`: turns what the rules left open into a question, and carries out the answer.
+//!
+//! **Invariant:** a person sees the whole call and, for a link, both of its names. Arguments that
+//! a person changed are prepared and judged anew. Time spent here counts for no timeout.
+
+use std::{sync::atomic::Ordering, time::Instant};
+
+use futures::{FutureExt as _, future::BoxFuture};
+use haft_policy::{Remember, Rules, Ruling, Scope, Verdict};
+use haft_types::{
+    Access, Answerer, Body, Choice, Effect, Level, Outcome, Question, QuestionKind, Reply, Status, Target,
+    ToolError,
+};
+
+use super::rules;
+use crate::{Call, Judge, Next, Stage};
+
+pub(super) struct Ask;
+
+impl Stage for Ask {
+    fn name(&self) -> &'static str {
+        "ask"
+    }
+
+    fn run<'a>(&'a self, call: Call, next: Next<'a>) -> BoxFuture<'a, Outcome> {
+        let Some(ruling) = call.ruling.clone().filter(|ruling| ruling.verdict == Verdict::Ask)
+        else {
+            return next.run(call);
+        };
+        async move {
+            let judge = call.cx.session().judge();
+            let saved = match call.ready() {
+                Ok(prepared)
+                    if ruling.remember == Remember::Saved
+                        && call.cx.session().saver.get().is_some() =>
+                {
+                    judge.policy.rule_for(&prepared.spec, &prepared.plan)
+                }
+                _ => None,
+            };
+            let question = question(&call, &ruling, saved.as_deref());
+            let began = Instant::now();
+            let cx = &call.cx;
+            let (reply, by) =
+                cx.session().questions.ask(question, cx.agent(), cx.turn, &cx.stop).await;
+            let waited = u64::try_from(began.elapsed().as_millis()).unwrap_or(u64::MAX);
+            cx.asked.fetch_add(waited, Ordering::Relaxed);
+            match reply.option.as_str() {
+                "allow" => {}
+                "session" => remember(&call, &judge),
+                "always" => match saved {
+                    Some(rule) => keep(&call, &rule),
+                    None => remember(&call, &judge),
+                },
+                _ => return refused(&ruling, &reply, &by),
+            }
+            match reply.input {
+                Some(input) if Some(&input) != call.input() => next.again(call, input).await,
+                _ => next.run(call).await,
+            }
+        }
+        .boxed()
+    }
+}
+
+fn remember(call: &Call, judge: &Judge) {
+    let Ok(prepared) = call.ready() else { return };
+    rules::with_ask(call, prepared, &prepared.plan, judge, |ask| {
+        call.cx.session().rejudge(|judge| judge.grants.remember(ask));
+    });
+}
+
+/// Keeps a rule for good, and lets it count from now on.
+fn keep(call: &Call, rule: &str) {
+    let session = call.cx.session();
+    session.rejudge(|judge| {
+        judge.policy.extend(&Rules::default().with(Verdict::Allow, Scope::Local, rule));
+    });
+    if let Some(Err(why)) = session.saver.get().map(|saver| saver.save(rule)) {
+        let text = format!("the rule {rule} counts for this session only: {why}");
+        // A notice that cannot be kept is shown nowhere; the rule counts all the same.
+        drop(call.cx.emit(Body::Notice { level: Level::Warning, text }));
+    }
+}
+
+fn refused(ruling: &Ruling, reply: &Reply, by: &Answerer) -> Outcome {
+    match by {
+        Answerer::Cancelled => Outcome::ended(Status::Cancelled, "cancelled before it ran"),
+        Answerer::Nobody => ToolError::denied(format!(
+            "this call needs the permission of a person, and nobody can be asked here: {}",
+            ruling.reason
+        ))
+        .hint("Go on without it, or end and say what you would need.")
+        .into(),
+        Answerer::Person(_) => match &reply.text {
+            Some(words) => ToolError::denied(format!("the person refused this call: {words}")),
+            None => ToolError::denied("the person refused this call")
+                .hint("Do not repeat it; go on in another way, or ask what they would like."),
+        }
+        .into(),
+    }
+}
+
+fn question(call: &Call, ruling: &Ruling, saved: Option<&str>) -> Question {
+    let plan = call.plan();
+    let mut text = plan.map_or_else(|| call.tool().to_owned(), |plan| plan.title.clone());
+    for (index, effect) in plan.map(|plan| plan.effects.as_slice()).unwrap_or_default().iter().enumerate()
+    {
+        text.push_str("\n  ");
+        text.push_str(&line(call, index, effect));
+    }
+    text.push_str("\nasks because ");
+    text.push_str(&ruling.reason);
+    let choice = |id: &str, key, label: String| Choice { id: id.to_owned(), key, label };
+    let mut options = vec![choice("allow", 'y', "yes, this once".into())];
+    if ruling.remember >= Remember::Session {
+        options.push(choice("session", 's', "yes, this very call for the whole session".into()));
+    }
+    if let (Some(rule), Some(saver)) = (saved, call.cx.session().saver.get()) {
+        let label = format!("yes, and always allow {rule} (kept in {})", saver.place());
+        options.push(choice("always", 'a', label));
+    }
+    options.push(choice("deny", 'n', "no".into()));
+    Question {
+        id: call.cx.session().questions.next_id(),
+        call: Some(call.cx.call.clone()),
+        agent: call.cx.agent().clone(),
+        kind: QuestionKind::Permission,
+        text,
+        preview: call.preview.clone(),
+        options,
+        form: None,
+        if_nobody: Reply::pick("deny"),
+    }
+}
+
+/// One effect as a person reads it; a path that is really another is shown by both names.
+fn line(call: &Call, index: usize, effect: &Effect) -> String {
+    let verb = match (&effect.target, effect.access) {
+        (Target::Command { .. }, _) => "run",
+        (Target::Net { .. }, _) => "connect to",
+        (_, Access::Observe) => "read",
+        (_, Access::Modify) => "change",
+        (_, Access::Destroy) => "change for good",
+    };
+    let what = match &effect.target {
+        Target::Command { text } => text.clone(),
+        Target::Net { host } => host.clone(),
+        Target::State { name } => format!("haft's {name}"),
+        Target::Anything => "anything on this machine".to_owned(),
+        Target::Path { path, .. } | Target::Tree { root: path } => {
+            let real = match call.located.get(index) {
+                Some(Some(Ok(found))) if found.real != *path => format!(" (really {})", found.real),
+                _ => String::new(),
+            };
+            let below = if matches!(effect.target, Target::Tree { .. }) { " and all below" } else { "" };
+            format!("{path}{below}{real}")
+        }
+    };
+    format!("{verb} {what}")
+}

@@ -1,0 +1,100 @@
+//! `budget`: cuts what the model gets to the tool's budget and keeps the whole as `out://CALL`.
+//!
+//! **Invariant:** text and images are counted apart. What is cut is addressed, and the model is
+//! told what it sees of how much and the exact next call. A nested call is not cut.
+
+use futures::{FutureExt as _, future::BoxFuture};
+use haft_types::{Budget as Limit, Cut, CutBy, Outcome, Part};
+
+use crate::{Call, Cx, Next, Stage};
+
+pub(super) struct Budget;
+
+impl Stage for Budget {
+    fn name(&self) -> &'static str {
+        "budget"
+    }
+
+    fn run<'a>(&'a self, call: Call, next: Next<'a>) -> BoxFuture<'a, Outcome> {
+        let limit = match call.ready().map(|prepared| prepared.spec.budget) {
+            Ok(Limit::Chars(chars)) => chars,
+            // An estimated token is four bytes; counting them as characters errs to the small side.
+            Ok(Limit::Tokens(tokens)) => tokens.saturating_mul(4),
+            Ok(Limit::Own) | Err(_) => return next.run(call),
+        };
+        if call.cx.nested {
+            return next.run(call);
+        }
+        async move {
+            let cx = call.cx.clone();
+            let outcome = next.run(call).await;
+            if characters(&outcome) <= limit { outcome } else { cut(outcome, limit, &cx) }
+        }
+        .boxed()
+    }
+}
+
+fn characters(outcome: &Outcome) -> u64 {
+    let texts = outcome.content.iter().filter_map(|part| match part {
+        Part::Text { text } => Some(text),
+        _ => None,
+    });
+    // Bytes first: only a text that may be too long is counted.
+    texts.map(|text| text.chars().count() as u64).sum()
+}
+
+fn cut(mut outcome: Outcome, limit: u64, cx: &Cx) -> Outcome {
+    let whole = outcome.joined_text();
+    let total = whole.chars().count() as u64;
+    let known = outcome.detail.as_ref().and_then(|detail| detail.cut.clone());
+    let kept = match known.as_ref().and_then(|cut| cut.rest.clone()) {
+        Some(address) => Ok(address),
+        None => cx.session().outs.put(&cx.call, whole.as_bytes()).map(|()| cx.call.address()),
+    };
+    let half = usize::try_from(limit / 2).unwrap_or(usize::MAX);
+    let (head, tail) = ends(&whole, half);
+    let left = total.saturating_sub((head.chars().count() + tail.chars().count()) as u64);
+    let place = match &kept {
+        Ok(address) => format!("the whole is kept: read or grep {address}"),
+        Err(error) => format!("the whole could not be kept: {error}"),
+    };
+    let mark = format!("\n[... {left} of {total} characters left out; {place} ...]\n");
+    outcome.content.retain(|part| !matches!(part, Part::Text { .. }));
+    outcome.content.insert(0, Part::text(format!("{head}{mark}{tail}")));
+    if let Some(detail) = &mut outcome.detail {
+        let shown = total - left;
+        let cut = Cut { from: 1, to: shown, total: Some(total), by: CutBy::Chars, rest: kept.ok() };
+        detail.cut.get_or_insert(cut);
+    }
+    outcome
+}
+
+/// The first and last `half` characters, at line ends where one is near.
+fn ends(text: &str, half: usize) -> (&str, &str) {
+    let head_end = text.char_indices().nth(half).map_or(text.len(), |(at, _)| at);
+    let tail_start = text.char_indices().nth_back(half.saturating_sub(1)).map_or(0, |(at, _)| at);
+    let near = half / 8;
+    let head_end = match text[..head_end].rfind('\n') {
+        Some(at) if head_end - at <= near => at,
+        _ => head_end,
+    };
+    let tail_start = match text[tail_start..].find('\n') {
+        Some(at) if at <= near => tail_start + at + 1,
+        _ => tail_start,
+    };
+    (&text[..head_end], &text[tail_start.max(head_end)..])
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn ends_never_split_a_character_and_prefer_lines() {
+        let text = "héllo\n".repeat(100);
+        let (head, tail) = ends(&text, 50);
+        assert!(head.ends_with('o') && head.chars().count() <= 50);
+        assert!(tail.starts_with('h') && tail.chars().count() <= 50);
+        assert_eq!(ends("abc", 10), ("abc", ""));
+    }
+}

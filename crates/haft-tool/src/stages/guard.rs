@@ -1,0 +1,49 @@
+//! `guard`: hands the tool a host that gives exactly what was located and judged.
+
+use std::sync::{Arc, atomic::Ordering};
+
+use futures::future::BoxFuture;
+use haft_host::Host;
+use haft_types::{Access, OnInterrupt, Outcome};
+use tokio_util::sync::CancellationToken;
+
+use super::rules;
+use crate::{
+    Call, Next, Stage,
+    guarded::{Declared, Guarded},
+};
+
+pub(super) struct Guard;
+
+impl Stage for Guard {
+    fn name(&self) -> &'static str {
+        "guard"
+    }
+
+    fn run<'a>(&'a self, mut call: Call, next: Next<'a>) -> BoxFuture<'a, Outcome> {
+        call.cx.host = guarded(&call, Access::Destroy);
+        if call.ready().is_ok_and(|prepared| prepared.spec.on_interrupt == OnInterrupt::Finish) {
+            // From here on it finishes what it began, whatever happens around it.
+            call.cx.stop = CancellationToken::new();
+        }
+        call.cx.begun.store(true, Ordering::Release);
+        next.run(call)
+    }
+}
+
+/// The host of a call: what its plan declared, with at most `most` done to it.
+pub(super) fn guarded(call: &Call, most: Access) -> Arc<dyn Host> {
+    let effects = call.plan().map(|plan| plan.effects.as_slice()).unwrap_or_default();
+    let declared = effects
+        .iter()
+        .zip(call.located.iter().chain(std::iter::repeat(&None)))
+        .map(|(effect, located)| Declared { effect: effect.clone(), located: located.clone() })
+        .collect();
+    Arc::new(Guarded {
+        inner: call.cx.dispatcher.host.clone(),
+        declared,
+        visible: rules::visible(call),
+        most,
+        confine: None,
+    })
+}

@@ -1,0 +1,106 @@
+//! `hooks(pre)` and `hooks(post)`: programs of the person around every call.
+//!
+//! **Invariant:** a hook never allows what the rules deny: its rewrite is prepared and judged anew.
+//! A hook that has run for a call does not run for it again.
+
+use std::sync::Arc;
+
+use futures::{FutureExt as _, future::BoxFuture};
+use haft_types::{Outcome, Part, ToolError};
+use serde_json::Value;
+
+use crate::{Call, Next, Stage};
+
+/// What a hook says before a call.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Before {
+    /// Go on.
+    Pass,
+    /// Go on with these arguments.
+    Rewrite(Value),
+    /// Stop; the text goes to the model.
+    Deny(String),
+}
+
+/// What a hook says after a call.
+#[derive(Clone, Debug, PartialEq)]
+pub enum After {
+    /// Nothing.
+    Pass,
+    /// This text goes to the model with the result.
+    Note(String),
+}
+
+/// Sees calls before and after they run.
+pub trait Hook: Send + Sync {
+    /// Sees a call that is about to be judged.
+    fn before<'a>(&'a self, call: &'a Call) -> BoxFuture<'a, Before> {
+        let _ = call;
+        std::future::ready(Before::Pass).boxed()
+    }
+
+    /// Sees what a tool gave back, before it is cut to its budget.
+    fn after<'a>(&'a self, tool: &'a str, outcome: &'a Outcome) -> BoxFuture<'a, After> {
+        let _ = (tool, outcome);
+        std::future::ready(After::Pass).boxed()
+    }
+}
+
+pub(super) struct HooksBefore(pub Vec<Arc<dyn Hook>>);
+
+impl Stage for HooksBefore {
+    fn name(&self) -> &'static str {
+        "hooks(pre)"
+    }
+
+    fn run<'a>(&'a self, mut call: Call, next: Next<'a>) -> BoxFuture<'a, Outcome> {
+        async move {
+            if call.hooked {
+                return next.run(call).await;
+            }
+            call.hooked = !self.0.is_empty();
+            let mut rewritten = None;
+            for hook in &self.0 {
+                match hook.before(&call).await {
+                    Before::Pass => {}
+                    Before::Rewrite(input) => rewritten = Some(input),
+                    Before::Deny(why) => {
+                        return ToolError::denied(format!("a hook refused this call: {why}"))
+                            .hint("Do not repeat it unchanged.")
+                            .into();
+                    }
+                }
+            }
+            match rewritten {
+                Some(input) => next.again(call, input).await,
+                None => next.run(call).await,
+            }
+        }
+        .boxed()
+    }
+}
+
+pub(super) struct HooksAfter(pub Vec<Arc<dyn Hook>>);
+
+impl Stage for HooksAfter {
+    fn name(&self) -> &'static str {
+        "hooks(post)"
+    }
+
+    fn run<'a>(&'a self, call: Call, next: Next<'a>) -> BoxFuture<'a, Outcome> {
+        if self.0.is_empty() {
+            return next.run(call);
+        }
+        async move {
+            let tool = call.tool().to_owned();
+            let mut outcome = next.run(call).await;
+            for hook in &self.0 {
+                if let After::Note(text) = hook.after(&tool, &outcome).await {
+                    outcome.content.push(Part::text(text));
+                }
+            }
+            outcome
+        }
+        .boxed()
+    }
+}

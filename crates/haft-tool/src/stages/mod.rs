@@ -1,0 +1,85 @@
+//! The standard stages, one a file, and the one list that puts them in order.
+//!
+//! **Invariant:** the order is security: a denial ends a call before anything of its target is
+//! opened, and what was judged is what runs. A test pins it.
+
+mod ask;
+mod budget;
+mod check;
+mod guard;
+mod hooks;
+mod interrupt;
+mod prepare;
+mod record;
+mod redact;
+pub(crate) mod resolve;
+pub(crate) mod rules;
+mod sandbox;
+mod snapshot;
+mod timeout;
+
+use std::{sync::Arc, time::Duration};
+
+pub use self::hooks::{After, Before, Hook};
+use crate::Pipeline;
+
+/// Limits of the stages.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Limits {
+    /// How long a cancelled call may take to give back what it has.
+    pub grace: Duration,
+    /// How long a call may run; time spent asking does not count. None means: for ever.
+    pub call: Option<Duration>,
+}
+
+impl Default for Limits {
+    fn default() -> Self {
+        // 150 ms leave the rest of the promised 200 to the layers above.
+        Self { grace: Duration::from_millis(150), call: Some(Duration::from_secs(15 * 60)) }
+    }
+}
+
+/// What the standard pipeline is made from.
+#[derive(Clone, Default)]
+pub struct Settings {
+    /// See [`Limits`].
+    pub limits: Limits,
+    /// Programs of the person that see calls before and after they run.
+    pub hooks: Vec<Arc<dyn Hook>>,
+}
+
+/// The pipeline that every face runs.
+pub fn standard(settings: &Settings) -> Pipeline {
+    let hooks = || settings.hooks.clone();
+    Pipeline::default()
+        .then(record::Record)
+        .then(interrupt::Interrupt(settings.limits.grace))
+        .then(redact::Redact)
+        .then(prepare::Prepare)
+        .then(hooks::HooksBefore(hooks()))
+        .then(resolve::Resolve)
+        .then(rules::Rules)
+        .then(check::Check)
+        .then(ask::Ask)
+        .then(snapshot::Snapshot)
+        .then(budget::Budget)
+        .then(hooks::HooksAfter(hooks()))
+        .then(sandbox::Sandbox)
+        .then(guard::Guard)
+        .then(timeout::Timeout { limit: settings.limits.call, grace: settings.limits.grace })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_order_of_the_stages_is_pinned() {
+        let names: Vec<_> = standard(&Settings::default()).names().collect();
+        assert_eq!(
+            names.join(" > "),
+            "record > interrupt > redact > prepare > hooks(pre) > resolve > rules > check > ask \
+             > snapshot > budget > hooks(post) > sandbox > guard > timeout > tool"
+        );
+    }
+}

@@ -1,0 +1,52 @@
+//! `record`: tells that a call begins and how it ended.
+//!
+//! **Invariant:** whatever comes in is told once as begun and once as ended, malformed and unknown
+//! calls like any other. A call whose begin cannot be kept does not run.
+
+use std::{sync::atomic::Ordering, time::Instant};
+
+use futures::{FutureExt as _, future::BoxFuture};
+use haft_types::{Body, Outcome, Part, Status, TurnId};
+
+use crate::{Call, Next, Stage};
+
+pub(super) struct Record;
+
+impl Stage for Record {
+    fn name(&self) -> &'static str {
+        "record"
+    }
+
+    fn run<'a>(&'a self, call: Call, next: Next<'a>) -> BoxFuture<'a, Outcome> {
+        async move {
+            let (cx, began) = (call.cx.clone(), Instant::now());
+            if let Err(error) = cx.emit(started(&call)) {
+                return Outcome::ended(
+                    Status::Failed,
+                    format!("{error}\nNothing was run. Free some disk space, then call again."),
+                );
+            }
+            let mut outcome = next.run(call).await;
+            let took = u64::try_from(began.elapsed().as_millis()).unwrap_or(u64::MAX);
+            let took = took.saturating_sub(cx.asked.load(Ordering::Relaxed));
+            let ended = Body::CallEnded { call: cx.call.clone(), outcome: outcome.clone(), took };
+            if let Err(error) = cx.emit(ended) {
+                outcome.content.push(Part::text(format!("[this result is not kept: {error}]")));
+            }
+            outcome
+        }
+        .boxed()
+    }
+}
+
+/// The begin of a call; its arguments stand in the answer that made it, where there is one.
+pub(super) fn started(call: &Call) -> Body {
+    let outside = call.cx.nested || call.cx.turn == TurnId::default();
+    let input = call.input().or(call.request.input.as_ref()).filter(|_| outside || call.hooked);
+    Body::CallStarted {
+        call: call.cx.call.clone(),
+        tool: call.tool().chars().take(200).collect(),
+        input: input.cloned(),
+        plan: call.plan().cloned(),
+    }
+}

@@ -1,0 +1,116 @@
+//! `rules`: what the rules, the mode and the place of a call say about it.
+//!
+//! **Invariant:** pure, on the written and the real form of every path; a denied call ends here,
+//! before anything of its target is opened.
+
+use std::sync::Arc;
+
+use futures::{FutureExt as _, future::BoxFuture};
+use haft_policy::{Ask, Ruling, Verdict};
+use haft_types::{Access, Effect, HostPath, Outcome, Plan, Target, ToolError};
+
+use crate::{Call, Judge, Next, Stage, guarded::Visible, tool::Prepared};
+
+pub(super) struct Rules;
+
+impl Stage for Rules {
+    fn name(&self) -> &'static str {
+        "rules"
+    }
+
+    fn run<'a>(&'a self, mut call: Call, next: Next<'a>) -> BoxFuture<'a, Outcome> {
+        async move {
+            let ruling = match decide(&call) {
+                Ok(ruling) => ruling,
+                Err(error) => return error.into(),
+            };
+            if ruling.verdict == Verdict::Deny {
+                return denied(&ruling).into();
+            }
+            call.ruling = Some(ruling);
+            next.run(call).await
+        }
+        .boxed()
+    }
+}
+
+/// What the rules say about a call whose paths are located.
+pub(crate) fn decide(call: &Call) -> Result<Ruling, ToolError> {
+    let judge = call.cx.session().judge();
+    let prepared = call.ready()?;
+    Ok(with_ask(call, prepared, &prepared.plan, &judge, |ask| judge.policy.decide(ask)))
+}
+
+/// The refusal as the model reads it.
+pub(super) fn denied(ruling: &Ruling) -> ToolError {
+    ToolError::denied(format!("not allowed: {}", ruling.reason))
+        .hint("Do not try to reach the same by other means; go on without it, or say what you need.")
+}
+
+/// Reports whether observing everything that the plan names would need no question.
+pub(super) fn may_observe(call: &Call) -> bool {
+    let judge = call.cx.session().judge();
+    call.ready().is_ok_and(|prepared| {
+        let effects = prepared.plan.effects.iter().map(|effect| Effect {
+            access: Access::Observe,
+            target: match &effect.target {
+                // A check never runs a program, so it asks for none.
+                Target::Command { .. } => Target::State { name: "check".into() },
+                target => target.clone(),
+            },
+        });
+        let plan = Plan { effects: effects.collect(), ..prepared.plan.clone() };
+        with_ask(call, prepared, &plan, &judge, |ask| {
+            judge.policy.decide(ask).verdict == Verdict::Allow
+        })
+    })
+}
+
+/// Builds the question to the policy, with the real form of every path.
+pub(super) fn with_ask<T>(
+    call: &Call,
+    prepared: &Prepared,
+    plan: &Plan,
+    judge: &Judge,
+    then: impl FnOnce(&Ask<'_>) -> T,
+) -> T {
+    let real: Vec<Option<HostPath>> = call
+        .located
+        .iter()
+        .map(|located| Some(located.as_ref()?.as_ref().ok()?.real.clone()))
+        .collect();
+    then(&Ask {
+        tool: &prepared.spec,
+        input: &prepared.input,
+        plan,
+        real: &real,
+        agent: call.cx.agent(),
+        mode: judge.mode,
+        place: call.place(),
+        grants: &judge.grants,
+    })
+}
+
+/// What searches below the declared trees may see.
+pub(super) fn visible(call: &Call) -> Visible {
+    let judge = call.cx.session().judge();
+    let Ok(prepared) = call.ready() else { return Arc::new(|_| false) };
+    let filters: Vec<_> = prepared
+        .plan
+        .effects
+        .iter()
+        .zip(&call.located)
+        .filter_map(|(effect, located)| match (&effect.target, located) {
+            (Target::Tree { root }, Some(Ok(found))) => {
+                let skip = judge.policy.path_filter(&prepared.spec.name, root, &found.real);
+                Some((root.clone(), found.real.clone(), skip))
+            }
+            _ => None,
+        })
+        .collect();
+    Arc::new(move |path| {
+        filters.iter().any(|(root, real, skip)| {
+            (path.is_within(root) || path.is_within(real)) && !skip(path)
+        })
+    })
+}

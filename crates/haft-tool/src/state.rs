@@ -1,0 +1,165 @@
+//! What outlives a call: state of the session and state of the conversation, kept apart.
+//!
+//! **Invariant:** what must survive resume, fork or compaction is a [`Body::State`] of the log;
+//! the type maps are only caches and handles.
+
+use std::{
+    any::{Any, TypeId},
+    collections::{BTreeMap, HashMap},
+    sync::{
+        Arc, Mutex, OnceLock, PoisonError, RwLock,
+        atomic::{AtomicU64, Ordering},
+    },
+};
+
+use haft_host::{Outs, Queues};
+use haft_policy::{Grants, Mode, Policy};
+use haft_types::{CallId, HostPath};
+use serde_json::Value;
+
+use crate::{Blobs, Broker, Events};
+
+/// Values by type, each made on first use.
+#[derive(Default)]
+pub struct TypeMap(Mutex<HashMap<TypeId, Arc<dyn Any + Send + Sync>>>);
+
+impl TypeMap {
+    /// The value of type `T`, made on first use.
+    pub fn get<T: Any + Default + Send + Sync>(&self) -> Arc<T> {
+        let value = {
+            let mut map = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+            map.entry(TypeId::of::<T>()).or_insert_with(|| Arc::new(T::default())).clone()
+        };
+        value.downcast().unwrap_or_default()
+    }
+}
+
+/// What calls are judged by.
+#[derive(Clone, Debug)]
+pub struct Judge {
+    /// The rules at their places.
+    pub policy: Policy,
+    /// How much is asked.
+    pub mode: Mode,
+    /// What a person allowed for the session.
+    pub grants: Grants,
+}
+
+/// Keeps a rule that a person allowed for good.
+pub trait SaveRule: Send + Sync {
+    /// Says where rules are kept, for the question that offers it.
+    fn place(&self) -> String;
+
+    /// Keeps an allow rule.
+    ///
+    /// # Errors
+    /// Says why it could not be kept; it then counts for this session only.
+    fn save(&self, rule: &str) -> Result<(), String>;
+}
+
+/// State of a session: shared by all its agents, closed at its end.
+pub struct Session {
+    /// Its id; empty for calls outside any session.
+    pub id: String,
+    /// Where events go.
+    pub events: Arc<dyn Events>,
+    /// Where big things go.
+    pub blobs: Arc<dyn Blobs>,
+    /// Where whole outputs are kept.
+    pub outs: Arc<Outs>,
+    /// One queue for each real file.
+    pub queues: Arc<Queues>,
+    /// Who may do what; replaced, never changed in place.
+    judge: RwLock<Arc<Judge>>,
+    /// Where questions are asked.
+    pub questions: Arc<Broker>,
+    /// Where allowances for good are kept; unset where they are not.
+    pub saver: OnceLock<Arc<dyn SaveRule>>,
+    /// Shells, jobs, servers and services, by type.
+    pub map: TypeMap,
+    calls: AtomicU64,
+}
+
+impl Session {
+    /// Begins a session whose first call is `c1`.
+    pub fn new(
+        id: impl Into<String>,
+        events: Arc<dyn Events>,
+        blobs: Arc<dyn Blobs>,
+        outs: Arc<Outs>,
+        judge: Judge,
+    ) -> Self {
+        Self {
+            id: id.into(),
+            questions: Arc::new(Broker::new(events.clone())),
+            events,
+            blobs,
+            outs,
+            queues: Arc::default(),
+            saver: OnceLock::new(),
+            judge: RwLock::new(Arc::new(judge)),
+            map: TypeMap::default(),
+            calls: AtomicU64::new(0),
+        }
+    }
+
+    /// A new call id, unique in the session.
+    pub fn next_call(&self) -> CallId {
+        CallId::nth(self.calls.fetch_add(1, Ordering::Relaxed) + 1)
+    }
+
+    /// What calls are judged by now.
+    pub fn judge(&self) -> Arc<Judge> {
+        self.judge.read().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    /// Changes what later calls are judged by.
+    pub fn rejudge(&self, change: impl FnOnce(&mut Judge)) {
+        let mut judge = self.judge.write().unwrap_or_else(PoisonError::into_inner);
+        change(Arc::make_mut(&mut judge));
+    }
+
+    /// Takes note of an id that a resumed log already has.
+    pub fn saw_call(&self, id: &CallId) {
+        let number = id.0.trim_start_matches('c').split('.').next().and_then(|n| n.parse().ok());
+        self.calls.fetch_max(number.unwrap_or(0), Ordering::Relaxed);
+    }
+}
+
+/// State of one conversation: what this agent has seen and where its shell stands.
+#[derive(Default)]
+pub struct Conversation {
+    /// Caches by type.
+    pub map: TypeMap,
+    values: Mutex<BTreeMap<String, Value>>,
+    shell_cwd: Mutex<Option<HostPath>>,
+}
+
+impl Conversation {
+    /// A conversation with the values that a resumed log holds.
+    pub fn resumed(values: BTreeMap<String, Value>) -> Self {
+        let cwd = values.get(SHELL_CWD).and_then(|value| serde_json::from_value(value.clone()).ok());
+        Self { map: TypeMap::default(), values: Mutex::new(values), shell_cwd: Mutex::new(cwd) }
+    }
+
+    /// The value last kept under `key`.
+    pub fn value(&self, key: &str) -> Option<Value> {
+        self.values.lock().unwrap_or_else(PoisonError::into_inner).get(key).cloned()
+    }
+
+    /// The folder that the shell was left in; none for the workspace root.
+    pub fn shell_cwd(&self) -> Option<HostPath> {
+        self.shell_cwd.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    pub(crate) fn set(&self, key: &str, value: Value) {
+        if key == SHELL_CWD {
+            let cwd = serde_json::from_value(value.clone()).ok();
+            *self.shell_cwd.lock().unwrap_or_else(PoisonError::into_inner) = cwd;
+        }
+        self.values.lock().unwrap_or_else(PoisonError::into_inner).insert(key.to_owned(), value);
+    }
+}
+
+/// Key of the state that carries the shell's folder from call to call.
+pub(crate) const SHELL_CWD: &str = "bash.cwd";

@@ -1,0 +1,152 @@
+//! What a tool's author writes, and the same with its type forgotten.
+
+use std::{future::Future, marker::PhantomData, sync::Arc};
+
+use futures::{FutureExt as _, future::BoxFuture};
+use haft_types::{Detail, Env, Outcome, Place, Plan, ToolError, ToolSpec};
+use schemars::JsonSchema;
+use serde::{Deserialize as _, de::DeserializeOwned};
+use serde_json::Value;
+
+use crate::{Cx, schema};
+
+/// A tool: what it is, what a call would do, and doing it.
+///
+/// A tool never asks, never cuts to its result budget, never renders, and touches the world only
+/// through `cx.host`. Everything else there is to know about a call derives from its [`Plan`].
+pub trait Tool: Send + Sync + 'static {
+    /// Arguments. Doc comments on the fields become the descriptions of the schema.
+    type Input: DeserializeOwned + JsonSchema + Send + Sync + 'static;
+
+    /// Describes the tool.
+    fn spec(&self, env: &Env) -> ToolSpec;
+
+    /// Says what the call would touch, from its arguments alone: no IO.
+    ///
+    /// The default claims everything, which is always safe: such a call runs alone and is always
+    /// asked about.
+    ///
+    /// # Errors
+    /// When an argument cannot mean anything, such as a path with a NUL byte.
+    fn plan(&self, input: &Self::Input, place: &Place) -> Result<Plan, ToolError> {
+        let _ = input;
+        Ok(Plan::anything(place, "Working"))
+    }
+
+    /// Refuses a call that cannot work and gives what people should see before they allow it.
+    ///
+    /// Runs after the rules, only where observing what the plan names needs no question. It can
+    /// reach nothing but that, and not change it.
+    ///
+    /// # Errors
+    /// When the call cannot work; the error says why and what to do.
+    fn check(
+        &self,
+        input: &Self::Input,
+        cx: &Cx,
+    ) -> impl Future<Output = Result<Option<Detail>, ToolError>> + Send {
+        let _ = (input, cx);
+        async { Ok(None) }
+    }
+
+    /// Does it. Runs at most once for each call, inside the pipeline.
+    ///
+    /// # Errors
+    /// When it fails; the error says what was wrong, with the offending value, and what to do.
+    ///
+    /// # Cancel safety
+    /// The future may be dropped at any await point. When `cx.stop` is cancelled a tool has about
+    /// 150 milliseconds to give back what it has; what it began elsewhere must stop by then.
+    fn run(
+        &self,
+        input: Self::Input,
+        cx: &Cx,
+    ) -> impl Future<Output = Result<Outcome, ToolError>> + Send;
+}
+
+/// A [`Tool`] with its type forgotten. Never implemented by hand.
+pub trait AnyTool: Send + Sync {
+    /// See [`Tool::spec`]; the input schema is filled in and normalised.
+    fn spec(&self, env: &Env) -> ToolSpec;
+
+    /// Takes valid arguments and plans the call.
+    ///
+    /// # Errors
+    /// When the arguments do not fit the input type or cannot be planned.
+    fn prepare(
+        self: Arc<Self>,
+        spec: Arc<ToolSpec>,
+        input: Value,
+        place: &Place,
+    ) -> Result<Prepared, ToolError>;
+}
+
+impl<T: Tool> AnyTool for T {
+    fn spec(&self, env: &Env) -> ToolSpec {
+        let mut spec = Tool::spec(self, env);
+        if spec.input_schema.is_null() {
+            spec.input_schema = schema::schema_of::<T::Input>();
+        }
+        spec
+    }
+
+    fn prepare(
+        self: Arc<Self>,
+        spec: Arc<ToolSpec>,
+        input: Value,
+        place: &Place,
+    ) -> Result<Prepared, ToolError> {
+        let typed = T::Input::deserialize(&input).map_err(|error| {
+            ToolError::new(format!("the arguments of {} do not fit: {error}", spec.name))
+                .hint("Correct that argument and call again.")
+        })?;
+        let plan = self.plan(&typed, place)?;
+        let job = Box::new(Typed { tool: self, input: typed, kind: PhantomData::<fn() -> T> });
+        Ok(Prepared { spec, input, plan, job })
+    }
+}
+
+/// The typed half of a prepared call.
+trait Job: Send + Sync {
+    fn check<'a>(&'a self, cx: &'a Cx) -> BoxFuture<'a, Result<Option<Detail>, ToolError>>;
+    fn run(self: Box<Self>, cx: Cx) -> BoxFuture<'static, Result<Outcome, ToolError>>;
+}
+
+struct Typed<T: Tool> {
+    tool: Arc<T>,
+    input: T::Input,
+    kind: PhantomData<fn() -> T>,
+}
+
+impl<T: Tool> Job for Typed<T> {
+    fn check<'a>(&'a self, cx: &'a Cx) -> BoxFuture<'a, Result<Option<Detail>, ToolError>> {
+        self.tool.check(&self.input, cx).boxed()
+    }
+
+    fn run(self: Box<Self>, cx: Cx) -> BoxFuture<'static, Result<Outcome, ToolError>> {
+        async move { self.tool.run(self.input, &cx).await }.boxed()
+    }
+}
+
+/// A call that parsed and planned, ready for the stages.
+pub struct Prepared {
+    /// The spec that the model saw.
+    pub spec: Arc<ToolSpec>,
+    /// The arguments after repair, for rules, hooks and the log.
+    pub input: Value,
+    /// What it will do.
+    pub plan: Plan,
+    job: Box<dyn Job>,
+}
+
+impl Prepared {
+    /// See [`Tool::check`].
+    pub(crate) async fn check(&self, cx: &Cx) -> Result<Option<Detail>, ToolError> {
+        self.job.check(cx).await
+    }
+
+    /// Runs the tool itself; only the end of the pipeline does.
+    pub(crate) fn execute(self, cx: Cx) -> BoxFuture<'static, Result<Outcome, ToolError>> {
+        self.job.run(cx)
+    }
+}
