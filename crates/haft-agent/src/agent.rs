@@ -130,7 +130,7 @@ impl Agent {
         };
         tokio::spawn(runner.run(waiting));
         let fold = Arc::new(Mutex::new(setup.fold.clone()));
-        setup.bus.follow(fold.clone());
+        setup.bus.follow(&fold);
         let agent = Self {
             machine: Machine::default(),
             encoded: Vec::new(),
@@ -255,7 +255,8 @@ impl Agent {
     fn start_calls(&mut self, calls: Vec<ToolUse>) {
         self.open.extend(calls.iter().map(|call| call.id.clone()));
         let early = self.answer.is_some();
-        let batch = Batch { calls, turn: self.turn, stop: self.stop.clone(), early };
+        let give_up = CancellationToken::new();
+        let batch = Batch { calls, turn: self.turn, stop: self.stop.clone(), give_up, early };
         // The runner lives as long as this sender does.
         drop(self.batches.send(batch));
     }

@@ -43,7 +43,9 @@ struct Inner {
 
 struct State {
     log: Log,
-    folds: Vec<Arc<Mutex<Fold>>>,
+    folds: Vec<Weak<Mutex<Fold>>>,
+    /// Durable events that wait for the first change; none once the log is written.
+    held: Option<Vec<Event>>,
     feeds: Vec<Weak<Queue>>,
 }
 
@@ -67,7 +69,18 @@ pub struct Feed(Arc<Queue>);
 impl Bus {
     /// A bus over a session's log.
     pub fn new(log: Log, clock: Clock) -> Self {
-        let state = State { folds: Vec::new(), feeds: Vec::new(), log };
+        Self::with(log, clock, None)
+    }
+
+    /// A bus that writes the log only once it is synced, which is before anything is changed.
+    ///
+    /// What only observes leaves no session behind.
+    pub fn lazy(log: Log, clock: Clock) -> Self {
+        Self::with(log, clock, Some(Vec::new()))
+    }
+
+    fn with(log: Log, clock: Clock, held: Option<Vec<Event>>) -> Self {
+        let state = State { folds: Vec::new(), held, feeds: Vec::new(), log };
         let blobs = state.log.blobs().clone();
         let (state, dirty) = (Mutex::new(state), AtomicBool::new(false));
         Self(Arc::new(Inner { clock, blobs, state, dirty }))
@@ -80,9 +93,14 @@ impl Bus {
         Feed(queue)
     }
 
-    /// Keeps a conversation up to date from now on.
-    pub fn follow(&self, fold: Arc<Mutex<Fold>>) {
-        self.state().folds.push(fold);
+    /// Keeps a conversation up to date from now on, as long as it is held elsewhere.
+    pub fn follow(&self, fold: &Arc<Mutex<Fold>>) {
+        self.state().folds.push(Arc::downgrade(fold));
+    }
+
+    /// Reports whether nothing was written yet; see [`lazy`](Self::lazy).
+    pub fn is_held(&self) -> bool {
+        self.state().held.is_some()
     }
 
     /// The last event of the log.
@@ -137,13 +155,14 @@ impl Events for Bus {
         let mut event = self.event(agent, turn, body);
         let durable = event.body.is_durable();
         let mut state = self.state();
+        let held = durable && state.held.is_some();
         if durable {
-            state.log.append(&mut event).map_err(|error| RecordError(error.to_string()))?;
-            state.folds.iter().for_each(|fold| lock(fold).push(&event));
+            state.keep(&mut event)?;
+            state.fold(&event);
         }
         state.show(&Arc::new(event));
         drop(state);
-        if durable {
+        if durable && !held {
             self.sync_soon();
         }
         Ok(())
@@ -154,11 +173,8 @@ impl Events for Bus {
         async move {
             // Cleared first: what is appended meanwhile is due again.
             inner.dirty.store(false, Ordering::Release);
-            let done = tokio::task::spawn_blocking(move || lock(&inner.state).log.sync()).await;
-            match done {
-                Ok(synced) => synced.map_err(|error| RecordError(error.to_string())),
-                Err(error) => Err(RecordError(error.to_string())),
-            }
+            let done = tokio::task::spawn_blocking(move || lock(&inner.state).sync()).await;
+            done.unwrap_or_else(|error| Err(RecordError(error.to_string())))
         }
         .boxed()
     }
@@ -181,6 +197,29 @@ impl haft_llm::Blobs for Bus {
 }
 
 impl State {
+    fn keep(&mut self, event: &mut Event) -> Result<(), RecordError> {
+        if let Some(held) = &mut self.held {
+            held.push(event.clone());
+            return Ok(());
+        }
+        self.log.append(event).map(drop).map_err(|error| RecordError(error.to_string()))
+    }
+
+    fn sync(&mut self) -> Result<(), RecordError> {
+        for mut event in self.held.take().into_iter().flatten() {
+            self.keep(&mut event)?;
+        }
+        self.log.sync().map_err(|error| RecordError(error.to_string()))
+    }
+
+    fn fold(&mut self, event: &Event) {
+        self.folds.retain(|fold| {
+            let Some(fold) = fold.upgrade() else { return false };
+            lock(&fold).push(event);
+            true
+        });
+    }
+
     fn show(&mut self, event: &Arc<Event>) {
         self.feeds.retain(|queue| {
             let Some(queue) = queue.upgrade() else { return false };

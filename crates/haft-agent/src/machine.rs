@@ -6,7 +6,7 @@
 //!
 //! It does not know what a call does, what was said before, or how long anything takes.
 
-use std::collections::VecDeque;
+use std::collections::{HashMap, VecDeque, hash_map::Entry};
 
 use haft_types::{
     CallId, From, Outcome, Part, QuestionId, Reply, Status, Stop, ToolUse, TurnEnd,
@@ -146,7 +146,14 @@ enum State {
 #[derive(Clone, Debug)]
 pub struct Machine {
     state: State,
+    /// The calls of the running answer, in order.
     calls: Vec<Slot>,
+    /// Every call of this turn with its place in the answer that made it: an id counts once.
+    known: HashMap<CallId, usize>,
+    /// How many calls of the running answer have no result.
+    open: usize,
+    /// How many of them were not started.
+    waiting: usize,
     steer: VecDeque<Words>,
     later: VecDeque<Words>,
     limit: Option<String>,
@@ -157,6 +164,9 @@ impl Default for Machine {
         Self {
             state: State::Idle,
             calls: Vec::new(),
+            known: HashMap::new(),
+            open: 0,
+            waiting: 0,
             steer: VecDeque::new(),
             later: VecDeque::new(),
             limit: None,
@@ -219,6 +229,7 @@ impl Machine {
 
     fn begin(&mut self, words: Words) -> Vec<Action> {
         self.limit = None;
+        self.known.clear();
         let mut actions = vec![Action::TurnBegan];
         // Notices that came while nobody was there to hear them go first.
         actions.extend(self.steer.drain(..).map(Action::Say));
@@ -227,22 +238,25 @@ impl Machine {
     }
 
     fn ask(&mut self, mut actions: Vec<Action>) -> Vec<Action> {
-        self.calls.clear();
+        self.forget_calls();
         self.state = State::Asking;
         actions.push(Action::Ask);
         actions
     }
 
     fn ready(&mut self, call: ToolUse, harmless: bool) -> Vec<Action> {
-        let known = self.calls.iter().any(|slot| slot.call.id == call.id);
-        if known || !matches!(self.state, State::Asking | State::Stopping { answer: true, .. }) {
+        if !matches!(self.state, State::Asking | State::Stopping { answer: true, .. }) {
             return Vec::new();
         }
-        let early = harmless
-            && self.state == State::Asking
-            && self.calls.iter().all(|slot| slot.started);
-        self.calls.push(Slot { call: call.clone(), started: early, done: false });
-        if early { vec![Action::Run(vec![call])] } else { Vec::new() }
+        let early = harmless && self.state == State::Asking && self.waiting == 0;
+        if !self.add(call.clone()) || !early {
+            return Vec::new();
+        }
+        if let Some(slot) = self.calls.last_mut() {
+            slot.started = true;
+            self.waiting -= 1;
+        }
+        vec![Action::Run(vec![call])]
     }
 
     fn answered(&mut self, stop: Stop, calls: Vec<ToolUse>) -> Vec<Action> {
@@ -259,17 +273,10 @@ impl Machine {
             && last.call.input.is_none()
         {
             (last.started, last.done) = (true, true);
+            (self.waiting, self.open) = (self.waiting - 1, self.open - 1);
             actions.push(Action::End { call: last.call.clone(), outcome: cut_off() });
         }
-        let waiting: Vec<ToolUse> = self
-            .calls
-            .iter_mut()
-            .filter(|slot| !slot.started)
-            .map(|slot| {
-                slot.started = true;
-                slot.call.clone()
-            })
-            .collect();
+        let waiting = self.start_waiting();
         if !waiting.is_empty() {
             actions.push(Action::Run(waiting));
         }
@@ -284,10 +291,33 @@ impl Machine {
     /// Adds the calls that were not ready before.
     fn take(&mut self, calls: Vec<ToolUse>) {
         for call in calls {
-            if !self.calls.iter().any(|slot| slot.call.id == call.id) {
-                self.calls.push(Slot { call, started: false, done: false });
-            }
+            self.add(call);
         }
+    }
+
+    /// Adds a call to the running answer; false when its id was there before.
+    fn add(&mut self, call: ToolUse) -> bool {
+        let Entry::Vacant(entry) = self.known.entry(call.id.clone()) else { return false };
+        entry.insert(self.calls.len());
+        self.calls.push(Slot { call, started: false, done: false });
+        self.open += 1;
+        self.waiting += 1;
+        true
+    }
+
+    /// Marks every call that waits as started, and gives them in order.
+    fn start_waiting(&mut self) -> Vec<ToolUse> {
+        self.waiting = 0;
+        let start = |slot: &mut Slot| {
+            let waits = !std::mem::replace(&mut slot.started, true);
+            waits.then(|| slot.call.clone())
+        };
+        self.calls.iter_mut().filter_map(start).collect()
+    }
+
+    fn forget_calls(&mut self) {
+        self.calls.clear();
+        (self.open, self.waiting) = (0, 0);
     }
 
     fn cut(&mut self, error: String, calls: Vec<ToolUse>) -> Vec<Action> {
@@ -312,22 +342,25 @@ impl Machine {
             (slot.started, slot.done) = (true, true);
             actions.push(Action::End { call: slot.call.clone(), outcome: never_ran() });
         }
+        (self.open, self.waiting) = (self.open - self.waiting, 0);
         actions.extend(self.go_on());
         actions
     }
 
     fn done(&mut self, id: &CallId) -> Vec<Action> {
-        let open = |slot: &&mut Slot| slot.started && !slot.done && slot.call.id == *id;
-        match self.calls.iter_mut().find(open) {
+        // The place may be one of an answer before: then another call stands there.
+        let slot = self.known.get(id).and_then(|place| self.calls.get_mut(*place));
+        match slot.filter(|slot| slot.started && !slot.done && slot.call.id == *id) {
             Some(slot) => slot.done = true,
             None => return Vec::new(),
         }
+        self.open -= 1;
         self.go_on()
     }
 
     /// Moves on once every call has its result.
     fn go_on(&mut self) -> Vec<Action> {
-        if self.calls.iter().any(|slot| !slot.done) {
+        if self.open > 0 {
             return Vec::new();
         }
         match &self.state {
@@ -361,7 +394,7 @@ impl Machine {
 
     /// Ends the turn, and begins the next one where words wait for it.
     fn rest(&mut self, end: TurnEnd, mut actions: Vec<Action>) -> Vec<Action> {
-        self.calls.clear();
+        self.forget_calls();
         self.limit = None;
         self.state = State::Idle;
         if !matches!(end, TurnEnd::Done { .. }) {
@@ -379,21 +412,30 @@ impl Machine {
     }
 
     fn interrupt(&mut self) -> Vec<Action> {
-        let answer = match self.state {
+        let before = self.state.clone();
+        let answer = match &before {
             State::Idle => return Vec::new(),
-            State::Stopping { .. } => return Vec::new(),
             State::Asking => true,
             State::Running => false,
+            State::Stopping { answer, .. } => *answer,
         };
-        self.state = State::Stopping { answer, end: TurnEnd::Interrupted };
         let mut actions: Vec<Action> =
             self.later.drain(..).map(|words| Action::GiveBack(words.parts)).collect();
-        if answer {
+        let end = match &before {
+            // Told once already: everything is being cancelled.
+            State::Stopping { end: TurnEnd::Interrupted, .. } => return actions,
+            // A failed answer stays the reason, but nobody waits for its calls any longer.
+            State::Stopping { end, .. } => end.clone(),
+            _ => TurnEnd::Interrupted,
+        };
+        if matches!(before, State::Asking) {
             actions.push(Action::CancelAnswer);
         }
-        if self.calls.iter().any(|slot| slot.started && !slot.done) {
+        // All that waits for its start belongs to an answer that streams.
+        if self.open > self.waiting {
             actions.push(Action::CancelCalls);
         }
+        self.state = State::Stopping { answer, end };
         actions.extend(self.go_on());
         actions
     }

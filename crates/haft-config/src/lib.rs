@@ -1,1 +1,22 @@
-//! haft-config.
+//! What haft is told from outside: settings in layers, the environment, and trusted folders.
+//!
+//! **Invariant:** every value knows the layer that it came from; nothing that is wrong is passed
+//! over in silence; a project's settings are not even read before its folder is trusted.
+//!
+//! **Does not know:** what settings do. The binary hands them to whom they concern.
+
+mod environment;
+mod files;
+mod layers;
+mod settings;
+mod trust;
+
+pub use self::{
+    environment::{Environment, Secret, VARIABLES, Variable},
+    files::{ConfigError, MAX_FILE, add_rule, save},
+    layers::{FileState, Layer, Loaded, Presence, Problem, RuleText, Sources, load, schema},
+    settings::{
+        Effort, Http, Limits, ModeName, Permissions, Read, Run, Secrets, Settings, Shell, Tools,
+    },
+    trust::Trust,
+};

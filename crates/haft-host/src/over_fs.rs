@@ -108,9 +108,12 @@ async fn grep(
         }
         begin(fs, at, &mut walker).await?;
         while let Some(item) = advance(fs, &mut walker).await {
-            let Ok(file) = fs.child(&item.folder, item.name(), Follow::No).await else {
-                files.skipped.unreadable += 1;
-                continue;
+            let file = match fs.child(&item.folder, item.name(), Follow::No).await {
+                Ok(file) => file,
+                Err(error) => {
+                    files.unreadable(&item.path.shown_from(&at.real), &error);
+                    continue;
+                }
             };
             if file.kind == FileKind::FILE {
                 let name = item.path.shown_from(&at.real);
@@ -174,13 +177,13 @@ fn finish(
     files: Skipped,
 ) -> Result<Skipped, SearchError> {
     let stopped = ended.transpose()?.unwrap_or(true);
-    let walked = walker.skipped();
+    let folders = walker.skipped();
     Ok(Skipped {
-        ignored: walked.ignored,
-        denied: walked.denied + files.denied,
-        unreadable: walked.unreadable + files.unreadable,
-        cause: walked.cause.clone().or(files.cause),
-        loops: walked.loops,
+        ignored: folders.ignored,
+        denied: folders.denied + files.denied,
+        unreadable: folders.unreadable + files.unreadable,
+        cause: folders.cause.clone().or(files.cause),
+        loops: folders.loops,
         stopped,
         ..files
     })

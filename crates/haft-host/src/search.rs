@@ -37,6 +37,7 @@ pub enum GrepMode {
 }
 
 /// A search for lines.
+#[expect(clippy::struct_excessive_bools, reason = "each is an option of its own, as in ripgrep")]
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct GrepQuery {
     /// A regular expression in the syntax of Rust's `regex`, or text when `literal`.

@@ -136,5 +136,5 @@ pub trait Shell: Send + Sync {
     ///
     /// # Cancel safety
     /// A dropped future leaves no process.
-    fn spawn<'a>(&'a self, spawn: Spawn) -> BoxFuture<'a, io::Result<Running>>;
+    fn spawn(&self, spawn: Spawn) -> BoxFuture<'_, io::Result<Running>>;
 }

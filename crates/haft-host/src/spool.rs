@@ -198,7 +198,9 @@ struct File {
     /// Bytes of the output that were handed on.
     handed: u64,
     begun: bool,
-    /// How much of the start the file holds, once it has failed, and why.
+    /// Whether a `push` is under way that has more than what is handed on.
+    owed: bool,
+    /// How much of the start the file holds at most, once it has failed, and why.
     failed: Option<(u64, String)>,
 }
 
@@ -219,28 +221,40 @@ impl File {
             half: cap / 2,
             handed: 0,
             begun: false,
+            owed: false,
             failed: None,
         }
     }
 
     async fn push(&mut self, mut bytes: &[u8]) {
+        self.given_up();
         while !bytes.is_empty() && self.failed.is_none() {
             let (now, later) = bytes.split_at((CHUNK - self.chunk.len()).min(bytes.len()));
             self.chunk.extend_from_slice(now);
             bytes = later;
             if self.chunk.len() == CHUNK {
+                self.owed = !bytes.is_empty();
                 self.write().await;
+                self.owed = false;
             }
+        }
+    }
+
+    /// Ends the file where a dropped `push` left a gap.
+    fn given_up(&mut self) {
+        if self.owed && self.failed.is_none() {
+            self.failed = Some((u64::MAX, "a part of the output was dropped".to_owned()));
         }
     }
 
     /// Hands the chunk on, once the one before is written.
     async fn write(&mut self) {
         let spare = self.settle().await;
-        let (Some(mut out), None) = (self.out.take(), &self.failed) else {
+        if self.failed.is_some() {
             self.chunk = Vec::new();
             return;
-        };
+        }
+        let Some(mut out) = self.out.take() else { return };
         self.begun = true;
         let chunk = std::mem::replace(&mut self.chunk, spare);
         let (at, half) = (self.handed, self.half);
@@ -279,6 +293,7 @@ impl File {
     }
 
     async fn finish(mut self, bytes: u64) -> (Option<CallId>, Option<Range<u64>>, Option<String>) {
+        self.given_up();
         self.write().await;
         self.settle().await;
         let Some(mut out) = self.out.take() else {
@@ -286,7 +301,10 @@ impl File {
         };
         let (half, failed) = (self.half, self.failed.take());
         let joined = tokio::task::spawn_blocking(move || {
-            let failed = failed.or_else(|| join(&mut out, bytes, half).err());
+            let mut failed = failed.or_else(|| join(&mut out, bytes, half).err());
+            if let Some((kept, _)) = &mut failed {
+                *kept = out.len().min(*kept);
+            }
             if let Some((kept, why)) = &failed {
                 out.give_up(*kept, &format!("\n[haft: the rest was not kept: {why}]\n"));
             }

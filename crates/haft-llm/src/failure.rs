@@ -68,6 +68,17 @@ pub(crate) fn malformed(wire: &str, event: &SseEvent, error: &serde_json::Error)
     ))
 }
 
+/// Parts that one answer may have: each event looks its part up among those that are open.
+const MAX_PARTS: u32 = 4_096;
+
+/// Refuses an answer of more parts than any model writes.
+pub(crate) fn check_parts(parts: u32) -> Result<(), LlmError> {
+    if parts <= MAX_PARTS {
+        return Ok(());
+    }
+    Err(LlmError::Protocol(format!("the answer has more than {MAX_PARTS} parts; it was given up")))
+}
+
 /// A stream that ended before the answer did.
 pub(crate) fn cut() -> LlmError {
     LlmError::Cut("the answer broke off before its end: the connection was closed".into())

@@ -144,7 +144,9 @@ mod tests {
     fn the_end_of_an_object_is_seen_once_it_is_there() {
         let closed = |pieces: &[&str]| {
             let mut scan = ObjectScan::default();
-            pieces.iter().for_each(|piece| scan.feed(piece));
+            for piece in pieces {
+                scan.feed(piece);
+            }
             scan.is_closed()
         };
         assert!(closed(&["{\"a\":", "\"}\\\"\"", ",\"b\":[{}]", "}"]));

@@ -1,1 +1,49 @@
-//! haft-render.
+//! Results and calls as people see them: terminal text and Markdown.
+//!
+//! Renderers are keyed by the shape of a result, never by a tool's name, so that a tool of a
+//! server or of a user looks as good as a built-in one.
+//!
+//! **Invariant:** no control character, no bidirectional override and nothing invisible of the
+//! data arrives in a view; the only control sequences are the renderer's own colours and line
+//! ends. A view is never wider than its room.
+//!
+//! **Does not know:** terminals, files, clocks, tools.
+
+mod changes;
+mod clean;
+mod events;
+mod line;
+mod listing;
+mod markdown;
+mod terminal;
+mod units;
+
+use haft_types::Detail;
+
+pub use self::{
+    clean::{Sanitiser, clean, is_hidden},
+    events::{call_text, outcome_text},
+    markdown::Markdown,
+    terminal::Terminal,
+    units::{bytes, duration},
+};
+
+/// How much room a view has.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Room {
+    /// Columns; 0 means: as many as it takes.
+    pub width: u16,
+    /// Lines of content after which the rest is folded into one more line; none means: all.
+    pub lines: Option<u16>,
+    /// True while the call still runs: of a program's output the end is shown, not the start.
+    pub partial: bool,
+}
+
+/// Turns a shape into what one medium shows.
+pub trait Renderer {
+    /// What the medium shows.
+    type View;
+
+    /// The view of a detail.
+    fn detail(&self, detail: &Detail, room: Room) -> Self::View;
+}

@@ -65,6 +65,12 @@ impl Stripper {
         stripper
     }
 
+    /// Reports whether whole lines without control characters would now be given as they are,
+    /// behind what is held of the open line.
+    pub const fn is_plain(&self) -> bool {
+        matches!(self.state, State::Ground) && !self.returned
+    }
+
     /// Takes the next piece and appends the lines that are complete.
     pub fn push(&mut self, text: &str, out: &mut String) {
         let mut rest = text;

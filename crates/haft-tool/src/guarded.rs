@@ -8,7 +8,7 @@ use std::{io, sync::Arc};
 use bytes::Bytes;
 use futures::{FutureExt as _, future::BoxFuture};
 use haft_host::{
-    Caps, Confine, FindQuery, Found, Fs, GrepQuery, Host, ListHow, Listing, Located, Running,
+    Caps, Confine, FindQuery, Found, Fs, FsSearch, GrepQuery, Host, ListHow, Listing, Located, Running,
     Search, SearchError, Shell, Sink, Skipped, Spawn, Walk, WriteHow, Written,
 };
 use haft_types::{Access, Effect, FileMatches, Follow, HostPath, Style, Target};
@@ -106,7 +106,8 @@ impl Host for Guarded {
         self.inner.shell().map(|_| self as &dyn Shell)
     }
     fn search(&self) -> Option<&dyn Search> {
-        self.inner.search().map(|_| self as &dyn Search)
+        // Where the host has none its files are searched, with the same filter.
+        Some(self)
     }
 }
 
@@ -236,8 +237,11 @@ impl Search for Guarded {
     ) -> BoxFuture<'a, Result<Skipped, SearchError>> {
         match (self.need(&at.real, Access::Observe), self.inner.search()) {
             (Ok(()), Some(search)) => search.grep(at, query, self.narrowed(walk), sink),
+            (Ok(()), None) => {
+                let (fs, walk) = (self.inner.fs(), self.narrowed(walk));
+                async move { FsSearch(fs).grep(at, query, walk, sink).await }.boxed()
+            }
             (Err(error), _) => std::future::ready(Err(error.into())).boxed(),
-            (_, None) => std::future::ready(Err(unsearchable())).boxed(),
         }
     }
 
@@ -250,12 +254,11 @@ impl Search for Guarded {
     ) -> BoxFuture<'a, Result<Skipped, SearchError>> {
         match (self.need(&at.real, Access::Observe), self.inner.search()) {
             (Ok(()), Some(search)) => search.find(at, query, self.narrowed(walk), sink),
+            (Ok(()), None) => {
+                let (fs, walk) = (self.inner.fs(), self.narrowed(walk));
+                async move { FsSearch(fs).find(at, query, walk, sink).await }.boxed()
+            }
             (Err(error), _) => std::future::ready(Err(error.into())).boxed(),
-            (_, None) => std::future::ready(Err(unsearchable())).boxed(),
         }
     }
-}
-
-fn unsearchable() -> SearchError {
-    io::Error::from(io::ErrorKind::Unsupported).into()
 }

@@ -17,6 +17,8 @@ pub fn schema_of<T: JsonSchema>() -> Value {
     if let Value::Object(map) = &mut schema
         && map.get("type").and_then(Value::as_str) == Some("object")
     {
+        // What the type is, is said by the tool's own description.
+        map.shift_remove("description");
         map.entry("properties").or_insert_with(|| Value::Object(Map::new()));
     }
     schema
@@ -76,6 +78,7 @@ mod tests {
     use super::*;
     use serde_json::json;
 
+    /// For programmers, not for models.
     #[derive(JsonSchema)]
     #[expect(dead_code, reason = "only its schema is looked at")]
     struct Input {

@@ -25,6 +25,7 @@ impl CallId {
     }
 
     /// The id of the `n`-th call that this call makes, from 1.
+    #[must_use]
     pub fn child(&self, n: u64) -> Self {
         Self(format!("{}.{n}", self.0).into())
     }

@@ -220,8 +220,7 @@ const fn is_separator(byte: u8, style: Style) -> bool {
 /// Length of the root at the start of `bytes`: `/`, `C:\`, `\\server\share\`; 0 when relative.
 fn root_len(bytes: &[u8], style: Style) -> usize {
     match (style, bytes) {
-        (Style::Posix, [b'/', ..]) => 1,
-        (Style::Posix, _) => 0,
+        (Style::Posix, bytes) => usize::from(bytes.first() == Some(&b'/')),
         (Style::Windows, [drive, b':', b'/' | b'\\', ..]) if drive.is_ascii_alphabetic() => 3,
         (Style::Windows, [b'/' | b'\\', b'/' | b'\\', rest @ ..]) => {
             let mut names = rest.split(|&b| is_separator(b, style));

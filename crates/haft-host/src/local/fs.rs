@@ -3,7 +3,7 @@
 //! **Invariant:** nothing here takes a path; everything goes through the folder that `locate`
 //! holds and the last name, and no link is followed.
 
-use std::{collections::BTreeMap, io, mem::MaybeUninit, ops::ControlFlow, sync::Arc};
+use std::{collections::BTreeMap, ffi::CString, io, mem::MaybeUninit, ops::ControlFlow, sync::Arc};
 
 use bytes::Bytes;
 use futures::future::BoxFuture;
@@ -177,7 +177,7 @@ pub(super) fn each_name(
     folder: &OwnedFd,
     mut each: impl FnMut(&[u8], Option<EntryKind>) -> ControlFlow<()>,
 ) -> rustix::io::Result<()> {
-    let mut buffer = [MaybeUninit::uninit(); 32 * 1024];
+    let mut buffer = vec![MaybeUninit::uninit(); 32 * 1024];
     let mut names = RawDir::new(folder, &mut buffer);
     while let Some(name) = names.next() {
         let name = match name {
@@ -202,7 +202,7 @@ fn entry(folder: &OwnedFd, name: Vec<u8>, kind: Option<EntryKind>, wanted: bool)
     let kind = stat.as_ref().map(locate::kind_of).or(kind).unwrap_or_default();
     let mut entry = DirEntry { kind, ..DirEntry::default() };
     if kind == EntryKind::Link {
-        entry.target = fs::readlinkat(folder, &*name, Vec::new()).ok().map(|t| t.into_bytes());
+        entry.target = fs::readlinkat(folder, &*name, Vec::new()).ok().map(CString::into_bytes);
         let target = fs::statat(folder, &*name, AtFlags::NO_AUTOMOUNT);
         entry.broken = matches!(target, Err(Errno::NOENT | Errno::LOOP | Errno::NOTDIR));
         entry.to_folder = target.is_ok_and(|stat| locate::kind_of(&stat) == EntryKind::Folder);

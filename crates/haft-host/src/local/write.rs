@@ -52,7 +52,7 @@ const SWEPT_MAX: usize = 4096;
 /// Most names that are looked at for leftovers on the way to a write.
 const SWEEP_NAMES: u64 = 20_000;
 /// Age from which a leftover is removed whoever made it.
-const STALE: Duration = Duration::from_secs(60 * 60);
+const STALE: Duration = Duration::from_hours(1);
 /// Most bytes of one extended attribute, or of all their names, in Linux.
 const XATTR_MAX: usize = 64 * 1024;
 
@@ -78,8 +78,8 @@ pub(super) fn replace(
     if old.is_some() {
         slot.may_write()?;
     }
-    let mode = if old.is_some() { Mode::from(0o600) } else { Mode::from(how.mode & 0o7777) };
-    let temp = Temp::create(&slot, mode)?;
+    let rights = if old.is_some() { 0o600 } else { how.mode & 0o7777 };
+    let temp = Temp::create(&slot, Mode::from(rights))?;
     let written = temp.fill(data).and_then(|()| temp.take_over(&slot, old.as_ref()));
     written.and_then(|()| Ok(fs::fsync(&temp.file)?)).map_err(|e| slot.failed(e))?;
     slot.expect(how.expect)?;

@@ -124,7 +124,7 @@ struct Walker<'a> {
 impl Walker<'_> {
     fn run(mut self, follow: Follow) -> io::Result<Spot> {
         loop {
-            let Some(name) = self.pending.pop_front() else { return self.at_folder() };
+            let Some(name) = self.pending.pop_front() else { return Ok(self.at_folder()) };
             if name == b".." {
                 self.climb();
                 continue;
@@ -210,16 +210,16 @@ impl Walker<'_> {
     }
 
     /// Where a path ends at a folder itself: its own name in the folder above.
-    fn at_folder(mut self) -> io::Result<Spot> {
+    fn at_folder(mut self) -> Spot {
         let Some(id) = self.folders.pop() else {
             let name = self.real.as_bytes().to_vec();
             let (above, missing) = (Vec::new(), Vec::new());
-            return Ok(Spot { real: self.real, folder: TOP, above, missing, name, node: None });
+            return Spot { real: self.real, folder: TOP, above, missing, name, node: None };
         };
         let folder = self.folders.last().copied().unwrap_or(TOP);
         let name = self.real.file_name().unwrap_or(self.real.as_bytes()).to_vec();
         let (above, missing, node) = (self.folders, Vec::new(), Some(id));
-        Ok(Spot { real: self.real, folder, above, missing, name, node })
+        Spot { real: self.real, folder, above, missing, name, node }
     }
 
     fn below(&self, names: &[&[u8]]) -> io::Result<HostPath> {
@@ -283,7 +283,7 @@ impl Memory {
         self.take_fault(FsOp::Locate, &folder.real)?;
         let separator =
             |b: &u8| matches!(b, b'/' | 0) || (*b == b'\\' && self.style == Style::Windows);
-        if matches!(name, b"" | b"." | b"..") || name.iter().any(|b| separator(b)) {
+        if matches!(name, b"" | b"." | b"..") || name.iter().any(separator) {
             let text = format!("{:?} is no single name", String::from_utf8_lossy(name));
             return Err(refuse(io::ErrorKind::InvalidInput, &folder.real, text));
         }
@@ -354,13 +354,13 @@ impl Memory {
             return Err(refuse(io::ErrorKind::NotFound, &to.real, "its folder is not there"));
         }
         let mode = node.map_or(how.mode & 0o7755, |(_, node)| node.mode);
-        let made = make_missing(&mut tree, &mut spot);
+        let folders = make_missing(&mut tree, &mut spot);
         let id = tree.add(Content::File(data), mode);
         if !tree.link(spot.folder, &spot.name, id) {
             return Err(refuse(io::ErrorKind::NotFound, &to.real, "its folder is gone"));
         }
         spot.node = Some(id);
-        Ok(Written { at: located(&tree, spot), made })
+        Ok(Written { at: located(&tree, spot), made: folders })
     }
 
     fn list_now(&self, folder: &Located, how: ListHow) -> io::Result<Listing> {

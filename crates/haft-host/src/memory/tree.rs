@@ -13,12 +13,14 @@ use crate::Stamp;
 /// The id of the folder that holds the roots.
 pub(super) const TOP: u64 = 0;
 
+/// Names as they compare, with the name as it was given and the node.
+pub(super) type Names = BTreeMap<Vec<u8>, (Vec<u8>, u64)>;
+
 /// What a node is.
 #[derive(Clone, Debug)]
 pub(super) enum Content {
     File(Bytes),
-    /// Names as they compare, with the name as it was given and the node.
-    Folder(BTreeMap<Vec<u8>, (Vec<u8>, u64)>),
+    Folder(Names),
     Link(Vec<u8>),
     Special(EntryKind),
 }
@@ -112,7 +114,7 @@ impl Tree {
         }
     }
 
-    pub(super) fn names(&self, folder: u64) -> Option<&BTreeMap<Vec<u8>, (Vec<u8>, u64)>> {
+    pub(super) fn names(&self, folder: u64) -> Option<&Names> {
         match self.nodes.get(&folder).map(|node| &node.content) {
             Some(Content::Folder(names)) => Some(names),
             _ => None,
@@ -163,7 +165,7 @@ impl Tree {
         }
     }
 
-    fn change(&mut self, folder: u64) -> Option<&mut BTreeMap<Vec<u8>, (Vec<u8>, u64)>> {
+    fn change(&mut self, folder: u64) -> Option<&mut Names> {
         self.tick += 1;
         let tick = self.tick;
         let node = self.nodes.get_mut(&folder)?;

@@ -51,8 +51,6 @@ pub(crate) struct Item<H> {
     pub(crate) path: HostPath,
     /// Its path from the root, `/` between names.
     pub(crate) below: Vec<u8>,
-    /// What it is, as listed.
-    pub(crate) kind: EntryKind,
     /// True where it is walked as a folder: a folder, or a followed link to one.
     pub(crate) folderish: bool,
 }
@@ -326,6 +324,6 @@ impl<H: Clone> Walker<H> {
                 return None;
             }
         }
-        Some(Step::Item(Item { folder, path, below, kind: name.kind, folderish }))
+        Some(Step::Item(Item { folder, path, below, folderish }))
     }
 }

@@ -14,7 +14,7 @@ use ignore::{
     Match,
     gitignore::{Gitignore, GitignoreBuilder},
     overrides::{Override, OverrideBuilder},
-    types::{Types, TypesBuilder},
+    types::{FileTypeDef, Types, TypesBuilder},
 };
 
 use crate::{FindQuery, GrepQuery, SearchError};
@@ -194,7 +194,7 @@ fn types(names: &[String]) -> Result<Types, SearchError> {
     let known = builder.definitions();
     for name in names {
         if name != "all" && !known.iter().any(|def| def.name() == name) {
-            return Err(SearchError::Type(unknown_type(name, known.iter().map(|d| d.name()))));
+            return Err(SearchError::Type(unknown_type(name, known.iter().map(FileTypeDef::name))));
         }
         builder.select(name);
     }
@@ -217,7 +217,7 @@ fn unknown_type<'a>(name: &str, known: impl Iterator<Item = &'a str>) -> String 
     }
 }
 
-/// How far a written type is from a known one: 0 for a well-known extension, else the edits.
+/// How far a written type is from a known one or another name of it, in edits.
 fn type_distance(wanted: &str, known: &str) -> usize {
     const EXTENSIONS: [(&str, &str); 12] = [
         ("rs", "rust"),
@@ -233,17 +233,20 @@ fn type_distance(wanted: &str, known: &str) -> usize {
         ("text", "txt"),
         ("bash", "sh"),
     ];
-    if EXTENSIONS.contains(&(wanted, known)) {
-        return 0;
-    }
     if wanted.len() > 40 {
         return usize::MAX;
     }
-    let short = known.len().min(wanted.len());
-    if short >= 2 && (known.starts_with(wanted) || wanted.starts_with(known)) {
-        return 1;
-    }
-    edits(wanted.as_bytes(), known.as_bytes()).max(1) + usize::from(short <= 2)
+    let others = EXTENSIONS.iter().filter(|(_, name)| *name == known).map(|(other, _)| *other);
+    let near = |name: &str| {
+        let short = name.len().min(wanted.len());
+        let begins = name.starts_with(wanted) || wanted.starts_with(name);
+        match edits(wanted.as_bytes(), name.as_bytes()) {
+            0 => 0,
+            distance if begins && short >= 2 && distance <= 4 => 1,
+            distance => distance + usize::from(short <= 2),
+        }
+    };
+    others.chain([known]).map(near).min().unwrap_or(usize::MAX)
 }
 
 /// Levenshtein's distance; both are short.
@@ -338,7 +341,8 @@ mod tests {
         let kind = |name: &str| types(&[name.to_owned()]).unwrap_err().to_string();
         assert!(kind("rs").contains("rust"), "{}", kind("rs"));
         assert!(kind("pyhton").contains("\"pyhton\""));
-        assert!(kind("javascrpt").contains("use a glob"), "{}", kind("javascrpt"));
+        assert!(kind("javascrpt").contains("js"), "{}", kind("javascrpt"));
+        assert!(kind("quux9").contains("use a glob"), "{}", kind("quux9"));
         assert!(kind("rustt").contains("near ones: rust"), "{}", kind("rustt"));
         assert!(types(&["rust".to_owned()]).is_ok());
     }

@@ -7,7 +7,7 @@ use std::{
 
 use bytes::Bytes;
 use futures::{StreamExt, future::join_all};
-use haft_host::{Exit, Host, Local, Output, Program, Running, Shell, Spawn, Stdin};
+use haft_host::{Exit, Host, Local, Output, Program, Running, Spawn, Stdin};
 use haft_types::{HostPath, Stream, Style};
 
 fn script(text: &str) -> Spawn {
@@ -65,19 +65,12 @@ async fn output_errors_exit_and_signal_are_told() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn scripts_take_arguments_and_variables_and_read_no_start_up_files() {
-    let folder = tempfile::tempdir().unwrap();
-    let trap = folder.path().join("trap");
-    fs::write(&trap, "echo trapped").unwrap();
+async fn scripts_take_arguments_and_variables() {
     let text = "echo \"$1|$2|$SET|${HOME-none}\"";
     let program = Program::Script { text: text.into(), args: vec!["a b".into(), "*".into()] };
     let set = vec![("SET".into(), "x=y".into())];
     let said = run(Spawn { program, set, unset: vec!["HOME".into()], ..script("") }).await;
     assert_eq!(String::from_utf8_lossy(&said.out), "a b|*|x=y|none\n");
-    let trap = trap.to_str().unwrap().to_owned();
-    // The variable is the host's own here, which is what the shell would have inherited.
-    let inner = format!("BASH_ENV={trap} ENV={trap} sh -c 'env | grep -c ^BASH_ENV'");
-    assert_eq!(run(script(&inner)).await.out, b"1\n");
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -106,7 +99,7 @@ async fn stdin_is_empty_given_or_open() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn much_output_comes_whole_and_in_order() {
-    let mut running = start(script("seq 1 8500000; seq 1 1000 >&2")).await.unwrap();
+    let mut running = start(script("seq 1 9000000; seq 1 1000 >&2")).await.unwrap();
     let (mut next, mut rest, mut length) = (1_u64, Vec::new(), 0);
     while let Some(output) = running.output.next().await {
         let Output::Bytes(Stream::Stdout, bytes) = output.unwrap() else { continue };
@@ -120,7 +113,7 @@ async fn much_output_comes_whole_and_in_order() {
         }
         rest.drain(..end);
     }
-    assert!(next == 8_500_001 && length > 64 << 20, "{next} {length}");
+    assert!(next == 9_000_001 && length > 64 << 20, "{next} {length}");
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -150,7 +143,11 @@ async fn what_cannot_start_is_named() {
     assert!(error.contains("/etc/passwd") && error.contains("executable"), "{error}");
     assert!(fails(script("echo a\0b")).await.contains("NUL"));
     assert!(fails(script(&"x".repeat(1 << 20))).await.contains("1048576"));
-    assert!(fails(Spawn { program: Program::Argv(Vec::new()), ..script("") }).await.contains("no program"));
+    assert!(
+        fails(Spawn { program: Program::Argv(Vec::new()), ..script("") })
+            .await
+            .contains("no program")
+    );
     assert!(fails(Spawn { terminal: Some((80, 24)), ..script("true") }).await.contains("terminal"));
     let confine = Some(haft_host::Confine::default());
     assert!(fails(Spawn { confine, ..script("true") }).await.contains("confine"));
@@ -192,8 +189,10 @@ async fn descriptors_do_not_leak() {
     }
     // Other tests of this process may run meanwhile; a leak would be 200 or more.
     assert!(count() < before + 100, "{before} before, {} after", count());
-    let open = "ls /proc/self/fd | tr '\\n' ' '";
-    assert_eq!(String::from_utf8_lossy(&run(script(open)).await.out), "0 1 2 3 ");
+    // What this process was given open by its own parent goes on to its children.
+    let given = std::process::Command::new("ls").arg("/proc/self/fd").output().unwrap().stdout;
+    let given = String::from_utf8_lossy(&given).into_owned();
+    assert_eq!(String::from_utf8_lossy(&run(argv(&["ls", "/proc/self/fd"])).await.out), given);
 }
 
 /// Ways to leave children behind; each says `ready` once they run.

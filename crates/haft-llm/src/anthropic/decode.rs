@@ -83,7 +83,10 @@ impl Decoder for MessagesDecoder {
                 let usage = envelope.message.as_ref().and_then(|message| message.get("usage"));
                 self.count(usage);
             }
-            "content_block_start" => self.start(&envelope, out),
+            "content_block_start" => {
+                self.start(&envelope, out);
+                failure::check_parts(self.next)?;
+            }
             "content_block_delta" => self.delta(&envelope, out),
             "content_block_stop" => {
                 if let Some(at) = self.position(envelope.index) {

@@ -54,6 +54,7 @@ impl Decoder for ChatDecoder {
         let choice = &chunk["choices"][0];
         // Some servers end with the whole message instead of a delta; only the reason counts then.
         self.delta(&choice["delta"], out);
+        failure::check_parts(self.next)?;
         if let Some(reason) = choice["finish_reason"].as_str().filter(|r| !r.is_empty()) {
             if reason == "error" {
                 return Err(failure::in_stream(None, &event.data));

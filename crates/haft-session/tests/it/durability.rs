@@ -153,6 +153,7 @@ fn fills_its_disk() {
     };
     assert!(matches!(error, SessionError::Full { .. }), "{error}");
     assert!(error.to_string().contains("free some space"), "{error}");
+    assert!(fs::read(log.path()).unwrap().ends_with(b"\n"), "a part of a line was left");
     let len = fs::metadata(log.path()).unwrap().len();
     let error = log.append(&mut event(user(&line))).unwrap_err();
     assert!(matches!(error, SessionError::Full { .. }), "{error}");

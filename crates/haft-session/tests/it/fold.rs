@@ -102,7 +102,9 @@ fn calls_without_an_end_say_what_is_known() {
     assert_eq!(found, ["u:go", "a:[c1][c2]", &results]);
     let events = log(bodies);
     let mut fold = Fold::new(AgentPath::default());
-    events.iter().for_each(|event| fold.push(event));
+    for event in &events {
+        fold.push(event);
+    }
     assert_eq!((fold.final_count(), fold.messages().len()), (2, 3));
     let open = fold.unanswered();
     assert_eq!(open.len(), 2);

@@ -120,7 +120,9 @@ proptest! {
     #[test]
     fn what_a_resume_logs_closes_everything(events in any_events()) {
         let mut fold = Fold::new(AgentPath::default());
-        events.iter().for_each(|event| fold.push(event));
+        for event in &events {
+            fold.push(event);
+        }
         let last = |body| Event { turn: TurnId(0), ..event(body) };
         if fold.is_streaming() {
             fold.push(&last(failed(false)));

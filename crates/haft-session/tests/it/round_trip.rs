@@ -109,7 +109,7 @@ fn hostile_blob_markers_end_in_errors() {
     let huge = json!({"hash": Hash::of(b""), "len": u64::MAX, "mime": "application/json"});
     for marker in [inner, json!({"$blob": 1}), json!({"$blob": huge})] {
         let event = json!({"v":1,"id":2,"at":1,"type":"state","key":"k","value":marker});
-        lines.push_str(&format!("{event}\n"));
+        lines.extend([event.to_string().as_str(), "\n"]);
     }
     fs::write(log.path(), lines).unwrap();
     let found: Vec<_> = store.events(log.session()).unwrap().skip(1).collect();

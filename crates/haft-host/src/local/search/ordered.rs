@@ -39,6 +39,13 @@ struct State<T> {
     skipped: Skipped,
 }
 
+/// What came of looking for the next result.
+enum Taken<T> {
+    Result(T),
+    NotYet,
+    End,
+}
+
 /// The line of results.
 #[derive(Debug)]
 pub(super) struct Ordered<T> {
@@ -112,22 +119,24 @@ impl<T> Ordered<T> {
     /// Waits for the next result; none when everything is delivered.
     pub(super) async fn next(&self) -> Option<T> {
         loop {
-            if let Some(answer) = self.take() {
-                return answer;
+            match self.take() {
+                Taken::Result(result) => return Some(result),
+                Taken::End => return None,
+                Taken::NotYet => {}
             }
             self.ready.notified().await;
         }
     }
 
-    fn take(&self) -> Option<Option<T>> {
+    fn take(&self) -> Taken<T> {
         let mut state = self.state();
         loop {
             match state.slots.pop_front() {
-                None if state.workers == 0 => return Some(None),
-                None => return None,
+                None if state.workers == 0 => return Taken::End,
+                None => return Taken::NotYet,
                 Some(Slot::Open) if state.workers > 0 => {
                     state.slots.push_front(Slot::Open);
-                    return None;
+                    return Taken::NotYet;
                 }
                 // A worker that died left its piece open: it is passed over.
                 Some(Slot::Open | Slot::Empty) => state.first += 1,
@@ -136,7 +145,7 @@ impl<T> Ordered<T> {
                     state.bytes -= size;
                     drop(state);
                     self.room.notify_all();
-                    return Some(Some(result));
+                    return Taken::Result(result);
                 }
             }
         }

@@ -31,7 +31,7 @@ use tokio::sync::Notify;
 
 use self::{supervise::Supervisor, tree::Tree};
 use super::Local;
-use crate::{Control, Exit, Host, Output, Running, Shell, Spawn, Stdin};
+use crate::{Control, Host, Output, Running, Shell, Spawn, Stdin};
 
 /// Most bytes of output that wait to be read.
 const QUEUE_LIMIT: usize = 512 << 10;
@@ -43,7 +43,7 @@ const PIECE_COST: usize = 128;
 const STACK: usize = 256 << 10;
 
 impl Shell for Local {
-    fn spawn<'a>(&'a self, spawn: Spawn) -> BoxFuture<'a, io::Result<Running>> {
+    fn spawn(&self, spawn: Spawn) -> BoxFuture<'_, io::Result<Running>> {
         // Nothing is awaited, so a dropped future has either started nothing or given the child.
         Box::pin(async move {
             let (hand, take) = mpsc::sync_channel::<Supervisor>(1);
@@ -60,16 +60,17 @@ impl Shell for Local {
             let id = started.child.id();
             let leader = i32::try_from(id).ok().and_then(Pid::from_raw);
             let leader = leader.ok_or_else(|| io::Error::other("the child has no process id"))?;
-            let mut state = State { input_open: started.input.is_some(), ..State::default() };
-            if let Stdin::Bytes(bytes) = spawn.stdin {
-                state.input_bytes = bytes.len();
-                state.input.push_back(bytes);
-                state.input_ends = true;
-            }
+            let input = match spawn.stdin {
+                Stdin::Empty => Input::default(),
+                Stdin::Open => Input { open: true, ..Input::default() },
+                Stdin::Bytes(bytes) => {
+                    Input { bytes: bytes.len(), queue: [bytes].into(), open: true, ends: true }
+                }
+            };
             let shared = Arc::new(Shared {
                 id,
                 tree: Tree::new(leader, started.marker.clone()),
-                state: Mutex::new(state),
+                state: Mutex::new(State { input, ..State::default() }),
                 ready: Notify::new(),
                 room: Notify::new(),
                 wake,
@@ -108,12 +109,19 @@ struct State {
     order: Order,
     /// True once the process id may be somebody else's.
     reaped: bool,
-    input: VecDeque<Bytes>,
-    input_bytes: usize,
-    /// True while input is taken.
-    input_open: bool,
-    /// True when nothing follows `input`.
-    input_ends: bool,
+    input: Input,
+}
+
+/// What waits for the program's input.
+#[derive(Debug, Default)]
+struct Input {
+    queue: VecDeque<Bytes>,
+    /// Size of `queue`, in bytes.
+    bytes: usize,
+    /// True while the program can still read it.
+    open: bool,
+    /// True when nothing follows `queue`.
+    ends: bool,
 }
 
 /// A running command.
@@ -137,13 +145,17 @@ impl Shared {
 
     fn wake(&self) {
         // Fails only when the counter is full, and then the thread is being woken already.
-        drop(rustix::io::write(&self.wake, &1_u64.to_ne_bytes()));
+        let _ = rustix::io::write(&self.wake, &1_u64.to_ne_bytes());
     }
 
     fn order(&self, order: Order, signal: Signal) {
         let mut state = self.state();
         if state.order < order && !state.done {
             state.order = order;
+            if order == Order::Kill {
+                state.queue.clear();
+                state.queued = 0;
+            }
             if !state.reaped {
                 self.tree.signal_group(signal);
             }
@@ -216,13 +228,13 @@ impl Control for Shared {
                 let room = self.room.notified();
                 {
                     let mut state = self.state();
-                    if !state.input_open || state.input_ends {
+                    if !state.input.open || state.input.ends {
                         let text = "the program's input is closed; start it with open input";
                         return Err(io::Error::new(io::ErrorKind::BrokenPipe, text));
                     }
-                    if state.input_bytes < INPUT_LIMIT {
-                        state.input_bytes += bytes.len();
-                        state.input.push_back(bytes);
+                    if state.input.bytes < INPUT_LIMIT {
+                        state.input.bytes += bytes.len();
+                        state.input.queue.push_back(bytes);
                         drop(state);
                         self.wake();
                         return Ok(());
@@ -234,7 +246,7 @@ impl Control for Shared {
     }
 
     fn end_input(&self) {
-        self.state().input_ends = true;
+        self.state().input.ends = true;
         self.wake();
     }
 

@@ -1,7 +1,8 @@
 //! The one function that starts a child of haft, whatever it is for.
 //!
 //! **Invariant:** every child leads a session and a process group of its own, carries the marker
-//! of its tree, and inherits nothing but descriptors 0 to 2 and, where asked for, 3.
+//! of its tree, and of haft's own descriptors inherits nothing but 0 to 2 and, where asked for, 3.
+//! What haft was itself given open by its parent goes on to its children, as from every shell.
 
 use std::{
     env,
@@ -65,7 +66,7 @@ pub(super) fn start(spawn: &Spawn, shell: Option<&HostPath>) -> io::Result<Start
     let (errors, write_errors) = io::pipe()?;
     for pipe in [&output, &errors] {
         // A larger pipe spares switches between processes; a refusal costs only speed.
-        drop(rustix::pipe::fcntl_setpipe_size(pipe, PIPE_SIZE));
+        let _ = rustix::pipe::fcntl_setpipe_size(pipe, PIPE_SIZE);
     }
     command.stdout(write_output).stderr(write_errors);
     let input = if spawn.stdin == Stdin::Empty {
@@ -169,19 +170,14 @@ fn look_up(name: &[u8], spawn: &Spawn) -> io::Result<PathBuf> {
             _ => {}
         }
     }
-    Err(match refused {
-        Some(file) => {
-            let text = format!("{} is not executable; chmod +x makes it so", file.display());
-            io::Error::new(io::ErrorKind::PermissionDenied, text)
-        }
-        None => {
-            let path: String = path.to_string_lossy().chars().take(500).collect();
-            let text = format!(
-                "the program {shown:?} is in no folder of PATH ({path}); install it or give its whole path"
-            );
-            io::Error::new(io::ErrorKind::NotFound, text)
-        }
-    })
+    if let Some(file) = refused {
+        let text = format!("{} is not executable; chmod +x makes it so", file.display());
+        return Err(io::Error::new(io::ErrorKind::PermissionDenied, text));
+    }
+    let path: String = path.to_string_lossy().chars().take(500).collect();
+    let hint = "install it or give its whole path";
+    let text = format!("the program {shown:?} is in no folder of PATH ({path}); {hint}");
+    Err(io::Error::new(io::ErrorKind::NotFound, text))
 }
 
 fn start_error(command: &Command, cwd: &HostPath, error: &io::Error) -> io::Error {

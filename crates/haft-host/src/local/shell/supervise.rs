@@ -22,7 +22,7 @@ use rustix::{
     process::{Pid, PidfdFlags, Signal, WaitId, WaitIdOptions, pidfd_open, waitid},
 };
 
-use super::{Order, QUEUE_LIMIT, Shared, start::Started, tree::Member};
+use super::{Input, Order, QUEUE_LIMIT, Shared, start::Started, tree::Member};
 use crate::{Exit, Output};
 
 /// How long pipes must be silent after the end of the command.
@@ -140,7 +140,9 @@ impl Supervisor {
         while !members.is_empty() && begun.elapsed() < GIVE_UP {
             let kill = self.order() == Order::Kill || begun.elapsed() >= GRACE;
             if kill {
-                members.iter().for_each(|member| member.signal(Signal::KILL));
+                for member in &members {
+                    member.signal(Signal::KILL);
+                }
             } else if !told {
                 for member in &members {
                     member.signal(Signal::TERM);
@@ -231,8 +233,7 @@ impl Supervisor {
     fn pump(&mut self, limit: Option<Duration>) {
         let (full, feeding) = {
             let state = self.shared.state();
-            let ends = state.input_ends && state.input.is_empty();
-            (state.queued >= QUEUE_LIMIT, ends || !state.input.is_empty())
+            (state.queued >= QUEUE_LIMIT, state.input.ends || !state.input.queue.is_empty())
         };
         let ready = {
             let mut watched = vec![(Watched::Wake, self.shared.wake.as_fd(), PollFlags::IN)];
@@ -332,24 +333,24 @@ impl Supervisor {
     fn feed(&mut self) {
         let Some(input) = &self.input else { return };
         let mut state = self.shared.state();
-        if let Some(bytes) = state.input.front_mut() {
+        if let Some(bytes) = state.input.queue.front_mut() {
             match rustix::io::write(input, bytes) {
                 Ok(length) => {
                     bytes.advance(length);
                     let empty = bytes.is_empty();
-                    state.input_bytes -= length;
+                    state.input.bytes -= length;
                     if empty {
-                        state.input.pop_front();
+                        state.input.queue.pop_front();
                     }
                 }
                 Err(rustix::io::Errno::AGAIN | rustix::io::Errno::INTR) => return,
                 Err(_) => {
-                    state.input.clear();
-                    state.input_ends = true;
+                    state.input.queue.clear();
+                    state.input.ends = true;
                 }
             }
         }
-        let over = state.input.is_empty() && state.input_ends;
+        let over = state.input.queue.is_empty() && state.input.ends;
         drop(state);
         if over {
             self.close_input();
@@ -360,9 +361,7 @@ impl Supervisor {
     fn close_input(&mut self) {
         self.input = None;
         let mut state = self.shared.state();
-        state.input.clear();
-        state.input_bytes = 0;
-        state.input_open = false;
+        state.input = Input::default();
         drop(state);
         self.shared.room.notify_waiters();
     }
@@ -373,7 +372,9 @@ impl Drop for Supervisor {
     fn drop(&mut self) {
         if !self.finished {
             self.shared.tree.signal_group(Signal::KILL);
-            self.shared.tree.members(true).iter().for_each(|member| member.signal(Signal::KILL));
+            for member in self.shared.tree.members(true) {
+                member.signal(Signal::KILL);
+            }
             self.shared.state().reaped = true;
             drop(self.child.wait());
             self.shared.push(Err(io::Error::other("the supervision of the program broke off")));

@@ -135,7 +135,7 @@ impl Tree {
     ///
     /// Only valid while the leader has not been reaped: until then its id is nobody else's.
     pub(super) fn signal_group(&self, signal: Signal) {
-        drop(kill_process_group(self.leader, signal));
+        let _ = kill_process_group(self.leader, signal);
     }
 }
 
@@ -153,9 +153,11 @@ impl Member {
         let unchanged =
             || Stat::of(self.pid.as_raw_pid()).is_some_and(|stat| stat.began == self.began);
         match pidfd_open(self.pid, PidfdFlags::empty()) {
-            Ok(held) if unchanged() => drop(pidfd_send_signal(held, signal)),
+            Ok(held) if unchanged() => {
+                let _ = pidfd_send_signal(held, signal);
+            }
             Err(rustix::io::Errno::NOSYS | rustix::io::Errno::PERM) if unchanged() => {
-                drop(kill_process(self.pid, signal));
+                let _ = kill_process(self.pid, signal);
             }
             _ => {}
         }

@@ -66,16 +66,12 @@ impl World {
     }
 
     pub fn file(&self, name: &str, data: &str) {
-        match &self.memory {
-            Some(memory) => {
-                memory.add_file(&self.path(name).text(), data.as_bytes().to_vec()).unwrap();
-            }
-            None => {
-                let path = self.disk(name);
-                std::fs::create_dir_all(path.parent().unwrap()).unwrap();
-                std::fs::write(path, data).unwrap();
-            }
+        if let Some(memory) = &self.memory {
+            return memory.add_file(&self.path(name).text(), data.as_bytes().to_vec()).unwrap();
         }
+        let path = self.disk(name);
+        std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+        std::fs::write(path, data).unwrap();
     }
 
     pub fn folder(&self, name: &str) {

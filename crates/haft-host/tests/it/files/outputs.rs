@@ -118,6 +118,29 @@ fn a_full_session_ends_the_file_and_not_the_output() {
 }
 
 #[test]
+fn a_push_that_is_dropped_leaves_no_silent_gap() {
+    let data: Vec<u8> = (0..5_000_000_u32).map(|n| (n % 251) as u8).collect();
+    let folder = tempfile::tempdir().unwrap();
+    let outs = Outs::in_folder(folder.path(), 1 << 30);
+    let got = block_on(async {
+        let limits = SpoolLimits { file_cap: 1 << 30, ..SpoolLimits::default() };
+        let mut spool = Spool::new(limits, Some(outs.create(&CallId::nth(1)).unwrap()));
+        let mut push = Box::pin(spool.push(&data));
+        let pending = futures::poll!(&mut push).is_pending();
+        drop(push);
+        spool.push(b"after").await;
+        (pending, spool.finish().await)
+    });
+    let (pending, got) = got;
+    assert_eq!(got.bytes, 5_000_005);
+    let file = block_on(kept(&outs, &CallId::nth(1))).unwrap();
+    let lost = got.lost.map_or(5_000_005, |lost| lost.start);
+    let lost = usize::try_from(lost).unwrap();
+    assert!(file[..lost.min(5_000_000)] == data[..lost.min(5_000_000)]);
+    assert_eq!(pending, got.fault.is_some());
+}
+
+#[test]
 fn a_folder_that_cannot_be_made_costs_only_the_file() {
     let folder = tempfile::tempdir().unwrap();
     std::fs::write(folder.path().join("taken"), "").unwrap();
@@ -163,7 +186,7 @@ fn endless_output_takes_fixed_memory() {
     let got = block_on(async {
         let limits = SpoolLimits { file_cap: 64 << 20, ..SpoolLimits::default() };
         let mut spool = Spool::new(limits, Some(outs.create(&CallId::nth(1)).unwrap()));
-        for _ in 0..1_000_000_000 / piece.len() + 1 {
+        for _ in 0..=1_000_000_000 / piece.len() {
             spool.push(&piece).await;
         }
         spool.finish().await

@@ -106,6 +106,26 @@ async fn folders_that_may_not_be_read_can_be_written_to() {
 }
 
 #[tokio::test]
+async fn links_of_strangers_in_shared_folders_are_not_followed() {
+    if !rustix::process::geteuid().is_root() {
+        // Only root can give a link to another user.
+        return;
+    }
+    for w in locals() {
+        w.file("mine/file", "x");
+        w.folder("shared");
+        fs::set_permissions(w.disk("shared"), fs::Permissions::from_mode(0o1777)).unwrap();
+        w.link("shared/own", "../mine");
+        w.link("shared/trap", "../mine");
+        std::os::unix::fs::lchown(w.disk("shared/trap"), Some(1234), None).unwrap();
+        assert_eq!(w.read("shared/own/file").await.unwrap(), "x", "{}", w.name);
+        let error = w.locate("shared/trap/file").await.unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::PermissionDenied, "{}", w.name);
+        assert!(error.to_string().contains("another user"), "{error}");
+    }
+}
+
+#[tokio::test]
 async fn leftovers_of_dead_processes_go_and_others_stay() {
     for w in locals() {
         w.write("sub/a", "1", anyhow()).await.unwrap();
@@ -121,7 +141,7 @@ async fn leftovers_of_dead_processes_go_and_others_stay() {
         for name in all {
             w.file(&format!("sub/{name}"), "x");
         }
-        let hours = std::time::SystemTime::now() - std::time::Duration::from_secs(2 * 3600);
+        let hours = std::time::SystemTime::now() - std::time::Duration::from_hours(2);
         let file = fs::File::options().write(true).open(w.disk("sub").join(&old)).unwrap();
         file.set_modified(hours).unwrap();
         let next = Local::new();

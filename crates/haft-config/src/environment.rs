@@ -1,0 +1,196 @@
+//! The environment, read once when haft starts.
+//!
+//! **Invariant:** every variable that haft reads for itself is in [`VARIABLES`]; keys are wrapped,
+//! so that no print of anything shows one.
+
+use std::{ffi::OsString, fmt, path::PathBuf};
+
+use serde_json::{Map, Value};
+
+use crate::ConfigError;
+
+/// One variable that haft reads.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Variable {
+    /// Its name.
+    pub name: &'static str,
+    /// What it does, in one line.
+    pub about: &'static str,
+}
+
+/// Every environment variable that haft reads for itself.
+pub const VARIABLES: &[Variable] = &[
+    Variable { name: "HAFT_HOME", about: "Folder of all of haft's state; `~/.haft` without it." },
+    Variable { name: "HAFT_MODEL", about: "The model, over settings and under `--model`." },
+    Variable { name: "HAFT_EFFORT", about: "Thinking effort, over settings and under `--effort`." },
+    Variable {
+        name: "ANTHROPIC_BASE_URL",
+        about: "Address of an Anthropic Messages server; the provider's own without it.",
+    },
+    Variable { name: "ANTHROPIC_API_KEY", about: "Key for that server." },
+    Variable {
+        name: "OPENAI_BASE_URL",
+        about: "Address of an OpenAI Chat-compatible server, with its `/v1`.",
+    },
+    Variable { name: "OPENAI_API_KEY", about: "Key for that server." },
+    Variable { name: "NO_COLOR", about: "Switches colour off when it is not empty." },
+    Variable { name: "TERM", about: "`dumb` switches colour and cursor movement off." },
+    Variable { name: "COLUMNS", about: "Width of the terminal where it cannot be asked." },
+    Variable { name: "HOME", about: "The home folder, for `~` and the default of `HAFT_HOME`." },
+    Variable { name: "USERPROFILE", about: "The home folder on Windows." },
+];
+
+/// A value that is never shown.
+#[derive(Clone, PartialEq, Eq)]
+pub struct Secret(String);
+
+impl Secret {
+    /// Wraps a value.
+    pub fn new(value: impl Into<String>) -> Self {
+        Self(value.into())
+    }
+
+    /// The value itself, for the one who needs it.
+    pub fn expose(&self) -> &str {
+        &self.0
+    }
+}
+
+impl fmt::Debug for Secret {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("[secret]")
+    }
+}
+
+impl fmt::Display for Secret {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("[secret]")
+    }
+}
+
+/// What the environment says. Empty values count as not set.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Environment {
+    /// The home folder.
+    pub home: Option<PathBuf>,
+    /// Where all state lives, where it was set or the home folder is known.
+    pub haft_home: Option<PathBuf>,
+    /// The model.
+    pub model: Option<String>,
+    /// The thinking effort, unchecked.
+    pub effort: Option<String>,
+    /// See [`VARIABLES`].
+    pub anthropic_base_url: Option<String>,
+    /// See [`VARIABLES`].
+    pub anthropic_api_key: Option<Secret>,
+    /// See [`VARIABLES`].
+    pub openai_base_url: Option<String>,
+    /// See [`VARIABLES`].
+    pub openai_api_key: Option<Secret>,
+    /// True when colour is not wanted.
+    pub no_color: bool,
+    /// True for a terminal that knows no control sequences.
+    pub dumb: bool,
+    /// Width of the terminal in columns, where it was set.
+    pub columns: Option<u16>,
+}
+
+impl Environment {
+    /// Reads the environment of this process. Called once, by the binary.
+    pub fn capture() -> Self {
+        let names = VARIABLES.iter().map(|variable| variable.name);
+        Self::of(names.filter_map(|name| Some((name, std::env::var_os(name)?))))
+    }
+
+    /// Reads given variables; of several with one name the last counts.
+    pub fn of<N: AsRef<str>>(variables: impl IntoIterator<Item = (N, OsString)>) -> Self {
+        let mut read = Self::default();
+        let mut profile = None;
+        for (name, value) in variables {
+            if value.is_empty() {
+                continue;
+            }
+            let text =
+                || value.to_str().map(str::trim).filter(|t| !t.is_empty()).map(str::to_owned);
+            match name.as_ref() {
+                "HOME" => read.home = Some(PathBuf::from(&value)),
+                "USERPROFILE" => profile = Some(PathBuf::from(&value)),
+                "HAFT_HOME" => read.haft_home = std::path::absolute(&value).ok(),
+                "HAFT_MODEL" => read.model = text(),
+                "HAFT_EFFORT" => read.effort = text(),
+                "ANTHROPIC_BASE_URL" => read.anthropic_base_url = text(),
+                "ANTHROPIC_API_KEY" => read.anthropic_api_key = text().map(Secret),
+                "OPENAI_BASE_URL" => read.openai_base_url = text(),
+                "OPENAI_API_KEY" => read.openai_api_key = text().map(Secret),
+                "NO_COLOR" => read.no_color = true,
+                "TERM" => read.dumb = value == "dumb",
+                "COLUMNS" => read.columns = text().and_then(|text| text.parse().ok()),
+                _ => {}
+            }
+        }
+        read.home = read.home.or(profile).filter(|home| home.is_absolute());
+        read.haft_home =
+            read.haft_home.or_else(|| read.home.as_ref().map(|home| home.join(".haft")));
+        read
+    }
+
+    /// Where all state lives.
+    ///
+    /// # Errors
+    /// When neither `HAFT_HOME` nor a home folder is set.
+    pub fn state_folder(&self) -> Result<&std::path::Path, ConfigError> {
+        self.haft_home.as_deref().ok_or(ConfigError::NoHome)
+    }
+
+    /// Its layer of the settings.
+    pub(crate) fn layer(&self) -> Value {
+        let mut layer = Map::new();
+        for (key, value) in [("model", &self.model), ("effort", &self.effort)] {
+            if let Some(value) = value {
+                layer.insert(key.to_owned(), Value::String(value.clone()));
+            }
+        }
+        Value::Object(layer)
+    }
+
+    /// The variable that sets a key of the settings, for messages.
+    pub(crate) fn variable(key: &str) -> &'static str {
+        match key {
+            "model" => "HAFT_MODEL",
+            _ => "HAFT_EFFORT",
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn read(variables: &[(&str, &str)]) -> Environment {
+        Environment::of(variables.iter().map(|(name, value)| (*name, OsString::from(value))))
+    }
+
+    #[test]
+    fn keys_are_never_shown() {
+        let read = read(&[("ANTHROPIC_API_KEY", " sk-very-secret\n"), ("HOME", "/home/me")]);
+        let key = read.anthropic_api_key.clone().unwrap();
+        assert_eq!(key.expose(), "sk-very-secret");
+        assert!(!format!("{read:?}{key:?}{key}").contains("very"));
+    }
+
+    #[test]
+    fn state_lives_at_home_unless_moved() {
+        let folder = |env: &Environment| env.state_folder().unwrap().to_owned();
+        assert_eq!(folder(&read(&[("HOME", "/h")])), PathBuf::from("/h/.haft"));
+        assert_eq!(folder(&read(&[("HOME", "/h"), ("HAFT_HOME", "/x")])), PathBuf::from("/x"));
+        assert_eq!(folder(&read(&[("HOME", "/h"), ("HAFT_HOME", "")])), PathBuf::from("/h/.haft"));
+        assert!(read(&[]).state_folder().unwrap_err().to_string().contains("HAFT_HOME"));
+    }
+
+    #[test]
+    fn empty_is_not_set_and_odd_widths_are_left_alone() {
+        let env = read(&[("NO_COLOR", ""), ("COLUMNS", "wide"), ("OPENAI_BASE_URL", " ")]);
+        assert!(!env.no_color && env.columns.is_none() && env.openai_base_url.is_none());
+        assert!(read(&[("NO_COLOR", "0"), ("TERM", "dumb")]).no_color);
+    }
+}

@@ -1,0 +1,137 @@
+//! Reading and writing of small files: bounded, atomic, for the person's eyes only.
+
+use std::{
+    fs::{self, File},
+    io::{self, Read as _, Write as _},
+    path::{Path, PathBuf},
+};
+
+/// The largest file that is read, in bytes.
+pub const MAX_FILE: u64 = 1024 * 1024;
+
+/// What went wrong with a file or the environment.
+#[derive(Debug, thiserror::Error)]
+pub enum ConfigError {
+    /// Nobody said where state belongs.
+    #[error("neither HAFT_HOME nor HOME is set: set HAFT_HOME to a folder that can be written")]
+    NoHome,
+    /// It could not be read or written.
+    #[error("{path}: {error}; check that it exists and that you may use it")]
+    File {
+        /// The file or folder.
+        path: PathBuf,
+        /// The system's reason.
+        error: io::Error,
+    },
+    /// It is not what it should be.
+    #[error("{path}: {problem}")]
+    Content {
+        /// The file.
+        path: PathBuf,
+        /// What is wrong, and what to do.
+        problem: String,
+    },
+}
+
+impl ConfigError {
+    pub(crate) fn file(path: &Path, error: io::Error) -> Self {
+        Self::File { path: path.to_owned(), error }
+    }
+
+    pub(crate) fn content(path: &Path, problem: impl Into<String>) -> Self {
+        Self::Content { path: path.to_owned(), problem: problem.into() }
+    }
+}
+
+/// Reads a text file of at most [`MAX_FILE`] bytes; none where there is none.
+pub(crate) fn read(path: &Path) -> Result<Option<String>, ConfigError> {
+    // A pipe or device under that name must neither block nor be drained.
+    match fs::metadata(path) {
+        Err(error) if is_missing(&error) => return Ok(None),
+        Err(error) => return Err(ConfigError::file(path, error)),
+        Ok(found) if !found.is_file() => {
+            return Err(ConfigError::content(path, "it is no regular file; remove or replace it"));
+        }
+        Ok(_) => {}
+    }
+    let file = match File::open(path) {
+        Ok(file) => file,
+        Err(error) if is_missing(&error) => return Ok(None),
+        Err(error) => return Err(ConfigError::file(path, error)),
+    };
+    let mut bytes = Vec::new();
+    file.take(MAX_FILE + 1)
+        .read_to_end(&mut bytes)
+        .map_err(|error| ConfigError::file(path, error))?;
+    if bytes.len() as u64 > MAX_FILE {
+        return Err(ConfigError::content(path, format!("it is over {MAX_FILE} bytes; shorten it")));
+    }
+    String::from_utf8(bytes).map(Some).map_err(|error| {
+        let at = error.utf8_error().valid_up_to();
+        ConfigError::content(path, format!("it is not UTF-8 at byte {at}; save it as UTF-8"))
+    })
+}
+
+fn is_missing(error: &io::Error) -> bool {
+    matches!(error.kind(), io::ErrorKind::NotFound | io::ErrorKind::NotADirectory)
+}
+
+/// Writes a file as a whole or not at all, readable by its owner only; makes its folder.
+///
+/// A link is followed, so that settings kept elsewhere stay there.
+///
+/// # Errors
+/// When the folder cannot be made or the file not be written; what was there stays.
+pub fn save(path: &Path, content: &[u8]) -> Result<(), ConfigError> {
+    let path = &fs::canonicalize(path).unwrap_or_else(|_| path.to_owned());
+    let failed = |error| ConfigError::file(path, error);
+    let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty());
+    let folder = folder.ok_or_else(|| ConfigError::content(path, "it names no file"))?;
+    make_folder(folder).map_err(failed)?;
+    // The temporary file is 0600 from its first moment and removed when anything below fails.
+    let mut file = tempfile::Builder::new().prefix(".haft-").tempfile_in(folder).map_err(failed)?;
+    file.write_all(content).map_err(failed)?;
+    file.as_file().sync_all().map_err(failed)?;
+    file.persist(path).map_err(|error| failed(error.error))?;
+    // Not every system lets a folder be synced; the file itself is whole either way.
+    if let Ok(folder) = File::open(folder) {
+        let _ = folder.sync_all();
+    }
+    Ok(())
+}
+
+#[cfg(unix)]
+fn make_folder(folder: &Path) -> io::Result<()> {
+    use std::os::unix::fs::DirBuilderExt as _;
+    fs::DirBuilder::new().recursive(true).mode(0o700).create(folder)
+}
+
+#[cfg(not(unix))]
+fn make_folder(folder: &Path) -> io::Result<()> {
+    fs::create_dir_all(folder)
+}
+
+/// Adds a rule to the list `allow`, `ask` or `deny` of a settings file, keeping all else in it.
+///
+/// # Errors
+/// When the file cannot be read or written, is no TOML, or has something else in that place.
+pub fn add_rule(path: &Path, list: &str, rule: &str) -> Result<(), ConfigError> {
+    let text = read(path)?.unwrap_or_default();
+    let mut document: toml_edit::DocumentMut =
+        text.parse().map_err(|error| ConfigError::content(path, format!("{error}")))?;
+    let wrong = |key: &str| ConfigError::content(path, format!("{key} is not what it should be"));
+    let permissions = document
+        .entry("permissions")
+        .or_insert_with(|| toml_edit::Item::Table(toml_edit::Table::new()))
+        .as_table_like_mut()
+        .ok_or_else(|| wrong("permissions"))?;
+    let rules = permissions
+        .entry(list)
+        .or_insert(toml_edit::value(toml_edit::Array::new()))
+        .as_array_mut()
+        .ok_or_else(|| wrong(list))?;
+    if !rules.iter().any(|known| known.as_str() == Some(rule)) {
+        rules.push(rule);
+    }
+    save(path, document.to_string().as_bytes())
+}

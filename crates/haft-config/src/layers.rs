@@ -1,0 +1,443 @@
+//! Settings from all places, laid over each other as JSON values.
+//!
+//! **Invariant:** the order is defaults, user, project, local, managed, environment, command line.
+//! Each value is checked alone: one that is wrong is named with its place and does not count,
+//! and the rest does. Lists of rules add up; everything else is replaced.
+
+use std::{
+    collections::BTreeMap,
+    fmt,
+    path::{Path, PathBuf},
+};
+
+use schemars::generate::SchemaSettings;
+use serde::{Deserialize as _, Serialize};
+use serde_json::{Map, Value};
+
+use crate::{Environment, Settings, files};
+
+/// Where a value came from, the weakest first.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Layer {
+    /// Built in.
+    Default,
+    /// `settings.toml` in haft's home.
+    User,
+    /// `.haft/settings.toml` of the project.
+    Project,
+    /// `.haft/settings.local.toml` of the project.
+    Local,
+    /// The file of whoever runs the machine.
+    Managed,
+    /// An environment variable.
+    Environment,
+    /// An option of the command line.
+    CommandLine,
+}
+
+impl fmt::Display for Layer {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Default => "default",
+            Self::User => "user settings",
+            Self::Project => "project settings",
+            Self::Local => "local settings",
+            Self::Managed => "managed settings",
+            Self::Environment => "environment",
+            Self::CommandLine => "command line",
+        })
+    }
+}
+
+/// Where settings are to be looked for.
+#[derive(Clone, Debug, Default)]
+pub struct Sources {
+    /// haft's home; none leaves the user's layer out.
+    pub haft_home: Option<PathBuf>,
+    /// The project root; none leaves its two layers out.
+    pub project: Option<PathBuf>,
+    /// True when the project's settings may count.
+    pub trusted: bool,
+    /// The file of whoever runs the machine, where there is such a thing.
+    pub managed: Option<PathBuf>,
+    /// The environment.
+    pub environment: Environment,
+    /// What the command line sets, in the shape of the settings; null for nothing.
+    pub command_line: Value,
+}
+
+/// What became of a settings file.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Presence {
+    /// It is not there.
+    Missing,
+    /// It was read.
+    Read,
+    /// It is there, and was not opened because its folder is not trusted.
+    Untrusted,
+    /// It is there, and cannot be used; a problem says why.
+    Broken,
+}
+
+/// One place where settings were looked for.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct FileState {
+    /// Its layer.
+    pub layer: Layer,
+    /// The file.
+    pub path: PathBuf,
+    /// What became of it.
+    pub presence: Presence,
+}
+
+/// Something wrong with a value, or with a whole file.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Problem {
+    /// Where it is: a file with its line, a variable or an option.
+    pub place: String,
+    /// The key, such as `tools.concurrency`; empty for a whole file.
+    pub key: String,
+    /// What is wrong, with the offending value, and what to do.
+    pub message: String,
+    /// True when going on without it could do harm: haft should not start.
+    pub fatal: bool,
+}
+
+impl fmt::Display for Problem {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.key.as_str() {
+            "" => write!(f, "{}: {}", self.place, self.message),
+            key => write!(f, "{}: {key}: {}", self.place, self.message),
+        }
+    }
+}
+
+/// One rule with the layer and the list that it stands in.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct RuleText {
+    /// Where it was written.
+    pub layer: Layer,
+    /// The list: `allow`, `ask` or `deny`.
+    pub list: &'static str,
+    /// As it was written.
+    pub text: String,
+}
+
+/// Settings with all that is known about how they came to be.
+#[derive(Clone, Debug, Default)]
+pub struct Loaded {
+    /// What counts.
+    pub settings: Settings,
+    /// The layer of every value that is not the default, by its dotted key.
+    pub origins: BTreeMap<String, Layer>,
+    /// Rules of all layers in their order.
+    pub rules: Vec<RuleText>,
+    /// The files that were looked for.
+    pub files: Vec<FileState>,
+    /// What was wrong.
+    pub problems: Vec<Problem>,
+}
+
+impl Loaded {
+    /// The layer that a value came from.
+    pub fn origin(&self, key: &str) -> Layer {
+        self.origins.get(key).copied().unwrap_or(Layer::Default)
+    }
+
+    /// Problems that haft should not start with.
+    pub fn fatal(&self) -> impl Iterator<Item = &Problem> {
+        self.problems.iter().filter(|problem| problem.fatal)
+    }
+}
+
+/// The JSON Schema of all settings, without references.
+pub fn schema() -> Value {
+    SchemaSettings::draft2020_12()
+        .with(|settings| settings.inline_subschemas = true)
+        .into_generator()
+        .into_root_schema_for::<Settings>()
+        .to_value()
+}
+
+/// What a project must not decide for the person: not even once its folder is trusted.
+fn is_reserved(key: &str, value: &Value) -> bool {
+    let bypass = value.as_str().is_some_and(|v| v == "bypass" || v == "bypassPermissions");
+    key.starts_with("http.") || key.starts_with("secrets.") || (key == "mode" && bypass)
+}
+
+/// Reads all layers.
+pub fn load(sources: &Sources) -> Loaded {
+    let mut merge = Merge { schema: schema(), loaded: Loaded::default(), merged: Map::new() };
+    if let Some(home) = &sources.haft_home {
+        merge.file(Layer::User, &home.join("settings.toml"), true);
+    }
+    if let Some(project) = &sources.project {
+        let folder = project.join(".haft");
+        merge.file(Layer::Project, &folder.join("settings.toml"), sources.trusted);
+        merge.file(Layer::Local, &folder.join("settings.local.toml"), sources.trusted);
+    }
+    if let Some(managed) = &sources.managed {
+        merge.file(Layer::Managed, managed, true);
+    }
+    let environment = sources.environment.layer();
+    merge.layer(Layer::Environment, &environment, &|key| Environment::variable(key).to_owned());
+    merge.layer(Layer::CommandLine, &sources.command_line, &|_| "command line".to_owned());
+    merge.done()
+}
+
+struct Merge {
+    schema: Value,
+    loaded: Loaded,
+    merged: Map<String, Value>,
+}
+
+impl Merge {
+    fn file(&mut self, layer: Layer, path: &Path, trusted: bool) {
+        let mut presence = Presence::Missing;
+        if !trusted {
+            if path.symlink_metadata().is_ok() {
+                presence = Presence::Untrusted;
+            }
+            self.loaded.files.push(FileState { layer, path: path.to_owned(), presence });
+            return;
+        }
+        match files::read(path) {
+            Ok(None) => {}
+            Ok(Some(text)) => {
+                presence = self.text(layer, path, &text);
+            }
+            Err(error) => {
+                presence = Presence::Broken;
+                let place = path.display().to_string();
+                let message = error.to_string();
+                let message =
+                    message.strip_prefix(&format!("{place}: ")).unwrap_or(&message).to_owned();
+                self.problem(place, "", message, true);
+            }
+        }
+        self.loaded.files.push(FileState { layer, path: path.to_owned(), presence });
+    }
+
+    fn text(&mut self, layer: Layer, path: &Path, text: &str) -> Presence {
+        let shown = path.display();
+        match toml::from_str::<Value>(text) {
+            Ok(value) => {
+                let lines = Lines::of(text);
+                self.layer(layer, &value, &|key| match lines.line(key) {
+                    Some(line) => format!("{shown}:{line}"),
+                    None => shown.to_string(),
+                });
+                Presence::Read
+            }
+            Err(error) => {
+                let line = error.span().map(|span| Starts::of(text).line(span.start));
+                let place = line.map_or_else(|| shown.to_string(), |l| format!("{shown}:{l}"));
+                let message = format!("{}; correct the file", error.message().trim());
+                self.problem(place, "", message, true);
+                Presence::Broken
+            }
+        }
+    }
+
+    fn layer(&mut self, layer: Layer, value: &Value, place: &dyn Fn(&str) -> String) {
+        let Value::Object(entries) = value else { return };
+        let schema = self.schema.clone();
+        for (key, value) in entries {
+            self.entry(layer, &schema, key, value, place);
+        }
+    }
+
+    fn entry(
+        &mut self,
+        layer: Layer,
+        schema: &Value,
+        key: &str,
+        value: &Value,
+        place: &dyn Fn(&str) -> String,
+    ) {
+        let (name, parent) = key.rsplit_once('.').map_or((key, ""), |(p, n)| (n, p));
+        let Some(known) = schema.get("properties").and_then(Value::as_object) else { return };
+        let Some(inner) = known.get(name) else {
+            let message = unknown(name, known.keys());
+            // A misspelt list of rules may be one that denies.
+            self.problem(place(key), key, message, parent == "permissions" || name == "permission");
+            return;
+        };
+        match (value, inner.get("properties")) {
+            (Value::Object(entries), Some(_)) => {
+                for (name, value) in entries {
+                    self.entry(layer, inner, &format!("{key}.{name}"), value, place);
+                }
+            }
+            _ => self.leaf(layer, inner, key, value, place),
+        }
+    }
+
+    fn leaf(
+        &mut self,
+        layer: Layer,
+        schema: &Value,
+        key: &str,
+        value: &Value,
+        place: &dyn Fn(&str) -> String,
+    ) {
+        if matches!(layer, Layer::Project | Layer::Local) && is_reserved(key, value) {
+            let message = format!(
+                "a project may not set this to {}; set it in the user's settings",
+                short(value)
+            );
+            self.problem(place(key), key, message, false);
+            return;
+        }
+        let alone = key.rsplit('.').fold(value.clone(), |value, name| {
+            Value::Object(Map::from_iter([(name.to_owned(), value)]))
+        });
+        let wrong = match Settings::deserialize(alone) {
+            Err(error) => Some(error.to_string()),
+            Ok(_) => out_of_range(schema, value),
+        };
+        if let Some(wrong) = wrong {
+            let message = format!("{} does not fit: {wrong}", short(value));
+            self.problem(place(key), key, message, true);
+            return;
+        }
+        for list in ["allow", "ask", "deny"] {
+            if key.strip_prefix("permissions.") == Some(list) {
+                let texts = value.as_array().into_iter().flatten().filter_map(Value::as_str);
+                self.loaded.rules.extend(texts.map(|text| RuleText {
+                    layer,
+                    list,
+                    text: text.to_owned(),
+                }));
+            }
+        }
+        self.loaded.origins.insert(key.to_owned(), layer);
+        put(&mut self.merged, key, value);
+    }
+
+    fn problem(&mut self, place: String, key: &str, message: String, fatal: bool) {
+        let key = key.to_owned();
+        self.loaded.problems.push(Problem { place, key, message, fatal });
+    }
+
+    fn done(mut self) -> Loaded {
+        // Every leaf was taken alone before, so the whole fits as well; were it not so, the
+        // defaults would count and the problem say why.
+        match Settings::deserialize(Value::Object(self.merged)) {
+            Ok(settings) => self.loaded.settings = settings,
+            Err(error) => self.loaded.problems.push(Problem {
+                place: "settings".to_owned(),
+                key: String::new(),
+                message: error.to_string(),
+                fatal: true,
+            }),
+        }
+        self.loaded
+    }
+}
+
+/// Lays a value at a dotted key; lists of permissions grow, all else is replaced.
+fn put(map: &mut Map<String, Value>, key: &str, value: &Value) {
+    let (first, rest) = key.split_once('.').map_or((key, None), |(a, b)| (a, Some(b)));
+    match rest {
+        Some(rest) => {
+            let inner = map.entry(first.to_owned()).or_insert_with(|| Value::Object(Map::new()));
+            if let Value::Object(inner) = inner {
+                put(inner, rest, value);
+            }
+        }
+        None => match (map.get_mut(first), value) {
+            (Some(Value::Array(known)), Value::Array(more))
+                if matches!(first, "allow" | "ask" | "deny" | "additional_directories") =>
+            {
+                known.extend(more.iter().cloned());
+            }
+            _ => {
+                map.insert(first.to_owned(), value.clone());
+            }
+        },
+    }
+}
+
+fn out_of_range(schema: &Value, value: &Value) -> Option<String> {
+    let number = value.as_f64()?;
+    let limit = |name: &str| schema.get(name).and_then(Value::as_f64);
+    match (limit("minimum"), limit("maximum")) {
+        (Some(least), _) if number < least => Some(format!("it must be at least {least}")),
+        (_, Some(most)) if number > most => Some(format!("it must be at most {most}")),
+        _ => None,
+    }
+}
+
+fn unknown<'a>(name: &str, known: impl Iterator<Item = &'a String>) -> String {
+    let known: Vec<&str> = known.map(String::as_str).collect();
+    let near = |other: &&&str| strsim::damerau_levenshtein(name, other) <= 2 + other.len() / 5;
+    let short: String = name.chars().take(80).collect();
+    let closest = (name.len() <= 80)
+        .then(|| known.iter().filter(near).min_by_key(|o| strsim::damerau_levenshtein(name, o)));
+    match closest.flatten() {
+        Some(closest) => format!("there is no key {short:?}; did you mean {closest:?}?"),
+        None => format!("there is no key {short:?}; known here: {}", known.join(", ")),
+    }
+}
+
+/// At most 80 characters of a value.
+fn short(value: &Value) -> String {
+    let text = value.to_string();
+    match text.char_indices().nth(80) {
+        Some((end, _)) => format!("{}...", &text[..end]),
+        None => text,
+    }
+}
+
+/// Where the lines of a text start, in bytes.
+struct Starts(Vec<usize>);
+
+impl Starts {
+    fn of(text: &str) -> Self {
+        Self(std::iter::once(0).chain(text.match_indices('\n').map(|(at, _)| at + 1)).collect())
+    }
+
+    /// The line that holds a byte, from 1.
+    fn line(&self, byte: usize) -> usize {
+        self.0.partition_point(|&start| start <= byte)
+    }
+}
+
+/// The lines on which the keys of a TOML text stand.
+struct Lines(BTreeMap<String, usize>);
+
+impl Lines {
+    fn of(text: &str) -> Self {
+        let mut lines = BTreeMap::new();
+        if let Ok(table) = toml::de::DeTable::parse(text) {
+            collect(table.get_ref(), "", &Starts::of(text), &mut lines);
+        }
+        Self(lines)
+    }
+
+    fn line(&self, key: &str) -> Option<usize> {
+        self.0.get(key).copied()
+    }
+}
+
+fn collect(
+    table: &toml::de::DeTable<'_>,
+    prefix: &str,
+    starts: &Starts,
+    lines: &mut BTreeMap<String, usize>,
+) {
+    for (name, value) in table {
+        let key = match prefix {
+            "" => name.get_ref().to_string(),
+            prefix => format!("{prefix}.{}", name.get_ref()),
+        };
+        lines.insert(key.clone(), starts.line(name.span().start));
+        // No setting lies deeper than two names.
+        if let (toml::de::DeValue::Table(inner), "") = (value.get_ref(), prefix) {
+            collect(inner, &key, starts, lines);
+        }
+    }
+}

@@ -1,0 +1,231 @@
+//! The settings that exist, with their defaults and ranges.
+//!
+//! **Invariant:** one struct documents all of them: the schema, the check of the files and the
+//! printed reference are made from it.
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+/// All settings.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(default)]
+pub struct Settings {
+    /// The model, as `anthropic/NAME`, `openai/NAME` or `script:FILE`.
+    pub model: Option<String>,
+    /// How hard the model thinks.
+    pub effort: Option<Effort>,
+    /// How much is asked before something is done.
+    pub mode: ModeName,
+    /// Rules about calls.
+    pub permissions: Permissions,
+    /// Limits of one run.
+    pub run: Run,
+    /// The tools as a whole.
+    pub tools: Tools,
+    /// The read tool.
+    pub read: Read,
+    /// The shell.
+    pub shell: Shell,
+    /// How long things may take and how much they may keep.
+    pub limits: Limits,
+    /// Connections to models.
+    pub http: Http,
+    /// Values that must not be seen.
+    pub secrets: Secrets,
+}
+
+/// How hard the model thinks.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum Effort {
+    /// Not at all.
+    None,
+    /// A little.
+    Low,
+    /// As much as most tasks need.
+    Medium,
+    /// Much.
+    High,
+    /// As much as the model can.
+    Max,
+}
+
+impl Effort {
+    /// Its name, as settings and the command line write it.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::None => "none",
+            Self::Low => "low",
+            Self::Medium => "medium",
+            Self::High => "high",
+            Self::Max => "max",
+        }
+    }
+}
+
+/// How much is asked, by name.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum ModeName {
+    /// Reads inside the workspace go on, everything else asks.
+    #[default]
+    #[serde(alias = "default")]
+    Ask,
+    /// Changes of files inside the workspace go on too.
+    #[serde(alias = "acceptEdits")]
+    AcceptEdits,
+    /// Only reading.
+    Plan,
+    /// What a sandbox holds goes on.
+    Auto,
+    /// What would ask is denied.
+    #[serde(alias = "dontAsk")]
+    DontAsk,
+    /// Everything goes on but denials, ask rules and protected paths.
+    #[serde(alias = "bypassPermissions")]
+    Bypass,
+}
+
+impl ModeName {
+    /// Its name, as the policy reads it.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Ask => "ask",
+            Self::AcceptEdits => "accept-edits",
+            Self::Plan => "plan",
+            Self::Auto => "auto",
+            Self::DontAsk => "dont-ask",
+            Self::Bypass => "bypass",
+        }
+    }
+}
+
+/// Rules about calls: `Tool` or `Tool(pattern)`. The lists of all layers count together.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(default)]
+pub struct Permissions {
+    /// What goes on without a question.
+    pub allow: Vec<String>,
+    /// What always asks.
+    pub ask: Vec<String>,
+    /// What never happens.
+    pub deny: Vec<String>,
+    /// More folders of the workspace.
+    pub additional_directories: Vec<String>,
+}
+
+/// Limits of one run; none means: without limit.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(default)]
+pub struct Run {
+    /// Model requests, from 1.
+    #[schemars(range(min = 1))]
+    pub max_steps: Option<u64>,
+    /// Tokens read and written in all, from 1.
+    #[schemars(range(min = 1))]
+    pub max_tokens: Option<u64>,
+    /// Seconds, from 1.
+    #[schemars(range(min = 1))]
+    pub max_time: Option<u64>,
+}
+
+/// The tools as a whole.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(default)]
+pub struct Tools {
+    /// Calls that may run at the same time, from 1 to 64.
+    #[schemars(range(min = 1, max = 64))]
+    pub concurrency: u64,
+    /// Names of tools that are switched off.
+    pub off: Vec<String>,
+}
+
+impl Default for Tools {
+    fn default() -> Self {
+        Self { concurrency: 10, off: Vec::new() }
+    }
+}
+
+/// The read tool.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(default)]
+pub struct Read {
+    /// Lines that one call gives without a limit of its own, from 1.
+    #[schemars(range(min = 1, max = 1_000_000))]
+    pub max_lines: u64,
+    /// Bytes that one call gives at most, from 1,024 to 524,288.
+    #[schemars(range(min = 1_024, max = 524_288))]
+    pub max_bytes: u64,
+}
+
+impl Default for Read {
+    fn default() -> Self {
+        Self { max_lines: 2_000, max_bytes: 100_000 }
+    }
+}
+
+/// The shell.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(default)]
+pub struct Shell {
+    /// Programs that go on as jobs when the command that started them ends: build daemons.
+    pub keep: Vec<String>,
+    /// Milliseconds that a command may run when the call says nothing, from 1,000 to 86,400,000.
+    #[schemars(range(min = 1_000, max = 86_400_000))]
+    pub timeout_ms: u64,
+}
+
+impl Default for Shell {
+    fn default() -> Self {
+        Self { keep: Vec::new(), timeout_ms: 120_000 }
+    }
+}
+
+/// How long things may take and how much they may keep.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(default)]
+pub struct Limits {
+    /// Seconds that a call may run, time spent asking apart, from 1; tools may have their own.
+    #[schemars(range(min = 1, max = 86_400))]
+    pub call_seconds: u64,
+    /// Bytes of one call's output that are kept on disk, from 65,536 to 1,073,741,824.
+    #[schemars(range(min = 65_536, max = 1_073_741_824))]
+    pub output_bytes: u64,
+}
+
+impl Default for Limits {
+    fn default() -> Self {
+        Self { call_seconds: 900, output_bytes: 1 << 30 }
+    }
+}
+
+/// Connections to models. A project cannot set them.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(default)]
+pub struct Http {
+    /// Seconds until a connection must stand, from 1 to 600.
+    #[schemars(range(min = 1, max = 600))]
+    pub connect_seconds: u64,
+    /// Seconds without a byte after which an answer counts as stalled, from 1 to 3,600.
+    #[schemars(range(min = 1, max = 3_600))]
+    pub stall_seconds: u64,
+    /// How often a request is sent again at most, from 0 to 20.
+    #[schemars(range(min = 0, max = 20))]
+    pub retries: u64,
+}
+
+impl Default for Http {
+    fn default() -> Self {
+        Self { connect_seconds: 30, stall_seconds: 120, retries: 5 }
+    }
+}
+
+/// Values that must not be seen. A project cannot set them.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(default)]
+pub struct Secrets {
+    /// Environment variables that commands get although their names look like secrets.
+    pub pass: Vec<String>,
+    /// Further environment variables whose values are secrets.
+    pub names: Vec<String>,
+}

@@ -1,0 +1,181 @@
+//! Layers over each other, and everything that can be wrong with them.
+
+use std::{ffi::OsString, fs, path::Path};
+
+use haft_config::{
+    Effort, Environment, Layer, Loaded, ModeName, Presence, Settings, Sources, load, schema,
+};
+use proptest::prelude::*;
+use serde_json::{Value, json};
+
+fn write(folder: &Path, name: &str, text: &str) {
+    let file = folder.join(name);
+    fs::create_dir_all(file.parent().unwrap()).unwrap();
+    fs::write(file, text).unwrap();
+}
+
+fn sources(folder: &Path) -> Sources {
+    Sources {
+        haft_home: Some(folder.join("home")),
+        project: Some(folder.join("project")),
+        trusted: true,
+        ..Sources::default()
+    }
+}
+
+fn user(text: &str) -> Loaded {
+    let folder = tempfile::tempdir().unwrap();
+    write(folder.path(), "home/settings.toml", text);
+    load(&sources(folder.path()))
+}
+
+fn told(loaded: &Loaded) -> String {
+    let problems: Vec<String> = loaded.problems.iter().map(ToString::to_string).collect();
+    problems.join("\n")
+}
+
+#[test]
+fn without_files_the_defaults_count() {
+    let folder = tempfile::tempdir().unwrap();
+    let loaded = load(&sources(folder.path()));
+    assert_eq!(loaded.settings, Settings::default());
+    assert_eq!(loaded.settings.tools.concurrency, 10);
+    assert!(loaded.problems.is_empty() && loaded.origins.is_empty());
+    assert!(loaded.files.iter().all(|file| file.presence == Presence::Missing));
+}
+
+#[test]
+fn later_layers_win_and_rules_add_up() {
+    let folder = tempfile::tempdir().unwrap();
+    let root = folder.path();
+    let user = "model = 'a'\neffort = 'low'\n[permissions]\ndeny = ['Read(x)']\n[tools]\nconcurrency = 2\noff = ['a']";
+    write(root, "home/settings.toml", user);
+    write(root, "project/.haft/settings.toml", "model = 'b'\npermissions.allow = ['Bash(ls)']");
+    write(root, "project/.haft/settings.local.toml", "mode = 'acceptEdits'\ntools.off = []");
+    write(root, "managed.toml", "permissions.deny = ['Bash(rm:*)']");
+    let loaded = load(&Sources {
+        managed: Some(root.join("managed.toml")),
+        environment: Environment::of([("HAFT_MODEL", OsString::from("c"))]),
+        command_line: json!({ "effort": "max", "permissions": { "allow": ["Edit"] } }),
+        ..sources(root)
+    });
+    assert_eq!(told(&loaded), "");
+    let settings = &loaded.settings;
+    assert_eq!(settings.model.as_deref(), Some("c"));
+    assert_eq!((settings.effort, settings.mode), (Some(Effort::Max), ModeName::AcceptEdits));
+    assert_eq!((settings.tools.concurrency, settings.tools.off.len()), (2, 0));
+    assert_eq!(settings.permissions.allow, ["Bash(ls)", "Edit"]);
+    let rules: Vec<_> =
+        loaded.rules.iter().map(|rule| (rule.layer, rule.list, rule.text.as_str())).collect();
+    assert_eq!(
+        rules,
+        [
+            (Layer::User, "deny", "Read(x)"),
+            (Layer::Project, "allow", "Bash(ls)"),
+            (Layer::Managed, "deny", "Bash(rm:*)"),
+            (Layer::CommandLine, "allow", "Edit"),
+        ]
+    );
+    assert_eq!(loaded.origin("model"), Layer::Environment);
+    assert_eq!(loaded.origin("tools.concurrency"), Layer::User);
+    assert_eq!(loaded.origin("tools.off"), Layer::Local);
+    assert_eq!(loaded.origin("http.retries"), Layer::Default);
+}
+
+#[test]
+fn before_trust_nothing_of_a_project_is_read() {
+    let folder = tempfile::tempdir().unwrap();
+    write(folder.path(), "project/.haft/settings.toml", "= this is no TOML");
+    let loaded = load(&Sources { trusted: false, ..sources(folder.path()) });
+    assert_eq!(told(&loaded), "");
+    assert_eq!(loaded.files[1].presence, Presence::Untrusted);
+    assert_eq!(loaded.settings, Settings::default());
+}
+
+#[test]
+fn a_trusted_project_still_may_not_decide_everything() {
+    let folder = tempfile::tempdir().unwrap();
+    let text = "mode = 'bypass'\nhttp.retries = 0\nsecrets.pass = ['TOKEN']\nrun.max_steps = 3";
+    write(folder.path(), "project/.haft/settings.toml", text);
+    let loaded = load(&sources(folder.path()));
+    assert_eq!(loaded.settings.mode, ModeName::Ask);
+    assert_eq!(loaded.settings.http.retries, 5);
+    assert!(loaded.settings.secrets.pass.is_empty());
+    assert_eq!(loaded.settings.run.max_steps, Some(3));
+    assert_eq!(loaded.problems.len(), 3);
+    assert!(told(&loaded).contains("a project may not set this to \"bypass\""));
+}
+
+#[test]
+fn what_is_wrong_is_named_with_its_line() {
+    for (text, place, part, fatal) in [
+        ("\nmodle = 'x'", "settings.toml:2: modle:", "did you mean \"model\"?", false),
+        ("qqqqqqqqqqqq = 1", "settings.toml:1:", "known here: ", false),
+        ("[tools]\n\nconcurency = 1", "settings.toml:3: tools.concurency", "concurrency", false),
+        ("[permissions]\ndenny = ['x']", "permissions.denny", "\"deny\"", true),
+        ("[permissions]\ndeny = 'x'", "settings.toml:2: permissions.deny: \"x\"", "sequence", true),
+        ("mode = 'yolo'", "mode: \"yolo\"", "accept-edits", true),
+        ("tools.concurrency = 'ten'", "tools.concurrency: \"ten\"", "expected u64", true),
+        ("tools.concurrency = 0", "tools.concurrency: 0", "at least 1", true),
+        ("tools.concurrency = 65", "tools.concurrency: 65", "at most 64", true),
+        ("tools = 3", "tools: 3", "does not fit", true),
+        ("model = 'x'\nmodel = 'y'", "settings.toml:2", "duplicate", true),
+        ("x = ", "settings.toml:1", "correct the file", true),
+    ] {
+        let loaded = user(text);
+        let told = told(&loaded);
+        assert!(told.contains(place) && told.contains(part), "{text:?}: {told}");
+        assert_eq!(loaded.fatal().count(), usize::from(fatal), "{text:?}");
+        assert_eq!(loaded.settings, Settings::default(), "{text:?}");
+    }
+}
+
+#[test]
+fn one_wrong_value_does_not_take_others_along() {
+    let loaded = user("effort = 'huge'\nmodel = 'm'\nread.max_lines = 10");
+    assert_eq!(loaded.settings.model.as_deref(), Some("m"));
+    assert_eq!((loaded.settings.read.max_lines, loaded.problems.len()), (10, 1));
+}
+
+#[test]
+fn a_wrong_variable_is_named() {
+    let loaded = load(&Sources {
+        environment: Environment::of([("HAFT_EFFORT", OsString::from("huge"))]),
+        ..Sources::default()
+    });
+    assert!(told(&loaded).contains("HAFT_EFFORT: effort: \"huge\""), "{}", told(&loaded));
+}
+
+#[test]
+fn odd_files_end_in_a_message() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("home/settings.toml");
+    fs::create_dir_all(&file).unwrap();
+    assert!(told(&load(&sources(folder.path()))).contains("no regular file"));
+    fs::remove_dir(&file).unwrap();
+    fs::write(&file, b"model = '\xff'").unwrap();
+    assert!(told(&load(&sources(folder.path()))).contains("not UTF-8 at byte 9"));
+    fs::write(&file, vec![b'#'; 1024 * 1024 + 1]).unwrap();
+    let loaded = load(&sources(folder.path()));
+    assert!(told(&loaded).contains("over 1048576 bytes"));
+    assert_eq!(loaded.files[0].presence, Presence::Broken);
+}
+
+#[test]
+fn every_key_is_documented() {
+    fn check(schema: &Value, at: &str) {
+        for (name, inner) in schema["properties"].as_object().into_iter().flatten() {
+            let text = inner.get("description").and_then(Value::as_str).unwrap_or("");
+            assert!(!text.is_empty(), "{at}{name}");
+            check(inner, &format!("{at}{name}."));
+        }
+    }
+    check(&schema(), "");
+}
+
+proptest! {
+    #[test]
+    fn any_text_is_taken_without_harm(text in "[a-z.= \\[\\]'\"0-9{}\n#\u{e9}]{0,80}") {
+        user(&text);
+    }
+}

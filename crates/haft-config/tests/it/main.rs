@@ -1,0 +1,5 @@
+//! Settings, trust and saving through the public API.
+#![expect(clippy::unwrap_used, reason = "helpers of tests fail by panicking")]
+
+mod layers;
+mod saving;

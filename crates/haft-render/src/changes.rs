@@ -1,0 +1,81 @@
+//! Which words of a changed line are new: for the eye, not for patches.
+//!
+//! **Invariant:** cost is bounded; beyond its limits lines simply have no marked words.
+
+use std::ops::Range;
+
+use haft_types::{DiffLine, LineMark};
+use similar::{ChangeTag, TextDiff};
+
+/// The longest line that is compared word by word, in bytes.
+const LONGEST_LINE: usize = 600;
+
+/// The most lines of one run that are compared.
+const LONGEST_RUN: usize = 100;
+
+/// For each line of a hunk the byte ranges that changed against its counterpart; none at all
+/// where a line has none, or nearly everything is different.
+pub(crate) fn changed_words(lines: &[DiffLine], shown: usize) -> Vec<Vec<Range<usize>>> {
+    let lines = &lines[..lines.len().min(shown)];
+    let mut all = vec![Vec::new(); lines.len()];
+    let mut at = 0;
+    while at < lines.len() {
+        let removed = run(&lines[at..], LineMark::Removed);
+        let added = run(&lines[at + removed..], LineMark::Added);
+        if removed == added && removed <= LONGEST_RUN {
+            for pair in 0..removed {
+                let (old, new) = (at + pair, at + removed + pair);
+                if let Some((before, after)) = compare(&lines[old].text, &lines[new].text) {
+                    all[old] = before;
+                    all[new] = after;
+                }
+            }
+        }
+        at += (removed + added).max(1);
+    }
+    all
+}
+
+fn run(lines: &[DiffLine], mark: LineMark) -> usize {
+    lines.iter().take_while(|line| line.mark == mark).count()
+}
+
+type Ranges = Vec<Range<usize>>;
+
+fn compare(old: &str, new: &str) -> Option<(Ranges, Ranges)> {
+    if old.len() > LONGEST_LINE || new.len() > LONGEST_LINE {
+        return None;
+    }
+    let diff = TextDiff::from_unicode_words(old, new);
+    // Lines with little in common are easier to read without marks.
+    if diff.ratio() < 0.4 {
+        return None;
+    }
+    let (mut before, mut after) = (Ranges::new(), Ranges::new());
+    let (mut in_old, mut in_new) = (0, 0);
+    for change in diff.iter_all_changes() {
+        let length = change.value().len();
+        match change.tag() {
+            ChangeTag::Equal => {
+                in_old += length;
+                in_new += length;
+            }
+            ChangeTag::Delete => {
+                add(&mut before, in_old..in_old + length);
+                in_old += length;
+            }
+            ChangeTag::Insert => {
+                add(&mut after, in_new..in_new + length);
+                in_new += length;
+            }
+        }
+    }
+    Some((before, after))
+}
+
+fn add(ranges: &mut Ranges, range: Range<usize>) {
+    match ranges.last_mut() {
+        Some(last) if last.end == range.start => last.end = range.end,
+        _ => ranges.push(range),
+    }
+}

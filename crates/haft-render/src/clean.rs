@@ -1,0 +1,150 @@
+//! Makes text of unknown origin harmless for a terminal, and honest for a reader.
+//!
+//! **Invariant:** the result holds no control character but line feeds and tabs, and none that
+//! hides or reorders text; each is shown as a visible sign in its place. Cutting the text into
+//! pieces anywhere changes nothing.
+
+use std::borrow::Cow;
+
+/// The longest start of a colour sequence that is waited for, in bytes.
+const LONGEST_COLOUR: usize = 64;
+
+/// Reports whether a character acts on a terminal, reorders text, or cannot be seen.
+///
+/// Source: ECMA-48 (C0, C1), Unicode Standard Annex 9 (bidirectional formatting).
+pub fn is_hidden(c: char) -> bool {
+    c.is_control()
+        || matches!(c,
+            '\u{61c}' | '\u{180e}' | '\u{200b}' | '\u{200e}' | '\u{200f}'
+            | '\u{2028}'..='\u{202e}' | '\u{2060}'..='\u{206f}' | '\u{feff}'
+            | '\u{fff9}'..='\u{fffb}' | '\u{e0000}'..='\u{e007f}')
+}
+
+/// Adds the visible sign of a hidden character.
+pub(crate) fn push_sign(to: &mut String, c: char) {
+    match u32::from(c) {
+        code @ 0..0x20 => to.extend(char::from_u32(0x2400 + code)),
+        0x7f => to.push('\u{2421}'),
+        code => to.push_str(&format_code(code)),
+    }
+}
+
+pub(crate) fn format_code(code: u32) -> String {
+    format!("<U+{code:04X}>")
+}
+
+/// The text with every hidden character but line feeds and tabs made visible.
+pub fn clean(text: &str) -> Cow<'_, str> {
+    let bad = |c: char| is_hidden(c) && c != '\n' && c != '\t';
+    if !text.contains(bad) {
+        return Cow::Borrowed(text);
+    }
+    let mut cleaned = String::with_capacity(text.len() + 16);
+    for c in text.chars() {
+        if bad(c) {
+            push_sign(&mut cleaned, c);
+        } else {
+            cleaned.push(c);
+        }
+    }
+    Cow::Owned(cleaned)
+}
+
+/// Cleans a program's output as it comes: colours are dropped, carriage returns before a line
+/// feed too, all else that is hidden becomes visible.
+#[derive(Clone, Debug, Default)]
+pub struct Sanitiser {
+    /// The start of something that may become a colour or a line end.
+    pending: String,
+}
+
+impl Sanitiser {
+    /// Takes the next piece and gives what is certain by now.
+    pub fn push(&mut self, piece: &str) -> String {
+        let mut done = String::with_capacity(self.pending.len() + piece.len());
+        for c in piece.chars() {
+            self.take(c, &mut done);
+        }
+        done
+    }
+
+    /// Gives what was still waited for.
+    pub fn finish(&mut self) -> String {
+        clean(&std::mem::take(&mut self.pending)).into_owned()
+    }
+
+    fn take(&mut self, c: char, done: &mut String) {
+        if !self.pending.is_empty() {
+            let colour = self.pending.starts_with('\u{1b}');
+            let goes_on = match self.pending.len() {
+                1 => c == '[',
+                length => length < LONGEST_COLOUR && matches!(c, '0'..='9' | ';' | ':'),
+            };
+            if colour && self.pending.len() > 1 && c == 'm' {
+                self.pending.clear();
+                return;
+            }
+            if colour && goes_on {
+                self.pending.push(c);
+                return;
+            }
+            if colour || c != '\n' {
+                done.push_str(&clean(&self.pending));
+            }
+            self.pending.clear();
+        }
+        match c {
+            '\u{1b}' | '\r' => self.pending.push(c),
+            '\n' | '\t' => done.push(c),
+            c if is_hidden(c) => push_sign(done, c),
+            c => done.push(c),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    fn stream(pieces: &[&str]) -> String {
+        let mut sanitiser = Sanitiser::default();
+        let mut all: String = pieces.iter().map(|piece| sanitiser.push(piece)).collect();
+        all.push_str(&sanitiser.finish());
+        all
+    }
+
+    #[test]
+    fn what_acts_or_hides_becomes_a_sign() {
+        assert_eq!(clean("a\u{1b}]0;x\u{7}b"), "a\u{241b}]0;x\u{2407}b");
+        assert_eq!(clean("\u{202e}abc\u{9b}2J\u{7f}"), "<U+202E>abc<U+009B>2J\u{2421}");
+        assert_eq!(
+            clean("plain \u{1f469}\u{200d}\u{1f680}\tx\n"),
+            "plain \u{1f469}\u{200d}\u{1f680}\tx\n"
+        );
+    }
+
+    #[test]
+    fn colours_and_line_ends_are_dropped_wherever_they_are_cut() {
+        assert_eq!(stream(&["\u{1b}[1;31mred\u{1b}[0m\r\nx\r"]), "red\nx\u{240d}");
+        assert_eq!(stream(&["\u{1b}", "[1;3", "1mred\u{1b}[", "0m\r", "\nx"]), "red\nx");
+        assert_eq!(stream(&["\u{1b}", "[2J"]), "\u{241b}[2J");
+        assert_eq!(stream(&["\u{1b}]52;c;x\u{7}"]), "\u{241b}]52;c;x\u{2407}");
+        assert_eq!(stream(&["\u{1b}["]), "\u{241b}[");
+        let endless = format!("\u{1b}[{}", "1;".repeat(500));
+        assert!(stream(&[&endless]).starts_with("\u{241b}[1;"));
+        assert_eq!(stream(&["\u{1b}\u{1b}[0m"]), "\u{241b}");
+    }
+
+    proptest! {
+        #[test]
+        fn pieces_change_nothing_and_nothing_hidden_is_left(
+            text in "(\u{1b}|\\[|m|[0-9;]|\r|\n|\u{9b}|x|\u{202e}|\t){0,40}", at in 0_usize..40,
+        ) {
+            let middle = text.char_indices().nth(at).map_or(text.len(), |(i, _)| i);
+            let whole = stream(&[&text]);
+            prop_assert_eq!(&whole, &stream(&[&text[..middle], &text[middle..]]));
+            prop_assert!(!whole.contains(|c| is_hidden(c) && c != '\n' && c != '\t'));
+        }
+    }
+}

@@ -1,0 +1,296 @@
+//! Lines of styled text that fit a width, and pages of them that fit a height.
+//!
+//! **Invariant:** whatever is pushed, a line is never wider than its width, and what does not fit
+//! is neither cleaned nor kept.
+
+use unicode_segmentation::UnicodeSegmentation as _;
+use unicode_width::UnicodeWidthStr;
+
+use crate::clean::{format_code, is_hidden, push_sign};
+
+/// Columns from one tab stop to the next.
+const TAB: usize = 4;
+
+/// The longest single sign, in bytes: more marks than any script needs.
+const LONGEST_SIGN: usize = 64;
+
+/// How a piece of text looks.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) enum Style {
+    /// As it is.
+    #[default]
+    Plain,
+    /// Less important.
+    Dim,
+    /// A name or head.
+    Bold,
+    /// A path.
+    Path,
+    /// An added line.
+    Added,
+    /// A removed line.
+    Removed,
+    /// A changed word of an added line.
+    AddedWord,
+    /// A changed word of a removed line.
+    RemovedWord,
+    /// What was looked for.
+    Match,
+    /// Something went wrong.
+    Bad,
+}
+
+impl Style {
+    /// Parameters of its SGR sequence (ECMA-48, 8.3.117); empty for plain text.
+    const fn code(self) -> &'static str {
+        match self {
+            Self::Plain => "",
+            Self::Dim => "2",
+            Self::Bold => "1",
+            Self::Path => "36",
+            Self::Added => "32",
+            Self::Removed | Self::Bad => "31",
+            Self::AddedWord => "1;4;32",
+            Self::RemovedWord => "1;4;31",
+            Self::Match => "1;33",
+        }
+    }
+}
+
+/// Columns that a clean text takes.
+pub(crate) fn width(text: &str) -> usize {
+    text.graphemes(true).map(UnicodeWidthStr::width).sum()
+}
+
+/// One line, in the making.
+#[derive(Clone, Debug)]
+pub(crate) struct Line {
+    pieces: Vec<(Style, String)>,
+    used: usize,
+    width: usize,
+    /// Where to cut so that the mark of the cut still fits: pieces, bytes of the last, columns.
+    before_mark: (usize, usize, usize),
+    full: bool,
+    /// The column that tab stops are counted from.
+    origin: usize,
+}
+
+impl Line {
+    /// Starts a line; width 0 means: without limit.
+    pub(crate) fn new(width: u16) -> Self {
+        let width = if width == 0 { usize::MAX } else { usize::from(width) };
+        Self { pieces: Vec::new(), used: 0, width, before_mark: (0, 0, 0), full: false, origin: 0 }
+    }
+
+    /// Adds text of any origin; what does not fit is cut with a mark.
+    #[must_use]
+    pub(crate) fn with(mut self, style: Style, text: &str) -> Self {
+        self.push(style, text);
+        self
+    }
+
+    /// Counts tab stops from here on.
+    #[must_use]
+    pub(crate) fn tabs_from_here(mut self) -> Self {
+        self.origin = self.used;
+        self
+    }
+
+    /// Adds text of any origin; what does not fit is cut with a mark.
+    pub(crate) fn push(&mut self, style: Style, text: &str) {
+        for sign in text.graphemes(true) {
+            if self.full {
+                return;
+            }
+            if sign == "\t" {
+                let stop = TAB - (self.used - self.origin) % TAB;
+                for _ in 0..stop {
+                    self.sign(style, " ", 1);
+                }
+            } else if sign.len() > LONGEST_SIGN {
+                self.sign(style, "\u{fffd}", 1);
+            } else if sign.chars().any(is_hidden) || sign.width() == 0 {
+                for c in sign.chars() {
+                    let mut shown = String::new();
+                    if is_hidden(c) {
+                        push_sign(&mut shown, c);
+                    } else if c.to_string().width() == 0 {
+                        shown = format_code(u32::from(c));
+                    } else {
+                        shown.push(c);
+                    }
+                    let columns = shown.width();
+                    self.sign(style, &shown, columns);
+                }
+            } else {
+                self.sign(style, sign, sign.width());
+            }
+        }
+    }
+
+    fn sign(&mut self, style: Style, sign: &str, columns: usize) {
+        if self.full {
+            return;
+        }
+        if columns > self.width - self.used {
+            let (pieces, bytes, used) = self.before_mark;
+            self.pieces.truncate(pieces);
+            if let Some((_, text)) = self.pieces.last_mut() {
+                text.truncate(bytes);
+            }
+            self.used = used + 1;
+            self.pieces.push((Style::Dim, "\u{2026}".to_owned()));
+            self.full = true;
+            return;
+        }
+        match self.pieces.last_mut() {
+            Some((last, text)) if *last == style => text.push_str(sign),
+            _ => self.pieces.push((style, sign.to_owned())),
+        }
+        self.used += columns;
+        if self.used < self.width {
+            let bytes = self.pieces.last().map_or(0, |(_, text)| text.len());
+            self.before_mark = (self.pieces.len(), bytes, self.used);
+        }
+    }
+
+    /// Columns that are left.
+    pub(crate) const fn left(&self) -> usize {
+        self.width - self.used
+    }
+
+    /// Reports whether nothing more fits.
+    pub(crate) const fn is_full(&self) -> bool {
+        self.full
+    }
+
+    /// The text alone, without colours.
+    pub(crate) fn into_plain(self) -> String {
+        let mut text = String::new();
+        self.write(false, &mut text);
+        text
+    }
+
+    fn write(&self, color: bool, to: &mut String) {
+        for (style, text) in &self.pieces {
+            match style.code() {
+                code if color && !code.is_empty() => {
+                    to.push_str("\u{1b}[");
+                    to.push_str(code);
+                    to.push('m');
+                    to.push_str(text);
+                    to.push_str("\u{1b}[0m");
+                }
+                _ => to.push_str(text),
+            }
+        }
+    }
+}
+
+/// Lines that are kept up to a limit and counted beyond.
+#[derive(Clone, Debug)]
+pub(crate) struct Page {
+    lines: Vec<Line>,
+    width: u16,
+    limit: usize,
+    /// Lines beyond the limit.
+    hidden: u64,
+    /// The first one of those, shown in place of a note that would say: one line.
+    first_hidden: Option<Line>,
+}
+
+impl Page {
+    /// Starts a page.
+    pub(crate) fn new(room: crate::Room) -> Self {
+        Self {
+            lines: Vec::new(),
+            width: room.width,
+            limit: room.lines.map_or(usize::MAX, usize::from),
+            hidden: 0,
+            first_hidden: None,
+        }
+    }
+
+    /// Adds a line, which is only made where it is shown.
+    pub(crate) fn line(&mut self, make: impl FnOnce(Line) -> Line) {
+        if self.lines.len() < self.limit {
+            self.lines.push(make(Line::new(self.width)));
+        } else {
+            if self.hidden == 0 {
+                self.first_hidden = Some(make(Line::new(self.width)));
+            }
+            self.hidden += 1;
+        }
+    }
+
+    /// Adds a line that stands outside the limit, such as a note.
+    pub(crate) fn note(&mut self, make: impl FnOnce(Line) -> Line) {
+        self.limit = self.limit.saturating_add(1);
+        self.lines.push(make(Line::new(self.width)));
+    }
+
+    /// How many more lines fit.
+    pub(crate) fn left(&self) -> usize {
+        self.limit.saturating_sub(self.lines.len())
+    }
+
+    /// Ends the part that may be folded: what is hidden so far is said in one line.
+    pub(crate) fn fold(&mut self, hint: &str) {
+        if self.hidden == 1
+            && let Some(line) = self.first_hidden.take()
+        {
+            self.lines.push(line);
+        } else if self.hidden > 0 {
+            let hidden = crate::units::count(self.hidden, "more line", "more lines");
+            let hint = if hint.is_empty() { String::new() } else { format!(" ({hint})") };
+            self.lines
+                .push(Line::new(self.width).with(Style::Dim, &format!("\u{2026} {hidden}{hint}")));
+        }
+        self.hidden = 0;
+    }
+
+    /// The text, with or without colours; no line end at its end.
+    pub(crate) fn text(&self, color: bool) -> String {
+        let mut text = String::new();
+        for (index, line) in self.lines.iter().enumerate() {
+            if index > 0 {
+                text.push('\n');
+            }
+            line.write(color, &mut text);
+        }
+        text
+    }
+}
+
+/// Lines of a text without their ends; a line end at the end starts no further line.
+pub(crate) fn lines(text: &str) -> impl Iterator<Item = &str> {
+    text.lines()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn fitted(columns: u16, text: &str) -> String {
+        let mut out = String::new();
+        Line::new(columns).with(Style::Plain, text).write(false, &mut out);
+        out
+    }
+
+    #[test]
+    fn what_does_not_fit_is_cut_with_a_mark() {
+        assert_eq!(fitted(5, "abcde"), "abcde");
+        assert_eq!(fitted(5, "abcdef"), "abcd\u{2026}");
+        assert_eq!(fitted(4, "\u{65e5}\u{672c}\u{8a9e}"), "\u{65e5}\u{2026}");
+        assert_eq!(fitted(1, "\u{65e5}"), "\u{2026}");
+        assert_eq!(fitted(0, "abcdef"), "abcdef");
+    }
+
+    #[test]
+    fn tabs_are_expanded_and_marks_stay_with_their_letter() {
+        assert_eq!(fitted(0, "a\tb"), "a   b");
+        assert_eq!(fitted(2, "e\u{301}e\u{301}e"), "e\u{301}\u{2026}");
+        assert_eq!(fitted(0, "\u{200d}"), "<U+200D>");
+        assert_eq!(fitted(0, &format!("a{}", "\u{301}".repeat(100))), "\u{fffd}");
+    }
+}

@@ -1,0 +1,404 @@
+//! Details as terminal text: lines that fit the width, with or without colour.
+
+use std::borrow::Cow;
+
+use haft_types::{
+    Blob, Cut, CutBy, Detail, DiffLine, HostPath, Hunk, LineMark, Outcome, Shape, Status, ToolSpec,
+};
+use serde_json::Value;
+
+use crate::{
+    Renderer, Room, Sanitiser, call_text,
+    changes::changed_words,
+    line::{Line, Page, Style, lines, width},
+    listing, outcome_text,
+    units::{bytes, count},
+};
+
+/// Details within details that are still shown.
+const DEEPEST: usize = 16;
+
+/// Renders details as terminal text.
+#[derive(Clone, Debug, Default)]
+pub struct Terminal {
+    /// Whether colours are used.
+    pub color: bool,
+    /// Paths inside are shown relative to it.
+    pub root: Option<HostPath>,
+    /// What a fold line says on how to see the rest; empty for nothing.
+    pub hint: Cow<'static, str>,
+}
+
+impl Renderer for Terminal {
+    type View = String;
+
+    fn detail(&self, detail: &Detail, room: Room) -> String {
+        let mut page = Page::new(room);
+        self.shape(&detail.shape, room, &mut page, 0);
+        page.fold(&self.hint);
+        if let Some(note) = detail.cut.as_ref().and_then(cut_note) {
+            page.note(|line| line.with(Style::Dim, &note));
+        }
+        page.text(self.color)
+    }
+}
+
+impl Terminal {
+    /// A call in one line, with its name in bold; see [`call_text`].
+    pub fn call(
+        &self,
+        tool: &ToolSpec,
+        input: Option<&Value>,
+        title: Option<&str>,
+        room: Room,
+    ) -> String {
+        let text = call_text(tool, input, title);
+        let (name, rest) = text.split_at(text.find([' ', ':']).unwrap_or(text.len()));
+        let mut page = Page::new(Room { lines: None, ..room });
+        page.line(|line| line.with(Style::Bold, name).with(Style::Plain, rest));
+        page.text(self.color)
+    }
+
+    /// How a call ended, in one line; see [`outcome_text`].
+    pub fn outcome(&self, outcome: &Outcome, took: u64, room: Room) -> String {
+        let style = match outcome.status {
+            Status::Done => Style::Dim,
+            Status::Failed | Status::Denied | Status::TimedOut | Status::Cancelled => Style::Bad,
+        };
+        let mut page = Page::new(Room { lines: None, ..room });
+        page.line(|line| line.with(style, &outcome_text(outcome, took)));
+        page.text(self.color)
+    }
+
+    fn shape(&self, shape: &Shape, room: Room, page: &mut Page, depth: usize) {
+        match shape {
+            Shape::File { path, first_line, text } => self.file(path, *first_line, text, page),
+            Shape::Diff { path, hunks, before, after } => {
+                let state = match (before, after) {
+                    (None, Some(_)) => " (new)",
+                    (Some(_), None) => " (deleted)",
+                    _ => "",
+                };
+                self.diff(path, hunks, state, page);
+            }
+            Shape::Entries { root, entries } => {
+                listing::entries(&self.shown(root), entries, page);
+            }
+            Shape::Matches { root, files } => listing::matches(&self.shown(root), files, page),
+            Shape::Terminal { command, output, exit, note } => {
+                output_lines(command, output, room, page);
+                if let Some((style, text)) = ending(*exit, note.as_deref(), room) {
+                    // What is nested shares one fold at the end of all.
+                    if depth == 0 {
+                        page.fold(&self.hint);
+                        page.note(|line| line.with(style, &text));
+                    } else {
+                        page.line(|line| line.with(style, &text));
+                    }
+                }
+            }
+            Shape::Markdown { text } => prose(text, page),
+            Shape::Image { blob, size, path } => {
+                let text = image_text(blob, *size, path.as_ref().map(|path| self.shown(path)));
+                page.line(|line| line.with(Style::Plain, &text));
+            }
+            Shape::Tree { nodes } => listing::tree(nodes, page),
+            Shape::Table { columns, rows } => listing::table(columns, rows, page),
+            Shape::Progress { text, done, total } => progress(text, *done, *total, page),
+            Shape::Many { details } => self.many(details, room, page, depth),
+            Shape::Json { value } => json(value, page),
+        }
+    }
+
+    fn many(&self, details: &[Detail], room: Room, page: &mut Page, depth: usize) {
+        if depth >= DEEPEST {
+            page.line(|line| line.with(Style::Dim, "\u{2026} (nested too deep to be shown)"));
+            return;
+        }
+        for (index, detail) in details.iter().enumerate() {
+            if index > 0 {
+                page.line(|line| line);
+            }
+            self.shape(&detail.shape, room, page, depth + 1);
+            if let Some(note) = detail.cut.as_ref().and_then(cut_note) {
+                page.line(|line| line.with(Style::Dim, &note));
+            }
+        }
+    }
+
+    fn shown<'a>(&self, path: &'a HostPath) -> Cow<'a, str> {
+        match &self.root {
+            Some(root) => path.shown_from(root),
+            None => path.text(),
+        }
+    }
+
+    fn file(&self, path: &HostPath, first: u64, text: &str, page: &mut Page) {
+        page.line(|line| line.with(Style::Path, &self.shown(path)));
+        let shown = u64::try_from(page.left()).unwrap_or(u64::MAX);
+        let total = lines(text).count() as u64;
+        let gutter = digits(first.saturating_add(total.min(shown)));
+        for (index, text) in (0_u64..).zip(lines(text)) {
+            page.line(|line| {
+                line.with(Style::Dim, &format!("{:>gutter$}  ", first.saturating_add(index)))
+                    .tabs_from_here()
+                    .with(Style::Plain, text)
+            });
+        }
+    }
+
+    fn diff(&self, path: &HostPath, hunks: &[Hunk], state: &str, page: &mut Page) {
+        let tally = |mark| {
+            let of = |hunk: &Hunk| hunk.lines.iter().filter(|line| line.mark == mark).count();
+            hunks.iter().map(of).sum::<usize>()
+        };
+        page.line(|line| {
+            line.with(Style::Path, &self.shown(path))
+                .with(Style::Plain, state)
+                .with(Style::Added, &format!(" +{}", tally(LineMark::Added)))
+                .with(Style::Removed, &format!(" -{}", tally(LineMark::Removed)))
+        });
+        let last = |hunk: &Hunk| {
+            let old = hunk.old_start.saturating_add(hunk.old_lines);
+            old.max(hunk.new_start.saturating_add(hunk.new_lines))
+        };
+        let gutter = digits(hunks.iter().map(last).max().unwrap_or(0));
+        for (index, hunk) in hunks.iter().enumerate() {
+            if index > 0 {
+                page.line(|line| line.with(Style::Dim, "\u{22ef}"));
+            }
+            diff_hunk(hunk, gutter, page);
+        }
+    }
+}
+
+fn diff_hunk(hunk: &Hunk, gutter: usize, page: &mut Page) {
+    let words = changed_words(&hunk.lines, page.left().saturating_add(1));
+    let (mut old, mut new) = (hunk.old_start, hunk.new_start);
+    for (index, changed) in hunk.lines.iter().enumerate() {
+        let numbers = match changed.mark {
+            LineMark::Kept => format!("{old:>gutter$} {new:>gutter$}   "),
+            LineMark::Removed => format!("{old:>gutter$} {:gutter$} - ", ""),
+            LineMark::Added => format!("{:gutter$} {new:>gutter$} + ", ""),
+        };
+        if changed.mark != LineMark::Added {
+            old = old.saturating_add(1);
+        }
+        if changed.mark != LineMark::Removed {
+            new = new.saturating_add(1);
+        }
+        page.line(|line| diff_line(line, &numbers, changed, words.get(index)));
+    }
+}
+
+fn diff_line(
+    line: Line,
+    numbers: &str,
+    changed: &DiffLine,
+    words: Option<&Vec<std::ops::Range<usize>>>,
+) -> Line {
+    let (plain, marked) = match changed.mark {
+        LineMark::Kept => (Style::Plain, Style::Plain),
+        LineMark::Added => (Style::Added, Style::AddedWord),
+        LineMark::Removed => (Style::Removed, Style::RemovedWord),
+    };
+    let gutter = if changed.mark == LineMark::Kept { Style::Dim } else { plain };
+    let mut line = line.with(gutter, numbers).tabs_from_here();
+    let spans = words.into_iter().flatten().map(|range| (range.start, range.end));
+    spanned(&mut line, &changed.text, spans, plain, marked);
+    line
+}
+
+/// Adds a text of which some byte ranges look different; ranges that do not fit are left out.
+pub(crate) fn spanned(
+    line: &mut Line,
+    text: &str,
+    spans: impl Iterator<Item = (usize, usize)>,
+    plain: Style,
+    marked: Style,
+) {
+    let mut at = 0;
+    for (start, end) in spans {
+        if line.is_full() {
+            return;
+        }
+        let (Some(before), Some(span)) = (text.get(at..start), text.get(start..end)) else {
+            continue;
+        };
+        line.push(plain, before);
+        line.push(marked, span);
+        at = end;
+    }
+    line.push(plain, text.get(at..).unwrap_or_default());
+}
+
+/// A command with its output; of a running one the end of it.
+fn output_lines(command: &str, output: &str, room: Room, page: &mut Page) {
+    for (index, text) in lines(command).enumerate() {
+        let prompt = if index == 0 { "$ " } else { "  " };
+        page.line(|line| line.with(Style::Dim, prompt).with(Style::Bold, text));
+    }
+    let mut output = output;
+    if room.partial && room.lines.is_some() {
+        let (skipped, tail) = tail(output, page.left());
+        if skipped > 0 {
+            let earlier = count(skipped, "earlier line", "earlier lines");
+            page.note(|line| line.with(Style::Dim, &format!("\u{2026} {earlier}")));
+        }
+        output = tail;
+    }
+    for text in lines(output) {
+        page.line(|line| {
+            let mut sanitiser = Sanitiser::default();
+            // Beyond what the width can take nothing needs to be looked at.
+            let most = if room.width == 0 { text.len() } else { usize::from(room.width) * 64 };
+            let end = text.floor_char_boundary(most);
+            let clean = sanitiser.push(&text[..end]) + &sanitiser.finish();
+            line.with(Style::Plain, &clean)
+        });
+    }
+}
+
+/// How a command ended, in words; none where that goes without saying.
+fn ending(exit: Option<i32>, note: Option<&str>, room: Room) -> Option<(Style, String)> {
+    let text = match (exit, note) {
+        (Some(0), None) => return None,
+        (None, None) if room.partial => return None,
+        (None, None) => "ended without an exit code".to_owned(),
+        (Some(code), None) => format!("exit code {code}"),
+        (Some(code), Some(note)) => format!("exit code {code}: {note}"),
+        (None, Some(note)) => note.to_owned(),
+    };
+    Some((if exit == Some(0) { Style::Dim } else { Style::Bad }, text))
+}
+
+/// The last lines of a text, and how many come before.
+fn tail(text: &str, most: usize) -> (u64, &str) {
+    let body = text.strip_suffix('\n').unwrap_or(text);
+    let start = match most {
+        0 => text.len(),
+        most => body.rmatch_indices('\n').nth(most - 1).map_or(0, |(at, _)| at + 1),
+    };
+    (lines(&text[..start]).count() as u64, &text[start..])
+}
+
+/// Prose as it is, with heads in bold and code dim, broken at blanks.
+fn prose(text: &str, page: &mut Page) {
+    let mut fenced = false;
+    for text in lines(text) {
+        let trimmed = text.trim_start();
+        let fence = trimmed.starts_with("```") || trimmed.starts_with("~~~");
+        let style = match () {
+            () if fence => Style::Dim,
+            () if fenced => Style::Plain,
+            () if trimmed.starts_with('#') => Style::Bold,
+            () if trimmed.starts_with('>') => Style::Dim,
+            () => Style::Plain,
+        };
+        if fence || fenced {
+            page.line(|line| line.with(style, text));
+        } else {
+            wrapped(text, style, page);
+        }
+        fenced ^= fence;
+    }
+}
+
+/// Breaks a text at blanks; a word that is longer than a line is cut with a mark.
+fn wrapped(text: &str, style: Style, page: &mut Page) {
+    let body = text.trim_start_matches(' ');
+    let indent = &text[..text.len() - body.len()];
+    let mut words = body.split(' ').peekable();
+    // What is folded away is counted as one line for each line of the text.
+    while page.left() > 0 && words.peek().is_some() {
+        page.line(|line| {
+            let mut line = line.with(style, indent);
+            let mut empty = true;
+            while let Some(word) = words.next_if(|word| empty || fits(word, line.left())) {
+                if !empty {
+                    line.push(style, " ");
+                }
+                line.push(style, word);
+                empty = false;
+            }
+            line
+        });
+    }
+    if words.peek().is_some() {
+        page.line(|line| line.with(style, text));
+    }
+}
+
+/// Whether a blank and the word still fit; a word of absurd length is not even measured.
+fn fits(word: &str, left: usize) -> bool {
+    word.len() / 64 <= left && width(word) < left
+}
+
+fn progress(text: &str, done: Option<u64>, total: Option<u64>, page: &mut Page) {
+    let steps = match (done, total) {
+        (Some(done), Some(total)) if total > 0 => {
+            let done = done.min(total);
+            let percent = u128::from(done) * 100 / u128::from(total);
+            let filled = usize::try_from(percent / 10).unwrap_or(10);
+            format!(
+                " [{}{}] {percent}% ({done} of {total})",
+                "#".repeat(filled),
+                "-".repeat(10 - filled)
+            )
+        }
+        (Some(done), _) => format!(" ({done})"),
+        _ => String::new(),
+    };
+    page.line(|line| line.with(Style::Plain, text).with(Style::Dim, &steps));
+}
+
+fn json(value: &Value, page: &mut Page) {
+    let text = serde_json::to_string_pretty(value).unwrap_or_else(|error| error.to_string());
+    for text in lines(&text) {
+        page.line(|line| line.with(Style::Plain, text));
+    }
+}
+
+/// An image in words: `image/png 640x480, 12.3 KB (a.png)`.
+pub(crate) fn image_text(
+    blob: &Blob,
+    size: Option<(u32, u32)>,
+    path: Option<Cow<'_, str>>,
+) -> String {
+    let size = size.map_or_else(String::new, |(width, height)| format!(" {width}x{height}"));
+    let path = path.map_or_else(String::new, |path| format!(" ({path})"));
+    format!("{}{size}, {}{path}", blob.mime, bytes(blob.len))
+}
+
+/// What a cut left out, in words; none where nothing was.
+pub(crate) fn cut_note(cut: &Cut) -> Option<String> {
+    let (one, many) = match cut.by {
+        CutBy::Lines => ("line", "lines"),
+        CutBy::Chars => ("character", "characters"),
+        CutBy::Bytes => ("byte", "bytes"),
+        CutBy::Tokens => ("token", "tokens"),
+        CutBy::Items => ("item", "items"),
+    };
+    if cut.rest.is_none() && cut.from <= 1 && cut.total == Some(cut.to) {
+        return None;
+    }
+    let total = cut.total.map_or_else(String::new, |total| format!(" of {total}"));
+    let shown = if cut.to < cut.from {
+        format!("0{total} {many} shown")
+    } else {
+        format!("{many} {}-{}{total} shown", cut.from, cut.to)
+    };
+    let shown = if cut.from == 1 && cut.to == 1 && cut.total.is_none() {
+        count(1, one, many) + " shown"
+    } else {
+        shown
+    };
+    Some(match &cut.rest {
+        Some(rest) => format!("[{shown}; the whole is at {rest}]"),
+        None => format!("[{shown}]"),
+    })
+}
+
+fn digits(number: u64) -> usize {
+    number.checked_ilog10().map_or(1, |power| power as usize + 1)
+}

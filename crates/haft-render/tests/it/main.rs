@@ -1,0 +1,6 @@
+//! Every shape in both media, and what holds for all input.
+#![expect(clippy::unwrap_used, reason = "helpers of tests fail by panicking")]
+
+mod properties;
+mod shapes;
+mod snapshots;

@@ -1,0 +1,91 @@
+//! What every shape looks like, pinned.
+
+use haft_render::{Markdown, Renderer as _, Room, Terminal};
+use haft_types::{Detail, Outcome, Shape, Status, ToolSpec};
+
+use crate::shapes::{all, at, cut};
+
+fn sections(show: impl Fn(&Detail) -> String) -> String {
+    let one = |(name, detail): (&str, Detail)| format!("=== {name}\n{}\n", show(&detail));
+    all().into_iter().map(one).collect()
+}
+
+fn plain() -> Terminal {
+    Terminal { color: false, root: Some(at("/w")), hint: "ctrl+o shows them".into() }
+}
+
+fn room(width: u16, lines: Option<u16>) -> Room {
+    Room { width, lines, partial: false }
+}
+
+#[test]
+fn terminal_text() {
+    insta::assert_snapshot!(sections(|detail| plain().detail(detail, room(60, None))));
+}
+
+#[test]
+fn terminal_text_with_colour() {
+    let terminal = Terminal { color: true, ..plain() };
+    insta::assert_snapshot!(sections(|detail| terminal
+        .detail(detail, room(60, None))
+        .replace('\u{1b}', "ESC")));
+}
+
+#[test]
+fn terminal_text_in_little_room() {
+    insta::assert_snapshot!(sections(|detail| plain().detail(detail, room(16, Some(3)))));
+}
+
+#[test]
+fn markdown() {
+    let markdown = Markdown { root: Some(at("/w")) };
+    insta::assert_snapshot!(sections(|detail| markdown.detail(detail, room(0, None))));
+}
+
+#[test]
+fn markdown_in_little_room() {
+    let markdown = Markdown { root: Some(at("/w")) };
+    insta::assert_snapshot!(sections(|detail| markdown.detail(detail, room(0, Some(2)))));
+}
+
+#[test]
+fn a_fold_says_how_much_it_hides() {
+    let text = (1..=20).map(|n| n.to_string()).collect::<Vec<_>>().join("\n");
+    let shape = |text: &str| Shape::Terminal {
+        command: "seq 20".to_owned(),
+        output: text.to_owned(),
+        exit: None,
+        note: None,
+    };
+    let shown = plain().detail(&shape(&text).into(), room(40, Some(4)));
+    assert_eq!(
+        shown,
+        "$ seq 20\n1\n2\n3\n\u{2026} 17 more lines (ctrl+o shows them)\nended without an exit code"
+    );
+    let partial = Room { partial: true, ..room(40, Some(4)) };
+    let shown = plain().detail(&shape(&text).into(), partial);
+    assert_eq!(shown, "$ seq 20\n\u{2026} 17 earlier lines\n18\n19\n20");
+    let three = plain().detail(&shape("1\n2\n3\n4\n").into(), room(40, Some(4)));
+    assert!(three.contains("\n4\n") && !three.contains("more"), "one line is not folded: {three}");
+}
+
+#[test]
+fn a_cut_is_told_even_where_the_rest_is_folded() {
+    let shown = plain().detail(&cut(), room(80, Some(1)));
+    assert!(shown.ends_with("[lines 9-11 of 5000 shown; the whole is at out://c1]"), "{shown}");
+}
+
+#[test]
+fn calls_and_ends_have_one_line() {
+    let mut tool = ToolSpec::new("read", "Read file", "");
+    tool.primary = "path".into();
+    let input = serde_json::json!({ "path": "src/a.rs", "offset": 10, "limit": 41 });
+    let terminal = Terminal { color: true, ..plain() };
+    assert_eq!(
+        terminal.call(&tool, Some(&input), None, room(80, None)),
+        "\u{1b}[1mread\u{1b}[0m src/a.rs:10-50"
+    );
+    assert_eq!(plain().call(&tool, Some(&input), None, room(10, None)), "read src/\u{2026}");
+    let failed = Outcome::ended(Status::Failed, "no such file");
+    assert_eq!(plain().outcome(&failed, 3, room(80, None)), "failed in 3 ms: no such file");
+}

@@ -1,0 +1,348 @@
+//! bash: runs a command in the host's shell.
+//!
+//! **Invariant:** the answer never waits for what outlives the command: it comes when the command
+//! ends, at its timeout, or when the call is cancelled, with the output until then. Output without
+//! end stays in fixed memory. The folder is carried to the next call only inside the workspace. It
+//! knows no rules and does not classify commands.
+
+use std::{io, time::Duration};
+
+use futures::StreamExt as _;
+use haft_host::{Exit, FileKind, Output, Program, Running, Spawn};
+use haft_tool::{Cx, Tool, schema_of};
+use haft_types::{
+    Access, Budget, Detail, Env, Follow, Guideline, HostPath, Kind, Loading, Outcome, Place, Plan,
+    Target, ToolError, ToolSpec,
+};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use tokio::time::{Instant, sleep_until};
+
+mod answer;
+mod exit;
+mod output;
+
+use self::output::Streams;
+pub(crate) use self::output::for_people;
+use crate::{process, search::quoted};
+
+/// Milliseconds that a command may take where nothing was asked for.
+const TIMEOUT: u64 = 120_000;
+/// Most milliseconds that a command may take.
+const TIMEOUT_MAX: u64 = 600_000;
+/// How long a command that is stopped at its timeout may take to end: TERM, 500 ms, KILL.
+const STOP: Duration = Duration::from_millis(750);
+/// How long a cancelled one may; the call has 150 ms to answer.
+const CANCEL: Duration = Duration::from_millis(60);
+/// Characters of a command that a title repeats.
+const TITLE: usize = 80;
+
+/// Reports the folder that the command ends in to descriptor 3, which the command itself does not
+/// get. `shift` hides the wrapper's own argument. A shell that a signal ends cannot report.
+const SCRIPT: &str = "trap '{ pwd -P >&3; } 2>/dev/null' EXIT\neval \"shift; $1\" 3>&-";
+
+/// Runs commands in a shell.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Bash {}
+
+/// Arguments.
+#[derive(Debug, Deserialize, JsonSchema)]
+pub struct Input {
+    /// Shell command or script.
+    command: String,
+    /// Folder for this call only, from the workspace root; default: where the last call ended.
+    cwd: Option<String>,
+    /// Milliseconds; default 120000, at most 600000.
+    timeout_ms: Option<u64>,
+    /// What it does, in 5-10 words, for the person.
+    description: Option<String>,
+}
+
+/// What programs read.
+#[derive(Debug, Serialize, JsonSchema)]
+struct Data {
+    /// Absent when it was stopped.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    exit_code: Option<i32>,
+    /// At most 50 KB of each end.
+    stdout: String,
+    stderr: String,
+    /// Whether it was stopped by timeout or cancellation.
+    interrupted: bool,
+    /// Where the whole output is kept.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    output_path: Option<String>,
+}
+
+/// Why a command is over.
+#[derive(Clone, Debug, PartialEq, Eq)]
+enum End {
+    /// By itself.
+    Exited(Exit),
+    /// Its time was over; what was stopped of it.
+    TimedOut(Exit),
+    /// The call was cancelled.
+    Cancelled,
+    /// The host lost it.
+    Lost(String),
+}
+
+/// A command that was run.
+struct Ran {
+    end: End,
+    kept: output::Kept,
+    /// Where it ended, in the host's bytes; empty where it did not say.
+    report: Vec<u8>,
+}
+
+impl Tool for Bash {
+    type Input = Input;
+
+    fn spec(&self, env: &Env) -> ToolSpec {
+        let others = || vec!["grep".into(), "find".into(), "ls".into()];
+        ToolSpec {
+            output_schema: schema_of::<Data>(),
+            snippet: "Run a shell command (stdin is empty, 120 s unless timeout_ms)".into(),
+            guidelines: vec![Guideline {
+                text: "Use bash with ls, rg or find to look for files".into(),
+                with: Vec::new(),
+                without: others(),
+            }],
+            hint: "run shell command, script, build, test, git".into(),
+            kind: Kind::Execute,
+            primary: "command".into(),
+            loading: Loading::Always,
+            budget: Budget::Chars(30_000),
+            off: !env.shell,
+            ..ToolSpec::new(
+                "bash",
+                "Run command",
+                "Run a command in the shell and get stdout and stderr in the order they came, \
+                 without escape codes. stdin is empty, so nothing can be typed. The next call \
+                 starts in the folder this one ends in, while that is in the workspace; variables \
+                 are not kept. Over 30,000 characters you get both ends and an out:// address of \
+                 the whole, which read and grep take. What still runs in the background when the \
+                 command ends is stopped.",
+            )
+        }
+    }
+
+    fn plan(&self, input: &Input, place: &Place) -> Result<Plan, ToolError> {
+        if input.command.trim().is_empty() {
+            return Err(ToolError::new("command is empty").hint("Give the command to run."));
+        }
+        if input.command.contains('\0') {
+            return Err(ToolError::new("command holds a NUL byte, which no command can have")
+                .hint("Write it as \\0 in printf, or put the data into a file."));
+        }
+        if input.timeout_ms == Some(0) {
+            return Err(ToolError::new("timeout_ms is 0, which leaves no time to run").hint(
+                format!("Give 1 to {TIMEOUT_MAX} milliseconds, or leave it out for {TIMEOUT}."),
+            ));
+        }
+        let target = Target::Command { text: input.command.clone() };
+        let plan = Plan::new(place, title(input)).with(Access::Destroy, target);
+        Ok(match folder(input, place)? {
+            Some(cwd) => plan.reads(cwd),
+            None => plan,
+        })
+    }
+
+    async fn check(&self, input: &Input, cx: &Cx) -> Result<Option<Detail>, ToolError> {
+        let Some(cwd) = folder(input, &cx.place)? else { return Ok(None) };
+        let shown = quoted(input.cwd.as_deref().unwrap_or_default());
+        let located = cx.host.fs().locate(&cwd, Follow::Yes).await;
+        match located.map(|at| at.kind) {
+            Ok(FileKind::FOLDER) => Ok(None),
+            Ok(FileKind::Missing) => Err(ToolError::new(format!("there is no folder {shown}"))
+                .hint("Give a cwd that exists, or leave it out.")),
+            Ok(FileKind::Entry(_)) => Err(ToolError::new(format!("{shown} is no folder"))
+                .hint("Give a folder as cwd, or leave it out.")),
+            Err(error) => Err(ToolError::new(format!("{shown} cannot be entered: {error}"))
+                .hint("Give another cwd, or leave it out.")),
+        }
+    }
+
+    async fn run(&self, input: Input, cx: &Cx) -> Result<Outcome, ToolError> {
+        let mut notes = Vec::new();
+        let asked = input.timeout_ms.unwrap_or(TIMEOUT);
+        let timeout = Duration::from_millis(asked.min(TIMEOUT_MAX));
+        let deadline = Instant::now() + timeout;
+        let running = start(&input, cx, &mut notes).await?;
+        let ran = follow(running, cx, deadline).await;
+        if asked > TIMEOUT_MAX {
+            notes.push(format!("[timeout_ms {asked} was cut to the most there is, {TIMEOUT_MAX}]"));
+        }
+        if input.cwd.is_none() {
+            notes.extend(carry(&ran.report, cx));
+        }
+        Ok(answer::outcome(&input.command, ran, timeout, notes))
+    }
+}
+
+/// What people see of a call before its result.
+fn title(input: &Input) -> String {
+    let first = |text: &str| {
+        let line = text.trim().lines().next().unwrap_or_default().to_owned();
+        haft_text::names::shown(&line, TITLE)
+    };
+    match input.description.as_deref().map(first).filter(|text| !text.is_empty()) {
+        Some(description) => description,
+        None => format!("Running {}", first(&input.command)),
+    }
+}
+
+/// The workspace root.
+fn root(place: &Place) -> &HostPath {
+    place.roots.first().unwrap_or(&place.cwd)
+}
+
+/// The folder that was asked for.
+fn folder(input: &Input, place: &Place) -> Result<Option<HostPath>, ToolError> {
+    let Some(text) = input.cwd.as_deref().filter(|text| !text.is_empty()) else { return Ok(None) };
+    let at_root = Place { cwd: root(place).clone(), ..place.clone() };
+    let path = at_root.path(text).map_err(|error| {
+        ToolError::new(error.to_string()).hint("Give cwd without that character.")
+    })?;
+    Ok(Some(path))
+}
+
+/// Starts the command; a carried folder that is gone gives way to the workspace root.
+async fn start(input: &Input, cx: &Cx, notes: &mut Vec<String>) -> Result<Running, ToolError> {
+    let failed = |error: io::Error| {
+        ToolError::new(format!("the command could not be started: {error}"))
+            .hint("Nothing was run. Check cwd, or call again when the machine has room.")
+    };
+    let shell = cx.host.shell().ok_or_else(|| {
+        ToolError::new(format!("the host {} has no shell", cx.host.name()))
+            .hint("Do it with the other tools.")
+    })?;
+    let program = || Program::Script { text: SCRIPT.to_owned(), args: vec![input.command.clone()] };
+    let spawn = |cwd: &HostPath| Spawn {
+        set: process::set(cx),
+        unset: process::unset(),
+        report: true,
+        ..Spawn::new(program(), cwd.clone())
+    };
+    let asked = folder(input, &cx.place)?;
+    let cwd = asked.as_ref().unwrap_or(&cx.place.cwd);
+    let root = root(&cx.place);
+    match shell.spawn(spawn(cwd)).await {
+        Err(error) if gone(&error) && asked.is_none() && cwd != root => {
+            let running = shell.spawn(spawn(root)).await.map_err(failed)?;
+            let folder = quoted(&cx.place.cwd.text());
+            notes.push(format!("[the folder {folder} is gone; this ran in the workspace root]"));
+            cx.carry_cwd(root);
+            Ok(running)
+        }
+        other => other.map_err(failed),
+    }
+}
+
+fn gone(error: &io::Error) -> bool {
+    matches!(error.kind(), io::ErrorKind::NotFound | io::ErrorKind::NotADirectory)
+}
+
+/// Takes the output in until the command ends or is stopped.
+async fn follow(mut running: Running, cx: &Cx, deadline: Instant) -> Ran {
+    let mut streams = Streams::new(cx);
+    let mut report = Vec::new();
+    let mut stopped: Option<(End, Instant)> = None;
+    let mut cancelled = false;
+    let end = loop {
+        let shown = streams.live.due();
+        let patience = stopped.as_ref().map(|(_, until)| *until);
+        tokio::select! {
+            biased;
+            () = cx.stop.cancelled(), if !cancelled => {
+                cancelled = true;
+                running.control.stop();
+                stopped = Some((End::Cancelled, Instant::now() + CANCEL));
+            }
+            () = at(Some(deadline)), if stopped.is_none() => {
+                running.control.stop();
+                stopped = Some((End::TimedOut(Exit::default()), Instant::now() + STOP));
+            }
+            () = at(patience) => break stopped.map_or(End::Cancelled, |(end, _)| end),
+            () = at(shown) => streams.live.flush(cx),
+            next = running.output.next() => match next {
+                Some(Ok(Output::Bytes(stream, bytes))) => tokio::select! {
+                    biased;
+                    // Output that never pauses would leave the clock no chance to run.
+                    () = async {
+                        streams.take(stream, &bytes).await;
+                        tokio::task::yield_now().await;
+                    } => {}
+                    // A disk that hangs must not hold up who gave up waiting.
+                    () = cx.stop.cancelled(), if !cancelled => {}
+                },
+                Some(Ok(Output::Report(bytes))) => report = bytes.to_vec(),
+                Some(Ok(Output::Exit(exit))) => break match stopped {
+                    None => End::Exited(exit),
+                    Some((End::TimedOut(_), _)) => End::TimedOut(exit),
+                    Some((end, _)) => end,
+                },
+                Some(Err(error)) => break End::Lost(error.to_string()),
+                None => break stopped
+                    .map_or_else(|| End::Lost("its output ended".to_owned()), |(end, _)| end),
+            },
+        }
+    };
+    let patience = match end {
+        End::Cancelled => Some(CANCEL / 2),
+        End::TimedOut(_) => Some(Duration::from_millis(200)),
+        End::Exited(_) | End::Lost(_) => None,
+    };
+    let kept = streams.finish(cx, patience).await;
+    Ran { end, kept, report }
+}
+
+/// Waits until then; for ever where there is no time to wait for.
+async fn at(instant: Option<Instant>) {
+    match instant {
+        Some(instant) => sleep_until(instant).await,
+        None => std::future::pending().await,
+    }
+}
+
+/// Carries the folder in which the command ended to the next one, and says so.
+fn carry(report: &[u8], cx: &Cx) -> Option<String> {
+    let report = report.strip_suffix(b"\n").unwrap_or(report);
+    let place = &cx.place;
+    let root = root(place);
+    let ended = HostPath::new(report, cx.host.style()).ok()?;
+    let now = cx.conversation().shell_cwd().filter(|cwd| place.holds(cwd));
+    if ended == *now.as_ref().unwrap_or(root) {
+        return None;
+    }
+    if place.holds(&ended) {
+        cx.carry_cwd(&ended);
+        let shown = quoted(&ended.shown_from(root));
+        let shown = if shown == "." { "the workspace root".to_owned() } else { shown };
+        return Some(format!("[the next command starts in {shown}]"));
+    }
+    cx.carry_cwd(root);
+    let shown = quoted(&ended.text());
+    Some(format!("[{shown} is outside the workspace: the next command starts in its root]"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn input(command: &str, description: Option<&str>) -> Input {
+        Input {
+            command: command.to_owned(),
+            cwd: None,
+            timeout_ms: None,
+            description: description.map(str::to_owned),
+        }
+    }
+
+    #[test]
+    fn titles_are_one_short_line_without_controls() {
+        assert_eq!(title(&input("make\nmake test", None)), "Running make");
+        assert_eq!(title(&input("x", Some(" Run \u{1b}[2Jtests\nnow"))), "Run \\u{1b}[2Jtests");
+        assert!(title(&input(&"x".repeat(1000), None)).len() < 120);
+    }
+}

@@ -1,0 +1,188 @@
+//! What is answered when a command is over.
+//!
+//! **Invariant:** whatever was cut, stopped or lost is said, and where the whole is; what is said
+//! beside the output stands behind it in brackets, one line each.
+
+use std::time::Duration;
+
+use haft_host::{Exit, Spooled};
+use haft_types::{Cut, CutBy, Detail, Outcome, Shape, Status};
+
+use super::{Data, End, Ran, TIMEOUT_MAX, exit, output::for_people};
+use crate::search::quoted;
+
+/// Characters of each end where the whole is too long; both and what is said fit the budget.
+const SHOWN: usize = 14_000;
+/// Most left-over processes that are named.
+const NAMED: usize = 10;
+
+/// Makes the answer of a command that was run.
+pub(super) fn outcome(
+    command: &str,
+    ran: Ran,
+    timeout: Duration,
+    mut notes: Vec<String>,
+) -> Outcome {
+    let Ran { end, kept, .. } = ran;
+    let (text, cut) = body(&kept.all);
+    let quiet = kept.stderr.is_empty();
+    let (status, code, meaning) = judged(command, &end, quiet, timeout);
+    let mut said: Vec<String> = meaning.iter().map(|meaning| format!("[{meaning}]")).collect();
+    said.extend(left_over(&end));
+    said.append(&mut notes);
+    said.extend(not_kept(&kept.all));
+    let detail = Detail {
+        shape: Shape::Terminal {
+            command: command.to_owned(),
+            output: for_people(&text),
+            exit: code,
+            note: meaning,
+        },
+        cut,
+    };
+    let data = Data {
+        exit_code: code,
+        stdout: kept.stdout.into_text(),
+        stderr: kept.stderr.into_text(),
+        interrupted: matches!(end, End::TimedOut(_) | End::Cancelled),
+        output_path: kept.all.file.as_ref().map(haft_types::CallId::address),
+    };
+    Outcome {
+        status,
+        data: serde_json::to_value(data).ok(),
+        detail: Some(detail),
+        ..Outcome::text(joined(text, &said))
+    }
+}
+
+fn joined(text: String, said: &[String]) -> String {
+    let mut text = text;
+    text.truncate(text.trim_end_matches('\n').len());
+    if text.is_empty() && said.is_empty() {
+        return "(no output)".to_owned();
+    }
+    for line in said {
+        if !text.is_empty() {
+            text.push('\n');
+        }
+        text.push_str(line);
+    }
+    text
+}
+
+/// How it ended, its exit code, and what is said about that.
+fn judged(
+    command: &str,
+    end: &End,
+    quiet: bool,
+    timeout: Duration,
+) -> (Status, Option<i32>, Option<String>) {
+    match end {
+        End::Exited(Exit { code: Some(0), .. }) => (Status::Done, Some(0), None),
+        End::Exited(Exit { code: Some(code), .. }) => {
+            let answer = exit::answer(command, *code, quiet);
+            let meaning = answer.map(str::to_owned).or_else(|| exit::convention(*code));
+            let meaning = meaning.map(|meaning| format!(": {meaning}")).unwrap_or_default();
+            let status = if answer.is_some() { Status::Done } else { Status::Failed };
+            (status, Some(*code), Some(format!("exit code {code}{meaning}")))
+        }
+        End::Exited(Exit { code: None, signal, .. }) => {
+            let number = signal.unwrap_or(0);
+            let name = exit::signal(number);
+            (Status::Failed, None, Some(format!("killed by signal {number} ({name})")))
+        }
+        End::TimedOut(_) => {
+            let took = timeout.as_secs_f64();
+            let advice = if timeout.as_millis() < u128::from(TIMEOUT_MAX) {
+                format!("give a larger timeout_ms (at most {TIMEOUT_MAX}) if it needs more time")
+            } else {
+                "split it into shorter commands".to_owned()
+            };
+            let text = format!("timed out after {took} s and was stopped; {advice}");
+            (Status::TimedOut, None, Some(text))
+        }
+        End::Cancelled => {
+            (Status::Cancelled, None, Some("cancelled and stopped; this is partial".to_owned()))
+        }
+        End::Lost(why) => {
+            let text = format!("lost: {why}; whether it finished is not known");
+            (Status::Failed, None, Some(text))
+        }
+    }
+}
+
+/// What the command left running.
+fn left_over(end: &End) -> Option<String> {
+    let (End::Exited(exit) | End::TimedOut(exit)) = end else { return None };
+    // At a timeout everything is stopped; only a command that ended itself leaves something.
+    if exit.stopped.is_empty() || matches!(end, End::TimedOut(_)) {
+        return None;
+    }
+    let named: Vec<String> = exit
+        .stopped
+        .iter()
+        .take(NAMED)
+        .map(|(id, line)| format!("{id} {}", haft_text::names::shown(line, 80)))
+        .collect();
+    let more = exit.stopped.len() - named.len();
+    let more = if more > 0 { format!(" and {more} more") } else { String::new() };
+    Some(format!(
+        "[still running when the command ended, and stopped: {}{more}; a command's processes end \
+         with it]",
+        named.join(", ")
+    ))
+}
+
+/// What the kept file does not hold.
+fn not_kept(all: &Spooled) -> Option<String> {
+    let lost = all.lost.as_ref().filter(|_| all.file.is_some())?;
+    let why = all.fault.as_deref().unwrap_or("it is larger than what is kept of one call");
+    let bytes = lost.end - lost.start;
+    Some(format!("[{bytes} bytes in the middle of the kept output are missing: {}]", quoted(why)))
+}
+
+/// The output as the model reads it: whole, or both ends and where the whole is.
+fn body(all: &Spooled) -> (String, Option<Cut>) {
+    let (head, tail) = (String::from_utf8_lossy(&all.head), String::from_utf8_lossy(&all.tail));
+    if all.is_whole() {
+        // A character may lie across the border between the two.
+        let bytes = [&all.head[..], &all.tail[..]].concat();
+        return (String::from_utf8_lossy(&bytes).into_owned(), None);
+    }
+    let head = first(&head);
+    let tail = last(&tail);
+    let shown = (head.len() + tail.len()) as u64;
+    let rest = all.file.as_ref().map(haft_types::CallId::address);
+    let place = match (&rest, &all.fault) {
+        (Some(address), _) => format!("the whole is kept: read or grep {address}"),
+        (None, Some(why)) => format!("the whole could not be kept: {}", quoted(why)),
+        (None, None) => "the whole is not kept".to_owned(),
+    };
+    let left = all.bytes.saturating_sub(shown);
+    let mark = format!(
+        "\n[... {left} of {} bytes ({} lines in all) left out; {place} ...]\n",
+        all.bytes, all.lines
+    );
+    let cut = Cut { from: 1, to: shown, total: Some(all.bytes), by: CutBy::Bytes, rest };
+    (format!("{head}{mark}{tail}"), Some(cut))
+}
+
+/// The first characters, up to a line end where one is near.
+fn first(text: &str) -> &str {
+    let end = text.char_indices().nth(SHOWN).map_or(text.len(), |(at, _)| at);
+    let text = text[..end].trim_end_matches('\u{fffd}');
+    match text.rfind('\n') {
+        Some(at) if text.len() - at < SHOWN / 8 => &text[..at],
+        _ => text,
+    }
+}
+
+/// The last characters, from a line's start where one is near.
+fn last(text: &str) -> &str {
+    let start = text.char_indices().nth_back(SHOWN - 1).map_or(0, |(at, _)| at);
+    let text = text[start..].trim_start_matches('\u{fffd}');
+    match text.find('\n') {
+        Some(at) if at < SHOWN / 8 => &text[at + 1..],
+        _ => text,
+    }
+}

@@ -1,0 +1,234 @@
+//! What an exit code means.
+//!
+//! **Invariant:** a failure is never called harmless: only where the status can come from nothing
+//! but a known program's plain answer is it one. It reads just enough of the shell's grammar for
+//! that, and gives up on whatever it does not know.
+
+/// Programs whose exit code 1 is an answer, and the answer.
+const ANSWERS: &[(&[&str], &str)] = &[
+    (&["grep", "egrep", "fgrep", "zgrep", "rg", "ag", "ack"], "no match"),
+    (&["diff", "cmp"], "the files differ"),
+    (&["test", "[", "[["], "false"),
+    (&["pgrep"], "no such process"),
+];
+
+/// Commands before `&&` that say so on standard error when they fail.
+const LOUD: &[&str] = &["cd", "pushd", "echo", "printf", "true", ":"];
+
+/// What exit code 1 says where it is no failure: `no match`.
+///
+/// `quiet` says that nothing came on standard error: programs complain there when they fail.
+pub(super) fn answer(command: &str, code: i32, quiet: bool) -> Option<&'static str> {
+    if code != 1 || !quiet {
+        return None;
+    }
+    let commands = last_list(command)?;
+    let (last, before) = commands.split_last()?;
+    if !before.iter().all(|words| LOUD.contains(&program(words).as_str())) {
+        return None;
+    }
+    let name = program(last);
+    if name == "git" {
+        return git(last);
+    }
+    ANSWERS.iter().find(|(names, _)| names.contains(&name.as_str())).map(|(_, answer)| *answer)
+}
+
+fn git(words: &[String]) -> Option<&'static str> {
+    let mut rest = words.iter().skip_while(|word| *word != "grep" && *word != "diff");
+    match rest.next()?.as_str() {
+        "grep" => Some("no match"),
+        _ => rest
+            .any(|word| word == "--exit-code" || word == "--quiet" || word == "--no-index")
+            .then_some("the files differ"),
+    }
+}
+
+/// The name of the program that a simple command runs.
+fn program(words: &[String]) -> String {
+    let assignment = |word: &&String| {
+        word.split_once('=').is_some_and(|(name, _)| {
+            !name.is_empty() && name.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'_')
+        })
+    };
+    let word = words.iter().find(|word| !assignment(word)).map_or("", String::as_str);
+    word.rsplit('/').next().unwrap_or(word).to_owned()
+}
+
+/// The commands that the status of the script depends on: those joined by `&&` at its end, of a
+/// pipe the last one. None where the grammar is beyond this reader.
+fn last_list(command: &str) -> Option<Vec<Vec<String>>> {
+    if command.len() > 10_000
+        || ["$(", "`", "<<", "<(", "pipefail"].iter().any(|s| command.contains(s))
+    {
+        return None;
+    }
+    let mut reader = Reader::default();
+    let mut chars = command.chars().peekable();
+    while let Some(c) = chars.next() {
+        match c {
+            '\\' => match chars.next()? {
+                '\n' => {}
+                next => reader.push(next),
+            },
+            '\'' => reader.quoted(&mut chars, '\'')?,
+            '"' => reader.quoted(&mut chars, '"')?,
+            '#' if !reader.in_word => while chars.next_if(|c| *c != '\n').is_some() {},
+            ' ' | '\t' => reader.end_word(),
+            '>' | '<' => {
+                reader.push(c);
+                // `2>&1` and `>&2` are no lists.
+                while let Some(c) = chars.next_if(|c| matches!(c, '&' | '>' | '|')) {
+                    reader.push(c);
+                }
+            }
+            '&' if chars.next_if_eq(&'&').is_some() => reader.end_command(true)?,
+            '|' if chars.next_if_eq(&'|').is_some() => reader.end_list()?,
+            '|' => {
+                chars.next_if_eq(&'&');
+                reader.end_word();
+                reader.words.clear();
+            }
+            '\n' | ';' => reader.end_list()?,
+            '&' | '(' | ')' | '{' | '}' => return None,
+            c => reader.push(c),
+        }
+    }
+    reader.end_command(false)?;
+    Some(if reader.list.is_empty() { reader.previous } else { reader.list })
+}
+
+#[derive(Default)]
+struct Reader {
+    word: String,
+    in_word: bool,
+    words: Vec<String>,
+    list: Vec<Vec<String>>,
+    /// The list before, where nothing comes behind its end.
+    previous: Vec<Vec<String>>,
+    /// True behind `&&`.
+    joined: bool,
+}
+
+impl Reader {
+    fn push(&mut self, c: char) {
+        self.word.push(c);
+        self.in_word = true;
+    }
+
+    fn quoted(&mut self, chars: &mut impl Iterator<Item = char>, quote: char) -> Option<()> {
+        self.in_word = true;
+        loop {
+            match chars.next()? {
+                c if c == quote => return Some(()),
+                '\\' if quote == '"' => self.word.push(chars.next()?),
+                c => self.word.push(c),
+            }
+        }
+    }
+
+    fn end_word(&mut self) {
+        if self.in_word {
+            self.words.push(std::mem::take(&mut self.word));
+        }
+        self.in_word = false;
+    }
+
+    /// Ends a simple command; what changes the meaning of a status is given up on.
+    fn end_command(&mut self, joined: bool) -> Option<()> {
+        self.end_word();
+        let words = std::mem::take(&mut self.words);
+        let Some(first) = words.first() else { return (!joined).then_some(()) };
+        self.joined = joined;
+        if [
+            "set", "!", "if", "then", "else", "fi", "for", "while", "until", "do", "done", "case",
+            "esac", "trap", "exec", "time",
+        ]
+        .contains(&first.as_str())
+        {
+            return None;
+        }
+        self.list.push(words);
+        Some(())
+    }
+
+    fn end_list(&mut self) -> Option<()> {
+        self.end_command(false)?;
+        // A line end behind `&&` ends nothing.
+        if !self.list.is_empty() && !self.joined {
+            self.previous = std::mem::take(&mut self.list);
+        }
+        Some(())
+    }
+}
+
+/// The name of a signal, where it is one that people know.
+pub(super) const fn signal(number: i32) -> &'static str {
+    match number {
+        1 => "HUP",
+        2 => "INT",
+        3 => "QUIT",
+        4 => "ILL",
+        6 => "ABRT",
+        8 => "FPE",
+        9 => "KILL",
+        11 => "SEGV",
+        13 => "PIPE",
+        14 => "ALRM",
+        15 => "TERM",
+        _ => "no common one",
+    }
+}
+
+/// What a failing exit code says by the shell's own convention.
+pub(super) fn convention(code: i32) -> Option<String> {
+    match code {
+        126 => Some("found but not executable".to_owned()),
+        127 => Some("command not found".to_owned()),
+        129..=160 => Some(format!("killed by signal {} ({})", code - 128, signal(code - 128))),
+        _ => None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn answers_are_told_from_failures() {
+        let cases = [
+            ("grep x f", Some("no match")),
+            ("cat f | grep -q 'a;b && c'", Some("no match")),
+            ("cd src && rg \"a \\\" b\"", Some("no match")),
+            ("make; /usr/bin/grep x f 2>&1 # why | not", Some("no match")),
+            ("LC_ALL=C grep x f\n", Some("no match")),
+            ("diff a b", Some("the files differ")),
+            ("git diff --exit-code", Some("the files differ")),
+            ("git grep x", Some("no match")),
+            ("test -f x || [ -f y ]", Some("false")),
+            ("[[ a == b ]]", Some("false")),
+            ("make && grep x f", None),
+            ("make &&\n  grep x f", None),
+            ("cd a &&\n  grep x f\n\n", Some("no match")),
+            ("set -e; make; grep x f", None),
+            ("set -o pipefail\nmake | grep x", None),
+            ("! grep x f", None),
+            ("grep x f; exit 1", None),
+            ("grep x f && make", None),
+            ("if grep x f; then make; fi", None),
+            ("(cd a; make) && grep x", None),
+            ("grep $(make) f", None),
+            ("cat <<E\ngrep x\nE", None),
+            ("grep x f & wait", None),
+            ("make", None),
+            ("git status", None),
+            ("grep 'open", None),
+            ("", None),
+        ];
+        for (command, want) in cases {
+            assert_eq!(answer(command, 1, true), want, "{command}");
+            assert_eq!(answer(command, 2, true), None, "{command}");
+            assert_eq!(answer(command, 1, false), None, "{command}");
+        }
+    }
+}

@@ -1,0 +1,338 @@
+//! `edit`: exact replacements in one text file.
+//!
+//! **Invariant:** all edits or none; not one byte outside the replaced spans changes; a change that
+//! this conversation has not seen is never edited over on a guess.
+
+use std::collections::HashMap;
+
+use bytes::Bytes;
+use haft_host::Located;
+use haft_text::{
+    DecodeError, EditError, decode,
+    diff::{self, TextDiff},
+    edit::{self as engine, Applied},
+};
+use haft_tool::{Cx, Tool, schema_of};
+use haft_types::{
+    Detail, Env, Guideline, Hash, Kind, Loading, OnInterrupt, Outcome, Part, Place, Plan, Receipt,
+    ReceiptAction, ToolError, ToolSpec,
+};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use crate::{
+    change, files,
+    seen::{self, Freshness},
+    words,
+};
+
+/// Replaces text in files.
+#[derive(Clone, Debug, Default)]
+pub struct Edit {
+    /// Whether files that were never read in the conversation, or changed since, are refused.
+    pub strict: bool,
+}
+
+/// One replacement.
+#[derive(Clone, Debug, Deserialize, JsonSchema)]
+pub struct Replacement {
+    /// Exact text to replace, with its indentation; occurs once in the file unless `replace_all`.
+    old_text: String,
+    /// Text that takes its place.
+    new_text: String,
+    /// Replace every occurrence (default false).
+    #[serde(default)]
+    replace_all: Option<bool>,
+}
+
+/// Arguments of `edit`.
+#[derive(Clone, Debug, Deserialize, JsonSchema)]
+pub struct EditInput {
+    /// File to edit, relative to the workspace or absolute.
+    path: String,
+    /// Replacements; each is matched against the file as it is now, not after the others.
+    #[schemars(length(min = 1))]
+    edits: Vec<Replacement>,
+    /// Hash that the file has to have, from the data of read.
+    expect: Option<String>,
+}
+
+/// What programs get from `edit`.
+#[derive(Debug, Serialize, JsonSchema)]
+struct EditData {
+    /// Absolute path of the file, links resolved.
+    path: String,
+    /// Unified diff without file names.
+    diff: String,
+    /// Number of the first line that differs, from 1.
+    first_changed_line: u64,
+    /// How many places were replaced.
+    replacements: u64,
+    /// Bytes of the file now.
+    file_size: u64,
+    /// The tolerance that was needed; absent when everything matched exactly.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    tolerance: Option<String>,
+    /// Replaced byte ranges of the old content: start and end, end exclusive.
+    ranges: Vec<[u64; 2]>,
+    /// BLAKE3 hash of the content before.
+    hash_before: String,
+    /// BLAKE3 hash of the content after.
+    hash_after: String,
+}
+
+impl Tool for Edit {
+    type Input = EditInput;
+
+    fn spec(&self, _env: &Env) -> ToolSpec {
+        ToolSpec {
+            aliases: vec!["MultiEdit".into(), "str_replace".into()],
+            output_schema: schema_of::<EditData>(),
+            snippet: "Replace exact text in a file (surgical; several places in one call)".into(),
+            guidelines: vec![
+                Guideline {
+                    text: "Read a file before you edit it and take old_text from it exactly, \
+                           without the line numbers (a near miss is refused)"
+                        .into(),
+                    with: vec!["read".into()],
+                    without: vec![],
+                },
+                Guideline {
+                    text: "Use edit for exact, small changes, with all changes of one file in one \
+                           call (they are made together or not at all)"
+                        .into(),
+                    ..Guideline::default()
+                },
+            ],
+            hint: "change replace modify text in a file".into(),
+            kind: Kind::Edit,
+            primary: "path".into(),
+            loading: Loading::Always,
+            on_interrupt: OnInterrupt::Finish,
+            ..ToolSpec::new(
+                "edit",
+                "Edit file",
+                "Replace exact text in one file. Each old_text is text of the file as it is now \
+                 and occurs once, or replace_all is set; give enough lines around it to make it \
+                 unique. All edits are made or none. Encoding, line ends and everything outside \
+                 the replaced text stay as they are. The answer shows the diff, so reading the \
+                 file again is not needed. For new files and whole rewrites use write.",
+            )
+        }
+    }
+
+    fn plan(&self, input: &EditInput, place: &Place) -> Result<Plan, ToolError> {
+        let path = files::planned(place, &input.path)?;
+        Ok(Plan::new(place, format!("Editing {}", place.shown(&path))).changes(path))
+    }
+
+    async fn check(&self, input: &EditInput, cx: &Cx) -> Result<Option<Detail>, ToolError> {
+        let work = Work::of(self, input, cx).await?;
+        Ok(Some(work.detail()))
+    }
+
+    async fn run(&self, input: EditInput, cx: &Cx) -> Result<Outcome, ToolError> {
+        let (tool, own) = (self.clone(), cx.clone());
+        cx.settle(async move {
+            let at = files::locate(&own, &input.path).await?;
+            let _turn = own.session().queues.lock(own.host.name(), &at.real).await;
+            let work = Work::of(&tool, &input, &own).await?;
+            work.carry_out(&input, &own).await
+        })
+        .await
+    }
+}
+
+/// A worked-out edit that nothing has been written of yet.
+struct Work {
+    at: Located,
+    old: Bytes,
+    applied: Applied,
+    diff: TextDiff,
+    before: Hash,
+    after: Hash,
+    notes: Vec<String>,
+}
+
+/// Files above this size are worked on where that holds nobody up.
+const INLINE: usize = 256 * 1024;
+
+impl Work {
+    async fn of(tool: &Edit, input: &EditInput, cx: &Cx) -> Result<Self, ToolError> {
+        let at = files::locate(cx, &input.path).await?;
+        files::regular(cx, &at, "edited")?;
+        let shown = cx.place.shown(&at.real).into_owned();
+        let old = files::whole(cx.host.fs(), &at, files::WHOLE, &shown).await?;
+        let before = Hash::of(&old);
+        let freshness = match input.expect.as_deref().map(files::expected).transpose()? {
+            Some(expected) if expected != before => {
+                return Err(files::unexpected(&shown, &expected, Some(&before)));
+            }
+            Some(_) => Freshness::Same,
+            None => seen::judge(cx, &at, Some(&before)),
+        };
+        if tool.strict && freshness != Freshness::Same {
+            return Err(ToolError::new(format!("{shown} {}", why(freshness)))
+                .hint("Read the file, then edit what is there."));
+        }
+        let edits: Vec<engine::Edit> = input.edits.iter().map(Replacement::engine).collect();
+        let (text, name) = (old.clone(), shown.clone());
+        let apply = move || apply(&text, &edits, before, freshness, &name);
+        let (applied, diff, notes) = if old.len() <= INLINE {
+            apply()?
+        } else {
+            tokio::task::spawn_blocking(apply)
+                .await
+                .map_err(|error| ToolError::new(format!("the edit broke down: {error}")))??
+        };
+        let after = applied.hash_after.parse().map_err(|error| {
+            ToolError::new(format!("the edited text has no proper hash: {error}"))
+        })?;
+        let mut work = Self { at, old, applied, diff, before, after, notes };
+        if freshness == Freshness::Changed {
+            work.notes.push(
+                "the file had changed since it was read; read it again before the next edit \
+                 elsewhere in it"
+                    .to_owned(),
+            );
+        }
+        change::place_notes(cx, &input.path, &work.at, &mut work.notes);
+        Ok(work)
+    }
+
+    fn detail(&self) -> Detail {
+        change::detail(&self.at.real, &self.diff, Some(self.before), self.after)
+    }
+
+    async fn carry_out(self, input: &EditInput, cx: &Cx) -> Result<Outcome, ToolError> {
+        let data = files::joined(self.applied.size, self.applied.slices(&self.old));
+        let written = change::carry_out(cx, &self.at, data, false).await?;
+        seen::note(cx, &written.at, Some(self.after));
+        let first = format!(
+            "Edited {}: {} replaced, the first at line {}.",
+            cx.place.shown(&cx.path(&input.path)?),
+            words::count(self.applied.replacements as u64, "place"),
+            self.applied.first_changed_line
+        );
+        let text = change::answer(&first, &self.notes, &self.diff.numbered());
+        let ranges: Vec<[u64; 2]> = self
+            .applied
+            .ranges
+            .iter()
+            .map(|range| [range.start as u64, range.end as u64])
+            .collect();
+        let receipt = Receipt {
+            host: cx.host.name().to_owned().into(),
+            path: self.at.real.clone(),
+            action: ReceiptAction::Changed,
+            before: Some(self.before),
+            after: Some(self.after),
+            tolerance: self.applied.tolerance.map(Into::into),
+            ranges: ranges.iter().map(|[start, end]| (*start, *end)).collect(),
+            pre_image: None,
+        };
+        let data = EditData {
+            path: self.at.real.text().into_owned(),
+            diff: self.diff.unified(),
+            first_changed_line: self.applied.first_changed_line as u64,
+            replacements: self.applied.replacements as u64,
+            file_size: self.applied.size as u64,
+            tolerance: self.applied.tolerance.map(str::to_owned),
+            ranges,
+            hash_before: self.applied.hash_before.clone(),
+            hash_after: self.applied.hash_after.clone(),
+        };
+        Ok(Outcome {
+            content: vec![Part::text(text)],
+            data: serde_json::to_value(data).ok(),
+            detail: Some(self.detail()),
+            receipts: vec![receipt],
+            ..Outcome::default()
+        })
+    }
+}
+
+impl Replacement {
+    fn engine(&self) -> engine::Edit {
+        engine::Edit {
+            old_text: self.old_text.clone(),
+            new_text: self.new_text.clone(),
+            replace_all: self.replace_all.unwrap_or(false),
+        }
+    }
+}
+
+const fn why(freshness: Freshness) -> &'static str {
+    match freshness {
+        Freshness::Never => "was not read in this conversation",
+        Freshness::Changed => "changed since it was read",
+        Freshness::Same => "is as it was read",
+    }
+}
+
+type Done = (Applied, TextDiff, Vec<String>);
+
+/// The pure part: decode, match, replace, and compare.
+fn apply(
+    old: &[u8],
+    edits: &[engine::Edit],
+    before: Hash,
+    freshness: Freshness,
+    shown: &str,
+) -> Result<Done, ToolError> {
+    let decoded = decode::decode(old).map_err(|error| match error {
+        DecodeError::Binary { kind, .. } => {
+            ToolError::new(format!("{shown} is not text but {kind}; it cannot be edited as text"))
+                .hint("Use a program that knows this kind of file.")
+        }
+        other @ DecodeError::Undecodable { .. } => ToolError::new(format!("{shown}: {other}")),
+    })?;
+    let decoded = decoded.with_hash(before.to_string());
+    let applied =
+        engine::apply(&decoded, edits).map_err(|error| refused(&error, freshness, shown))?;
+    if freshness != Freshness::Same {
+        exact_and_unique(&applied, freshness, shown)?;
+    }
+    let diff = diff::of_changes(decoded.text(), &applied.changes, change::SHOWN);
+    let mut notes = Vec::new();
+    for (number, tolerance) in (1..).zip(&applied.tolerances) {
+        if let Some(tolerance) = tolerance {
+            notes.push(format!("edit {number} matched with a tolerance: {tolerance}"));
+        }
+    }
+    let text = decoded.text();
+    notes.extend(edits.iter().find_map(|edit| change::placeholders(text, &edit.new_text)));
+    Ok((applied, diff, notes))
+}
+
+fn refused(error: &EditError, freshness: Freshness, shown: &str) -> ToolError {
+    let refused = ToolError::new(format!("{shown} was not changed. {error}"));
+    let searched = matches!(error, EditError::NotFound { .. } | EditError::AlreadyApplied { .. });
+    if freshness == Freshness::Same || !searched {
+        return refused;
+    }
+    refused.hint(format!("The file {}: read it, then edit what is there.", why(freshness)))
+}
+
+/// What was not seen is edited only where the text given is there exactly and once.
+fn exact_and_unique(applied: &Applied, freshness: Freshness, shown: &str) -> Result<(), ToolError> {
+    let why = why(freshness);
+    let refused = |what: String| {
+        Err(ToolError::new(format!("{shown} {why}, and {what}. Nothing was changed."))
+            .hint("Read the file, then edit what is there."))
+    };
+    for (number, tolerance) in (1..).zip(&applied.tolerances) {
+        if let Some(tolerance) = tolerance {
+            return refused(format!("edit {number} matches only with a tolerance: {tolerance}"));
+        }
+    }
+    let mut places: HashMap<usize, usize> = HashMap::new();
+    for change in &applied.changes {
+        let count = places.entry(change.edit).or_default();
+        *count += 1;
+        if *count > 1 {
+            return refused(format!("edit {} would replace several places", change.edit));
+        }
+    }
+    Ok(())
+}

@@ -1,0 +1,132 @@
+//! What every file tool does the same way: look a path up, refuse what is no file, read it whole,
+//! and say in words what went wrong.
+//!
+//! **Invariant:** nothing is opened that is no regular file, and nothing is read without a bound.
+
+use std::io;
+
+use bytes::{Bytes, BytesMut};
+use haft_host::{FileKind, Fs, Located};
+use haft_tool::Cx;
+use haft_types::{EntryKind, Hash, HostPath, Place, ToolError};
+
+use crate::words;
+
+/// Most bytes of a file that is hashed, edited or compared as a whole.
+pub(crate) const WHOLE: u64 = 64 * 1024 * 1024;
+
+/// The absolute path of an argument, for plans.
+pub(crate) fn planned(place: &Place, text: &str) -> Result<HostPath, ToolError> {
+    place.path(text).map_err(|error| {
+        ToolError::new(error.to_string()).hint("Give the path without that character.")
+    })
+}
+
+/// Looks up the path of an argument.
+pub(crate) async fn locate(cx: &Cx, text: &str) -> Result<Located, ToolError> {
+    let path = cx.path(text)?;
+    cx.host.fs().locate(&path, haft_types::Follow::Yes).await.map_err(|error| failed(&error))
+}
+
+/// An error of the host as the model reads it; the host's own words name the path.
+pub(crate) fn failed(error: &io::Error) -> ToolError {
+    let hint = match error.kind() {
+        io::ErrorKind::PermissionDenied => {
+            "The file's rights forbid it; go on without it or say what you need."
+        }
+        io::ErrorKind::NotFound | io::ErrorKind::NotADirectory => {
+            "Check the path with ls or find, then call again."
+        }
+        io::ErrorKind::AlreadyExists | io::ErrorKind::ResourceBusy => {
+            "Nothing was changed. Read the file again, then repeat the call with what is there now."
+        }
+        io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded => {
+            "Nothing was changed. Free some disk space, then call again."
+        }
+        io::ErrorKind::ReadOnlyFilesystem => {
+            "Nothing was changed. Choose a place that is writable."
+        }
+        _ => "Check the path, then call again.",
+    };
+    ToolError::new(error.to_string()).hint(hint)
+}
+
+/// The error for a path where nothing is.
+pub(crate) fn missing(cx: &Cx, path: &HostPath) -> ToolError {
+    let name = String::from_utf8_lossy(path.file_name().unwrap_or_default()).into_owned();
+    ToolError::new(format!("there is no file {}", cx.place.shown(path)))
+        .hint(format!("Check the path: find with pattern {name:?} looks for it at any depth."))
+}
+
+/// Refuses what is no regular file; `doing` says what was wanted, as in `read`.
+pub(crate) fn regular(cx: &Cx, at: &Located, doing: &str) -> Result<(), ToolError> {
+    let shown = cx.place.shown(&at.real);
+    let kind = match at.kind {
+        FileKind::FILE => return Ok(()),
+        FileKind::Missing => return Err(missing(cx, &at.real)),
+        FileKind::FOLDER => {
+            return Err(ToolError::new(format!("{shown} is a folder, not a file"))
+                .hint("Use ls to see what is in it, then give the path of a file."));
+        }
+        FileKind::Entry(EntryKind::Fifo) => "a named pipe",
+        FileKind::Entry(EntryKind::Socket) => "a socket",
+        FileKind::Entry(EntryKind::Device) => "a device",
+        FileKind::Entry(_) => "a link that leads nowhere",
+    };
+    Err(ToolError::new(format!("{shown} is {kind}; only regular files can be {doing}"))
+        .hint("Give the path of a regular file."))
+}
+
+/// Reads a file whole, at most `limit` bytes of it.
+pub(crate) async fn whole(
+    fs: &dyn Fs,
+    at: &Located,
+    limit: u64,
+    shown: &str,
+) -> Result<Bytes, ToolError> {
+    let too_big = |size: u64| {
+        let (size, limit) = (words::size(size), words::size(limit));
+        ToolError::new(format!("{shown} has {size}; at most {limit} can be handled at once"))
+            .hint("Read parts of it with offset and limit, or change it with a command.")
+    };
+    if at.size() > limit {
+        return Err(too_big(at.size()));
+    }
+    let room = usize::try_from(limit.saturating_add(1)).unwrap_or(usize::MAX);
+    let data = fs.read(at, 0, room).await.map_err(|error| failed(&error))?;
+    if data.len() as u64 > limit {
+        return Err(too_big(data.len() as u64));
+    }
+    Ok(data)
+}
+
+/// Joins pieces into one buffer of known size.
+pub(crate) fn joined<'a>(size: usize, pieces: impl Iterator<Item = &'a [u8]>) -> Bytes {
+    let mut out = BytesMut::with_capacity(size);
+    pieces.for_each(|piece| out.extend_from_slice(piece));
+    out.freeze()
+}
+
+/// Takes the hash that a caller expects a file to have.
+pub(crate) fn expected(text: &str) -> Result<Hash, ToolError> {
+    text.trim().parse().map_err(|_| {
+        ToolError::new(format!(
+            "expect {:?} is not a hash of 64 hexadecimal digits",
+            text.chars().take(80).collect::<String>()
+        ))
+        .hint("Give the hash that read gave in its data, or leave expect out.")
+    })
+}
+
+/// The error for a file that is not what the caller expects.
+pub(crate) fn unexpected(shown: &str, expected: &Hash, found: Option<&Hash>) -> ToolError {
+    let error = match found {
+        Some(found) => {
+            ToolError::new(format!("{shown} has the hash {found}, but {expected} was expected"))
+        }
+        None => ToolError::new(format!(
+            "{shown} is not there, but a file with the hash {expected} was expected"
+        )),
+    };
+    error.hint("Nothing was changed. Read the file again and work from what is there now.")
+}

@@ -1,0 +1,284 @@
+//! find: names of files and folders that match a glob.
+//!
+//! **Invariant:** at most `limit` names are held, whatever the tree is; an answer that is not all
+//! says so, with the next call. It knows no globs and no ignore files: the host's search does.
+
+use std::{cmp::Reverse, collections::BinaryHeap, ops::ControlFlow};
+
+use haft_host::{FindQuery, Found, Skipped};
+use haft_tool::{Cx, Tool, schema_of};
+use haft_types::{
+    Budget, Cut, CutBy, Detail, Entry, EntryKind, Env, HostPath, Kind, Loading, Outcome, Place,
+    Plan, Shape, Status, ToolError, ToolSpec,
+};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use crate::search::{self, Root, SkippedData, passed_over, quoted};
+
+/// Names where no limit was asked for.
+const LIMIT: u64 = 1_000;
+/// Most names of one answer.
+const LIMIT_MAX: u64 = 100_000;
+
+/// Finds files by name.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Find {}
+
+/// In which order names are given.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum Sort {
+    #[default]
+    Path,
+    Mtime,
+}
+
+/// Arguments.
+#[derive(Debug, Deserialize, JsonSchema)]
+pub struct Input {
+    /// Glob: "*.rs" matches names at any depth, "src/**/*.rs" from path.
+    pattern: String,
+    /// Folder; default: the workspace root.
+    path: Option<String>,
+    /// Find hidden names; default true.
+    hidden: Option<bool>,
+    /// Find ignored names too; default false.
+    no_ignore: Option<bool>,
+    /// Enter links to folders; default false.
+    follow: Option<bool>,
+    /// Default path; mtime: newest first.
+    sort: Option<Sort>,
+    /// Default 1000, at most 100000.
+    #[schemars(range(min = 1))]
+    limit: Option<u64>,
+}
+
+/// What programs read.
+#[derive(Debug, Serialize, JsonSchema)]
+struct Data<'a> {
+    /// Relative to the searched folder; folders end in a slash.
+    paths: Vec<&'a str>,
+    /// Whether there are more.
+    truncated: bool,
+    skipped: SkippedData,
+}
+
+impl Tool for Find {
+    type Input = Input;
+
+    fn spec(&self, _: &Env) -> ToolSpec {
+        ToolSpec {
+            aliases: vec!["glob".into()],
+            output_schema: schema_of::<Data<'_>>(),
+            snippet: "Find files and folders by glob (ignores what git ignores)".into(),
+            hint: "find files folders by name glob pattern".into(),
+            kind: Kind::Search,
+            primary: "pattern".into(),
+            loading: Loading::Always,
+            budget: Budget::Chars(50_000),
+            ..ToolSpec::new(
+                "find",
+                "Find files",
+                "Find files and folders by glob. Gives paths relative to the searched folder, \
+                 folders with a slash at the end, at most 1,000 unless limit says otherwise. \
+                 Ignores what git ignores. To search contents use grep.",
+            )
+        }
+    }
+
+    fn plan(&self, input: &Input, place: &Place) -> Result<Plan, ToolError> {
+        let verb = format!("Finding {}", quoted(&input.pattern));
+        search::plan(place, input.path.as_deref(), &verb, false)
+    }
+
+    async fn run(&self, input: Input, cx: &Cx) -> Result<Outcome, ToolError> {
+        let root = search::root(cx, input.path.as_deref(), false).await?;
+        let query = FindQuery {
+            pattern: input.pattern.clone(),
+            hidden: input.hidden.unwrap_or(true),
+            no_ignore: input.no_ignore.unwrap_or(false),
+            follow: input.follow.unwrap_or(false),
+        };
+        let mut names = Names::new(&input);
+        let skipped = root.find(&query, search::walk(cx), &mut |found| names.take(found)).await?;
+        Ok(outcome(&input, names, &skipped, cx, &root))
+    }
+}
+
+/// A name in the order of a search by time: the newest is the least, equal times go by name.
+type Timed = (Reverse<i128>, Vec<u8>, EntryKind);
+
+/// The names while they are found.
+struct Names {
+    sort: Sort,
+    limit: usize,
+    capped: bool,
+    seen: u64,
+    more: bool,
+    found: Vec<(Vec<u8>, EntryKind)>,
+    newest: BinaryHeap<ByTime>,
+}
+
+struct ByTime(Timed);
+
+impl ByTime {
+    fn key(&self) -> (Reverse<i128>, &[u8]) {
+        (self.0.0, &self.0.1)
+    }
+}
+
+impl PartialEq for ByTime {
+    fn eq(&self, other: &Self) -> bool {
+        self.key() == other.key()
+    }
+}
+impl Eq for ByTime {}
+impl PartialOrd for ByTime {
+    fn partial_cmp(&self, other: &Self) -> Option<std::cmp::Ordering> {
+        Some(self.cmp(other))
+    }
+}
+impl Ord for ByTime {
+    fn cmp(&self, other: &Self) -> std::cmp::Ordering {
+        self.key().cmp(&other.key())
+    }
+}
+
+impl Names {
+    fn new(input: &Input) -> Self {
+        let wanted = input.limit.unwrap_or(LIMIT);
+        Self {
+            sort: input.sort.unwrap_or_default(),
+            limit: usize::try_from(wanted.min(LIMIT_MAX)).unwrap_or(usize::MAX),
+            capped: wanted > LIMIT_MAX,
+            seen: 0,
+            more: false,
+            found: Vec::new(),
+            newest: BinaryHeap::new(),
+        }
+    }
+
+    fn take(&mut self, found: Found) -> ControlFlow<()> {
+        self.seen += 1;
+        if self.sort == Sort::Mtime {
+            self.newest.push(ByTime((Reverse(found.modified), found.path, found.kind)));
+            if self.newest.len() > self.limit {
+                self.more = true;
+                // The oldest of them is the greatest.
+                self.newest.pop();
+            }
+            return ControlFlow::Continue(());
+        }
+        if self.found.len() >= self.limit {
+            self.more = true;
+            return ControlFlow::Break(());
+        }
+        self.found.push((found.path, found.kind));
+        ControlFlow::Continue(())
+    }
+
+    /// The names in their order, as the answer shows them.
+    fn entries(&mut self, root: &HostPath) -> Vec<Entry> {
+        if self.sort == Sort::Mtime {
+            let sorted = std::mem::take(&mut self.newest).into_sorted_vec();
+            self.found = sorted.into_iter().map(|ByTime((_, path, kind))| (path, kind)).collect();
+        }
+        let found = std::mem::take(&mut self.found);
+        found.into_iter().map(|(path, kind)| entry(root, &path, kind)).collect()
+    }
+}
+
+fn entry(root: &HostPath, below: &[u8], kind: EntryKind) -> Entry {
+    let shown = match root.join_bytes(below) {
+        Ok(path) => path.shown_from(root).into_owned(),
+        Err(_) => String::from_utf8_lossy(below).into_owned(),
+    };
+    Entry { name: shown, kind, ..Entry::default() }
+}
+
+/// A name of a listing as the model reads it; a line end in it cannot begin a line of its own.
+pub(crate) fn written(entry: &Entry) -> String {
+    let slash = if entry.kind == EntryKind::Folder { "/" } else { "" };
+    if entry.name.contains(['\n', '\r', '\u{1b}']) {
+        let mut name = haft_text::names::shown(&entry.name, usize::MAX);
+        name.push_str(slash);
+        return name;
+    }
+    format!("{}{slash}", entry.name)
+}
+
+fn outcome(input: &Input, mut names: Names, skipped: &Skipped, cx: &Cx, root: &Root) -> Outcome {
+    let stopped = cx.stop.is_cancelled();
+    let entries = names.entries(&root.path);
+    let shown = entries.len() as u64;
+    let lines: Vec<String> = entries.iter().map(written).collect();
+    let mut text = lines.join("\n");
+    let mut note = |line: String| {
+        if !text.is_empty() {
+            text.push('\n');
+        }
+        text.push_str(&line);
+    };
+    if entries.is_empty() {
+        note(nothing(input, skipped, root));
+    } else if names.more {
+        note(partial(&names, shown));
+    }
+    let left = passed_over(skipped, false);
+    if !entries.is_empty() && !left.is_empty() {
+        note(format!("[not looked at: {left}]"));
+    }
+    if stopped {
+        note("[cancelled: this is what was found so far]".to_owned());
+    }
+    let known = names.sort == Sort::Mtime && !stopped;
+    let cut = names.more.then(|| Cut {
+        from: 1,
+        to: shown,
+        total: known.then_some(names.seen),
+        by: CutBy::Items,
+        rest: None,
+    });
+    let data = Data {
+        paths: lines.iter().map(String::as_str).collect(),
+        truncated: names.more || skipped.stopped,
+        skipped: skipped.into(),
+    };
+    let data = serde_json::to_value(data).ok();
+    let shape = Shape::Entries { root: root.path.clone(), entries };
+    Outcome {
+        status: if stopped { Status::Cancelled } else { Status::Done },
+        data,
+        detail: Some(Detail { shape, cut }),
+        ..Outcome::text(text)
+    }
+}
+
+/// What is said where there is more than was shown.
+fn partial(names: &Names, shown: u64) -> String {
+    let (of, how) = match names.sort {
+        Sort::Mtime => (format!("the newest {shown} of {}", names.seen), ""),
+        Sort::Path => (format!("{shown} of at least {}", names.seen), " so far"),
+    };
+    let next = if names.capped || shown >= LIMIT_MAX {
+        format!("{LIMIT_MAX} is the most: narrow pattern or path")
+    } else {
+        let limit = shown.saturating_mul(4).min(LIMIT_MAX);
+        format!("call again with limit={limit}, or narrow pattern or path")
+    };
+    format!("[{of} shown{how}; {next}]")
+}
+
+/// What is said where nothing was found.
+fn nothing(input: &Input, skipped: &Skipped, root: &Root) -> String {
+    let place = if root.shown == "." { "the workspace" } else { &root.shown };
+    let mut text = format!("Nothing matches {} in {}.", quoted(&input.pattern), quoted(place));
+    let left = passed_over(skipped, true);
+    if !left.is_empty() {
+        text.push_str(" Not looked at: ");
+        text.push_str(&left);
+        text.push('.');
+    }
+    text
+}

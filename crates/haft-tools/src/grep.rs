@@ -1,0 +1,294 @@
+//! grep: lines of files that match a pattern.
+//!
+//! **Invariant:** pages neither lose nor repeat: `offset` counts exactly what the pages before
+//! showed. An answer without matches says what was searched and what was not. It knows no regular
+//! expressions and no ignore files: the host's search does.
+
+use haft_host::{GrepMode, GrepQuery, Skipped};
+use haft_tool::{Cx, Tool, schema_of};
+use haft_types::{
+    Budget, Cut, CutBy, Detail, Env, FileMatches, Guideline, Kind, Loading, Outcome, Place, Plan,
+    Shape, Status, ToolError, ToolSpec,
+};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use crate::search::{self, Root, SkippedData, passed_over, quoted};
+
+mod page;
+
+use self::page::Page;
+
+/// Longest line that is given whole, in characters.
+const LINE: usize = 2_000;
+/// Results of a page where none were asked for.
+const PAGE: u64 = 250;
+/// Most lines of context on either side.
+const CONTEXT: u32 = 1_000;
+
+/// Searches file contents.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Grep {}
+
+/// What of a match is wanted.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, Serialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum OutputMode {
+    #[default]
+    Content,
+    FilesWithMatches,
+    Count,
+}
+
+/// Arguments.
+#[derive(Debug, Deserialize, JsonSchema)]
+pub struct Input {
+    /// Regular expression (Rust regex syntax), e.g. "fn \\w+_id\\(".
+    pattern: String,
+    /// Folder or one file; default: the workspace root. Also an out:// address.
+    path: Option<String>,
+    /// Only files matching this, e.g. "*.{ts,tsx}" or "!*.md".
+    glob: Option<String>,
+    /// Only files of this type as ripgrep names it, e.g. "rust", "py".
+    #[serde(rename = "type")]
+    kind: Option<String>,
+    /// Default content: matching lines.
+    output_mode: Option<OutputMode>,
+    /// Lines of context after each match.
+    #[serde(rename = "-A")]
+    after: Option<u32>,
+    /// Lines of context before each match.
+    #[serde(rename = "-B")]
+    before: Option<u32>,
+    /// Lines of context on both sides.
+    #[serde(rename = "-C")]
+    context: Option<u32>,
+    /// Ignore case.
+    #[serde(rename = "-i")]
+    ignore_case: Option<bool>,
+    /// Show line numbers; default true.
+    #[serde(rename = "-n")]
+    numbers: Option<bool>,
+    /// Take pattern as plain text.
+    literal: Option<bool>,
+    /// Let a match span lines.
+    multiline: Option<bool>,
+    /// Most matches (files in the other modes); default 250, 0 = all.
+    head_limit: Option<u64>,
+    /// Results to skip, for the next page.
+    offset: Option<u64>,
+    /// Search hidden files; default true.
+    hidden: Option<bool>,
+    /// Search ignored files too; default false.
+    no_ignore: Option<bool>,
+}
+
+/// What programs read.
+#[derive(Debug, Serialize, JsonSchema)]
+struct Data<'a> {
+    mode: OutputMode,
+    /// Files of this page in order.
+    files: Vec<FileData<'a>>,
+    /// Matching lines of this page.
+    matches: u64,
+    files_with_matches: u64,
+    /// Whether there is more.
+    truncated: bool,
+    /// The offset of the next page.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    next_offset: Option<u64>,
+    skipped: SkippedData,
+}
+
+#[derive(Debug, Serialize, JsonSchema)]
+struct FileData<'a> {
+    path: &'a str,
+    matches: u64,
+    /// Shown lines; one without spans is context.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    lines: Vec<LineData<'a>>,
+}
+
+#[derive(Debug, Serialize, JsonSchema)]
+struct LineData<'a> {
+    number: u64,
+    text: &'a str,
+    /// Byte ranges of text that matched.
+    spans: &'a [(u32, u32)],
+}
+
+impl Tool for Grep {
+    type Input = Input;
+
+    fn spec(&self, _: &Env) -> ToolSpec {
+        ToolSpec {
+            output_schema: schema_of::<Data<'_>>(),
+            snippet: "Search file contents by regular expression (ignores what git ignores)".into(),
+            guidelines: vec![Guideline {
+                text: "Prefer grep, find and ls over bash for searching and listing files \
+                       (faster, and they ignore what git ignores)"
+                    .into(),
+                with: vec!["bash".into(), "find".into(), "ls".into()],
+                without: Vec::new(),
+            }],
+            hint: "search text in file contents by regex, ripgrep".into(),
+            kind: Kind::Search,
+            primary: "pattern".into(),
+            loading: Loading::Always,
+            budget: Budget::Chars(100_000),
+            ..ToolSpec::new(
+                "grep",
+                "Search contents",
+                "Search file contents with ripgrep. Gives path:line:text with paths from the \
+                 workspace root, 250 matches a page; the answer names the offset of the next page. \
+                 Ignores what git ignores; lines over 2,000 characters are cut around the match. \
+                 To find files by name use find.",
+            )
+        }
+    }
+
+    fn plan(&self, input: &Input, place: &Place) -> Result<Plan, ToolError> {
+        let verb = format!("Searching {}", quoted(&input.pattern));
+        search::plan(place, input.path.as_deref(), &verb, true)
+    }
+
+    async fn run(&self, input: Input, cx: &Cx) -> Result<Outcome, ToolError> {
+        let root = search::root(cx, input.path.as_deref(), true).await?;
+        let query = input.query();
+        let mut page = Page::new(&input, &query, &cx.place, &root);
+        let skipped = root.grep(&query, search::walk(cx), &mut |file| page.take(file)).await?;
+        Ok(outcome(&input, page, &skipped, cx, &root))
+    }
+}
+
+impl Input {
+    const fn mode(&self) -> OutputMode {
+        match self.output_mode {
+            Some(mode) => mode,
+            None => OutputMode::Content,
+        }
+    }
+
+    fn limit(&self) -> u64 {
+        self.head_limit.unwrap_or(PAGE)
+    }
+
+    fn query(&self) -> GrepQuery {
+        let context = |lines: Option<u32>| lines.or(self.context).unwrap_or(0).min(CONTEXT);
+        let limit = self.limit();
+        let needed = self.offset.unwrap_or(0).saturating_add(limit).saturating_add(1);
+        GrepQuery {
+            pattern: self.pattern.clone(),
+            literal: self.literal.unwrap_or(false),
+            ignore_case: self.ignore_case.unwrap_or(false),
+            multiline: self.multiline.unwrap_or(false),
+            globs: self.glob.iter().filter(|glob| !glob.is_empty()).cloned().collect(),
+            types: self.kind.iter().filter(|kind| !kind.is_empty()).cloned().collect(),
+            hidden: self.hidden.unwrap_or(true),
+            no_ignore: self.no_ignore.unwrap_or(false),
+            mode: match self.mode() {
+                OutputMode::Content => GrepMode::Content,
+                OutputMode::FilesWithMatches => GrepMode::Files,
+                OutputMode::Count => GrepMode::Count,
+            },
+            before: context(self.before),
+            after: context(self.after),
+            // Of no file more is wanted than this page and the sign that there is another.
+            per_file: match (self.mode(), limit) {
+                (OutputMode::Content, 1..) => needed,
+                _ => 0,
+            },
+            max_line: LINE,
+        }
+    }
+}
+
+fn outcome(input: &Input, page: Page<'_>, skipped: &Skipped, cx: &Cx, root: &Root) -> Outcome {
+    let stopped = cx.stop.is_cancelled();
+    let (from, to) = (page.first(), page.last());
+    let unit = if input.mode() == OutputMode::Content { "matches" } else { "files" };
+    let mut notes = Vec::new();
+    if page.shown() == 0 {
+        notes.push(nothing(input, &page, skipped, root));
+    } else if page.more {
+        notes.push(format!(
+            "[{unit} {from}-{to} of at least {} so far; for the next ones call again with \
+             offset={to}]",
+            page.seen
+        ));
+    } else if from > 1 {
+        notes.push(format!("[{unit} {from}-{to} of {}{}]", page.seen, so_far(stopped)));
+    }
+    let left = passed_over(skipped, false);
+    if page.shown() > 0 && !left.is_empty() {
+        notes.push(format!("[not searched: {left}]"));
+    }
+    if stopped {
+        notes.push("[cancelled: this is what was found so far]".to_owned());
+    }
+    let cut = (page.more || from > 1).then(|| Cut {
+        from,
+        to,
+        total: (!page.more && !stopped).then_some(page.seen),
+        by: CutBy::Items,
+        rest: None,
+    });
+    let data = serde_json::to_value(data(input, &page, skipped)).ok();
+    let text = format!("{}{}", page.text, notes.join("\n"));
+    let shape = Shape::Matches { root: cx.place.cwd.clone(), files: page.files };
+    Outcome {
+        status: if stopped { Status::Cancelled } else { Status::Done },
+        data,
+        detail: Some(Detail { shape, cut }),
+        ..Outcome::text(text.trim_end_matches('\n'))
+    }
+}
+
+const fn so_far(stopped: bool) -> &'static str {
+    if stopped { " so far" } else { "" }
+}
+
+/// What is said where nothing is shown.
+fn nothing(input: &Input, page: &Page<'_>, skipped: &Skipped, root: &Root) -> String {
+    if page.seen > 0 {
+        let offset = input.offset.unwrap_or(0);
+        return format!("No matches from offset {offset} on: there are only {}.", page.seen);
+    }
+    let place = if root.shown == "." { "the workspace" } else { &root.shown };
+    let files = if skipped.searched == 1 { "file" } else { "files" };
+    let mut text = format!(
+        "No matches for {} in {} ({} {files} searched).",
+        quoted(&input.pattern),
+        quoted(place),
+        skipped.searched
+    );
+    let left = passed_over(skipped, true);
+    if !left.is_empty() {
+        text.push_str(" Not searched: ");
+        text.push_str(&left);
+        text.push('.');
+    }
+    text
+}
+
+fn data<'a>(input: &Input, page: &'a Page<'_>, skipped: &Skipped) -> Data<'a> {
+    let line = |line: &'a haft_types::MatchLine| LineData {
+        number: line.number,
+        text: &line.text,
+        spans: &line.spans,
+    };
+    let file = |file: &'a FileMatches| FileData {
+        path: &file.path,
+        matches: file.count,
+        lines: file.lines.iter().map(line).collect(),
+    };
+    Data {
+        mode: input.mode(),
+        files: page.files.iter().map(file).collect(),
+        matches: page.files.iter().map(|file| file.count).sum(),
+        files_with_matches: page.files.len() as u64,
+        truncated: page.more || skipped.stopped,
+        next_offset: page.more.then(|| page.last()),
+        skipped: skipped.into(),
+    }
+}

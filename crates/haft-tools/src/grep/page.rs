@@ -1,0 +1,205 @@
+//! One page of a search: which results it shows, and their text.
+//!
+//! **Invariant:** results are counted in the order in which the search gives them; the page shows
+//! those from `offset` on, at most `limit`, and knows for sure whether there is another. Its text
+//! stays under [`TEXT`] and one file's worth more.
+
+use std::{fmt::Write as _, ops::ControlFlow};
+
+use haft_host::{GrepMode, GrepQuery};
+use haft_types::{FileMatches, HostPath, MatchLine, Place};
+
+use super::Input;
+use crate::search::Root;
+
+/// Bytes of text after which a page ends, whatever its limit is.
+const TEXT: usize = 4 << 20;
+
+/// The page while it fills.
+pub(super) struct Page<'a> {
+    mode: GrepMode,
+    before: u64,
+    after: u64,
+    numbers: bool,
+    offset: u64,
+    limit: u64,
+    place: &'a Place,
+    root: &'a HostPath,
+    /// The one name of all results, where one file is searched.
+    only: Option<&'a str>,
+    /// Results that were met, those before the page and the first after it included.
+    pub(super) seen: u64,
+    taken: u64,
+    /// True when there is a result behind the page.
+    pub(super) more: bool,
+    /// What the model reads.
+    pub(super) text: String,
+    /// What the page shows.
+    pub(super) files: Vec<FileMatches>,
+}
+
+impl<'a> Page<'a> {
+    pub(super) fn new(input: &Input, query: &GrepQuery, place: &'a Place, root: &'a Root) -> Self {
+        Self {
+            mode: query.mode,
+            before: query.before.into(),
+            after: query.after.into(),
+            numbers: input.numbers.unwrap_or(true),
+            offset: input.offset.unwrap_or(0),
+            limit: input.limit(),
+            place,
+            root: &root.path,
+            only: root.is_file().then_some(root.shown.as_str()),
+            seen: 0,
+            taken: 0,
+            more: false,
+            text: String::new(),
+            files: Vec::new(),
+        }
+    }
+
+    /// Results on the page.
+    pub(super) const fn shown(&self) -> u64 {
+        self.taken
+    }
+
+    /// Number of its first result, from 1.
+    pub(super) const fn first(&self) -> u64 {
+        self.offset.saturating_add(1)
+    }
+
+    /// Number of its last result; the offset of the next page.
+    pub(super) const fn last(&self) -> u64 {
+        self.offset.saturating_add(self.taken)
+    }
+
+    /// Counts one result: whether the page shows it, or `Break` where the page is full.
+    fn admit(&mut self) -> ControlFlow<(), bool> {
+        self.seen += 1;
+        if self.seen <= self.offset {
+            return ControlFlow::Continue(false);
+        }
+        if (self.limit > 0 && self.taken >= self.limit) || self.text.len() >= TEXT {
+            self.more = true;
+            return ControlFlow::Break(());
+        }
+        self.taken += 1;
+        ControlFlow::Continue(true)
+    }
+
+    /// Takes what was found in the next file.
+    pub(super) fn take(&mut self, mut file: FileMatches) -> ControlFlow<()> {
+        file.path = self.name(&file.path);
+        if self.mode == GrepMode::Content {
+            return self.content(file);
+        }
+        if self.admit()? {
+            self.text.push_str(&file.path);
+            if self.mode == GrepMode::Count {
+                let _ = write!(self.text, ":{}", file.count);
+            }
+            self.text.push('\n');
+            self.files.push(file);
+        }
+        ControlFlow::Continue(())
+    }
+
+    /// The path of a file as the answer shows it, from its path below the root.
+    fn name(&self, below: &str) -> String {
+        match self.only {
+            Some(name) => name.to_owned(),
+            None => self
+                .root
+                .join(below)
+                .map_or_else(|_| below.to_owned(), |path| self.place.shown(&path).into_owned()),
+        }
+    }
+
+    fn content(&mut self, mut file: FileMatches) -> ControlFlow<()> {
+        let given = file.lines.iter().filter(|line| !line.spans.is_empty()).count() as u64;
+        // Counted lines without text lie behind binary content or behind what is kept of a file.
+        let hidden = file.count.saturating_sub(given);
+        let mut end = ControlFlow::Continue(());
+        let mut keep = vec![false; file.lines.len()];
+        let mut size = 0;
+        for (keep, line) in keep.iter_mut().zip(&file.lines) {
+            if line.spans.is_empty() {
+                continue;
+            }
+            match self.room(size) {
+                ControlFlow::Continue(shown) => *keep = shown,
+                ControlFlow::Break(()) => {
+                    end = ControlFlow::Break(());
+                    break;
+                }
+            }
+            size += line.text.len() + file.path.len();
+        }
+        file.count = keep.iter().filter(|keep| **keep).count() as u64;
+        self.add_context(&file.lines, &mut keep);
+        let mut kept = keep.into_iter();
+        file.lines.retain(|_| kept.next().unwrap_or(false));
+        self.write(&file);
+        let note = hidden > 0 && end.is_continue() && self.seen >= self.offset;
+        if note {
+            let lines = if hidden == 1 { "line matches" } else { "lines match" };
+            let _ = writeln!(
+                self.text,
+                "{}: {hidden} more {lines}, not shown (binary content, or too much in one file)",
+                file.path
+            );
+        }
+        if !file.lines.is_empty() || note {
+            self.files.push(file);
+        }
+        end
+    }
+
+    /// As [`admit`](Self::admit), with text of this file that is not yet written.
+    fn room(&mut self, size: usize) -> ControlFlow<(), bool> {
+        if self.text.len() + size >= TEXT && self.seen >= self.offset && self.taken > 0 {
+            self.seen += 1;
+            self.more = true;
+            return ControlFlow::Break(());
+        }
+        self.admit()
+    }
+
+    /// Marks the context lines of the matches that are shown; a match of another page is none.
+    fn add_context(&self, lines: &[MatchLine], keep: &mut [bool]) {
+        let mut mark = |indexes: &mut dyn Iterator<Item = usize>, reach: u64| {
+            let mut last: Option<u64> = None;
+            for index in indexes {
+                let line = &lines[index];
+                if !line.spans.is_empty() {
+                    // Context does not reach over a match that is on another page.
+                    last = keep[index].then_some(line.number);
+                } else if last.is_some_and(|last| line.number.abs_diff(last) <= reach) {
+                    keep[index] = true;
+                }
+            }
+        };
+        mark(&mut (0..lines.len()), self.after);
+        mark(&mut (0..lines.len()).rev(), self.before);
+    }
+
+    fn write(&mut self, file: &FileMatches) {
+        let context = self.before > 0 || self.after > 0;
+        let mut previous: Option<u64> = None;
+        for line in &file.lines {
+            let gap = previous.is_none_or(|previous| line.number > previous + 1);
+            if context && gap && !self.text.is_empty() {
+                self.text.push_str("--\n");
+            }
+            previous = Some(line.number);
+            let mark = if line.spans.is_empty() { '-' } else { ':' };
+            self.text.push_str(&file.path);
+            self.text.push(mark);
+            if self.numbers {
+                let _ = write!(self.text, "{}{mark}", line.number);
+            }
+            self.text.push_str(&line.text);
+            self.text.push('\n');
+        }
+    }
+}

@@ -1,0 +1,479 @@
+//! A stretch of lines out of a file of any size and encoding.
+//!
+//! **Invariant:** memory is bounded by the page, whatever the file or its lines are: bytes are
+//! read in pieces, lines that are not wanted are only counted, and of a long line only the start
+//! is kept. At most as many bytes are read as the file had when it was looked up.
+
+use std::fmt::Write as _;
+
+use haft_host::{Fs, Located};
+use haft_text::{DecodeError, Encoding, Format, LineEnds, StreamDecoder, cut, decode};
+use haft_types::{Hash, ToolError};
+use memchr::{memchr, memchr_iter};
+use tokio_util::sync::CancellationToken;
+
+use crate::files;
+
+/// Bytes of the first piece: what the encoding is told from.
+const SAMPLE: usize = 64 * 1024;
+/// Bytes of every later piece; even, so that no unit of UTF-16 is split.
+const PIECE: usize = 1024 * 1024;
+/// Most characters of a line that are shown.
+pub(crate) const WIDTH: usize = 2000;
+/// Bytes of a line that are kept: enough for `WIDTH` characters in any encoding.
+const KEPT: usize = 16 * 1024;
+
+/// The bytes that a page comes from.
+pub(crate) struct Source<'a> {
+    pub(crate) fs: &'a dyn Fs,
+    pub(crate) at: &'a Located,
+    pub(crate) stop: &'a CancellationToken,
+}
+
+/// Which lines are wanted.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Wanted {
+    /// The first line, from 1; a negative number counts from the end.
+    pub(crate) first: i64,
+    /// Most lines.
+    pub(crate) lines: u64,
+    /// Most bytes of all shown lines with their numbers.
+    pub(crate) bytes: usize,
+}
+
+/// Lines of a file.
+#[derive(Debug)]
+pub(crate) struct Page {
+    /// The lines, each with its number before it.
+    pub(crate) numbered: String,
+    /// The lines alone.
+    pub(crate) plain: String,
+    /// Number of the first line, from 1.
+    pub(crate) first: u64,
+    /// How many lines it has.
+    pub(crate) lines: u64,
+    /// Lines of the whole file, where they were counted.
+    pub(crate) total: Option<u64>,
+    /// Lines that were too long to be shown whole.
+    pub(crate) cut: u64,
+    /// True when the limit of bytes ended it, not that of lines.
+    pub(crate) full: bool,
+    /// Hash of the whole file, where it is not too big for one.
+    pub(crate) hash: Option<Hash>,
+    /// How the file is written.
+    pub(crate) format: Format,
+    /// True when it was stopped before it was complete.
+    pub(crate) stopped: bool,
+}
+
+impl Page {
+    /// Number of the next line, where there is one.
+    pub(crate) fn next(&self) -> Option<u64> {
+        let next = self.first + self.lines;
+        self.total.is_none_or(|total| next <= total).then_some(next)
+    }
+}
+
+/// What a file turned out to be.
+#[derive(Debug)]
+pub(crate) enum Content {
+    /// Text.
+    Page(Page),
+    /// No bytes at all.
+    Empty,
+    /// No text.
+    Binary(DecodeError),
+}
+
+impl Source<'_> {
+    /// Bytes that are read at most. Files of systems like `/proc` claim to be empty.
+    fn end(&self) -> u64 {
+        if self.at.size() == 0 { files::WHOLE } else { self.at.size() }
+    }
+
+    async fn piece(&self, offset: u64, len: usize) -> Result<bytes::Bytes, ToolError> {
+        let left = usize::try_from(self.end().saturating_sub(offset)).unwrap_or(usize::MAX);
+        let data = self.fs.read(self.at, offset, len.min(left)).await;
+        data.map_err(|error| files::failed(&error))
+    }
+
+    /// Reads the wanted lines.
+    pub(crate) async fn page(&self, wanted: Wanted) -> Result<Content, ToolError> {
+        let sample = self.piece(0, SAMPLE).await?;
+        if sample.is_empty() {
+            return Ok(Content::Empty);
+        }
+        let format = match decode::detect_prefix(&sample) {
+            Ok(format) => format,
+            Err(error) => return Ok(Content::Binary(error)),
+        };
+        let ends = Ends::of(format, &sample);
+        let (start, first, total) = if let Ok(first) = u64::try_from(wanted.first) {
+            (Start { offset: 0, line: 1 }, first.max(1), None)
+        } else {
+            let index = self.index(ends, wanted.first.unsigned_abs()).await?;
+            (index.start, index.first, Some(index.lines))
+        };
+        let mut scan = Scan::new(ends, format, first, wanted, start);
+        let whole = self.end() <= files::WHOLE && start.offset == 0;
+        let mut hasher = whole.then(blake3::Hasher::new);
+        let ended = self.scan(&mut scan, &mut hasher, start.offset, whole).await?;
+        let mut page = scan.page;
+        page.total = if ended { Some(scan.line) } else { total };
+        page.hash = match hasher {
+            Some(hasher) if ended => Some(Hash::from_bytes(*hasher.finalize().as_bytes())),
+            None if total.is_some() && self.end() <= files::WHOLE => self.hash().await?,
+            _ => None,
+        };
+        page.stopped = self.stop.is_cancelled();
+        Ok(Content::Page(page))
+    }
+
+    /// Feeds the scan; true when the end of the file was reached.
+    async fn scan(
+        &self,
+        scan: &mut Scan,
+        hasher: &mut Option<blake3::Hasher>,
+        mut offset: u64,
+        whole: bool,
+    ) -> Result<bool, ToolError> {
+        let begin = offset;
+        while whole || !scan.done {
+            let len = if offset == 0 { SAMPLE } else { PIECE };
+            let data = self.piece(offset, len).await?;
+            if data.is_empty() || self.stop.is_cancelled() {
+                break;
+            }
+            if let Some(hasher) = hasher {
+                hasher.update(&data);
+            }
+            let mark = if offset == 0 { scan.page.format.mark_len().min(data.len()) } else { 0 };
+            scan.push(&data[mark..]);
+            offset += data.len() as u64;
+            if data.len() < len {
+                scan.finish();
+                return Ok(true);
+            }
+        }
+        let ended = offset >= self.end() && offset > begin && !self.stop.is_cancelled();
+        if ended {
+            scan.finish();
+        }
+        Ok(ended)
+    }
+
+    async fn hash(&self) -> Result<Option<Hash>, ToolError> {
+        let (mut hasher, mut offset) = (blake3::Hasher::new(), 0);
+        loop {
+            let data = self.piece(offset, PIECE).await?;
+            if self.stop.is_cancelled() {
+                return Ok(None);
+            }
+            if data.is_empty() {
+                return Ok(Some(Hash::from_bytes(*hasher.finalize().as_bytes())));
+            }
+            hasher.update(&data);
+            offset += data.len() as u64;
+        }
+    }
+
+    /// Counts all lines and finds from where the last `back` ones can be read.
+    async fn index(&self, ends: Ends, back: u64) -> Result<Index, ToolError> {
+        let mut marks = vec![Start { offset: 0, line: 1 }];
+        let (mut offset, mut breaks, mut open) = (0, 0, false);
+        loop {
+            let data = self.piece(offset, PIECE).await?;
+            if data.is_empty() || self.stop.is_cancelled() {
+                break;
+            }
+            breaks += ends.count(&data);
+            open = !ends.ends_with(&data);
+            offset += data.len() as u64;
+            if offset < self.end() {
+                thin(&mut marks);
+                marks.push(Start { offset, line: breaks + 1 });
+            }
+        }
+        let lines = breaks + u64::from(open);
+        let first = (lines + 1).saturating_sub(back).max(1);
+        // A mark stands inside its line, so that line itself must not be the first one.
+        let before = marks.iter().rposition(|mark| mark.line < first).unwrap_or(0);
+        Ok(Index { start: marks[before], first, lines })
+    }
+}
+
+/// Keeps every second mark where there are too many, so that they stay bounded.
+fn thin(marks: &mut Vec<Start>) {
+    if marks.len() >= 8192 {
+        let mut index = 0;
+        marks.retain(|_| {
+            index += 1;
+            index % 2 == 1
+        });
+    }
+}
+
+/// A place of the file: a byte offset, and the line that the byte there belongs to.
+#[derive(Clone, Copy, Debug)]
+struct Start {
+    offset: u64,
+    line: u64,
+}
+
+struct Index {
+    start: Start,
+    first: u64,
+    lines: u64,
+}
+
+/// How lines end, in bytes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Ends {
+    /// One byte: LF, or CR where a file has nothing else. No encoding has it inside a character.
+    Byte(u8),
+    /// LF as a unit of UTF-16, low byte first.
+    Low,
+    /// LF as a unit of UTF-16, high byte first.
+    High,
+}
+
+impl Ends {
+    fn of(format: Format, sample: &[u8]) -> Self {
+        match format.encoding {
+            Encoding::Utf16Le => Self::Low,
+            Encoding::Utf16Be => Self::High,
+            _ if LineEnds::scan(sample).cr_ends_lines() => Self::Byte(b'\r'),
+            _ => Self::Byte(b'\n'),
+        }
+    }
+
+    /// Where the byte after the first line end is.
+    fn after(self, bytes: &[u8]) -> Option<usize> {
+        match self {
+            Self::Byte(byte) => memchr(byte, bytes).map(|at| at + 1),
+            Self::Low | Self::High => self.units(bytes).next(),
+        }
+    }
+
+    fn units(self, bytes: &[u8]) -> impl Iterator<Item = usize> + '_ {
+        let (place, other) = if self == Self::Low { (0, 1) } else { (1, 0) };
+        memchr_iter(b'\n', bytes).filter_map(move |at| {
+            let start = at - at % 2;
+            (at % 2 == place && bytes.get(start + other) == Some(&0)).then_some(start + 2)
+        })
+    }
+
+    fn count(self, bytes: &[u8]) -> u64 {
+        let count = match self {
+            Self::Byte(byte) => memchr_iter(byte, bytes).count(),
+            Self::Low | Self::High => self.units(bytes).count(),
+        };
+        count as u64
+    }
+
+    fn ends_with(self, bytes: &[u8]) -> bool {
+        match self {
+            Self::Byte(byte) => bytes.last() == Some(&byte),
+            Self::Low => bytes.ends_with(b"\n\0"),
+            Self::High => bytes.ends_with(b"\0\n"),
+        }
+    }
+}
+
+/// Takes the bytes of a file in and keeps the wanted lines.
+struct Scan {
+    ends: Ends,
+    page: Page,
+    wanted: Wanted,
+    /// The line that the next byte belongs to; at the end, the last line.
+    line: u64,
+    /// The start of the line so far, and how many bytes it has.
+    held: Vec<u8>,
+    len: u64,
+    done: bool,
+}
+
+impl Scan {
+    fn new(ends: Ends, format: Format, first: u64, wanted: Wanted, start: Start) -> Self {
+        Self {
+            ends,
+            page: Page {
+                numbered: String::new(),
+                plain: String::new(),
+                first,
+                lines: 0,
+                total: None,
+                cut: 0,
+                full: false,
+                hash: None,
+                format,
+                stopped: false,
+            },
+            wanted,
+            line: start.line,
+            held: Vec::new(),
+            len: 0,
+            done: false,
+        }
+    }
+
+    fn push(&mut self, mut bytes: &[u8]) {
+        while !bytes.is_empty() {
+            if self.done {
+                self.line += self.ends.count(bytes);
+                // Only whether something stands after the last line end matters.
+                self.len = u64::from(!self.ends.ends_with(bytes));
+                return;
+            }
+            let end = self.ends.after(bytes);
+            let (line, rest) = bytes.split_at(end.unwrap_or(bytes.len()));
+            self.len += line.len() as u64;
+            if self.line >= self.page.first {
+                let room = KEPT.saturating_sub(self.held.len()).min(line.len());
+                self.held.extend_from_slice(&line[..room]);
+            }
+            if end.is_some() {
+                self.end_line();
+                self.line += 1;
+            }
+            bytes = rest;
+        }
+    }
+
+    /// The end of the file: what is left is a line, too.
+    fn finish(&mut self) {
+        if self.len > 0 {
+            self.end_line();
+        } else {
+            self.line -= 1;
+        }
+    }
+
+    fn end_line(&mut self) {
+        if self.line >= self.page.first && !self.done {
+            self.take();
+        }
+        self.held.clear();
+        self.len = 0;
+    }
+
+    fn take(&mut self) {
+        let (text, cut) = self.text();
+        let size = text.len() + 8;
+        if self.page.lines > 0 && self.page.numbered.len() + size > self.wanted.bytes {
+            self.page.full = true;
+            self.done = true;
+            return;
+        }
+        // Writing to a string cannot fail.
+        let _ = writeln!(self.page.numbered, "{:>6}\t{text}", self.line);
+        self.page.plain.push_str(&text);
+        self.page.plain.push('\n');
+        self.page.lines += 1;
+        self.page.cut += u64::from(cut);
+        self.done = self.page.lines >= self.wanted.lines;
+    }
+
+    /// The line as it is shown, and whether it was cut.
+    fn text(&self) -> (String, bool) {
+        let mut text = String::new();
+        if self.page.format.encoding == Encoding::Utf8 {
+            text.push_str(&String::from_utf8_lossy(&self.held));
+        } else {
+            let mut decoder = StreamDecoder::new(self.page.format.encoding);
+            decoder.push(&self.held, &mut text);
+            decoder.finish(&mut text);
+        }
+        for end in ["\n", "\r"] {
+            if text.ends_with(end) {
+                text.pop();
+            }
+        }
+        if text.len() <= WIDTH || text.char_indices().nth(WIDTH).is_none() {
+            return (text, false);
+        }
+        let shown = cut::head(&text, WIDTH);
+        let mark = cut::mark(shown.omitted);
+        let kept = shown.text.strip_suffix(&mark).unwrap_or(&shown.text);
+        (format!("{kept}[cut here: the line has {} bytes]", self.len), true)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use haft_host::{Host as _, Memory};
+    use haft_types::{Follow, HostPath, Style};
+
+    use super::*;
+
+    async fn page(data: &[u8], first: i64, lines: u64) -> Page {
+        let host = Memory::with_files([("/f", data.to_vec())]).unwrap();
+        let path = HostPath::new(b"/f", Style::Posix).unwrap();
+        let at = host.fs().locate(&path, Follow::Yes).await.unwrap();
+        let stop = CancellationToken::new();
+        let source = Source { fs: host.fs(), at: &at, stop: &stop };
+        match source.page(Wanted { first, lines, bytes: 100_000 }).await.unwrap() {
+            Content::Page(page) => page,
+            other => panic!("{other:?}"),
+        }
+    }
+
+    #[tokio::test]
+    async fn every_page_of_every_encoding_is_the_same_lines() {
+        let text = "one\ntwo \u{e4}\n\nfour\r\nfive";
+        let mut low = b"\xFF\xFE".to_vec();
+        low.extend(text.encode_utf16().flat_map(u16::to_le_bytes));
+        let mut high = b"\xFE\xFF".to_vec();
+        high.extend(text.encode_utf16().flat_map(u16::to_be_bytes));
+        let mut marked = b"\xEF\xBB\xBF".to_vec();
+        marked.extend_from_slice(text.as_bytes());
+        let lines = ["one", "two \u{e4}", "", "four", "five"];
+        for data in [text.as_bytes(), &low, &high, &marked] {
+            for first in 1..=5 {
+                for count in 1..=6 {
+                    for from in [first, first - 6] {
+                        let page = page(data, from, count).await;
+                        let end = (first + i64::try_from(count).unwrap() - 1).min(5);
+                        let range =
+                            usize::try_from(first - 1).unwrap()..usize::try_from(end).unwrap();
+                        let want = format!("{}\n", lines[range].join("\n"));
+                        assert_eq!(page.plain, want, "{from} {count}");
+                        assert_eq!((page.first, page.total), (first.unsigned_abs(), Some(5)));
+                        assert_eq!(page.next(), (end < 5).then_some(end.unsigned_abs() + 1));
+                        assert_eq!(page.hash, Some(Hash::of(data)));
+                    }
+                }
+            }
+        }
+    }
+
+    #[tokio::test]
+    async fn lines_across_pieces_are_numbered_right_from_both_ends() {
+        let text: String = (1..=400_000)
+            .flat_map(|number| ["line ".into(), number.to_string(), "\n".into()])
+            .collect();
+        for (from, line) in [(1, 1), (123_456, 123_456), (399_999, 399_999), (-1, 400_000)] {
+            let page = page(text.as_bytes(), from, 1).await;
+            assert_eq!(page.plain, format!("line {line}\n"));
+            assert_eq!((page.first, page.total), (line, Some(400_000)));
+        }
+        let page = page(text.as_bytes(), -300_000, 3).await;
+        assert_eq!(page.plain, "line 100001\nline 100002\nline 100003\n");
+    }
+
+    #[tokio::test]
+    async fn a_long_line_is_cut_with_its_size() {
+        let text = format!("{}\nnext\n", "\u{1F600}".repeat(1_000_000));
+        let page = page(text.as_bytes(), 1, 10).await;
+        assert_eq!((page.lines, page.cut, page.total), (2, 1, Some(2)));
+        let first = page.plain.lines().next().unwrap();
+        assert!(first.ends_with("[cut here: the line has 4000001 bytes]"), "{}", first.len());
+        assert_eq!(first.matches('\u{1F600}').count(), WIDTH);
+    }
+
+    #[tokio::test]
+    async fn old_mac_line_ends_end_lines() {
+        let page = page(b"a\rb\rc", 2, 1).await;
+        assert_eq!((page.plain.as_str(), page.total), ("b\n", Some(3)));
+    }
+}

@@ -1,0 +1,377 @@
+//! `read`: lines of a file, or an image.
+//!
+//! **Invariant:** memory is bounded for any file; what is left out is named with the call that
+//! gets it.
+
+use std::fmt::Write as _;
+
+use haft_host::Host;
+use haft_text::{DecodeError, Encoding};
+use haft_tool::{Cx, Tool, schema_of};
+use haft_types::{
+    Access, Budget, CallId, Cut, CutBy, Detail, Env, Guideline, HostPath, Kind, Loading, Outcome,
+    Part, Place, Plan, Shape, Status, Target, ToolError, ToolSpec,
+};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use crate::{
+    files, images,
+    page::{Content, Page, Source, Wanted},
+    seen, words,
+};
+
+/// Reads files.
+#[derive(Clone, Debug)]
+pub struct Read {
+    /// Most estimated tokens (four bytes each) of one answer; 25,000 by default, up to 128,000.
+    pub tokens: usize,
+}
+
+impl Default for Read {
+    fn default() -> Self {
+        Self { tokens: 25_000 }
+    }
+}
+
+/// Lines that are read without a limit.
+const LINES: u64 = 2000;
+
+/// Arguments of `read`.
+#[derive(Debug, Deserialize, JsonSchema)]
+pub struct ReadInput {
+    /// File to read, relative to the workspace or absolute, or an out:// address.
+    path: String,
+    /// First line, counted from 1; negative counts from the end: -20 gives the last 20 lines.
+    offset: Option<i64>,
+    /// Lines to read (default 2,000; may be more).
+    #[schemars(range(min = 1))]
+    limit: Option<u64>,
+}
+
+/// What programs get from `read`.
+#[derive(Debug, Default, Serialize, JsonSchema)]
+struct ReadData {
+    /// Absolute path, or the out:// address.
+    path: String,
+    /// Bytes of the file.
+    size: u64,
+    /// BLAKE3 hash of the content, for files up to 64 MB.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    hash: Option<String>,
+    /// The file's encoding, for text.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    encoding: Option<String>,
+    /// Number of the first line shown, from 1, for text.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    first_line: Option<u64>,
+    /// How many lines are shown, for text.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    lines: Option<u64>,
+    /// Lines of the file, where they were counted.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    total_lines: Option<u64>,
+    /// Offset of the next call, when there is more.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    next_offset: Option<u64>,
+    /// True when lines before or after, or parts of long lines, are not shown.
+    truncated: bool,
+    /// What an image is and how it is shown.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    image: Option<ImageData>,
+}
+
+/// What an image is and how it is shown; sizes in pixels.
+#[derive(Debug, Default, Serialize, JsonSchema)]
+struct ImageData {
+    format: String,
+    width: u32,
+    height: u32,
+    shown_width: u32,
+    shown_height: u32,
+    /// Media type of what is shown.
+    shown_as: String,
+}
+
+impl Tool for Read {
+    type Input = ReadInput;
+
+    fn spec(&self, _env: &Env) -> ToolSpec {
+        ToolSpec {
+            aliases: vec!["view".into(), "cat".into()],
+            output_schema: schema_of::<ReadData>(),
+            snippet: "Read a file or image (2,000 lines at a time)".into(),
+            guidelines: vec![Guideline {
+                text: "Files must be examined with read, not with cat, head or sed in bash (it \
+                       numbers lines, knows encodings and stays within limits)"
+                    .into(),
+                with: vec!["bash".into()],
+                without: vec![],
+            }],
+            hint: "open view show contents of a file or image".into(),
+            kind: Kind::Read,
+            primary: "path".into(),
+            loading: Loading::Always,
+            budget: Budget::Own,
+            ..ToolSpec::new(
+                "read",
+                "Read file",
+                "Read a file. Text of any encoding comes as UTF-8 with line numbers: 2,000 lines \
+                 unless limit says otherwise, at most about 25,000 tokens, lines over 2,000 \
+                 characters cut. When there is more, a notice names the next offset. Images (png, \
+                 jpeg, gif, webp, bmp) are shown. Also takes the out:// address of a cut result. \
+                 For folders use ls.",
+            )
+        }
+    }
+
+    fn plan(&self, input: &ReadInput, place: &Place) -> Result<Plan, ToolError> {
+        if input.path.starts_with("out://") {
+            let plan = Plan::new(place, format!("Reading {}", shortened(&input.path)));
+            return Ok(plan.with(Access::Observe, Target::State { name: "out".into() }));
+        }
+        let path = files::planned(place, &input.path)?;
+        let lines = match (input.offset, input.limit) {
+            (None, None) => String::new(),
+            (Some(from), None) => format!(":{from}"),
+            (from, Some(limit)) => {
+                let from = from.unwrap_or(1);
+                format!(":{from}-{}", from.saturating_add_unsigned(limit.saturating_sub(1)))
+            }
+        };
+        Ok(Plan::new(place, format!("Reading {}{lines}", place.shown(&path))).reads(path))
+    }
+
+    async fn run(&self, input: ReadInput, cx: &Cx) -> Result<Outcome, ToolError> {
+        if input.path.starts_with("out://") {
+            return self.kept(&input, cx).await;
+        }
+        let at = files::locate(cx, &input.path).await?;
+        files::regular(cx, &at, "read")?;
+        let shown = cx.place.shown(&cx.path(&input.path)?).into_owned();
+        let found = Found { host: cx.host.as_ref(), at, shown, kept: false };
+        self.found(&input, &found, cx).await
+    }
+}
+
+/// The file that is read.
+struct Found<'a> {
+    host: &'a dyn Host,
+    at: haft_host::Located,
+    shown: String,
+    /// True for a kept output of a call.
+    kept: bool,
+}
+
+impl Read {
+    async fn kept(&self, input: &ReadInput, cx: &Cx) -> Result<Outcome, ToolError> {
+        let unknown = || {
+            ToolError::new(format!("nothing is kept under {:?}", shortened(&input.path)))
+                .hint("Take the address from the notice of the result that was cut.")
+        };
+        let call = CallId::from_address(&input.path).ok_or_else(unknown)?;
+        let (host, path) = cx.session().outs.open(&call).ok_or_else(unknown)?;
+        let located = host.fs().locate(&path, haft_types::Follow::No).await;
+        let at = located.map_err(|error| files::failed(&error))?;
+        if at.stamp.is_none() {
+            return Err(unknown());
+        }
+        let found = Found { host: host.as_ref(), at, shown: input.path.clone(), kept: true };
+        self.found(input, &found, cx).await
+    }
+
+    async fn found(
+        &self,
+        input: &ReadInput,
+        found: &Found<'_>,
+        cx: &Cx,
+    ) -> Result<Outcome, ToolError> {
+        let source = Source { fs: found.host.fs(), at: &found.at, stop: &cx.stop };
+        let first = input.offset.unwrap_or(1);
+        let wanted = Wanted {
+            first: if first == 0 { 1 } else { first },
+            lines: input.limit.unwrap_or(LINES).max(1),
+            bytes: self.tokens.min(128_000).saturating_mul(4),
+        };
+        match source.page(wanted).await? {
+            Content::Page(page) if page.stopped => Ok(Outcome {
+                content: vec![
+                    Part::text(page.numbered),
+                    Part::text("[cancelled before it was read]"),
+                ],
+                status: Status::Cancelled,
+                ..Outcome::default()
+            }),
+            Content::Page(page) if page.total == Some(0) => Ok(empty(found, cx)),
+            Content::Page(page) => text(page, input, found, cx),
+            Content::Empty => Ok(empty(found, cx)),
+            Content::Binary(error) => binary(error, found, cx).await,
+        }
+    }
+}
+
+fn shortened(address: &str) -> String {
+    address.chars().take(150).collect()
+}
+
+impl Found<'_> {
+    fn data(&self) -> ReadData {
+        let path = if self.kept { self.shown.clone() } else { self.at.real.text().into_owned() };
+        ReadData { path, size: self.at.size(), ..ReadData::default() }
+    }
+
+    fn note(&self, cx: &Cx, hash: Option<haft_types::Hash>) {
+        if !self.kept {
+            seen::note(cx, &self.at, hash);
+        }
+    }
+}
+
+fn empty(found: &Found<'_>, cx: &Cx) -> Outcome {
+    let hash = (found.at.size() == 0).then(|| haft_types::Hash::of(b""));
+    found.note(cx, hash);
+    let data = ReadData {
+        hash: hash.map(|hash| hash.to_string()),
+        encoding: Some(Encoding::Utf8.name().to_owned()),
+        first_line: Some(1),
+        lines: Some(0),
+        total_lines: Some(0),
+        ..found.data()
+    };
+    let text = format!("[{} is empty: it has no lines]", found.shown);
+    outcome(text, data, shape(&found.at.real, 1, String::new(), None))
+}
+
+fn shape(path: &HostPath, first_line: u64, text: String, cut: Option<Cut>) -> Detail {
+    Detail { shape: Shape::File { path: path.clone(), first_line, text }, cut }
+}
+
+fn outcome(text: String, data: ReadData, detail: Detail) -> Outcome {
+    Outcome {
+        content: vec![Part::text(text)],
+        data: serde_json::to_value(data).ok(),
+        detail: Some(detail),
+        ..Outcome::default()
+    }
+}
+
+fn text(page: Page, input: &ReadInput, found: &Found<'_>, cx: &Cx) -> Result<Outcome, ToolError> {
+    if page.lines == 0 {
+        let total = page.total.unwrap_or(0);
+        return Err(ToolError::new(format!(
+            "{} has {}; offset {} is past its end",
+            found.shown,
+            words::count(total, "line"),
+            input.offset.unwrap_or(1)
+        ))
+        .hint(format!("Give an offset from 1 to {total}, or -20 for the last 20 lines.")));
+    }
+    found.note(cx, page.hash);
+    let (last, next) = (page.first + page.lines - 1, page.next());
+    let data = ReadData {
+        hash: page.hash.map(|hash| hash.to_string()),
+        encoding: Some(page.format.encoding.name().to_owned()),
+        first_line: Some(page.first),
+        lines: Some(page.lines),
+        total_lines: page.total,
+        next_offset: next,
+        truncated: next.is_some() || page.first > 1 || page.cut > 0,
+        ..found.data()
+    };
+    let by = if page.full { CutBy::Tokens } else { CutBy::Lines };
+    let partial = next.is_some() || page.first > 1;
+    let cut =
+        partial.then_some(Cut { from: page.first, to: last, total: page.total, by, rest: None });
+    let notice = notice(&page, last, next, found);
+    let Page { mut numbered, plain, first, .. } = page;
+    numbered.push_str(&notice);
+    if notice.is_empty() {
+        numbered.pop();
+    }
+    Ok(outcome(numbered, data, shape(&found.at.real, first, plain, cut)))
+}
+
+/// What is not shown, and how to get it; empty when everything is.
+fn notice(page: &Page, last: u64, next: Option<u64>, found: &Found<'_>) -> String {
+    let mut notes = Vec::new();
+    if let Some(next) = next {
+        let of = match page.total {
+            Some(total) => total.to_string(),
+            None => format!("a file of {}", words::size(found.at.size())),
+        };
+        let full = if page.full { ", as many as fit in one answer" } else { "" };
+        notes
+            .push(format!("lines {}-{last} of {of}{full}; read on with offset={next}", page.first));
+    }
+    if page.cut > 0 {
+        let width = words::grouped(crate::page::WIDTH as u64);
+        notes.push(format!("{} cut at {width} characters", words::count(page.cut, "line")));
+    }
+    if !matches!(page.format.encoding, Encoding::Utf8) {
+        notes.push(format!("the file is in {}", page.format.encoding.name()));
+    }
+    if notes.is_empty() { String::new() } else { format!("[{}]", notes.join("; ")) }
+}
+
+async fn binary(error: DecodeError, found: &Found<'_>, cx: &Cx) -> Result<Outcome, ToolError> {
+    let sample = found.host.fs().read(&found.at, 0, 4096).await;
+    let sample = sample.map_err(|error| files::failed(&error))?;
+    if images::known(&sample) {
+        return image(found, cx).await;
+    }
+    let (shown, size) = (&found.shown, words::size(found.at.size()));
+    Err(match error {
+        DecodeError::Binary { kind, .. } => {
+            ToolError::new(format!("{shown} is not text but {kind}, {size}"))
+                .hint("Use a program that knows this kind of file.")
+        }
+        error @ DecodeError::Undecodable { .. } => {
+            ToolError::new(format!("{shown} cannot be shown as text: {error}"))
+        }
+    })
+}
+
+async fn image(found: &Found<'_>, cx: &Cx) -> Result<Outcome, ToolError> {
+    let bytes = files::whole(found.host.fs(), &found.at, images::FILE, &found.shown).await?;
+    let (hash, size) = (haft_types::Hash::of(&bytes), bytes.len() as u64);
+    let fitted = images::fit(bytes, found.shown.clone(), cx.stop.clone()).await?;
+    let blob = cx.keep(fitted.bytes, fitted.mime)?;
+    found.note(cx, Some(hash));
+    let ((width, height), (shown_width, shown_height)) = (fitted.size, fitted.shown);
+    let mut text = format!(
+        "{}: {} image, {width} x {height} pixels, {}",
+        found.shown,
+        fitted.format,
+        words::size(size)
+    );
+    if fitted.size != fitted.shown {
+        let scale = f64::from(width) / f64::from(shown_width.max(1));
+        // Writing to a string cannot fail.
+        let _ = write!(
+            text,
+            "; shown at {shown_width} x {shown_height}: multiply its coordinates by {scale:.3} for \
+             those of the file"
+        );
+    }
+    let data = ReadData {
+        hash: Some(hash.to_string()),
+        image: Some(ImageData {
+            format: fitted.format.to_owned(),
+            width,
+            height,
+            shown_width,
+            shown_height,
+            shown_as: fitted.mime.to_owned(),
+        }),
+        size,
+        ..found.data()
+    };
+    let detail = Shape::Image {
+        blob: blob.clone(),
+        size: Some(fitted.shown),
+        path: Some(found.at.real.clone()),
+    };
+    let mut outcome = outcome(text, data, detail.into());
+    outcome.content.push(Part::Image { blob });
+    Ok(outcome)
+}

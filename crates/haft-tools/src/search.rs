@@ -1,0 +1,205 @@
+//! What grep and find have in common: where they start, who searches, and what is told about it.
+//!
+//! **Invariant:** a search goes through the search of its host, or over its files where it has
+//! none; what was not searched is told, never silently left out. It knows neither of the two tools.
+
+use std::{fmt::Write as _, sync::Arc};
+
+use haft_host::{
+    FileKind, FindQuery, Found, FsSearch, GrepQuery, Host, Located, Search, SearchError, Sink,
+    Skipped, Walk,
+};
+use haft_tool::Cx;
+use haft_types::{CallId, FileMatches, Follow, HostPath, Place, Plan, Target, ToolError};
+use schemars::JsonSchema;
+use serde::Serialize;
+
+/// The state that kept outputs are for plans.
+const OUTS: &str = "outs";
+
+/// Most characters of a model's text that are repeated in an answer.
+const QUOTED: usize = 200;
+
+/// Where a search starts.
+pub(crate) struct Root {
+    /// Whose files are searched.
+    pub(crate) host: Arc<dyn Host>,
+    /// What was found there.
+    pub(crate) at: Located,
+    /// The path as the model wrote it, made absolute.
+    pub(crate) path: HostPath,
+    /// What the path is called in the answer.
+    pub(crate) shown: String,
+}
+
+/// The kept output that a path names; none for a path of the host.
+fn kept(path: Option<&str>) -> Option<CallId> {
+    path.and_then(CallId::from_address)
+}
+
+/// The absolute path of what the model wrote; none stands for the folder of the place.
+pub(crate) fn absolute(place: &Place, path: Option<&str>) -> Result<HostPath, ToolError> {
+    let text = path.filter(|text| !text.is_empty()).unwrap_or(".");
+    place.path(text).map_err(|error| {
+        ToolError::new(error.to_string()).hint("Give the path without that character.")
+    })
+}
+
+/// Plans a search below a path, or through a kept output where `outs` allows one.
+pub(crate) fn plan(
+    place: &Place,
+    path: Option<&str>,
+    verb: &str,
+    outs: bool,
+) -> Result<Plan, ToolError> {
+    if let Some(call) = kept(path).filter(|_| outs) {
+        let plan = Plan::new(place, format!("{verb} in {}", call.address()));
+        return Ok(plan.with(haft_types::Access::Observe, Target::State { name: OUTS.into() }));
+    }
+    let root = absolute(place, path)?;
+    let title = match &*place.shown(&root) {
+        "." => verb.to_owned(),
+        shown => format!("{verb} in {}", quoted(shown)),
+    };
+    Ok(Plan::new(place, title).searches(root))
+}
+
+/// Looks up where a search starts.
+pub(crate) async fn root(cx: &Cx, path: Option<&str>, outs: bool) -> Result<Root, ToolError> {
+    if let Some(call) = kept(path).filter(|_| outs) {
+        return out(cx, &call).await;
+    }
+    let path = absolute(&cx.place, path)?;
+    let shown = cx.place.shown(&path).into_owned();
+    let at = cx.host.fs().locate(&path, Follow::Yes).await.map_err(|error| {
+        ToolError::new(format!("{} cannot be searched: {error}", quoted(&shown)))
+            .hint("Give a folder or file that can be entered.")
+    })?;
+    if at.kind == FileKind::Missing {
+        return Err(ToolError::new(format!("there is no {}", quoted(&shown)))
+            .hint("Look with ls or find at what is there, then give a path that exists."));
+    }
+    Ok(Root { host: cx.host.clone(), at, path, shown })
+}
+
+/// The kept output of a call as a file.
+async fn out(cx: &Cx, call: &CallId) -> Result<Root, ToolError> {
+    let shown = call.address();
+    let gone = |why: &str| {
+        ToolError::new(format!("{shown} is not kept: {why}"))
+            .hint("Only a result that says so is kept; run the call again to get its output.")
+    };
+    let (host, path) = cx.session().outs.open(call).ok_or_else(|| gone("no such output"))?;
+    let located = host.fs().locate(&path, Follow::No).await;
+    let at = located.map_err(|error| gone(&error.to_string()))?;
+    Ok(Root { host, at, path, shown })
+}
+
+impl Root {
+    /// Reports whether it is one file, not a folder.
+    pub(crate) fn is_file(&self) -> bool {
+        self.at.kind != FileKind::FOLDER
+    }
+
+    /// Searches lines, with the search of the host or over its files.
+    pub(crate) async fn grep(
+        &self,
+        query: &GrepQuery,
+        walk: Walk,
+        sink: Sink<'_, FileMatches>,
+    ) -> Result<Skipped, ToolError> {
+        let searched = match self.host.search() {
+            Some(search) => search.grep(&self.at, query, walk, sink).await,
+            None => FsSearch(self.host.fs()).grep(&self.at, query, walk, sink).await,
+        };
+        searched.map_err(|error| self.failed(error))
+    }
+
+    /// Searches names, with the search of the host or over its files.
+    pub(crate) async fn find(
+        &self,
+        query: &FindQuery,
+        walk: Walk,
+        sink: Sink<'_, Found>,
+    ) -> Result<Skipped, ToolError> {
+        let searched = match self.host.search() {
+            Some(search) => search.find(&self.at, query, walk, sink).await,
+            None => FsSearch(self.host.fs()).find(&self.at, query, walk, sink).await,
+        };
+        searched.map_err(|error| self.failed(error))
+    }
+
+    fn failed(&self, error: SearchError) -> ToolError {
+        match error {
+            SearchError::Pattern(text) => ToolError::new(text)
+                .hint("Nothing was searched. Correct the pattern and call again."),
+            SearchError::Glob(text) => ToolError::new(text)
+                .hint("Nothing was searched. Write it like *.rs, src/**/*.{ts,tsx} or !*.md."),
+            SearchError::Type(text) => ToolError::new(text)
+                .hint("Nothing was searched. Leave type out and use glob where no type fits."),
+            SearchError::Io(error) => {
+                ToolError::new(format!("{} cannot be searched: {error}", quoted(&self.shown)))
+                    .hint("Give another path.")
+            }
+        }
+    }
+}
+
+/// A walk that only the guard narrows; it ends with the call.
+pub(crate) fn walk(cx: &Cx) -> Walk {
+    Walk { allowed: Arc::new(|_| true), stop: cx.stop.clone() }
+}
+
+/// A model's text, safe to repeat.
+pub(crate) fn quoted(text: &str) -> String {
+    haft_text::names::shown(text, QUOTED)
+}
+
+/// What a search passed over, for programs.
+#[derive(Clone, Copy, Debug, Serialize, JsonSchema)]
+pub struct SkippedData {
+    ignored: u64,
+    binary: u64,
+    denied: u64,
+    unreadable: u64,
+    loops: u64,
+}
+
+impl From<&Skipped> for SkippedData {
+    fn from(skipped: &Skipped) -> Self {
+        Self {
+            ignored: skipped.ignored,
+            binary: skipped.binary,
+            denied: skipped.denied,
+            unreadable: skipped.unreadable,
+            loops: skipped.loops,
+        }
+    }
+}
+
+/// What was passed over, as words; empty when nothing was.
+///
+/// What the caller's own arguments leave out (`all`) is told only where it may explain an answer.
+pub(crate) fn passed_over(skipped: &Skipped, all: bool) -> String {
+    let mut parts = Vec::new();
+    let mut add = |count: u64, what: &str| {
+        if count > 0 {
+            parts.push(format!("{count} {what}"));
+        }
+    };
+    if all {
+        add(skipped.ignored, "ignored (no_ignore searches them)");
+        add(skipped.binary, "binary");
+    }
+    add(skipped.denied, "not allowed");
+    add(skipped.loops, "links in circles");
+    add(skipped.unreadable, "unreadable");
+    let mut text = parts.join(", ");
+    if let Some(cause) = &skipped.cause
+        && skipped.unreadable > 0
+    {
+        // The first cause stands for all of them.
+        let _ = write!(text, ": {}", quoted(cause));
+    }
+    text
+}

@@ -1,0 +1,52 @@
+//! Numbers and sizes as the tools' answers write them.
+//!
+//! **Invariant:** every text is plain ASCII and the same on every machine.
+
+/// A number of things: `1 line`, `2 lines`, `12,345 lines`.
+pub(crate) fn count(number: u64, thing: &str) -> String {
+    let plural = if number == 1 { "" } else { "s" };
+    format!("{} {thing}{plural}", grouped(number))
+}
+
+/// A number with its thousands parted by commas.
+pub(crate) fn grouped(number: u64) -> String {
+    let digits = number.to_string();
+    let mut out = String::with_capacity(digits.len() + digits.len() / 3);
+    for (index, digit) in digits.chars().enumerate() {
+        if index > 0 && (digits.len() - index).is_multiple_of(3) {
+            out.push(',');
+        }
+        out.push(digit);
+    }
+    out
+}
+
+/// A size in bytes as people write it: `812 bytes`, `1.5 KB`, `3.2 GB`.
+pub(crate) fn size(bytes: u64) -> String {
+    const UNITS: [&str; 5] = ["KB", "MB", "GB", "TB", "PB"];
+    if bytes < 1000 {
+        return count(bytes, "byte");
+    }
+    // In tenths, so that no floating point is needed.
+    let (mut tenths, mut unit) = (bytes / 100, 0);
+    while tenths >= 10_000 && unit + 1 < UNITS.len() {
+        tenths /= 1000;
+        unit += 1;
+    }
+    format!("{}.{} {}", tenths / 10, tenths % 10, UNITS[unit])
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn numbers_are_grouped_and_sizes_rounded_down() {
+        assert_eq!(count(1, "line"), "1 line");
+        assert_eq!(count(1_234_567, "line"), "1,234,567 lines");
+        assert_eq!(size(999), "999 bytes");
+        assert_eq!(size(1999), "1.9 KB");
+        assert_eq!(size(3_750_000), "3.7 MB");
+        assert_eq!(size(u64::MAX), "18446.7 PB");
+    }
+}

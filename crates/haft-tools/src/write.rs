@@ -1,0 +1,348 @@
+//! `write`: a whole file, new or in place of an old one.
+//!
+//! **Invariant:** what was there keeps its encoding, byte order mark and line ends; a state of the
+//! file that changed since this conversation saw it is never replaced.
+
+use bytes::Bytes;
+use haft_host::{FileKind, Located};
+use haft_text::{
+    Decoded, Encoding, Format, decode,
+    diff::{self, TextDiff},
+    encode,
+};
+use haft_tool::{Cx, Tool, schema_of};
+use haft_types::{
+    Detail, Env, Guideline, Hash, Kind, Loading, OnInterrupt, Outcome, Part, Place, Plan, Receipt,
+    ReceiptAction, ToolError, ToolSpec,
+};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use crate::{
+    change, files,
+    seen::{self, Freshness},
+    words,
+};
+
+/// Writes whole files.
+#[derive(Clone, Debug, Default)]
+pub struct Write {
+    /// Whether a file that was never read in the conversation is refused instead of replaced.
+    pub strict: bool,
+}
+
+/// Arguments of `write`.
+#[derive(Clone, Debug, Deserialize, JsonSchema)]
+pub struct WriteInput {
+    /// File to write, relative to the workspace or absolute; missing folders are made.
+    path: String,
+    /// The whole new content.
+    content: String,
+    /// Hash that the old file has to have, from the data of read.
+    expect: Option<String>,
+}
+
+/// What programs get from `write`.
+#[derive(Debug, Serialize, JsonSchema)]
+struct WriteData {
+    /// Absolute path of the file, links resolved.
+    path: String,
+    /// True when there was no such file.
+    created: bool,
+    /// Bytes of the file now.
+    bytes: u64,
+    /// Lines of the file now.
+    lines: u64,
+    /// BLAKE3 hash of the content before, for files up to 64 MB.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    hash_before: Option<String>,
+    /// BLAKE3 hash of the content now.
+    hash_after: String,
+}
+
+impl Tool for Write {
+    type Input = WriteInput;
+
+    fn spec(&self, _env: &Env) -> ToolSpec {
+        ToolSpec {
+            aliases: vec!["create_file".into(), "write_file".into()],
+            output_schema: schema_of::<WriteData>(),
+            snippet: "Write a whole file (overwrites what is there)".into(),
+            guidelines: vec![Guideline {
+                text: "Prefer edit over write for files that exist (less text, and nothing else \
+                       can change); write is for new files and whole rewrites"
+                    .into(),
+                with: vec!["edit".into()],
+                without: vec![],
+            }],
+            hint: "create new file or overwrite whole content".into(),
+            kind: Kind::Edit,
+            primary: "path".into(),
+            loading: Loading::Always,
+            on_interrupt: OnInterrupt::Finish,
+            ..ToolSpec::new(
+                "write",
+                "Write file",
+                "Write a whole file, new or in place of the old one; missing folders are made. \
+                 An old file keeps its encoding and line ends; one that changed since it was read \
+                 is refused. For changes of parts use edit.",
+            )
+        }
+    }
+
+    fn plan(&self, input: &WriteInput, place: &Place) -> Result<Plan, ToolError> {
+        let path = files::planned(place, &input.path)?;
+        Ok(Plan::new(place, format!("Writing {}", place.shown(&path))).changes(path))
+    }
+
+    async fn check(&self, input: &WriteInput, cx: &Cx) -> Result<Option<Detail>, ToolError> {
+        let work = Work::of(self, input, cx).await?;
+        Ok(Some(work.detail()))
+    }
+
+    async fn run(&self, input: WriteInput, cx: &Cx) -> Result<Outcome, ToolError> {
+        let (tool, own) = (self.clone(), cx.clone());
+        cx.settle(async move {
+            let at = files::locate(&own, &input.path).await?;
+            let _turn = own.session().queues.lock(own.host.name(), &at.real).await;
+            let work = Work::of(&tool, &input, &own).await?;
+            work.carry_out(&input, &own).await
+        })
+        .await
+    }
+}
+
+/// What is there before the write.
+enum Old {
+    /// Nothing.
+    Missing,
+    /// A file, read whole.
+    Whole(Bytes, Hash),
+    /// A file that is too big to be looked into.
+    Huge,
+}
+
+/// A worked-out write that nothing has been written of yet.
+struct Work {
+    at: Located,
+    old: Old,
+    data: Bytes,
+    diff: TextDiff,
+    after: Hash,
+    notes: Vec<String>,
+}
+
+/// Most bytes of both texts together that are compared line by line.
+const COMPARED: usize = 8 * 1024 * 1024;
+
+impl Work {
+    async fn of(tool: &Write, input: &WriteInput, cx: &Cx) -> Result<Self, ToolError> {
+        let at = files::locate(cx, &input.path).await?;
+        if at.kind != FileKind::Missing {
+            files::regular(cx, &at, "written")?;
+        }
+        let shown = cx.place.shown(&at.real).into_owned();
+        let old = match at.kind {
+            FileKind::Missing => Old::Missing,
+            _ if at.size() > files::WHOLE => Old::Huge,
+            FileKind::Entry(_) => {
+                let old = files::whole(cx.host.fs(), &at, files::WHOLE, &shown).await?;
+                let hash = Hash::of(&old);
+                Old::Whole(old, hash)
+            }
+        };
+        let freshness = freshness(input, &at, &old, cx, &shown)?;
+        if tool.strict && freshness == Freshness::Never {
+            return Err(ToolError::new(format!("{shown} was not read in this conversation"))
+                .hint("Read the file before you replace it."));
+        }
+        let content = input.content.clone();
+        let work_out = move || {
+            let made = Made::of(content, &old, freshness, &shown)?;
+            Ok((made, old))
+        };
+        // Comparing long texts takes its time: not where it holds others up.
+        let worked_out = tokio::task::spawn_blocking(work_out).await;
+        let (made, old) = worked_out
+            .map_err(|error| ToolError::new(format!("the write broke down: {error}")))??;
+        let mut work = Self {
+            after: Hash::of(&made.data),
+            at,
+            old,
+            data: made.data,
+            diff: made.diff,
+            notes: made.notes,
+        };
+        change::place_notes(cx, &input.path, &work.at, &mut work.notes);
+        Ok(work)
+    }
+
+    fn before(&self) -> Option<Hash> {
+        if let Old::Whole(_, hash) = self.old { Some(hash) } else { None }
+    }
+
+    fn detail(&self) -> Detail {
+        change::detail(&self.at.real, &self.diff, self.before(), self.after)
+    }
+
+    async fn carry_out(self, input: &WriteInput, cx: &Cx) -> Result<Outcome, ToolError> {
+        let same = self.before() == Some(self.after);
+        let at = if same {
+            self.at.clone()
+        } else {
+            change::carry_out(cx, &self.at, self.data.clone(), true).await?.at
+        };
+        seen::note(cx, &at, Some(self.after));
+        let shown = cx.path(&input.path)?;
+        let shown = cx.place.shown(&shown);
+        let lines = haft_text::lines::count(input.content.as_bytes(), false) as u64;
+        let extent =
+            format!("{}, {}", words::count(lines, "line"), words::size(self.data.len() as u64));
+        let created = matches!(self.old, Old::Missing);
+        let first = match self.old {
+            _ if same => format!("{shown} already has exactly this content; nothing changed."),
+            Old::Missing => format!("Created {shown} ({extent})."),
+            _ => format!("Replaced {shown} ({extent})."),
+        };
+        // A new file's text is what the model has just written: no need to show it again.
+        let diff = if created || same { String::new() } else { self.diff.numbered() };
+        let text = change::answer(&first, &self.notes, &diff);
+        let data = WriteData {
+            path: self.at.real.text().into_owned(),
+            created,
+            bytes: self.data.len() as u64,
+            lines,
+            hash_before: self.before().map(|hash| hash.to_string()),
+            hash_after: self.after.to_string(),
+        };
+        let receipt = Receipt {
+            host: cx.host.name().to_owned().into(),
+            path: self.at.real.clone(),
+            action: if created { ReceiptAction::Created } else { ReceiptAction::Changed },
+            before: self.before(),
+            after: Some(self.after),
+            tolerance: None,
+            ranges: Vec::new(),
+            pre_image: None,
+        };
+        Ok(Outcome {
+            content: vec![Part::text(text)],
+            data: serde_json::to_value(data).ok(),
+            detail: Some(self.detail()),
+            receipts: if same { Vec::new() } else { vec![receipt] },
+            ..Outcome::default()
+        })
+    }
+}
+
+/// How the old file stands to what was seen; refuses one that is not as it should be.
+fn freshness(
+    input: &WriteInput,
+    at: &Located,
+    old: &Old,
+    cx: &Cx,
+    shown: &str,
+) -> Result<Freshness, ToolError> {
+    let hash = if let Old::Whole(_, hash) = old { Some(*hash) } else { None };
+    if let Some(expected) = input.expect.as_deref().map(files::expected).transpose()? {
+        if hash != Some(expected) {
+            return Err(files::unexpected(shown, &expected, hash.as_ref()));
+        }
+        return Ok(Freshness::Same);
+    }
+    if matches!(old, Old::Missing) {
+        return Ok(Freshness::Same);
+    }
+    match seen::judge(cx, at, hash.as_ref()) {
+        Freshness::Changed => Err(ToolError::new(format!(
+            "{shown} changed since it was read; replacing it would lose that change"
+        ))
+        .hint("Read the file again, then write or edit what is there.")),
+        other => Ok(other),
+    }
+}
+
+/// The bytes to write, with what is to be said of them.
+struct Made {
+    data: Bytes,
+    diff: TextDiff,
+    notes: Vec<String>,
+}
+
+impl Made {
+    fn of(
+        content: String,
+        old: &Old,
+        freshness: Freshness,
+        shown: &str,
+    ) -> Result<Self, ToolError> {
+        let mut notes = Vec::new();
+        let bytes = if let Old::Whole(bytes, _) = old { &bytes[..] } else { &[] };
+        let decoded = decode::decode(bytes).ok();
+        if freshness == Freshness::Never {
+            notes.push(format!(
+                "the file was never read in this conversation; {}",
+                lost(old, decoded.as_ref())
+            ));
+        } else if decoded.is_none() {
+            notes.push(format!("what was there was no text: {}", decode::binary_kind(bytes)));
+        }
+        let text = decoded.as_ref().map_or("", Decoded::text);
+        notes.extend(change::placeholders(text, &content));
+        let format = decoded.as_ref().map_or(Format::UTF8, Decoded::format);
+        let content = fitted(content, decoded.as_ref(), &mut notes);
+        let compared = text.len() + content.len() <= COMPARED;
+        let diff =
+            if compared { diff::diff(text, &content, change::SHOWN) } else { TextDiff::default() };
+        let data = match format.encoding {
+            Encoding::Utf8 | Encoding::DamagedUtf8 if !format.bom => Bytes::from(content),
+            _ => Bytes::from(
+                encode(&content, format)
+                    .map_err(|error| ToolError::new(format!("{shown} was not changed. {error}")))?
+                    .into_owned(),
+            ),
+        };
+        if format.encoding != Encoding::Utf8 && format.encoding != Encoding::DamagedUtf8 {
+            notes.push(format!("written in {}, as before", format.encoding.name()));
+        }
+        Ok(Self { data, diff, notes })
+    }
+}
+
+/// Gives a new text the line ends of the old one, where those were CRLF throughout.
+fn fitted(content: String, old: Option<&Decoded<'_>>, notes: &mut Vec<String>) -> String {
+    let Some(old) = old else { return content };
+    let content = match content.strip_prefix('\u{feff}') {
+        // The mark is part of the format; it is not doubled.
+        Some(rest) if old.format().bom => rest.to_owned(),
+        _ => content,
+    };
+    let ends = old.line_ends();
+    let throughout = ends.crlf > 0 && ends.lf == 0 && ends.cr == 0;
+    if !throughout || content.contains("\r\n") || !content.contains('\n') {
+        return content;
+    }
+    notes.push("line ends are CRLF, as before".to_owned());
+    content.replace('\n', "\r\n")
+}
+
+/// What a write replaced that nobody had looked at.
+fn lost(old: &Old, decoded: Option<&Decoded<'_>>) -> String {
+    match (old, decoded) {
+        (Old::Whole(bytes, _), Some(decoded)) => {
+            let text = decoded.text().as_bytes();
+            let lines = haft_text::lines::count(text, decoded.line_ends().cr_ends_lines());
+            let (lines, size) =
+                (words::count(lines as u64, "line"), words::size(bytes.len() as u64));
+            format!("its {lines}, {size}, are replaced")
+        }
+        (Old::Whole(bytes, _), None) => {
+            format!(
+                "its {} of {} are replaced",
+                words::size(bytes.len() as u64),
+                decode::binary_kind(bytes)
+            )
+        }
+        _ => format!("its content, more than {}, is replaced", words::size(files::WHOLE)),
+    }
+}

@@ -1,0 +1,272 @@
+//! bash through the real pipeline, on this machine.
+
+use std::time::{Duration, Instant};
+
+use haft_testkit::world::World;
+use haft_types::{Body, Outcome, Shape, Status};
+use serde_json::{Value, json};
+use tokio_util::sync::CancellationToken;
+
+fn world() -> World {
+    World::local(haft_tools::builtin(), [("src/a.rs", "fn a() {}\n"), ("b.txt", "one\ntwo\n")])
+        .unwrap()
+}
+
+async fn run(world: &World, command: &str) -> Outcome {
+    let outcome = world.call("bash", json!({"command": command})).await;
+    if outcome.data.is_some() {
+        crate::fits(world, "bash", &outcome);
+    }
+    outcome
+}
+
+fn data<'a>(outcome: &'a Outcome, key: &str) -> &'a Value {
+    outcome.data.as_ref().and_then(|data| data.get(key)).unwrap_or(&Value::Null)
+}
+
+#[tokio::test]
+async fn output_comes_in_order_with_both_streams_apart() {
+    let world = world();
+    let outcome = run(&world, "echo one; sleep 0.1; echo two >&2; sleep 0.1; echo three").await;
+    assert_eq!(outcome.joined_text(), "one\ntwo\nthree");
+    assert_eq!(outcome.status, Status::Done);
+    assert_eq!(data(&outcome, "stdout"), "one\nthree\n");
+    assert_eq!(data(&outcome, "stderr"), "two\n");
+    assert_eq!(data(&outcome, "exit_code"), 0);
+    let Some(Shape::Terminal { command, exit, .. }) = outcome.detail.map(|detail| detail.shape)
+    else {
+        panic!("another shape")
+    };
+    assert_eq!((command.starts_with("echo one"), exit), (true, Some(0)));
+}
+
+#[tokio::test]
+async fn exit_codes_are_told_and_answers_are_no_failures() {
+    let world = world();
+    let cases = [
+        ("true", Status::Done, "(no output)"),
+        ("exit 2", Status::Failed, "[exit code 2]"),
+        ("echo x; false", Status::Failed, "x\n[exit code 1]"),
+        ("grep nothing b.txt", Status::Done, "[exit code 1: no match]"),
+        ("test -f nowhere", Status::Done, "[exit code 1: false]"),
+        ("cmp -s b.txt src/a.rs", Status::Done, "[exit code 1: the files differ]"),
+        ("kill -9 $$", Status::Failed, "[killed by signal 9 (KILL)]"),
+    ];
+    for (command, status, text) in cases {
+        let outcome = run(&world, command).await;
+        assert_eq!((outcome.status, &*outcome.joined_text()), (status, text), "{command}");
+    }
+    let missing = run(&world, "no-such-program-here").await;
+    assert!(missing.joined_text().contains("[exit code 127: command not found]"));
+    let grep = run(&world, "grep x nowhere.txt").await;
+    assert_eq!(grep.status, Status::Failed, "{}", grep.joined_text());
+}
+
+#[tokio::test]
+async fn the_command_gets_no_arguments_no_input_and_no_report_descriptor() {
+    let world = world();
+    let outcome = run(&world, "echo \"[$#][$*]\"; cat; read x || echo end; { : >&3; } 2>&1").await;
+    let text = outcome.joined_text();
+    assert!(text.starts_with("[0][]\nend\n"), "{text}");
+    assert!(text.to_lowercase().contains("bad file descriptor"), "{text}");
+    let syntax = run(&world, "if").await;
+    assert_eq!(syntax.status, Status::Failed);
+    assert!(syntax.joined_text().contains("yntax error"), "{}", syntax.joined_text());
+}
+
+#[tokio::test]
+async fn the_folder_is_carried_inside_the_workspace_only() {
+    let world = world();
+    let first = run(&world, "cd src; exit 3").await;
+    let text = first.joined_text();
+    assert!(text.contains("[the next command starts in src]"), "{text}");
+    assert_eq!(run(&world, "ls").await.joined_text(), "a.rs");
+    // Bash's folder is bash's alone.
+    let read = world.call("grep", json!({"pattern": "two"})).await;
+    assert_eq!(read.joined_text(), "b.txt:2:two");
+    let once = world.call("bash", json!({"command": "pwd; cd /", "cwd": "."})).await;
+    assert_eq!(once.joined_text(), world.root.text());
+    assert_eq!(run(&world, "ls").await.joined_text(), "a.rs");
+    let outside = run(&world, "cd /usr").await.joined_text();
+    assert!(outside.contains("/usr is outside the workspace"), "{outside}");
+    assert_eq!(run(&world, "pwd").await.joined_text(), world.root.text());
+}
+
+#[tokio::test]
+async fn a_start_folder_that_is_gone_gives_way_to_the_root() {
+    let world = world();
+    run(&world, "mkdir deep; cd deep").await;
+    run(&world, "rmdir \"$PWD\"").await;
+    let outcome = run(&world, "pwd").await;
+    let text = outcome.joined_text();
+    assert!(text.starts_with(&*world.root.text()), "{text}");
+    assert!(text.contains("deep is gone; this ran in the workspace root]"), "{text}");
+    assert_eq!(run(&world, "pwd").await.joined_text(), world.root.text());
+    let asked = world.call("bash", json!({"command": "pwd", "cwd": "deep"})).await;
+    assert_eq!(asked.status, Status::Failed);
+    assert!(asked.joined_text().contains("there is no folder deep"), "{}", asked.joined_text());
+}
+
+#[tokio::test]
+async fn output_is_clean_text() {
+    let world = world();
+    let script = "printf '\\033[31mred\\033[0m\\n10%%\\r55%%\\r100%%\\n'; \
+                  printf '\\346'; sleep 0.2; printf '\\227\\245\\n\\377\\n'";
+    let text = run(&world, script).await.joined_text();
+    assert_eq!(text, "red\n100%\n日\n\u{fffd}");
+    // What people saw live is the same.
+    let mut live = String::new();
+    for body in world.recorder.bodies() {
+        if let Body::CallOutput { text, .. } = body {
+            live.push_str(&text);
+        }
+    }
+    assert_eq!(live, "red\n100%\n日\n\u{fffd}\n");
+}
+
+#[tokio::test]
+async fn output_is_shown_while_the_command_runs() {
+    let world = world();
+    let stop = CancellationToken::new();
+    let call = world.call_until("bash", json!({"command": "echo begun; sleep 60"}), stop.clone());
+    let watch = async {
+        world
+            .recorder
+            .until(|body| matches!(body, Body::CallOutput { text, .. } if text == "begun\n"))
+            .await;
+        stop.cancel();
+    };
+    let (outcome, ()) = tokio::join!(call, watch);
+    assert_eq!(outcome.status, Status::Cancelled);
+    assert!(outcome.joined_text().starts_with("begun\n[cancelled"), "{}", outcome.joined_text());
+    assert_eq!(data(&outcome, "interrupted"), true);
+}
+
+#[tokio::test]
+async fn long_output_is_cut_and_kept_whole() {
+    let world = world();
+    let outcome = run(&world, "seq 1 500000").await;
+    let text = outcome.joined_text();
+    assert!(text.chars().count() <= 30_000, "{}", text.chars().count());
+    assert!(text.starts_with("1\n2\n") && text.ends_with("\n500000"), "{text}");
+    assert!(text.contains("the whole is kept: read or grep out://c1 ...]"), "{text}");
+    assert_eq!(data(&outcome, "output_path"), "out://c1");
+    let cut = outcome.detail.and_then(|detail| detail.cut).unwrap();
+    assert_eq!((cut.total, cut.rest.as_deref()), (Some(3_388_895), Some("out://c1")));
+    let found = world.call("grep", json!({"pattern": "^250000$", "path": "out://c1"})).await;
+    assert_eq!(found.joined_text(), "out://c1:250000:250000");
+    // What fits into memory but not into the budget is cut by the pipeline, and kept as well.
+    let middle = run(&world, "seq 1 20000").await.joined_text();
+    assert!(middle.starts_with("1\n") && middle.ends_with("\n20000"), "{middle}");
+    assert!(middle.contains("out://c3"), "{middle}");
+}
+
+#[tokio::test]
+async fn a_timeout_answers_with_what_there_is_and_stops_everything() {
+    let world = world();
+    let began = Instant::now();
+    let input = json!({"timeout_ms": 400, "command":
+        "trap '' TERM; sleep 61 & echo $!; (sleep 62; echo late) & echo $!; echo partial; wait"});
+    let outcome = world.call("bash", input).await;
+    assert!(began.elapsed() < Duration::from_millis(1_400), "{:?}", began.elapsed());
+    assert_eq!(outcome.status, Status::TimedOut);
+    let text = outcome.joined_text();
+    assert!(text.contains("partial\n[timed out after 0.4 s"), "{text}");
+    assert_eq!(data(&outcome, "interrupted"), true);
+    let ids: Vec<&str> = text.lines().take(2).collect();
+    let alive = format!(
+        "for i in $(seq 100); do kill -0 {0} 2>/dev/null || kill -0 {1} 2>/dev/null || exit 0; \
+         sleep 0.05; done; exit 1",
+        ids[0], ids[1]
+    );
+    assert_eq!(run(&world, &alive).await.status, Status::Done);
+}
+
+#[tokio::test]
+async fn bad_times_and_commands_are_named() {
+    let world = world();
+    let zero = world.call("bash", json!({"command": "true", "timeout_ms": 0})).await;
+    assert_eq!(zero.status, Status::Failed);
+    let text = zero.joined_text();
+    assert!(text.contains("timeout_ms is 0") && text.contains("1 to 600000"), "{text}");
+    let over = world.call("bash", json!({"command": "echo x", "timeout_ms": 900_000})).await;
+    let text = over.joined_text();
+    assert_eq!(text, "x\n[timeout_ms 900000 was cut to the most there is, 600000]");
+    for command in ["", "  \n", "a\0b"] {
+        assert_eq!(run(&world, command).await.status, Status::Failed, "{command:?}");
+    }
+}
+
+#[tokio::test]
+async fn cancelling_answers_at_once() {
+    let world = world();
+    let stop = CancellationToken::new();
+    let input = json!({"command": "trap '' TERM; echo here; sleep 60; sleep 60"});
+    let call = world.call_until("bash", input, stop.clone());
+    let cancel = async {
+        world.recorder.until(|body| matches!(body, Body::CallOutput { .. })).await;
+        stop.cancel();
+        Instant::now()
+    };
+    let (outcome, cancelled) = tokio::join!(call, cancel);
+    assert!(cancelled.elapsed() < Duration::from_millis(200), "{:?}", cancelled.elapsed());
+    assert_eq!(outcome.status, Status::Cancelled);
+    let text = outcome.joined_text();
+    assert_eq!(text, "here\n[cancelled and stopped; this is partial]");
+}
+
+#[tokio::test]
+async fn what_a_command_leaves_running_is_stopped_and_named() {
+    let world = world();
+    let began = Instant::now();
+    let outcome = run(&world, "sleep 63 & echo done").await;
+    assert!(began.elapsed() < Duration::from_secs(5), "{:?}", began.elapsed());
+    let text = outcome.joined_text();
+    assert!(text.starts_with("done\n[still running when the command ended"), "{text}");
+    assert!(text.contains("sleep 63"), "{text}");
+    assert_eq!(outcome.status, Status::Done);
+}
+
+#[tokio::test]
+async fn endless_output_takes_no_memory() {
+    let world = world();
+    run(&world, "true").await;
+    let before = peak();
+    let outcome = world.call("bash", json!({"command": "yes", "timeout_ms": 1_500})).await;
+    assert_eq!(outcome.status, Status::TimedOut);
+    let written = outcome.detail.and_then(|detail| detail.cut).and_then(|cut| cut.total).unwrap();
+    assert!(written > 2 << 20, "only {written} bytes came");
+    // The kept output of this world is in memory, at most 64 MiB of it.
+    let grown = peak() - before;
+    assert!(grown < 128 << 20, "{grown} bytes more for {written} bytes of output");
+    let shown: usize = world
+        .recorder
+        .bodies()
+        .iter()
+        .map(|body| if let Body::CallOutput { text, .. } = body { text.len() } else { 0 })
+        .sum();
+    assert!(shown < 4 << 20, "{shown} bytes were shown live");
+}
+
+/// Most memory that this process ever had, in bytes.
+fn peak() -> u64 {
+    let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
+    let line = status.lines().find(|line| line.starts_with("VmHWM:")).unwrap_or_default();
+    line.split_whitespace().nth(1).and_then(|kib| kib.parse::<u64>().ok()).unwrap_or(0) * 1024
+}
+
+#[tokio::test]
+async fn haft_keys_are_not_given_to_commands() {
+    let world = world();
+    let names = "ANTHROPIC_API_KEY ANTHROPIC_AUTH_TOKEN OPENAI_API_KEY";
+    let outcome = run(&world, &format!("for n in {names}; do printenv $n; done; echo end")).await;
+    assert_eq!(outcome.joined_text(), "end");
+}
+
+#[tokio::test]
+async fn without_a_shell_there_is_no_bash() {
+    let world = World::memory(haft_tools::builtin(), [("a", "b")]).unwrap();
+    let outcome = run(&world, "true").await;
+    assert_eq!(outcome.status, Status::Failed);
+    assert!(outcome.joined_text().contains("no tool named \"bash\""), "{}", outcome.joined_text());
+}

@@ -1,0 +1,150 @@
+//! `edit` where a fixture is not enough: freshness, links, receipts, previews, concurrency.
+
+use std::sync::Arc;
+
+use haft_policy::Mode;
+use haft_types::{Body, Hash, Reply, Shape, Status};
+use serde_json::{Value, json};
+
+use crate::{both, done, failed, local, memory, repeated};
+
+fn replace(path: &str, old: &str, new: &str) -> Value {
+    json!({"path": path, "edits": [{"old_text": old, "new_text": new}]})
+}
+
+#[tokio::test]
+async fn the_receipt_and_the_data_prove_the_change() {
+    for world in both(&[("a.txt", b"one\ntwo\n")]) {
+        let outcome = world.call("edit", replace("a.txt", "two", "three")).await;
+        let (before, after) = (Hash::of(b"one\ntwo\n"), Hash::of(b"one\nthree\n"));
+        let receipt = &outcome.receipts[0];
+        assert_eq!((receipt.before, receipt.after), (Some(before), Some(after)));
+        assert_eq!((receipt.ranges.as_slice(), &receipt.tolerance), (&[(4, 7)][..], &None));
+        let data = outcome.data.unwrap();
+        assert_eq!(data["hash_after"], after.to_string());
+        assert_eq!((&data["first_changed_line"], &data["file_size"]), (&json!(2), &json!(10)));
+        assert_eq!(data["diff"], "@@ -1,2 +1,2 @@\n one\n-two\n+three\n");
+        assert_eq!(data["ranges"], json!([[4, 7]]));
+        let Some(Shape::Diff { before: b, after: a, hunks, .. }) = outcome.detail.map(|d| d.shape)
+        else {
+            panic!("no diff")
+        };
+        assert_eq!((b, a, hunks.len()), (Some(before), Some(after), 1));
+    }
+}
+
+#[tokio::test]
+async fn a_file_changed_since_it_was_read_is_edited_only_where_it_is_exact() {
+    let world = local(&[("a.txt", b"one  \ntwo\n")]);
+    done(&world, "read", json!({"path": "a.txt"})).await;
+    std::fs::write(world.folder().unwrap().join("a.txt"), "zero\none  \ntwo\n").unwrap();
+    let shown = failed(&world, "edit", replace("a.txt", "one\ntwo", "x")).await;
+    assert!(shown.contains("changed since it was read"), "{shown}");
+    let shown = failed(&world, "edit", replace("a.txt", "five", "x")).await;
+    assert!(shown.contains("changed since it was read: read it"), "{shown}");
+    let shown = done(&world, "edit", replace("a.txt", "two", "2")).await;
+    assert!(shown.contains("had changed since it was read"), "{shown}");
+    // What the edit left is what the conversation has seen.
+    let shown = done(&world, "edit", replace("a.txt", "one\n2", "1\n2")).await;
+    assert!(shown.contains("tolerance"), "{shown}");
+    assert_eq!(world.read_bytes("a.txt").await.unwrap().unwrap(), b"zero\n1\n2\n");
+}
+
+#[tokio::test]
+async fn a_touched_file_with_the_same_content_is_fresh() {
+    let world = local(&[("a.txt", b"one  \n")]);
+    done(&world, "read", json!({"path": "a.txt"})).await;
+    let path = world.folder().unwrap().join("a.txt");
+    std::fs::remove_file(&path).unwrap();
+    std::fs::write(&path, "one  \n").unwrap();
+    let shown = done(&world, "edit", replace("a.txt", "one\n", "two\n")).await;
+    assert!(!shown.contains("had changed"), "{shown}");
+}
+
+#[tokio::test]
+async fn a_link_stays_a_link_and_other_names_keep_the_old_content() {
+    let world = local(&[("real.txt", b"one\n"), ("twin.txt", b"one\n")]);
+    let folder = world.folder().unwrap();
+    std::os::unix::fs::symlink("real.txt", folder.join("link.txt")).unwrap();
+    let shown = done(&world, "edit", replace("link.txt", "one", "two")).await;
+    assert!(shown.contains("link.txt leads to"), "{shown}");
+    assert!(folder.join("link.txt").is_symlink());
+    assert_eq!(std::fs::read(folder.join("real.txt")).unwrap(), b"two\n");
+    std::fs::hard_link(folder.join("twin.txt"), folder.join("other.txt")).unwrap();
+    let shown = done(&world, "edit", replace("twin.txt", "one", "two")).await;
+    assert!(shown.contains("has 2 names (hard links)"), "{shown}");
+    assert_eq!(std::fs::read(folder.join("other.txt")).unwrap(), b"one\n");
+}
+
+#[tokio::test]
+async fn the_question_shows_the_diff_and_a_refusal_changes_nothing() {
+    for world in both(&[("a.txt", b"one\n")]) {
+        world.mode(Mode::Ask);
+        world.answer([Reply::pick("deny"), Reply::pick("allow")]);
+        let outcome = world.call("edit", replace("a.txt", "one", "two")).await;
+        assert_eq!(outcome.status, Status::Denied);
+        assert_eq!(world.read_bytes("a.txt").await.unwrap().unwrap(), b"one\n");
+        let preview = world.recorder.bodies().into_iter().find_map(|body| match body {
+            Body::Asked { question } => question.preview,
+            _ => None,
+        });
+        assert!(matches!(preview.map(|p| p.shape), Some(Shape::Diff { .. })));
+        done(&world, "edit", replace("a.txt", "one", "two")).await;
+        assert_eq!(world.read_bytes("a.txt").await.unwrap().unwrap(), b"two\n");
+    }
+}
+
+#[tokio::test]
+async fn an_edit_that_cannot_work_asks_nobody() {
+    let world = memory(&[("a.txt", b"one\n")]);
+    world.mode(Mode::Ask);
+    world.answer([]);
+    failed(&world, "edit", replace("a.txt", "five", "two")).await;
+    assert!(!world.recorder.text().contains("\"asked\""));
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn edits_at_the_same_time_lose_nothing() {
+    for world in both(&[("a.txt", b"")]) {
+        let text = repeated(0..20, |n| format!("[{n}]\n"));
+        done(&world, "write", json!({"path": "a.txt", "content": text})).await;
+        let world = Arc::new(world);
+        let calls: Vec<_> = (0..20)
+            .map(|n| {
+                let world = world.clone();
+                tokio::spawn(async move {
+                    let input = replace("a.txt", &format!("[{n}]"), &format!("<{n}>"));
+                    // One that met another says so, changed nothing, and is tried again.
+                    for _ in 0..200 {
+                        let outcome = world.call("edit", input.clone()).await;
+                        match outcome.status {
+                            Status::Done => return,
+                            _ => assert!(
+                                outcome.joined_text().contains("again"),
+                                "{}",
+                                outcome.joined_text()
+                            ),
+                        }
+                    }
+                    panic!("edit {n} never came through");
+                })
+            })
+            .collect();
+        for call in calls {
+            call.await.unwrap();
+        }
+        let want = repeated(0..20, |n| format!("<{n}>\n"));
+        assert_eq!(world.read_bytes("a.txt").await.unwrap().unwrap(), want.as_bytes());
+        assert!(world.session.queues.is_empty());
+    }
+}
+
+#[tokio::test]
+async fn a_big_file_is_edited_whole() {
+    let text = repeated(0..400_000, |n| format!("line {n} of many\n"));
+    let world = memory(&[("a.txt", text.as_bytes())]);
+    done(&world, "edit", replace("a.txt", "line 399999 of", "last of")).await;
+    let after = world.read_bytes("a.txt").await.unwrap().unwrap();
+    assert!(after.ends_with(b"line 399998 of many\nlast of many\n"));
+    assert_eq!(after.len(), text.len() - 7);
+}

@@ -1,0 +1,204 @@
+//! grep through the real pipeline, on this machine and in memory.
+
+use haft_policy::Verdict;
+use haft_testkit::world::World;
+use haft_types::{Outcome, Shape, Status};
+use serde_json::{Value, json};
+use tokio_util::sync::CancellationToken;
+
+/// The same files on both hosts.
+fn worlds(files: &[(&str, &[u8])]) -> [World; 2] {
+    let files = || files.iter().map(|(path, data)| (*path, *data));
+    [
+        World::local(haft_tools::builtin(), files()).unwrap(),
+        World::memory(haft_tools::builtin(), files()).unwrap(),
+    ]
+}
+
+fn project() -> [World; 2] {
+    worlds(&[
+        (".gitignore", b"target/\n*.log\n"),
+        (".hidden/c.rs", b"fn hidden() {}\n"),
+        ("README.md", b"How to fn\n"),
+        ("debug.log", b"fn in a log\n"),
+        ("picture.bin", b"\0\0fn\0"),
+        ("src/a.rs", b"use x;\n\nfn one() {}\n// FN\nlet a;\nlet b;\nfn two() {}\n"),
+        ("src/b.rs", b"fn three() {}\n"),
+        ("target/out.rs", b"fn built() {}\n"),
+    ])
+}
+
+async fn grep(world: &World, input: Value) -> Outcome {
+    let outcome = world.call("grep", input).await;
+    if outcome.data.is_some() {
+        crate::fits(world, "grep", &outcome);
+    }
+    outcome
+}
+
+async fn text(world: &World, input: Value) -> String {
+    let outcome = grep(world, input).await;
+    assert_eq!(outcome.status, Status::Done, "{}", outcome.joined_text());
+    outcome.joined_text()
+}
+
+#[tokio::test]
+async fn lines_are_given_with_paths_and_numbers() {
+    for world in project() {
+        let all = ".hidden/c.rs:1:fn hidden() {}\nREADME.md:1:How to fn\nsrc/a.rs:3:fn one() {}\n\
+                   src/a.rs:7:fn two() {}\nsrc/b.rs:1:fn three() {}";
+        assert_eq!(text(&world, json!({"pattern": "fn"})).await, all);
+        let below = "src/a.rs:fn one() {}\nsrc/a.rs:fn two() {}\nsrc/b.rs:fn three() {}";
+        assert_eq!(text(&world, json!({"pattern": "fn", "path": "src", "-n": false})).await, below);
+        let one = text(&world, json!({"pattern": "fn t", "path": "src/a.rs"})).await;
+        assert_eq!(one, "src/a.rs:7:fn two() {}");
+        let case = text(&world, json!({"pattern": "fn", "-i": true, "glob": "*a.rs"})).await;
+        assert_eq!(case, "src/a.rs:3:fn one() {}\nsrc/a.rs:4:// FN\nsrc/a.rs:7:fn two() {}");
+        let plain = text(&world, json!({"pattern": "o()", "literal": true})).await;
+        assert_eq!(plain, "src/a.rs:7:fn two() {}");
+        let kind = text(&world, json!({"pattern": "fn", "type": "md"})).await;
+        assert_eq!(kind, "README.md:1:How to fn");
+        let lines = text(&world, json!({"pattern": "b;\nfn", "multiline": true})).await;
+        assert_eq!(lines, "src/a.rs:6:let b;\nsrc/a.rs:7:fn two() {}");
+        let ignored = json!({"pattern": "built|in a", "no_ignore": true, "hidden": false});
+        let want = "debug.log:1:fn in a log\ntarget/out.rs:1:fn built() {}";
+        assert_eq!(text(&world, ignored).await, want);
+    }
+}
+
+#[tokio::test]
+async fn context_is_marked_and_groups_are_parted() {
+    for world in project() {
+        let both = text(&world, json!({"pattern": "fn", "path": "src", "-C": 1})).await;
+        assert_eq!(
+            both,
+            "src/a.rs-2-\nsrc/a.rs:3:fn one() {}\nsrc/a.rs-4-// FN\n--\nsrc/a.rs-6-let b;\n\
+             src/a.rs:7:fn two() {}\n--\nsrc/b.rs:1:fn three() {}"
+        );
+        let after = text(&world, json!({"pattern": "one", "-A": 2, "-C": 0})).await;
+        assert_eq!(after, "src/a.rs:3:fn one() {}\nsrc/a.rs-4-// FN\nsrc/a.rs-5-let a;");
+    }
+}
+
+#[tokio::test]
+async fn files_and_counts() {
+    for world in project() {
+        let files = json!({"pattern": "fn", "output_mode": "files_with_matches", "path": "src"});
+        assert_eq!(text(&world, files).await, "src/a.rs\nsrc/b.rs");
+        let count = json!({"pattern": "fn", "output_mode": "count", "path": "src"});
+        let outcome = grep(&world, count).await;
+        assert_eq!(outcome.joined_text(), "src/a.rs:2\nsrc/b.rs:1");
+        let data = outcome.data.unwrap();
+        assert_eq!((&data["matches"], &data["files_with_matches"]), (&json!(3), &json!(2)));
+        let first = json!({"pattern": "fn", "output_mode": "files_with_matches", "head_limit": 1});
+        let outcome = grep(&world, first).await;
+        assert_eq!(
+            outcome.joined_text(),
+            ".hidden/c.rs\n[files 1-1 of at least 2 so far; for the next ones call again with \
+             offset=1]"
+        );
+    }
+}
+
+#[tokio::test]
+async fn pages_neither_lose_nor_repeat() {
+    let many: Vec<(String, Vec<u8>)> = (0..7)
+        .map(|n| {
+            let lines = (0..=(n * 3)).map(|line| format!("hit {n}.{line}\nmiss\n"));
+            (format!("f{n}.txt"), lines.collect::<String>().into_bytes())
+        })
+        .collect();
+    let files: Vec<(&str, &[u8])> = many.iter().map(|(p, d)| (p.as_str(), d.as_slice())).collect();
+    for world in worlds(&files) {
+        let whole = text(&world, json!({"pattern": "hit", "head_limit": 0})).await;
+        for size in [1, 4, 5, 69, 70, 71] {
+            let (mut pages, mut offset) = (Vec::new(), 0);
+            loop {
+                let input =
+                    json!({"pattern": "hit", "head_limit": size, "offset": offset, "-C": 1});
+                let outcome = grep(&world, input).await;
+                let page = outcome.joined_text();
+                let hits = page.lines().filter(|line| line.contains(":hit"));
+                pages.extend(hits.map(str::to_owned));
+                let data = outcome.data.unwrap();
+                if data["truncated"] == json!(false) {
+                    break;
+                }
+                assert!(page.contains(&format!("offset={}]", data["next_offset"])), "{page}");
+                offset = data["next_offset"].as_u64().unwrap();
+            }
+            assert_eq!(pages.join("\n"), whole, "{size}");
+        }
+        let past = text(&world, json!({"pattern": "hit", "offset": 100})).await;
+        assert_eq!(past, "No matches from offset 100 on: there are only 70.");
+        let last = text(&world, json!({"pattern": "hit", "offset": 69})).await;
+        assert_eq!(last, "f6.txt:37:hit 6.18\n[matches 70-70 of 70]");
+    }
+}
+
+#[tokio::test]
+async fn nothing_found_says_what_was_searched() {
+    for world in project() {
+        let none = text(&world, json!({"pattern": "zebra"})).await;
+        assert!(none.starts_with("No matches for zebra in the workspace ("), "{none}");
+        assert!(none.contains("2 ignored (no_ignore searches them), 1 binary"), "{none}");
+    }
+}
+
+#[tokio::test]
+async fn bad_arguments_are_named() {
+    for world in project() {
+        let cases = [
+            (json!({"pattern": "a("}), "a("),
+            (json!({"pattern": "a", "glob": "{a"}), "{a"),
+            (json!({"pattern": "a", "type": "klingon"}), "klingon"),
+            (json!({"pattern": "a", "path": "nowhere/x"}), "there is no nowhere/x"),
+            (json!({"pattern": "a", "path": "out://c999"}), "out://c999 is not kept"),
+            (json!({"pattern": "a", "output_mode": "all"}), "output_mode"),
+            (json!({"pattern": "a\0", "path": "a\0b"}), "NUL"),
+        ];
+        for (input, want) in cases {
+            let outcome = grep(&world, input.clone()).await;
+            assert_eq!(outcome.status, Status::Failed, "{input}");
+            assert!(outcome.joined_text().contains(want), "{input}: {}", outcome.joined_text());
+        }
+    }
+}
+
+#[tokio::test]
+async fn what_is_denied_is_not_searched_and_counted() {
+    for world in project() {
+        world.rule(Verdict::Deny, "Read(src/a.rs)");
+        let outcome = grep(&world, json!({"pattern": "one|three"})).await;
+        let told = outcome.joined_text();
+        assert_eq!(told, "src/b.rs:1:fn three() {}\n[not searched: 1 not allowed]");
+        let none = text(&world, json!({"pattern": "one"})).await;
+        assert!(none.contains("1 not allowed") && !none.contains("fn one"), "{none}");
+    }
+}
+
+#[tokio::test]
+async fn long_lines_are_windowed_and_the_shape_is_data() {
+    let long = format!("{}needle{}\n", "a".repeat(9_000), "b".repeat(9_000));
+    for world in worlds(&[("long.txt", long.as_bytes())]) {
+        let outcome = grep(&world, json!({"pattern": "needle"})).await;
+        let told = outcome.joined_text();
+        assert!(told.contains("aneedleb") && told.chars().count() < 2_100, "{}", told.len());
+        let Some(Shape::Matches { files, .. }) = outcome.detail.map(|detail| detail.shape) else {
+            panic!("another shape")
+        };
+        let line = &files[0].lines[0];
+        let (from, to) = line.spans[0];
+        assert_eq!(&line.text[from as usize..to as usize], "needle");
+    }
+}
+
+#[tokio::test]
+async fn a_cancelled_search_says_so() {
+    for world in project() {
+        let stop = CancellationToken::new();
+        stop.cancel();
+        let outcome = world.call_until("grep", json!({"pattern": "fn"}), stop).await;
+        assert_eq!(outcome.status, Status::Cancelled);
+    }
+}

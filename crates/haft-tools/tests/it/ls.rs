@@ -1,0 +1,114 @@
+//! ls through the real pipeline, on this machine and in memory.
+
+use haft_testkit::world::World;
+use haft_types::{Outcome, Status};
+use serde_json::{Value, json};
+
+fn worlds() -> [World; 2] {
+    let files = || {
+        [
+            (".gitignore", "*.log\n"),
+            ("a.log", "12345"),
+            ("b.rs", ""),
+            ("src/c.rs", "x"),
+            ("src/deep/d.rs", "y"),
+            ("zoo/e.txt", "z"),
+        ]
+    };
+    [
+        World::local(haft_tools::builtin(), files()).unwrap(),
+        World::memory(haft_tools::builtin(), files()).unwrap(),
+    ]
+}
+
+async fn ls(world: &World, input: Value) -> Outcome {
+    let outcome = world.call("ls", input).await;
+    if outcome.data.is_some() {
+        crate::fits(world, "ls", &outcome);
+    }
+    outcome
+}
+
+#[tokio::test]
+async fn names_are_sorted_and_marked() {
+    for world in worlds() {
+        let cases = [
+            (json!({}), ".gitignore\na.log\nb.rs\nsrc/\nzoo/"),
+            (json!({"hidden": false}), "a.log\nb.rs\nsrc/\nzoo/"),
+            (json!({"path": "src"}), "c.rs\ndeep/"),
+            (json!({"pattern": "*.rs"}), "b.rs"),
+            (
+                json!({"recursive": true}),
+                ".gitignore\na.log\nb.rs\nsrc/\nsrc/c.rs\nsrc/deep/\nsrc/deep/d.rs\nzoo/\nzoo/e.txt",
+            ),
+            (json!({"recursive": true, "pattern": "*.rs"}), "b.rs\nsrc/c.rs\nsrc/deep/d.rs"),
+            (json!({"recursive": true, "pattern": "src/*.rs"}), "src/c.rs"),
+            (json!({"recursive": true, "path": "src/deep"}), "d.rs"),
+        ];
+        for (input, want) in cases {
+            let outcome = ls(&world, input.clone()).await;
+            assert_eq!((outcome.status, &*outcome.joined_text()), (Status::Done, want), "{input}");
+        }
+    }
+}
+
+#[tokio::test]
+async fn a_part_says_of_how_much() {
+    for world in worlds() {
+        let flat = ls(&world, json!({"limit": 2})).await.joined_text();
+        assert_eq!(
+            flat,
+            ".gitignore\na.log\n[2 of 5 names shown; call again with limit=8, or give a pattern \
+             or a folder below]"
+        );
+        let deep = ls(&world, json!({"recursive": true, "limit": 5})).await;
+        let text = deep.joined_text();
+        assert!(text.contains("src/c.rs\n[5 names shown so far, there are more; call"), "{text}");
+        let exact = ls(&world, json!({"recursive": true, "limit": 9})).await;
+        assert!(exact.joined_text().ends_with("zoo/e.txt"), "{}", exact.joined_text());
+        assert_eq!(exact.data.unwrap()["truncated"], json!(false));
+    }
+}
+
+#[tokio::test]
+async fn links_show_where_they_lead() {
+    let world = &worlds()[0];
+    let make = "ln -s src link; ln -s nowhere broken; ln -s .. src/up; chmod 640 a.log; \
+                touch -d '2024-05-06 07:08 UTC' a.log; touch \"$(printf 'two\\nlines')\"";
+    world.call("bash", json!({"command": make})).await;
+    let flat = ls(world, json!({})).await.joined_text();
+    assert!(
+        flat.contains("\nlink -> src\n") && flat.contains("broken -> nowhere (broken)"),
+        "{flat}"
+    );
+    assert!(flat.contains("\ntwo\\u{a}lines\n"), "{flat}");
+    let deep = ls(world, json!({"recursive": true})).await.joined_text();
+    assert!(deep.contains("src/up -> ..\n") && !deep.contains("src/up/"), "{deep}");
+    let long = ls(world, json!({"long": true, "pattern": "a.log"})).await;
+    assert_eq!(long.joined_text(), "-rw-r-----          5 2024-05-06 07:08 a.log");
+    let entry = &long.data.unwrap()["entries"][0];
+    assert_eq!((&entry["size"], &entry["mode"]), (&json!(5), &json!(0o640)));
+}
+
+#[tokio::test]
+async fn folders_that_cannot_be_listed_are_named() {
+    for world in worlds() {
+        let cases = [
+            (json!({"path": "nowhere"}), "there is no folder nowhere"),
+            (json!({"path": "b.rs"}), "b.rs is no folder"),
+            (json!({"path": "b.rs/x"}), "b.rs"),
+            (json!({"pattern": "{a"}), "{a is no glob"),
+            (json!({"limit": 0}), "limit"),
+        ];
+        for (input, want) in cases {
+            let outcome = ls(&world, input.clone()).await;
+            assert_eq!(outcome.status, Status::Failed, "{input}");
+            assert!(outcome.joined_text().contains(want), "{input}: {}", outcome.joined_text());
+        }
+        let none = ls(&world, json!({"path": "zoo", "pattern": "*.rs"})).await;
+        assert_eq!(none.joined_text(), "Nothing in zoo has such a name.");
+        world.rule(haft_policy::Verdict::Deny, "Read(src/**)");
+        let denied = ls(&world, json!({"recursive": true})).await.joined_text();
+        assert!(!denied.contains("deep/d.rs") && denied.contains("not entered"), "{denied}");
+    }
+}

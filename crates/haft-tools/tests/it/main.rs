@@ -1,0 +1,63 @@
+//! The built-in tools, called through the standard pipeline.
+
+#![expect(clippy::unwrap_used, clippy::panic, reason = "tests fail by panicking")]
+
+mod bash;
+mod edit;
+mod executable;
+mod find;
+mod fixtures;
+mod grep;
+mod harness;
+mod ls;
+mod read;
+mod samples;
+mod spec;
+mod third_host;
+mod write;
+
+use haft_testkit::world::World;
+use haft_types::{Outcome, Status};
+use serde_json::Value;
+
+/// Files of a workspace.
+type Files<'a> = &'a [(&'a str, &'a [u8])];
+
+fn memory(files: Files<'_>) -> World {
+    World::memory(haft_tools::builtin(), files.iter().copied()).unwrap()
+}
+
+fn local(files: Files<'_>) -> World {
+    World::local(haft_tools::builtin(), files.iter().copied()).unwrap()
+}
+
+/// The same files on the host in memory and on this machine.
+fn both(files: Files<'_>) -> [World; 2] {
+    [memory(files), local(files)]
+}
+
+/// The text of a call that works.
+async fn done(world: &World, tool: &str, input: Value) -> String {
+    let outcome = world.call(tool, input.clone()).await;
+    assert_eq!(outcome.status, Status::Done, "{tool} {input}: {}", outcome.joined_text());
+    fits(world, tool, &outcome);
+    outcome.joined_text()
+}
+
+/// The text of a call that fails.
+async fn failed(world: &World, tool: &str, input: Value) -> String {
+    let outcome = world.call(tool, input.clone()).await;
+    assert_eq!(outcome.status, Status::Failed, "{tool} {input}: {}", outcome.joined_text());
+    outcome.joined_text()
+}
+
+/// Data is what the tool's output schema says.
+fn fits(world: &World, tool: &str, outcome: &Outcome) {
+    let spec = world.dispatcher.tools.spec(tool).unwrap();
+    assert_eq!(haft_testkit::harness::data_problem(spec, outcome), None);
+}
+
+/// A text made of one piece for each number.
+fn repeated(numbers: std::ops::Range<usize>, piece: impl Fn(usize) -> String) -> String {
+    numbers.map(piece).collect()
+}

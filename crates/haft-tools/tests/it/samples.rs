@@ -1,0 +1,123 @@
+//! One sample a tool, for the harness.
+
+use haft_testkit::harness::Sample;
+use serde_json::json;
+
+const FILES: &[(&str, &str)] = &[
+    ("src/a.rs", "fn one() {}\nfn two() {}\n"),
+    ("src/b.rs", "fn three() {}\n"),
+    ("hidden.txt", "SECRET-BYTES\n"),
+];
+
+pub(crate) fn all() -> Vec<Sample> {
+    let sample = |tool| Sample {
+        tool,
+        files: FILES.to_vec(),
+        secret: Some("SECRET-BYTES"),
+        ..Sample::default()
+    };
+    let mut samples = vec![
+        read(sample("read")),
+        bash(sample("bash")),
+        edit(sample("edit")),
+        write(sample("write")),
+    ];
+    samples.extend(searches(sample));
+    samples
+}
+
+fn read(sample: Sample) -> Sample {
+    Sample {
+        good: vec![
+            json!({"path": "src/a.rs"}),
+            json!({"path": "src/a.rs", "offset": -1, "limit": 1}),
+        ],
+        bad: vec![
+            (json!({"path": "src/c.rs"}), vec!["src/c.rs", "find"]),
+            (json!({"path": "src"}), vec!["folder", "ls"]),
+            (json!({"path": "src/a.rs", "offset": 9}), vec!["2 lines", "offset 9"]),
+            (json!({"path": "src/a.rs", "limit": 0}), vec!["limit", "0"]),
+            (json!({"path": "out://c99"}), vec!["out://c99"]),
+            (json!({"path": "a\u{0}b"}), vec!["NUL"]),
+        ],
+        denied: Some(("Read(hidden.txt)", json!({"path": "hidden.txt"}))),
+        ..sample
+    }
+}
+
+fn write(sample: Sample) -> Sample {
+    Sample {
+        good: vec![
+            json!({"path": "new/deep/file.txt", "content": "text\n"}),
+            json!({"path": "src/a.rs", "content": "fn other() {}\n"}),
+        ],
+        bad: vec![
+            (json!({"path": "src", "content": "x"}), vec!["folder"]),
+            (json!({"path": "src/a.rs/x", "content": "x"}), vec!["src/a.rs"]),
+            (json!({"path": "src/a.rs", "content": "x", "expect": "12"}), vec!["expect", "12"]),
+        ],
+        denied: Some(("Edit(hidden.txt)", json!({"path": "hidden.txt", "content": "x"}))),
+        ..sample
+    }
+}
+
+fn searches(sample: impl Fn(&'static str) -> Sample) -> Vec<Sample> {
+    vec![
+        Sample {
+            good: vec![json!({"pattern": "fn t"}), json!({"pattern": "fn", "path": "src/a.rs"})],
+            bad: vec![
+                (json!({"pattern": "fn ("}), vec!["fn ("]),
+                (json!({"pattern": "x", "path": "nowhere"}), vec!["nowhere"]),
+                (json!({"pattern": "x", "type": "klingon"}), vec!["klingon"]),
+            ],
+            denied: Some(("Read(hidden.txt)", json!({"pattern": "SECRET", "path": "hidden.txt"}))),
+            ..sample("grep")
+        },
+        Sample {
+            good: vec![json!({"pattern": "*.rs"}), json!({"pattern": "src/**", "limit": 1})],
+            bad: vec![
+                (json!({"pattern": "a[b"}), vec!["a[b"]),
+                (json!({"pattern": "x", "path": "nowhere"}), vec!["nowhere"]),
+            ],
+            denied: Some(("Find", json!({"pattern": "*"}))),
+            ..sample("find")
+        },
+        Sample {
+            good: vec![json!({}), json!({"path": "src", "long": true})],
+            bad: vec![(json!({"path": "nowhere"}), vec!["nowhere"])],
+            denied: Some(("LS", json!({}))),
+            ..sample("ls")
+        },
+    ]
+}
+
+fn edit(sample: Sample) -> Sample {
+    let one = |old: &str, new: &str| json!([{"old_text": old, "new_text": new}]);
+    Sample {
+        good: vec![json!({"path": "src/a.rs", "edits": one("fn one", "fn first")})],
+        bad: vec![
+            (json!({"path": "src/c.rs", "edits": one("a", "b")}), vec!["src/c.rs"]),
+            (json!({"path": "src/a.rs", "edits": []}), vec!["edits"]),
+            (json!({"path": "src/a.rs", "edits": one("fn six", "x")}), vec!["Edit 1", "not found"]),
+            (json!({"path": "src/a.rs", "edits": one("fn ", "x")}), vec!["2 places", "lines 1, 2"]),
+            (json!({"path": "src/a.rs", "edits": one("", "x")}), vec!["old_text", "empty"]),
+            (json!({"path": "src/a.rs", "edits": [{"old_text": "fn"}]}), vec!["new_text"]),
+        ],
+        denied: Some((
+            "Edit(hidden.txt)",
+            json!({"path": "hidden.txt", "edits": one("SECRET", "x")}),
+        )),
+        ..sample
+    }
+}
+
+fn bash(sample: Sample) -> Sample {
+    Sample {
+        good: vec![json!({"command": "echo hello; echo made > made.txt"})],
+        bad: vec![(json!({"command": "true", "cwd": "nowhere"}), vec!["nowhere"])],
+        denied: Some(("Bash(cat:*)", json!({"command": "cat hidden.txt"}))),
+        endless: Some(json!({"command": "echo begun; sleep 60"})),
+        shell: true,
+        ..sample
+    }
+}

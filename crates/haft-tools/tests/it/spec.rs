@@ -1,0 +1,56 @@
+//! What models are told of the tools, pinned.
+
+use haft_tool::Registry;
+use haft_types::Env;
+use serde_json::{Value, json};
+
+fn definitions() -> Vec<Value> {
+    let env = Env { vision: true, shell: true, ..Env::default() };
+    let set = Registry::default().source(haft_tools::builtin()).assemble(&env);
+    set.specs()
+        .iter()
+        .map(|spec| {
+            json!({
+                "name": spec.name,
+                "description": spec.description,
+                "input_schema": spec.input_schema,
+            })
+        })
+        .collect()
+}
+
+#[test]
+fn the_definitions_are_pinned_and_small() {
+    let definitions = definitions();
+    let bytes = serde_json::to_string(&definitions).unwrap().len();
+    println!("tool definitions: {bytes} bytes");
+    for definition in &definitions {
+        println!("  {}: {} bytes", definition["name"], definition.to_string().len());
+    }
+    assert!(bytes <= 10_000, "{bytes} bytes");
+    insta::assert_json_snapshot!("definitions", definitions);
+}
+
+#[test]
+fn the_rest_of_the_specs_is_pinned() {
+    let env = Env { vision: true, shell: true, ..Env::default() };
+    let set = Registry::default().source(haft_tools::builtin()).assemble(&env);
+    let specs: Vec<Value> = set
+        .specs()
+        .iter()
+        .map(|spec| {
+            let mut spec = serde_json::to_value(&**spec).unwrap();
+            for key in ["description", "input_schema"] {
+                spec.as_object_mut().unwrap().shift_remove(key);
+            }
+            spec
+        })
+        .collect();
+    insta::assert_json_snapshot!("specs", specs);
+}
+
+#[test]
+fn the_order_is_that_of_use() {
+    let names: Vec<Value> = definitions().into_iter().map(|mut tool| tool["name"].take()).collect();
+    assert_eq!(names, ["read", "bash", "edit", "write", "grep", "find", "ls"]);
+}

@@ -1,0 +1,79 @@
+//! `write` where a fixture is not enough: freshness, receipts, failures of the host.
+
+use std::{io, sync::Arc};
+
+use haft_host::{FsOp, Memory};
+use haft_testkit::world::World;
+use haft_types::{Hash, HostPath, ReceiptAction, Style};
+use serde_json::{Value, json};
+
+use crate::{both, done, failed, local};
+
+fn content(path: &str, content: &str) -> Value {
+    json!({"path": path, "content": content})
+}
+
+#[tokio::test]
+async fn a_file_that_changed_since_it_was_read_is_not_replaced() {
+    let world = local(&[("a.txt", b"one\n")]);
+    done(&world, "read", json!({"path": "a.txt"})).await;
+    let path = world.folder().unwrap().join("a.txt");
+    std::fs::write(&path, "changed by someone\n").unwrap();
+    let shown = failed(&world, "write", content("a.txt", "mine\n")).await;
+    assert!(shown.contains("a.txt changed since it was read"), "{shown}");
+    assert_eq!(std::fs::read(&path).unwrap(), b"changed by someone\n");
+    let hash = Hash::of(b"changed by someone\n").to_string();
+    let input = json!({"path": "a.txt", "content": "mine\n", "expect": hash});
+    done(&world, "write", input).await;
+    assert_eq!(std::fs::read(&path).unwrap(), b"mine\n");
+}
+
+#[tokio::test]
+async fn receipts_say_what_was_there_and_what_is() {
+    for world in both(&[("a.txt", b"one\n")]) {
+        let outcome = world.call("write", content("a.txt", "two\n")).await;
+        let receipt = &outcome.receipts[0];
+        assert_eq!(receipt.action, ReceiptAction::Changed);
+        assert_eq!(receipt.before, Some(Hash::of(b"one\n")));
+        assert_eq!(receipt.after, Some(Hash::of(b"two\n")));
+        let outcome = world.call("write", content("b.txt", "")).await;
+        assert_eq!(outcome.receipts[0].action, ReceiptAction::Created);
+        assert_eq!(outcome.data.unwrap()["created"], true);
+        let outcome = world.call("write", content("b.txt", "")).await;
+        assert!(outcome.receipts.is_empty());
+    }
+}
+
+#[cfg(unix)]
+#[tokio::test]
+async fn the_mode_of_an_executable_stays() {
+    use std::os::unix::fs::PermissionsExt as _;
+    let world = local(&[("run.sh", b"#!/bin/sh\n")]);
+    let path = world.folder().unwrap().join("run.sh");
+    std::fs::set_permissions(&path, std::fs::Permissions::from_mode(0o755)).unwrap();
+    done(&world, "write", content("run.sh", "#!/bin/sh\ntrue\n")).await;
+    assert_eq!(std::fs::metadata(&path).unwrap().permissions().mode() & 0o777, 0o755);
+}
+
+#[tokio::test]
+async fn a_full_disk_leaves_the_old_file_and_says_so() {
+    let host = Arc::new(Memory::with_files([("/w/a.txt", &b"old\n"[..])]).unwrap());
+    let root = HostPath::new(b"/w", Style::Posix).unwrap();
+    let world = World::on(host.clone(), root, haft_tools::builtin());
+    for tool in ["write", "edit"] {
+        host.fail_next(FsOp::Write, io::Error::from(io::ErrorKind::StorageFull));
+        let input = json!({"path": "a.txt", "content": "new\n", "edits": [{"old_text": "old", "new_text": "new"}]});
+        let shown = failed(&world, tool, input).await;
+        assert!(shown.contains("Free some disk space"), "{shown}");
+        assert_eq!(world.read_bytes("a.txt").await.unwrap().unwrap(), b"old\n");
+    }
+}
+
+#[tokio::test]
+async fn a_character_that_the_old_encoding_lacks_is_named() {
+    for world in both(&[("a.txt", b"caf\xe9 d\xe9j\xe0\n")]) {
+        let shown = failed(&world, "write", content("a.txt", "snow \u{2603}\n")).await;
+        assert!(shown.contains("U+2603"), "{shown}");
+        assert_eq!(world.read_bytes("a.txt").await.unwrap().unwrap(), b"caf\xe9 d\xe9j\xe0\n");
+    }
+}

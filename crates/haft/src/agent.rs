@@ -1,0 +1,124 @@
+//! What print mode, line mode and the demo need alike to have an agent.
+
+use std::sync::Arc;
+
+use haft_agent::{
+    ContextFile, Limits, Pinned, Setup, Surroundings, context_files, system,
+};
+use haft_host::{Host as _, Local};
+use haft_tool::AnyTool;
+use haft_types::{BreakCause, HostPath, ToolSpec};
+use tokio::signal::unix::{Signal, SignalKind, signal};
+
+use crate::{
+    cli::Start,
+    core::{Base, Core, Which},
+    exit::Failure,
+    model::{Model, model},
+};
+
+/// Opens the session that the flags name.
+pub async fn open(start: &Start, more: &[Arc<dyn AnyTool>]) -> Result<Core, Failure> {
+    let base = Base::load(&start.common, None)?;
+    let which = match &start.resume {
+        Some(id) => Which::Named(id.clone()),
+        None if start.continue_last => Which::Last,
+        None => Which::New,
+    };
+    let name = base.loaded.settings.model.clone();
+    // A wrong model or missing script is told before a session begins.
+    model_of(&base, 0)?;
+    Core::open(base, &start.common, which, name.as_deref().unwrap_or_default(), more).await
+}
+
+fn model_of(base: &Base, answered: usize) -> Result<Model, Failure> {
+    let settings = &base.loaded.settings;
+    let name = settings.model.as_deref();
+    model(name, settings.effort, &base.environment, &settings.http, answered)
+}
+
+/// Puts an agent together for an open session.
+pub async fn setup(core: &Core, start: &Start) -> Result<Setup, Failure> {
+    let model = model_of(&core.base, core.answered)?;
+    let settings = &core.base.loaded.settings;
+    let fresh = pinned(core, &model).await?;
+    let (pinned, cause) = match core.pinned.clone() {
+        // The same tools: what was pinned stays, its date included.
+        Some(old) if old.tools == fresh.tools && old.system.first() == fresh.system.first() => {
+            (old, None)
+        }
+        Some(_) => (fresh, Some(BreakCause::Resume)),
+        None => (fresh, Some(BreakCause::First)),
+    };
+    Ok(Setup {
+        dispatcher: core.dispatcher.clone(),
+        provider: model.provider,
+        target: model.target,
+        effort: model.effort,
+        max_tokens: None,
+        bus: core.bus.clone(),
+        fold: core.fold.clone(),
+        pinned,
+        cause,
+        limits: Limits {
+            steps: start.max_turns.or(settings.run.max_steps),
+            output_tokens: start.max_tokens.or(settings.run.max_tokens),
+        },
+        concurrency: usize::try_from(settings.tools.concurrency).unwrap_or(usize::MAX),
+    })
+}
+
+async fn pinned(core: &Core, model: &Model) -> Result<Pinned, Failure> {
+    let specs: Vec<ToolSpec> =
+        core.dispatcher.tools.specs().iter().map(|spec| (**spec).clone()).collect();
+    let around = surroundings(&core.base);
+    let context = context(&core.base).await?;
+    Ok(Pinned {
+        system: system(&core.dispatcher.tools, &context, &around),
+        tools: model.provider.encode_tools(&specs),
+    })
+}
+
+/// The instructions that the project brings along, as far as the rules let them be read.
+pub async fn context(base: &Base) -> Result<Vec<ContextFile>, Failure> {
+    let project = Local::path(&base.project)?;
+    let skips = base.policy.path_filter("read", &project, &project);
+    let allowed = move |path: &HostPath| !skips(path);
+    Ok(context_files(&*base.host, &project, &base.place.cwd, &allowed).await)
+}
+
+/// What the end of the system prompt says.
+pub fn surroundings(base: &Base) -> Surroundings {
+    let caps = base.host.caps();
+    let shell = caps.shell.as_ref().map(|shell| format!(", shell {shell}")).unwrap_or_default();
+    Surroundings {
+        date: jiff::Zoned::now().date().to_string(),
+        folder: base.place.cwd.text().into_owned(),
+        platform: format!("{}{shell}", caps.platform),
+    }
+}
+
+/// Interrupt and termination from outside.
+pub struct Signals {
+    interrupt: Signal,
+    terminate: Signal,
+}
+
+impl Signals {
+    /// Takes the signals over.
+    pub fn new() -> Result<Self, Failure> {
+        let take = |kind| signal(kind).map_err(|e| Failure::Failed(format!("no signals: {e}")));
+        Ok(Self {
+            interrupt: take(SignalKind::interrupt())?,
+            terminate: take(SignalKind::terminate())?,
+        })
+    }
+
+    /// Waits for the next one.
+    pub async fn received(&mut self) {
+        tokio::select! {
+            _ = self.interrupt.recv() => {}
+            _ = self.terminate.recv() => {}
+        }
+    }
+}

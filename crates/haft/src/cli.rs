@@ -1,0 +1,234 @@
+//! What can be typed. Only shapes: what it means is decided by the faces.
+
+use std::path::PathBuf;
+
+use clap::{Args, Parser, Subcommand, ValueEnum};
+
+/// A coding agent and its tools: reads, searches, edits and runs, and asks when it matters.
+#[derive(Debug, Parser)]
+#[command(name = "haft", version, max_term_width = 100, args_conflicts_with_subcommands = true)]
+pub struct Cli {
+    /// What to do.
+    #[command(subcommand)]
+    pub command: Option<Command>,
+    /// How to start without a command.
+    #[command(flatten)]
+    pub start: Start,
+}
+
+/// Starting an agent.
+#[derive(Debug, Default, Args)]
+pub struct Start {
+    /// Run once without a terminal: do what PROMPT (or standard input) says, print the answer
+    #[arg(short, long, value_name = "PROMPT", num_args = 0..=1, default_missing_value = "")]
+    pub print: Option<String>,
+    /// Talk in plain lines: works in any terminal
+    #[arg(long, conflicts_with = "print")]
+    pub line: bool,
+    /// What to begin with; `-` reads standard input
+    #[arg(value_name = "PROMPT")]
+    pub prompt: Option<String>,
+    /// What print mode writes
+    #[arg(long, value_enum, default_value_t, requires = "print")]
+    pub output: Output,
+    /// Go on with the last session of this folder
+    #[arg(short, long = "continue", conflicts_with = "resume")]
+    pub continue_last: bool,
+    /// Go on with the session whose id begins with ID
+    #[arg(short, long, value_name = "ID")]
+    pub resume: Option<String>,
+    /// End the turn after this many model requests
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
+    pub max_turns: Option<u64>,
+    /// End the turn after the model wrote this many tokens
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
+    pub max_tokens: Option<u64>,
+    /// End the run after this many seconds
+    #[arg(long, value_name = "SECONDS", value_parser = clap::value_parser!(u64).range(1..))]
+    pub max_time: Option<u64>,
+    /// Flags that every face takes.
+    #[command(flatten)]
+    pub common: Common,
+}
+
+/// Flags that every face takes.
+#[derive(Clone, Debug, Default, Args)]
+pub struct Common {
+    /// The model: anthropic/NAME, openai/NAME or script:FILE
+    #[arg(long, value_name = "MODEL")]
+    pub model: Option<String>,
+    /// How hard the model thinks: none, low, medium, high or max
+    #[arg(long, value_name = "EFFORT")]
+    pub effort: Option<String>,
+    /// How much is asked: ask, accept-edits, plan, auto, dont-ask or bypass
+    #[arg(long, value_name = "MODE")]
+    pub mode: Option<String>,
+    /// A rule for what goes on without a question, such as `Bash(cargo test:*)`
+    #[arg(long, value_name = "RULE")]
+    pub allow: Vec<String>,
+    /// A rule for what never happens, such as `Read(~/.ssh/**)`
+    #[arg(long, value_name = "RULE")]
+    pub deny: Vec<String>,
+    /// Only these tools, separated by commas
+    #[arg(long, value_name = "NAMES", value_delimiter = ',')]
+    pub tools: Option<Vec<String>>,
+    /// One more folder of the workspace
+    #[arg(long, value_name = "FOLDER")]
+    pub add_dir: Vec<PathBuf>,
+    /// Let the settings of this folder count, this time
+    #[arg(long)]
+    pub trust: bool,
+}
+
+/// What print mode writes.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
+pub enum Output {
+    /// The answer as text
+    #[default]
+    Text,
+    /// One JSON object at the end
+    Json,
+    /// Every event as a line of JSON
+    StreamJson,
+}
+
+/// Commands.
+#[derive(Debug, Subcommand)]
+pub enum Command {
+    /// Show the whole chain at work: no key, no network
+    Demo(Demo),
+    /// Use any tool from the shell
+    Tool(Tool),
+    /// Serve the tools to any MCP client over standard input and output
+    Mcp(Mcp),
+    /// Say what works here
+    Doctor(Doctor),
+    /// Look at what was done
+    Session(Session),
+    /// Show what haft is made of
+    #[command(hide = true)]
+    Debug(Debug),
+}
+
+/// `haft demo`
+#[derive(Debug, Args)]
+pub struct Demo {
+    /// Run in this empty folder and leave it, instead of in a temporary one
+    #[arg(long, value_name = "FOLDER")]
+    pub folder: Option<PathBuf>,
+    /// A variation of the scratch project, to see that the result is not fixed
+    #[arg(long, value_enum, default_value_t)]
+    pub project: DemoProject,
+}
+
+/// Variations of the scratch project.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
+pub enum DemoProject {
+    /// One bug, which the script mends
+    #[default]
+    Bug,
+    /// The bug is not there: nothing to mend, so the script fails
+    Fixed,
+    /// A second bug, which the script does not know
+    SecondBug,
+}
+
+/// `haft tool`
+#[derive(Debug, Args)]
+pub struct Tool {
+    /// `list`, `spec`, or the tool's name
+    #[arg(value_name = "NAME")]
+    pub name: String,
+    /// With `spec`: whose
+    #[arg(value_name = "OF")]
+    pub of: Option<String>,
+    /// The arguments as JSON; `-` reads them from standard input
+    #[arg(long, value_name = "JSON")]
+    pub input: Option<String>,
+    /// Print JSON: the list, the whole definition, or the whole outcome
+    #[arg(long)]
+    pub json: bool,
+    /// Share state with this session
+    #[arg(long, value_name = "ID")]
+    pub session: Option<String>,
+    /// Flags that every face takes.
+    #[command(flatten)]
+    pub common: Common,
+}
+
+/// `haft mcp`
+#[derive(Debug, Args)]
+pub struct Mcp {
+    /// `serve`, which is also what happens without it
+    #[arg(value_name = "ACTION", value_parser = ["serve"], default_value = "serve")]
+    pub action: String,
+    /// The workspace
+    #[arg(long, value_name = "DIR")]
+    pub root: Option<PathBuf>,
+    /// Flags that every face takes.
+    #[command(flatten)]
+    pub common: Common,
+}
+
+/// `haft doctor`
+#[derive(Debug, Args)]
+pub struct Doctor {
+    /// Print JSON
+    #[arg(long)]
+    pub json: bool,
+    /// Flags that every face takes.
+    #[command(flatten)]
+    pub common: Common,
+}
+
+/// `haft session`
+#[derive(Debug, Args)]
+pub struct Session {
+    /// What to do.
+    #[command(subcommand)]
+    pub action: SessionAction,
+}
+
+/// What can be done with sessions.
+#[derive(Debug, Subcommand)]
+pub enum SessionAction {
+    /// List them, the last used first
+    List {
+        /// Print JSON
+        #[arg(long)]
+        json: bool,
+        /// Only those of this folder
+        #[arg(long)]
+        here: bool,
+    },
+    /// Print one
+    Show {
+        /// Its id, or how it begins
+        id: String,
+        /// Print its events as lines of JSON
+        #[arg(long)]
+        json: bool,
+    },
+}
+
+/// `haft debug`
+#[derive(Debug, Args)]
+pub struct Debug {
+    /// What to show.
+    #[arg(value_enum)]
+    pub what: DebugWhat,
+    /// Flags that every face takes.
+    #[command(flatten)]
+    pub common: Common,
+}
+
+/// What `haft debug` shows.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum DebugWhat {
+    /// The stages of every call, in order
+    Pipeline,
+    /// The system prompt of this folder, with its size
+    Prompt,
+    /// The tool definitions as the model's wire sends them, with their size
+    Tools,
+}

@@ -1,0 +1,405 @@
+//! What every face is made of: settings, policy, host, session, tools.
+//!
+//! **Invariant:** built once for a run, in one order, for every face alike. Nothing is written
+//! before the first event of the session, and nothing of an untrusted project takes effect.
+
+use std::{
+    path::{Path, PathBuf},
+    sync::{Arc, Mutex, PoisonError},
+    time::{Duration, SystemTime, UNIX_EPOCH},
+};
+
+use haft_agent::{Bus, Pinned};
+use haft_config::{Environment, Layer, Loaded, Sources, Trust};
+use haft_host::{Host, Local, Outs};
+use haft_policy::{Anchors, Grants, Mode, Policy, Rules, Scope, Verdict};
+use haft_session::{Fold, Log, Store};
+use haft_tool::{
+    AnyTool, Conversation, Dispatcher, Events as _, Judge, Limits, Registry, SaveRule, Session,
+    Settings as Stages, standard,
+};
+use haft_types::{
+    AgentPath, Body, CallId, Env, Event, HostPath, Outcome, Part, Place, TurnId,
+};
+use serde_json::{Value, json};
+
+use crate::{
+    cli::Common,
+    exit::{Failure, say},
+};
+
+/// Most bytes of all kept outputs of a session.
+const OUTS_MAX: u64 = 4 << 30;
+
+/// Which session a face works in.
+#[derive(Clone, Debug, Default)]
+pub enum Which {
+    /// A new one.
+    #[default]
+    New,
+    /// A new one that is only kept when something is changed.
+    IfNeeded,
+    /// The last one of this folder.
+    Last,
+    /// The one whose id begins so.
+    Named(String),
+}
+
+/// The folders, settings and rules of a run.
+pub struct Base {
+    /// The environment.
+    pub environment: Environment,
+    /// The settings with where they came from.
+    pub loaded: Loaded,
+    /// This machine.
+    pub host: Arc<Local>,
+    /// The workspace.
+    pub place: Arc<Place>,
+    /// The nearest folder upward that holds a repository, else the workspace root.
+    pub project: PathBuf,
+    /// Whether the project's settings count.
+    pub trusted: bool,
+    /// How much is asked.
+    pub mode: Mode,
+    /// The rules.
+    pub policy: Policy,
+}
+
+/// A running session with its tools.
+pub struct Core {
+    /// What it is built on.
+    pub base: Base,
+    /// The session's events.
+    pub bus: Bus,
+    /// Takes calls through the pipeline.
+    pub dispatcher: Arc<Dispatcher>,
+    /// The conversation so far.
+    pub fold: Fold,
+    /// What the log has pinned.
+    pub pinned: Option<Pinned>,
+    /// Answers that the log has.
+    pub answered: usize,
+}
+
+/// Milliseconds since the Unix epoch.
+pub fn now() -> u64 {
+    let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or(Duration::ZERO);
+    u64::try_from(since.as_millis()).unwrap_or(u64::MAX)
+}
+
+impl Base {
+    /// Reads settings and rules for a workspace; nothing is written.
+    pub fn load(common: &Common, root: Option<&Path>) -> Result<Self, Failure> {
+        Self::load_in(Environment::capture(), common, root)
+    }
+
+    /// As [`load`](Self::load), in a given environment.
+    pub fn load_in(
+        environment: Environment,
+        common: &Common,
+        root: Option<&Path>,
+    ) -> Result<Self, Failure> {
+        let cwd = folder(root)?;
+        let project = project_root(&cwd);
+        let haft_home = environment.state_folder()?.to_owned();
+        let trusted = common.trust || Trust::load(&haft_home)?.trusted(&project) == Some(true);
+        let loaded = haft_config::load(&Sources {
+            haft_home: Some(haft_home.clone()),
+            project: Some(project.clone()),
+            trusted,
+            managed: None,
+            environment: environment.clone(),
+            command_line: command_line(common)?,
+        });
+        report(&loaded)?;
+        let host = Arc::new(Local::new());
+        let place = Arc::new(place(&host, &cwd, common, &loaded)?);
+        let anchors = Anchors {
+            cwd: place.cwd.clone(),
+            roots: place.roots.clone(),
+            project: Local::path(&project)?,
+            home: place.home.clone(),
+            state: vec![Local::path(&haft_home)?],
+        };
+        let policy = Policy::new(&rules(&loaded), anchors);
+        for problem in policy.problems() {
+            say(&format!("haft: {problem}"));
+        }
+        let mode = loaded.settings.mode.name().parse().map_err(anyhow::Error::from)?;
+        Ok(Self { environment, loaded, host, place, project, trusted, mode, policy })
+    }
+
+    /// Where sessions are kept.
+    pub fn store(&self) -> Result<Store, Failure> {
+        Ok(Store::open(self.environment.state_folder()?))
+    }
+
+    /// The tools of a run: built in, executables of the person and of a trusted project, `more`.
+    pub async fn registry(&self, common: &Common, more: &[Arc<dyn AnyTool>]) -> Registry {
+        let mut registry = Registry::default().source(haft_tools::builtin());
+        let mut folders = vec![self.environment.haft_home.as_ref().map(|home| home.join("tools"))];
+        folders.push(self.trusted.then(|| self.project.join(".haft/tools")));
+        for folder in folders.into_iter().flatten().filter(|folder| folder.is_dir()) {
+            let Ok(path) = Local::path(&folder) else { continue };
+            let (tools, problems) = haft_tools::Executables::load(&*self.host, &path).await;
+            problems.iter().for_each(|problem| say(&format!("haft: {problem}")));
+            registry = registry.source(tools);
+        }
+        let policy = self.policy.clone();
+        let off = self.loaded.settings.tools.off.clone();
+        let only = common.tools.clone();
+        registry.source(more.to_vec()).filter(move |spec, _| {
+            let named = |names: &[String]| {
+                names.iter().any(|name| haft_policy::own_name(name.trim()) == spec.name)
+            };
+            let on = !named(&off) && only.as_deref().is_none_or(named) && !policy.hides(&spec);
+            on.then_some(spec)
+        })
+    }
+}
+
+impl Core {
+    /// Opens or begins a session and puts the tools around it.
+    pub async fn open(
+        base: Base,
+        common: &Common,
+        which: Which,
+        model: &str,
+        more: &[Arc<dyn AnyTool>],
+    ) -> Result<Self, Failure> {
+        let store = base.store()?;
+        let (log, events) = open_log(&store, &which, &base.place.cwd)?;
+        let (id, out_dir) = (log.session().as_str().to_owned(), log.out_dir());
+        let bus = match which {
+            Which::IfNeeded => Bus::lazy(log, now),
+            _ => Bus::new(log, now),
+        };
+        let leaf = bus.leaf();
+        let main = AgentPath::default();
+        let judge =
+            Judge { policy: base.policy.clone(), mode: base.mode, grants: Grants::default() };
+        let outs = Arc::new(Outs::in_folder(out_dir, OUTS_MAX));
+        let blobs = Arc::new(bus.clone());
+        let session = Session::new(id.clone(), Arc::new(bus.clone()), blobs, outs, judge);
+        if base.trusted {
+            let rules = LocalRules(base.project.join(".haft/settings.local.toml"));
+            drop(session.saver.set(Arc::new(rules)));
+        }
+        let mut fold = Fold::new(main.clone());
+        let mut pinned = None;
+        let mut answered = 0;
+        for event in &events {
+            fold.push(event);
+            match &event.body {
+                Body::Pinned { system, tools } => {
+                    pinned = Some(Pinned { system: system.clone(), tools: tools.clone() });
+                }
+                Body::AnswerEnded { .. } | Body::AnswerFailed { retried: false, .. } => answered += 1,
+                Body::CallStarted { call, .. } | Body::CallEnded { call, .. } => session.saw_call(call),
+                Body::AnswerPart { part: Part::Call(call), .. } => session.saw_call(&call.id),
+                Body::Asked { question } => session.questions.saw(&question.id),
+                _ => {}
+            }
+        }
+        let values = haft_session::states(&events, leaf, &main);
+        let env = Env {
+            model: model.to_owned(),
+            vision: true,
+            shell: base.host.shell().is_some(),
+            interactive: false,
+        };
+        let limits = &base.loaded.settings.limits;
+        let stages = Stages {
+            limits: Limits {
+                call: Some(Duration::from_secs(limits.call_seconds)),
+                ..Limits::default()
+            },
+            hooks: Vec::new(),
+        };
+        let dispatcher = Arc::new(Dispatcher {
+            session: Arc::new(session),
+            conversation: Arc::new(Conversation::resumed(values)),
+            tools: Arc::new(base.registry(common, more).await.assemble(&env)),
+            pipeline: Arc::new(standard(&stages)),
+            place: base.place.clone(),
+            host: base.host.clone(),
+            agent: main,
+        });
+        let open = fold.unanswered();
+        let fold = Arc::new(Mutex::new(fold));
+        bus.follow(&fold);
+        let current = fold.lock().unwrap_or_else(PoisonError::into_inner).clone();
+        let mut core = Self { base, bus, dispatcher, fold: current, pinned, answered };
+        core.begin(events.is_empty(), id, open)?;
+        core.fold = fold.lock().unwrap_or_else(PoisonError::into_inner).clone();
+        Ok(core)
+    }
+
+    /// Logs the begin of a new session, or how the calls end that a resumed one left open.
+    fn begin(
+        &self,
+        fresh: bool,
+        session: String,
+        open: Vec<(CallId, Outcome)>,
+    ) -> Result<(), Failure> {
+        let emit = |body| self.bus.emit(&AgentPath::default(), NO_TURN, body);
+        if fresh {
+            let cwd = self.base.place.cwd.clone();
+            let haft = env!("CARGO_PKG_VERSION").to_owned();
+            emit(Body::Session { session, haft, cwd, fork: None, name: None })?;
+        }
+        if self.fold.is_streaming() {
+            let error = "the run ended in the middle of this answer".to_owned();
+            emit(Body::AnswerFailed { error, retried: false })?;
+        }
+        for (call, outcome) in open {
+            emit(Body::CallEnded { call, outcome, took: 0 })?;
+        }
+        Ok(())
+    }
+
+    /// Makes everything durable and ends all feeds.
+    pub async fn close(&self) {
+        // What was only observed is not kept; what was kept was synced before it was told.
+        if !self.bus.is_held()
+            && let Err(error) = self.bus.sync().await
+        {
+            say(&format!("haft: {error}"));
+        }
+        self.bus.close();
+    }
+
+    /// The session's id.
+    pub fn session_id(&self) -> &str {
+        &self.dispatcher.session.id
+    }
+}
+
+/// Keeps allowances for good in the person's own settings of the project.
+struct LocalRules(PathBuf);
+
+impl SaveRule for LocalRules {
+    fn place(&self) -> String {
+        self.0.display().to_string()
+    }
+
+    fn save(&self, rule: &str) -> Result<(), String> {
+        haft_config::add_rule(&self.0, "allow", rule).map_err(|error| error.to_string())
+    }
+}
+
+fn open_log(
+    store: &Store,
+    which: &Which,
+    cwd: &HostPath,
+) -> Result<(Log, Vec<Event>), Failure> {
+    let id = match which {
+        Which::New | Which::IfNeeded => return Ok((store.create(), Vec::new())),
+        Which::Named(prefix) => store.find(prefix)?,
+        Which::Last => match store.latest(Some(cwd))? {
+            Some(info) => info.id,
+            None => {
+                return Err(Failure::Failed(format!(
+                    "no session was held in {cwd} yet: start one without -c, or name one with -r"
+                )));
+            }
+        },
+    };
+    let log = store.resume(&id)?;
+    let events = store.branch(&id, None)?.collect::<Result<Vec<Event>, _>>()?;
+    Ok((log, events))
+}
+
+/// The workspace root: real, so that what the model writes relative to it has one name.
+fn folder(root: Option<&Path>) -> Result<PathBuf, Failure> {
+    let given = match root {
+        Some(root) => root.to_owned(),
+        None => std::env::current_dir().map_err(|error| {
+            Failure::Failed(format!("the current folder is gone ({error}): change to one that is there"))
+        })?,
+    };
+    let real = std::fs::canonicalize(&given)
+        .map_err(|error| Failure::Usage(format!("the folder {}: {error}", given.display())))?;
+    if real.is_dir() { Ok(real) } else { Err(Failure::Usage(format!("{} is no folder", given.display()))) }
+}
+
+fn project_root(cwd: &Path) -> PathBuf {
+    let holds = |folder: &&Path| [".git", ".hg", ".jj"].iter().any(|name| folder.join(name).exists());
+    cwd.ancestors().find(holds).unwrap_or(cwd).to_owned()
+}
+
+fn place(
+    host: &Local,
+    cwd: &Path,
+    common: &Common,
+    loaded: &Loaded,
+) -> Result<Place, Failure> {
+    let mut roots = vec![Local::path(cwd)?];
+    let more = loaded.settings.permissions.additional_directories.iter().map(PathBuf::from);
+    for added in common.add_dir.iter().cloned().chain(more) {
+        roots.push(Local::path(&folder(Some(&added))?)?);
+    }
+    Ok(Place {
+        host: host.name().to_owned().into(),
+        cwd: roots[0].clone(),
+        roots,
+        home: host.home().clone(),
+        temp: host.temp().clone(),
+    })
+}
+
+/// What the flags set, in the shape of the settings.
+fn command_line(common: &Common) -> Result<Value, Failure> {
+    let mut layer = json!({"permissions": {"allow": common.allow, "deny": common.deny}});
+    if let Some(model) = &common.model {
+        layer["model"] = json!(model);
+    }
+    if let Some(effort) = &common.effort {
+        let known = ["none", "low", "medium", "high", "max"];
+        if !known.contains(&effort.as_str()) {
+            let text = format!("--effort {effort:?}: use one of {}", known.join(", "));
+            return Err(Failure::Usage(text));
+        }
+        layer["effort"] = json!(effort);
+    }
+    if let Some(mode) = &common.mode {
+        let mode: Mode = mode.parse().map_err(|e| Failure::Usage(format!("--mode: {e}")))?;
+        layer["mode"] = json!(mode.name());
+    }
+    Ok(layer)
+}
+
+/// Tells what is wrong with the settings; some of it is a reason not to start.
+fn report(loaded: &Loaded) -> Result<(), Failure> {
+    for problem in loaded.problems.iter().filter(|problem| !problem.fatal) {
+        say(&format!("haft: {problem}"));
+    }
+    let fatal: Vec<String> = loaded.fatal().map(ToString::to_string).collect();
+    if fatal.is_empty() { Ok(()) } else { Err(Failure::Failed(fatal.join("\n"))) }
+}
+
+fn rules(loaded: &Loaded) -> Rules {
+    let mut rules = Rules::default();
+    for rule in &loaded.rules {
+        let verdict = match rule.list {
+            "allow" => Verdict::Allow,
+            "deny" => Verdict::Deny,
+            _ => Verdict::Ask,
+        };
+        rules.add(verdict, scope(rule.layer), &rule.text);
+    }
+    rules
+}
+
+const fn scope(layer: Layer) -> Scope {
+    match layer {
+        Layer::Default | Layer::User => Scope::User,
+        Layer::Project => Scope::Project,
+        Layer::Local => Scope::Local,
+        Layer::Managed => Scope::Managed,
+        Layer::Environment | Layer::CommandLine => Scope::CommandLine,
+    }
+}
+
+/// The turn of calls that no agent makes.
+pub const NO_TURN: TurnId = TurnId(0);

@@ -1,0 +1,223 @@
+//! `haft doctor`: what works here, each line a probe made now. And `haft debug`.
+
+use std::{io::IsTerminal as _, net::ToSocketAddrs as _, sync::Arc, time::Duration};
+
+use haft_agent::{ContextFile, system};
+use haft_config::Presence;
+use haft_host::{Host as _, Output, Program, Spawn};
+use haft_llm::Wire as _;
+use haft_tool::{AnyTool, Settings, standard};
+use haft_types::{Env, ToolSpec};
+use futures::StreamExt as _;
+use serde_json::json;
+
+use crate::{
+    agent,
+    cli::{Debug, DebugWhat, Doctor},
+    core::Base,
+    exit::{Ending, Failure, println},
+    face,
+};
+
+/// How a probe came out.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum State {
+    Fine,
+    /// Something is missing that not everybody needs.
+    Missing,
+    Broken,
+}
+
+struct Line {
+    what: &'static str,
+    state: State,
+    text: String,
+}
+
+fn line(what: &'static str, state: State, text: impl Into<String>) -> Line {
+    Line { what, state, text: text.into() }
+}
+
+/// Probes and tells.
+pub async fn run(arguments: &Doctor) -> Ending {
+    let base = Base::load(&arguments.common, None)?;
+    let mut lines = vec![line("version", State::Fine, env!("CARGO_PKG_VERSION"))];
+    lines.push(state_folder(&base));
+    lines.push(workspace(&base));
+    lines.push(settings(&base));
+    lines.push(shell(&base).await);
+    lines.push(files(&base));
+    lines.push(line(
+        "sandbox",
+        State::Missing,
+        "none: commands run with all of your rights; rules and questions are what holds them",
+    ));
+    lines.push(terminal(&base));
+    for (name, url, key) in providers(&base) {
+        lines.push(provider(name, &url, key).await);
+    }
+    for line in &lines {
+        let state = match line.state {
+            State::Fine => "ok",
+            State::Missing => "--",
+            State::Broken => "!!",
+        };
+        println(&if arguments.json {
+            json!({"what": line.what, "state": state, "text": line.text}).to_string()
+        } else {
+            format!("{state}  {:<10} {}", line.what, face::safe(&line.text))
+        })?;
+    }
+    let broken = lines.iter().filter(|line| line.state == State::Broken).count();
+    match broken {
+        0 => Ok(()),
+        n => Err(Failure::Failed(format!("{n} of these must be mended before haft can work"))),
+    }
+}
+
+/// Makes and removes a file where the state lives.
+fn state_folder(base: &Base) -> Line {
+    let probe = || -> anyhow::Result<String> {
+        let folder = base.environment.state_folder()?;
+        std::fs::create_dir_all(folder)?;
+        tempfile::Builder::new().prefix(".doctor-").tempfile_in(folder)?;
+        Ok(folder.display().to_string())
+    };
+    match probe() {
+        Ok(folder) => line("state", State::Fine, format!("{folder} can be written")),
+        Err(error) => {
+            let text = format!("{error:#}: set HAFT_HOME to a folder that can be written");
+            line("state", State::Broken, text)
+        }
+    }
+}
+
+fn workspace(base: &Base) -> Line {
+    let trust = if base.trusted { "trusted" } else { "not trusted: its settings do not count" };
+    let text = format!(
+        "{} (project {}, {trust}), mode {}",
+        base.place.cwd,
+        base.project.display(),
+        base.mode
+    );
+    line("workspace", State::Fine, text)
+}
+
+fn settings(base: &Base) -> Line {
+    let shown = |presence| match presence {
+        Presence::Missing => None,
+        Presence::Read => Some("read"),
+        Presence::Untrusted => Some("not read, folder not trusted"),
+        Presence::Broken => Some("broken"),
+    };
+    let files: Vec<String> = base
+        .loaded
+        .files
+        .iter()
+        .filter_map(|file| Some(format!("{} ({})", file.path.display(), shown(file.presence)?)))
+        .collect();
+    let state = if base.loaded.problems.is_empty() { State::Fine } else { State::Missing };
+    let files = if files.is_empty() { "defaults, no files".to_owned() } else { files.join(", ") };
+    let problems = base.loaded.problems.len() + base.policy.problems().len();
+    let problems = if problems == 0 { String::new() } else { format!("; {problems} problems, told above") };
+    line("settings", state, format!("{files}{problems}"))
+}
+
+/// Runs a command.
+async fn shell(base: &Base) -> Line {
+    let Some(shell) = base.host.shell() else {
+        return line("shell", State::Missing, "there is none: the bash tool is off");
+    };
+    let program = Program::Script { text: "printf ok".into(), args: Vec::new() };
+    let probe = async {
+        let mut running = shell.spawn(Spawn::new(program, base.place.cwd.clone())).await?;
+        let mut said = Vec::new();
+        while let Some(output) = running.output.next().await {
+            if let Output::Bytes(_, bytes) = output? {
+                said.extend_from_slice(&bytes);
+            }
+        }
+        Ok::<_, std::io::Error>(said == b"ok")
+    };
+    let path = base.host.caps().shell.map(|path| path.to_string()).unwrap_or_default();
+    match tokio::time::timeout(Duration::from_secs(5), probe).await {
+        Ok(Ok(true)) => line("shell", State::Fine, format!("{path} runs commands")),
+        Ok(Ok(false)) => line("shell", State::Broken, format!("{path} does not say what it should")),
+        Ok(Err(error)) => line("shell", State::Broken, format!("{path}: {error}")),
+        Err(_) => line("shell", State::Broken, format!("{path} did not answer within 5 s")),
+    }
+}
+
+fn files(base: &Base) -> Line {
+    let caps = base.host.caps();
+    let how = if caps.atomic_open {
+        "paths are opened in one step (openat2)"
+    } else {
+        "paths are opened name by name: the kernel has no openat2"
+    };
+    line("files", State::Fine, format!("{}: {how}", caps.platform))
+}
+
+fn terminal(base: &Base) -> Line {
+    if !std::io::stdout().is_terminal() {
+        return line("terminal", State::Missing, "standard output is none");
+    }
+    let style = face::Style::plain(&base.environment);
+    let color = if style.color { "colours" } else { "no colours" };
+    line("terminal", State::Fine, format!("{} columns, {color}", style.width))
+}
+
+fn providers(base: &Base) -> [(&'static str, String, bool); 2] {
+    let environment = &base.environment;
+    let anthropic = haft_llm::Endpoint::anthropic(environment.anthropic_base_url.clone(), None);
+    let openai = haft_llm::Endpoint::openai(environment.openai_base_url.clone(), None);
+    [
+        ("anthropic", anthropic.base_url, environment.anthropic_api_key.is_some()),
+        ("openai", openai.base_url, environment.openai_api_key.is_some()),
+    ]
+}
+
+/// Looks a server up and connects; nothing is sent.
+async fn provider(name: &'static str, url: &str, key: bool) -> Line {
+    let shown = haft_net::shown_url(url);
+    let keyed = if key { "key set" } else { "no key" };
+    let secure = url.starts_with("https");
+    let host = url.split("://").nth(1).unwrap_or(url).split('/').next().unwrap_or_default();
+    let host = host.rsplit('@').next().unwrap_or(host).to_owned();
+    let address =
+        if host.contains(':') { host } else { format!("{host}:{}", if secure { 443 } else { 80 }) };
+    let connect = tokio::task::spawn_blocking(move || {
+        let mut found = address.to_socket_addrs()?;
+        let first = found.next().ok_or(std::io::ErrorKind::NotFound)?;
+        std::net::TcpStream::connect_timeout(&first, Duration::from_secs(2)).map(drop)
+    });
+    match tokio::time::timeout(Duration::from_secs(3), connect).await {
+        Ok(Ok(Ok(()))) => {
+            let state = if key || !secure { State::Fine } else { State::Missing };
+            line(name, state, format!("{shown} answers, {keyed}"))
+        }
+        Ok(Ok(Err(error))) => line(name, State::Missing, format!("{shown}: {error}, {keyed}")),
+        _ => line(name, State::Missing, format!("{shown} does not answer, {keyed}")),
+    }
+}
+
+/// `haft debug`: what is sent and run, as it is.
+pub async fn debug(arguments: &Debug, more: &[Arc<dyn AnyTool>]) -> Ending {
+    if arguments.what == DebugWhat::Pipeline {
+        let names: Vec<&str> = standard(&Settings::default()).names().collect();
+        return println(&names.join(" > "));
+    }
+    let base = Base::load(&arguments.common, None)?;
+    let model = base.loaded.settings.model.clone().unwrap_or_default();
+    let env = Env { model, vision: true, shell: true, interactive: false };
+    let tools = base.registry(&arguments.common, more).await.assemble(&env);
+    if arguments.what == DebugWhat::Tools {
+        let specs: Vec<ToolSpec> = tools.specs().iter().map(|spec| (**spec).clone()).collect();
+        let json = haft_llm::anthropic::AnthropicMessages.tools(&specs);
+        return println(&format!("{json}\n{} bytes", json.len()));
+    }
+    let context: Vec<ContextFile> = agent::context(&base).await?;
+    let parts = system(&tools, &context, &agent::surroundings(&base));
+    let bytes: usize = parts.iter().map(String::len).sum();
+    println(&format!("{}\n\n{bytes} bytes", parts.join("\n\n")))
+}

@@ -1,0 +1,279 @@
+//! Events as a person reads them line by line: what line mode, the demo and `session show` share.
+//!
+//! **Invariant:** a fold over events that knows shapes and statuses, never a tool; nothing of the
+//! data reaches the terminal unclean.
+
+use std::{borrow::Cow, collections::HashMap, fmt::Write as _, io::IsTerminal as _, sync::Arc};
+
+use haft_config::Environment;
+use haft_render::{Renderer as _, Room, Sanitiser, Terminal, clean};
+use haft_types::{
+    Body, CallId, Detail, Env, Event, From, HostPath, Kind, Level, Outcome, Part, Question, Shape,
+    Status, Stop, ToolSpec, TurnEnd, Usage,
+};
+use serde_json::Value;
+
+/// Lines of a result before the rest is folded.
+const FOLD: u16 = 10;
+/// Lines of a diff before the rest is folded.
+const FOLD_DIFF: u16 = 60;
+
+/// How things are shown.
+#[derive(Clone, Debug, Default)]
+pub struct Style {
+    /// Whether colours are used.
+    pub color: bool,
+    /// Columns; 0 means: as many as it takes.
+    pub width: u16,
+    /// Paths inside are shown relative to it.
+    pub root: Option<HostPath>,
+}
+
+impl Style {
+    /// For standard output: colours and width of the terminal, or neither.
+    pub fn plain(environment: &Environment) -> Self {
+        let terminal = std::io::stdout().is_terminal();
+        let columns = rustix::termios::tcgetwinsize(std::io::stdout()).ok().map(|size| size.ws_col);
+        let width = columns.filter(|columns| *columns > 0).or(environment.columns);
+        Self {
+            color: terminal && !environment.no_color && !environment.dumb,
+            width: if terminal { width.unwrap_or(80) } else { 0 },
+            root: None,
+        }
+    }
+}
+
+/// A text that no terminal takes for a command, in one line.
+pub fn safe(text: &str) -> String {
+    clean(text).replace('\n', " ")
+}
+
+/// A text of several lines that no terminal takes for a command; left alone where a program
+/// reads it.
+pub fn printable(text: &str) -> Cow<'_, str> {
+    if std::io::stdout().is_terminal() { clean(text) } else { Cow::Borrowed(text) }
+}
+
+/// A call that was told of and has not ended.
+struct Open {
+    head: String,
+    shown: bool,
+}
+
+/// Folds events into text.
+pub struct View {
+    terminal: Terminal,
+    room: Room,
+    specs: HashMap<String, Arc<ToolSpec>>,
+    inputs: HashMap<CallId, Value>,
+    open: HashMap<CallId, Open>,
+    /// The call whose head stands last.
+    last: Option<CallId>,
+    text: Sanitiser,
+    /// True inside a line of streamed text.
+    inside: bool,
+}
+
+impl View {
+    /// A view that knows the built-in tools.
+    pub fn new(style: Style) -> Self {
+        let specs: Vec<_> = haft_tools::builtin()
+            .into_iter()
+            .map(|tool| Arc::new(tool.spec(&Env { shell: true, ..Env::default() })))
+            .collect();
+        let hint = Cow::Borrowed("");
+        Self {
+            room: Room { width: style.width, lines: Some(FOLD), partial: false },
+            terminal: Terminal { color: style.color, root: style.root, hint },
+            specs: HashMap::new(),
+            inputs: HashMap::new(),
+            open: HashMap::new(),
+            last: None,
+            text: Sanitiser::default(),
+            inside: false,
+        }
+        .with(&specs)
+    }
+
+    /// Adds the tools of a session.
+    #[must_use]
+    pub fn with(mut self, specs: &[Arc<ToolSpec>]) -> Self {
+        self.specs.extend(specs.iter().map(|spec| (spec.name.to_string(), spec.clone())));
+        self
+    }
+
+    /// What is to be written for an event; it brings its own line ends.
+    pub fn event(&mut self, event: &Event) -> Option<String> {
+        let text = match &event.body {
+            Body::User { from: From::Person | From::Steer, parts } => self.said(parts),
+            Body::User { from: From::Haft, .. } => return None,
+            Body::User { parts, .. } => self.said(parts),
+            Body::AnswerPart { part: Part::Text { text }, .. } => return self.streamed(text),
+            Body::AnswerPart { part: Part::Call(call), .. } => {
+                if let Some(input) = &call.input {
+                    self.inputs.insert(call.id.clone(), input.clone());
+                }
+                return None;
+            }
+            Body::AnswerFailed { error, retried } => {
+                let what = if *retried { "asking again" } else { "the answer failed" };
+                self.mark(Level::Error, &format!("{what}: {error}"))
+            }
+            Body::CallStarted { call, tool, input, plan } => {
+                let title = plan.as_ref().map(|plan| plan.title.as_str());
+                self.started(call, tool, input.as_ref(), title)?
+            }
+            Body::CallEnded { call, outcome, took } => self.ended(call, outcome, *took),
+            Body::Notice { level, text } => self.mark(*level, text),
+            Body::TurnEnded { end, usage } => self.turn_ended(end, *usage)?,
+            _ => return None,
+        };
+        Some(format!("{}{text}", self.line_end()))
+    }
+
+    /// Ends a line that is still open.
+    pub fn finish(&mut self) -> Option<String> {
+        let end = self.line_end();
+        (!end.is_empty()).then_some(end)
+    }
+
+    /// A question with what would happen, as it is put before a person.
+    pub fn question(&mut self, question: &Question) -> String {
+        let mut text = format!("{}\n? {}\n", self.line_end(), indent(&clean(&question.text), "  ").trim_start());
+        if let Some(preview) = &question.preview {
+            text.push_str(&indent(&self.detail(preview), "  "));
+            text.push('\n');
+        }
+        for choice in &question.options {
+            let _ = writeln!(text, "  [{}] {}", choice.key, clean(&choice.label));
+        }
+        text
+    }
+
+    fn said(&self, parts: &[Part]) -> String {
+        let texts: Vec<&str> = parts
+            .iter()
+            .filter_map(|part| match part {
+                Part::Text { text } => Some(text.as_str()),
+                _ => None,
+            })
+            .collect();
+        format!("\n> {}\n", indent(&clean(&texts.join("\n")), "  ").trim_start())
+    }
+
+    fn streamed(&mut self, text: &str) -> Option<String> {
+        let mut clean = self.text.push(text);
+        if !self.inside && !clean.is_empty() {
+            clean.insert(0, '\n');
+        }
+        self.inside = self.inside || !clean.is_empty();
+        self.last = None;
+        (!clean.is_empty()).then_some(clean)
+    }
+
+    /// Ends a streamed text, so that something else can follow.
+    fn line_end(&mut self) -> String {
+        let rest = std::mem::take(&mut self.text).finish();
+        if std::mem::take(&mut self.inside) { format!("{rest}\n") } else { rest }
+    }
+
+    fn started(
+        &mut self,
+        call: &CallId,
+        tool: &str,
+        input: Option<&Value>,
+        title: Option<&str>,
+    ) -> Option<String> {
+        let name = tool.to_owned();
+        let unknown = || Arc::new(ToolSpec::new(name.clone(), name.clone(), ""));
+        let spec = self.specs.get(tool).cloned().unwrap_or_else(unknown);
+        let nothing = Value::Null;
+        let input = input.or_else(|| self.inputs.get(call)).unwrap_or(&nothing);
+        let head = self.terminal.call(&spec, Some(input), title, self.room);
+        let head = format!("\n* {}\n", head.trim_end());
+        // What may take long is told when it begins; the others, which may run beside each
+        // other, with their results.
+        let shown = spec.kind == Kind::Execute && self.open.is_empty();
+        self.open.insert(call.clone(), Open { head: head.clone(), shown });
+        if !shown {
+            return None;
+        }
+        self.last = Some(call.clone());
+        Some(head)
+    }
+
+    fn ended(&mut self, call: &CallId, outcome: &Outcome, took: u64) -> String {
+        let open = self.open.remove(call);
+        let mut text = String::new();
+        if let Some(open) = open
+            && (!open.shown || self.last.as_ref() != Some(call))
+        {
+            text.push_str(&open.head);
+        }
+        self.last = None;
+        self.inputs.remove(call);
+        let body = match &outcome.detail {
+            Some(detail) => self.detail(detail),
+            None if outcome.status == Status::Done => self.prose(&outcome.joined_text()),
+            None => String::new(),
+        };
+        if !body.trim().is_empty() {
+            text.push_str(&indent(body.trim_end(), "  "));
+            text.push('\n');
+        }
+        // A program's output says itself how it ended.
+        let told = matches!(&outcome.detail, Some(Detail { shape: Shape::Terminal { .. }, .. }))
+            && outcome.status == Status::Failed;
+        if outcome.status.is_error() && !told {
+            let line = self.terminal.outcome(outcome, took, self.room);
+            let _ = writeln!(text, "  {}", line.trim_end());
+        }
+        text
+    }
+
+    /// A detail, folded: diffs are shown longer, because they are what people look at.
+    fn detail(&self, detail: &Detail) -> String {
+        let lines = match detail.shape {
+            Shape::Diff { .. } => FOLD_DIFF,
+            _ => FOLD,
+        };
+        self.terminal.detail(detail, Room { lines: Some(lines), ..self.room })
+    }
+
+    fn prose(&self, text: &str) -> String {
+        let detail = Shape::Markdown { text: text.to_owned() }.into();
+        self.terminal.detail(&detail, self.room)
+    }
+
+    fn mark(&self, level: Level, text: &str) -> String {
+        let sign = match level {
+            Level::Info => "-",
+            Level::Warning | Level::Error => "!",
+        };
+        format!("{sign} {}\n", safe(text))
+    }
+
+    fn turn_ended(&self, end: &TurnEnd, usage: Usage) -> Option<String> {
+        let tokens = usage.input + usage.cache_read + usage.cache_write + usage.output;
+        Some(match end {
+            TurnEnd::Done { stop: Stop::Length } => {
+                self.mark(Level::Warning, "the answer reached its output limit")
+            }
+            TurnEnd::Done { stop: Stop::Refusal } => {
+                self.mark(Level::Warning, "the provider refused to answer")
+            }
+            TurnEnd::Done { .. } if tokens == 0 => return None,
+            TurnEnd::Done { .. } => format!("({tokens} tokens)\n"),
+            TurnEnd::Interrupted => self.mark(Level::Info, "interrupted"),
+            // The failed answer has said it already.
+            TurnEnd::Failed { .. } => return None,
+            TurnEnd::Limit { reason } => self.mark(Level::Warning, &format!("stopped at {reason}")),
+        })
+    }
+}
+
+/// Puts `by` before every line.
+pub fn indent(text: &str, by: &str) -> String {
+    let lines: Vec<String> = text.lines().map(|line| format!("{by}{line}")).collect();
+    lines.join("\n")
+}

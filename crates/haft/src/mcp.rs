@@ -1,0 +1,29 @@
+//! `haft mcp`: the tools for any MCP client, over standard input and output.
+
+use std::sync::Arc;
+
+use futures::StreamExt as _;
+use haft_tool::AnyTool;
+
+use crate::{
+    cli::Mcp,
+    core::{Base, Core, Which},
+    exit::{Ending, Failure},
+};
+
+/// Serves until the client goes.
+pub async fn run(arguments: &Mcp, more: &[Arc<dyn AnyTool>]) -> Ending {
+    let base = Base::load(&arguments.common, arguments.root.as_deref())?;
+    let concurrency = base.loaded.settings.tools.concurrency;
+    let core = Core::open(base, &arguments.common, Which::IfNeeded, "", more).await?;
+    let bus = core.bus.clone();
+    let watch = Arc::new(move || {
+        let feed = bus.subscribe();
+        futures::stream::unfold(feed, |mut feed| async { Some((feed.next().await?, feed)) }).boxed()
+    });
+    let concurrency = usize::try_from(concurrency).unwrap_or(usize::MAX);
+    let server = haft_mcp::Server::new(core.dispatcher.clone(), watch, concurrency);
+    let ended = haft_mcp::serve_stdio(server).await;
+    core.close().await;
+    ended.map_err(Failure::Failed)
+}

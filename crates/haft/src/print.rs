@@ -1,0 +1,192 @@
+//! `haft -p`: one run without a terminal.
+//!
+//! **Invariant:** standard output holds the answer and nothing else: text, one JSON object, or
+//! the events as lines of JSON. Nobody can be asked here, so what would ask is denied, and said.
+
+use std::{sync::Arc, time::Duration};
+
+use haft_agent::{Agent, Bus, Feed, Handle, Input, When};
+use haft_tool::AnyTool;
+use haft_types::{Answerer, Body, Event, Level, Part, Status, Stop, TurnEnd, Usage};
+use serde_json::json;
+
+use crate::{
+    agent,
+    cli::{Output, Start},
+    core::now,
+    exit::{Ending, Failure, print, println, say},
+    face, input,
+};
+
+/// What a run came to.
+#[derive(Default)]
+struct Result {
+    /// The text of the answer that streams, or of the last one.
+    text: String,
+    /// The part that the text was last taken from.
+    part: Option<u32>,
+    fresh: bool,
+    calls: u64,
+    failed: u64,
+    denied: Vec<String>,
+    usage: Usage,
+    steps: u64,
+    end: Option<TurnEnd>,
+}
+
+/// Runs once.
+pub async fn run(start: &Start, more: &[Arc<dyn AnyTool>]) -> Ending {
+    let began = now();
+    let parts = prompt(start)?;
+    let core = agent::open(start, more).await?;
+    let mut feed = core.bus.subscribe();
+    let setup = agent::setup(&core, start).await?;
+    let handle = Agent::start(setup);
+    handle.send(Input::User { when: When::FollowUp, parts });
+    let result = follow(&mut feed, &handle, start, &core.bus).await?;
+    handle.close().await;
+    core.close().await;
+    let took = now().saturating_sub(began);
+    finish(start.output, &result, core.session_id(), took)
+}
+
+/// The prompt: what was given, what standard input says, or both.
+fn prompt(start: &Start) -> std::result::Result<Vec<Part>, Failure> {
+    let given = [start.print.as_deref(), start.prompt.as_deref()];
+    let asked = given.contains(&Some("-"));
+    let given = given.into_iter().flatten().filter(|text| !text.is_empty() && *text != "-");
+    let mut parts: Vec<Part> = given.map(Part::text).collect();
+    if let Some(text) = input::read(asked)?.filter(|text| !text.trim().is_empty()) {
+        parts.push(Part::text(text));
+    }
+    if parts.is_empty() {
+        let text = "the prompt is empty: give it as `haft -p PROMPT`, or write it to standard input";
+        return Err(Failure::Usage(text.into()));
+    }
+    Ok(parts)
+}
+
+/// Takes events until the turn is over.
+async fn follow(
+    feed: &mut Feed,
+    handle: &Handle,
+    start: &Start,
+    bus: &Bus,
+) -> std::result::Result<Result, Failure> {
+    let mut result = Result::default();
+    let mut stop = agent::Signals::new()?;
+    let limit = start.max_time.map(Duration::from_secs);
+    let deadline = tokio::time::sleep(limit.unwrap_or(Duration::from_secs(u64::MAX >> 20)));
+    let mut deadline = std::pin::pin!(deadline);
+    let mut timed_out = false;
+    loop {
+        let event = tokio::select! {
+            event = feed.next() => event,
+            () = stop.received() => { handle.send(Input::Interrupt); continue }
+            () = &mut deadline, if !timed_out => {
+                timed_out = true;
+                handle.send(Input::Interrupt);
+                continue;
+            }
+        };
+        let Some(event) = event else { break };
+        if start.output == Output::StreamJson
+            && let Err(failure) = println(&serde_json::to_string(&*event)?)
+        {
+            handle.send(Input::Interrupt);
+            bus.close();
+            return Err(failure);
+        }
+        result.take(&event);
+        if result.end.is_some() {
+            break;
+        }
+    }
+    if timed_out {
+        let reason = format!("the limit of {} s", start.max_time.unwrap_or_default());
+        result.end = Some(TurnEnd::Limit { reason });
+    }
+    Ok(result)
+}
+
+impl Result {
+    fn take(&mut self, event: &Event) {
+        match &event.body {
+            Body::AnswerPart { index, part: Part::Text { text } } => {
+                if std::mem::take(&mut self.fresh) {
+                    self.text.clear();
+                } else if self.part.is_some_and(|part| part != *index) {
+                    self.text.push('\n');
+                }
+                self.part = Some(*index);
+                self.text.push_str(text);
+            }
+            Body::AnswerEnded { usage, .. } => {
+                self.usage.add(*usage);
+                self.steps += 1;
+                (self.fresh, self.part) = (true, None);
+            }
+            Body::AnswerFailed { error, retried: true } => {
+                say(&format!("haft: {}; asking again", face::safe(error)));
+                self.text.clear();
+                self.part = None;
+            }
+            Body::CallStarted { .. } => self.calls += 1,
+            Body::CallEnded { outcome, .. } if outcome.status.is_error() => {
+                self.failed += 1;
+                if outcome.status == Status::Denied {
+                    self.denied.push(outcome.joined_text());
+                }
+            }
+            Body::Answered { by: Answerer::Nobody, .. } => {}
+            Body::Notice { level: Level::Warning | Level::Error, text } => {
+                say(&format!("haft: {}", face::safe(text)));
+            }
+            Body::TurnEnded { end, .. } => self.end = Some(end.clone()),
+            _ => {}
+        }
+    }
+}
+
+fn finish(output: Output, result: &Result, session: &str, took: u64) -> Ending {
+    let (status, error) = match &result.end {
+        Some(TurnEnd::Done { stop: Stop::Refusal }) => {
+            ("refused", Some("the provider refused to answer".to_owned()))
+        }
+        Some(TurnEnd::Done { .. }) => ("done", None),
+        Some(TurnEnd::Interrupted) => ("interrupted", Some("interrupted".to_owned())),
+        Some(TurnEnd::Failed { error }) => ("failed", Some(error.clone())),
+        Some(TurnEnd::Limit { reason }) => ("limit", Some(format!("stopped at {reason}"))),
+        None => ("failed", Some("the run ended before its turn did".to_owned())),
+    };
+    match output {
+        Output::Text => {
+            let text = face::printable(&result.text);
+            let text = text.trim_end();
+            if !text.is_empty() {
+                print(&format!("{text}\n"))?;
+            }
+        }
+        Output::Json => println(
+            &json!({
+                "type": "result", "status": status, "text": result.text, "error": error,
+                "session": session, "steps": result.steps, "calls": result.calls,
+                "failed_calls": result.failed, "denied": result.denied, "usage": result.usage,
+                "took_ms": took,
+            })
+            .to_string(),
+        )?,
+        Output::StreamJson => {}
+    }
+    let cut = matches!(&result.end, Some(TurnEnd::Done { stop: Stop::Length }));
+    if cut {
+        say("haft: the answer reached its output limit and may be cut off");
+    }
+    for denied in &result.denied {
+        say(&format!("haft: not allowed: {}", face::safe(denied.lines().next().unwrap_or_default())));
+    }
+    match error {
+        None => Ok(()),
+        Some(error) => Err(Failure::Failed(face::safe(&error))),
+    }
+}

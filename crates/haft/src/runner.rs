@@ -1,0 +1,110 @@
+//! haft as a program that someone else may build: with tools of their own.
+//!
+//! ```no_run
+//! # struct MyTool;
+//! # impl haft_tool::Tool for MyTool {
+//! #     type Input = serde_json::Value;
+//! #     fn spec(&self, _: &haft_types::Env) -> haft_types::ToolSpec { Default::default() }
+//! #     async fn run(&self, _: serde_json::Value, _: &haft_tool::Cx)
+//! #         -> Result<haft_types::Outcome, haft_types::ToolError> { Ok(Default::default()) }
+//! # }
+//! fn main() -> std::process::ExitCode {
+//!     haft::Runner::new().tool(MyTool).run()
+//! }
+//! ```
+
+use std::{ffi::OsString, io::IsTerminal as _, process::ExitCode, sync::Arc};
+
+use clap::Parser as _;
+use haft_tool::{AnyTool, Tool};
+
+use crate::{
+    cli::{Cli, Command, Start},
+    demo, doctor,
+    exit::{self, Ending, Failure},
+    line, mcp, print, session, tool,
+};
+
+/// Builds and runs the program.
+#[derive(Clone, Default)]
+pub struct Runner {
+    tools: Vec<Arc<dyn AnyTool>>,
+}
+
+impl Runner {
+    /// haft as it is.
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// Adds a tool; a built-in one of the same name is taken first.
+    #[must_use]
+    pub fn tool(mut self, tool: impl Tool) -> Self {
+        self.tools.push(Arc::new(tool));
+        self
+    }
+
+    /// Runs with the arguments of this process.
+    pub fn run(self) -> ExitCode {
+        let arguments: Vec<OsString> = std::env::args_os().collect();
+        // Before anything is built: scripts ask for the version often.
+        if let [_, only] = &arguments[..]
+            && (only == "--version" || only == "-V")
+        {
+            return exit::code(&exit::println(concat!("haft ", env!("CARGO_PKG_VERSION"))));
+        }
+        match Cli::try_parse_from(arguments) {
+            Ok(cli) => exit::code(&self.with(cli)),
+            Err(error) => {
+                // Help goes to standard output with code 0, mistakes to standard error with 2.
+                let code = if error.use_stderr() { 2 } else { 0 };
+                drop(error.print());
+                ExitCode::from(code)
+            }
+        }
+    }
+
+    fn with(self, cli: Cli) -> Ending {
+        match cli.command {
+            Some(Command::Session(arguments)) => session::run(&arguments),
+            command => {
+                let runtime = tokio::runtime::Builder::new_multi_thread()
+                    .worker_threads(4)
+                    .enable_all()
+                    .build()
+                    .map_err(|error| Failure::Failed(format!("no threads: {error}")))?;
+                let ending = runtime.block_on(async move {
+                    match command {
+                        None => self.start(cli.start).await,
+                        Some(Command::Demo(arguments)) => demo::run(&arguments).await,
+                        Some(Command::Tool(arguments)) => tool::run(&arguments, &self.tools).await,
+                        Some(Command::Mcp(arguments)) => mcp::run(&arguments, &self.tools).await,
+                        Some(Command::Doctor(arguments)) => doctor::run(&arguments).await,
+                        Some(Command::Debug(arguments)) => {
+                            doctor::debug(&arguments, &self.tools).await
+                        }
+                        Some(Command::Session(_)) => Ok(()),
+                    }
+                });
+                // A thread that waits for standard input must not hold the end up.
+                runtime.shutdown_background();
+                ending
+            }
+        }
+    }
+
+    async fn start(&self, start: Start) -> Ending {
+        if start.print.is_some() {
+            return print::run(&start, &self.tools).await;
+        }
+        let terminal = std::io::stdin().is_terminal() && std::io::stdout().is_terminal();
+        if start.line || terminal {
+            return line::run(&start, &self.tools).await;
+        }
+        Err(Failure::Usage(
+            "there is no terminal here: use `haft -p PROMPT` for one run, or `haft --line` for \
+             plain lines"
+                .into(),
+        ))
+    }
+}

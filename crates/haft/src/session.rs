@@ -1,0 +1,80 @@
+//! `haft session`: what was done, and when.
+
+use std::fmt::Write as _;
+
+use haft_config::Environment;
+use haft_session::Store;
+use haft_types::HostPath;
+use jiff::Timestamp;
+use serde_json::json;
+
+use crate::{
+    cli::{Session, SessionAction},
+    exit::{Ending, println, say},
+    face,
+};
+
+/// Lists sessions or shows one.
+pub fn run(arguments: &Session) -> Ending {
+    let environment = Environment::capture();
+    let store = Store::open(environment.state_folder()?);
+    match &arguments.action {
+        SessionAction::List { json, here } => list(&store, *json, *here),
+        SessionAction::Show { id, json } => show(&store, id, *json, &environment),
+    }
+}
+
+fn list(store: &Store, json: bool, here: bool) -> Ending {
+    let listing = store.list()?;
+    let cwd = std::env::current_dir()?.canonicalize()?;
+    let cwd = haft_host::Local::path(&cwd)?;
+    for skipped in &listing.skipped {
+        say(&format!("haft: {}: {}", skipped.path.display(), skipped.error));
+    }
+    let mine = |of: &Option<HostPath>| !here || of.as_ref() == Some(&cwd);
+    for info in listing.sessions.iter().filter(|info| mine(&info.cwd)) {
+        if json {
+            println(
+                &json!({
+                    "id": info.id.as_str(), "cwd": info.cwd, "name": info.name,
+                    "started": info.started, "active": info.active, "bytes": info.len,
+                    "first_text": info.first_text,
+                })
+                .to_string(),
+            )?;
+            continue;
+        }
+        let mut line = format!("{}  {}", info.id.as_str(), when(info.active));
+        if let Some(cwd) = &info.cwd {
+            let _ = write!(line, "  {}", face::safe(&cwd.text()));
+        }
+        let title = info.name.as_ref().unwrap_or(&info.first_text);
+        let title: String = title.lines().next().unwrap_or_default().chars().take(60).collect();
+        let _ = write!(line, "  {}", face::safe(&title));
+        println(line.trim_end())?;
+    }
+    Ok(())
+}
+
+fn show(store: &Store, id: &str, json: bool, environment: &Environment) -> Ending {
+    let id = store.find(id)?;
+    let mut view = face::View::new(face::Style::plain(environment));
+    for event in store.branch(&id, None)? {
+        let event = event?;
+        if json {
+            println(&serde_json::to_string(&event)?)?;
+        } else if let Some(text) = view.event(&event) {
+            println(&text)?;
+        }
+    }
+    if !json && let Some(rest) = view.finish() {
+        println(&rest)?;
+    }
+    Ok(())
+}
+
+/// A moment as `2026-01-31 14:05`, in UTC.
+fn when(milliseconds: u64) -> String {
+    let at = i64::try_from(milliseconds).ok().and_then(|ms| Timestamp::from_millisecond(ms).ok());
+    at.map_or_else(|| "?".to_owned(), |at| at.strftime("%Y-%m-%d %H:%M").to_string())
+}
