@@ -8,9 +8,8 @@ use haft_types::{Body, CallId, Event, Shape, ToolUse, TurnId};
 use rmcp::{
     ErrorData, RoleServer, ServerHandler, ServiceExt as _,
     model::{
-        CallToolRequestParams, CallToolResponse, Implementation, InitializeResult,
-        ListToolsResult, PaginatedRequestParams, ProgressNotificationParam, ProgressToken,
-        ServerCapabilities,
+        CallToolRequestParams, CallToolResponse, Implementation, InitializeResult, ListToolsResult,
+        PaginatedRequestParams, ProgressNotificationParam, ProgressToken, ServerCapabilities,
     },
     service::RequestContext,
     transport::async_rw::AsyncRwTransport,
@@ -138,7 +137,8 @@ async fn follow(
     while let Some(event) = events.next().await {
         match &event.body {
             Body::Asked { question } if question.call.as_ref() == Some(&call) => {
-                let (question, questions) = (question.clone(), dispatcher.session.questions.clone());
+                let (question, questions) =
+                    (question.clone(), dispatcher.session.questions.clone());
                 let peer = context.peer.clone();
                 tokio::spawn(async move { ask::ask(&peer, &question, &questions).await });
             }

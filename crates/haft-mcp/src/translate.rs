@@ -11,15 +11,14 @@ use serde_json::Value;
 /// A tool's definition. Annotations are hints of the kind; what a call does is decided by its plan.
 pub(crate) fn tool(spec: &ToolSpec) -> Tool {
     let object = |schema: &Value| Arc::new(schema.as_object().cloned().unwrap_or_default());
-    let mut tool =
-        Tool::new(spec.name.clone(), spec.description.clone(), open(&spec.input_schema));
+    let mut tool = Tool::new(spec.name.clone(), spec.description.clone(), open(&spec.input_schema));
     tool.title = Some(spec.label.to_string());
     if spec.output_schema.is_object() {
         tool.output_schema = Some(object(&spec.output_schema));
     }
     let reads = matches!(spec.kind, Kind::Read | Kind::Search | Kind::Think);
     let mut hints = ToolAnnotations::default();
-    hints.title = tool.title.clone();
+    hints.title.clone_from(&tool.title);
     hints.read_only_hint = Some(reads);
     hints.destructive_hint = Some(!reads && spec.kind != Kind::Edit);
     hints.open_world_hint = Some(matches!(spec.kind, Kind::Execute | Kind::Fetch));

@@ -4,7 +4,7 @@ use std::{
     future::Future,
     sync::{
         Arc,
-        atomic::{AtomicU64, Ordering},
+        atomic::{AtomicBool, AtomicU64, Ordering},
     },
 };
 
@@ -16,7 +16,7 @@ use haft_types::{
 use serde_json::Value;
 use tokio_util::sync::CancellationToken;
 
-use crate::{Conversation, Dispatcher, RecordError, Session, state::SHELL_CWD};
+use crate::{Conversation, Dispatcher, RecordError, Session, asking::Asking, state::SHELL_CWD};
 
 /// What a call is given. Cheap to clone.
 ///
@@ -37,9 +37,9 @@ pub struct Cx {
     /// True for a call that another tool makes.
     pub(crate) nested: bool,
     /// True once the tool itself was started.
-    pub(crate) begun: Arc<std::sync::atomic::AtomicBool>,
-    /// Milliseconds that were spent waiting for a person.
-    pub(crate) asked: Arc<AtomicU64>,
+    pub(crate) begun: Arc<AtomicBool>,
+    /// The time spent waiting for a person, with that of nested calls.
+    pub(crate) asking: Asking,
     pub(crate) children: Arc<AtomicU64>,
 }
 
@@ -59,7 +59,7 @@ impl Cx {
             dispatcher,
             nested: false,
             begun: Arc::default(),
-            asked: Arc::default(),
+            asking: Asking::default(),
             children: Arc::default(),
         }
     }
@@ -160,7 +160,7 @@ impl Cx {
         let cx = Self {
             nested: true,
             stop: self.stop.child_token(),
-            asked: self.asked.clone(),
+            asking: self.asking.clone(),
             ..Self::new(self.dispatcher.clone(), id, self.turn, self.stop.clone())
         };
         self.dispatcher.run_in(request, cx).await

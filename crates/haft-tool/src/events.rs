@@ -62,8 +62,7 @@ pub struct MemoryBlobs(Mutex<HashMap<Hash, Bytes>>);
 
 impl Blobs for MemoryBlobs {
     fn put(&self, bytes: Bytes, mime: &str) -> io::Result<Blob> {
-        let blob =
-            Blob { hash: Hash::of(&bytes), len: bytes.len() as u64, mime: mime.to_owned() };
+        let blob = Blob { hash: Hash::of(&bytes), len: bytes.len() as u64, mime: mime.to_owned() };
         self.0.lock().unwrap_or_else(PoisonError::into_inner).insert(blob.hash, bytes);
         Ok(blob)
     }

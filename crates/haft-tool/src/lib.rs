@@ -6,6 +6,7 @@
 //! **Invariant:** nothing reaches a tool's `run` except through the pipeline; `execute` is private
 //! to this crate. This crate knows no concrete tool, no model and no terminal.
 
+mod asking;
 mod cx;
 mod dispatch;
 mod events;

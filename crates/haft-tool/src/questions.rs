@@ -44,8 +44,17 @@ impl Broker {
     }
 
     /// Says whether a front end is there that can answer.
+    ///
+    /// Once nobody is there any more, what waits is answered as if nobody had been there.
     pub fn set_somebody(&self, there: bool) {
+        let mut waiting = self.lock();
         self.somebody.store(there, Ordering::Release);
+        if !there {
+            for (_, Waiting { question, answer }) in std::mem::take(&mut *waiting) {
+                // A call that ended meanwhile has settled its question itself.
+                let _ = answer.send((question.if_nobody, Answerer::Nobody));
+            }
+        }
     }
 
     /// Reports whether a front end is there that can answer.
@@ -65,6 +74,9 @@ impl Broker {
     }
 
     /// Asks, and waits for the answer of a person; cancelling `stop` makes the question void.
+    ///
+    /// # Cancel safety
+    /// A dropped future voids the question: it is told as cancelled and waits no longer.
     pub async fn ask(
         &self,
         question: Question,
@@ -73,26 +85,30 @@ impl Broker {
         stop: &CancellationToken,
     ) -> (Reply, Answerer) {
         let (id, fallback) = (question.id.clone(), question.if_nobody.clone());
+        let void = (fallback.clone(), Answerer::Cancelled);
+        let mut open = Open { broker: self, agent, turn, id: id.clone(), settled: void };
         let (answer, answered) = oneshot::channel();
-        let wait = self.is_somebody();
-        if wait {
-            let waiting = Waiting { question: question.clone(), answer };
-            self.lock().insert(id.clone(), waiting);
-        }
-        let settled = if self.events.emit(agent, turn, Body::Asked { question }).is_err() || !wait {
-            (fallback, Answerer::Nobody)
+        let wait = {
+            let mut waiting = self.lock();
+            let wait = self.is_somebody();
+            if wait {
+                waiting.insert(id, Waiting { question: question.clone(), answer });
+            }
+            wait
+        };
+        let asked = self.events.emit(agent, turn, Body::Asked { question });
+        if asked.is_err() || !wait {
+            open.settled = (fallback, Answerer::Nobody);
         } else {
-            let void = (fallback.clone(), Answerer::Cancelled);
             tokio::select! {
                 biased;
-                () = stop.cancelled() => void,
-                answer = answered => answer.unwrap_or((fallback, Answerer::Nobody)),
+                () = stop.cancelled() => {}
+                answer = answered => {
+                    open.settled = answer.unwrap_or((fallback, Answerer::Nobody));
+                }
             }
-        };
-        self.lock().remove(&id);
-        let (reply, by) = settled.clone();
-        drop(self.events.emit(agent, turn, Body::Answered { question: id, reply, by }));
-        settled
+        }
+        open.settled.clone()
     }
 
     /// Answers a question from the named front end; false when it was settled before.
@@ -108,5 +124,24 @@ impl Broker {
 
     fn lock(&self) -> std::sync::MutexGuard<'_, BTreeMap<QuestionId, Waiting>> {
         self.waiting.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// A question on its way; settled when dropped, whatever became of it.
+struct Open<'a> {
+    broker: &'a Broker,
+    agent: &'a AgentPath,
+    turn: TurnId,
+    id: QuestionId,
+    settled: (Reply, Answerer),
+}
+
+impl Drop for Open<'_> {
+    fn drop(&mut self) {
+        self.broker.lock().remove(&self.id);
+        let (reply, by) = self.settled.clone();
+        let answered = Body::Answered { question: self.id.clone(), reply, by };
+        // A log that cannot be written has failed the call that asked, or will.
+        drop(self.broker.events.emit(self.agent, self.turn, answered));
     }
 }

@@ -5,6 +5,7 @@
 
 use std::{
     collections::HashMap,
+    fmt::Write as _,
     sync::{Arc, OnceLock},
 };
 
@@ -12,6 +13,9 @@ use haft_types::{Env, Kind, Place, ToolError, ToolSpec, ToolUse};
 use serde_json::Value;
 
 use crate::{AnyTool, Prepared, repair, validate};
+
+/// Most names that the error for an unknown tool lists.
+const MOST_NAMES: usize = 50;
 
 /// Gives tools: built in, from MCP servers, from a folder of executables.
 pub trait Source: Send + Sync {
@@ -58,13 +62,35 @@ impl Registry {
         let mut set = ToolSet::default();
         for tool in self.sources.iter().flat_map(|source| source.tools()) {
             let spec = self.filters.iter().try_fold(tool.spec(env), |spec, keep| keep(spec, env));
-            if let Some(spec) = spec.filter(|spec| !spec.off && !set.names.contains_key(&*spec.name))
-            {
+            // Only another real name is in the way: an alias gives way to it.
+            let free = |spec: &ToolSpec| set.specs.iter().all(|other| other.name != spec.name);
+            if let Some(spec) = spec.filter(|spec| !spec.off && free(spec)) {
                 set.add(spec, tool);
             }
         }
         set
     }
+}
+
+/// How many different tools a name may mean.
+enum Found {
+    Nothing,
+    One(usize),
+    Several,
+}
+
+impl Found {
+    const fn one(self) -> Option<usize> {
+        if let Self::One(index) = self { Some(index) } else { None }
+    }
+}
+
+fn only(hits: impl Iterator<Item = usize>) -> Found {
+    hits.fold(Found::Nothing, |found, hit| match found {
+        Found::Nothing => Found::One(hit),
+        Found::One(before) if before == hit => Found::One(hit),
+        _ => Found::Several,
+    })
 }
 
 /// A set of tools, fixed from one break of the session to the next.
@@ -101,12 +127,16 @@ impl ToolSet {
 
     fn index(&self, name: &str) -> Option<usize> {
         self.names.get(name).copied().or_else(|| {
-            let folded = |other: &&String| other.eq_ignore_ascii_case(name);
-            let mut hits: Vec<usize> =
-                self.names.keys().filter(folded).map(|name| self.names[name]).collect();
-            hits.dedup();
+            let folded = |other: &str| other.eq_ignore_ascii_case(name);
+            let real = |index: &usize| folded(&self.specs[*index].name);
             // Two tools that differ only in case are not guessed between.
-            if let [only] = hits[..] { Some(only) } else { None }
+            match only((0..self.specs.len()).filter(real)) {
+                Found::Nothing => {
+                    let aliases = self.names.iter().filter(|(other, _)| folded(other));
+                    only(aliases.map(|(_, index)| *index)).one()
+                }
+                found => found.one(),
+            }
         })
     }
 
@@ -119,12 +149,14 @@ impl ToolSet {
             .map(|other| (strsim::jaro_winkler(&name.to_lowercase(), other), other))
             .filter(|(score, _)| *score > 0.7)
             .max_by(|a, b| a.0.total_cmp(&b.0));
+        let mut listed = names[..names.len().min(MOST_NAMES)].join(", ");
+        if names.len() > MOST_NAMES {
+            let _ = write!(listed, " and {} more", names.len() - MOST_NAMES);
+        }
         let error = ToolError::new(format!("there is no tool named {name:?}"));
         match near {
-            Some((_, near)) => {
-                error.hint(format!("Did you mean {near}? The tools are: {}.", names.join(", ")))
-            }
-            None => error.hint(format!("Call one of these tools: {}.", names.join(", "))),
+            Some((_, near)) => error.hint(format!("Did you mean {near}? The tools are: {listed}.")),
+            None => error.hint(format!("Call one of these tools: {listed}.")),
         }
     }
 
@@ -153,6 +185,7 @@ impl ToolSet {
             Some(input) => input.clone(),
             None => repair::parse(&request.raw, &spec.name)?,
         };
+        repair::refuse_duplicates(&request.raw, &spec.name)?;
         let input = repair::repair(input, &spec.input_schema, notes);
         let validator = self.validators[index]
             .get_or_init(|| validate::Validator::new(&spec.input_schema))

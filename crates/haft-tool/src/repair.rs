@@ -3,11 +3,18 @@
 //! **Invariant:** the public schema is never widened: what is mended is mended towards it, and a
 //! value that already fits is never touched. Nothing is guessed between two meanings.
 
+mod duplicates;
+
 use haft_types::ToolError;
 use serde_json::{Map, Value};
 
+pub(crate) use self::duplicates::refuse as refuse_duplicates;
+
 /// Deepest nesting of a schema that is followed.
 const DEPTH: usize = 16;
+
+/// Most notes of one call, and most names in one of them.
+const NOTES: usize = 10;
 
 /// Our name, and the names that other products have for the same thing.
 const NAMES: &[(&str, &[&str])] = &[
@@ -106,6 +113,20 @@ fn kind(schema: &Value) -> &str {
     schema.get("type").and_then(Value::as_str).unwrap_or("")
 }
 
+/// Adds a note while there are few: a hostile call could make a million.
+fn note(notes: &mut Vec<String>, text: impl FnOnce() -> String) {
+    if notes.len() < NOTES {
+        notes.push(text());
+    }
+}
+
+/// A value as a note shows it.
+fn quoted(text: &str) -> String {
+    let shown: String = text.chars().take(120).collect();
+    let more = if shown.len() < text.len() { "..." } else { "" };
+    format!("{shown:?}{more}")
+}
+
 fn join(at: &str, name: &str) -> String {
     if at.is_empty() { name.to_owned() } else { format!("{at}.{name}") }
 }
@@ -167,12 +188,14 @@ fn object(
                 mended.insert(name, value);
             }
             None if open => drop(mended.insert(name, value)),
-            None => unknown.push(join(at, &name.chars().take(60).collect::<String>())),
+            None if unknown.len() < NOTES => {
+                unknown.push(join(at, &name.chars().take(60).collect::<String>()));
+            }
+            None => {}
         }
     }
     if !unknown.is_empty() {
-        unknown.truncate(10);
-        notes.push(format!("ignored unknown arguments: {}", unknown.join(", ")));
+        note(notes, || format!("ignored unknown arguments: {}", unknown.join(", ")));
     }
     mended
 }
@@ -201,7 +224,10 @@ fn seconds(value: Value, notes: &mut Vec<String>) -> Value {
     };
     match number {
         Some(seconds) if seconds > 0.0 && seconds < 1000.0 => {
-            notes.push(format!("timeout {value} was taken as seconds; timeout_ms is milliseconds"));
+            note(notes, || {
+                let value = quoted(&value.to_string());
+                format!("timeout {value} was taken as seconds; timeout_ms is milliseconds")
+            });
             whole_or(seconds * 1000.0, value)
         }
         _ => value,
@@ -218,9 +244,9 @@ fn gather_edits(map: &mut Map<String, Value>, ours: &Map<String, Value>) {
         return;
     }
     let mut edit = Map::new();
-    for (name, others) in NAMES.iter().filter(|(name, _)| {
-        matches!(*name, "old_text" | "new_text" | "replace_all")
-    }) {
+    for (name, others) in
+        NAMES.iter().filter(|(name, _)| matches!(*name, "old_text" | "new_text" | "replace_all"))
+    {
         let key = std::iter::once(name).chain(others.iter()).find(|key| map.contains_key(**key));
         if let Some(value) = key.and_then(|key| map.shift_remove(*key)) {
             edit.insert((*name).to_owned(), value);
@@ -245,7 +271,7 @@ fn path(value: Value, at: &str, notes: &mut Vec<String>) -> Value {
     let odd = |c: char| c != ' ' && c != '\u{3000}' && c.is_whitespace() && !c.is_control();
     let mended: String = bare.chars().map(|c| if odd(c) { ' ' } else { c }).collect();
     if mended != text {
-        notes.push(format!("{at} {text:?} was taken as {mended:?}"));
+        note(notes, || format!("{at} {} was taken as {}", quoted(&text), quoted(&mended)));
     }
     Value::String(mended)
 }

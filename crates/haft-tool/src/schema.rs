@@ -61,6 +61,9 @@ fn drop_null(map: &mut Map<String, Value>) {
             map.insert("type".into(), only);
         }
     }
+    if let Some(Value::Array(values)) = map.get_mut("enum") {
+        values.retain(|value| !value.is_null());
+    }
     if let Some(Value::Array(choices)) = map.get_mut("anyOf") {
         choices.retain(|choice| choice.get("type").is_none_or(|kind| kind != "null"));
         if let [Value::Object(only)] = &choices[..] {
@@ -88,6 +91,28 @@ mod tests {
         limit: Option<u32>,
         /// Nested.
         inner: Option<Inner>,
+    }
+
+    #[derive(JsonSchema)]
+    #[expect(dead_code, reason = "only its schema is looked at")]
+    struct Chosen {
+        how: Option<How>,
+    }
+
+    #[derive(JsonSchema)]
+    #[serde(rename_all = "snake_case")]
+    #[expect(dead_code, reason = "only its schema is looked at")]
+    enum How {
+        Fast,
+        Well,
+    }
+
+    #[test]
+    fn an_optional_choice_has_no_null_among_its_values() {
+        assert_eq!(
+            schema_of::<Chosen>()["properties"]["how"],
+            json!({"type": "string", "enum": ["fast", "well"]})
+        );
     }
 
     #[derive(JsonSchema)]

@@ -138,7 +138,8 @@ pub struct Conversation {
 impl Conversation {
     /// A conversation with the values that a resumed log holds.
     pub fn resumed(values: BTreeMap<String, Value>) -> Self {
-        let cwd = values.get(SHELL_CWD).and_then(|value| serde_json::from_value(value.clone()).ok());
+        let cwd =
+            values.get(SHELL_CWD).and_then(|value| serde_json::from_value(value.clone()).ok());
         Self { map: TypeMap::default(), values: Mutex::new(values), shell_cwd: Mutex::new(cwd) }
     }
 

@@ -97,6 +97,7 @@ impl<T: Tool> AnyTool for T {
         place: &Place,
     ) -> Result<Prepared, ToolError> {
         let typed = T::Input::deserialize(&input).map_err(|error| {
+            let error: String = error.to_string().chars().take(500).collect();
             ToolError::new(format!("the arguments of {} do not fit: {error}", spec.name))
                 .hint("Correct that argument and call again.")
         })?;

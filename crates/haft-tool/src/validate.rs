@@ -37,9 +37,10 @@ impl Validator {
         if self.0.is_valid(input) {
             return Ok(());
         }
-        let mut problems: Vec<String> = self.0.iter_errors(input).map(|e| problem(&e)).collect();
-        let more = problems.len().saturating_sub(MOST);
-        problems.truncate(MOST);
+        let mut errors = self.0.iter_errors(input);
+        let mut problems: Vec<String> =
+            errors.by_ref().take(MOST).map(|error| problem(&error)).collect();
+        let more = errors.count();
         if more > 0 {
             problems.push(format!("... and {more} more"));
         }

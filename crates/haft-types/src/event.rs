@@ -353,10 +353,7 @@ pub enum Body {
 impl Body {
     /// Reports whether the log keeps it.
     pub const fn is_durable(&self) -> bool {
-        !matches!(
-            self,
-            Self::CallPart { .. } | Self::CallOutput { .. } | Self::CallProgress { .. }
-        )
+        !matches!(self, Self::CallPart { .. } | Self::CallOutput { .. } | Self::CallProgress { .. })
     }
 }
 

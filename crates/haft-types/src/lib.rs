@@ -24,9 +24,10 @@ pub use self::{
         Cell, Cut, CutBy, Detail, DiffLine, Entry, EntryKind, FileMatches, Hunk, LineMark,
         MatchLine, Node, Shape,
     },
-    effect::{Access, Effect, Follow, Plan, Place, Target, partition},
+    effect::{Access, Effect, Follow, Place, Plan, Target, partition},
     event::{
-        AgentPath, BreakCause, Body, Event, EventId, JobEnd, Level, Stream, TurnEnd, TurnId, VERSION,
+        AgentPath, Body, BreakCause, Event, EventId, JobEnd, Level, Stream, TurnEnd, TurnId,
+        VERSION,
     },
     hash::{Hash, HashParseError},
     message::{Blob, CallId, CallResult, From, Message, Part, Stop, ToolUse, Usage},

@@ -2,9 +2,7 @@
 
 use std::sync::Arc;
 
-use haft_agent::{
-    ContextFile, Limits, Pinned, Setup, Surroundings, context_files, system,
-};
+use haft_agent::{ContextFile, Limits, Pinned, Setup, Surroundings, context_files, system};
 use haft_host::{Host as _, Local};
 use haft_tool::AnyTool;
 use haft_types::{BreakCause, HostPath, ToolSpec};

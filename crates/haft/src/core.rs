@@ -4,6 +4,7 @@
 //! before the first event of the session, and nothing of an untrusted project takes effect.
 
 use std::{
+    collections::BTreeMap,
     path::{Path, PathBuf},
     sync::{Arc, Mutex, PoisonError},
     time::{Duration, SystemTime, UNIX_EPOCH},
@@ -19,7 +20,8 @@ use haft_tool::{
     Settings as Stages, standard,
 };
 use haft_types::{
-    AgentPath, Body, CallId, Env, Event, HostPath, Outcome, Part, Place, TurnId,
+    AgentPath, Body, CallId, Env, Event, EventId, HostPath, Outcome, Part, Place, QuestionId,
+    ToolUse, TurnId,
 };
 use serde_json::{Value, json};
 
@@ -142,7 +144,9 @@ impl Base {
         for folder in folders.into_iter().flatten().filter(|folder| folder.is_dir()) {
             let Ok(path) = Local::path(&folder) else { continue };
             let (tools, problems) = haft_tools::Executables::load(&*self.host, &path).await;
-            problems.iter().for_each(|problem| say(&format!("haft: {problem}")));
+            for problem in &problems {
+                say(&format!("haft: {problem}"));
+            }
             registry = registry.source(tools);
         }
         let policy = self.policy.clone();
@@ -174,62 +178,30 @@ impl Core {
             Which::IfNeeded => Bus::lazy(log, now),
             _ => Bus::new(log, now),
         };
-        let leaf = bus.leaf();
-        let main = AgentPath::default();
-        let judge =
-            Judge { policy: base.policy.clone(), mode: base.mode, grants: Grants::default() };
-        let outs = Arc::new(Outs::in_folder(out_dir, OUTS_MAX));
-        let blobs = Arc::new(bus.clone());
-        let session = Session::new(id.clone(), Arc::new(bus.clone()), blobs, outs, judge);
-        if base.trusted {
-            let rules = LocalRules(base.project.join(".haft/settings.local.toml"));
-            drop(session.saver.set(Arc::new(rules)));
-        }
-        let mut fold = Fold::new(main.clone());
-        let mut pinned = None;
-        let mut answered = 0;
-        for event in &events {
-            fold.push(event);
-            match &event.body {
-                Body::Pinned { system, tools } => {
-                    pinned = Some(Pinned { system: system.clone(), tools: tools.clone() });
-                }
-                Body::AnswerEnded { .. } | Body::AnswerFailed { retried: false, .. } => answered += 1,
-                Body::CallStarted { call, .. } | Body::CallEnded { call, .. } => session.saw_call(call),
-                Body::AnswerPart { part: Part::Call(call), .. } => session.saw_call(&call.id),
-                Body::Asked { question } => session.questions.saw(&question.id),
-                _ => {}
-            }
-        }
-        let values = haft_session::states(&events, leaf, &main);
+        let past = Past::of(&events, bus.leaf());
+        let session = session(&base, &bus, id.clone(), out_dir);
+        past.calls.iter().for_each(|call| session.saw_call(call));
+        past.questions.iter().for_each(|question| session.questions.saw(question));
         let env = Env {
             model: model.to_owned(),
             vision: true,
             shell: base.host.shell().is_some(),
             interactive: false,
         };
-        let limits = &base.loaded.settings.limits;
-        let stages = Stages {
-            limits: Limits {
-                call: Some(Duration::from_secs(limits.call_seconds)),
-                ..Limits::default()
-            },
-            hooks: Vec::new(),
-        };
         let dispatcher = Arc::new(Dispatcher {
             session: Arc::new(session),
-            conversation: Arc::new(Conversation::resumed(values)),
+            conversation: Arc::new(Conversation::resumed(past.values)),
             tools: Arc::new(base.registry(common, more).await.assemble(&env)),
-            pipeline: Arc::new(standard(&stages)),
+            pipeline: Arc::new(standard(&stages(&base))),
             place: base.place.clone(),
             host: base.host.clone(),
-            agent: main,
+            agent: AgentPath::default(),
         });
-        let open = fold.unanswered();
-        let fold = Arc::new(Mutex::new(fold));
+        let open = past.fold.unanswered();
+        let fold = Arc::new(Mutex::new(past.fold.clone()));
         bus.follow(&fold);
-        let current = fold.lock().unwrap_or_else(PoisonError::into_inner).clone();
-        let mut core = Self { base, bus, dispatcher, fold: current, pinned, answered };
+        let Past { pinned, answered, .. } = past;
+        let mut core = Self { base, bus, dispatcher, fold: past.fold, pinned, answered };
         core.begin(events.is_empty(), id, open)?;
         core.fold = fold.lock().unwrap_or_else(PoisonError::into_inner).clone();
         Ok(core)
@@ -275,6 +247,66 @@ impl Core {
     }
 }
 
+/// What a resumed log holds that a session goes on with.
+struct Past {
+    fold: Fold,
+    values: BTreeMap<String, Value>,
+    pinned: Option<Pinned>,
+    answered: usize,
+    calls: Vec<CallId>,
+    questions: Vec<QuestionId>,
+}
+
+impl Past {
+    fn of(events: &[Event], leaf: EventId) -> Self {
+        let main = AgentPath::default();
+        let mut past = Self {
+            fold: Fold::new(main.clone()),
+            values: haft_session::states(events, leaf, &main),
+            pinned: None,
+            answered: 0,
+            calls: Vec::new(),
+            questions: Vec::new(),
+        };
+        for event in events {
+            past.fold.push(event);
+            match &event.body {
+                Body::Pinned { system, tools } => {
+                    past.pinned = Some(Pinned { system: system.clone(), tools: tools.clone() });
+                }
+                Body::AnswerEnded { .. } | Body::AnswerFailed { retried: false, .. } => {
+                    past.answered += 1;
+                }
+                Body::CallStarted { call, .. }
+                | Body::CallEnded { call, .. }
+                | Body::AnswerPart { part: Part::Call(ToolUse { id: call, .. }), .. } => {
+                    past.calls.push(call.clone());
+                }
+                Body::Asked { question } => past.questions.push(question.id.clone()),
+                _ => {}
+            }
+        }
+        past
+    }
+}
+
+fn session(base: &Base, bus: &Bus, id: String, out_dir: PathBuf) -> Session {
+    let judge = Judge { policy: base.policy.clone(), mode: base.mode, grants: Grants::default() };
+    let outs = Arc::new(Outs::in_folder(out_dir, OUTS_MAX));
+    let session = Session::new(id, Arc::new(bus.clone()), Arc::new(bus.clone()), outs, judge);
+    if base.trusted {
+        // In a folder that is not trusted the rule would not count the next time.
+        let rules = LocalRules(base.project.join(".haft/settings.local.toml"));
+        drop(session.saver.set(Arc::new(rules)));
+    }
+    session
+}
+
+fn stages(base: &Base) -> Stages {
+    let call = Some(Duration::from_secs(base.loaded.settings.limits.call_seconds));
+    Stages { limits: Limits { call, ..Limits::default() }, hooks: Vec::new() }
+}
+
 /// Keeps allowances for good in the person's own settings of the project.
 struct LocalRules(PathBuf);
 
@@ -288,11 +320,7 @@ impl SaveRule for LocalRules {
     }
 }
 
-fn open_log(
-    store: &Store,
-    which: &Which,
-    cwd: &HostPath,
-) -> Result<(Log, Vec<Event>), Failure> {
+fn open_log(store: &Store, which: &Which, cwd: &HostPath) -> Result<(Log, Vec<Event>), Failure> {
     let id = match which {
         Which::New | Which::IfNeeded => return Ok((store.create(), Vec::new())),
         Which::Named(prefix) => store.find(prefix)?,
@@ -315,25 +343,27 @@ fn folder(root: Option<&Path>) -> Result<PathBuf, Failure> {
     let given = match root {
         Some(root) => root.to_owned(),
         None => std::env::current_dir().map_err(|error| {
-            Failure::Failed(format!("the current folder is gone ({error}): change to one that is there"))
+            Failure::Failed(format!(
+                "the current folder is gone ({error}): change to one that is there"
+            ))
         })?,
     };
     let real = std::fs::canonicalize(&given)
         .map_err(|error| Failure::Usage(format!("the folder {}: {error}", given.display())))?;
-    if real.is_dir() { Ok(real) } else { Err(Failure::Usage(format!("{} is no folder", given.display()))) }
+    if real.is_dir() {
+        Ok(real)
+    } else {
+        Err(Failure::Usage(format!("{} is no folder", given.display())))
+    }
 }
 
 fn project_root(cwd: &Path) -> PathBuf {
-    let holds = |folder: &&Path| [".git", ".hg", ".jj"].iter().any(|name| folder.join(name).exists());
+    let holds =
+        |folder: &&Path| [".git", ".hg", ".jj"].iter().any(|name| folder.join(name).exists());
     cwd.ancestors().find(holds).unwrap_or(cwd).to_owned()
 }
 
-fn place(
-    host: &Local,
-    cwd: &Path,
-    common: &Common,
-    loaded: &Loaded,
-) -> Result<Place, Failure> {
+fn place(host: &Local, cwd: &Path, common: &Common, loaded: &Loaded) -> Result<Place, Failure> {
     let mut roots = vec![Local::path(cwd)?];
     let more = loaded.settings.permissions.additional_directories.iter().map(PathBuf::from);
     for added in common.add_dir.iter().cloned().chain(more) {

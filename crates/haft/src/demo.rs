@@ -58,7 +58,9 @@ pub async fn run(arguments: &Demo) -> Ending {
     core.close().await;
     println("")?;
     match seen.verdict() {
-        Ok(text) => println(&format!("{text}\nTry it on your own project: haft --model anthropic/NAME")),
+        Ok(text) => {
+            println(&format!("{text}\nTry it on your own project: haft --model anthropic/NAME"))
+        }
         Err(why) => Err(Failure::Failed(format!("the demo did not come out as it should: {why}"))),
     }
 }

@@ -2,13 +2,13 @@
 
 use std::{io::IsTerminal as _, net::ToSocketAddrs as _, sync::Arc, time::Duration};
 
+use futures::StreamExt as _;
 use haft_agent::{ContextFile, system};
 use haft_config::Presence;
 use haft_host::{Host as _, Output, Program, Spawn};
 use haft_llm::Wire as _;
 use haft_tool::{AnyTool, Settings, standard};
 use haft_types::{Env, ToolSpec};
-use futures::StreamExt as _;
 use serde_json::json;
 
 use crate::{
@@ -119,7 +119,8 @@ fn settings(base: &Base) -> Line {
     let state = if base.loaded.problems.is_empty() { State::Fine } else { State::Missing };
     let files = if files.is_empty() { "defaults, no files".to_owned() } else { files.join(", ") };
     let problems = base.loaded.problems.len() + base.policy.problems().len();
-    let problems = if problems == 0 { String::new() } else { format!("; {problems} problems, told above") };
+    let problems =
+        if problems == 0 { String::new() } else { format!("; {problems} problems, told above") };
     line("settings", state, format!("{files}{problems}"))
 }
 
@@ -142,7 +143,9 @@ async fn shell(base: &Base) -> Line {
     let path = base.host.caps().shell.map(|path| path.to_string()).unwrap_or_default();
     match tokio::time::timeout(Duration::from_secs(5), probe).await {
         Ok(Ok(true)) => line("shell", State::Fine, format!("{path} runs commands")),
-        Ok(Ok(false)) => line("shell", State::Broken, format!("{path} does not say what it should")),
+        Ok(Ok(false)) => {
+            line("shell", State::Broken, format!("{path} does not say what it should"))
+        }
         Ok(Err(error)) => line("shell", State::Broken, format!("{path}: {error}")),
         Err(_) => line("shell", State::Broken, format!("{path} did not answer within 5 s")),
     }

@@ -105,9 +105,8 @@ impl View {
     /// What is to be written for an event; it brings its own line ends.
     pub fn event(&mut self, event: &Event) -> Option<String> {
         let text = match &event.body {
-            Body::User { from: From::Person | From::Steer, parts } => self.said(parts),
             Body::User { from: From::Haft, .. } => return None,
-            Body::User { parts, .. } => self.said(parts),
+            Body::User { parts, .. } => said(parts),
             Body::AnswerPart { part: Part::Text { text }, .. } => return self.streamed(text),
             Body::AnswerPart { part: Part::Call(call), .. } => {
                 if let Some(input) = &call.input {
@@ -117,15 +116,15 @@ impl View {
             }
             Body::AnswerFailed { error, retried } => {
                 let what = if *retried { "asking again" } else { "the answer failed" };
-                self.mark(Level::Error, &format!("{what}: {error}"))
+                mark(Level::Error, &format!("{what}: {error}"))
             }
             Body::CallStarted { call, tool, input, plan } => {
                 let title = plan.as_ref().map(|plan| plan.title.as_str());
                 self.started(call, tool, input.as_ref(), title)?
             }
             Body::CallEnded { call, outcome, took } => self.ended(call, outcome, *took),
-            Body::Notice { level, text } => self.mark(*level, text),
-            Body::TurnEnded { end, usage } => self.turn_ended(end, *usage)?,
+            Body::Notice { level, text } => mark(*level, text),
+            Body::TurnEnded { end, usage } => Self::turn_ended(end, *usage)?,
             _ => return None,
         };
         Some(format!("{}{text}", self.line_end()))
@@ -139,7 +138,11 @@ impl View {
 
     /// A question with what would happen, as it is put before a person.
     pub fn question(&mut self, question: &Question) -> String {
-        let mut text = format!("{}\n? {}\n", self.line_end(), indent(&clean(&question.text), "  ").trim_start());
+        let mut text = format!(
+            "{}\n? {}\n",
+            self.line_end(),
+            indent(&clean(&question.text), "  ").trim_start()
+        );
         if let Some(preview) = &question.preview {
             text.push_str(&indent(&self.detail(preview), "  "));
             text.push('\n');
@@ -148,17 +151,6 @@ impl View {
             let _ = writeln!(text, "  [{}] {}", choice.key, clean(&choice.label));
         }
         text
-    }
-
-    fn said(&self, parts: &[Part]) -> String {
-        let texts: Vec<&str> = parts
-            .iter()
-            .filter_map(|part| match part {
-                Part::Text { text } => Some(text.as_str()),
-                _ => None,
-            })
-            .collect();
-        format!("\n> {}\n", indent(&clean(&texts.join("\n")), "  ").trim_start())
     }
 
     fn streamed(&mut self, text: &str) -> Option<String> {
@@ -245,31 +237,44 @@ impl View {
         self.terminal.detail(&detail, self.room)
     }
 
-    fn mark(&self, level: Level, text: &str) -> String {
-        let sign = match level {
-            Level::Info => "-",
-            Level::Warning | Level::Error => "!",
-        };
-        format!("{sign} {}\n", safe(text))
-    }
-
-    fn turn_ended(&self, end: &TurnEnd, usage: Usage) -> Option<String> {
+    fn turn_ended(end: &TurnEnd, usage: Usage) -> Option<String> {
         let tokens = usage.input + usage.cache_read + usage.cache_write + usage.output;
         Some(match end {
             TurnEnd::Done { stop: Stop::Length } => {
-                self.mark(Level::Warning, "the answer reached its output limit")
+                mark(Level::Warning, "the answer reached its output limit")
             }
             TurnEnd::Done { stop: Stop::Refusal } => {
-                self.mark(Level::Warning, "the provider refused to answer")
+                mark(Level::Warning, "the provider refused to answer")
             }
             TurnEnd::Done { .. } if tokens == 0 => return None,
             TurnEnd::Done { .. } => format!("({tokens} tokens)\n"),
-            TurnEnd::Interrupted => self.mark(Level::Info, "interrupted"),
+            TurnEnd::Interrupted => mark(Level::Info, "interrupted"),
             // The failed answer has said it already.
             TurnEnd::Failed { .. } => return None,
-            TurnEnd::Limit { reason } => self.mark(Level::Warning, &format!("stopped at {reason}")),
+            TurnEnd::Limit { reason } => mark(Level::Warning, &format!("stopped at {reason}")),
         })
     }
+}
+
+/// What was said, as it was typed.
+fn said(parts: &[Part]) -> String {
+    let texts: Vec<&str> = parts
+        .iter()
+        .filter_map(|part| match part {
+            Part::Text { text } => Some(text.as_str()),
+            _ => None,
+        })
+        .collect();
+    format!("\n> {}\n", indent(&clean(&texts.join("\n")), "  ").trim_start())
+}
+
+/// A word of haft to the person.
+fn mark(level: Level, text: &str) -> String {
+    let sign = match level {
+        Level::Info => "-",
+        Level::Warning | Level::Error => "!",
+    };
+    format!("{sign} {}\n", safe(text))
 }
 
 /// Puts `by` before every line.

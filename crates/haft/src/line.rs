@@ -47,7 +47,8 @@ pub async fn run(start: &Start, more: &[Arc<dyn AnyTool>]) -> Ending {
     let core = agent::open(start, more).await?;
     core.dispatcher.session.questions.set_somebody(true);
     let mut feed = core.bus.subscribe();
-    let style = Style { root: Some(core.base.place.cwd.clone()), ..Style::plain(&core.base.environment) };
+    let style =
+        Style { root: Some(core.base.place.cwd.clone()), ..Style::plain(&core.base.environment) };
     let view = View::new(style).with(core.dispatcher.tools.specs());
     let handle = Agent::start(agent::setup(&core, start).await?);
     let (keys, typed) = Keys::start();
@@ -224,13 +225,13 @@ impl Talk {
 }
 
 /// Puts the questions of a single call before the person at the terminal.
-pub fn answer_questions(core: &Core, style: Style) -> JoinHandle<()> {
+pub fn answer_questions(core: &Core, style: &Style) -> JoinHandle<()> {
     let questions = core.dispatcher.session.questions.clone();
     questions.set_somebody(true);
     let mut feed = core.bus.subscribe();
-    let root = Some(core.base.place.cwd.clone());
+    let style = Style { root: Some(core.base.place.cwd.clone()), ..style.clone() };
     tokio::spawn(async move {
-        let mut view = View::new(Style { root, ..style });
+        let mut view = View::new(style);
         let (mut keys, mut typed) = Keys::start();
         while let Some(event) = feed.next().await {
             let Body::Asked { question } = &event.body else { continue };

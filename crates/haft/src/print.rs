@@ -7,7 +7,7 @@ use std::{sync::Arc, time::Duration};
 
 use haft_agent::{Agent, Bus, Feed, Handle, Input, When};
 use haft_tool::AnyTool;
-use haft_types::{Answerer, Body, Event, Level, Part, Status, Stop, TurnEnd, Usage};
+use haft_types::{Body, Event, Level, Part, Status, Stop, TurnEnd, Usage};
 use serde_json::json;
 
 use crate::{
@@ -60,7 +60,8 @@ fn prompt(start: &Start) -> std::result::Result<Vec<Part>, Failure> {
         parts.push(Part::text(text));
     }
     if parts.is_empty() {
-        let text = "the prompt is empty: give it as `haft -p PROMPT`, or write it to standard input";
+        let text =
+            "the prompt is empty: give it as `haft -p PROMPT`, or write it to standard input";
         return Err(Failure::Usage(text.into()));
     }
     Ok(parts)
@@ -138,7 +139,6 @@ impl Result {
                     self.denied.push(outcome.joined_text());
                 }
             }
-            Body::Answered { by: Answerer::Nobody, .. } => {}
             Body::Notice { level: Level::Warning | Level::Error, text } => {
                 say(&format!("haft: {}", face::safe(text)));
             }
@@ -183,7 +183,10 @@ fn finish(output: Output, result: &Result, session: &str, took: u64) -> Ending {
         say("haft: the answer reached its output limit and may be cut off");
     }
     for denied in &result.denied {
-        say(&format!("haft: not allowed: {}", face::safe(denied.lines().next().unwrap_or_default())));
+        say(&format!(
+            "haft: not allowed: {}",
+            face::safe(denied.lines().next().unwrap_or_default())
+        ));
     }
     match error {
         None => Ok(()),

@@ -10,7 +10,7 @@ use serde_json::json;
 
 use crate::{
     cli::{Session, SessionAction},
-    exit::{Ending, println, say},
+    exit::{Ending, print, println, say},
     face,
 };
 
@@ -64,11 +64,11 @@ fn show(store: &Store, id: &str, json: bool, environment: &Environment) -> Endin
         if json {
             println(&serde_json::to_string(&event)?)?;
         } else if let Some(text) = view.event(&event) {
-            println(&text)?;
+            print(&text)?;
         }
     }
     if !json && let Some(rest) = view.finish() {
-        println(&rest)?;
+        print(&rest)?;
     }
     Ok(())
 }

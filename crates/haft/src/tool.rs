@@ -47,7 +47,7 @@ pub async fn run(arguments: &Tool, more: &[Arc<dyn AnyTool>]) -> Ending {
         return Err(Failure::Usage(error.to_string().replace('\n', ". ")));
     }
     let stop = CancellationToken::new();
-    let asking = terminal.then(|| line::answer_questions(&core, style));
+    let asking = terminal.then(|| line::answer_questions(&core, &style));
     let running = core.dispatcher.call(&arguments.name, value, stop.clone());
     let mut running = std::pin::pin!(running);
     let mut signals = Signals::new()?;

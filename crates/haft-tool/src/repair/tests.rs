@@ -43,10 +43,7 @@ fn usual_mistakes_become_what_was_meant() {
         (json!({"path": "a", "limit": null}), json!({"path": "a"})),
         (json!({"path": "a", "edits": edit}), json!({"path": "a", "edits": [edit]})),
         (json!({"path": "a", "edits": edit.to_string()}), json!({"path": "a", "edits": [edit]})),
-        (
-            json!({"path": "a", "edits": [edit.to_string()]}),
-            json!({"path": "a", "edits": [edit]}),
-        ),
+        (json!({"path": "a", "edits": [edit.to_string()]}), json!({"path": "a", "edits": [edit]})),
         (
             json!({"path": "a", "edits": "[{\"old_text\": \"a\nb\", \"new_text\": \"\tc\"}]"}),
             json!({"path": "a", "edits": [{"old_text": "a\nb", "new_text": "\tc"}]}),

@@ -3,13 +3,11 @@
 //! **Invariant:** a person sees the whole call and, for a link, both of its names. Arguments that
 //! a person changed are prepared and judged anew. Time spent here counts for no timeout.
 
-use std::{sync::atomic::Ordering, time::Instant};
-
 use futures::{FutureExt as _, future::BoxFuture};
 use haft_policy::{Remember, Rules, Ruling, Scope, Verdict};
 use haft_types::{
-    Access, Answerer, Body, Choice, Effect, Level, Outcome, Question, QuestionKind, Reply, Status, Target,
-    ToolError,
+    Access, Answerer, Body, Choice, Effect, Level, Outcome, Question, QuestionKind, Reply, Status,
+    Target, ToolError,
 };
 
 use super::rules;
@@ -39,25 +37,24 @@ impl Stage for Ask {
                 _ => None,
             };
             let question = question(&call, &ruling, saved.as_deref());
-            let began = Instant::now();
             let cx = &call.cx;
+            let open = cx.asking.begin();
             let (reply, by) =
                 cx.session().questions.ask(question, cx.agent(), cx.turn, &cx.stop).await;
-            let waited = u64::try_from(began.elapsed().as_millis()).unwrap_or(u64::MAX);
-            cx.asked.fetch_add(waited, Ordering::Relaxed);
-            match reply.option.as_str() {
-                "allow" => {}
-                "session" => remember(&call, &judge),
-                "always" => match saved {
-                    Some(rule) => keep(&call, &rule),
-                    None => remember(&call, &judge),
-                },
-                _ => return refused(&ruling, &reply, &by),
+            drop(open);
+            if !matches!(reply.option.as_str(), "allow" | "session" | "always") {
+                return refused(&ruling, &reply, &by);
             }
-            match reply.input {
-                Some(input) if Some(&input) != call.input() => next.again(call, input).await,
-                _ => next.run(call).await,
+            match (reply.input, reply.option.as_str(), saved) {
+                // The yes was for other arguments than those asked about: nothing is remembered.
+                (Some(input), ..) if Some(&input) != call.input() => {
+                    return next.again(call, input).await;
+                }
+                (_, "always", Some(rule)) => keep(&call, &rule),
+                (_, "session" | "always", _) => remember(&call, &judge),
+                _ => {}
             }
+            next.run(call).await
         }
         .boxed()
     }
@@ -104,7 +101,8 @@ fn refused(ruling: &Ruling, reply: &Reply, by: &Answerer) -> Outcome {
 fn question(call: &Call, ruling: &Ruling, saved: Option<&str>) -> Question {
     let plan = call.plan();
     let mut text = plan.map_or_else(|| call.tool().to_owned(), |plan| plan.title.clone());
-    for (index, effect) in plan.map(|plan| plan.effects.as_slice()).unwrap_or_default().iter().enumerate()
+    for (index, effect) in
+        plan.map(|plan| plan.effects.as_slice()).unwrap_or_default().iter().enumerate()
     {
         text.push_str("\n  ");
         text.push_str(&line(call, index, effect));
@@ -153,7 +151,8 @@ fn line(call: &Call, index: usize, effect: &Effect) -> String {
                 Some(Some(Ok(found))) if found.real != *path => format!(" (really {})", found.real),
                 _ => String::new(),
             };
-            let below = if matches!(effect.target, Target::Tree { .. }) { " and all below" } else { "" };
+            let below =
+                if matches!(effect.target, Target::Tree { .. }) { " and all below" } else { "" };
             format!("{path}{below}{real}")
         }
     };

@@ -39,7 +39,6 @@ fn characters(outcome: &Outcome) -> u64 {
         Part::Text { text } => Some(text),
         _ => None,
     });
-    // Bytes first: only a text that may be too long is counted.
     texts.map(|text| text.chars().count() as u64).sum()
 }
 

@@ -2,9 +2,9 @@
 
 use std::sync::{Arc, atomic::Ordering};
 
-use futures::future::BoxFuture;
+use futures::{FutureExt as _, future::BoxFuture};
 use haft_host::Host;
-use haft_types::{Access, OnInterrupt, Outcome};
+use haft_types::{Access, OnInterrupt, Outcome, Status};
 use tokio_util::sync::CancellationToken;
 
 use super::rules;
@@ -21,6 +21,11 @@ impl Stage for Guard {
     }
 
     fn run<'a>(&'a self, mut call: Call, next: Next<'a>) -> BoxFuture<'a, Outcome> {
+        if call.cx.stop.is_cancelled() {
+            // Cancelled while it was judged: from here on it could not be told from a call that ran.
+            let outcome = Outcome::ended(Status::Cancelled, "cancelled before it ran");
+            return std::future::ready(outcome).boxed();
+        }
         call.cx.host = guarded(&call, Access::Destroy);
         if call.ready().is_ok_and(|prepared| prepared.spec.on_interrupt == OnInterrupt::Finish) {
             // From here on it finishes what it began, whatever happens around it.

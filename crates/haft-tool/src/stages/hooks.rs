@@ -33,7 +33,7 @@ pub enum After {
 
 /// Sees calls before and after they run.
 pub trait Hook: Send + Sync {
-    /// Sees a call that is about to be judged.
+    /// Sees a call that is about to be judged; one that is unknown or malformed has no plan.
     fn before<'a>(&'a self, call: &'a Call) -> BoxFuture<'a, Before> {
         let _ = call;
         std::future::ready(Before::Pass).boxed()
@@ -56,7 +56,10 @@ impl Stage for HooksBefore {
     fn run<'a>(&'a self, mut call: Call, next: Next<'a>) -> BoxFuture<'a, Outcome> {
         async move {
             if call.hooked {
-                return next.run(call).await;
+                return match call.ready().err() {
+                    Some(error) => error.into(),
+                    None => next.run(call).await,
+                };
             }
             call.hooked = !self.0.is_empty();
             let mut rewritten = None;
@@ -71,9 +74,10 @@ impl Stage for HooksBefore {
                     }
                 }
             }
-            match rewritten {
-                Some(input) => next.again(call, input).await,
-                None => next.run(call).await,
+            match (rewritten, call.ready().err()) {
+                (Some(input), _) => next.again(call, input).await,
+                (None, Some(error)) => error.into(),
+                (None, None) => next.run(call).await,
             }
         }
         .boxed()

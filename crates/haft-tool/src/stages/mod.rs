@@ -35,7 +35,7 @@ pub struct Limits {
 impl Default for Limits {
     fn default() -> Self {
         // 150 ms leave the rest of the promised 200 to the layers above.
-        Self { grace: Duration::from_millis(150), call: Some(Duration::from_secs(15 * 60)) }
+        Self { grace: Duration::from_millis(150), call: Some(Duration::from_mins(15)) }
     }
 }
 

@@ -1,7 +1,12 @@
-//! `prepare`: ends calls that are unknown or malformed, and tells what was repaired in the others.
+//! `prepare`: tells what was repaired in a call, and keeps refusals short.
 //!
 //! Lookup, repair, validation and planning happen when a [`Call`] is made, because its record
-//! wants the plan; a rewritten call is made anew and comes here again.
+//! wants the plan; a rewritten call is made anew and comes here again. Unknown and malformed calls
+//! go on as far as the hooks, which may see, refuse or mend them, and end there.
+//!
+//! **Invariant:** whatever ends a call before its tool ran is short, whatever it quotes.
+
+use std::sync::atomic::Ordering;
 
 use futures::{FutureExt as _, future::BoxFuture};
 use haft_types::{Outcome, Part};
@@ -18,16 +23,34 @@ impl Stage for Prepare {
     fn run<'a>(&'a self, mut call: Call, next: Next<'a>) -> BoxFuture<'a, Outcome> {
         async move {
             let notes = std::mem::take(&mut call.notes);
-            let mut outcome = match call.ready() {
-                Ok(_) => next.run(call).await,
-                // Hooks see malformed calls too, but have nothing to rewrite towards.
-                Err(error) => error.into(),
-            };
+            let begun = call.cx.begun.clone();
+            let mut outcome = next.run(call).await;
+            if !begun.load(Ordering::Acquire) {
+                outcome.content.iter_mut().for_each(shorten);
+            }
             if !notes.is_empty() {
                 outcome.content.push(Part::text(format!("[note: {}]", notes.join("; "))));
             }
             outcome
         }
         .boxed()
+    }
+}
+
+/// Longest refusal in characters.
+const REFUSAL: usize = 16_000;
+
+fn shorten(part: &mut Part) {
+    if let Part::Text { text } = part
+        && let Some((head, _)) = text.char_indices().nth(REFUSAL / 2)
+        && let Some((tail, _)) = text.char_indices().nth_back(REFUSAL / 2 - 1)
+        && head < tail
+    {
+        *text = format!(
+            "{}\n[... {} bytes left out ...]\n{}",
+            &text[..head],
+            tail - head,
+            &text[tail..]
+        );
     }
 }

@@ -3,10 +3,9 @@
 //! **Invariant:** whatever comes in is told once as begun and once as ended, malformed and unknown
 //! calls like any other. A call whose begin cannot be kept does not run.
 
-use std::{sync::atomic::Ordering, time::Instant};
-
 use futures::{FutureExt as _, future::BoxFuture};
 use haft_types::{Body, Outcome, Part, Status, TurnId};
+use tokio::time::Instant;
 
 use crate::{Call, Next, Stage};
 
@@ -20,6 +19,7 @@ impl Stage for Record {
     fn run<'a>(&'a self, call: Call, next: Next<'a>) -> BoxFuture<'a, Outcome> {
         async move {
             let (cx, began) = (call.cx.clone(), Instant::now());
+            let asked_before = cx.asking.so_far();
             if let Err(error) = cx.emit(started(&call)) {
                 return Outcome::ended(
                     Status::Failed,
@@ -27,8 +27,9 @@ impl Stage for Record {
                 );
             }
             let mut outcome = next.run(call).await;
-            let took = u64::try_from(began.elapsed().as_millis()).unwrap_or(u64::MAX);
-            let took = took.saturating_sub(cx.asked.load(Ordering::Relaxed));
+            let asked = cx.asking.so_far().saturating_sub(asked_before);
+            let took = began.elapsed().saturating_sub(asked).as_millis();
+            let took = u64::try_from(took).unwrap_or(u64::MAX);
             let ended = Body::CallEnded { call: cx.call.clone(), outcome: outcome.clone(), took };
             if let Err(error) = cx.emit(ended) {
                 outcome.content.push(Part::text(format!("[this result is not kept: {error}]")));

@@ -36,9 +36,7 @@ pub(crate) async fn locate(call: &mut Call) -> Result<(), ToolError> {
             Target::Path { path, follow } => {
                 Some(fs.locate(path, *follow).await.map_err(Into::into))
             }
-            Target::Tree { root } => {
-                Some(fs.locate(root, Follow::Yes).await.map_err(Into::into))
-            }
+            Target::Tree { root } => Some(fs.locate(root, Follow::Yes).await.map_err(Into::into)),
             _ => None,
         });
     }

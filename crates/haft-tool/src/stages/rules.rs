@@ -43,8 +43,9 @@ pub(crate) fn decide(call: &Call) -> Result<Ruling, ToolError> {
 
 /// The refusal as the model reads it.
 pub(super) fn denied(ruling: &Ruling) -> ToolError {
-    ToolError::denied(format!("not allowed: {}", ruling.reason))
-        .hint("Do not try to reach the same by other means; go on without it, or say what you need.")
+    ToolError::denied(format!("not allowed: {}", ruling.reason)).hint(
+        "Do not try to reach the same by other means; go on without it, or say what you need.",
+    )
 }
 
 /// Reports whether observing everything that the plan names would need no question.
@@ -91,7 +92,7 @@ pub(super) fn with_ask<T>(
     })
 }
 
-/// What searches below the declared trees may see.
+/// What of declared trees, and of everything where that is declared, may be seen.
 pub(super) fn visible(call: &Call) -> Visible {
     let judge = call.cx.session().judge();
     let Ok(prepared) = call.ready() else { return Arc::new(|_| false) };
@@ -105,12 +106,17 @@ pub(super) fn visible(call: &Call) -> Visible {
                 let skip = judge.policy.path_filter(&prepared.spec.name, root, &found.real);
                 Some((root.clone(), found.real.clone(), skip))
             }
+            (Target::Anything, _) => {
+                let root = HostPath::root(call.cx.dispatcher.host.style());
+                let skip = judge.policy.path_filter(&prepared.spec.name, &root, &root);
+                Some((root.clone(), root, skip))
+            }
             _ => None,
         })
         .collect();
     Arc::new(move |path| {
-        filters.iter().any(|(root, real, skip)| {
-            (path.is_within(root) || path.is_within(real)) && !skip(path)
-        })
+        filters
+            .iter()
+            .any(|(root, real, skip)| (path.is_within(root) || path.is_within(real)) && !skip(path))
     })
 }

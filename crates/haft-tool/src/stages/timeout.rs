@@ -4,8 +4,12 @@ use std::time::Duration;
 
 use futures::{FutureExt as _, future::BoxFuture};
 use haft_types::{Outcome, Status};
+use tokio::time::Instant;
 
 use crate::{Call, Next, Stage};
+
+/// How often a call whose time is over is looked at while somebody is asked.
+const LOOK: Duration = Duration::from_millis(10);
 
 pub(super) struct Timeout {
     pub limit: Option<Duration>,
@@ -22,12 +26,20 @@ impl Stage for Timeout {
         async move {
             let stop = call.cx.stop.child_token();
             call.cx.stop = stop.clone();
+            let (asking, began) = (call.cx.asking.clone(), Instant::now());
+            let asked_before = asking.so_far();
             let mut running = next.run(call);
-            if let Ok(outcome) = tokio::time::timeout(limit, &mut running).await {
-                return outcome;
+            let mut left = limit;
+            while !left.is_zero() {
+                if let Ok(outcome) = tokio::time::timeout(left.max(LOOK), &mut running).await {
+                    return outcome;
+                }
+                // A nested call may have asked meanwhile, or be asking still.
+                let asked = asking.so_far().saturating_sub(asked_before);
+                left = limit.saturating_sub(began.elapsed().saturating_sub(asked));
             }
             stop.cancel();
-            let text = format!("timed out after {} s", limit.as_secs());
+            let text = format!("timed out after {limit:?}; what it had done by then is not undone");
             match tokio::time::timeout(self.grace, running).await {
                 Ok(outcome) => Outcome {
                     status: Status::TimedOut,

@@ -36,7 +36,11 @@ pub(super) fn outcome(
             command: command.to_owned(),
             output: for_people(&text),
             exit: code,
-            note: meaning,
+            // The exit code is shown by itself; only what it means is a note.
+            note: code.map_or(meaning.clone(), |code| {
+                let words = meaning.as_deref()?.strip_prefix(&format!("exit code {code}: "))?;
+                Some(words.to_owned())
+            }),
         },
         cut,
     };

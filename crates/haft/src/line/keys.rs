@@ -4,7 +4,9 @@
 
 use std::{io::IsTerminal as _, thread};
 
-use rustix::termios::{LocalModes, OptionalActions, SpecialCodeIndex, Termios, tcgetattr, tcsetattr};
+use rustix::termios::{
+    LocalModes, OptionalActions, SpecialCodeIndex, Termios, tcgetattr, tcsetattr,
+};
 use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
 
 /// Something that was typed.
@@ -109,6 +111,5 @@ fn read(terminal: bool, send: &UnboundedSender<Typed>) {
 }
 
 fn is_canonical() -> bool {
-    tcgetattr(std::io::stdin())
-        .is_ok_and(|modes| modes.local_modes.contains(LocalModes::ICANON))
+    tcgetattr(std::io::stdin()).is_ok_and(|modes| modes.local_modes.contains(LocalModes::ICANON))
 }
