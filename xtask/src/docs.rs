@@ -26,7 +26,16 @@ struct Part {
 const PARTS: &[Part] = &[
     Part { file: "CONTRIBUTING.md", name: "commands", make: commands },
     Part { file: "CONTRIBUTING.md", name: "soaks", make: soak::table },
+    Part { file: "CONTRIBUTING.md", name: "own tool", make: own_tool },
 ];
+
+/// The example of a tool, as it is compiled, from its input to its end.
+fn own_tool() -> String {
+    const FILE: &str = include_str!("../../crates/haft/examples/own_tool.rs");
+    let start = FILE.find("struct Checksum").unwrap_or_default();
+    let end = FILE.find("fn main()").unwrap_or(FILE.len());
+    format!("```rust\n{}\n```\n", FILE[start..end].trim_end())
+}
 
 /// Writes the parts, or with `--check` says which are stale; `false` when one is.
 ///

@@ -1,19 +1,22 @@
 //! The driver: carries out the machine's actions. The only place where the loop does IO.
 //!
 //! **Invariant:** each turn has a token of its own; whatever is cancelled is still reported, and
-//! what does not report in time is answered for it, so the machine always comes to rest.
+//! what does not report in time is given up, so the machine always comes to rest. Nothing is asked
+//! unless the log holds all of it.
 
 use std::{
-    sync::{Arc, Mutex, PoisonError},
+    collections::VecDeque,
+    panic::AssertUnwindSafe,
+    sync::{Arc, Mutex, MutexGuard, PoisonError},
     time::Duration,
 };
 
-use futures::StreamExt as _;
+use futures::{FutureExt as _, StreamExt as _};
 use haft_llm::{Delta, Effort, Encoded, LlmError, Provider, Request, Target};
 use haft_session::Fold;
 use haft_tool::{Dispatcher, Events as _, RecordError};
 use haft_types::{
-    Body, BreakCause, CallId, Level, Outcome, Status, Stop, ToolUse, TurnEnd, TurnId, Usage,
+    Body, BreakCause, CallId, Level, Part, Stop, ToolUse, TurnEnd, TurnId, Usage,
 };
 use tokio::{sync::mpsc, task::JoinHandle, time::Instant};
 use tokio_util::sync::CancellationToken;
@@ -21,10 +24,10 @@ use tokio_util::sync::CancellationToken;
 use crate::{
     Action, Bus, Input, Machine,
     answer::Answer,
-    calls::{Batch, Runner},
+    calls::{Batch, Runner, panic_text},
 };
 
-/// How long cancelled calls may take to report before they are answered for.
+/// How long cancelled calls may take to report before they are given up.
 const STOP_WITHIN: Duration = Duration::from_secs(10);
 
 /// What every request begins with, until the next break.
@@ -74,6 +77,7 @@ pub struct Setup {
 /// Talks to a running agent. Dropping it ends the agent once it is idle.
 pub struct Handle {
     inputs: mpsc::UnboundedSender<Input>,
+    closing: CancellationToken,
     task: JoinHandle<()>,
 }
 
@@ -91,6 +95,8 @@ impl Handle {
     /// Interrupts what runs and returns once the agent has come to rest.
     pub async fn close(self) {
         drop(self.inputs.send(Input::Interrupt));
+        // Other senders may be there: they are told that nobody listens any more.
+        self.closing.cancel();
         drop(self.inputs);
         // A driver that broke down has told so on the bus.
         drop(self.task.await);
@@ -108,9 +114,13 @@ pub struct Agent {
     system: Arc<[String]>,
     turn: TurnId,
     stop: CancellationToken,
+    /// Cancelled when stopped calls of this turn took too long to come back.
+    abandon: CancellationToken,
+    closing: CancellationToken,
     answer: Option<(Answer, haft_llm::Answer, CancellationToken)>,
     batches: mpsc::UnboundedSender<Batch>,
-    open: Vec<CallId>,
+    /// Why words of this turn could not be kept; nothing is asked without them.
+    unsaid: Option<RecordError>,
     stopping_since: Option<Instant>,
     steps: u64,
     usage: Usage,
@@ -118,7 +128,7 @@ pub struct Agent {
 
 impl Agent {
     /// Starts an agent; it waits for its first input.
-    pub fn start(setup: Setup) -> Handle {
+    pub fn start(mut setup: Setup) -> Handle {
         let (inputs, received) = mpsc::unbounded_channel();
         let (batches, waiting) = mpsc::unbounded_channel();
         let (done, ended) = mpsc::unbounded_channel();
@@ -129,26 +139,52 @@ impl Agent {
             done,
         };
         tokio::spawn(runner.run(waiting));
-        let fold = Arc::new(Mutex::new(setup.fold.clone()));
+        let turn = setup.fold.turn();
+        let fold = Arc::new(Mutex::new(std::mem::take(&mut setup.fold)));
         setup.bus.follow(&fold);
+        let closing = CancellationToken::new();
         let agent = Self {
             machine: Machine::default(),
             encoded: Vec::new(),
             revision: 0,
             tools: setup.pinned.tools.as_str().into(),
             system: setup.pinned.system.clone().into(),
-            turn: setup.fold.turn(),
+            turn,
             stop: CancellationToken::new(),
+            abandon: CancellationToken::new(),
+            closing: closing.clone(),
             answer: None,
             batches,
-            open: Vec::new(),
+            unsaid: None,
             stopping_since: None,
             steps: 0,
             usage: Usage::default(),
             fold,
             setup,
         };
-        Handle { inputs, task: tokio::spawn(agent.run(received, ended)) }
+        Handle { inputs, closing, task: tokio::spawn(agent.guarded(received, ended)) }
+    }
+
+    /// Runs, and tells when that breaks down: a front end must not wait for ever.
+    async fn guarded(
+        self,
+        inputs: mpsc::UnboundedReceiver<Input>,
+        ended: mpsc::UnboundedReceiver<CallId>,
+    ) {
+        let (bus, agent) = (self.setup.bus.clone(), self.setup.dispatcher.agent.clone());
+        let fold = self.fold.clone();
+        let Err(panic) = AssertUnwindSafe(self.run(inputs, ended)).catch_unwind().await else {
+            return;
+        };
+        let turn = fold.lock().unwrap_or_else(PoisonError::into_inner).turn();
+        let error = format!(
+            "the agent broke down: {}\nWhat was kept is safe: start haft again and resume.",
+            panic_text(&*panic)
+        );
+        let ended = Body::TurnEnded { end: TurnEnd::Failed { error }, usage: Usage::default() };
+        if bus.emit(&agent, turn, ended.clone()).is_err() {
+            bus.tell(&agent, turn, ended);
+        }
     }
 
     async fn run(
@@ -164,9 +200,15 @@ impl Agent {
                 biased;
                 input = inputs.recv(), if listening => match input {
                     Some(input) => self.step(input).await,
-                    None => listening = false,
+                    None => {
+                        listening = false;
+                        if self.closing.is_cancelled() {
+                            self.step(Input::Interrupt).await;
+                        }
+                    }
                 },
-                Some(id) = ended.recv() => self.call_done(id).await,
+                () = self.closing.cancelled(), if !inputs.is_closed() => inputs.close(),
+                Some(id) = ended.recv() => self.step(Input::CallDone { id }).await,
                 delta = next(&mut self.answer) => self.delta(delta).await,
                 () = at(flush) => {
                     let body = self.answer.as_mut().and_then(|(answer, ..)| answer.flush());
@@ -174,7 +216,10 @@ impl Agent {
                         self.unkept(&error).await;
                     }
                 }
-                () = at(give_up) => self.give_up().await,
+                () = at(give_up) => {
+                    self.stopping_since = None;
+                    self.abandon.cancel();
+                }
             }
         }
     }
@@ -191,12 +236,10 @@ impl Agent {
     }
 
     async fn step(&mut self, input: Input) {
-        let mut inputs = vec![input];
-        while let Some(input) = inputs.pop() {
+        let mut inputs = VecDeque::from([input]);
+        while let Some(input) = inputs.pop_front() {
             for action in self.machine.step(input) {
-                if let Some(input) = self.act(action).await {
-                    inputs.push(input);
-                }
+                inputs.extend(self.act(action).await);
             }
         }
     }
@@ -207,13 +250,15 @@ impl Agent {
             Action::TurnBegan => {
                 self.turn = TurnId(self.turn.0 + 1);
                 self.stop = CancellationToken::new();
+                self.abandon = CancellationToken::new();
+                self.unsaid = None;
                 (self.steps, self.usage) = (0, Usage::default());
             }
             Action::Say(words) => {
-                let body = Body::User { from: words.from, parts: words.parts };
+                let body = Body::User { from: words.from, parts: words.parts.clone() };
                 if let Err(error) = self.emit(body) {
-                    self.setup.bus.tell(&self.setup.dispatcher.agent, self.turn, notice(&error));
-                    return Some(Input::Limit { reason: error.to_string() });
+                    self.unsaid = Some(error);
+                    self.give_back(&words.parts);
                 }
             }
             Action::Ask => return self.ask(),
@@ -221,20 +266,12 @@ impl Agent {
             Action::End { call, outcome } => {
                 self.emit_or_tell(Body::CallEnded { call: call.id, outcome, took: 0 });
             }
-            Action::CancelAnswer => {
-                if let Some((.., stop)) = &self.answer {
-                    stop.cancel();
-                }
-                self.stopping_since.get_or_insert_with(Instant::now);
-            }
+            Action::CancelAnswer => return self.cancel_answer(),
             Action::CancelCalls => {
                 self.stop.cancel();
                 self.stopping_since.get_or_insert_with(Instant::now);
             }
-            Action::GiveBack(parts) => {
-                let text = format!("not sent: {}", text_of(&parts));
-                self.emit_or_tell(Body::Notice { level: Level::Info, text });
-            }
+            Action::GiveBack(parts) => self.give_back(&parts),
             Action::Answer(question, reply) => {
                 self.setup.dispatcher.session.questions.reply(&question, reply, "agent");
             }
@@ -243,9 +280,13 @@ impl Agent {
         None
     }
 
+    fn give_back(&self, parts: &[Part]) {
+        let text = format!("not sent: {}", text_of(parts));
+        self.emit_or_tell(Body::Notice { level: Level::Info, text });
+    }
+
     async fn end_turn(&mut self, end: TurnEnd) {
         self.stopping_since = None;
-        self.open.clear();
         if let Err(error) = self.setup.bus.sync().await {
             self.setup.bus.tell(&self.setup.dispatcher.agent, self.turn, notice(&error));
         }
@@ -253,22 +294,16 @@ impl Agent {
     }
 
     fn start_calls(&mut self, calls: Vec<ToolUse>) {
-        self.open.extend(calls.iter().map(|call| call.id.clone()));
         let early = self.answer.is_some();
-        let give_up = CancellationToken::new();
-        let batch = Batch { calls, turn: self.turn, stop: self.stop.clone(), give_up, early };
+        let (turn, stop, give_up) = (self.turn, self.stop.clone(), self.abandon.clone());
+        let batch = Batch { calls, turn, stop, give_up, early };
         // The runner lives as long as this sender does.
         drop(self.batches.send(batch));
     }
 
     fn ask(&mut self) -> Option<Input> {
-        if let Some(cause) = self.setup.cause.take() {
-            let Pinned { system, tools } = self.setup.pinned.clone();
-            let pinned = Body::Pinned { system, tools };
-            let kept = self.emit(Body::Break { cause, at_byte: None }).and_then(|()| self.emit(pinned));
-            if let Err(error) = kept {
-                return Some(Input::AnswerCut { error: error.to_string(), calls: Vec::new() });
-            }
+        if let Err(error) = self.ready_to_ask() {
+            return Some(Input::AnswerCut { error: advice(&error), calls: Vec::new() });
         }
         self.encode_new();
         let request = Request {
@@ -286,6 +321,28 @@ impl Agent {
         self.steps += 1;
         let most = self.setup.limits.steps.filter(|most| self.steps >= *most)?;
         Some(Input::Limit { reason: format!("the limit of {most} model requests in a turn") })
+    }
+
+    /// Sees to it that the log holds all that the request is made of.
+    fn ready_to_ask(&mut self) -> Result<(), RecordError> {
+        if let Some(error) = self.unsaid.take() {
+            return Err(error);
+        }
+        // A result that could not be kept is missing here: a request without it would be refused.
+        for (call, outcome) in self.fold().unanswered() {
+            self.emit(Body::CallEnded { call, outcome, took: 0 })?;
+        }
+        if let Some(cause) = self.setup.cause {
+            let Pinned { system, tools } = self.setup.pinned.clone();
+            self.emit(Body::Break { cause, at_byte: None })?;
+            self.emit(Body::Pinned { system, tools })?;
+            self.setup.cause = None;
+        }
+        Ok(())
+    }
+
+    fn fold(&self) -> MutexGuard<'_, Fold> {
+        self.fold.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Encodes the messages that were not sent before; kept ones stay the bytes they are.
@@ -315,25 +372,38 @@ impl Agent {
         let session = &self.setup.dispatcher.session;
         let bodies = answer.take(delta.clone(), || session.next_call());
         let ready = answer.calls.get(before).cloned();
+        let called = !answer.calls.is_empty();
         for body in bodies {
             if let Err(error) = self.emit(body) {
                 return self.unkept(&error).await;
             }
         }
         match delta {
+            // What ran cannot be taken back, so its answer cannot be void.
+            Delta::Restart { reason, .. } if called => {
+                let why = format!("the answer began anew after a call was complete: {reason}");
+                self.answer_failed(LlmError::Protocol(why)).await;
+            }
             Delta::Restart { reason, .. } => {
-                if let Some((answer, ..)) = &mut self.answer {
-                    answer.calls.clear();
+                let void = Body::AnswerFailed { error: reason, retried: true };
+                if let Err(error) = self.emit(void) {
+                    self.unkept(&error).await;
                 }
-                self.emit_or_tell(Body::AnswerFailed { error: reason, retried: true });
             }
             Delta::End { stop, usage } => self.answer_ended(stop, usage).await,
             _ => {}
         }
         if let Some(call) = ready {
-            let harmless = self.setup.dispatcher.harmless(&call).await;
+            let harmless = self.is_harmless(&call).await;
             self.step(Input::CallReady { call, harmless }).await;
         }
+    }
+
+    /// Reports whether a call may start before its answer has ended. One that may be cut off may
+    /// not, and a plan that breaks down does so again, and is told, when the call runs.
+    async fn is_harmless(&self, call: &ToolUse) -> bool {
+        let asked = AssertUnwindSafe(self.setup.dispatcher.harmless(call)).catch_unwind();
+        call.input.is_some() && asked.await.unwrap_or(false)
     }
 
     async fn answer_ended(&mut self, stop: Stop, usage: Usage) {
@@ -341,15 +411,28 @@ impl Agent {
         self.usage.add(usage);
         let Answer { wire, model, calls, .. } = answer;
         if let Err(error) = self.emit(Body::AnswerEnded { model, wire, stop, usage }) {
-            let error = error.to_string();
+            let error = advice(&error);
             return self.step(Input::AnswerCut { error, calls }).await;
         }
-        let spent = self.setup.limits.output_tokens.filter(|most| self.usage.output >= *most);
-        self.step(Input::AnswerEnded { stop, calls }).await;
-        if let Some(most) = spent {
+        // Told first: the end of an answer may lead straight to the next request.
+        if let Some(most) = self.setup.limits.output_tokens.filter(|m| self.usage.output >= *m) {
             let reason = format!("the limit of {most} output tokens in a turn");
             self.step(Input::Limit { reason }).await;
         }
+        self.step(Input::AnswerEnded { stop, calls }).await;
+    }
+
+    /// Ends the answer here and now: dropping its stream ends its request.
+    fn cancel_answer(&mut self) -> Option<Input> {
+        let (mut answer, _, stop) = self.answer.take()?;
+        stop.cancel();
+        if let Some(body) = answer.flush() {
+            self.emit_or_tell(body);
+        }
+        let Answer { wire, model, calls, .. } = answer;
+        let (stop, usage) = (Stop::Interrupted, Usage::default());
+        self.emit_or_tell(Body::AnswerEnded { model, wire, stop, usage });
+        Some(Input::AnswerCut { error: LlmError::Cancelled.to_string(), calls })
     }
 
     async fn answer_failed(&mut self, error: LlmError) {
@@ -357,42 +440,17 @@ impl Agent {
         if let Some(body) = answer.flush() {
             self.emit_or_tell(body);
         }
-        let Answer { wire, model, calls, .. } = answer;
         let error = error.to_string();
-        self.emit_or_tell(if self.stopping_since.is_some() {
-            Body::AnswerEnded { model, wire, stop: Stop::Interrupted, usage: Usage::default() }
-        } else {
-            Body::AnswerFailed { error: error.clone(), retried: false }
-        });
-        self.step(Input::AnswerCut { error, calls }).await;
+        self.emit_or_tell(Body::AnswerFailed { error: error.clone(), retried: false });
+        self.step(Input::AnswerCut { error, calls: answer.calls }).await;
     }
 
     /// The log failed in the middle of an answer: it ends here, and the person is told.
     async fn unkept(&mut self, error: &RecordError) {
         let Some((answer, ..)) = self.answer.take() else { return };
-        let error = format!("{error}; free some disk space or set HAFT_HOME to another folder");
+        let error = advice(error);
+        self.emit_or_tell(Body::AnswerFailed { error: error.clone(), retried: false });
         self.step(Input::AnswerCut { error, calls: answer.calls }).await;
-    }
-
-    async fn call_done(&mut self, id: CallId) {
-        self.open.retain(|open| *open != id);
-        self.step(Input::CallDone { id }).await;
-    }
-
-    /// Answers for calls that were cancelled and do not report.
-    async fn give_up(&mut self) {
-        self.stopping_since = None;
-        for id in std::mem::take(&mut self.open) {
-            let outcome = Outcome::ended(
-                Status::Cancelled,
-                "cancelled, but it did not stop in time; what it did is not known",
-            );
-            self.emit_or_tell(Body::CallEnded { call: id.clone(), outcome, took: 0 });
-            self.step(Input::CallDone { id }).await;
-        }
-        if self.answer.is_some() {
-            self.answer_failed(LlmError::Cancelled).await;
-        }
     }
 }
 
@@ -418,13 +476,16 @@ fn notice(error: &RecordError) -> Body {
     Body::Notice { level: Level::Error, text: error.to_string() }
 }
 
-fn text_of(parts: &[haft_types::Part]) -> String {
-    let texts: Vec<&str> = parts
-        .iter()
-        .filter_map(|part| match part {
-            haft_types::Part::Text { text } => Some(text.as_str()),
-            _ => None,
-        })
-        .collect();
-    texts.join("\n")
+/// What went wrong with the log, and what to do.
+fn advice(error: &RecordError) -> String {
+    format!("{error}; free some disk space or set HAFT_HOME to another folder")
+}
+
+fn text_of(parts: &[Part]) -> String {
+    let shown = |part: &Part| match part {
+        Part::Text { text } => Some(text.clone()),
+        Part::Image { blob } => Some(format!("[{}, {} bytes]", blob.mime, blob.len)),
+        _ => None,
+    };
+    parts.iter().filter_map(shown).collect::<Vec<_>>().join("\n")
 }

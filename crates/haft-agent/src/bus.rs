@@ -133,10 +133,10 @@ impl Bus {
 
     /// Sees to it that the log is synced soon, where a runtime is there to do it.
     fn sync_soon(&self) {
+        let Ok(runtime) = tokio::runtime::Handle::try_current() else { return };
         if self.0.dirty.swap(true, Ordering::AcqRel) {
             return;
         }
-        let Ok(runtime) = tokio::runtime::Handle::try_current() else { return };
         let bus = Arc::downgrade(&self.0);
         runtime.spawn(async move {
             tokio::time::sleep(SYNC_WITHIN).await;
@@ -206,8 +206,13 @@ impl State {
     }
 
     fn sync(&mut self) -> Result<(), RecordError> {
-        for mut event in self.held.take().into_iter().flatten() {
-            self.keep(&mut event)?;
+        let mut held = self.held.take().unwrap_or_default().into_iter();
+        while let Some(mut event) = held.next() {
+            if let Err(error) = self.keep(&mut event) {
+                // What could not be written waits for the next time.
+                self.held = Some(std::iter::once(event).chain(held).collect());
+                return Err(error);
+            }
         }
         self.log.sync().map_err(|error| RecordError(error.to_string()))
     }

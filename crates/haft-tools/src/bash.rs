@@ -31,7 +31,7 @@ const TIMEOUT: u64 = 120_000;
 /// Most milliseconds that a command may take.
 const TIMEOUT_MAX: u64 = 600_000;
 /// How long a command that is stopped at its timeout may take to end: TERM, 500 ms, KILL.
-const STOP: Duration = Duration::from_millis(750);
+const STOP: Duration = Duration::from_millis(700);
 /// How long a cancelled one may; the call has 150 ms to answer.
 const CANCEL: Duration = Duration::from_millis(60);
 /// Characters of a command that a title repeats.
@@ -271,6 +271,7 @@ async fn follow(mut running: Running, cx: &Cx, deadline: Instant) -> Ran {
                     // Output that never pauses would leave the clock no chance to run.
                     () = async {
                         streams.take(stream, &bytes).await;
+                        streams.live.flush_due(cx);
                         tokio::task::yield_now().await;
                     } => {}
                     // A disk that hangs must not hold up who gave up waiting.
@@ -290,7 +291,7 @@ async fn follow(mut running: Running, cx: &Cx, deadline: Instant) -> Ran {
     };
     let patience = match end {
         End::Cancelled => Some(CANCEL / 2),
-        End::TimedOut(_) => Some(Duration::from_millis(200)),
+        End::TimedOut(_) => Some(Duration::from_millis(150)),
         End::Exited(_) | End::Lost(_) => None,
     };
     let kept = streams.finish(cx, patience).await;

@@ -124,7 +124,7 @@ impl View {
             }
             Body::CallEnded { call, outcome, took } => self.ended(call, outcome, *took),
             Body::Notice { level, text } => mark(*level, text),
-            Body::TurnEnded { end, usage } => Self::turn_ended(end, *usage)?,
+            Body::TurnEnded { end, usage } => Self::turn_ended(end, *usage).unwrap_or_default(),
             _ => return None,
         };
         Some(format!("{}{text}", self.line_end()))
@@ -214,8 +214,7 @@ impl View {
             text.push('\n');
         }
         // A program's output says itself how it ended.
-        let told = matches!(&outcome.detail, Some(Detail { shape: Shape::Terminal { .. }, .. }))
-            && outcome.status == Status::Failed;
+        let told = matches!(&outcome.detail, Some(Detail { shape: Shape::Terminal { .. }, .. }));
         if outcome.status.is_error() && !told {
             let line = self.terminal.outcome(outcome, took, self.room);
             let _ = writeln!(text, "  {}", line.trim_end());

@@ -205,6 +205,13 @@ impl Live {
         pending.then_some(next)
     }
 
+    /// Shows what has come where it is time to; a busy stream cannot wait for a timer.
+    pub(super) fn flush_due(&mut self, cx: &Cx) {
+        if self.due().is_some_and(|due| due <= Instant::now()) {
+            self.flush(cx);
+        }
+    }
+
     /// Shows what has come since the last piece.
     pub(super) fn flush(&mut self, cx: &Cx) {
         for (stream, text) in self.pending.drain(..) {

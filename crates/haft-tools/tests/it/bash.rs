@@ -263,7 +263,7 @@ async fn endless_output_takes_no_memory() {
         .iter()
         .map(|body| if let Body::CallOutput { text, .. } = body { text.len() } else { 0 })
         .sum();
-    assert!(shown < 4 << 20, "{shown} bytes were shown live");
+    assert!((64 << 10..4 << 20).contains(&shown), "{shown} bytes were shown live");
     println!("{written} bytes, {grown} bytes more memory, {shown} bytes shown live");
 }
 
