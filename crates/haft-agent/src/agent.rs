@@ -394,16 +394,9 @@ impl Agent {
             _ => {}
         }
         if let Some(call) = ready {
-            let harmless = self.is_harmless(&call).await;
+            let harmless = is_harmless(self.setup.dispatcher.clone(), &call).await;
             self.step(Input::CallReady { call, harmless }).await;
         }
-    }
-
-    /// Reports whether a call may start before its answer has ended. One that may be cut off may
-    /// not, and a plan that breaks down does so again, and is told, when the call runs.
-    async fn is_harmless(&self, call: &ToolUse) -> bool {
-        let asked = AssertUnwindSafe(self.setup.dispatcher.harmless(call)).catch_unwind();
-        call.input.is_some() && asked.await.unwrap_or(false)
     }
 
     async fn answer_ended(&mut self, stop: Stop, usage: Usage) {
@@ -452,6 +445,13 @@ impl Agent {
         self.emit_or_tell(Body::AnswerFailed { error: error.clone(), retried: false });
         self.step(Input::AnswerCut { error, calls: answer.calls }).await;
     }
+}
+
+/// Reports whether a call may start before its answer has ended. One that may be cut off may not;
+/// a plan that breaks down does so again, and is told, when the call runs.
+async fn is_harmless(dispatcher: Arc<Dispatcher>, call: &ToolUse) -> bool {
+    call.input.is_some()
+        && AssertUnwindSafe(dispatcher.harmless(call)).catch_unwind().await.unwrap_or(false)
 }
 
 /// The next delta; never, while no answer streams in.

@@ -43,7 +43,13 @@ pub(crate) fn parse(raw: &str, tool: &str) -> Result<Value, ToolError> {
     serde_json::from_str(&text).map_err(|error| {
         let what = if error.is_eof() { "are cut off" } else { "are not JSON" };
         let near = near(&text, error.line(), error.column());
-        ToolError::new(format!("the arguments of {tool} {what}: {error}{near}"))
+        // The parser says only that an escape ends early.
+        let half = if error.to_string().contains("hex escape") {
+            "; \\ud800 to \\udfff are half a character each (a surrogate) and stand in pairs"
+        } else {
+            ""
+        };
+        ToolError::new(format!("the arguments of {tool} {what}: {error}{near}{half}"))
             .hint("Nothing was run. Send the whole arguments as one JSON object.")
     })
 }

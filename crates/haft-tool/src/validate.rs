@@ -1,11 +1,19 @@
 //! Checks arguments against a tool's schema and names every problem at once.
 
+use std::fmt::{self, Write as _};
+
 use haft_types::ToolError;
 use jsonschema::error::ValidationErrorKind as Kind;
 use serde_json::Value;
 
 /// Most problems that one answer names.
 const MOST: usize = 20;
+
+/// Most characters that are shown of an offending value.
+const SHOWN: usize = 100;
+
+/// Values from which on only one problem is looked for.
+const NODES: usize = 10_000;
 
 /// A compiled schema. Compiling takes a millisecond or so: it is done once, at the first call.
 pub(crate) struct Validator(jsonschema::Validator);
@@ -37,12 +45,18 @@ impl Validator {
         if self.0.is_valid(input) {
             return Ok(());
         }
-        let mut errors = self.0.iter_errors(input);
-        let mut problems: Vec<String> =
-            errors.by_ref().take(MOST).map(|error| problem(&error)).collect();
-        let more = errors.count();
-        if more > 0 {
-            problems.push(format!("... and {more} more"));
+        let mut problems = Vec::new();
+        if weight(input, NODES) == NODES {
+            // All problems are found before the first is given; of a giant one is enough.
+            problems.extend(self.0.validate(input).err().map(|error| problem(&error)));
+            problems.push("... and perhaps more: only the first is looked for in so much".into());
+        } else {
+            let mut errors = self.0.iter_errors(input);
+            problems.extend(errors.by_ref().take(MOST).map(|error| problem(&error)));
+            let more = errors.count();
+            if more > 0 {
+                problems.push(format!("... and {more} more"));
+            }
         }
         Err(ToolError::new(format!(
             "the arguments of {tool} are not valid:\n- {}",
@@ -50,6 +64,23 @@ impl Validator {
         ))
         .hint("Correct what is named and call again."))
     }
+}
+
+/// How many values there are inside, itself included; counts no further than `most`.
+fn weight(value: &Value, most: usize) -> usize {
+    let inner: Box<dyn Iterator<Item = &Value>> = match value {
+        Value::Array(items) => Box::new(items.iter()),
+        Value::Object(map) => Box::new(map.values()),
+        _ => return 1,
+    };
+    let mut sum = 1;
+    for value in inner {
+        if sum >= most {
+            break;
+        }
+        sum += weight(value, most - sum);
+    }
+    sum.min(most)
 }
 
 /// One line: where, what is there, what is wanted.
@@ -64,12 +95,16 @@ fn problem(error: &jsonschema::ValidationError<'_>) -> String {
             format!("{name} is missing")
         }
         Kind::Type { .. } => {
-            let wanted = error.to_string();
+            let wanted = error.masked_with("it").to_string();
             let wanted = wanted.rsplit(" is not of type").next().unwrap_or("").trim().to_owned();
             let wanted = wanted.trim_start_matches('s').trim().replace('"', "");
             format!("{} is {got}, wanted: {wanted}", field(&at))
         }
-        _ => format!("{} is {got}: {}", field(&at), bounded(&error.to_string(), 300)),
+        _ => format!(
+            "{} is {got}: {}",
+            field(&at),
+            bounded(&error.masked_with("it").to_string(), 300)
+        ),
     }
 }
 
@@ -77,9 +112,30 @@ fn field(at: &str) -> &str {
     if at.is_empty() { "the whole input" } else { at }
 }
 
-/// The offending value, short.
+/// The offending value, short; however big it is, only its start is looked at.
 fn shown(value: &Value) -> String {
-    bounded(&value.to_string(), 100)
+    let mut text = Short(String::new());
+    let whole = match value {
+        Value::String(long) => {
+            let head: String = long.chars().take(SHOWN + 1).collect();
+            write!(text, "{}", Value::String(head))
+        }
+        value => write!(text, "{value}"),
+    };
+    // A writer that has enough fails; what it has by then is more than is shown.
+    let _ = whole;
+    bounded(&text.0, SHOWN)
+}
+
+/// Takes text until there is more than is shown, then fails.
+struct Short(String);
+
+impl fmt::Write for Short {
+    fn write_str(&mut self, text: &str) -> fmt::Result {
+        let room = (SHOWN + 1).saturating_sub(self.0.chars().count());
+        self.0.extend(text.chars().take(room));
+        if room == 0 { Err(fmt::Error) } else { Ok(()) }
+    }
 }
 
 fn bounded(text: &str, most: usize) -> String {

@@ -120,3 +120,46 @@ impl Signals {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use haft_llm::Wire;
+    use haft_testkit::harness::shouts;
+    use haft_tool::Registry;
+    use haft_types::Env;
+
+    use super::*;
+
+    /// Bytes of the system prompt with the default tools and no project context.
+    const PROMPT_MOST: usize = 4_000;
+    /// Bytes of the definitions of the default tools, on every wire.
+    const TOOLS_MOST: usize = 10_000;
+
+    #[test]
+    fn prompt_and_definitions_stay_within_their_bounds() {
+        let env = Env { vision: true, shell: true, ..Env::default() };
+        let tools = Registry::default().source(haft_tools::builtin()).assemble(&env);
+        let around = Surroundings {
+            date: "2026-01-31".into(),
+            folder: "/home/user/project".into(),
+            platform: "linux x86_64, shell /bin/bash".into(),
+        };
+        let prompt = system(&tools, &[], &around).join("\n\n");
+        println!("system prompt: {} bytes of at most {PROMPT_MOST}", prompt.len());
+        assert!(prompt.len() <= PROMPT_MOST, "{} bytes", prompt.len());
+        assert!(shouts(&prompt) <= 1, "words that shout weigh less the more there are:\n{prompt}");
+        assert!(prompt.ends_with(&around.platform), "what changes stands last");
+
+        let specs: Vec<ToolSpec> = tools.specs().iter().map(|spec| (**spec).clone()).collect();
+        let wires: [&dyn Wire; 2] = [
+            &haft_llm::anthropic::AnthropicMessages,
+            &haft_llm::openai::OpenAiChat { newest_fields: true },
+        ];
+        for wire in wires {
+            let json = wire.tools(&specs);
+            println!("definitions on {}: {} bytes of at most {TOOLS_MOST}", wire.name(), json.len());
+            assert!(json.len() <= TOOLS_MOST, "{}: {} bytes", wire.name(), json.len());
+            assert_eq!(json, wire.tools(&specs), "the same tools are the same bytes");
+        }
+    }
+}

@@ -1,0 +1,13 @@
+//! The tool layer through its public face: the order of the stages by what they do, the guard,
+//! hooks, questions, budgets, interrupts, malformed calls and the registry.
+
+mod budget;
+mod denied;
+mod guard;
+mod hooks;
+mod interrupt;
+mod links;
+mod malformed;
+mod questions;
+mod registry;
+mod support;
