@@ -15,9 +15,7 @@ use futures::{FutureExt as _, StreamExt as _};
 use haft_llm::{Delta, Effort, Encoded, LlmError, Provider, Request, Target};
 use haft_session::Fold;
 use haft_tool::{Dispatcher, Events as _, RecordError};
-use haft_types::{
-    Body, BreakCause, CallId, Level, Part, Stop, ToolUse, TurnEnd, TurnId, Usage,
-};
+use haft_types::{Body, BreakCause, CallId, Level, Part, Stop, ToolUse, TurnEnd, TurnId, Usage};
 use tokio::{sync::mpsc, task::JoinHandle, time::Instant};
 use tokio_util::sync::CancellationToken;
 
@@ -198,15 +196,14 @@ impl Agent {
             let give_up = self.stopping_since.map(|since| since + STOP_WITHIN);
             tokio::select! {
                 biased;
-                input = inputs.recv(), if listening => match input {
-                    Some(input) => self.step(input).await,
-                    None => {
-                        listening = false;
-                        if self.closing.is_cancelled() {
-                            self.step(Input::Interrupt).await;
-                        }
+                input = inputs.recv(), if listening => {
+                    listening = input.is_some();
+                    // Whoever closes does not wait for words that came behind the interrupt.
+                    let last = self.closing.is_cancelled().then_some(Input::Interrupt);
+                    if let Some(input) = input.or(last) {
+                        self.step(input).await;
                     }
-                },
+                }
                 () = self.closing.cancelled(), if !inputs.is_closed() => inputs.close(),
                 Some(id) = ended.recv() => self.step(Input::CallDone { id }).await,
                 delta = next(&mut self.answer) => self.delta(delta).await,
@@ -264,7 +261,7 @@ impl Agent {
             Action::Ask => return self.ask(),
             Action::Run(calls) => self.start_calls(calls),
             Action::End { call, outcome } => {
-                self.emit_or_tell(Body::CallEnded { call: call.id, outcome, took: 0 });
+                self.emit_or_tell(Body::CallEnded { call: call.id, outcome: *outcome, took: 0 });
             }
             Action::CancelAnswer => return self.cancel_answer(),
             Action::CancelCalls => {
@@ -329,8 +326,14 @@ impl Agent {
             return Err(error);
         }
         // A result that could not be kept is missing here: a request without it would be refused.
-        for (call, outcome) in self.fold().unanswered() {
+        let unanswered = self.fold().unanswered();
+        for (call, outcome) in unanswered {
+            let text = format!(
+                "the result of {call} could not be kept, so the model is told: {}",
+                outcome.joined_text()
+            );
             self.emit(Body::CallEnded { call, outcome, took: 0 })?;
+            self.emit(Body::Notice { level: Level::Warning, text })?;
         }
         if let Some(cause) = self.setup.cause {
             let Pinned { system, tools } = self.setup.pinned.clone();
@@ -452,6 +455,13 @@ impl Agent {
 async fn is_harmless(dispatcher: Arc<Dispatcher>, call: &ToolUse) -> bool {
     call.input.is_some()
         && AssertUnwindSafe(dispatcher.harmless(call)).catch_unwind().await.unwrap_or(false)
+}
+
+impl Drop for Agent {
+    /// Whatever ends the agent ends its calls: nothing runs on without anyone to report to.
+    fn drop(&mut self) {
+        self.stop.cancel();
+    }
 }
 
 /// The next delta; never, while no answer streams in.

@@ -41,10 +41,9 @@ pub async fn context_files(
     cwd: &HostPath,
     allowed: &(dyn Fn(&HostPath) -> bool + Send + Sync),
 ) -> Vec<ContextFile> {
-    let mut folders: Vec<HostPath> =
-        std::iter::successors(Some(cwd.clone()), HostPath::parent)
-            .take_while(|folder| folder.is_within(root))
-            .collect();
+    let mut folders: Vec<HostPath> = std::iter::successors(Some(cwd.clone()), HostPath::parent)
+        .take_while(|folder| folder.is_within(root))
+        .collect();
     folders.reverse();
     let Ok(found) = host.fs().locate(root, Follow::Yes).await else { return Vec::new() };
     let mut reader = Reader {
@@ -75,7 +74,9 @@ impl Reader<'_> {
                 return self.full(&path).await;
             }
             let Some((path, text)) = self.read(&path).await else { continue };
-            if depth < DEPTH && let Some(folder) = path.parent() {
+            if depth < DEPTH
+                && let Some(folder) = path.parent()
+            {
                 let mut found = imports(&text, &folder);
                 found.retain(|path| path.is_within(self.root));
                 open.extend(found.into_iter().rev().map(|path| (path, depth + 1)));

@@ -8,9 +8,7 @@
 
 use std::collections::{HashMap, VecDeque, hash_map::Entry};
 
-use haft_types::{
-    CallId, From, Outcome, Part, QuestionId, Reply, Status, Stop, ToolUse, TurnEnd,
-};
+use haft_types::{CallId, From, Outcome, Part, QuestionId, Reply, Status, Stop, ToolUse, TurnEnd};
 
 /// When words that come while the agent works reach the model.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -106,7 +104,7 @@ pub enum Action {
         /// The call.
         call: ToolUse,
         /// Why it did not run.
-        outcome: Outcome,
+        outcome: Box<Outcome>,
     },
     /// Drop the answer that streams in, then report it as cut.
     CancelAnswer,
@@ -364,13 +362,7 @@ impl Machine {
             return Vec::new();
         }
         match &self.state {
-            State::Running => match self.limit.take() {
-                Some(reason) => self.rest(TurnEnd::Limit { reason }, Vec::new()),
-                None => {
-                    let said = self.steer.drain(..).map(Action::Say).collect();
-                    self.ask(said)
-                }
-            },
+            State::Running => self.next_step(Vec::new()),
             State::Stopping { answer: false, end } => {
                 let end = end.clone();
                 self.rest(end, Vec::new())
@@ -379,17 +371,20 @@ impl Machine {
         }
     }
 
-    fn turn_end(&mut self, stop: Stop, mut actions: Vec<Action>) -> Vec<Action> {
+    fn turn_end(&mut self, stop: Stop, actions: Vec<Action>) -> Vec<Action> {
         if self.steer.is_empty() {
             return self.rest(TurnEnd::Done { stop }, actions);
         }
-        match self.limit.take() {
-            Some(reason) => self.rest(TurnEnd::Limit { reason }, actions),
-            None => {
-                actions.extend(self.steer.drain(..).map(Action::Say));
-                self.ask(actions)
-            }
+        self.next_step(actions)
+    }
+
+    /// Asks again, with what was said meanwhile, unless a budget is used up.
+    fn next_step(&mut self, mut actions: Vec<Action>) -> Vec<Action> {
+        if let Some(reason) = self.limit.take() {
+            return self.rest(TurnEnd::Limit { reason }, actions);
         }
+        actions.extend(self.steer.drain(..).map(Action::Say));
+        self.ask(actions)
     }
 
     /// Ends the turn, and begins the next one where words wait for it.
@@ -442,17 +437,16 @@ impl Machine {
 }
 
 /// The result of a call that an interrupt or a failed answer overtook.
-fn never_ran() -> Outcome {
-    Outcome::ended(Status::Cancelled, "not run: the turn was stopped before this call began")
+fn never_ran() -> Box<Outcome> {
+    let text = "not run: the turn was stopped before this call began";
+    Box::new(Outcome::ended(Status::Cancelled, text))
 }
 
 /// The result of a call that the output limit cut off.
-fn cut_off() -> Outcome {
-    Outcome::ended(
-        Status::Failed,
-        "not run: the answer reached its output limit inside this call, so its arguments may be \
-         incomplete.\nSend the call again, in smaller pieces if it is large.",
-    )
+fn cut_off() -> Box<Outcome> {
+    let text = "not run: the answer reached its output limit inside this call, so its arguments \
+                may be incomplete.\nSend the call again, in smaller pieces if it is large.";
+    Box::new(Outcome::ended(Status::Failed, text))
 }
 
 #[cfg(test)]

@@ -23,13 +23,13 @@ fn asks(actions: &[Action]) -> bool {
 fn a_turn_asks_runs_asks_and_rests() {
     let mut machine = Machine::default();
     assert!(asks(&machine.step(user("go"))));
-    assert_eq!(
-        machine.step(answer(vec![call(1), call(2)])),
-        [Action::Run(vec![call(1), call(2)])]
-    );
+    assert_eq!(machine.step(answer(vec![call(1), call(2)])), [Action::Run(vec![call(1), call(2)])]);
     assert_eq!(machine.step(done(2)), []);
     assert_eq!(machine.step(done(1)), [Action::Ask]);
-    assert_eq!(machine.step(answer(vec![])), [Action::TurnEnded(TurnEnd::Done { stop: Stop::EndTurn })]);
+    assert_eq!(
+        machine.step(answer(vec![])),
+        [Action::TurnEnded(TurnEnd::Done { stop: Stop::EndTurn })]
+    );
     assert!(machine.is_idle());
 }
 
@@ -63,10 +63,7 @@ fn an_interrupt_waits_for_what_runs_and_answers_the_rest() {
         if *a == call(2) && *b == call(3)));
     assert!(!machine.is_idle());
     let actions = machine.step(done(1));
-    assert!(matches!(
-        &actions[..],
-        [Action::GiveBack(_), Action::TurnEnded(TurnEnd::Interrupted)]
-    ));
+    assert!(matches!(&actions[..], [Action::GiveBack(_), Action::TurnEnded(TurnEnd::Interrupted)]));
 }
 
 #[test]
@@ -112,5 +109,8 @@ fn a_limit_ends_the_turn_before_the_next_request() {
     machine.step(user("go"));
     machine.step(answer(vec![call(1)]));
     machine.step(Input::Limit { reason: "3 steps".into() });
-    assert_eq!(machine.step(done(1)), [Action::TurnEnded(TurnEnd::Limit { reason: "3 steps".into() })]);
+    assert_eq!(
+        machine.step(done(1)),
+        [Action::TurnEnded(TurnEnd::Limit { reason: "3 steps".into() })]
+    );
 }
