@@ -59,7 +59,7 @@ pub(crate) const CHORES: &[Chore] = &[
     },
     Chore {
         name: "bench",
-        arguments: "[--profile NAME] [FIGURE...]",
+        arguments: "[--profile NAME | --binary PATH] [--only FIGURE]...",
         about: "measures, each figure beside a peer measured in the same run",
         run: bench::run,
     },

@@ -26,6 +26,8 @@ pub type Clock = fn() -> u64;
 
 /// Most passing events that wait for one front end.
 const PASSING: usize = 1_000;
+/// Most durable events that a lazy bus holds back.
+const HELD: usize = 64;
 /// How long an event may be in the log without being synced.
 const SYNC_WITHIN: Duration = Duration::from_secs(1);
 
@@ -74,7 +76,7 @@ impl Bus {
 
     /// A bus that writes the log only once it is synced, which is before anything is changed.
     ///
-    /// What only observes leaves no session behind.
+    /// What only observes leaves no session behind, unless it goes on for long.
     pub fn lazy(log: Log, clock: Clock) -> Self {
         Self::with(log, clock, Some(Vec::new()))
     }
@@ -200,12 +202,14 @@ impl State {
     fn keep(&mut self, event: &mut Event) -> Result<(), RecordError> {
         if let Some(held) = &mut self.held {
             held.push(event.clone());
-            return Ok(());
+            // A long stretch of mere reading is kept as well: memory has a bound.
+            return if held.len() < HELD { Ok(()) } else { self.write_held() };
         }
         self.log.append(event).map(drop).map_err(|error| RecordError(error.to_string()))
     }
 
-    fn sync(&mut self) -> Result<(), RecordError> {
+    /// Writes what waited, in its order.
+    fn write_held(&mut self) -> Result<(), RecordError> {
         let mut held = self.held.take().unwrap_or_default().into_iter();
         while let Some(mut event) = held.next() {
             if let Err(error) = self.keep(&mut event) {
@@ -214,6 +218,11 @@ impl State {
                 return Err(error);
             }
         }
+        Ok(())
+    }
+
+    fn sync(&mut self) -> Result<(), RecordError> {
+        self.write_held()?;
         self.log.sync().map_err(|error| RecordError(error.to_string()))
     }
 

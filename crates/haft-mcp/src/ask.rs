@@ -5,11 +5,12 @@ use haft_types::{Question, Reply};
 use rmcp::{
     Peer, RoleServer,
     model::{ElicitRequestParams, ElicitationAction, ElicitationSchema, EnumSchema},
+    service::ElicitationMode,
 };
 
 /// Reports whether the client can put a form before a person.
 pub(crate) fn can_answer(peer: &Peer<RoleServer>) -> bool {
-    !peer.supported_elicitation_modes().is_empty()
+    peer.supported_elicitation_modes().contains(&ElicitationMode::Form)
 }
 
 /// Asks the client and settles the question; whatever is no clear answer is a no.

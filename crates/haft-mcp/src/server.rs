@@ -1,6 +1,6 @@
 //! The server: lists the pinned tools and takes calls of them.
 
-use std::{sync::Arc, time::Duration};
+use std::{borrow::Cow, sync::Arc, time::Duration};
 
 use futures::{StreamExt as _, stream::BoxStream};
 use haft_tool::Dispatcher;
@@ -9,7 +9,8 @@ use rmcp::{
     ErrorData, RoleServer, ServerHandler, ServiceExt as _,
     model::{
         CallToolRequestParams, CallToolResponse, Implementation, InitializeResult, ListToolsResult,
-        PaginatedRequestParams, ProgressNotificationParam, ProgressToken, ServerCapabilities,
+        PaginatedRequestParams, ProgressNotificationParam, ProgressToken, ProtocolVersion,
+        ServerCapabilities,
     },
     service::RequestContext,
     transport::async_rw::AsyncRwTransport,
@@ -96,6 +97,11 @@ impl ServerHandler for Server {
         info
     }
 
+    /// Later revisions have no requests from the server, so nobody could be asked.
+    fn supported_protocol_versions(&self) -> Cow<'static, [ProtocolVersion]> {
+        Cow::Borrowed(ProtocolVersion::known_up_to(&ProtocolVersion::V_2025_11_25))
+    }
+
     async fn list_tools(
         &self,
         _request: Option<PaginatedRequestParams>,
@@ -176,18 +182,25 @@ fn progress(
     Some(progress)
 }
 
-/// Serves one client over standard input and output until it goes, then ends what still runs.
+/// Serves one client over standard input and output until it goes, or `until` is over, then ends
+/// what still runs.
 ///
 /// # Errors
 /// When the client breaks the protocol before it is connected.
-pub async fn serve_stdio(server: Server) -> Result<(), String> {
+pub async fn serve_stdio(server: Server, until: impl Future<Output = ()>) -> Result<(), String> {
     let (calls, stop) = (server.calls.clone(), server.stop.clone());
     let transport = AsyncRwTransport::new(tokio::io::stdin(), tokio::io::stdout())
         .with_max_line_length(LINE_MAX);
-    let ended = match server.serve(transport).await {
-        Ok(running) => running.waiting().await.map(drop).map_err(|error| error.to_string()),
-        Err(rmcp::service::ServerInitializeError::ConnectionClosed(_)) => Ok(()),
-        Err(error) => Err(error.to_string()),
+    let serving = async {
+        match server.serve(transport).await {
+            Ok(running) => running.waiting().await.map(drop).map_err(|error| error.to_string()),
+            Err(rmcp::service::ServerInitializeError::ConnectionClosed(_)) => Ok(()),
+            Err(error) => Err(error.to_string()),
+        }
+    };
+    let ended = tokio::select! {
+        ended = serving => ended,
+        () = until => Ok(()),
     };
     stop.cancel();
     calls.close();

@@ -8,7 +8,7 @@ use std::sync::Arc;
 use futures::{FutureExt as _, future::BoxFuture};
 use haft_host::Located;
 use haft_policy::Ruling;
-use haft_types::{Outcome, Place, Plan, ToolError, ToolUse};
+use haft_types::{Outcome, Place, Plan, Status, ToolError, ToolUse};
 
 use crate::{Cx, Prepared};
 
@@ -110,6 +110,11 @@ impl<'a> Next<'a> {
     pub(crate) fn again(self, call: Call, input: serde_json::Value) -> BoxFuture<'a, Outcome> {
         let at = self.stages.iter().position(|stage| stage.name() == "prepare").unwrap_or(0);
         let call = call.with_input(input);
+        // The record holds what really runs: it is told again, and the last one counts.
+        if let Err(error) = call.cx.emit(crate::stages::started(&call)) {
+            let text = format!("{error}\nNothing was run. Free some disk space, then call again.");
+            return std::future::ready(Outcome::ended(Status::Failed, text)).boxed();
+        }
         Self { at, ..self }.run(call)
     }
 }
@@ -123,6 +128,14 @@ impl Pipeline {
     #[must_use]
     pub fn then(mut self, stage: impl Stage + 'static) -> Self {
         self.0.push(Arc::new(stage));
+        self
+    }
+
+    /// Adds a stage right inside the one of this name; where there is none, innermost.
+    #[must_use]
+    pub fn insert_after(mut self, name: &str, stage: impl Stage + 'static) -> Self {
+        let found = self.0.iter().position(|other| other.name() == name);
+        self.0.insert(found.map_or(self.0.len(), |at| at + 1), Arc::new(stage));
         self
     }
 

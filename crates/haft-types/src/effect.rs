@@ -87,7 +87,8 @@ impl Effect {
         }
         match (&self.target, &other.target) {
             (Anything | Command { .. }, _) | (_, Anything | Command { .. }) => true,
-            (Path { path: a, .. }, Path { path: b, .. }) => a == b,
+            // A folder's listing is its own entry: making a file in it changes it.
+            (Path { path: a, .. }, Path { path: b, .. }) => a.is_within(b) || b.is_within(a),
             (Path { path, .. }, Tree { root }) | (Tree { root }, Path { path, .. }) => {
                 path.is_within(root)
             }

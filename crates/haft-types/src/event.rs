@@ -233,7 +233,8 @@ pub enum Body {
         /// What all its requests took.
         usage: Usage,
     },
-    /// A call is about to run: on disk before any effect beyond observing.
+    /// A call is about to run: on disk before any effect beyond observing. Told again when a hook
+    /// or a person changed its arguments; the last one counts.
     CallStarted {
         /// Which call.
         call: CallId,

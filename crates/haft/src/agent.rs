@@ -96,27 +96,29 @@ pub fn surroundings(base: &Base) -> Surroundings {
     }
 }
 
-/// Interrupt and termination from outside.
-pub struct Signals {
-    interrupt: Signal,
-    terminate: Signal,
-}
+/// Interrupt, hang-up, quit and termination from outside: whoever ends haft ends its children.
+pub struct Signals([Signal; 4]);
 
 impl Signals {
     /// Takes the signals over.
     pub fn new() -> Result<Self, Failure> {
         let take = |kind| signal(kind).map_err(|e| Failure::Failed(format!("no signals: {e}")));
-        Ok(Self {
-            interrupt: take(SignalKind::interrupt())?,
-            terminate: take(SignalKind::terminate())?,
-        })
+        Ok(Self([
+            take(SignalKind::interrupt())?,
+            take(SignalKind::hangup())?,
+            take(SignalKind::quit())?,
+            take(SignalKind::terminate())?,
+        ]))
     }
 
     /// Waits for the next one.
     pub async fn received(&mut self) {
+        let [interrupt, hangup, quit, terminate] = &mut self.0;
         tokio::select! {
-            _ = self.interrupt.recv() => {}
-            _ = self.terminate.recv() => {}
+            _ = interrupt.recv() => {}
+            _ = hangup.recv() => {}
+            _ = quit.recv() => {}
+            _ = terminate.recv() => {}
         }
     }
 }
@@ -157,7 +159,11 @@ mod tests {
         ];
         for wire in wires {
             let json = wire.tools(&specs);
-            println!("definitions on {}: {} bytes of at most {TOOLS_MOST}", wire.name(), json.len());
+            println!(
+                "definitions on {}: {} bytes of at most {TOOLS_MOST}",
+                wire.name(),
+                json.len()
+            );
             assert!(json.len() <= TOOLS_MOST, "{}: {} bytes", wire.name(), json.len());
             assert_eq!(json, wire.tools(&specs), "the same tools are the same bytes");
         }

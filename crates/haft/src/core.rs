@@ -334,7 +334,14 @@ fn open_log(store: &Store, which: &Which, cwd: &HostPath) -> Result<(Log, Vec<Ev
         },
     };
     let log = store.resume(&id)?;
-    let events = store.branch(&id, None)?.collect::<Result<Vec<Event>, _>>()?;
+    let mut events = Vec::new();
+    for event in store.branch(&id, None)? {
+        match event {
+            Ok(event) => events.push(event),
+            // One line that cannot be read is no reason to lose the others.
+            Err(error) => say(&format!("haft: {error}: going on without it")),
+        }
+    }
     Ok((log, events))
 }
 

@@ -104,6 +104,8 @@ impl Talk {
     }
 
     fn event(&mut self, event: &Event) -> Ending {
+        // Also words that waited for their turn begin one.
+        self.busy |= matches!(event.body, Body::User { .. });
         match &event.body {
             // What was typed at the prompt is on the screen already.
             Body::User { .. } if self.keys.is_terminal() => return Ok(()),
@@ -116,11 +118,8 @@ impl Talk {
             Body::Answered { question, .. } => {
                 let first = self.questions.front().is_some_and(|open| open.id == *question);
                 self.questions.retain(|open| open.id != *question);
-                if first && !self.questions.is_empty() {
-                    return self.ask();
-                }
-                if self.questions.is_empty() {
-                    self.keys.restore();
+                if first {
+                    return self.settled();
                 }
             }
             Body::TurnEnded { .. } => self.busy = false,
@@ -205,8 +204,19 @@ impl Talk {
         };
         let (label, reply) = (choice.label.clone(), Reply::pick(&choice.id));
         print(&format!("{}  ({})\n", choice.key, crate::face::safe(&label)))?;
-        let question = question.clone();
-        self.reply(&question, reply);
+        // Taken away now and not with its event: what is typed next is no answer to it.
+        if let Some(question) = self.questions.pop_front() {
+            self.reply(&question, reply);
+        }
+        self.settled()
+    }
+
+    /// The first question is settled: the next one is put, or lines are typed again.
+    fn settled(&mut self) -> Ending {
+        if !self.questions.is_empty() {
+            return self.ask();
+        }
+        self.keys.restore();
         Ok(())
     }
 

@@ -6,6 +6,7 @@ use futures::StreamExt as _;
 use haft_tool::AnyTool;
 
 use crate::{
+    agent,
     cli::Mcp,
     core::{Base, Core, Which},
     exit::{Ending, Failure},
@@ -23,7 +24,8 @@ pub async fn run(arguments: &Mcp, more: &[Arc<dyn AnyTool>]) -> Ending {
     });
     let concurrency = usize::try_from(concurrency).unwrap_or(usize::MAX);
     let server = haft_mcp::Server::new(core.dispatcher.clone(), watch, concurrency);
-    let ended = haft_mcp::serve_stdio(server).await;
+    let mut signals = agent::Signals::new()?;
+    let ended = haft_mcp::serve_stdio(server, async move { signals.received().await }).await;
     core.close().await;
     ended.map_err(Failure::Failed)
 }

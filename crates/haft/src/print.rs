@@ -5,7 +5,7 @@
 
 use std::{sync::Arc, time::Duration};
 
-use haft_agent::{Agent, Bus, Feed, Handle, Input, When};
+use haft_agent::{Agent, Feed, Handle, Input, When};
 use haft_tool::AnyTool;
 use haft_types::{Body, Event, Level, Part, Status, Stop, TurnEnd, Usage};
 use serde_json::json;
@@ -13,7 +13,7 @@ use serde_json::json;
 use crate::{
     agent,
     cli::{Output, Start},
-    core::now,
+    core::{Core, now},
     exit::{Ending, Failure, print, println, say},
     face, input,
 };
@@ -41,13 +41,26 @@ pub async fn run(start: &Start, more: &[Arc<dyn AnyTool>]) -> Ending {
     let core = agent::open(start, more).await?;
     let mut feed = core.bus.subscribe();
     let setup = agent::setup(&core, start).await?;
+    if start.output == Output::StreamJson {
+        tell_session(&core)?;
+    }
     let handle = Agent::start(setup);
     handle.send(Input::User { when: When::FollowUp, parts });
-    let result = follow(&mut feed, &handle, start, &core.bus).await?;
+    let result = follow(&mut feed, &handle, start).await;
+    // However it went: what runs is stopped, and the log is whole.
     handle.close().await;
     core.close().await;
     let took = now().saturating_sub(began);
-    finish(start.output, &result, core.session_id(), took)
+    finish(start.output, &result?, core.session_id(), took)
+}
+
+/// Prints the session's first event, which names it: programs go on with it by that.
+fn tell_session(core: &Core) -> Ending {
+    let store = core.base.store()?;
+    match store.branch(&store.find(core.session_id())?, None)?.next() {
+        Some(first) => println(&serde_json::to_string(&first?)?),
+        None => Ok(()),
+    }
 }
 
 /// The prompt: what was given, what standard input says, or both.
@@ -72,7 +85,6 @@ async fn follow(
     feed: &mut Feed,
     handle: &Handle,
     start: &Start,
-    bus: &Bus,
 ) -> std::result::Result<Result, Failure> {
     let mut result = Result::default();
     let mut stop = agent::Signals::new()?;
@@ -91,12 +103,8 @@ async fn follow(
             }
         };
         let Some(event) = event else { break };
-        if start.output == Output::StreamJson
-            && let Err(failure) = println(&serde_json::to_string(&*event)?)
-        {
-            handle.send(Input::Interrupt);
-            bus.close();
-            return Err(failure);
+        if start.output == Output::StreamJson {
+            println(&serde_json::to_string(&*event)?)?;
         }
         result.take(&event);
         if result.end.is_some() {

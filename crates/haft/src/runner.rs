@@ -13,7 +13,7 @@
 //! }
 //! ```
 
-use std::{ffi::OsString, io::IsTerminal as _, process::ExitCode, sync::Arc};
+use std::{ffi::OsString, io::IsTerminal as _, process::ExitCode, sync::Arc, time::Duration};
 
 use clap::Parser as _;
 use haft_tool::{AnyTool, Tool};
@@ -86,8 +86,9 @@ impl Runner {
                         Some(Command::Session(_)) => Ok(()),
                     }
                 });
-                // A thread that waits for standard input must not hold the end up.
-                runtime.shutdown_background();
+                // What still runs is dropped, and children die with it; a thread that waits for
+                // standard input must not hold the end up.
+                runtime.shutdown_timeout(Duration::from_millis(300));
                 ending
             }
         }

@@ -4,17 +4,31 @@
 //! and, where there is a peer, five of its, taken in turns so that a busy machine is busy for
 //! both. Nothing is compared with a number from another day. It does not know what is measured.
 
+mod answer;
+mod files;
+mod memory;
+mod output;
+mod overhead;
 mod process_start;
+mod scratch;
+mod search;
+mod server;
 mod table;
+mod turns;
+mod wires;
 
-use std::path::PathBuf;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::Command;
 
 use anyhow::{Context as _, Result, bail};
+use serde_json::Value;
 
+use self::scratch::Scratch;
 use self::table::Row;
 use crate::Usage;
 use crate::measured;
-use crate::process::{cargo, run as run_command};
+use crate::process::{cargo, command, run as run_command};
 use crate::project::Project;
 
 /// One thing that is measured.
@@ -25,11 +39,48 @@ struct Figure {
 }
 
 /// Every figure, in the order of the table.
-const FIGURES: &[Figure] = &[Figure {
-    name: "process-start",
-    about: "haft --version beside rg --version",
-    measure: process_start::measure,
-}];
+const FIGURES: &[Figure] = &[
+    Figure {
+        name: "process-start",
+        about: "haft --version beside rg --version",
+        measure: process_start::measure,
+    },
+    Figure {
+        name: "first-request",
+        about: "from the start of haft -p to its first request, on each wire",
+        measure: answer::first_request,
+    },
+    Figure {
+        name: "overhead",
+        about: "a call that only observes, through the pipeline and bare",
+        measure: overhead::measure,
+    },
+    Figure {
+        name: "answer-to-request",
+        about: "between a model's answer and the next request: read, edit, bash, on each wire",
+        measure: answer::measure,
+    },
+    Figure {
+        name: "search",
+        about: "grep beside rg and find beside fd, over a made tree",
+        measure: search::measure,
+    },
+    Figure {
+        name: "files",
+        about: "reads of a 1 GB file beside head and tail, an edit of 10 MB beside sed",
+        measure: files::measure,
+    },
+    Figure {
+        name: "output",
+        about: "a command that prints without end, beside a bare pipe",
+        measure: output::measure,
+    },
+    Figure {
+        name: "memory",
+        about: "the most memory that haft mcp, bash and grep held",
+        measure: memory::measure,
+    },
+];
 
 /// How many runs a figure has.
 const RUNS: usize = 5;
@@ -54,41 +105,103 @@ pub(crate) fn names() -> Vec<&'static str> {
 ///
 /// When the arguments are not understood, `haft` cannot be built, or a figure cannot be measured.
 pub(crate) fn run(project: &Project, arguments: &[String]) -> Result<bool> {
-    let (profile, wanted) = parse(arguments)?;
-    let bench = Bench { project: project.clone(), haft: build(project, &profile)?, profile };
-    let mut rows = Vec::new();
+    let Asked { profile, binary, wanted } = parse(arguments)?;
+    let haft = match binary {
+        Some(binary) => binary,
+        None => build(project, &profile)?,
+    };
+    let bench = Bench { project: project.clone(), haft, profile };
+    let (mut rows, mut failed) = (Vec::new(), Vec::new());
     for figure in wanted {
         println!("measuring {}: {}", figure.name, figure.about);
-        let measured = (figure.measure)(&bench).with_context(|| figure.name.to_owned())?;
-        if measured.is_empty() {
-            bail!("{} returned no row", figure.name);
+        // One figure that cannot be had does not take the others along.
+        match (figure.measure)(&bench) {
+            Ok(measured) if measured.is_empty() => failed.push((figure.name, "no row".to_owned())),
+            Ok(measured) => rows.extend(measured),
+            Err(error) => failed.push((figure.name, format!("{error:#}"))),
         }
-        rows.extend(measured);
     }
-    println!("\n{}, {}, profile {}\n", measured::today(), measured::machine(), bench.profile);
+    println!("\n{}, {}, profile {}", measured::today(), machine(), bench.profile);
+    println!("value and peer: median of {RUNS} runs; spread: smallest..largest run\n");
     print!("{}", table::markdown(&rows));
-    Ok(true)
+    for (name, error) in &failed {
+        eprintln!("not measured: {name}: {error}");
+    }
+    Ok(failed.is_empty())
 }
 
-fn parse(arguments: &[String]) -> Result<(String, Vec<&'static Figure>)> {
-    let mut profile = "dist".to_owned();
+/// The machine, its kernel, and how busy it is besides.
+fn machine() -> String {
+    let read = |path: &str| fs::read_to_string(path).unwrap_or_default();
+    let kernel = read("/proc/sys/kernel/osrelease");
+    let load = read("/proc/loadavg");
+    let load = load.split(' ').next().unwrap_or_default();
+    format!("{}, kernel {}, load {load}", measured::machine(), kernel.trim())
+}
+
+/// What the command line asks for.
+struct Asked {
+    profile: String,
+    /// A binary that is measured as it is, instead of one that is built.
+    binary: Option<PathBuf>,
+    wanted: Vec<&'static Figure>,
+}
+
+fn parse(arguments: &[String]) -> Result<Asked> {
+    let (mut profile, mut binary) = ("dist".to_owned(), None);
     let mut wanted = Vec::new();
     let mut words = arguments.iter();
     while let Some(word) = words.next() {
-        if word == "--profile" {
-            let message = || Usage("--profile needs a name: dist, release or dev".to_owned());
-            profile.clone_from(words.next().with_context(message)?);
-        } else {
-            wanted.push(FIGURES.iter().find(|figure| figure.name == word).with_context(|| {
-                let names = names().join(", ");
-                Usage(format!("there is no figure {word:?}; the figures are {names}"))
-            })?);
+        match word.as_str() {
+            "--profile" => {
+                let message = || Usage("--profile needs a name: dist, release or dev".to_owned());
+                profile.clone_from(words.next().with_context(message)?);
+            }
+            "--binary" => {
+                let message = || Usage("--binary needs the path of a built haft".to_owned());
+                let path = words.next().with_context(message)?;
+                let found = Path::new(path).canonicalize().with_context(|| {
+                    Usage(format!("there is no binary {path:?}: build it, or leave --binary out"))
+                })?;
+                binary = Some(found);
+            }
+            "--only" => wanted.push(find(words.next().map_or("", String::as_str))?),
+            other => {
+                let text = format!("bench takes --profile, --binary and --only, not {other:?}");
+                return Err(Usage(text).into());
+            }
         }
     }
     if wanted.is_empty() {
         wanted.extend(FIGURES);
     }
-    Ok((profile, wanted))
+    Ok(Asked { profile, binary, wanted })
+}
+
+fn find(name: &str) -> Result<&'static Figure> {
+    FIGURES.iter().find(|figure| figure.name == name).with_context(|| {
+        let names = names().join(", ");
+        Usage(format!("there is no figure {name:?}; the figures are {names}"))
+    })
+}
+
+impl Bench {
+    /// A call of a tool from the command line in a folder, with its state in the scratch folder.
+    fn tool(&self, scratch: &Scratch, folder: &Path, tool: &str, input: &Value) -> Result<Command> {
+        let mut command = self.haft(scratch, folder)?;
+        command.args(["tool", tool, "--mode", "bypass", "--input", &input.to_string()]);
+        Ok(command)
+    }
+
+    /// `haft` in a folder, with its state in the scratch folder.
+    fn haft(&self, scratch: &Scratch, folder: &Path) -> Result<Command> {
+        let mut command = command(&self.project, &self.haft);
+        command
+            .current_dir(folder)
+            .env("HOME", scratch.make("home")?)
+            .env("HAFT_HOME", scratch.make("state")?);
+        Ok(command)
+    }
 }
 
 /// Builds `haft` and returns where it is.
@@ -113,15 +226,18 @@ mod tests {
 
     #[test]
     fn without_names_all_figures_are_measured_from_the_published_build() {
-        let (profile, wanted) = parse(&[]).unwrap();
-        assert_eq!((profile.as_str(), wanted.len()), ("dist", FIGURES.len()));
-        let (profile, wanted) = parse(&words("--profile dev process-start")).unwrap();
+        let Asked { profile, binary, wanted } = parse(&[]).unwrap();
+        assert_eq!((profile.as_str(), wanted.len(), binary), ("dist", FIGURES.len(), None));
+        let Asked { profile, wanted, .. } =
+            parse(&words("--profile dev --only process-start")).unwrap();
         assert_eq!((profile.as_str(), wanted[0].name), ("dev", "process-start"));
     }
 
     #[test]
     fn unknown_figures_are_usage_errors() {
-        for line in ["start", "--profile"] {
+        for line in
+            ["process-start", "--profile", "--only", "--only start", "--binary /no/such/haft"]
+        {
             let Err(error) = parse(&words(line)) else { panic!("{line} was taken") };
             assert!(error.is::<Usage>(), "{line}: {error}");
         }

@@ -14,8 +14,8 @@ use std::time::{Duration, Instant};
 
 use anyhow::Result;
 
-pub(crate) use self::tools::RIPGREP;
 use self::tools::Tools;
+pub(crate) use self::tools::{FD, Peer, RIPGREP};
 use crate::Usage;
 use crate::project::Project;
 

@@ -4,7 +4,7 @@
 //! told what it sees of how much and the exact next call. A nested call is not cut.
 
 use futures::{FutureExt as _, future::BoxFuture};
-use haft_types::{Budget as Limit, Cut, CutBy, Outcome, Part};
+use haft_types::{Budget as Limit, Cut, CutBy, Outcome, Part, Status};
 
 use crate::{Call, Cx, Next, Stage};
 
@@ -20,7 +20,11 @@ impl Stage for Budget {
             Ok(Limit::Chars(chars)) => chars,
             // An estimated token is four bytes; counting them as characters errs to the small side.
             Ok(Limit::Tokens(tokens)) => tokens.saturating_mul(4),
-            Ok(Limit::Own) | Err(_) => return next.run(call),
+            Ok(Limit::Own) => {
+                // What a tool promises of its results says nothing of its failures.
+                return async move { refusal(next.run(call).await) }.boxed();
+            }
+            Err(_) => return next.run(call),
         };
         if call.cx.nested {
             return next.run(call);
@@ -32,6 +36,27 @@ impl Stage for Budget {
         }
         .boxed()
     }
+}
+
+/// Longest refusal in characters.
+const REFUSAL: usize = 16_000;
+
+/// Takes the middle out of a text that is too long for a refusal.
+pub(super) fn shorten(part: &mut Part) {
+    if let Part::Text { text } = part
+        && text.chars().nth(REFUSAL).is_some()
+    {
+        let (head, tail) = ends(text, REFUSAL / 2);
+        let left = text.len() - head.len() - tail.len();
+        *text = format!("{head}\n[... {left} bytes left out ...]\n{tail}");
+    }
+}
+
+fn refusal(mut outcome: Outcome) -> Outcome {
+    if matches!(outcome.status, Status::Failed | Status::Denied) {
+        outcome.content.iter_mut().for_each(shorten);
+    }
+    outcome
 }
 
 fn characters(outcome: &Outcome) -> u64 {
@@ -87,6 +112,20 @@ fn ends(text: &str, half: usize) -> (&str, &str) {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn only_a_long_refusal_is_shortened() {
+        let shortened = |text: &str| {
+            let mut part = Part::text(text);
+            shorten(&mut part);
+            part
+        };
+        for text in ["", "no such file\nlook elsewhere\n", &"\u{e4}\n".repeat(REFUSAL / 2)] {
+            assert_eq!(shortened(text), Part::text(text));
+        }
+        let Part::Text { text } = shortened(&"\u{e4}".repeat(REFUSAL + 1)) else { panic!() };
+        assert!(text.contains("[... 2 bytes left out ...]"), "{}", text.len());
+    }
 
     #[test]
     fn ends_never_split_a_character_and_prefer_lines() {

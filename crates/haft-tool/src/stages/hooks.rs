@@ -66,7 +66,11 @@ impl Stage for HooksBefore {
             for hook in &self.0 {
                 match hook.before(&call).await {
                     Before::Pass => {}
-                    Before::Rewrite(input) => rewritten = Some(input),
+                    // The next hook sees what this one made of it.
+                    Before::Rewrite(input) => {
+                        call = call.with_input(input.clone());
+                        rewritten = Some(input);
+                    }
                     Before::Deny(why) => {
                         return ToolError::denied(format!("a hook refused this call: {why}"))
                             .hint("Do not repeat it unchanged.")

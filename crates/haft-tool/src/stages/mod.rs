@@ -21,6 +21,7 @@ mod timeout;
 use std::{sync::Arc, time::Duration};
 
 pub use self::hooks::{After, Before, Hook};
+pub(crate) use self::record::started;
 use crate::Pipeline;
 
 /// Limits of the stages.

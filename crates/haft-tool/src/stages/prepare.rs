@@ -11,6 +11,7 @@ use std::sync::atomic::Ordering;
 use futures::{FutureExt as _, future::BoxFuture};
 use haft_types::{Outcome, Part};
 
+use super::budget;
 use crate::{Call, Next, Stage};
 
 pub(super) struct Prepare;
@@ -26,7 +27,7 @@ impl Stage for Prepare {
             let begun = call.cx.begun.clone();
             let mut outcome = next.run(call).await;
             if !begun.load(Ordering::Acquire) {
-                outcome.content.iter_mut().for_each(shorten);
+                outcome.content.iter_mut().for_each(budget::shorten);
             }
             if !notes.is_empty() {
                 outcome.content.push(Part::text(format!("[note: {}]", notes.join("; "))));
@@ -34,23 +35,5 @@ impl Stage for Prepare {
             outcome
         }
         .boxed()
-    }
-}
-
-/// Longest refusal in characters.
-const REFUSAL: usize = 16_000;
-
-fn shorten(part: &mut Part) {
-    if let Part::Text { text } = part
-        && let Some((head, _)) = text.char_indices().nth(REFUSAL / 2)
-        && let Some((tail, _)) = text.char_indices().nth_back(REFUSAL / 2 - 1)
-        && head < tail
-    {
-        *text = format!(
-            "{}\n[... {} bytes left out ...]\n{}",
-            &text[..head],
-            tail - head,
-            &text[tail..]
-        );
     }
 }

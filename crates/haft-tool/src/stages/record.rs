@@ -41,7 +41,7 @@ impl Stage for Record {
 }
 
 /// The begin of a call; its arguments stand in the answer that made it, where there is one.
-pub(super) fn started(call: &Call) -> Body {
+pub(crate) fn started(call: &Call) -> Body {
     let outside = call.cx.nested || call.cx.turn == TurnId::default();
     let input = call.input().or(call.request.input.as_ref()).filter(|_| outside || call.hooked);
     Body::CallStarted {

@@ -1,7 +1,8 @@
 //! `snapshot`: what must be on disk before a call may change anything.
 //!
 //! **Invariant:** before any effect beyond observing, the begin of the call is synced: a power cut
-//! cannot leave a change that the log knows nothing of. Copies for undo are made here, too.
+//! cannot leave a change that the log knows nothing of. Copies for undo will be made here; none
+//! is made yet.
 
 use futures::{FutureExt as _, future::BoxFuture};
 use haft_types::{Outcome, Plan, ToolError};

@@ -12,9 +12,7 @@ use futures::{FutureExt as _, future::BoxFuture};
 use haft_host::{Host, Memory};
 use haft_testkit::world::{Tools, World};
 use haft_tool::{AnyTool, Cx, Dispatcher, Pipeline, Tool};
-use haft_types::{
-    Body, Detail, Env, HostPath, Outcome, Place, Plan, Style, ToolError, ToolSpec, TurnId,
-};
+use haft_types::{Body, Detail, Env, HostPath, Outcome, Place, Plan, Style, ToolError, ToolSpec};
 use serde_json::{Value, json};
 use tokio_util::sync::CancellationToken;
 
@@ -177,9 +175,6 @@ pub fn took(world: &World, n: usize) -> u64 {
     });
     ended.collect::<Vec<_>>()[n]
 }
-
-/// A turn of a model, as opposed to calls of programs.
-pub const TURN: TurnId = TurnId(1);
 
 /// A list that closures may add to.
 pub type Seen<T> = Arc<Mutex<Vec<T>>>;

@@ -1,0 +1,22 @@
+//! The program from outside: what a shell, a terminal, a pipe or another program sees of it.
+//!
+//! Every test has a home, a state folder and a workspace of its own. Models are script files or a
+//! mock server; nothing leaves the machine.
+
+mod cli;
+mod demo;
+mod doctor;
+mod ends;
+mod images;
+mod line;
+mod mcp;
+mod mcp_raw;
+mod print;
+mod provider;
+mod resume;
+mod secrets;
+mod session;
+mod terminal;
+mod tool;
+mod wire;
+mod world;

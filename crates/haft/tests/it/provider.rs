@@ -1,0 +1,168 @@
+//! Providers that are not as they should be: each failure says what is wrong and what to do.
+
+use haft_testkit::http::{HttpResponse, Step};
+
+use crate::{
+    wire::{Mock, WIRES, Wire},
+    world::{CANARY, Input, Ran, World, finish},
+};
+
+fn ask(world: &World, wire: Wire, mock: &Mock) -> Ran {
+    finish(wire.haft(world, &mock.url(), &["-p", "hi"]), &Input::Nothing)
+}
+
+#[test]
+fn no_model_is_a_mistake_of_use() {
+    let world = World::new();
+    let ran = world.run(&["-p", "hi"]);
+    assert_eq!(ran.code, Some(2), "{ran:?}");
+    for word in ["no model is chosen", "--model", "HAFT_MODEL", "anthropic/NAME"] {
+        assert!(ran.err.contains(word), "{word}: {ran:?}");
+    }
+}
+
+#[test]
+fn an_unknown_model_is_a_mistake_of_use() {
+    let world = World::new();
+    for name in ["gpt-5", "acme/large", "anthropic/", "", "script:"] {
+        let ran = world.run(&["-p", "hi", "--model", name]);
+        assert_eq!(ran.code, Some(2), "{name:?} {ran:?}");
+        assert!(
+            ran.err.contains(&format!("{name:?}")) && ran.err.contains("openai/NAME"),
+            "{ran:?}"
+        );
+    }
+    assert_eq!(world.run(&["session", "list"]).out, "", "a session was begun");
+}
+
+#[test]
+fn a_missing_key_names_its_variable() {
+    for wire in WIRES {
+        let world = World::new();
+        let ran = world.run(&["-p", "hi", "--model", wire.model()]);
+        assert_eq!((ran.code, ran.out.as_str()), (Some(1), ""), "{ran:?}");
+        assert!(ran.err.contains(wire.key_variable()), "{ran:?}");
+        assert!(ran.err.contains(wire.url_variable()), "{ran:?}");
+    }
+}
+
+#[test]
+fn a_local_server_needs_no_key() {
+    for wire in WIRES {
+        let world = World::new();
+        let mock = Mock::new(vec![wire.text("Hello.")]);
+        let mut command = wire.haft(&world, &mock.url(), &["-p", "hi"]);
+        command.env_remove(wire.key_variable());
+        let ran = finish(command, &Input::Nothing);
+        assert_eq!((ran.code, ran.out.as_str()), (Some(0), "Hello.\n"), "{ran:?}");
+    }
+}
+
+#[test]
+fn a_wrong_key_is_told_once() {
+    for wire in WIRES {
+        let world = World::new();
+        let body = format!("{{\"error\":{{\"message\":\"bad key {CANARY}\"}}}}");
+        let mock = Mock::new(vec![HttpResponse::new(401, "application/json", body)]);
+        let ran = ask(&world, wire, &mock);
+        assert_eq!((ran.code, ran.out.as_str()), (Some(1), ""), "{ran:?}");
+        assert!(ran.err.contains("401") && ran.err.contains(wire.key_variable()), "{ran:?}");
+        // Asking again would not help.
+        assert_eq!(mock.requests().len(), 1);
+    }
+}
+
+#[test]
+fn an_unreachable_server_is_named() {
+    for wire in WIRES {
+        let world = World::new();
+        let url = "http://127.0.0.1:9";
+        let ran = finish(wire.haft(&world, url, &["-p", "hi"]), &Input::Nothing);
+        assert_eq!((ran.code, ran.out.as_str()), (Some(1), ""), "{ran:?}");
+        assert!(ran.err.contains(url) && ran.err.contains(wire.url_variable()), "{ran:?}");
+    }
+}
+
+#[test]
+fn broken_answers_fail_the_run() {
+    let html = || HttpResponse::new(200, "text/html", "<html><body>Sign in</body></html>");
+    let malformed = || HttpResponse::events("data: {not json}\n\n");
+    for wire in WIRES {
+        for (name, broken) in [("html", html()), ("malformed", malformed())] {
+            let world = World::new();
+            let mock = Mock::with(move |_, _| broken.clone());
+            let ran = ask(&world, wire, &mock);
+            assert_eq!((ran.code, ran.out.as_str()), (Some(1), ""), "{name} {wire:?} {ran:?}");
+            let shown = if name == "html" { "html" } else { "not json" };
+            assert!(ran.err.contains(shown), "{name} {wire:?} {ran:?}");
+        }
+    }
+}
+
+#[test]
+fn a_cut_stream_is_no_answer() {
+    for wire in WIRES {
+        let world = World::new();
+        world.settings("[http]\nretries = 1\n");
+        let mock = Mock::with(move |_, _| {
+            let mut answer = wire.text("This answer is never finished");
+            let Some(Step::Send(body)) = answer.steps.pop() else { panic!("no body") };
+            // Right behind the text, before anything says that it is complete.
+            let end = body.windows(8).position(|part| part == b"finished").unwrap();
+            let end = end + body[end..].windows(2).position(|part| part == b"\n\n").unwrap() + 2;
+            answer.steps = vec![Step::Send(body.slice(..end)), Step::Cut];
+            answer
+        });
+        let ran = ask(&world, wire, &mock);
+        assert_eq!(ran.code, Some(1), "{wire:?} {ran:?}");
+        assert!(ran.err.contains("broke") && ran.err.contains(&mock.url()), "{ran:?}");
+        assert_eq!(mock.requests().len(), 2, "one retry was set");
+    }
+}
+
+#[test]
+fn an_overloaded_server_is_asked_again() {
+    for wire in WIRES {
+        let world = World::new();
+        let mut busy =
+            HttpResponse::new(503, "application/json", "{\"error\":{\"message\":\"overloaded\"}}");
+        busy.headers.push(("retry-after".into(), "0".into()));
+        let mock = Mock::new(vec![busy, wire.text("Here I am.")]);
+        let ran = ask(&world, wire, &mock);
+        assert_eq!((ran.code, ran.out.as_str()), (Some(0), "Here I am.\n"), "{ran:?}");
+        assert!(ran.err.contains("asking again"), "{ran:?}");
+        let bodies = mock.bodies();
+        assert_eq!(bodies.len(), 2);
+        assert_eq!(bodies[0], bodies[1], "the same request, byte for byte");
+    }
+}
+
+#[test]
+fn a_whole_turn_runs_over_each_wire() {
+    for wire in WIRES {
+        let world = World::new();
+        world.file("a.txt", "alpha\nbeta\n");
+        let edit = serde_json::json!({"path": "a.txt", "edits": [
+            {"old_text": "beta", "new_text": "gamma"}]});
+        let mock = Mock::new(vec![
+            wire.calls(
+                "one",
+                &[
+                    ("read", serde_json::json!({"path": "a.txt"})),
+                    ("grep", serde_json::json!({"pattern": "bet"})),
+                ],
+            ),
+            wire.calls("two", &[("edit", edit)]),
+            wire.text("Done."),
+        ]);
+        let flags = ["-p", "edit it", "--mode", "accept-edits"];
+        let ran = finish(wire.haft(&world, &mock.url(), &flags), &Input::Nothing);
+        assert_eq!((ran.code, ran.out.as_str()), (Some(0), "Done.\n"), "{ran:?}");
+        assert_eq!(world.read("a.txt"), "alpha\ngamma\n");
+        let bodies = mock.bodies();
+        let results = |body: &str| body.matches(wire.result_id()).count();
+        assert_eq!(bodies.iter().map(|body| results(body)).collect::<Vec<_>>(), [0, 2, 3]);
+        let key = mock.requests()[0].headers.iter().any(|(_, value)| value.contains(CANARY));
+        assert!(key, "the key was not sent");
+    }
+}

@@ -1,0 +1,114 @@
+//! Going on with a session: what the model is sent then begins with the very bytes of before.
+
+use serde_json::{Value, json, value::RawValue};
+
+use crate::{
+    wire::{Mock, WIRES, Wire},
+    world::{Input, World, finish},
+};
+
+/// The value of a key of a request, as its bytes.
+fn raw(body: &str, key: &str) -> String {
+    let map: std::collections::BTreeMap<String, Box<RawValue>> =
+        serde_json::from_str(body).unwrap();
+    map.get(key).map_or_else(String::new, |value| value.get().to_owned())
+}
+
+/// The messages of a request, each as its bytes.
+fn messages(body: &str) -> Vec<String> {
+    let list: Vec<Box<RawValue>> = serde_json::from_str(&raw(body, "messages")).unwrap();
+    list.iter().map(|message| message.get().to_owned()).collect()
+}
+
+/// The message without cache marks, which move to the end with each request.
+fn unmarked(message: &str) -> String {
+    message.replace(r#","cache_control":{"type":"ephemeral"}"#, "")
+}
+
+fn talk(world: &World, wire: Wire, mock: &Mock, flags: &[&str]) {
+    let mut all = vec!["-p", "go"];
+    all.extend(flags);
+    let ran = finish(wire.haft(world, &mock.url(), &all), &Input::Nothing);
+    assert_eq!(ran.code, Some(0), "{ran:?}");
+}
+
+#[test]
+fn what_was_sent_never_changes() {
+    for wire in WIRES {
+        let world = World::new();
+        world.file("a.txt", "alpha\n");
+        let read = json!({"path": "a.txt"});
+        let answer = move |number: usize| match number {
+            0 => wire.calls("first", &[("read", read.clone()), ("ls", json!({}))]),
+            _ => wire.text(&format!("Answer {number}.")),
+        };
+        let mock = Mock::with(move |number, _| answer(number));
+        talk(&world, wire, &mock, &[]);
+        talk(&world, wire, &mock, &["-c"]);
+        let id = world.only_session();
+        talk(&world, wire, &mock, &["-r", &id]);
+        talk(&world, wire, &mock, &["-r", &id[..id.len() - 4]]);
+        assert_eq!(world.only_session(), id);
+        let bodies = mock.bodies();
+        assert_eq!(bodies.len(), 5, "{wire:?}");
+        for (before, after) in bodies.iter().zip(&bodies[1..]) {
+            assert_eq!(raw(before, "tools"), raw(after, "tools"), "{wire:?}");
+            assert_eq!(raw(before, "system"), raw(after, "system"), "{wire:?}");
+            let (old, new) = (messages(before), messages(after));
+            assert!(new.len() > old.len(), "{wire:?}");
+            for (old, new) in old.iter().zip(&new) {
+                assert_eq!(unmarked(old), unmarked(new), "{wire:?}");
+            }
+        }
+        let last = bodies.last().unwrap();
+        for said in ["Answer 1.", "Answer 2.", "Answer 3.", "alpha"] {
+            assert!(last.contains(said), "{said} in {last}");
+        }
+        assert_eq!(last.matches(wire.result_id()).count(), 2, "{last}");
+    }
+}
+
+#[test]
+fn the_last_session_is_that_of_this_folder() {
+    let world = World::new();
+    let ran = world.run(&["-p", "hi", "-c", "--model", &world.script(&[json!({"text": "no"})])]);
+    assert_eq!(ran.code, Some(1), "{ran:?}");
+    assert!(ran.err.contains("no session was held in"), "{ran:?}");
+    let model = world.script(&[json!({"text": "one"}), json!({"text": "two"})]);
+    assert_eq!(world.run(&["-p", "hi", "--model", &model]).out, "one\n");
+    let mut elsewhere = world.haft(&["-p", "hi", "-c", "--model", &model]);
+    elsewhere.current_dir(world.root().join("home"));
+    let ran = finish(elsewhere, &Input::Nothing);
+    assert_eq!(ran.code, Some(1), "{ran:?}");
+    // The script goes on where it was.
+    assert_eq!(world.run(&["-p", "hi", "-c", "--model", &model]).out, "two\n");
+}
+
+#[test]
+fn an_unknown_session_is_told() {
+    let world = World::new();
+    let model = world.script(&[json!({"text": "one"})]);
+    let ran = world.run(&["-p", "hi", "-r", "zzz", "--model", &model]);
+    assert_eq!(ran.code, Some(1), "{ran:?}");
+    assert!(ran.err.contains("\"zzz\""), "{ran:?}");
+}
+
+#[test]
+fn a_torn_log_is_gone_on_with() {
+    let world = World::new();
+    let model = world.script(&[json!({"text": "one"}), json!({"text": "two"})]);
+    assert_eq!(world.run(&["-p", "hi", "--model", &model]).code, Some(0));
+    let id = world.only_session();
+    let folder = world.state().join("sessions").join(&id);
+    let log = std::fs::read_dir(&folder)
+        .unwrap()
+        .map(|entry| entry.unwrap().path())
+        .find(|path| path.extension().is_some_and(|end| end == "jsonl"))
+        .unwrap();
+    let mut bytes = std::fs::read(&log).unwrap();
+    bytes.extend_from_slice(b"{\"v\":1,\"id\":99,\"ty");
+    std::fs::write(&log, bytes).unwrap();
+    let ran = world.run(&["-p", "hi", "-c", "--model", &model, "--output", "json"]);
+    let result: Value = serde_json::from_str(&ran.out).unwrap();
+    assert_eq!((ran.code, &result["text"]), (Some(0), &json!("two")), "{ran:?}");
+}

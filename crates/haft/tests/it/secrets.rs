@@ -1,0 +1,95 @@
+//! No key is ever seen outside of the request that it opens.
+
+use haft_types::Body;
+use serde_json::json;
+
+use crate::{
+    wire::{Mock, WIRES, Wire},
+    world::{CANARY, Input, World, finish, holding},
+};
+
+/// What looks for the key: commands that print their environment, and a server that repeats it.
+#[test]
+fn commands_do_not_have_the_key_and_no_output_shows_it() {
+    for wire in WIRES {
+        for output in ["text", "json", "stream-json"] {
+            let world = World::new();
+            let look = "env; echo \"<$ANTHROPIC_API_KEY$OPENAI_API_KEY>\"; cat /proc/$PPID/environ";
+            let mock = Mock::new(vec![
+                wire.calls("look", &[("bash", json!({"command": look}))]),
+                wire.text("End."),
+            ]);
+            let flags = ["-p", "go", "--mode", "bypass", "--output", output];
+            // Checks what it prints; the world's end checks every file of it.
+            let ran = finish(wire.haft(&world, &mock.url(), &flags), &Input::Nothing);
+            assert_eq!(ran.code, Some(0), "{ran:?}");
+            let sent = &mock.requests()[0];
+            let opened = sent.headers.iter().any(|(_, value)| value.contains(CANARY));
+            assert!(opened, "the key was not used at all");
+            let bodies = mock.bodies();
+            assert!(bodies[1].contains("<>"), "the command did not run: {}", bodies[1]);
+            assert!(bodies.iter().all(|body| !body.contains(CANARY)), "{bodies:?}");
+            let shown = world.run(&["session", "show", &world.only_session(), "--json"]);
+            assert!(!shown.out.contains(CANARY));
+        }
+    }
+}
+
+#[test]
+fn a_key_in_an_address_is_not_shown() {
+    let world = World::new();
+    let wire = Wire::Anthropic;
+    let url = format!("http://user:{CANARY}@127.0.0.1:9");
+    let ran = finish(wire.haft(&world, &url, &["-p", "hi"]), &Input::Nothing);
+    assert_eq!(ran.code, Some(1), "{ran:?}");
+    assert!(ran.err.contains("127.0.0.1:9"), "{ran:?}");
+    let doctor = finish(wire.haft(&world, &url, &["doctor"]), &Input::Nothing);
+    assert!(doctor.out.contains("127.0.0.1:9"), "{doctor:?}");
+}
+
+#[test]
+fn a_server_that_repeats_the_key_is_not_quoted() {
+    for wire in WIRES {
+        for status in [400, 401, 403, 500] {
+            let world = World::new();
+            world.settings("[http]\nretries = 0\n");
+            let mock = Mock::with(move |_, request| {
+                let header = request.headers.iter().find(|(_, value)| value.contains(CANARY));
+                let body = json!({"error": {"type": "x", "message": format!("got {header:?}")}});
+                let body = body.to_string();
+                haft_testkit::http::HttpResponse::new(status, "application/json", body)
+            });
+            let flags = ["-p", "go", "--output", "stream-json"];
+            let ran = finish(wire.haft(&world, &mock.url(), &flags), &Input::Nothing);
+            assert_eq!(ran.code, Some(1), "{ran:?}");
+        }
+    }
+}
+
+#[test]
+fn a_denied_file_is_in_no_event() {
+    let planted = "planted-5d1c77aa";
+    let world = World::new();
+    world.file("secret/key.txt", format!("{planted}\n"));
+    world.file("open.txt", "open\n");
+    let calls = json!([
+        {"name": "read", "input": {"path": "secret/key.txt"}},
+        {"name": "grep", "input": {"pattern": "planted|open"}},
+        {"name": "edit", "input": {"path": "secret/key.txt", "edits": [
+            {"old_text": "plantet", "new_text": "x"}]}},
+        {"name": "write", "input": {"path": "secret/key.txt", "content": "x"}},
+        {"name": "bash", "input": {"command": "cat secret/key.txt"}},
+    ]);
+    let model = world.script(&[json!({"calls": calls}), json!({"text": "End."})]);
+    let flags = ["-p", "go", "--model", &model, "--output", "stream-json"];
+    let rules = ["--mode", "accept-edits", "--deny", "Read(/secret/**)", "--deny", "Edit(/secret/**)"];
+    let ran = world.run(&[&flags[..], &rules].concat());
+    assert_eq!(ran.code, Some(0), "{ran:?}");
+    assert!(!ran.out.contains(planted) && !ran.err.contains(planted), "{ran:?}");
+    assert!(ran.out.contains("open.txt"), "the search did not run: {ran:?}");
+    assert!(holding(&world.state(), planted.as_bytes()).is_empty());
+    assert_eq!(world.read("secret/key.txt"), format!("{planted}\n"));
+    let ended = world.events();
+    let ended = ended.iter().filter(|event| matches!(event.body, Body::CallEnded { .. })).count();
+    assert_eq!(ended, 5);
+}

@@ -1,0 +1,183 @@
+//! A mock provider on the loopback interface that speaks each wire.
+
+use std::process::Command;
+
+use haft_testkit::http::{HttpRequest, HttpResponse, HttpServer};
+use serde_json::{Value, json};
+use tokio::runtime::Runtime;
+
+use crate::world::{CANARY, World};
+
+/// The wires that a model can be reached by.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Wire {
+    Anthropic,
+    OpenAi,
+}
+
+/// Both.
+pub const WIRES: [Wire; 2] = [Wire::Anthropic, Wire::OpenAi];
+
+/// A server with its runtime.
+pub struct Mock {
+    server: HttpServer,
+    runtime: Runtime,
+}
+
+impl Mock {
+    /// A server that gives these answers.
+    pub fn new(answers: Vec<HttpResponse>) -> Self {
+        let runtime = Runtime::new().unwrap();
+        let server = runtime.block_on(HttpServer::start(answers)).unwrap();
+        Self { server, runtime }
+    }
+
+    /// A server that makes its answers.
+    pub fn with(answer: impl FnMut(usize, &HttpRequest) -> HttpResponse + Send + 'static) -> Self {
+        let runtime = Runtime::new().unwrap();
+        let server = runtime.block_on(HttpServer::start_with(answer)).unwrap();
+        Self { server, runtime }
+    }
+
+    /// Its address.
+    pub fn url(&self) -> String {
+        // The runtime is what serves; it lives as long as the server.
+        let _ = &self.runtime;
+        self.server.url()
+    }
+
+    /// The requests so far.
+    pub fn requests(&self) -> Vec<HttpRequest> {
+        self.server.requests()
+    }
+
+    /// The bodies of the requests so far.
+    pub fn bodies(&self) -> Vec<String> {
+        let text = |request: HttpRequest| String::from_utf8(request.body.to_vec()).unwrap();
+        self.requests().into_iter().map(text).collect()
+    }
+}
+
+impl Wire {
+    /// A model's name on this wire.
+    pub const fn model(self) -> &'static str {
+        match self {
+            Self::Anthropic => "anthropic/mock-1",
+            Self::OpenAi => "openai/mock-1",
+        }
+    }
+
+    /// The key of a message that says which call a result belongs to.
+    pub const fn result_id(self) -> &'static str {
+        match self {
+            Self::Anthropic => "\"tool_use_id\"",
+            Self::OpenAi => "\"tool_call_id\"",
+        }
+    }
+
+    /// The variable that holds the key.
+    pub const fn key_variable(self) -> &'static str {
+        match self {
+            Self::Anthropic => "ANTHROPIC_API_KEY",
+            Self::OpenAi => "OPENAI_API_KEY",
+        }
+    }
+
+    /// The variable that holds the address.
+    pub const fn url_variable(self) -> &'static str {
+        match self {
+            Self::Anthropic => "ANTHROPIC_BASE_URL",
+            Self::OpenAi => "OPENAI_BASE_URL",
+        }
+    }
+
+    /// The address as the variable wants it.
+    pub fn base(self, url: &str) -> String {
+        match self {
+            Self::Anthropic => url.to_owned(),
+            Self::OpenAi => format!("{url}/v1"),
+        }
+    }
+
+    /// haft with a key, this server and a model of this wire.
+    pub fn haft(self, world: &World, url: &str, arguments: &[&str]) -> Command {
+        let mut command = world.haft(arguments);
+        command
+            .args(["--model", self.model()])
+            .env(self.key_variable(), CANARY)
+            .env(self.url_variable(), self.base(url));
+        command
+    }
+
+    /// An answer of text.
+    pub fn text(self, text: &str) -> HttpResponse {
+        self.answer(Some(text), &[])
+    }
+
+    /// An answer of calls, with ids `call_1` and so on after `prefix`.
+    pub fn calls(self, prefix: &str, calls: &[(&str, Value)]) -> HttpResponse {
+        let calls: Vec<(String, &str, String)> = calls
+            .iter()
+            .enumerate()
+            .map(|(at, (name, input))| (format!("{prefix}_{}", at + 1), *name, input.to_string()))
+            .collect();
+        self.answer(None, &calls)
+    }
+
+    fn answer(self, text: Option<&str>, calls: &[(String, &str, String)]) -> HttpResponse {
+        HttpResponse::events(match self {
+            Self::Anthropic => anthropic(text, calls),
+            Self::OpenAi => openai(text, calls),
+        })
+    }
+}
+
+fn anthropic(text: Option<&str>, calls: &[(String, &str, String)]) -> String {
+    let mut events = vec![json!({"type": "message_start", "message": {
+        "id": "msg_1", "type": "message", "role": "assistant", "model": "mock-1", "content": [],
+        "usage": {"input_tokens": 11, "output_tokens": 1}}})];
+    let mut block = |index: usize, start: Value, delta: Value| {
+        events.push(json!({"type": "content_block_start", "index": index, "content_block": start}));
+        events.push(json!({"type": "content_block_delta", "index": index, "delta": delta}));
+        events.push(json!({"type": "content_block_stop", "index": index}));
+    };
+    if let Some(text) = text {
+        block(0, json!({"type": "text", "text": ""}), json!({"type": "text_delta", "text": text}));
+    }
+    for (at, (id, name, input)) in calls.iter().enumerate() {
+        block(
+            at + usize::from(text.is_some()),
+            json!({"type": "tool_use", "id": id, "name": name, "input": {}}),
+            json!({"type": "input_json_delta", "partial_json": input}),
+        );
+    }
+    let stop = if calls.is_empty() { "end_turn" } else { "tool_use" };
+    events.push(json!({"type": "message_delta", "delta": {"stop_reason": stop},
+        "usage": {"output_tokens": 7}}));
+    events.push(json!({"type": "message_stop"}));
+    events
+        .iter()
+        .map(|event| format!("event: {}\ndata: {event}\n\n", event["type"].as_str().unwrap()))
+        .collect()
+}
+
+fn openai(text: Option<&str>, calls: &[(String, &str, String)]) -> String {
+    let chunk = |delta: Value, finish: Value| {
+        json!({"id": "c-1", "object": "chat.completion.chunk", "created": 1, "model": "mock-1",
+            "choices": [{"index": 0, "delta": delta, "finish_reason": finish}]})
+    };
+    let mut chunks = vec![chunk(json!({"role": "assistant", "content": ""}), Value::Null)];
+    if let Some(text) = text {
+        chunks.push(chunk(json!({"content": text}), Value::Null));
+    }
+    for (at, (id, name, input)) in calls.iter().enumerate() {
+        let call = json!({"index": at, "id": id, "type": "function",
+            "function": {"name": name, "arguments": input}});
+        chunks.push(chunk(json!({"tool_calls": [call]}), Value::Null));
+    }
+    chunks.push(chunk(json!({}), json!(if calls.is_empty() { "stop" } else { "tool_calls" })));
+    let mut body: String = chunks.iter().map(|chunk| format!("data: {chunk}\n\n")).collect();
+    body.push_str("data: {\"id\":\"c-1\",\"choices\":[],\"usage\":{\"prompt_tokens\":11,");
+    body.push_str("\"completion_tokens\":7,\"total_tokens\":18}}\n\ndata: [DONE]\n\n");
+    body
+}

@@ -1,0 +1,341 @@
+//! A fresh home, state folder and workspace for one test, and ways to run haft in them.
+//!
+//! **Invariant:** the environment of a run is only what is set here; when a world ends, no key that
+//! was given to haft stands anywhere in its folders.
+
+use std::{
+    fs,
+    io::{Read, Write as _},
+    os::unix::process::ExitStatusExt as _,
+    path::{Path, PathBuf},
+    process::{Child, Command, ExitStatus, Stdio},
+    sync::atomic::{AtomicU32, Ordering},
+    thread::{self, JoinHandle},
+    time::{Duration, Instant},
+};
+
+use haft_types::{Body, Event};
+use serde_json::Value;
+use tempfile::TempDir;
+
+/// The key that every run is given. It must never be seen again outside of a request.
+pub const CANARY: &str = "sk-canary-7f3a9c51e20b4d68";
+
+/// Longest that any run may take; far above what is expected, so that load fails no test.
+pub const PATIENCE: Duration = Duration::from_secs(60);
+
+/// One test's folders.
+pub struct World {
+    root: TempDir,
+}
+
+/// What a run left.
+#[derive(Debug)]
+pub struct Ran {
+    /// Exit code; none when a signal ended it.
+    pub code: Option<i32>,
+    /// Standard output.
+    pub out: String,
+    /// Standard error.
+    pub err: String,
+    /// Wall time.
+    pub took: Duration,
+}
+
+/// What a run finds on its standard input.
+pub enum Input<'a> {
+    /// `/dev/null`.
+    Nothing,
+    /// A pipe with this text, which then ends.
+    Pipe(&'a str),
+    /// A pipe whose first byte comes late.
+    Late(&'a str, Duration),
+    /// A pipe that stays open and says nothing.
+    Silent,
+    /// A file.
+    File(&'a Path),
+}
+
+impl World {
+    /// Empty folders.
+    pub fn new() -> Self {
+        let root = tempfile::Builder::new().prefix("haft-it-").tempdir().unwrap();
+        for name in ["home", "state", "work"] {
+            fs::create_dir(root.path().join(name)).unwrap();
+        }
+        Self { root }
+    }
+
+    /// The folder that holds the others.
+    pub fn root(&self) -> PathBuf {
+        self.root.path().canonicalize().unwrap()
+    }
+
+    /// The workspace.
+    pub fn work(&self) -> PathBuf {
+        self.root().join("work")
+    }
+
+    /// What `HAFT_HOME` names.
+    pub fn state(&self) -> PathBuf {
+        self.root().join("state")
+    }
+
+    /// Writes a file of the workspace.
+    pub fn file(&self, name: &str, content: impl AsRef<[u8]>) -> PathBuf {
+        let path = self.work().join(name);
+        fs::create_dir_all(path.parent().unwrap()).unwrap();
+        fs::write(&path, content).unwrap();
+        path
+    }
+
+    /// Reads a file of the workspace.
+    pub fn read(&self, name: &str) -> String {
+        fs::read_to_string(self.work().join(name)).unwrap()
+    }
+
+    /// Writes the settings of the person.
+    pub fn settings(&self, text: &str) {
+        fs::write(self.state().join("settings.toml"), text).unwrap();
+    }
+
+    /// Writes a script of these answers outside of the workspace; gives the model's name.
+    pub fn script(&self, answers: &[Value]) -> String {
+        static NUMBER: AtomicU32 = AtomicU32::new(0);
+        let name = format!("script-{}.jsonl", NUMBER.fetch_add(1, Ordering::Relaxed));
+        let path = self.root().join(name);
+        let lines: Vec<String> = answers.iter().map(Value::to_string).collect();
+        fs::write(&path, lines.join("\n")).unwrap();
+        format!("script:{}", path.display())
+    }
+
+    /// haft with these arguments, in the workspace.
+    pub fn haft(&self, arguments: &[&str]) -> Command {
+        let mut command = self.program(env!("CARGO_BIN_EXE_haft"));
+        command.args(arguments);
+        command
+    }
+
+    /// Any program, in the workspace and with the environment of haft.
+    pub fn program(&self, name: impl AsRef<std::ffi::OsStr>) -> Command {
+        let mut command = Command::new(name);
+        command
+            .env_clear()
+            .envs(self.environment())
+            .current_dir(self.work())
+            .stdin(Stdio::null())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped());
+        command
+    }
+
+    /// The environment of every run.
+    pub fn environment(&self) -> Vec<(&'static str, String)> {
+        let path = std::env::var("PATH").unwrap_or_else(|_| "/usr/bin:/bin".to_owned());
+        vec![
+            ("PATH", path),
+            ("HOME", self.root().join("home").display().to_string()),
+            ("HAFT_HOME", self.state().display().to_string()),
+            ("LANG", "C.UTF-8".to_owned()),
+        ]
+    }
+
+    /// Runs haft with nothing on its standard input.
+    pub fn run(&self, arguments: &[&str]) -> Ran {
+        self.run_with(arguments, &Input::Nothing)
+    }
+
+    /// Runs haft.
+    pub fn run_with(&self, arguments: &[&str], input: &Input<'_>) -> Ran {
+        finish(self.haft(arguments), input)
+    }
+
+    /// The only session that the state folder holds, as its id.
+    pub fn only_session(&self) -> String {
+        let listed = self.run(&["session", "list", "--json"]);
+        let lines: Vec<&str> = listed.out.lines().collect();
+        assert_eq!(lines.len(), 1, "{listed:?}");
+        let line: Value = serde_json::from_str(lines[0]).unwrap();
+        line["id"].as_str().unwrap().to_owned()
+    }
+
+    /// The events of the only session.
+    pub fn events(&self) -> Vec<Event> {
+        let shown = self.run(&["session", "show", &self.only_session(), "--json"]);
+        assert_eq!(shown.code, Some(0), "{shown:?}");
+        events(&shown.out)
+    }
+}
+
+impl Drop for World {
+    fn drop(&mut self) {
+        if !thread::panicking() {
+            let holding = holding(self.root.path(), CANARY.as_bytes());
+            assert!(holding.is_empty(), "the key stands in {holding:?}");
+        }
+    }
+}
+
+/// The files under a folder whose content or name holds these bytes.
+pub fn holding(folder: &Path, bytes: &[u8]) -> Vec<PathBuf> {
+    let holds = |content: &[u8]| content.windows(bytes.len()).any(|window| window == bytes);
+    let mut found = Vec::new();
+    let mut folders = vec![folder.to_owned()];
+    while let Some(folder) = folders.pop() {
+        // A folder may have been closed by its test on purpose.
+        let Ok(entries) = fs::read_dir(&folder) else { continue };
+        for entry in entries {
+            let entry = entry.unwrap();
+            let (path, kind) = (entry.path(), entry.file_type().unwrap());
+            if kind.is_dir() {
+                folders.push(path);
+            } else if holds(entry.file_name().as_encoded_bytes())
+                || kind.is_file() && fs::read(&path).is_ok_and(|content| holds(&content))
+            {
+                found.push(path);
+            }
+        }
+    }
+    found
+}
+
+/// The events of lines of JSON; every line must be one.
+pub fn events(text: &str) -> Vec<Event> {
+    text.lines()
+        .map(|line| {
+            serde_json::from_str(line).unwrap_or_else(|error| panic!("{error} in line {line}"))
+        })
+        .collect()
+}
+
+/// Fails unless every call that began has ended exactly once.
+pub fn all_calls_ended(events: &[Event]) {
+    let mut started: Vec<_> = events
+        .iter()
+        .filter_map(|event| match &event.body {
+            Body::CallStarted { call, .. } => Some(call.to_string()),
+            _ => None,
+        })
+        .collect();
+    let mut ended: Vec<_> = events
+        .iter()
+        .filter_map(|event| match &event.body {
+            Body::CallEnded { call, .. } => Some(call.to_string()),
+            _ => None,
+        })
+        .collect();
+    started.sort();
+    ended.sort();
+    assert!(!started.is_empty(), "no call began");
+    assert_eq!(started, ended);
+}
+
+/// Starts a command, gives it its input and waits for its end.
+pub fn finish(mut command: Command, input: &Input<'_>) -> Ran {
+    match input {
+        Input::Nothing => command.stdin(Stdio::null()),
+        Input::File(path) => command.stdin(fs::File::open(path).unwrap()),
+        _ => command.stdin(Stdio::piped()),
+    };
+    let began = Instant::now();
+    let mut child = command.spawn().unwrap();
+    let pipe = child.stdin.take();
+    let (out, err) = (collect(child.stdout.take()), collect(child.stderr.take()));
+    let (text, wait, hold) = match input {
+        Input::Pipe(text) => (*text, Duration::ZERO, false),
+        Input::Late(text, wait) => (*text, *wait, false),
+        Input::Silent => ("", Duration::ZERO, true),
+        _ => ("", Duration::ZERO, false),
+    };
+    thread::sleep(wait);
+    let mut pipe = pipe;
+    if let Some(pipe) = &mut pipe {
+        // A program that did not want its input has closed it already.
+        let _ = pipe.write_all(text.as_bytes());
+    }
+    if !hold {
+        drop(pipe.take());
+    }
+    let status = ended(&mut child, PATIENCE);
+    let took = began.elapsed();
+    drop(pipe);
+    let ran = Ran { code: status.code(), out: out.join().unwrap(), err: err.join().unwrap(), took };
+    assert!(!ran.out.contains(CANARY) && !ran.err.contains(CANARY), "a key was shown: {ran:?}");
+    assert!(status.signal().is_none(), "ended by a signal: {status:?} {ran:?}");
+    ran
+}
+
+/// Reads a stream to its end in the background.
+pub fn collect(stream: Option<impl Read + Send + 'static>) -> JoinHandle<String> {
+    thread::spawn(move || {
+        let mut bytes = Vec::new();
+        if let Some(mut stream) = stream {
+            stream.read_to_end(&mut bytes).unwrap();
+        }
+        String::from_utf8_lossy(&bytes).into_owned()
+    })
+}
+
+/// Waits for the end of a program; kills it and fails when it takes longer.
+pub fn ended(child: &mut Child, limit: Duration) -> ExitStatus {
+    let mut status = None;
+    let over = until(limit, || {
+        status = child.try_wait().unwrap();
+        status.is_some()
+    });
+    if !over {
+        child.kill().unwrap();
+        panic!("still running after {limit:?}");
+    }
+    status.unwrap()
+}
+
+/// Tries again until something holds; false when it does not in time.
+pub fn until(limit: Duration, mut holds: impl FnMut() -> bool) -> bool {
+    let end = Instant::now() + limit;
+    loop {
+        if holds() {
+            return true;
+        }
+        if Instant::now() > end {
+            return false;
+        }
+        thread::sleep(Duration::from_millis(5));
+    }
+}
+
+/// Sends a signal by its name.
+pub fn signal(name: &str, process: u32) {
+    let script = format!("kill -{name} {process}");
+    assert!(Command::new("sh").args(["-c", &script]).status().unwrap().success());
+}
+
+/// A number of seconds that no other sleep of this machine has, so that its process can be found.
+pub fn unique_seconds() -> String {
+    static NUMBER: AtomicU32 = AtomicU32::new(0);
+    format!("300.{}{:03}", std::process::id(), NUMBER.fetch_add(1, Ordering::Relaxed))
+}
+
+/// Reports whether any process, zombies apart, has this text in its arguments.
+pub fn runs(text: &str) -> bool {
+    processes(text).next().is_some()
+}
+
+/// Kills every process that has this text in its arguments.
+pub fn end_all(text: &str) {
+    processes(text).for_each(|process| signal("KILL", process));
+}
+
+fn processes(text: &str) -> impl Iterator<Item = u32> {
+    fs::read_dir("/proc").unwrap().filter_map(move |entry| {
+        let entry = entry.unwrap();
+        let line = fs::read(entry.path().join("cmdline")).ok()?;
+        let process = entry.file_name().to_str()?.parse().ok()?;
+        String::from_utf8_lossy(&line).contains(text).then_some(process)
+    })
+}
+
+/// Waits until no process has this text in its arguments.
+pub fn gone(text: &str) {
+    assert!(until(Duration::from_secs(5), || !runs(text)), "{text} still runs");
+}

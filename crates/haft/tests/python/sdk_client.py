@@ -1,0 +1,234 @@
+"""Scenarios in which the official MCP SDK for Python is the client of `haft mcp`.
+
+Usage: sdk_client.py HAFT FOLDER SCENARIO. Exits 0 when everything is as it should be. The SDK
+itself checks every message against the protocol and structured content against output schemas.
+"""
+
+import base64
+import contextlib
+import os
+import sys
+import time
+from pathlib import Path
+
+import anyio
+from jsonschema import Draft202012Validator
+from mcp import Client, ClientSession, StdioServerParameters
+from mcp.client.stdio import stdio_client
+from mcp_types import ElicitResult
+
+HAFT, FOLDER, SCENARIO = sys.argv[1], Path(sys.argv[2]), sys.argv[3]
+ENVIRONMENT = {name: os.environ[name] for name in ("HAFT_HOME", "HOME", "PATH")}
+
+
+def server(*arguments):
+    return StdioServerParameters(
+        command=HAFT, args=["mcp", "--root", str(FOLDER), *arguments], env=ENVIRONMENT, cwd=FOLDER
+    )
+
+
+@contextlib.asynccontextmanager
+async def session(*arguments, **options):
+    async with stdio_client(server(*arguments)) as (read, write):
+        async with ClientSession(read, write, read_timeout_seconds=60, **options) as client:
+            told = await client.initialize()
+            assert told.server_info.name == "haft", told
+            await client.list_tools()
+            yield client
+
+
+def text(result):
+    return "\n".join(part.text for part in result.content if part.type == "text")
+
+
+def runs(words):
+    found = []
+    for entry in Path("/proc").iterdir():
+        with contextlib.suppress(OSError):
+            if entry.name.isdigit() and words in (entry / "cmdline").read_bytes().decode(errors="replace"):
+                found.append(entry.name)
+    return [process for process in found if process != str(os.getpid())]
+
+
+async def wait_for(condition, seconds=20):
+    end = time.monotonic() + seconds
+    while not condition():
+        assert time.monotonic() < end, "waited too long"
+        await anyio.sleep(0.01)
+
+
+async def tools():
+    async with session() as client:
+        listed = (await client.list_tools()).tools
+        names = [tool.name for tool in listed]
+        assert names == ["read", "bash", "edit", "write", "grep", "find", "ls"], names
+        for tool in listed:
+            for schema in (tool.input_schema, tool.output_schema):
+                Draft202012Validator.check_schema(schema)
+                assert schema["type"] == "object", schema
+            assert tool.title and tool.description and tool.annotations, tool
+        hints = {tool.name: tool.annotations.read_only_hint for tool in listed}
+        assert hints["read"] and hints["grep"] and not hints["edit"] and not hints["bash"], hints
+
+
+async def calls():
+    async with session("--mode", "accept-edits", "--allow", "Bash(echo:*)") as client:
+        (FOLDER / "a.txt").write_text("one\ntwo\n")
+        read = await client.call_tool("read", {"path": "a.txt"})
+        assert not read.is_error and "two" in text(read), read
+        assert read.structured_content["total_lines"] == 2, read
+        change = [{"old_text": "two", "new_text": "three"}]
+        edit = await client.call_tool("edit", {"path": "a.txt", "edits": change})
+        assert not edit.is_error and edit.structured_content["replacements"] == 1, edit
+        assert (FOLDER / "a.txt").read_text() == "one\nthree\n"
+        grep = await client.call_tool("grep", {"pattern": "thr"})
+        assert "a.txt" in text(grep) and grep.structured_content is not None, grep
+        bash = await client.call_tool("bash", {"command": "echo out"})
+        assert bash.structured_content["exit_code"] == 0, bash
+        assert bash.structured_content["stdout"].strip() == "out", bash
+        for name, arguments in (("write", {"path": "n/b.txt", "content": "x\n"}), ("ls", {}), ("find", {"pattern": "*.txt"})):
+            result = await client.call_tool(name, arguments)
+            assert not result.is_error and result.structured_content is not None, result
+        assert (FOLDER / "n/b.txt").read_text() == "x\n"
+
+
+async def images():
+    async with session() as client:
+        result = await client.call_tool("read", {"path": "pixel.png"})
+        images = [part for part in result.content if part.type == "image"]
+        assert not result.is_error and len(images) == 1, result
+        assert images[0].mime_type == "image/png", images
+        assert base64.b64decode(images[0].data).startswith(b"\x89PNG"), images
+        assert result.structured_content is not None, result
+
+
+async def progress():
+    heard = []
+
+    async def hear(done, total, message):
+        heard.append((time.monotonic(), done, message or ""))
+
+    async with session("--mode", "bypass") as client:
+        command = "echo first; until [ -e go ]; do sleep 0.02; done; echo last"
+
+        async def let_go():
+            await wait_for(lambda: any("first" in message for _, _, message in heard))
+            (FOLDER / "go").write_text("")
+
+        async with anyio.create_task_group() as group:
+            group.start_soon(let_go)
+            result = await client.call_tool("bash", {"command": command}, progress_callback=hear)
+        assert result.structured_content["stdout"].split() == ["first", "last"], result
+        counts = [done for _, done, _ in heard]
+        assert counts == sorted(set(counts)), counts
+
+
+async def cancel():
+    seconds = f"301.{os.getpid()}"
+    async with session("--mode", "bypass") as client:
+        async with anyio.create_task_group() as group:
+            group.start_soon(client.call_tool, "bash", {"command": f"sleep {seconds}; echo never"})
+            await wait_for(lambda: runs(seconds))
+            group.cancel_scope.cancel()
+        await wait_for(lambda: not runs(seconds), 5)
+        after = await client.call_tool("bash", {"command": "echo well"})
+        assert "well" in text(after), after
+
+
+async def errors():
+    async with session() as client:
+        missing = await client.call_tool("read", {"path": "missing.txt"})
+        assert missing.is_error and "missing.txt" in text(missing), missing
+        wrong = await client.call_tool("read", {"path": "a.txt", "offset": "many"})
+        assert wrong.is_error and "offset" in text(wrong) and "many" in text(wrong), wrong
+        denied = await client.call_tool("write", {"path": "no.txt", "content": "x"})
+        assert denied.is_error and "no.txt" in text(denied), denied
+        assert not (FOLDER / "no.txt").exists()
+        denied = await client.call_tool("bash", {"command": "touch no.txt"})
+        assert denied.is_error and not (FOLDER / "no.txt").exists(), denied
+        try:
+            unknown = await client.call_tool("raed", {})
+            said = text(unknown)
+            assert unknown.is_error, unknown
+        except Exception as error:
+            said = str(error)
+        assert "raed" in said and "read" in said, said
+
+
+async def elicit():
+    asked = []
+
+    async def answer(_context, params):
+        asked.append(params)
+        choices = [choice["const"] for choice in params.requested_schema["properties"]["answer"]["oneOf"]]
+        assert "allow" in choices and "deny" in choices, params
+        if len(asked) == 1:
+            return ElicitResult(action="accept", content={"answer": "allow"})
+        if len(asked) == 2:
+            return ElicitResult(action="accept", content={"answer": "deny"})
+        return ElicitResult(action="cancel")
+
+    (FOLDER / "a.txt").write_text("one\n")
+    change = lambda old, new: {"path": "a.txt", "edits": [{"old_text": old, "new_text": new}]}
+    async with session(elicitation_callback=answer) as client:
+        allowed = await client.call_tool("edit", change("one", "two"))
+        assert not allowed.is_error, allowed
+        assert "a.txt" in asked[0].message and len(asked) == 1, asked
+        for count in (2, 3):
+            denied = await client.call_tool("edit", change("two", "three"))
+            assert denied.is_error and len(asked) == count, (denied, asked)
+    assert (FOLDER / "a.txt").read_text() == "two\n"
+
+
+async def elicit_newest():
+    """As elicit, by the client that looks for the newest revision first."""
+
+    async def answer(_context, _params):
+        return ElicitResult(action="accept", content={"answer": "allow"})
+
+    (FOLDER / "a.txt").write_text("one\n")
+    change = {"path": "a.txt", "edits": [{"old_text": "one", "new_text": "two"}]}
+    async with Client(server(), elicitation_callback=answer) as client:
+        result = await client.call_tool("edit", change)
+        assert not result.is_error, result
+    assert (FOLDER / "a.txt").read_text() == "two\n"
+
+
+async def many():
+    for number in range(200):
+        (FOLDER / f"f{number}.txt").write_text(f"content {number}\n")
+    done = {}
+    async with session() as client:
+
+        async def one(number):
+            done[number] = text(await client.call_tool("read", {"path": f"f{number}.txt"}))
+
+        async with anyio.create_task_group() as group:
+            for number in range(200):
+                group.start_soon(one, number)
+    assert len(done) == 200, len(done)
+    assert all(f"content {number}" in said for number, said in done.items()), done
+
+
+async def newest():
+    """The client picks the newest revision of the protocol that both know."""
+    async with Client(server("--mode", "accept-edits")) as client:
+        names = [tool.name for tool in (await client.list_tools()).tools]
+        assert "read" in names, names
+        written = await client.call_tool("write", {"path": "w.txt", "content": "x\n"})
+        assert not written.is_error and written.structured_content["created"], written
+        read = await client.call_tool("read", {"path": "w.txt"})
+        assert read.structured_content["total_lines"] == 1, read
+
+
+async def hang():
+    """Calls a command that does not end and waits to be killed."""
+    async with session("--mode", "bypass") as client:
+        await client.call_tool("bash", {"command": sys.argv[4]})
+
+
+SCENARIOS = {
+    scenario.__name__: scenario
+    for scenario in (tools, calls, images, progress, cancel, errors, elicit, elicit_newest, many, newest, hang)
+}
+anyio.run(SCENARIOS[SCENARIO])
