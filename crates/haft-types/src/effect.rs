@@ -87,12 +87,10 @@ impl Effect {
         }
         match (&self.target, &other.target) {
             (Anything | Command { .. }, _) | (_, Anything | Command { .. }) => true,
-            // A folder's listing is its own entry: making a file in it changes it.
-            (Path { path: a, .. }, Path { path: b, .. }) => a.is_within(b) || b.is_within(a),
-            (Path { path, .. }, Tree { root }) | (Tree { root }, Path { path, .. }) => {
-                path.is_within(root)
+            // A folder's listing is its own entry: making a file below changes it.
+            (Path { path: a, .. } | Tree { root: a }, Path { path: b, .. } | Tree { root: b }) => {
+                a.is_within(b) || b.is_within(a)
             }
-            (Tree { root: a }, Tree { root: b }) => a.is_within(b) || b.is_within(a),
             (Net { host: a }, Net { host: b }) => a == b,
             (State { name: a }, State { name: b }) => a == b,
             _ => false,

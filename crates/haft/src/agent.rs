@@ -96,6 +96,15 @@ pub fn surroundings(base: &Base) -> Surroundings {
     }
 }
 
+/// What a signal wants.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Wish {
+    /// What runs is to stop.
+    Interrupt,
+    /// haft is to end.
+    End,
+}
+
 /// Interrupt, hang-up, quit and termination from outside: whoever ends haft ends its children.
 pub struct Signals([Signal; 4]);
 
@@ -112,13 +121,13 @@ impl Signals {
     }
 
     /// Waits for the next one.
-    pub async fn received(&mut self) {
+    pub async fn received(&mut self) -> Wish {
         let [interrupt, hangup, quit, terminate] = &mut self.0;
         tokio::select! {
-            _ = interrupt.recv() => {}
-            _ = hangup.recv() => {}
-            _ = quit.recv() => {}
-            _ = terminate.recv() => {}
+            _ = interrupt.recv() => Wish::Interrupt,
+            _ = hangup.recv() => Wish::End,
+            _ = quit.recv() => Wish::End,
+            _ = terminate.recv() => Wish::End,
         }
     }
 }

@@ -94,7 +94,7 @@ async fn watch(core: &Core, view: View) -> Result<Seen, Failure> {
     loop {
         let event = tokio::select! {
             event = feed.next() => event,
-            () = signals.received() => { handle.send(Input::Interrupt); continue }
+            _ = signals.received() => { handle.send(Input::Interrupt); continue }
         };
         let Some(event) = event else { break };
         seen.take(&event);

@@ -15,7 +15,7 @@ use tokio::{sync::mpsc::UnboundedReceiver, task::JoinHandle};
 
 use self::keys::{Keys, Typed};
 use crate::{
-    agent,
+    agent::{self, Wish},
     cli::Start,
     core::Core,
     exit::{Ending, print},
@@ -90,7 +90,7 @@ impl Talk {
                     None => break,
                 },
                 typed = typed.recv(), if listening => self.typed(typed)?,
-                () = signals.received() => self.interrupt()?,
+                wish = signals.received() => self.signal(wish)?,
             }
         }
         if let Some(rest) = self.view.finish() {
@@ -224,13 +224,13 @@ impl Talk {
         self.core.dispatcher.session.questions.reply(&question.id, reply, "line");
     }
 
-    fn interrupt(&mut self) -> Ending {
-        if !self.busy {
-            self.ended = true;
-            return print("\n");
-        }
+    fn signal(&mut self, wish: Wish) -> Ending {
         self.handle.send(Input::Interrupt);
-        Ok(())
+        if wish == Wish::Interrupt && self.busy {
+            return Ok(());
+        }
+        self.ended = true;
+        print("\n")
     }
 }
 

@@ -25,7 +25,10 @@ pub async fn run(arguments: &Mcp, more: &[Arc<dyn AnyTool>]) -> Ending {
     let concurrency = usize::try_from(concurrency).unwrap_or(usize::MAX);
     let server = haft_mcp::Server::new(core.dispatcher.clone(), watch, concurrency);
     let mut signals = agent::Signals::new()?;
-    let ended = haft_mcp::serve_stdio(server, async move { signals.received().await }).await;
+    let end = async move {
+        signals.received().await;
+    };
+    let ended = haft_mcp::serve_stdio(server, end).await;
     core.close().await;
     ended.map_err(Failure::Failed)
 }

@@ -95,7 +95,7 @@ async fn follow(
     loop {
         let event = tokio::select! {
             event = feed.next() => event,
-            () = stop.received() => { handle.send(Input::Interrupt); continue }
+            _ = stop.received() => { handle.send(Input::Interrupt); continue }
             () = &mut deadline, if !timed_out => {
                 timed_out = true;
                 handle.send(Input::Interrupt);

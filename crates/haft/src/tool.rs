@@ -53,7 +53,7 @@ pub async fn run(arguments: &Tool, more: &[Arc<dyn AnyTool>]) -> Ending {
     let mut signals = Signals::new()?;
     let (call, outcome) = tokio::select! {
         ended = &mut running => ended,
-        () = signals.received() => { stop.cancel(); running.await }
+        _ = signals.received() => { stop.cancel(); running.await }
     };
     if let Some(asking) = asking {
         asking.abort();

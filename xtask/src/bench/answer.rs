@@ -13,7 +13,7 @@ use std::time::Instant;
 use anyhow::{Context as _, Result, bail};
 use serde_json::{Value, json};
 
-use super::scratch::{Scratch, write_lines};
+use super::scratch::{LINE, Scratch, write_lines};
 use super::server::{Exchange, Server};
 use super::table::{Row, Runs};
 use super::turns::{self, milliseconds, output, time};
@@ -25,8 +25,8 @@ use crate::process::command;
 const PAIRS: usize = 50;
 /// Commands of a run.
 const COMMANDS: usize = 20;
-/// Bytes of the file that is read and edited: 2,000 lines of 41.
-const FILE: u64 = 2_000 * 41;
+/// Bytes of the file that is read and edited: 2,000 lines.
+const FILE: u64 = 2_000 * LINE as u64;
 /// Lines of a read.
 const LINES: usize = 100;
 /// Starts in one run of the figure of the first request.
@@ -157,7 +157,7 @@ fn check(said: &str, exchanges: &[Exchange], calls: usize, file: &Path) -> Resul
         bail!("{edited} of {PAIRS} edits are in the file");
     }
     let grown = exchanges.last().map_or(0, |last| last.size);
-    if grown < PAIRS * LINES * 41 {
+    if grown < PAIRS * LINES * LINE {
         bail!("the last request has {grown} bytes: what was read is not in it");
     }
     Ok(())
@@ -188,6 +188,6 @@ mod tests {
         let calls = calls();
         let count = |tool| calls.iter().filter(|(name, _)| *name == tool).count();
         assert_eq!(KINDS.map(count), [PAIRS, PAIRS, COMMANDS]);
-        assert!(((PAIRS - 1) * 37) as u64 * 41 < FILE);
+        assert!((((PAIRS - 1) * 37 * LINE) as u64) < FILE);
     }
 }

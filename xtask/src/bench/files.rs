@@ -9,7 +9,7 @@ use anyhow::{Context as _, Result, bail};
 use serde_json::{Value, json};
 
 use super::Bench;
-use super::scratch::{Scratch, write_lines};
+use super::scratch::{LINE, Scratch, write_lines};
 use super::table::Row;
 use super::turns::{self, output, time};
 use crate::process::command;
@@ -76,7 +76,7 @@ fn edits(bench: &Bench, scratch: &Scratch) -> Result<Vec<Row>> {
     write_lines(&sed_file, EDITED)?;
     let bytes = fs::read(&ours_file).context("the edited file cannot be read")?;
     // A line near the middle, so that both have to carry the half before and the half after.
-    let line = EDITED / 41 / 2;
+    let line = EDITED / LINE as u64 / 2;
     let mut count = 0;
     let mut ours = || {
         let (old, new) = if count % 2 == 0 { ("the", "new") } else { ("new", "the") };

@@ -85,6 +85,9 @@ pub(super) fn line(numbers: &mut Numbers, text: &mut String) {
     text.push_str("();\n");
 }
 
+/// Bytes of a line of [`write_lines`], its line feed counted.
+pub(super) const LINE: usize = 40;
+
 /// Writes a file of numbered lines until it has at least `size` bytes.
 pub(super) fn write_lines(path: &Path, size: u64) -> Result<()> {
     let failed = || format!("{} cannot be written", path.display());
@@ -119,7 +122,7 @@ mod tests {
         let scratch = Scratch::new().unwrap();
         let folder = scratch.make("inner").unwrap();
         write_lines(&folder.join("file"), 100).unwrap();
-        assert_eq!(fs::metadata(folder.join("file")).unwrap().len() % 41, 0);
+        assert_eq!(fs::metadata(folder.join("file")).unwrap().len() % LINE as u64, 0);
         drop(scratch);
         assert!(!folder.exists());
     }

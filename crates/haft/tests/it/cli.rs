@@ -1,1 +1,79 @@
-//! Being written.
+//! The command line itself: help, version, and calls that are wrong.
+
+use crate::world::World;
+
+#[test]
+fn the_version_is_printed() {
+    let world = World::new();
+    let wanted = format!("haft {}\n", env!("CARGO_PKG_VERSION"));
+    for flag in ["--version", "-V"] {
+        let ran = world.run(&[flag]);
+        assert_eq!((ran.code, &ran.out, ran.err.as_str()), (Some(0), &wanted, ""));
+    }
+}
+
+#[test]
+fn help_is_no_mistake() {
+    let world = World::new();
+    for arguments in [
+        &["--help"][..],
+        &["-h"],
+        &["help"],
+        &["tool", "--help"],
+        &["mcp", "--help"],
+        &["demo", "--help"],
+        &["doctor", "--help"],
+        &["session", "--help"],
+        &["session", "show", "--help"],
+    ] {
+        let ran = world.run(arguments);
+        assert_eq!((ran.code, ran.err.as_str()), (Some(0), ""), "{arguments:?} {ran:?}");
+        assert!(ran.out.contains("Usage: haft"), "{arguments:?} {ran:?}");
+        assert!(ran.out.lines().all(|line| line.chars().count() <= 100), "{}", ran.out);
+    }
+    let ran = world.run(&["--help"]);
+    for word in ["demo", "tool", "mcp", "doctor", "session", "--print", "--line", "--model"] {
+        assert!(ran.out.contains(word), "{word}: {}", ran.out);
+    }
+}
+
+#[test]
+fn wrong_calls_say_what_is_wrong() {
+    let world = World::new();
+    for (arguments, wanted) in [
+        (&["--nope"][..], "--nope"),
+        (&["-p", "hi", "--output", "xml"], "stream-json"),
+        (&["-p", "hi", "--mode", "yolo", "--model", "script:x"], "\"yolo\""),
+        (&["-p", "hi", "--effort", "huge", "--model", "script:x"], "\"huge\""),
+        (&["-p", "hi", "--max-turns", "0"], "0"),
+        (&["-p", "hi", "--max-time", "soon"], "soon"),
+        (&["-p", "hi", "--line"], "--line"),
+        (&["-p", "hi", "-c", "-r", "x"], "--resume"),
+        (&["--output", "json", "hi"], "--print"),
+        (&["demo", "--project", "other"], "second-bug"),
+        (&["mcp", "listen"], "serve"),
+        (&["session", "drop"], "drop"),
+        (&["-p", "hi", "--add-dir", "/nowhere/at/all"], "/nowhere/at/all"),
+        (&[], "haft -p"),
+        (&["hello"], "haft -p"),
+    ] {
+        let ran = world.run(arguments);
+        assert_eq!((ran.code, ran.out.as_str()), (Some(2), ""), "{arguments:?} {ran:?}");
+        assert!(ran.err.contains(wanted), "{arguments:?} {ran:?}");
+        assert!(!ran.err.contains("panicked"), "{ran:?}");
+    }
+    assert_eq!(world.run(&["session", "list"]).out, "", "a session was begun");
+}
+
+#[test]
+fn a_prompt_and_a_tool_say_what_the_model_gets() {
+    let world = World::new();
+    let prompt = world.run(&["debug", "prompt"]);
+    assert!(prompt.out.contains(&world.work().display().to_string()), "{prompt:?}");
+    let tools = world.run(&["debug", "tools"]);
+    let bytes =
+        |text: &str| text.lines().last().unwrap().split(' ').next().unwrap().parse().unwrap();
+    let (prompt, tools): (usize, usize) = (bytes(&prompt.out), bytes(&tools.out));
+    println!("system prompt {prompt} bytes, tool definitions {tools} bytes");
+    assert!(prompt <= 4_000 && tools <= 10_000, "{prompt} {tools}");
+}

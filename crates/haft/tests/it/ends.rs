@@ -11,7 +11,7 @@ use haft_types::{Body, Status, TurnEnd};
 use serde_json::{Value, json};
 
 use crate::world::{
-    Input, World, all_calls_ended, collect, end_all, ended, finish, gone, holding, runs, signal,
+    Input, World, all_calls_ended, collect, ended, finish, gone, holding, runs, signal, signal_all,
     unique_seconds, until,
 };
 
@@ -100,7 +100,7 @@ fn a_killed_run_is_resumed_with_every_call_ended() {
     child.kill().unwrap();
     child.wait().unwrap();
     // Nobody is left who could end its command.
-    end_all(&seconds);
+    signal_all("KILL", &seconds);
     let ran = world.run(&["-p", "and now?", "-c", "--model", &model]);
     assert_eq!((ran.code, ran.out.as_str()), (Some(0), "Went on.\n"), "{ran:?}");
     all_calls_ended(&world.events());

@@ -8,7 +8,7 @@ use std::{
 
 use serde_json::{Value, json};
 
-use crate::world::{World, collect, ended, gone, runs, unique_seconds, until};
+use crate::world::{World, collect, ended, gone, runs, signal, unique_seconds, until};
 
 /// A server and its two pipes.
 struct Server {
@@ -74,7 +74,7 @@ impl Server {
     /// Ends the client's side; gives the exit code.
     fn end(mut self) -> Option<i32> {
         drop(self.input.take());
-        ended(&mut self.child, Duration::from_secs(10)).code()
+        ended(&mut self.child, Duration::from_secs(20)).code()
     }
 }
 
@@ -149,6 +149,19 @@ fn a_client_that_goes_ends_what_runs() {
     server.request(4, "tools/call", &json!({"name": "bash", "arguments": input}));
     assert!(until(Duration::from_secs(30), || runs(&seconds)), "nothing was started");
     assert_eq!(server.end(), Some(0));
+    assert!(!runs(&seconds), "the server ended before what it had started");
+}
+
+#[test]
+fn a_terminated_server_ends_what_runs() {
+    let world = World::new();
+    let seconds = unique_seconds();
+    let mut server = Server::initialized(&world, &["--mode", "bypass"]);
+    let input = json!({"command": format!("sleep {seconds}; echo never")});
+    server.request(4, "tools/call", &json!({"name": "bash", "arguments": input}));
+    assert!(until(Duration::from_secs(30), || runs(&seconds)), "nothing was started");
+    signal("TERM", server.child.id());
+    assert_eq!(ended(&mut server.child, Duration::from_secs(10)).code(), Some(0));
     gone(&seconds);
 }
 

@@ -14,7 +14,7 @@ fn commands_do_not_have_the_key_and_no_output_shows_it() {
     for wire in WIRES {
         for output in ["text", "json", "stream-json"] {
             let world = World::new();
-            let look = "env; echo \"<$ANTHROPIC_API_KEY$OPENAI_API_KEY>\"; cat /proc/$PPID/environ";
+            let look = "env; echo \"<$ANTHROPIC_API_KEY$OPENAI_API_KEY>\"";
             let mock = Mock::new(vec![
                 wire.calls("look", &[("bash", json!({"command": look}))]),
                 wire.text("End."),
@@ -82,7 +82,8 @@ fn a_denied_file_is_in_no_event() {
     ]);
     let model = world.script(&[json!({"calls": calls}), json!({"text": "End."})]);
     let flags = ["-p", "go", "--model", &model, "--output", "stream-json"];
-    let rules = ["--mode", "accept-edits", "--deny", "Read(/secret/**)", "--deny", "Edit(/secret/**)"];
+    let rules =
+        ["--mode", "accept-edits", "--deny", "Read(/secret/**)", "--deny", "Edit(/secret/**)"];
     let ran = world.run(&[&flags[..], &rules].concat());
     assert_eq!(ran.code, Some(0), "{ran:?}");
     assert!(!ran.out.contains(planted) && !ran.err.contains(planted), "{ran:?}");

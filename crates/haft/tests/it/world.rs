@@ -321,9 +321,9 @@ pub fn runs(text: &str) -> bool {
     processes(text).next().is_some()
 }
 
-/// Kills every process that has this text in its arguments.
-pub fn end_all(text: &str) {
-    processes(text).for_each(|process| signal("KILL", process));
+/// Sends a signal to every process that has this text in its arguments.
+pub fn signal_all(name: &str, text: &str) {
+    processes(text).for_each(|process| signal(name, process));
 }
 
 fn processes(text: &str) -> impl Iterator<Item = u32> {
