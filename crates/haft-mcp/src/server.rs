@@ -1,6 +1,13 @@
 //! The server: lists the pinned tools and takes calls of them.
 
-use std::{borrow::Cow, sync::Arc, time::Duration};
+use std::{
+    borrow::Cow,
+    io,
+    pin::Pin,
+    sync::Arc,
+    task::{Context, Poll, ready},
+    time::Duration,
+};
 
 use futures::{StreamExt as _, stream::BoxStream};
 use haft_tool::Dispatcher;
@@ -16,7 +23,10 @@ use rmcp::{
     transport::async_rw::AsyncRwTransport,
 };
 use serde_json::Value;
-use tokio::sync::Semaphore;
+use tokio::{
+    io::{AsyncRead, ReadBuf, Stdin},
+    sync::Semaphore,
+};
 use tokio_util::{sync::CancellationToken, task::TaskTracker};
 
 use crate::{ask, translate};
@@ -26,7 +36,9 @@ pub type Watch = Arc<dyn Fn() -> BoxStream<'static, Arc<Event>> + Send + Sync>;
 
 /// Longest line that a client may send, in bytes.
 const LINE_MAX: usize = 64 << 20;
-/// How long calls may take to end when the client has gone.
+/// How long calls may go on when the client has gone, before they are cancelled.
+const LAST_CALLS: Duration = Duration::from_secs(1);
+/// How long cancelled calls may take to end.
 const END_WITHIN: Duration = Duration::from_secs(3);
 
 /// An MCP server over one session's tools. Cheap to clone.
@@ -182,6 +194,32 @@ fn progress(
     Some(progress)
 }
 
+/// Standard input that cancels what still runs a moment after the client has gone: a script that
+/// writes its calls and closes the pipe still gets the answers of short ones.
+struct UntilEnd {
+    input: Stdin,
+    stop: CancellationToken,
+}
+
+impl AsyncRead for UntilEnd {
+    fn poll_read(
+        mut self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+        into: &mut ReadBuf<'_>,
+    ) -> Poll<io::Result<()>> {
+        let before = into.filled().len();
+        let read = ready!(Pin::new(&mut self.input).poll_read(cx, into));
+        if read.is_err() || (into.filled().len() == before && into.remaining() > 0) {
+            let stop = self.stop.clone();
+            tokio::spawn(async move {
+                tokio::time::sleep(LAST_CALLS).await;
+                stop.cancel();
+            });
+        }
+        Poll::Ready(read)
+    }
+}
+
 /// Serves one client over standard input and output until it goes, or `until` is over, then ends
 /// what still runs.
 ///
@@ -189,8 +227,9 @@ fn progress(
 /// When the client breaks the protocol before it is connected.
 pub async fn serve_stdio(server: Server, until: impl Future<Output = ()>) -> Result<(), String> {
     let (calls, stop) = (server.calls.clone(), server.stop.clone());
-    let transport = AsyncRwTransport::new(tokio::io::stdin(), tokio::io::stdout())
-        .with_max_line_length(LINE_MAX);
+    let input = UntilEnd { input: tokio::io::stdin(), stop: stop.clone() };
+    let transport =
+        AsyncRwTransport::new(input, tokio::io::stdout()).with_max_line_length(LINE_MAX);
     let serving = async {
         match server.serve(transport).await {
             Ok(running) => running.waiting().await.map(drop).map_err(|error| error.to_string()),

@@ -125,6 +125,10 @@ impl Base {
         };
         let policy = Policy::new(&rules(&loaded), anchors);
         for problem in policy.problems() {
+            // A denial that was just typed and would not count is worse than not starting.
+            if problem.scope == Scope::CommandLine {
+                return Err(Failure::Usage(problem.to_string()));
+            }
             say(&format!("haft: {problem}"));
         }
         let mode = loaded.settings.mode.name().parse().map_err(anyhow::Error::from)?;

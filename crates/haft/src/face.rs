@@ -48,6 +48,18 @@ pub fn safe(text: &str) -> String {
     clean(text).replace('\n', " ")
 }
 
+/// What went wrong and what to do, which may be several lines, in one line.
+pub fn sentence(text: &str) -> String {
+    let mut sentence = String::new();
+    for line in clean(text).lines().map(str::trim).filter(|line| !line.is_empty()) {
+        if !sentence.is_empty() {
+            sentence.push_str(if sentence.ends_with(['.', '!', '?', ':']) { " " } else { ". " });
+        }
+        sentence.push_str(line);
+    }
+    sentence
+}
+
 /// A text of several lines that no terminal takes for a command; left alone where a program
 /// reads it.
 pub fn printable(text: &str) -> Cow<'_, str> {
@@ -197,7 +209,7 @@ impl View {
     fn ended(&mut self, call: &CallId, outcome: &Outcome, took: u64) -> String {
         let open = self.open.remove(call);
         let mut text = String::new();
-        if let Some(open) = open
+        if let Some(open) = &open
             && (!open.shown || self.last.as_ref() != Some(call))
         {
             text.push_str(&open.head);
@@ -208,6 +220,10 @@ impl View {
             Some(detail) => self.detail(detail),
             None if outcome.status == Status::Done => self.prose(&outcome.joined_text()),
             None => String::new(),
+        };
+        let body = match (&outcome.detail, &open) {
+            (Some(detail), Some(open)) => unrepeated(detail, &open.head, &body),
+            _ => &body,
         };
         if !body.trim().is_empty() {
             text.push_str(&indent(body.trim_end(), "  "));
@@ -267,13 +283,25 @@ fn said(parts: &[Part]) -> String {
     format!("\n> {}\n", indent(&clean(&texts.join("\n")), "  ").trim_start())
 }
 
+/// The body without a first line that the head of the call ends with already.
+fn unrepeated<'a>(detail: &Detail, head: &str, body: &'a str) -> &'a str {
+    if !matches!(detail.shape, Shape::File { .. } | Shape::Terminal { .. }) {
+        return body;
+    }
+    let (first, rest) = body.split_once('\n').unwrap_or((body, ""));
+    let first = clean(first);
+    let first = first.trim();
+    let said = first.strip_prefix("$ ").unwrap_or(first);
+    if !said.is_empty() && clean(head).trim_end().ends_with(said) { rest } else { body }
+}
+
 /// A word of haft to the person.
 fn mark(level: Level, text: &str) -> String {
     let sign = match level {
         Level::Info => "-",
         Level::Warning | Level::Error => "!",
     };
-    format!("{sign} {}\n", safe(text))
+    format!("{sign} {}\n", sentence(text))
 }
 
 /// Puts `by` before every line.

@@ -142,7 +142,7 @@ impl Talk {
     fn typed(&mut self, typed: Option<Typed>) -> Ending {
         match typed {
             Some(Typed::Line(line)) if self.questions.is_empty() => self.line(&line)?,
-            Some(Typed::Line(line)) => self.answer(line.trim().chars().next())?,
+            Some(Typed::Line(line)) => self.answer_line(&line)?,
             Some(Typed::Key(key)) => self.answer(Some(key))?,
             None => {
                 self.ended = true;
@@ -195,6 +195,20 @@ impl Talk {
         self.handle.send(Input::User { when, parts: vec![Part::text(text)] });
     }
 
+    /// Over a pipe only a line that is nothing but an answer is one; any other is passed on.
+    fn answer_line(&mut self, line: &str) -> Ending {
+        let text = line.trim();
+        let mut chars = text.chars();
+        match (chars.next(), chars.next()) {
+            (Some(key), None) => self.answer(Some(key)),
+            _ if text.is_empty() => self.answer(None),
+            _ => {
+                self.say(text.to_owned(), When::Steer);
+                self.answer(None)
+            }
+        }
+    }
+
     fn answer(&mut self, key: Option<char>) -> Ending {
         let Some(question) = self.questions.front() else { return Ok(()) };
         let key = key.map(|key| key.to_ascii_lowercase());
@@ -226,10 +240,8 @@ impl Talk {
 
     fn signal(&mut self, wish: Wish) -> Ending {
         self.handle.send(Input::Interrupt);
-        if wish == Wish::Interrupt && self.busy {
-            return Ok(());
-        }
-        self.ended = true;
+        self.ended |= wish == Wish::End || !self.busy;
+        // Behind the ^C that the terminal shows.
         print("\n")
     }
 }
@@ -250,7 +262,10 @@ pub fn answer_questions(core: &Core, style: &Style) -> JoinHandle<()> {
             let reply = loop {
                 let key = match typed.recv().await {
                     Some(Typed::Key(key)) => Some(key),
-                    Some(Typed::Line(line)) => line.trim().chars().next(),
+                    Some(Typed::Line(line)) => {
+                        let mut chars = line.trim().chars();
+                        chars.next().filter(|_| chars.next().is_none())
+                    }
                     None => break question.if_nobody.clone(),
                 };
                 let key = key.map(|key| key.to_ascii_lowercase());

@@ -136,7 +136,7 @@ impl Result {
                 (self.fresh, self.part) = (true, None);
             }
             Body::AnswerFailed { error, retried: true } => {
-                say(&format!("haft: {}; asking again", face::safe(error)));
+                say(&format!("haft: {}; asking again", face::sentence(error)));
                 self.text.clear();
                 self.part = None;
             }
@@ -148,7 +148,7 @@ impl Result {
                 }
             }
             Body::Notice { level: Level::Warning | Level::Error, text } => {
-                say(&format!("haft: {}", face::safe(text)));
+                say(&format!("haft: {}", face::sentence(text)));
             }
             Body::TurnEnded { end, .. } => self.end = Some(end.clone()),
             _ => {}
@@ -198,6 +198,6 @@ fn finish(output: Output, result: &Result, session: &str, took: u64) -> Ending {
     }
     match error {
         None => Ok(()),
-        Some(error) => Err(Failure::Failed(face::safe(&error))),
+        Some(error) => Err(Failure::Failed(face::sentence(&error))),
     }
 }

@@ -60,7 +60,16 @@ fn show(store: &Store, id: &str, json: bool, environment: &Environment) -> Endin
     let id = store.find(id)?;
     let mut view = face::View::new(face::Style::plain(environment));
     for event in store.branch(&id, None)? {
-        let event = event?;
+        let event = match event {
+            Ok(event) => event,
+            Err(error) => {
+                if let Some(rest) = view.finish() {
+                    print(&rest)?;
+                }
+                say(&format!("haft: {error}"));
+                continue;
+            }
+        };
         if json {
             println(&serde_json::to_string(&event)?)?;
         } else if let Some(text) = view.event(&event) {

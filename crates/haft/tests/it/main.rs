@@ -3,6 +3,12 @@
 //! Every test has a home, a state folder and a workspace of its own. Models are script files or a
 //! mock server; nothing leaves the machine.
 
+#![expect(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::panic,
+    reason = "helpers of tests fail like tests"
+)]
 mod cli;
 mod demo;
 mod doctor;

@@ -155,10 +155,12 @@ fn anthropic(text: Option<&str>, calls: &[(String, &str, String)]) -> String {
     events.push(json!({"type": "message_delta", "delta": {"stop_reason": stop},
         "usage": {"output_tokens": 7}}));
     events.push(json!({"type": "message_stop"}));
-    events
-        .iter()
-        .map(|event| format!("event: {}\ndata: {event}\n\n", event["type"].as_str().unwrap()))
-        .collect()
+    let mut body = String::new();
+    for event in events {
+        let name = event["type"].as_str().unwrap();
+        body.extend(["event: ", name, "\ndata: ", &event.to_string(), "\n\n"]);
+    }
+    body
 }
 
 fn openai(text: Option<&str>, calls: &[(String, &str, String)]) -> String {
@@ -176,7 +178,10 @@ fn openai(text: Option<&str>, calls: &[(String, &str, String)]) -> String {
         chunks.push(chunk(json!({"tool_calls": [call]}), Value::Null));
     }
     chunks.push(chunk(json!({}), json!(if calls.is_empty() { "stop" } else { "tool_calls" })));
-    let mut body: String = chunks.iter().map(|chunk| format!("data: {chunk}\n\n")).collect();
+    let mut body = String::new();
+    for chunk in chunks {
+        body.extend(["data: ", &chunk.to_string(), "\n\n"]);
+    }
     body.push_str("data: {\"id\":\"c-1\",\"choices\":[],\"usage\":{\"prompt_tokens\":11,");
     body.push_str("\"completion_tokens\":7,\"total_tokens\":18}}\n\ndata: [DONE]\n\n");
     body
