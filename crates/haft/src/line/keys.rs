@@ -85,9 +85,7 @@ fn read(terminal: bool, send: &UnboundedSender<Typed>) {
         let single = terminal && !chunk[..count].contains(&b'\n') && !is_canonical();
         if single {
             let text = String::from_utf8_lossy(&chunk[..count]).into_owned();
-            // An escape sequence of a function key is no answer to anything.
-            let key = text.chars().next().filter(|key| !key.is_control());
-            if key.is_some_and(|key| send.send(Typed::Key(key)).is_err()) {
+            if first_key(&text).is_some_and(|key| send.send(Typed::Key(key)).is_err()) {
                 return;
             }
             continue;
@@ -110,6 +108,46 @@ fn read(terminal: bool, send: &UnboundedSender<Typed>) {
     }
 }
 
+/// The first key that writes something; escape sequences of other keys are no answer to anything.
+fn first_key(text: &str) -> Option<char> {
+    let mut chars = text.chars();
+    loop {
+        match chars.next()? {
+            '\u{1b}' => match chars.next()? {
+                '[' => while !('@'..='~').contains(&chars.next()?) {},
+                'O' => drop(chars.next()),
+                _ => {}
+            },
+            key if key.is_control() => {}
+            key => return Some(key),
+        }
+    }
+}
+
 fn is_canonical() -> bool {
     tcgetattr(std::io::stdin()).is_ok_and(|modes| modes.local_modes.contains(LocalModes::ICANON))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::first_key;
+
+    #[test]
+    fn only_keys_that_write_are_answers() {
+        for (typed, key) in [
+            ("y", Some('y')),
+            ("yn", Some('y')),
+            ("\u{1b}[A", None),
+            ("\u{1b}[1;5Cx", Some('x')),
+            ("\u{1b}OPx", Some('x')),
+            ("\u{1b}y", None),
+            ("\t\u{7f}n", Some('n')),
+            ("\u{1b}", None),
+            ("\u{1b}[", None),
+            ("", None),
+            ("ä", Some('ä')),
+        ] {
+            assert_eq!(first_key(typed), key, "{typed:?}");
+        }
+    }
 }
