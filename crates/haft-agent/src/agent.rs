@@ -23,6 +23,7 @@ use crate::{
     Action, Bus, Input, Machine,
     answer::Answer,
     calls::{Batch, Runner, panic_text},
+    early::Early,
 };
 
 /// How long cancelled calls may take to report before they are given up.
@@ -35,6 +36,27 @@ pub struct Pinned {
     pub system: Vec<String>,
     /// The tool definitions as the wire sends them.
     pub tools: String,
+}
+
+impl Pinned {
+    /// The first byte, from 0, in which requests that begin so differ: counted over the tools,
+    /// then the parts of the system prompt, which is the order that prefix caches go by. None
+    /// where all bytes are the same.
+    pub fn differs_at(&self, other: &Self) -> Option<u64> {
+        let (mut ours, mut theirs) = (self.bytes(), other.bytes());
+        let mut at = 0;
+        loop {
+            match (ours.next(), theirs.next()) {
+                (None, None) => return None,
+                (a, b) if a != b => return Some(at),
+                _ => at += 1,
+            }
+        }
+    }
+
+    fn bytes(&self) -> impl Iterator<Item = u8> {
+        self.tools.bytes().chain(self.system.iter().flat_map(|part| part.bytes()))
+    }
 }
 
 /// Budgets of a turn; none of them is set by default.
@@ -66,6 +88,8 @@ pub struct Setup {
     pub pinned: Pinned,
     /// Why it is pinned anew; none when the log already has it.
     pub cause: Option<BreakCause>,
+    /// What was pinned before; none before the first request.
+    pub before: Option<Pinned>,
     /// Budgets of each turn.
     pub limits: Limits,
     /// Most calls that run at once.
@@ -101,6 +125,15 @@ impl Handle {
     }
 }
 
+/// An answer that streams in.
+struct Streaming {
+    answer: Answer,
+    stream: haft_llm::Answer,
+    stop: CancellationToken,
+    /// None before its first call.
+    early: Option<Early>,
+}
+
 /// One agent at work.
 pub struct Agent {
     setup: Setup,
@@ -115,7 +148,7 @@ pub struct Agent {
     /// Cancelled when stopped calls of this turn took too long to come back.
     abandon: CancellationToken,
     closing: CancellationToken,
-    answer: Option<(Answer, haft_llm::Answer, CancellationToken)>,
+    answer: Option<Streaming>,
     batches: mpsc::UnboundedSender<Batch>,
     /// Why words of this turn could not be kept; nothing is asked without them.
     unsaid: Option<RecordError>,
@@ -192,7 +225,7 @@ impl Agent {
     ) {
         let mut listening = true;
         while listening || !self.machine.is_idle() {
-            let flush = self.answer.as_ref().and_then(|(answer, ..)| answer.due());
+            let flush = self.answer.as_ref().and_then(|now| now.answer.due());
             let give_up = self.stopping_since.map(|since| since + STOP_WITHIN);
             tokio::select! {
                 biased;
@@ -206,9 +239,14 @@ impl Agent {
                 }
                 () = self.closing.cancelled(), if !inputs.is_closed() => inputs.close(),
                 Some(id) = ended.recv() => self.step(Input::CallDone { id }).await,
-                delta = next(&mut self.answer) => self.delta(delta).await,
+                came = next(&mut self.answer) => match came {
+                    Came::Looked(call, harmless) => {
+                        self.step(Input::CallReady { call, harmless }).await;
+                    }
+                    Came::Delta(delta) => self.delta(delta).await,
+                },
                 () = at(flush) => {
-                    let body = self.answer.as_mut().and_then(|(answer, ..)| answer.flush());
+                    let body = self.answer.as_mut().and_then(|now| now.answer.flush());
                     if let Some(body) = body && let Err(error) = self.emit(body) {
                         self.unkept(&error).await;
                     }
@@ -253,7 +291,8 @@ impl Agent {
             }
             Action::Say(words) => {
                 let body = Body::User { from: words.from, parts: words.parts.clone() };
-                if let Err(error) = self.emit(body) {
+                let kept = self.setup.bus.keep().and_then(|()| self.emit(body));
+                if let Err(error) = kept {
                     self.unsaid = Some(error);
                     self.give_back(&words.parts);
                 }
@@ -314,7 +353,8 @@ impl Agent {
         let stop = CancellationToken::new();
         let stream = self.setup.provider.stream(request, stop.clone());
         let wire = self.setup.provider.name().to_owned();
-        self.answer = Some((Answer::new(wire, self.setup.target.model.clone()), stream, stop));
+        let answer = Answer::new(wire, self.setup.target.model.clone());
+        self.answer = Some(Streaming { answer, stream, stop, early: None });
         self.steps += 1;
         let most = self.setup.limits.steps.filter(|most| self.steps >= *most)?;
         Some(Input::Limit { reason: format!("the limit of {most} model requests in a turn") })
@@ -336,8 +376,10 @@ impl Agent {
             self.emit(Body::Notice { level: Level::Warning, text })?;
         }
         if let Some(cause) = self.setup.cause {
-            let Pinned { system, tools } = self.setup.pinned.clone();
-            self.emit(Body::Break { cause, at_byte: None })?;
+            let Setup { pinned, before, .. } = &self.setup;
+            let at_byte = before.as_ref().and_then(|before| before.differs_at(pinned));
+            let Pinned { system, tools } = pinned.clone();
+            self.emit(Body::Break { cause, at_byte })?;
             self.emit(Body::Pinned { system, tools })?;
             self.setup.cause = None;
         }
@@ -362,7 +404,7 @@ impl Agent {
     }
 
     async fn delta(&mut self, delta: Option<Result<Delta, LlmError>>) {
-        let Some((answer, ..)) = &mut self.answer else { return };
+        let Some(Streaming { answer, .. }) = &mut self.answer else { return };
         let delta = match delta {
             Some(Ok(delta)) => delta,
             Some(Err(error)) => return self.answer_failed(error).await,
@@ -396,14 +438,14 @@ impl Agent {
             Delta::End { stop, usage } => self.answer_ended(stop, usage).await,
             _ => {}
         }
-        if let Some(call) = ready {
-            let harmless = is_harmless(self.setup.dispatcher.clone(), &call).await;
-            self.step(Input::CallReady { call, harmless }).await;
+        if let Some((call, now)) = ready.zip(self.answer.as_mut()) {
+            let early = || Early::start(self.setup.dispatcher.clone());
+            now.early.get_or_insert_with(early).look_at(call);
         }
     }
 
     async fn answer_ended(&mut self, stop: Stop, usage: Usage) {
-        let Some((answer, ..)) = self.answer.take() else { return };
+        let Some(Streaming { answer, .. }) = self.answer.take() else { return };
         self.usage.add(usage);
         let Answer { wire, model, calls, .. } = answer;
         if let Err(error) = self.emit(Body::AnswerEnded { model, wire, stop, usage }) {
@@ -420,7 +462,7 @@ impl Agent {
 
     /// Ends the answer here and now: dropping its stream ends its request.
     fn cancel_answer(&mut self) -> Option<Input> {
-        let (mut answer, _, stop) = self.answer.take()?;
+        let Streaming { mut answer, stop, .. } = self.answer.take()?;
         stop.cancel();
         if let Some(body) = answer.flush() {
             self.emit_or_tell(body);
@@ -432,7 +474,7 @@ impl Agent {
     }
 
     async fn answer_failed(&mut self, error: LlmError) {
-        let Some((mut answer, ..)) = self.answer.take() else { return };
+        let Some(Streaming { mut answer, .. }) = self.answer.take() else { return };
         if let Some(body) = answer.flush() {
             self.emit_or_tell(body);
         }
@@ -443,18 +485,11 @@ impl Agent {
 
     /// The log failed in the middle of an answer: it ends here, and the person is told.
     async fn unkept(&mut self, error: &RecordError) {
-        let Some((answer, ..)) = self.answer.take() else { return };
+        let Some(Streaming { answer, .. }) = self.answer.take() else { return };
         let error = advice(error);
         self.emit_or_tell(Body::AnswerFailed { error: error.clone(), retried: false });
         self.step(Input::AnswerCut { error, calls: answer.calls }).await;
     }
-}
-
-/// Reports whether a call may start before its answer has ended. One that may be cut off may not;
-/// a plan that breaks down does so again, and is told, when the call runs.
-async fn is_harmless(dispatcher: Arc<Dispatcher>, call: &ToolUse) -> bool {
-    call.input.is_some()
-        && AssertUnwindSafe(dispatcher.harmless(call)).catch_unwind().await.unwrap_or(false)
 }
 
 impl Drop for Agent {
@@ -464,13 +499,23 @@ impl Drop for Agent {
     }
 }
 
-/// The next delta; never, while no answer streams in.
-async fn next(
-    answer: &mut Option<(Answer, haft_llm::Answer, CancellationToken)>,
-) -> Option<Result<Delta, LlmError>> {
-    match answer {
-        Some((_, stream, _)) => stream.next().await,
-        None => std::future::pending().await,
+/// What came of an answer.
+enum Came {
+    Delta(Option<Result<Delta, LlmError>>),
+    /// One of its calls, and whether it may start at once.
+    Looked(ToolUse, bool),
+}
+
+/// What comes next of the answer; nothing, while none streams in.
+async fn next(answer: &mut Option<Streaming>) -> Came {
+    let Some(Streaming { stream, early, .. }) = answer else {
+        return std::future::pending().await;
+    };
+    let Some(early) = early else { return Came::Delta(stream.next().await) };
+    tokio::select! {
+        biased;
+        (call, harmless) = early.next() => Came::Looked(call, harmless),
+        delta = stream.next() => Came::Delta(delta),
     }
 }
 

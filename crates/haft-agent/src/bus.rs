@@ -1,11 +1,10 @@
 //! One stream of events: into the log, into the conversation, and to every front end.
 //!
 //! **Invariant:** a durable event is in the log before anyone sees it, and no front end loses one.
-//! Passing events go through a bounded queue for each front end; a slow one loses some of them,
-//! never the order, and is told how many.
+//! The lock is held for one short write of the log at most: large values are kept before it is
+//! taken, and the disk is waited for without it, in a thread that nothing else runs in.
 
 use std::{
-    collections::VecDeque,
     io,
     sync::{
         Arc, Mutex, MutexGuard, PoisonError, Weak,
@@ -16,18 +15,17 @@ use std::{
 
 use bytes::Bytes;
 use futures::{FutureExt as _, future::BoxFuture};
-use haft_session::{Fold, Log};
+use haft_session::{Fold, Log, Packed, SessionError, Syncer};
 use haft_tool::{Blobs, Events, RecordError};
 use haft_types::{AgentPath, Blob, Body, Event, EventId, Level, TurnId, VERSION};
-use tokio::sync::Notify;
+
+use crate::feed::{Feed, Queue};
 
 /// Milliseconds since the Unix epoch, read where reading the clock is allowed.
 pub type Clock = fn() -> u64;
 
-/// Most passing events that wait for one front end.
-const PASSING: usize = 1_000;
 /// Most durable events that a lazy bus holds back.
-const HELD: usize = 64;
+const HELD: usize = 96;
 /// How long an event may be in the log without being synced.
 const SYNC_WITHIN: Duration = Duration::from_secs(1);
 
@@ -38,6 +36,7 @@ pub struct Bus(Arc<Inner>);
 struct Inner {
     clock: Clock,
     blobs: haft_session::Blobs,
+    syncer: Syncer,
     state: Mutex<State>,
     /// True while a sync is due.
     dirty: AtomicBool,
@@ -50,23 +49,6 @@ struct State {
     held: Option<Vec<Event>>,
     feeds: Vec<Weak<Queue>>,
 }
-
-#[derive(Default)]
-struct Queue {
-    events: Mutex<Waiting>,
-    more: Notify,
-}
-
-#[derive(Default)]
-struct Waiting {
-    events: VecDeque<Arc<Event>>,
-    passing: usize,
-    lost: u64,
-    closed: bool,
-}
-
-/// What one front end sees, in order.
-pub struct Feed(Arc<Queue>);
 
 impl Bus {
     /// A bus over a session's log.
@@ -83,16 +65,16 @@ impl Bus {
 
     fn with(log: Log, clock: Clock, held: Option<Vec<Event>>) -> Self {
         let state = State { folds: Vec::new(), held, feeds: Vec::new(), log };
-        let blobs = state.log.blobs().clone();
+        let (blobs, syncer) = (state.log.blobs().clone(), state.log.syncer().clone());
         let (state, dirty) = (Mutex::new(state), AtomicBool::new(false));
-        Self(Arc::new(Inner { clock, blobs, state, dirty }))
+        Self(Arc::new(Inner { clock, blobs, syncer, state, dirty }))
     }
 
     /// Everything from now on, for one front end.
     pub fn subscribe(&self) -> Feed {
         let queue = Arc::new(Queue::default());
         self.state().feeds.push(Arc::downgrade(&queue));
-        Feed(queue)
+        Feed::new(queue)
     }
 
     /// Keeps a conversation up to date from now on, as long as it is held elsewhere.
@@ -103,6 +85,18 @@ impl Bus {
     /// Reports whether nothing was written yet; see [`lazy`](Self::lazy).
     pub fn is_held(&self) -> bool {
         self.state().held.is_some()
+    }
+
+    /// Writes what a lazy bus held back: from now on the log is kept.
+    ///
+    /// # Errors
+    /// When it cannot be written; it is held on to then.
+    pub fn keep(&self) -> Result<(), RecordError> {
+        if self.is_held() {
+            self.state().write_held()?;
+            self.sync_soon();
+        }
+        Ok(())
     }
 
     /// The last event of the log.
@@ -119,9 +113,12 @@ impl Bus {
     /// Ends every feed once it has given what waits.
     pub fn close(&self) {
         for queue in self.state().feeds.drain(..).filter_map(|queue| queue.upgrade()) {
-            lock(&queue.events).closed = true;
-            queue.more.notify_one();
+            queue.close();
         }
+    }
+
+    fn pack(&self, event: &Event) -> Result<Packed, RecordError> {
+        Packed::new(event, &self.0.blobs).map_err(|error| unkept(&error))
     }
 
     fn event(&self, agent: &AgentPath, turn: TurnId, body: Body) -> Event {
@@ -155,16 +152,19 @@ impl Bus {
 impl Events for Bus {
     fn emit(&self, agent: &AgentPath, turn: TurnId, body: Body) -> Result<(), RecordError> {
         let mut event = self.event(agent, turn, body);
-        let durable = event.body.is_durable();
-        let mut state = self.state();
-        let held = durable && state.held.is_some();
-        if durable {
-            state.keep(&mut event)?;
-            state.fold(&event);
+        if !event.body.is_durable() {
+            self.state().show(&Arc::new(event));
+            return Ok(());
         }
+        // What is held back leaves nothing on disk, its large values neither.
+        let held = self.is_held();
+        let packed = if held { None } else { Some(self.pack(&event)?) };
+        let mut state = self.state();
+        state.keep(&mut event, packed.as_ref())?;
+        state.fold(&event);
         state.show(&Arc::new(event));
         drop(state);
-        if durable && !held {
+        if !held {
             self.sync_soon();
         }
         Ok(())
@@ -175,10 +175,26 @@ impl Events for Bus {
         async move {
             // Cleared first: what is appended meanwhile is due again.
             inner.dirty.store(false, Ordering::Release);
-            let done = tokio::task::spawn_blocking(move || lock(&inner.state).sync()).await;
-            done.unwrap_or_else(|error| Err(RecordError(error.to_string())))
+            if lock(&inner.state).held.is_none() && inner.syncer.is_done() {
+                return Ok(());
+            }
+            let work = tokio::task::spawn_blocking(move || {
+                lock(&inner.state).write_held()?;
+                inner.syncer.sync().map_err(|error| unkept(&error))
+            });
+            work.await.unwrap_or_else(|error| Err(RecordError(error.to_string())))
         }
         .boxed()
+    }
+
+    fn sync_ahead(&self) {
+        if !self.is_held()
+            && let Ok(runtime) = tokio::runtime::Handle::try_current()
+        {
+            let syncer = self.0.syncer.clone();
+            // Whoever waits for it asks again, and gets the error.
+            runtime.spawn_blocking(move || drop(syncer.sync()));
+        }
     }
 }
 
@@ -199,31 +215,30 @@ impl haft_llm::Blobs for Bus {
 }
 
 impl State {
-    fn keep(&mut self, event: &mut Event) -> Result<(), RecordError> {
+    fn keep(&mut self, event: &mut Event, packed: Option<&Packed>) -> Result<(), RecordError> {
         if let Some(held) = &mut self.held {
             held.push(event.clone());
             // A long stretch of mere reading is kept as well: memory has a bound.
             return if held.len() < HELD { Ok(()) } else { self.write_held() };
         }
-        self.log.append(event).map(drop).map_err(|error| RecordError(error.to_string()))
+        let appended = match packed {
+            Some(packed) => self.log.append_packed(event, packed),
+            None => self.log.append(event),
+        };
+        appended.map(drop).map_err(|error| unkept(&error))
     }
 
     /// Writes what waited, in its order.
     fn write_held(&mut self) -> Result<(), RecordError> {
         let mut held = self.held.take().unwrap_or_default().into_iter();
         while let Some(mut event) = held.next() {
-            if let Err(error) = self.keep(&mut event) {
+            if let Err(error) = self.keep(&mut event, None) {
                 // What could not be written waits for the next time.
                 self.held = Some(std::iter::once(event).chain(held).collect());
                 return Err(error);
             }
         }
         Ok(())
-    }
-
-    fn sync(&mut self) -> Result<(), RecordError> {
-        self.write_held()?;
-        self.log.sync().map_err(|error| RecordError(error.to_string()))
     }
 
     fn fold(&mut self, event: &Event) {
@@ -243,55 +258,9 @@ impl State {
     }
 }
 
-impl Queue {
-    fn push(&self, event: &Arc<Event>) {
-        let mut waiting = lock(&self.events);
-        if event.id.is_none() && !event.body.is_durable() {
-            if waiting.passing >= PASSING {
-                waiting.lost += 1;
-                return;
-            }
-            waiting.passing += 1;
-        }
-        waiting.events.push_back(event.clone());
-        drop(waiting);
-        self.more.notify_one();
-    }
-}
-
-impl Feed {
-    /// The next event; none once the bus is closed.
-    ///
-    /// # Cancel safety
-    /// Nothing is lost when the future is dropped.
-    pub async fn next(&mut self) -> Option<Arc<Event>> {
-        loop {
-            if let Some(event) = self.try_next() {
-                return Some(event);
-            }
-            if lock(&self.0.events).closed {
-                return None;
-            }
-            self.0.more.notified().await;
-        }
-    }
-
-    /// The next event that is there already.
-    pub fn try_next(&mut self) -> Option<Arc<Event>> {
-        let mut waiting = lock(&self.0.events);
-        let event = waiting.events.pop_front()?;
-        if event.id.is_none() && !event.body.is_durable() {
-            waiting.passing = waiting.passing.saturating_sub(1);
-        }
-        if waiting.lost > 0 && waiting.passing < PASSING / 2 {
-            let text = format!("{} passing updates were left out here", waiting.lost);
-            waiting.lost = 0;
-            let body = Body::Notice { level: Level::Info, text };
-            let mark = Event { id: None, parent: None, body, ..(*event).clone() };
-            waiting.events.push_front(Arc::new(mark));
-        }
-        Some(event)
-    }
+/// What could not be kept, as the tool layer knows it.
+fn unkept(error: &SessionError) -> RecordError {
+    RecordError(error.to_string())
 }
 
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {

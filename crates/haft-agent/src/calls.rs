@@ -12,7 +12,7 @@ use std::{
 
 use futures::{StreamExt as _, stream::FuturesUnordered};
 use haft_tool::{Dispatcher, Events as _};
-use haft_types::{Body, CallId, Level, Outcome, Plan, Status, ToolUse, TurnId};
+use haft_types::{Body, CallId, Level, Outcome, Plan, Status, ToolUse, TurnId, together};
 use tokio::{sync::mpsc, task::JoinError};
 use tokio_util::sync::CancellationToken;
 
@@ -73,18 +73,11 @@ impl Runner {
 
     /// How many of the next calls may go together; what comes behind them is not planned yet.
     fn together(&self, calls: &[ToolUse]) -> usize {
-        let mut plans = Vec::new();
-        for call in calls {
+        together(calls.iter().map(|call| {
             // A plan that breaks down does so again when the call runs, and is told there.
             let planned = catch_unwind(AssertUnwindSafe(|| self.dispatcher.plan(call)));
-            let place = &self.dispatcher.place;
-            let plan = planned.unwrap_or_else(|_| Plan::anything(place, &*call.name));
-            if plans.iter().any(|earlier| plan.conflicts(earlier)) {
-                break;
-            }
-            plans.push(plan);
-        }
-        plans.len()
+            planned.unwrap_or_else(|_| Plan::anything(&self.dispatcher.place, &*call.name))
+        }))
     }
 
     fn one(&self, call: ToolUse, batch: &Batch) -> impl Future<Output = ()> + use<> {

@@ -11,13 +11,16 @@ mod answer;
 mod bus;
 mod calls;
 mod context;
+mod early;
+mod feed;
 mod machine;
 mod prompt;
 
 pub use self::{
     agent::{Agent, Handle, Limits, Pinned, Setup},
-    bus::{Bus, Clock, Feed},
+    bus::{Bus, Clock},
     context::context_files,
+    feed::Feed,
     machine::{Action, Input, Machine, When, Words},
     prompt::{ContextFile, Surroundings, system},
 };

@@ -2,12 +2,13 @@
 //!
 //! **Invariant:** the order is defaults, user, project, local, managed, environment, command line.
 //! Each value is checked alone: one that is wrong is named with its place and does not count,
-//! and the rest does. Lists of rules add up; everything else is replaced.
+//! and the rest does. Lists of rules and the table of models add up; everything else is replaced.
 
 use std::{
     collections::BTreeMap,
     fmt,
     path::{Path, PathBuf},
+    sync::Arc,
 };
 
 use schemars::generate::SchemaSettings;
@@ -169,7 +170,7 @@ fn is_reserved(key: &str, value: &Value) -> bool {
 
 /// Reads all layers.
 pub fn load(sources: &Sources) -> Loaded {
-    let mut merge = Merge { schema: schema(), loaded: Loaded::default(), merged: Map::new() };
+    let mut merge = Merge::default();
     if let Some(home) = &sources.haft_home {
         merge.file(Layer::User, &home.join("settings.toml"), true);
     }
@@ -187,8 +188,10 @@ pub fn load(sources: &Sources) -> Loaded {
     merge.done()
 }
 
+#[derive(Default)]
 struct Merge {
-    schema: Value,
+    /// Made once something is to be checked: most runs have no settings at all.
+    schema: Option<Arc<Value>>,
     loaded: Loaded,
     merged: Map<String, Value>,
 }
@@ -242,8 +245,9 @@ impl Merge {
     }
 
     fn layer(&mut self, layer: Layer, value: &Value, place: &dyn Fn(&str) -> String) {
-        let Value::Object(entries) = value else { return };
-        let schema = self.schema.clone();
+        let entries = value.as_object().filter(|entries| !entries.is_empty());
+        let Some(entries) = entries else { return };
+        let schema = self.schema.get_or_insert_with(|| Arc::new(schema())).clone();
         for (key, value) in entries {
             self.entry(layer, &schema, key, value, place);
         }
@@ -299,7 +303,9 @@ impl Merge {
             Ok(_) => out_of_range(schema, value),
         };
         if let Some(wrong) = wrong {
-            let message = format!("{} does not fit: {wrong}", short(value));
+            let shown = short(value);
+            let told = wrong.starts_with(&shown);
+            let message = if told { wrong } else { format!("{shown} does not fit: {wrong}") };
             self.problem(place(key), key, message, true);
             return;
         }
@@ -338,7 +344,7 @@ impl Merge {
     }
 }
 
-/// Lays a value at a dotted key; lists of permissions grow, all else is replaced.
+/// Lays a value at a dotted key; lists of permissions and the models grow, all else is replaced.
 fn put(map: &mut Map<String, Value>, key: &str, value: &Value) {
     let (first, rest) = key.split_once('.').map_or((key, None), |(a, b)| (a, Some(b)));
     match rest {
@@ -349,6 +355,10 @@ fn put(map: &mut Map<String, Value>, key: &str, value: &Value) {
             }
         }
         None => match (map.get_mut(first), value) {
+            // What is known of one model says nothing about the others.
+            (Some(Value::Object(known)), Value::Object(more)) if first == "models" => {
+                known.extend(more.clone());
+            }
             (Some(Value::Array(known)), Value::Array(more))
                 if matches!(first, "allow" | "ask" | "deny" | "additional_directories") =>
             {

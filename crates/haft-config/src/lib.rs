@@ -15,8 +15,6 @@ pub use self::{
     environment::{Environment, Secret, VARIABLES, Variable},
     files::{ConfigError, MAX_FILE, add_rule, save},
     layers::{FileState, Layer, Loaded, Presence, Problem, RuleText, Sources, load, schema},
-    settings::{
-        Effort, Http, Limits, ModeName, Permissions, Read, Run, Secrets, Settings, Shell, Tools,
-    },
+    settings::{Http, Limits, Model, Permissions, Read, Run, Secrets, Settings, Shell, Tools},
     trust::Trust,
 };

@@ -3,7 +3,10 @@
 //! **Invariant:** one struct documents all of them: the schema, the check of the files and the
 //! printed reference are made from it.
 
-use schemars::JsonSchema;
+use std::collections::BTreeMap;
+
+use haft_types::{Effort, Mode};
+use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::{Deserialize, Serialize};
 
 /// All settings.
@@ -12,10 +15,14 @@ use serde::{Deserialize, Serialize};
 pub struct Settings {
     /// The model, as `anthropic/NAME`, `openai/NAME` or `script:FILE`.
     pub model: Option<String>,
+    /// What is known of models, each under its name as `model` has it.
+    pub models: BTreeMap<String, Model>,
     /// How hard the model thinks.
+    #[schemars(schema_with = "effort_schema")]
     pub effort: Option<Effort>,
     /// How much is asked before something is done.
-    pub mode: ModeName,
+    #[schemars(schema_with = "mode_schema")]
+    pub mode: Mode,
     /// Rules about calls.
     pub permissions: Permissions,
     /// Limits of one run.
@@ -34,70 +41,20 @@ pub struct Settings {
     pub secrets: Secrets,
 }
 
-/// How hard the model thinks.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "kebab-case")]
-pub enum Effort {
-    /// Not at all.
-    None,
-    /// A little.
-    Low,
-    /// As much as most tasks need.
-    Medium,
-    /// Much.
-    High,
-    /// As much as the model can.
-    Max,
+fn effort_schema(_: &mut SchemaGenerator) -> Schema {
+    json_schema!({"type": "string", "enum": Effort::ALL.map(Effort::name)})
 }
 
-impl Effort {
-    /// Its name, as settings and the command line write it.
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::None => "none",
-            Self::Low => "low",
-            Self::Medium => "medium",
-            Self::High => "high",
-            Self::Max => "max",
-        }
-    }
+fn mode_schema(_: &mut SchemaGenerator) -> Schema {
+    json_schema!({"type": "string", "enum": Mode::ALL.map(Mode::name)})
 }
 
-/// How much is asked, by name.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "kebab-case")]
-pub enum ModeName {
-    /// Reads inside the workspace go on, everything else asks.
-    #[default]
-    #[serde(alias = "default")]
-    Ask,
-    /// Changes of files inside the workspace go on too.
-    #[serde(alias = "acceptEdits")]
-    AcceptEdits,
-    /// Only reading.
-    Plan,
-    /// What a sandbox holds goes on.
-    Auto,
-    /// What would ask is denied.
-    #[serde(alias = "dontAsk")]
-    DontAsk,
-    /// Everything goes on but denials, ask rules and protected paths.
-    #[serde(alias = "bypassPermissions")]
-    Bypass,
-}
-
-impl ModeName {
-    /// Its name, as the policy reads it.
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::Ask => "ask",
-            Self::AcceptEdits => "accept-edits",
-            Self::Plan => "plan",
-            Self::Auto => "auto",
-            Self::DontAsk => "dont-ask",
-            Self::Bypass => "bypass",
-        }
-    }
+/// What haft is to know of one model.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(default, deny_unknown_fields)]
+pub struct Model {
+    /// Whether it takes images; without it its name tells.
+    pub vision: Option<bool>,
 }
 
 /// Rules about calls: `Tool` or `Tool(pattern)`. The lists of all layers count together.

@@ -140,8 +140,10 @@ pub struct DirEntry {
 pub struct Listing {
     /// Sorted by the bytes of their names.
     pub entries: Vec<DirEntry>,
-    /// How many there are in all.
+    /// How many there are in all, those that are hidden included.
     pub total: u64,
+    /// How many were hidden from the caller by rules; none of them is among the entries.
+    pub denied: u64,
 }
 
 /// Files. Every path is absolute; every error keeps its cause.

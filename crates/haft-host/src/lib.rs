@@ -14,6 +14,7 @@ mod local;
 mod memory;
 mod out;
 mod over_fs;
+mod parts;
 mod queue;
 mod search;
 mod shell;

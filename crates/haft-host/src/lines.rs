@@ -1,7 +1,8 @@
 //! Searching the lines of one file, from any reader, with ripgrep's searcher.
 //!
-//! **Invariant:** memory is bounded whatever a file holds: a line longer than [`LINE_LIMIT`] ends
-//! the search of its file with a cause, and at most [`TEXT_LIMIT`] bytes of found text are kept of
+//! **Invariant:** memory is bounded whatever a file holds: a line of many MiB is searched in
+//! [`parts`](crate::parts) that count as lines of one number, what is still longer than [`LINE_LIMIT`] (lines of UTF-16) ends the
+//! search of its file with a cause, and at most [`TEXT_LIMIT`] bytes of found text are kept of
 //! one file; what matches beyond that is still counted. It knows no folder and no ignore file.
 //!
 //! Binary files are taken as ripgrep takes them. Below a folder, a file whose first 64 KiB hold a
@@ -21,7 +22,10 @@ use grep_searcher::{
 };
 use haft_types::MatchLine;
 
-use crate::{GrepMode, GrepQuery, SearchError};
+use crate::{
+    GrepMode, GrepQuery, SearchError,
+    parts::{Cuts, Parts},
+};
 
 /// Longest line that can be searched, in bytes.
 pub(crate) const LINE_LIMIT: usize = 8 << 20;
@@ -54,6 +58,8 @@ pub(crate) struct FileResult {
     pub(crate) size: usize,
     /// Whether binary content was met.
     pub(crate) binary: bool,
+    /// Whether lines were so long that they were searched in parts.
+    pub(crate) parts: bool,
     /// Why the search ended early.
     pub(crate) error: Option<io::Error>,
 }
@@ -108,10 +114,15 @@ impl Grep {
         reader: impl Read,
         stopped: &dyn Fn() -> bool,
     ) -> FileResult {
-        let mut sink = Lines { grep: self, stopped, result: FileResult::default() };
+        let cuts = Cuts::default();
+        let mut sink = Lines { grep: self, stopped, cuts: &cuts, result: FileResult::default() };
         let reader = Stoppable { reader, ended: stopped };
-        let ended = searcher.search_reader(&self.matcher, reader, &mut sink);
-        FileResult { error: ended.err(), ..mem::take(&mut sink.result) }
+        let ended = if self.query.multiline {
+            searcher.search_reader(&self.matcher, reader, &mut sink)
+        } else {
+            searcher.search_reader(&self.matcher, Parts::new(reader, &cuts), &mut sink)
+        };
+        FileResult { error: ended.err(), parts: cuts.any(), ..mem::take(&mut sink.result) }
     }
 }
 
@@ -170,18 +181,24 @@ fn stopped() -> io::Error {
 struct Lines<'a> {
     grep: &'a Grep,
     stopped: &'a dyn Fn() -> bool,
+    cuts: &'a Cuts,
     result: FileResult,
 }
 
 impl Lines<'_> {
     /// Keeps a line unless too much of the file is kept already.
-    fn keep(&mut self, number: Option<u64>, line: &[u8], spans: &[(usize, usize)]) {
+    fn keep(&mut self, number: u64, line: &[u8], spans: &[(usize, usize)]) {
         if self.result.size >= TEXT_LIMIT {
             return;
         }
         let (text, spans) = window(line, spans, self.grep.query.max_line);
         self.result.size += text.len() + spans.len() * 8 + mem::size_of::<MatchLine>();
-        self.result.lines.push(MatchLine { number: number.unwrap_or(0), text, spans });
+        self.result.lines.push(MatchLine { number, text, spans });
+    }
+
+    /// The number of a line in the file, where parts of one line have one number.
+    fn number(&self, passed: Option<u64>, offset: u64) -> u64 {
+        passed.unwrap_or(0).saturating_sub(self.cuts.before(offset))
     }
 
     /// Where the pattern matches in the found lines.
@@ -251,14 +268,15 @@ impl Sink for Lines<'_> {
         }
         let spans = self.spans(searcher, found)?;
         let mut start = 0;
-        for (line, number) in found.lines().zip(found.line_number().unwrap_or(0)..) {
+        let first = self.number(found.line_number(), found.absolute_byte_offset());
+        for (line, number) in found.lines().zip(first..) {
             let end = start + line.len();
             let inside: Vec<(usize, usize)> = spans
                 .iter()
                 .filter(|span| span.0 < end && (span.1 > start || span.0 >= start))
                 .map(|span| (span.0.max(start) - start, span.1.min(end) - start))
                 .collect();
-            self.keep(Some(number), line, &inside);
+            self.keep(number, line, &inside);
             start = end;
         }
         Ok(true)
@@ -269,7 +287,8 @@ impl Sink for Lines<'_> {
             return Err(stopped());
         }
         if !self.result.binary {
-            self.keep(context.line_number(), context.bytes(), &[]);
+            let number = self.number(context.line_number(), context.absolute_byte_offset());
+            self.keep(number, context.bytes(), &[]);
         }
         Ok(true)
     }
@@ -467,9 +486,24 @@ mod tests {
     }
 
     #[test]
+    fn lines_of_many_mebibytes_are_searched_to_their_end() {
+        for fill in ["x", "word "] {
+            let fill = fill.repeat(3 * LINE_LIMIT / fill.len());
+            let text = format!("one\n{fill} needle {fill} needle{fill}\nlast needle\n");
+            let result = run(&query("needle"), text.as_bytes());
+            let lines: Vec<_> = result.lines.iter().map(|l| (l.number, marked(l)[0])).collect();
+            assert_eq!(lines, [(2, "needle"), (2, "needle"), (3, "needle")]);
+            assert!(result.parts && result.error.is_none() && result.size < 10_000);
+        }
+    }
+
+    #[test]
     fn endless_lines_and_endless_matches_take_bounded_memory() {
-        let long = run(&query("needle"), &vec![b'x'; LINE_LIMIT + 100_000]);
-        assert!(long.error.is_some() && long.count == 0);
+        let long = run(&query("needle"), &vec![b'x'; 2 * LINE_LIMIT]);
+        assert!(long.error.is_none() && long.parts && long.count == 0);
+        let mark = "\u{feff}".encode_utf16().chain(std::iter::repeat_n(0x78, LINE_LIMIT));
+        let wide: Vec<u8> = mark.flat_map(u16::to_le_bytes).collect();
+        assert!(run(&query("needle"), &wide).error.is_some());
         let many = GrepQuery { max_line: 0, ..query("x") };
         let result = run(&many, &b"xxxxxxxxxxxxxxxxxxxxxxxxxxx\n".repeat(200_000));
         assert!(result.count == 200_000 && result.size < TEXT_LIMIT + (1 << 20));

@@ -322,6 +322,7 @@ impl Files<'_> {
         };
         self.skipped.searched += 1;
         self.skipped.binary += u64::from(result.binary);
+        self.skipped.parts += u64::from(result.parts);
         if let Some(error) = &result.error {
             self.unreadable(name, error);
         }

@@ -107,6 +107,8 @@ pub struct Skipped {
     pub cause: Option<String>,
     /// Links that lead round in circles.
     pub loops: u64,
+    /// Files with lines so long that they were searched in parts, between which nothing matches.
+    pub parts: u64,
     /// Files that were searched.
     pub searched: u64,
     /// True when the walk ended before everything was seen.

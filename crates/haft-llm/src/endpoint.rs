@@ -3,6 +3,8 @@
 
 use std::fmt;
 
+use crate::LlmError;
+
 /// A server's address and key.
 #[derive(Clone, PartialEq, Eq)]
 pub struct Endpoint {
@@ -44,6 +46,28 @@ impl Endpoint {
         }
     }
 
+    /// Looks for what would make every request fail, without asking the server.
+    ///
+    /// # Errors
+    /// Says what is missing and where it belongs.
+    pub fn check(&self) -> Result<(), LlmError> {
+        let (key, url) = (&self.key_variable, &self.url_variable);
+        let scheme = self.base_url.split_once("://").map(|(scheme, _)| scheme.to_ascii_lowercase());
+        if !matches!(scheme.as_deref(), Some("http" | "https")) {
+            return Err(LlmError::Config(format!(
+                "{url} is {:?}, which is no address: write it as https://HOST or http://HOST:PORT",
+                haft_net::shown_url(&self.base_url)
+            )));
+        }
+        if self.key.is_some() || !self.is_default {
+            return Ok(());
+        }
+        Err(LlmError::Config(format!(
+            "{key} is not set: put the key for {} there, or set {url} to a server that needs none",
+            self.base_url
+        )))
+    }
+
     /// The text with the key in it replaced.
     pub(crate) fn without_key(&self, text: &str) -> String {
         match &self.key {
@@ -74,5 +98,20 @@ mod tests {
         assert_eq!(endpoint.key.as_deref(), Some("sk-1234"));
         assert!(!format!("{endpoint:?}").contains("sk-1234"));
         assert!(!Endpoint::anthropic(Some("http://l:1".into()), None).is_default);
+    }
+
+    #[test]
+    fn an_address_is_one_before_it_is_asked() {
+        let check = |url: &str| Endpoint::openai(Some(url.into()), None).check();
+        for url in ["http://localhost:8080/v1", "HTTPS://example.com"] {
+            assert!(check(url).is_ok(), "{url}");
+        }
+        for url in ["nonsense", "localhost:8080", "ftp://example.com"] {
+            let error = check(url).unwrap_err().to_string();
+            assert!(
+                error.contains("OPENAI_BASE_URL is") && error.contains("http://HOST"),
+                "{error}"
+            );
+        }
     }
 }

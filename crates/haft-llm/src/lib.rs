@@ -25,12 +25,13 @@ mod wire;
 use std::sync::Arc;
 
 use haft_net::Client;
+pub use haft_types::Effort;
 
 pub use self::{
     delta::{AnswerReader, Decoder, Delta},
     endpoint::Endpoint,
     error::LlmError,
-    model::{Effort, ModelRef, parse_model},
+    model::{ModelRef, parse_model},
     provider::{Answer, HttpProvider, Patience, Provider},
     retry::{Retry, RetryPolicy},
     script::ScriptProvider,

@@ -1,6 +1,6 @@
-//! Names of models, and how hard they are asked to think.
+//! Names of models, and what they tell.
 
-use std::{fmt, str::FromStr};
+use std::fmt;
 
 use crate::LlmError;
 
@@ -99,44 +99,46 @@ fn closest(provider: &str) -> Option<&'static str> {
     ["anthropic", "openai"].into_iter().filter(|name| distance(name) <= 3).min_by_key(distance)
 }
 
-/// How hard a model is asked to think before it answers.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum Effort {
-    /// Not at all, where the model can be told so.
-    None,
-    /// A little.
-    Low,
-    /// As much as most tasks need.
-    Medium,
-    /// Much.
-    High,
-    /// As much as the model can.
-    Max,
-}
+/// Families of models that take no images, by how their names begin with those inside the
+/// family that do.
+///
+/// Source: the providers' model lists and the model cards of open weights.
+const BLIND: &[(&str, &[&str])] = &[
+    ("claude-1", &[]),
+    ("claude-2", &[]),
+    ("claude-instant", &[]),
+    ("codestral", &[]),
+    ("deepseek", &["deepseek-vl", "deepseek-ocr"]),
+    ("devstral", &[]),
+    ("glm-4", &["glm-4v", "glm-4.1v", "glm-4.5v", "glm-4.6v"]),
+    ("gpt-3.5", &[]),
+    ("gpt-4", &["gpt-4-turbo", "gpt-4-vision", "gpt-4.", "gpt-4o"]),
+    ("gpt-oss", &[]),
+    ("kimi-k2", &["kimi-k2.5"]),
+    ("llama-2", &[]),
+    ("llama-3", &["llama-3.2-11b", "llama-3.2-90b"]),
+    ("llama3", &["llama3.2-vision"]),
+    ("mixtral", &[]),
+    ("o1-mini", &[]),
+    ("o1-preview", &[]),
+    ("o3-mini", &[]),
+    ("qwen2.5-coder", &[]),
+    ("qwen3-coder", &[]),
+];
 
-impl Effort {
-    /// Its name in settings and on the command line.
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::None => "none",
-            Self::Low => "low",
-            Self::Medium => "medium",
-            Self::High => "high",
-            Self::Max => "max",
-        }
-    }
-}
-
-impl FromStr for Effort {
-    type Err = LlmError;
-
-    fn from_str(text: &str) -> Result<Self, LlmError> {
-        let all = [Self::None, Self::Low, Self::Medium, Self::High, Self::Max];
-        all.into_iter().find(|effort| effort.name() == text).ok_or_else(|| {
-            LlmError::Config(format!(
-                "effort {text:?} is not known; it is one of none, low, medium, high, max"
-            ))
-        })
+impl ModelRef {
+    /// Reports whether the model takes images, as far as its name tells.
+    ///
+    /// A name that is not known is taken for a model that does: newer ones do. Settings have the
+    /// last word, because a server may call its models anything.
+    pub fn takes_images(&self) -> bool {
+        let name = self.name().to_ascii_lowercase();
+        // Routers and servers put their own names before the model's: `meta/llama-3.3`.
+        let name = name.rsplit('/').next().unwrap_or(&name);
+        let begins = |start: &&str| name.starts_with(*start);
+        let blind =
+            |(family, seeing): &(&str, &[&str])| begins(family) && !seeing.iter().any(begins);
+        matches!(self, Self::Script(_)) || !BLIND.iter().any(blind)
     }
 }
 
@@ -169,6 +171,33 @@ mod tests {
             let error = parse_model(text).unwrap_err().to_string();
             assert!(error.contains(part) && error.contains(&format!("{text:?}")), "{error}");
         }
-        assert!("huge".parse::<Effort>().unwrap_err().to_string().contains("\"huge\""));
+    }
+
+    #[test]
+    fn a_name_tells_whether_images_are_taken() {
+        let takes = |text: &str| parse_model(text).unwrap().takes_images();
+        for text in [
+            "anthropic/claude-opus-4-6",
+            "anthropic/claude-3-haiku-20240307",
+            "openai/gpt-4.1-mini",
+            "openai/gpt-4-turbo",
+            "openai/o3",
+            "openai/meta-llama/Llama-3.2-11B-Vision-Instruct",
+            "openai/something-new",
+            "script:/deepseek/o1-mini",
+        ] {
+            assert!(takes(text), "{text}");
+        }
+        for text in [
+            "anthropic/claude-2.1",
+            "openai/gpt-4-0613",
+            "openai/gpt-3.5-turbo",
+            "openai/o3-mini",
+            "openai/deepseek/deepseek-chat-v3.1:free",
+            "openai/meta-llama/Llama-3.3-70B-Instruct",
+            "openai/qwen3-coder:30b",
+        ] {
+            assert!(!takes(text), "{text}");
+        }
     }
 }

@@ -165,14 +165,7 @@ impl Attempt {
 
     async fn ask(&mut self, request: &Request) -> Result<State, LlmError> {
         let HttpProvider { wire, endpoint, client, patience } = &self.provider;
-        if endpoint.key.is_none() && endpoint.is_default {
-            let (key, url) = (&endpoint.key_variable, &endpoint.url_variable);
-            return Err(LlmError::Config(format!(
-                "{key} is not set: put the key for {} there, or set {url} to a server that \
-                 needs none",
-                endpoint.base_url
-            )));
-        }
+        endpoint.check()?;
         let url = wire.url(&endpoint.base_url);
         let own = wire.headers(endpoint.key.as_deref());
         let mut headers =

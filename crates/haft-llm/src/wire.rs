@@ -220,6 +220,46 @@ pub(crate) fn picture(blob: &Blob, target: &Target, blobs: &dyn Blobs, max: u64)
     }
 }
 
+/// Appends what `push` writes for each item, with commas between.
+pub(crate) fn push_list<T>(
+    out: &mut String,
+    items: impl IntoIterator<Item = T>,
+    push: impl Fn(&mut String, T),
+) {
+    for (at, item) in items.into_iter().enumerate() {
+        if at > 0 {
+            out.push(',');
+        }
+        push(out, item);
+    }
+}
+
+/// Appends a text block, which every wire writes alike.
+pub(crate) fn push_text(out: &mut String, text: &str) {
+    out.push_str("{\"type\":\"text\",");
+    json::push_field(out, "text", text);
+    out.push('}');
+}
+
+/// Appends the block that `push` writes for an image, or a text block with the words for it.
+pub(crate) fn push_picture(
+    out: &mut String,
+    picture: Picture,
+    push: impl FnOnce(&mut String, &str, &str),
+) {
+    match picture {
+        Picture::Note(note) => push_text(out, &note),
+        Picture::Image { mime, base64 } => push(out, &mime, &base64),
+    }
+}
+
+/// Appends some of a message's results as they were written, with commas between.
+pub(crate) fn push_kept(out: &mut String, message: &Encoded, kept: &[usize]) {
+    push_list(out, kept, |out, &at| {
+        out.push_str(&message.json()[message.pieces().results[at].1.clone()]);
+    });
+}
+
 /// Reports whether a text part says anything: wires refuse blank ones.
 pub(crate) fn says_something(part: &Part) -> bool {
     !matches!(part, Part::Text { text } if text.trim().is_empty())

@@ -1,12 +1,27 @@
 //! Questions to the person behind a client, by elicitation where the client has it.
+//!
+//! **Invariant:** a question is taken back from the client once it is settled or its call has
+//! ended; nothing of the data reaches the person's screen unclean or without bound.
 
+use haft_render::{Renderer as _, Room, Terminal, clean};
 use haft_tool::Broker;
-use haft_types::{Question, Reply};
+use haft_types::{HostPath, Question, Reply};
 use rmcp::{
     Peer, RoleServer,
-    model::{ElicitRequestParams, ElicitationAction, ElicitationSchema, EnumSchema},
-    service::ElicitationMode,
+    model::{
+        ClientResult, ElicitRequest, ElicitRequestParams, ElicitationAction, ElicitationSchema,
+        EnumSchema, ServerRequest,
+    },
+    service::{ElicitationMode, PeerRequestOptions},
 };
+use tokio_util::sync::CancellationToken;
+
+/// Lines of a preview before the rest is folded.
+const FOLD: u16 = 60;
+/// Columns of a preview.
+const WIDTH: u16 = 100;
+/// Longest message, in characters.
+const LONGEST: usize = 10_000;
 
 /// Reports whether the client can put a form before a person.
 pub(crate) fn can_answer(peer: &Peer<RoleServer>) -> bool {
@@ -14,29 +29,69 @@ pub(crate) fn can_answer(peer: &Peer<RoleServer>) -> bool {
 }
 
 /// Asks the client and settles the question; whatever is no clear answer is a no.
-pub(crate) async fn ask(peer: &Peer<RoleServer>, question: &Question, broker: &Broker) {
-    let ids: Vec<String> = question.options.iter().map(|choice| choice.id.clone()).collect();
-    let labels: Vec<String> = question.options.iter().map(|choice| choice.label.clone()).collect();
-    let reply = match EnumSchema::builder(ids).enum_titles(labels) {
-        Ok(schema) => answer(peer, question, schema.build()).await,
-        Err(_) => None,
+pub(crate) async fn ask(
+    peer: &Peer<RoleServer>,
+    question: &Question,
+    broker: &Broker,
+    place: HostPath,
+    over: &CancellationToken,
+) {
+    let reply = match form(question, place) {
+        Some(form) if can_answer(peer) => answer(peer, question, form, over).await,
+        _ => None,
     };
     broker.reply(&question.id, reply.unwrap_or_else(|| question.if_nobody.clone()), "mcp");
+}
+
+/// The form that a client shows.
+fn form(question: &Question, place: HostPath) -> Option<ElicitRequestParams> {
+    let ids: Vec<String> = question.options.iter().map(|choice| choice.id.clone()).collect();
+    let labels = question.options.iter().map(|choice| clean(&choice.label).into_owned()).collect();
+    let choices = EnumSchema::builder(ids).enum_titles(labels).ok()?.build();
+    let schema =
+        ElicitationSchema::builder().required_enum_schema("answer", choices).build().ok()?;
+    Some(ElicitRequestParams::FormElicitationParams {
+        meta: None,
+        message: message(question, place),
+        requested_schema: schema,
+    })
+}
+
+/// What is asked and what would happen, as plain text.
+fn message(question: &Question, place: HostPath) -> String {
+    let mut text = clean(&question.text).into_owned();
+    if let Some(preview) = &question.preview {
+        let terminal = Terminal { color: false, root: Some(place), hint: "".into() };
+        let room = Room { width: WIDTH, lines: Some(FOLD), partial: false };
+        text.push_str("\n\n");
+        text.push_str(terminal.detail(preview, room).trim_end());
+    }
+    if let Some((end, _)) = text.char_indices().nth(LONGEST) {
+        text.truncate(end);
+        text.push('\u{2026}');
+    }
+    text
 }
 
 async fn answer(
     peer: &Peer<RoleServer>,
     question: &Question,
-    choices: EnumSchema,
+    form: ElicitRequestParams,
+    over: &CancellationToken,
 ) -> Option<Reply> {
-    let schema =
-        ElicitationSchema::builder().required_enum_schema("answer", choices).build().ok()?;
-    let form = ElicitRequestParams::FormElicitationParams {
-        meta: None,
-        message: question.text.clone(),
-        requested_schema: schema,
+    let request = ServerRequest::ElicitRequest(ElicitRequest::new(form));
+    let options = PeerRequestOptions::no_options();
+    let mut asked = peer.send_request_with_option(request, options).await.ok()?;
+    let given = tokio::select! {
+        given = &mut asked.rx => given.ok()?.ok()?,
+        () = over.cancelled() => {
+            let why = "the call that asked has ended".to_owned();
+            // A client that is gone needs no word.
+            drop(asked.cancel(Some(why)).await);
+            return None;
+        }
     };
-    let given = peer.create_elicitation(form).await.ok()?;
+    let ClientResult::ElicitResult(given) = given else { return None };
     let picked = given.content.as_ref()?.get("answer")?.as_str()?;
     let known = question.options.iter().any(|choice| choice.id == picked);
     (given.action == ElicitationAction::Accept && known).then(|| Reply::pick(picked))

@@ -1,17 +1,10 @@
 //! The server: lists the pinned tools and takes calls of them.
 
-use std::{
-    borrow::Cow,
-    io,
-    pin::Pin,
-    sync::Arc,
-    task::{Context, Poll, ready},
-    time::Duration,
-};
+use std::{borrow::Cow, collections::BTreeMap, sync::Arc, time::Duration};
 
 use futures::{StreamExt as _, stream::BoxStream};
 use haft_tool::Dispatcher;
-use haft_types::{Body, CallId, Event, Shape, ToolUse, TurnId};
+use haft_types::{Body, CallId, Event, QuestionId, Shape, ToolUse, TurnId};
 use rmcp::{
     ErrorData, RoleServer, ServerHandler, ServiceExt as _,
     model::{
@@ -20,24 +13,20 @@ use rmcp::{
         ServerCapabilities,
     },
     service::RequestContext,
-    transport::async_rw::AsyncRwTransport,
 };
-use serde_json::Value;
-use tokio::{
-    io::{AsyncRead, ReadBuf, Stdin},
-    sync::Semaphore,
-};
+use tokio::{sync::Semaphore, task::JoinSet};
 use tokio_util::{sync::CancellationToken, task::TaskTracker};
 
-use crate::{ask, translate};
+use crate::{
+    ask,
+    outbox::Level,
+    translate,
+    transport::{RawArguments, Wire},
+};
 
 /// Gives everything that happens from now on, for progress and questions of one call.
 pub type Watch = Arc<dyn Fn() -> BoxStream<'static, Arc<Event>> + Send + Sync>;
 
-/// Longest line that a client may send, in bytes.
-const LINE_MAX: usize = 64 << 20;
-/// How long calls may go on when the client has gone, before they are cancelled.
-const LAST_CALLS: Duration = Duration::from_secs(1);
 /// How long cancelled calls may take to end.
 const END_WITHIN: Duration = Duration::from_secs(3);
 
@@ -48,6 +37,7 @@ pub struct Server {
     watch: Watch,
     places: Arc<Semaphore>,
     calls: TaskTracker,
+    unread: Level,
     stop: CancellationToken,
 }
 
@@ -59,6 +49,7 @@ impl Server {
             watch,
             places: Arc::new(Semaphore::new(concurrency.max(1))),
             calls: TaskTracker::new(),
+            unread: Level::default(),
             stop: CancellationToken::new(),
         }
     }
@@ -71,16 +62,22 @@ impl Server {
     ) -> rmcp::model::CallToolResult {
         let stop = self.stop.child_token();
         let place = tokio::select! {
-            place = self.places.acquire() => place.ok(),
+            place = self.place() => place,
             () = context.ct.cancelled() => { stop.cancel(); None }
             () = stop.cancelled() => None,
         };
-        let watching = tokio::spawn(follow(
-            (self.watch)(),
-            request.id.clone(),
-            self.dispatcher.clone(),
-            context.clone(),
-        ));
+        let over = CancellationToken::new();
+        let following = tokio::spawn(
+            Follow {
+                call: request.id.clone(),
+                dispatcher: self.dispatcher.clone(),
+                context: context.clone(),
+                asked: BTreeMap::new(),
+                asking: JoinSet::new(),
+                count: 0.0,
+            }
+            .run((self.watch)(), over.clone()),
+        );
         let running = self.dispatcher.run(request, TurnId::default(), stop.clone());
         let mut running = std::pin::pin!(running);
         let outcome = tokio::select! {
@@ -90,9 +87,18 @@ impl Server {
                 running.await
             }
         };
-        watching.abort();
+        over.cancel();
+        // The answer is the last that the client hears of a call.
+        drop(following.await);
         drop(place);
         translate::result(outcome, &*self.dispatcher.session.blobs)
+    }
+
+    /// Waits for its turn, and until the client has read most of what it was told.
+    async fn place(&self) -> Option<tokio::sync::SemaphorePermit<'_>> {
+        let place = self.places.acquire().await.ok();
+        self.unread.room().await;
+        place
     }
 }
 
@@ -119,6 +125,13 @@ impl ServerHandler for Server {
         _request: Option<PaginatedRequestParams>,
         _context: RequestContext<RoleServer>,
     ) -> Result<ListToolsResult, ErrorData> {
+        // A client that reads nothing of what it asks for is made to wait.
+        tokio::select! {
+            () = self.unread.room() => {}
+            () = self.stop.cancelled() => {
+                return Err(ErrorData::internal_error("the server is ending", None));
+            }
+        }
         let tools = self.dispatcher.tools.specs().iter().map(|spec| translate::tool(spec));
         Ok(ListToolsResult::with_all_items(tools.collect()))
     }
@@ -126,14 +139,15 @@ impl ServerHandler for Server {
     async fn call_tool(
         &self,
         request: CallToolRequestParams,
-        context: RequestContext<RoleServer>,
+        mut context: RequestContext<RoleServer>,
     ) -> Result<CallToolResponse, ErrorData> {
         if ask::can_answer(&context.peer) {
             self.dispatcher.session.questions.set_somebody(true);
         }
-        let input = Value::Object(request.arguments.unwrap_or_default());
         let id = self.dispatcher.session.next_call();
-        let call = ToolUse::new(id, request.name.into_owned(), input);
+        let (name, wire_id) = (request.name.into_owned(), id.0.to_string());
+        let raw = context.extensions.remove::<RawArguments>().map_or_else(String::new, |raw| raw.0);
+        let call = ToolUse::from_wire(id, wire_id, name, raw);
         // Tracked, so that the end of the connection waits for what runs.
         let running = self.calls.track_future(self.clone().run(call, context));
         Ok(tokio::spawn(running)
@@ -144,27 +158,56 @@ impl ServerHandler for Server {
 }
 
 /// Passes on what a call tells while it runs.
-async fn follow(
-    mut events: BoxStream<'static, Arc<Event>>,
+struct Follow {
     call: CallId,
     dispatcher: Arc<Dispatcher>,
     context: RequestContext<RoleServer>,
-) {
-    let token = context.meta.get_progress_token();
-    let mut count = 0.0;
-    while let Some(event) = events.next().await {
-        match &event.body {
-            Body::Asked { question } if question.call.as_ref() == Some(&call) => {
-                let (question, questions) =
-                    (question.clone(), dispatcher.session.questions.clone());
-                let peer = context.peer.clone();
-                tokio::spawn(async move { ask::ask(&peer, &question, &questions).await });
+    /// The questions that are open, each with what ends it.
+    asked: BTreeMap<QuestionId, CancellationToken>,
+    asking: JoinSet<()>,
+    count: f64,
+}
+
+impl Follow {
+    /// Follows to the call's end, and past `over` only to the end of what is there already.
+    async fn run(mut self, mut events: BoxStream<'static, Arc<Event>>, over: CancellationToken) {
+        loop {
+            let event = tokio::select! {
+                biased;
+                event = events.next() => event,
+                () = over.cancelled() => None,
+            };
+            let Some(event) = event else { break };
+            if matches!(&event.body, Body::CallEnded { call, .. } if *call == self.call) {
+                break;
+            }
+            self.tell(&event.body).await;
+        }
+        self.asked.values().for_each(CancellationToken::cancel);
+        while self.asking.join_next().await.is_some() {}
+    }
+
+    async fn tell(&mut self, body: &Body) {
+        match body {
+            Body::Asked { question } if question.call.as_ref() == Some(&self.call) => {
+                let (peer, over) = (self.context.peer.clone(), CancellationToken::new());
+                self.asked.insert(question.id.clone(), over.clone());
+                let (question, session) = (question.clone(), self.dispatcher.session.clone());
+                let root = self.dispatcher.place.cwd.clone();
+                self.asking.spawn(async move {
+                    ask::ask(&peer, &question, &session.questions, root, &over).await;
+                });
+            }
+            Body::Answered { question, .. } => {
+                if let Some(over) = self.asked.remove(question) {
+                    over.cancel();
+                }
             }
             body => {
-                let Some(token) = &token else { continue };
-                if let Some(progress) = progress(body, &call, token, &mut count) {
+                let Some(token) = self.context.meta.get_progress_token() else { return };
+                if let Some(progress) = progress(body, &self.call, &token, &mut self.count) {
                     // A client that does not listen is not a reason to stop the call.
-                    drop(context.peer.notify_progress(progress).await);
+                    drop(self.context.peer.notify_progress(progress).await);
                 }
             }
         }
@@ -194,42 +237,16 @@ fn progress(
     Some(progress)
 }
 
-/// Standard input that cancels what still runs a moment after the client has gone: a script that
-/// writes its calls and closes the pipe still gets the answers of short ones.
-struct UntilEnd {
-    input: Stdin,
-    stop: CancellationToken,
-}
-
-impl AsyncRead for UntilEnd {
-    fn poll_read(
-        mut self: Pin<&mut Self>,
-        cx: &mut Context<'_>,
-        into: &mut ReadBuf<'_>,
-    ) -> Poll<io::Result<()>> {
-        let before = into.filled().len();
-        let read = ready!(Pin::new(&mut self.input).poll_read(cx, into));
-        if read.is_err() || (into.filled().len() == before && into.remaining() > 0) {
-            let stop = self.stop.clone();
-            tokio::spawn(async move {
-                tokio::time::sleep(LAST_CALLS).await;
-                stop.cancel();
-            });
-        }
-        Poll::Ready(read)
-    }
-}
-
 /// Serves one client over standard input and output until it goes, or `until` is over, then ends
 /// what still runs.
 ///
 /// # Errors
-/// When the client breaks the protocol before it is connected.
+/// When the client reads nothing of what it asks for.
 pub async fn serve_stdio(server: Server, until: impl Future<Output = ()>) -> Result<(), String> {
     let (calls, stop) = (server.calls.clone(), server.stop.clone());
-    let input = UntilEnd { input: tokio::io::stdin(), stop: stop.clone() };
+    let unread = server.unread.clone();
     let transport =
-        AsyncRwTransport::new(input, tokio::io::stdout()).with_max_line_length(LINE_MAX);
+        Wire::new(tokio::io::stdin(), tokio::io::stdout(), unread.clone(), stop.clone());
     let serving = async {
         match server.serve(transport).await {
             Ok(running) => running.waiting().await.map(drop).map_err(|error| error.to_string()),
@@ -245,5 +262,8 @@ pub async fn serve_stdio(server: Server, until: impl Future<Output = ()>) -> Res
     calls.close();
     // Children die with their calls; whatever does not end in time ends with the process.
     drop(tokio::time::timeout(END_WITHIN, calls.wait()).await);
+    if unread.is_overrun() {
+        return Err("the client reads none of its answers, and too many wait".to_owned());
+    }
     ended
 }

@@ -4,7 +4,9 @@
 //! allowances (by place, mode or rule), and last the question. What is denied or asked early is
 //! never allowed later; only a grant of a person, and mode `dont-ask`, change a question.
 //!
-//! **Does not know:** what a command does; until a grammar reads it, a command is its text.
+//! **Does not know:** what a command does; until a grammar reads it, a command is its text. Nor
+//! what a call does that may do anything: it is held to the patterns by its host, through the
+//! filters of [`Policy`].
 
 use std::borrow::Cow;
 
@@ -77,18 +79,36 @@ pub struct Ruling {
     pub rule: Option<String>,
     /// Why, in one sentence without its full stop.
     pub reason: String,
+    /// The same for whoever sees what the call does: it is called `this`.
+    pub brief: String,
     /// For how long a yes may count, where the decision is to ask.
     pub remember: Remember,
 }
 
 impl Ruling {
-    fn new(verdict: Verdict, rule: Option<&Rule>, reason: String) -> Self {
+    fn new(
+        verdict: Verdict,
+        rule: Option<&Rule>,
+        what: &str,
+        reason: impl Fn(&str) -> String,
+    ) -> Self {
         let rule = rule.map(|rule| rule.text.clone());
-        Self { verdict, rule, reason, remember: Remember::Never }
+        let (reason, brief) = (reason(what), reason("this"));
+        Self { verdict, rule, reason, brief, remember: Remember::Never }
     }
 
-    fn ask(remember: Remember, rule: Option<&Rule>, reason: String) -> Self {
-        Self { remember, ..Self::new(Verdict::Ask, rule, reason) }
+    fn ask(
+        remember: Remember,
+        rule: Option<&Rule>,
+        what: &str,
+        reason: impl Fn(&str) -> String,
+    ) -> Self {
+        Self { remember, ..Self::new(Verdict::Ask, rule, what, reason) }
+    }
+
+    /// The same with more said of its reason.
+    fn because(self, more: impl Fn(&str) -> String) -> Self {
+        Self { reason: more(&self.reason), brief: more(&self.brief), ..self }
     }
 }
 
@@ -173,12 +193,12 @@ impl Policy {
         if ask.mode == Mode::Plan
             && let Some(effect) = ask.plan.effects.iter().find(|e| !leaves_world(e, ask.tool))
         {
-            let reason = format!(
-                "plan mode only reads, so {} is not possible now; go on reading, then present \
-                 the plan",
-                doing(effect, None, ask)
-            );
-            return Ruling::new(Verdict::Deny, None, reason);
+            return Ruling::new(Verdict::Deny, None, &doing(effect, None, ask), |what| {
+                format!(
+                    "plan mode only reads, so {what} is not possible now; go on reading, then \
+                     present the plan"
+                )
+            });
         }
         let question = self
             .protected(ask, &judged)
@@ -223,16 +243,12 @@ impl Policy {
                 }
                 None => continue,
             };
-            return Some(Ruling::new(
-                verdict,
-                Some(rule),
-                match verdict {
-                    Verdict::Deny => {
-                        format!("the deny rule {} ({}) forbids {what}", rule.text, rule.scope)
-                    }
-                    _ => format!("the ask rule {} ({}) asks before {what}", rule.text, rule.scope),
-                },
-            ));
+            return Some(Ruling::new(verdict, Some(rule), &what, |what| match verdict {
+                Verdict::Deny => {
+                    format!("the deny rule {} ({}) forbids {what}", rule.text, rule.scope)
+                }
+                _ => format!("the ask rule {} ({}) asks before {what}", rule.text, rule.scope),
+            }));
         }
         None
     }
@@ -246,13 +262,13 @@ impl Policy {
             for path in std::iter::once(written).chain(*real) {
                 let what = || doing(effect, *real, ask);
                 if let Some(spot) = find(CREDENTIALS, path, &self.anchors.home) {
-                    let reason = format!("{} touches {}", what(), spot.what);
-                    return Some(Ruling::ask(Remember::Never, None, reason));
+                    let reason = |what: &str| format!("{what} touches {}", spot.what);
+                    return Some(Ruling::ask(Remember::Never, None, &what(), reason));
                 }
                 let tree = matches!(effect.target, Target::Tree { .. });
                 if changes && tree && self.anchors.home.is_within(path) {
-                    let reason = format!("{} touches the whole home folder", what());
-                    return Some(Ruling::ask(Remember::Never, None, reason));
+                    let reason = |what: &str| format!("{what} touches the whole home folder");
+                    return Some(Ruling::ask(Remember::Never, None, &what(), reason));
                 }
                 let own = || self.anchors.state.iter().any(|state| path.is_within(state));
                 let spot = if !changes || found.is_some() {
@@ -263,8 +279,8 @@ impl Policy {
                     find(PROTECTED, path, &self.anchors.home).map(|spot| spot.what)
                 };
                 if let Some(spot) = spot {
-                    let reason = format!("{} is protected: {spot}", what());
-                    found = Some(Ruling::ask(Remember::Session, None, reason));
+                    let reason = |what: &str| format!("{what} needs a yes, to protect {spot}");
+                    found = Some(Ruling::ask(Remember::Session, None, &what(), reason));
                 }
             }
         }
@@ -282,19 +298,21 @@ impl Policy {
             names_call(&subject, ask, true) || judged.iter().any(|j| class_touches(tool, j.effect))
         };
         let problem = self.problems.iter().find(meant)?;
-        Some(Ruling::ask(Remember::Session, None, problem.to_string()))
+        Some(Ruling::ask(Remember::Session, None, "", |_| problem.to_string()))
     }
 
     /// Rules that may be touched, where that is not known.
     fn uncertain(&self, ask: &Ask<'_>, judged: &[Judged<'_>]) -> Option<Ruling> {
         for Judged { effect, real, parts } in judged {
             if parts.as_ref().is_some_and(|parts| parts.unclear) {
-                let reason = format!(
-                    "{} starts a program that is only known once the shell runs, so rules about \
-                     commands cannot be checked",
-                    doing(effect, *real, ask)
-                );
-                return Some(Ruling::ask(Remember::Session, None, reason));
+                let reason = |what: &str| {
+                    format!(
+                        "{what} starts a program that is only known once the shell runs, so rules \
+                         about commands cannot be checked"
+                    )
+                };
+                let what = doing(effect, *real, ask);
+                return Some(Ruling::ask(Remember::Session, None, &what, reason));
             }
             let Target::Tree { root } = &effect.target else { continue };
             if effect.access == Access::Observe {
@@ -311,8 +329,10 @@ impl Policy {
             };
             if let Some(placed) = self.rules.iter().find(near) {
                 let what = doing(effect, *real, ask);
-                let reason = format!("{what} may touch what the rule {} names", placed.rule.text);
-                return Some(Ruling::ask(Remember::Never, Some(&placed.rule), reason));
+                let rule = &placed.rule;
+                let reason =
+                    |what: &str| format!("{what} may touch what the rule {} names", rule.text);
+                return Some(Ruling::ask(Remember::Never, Some(rule), &what, reason));
             }
         }
         None
@@ -321,8 +341,9 @@ impl Policy {
     /// Whether every effect is allowed, and if not, the question about the first that is not.
     fn allowed(&self, ask: &Ask<'_>, judged: &[Judged<'_>]) -> Result<Ruling, Ruling> {
         let by = |rule: &Rule| {
-            let reason = format!("the allow rule {} ({}) allows it", rule.text, rule.scope);
-            Ruling::new(Verdict::Allow, Some(rule), reason)
+            Ruling::new(Verdict::Allow, Some(rule), "it", |what| {
+                format!("the allow rule {} ({}) allows {what}", rule.text, rule.scope)
+            })
         };
         if let Some(placed) =
             self.with(Verdict::Allow).find(|placed| names_call(&placed.rule.subject, ask, false))
@@ -337,32 +358,27 @@ impl Policy {
             let found = self.with(Verdict::Allow).find(|placed| allows(placed, judged, ask));
             let Some(placed) = found else {
                 let what = doing(judged.effect, judged.real, ask);
-                let reason = format!("no rule allows {what}{}", outside(ask, judged));
-                return Err(Ruling::ask(Remember::Saved, None, reason));
+                let place = outside(ask, judged);
+                let reason = |what: &str| format!("no rule allows {what}{place}");
+                return Err(Ruling::ask(Remember::Saved, None, &what, reason));
             };
             used = used.or(Some(&placed.rule));
         }
-        Ok(used.map_or_else(|| Ruling::new(Verdict::Allow, None, without_rule(ask)), by))
+        Ok(used.map_or_else(|| Ruling::new(Verdict::Allow, None, "", |_| without_rule(ask)), by))
     }
 }
 
 /// Turns a question into what the mode and the session's grants make of it.
 fn settle(question: Ruling, ask: &Ask<'_>) -> Ruling {
     if question.remember != Remember::Never && ask.grants.holds(ask) {
-        let reason = "this very call was allowed for the session".to_owned();
-        return Ruling::new(Verdict::Allow, None, reason);
+        let reason = |_: &str| "this very call was allowed for the session".to_owned();
+        return Ruling::new(Verdict::Allow, None, "", reason);
     }
     match ask.mode {
-        Mode::DontAsk => Ruling {
-            verdict: Verdict::Deny,
-            reason: format!("{}, and mode dont-ask denies what would ask", question.reason),
-            remember: Remember::Never,
-            ..question
-        },
-        Mode::Auto => Ruling {
-            reason: format!("{} (mode auto asks, because no sandbox holds)", question.reason),
-            ..question
-        },
+        Mode::DontAsk => Ruling { verdict: Verdict::Deny, remember: Remember::Never, ..question }
+            .because(|reason| format!("{reason}, and mode dont-ask denies what would ask")),
+        Mode::Auto => question
+            .because(|reason| format!("{reason} (mode auto asks, because no sandbox holds)")),
         _ => question,
     }
 }
@@ -467,7 +483,7 @@ fn names_call(subject: &Subject, ask: &Ask<'_>, generous: bool) -> bool {
 
 /// Whether a bare `Read` or `Edit` is about an effect of any tool.
 fn class_touches(tool: &str, effect: &Effect) -> bool {
-    effect.path().is_some()
+    (effect.path().is_some() || effect.target == Target::Anything)
         && match tool {
             "read" => true,
             "edit" => effect.access != Access::Observe,

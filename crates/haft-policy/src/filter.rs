@@ -1,15 +1,18 @@
-//! What a search must not open: files that a rule denies or asks about, and credentials.
+//! What a call that was allowed as a whole still must not touch: paths and commands that a rule
+//! denies or asks about, credentials, and for changes what is protected.
 //!
-//! **Invariant:** a search that was allowed as a whole still opens no file that reading would not
-//! have been allowed for. Both names of a file count: through the written and the real root.
+//! **Invariant:** a search opens no file that reading would not have been allowed for, and a call
+//! that may do anything changes nothing that changing would have needed another question for. Both
+//! names of a file count: through the written and the real root.
 
 use globset::{Candidate, GlobSet, GlobSetBuilder};
 use haft_types::HostPath;
 
 use crate::{
     Policy, Verdict,
+    command::{CommandPattern, Parts},
     glob::relative,
-    protected::{CREDENTIALS, find, is_suspect},
+    protected::{CREDENTIALS, PROTECTED, find, is_suspect},
     rule::{PathClass, Subject},
 };
 
@@ -34,7 +37,7 @@ impl Policy {
         written: &HostPath,
         real: &HostPath,
     ) -> impl Fn(&HostPath) -> bool + Send + Sync + 'static + use<> {
-        let sets = self.sets(tool, written, real);
+        let sets = self.sets(tool, written, real, false);
         let home = self.anchors.home.clone();
         let known =
             [written, real].into_iter().any(|root| find(CREDENTIALS, root, &home).is_some());
@@ -51,11 +54,59 @@ impl Policy {
         }
     }
 
-    fn sets(&self, tool: &str, written: &HostPath, real: &HostPath) -> Vec<Set> {
+    /// As [`path_filter`](Self::path_filter), for what must not be changed: besides what must not
+    /// be read that is what rules about edits name, protected places, and haft's own state.
+    pub fn change_filter(
+        &self,
+        tool: &str,
+        written: &HostPath,
+        real: &HostPath,
+    ) -> impl Fn(&HostPath) -> bool + Send + Sync + 'static + use<> {
+        let unread = self.path_filter(tool, written, real);
+        let sets = self.sets(tool, written, real, true);
+        let (home, state) = (self.anchors.home.clone(), self.anchors.state.clone());
+        let own = move |path: &HostPath| {
+            state.iter().any(|state| path.is_within(state))
+                || (path.names().any(is_suspect) && find(PROTECTED, path, &home).is_some())
+        };
+        // The question about the whole named this place.
+        let known = own(written) || own(real);
+        let (written, real) = (written.clone(), real.clone());
+        move |path: &HostPath| {
+            let held = |path: &HostPath| is_ruled(path, &sets) || (!known && own(path));
+            unread(path)
+                || held(path)
+                || (written != real
+                    && other_name(path, &written, &real).is_some_and(|other| held(&other)))
+        }
+    }
+
+    /// Tells, for a call that may do anything, which commands it must not run: those that a rule
+    /// denies or asks about, however they are wrapped.
+    pub fn command_filter(&self) -> impl Fn(&str) -> bool + Send + Sync + 'static + use<> {
+        let mut none = false;
+        let mut patterns: Vec<CommandPattern> = Vec::new();
+        for placed in self.rules.iter().filter(|placed| placed.rule.verdict != Verdict::Allow) {
+            match &placed.rule.subject {
+                Subject::Command { pattern, .. } => patterns.push(pattern.clone()),
+                Subject::Tool(tool) => none |= matches!(&**tool, "bash" | "powershell"),
+                _ => {}
+            }
+        }
+        move |text: &str| {
+            none || (!patterns.is_empty() && {
+                let parts = Parts::of(text);
+                parts.unclear || patterns.iter().any(|pattern| pattern.touches(&parts))
+            })
+        }
+    }
+
+    fn sets(&self, tool: &str, written: &HostPath, real: &HostPath, changes: bool) -> Vec<Set> {
         let mut sets: Vec<Set> = Vec::new();
         for placed in self.rules.iter().filter(|placed| placed.rule.verdict != Verdict::Allow) {
             match &placed.rule.subject {
                 Subject::Path { class: PathClass::Reads, .. } => {}
+                Subject::Path { class: PathClass::Writes, .. } if changes => {}
                 Subject::Path { class: PathClass::Of(of), .. } if of == tool => {}
                 _ => continue,
             }
@@ -94,7 +145,12 @@ fn other_name(path: &HostPath, written: &HostPath, real: &HostPath) -> Option<Ho
 }
 
 fn is_skipped(path: &HostPath, sets: &[Set], home: &HostPath, known: bool) -> bool {
-    let by_rule = sets.iter().any(|set| {
+    is_ruled(path, sets)
+        || (!known && path.names().any(is_suspect) && find(CREDENTIALS, path, home).is_some())
+}
+
+fn is_ruled(path: &HostPath, sets: &[Set]) -> bool {
+    sets.iter().any(|set| {
         let Some(relative) = relative(path, &set.base) else { return false };
         // A set that cannot be built skips everything: the safe side.
         set.whole
@@ -102,6 +158,5 @@ fn is_skipped(path: &HostPath, sets: &[Set], home: &HostPath, known: bool) -> bo
                 .built
                 .as_ref()
                 .is_none_or(|globs| globs.is_match_candidate(&Candidate::from_bytes(&relative)))
-    });
-    by_rule || (!known && path.names().any(is_suspect) && find(CREDENTIALS, path, home).is_some())
+    })
 }

@@ -15,7 +15,6 @@ mod decide;
 mod filter;
 mod glob;
 mod grants;
-mod mode;
 mod names;
 mod protected;
 mod rule;
@@ -24,8 +23,9 @@ mod save;
 pub use self::{
     decide::{Anchors, Ask, Policy, Remember, Ruling},
     grants::Grants,
-    mode::{Mode, UnknownMode},
     names::{ALIASES, own_name},
     protected::{CREDENTIALS, PROTECTED, Spot},
     rule::{Rule, RuleProblem, Rules, Scope, Verdict},
 };
+
+pub use haft_types::{Mode, UnknownMode};

@@ -5,6 +5,7 @@
 //! `sync`, which the log calls before it syncs itself.
 
 use std::{
+    collections::BTreeSet,
     fs::{self, File},
     io::{self, Read as _, Write as _},
     path::{Path, PathBuf},
@@ -21,8 +22,9 @@ pub const BLOB_MAX: u64 = 256 << 20;
 /// Prefix of unfinished files, directly below `blobs`.
 const TEMPORARY: &str = ".tmp-";
 
-/// How many blobs may wait for a sync before one is made.
-const UNSYNCED_MAX: usize = 256;
+/// How many blobs may wait for a sync before one is made: far more than come within the second in
+/// which the log is synced, so that nobody waits for it who only appends.
+const UNSYNCED_MAX: usize = 4096;
 
 /// The blobs of one session; clones share one store.
 #[derive(Clone, Debug)]
@@ -33,12 +35,16 @@ pub struct Blobs {
 #[derive(Debug)]
 struct Inner {
     dir: PathBuf,
-    unsynced: Mutex<Vec<PathBuf>>,
+    unsynced: Mutex<BTreeSet<Hash>>,
+    /// Held while syncing: whoever finds nothing left to sync knows that it is done.
+    syncing: Mutex<()>,
 }
 
 impl Blobs {
     pub(crate) fn new(dir: PathBuf) -> Self {
-        Self { inner: Arc::new(Inner { dir, unsynced: Mutex::default() }) }
+        Self {
+            inner: Arc::new(Inner { dir, unsynced: Mutex::default(), syncing: Mutex::default() }),
+        }
     }
 
     /// Keeps `bytes` and names them; content that is there already is not written again.
@@ -55,7 +61,7 @@ impl Blobs {
         if !holds(&path, &hash, len) {
             self.write(&path, bytes)?;
         }
-        self.remember(path)?;
+        self.remember(hash)?;
         Ok(Blob { hash, len, mime: mime.to_owned() })
     }
 
@@ -100,11 +106,13 @@ impl Blobs {
 
     /// Makes everything put so far survive a power cut.
     pub(crate) fn sync(&self) -> Result<(), SessionError> {
+        let _alone = self.inner.syncing.lock().unwrap_or_else(PoisonError::into_inner);
         let waiting = std::mem::take(&mut *self.unsynced());
         if waiting.is_empty() {
             return Ok(());
         }
-        let synced = sync_all(&self.inner.dir, &waiting);
+        let paths: Vec<PathBuf> = waiting.iter().map(|hash| self.path(hash)).collect();
+        let synced = sync_all(&self.inner.dir, &paths);
         if synced.is_err() {
             self.unsynced().extend(waiting);
         }
@@ -135,16 +143,16 @@ impl Blobs {
         Ok(())
     }
 
-    fn remember(&self, path: PathBuf) -> Result<(), SessionError> {
+    fn remember(&self, hash: Hash) -> Result<(), SessionError> {
         let full = {
             let mut unsynced = self.unsynced();
-            unsynced.push(path);
+            unsynced.insert(hash);
             unsynced.len() >= UNSYNCED_MAX
         };
         if full { self.sync() } else { Ok(()) }
     }
 
-    fn unsynced(&self) -> std::sync::MutexGuard<'_, Vec<PathBuf>> {
+    fn unsynced(&self) -> std::sync::MutexGuard<'_, BTreeSet<Hash>> {
         self.inner.unsynced.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
@@ -160,7 +168,7 @@ fn holds(path: &Path, hash: &Hash, len: u64) -> bool {
 }
 
 fn sync_all(dir: &Path, paths: &[PathBuf]) -> Result<(), SessionError> {
-    let mut folders = std::collections::BTreeSet::from([dir]);
+    let mut folders = BTreeSet::from([dir]);
     for path in paths {
         // Opened for writing because some systems sync nothing through a reading handle.
         let file = fs::OpenOptions::new().write(true).open(path);

@@ -346,8 +346,8 @@ pub fn states(events: &[Event], leaf: EventId, agent: &AgentPath) -> BTreeMap<St
     states
 }
 
-/// The events of one branch, oldest first.
-fn on_branch(events: &[Event], leaf: EventId) -> impl Iterator<Item = &Event> {
+/// The events of the branch that ends at `leaf`, oldest first.
+pub fn on_branch(events: &[Event], leaf: EventId) -> impl Iterator<Item = &Event> {
     let by_id: BTreeMap<EventId, &Event> =
         events.iter().rev().filter_map(|event| Some((event.id?, event))).collect();
     let path = events.iter().collect::<Tree>().path(leaf);

@@ -10,7 +10,8 @@
 
 use std::io::{self, Write};
 
-use haft_types::{Blob, Event};
+use haft_types::{Blob, Event, EventId, Hash, VERSION};
+use serde::Serialize;
 use serde_json::{Map, Value};
 
 use crate::{Blobs, SessionError, list::first_chars};
@@ -32,23 +33,70 @@ pub(crate) const KEY: &str = "$blob";
 const TEXT: &str = "text/plain; charset=utf-8";
 const JSON: &str = "application/json";
 
-/// Writes an event into `line` as one JSON object, large values moved out.
-pub(crate) fn encode(event: &Event, blobs: &Blobs, line: &mut Vec<u8>) -> Result<(), SessionError> {
-    line.clear();
-    let mut short = Short(line);
-    let fits = serde_json::to_writer(&mut short, event).is_ok();
-    if fits && is_plain(line) {
-        return Ok(());
-    }
-    let mut value = serde_json::to_value(event)?;
-    if let Value::Object(fields) = &mut value {
-        for field in fields.values_mut() {
-            shrink(field, blobs)?;
+/// An event as the log will hold it, large values moved out, but for its place in the log.
+///
+/// Made without the log, so that whoever appends holds nothing up.
+#[derive(Debug)]
+pub struct Packed {
+    /// The fields behind version, id and parent, each with the comma before it.
+    fields: Vec<u8>,
+}
+
+impl Packed {
+    /// Packs an event and keeps its large values.
+    ///
+    /// # Errors
+    /// When the event is a passing one, or its large values cannot be kept.
+    pub fn new(event: &Event, blobs: &Blobs) -> Result<Self, SessionError> {
+        if !event.body.is_durable() {
+            return Err(SessionError::Passing);
         }
+        let mut fields = Vec::new();
+        let fits = serde_json::to_writer(Short(&mut fields), event).is_ok();
+        if !fits || !is_plain(&fields) {
+            let mut value = serde_json::to_value(event)?;
+            if let Value::Object(fields) = &mut value {
+                for field in fields.values_mut() {
+                    shrink(field, blobs)?;
+                }
+            }
+            fields.clear();
+            serde_json::to_writer(&mut fields, &value)?;
+        }
+        // The place that the event has so far, if any, is not the one that it will have.
+        let placed =
+            serde_json::to_string(&Placed { v: event.v, id: event.id, parent: event.parent })?;
+        fields.drain(..placed.len() - 1);
+        fields.pop();
+        Ok(Self { fields })
     }
-    line.clear();
-    serde_json::to_writer(line, &value)?;
-    Ok(())
+
+    /// Writes the whole line, without its line feed.
+    pub(crate) fn line(
+        &self,
+        id: EventId,
+        parent: Option<EventId>,
+        prev: &Hash,
+        line: &mut Vec<u8>,
+    ) {
+        line.clear();
+        line.extend_from_slice(format!("{{\"v\":{VERSION},\"id\":{}", id.0).as_bytes());
+        if let Some(parent) = parent {
+            line.extend_from_slice(format!(",\"parent\":{}", parent.0).as_bytes());
+        }
+        line.extend_from_slice(&self.fields);
+        line.extend_from_slice(format!(",\"prev\":\"{prev}\"}}").as_bytes());
+    }
+}
+
+/// The fields that an event begins with.
+#[derive(Serialize)]
+struct Placed {
+    v: u32,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    id: Option<EventId>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    parent: Option<EventId>,
 }
 
 /// Reads the event of one line, moved-out values put back.

@@ -28,16 +28,18 @@ mod log;
 mod read;
 mod repair;
 mod store;
+mod sync;
 mod tree;
 
 pub use self::{
     blobs::{BLOB_MAX, Blobs},
     error::{LineError, LineFault, SessionError},
-    fold::{Fold, conversation, states},
-    inline::INLINE_MAX,
+    fold::{Fold, conversation, on_branch, states},
+    inline::{INLINE_MAX, Packed},
     list::{Listing, SessionInfo, Skipped, TITLE_MAX},
     log::Log,
     read::{Branch, Events, LINE_MAX, Verdict},
     store::{SessionId, Store},
+    sync::Syncer,
     tree::{Tree, branches},
 };

@@ -12,7 +12,7 @@ use std::{
 
 use haft_types::{CallId, Event, EventId, Hash, VERSION};
 
-use crate::{Blobs, SessionError, SessionId, files, inline, repair};
+use crate::{Blobs, Packed, SessionError, SessionId, Syncer, files, repair};
 
 /// A buffer that grew over this many bytes is given back after use.
 const BUFFER_KEPT: usize = 256 << 10;
@@ -24,8 +24,7 @@ pub struct Log {
     dir: PathBuf,
     path: PathBuf,
     blobs: Blobs,
-    /// None before the first event of a new session.
-    file: Option<File>,
+    syncer: Syncer,
     /// Bytes of whole lines.
     len: u64,
     /// Hash of the last line, without its line feed.
@@ -33,10 +32,6 @@ pub struct Log {
     last: EventId,
     leaf: EventId,
     line: Vec<u8>,
-    /// Something was appended since the last sync.
-    unsynced: bool,
-    /// The names of log and folders were not synced yet.
-    new: bool,
     /// A failed append could not be taken back yet.
     torn: bool,
     repaired: Option<Event>,
@@ -45,19 +40,18 @@ pub struct Log {
 impl Log {
     /// A session that is on disk only from its first event on.
     pub(crate) fn create(session: SessionId, dir: PathBuf) -> Self {
+        let (path, blobs) = (dir.join("log.jsonl"), Blobs::new(dir.join("blobs")));
         Self {
             session,
-            path: dir.join("log.jsonl"),
-            blobs: Blobs::new(dir.join("blobs")),
+            syncer: Syncer::new(dir.clone(), path.clone(), blobs.clone()),
+            path,
+            blobs,
             dir,
-            file: None,
             len: 0,
             prev: Hash::of(b""),
             last: EventId(0),
             leaf: EventId(0),
             line: Vec::new(),
-            unsynced: false,
-            new: true,
             torn: false,
             repaired: None,
         }
@@ -70,8 +64,7 @@ impl Log {
         let file = files::private().read(true).append(true).open(&log.path).map_err(failed)?;
         lock(&file, &log.path, &log.session)?;
         let (tail, aside) = repair::repair(&file, &log.path)?;
-        log.file = Some(file);
-        log.new = false;
+        log.syncer.open(file, false);
         (log.len, log.prev) = (tail.len, tail.hash);
         (log.last, log.leaf) = (tail.last, tail.last);
         log.blobs.remove_leftovers();
@@ -89,24 +82,30 @@ impl Log {
     /// # Errors
     /// When the event is a passing one, or cannot be written; the log is then as it was before.
     pub fn append(&mut self, event: &mut Event) -> Result<EventId, SessionError> {
-        if !event.body.is_durable() {
-            return Err(SessionError::Passing);
-        }
-        if self.file.is_none() {
+        let packed = Packed::new(event, &self.blobs)?;
+        self.append_packed(event, &packed)
+    }
+
+    /// As [`append`](Self::append), for an event that was packed before: all that is left to do
+    /// is one short write.
+    ///
+    /// # Errors
+    /// When it cannot be written; the log is then as it was before.
+    pub fn append_packed(
+        &mut self,
+        event: &mut Event,
+        packed: &Packed,
+    ) -> Result<EventId, SessionError> {
+        if self.syncer.file().is_none() {
             self.begin()?;
         }
         let id = EventId(self.last.0 + 1);
-        event.v = VERSION;
-        event.id = Some(id);
-        event.parent = (self.leaf.0 > 0).then_some(self.leaf);
-        let written = self.write(event);
+        let parent = (self.leaf.0 > 0).then_some(self.leaf);
+        self.write(id, parent, packed)?;
         if self.line.capacity() > BUFFER_KEPT {
             self.line = Vec::new();
         }
-        if let Err(error) = written {
-            (event.id, event.parent) = (None, None);
-            return Err(error);
-        }
+        (event.v, event.id, event.parent) = (VERSION, Some(id), parent);
         (self.last, self.leaf) = (id, id);
         Ok(id)
     }
@@ -115,18 +114,13 @@ impl Log {
     ///
     /// # Errors
     /// When the system cannot promise that; what was appended is still in the log.
-    pub fn sync(&mut self) -> Result<(), SessionError> {
-        self.blobs.sync()?;
-        let Some(file) = self.file.as_ref().filter(|_| self.unsynced) else { return Ok(()) };
-        file.sync_data().map_err(|error| SessionError::io("sync", &self.path, error))?;
-        if self.new {
-            for dir in self.dir.ancestors().take(3) {
-                files::sync_dir(dir).map_err(|error| SessionError::io("sync", dir, error))?;
-            }
-            self.new = false;
-        }
-        self.unsynced = false;
-        Ok(())
+    pub fn sync(&self) -> Result<(), SessionError> {
+        self.syncer.sync()
+    }
+
+    /// Syncs this log from elsewhere, while it is appended to.
+    pub fn syncer(&self) -> &Syncer {
+        &self.syncer
     }
 
     /// Lets the next event follow `event` instead of the last one: a branch begins. Event 0
@@ -190,22 +184,23 @@ impl Log {
         let file = files::private().read(true).append(true).create_new(true).open(&self.path);
         let file = file.map_err(|error| SessionError::home(&self.path, error))?;
         lock(&file, &self.path, &self.session)?;
-        self.file = Some(file);
+        self.syncer.open(file, true);
         Ok(())
     }
 
-    fn write(&mut self, event: &Event) -> Result<(), SessionError> {
+    fn write(
+        &mut self,
+        id: EventId,
+        parent: Option<EventId>,
+        packed: &Packed,
+    ) -> Result<(), SessionError> {
         if self.torn {
             self.take_back()?;
         }
-        inline::encode(event, &self.blobs, &mut self.line)?;
-        self.line.pop();
-        let prev = self.prev;
-        let added = write!(self.line, ",\"prev\":\"{prev}\"}}");
-        added.map_err(|error| SessionError::io("write", &self.path, error))?;
+        packed.line(id, parent, &self.prev, &mut self.line);
         let hash = Hash::of(&self.line);
         self.line.push(b'\n');
-        let Some(mut file) = self.file.as_ref() else { return Ok(()) };
+        let Some(mut file) = self.syncer.file() else { return Ok(()) };
         // One write(2) for the whole line; it goes on only where the system took a part of it.
         if let Err(error) = file.write_all(&self.line) {
             self.torn = true;
@@ -216,13 +211,13 @@ impl Log {
         }
         self.len += self.line.len() as u64;
         self.prev = hash;
-        self.unsynced = true;
+        self.syncer.appended();
         Ok(())
     }
 
     /// Cuts off what a failed append left.
     fn take_back(&mut self) -> Result<(), SessionError> {
-        if let Some(file) = &self.file {
+        if let Some(file) = self.syncer.file() {
             file.set_len(self.len)
                 .map_err(|error| SessionError::io("shorten", &self.path, error))?;
         }

@@ -126,29 +126,86 @@ fn marked(bytes: &[u8]) -> Result<Option<Format>, DecodeError> {
 /// What the characters of a text in UTF-16 are like.
 struct Traits {
     characters: usize,
+    /// ASCII and the punctuation of East Asia: what every text has some of.
     plain: usize,
     controls: usize,
+    /// Beyond Latin-1.
+    foreign: usize,
+    /// Of those, what two bytes of ASCII give, or a NUL on the wrong side of a byte.
+    odd: usize,
+    /// The upper byte of the foreign ones, while they have one in common.
+    block: Option<u32>,
+    blocks: bool,
 }
 
 fn utf16_traits(bytes: &[u8], encoding: Encoding) -> Option<Traits> {
     if !bytes.len().is_multiple_of(2) {
         return None;
     }
-    let mut traits = Traits { characters: 0, plain: 0, controls: 0 };
+    let mut traits = Traits {
+        characters: 0,
+        plain: 0,
+        controls: 0,
+        foreign: 0,
+        odd: 0,
+        block: None,
+        blocks: false,
+    };
     for unit in char::decode_utf16(units(bytes, encoding)) {
-        let character = unit.ok()?;
-        traits.characters += 1;
+        traits.take(unit.ok()?);
+    }
+    Some(traits)
+}
+
+impl Traits {
+    fn take(&mut self, character: char) {
+        self.characters += 1;
         match character {
-            '\t' | '\n' | '\r' | ' '..='~' => traits.plain += 1,
+            '\t'
+            | '\n'
+            | '\r'
+            | ' '..='~'
+            | '\u{3000}'..='\u{3002}'
+            | '\u{300c}'
+            | '\u{300d}'
+            | '\u{ff01}'
+            | '\u{ff08}'
+            | '\u{ff09}'
+            | '\u{ff0c}'
+            | '\u{ff1a}'
+            | '\u{ff1b}'
+            | '\u{ff1f}' => self.plain += 1,
             '\u{c}' | '\u{1b}' => {}
             '\u{e000}'..='\u{f8ff}' | '\u{fff0}'..='\u{fffc}' | '\u{fffe}' | '\u{ffff}' => {
-                traits.controls += 1;
+                self.controls += 1;
             }
-            _ if character.is_control() => traits.controls += 1,
+            _ if character.is_control() => self.controls += 1,
+            '\u{100}'.. => self.foreign(u32::from(character)),
             _ => {}
         }
     }
-    Some(traits)
+
+    fn foreign(&mut self, code: u32) {
+        let (upper, lower) = (code >> 8, code & 0xff);
+        self.foreign += 1;
+        self.blocks |= self.block.is_some_and(|block| block != upper);
+        self.block.get_or_insert(upper);
+        let ascii = |byte: u32| (0x20..0x7f).contains(&byte) || matches!(byte, 0x09 | 0x0a | 0x0d);
+        // The first are the commonest ideograph and syllable; the others are kana.
+        let common = matches!(code, 0x4e00 | 0xac00) || upper == 0x30;
+        self.odd += usize::from(!common && (lower == 0 || (ascii(upper) && ascii(lower))));
+    }
+
+    /// Reports whether this is the text of somebody, not bytes that happen to be characters.
+    ///
+    /// No control characters; most of what is foreign is none of the characters that pairs of
+    /// other bytes give; and one character in twenty is plain, in short texts, above all of several scripts,
+    /// more than half.
+    const fn text(&self) -> bool {
+        let short = self.characters < if self.blocks { 32 } else { 8 };
+        let share = if short { 2 } else { 20 };
+        self.controls == 0 && self.odd * 2 <= self.foreign && self.plain * share > self.characters
+    }
 }
 
 /// The 16-bit units of bytes in UTF-16.
@@ -163,20 +220,13 @@ pub(crate) fn units(bytes: &[u8], encoding: Encoding) -> impl Iterator<Item = u1
     })
 }
 
-/// UTF-16 without a mark: no control characters, and one character in twenty is plain ASCII, in
-/// short texts more than half.
+/// UTF-16 without a mark, where that gives a text and the other order of bytes a worse one.
 fn unmarked_utf16(bytes: &[u8]) -> Option<Encoding> {
     if bytes.len() < 4 {
         return None;
     }
     let plain = |encoding| {
-        utf16_traits(bytes, encoding)
-            .filter(|traits| traits.controls == 0)
-            .filter(|traits| {
-                let share = if traits.characters < 32 { 2 } else { 20 };
-                traits.plain * share > traits.characters
-            })
-            .map_or(0, |traits| traits.plain)
+        utf16_traits(bytes, encoding).filter(Traits::text).map_or(0, |traits| traits.plain)
     };
     let (little, big) = (plain(Encoding::Utf16Le), plain(Encoding::Utf16Be));
     match little.cmp(&big) {
@@ -238,4 +288,55 @@ pub(crate) fn kind(bytes: &[u8]) -> &'static str {
         return "MP4 media";
     }
     MAGIC.iter().find(|(magic, _)| bytes.starts_with(magic)).map_or("binary data", |(_, name)| name)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn encoded(text: &str, encoding: Encoding) -> Vec<u8> {
+        let little = encoding == Encoding::Utf16Le;
+        let bytes = |unit: u16| if little { unit.to_le_bytes() } else { unit.to_be_bytes() };
+        text.encode_utf16().flat_map(bytes).collect()
+    }
+
+    #[test]
+    fn texts_in_utf_16_without_a_mark_are_told() {
+        let chinese = "\u{4e00}个人在路上走，看见了一座很高的山。他想：这座山真高！\r\n";
+        for text in [
+            "a line\r\n",
+            "key=value\nother=\u{e9}t\u{e9}\n",
+            "Привет, мир\n",
+            "Η γλώσσα είναι αυτή, και όχι άλλη.\n",
+            "שלום עולם, זה טקסט\n",
+            &"これは日本語の文章です。ひらがなとカタカナと漢字があります。\n".repeat(3),
+            &chinese.repeat(4),
+            &"안녕하세요 세계 가 나 다\n".repeat(4),
+            "name\tвес\n1\tдва\n",
+        ] {
+            for encoding in [Encoding::Utf16Le, Encoding::Utf16Be] {
+                let found = detect(&encoded(text, encoding));
+                assert_eq!(found, Ok(Format { encoding, bom: false }), "{text}");
+            }
+        }
+    }
+
+    #[test]
+    fn bytes_with_nuls_are_no_text_in_utf_16() {
+        let names = b"src/main.rs\0src/a.rs\0Cargo.toml\0x\0yy\0".repeat(20);
+        let records: Vec<u8> = (0..2_000_u32).flat_map(|n| (n * 7 + 65).to_le_bytes()).collect();
+        for bytes in [
+            &b"a\0b".repeat(2)[..],
+            &b"a\0b".repeat(40),
+            &b"a\0b".repeat(10_000),
+            &b"ab\0c\0".repeat(100),
+            &b"text that ends like in C\0"[..],
+            &b"a\0\0\0b\0\0\0".repeat(10),
+            &b"one\0two\0\0three\n".repeat(30),
+            &names,
+            &records,
+        ] {
+            assert!(matches!(detect(bytes), Err(DecodeError::Binary { .. })), "{bytes:.60?}");
+        }
+    }
 }

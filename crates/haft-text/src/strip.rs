@@ -76,7 +76,7 @@ impl Stripper {
         let mut rest = text;
         while !rest.is_empty() {
             if self.state == State::Ground {
-                let plain = rest.find(special).unwrap_or(rest.len());
+                let plain = ordinary(rest);
                 if plain > 0 {
                     self.plain(&rest[..plain], out);
                     rest = &rest[plain..];
@@ -211,6 +211,27 @@ impl Stripper {
 
 fn special(character: char) -> bool {
     character.is_control() || reorders(character)
+}
+
+/// How many bytes at the start are no special characters.
+fn ordinary(text: &str) -> usize {
+    // Bytes that begin a special character, among others; asked of many at once.
+    let may = |b: u8| b < b' ' || matches!(b, 0x7f | 0xc2 | 0xd8 | 0xe2);
+    let bytes = text.as_bytes();
+    let mut at = 0;
+    while at < bytes.len() {
+        let block = &bytes[at..bytes.len().min(at + 64)];
+        if !block.iter().fold(false, |any, b| any | may(*b)) {
+            at += block.len();
+            continue;
+        }
+        at += block.iter().position(|b| may(*b)).unwrap_or(0);
+        match text[at..].chars().next() {
+            Some(character) if !special(character) => at += character.len_utf8(),
+            _ => return at,
+        }
+    }
+    at
 }
 
 /// Tells whether a character changes the direction of the text around it.

@@ -16,7 +16,9 @@ use haft_types::{
 use serde_json::Value;
 use tokio_util::sync::CancellationToken;
 
-use crate::{Conversation, Dispatcher, RecordError, Session, asking::Asking, state::SHELL_CWD};
+use crate::{
+    Conversation, Dispatcher, RecordError, Session, asking::Asking, live::Live, state::SHELL_CWD,
+};
 
 /// What a call is given. Cheap to clone.
 ///
@@ -41,6 +43,8 @@ pub struct Cx {
     /// The time spent waiting for a person, with that of nested calls.
     pub(crate) asking: Asking,
     pub(crate) children: Arc<AtomicU64>,
+    /// What waits to be shown.
+    pub(crate) live: Live,
 }
 
 impl Cx {
@@ -61,6 +65,7 @@ impl Cx {
             begun: Arc::default(),
             asking: Asking::default(),
             children: Arc::default(),
+            live: Live::default(),
         }
     }
 
@@ -90,13 +95,18 @@ impl Cx {
     }
 
     /// Shows where the call is; each value replaces the one before.
+    ///
+    /// At most ten a second are shown, the last one always, of each at most 4 KiB.
     pub fn progress(&self, detail: impl Into<Detail>) {
-        self.show(Body::CallProgress { call: self.call.clone(), detail: detail.into() });
+        self.live.progress(self, detail.into());
     }
 
     /// Shows more of a running program's output; the text is safe for a terminal.
+    ///
+    /// At most ten pieces a second are shown, of at most 16 KiB; what comes meanwhile is joined.
+    #[expect(clippy::needless_pass_by_value, reason = "callers have no more use for it")]
     pub fn output(&self, stream: Stream, text: String) {
-        self.show(Body::CallOutput { call: self.call.clone(), stream, text });
+        self.live.output(self, stream, &text);
     }
 
     /// A passing event that could not be shown is lost on purpose: nothing depends on it.

@@ -1,6 +1,6 @@
 //! The one way from a model's call to its outcome, for every face.
 
-use std::sync::Arc;
+use std::{sync::Arc, time::Duration};
 
 use haft_host::Host;
 use haft_policy::Verdict;
@@ -12,6 +12,9 @@ use crate::{
     Call, Conversation, Cx, Pipeline, Session, ToolSet,
     stages::{resolve, rules},
 };
+
+/// How long looking up may take for a call that would start while its answer still streams.
+const SOON: Duration = Duration::from_millis(200);
 
 /// Takes calls of one agent through the pipeline.
 ///
@@ -35,13 +38,19 @@ pub struct Dispatcher {
 }
 
 impl Dispatcher {
-    /// Works out what a call would do now, for partition; one that cannot be planned does nothing.
+    /// Works out what a call would do now, to tell which may go together; one that cannot be
+    /// planned does nothing. Where a path may be taken as another, both count.
     pub fn plan(&self, request: &ToolUse) -> Plan {
-        let (prepared, _) = self.tools.prepare(request, |kind| self.place_for(kind));
-        prepared.map_or_else(
-            |_| Plan::new(&self.place, format!("Calling {}", request.name)),
-            |prepared| prepared.plan,
-        )
+        let prepare =
+            |request: &ToolUse| self.tools.prepare(request, |kind| self.place_for(kind)).0;
+        let Ok(mut prepared) = prepare(request) else {
+            return Plan::new(&self.place, format!("Calling {}", request.name));
+        };
+        if let Some((input, _)) = prepared.bare_paths() {
+            let other = prepare(&with_input(request.clone(), input));
+            prepared.plan.effects.extend(other.into_iter().flat_map(|other| other.plan.effects));
+        }
+        prepared.plan
     }
 
     /// Reports whether a call only observes and nobody would be asked: it may then run while its
@@ -51,7 +60,8 @@ impl Dispatcher {
         let cx = Cx::new(self.clone(), request.id.clone(), TurnId::default(), stop);
         let mut call = Call::new(request.clone(), cx);
         call.plan().is_some_and(Plan::observes)
-            && resolve::locate(&mut call).await.is_ok()
+            && call.ready().is_ok_and(|prepared| prepared.bare_paths().is_none())
+            && resolve::locate(&mut call, SOON).await.is_ok()
             && rules::decide(&call).is_ok_and(|ruling| ruling.verdict == Verdict::Allow)
     }
 
@@ -106,6 +116,7 @@ impl Call {
             ruling: None,
             preview: None,
             hooked: false,
+            mended: false,
             request,
             cx,
         };
@@ -115,9 +126,15 @@ impl Call {
 
     /// The same call with other arguments, planned anew; nothing judged of it is kept.
     pub(crate) fn with_input(self, input: Value) -> Self {
-        let request = ToolUse { raw: input.to_string(), input: Some(input), ..self.request };
         let cx = Cx { host: self.cx.dispatcher.host.clone(), ..self.cx };
-        Self { hooked: true, ..Self::new(request, cx) }
+        let made = Self::new(with_input(self.request, input), cx);
+        Self { hooked: true, mended: self.mended, ..made }
+    }
+
+    /// The same call with its paths as they were probably meant; hooks see what they do not know.
+    pub(crate) fn mended(&self, input: Value) -> Self {
+        let made = Self::new(with_input(self.request.clone(), input), self.cx.clone());
+        Self { mended: true, ..made }
     }
 
     fn prepare(&mut self) {
@@ -131,4 +148,8 @@ impl Call {
         self.notes = notes;
         self.cx.place = place;
     }
+}
+
+fn with_input(request: ToolUse, input: Value) -> ToolUse {
+    ToolUse { raw: input.to_string(), input: Some(input), ..request }
 }

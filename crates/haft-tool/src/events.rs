@@ -25,6 +25,9 @@ pub trait Events: Send + Sync {
 
     /// Returns once everything appended so far would survive a power cut.
     fn sync(&self) -> BoxFuture<'_, Result<(), RecordError>>;
+
+    /// Begins to sync what was appended so far, for a [`sync`](Self::sync) that will follow.
+    fn sync_ahead(&self) {}
 }
 
 /// Keeps nothing and shows nothing, for calls outside any session.

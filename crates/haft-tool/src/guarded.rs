@@ -8,15 +8,43 @@ use std::{io, sync::Arc};
 use bytes::Bytes;
 use futures::{FutureExt as _, future::BoxFuture};
 use haft_host::{
-    Caps, Confine, FindQuery, Found, Fs, FsSearch, GrepQuery, Host, ListHow, Listing, Located,
-    Running, Search, SearchError, Shell, Sink, Skipped, Spawn, Walk, WriteHow, Written,
+    Caps, Confine, FileKind, Filter, FindQuery, Found, Fs, FsSearch, GrepQuery, Host, ListHow,
+    Listing, Located, Program, Running, Search, SearchError, Shell, Sink, Skipped, Spawn, Walk,
+    WriteHow, Written,
 };
-use haft_types::{Access, Effect, FileMatches, Follow, HostPath, Style, Target};
+use haft_types::{Access, Effect, FileMatches, Follow, HostPath, Place, Style, Target};
+use tokio::sync::OnceCell;
 
-use crate::pipeline::Lost;
+use crate::{Events, pipeline::Lost};
 
-/// Reports whether a path below a declared tree may be seen.
-pub(crate) type Visible = Arc<dyn Fn(&HostPath) -> bool + Send + Sync>;
+/// The script that runs the command in its first argument and reports the folder in which that
+/// ended to descriptor 3, which the command itself does not get.
+///
+/// `shift` hides the wrapper's own argument. A guarded host takes it for the command alone.
+pub const REPORTING_SCRIPT: &str =
+    "trap '{ pwd -P >&3; } 2>/dev/null' EXIT\neval \"shift; $1\" 3>&-";
+
+/// The text of a program with its arguments, as a plan declares it and a shell would read it; none
+/// where a word is neither text nor a path.
+pub fn command_text(words: &[Vec<u8>], style: Style) -> Option<String> {
+    let word = |bytes: &Vec<u8>| {
+        let text = match std::str::from_utf8(bytes) {
+            Ok(text) => text.to_owned(),
+            Err(_) => HostPath::new(bytes, style).ok()?.text().into_owned(),
+        };
+        let plain = |b: u8| b.is_ascii_alphanumeric() || b"/._-+:@".contains(&b);
+        let is_plain = !text.is_empty() && text.bytes().all(plain);
+        Some(if is_plain { text } else { format!("'{}'", text.replace('\'', "'\\''")) })
+    };
+    Some(words.iter().map(word).collect::<Option<Vec<String>>>()?.join(" "))
+}
+
+/// Reports whether a path below a declared tree, or anywhere for a plan of anything, may be
+/// touched in this way.
+pub(crate) type Visible = Arc<dyn Fn(&HostPath, Access) -> bool + Send + Sync>;
+
+/// What of a folder, by its written and its real path, is hidden from the caller.
+pub(crate) type Hidden = Arc<dyn Fn(&HostPath, &HostPath) -> Filter + Send + Sync>;
 
 /// One declared effect with what was found for it.
 pub(crate) struct Declared {
@@ -28,48 +56,148 @@ pub(crate) struct Declared {
 pub(crate) struct Guarded {
     pub inner: Arc<dyn Host>,
     pub declared: Vec<Declared>,
-    /// What searches and walks below declared trees may see.
+    /// What may be touched below declared trees, and anywhere where anything is declared.
     pub visible: Visible,
+    /// Which names in folders are not told.
+    pub hidden: Hidden,
+    /// Reports whether a command is none that a call of anything may run.
+    pub forbidden: Arc<dyn Fn(&str) -> bool + Send + Sync>,
+    /// Where commands start that declare no folder.
+    pub place: Arc<Place>,
     /// The most that may happen: `Observe` while a call is only checked.
     pub most: Access,
     /// What children may touch.
     pub confine: Option<Confine>,
+    /// Where the begin of the call was told; none where it only observes.
+    pub events: Option<Arc<dyn Events>>,
+    /// Set once that begin is on disk.
+    pub begun: OnceCell<()>,
 }
 
 impl Guarded {
+    /// Returns once the begin of the call is on disk: nothing is changed before.
+    async fn begin(&self) -> io::Result<()> {
+        let Some(events) = &self.events else { return Ok(()) };
+        let synced = self.begun.get_or_try_init(|| events.sync()).await;
+        // What the caller can do about it is to make room.
+        synced.map(drop).map_err(|error| io::Error::new(io::ErrorKind::StorageFull, error))
+    }
+
+    /// A check may do nothing but look at what is named, whatever else the plan declares.
     fn anything(&self) -> bool {
-        self.declared.iter().any(|d| d.effect.target == Target::Anything)
-            && self.most == Access::Destroy
+        self.most == Access::Destroy
+            && self.declared.iter().any(|d| d.effect.target == Target::Anything)
     }
 
     /// Reports whether the plan declares this access to a real path.
     fn declares(&self, real: &HostPath, access: Access) -> bool {
         access <= self.most
-            && ((self.anything() && (self.visible)(real))
-                || self.declared.iter().any(|declared| {
-                    declared.effect.access >= access && declared.covers(real, &self.visible)
-                }))
+            && self.declared.iter().any(|declared| {
+                declared.effect.access >= access
+                    && match declared.effect.target {
+                        Target::Anything => self.anything() && (self.visible)(real, access),
+                        _ => declared.covers(real, access, &self.visible),
+                    }
+            })
+    }
+
+    /// Reports whether a folder of the workspace may be listed for the names near to a path that
+    /// was declared and is not there.
+    fn is_near(&self, folder: &HostPath) -> bool {
+        let missing = |declared: &Declared| matches!(&declared.located, Some(Ok(found)) if found.kind == FileKind::Missing);
+        self.declared.iter().any(missing) && self.place.holds(folder) && !self.hides(folder)
+    }
+
+    /// Reports whether rules hide a path wherever it is come upon.
+    fn hides(&self, path: &HostPath) -> bool {
+        let root = HostPath::root(self.style());
+        (self.hidden)(&root, &root)(path)
+    }
+
+    /// Takes out what the caller may not see; it is counted.
+    async fn shown(&self, folder: &Located, mut listing: Listing) -> io::Result<Listing> {
+        let of = |declared: &Declared| {
+            let found = declared.located.as_ref()?.as_ref().ok()?;
+            let path = declared.effect.path()?.clone();
+            folder.real.is_within(&found.real).then(|| (path, found.real.clone()))
+        };
+        let root = || (HostPath::root(self.style()), HostPath::root(self.style()));
+        let (written, real) = self.declared.iter().find_map(of).unwrap_or_else(root);
+        let hidden = (self.hidden)(&written, &real);
+        let before = listing.entries.len();
+        listing
+            .entries
+            .retain(|entry| folder.real.join_bytes(&entry.name).is_ok_and(|path| !hidden(&path)));
+        listing.denied = (before - listing.entries.len()) as u64;
+        for entry in listing.entries.iter_mut().filter(|entry| entry.broken) {
+            // That nothing is there is not told of a place that may not be looked at.
+            let aim = entry.target.as_ref().and_then(|to| folder.real.join_bytes(to).ok());
+            let end = self.inner.fs().child(folder, &entry.name, Follow::Yes).await;
+            let ends = aim.into_iter().chain(end.ok().map(|found| found.real));
+            entry.broken = !ends.into_iter().any(|path| self.hides(&path));
+        }
+        Ok(listing)
     }
 
     fn need(&self, real: &HostPath, access: Access) -> io::Result<()> {
         if self.declares(real, access) { Ok(()) } else { refuse(real, access) }
     }
+
+    /// Refuses a program that the plan did not declare, word for word, and a folder that is
+    /// neither where the call stands nor declared.
+    fn need_program(&self, spawn: &Spawn) -> io::Result<()> {
+        let (text, args): (Option<String>, &[String]) = match &spawn.program {
+            Program::Script { text, args } if text == REPORTING_SCRIPT && args.len() == 1 => {
+                (args.first().cloned(), &[])
+            }
+            Program::Script { text, args } => (Some(text.clone()), args),
+            Program::Argv(words) => (command_text(words, self.style()), &[]),
+        };
+        let forbidden = || {
+            let all = text.iter().chain(args);
+            all.into_iter().any(|text| (self.forbidden)(text))
+        };
+        let declares = |declared: &Declared| match &declared.effect.target {
+            Target::Command { text: told } => text.as_ref() == Some(told) && args.is_empty(),
+            Target::Anything => text.is_some() && !forbidden(),
+            _ => false,
+        };
+        // A check runs no program, however harmless it is: nobody has judged it for that.
+        if self.most == Access::Observe || !self.declared.iter().any(declares) {
+            let what = text.map_or_else(|| "a program".to_owned(), |text| short(&text));
+            return denied(format!("running {what} is not part of what this call declared"));
+        }
+        let starts = |declared: &Declared| declared.effect.path() == Some(&spawn.cwd);
+        let stands = self.place.cwd == spawn.cwd || self.place.roots.contains(&spawn.cwd);
+        if stands || self.anything() || self.declared.iter().any(starts) {
+            return Ok(());
+        }
+        denied(format!("running a program in {} is not part of what this call declared", spawn.cwd))
+    }
+}
+
+/// The start of a command on one line, in quotes.
+fn short(text: &str) -> String {
+    let shown: String = text.chars().take(80).flat_map(char::escape_debug).collect();
+    let more = if text.chars().nth(80).is_some() { "..." } else { "" };
+    format!("`{shown}{more}`")
+}
+
+fn denied<T>(text: String) -> io::Result<T> {
+    Err(io::Error::new(io::ErrorKind::PermissionDenied, text))
 }
 
 fn refuse<T>(real: &HostPath, access: Access) -> io::Result<T> {
     let verb = if access == Access::Observe { "reading" } else { "changing" };
-    Err(io::Error::new(
-        io::ErrorKind::PermissionDenied,
-        format!("{verb} {real} is not part of what this call declared"),
-    ))
+    denied(format!("{verb} {real} is not part of what this call declared"))
 }
 
 impl Declared {
-    fn covers(&self, real: &HostPath, visible: &Visible) -> bool {
+    fn covers(&self, real: &HostPath, access: Access, visible: &Visible) -> bool {
         let Some(Ok(located)) = &self.located else { return false };
         match self.effect.target {
             Target::Path { .. } => *real == located.real,
-            Target::Tree { .. } => real.is_within(&located.real) && visible(real),
+            Target::Tree { .. } => real.is_within(&located.real) && visible(real, access),
             _ => false,
         }
     }
@@ -124,11 +252,14 @@ impl Fs for Guarded {
         async move {
             if !self.declared.iter().any(|d| d.effect.path().is_some_and(|p| path.is_within(p)))
                 && !self.anything()
+                && !self.is_near(path)
             {
                 return refuse(path, Access::Observe);
             }
             let located = self.inner.fs().locate(path, follow).await?;
-            self.need(&located.real, Access::Observe)?;
+            if !self.is_near(&located.real) {
+                self.need(&located.real, Access::Observe)?;
+            }
             Ok(located)
         }
         .boxed()
@@ -141,9 +272,12 @@ impl Fs for Guarded {
         follow: Follow,
     ) -> BoxFuture<'a, io::Result<Located>> {
         async move {
-            self.need(&folder.real.join_bytes(name).map_err(io::Error::other)?, Access::Observe)?;
+            let need = |real: &HostPath| {
+                if self.is_near(real) { Ok(()) } else { self.need(real, Access::Observe) }
+            };
+            need(&folder.real.join_bytes(name).map_err(io::Error::other)?)?;
             let located = self.inner.fs().child(folder, name, follow).await?;
-            self.need(&located.real, Access::Observe)?;
+            need(&located.real)?;
             Ok(located)
         }
         .boxed()
@@ -168,55 +302,56 @@ impl Fs for Guarded {
         data: Bytes,
         how: WriteHow,
     ) -> BoxFuture<'a, io::Result<Written>> {
-        match self.need(&at.real, Access::Modify) {
-            Ok(()) => self.inner.fs().write(at, data, how),
-            Err(error) => std::future::ready(Err(error)).boxed(),
+        async move {
+            self.need(&at.real, Access::Modify)?;
+            self.begin().await?;
+            self.inner.fs().write(at, data, how).await
         }
+        .boxed()
     }
 
     fn list<'a>(&'a self, at: &'a Located, how: ListHow) -> BoxFuture<'a, io::Result<Listing>> {
-        match self.need(&at.real, Access::Observe) {
-            Ok(()) => self.inner.fs().list(at, how),
-            Err(error) => std::future::ready(Err(error)).boxed(),
+        async move {
+            if !self.is_near(&at.real) {
+                self.need(&at.real, Access::Observe)?;
+            }
+            let listing = self.inner.fs().list(at, how).await?;
+            self.shown(at, listing).await
         }
+        .boxed()
     }
 
     fn remove<'a>(&'a self, at: &'a Located) -> BoxFuture<'a, io::Result<()>> {
-        match self.need(&at.real, Access::Destroy) {
-            Ok(()) => self.inner.fs().remove(at),
-            Err(error) => std::future::ready(Err(error)).boxed(),
+        async move {
+            self.need(&at.real, Access::Destroy)?;
+            self.begin().await?;
+            self.inner.fs().remove(at).await
         }
+        .boxed()
     }
 
     fn rename<'a>(&'a self, from: &'a Located, to: &'a Located) -> BoxFuture<'a, io::Result<()>> {
-        let both = self
-            .need(&from.real, Access::Modify)
-            .and_then(|()| self.need(&to.real, Access::Modify));
-        match both {
-            Ok(()) => self.inner.fs().rename(from, to),
-            Err(error) => std::future::ready(Err(error)).boxed(),
+        async move {
+            self.need(&from.real, Access::Modify)?;
+            self.need(&to.real, Access::Modify)?;
+            self.begin().await?;
+            self.inner.fs().rename(from, to).await
         }
+        .boxed()
     }
 }
 
 impl Shell for Guarded {
     fn spawn(&self, spawn: Spawn) -> BoxFuture<'_, io::Result<Running>> {
-        let declared = self.declared.iter().any(|declared| {
-            matches!(declared.effect.target, Target::Command { .. } | Target::Anything)
-                // A check runs no program, however harmless it is: nobody has judged it for that.
-                && self.most > Access::Observe
-        });
-        match self.inner.shell() {
-            Some(shell) if declared => {
-                shell.spawn(Spawn { confine: self.confine.clone(), ..spawn })
-            }
-            Some(_) => std::future::ready(Err(io::Error::new(
-                io::ErrorKind::PermissionDenied,
-                "running a program is not part of what this call declared",
-            )))
-            .boxed(),
-            None => std::future::ready(Err(io::ErrorKind::Unsupported.into())).boxed(),
+        async move {
+            let Some(shell) = self.inner.shell() else {
+                return Err(io::ErrorKind::Unsupported.into());
+            };
+            self.need_program(&spawn)?;
+            self.begin().await?;
+            shell.spawn(Spawn { confine: self.confine.clone(), ..spawn }).await
         }
+        .boxed()
     }
 }
 
@@ -224,7 +359,10 @@ impl Guarded {
     /// The walk that the caller wants, within what the plan declares and the rules let it see.
     fn narrowed(&self, walk: Walk) -> Walk {
         let (visible, wanted) = (self.visible.clone(), walk.allowed);
-        Walk { allowed: Arc::new(move |path| visible(path) && wanted(path)), ..walk }
+        Walk {
+            allowed: Arc::new(move |path| visible(path, Access::Observe) && wanted(path)),
+            ..walk
+        }
     }
 }
 
@@ -261,5 +399,22 @@ impl Search for Guarded {
             }
             (Err(error), _) => std::future::ready(Err(error.into())).boxed(),
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn words_are_quoted_as_a_shell_reads_them() {
+        let text = |words: &[&[u8]]| {
+            let words: Vec<Vec<u8>> = words.iter().map(|word| word.to_vec()).collect();
+            command_text(&words, Style::Posix)
+        };
+        assert_eq!(text(&[b"/t/a-b.py"]).as_deref(), Some("/t/a-b.py"));
+        assert_eq!(text(&[b"/t/it's; rm", b""]).as_deref(), Some("'/t/it'\\''s; rm' ''"));
+        assert_eq!(text(&[b"/t/\xff"]).as_deref(), Some("'bytes:/t/%FF'"));
+        assert_eq!(text(&[b"t", b"\xff"]), None);
     }
 }

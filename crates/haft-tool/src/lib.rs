@@ -10,7 +10,9 @@ mod asking;
 mod cx;
 mod dispatch;
 mod events;
+mod fit;
 mod guarded;
+mod live;
 mod pipeline;
 mod questions;
 mod registry;
@@ -25,6 +27,7 @@ pub use self::{
     cx::Cx,
     dispatch::Dispatcher,
     events::{Blobs, Discard, Events, MemoryBlobs, RecordError},
+    guarded::{REPORTING_SCRIPT, command_text},
     pipeline::{Call, Next, Pipeline, Stage},
     questions::{Broker, Waiting},
     registry::{Filter, Registry, Source, ToolSet},

@@ -8,7 +8,7 @@ use std::sync::Arc;
 use futures::{FutureExt as _, future::BoxFuture};
 use haft_host::Located;
 use haft_policy::Ruling;
-use haft_types::{Outcome, Place, Plan, Status, ToolError, ToolUse};
+use haft_types::{HostPath, Outcome, Place, Plan, Status, ToolError, ToolUse};
 
 use crate::{Cx, Prepared};
 
@@ -30,6 +30,8 @@ pub struct Call {
     pub(crate) preview: Option<haft_types::Detail>,
     /// True once hooks have seen it: a rewritten call does not meet them again.
     pub(crate) hooked: bool,
+    /// True once its paths were taken as what stands in them; that happens once.
+    pub(crate) mended: bool,
 }
 
 /// A path that could not be located, with its cause; told only once the rules allow it.
@@ -37,12 +39,9 @@ pub struct Call {
 pub(crate) struct Lost {
     pub kind: std::io::ErrorKind,
     pub message: String,
-}
-
-impl From<std::io::Error> for Lost {
-    fn from(error: std::io::Error) -> Self {
-        Self { kind: error.kind(), message: error.to_string() }
-    }
+    /// Where it would be: below its deepest folder that could be located. None where a link leads
+    /// to where it got lost.
+    pub real: Option<HostPath>,
 }
 
 impl From<Lost> for std::io::Error {
@@ -106,10 +105,9 @@ impl<'a> Next<'a> {
         }
     }
 
-    /// Sends a call with other arguments back to where it is prepared, to be judged anew.
-    pub(crate) fn again(self, call: Call, input: serde_json::Value) -> BoxFuture<'a, Outcome> {
+    /// Sends a call that was made anew back to where it is prepared, to be judged anew.
+    pub(crate) fn again(self, call: Call) -> BoxFuture<'a, Outcome> {
         let at = self.stages.iter().position(|stage| stage.name() == "prepare").unwrap_or(0);
-        let call = call.with_input(input);
         // The record holds what really runs: it is told again, and the last one counts.
         if let Err(error) = call.cx.emit(crate::stages::started(&call)) {
             let text = format!("{error}\nNothing was run. Free some disk space, then call again.");

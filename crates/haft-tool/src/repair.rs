@@ -189,7 +189,7 @@ fn object(
                 let at = join(at, &name);
                 let mut value = mend(value, inner, &at, notes, depth + 1);
                 if PATHS.contains(&name.as_str()) && kind(inner) == "string" {
-                    value = path(value, &at, notes);
+                    value = from_url(value, &at, notes);
                 }
                 mended.insert(name, value);
             }
@@ -263,9 +263,76 @@ fn gather_edits(map: &mut Map<String, Value>, ours: &Map<String, Value>) {
     }
 }
 
-/// Takes off what models put around paths: `@`, quotes, `file://`, odd spaces.
-fn path(value: Value, at: &str, notes: &mut Vec<String>) -> Value {
-    let Value::String(text) = value else { return value };
+/// A path written as a URL cannot mean anything else.
+fn from_url(value: Value, at: &str, notes: &mut Vec<String>) -> Value {
+    let Value::String(text) = &value else { return value };
+    match text.strip_prefix("file://").filter(|rest| rest.starts_with('/')) {
+        Some(path) => {
+            note(notes, || format!("{at} {} was taken as {}", quoted(text), quoted(path)));
+            Value::String(path.to_owned())
+        }
+        None => value,
+    }
+}
+
+/// The arguments with nothing around their paths, and a note for each; none where nothing is.
+///
+/// A file may well have such a name, so these are only meant where nothing has the written one.
+pub(crate) fn bare_paths(input: &Value, schema: &Value) -> Option<(Value, Vec<String>)> {
+    let mut found = Vec::new();
+    find_bare(input, schema, "", &mut found, 0);
+    if found.is_empty() {
+        return None;
+    }
+    let (mut mended, mut notes) = (input.clone(), Vec::new());
+    for (pointer, text) in found {
+        let Some(place) = mended.pointer_mut(&pointer) else { continue };
+        let at = pointer.trim_start_matches('/').replace('/', ".");
+        let written = place.as_str().unwrap_or_default();
+        note(&mut notes, || {
+            format!("{at} {} is not there and was taken as {}", quoted(written), quoted(&text))
+        });
+        *place = Value::String(text);
+    }
+    Some((mended, notes))
+}
+
+fn find_bare(
+    value: &Value,
+    schema: &Value,
+    at: &str,
+    found: &mut Vec<(String, String)>,
+    depth: usize,
+) {
+    if depth > DEPTH {
+        return;
+    }
+    match value {
+        Value::Object(map) => {
+            let inner = schema.get("properties");
+            for (name, value) in map {
+                let Some(inner) = inner.and_then(|inner| inner.get(name)) else { continue };
+                let at = format!("{at}/{name}");
+                match value {
+                    Value::String(text) if PATHS.contains(&name.as_str()) => {
+                        found.extend(bare(text).map(|bare| (at, bare)));
+                    }
+                    value => find_bare(value, inner, &at, found, depth + 1),
+                }
+            }
+        }
+        Value::Array(items) => {
+            let inner = schema.get("items").unwrap_or(&Value::Null);
+            for (index, item) in items.iter().enumerate() {
+                find_bare(item, inner, &format!("{at}/{index}"), found, depth + 1);
+            }
+        }
+        _ => {}
+    }
+}
+
+/// A path without what models put around it: `@`, quotes, odd spaces; none where nothing is.
+fn bare(text: &str) -> Option<String> {
     let mut bare = text.trim_matches(|c: char| c.is_whitespace() || c == '\u{feff}');
     for quote in ['"', '\'', '`'] {
         if bare.len() > 1 && bare.starts_with(quote) && bare.ends_with(quote) {
@@ -276,10 +343,7 @@ fn path(value: Value, at: &str, notes: &mut Vec<String>) -> Value {
     let bare = bare.strip_prefix('@').filter(|rest| !rest.is_empty()).unwrap_or(bare);
     let odd = |c: char| c != ' ' && c != '\u{3000}' && c.is_whitespace() && !c.is_control();
     let mended: String = bare.chars().map(|c| if odd(c) { ' ' } else { c }).collect();
-    if mended != text {
-        note(notes, || format!("{at} {} was taken as {}", quoted(&text), quoted(&mended)));
-    }
-    Value::String(mended)
+    (mended != text).then_some(mended)
 }
 
 #[cfg(test)]

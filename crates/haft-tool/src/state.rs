@@ -158,7 +158,12 @@ impl Conversation {
             let cwd = serde_json::from_value(value.clone()).ok();
             *self.shell_cwd.lock().unwrap_or_else(PoisonError::into_inner) = cwd;
         }
-        self.values.lock().unwrap_or_else(PoisonError::into_inner).insert(key.to_owned(), value);
+        let mut values = self.values.lock().unwrap_or_else(PoisonError::into_inner);
+        if value.is_null() {
+            values.remove(key);
+        } else {
+            values.insert(key.to_owned(), value);
+        }
     }
 }
 

@@ -5,10 +5,16 @@ use std::{future::Future, marker::PhantomData, sync::Arc};
 use futures::{FutureExt as _, future::BoxFuture};
 use haft_types::{Detail, Env, Outcome, Place, Plan, ToolError, ToolSpec};
 use schemars::JsonSchema;
-use serde::{Deserialize as _, de::DeserializeOwned};
+use serde::{
+    Deserialize as _,
+    de::{DeserializeOwned, value::MapDeserializer},
+};
 use serde_json::Value;
 
-use crate::{Cx, schema};
+use crate::{Cx, repair, schema};
+
+/// Most fields among which the offending one is looked for.
+const FIELDS: usize = 50;
 
 /// A tool: what it is, what a call would do, and doing it.
 ///
@@ -97,14 +103,29 @@ impl<T: Tool> AnyTool for T {
         place: &Place,
     ) -> Result<Prepared, ToolError> {
         let typed = T::Input::deserialize(&input).map_err(|error| {
-            let error: String = error.to_string().chars().take(500).collect();
-            ToolError::new(format!("the arguments of {} do not fit: {error}", spec.name))
+            let why: String = error.to_string().chars().take(500).collect();
+            let at = culprit::<T::Input>(&input, &error)
+                .map_or_else(String::new, |name| format!("{name}: "));
+            ToolError::new(format!("the arguments of {} do not fit: {at}{why}", spec.name))
                 .hint("Correct that argument and call again.")
         })?;
         let plan = self.plan(&typed, place)?;
         let job = Box::new(Typed { tool: self, input: typed, kind: PhantomData::<fn() -> T> });
         Ok(Prepared { spec, input, plan, job })
     }
+}
+
+/// The field that an error is about, as serde does not say it: the one without which it is another
+/// error, or none.
+fn culprit<I: DeserializeOwned>(input: &Value, error: &serde_json::Error) -> Option<String> {
+    let (map, error) = (input.as_object()?, error.to_string());
+    let about = |name: &&String| {
+        let others = map.iter().filter(|(other, _)| other != name);
+        let others = others.map(|(name, value)| (name.as_str(), value));
+        let left = I::deserialize(MapDeserializer::<_, serde_json::Error>::new(others));
+        left.err().is_none_or(|left| left.to_string() != error)
+    };
+    map.keys().take(FIELDS).find(about).map(|name| name.chars().take(60).collect())
 }
 
 /// The typed half of a prepared call.
@@ -141,6 +162,11 @@ pub struct Prepared {
 }
 
 impl Prepared {
+    /// The arguments with nothing around their paths, and what is to be told of it.
+    pub(crate) fn bare_paths(&self) -> Option<(Value, Vec<String>)> {
+        repair::bare_paths(&self.input, &self.spec.input_schema)
+    }
+
     /// See [`Tool::check`].
     pub(crate) async fn check(&self, cx: &Cx) -> Result<Option<Detail>, ToolError> {
         self.job.check(cx).await

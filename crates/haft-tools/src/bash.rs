@@ -9,7 +9,7 @@ use std::{io, time::Duration};
 
 use futures::StreamExt as _;
 use haft_host::{Exit, FileKind, Output, Program, Running, Spawn};
-use haft_tool::{Cx, Tool, schema_of};
+use haft_tool::{Cx, REPORTING_SCRIPT, Tool, schema_of};
 use haft_types::{
     Access, Budget, Detail, Env, Follow, Guideline, HostPath, Kind, Loading, Outcome, Place, Plan,
     Target, ToolError, ToolSpec,
@@ -36,10 +36,6 @@ const STOP: Duration = Duration::from_millis(700);
 const CANCEL: Duration = Duration::from_millis(60);
 /// Characters of a command that a title repeats.
 const TITLE: usize = 80;
-
-/// Reports the folder that the command ends in to descriptor 3, which the command itself does not
-/// get. `shift` hides the wrapper's own argument. A shell that a signal ends cannot report.
-const SCRIPT: &str = "trap '{ pwd -P >&3; } 2>/dev/null' EXIT\neval \"shift; $1\" 3>&-";
 
 /// Runs commands in a shell.
 #[derive(Clone, Copy, Debug, Default)]
@@ -217,7 +213,8 @@ async fn start(input: &Input, cx: &Cx, notes: &mut Vec<String>) -> Result<Runnin
         ToolError::new(format!("the host {} has no shell", cx.host.name()))
             .hint("Do it with the other tools.")
     })?;
-    let program = || Program::Script { text: SCRIPT.to_owned(), args: vec![input.command.clone()] };
+    let program =
+        || Program::Script { text: REPORTING_SCRIPT.to_owned(), args: vec![input.command.clone()] };
     let spawn = |cwd: &HostPath| Spawn {
         set: process::set(cx),
         unset: process::unset(),

@@ -1,18 +1,123 @@
-//! What edit and write do the same way: show a change, carry it out, and tell what it left.
+//! What edit and write do the same way: work a change out, show it, carry it out under the lock of
+//! its file, and tell what it left.
 //!
 //! **Invariant:** a write expects exactly the state that was read, so that a change that nobody
-//! saw is never lost.
+//! saw is never lost. What was worked out for a question is carried out only for the same call with
+//! the same arguments and the same state of the file; otherwise it is worked out anew.
+
+use std::sync::{Mutex, PoisonError};
 
 use bytes::Bytes;
 use haft_host::{Expect, FileKind, Located, WriteHow, Written};
 use haft_text::diff::{Kind, Limits, TextDiff};
 use haft_tool::Cx;
-use haft_types::{Detail, DiffLine, Hash, HostPath, Hunk, LineMark, Shape, ToolError};
+use haft_types::{
+    CallId, Detail, DiffLine, Hash, HostPath, Hunk, LineMark, Outcome, Shape, ToolError,
+};
 
 use crate::files;
 
 /// How much of a diff is shown.
 pub(crate) const SHOWN: Limits = Limits { context: 3, lines: 400, width: 500 };
+
+/// Most bytes of a change that waits to be carried out; a bigger one is worked out again.
+const WAITING: usize = 32 * 1024 * 1024;
+
+/// A tool that changes one file; [`check`] and [`run`] are its parts of a tool.
+pub(crate) trait Change: Clone + Send + Sync + 'static {
+    type Input: Clone + PartialEq + Send + Sync + 'static;
+    /// A worked-out change that nothing has been written of yet.
+    type Work: Send + 'static;
+
+    /// The file as the model wrote it.
+    fn path(input: &Self::Input) -> &str;
+
+    /// Works the change out.
+    fn work_out(
+        &self,
+        input: &Self::Input,
+        cx: &Cx,
+    ) -> impl Future<Output = Result<Self::Work, ToolError>> + Send;
+
+    /// The file as it was looked up, what people are shown, and about how many bytes it holds.
+    fn shown(work: &Self::Work) -> (&Located, Detail, usize);
+
+    /// Writes it.
+    fn carry_out(
+        work: Self::Work,
+        input: &Self::Input,
+        cx: &Cx,
+    ) -> impl Future<Output = Result<Outcome, ToolError>> + Send;
+}
+
+/// The change of a conversation that was worked out last, until its call carries it out.
+struct Waiting<C: Change>(Mutex<Option<WorkedOut<C>>>);
+
+/// What was worked out, for which call with which arguments.
+type WorkedOut<C> = (CallId, <C as Change>::Input, <C as Change>::Work);
+
+impl<C: Change> Default for Waiting<C> {
+    fn default() -> Self {
+        Self(Mutex::new(None))
+    }
+}
+
+impl<C: Change> Waiting<C> {
+    fn put(&self, waiting: Option<WorkedOut<C>>) {
+        *self.0.lock().unwrap_or_else(PoisonError::into_inner) = waiting;
+    }
+
+    fn take(&self, call: &CallId, input: &C::Input, at: &Located) -> Option<C::Work> {
+        let mut waiting = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let (_, asked, work) = waiting.take_if(|(of, ..)| of == call)?;
+        let (found, ..) = C::shown(&work);
+        let same = asked == *input && found.real == at.real && found.stamp == at.stamp;
+        same.then_some(work)
+    }
+}
+
+/// Works a change out, to refuse it early or to show it, and keeps it for its call.
+pub(crate) async fn check<C: Change>(
+    tool: &C,
+    input: &C::Input,
+    cx: &Cx,
+) -> Result<Option<Detail>, ToolError> {
+    let work = tool.work_out(input, cx).await?;
+    let (_, detail, size) = C::shown(&work);
+    let kept = (size <= WAITING).then(|| (cx.call.clone(), input.clone(), work));
+    cx.conversation().map.get::<Waiting<C>>().put(kept);
+    Ok(Some(detail))
+}
+
+/// Carries a change out, one after the other for each file, to its end whatever happens.
+pub(crate) async fn run<C: Change>(
+    tool: &C,
+    input: C::Input,
+    cx: &Cx,
+) -> Result<Outcome, ToolError> {
+    let (tool, own) = (tool.clone(), cx.clone());
+    cx.settle(async move {
+        let at = files::locate(&own, C::path(&input)).await?;
+        let _turn = own.session().queues.lock(own.host.name(), &at.real).await;
+        let waiting = own.conversation().map.get::<Waiting<C>>().take(&own.call, &input, &at);
+        let work = match waiting {
+            Some(work) => work,
+            None => tool.work_out(&input, &own).await?,
+        };
+        C::carry_out(work, &input, &own).await
+    })
+    .await
+}
+
+/// Refuses a NUL in what is written: no text has one, and the file would be text no more.
+pub(crate) fn is_text(text: &str, what: &str) -> Result<(), ToolError> {
+    let Some(at) = text.chars().position(|character| character == '\0') else { return Ok(()) };
+    Err(ToolError::new(format!(
+        "{what} holds a NUL byte as its character {}, which no text has; nothing was changed",
+        at + 1
+    ))
+    .hint("Leave it out, or write bytes with a command, as printf '\\0' in bash."))
+}
 
 /// A diff for people.
 pub(crate) fn detail(

@@ -34,7 +34,7 @@ pub struct Edit {
 }
 
 /// One replacement.
-#[derive(Clone, Debug, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize, JsonSchema)]
 pub struct Replacement {
     /// Exact text to replace, with its indentation; occurs once in the file unless `replace_all`.
     old_text: String,
@@ -46,7 +46,7 @@ pub struct Replacement {
 }
 
 /// Arguments of `edit`.
-#[derive(Clone, Debug, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize, JsonSchema)]
 pub struct EditInput {
     /// File to edit, relative to the workspace or absolute.
     path: String,
@@ -123,28 +123,44 @@ impl Tool for Edit {
 
     fn plan(&self, input: &EditInput, place: &Place) -> Result<Plan, ToolError> {
         let path = files::planned(place, &input.path)?;
+        for (number, edit) in (1..).zip(&input.edits) {
+            change::is_text(&edit.new_text, &format!("new_text of edit {number}"))?;
+        }
         Ok(Plan::new(place, format!("Editing {}", place.shown(&path))).changes(path))
     }
 
     async fn check(&self, input: &EditInput, cx: &Cx) -> Result<Option<Detail>, ToolError> {
-        let work = Work::of(self, input, cx).await?;
-        Ok(Some(work.detail()))
+        change::check(self, input, cx).await
     }
 
     async fn run(&self, input: EditInput, cx: &Cx) -> Result<Outcome, ToolError> {
-        let (tool, own) = (self.clone(), cx.clone());
-        cx.settle(async move {
-            let at = files::locate(&own, &input.path).await?;
-            let _turn = own.session().queues.lock(own.host.name(), &at.real).await;
-            let work = Work::of(&tool, &input, &own).await?;
-            work.carry_out(&input, &own).await
-        })
-        .await
+        change::run(self, input, cx).await
+    }
+}
+
+impl change::Change for Edit {
+    type Input = EditInput;
+    type Work = Work;
+
+    fn path(input: &EditInput) -> &str {
+        &input.path
+    }
+
+    async fn work_out(&self, input: &EditInput, cx: &Cx) -> Result<Work, ToolError> {
+        Work::of(self, input, cx).await
+    }
+
+    fn shown(work: &Work) -> (&Located, Detail, usize) {
+        (&work.at, work.detail(), work.old.len())
+    }
+
+    async fn carry_out(work: Work, input: &EditInput, cx: &Cx) -> Result<Outcome, ToolError> {
+        work.carry_out(input, cx).await
     }
 }
 
 /// A worked-out edit that nothing has been written of yet.
-struct Work {
+pub(crate) struct Work {
     at: Located,
     old: Bytes,
     applied: Applied,
@@ -154,13 +170,16 @@ struct Work {
     notes: Vec<String>,
 }
 
+/// The way out where a file is not as it was seen.
+const SEE: &str = "Read the file, then edit what is there; or give as expect the hash of the \
+                   content that you know.";
 /// Files above this size are worked on where that holds nobody up.
 const INLINE: usize = 256 * 1024;
 
 impl Work {
     async fn of(tool: &Edit, input: &EditInput, cx: &Cx) -> Result<Self, ToolError> {
         let at = files::locate(cx, &input.path).await?;
-        files::regular(cx, &at, "edited")?;
+        files::regular(cx, &at, "edited").await?;
         let shown = cx.place.shown(&at.real).into_owned();
         let old = files::whole(cx.host.fs(), &at, files::WHOLE, &shown).await?;
         let before = Hash::of(&old);
@@ -172,8 +191,7 @@ impl Work {
             None => seen::judge(cx, &at, Some(&before)),
         };
         if tool.strict && freshness != Freshness::Same {
-            return Err(ToolError::new(format!("{shown} {}", why(freshness)))
-                .hint("Read the file, then edit what is there."));
+            return Err(ToolError::new(format!("{shown} {}", why(freshness))).hint(SEE));
         }
         let edits: Vec<engine::Edit> = input.edits.iter().map(Replacement::engine).collect();
         let (text, name) = (old.clone(), shown.clone());
@@ -318,8 +336,7 @@ fn refused(error: &EditError, freshness: Freshness, shown: &str) -> ToolError {
 fn exact_and_unique(applied: &Applied, freshness: Freshness, shown: &str) -> Result<(), ToolError> {
     let why = why(freshness);
     let refused = |what: String| {
-        Err(ToolError::new(format!("{shown} {why}, and {what}. Nothing was changed."))
-            .hint("Read the file, then edit what is there."))
+        Err(ToolError::new(format!("{shown} {why}, and {what}. Nothing was changed.")).hint(SEE))
     };
     for (number, tolerance) in (1..).zip(&applied.tolerances) {
         if let Some(tolerance) = tolerance {

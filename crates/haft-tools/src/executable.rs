@@ -15,7 +15,7 @@ use haft_host::{
     DirEntry, FileKind, Host, ListHow, Located, Output, Program, Running, Spawn, Spool,
     SpoolLimits, Stdin,
 };
-use haft_tool::{AnyTool, Cx, Source, Tool};
+use haft_tool::{AnyTool, Cx, Source, Tool, command_text};
 use haft_types::{
     Access, EntryKind, Env, Follow, HostPath, Origin, Outcome, Place, Plan, Stream, Target,
     ToolError, ToolSpec,
@@ -231,7 +231,9 @@ impl Tool for Executable {
     }
 
     fn plan(&self, _: &Value, place: &Place) -> Result<Plan, ToolError> {
-        let text = shell_word(&self.path.text());
+        let words = [self.path.as_bytes().to_vec()];
+        let text = command_text(&words, self.path.style())
+            .unwrap_or_else(|| self.path.text().into_owned());
         let title = format!("Running {}", quoted(&self.spec.label));
         Ok(Plan::new(place, title).with(Access::Destroy, Target::Command { text }))
     }
@@ -255,15 +257,6 @@ impl Tool for Executable {
         let said = collect(running, cx.spool(limits), &cx.stop).await;
         Ok(answer::outcome(said, &self.path))
     }
-}
-
-/// A word that a shell reads as this very text.
-fn shell_word(text: &str) -> String {
-    let plain = |b: u8| b.is_ascii_alphanumeric() || b"/._-+:@".contains(&b);
-    if !text.is_empty() && text.bytes().all(plain) {
-        return text.to_owned();
-    }
-    format!("'{}'", text.replace('\'', "'\\''"))
 }
 
 /// What a run of an executable gave.
@@ -348,11 +341,5 @@ mod tests {
         ] {
             assert!(parse(bad).is_err(), "{bad}");
         }
-    }
-
-    #[test]
-    fn words_are_quoted_for_the_shell() {
-        assert_eq!(shell_word("/t/a-b.py"), "/t/a-b.py");
-        assert_eq!(shell_word("/t/it's; rm"), "'/t/it'\\''s; rm'");
     }
 }

@@ -10,7 +10,7 @@ use haft_host::{FileKind, Fs, Located};
 use haft_tool::Cx;
 use haft_types::{EntryKind, Hash, HostPath, Place, ToolError};
 
-use crate::words;
+use crate::{near, words};
 
 /// Most bytes of a file that is hashed, edited or compared as a whole.
 pub(crate) const WHOLE: u64 = 64 * 1024 * 1024;
@@ -52,18 +52,20 @@ pub(crate) fn failed(error: &io::Error) -> ToolError {
 }
 
 /// The error for a path where nothing is.
-pub(crate) fn missing(cx: &Cx, path: &HostPath) -> ToolError {
+pub(crate) async fn missing(cx: &Cx, path: &HostPath) -> ToolError {
     let name = String::from_utf8_lossy(path.file_name().unwrap_or_default()).into_owned();
-    ToolError::new(format!("there is no file {}", cx.place.shown(path)))
-        .hint(format!("Check the path: find with pattern {name:?} looks for it at any depth."))
+    let near = near::hint(cx, path).await;
+    ToolError::new(format!("there is no file {}", cx.place.shown(path))).hint(format!(
+        "Check the path: find with pattern {name:?} looks for it at any depth.{near}"
+    ))
 }
 
 /// Refuses what is no regular file; `doing` says what was wanted, as in `read`.
-pub(crate) fn regular(cx: &Cx, at: &Located, doing: &str) -> Result<(), ToolError> {
+pub(crate) async fn regular(cx: &Cx, at: &Located, doing: &str) -> Result<(), ToolError> {
     let shown = cx.place.shown(&at.real);
     let kind = match at.kind {
         FileKind::FILE => return Ok(()),
-        FileKind::Missing => return Err(missing(cx, &at.real)),
+        FileKind::Missing => return Err(missing(cx, &at.real).await),
         FileKind::FOLDER => {
             return Err(ToolError::new(format!("{shown} is a folder, not a file"))
                 .hint("Use ls to see what is in it, then give the path of a file."));

@@ -12,6 +12,7 @@ mod find;
 mod grep;
 mod images;
 mod ls;
+mod near;
 mod page;
 mod process;
 mod read;

@@ -18,6 +18,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::{
     find::written,
+    near,
     search::{absolute, quoted},
 };
 
@@ -58,6 +59,8 @@ struct Data<'a> {
     entries: Vec<EntryData<'a>>,
     /// Whether there are more.
     truncated: bool,
+    /// Names that rules hide.
+    denied: u64,
 }
 
 #[derive(Debug, Serialize, JsonSchema)]
@@ -112,7 +115,7 @@ impl Tool for Ls {
         let path = absolute(&cx.place, input.path.as_deref())?;
         let shown = cx.place.shown(&path).into_owned();
         let names = Names::new(&input)?;
-        let at = folder(cx.host.fs(), &path, &shown).await?;
+        let at = folder(cx, &path, &shown).await?;
         let mut list = List::new(&input, names, cx.host.fs(), &path);
         let root = list.open(at).await.map_err(|error| {
             ToolError::new(format!("{} cannot be listed: {error}", quoted(&shown)))
@@ -124,15 +127,18 @@ impl Tool for Ls {
 }
 
 /// Looks up the folder that is listed.
-async fn folder(fs: &dyn Fs, path: &HostPath, shown: &str) -> Result<Located, ToolError> {
-    let at = fs.locate(path, Follow::Yes).await.map_err(|error| {
+async fn folder(cx: &Cx, path: &HostPath, shown: &str) -> Result<Located, ToolError> {
+    let at = cx.host.fs().locate(path, Follow::Yes).await.map_err(|error| {
         ToolError::new(format!("{} cannot be listed: {error}", quoted(shown)))
             .hint("Give a folder that can be entered.")
     })?;
     match at.kind {
         FileKind::FOLDER => Ok(at),
         FileKind::Missing => Err(ToolError::new(format!("there is no folder {}", quoted(shown)))
-            .hint("List the folder above it to see what is there.")),
+            .hint(format!(
+                "List the folder above it to see what is there.{}",
+                near::hint(cx, path).await
+            ))),
         FileKind::Entry(_) => Err(ToolError::new(format!("{} is no folder", quoted(shown)))
             .hint("Use read for what a file holds; list the folder above it for its size.")),
     }
@@ -199,6 +205,8 @@ struct List<'a> {
     /// Names of the one folder in all, where that is what was asked for.
     total: Option<u64>,
     held: usize,
+    /// Names that rules hide.
+    denied: u64,
     /// Names that did not fit into the listing of their folder.
     left: u64,
     /// Folders that were not entered, with the first cause.
@@ -220,6 +228,7 @@ impl<'a> List<'a> {
             more: false,
             total: None,
             held: 0,
+            denied: 0,
             left: 0,
             closed: 0,
             cause: None,
@@ -230,8 +239,10 @@ impl<'a> List<'a> {
     async fn open(&mut self, at: Located) -> std::io::Result<Frame> {
         let wanted = if self.names.all() { self.limit } else { HELD };
         let limit = wanted.min(HELD - self.held).max(1);
-        let Listing { entries, total } =
+        let Listing { entries, total, denied } =
             self.fs.list(&at, ListHow { limit, stat: self.long }).await?;
+        let total = total.saturating_sub(denied);
+        self.denied += denied;
         if self.names.all() && !self.recursive {
             self.total = Some(total);
             self.more = total > entries.len() as u64;
@@ -343,6 +354,7 @@ fn outcome(list: List<'_>, cx: &Cx, shown: &str) -> Outcome {
     let data = Data {
         entries: list.entries.iter().map(entry_data).collect(),
         truncated: list.more || stopped || list.left > 0,
+        denied: list.denied,
     };
     let data = serde_json::to_value(data).ok();
     let shape = Shape::Entries { root: list.root.clone(), entries: list.entries };
@@ -359,7 +371,9 @@ fn notes(list: &List<'_>, shown: &str, stopped: bool) -> Vec<String> {
     let mut notes = Vec::new();
     let count = list.entries.len();
     if count == 0 && !stopped {
-        notes.push(if list.names.all() {
+        notes.push(if list.names.all() && list.denied > 0 {
+            format!("{} holds nothing that may be shown.", quoted(shown))
+        } else if list.names.all() {
             format!("{} is empty.", quoted(shown))
         } else {
             format!("Nothing in {} has such a name.", quoted(shown))
@@ -377,6 +391,10 @@ fn notes(list: &List<'_>, shown: &str, stopped: bool) -> Vec<String> {
             format!("call again with limit={next}, or give a pattern or a folder below")
         };
         notes.push(format!("[{of}; {next}]"));
+    }
+    if list.denied > 0 {
+        let entries = if list.denied == 1 { "entry" } else { "entries" };
+        notes.push(format!("[{} {entries} not shown: not allowed]", list.denied));
     }
     if list.left > 0 {
         notes.push(format!("[{} names of large folders were not looked at]", list.left));

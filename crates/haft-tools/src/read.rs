@@ -96,11 +96,16 @@ struct ImageData {
 impl Tool for Read {
     type Input = ReadInput;
 
-    fn spec(&self, _env: &Env) -> ToolSpec {
+    fn spec(&self, env: &Env) -> ToolSpec {
+        let (snippet, images) = if env.vision {
+            ("Read a file or image (2,000 lines at a time)", "are shown")
+        } else {
+            ("Read a file (2,000 lines at a time)", "cannot be seen by you, only their size can")
+        };
         ToolSpec {
             aliases: vec!["view".into(), "cat".into()],
             output_schema: schema_of::<ReadData>(),
-            snippet: "Read a file or image (2,000 lines at a time)".into(),
+            snippet: snippet.into(),
             guidelines: vec![Guideline {
                 text: "Files must be examined with read, not with cat, head or sed in bash (it \
                        numbers lines, knows encodings and stays within limits)"
@@ -116,11 +121,13 @@ impl Tool for Read {
             ..ToolSpec::new(
                 "read",
                 "Read file",
-                "Read a file. Text of any encoding comes as UTF-8 with line numbers: 2,000 lines \
-                 unless limit says otherwise, at most about 25,000 tokens, lines over 2,000 \
-                 characters cut. When there is more, a notice names the next offset. Images (png, \
-                 jpeg, gif, webp, bmp) are shown. Also takes the out:// address of a cut result. \
-                 For folders use ls.",
+                format!(
+                    "Read a file. Text of any encoding comes as UTF-8 with line numbers: 2,000 \
+                     lines unless limit says otherwise, at most about 25,000 tokens, lines over \
+                     2,000 characters cut. When there is more, a notice names the next offset. \
+                     Images (png, jpeg, gif, webp, bmp) {images}. Also takes the out:// address \
+                     of a cut result. For folders use ls."
+                ),
             )
         }
     }
@@ -147,7 +154,7 @@ impl Tool for Read {
             return self.kept(&input, cx).await;
         }
         let at = files::locate(cx, &input.path).await?;
-        files::regular(cx, &at, "read")?;
+        files::regular(cx, &at, "read").await?;
         let shown = cx.place.shown(&cx.path(&input.path)?).into_owned();
         let found = Found { host: cx.host.as_ref(), at, shown, kept: false };
         self.found(&input, &found, cx).await

@@ -14,6 +14,8 @@ use haft_types::{CallId, FileMatches, Follow, HostPath, Place, Plan, Target, Too
 use schemars::JsonSchema;
 use serde::Serialize;
 
+use crate::near;
+
 /// The state that kept outputs are for plans.
 const OUTS: &str = "outs";
 
@@ -76,8 +78,10 @@ pub(crate) async fn root(cx: &Cx, path: Option<&str>, outs: bool) -> Result<Root
             .hint("Give a folder or file that can be entered.")
     })?;
     if at.kind == FileKind::Missing {
-        return Err(ToolError::new(format!("there is no {}", quoted(&shown)))
-            .hint("Look with ls or find at what is there, then give a path that exists."));
+        let near = near::hint(cx, &path).await;
+        return Err(ToolError::new(format!("there is no {}", quoted(&shown))).hint(format!(
+            "Look with ls or find at what is there, then give a path that exists.{near}"
+        )));
     }
     Ok(Root { host: cx.host.clone(), at, path, shown })
 }
@@ -191,6 +195,7 @@ pub(crate) fn passed_over(skipped: &Skipped, all: bool) -> String {
         add(skipped.ignored, "ignored (no_ignore searches them)");
         add(skipped.binary, "binary");
     }
+    add(skipped.parts, "with lines of many MB, searched in parts of 4 MB");
     add(skipped.denied, "not allowed");
     add(skipped.loops, "links in circles");
     add(skipped.unreadable, "unreadable");

@@ -1,7 +1,8 @@
 //! Which state of which file this conversation has seen.
 //!
-//! **Invariant:** keyed by host and real path, so that a link is no second file. A cache only: what
-//! it has forgotten counts as never read, which is the careful answer.
+//! **Invariant:** keyed by host and real path, so that a link is no second file. What is seen is
+//! state of the conversation, so that the next process of a session knows it too; what was
+//! forgotten counts as never read, which is the careful answer.
 
 use std::{
     collections::HashMap,
@@ -11,6 +12,7 @@ use std::{
 use haft_host::{Located, Stamp};
 use haft_tool::Cx;
 use haft_types::{Hash, HostPath};
+use serde_json::{Value, json};
 
 /// Files that are remembered; the one that was looked at longest ago goes first.
 const LIMIT: usize = 4096;
@@ -34,6 +36,40 @@ struct Sight {
     at: u64,
 }
 
+/// What is kept of a sight across processes.
+impl Sight {
+    fn value(&self) -> Value {
+        let stamp = self.stamp.map(|stamp| {
+            let Stamp { id, size, modified, changed } = stamp;
+            format!("{} {} {size} {modified} {changed}", id.0, id.1)
+        });
+        json!({"stamp": stamp, "hash": self.hash})
+    }
+
+    fn of(value: &Value) -> Option<Self> {
+        let stamp = value["stamp"].as_str().and_then(|text| {
+            let mut parts = text.split(' ');
+            Some(Stamp {
+                id: (parts.next()?.parse().ok()?, parts.next()?.parse().ok()?),
+                size: parts.next()?.parse().ok()?,
+                modified: parts.next()?.parse().ok()?,
+                changed: parts.next()?.parse().ok()?,
+            })
+        });
+        let hash = value["hash"].as_str().and_then(|text| text.parse().ok());
+        value.is_object().then_some(Self { stamp, hash, at: 0 })
+    }
+
+    fn judge(&self, at: &Located, hash: Option<&Hash>) -> Freshness {
+        let same = at.stamp.is_some() && self.stamp == at.stamp;
+        if same || (hash.is_some() && self.hash.as_ref() == hash) {
+            Freshness::Same
+        } else {
+            Freshness::Changed
+        }
+    }
+}
+
 #[derive(Default)]
 struct Sights {
     files: HashMap<(Box<str>, HostPath), Sight>,
@@ -45,37 +81,48 @@ struct Sights {
 pub(crate) struct Seen(Mutex<Sights>);
 
 impl Seen {
-    fn note(&self, host: &str, real: &HostPath, stamp: Option<Stamp>, hash: Option<Hash>) {
+    /// Takes note of a file; gives those that are forgotten for it.
+    fn note(&self, host: &str, real: &HostPath, sight: Sight) -> Vec<(Box<str>, HostPath)> {
         let mut sights = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         sights.clock += 1;
-        let sight = Sight { stamp, hash, at: sights.clock };
+        let sight = Sight { at: sights.clock, ..sight };
         sights.files.insert((host.into(), real.clone()), sight);
-        if sights.files.len() > LIMIT {
-            // Half at a time, so that remembering stays cheap however many files there are.
-            let limit = sights.clock.saturating_sub(LIMIT as u64 / 2);
-            sights.files.retain(|_, sight| sight.at > limit);
+        if sights.files.len() <= LIMIT {
+            return Vec::new();
         }
+        // Half at a time, so that remembering stays cheap however many files there are.
+        let limit = sights.clock.saturating_sub(LIMIT as u64 / 2);
+        let old = sights.files.extract_if(|_, sight| sight.at <= limit);
+        old.map(|(file, _)| file).collect()
     }
 
-    fn judge(&self, host: &str, at: &Located, hash: Option<&Hash>) -> Freshness {
+    fn sight(&self, host: &str, real: &HostPath) -> Option<Sight> {
         let sights = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        match sights.files.get(&(host.into(), at.real.clone())) {
-            None => Freshness::Never,
-            Some(sight) if at.stamp.is_some() && sight.stamp == at.stamp => Freshness::Same,
-            Some(sight) if hash.is_some() && sight.hash.as_ref() == hash => Freshness::Same,
-            Some(_) => Freshness::Changed,
-        }
+        sights.files.get(&(host.into(), real.clone())).copied()
     }
+}
+
+/// The key under which the conversation keeps what it has seen of a file.
+fn key(host: &str, real: &HostPath) -> String {
+    format!("seen {host} {}", real.text())
 }
 
 /// Remembers the state of a file that the conversation has seen or made.
 pub(crate) fn note(cx: &Cx, at: &Located, hash: Option<Hash>) {
-    cx.conversation().map.get::<Seen>().note(cx.host.name(), &at.real, at.stamp, hash);
+    let (host, sight) = (cx.host.name(), Sight { stamp: at.stamp, hash, at: 0 });
+    let forgotten = cx.conversation().map.get::<Seen>().note(host, &at.real, sight);
+    for (host, real) in forgotten {
+        cx.remember(key(&host, &real), Value::Null);
+    }
+    cx.remember(key(host, &at.real), sight.value());
 }
 
 /// Compares a file, with the hash of its content where it was read whole, with what was seen.
 pub(crate) fn judge(cx: &Cx, at: &Located, hash: Option<&Hash>) -> Freshness {
-    cx.conversation().map.get::<Seen>().judge(cx.host.name(), at, hash)
+    let host = cx.host.name();
+    let here = cx.conversation().map.get::<Seen>().sight(host, &at.real);
+    let before = || cx.conversation().value(&key(host, &at.real)).as_ref().and_then(Sight::of);
+    here.or_else(before).map_or(Freshness::Never, |sight| sight.judge(at, hash))
 }
 
 #[cfg(test)]
@@ -97,30 +144,47 @@ mod tests {
         }
     }
 
+    fn sight(at: &Located, hash: Option<Hash>) -> Sight {
+        Sight { stamp: at.stamp, hash, at: 0 }
+    }
+
     #[test]
     fn a_touched_file_with_the_same_content_is_the_same() {
-        let (seen, old, touched) = (Seen::default(), at("/a", 1), at("/a", 2));
+        let (old, touched) = (at("/a", 1), at("/a", 2));
         let (one, two) = (Hash::of(b"one"), Hash::of(b"two"));
-        assert_eq!(seen.judge("local", &old, Some(&one)), Freshness::Never);
-        seen.note("local", &old.real, old.stamp, Some(one));
-        assert_eq!(seen.judge("local", &old, None), Freshness::Same);
-        assert_eq!(seen.judge("local", &touched, Some(&one)), Freshness::Same);
-        assert_eq!(seen.judge("local", &touched, Some(&two)), Freshness::Changed);
-        assert_eq!(seen.judge("memory", &old, Some(&one)), Freshness::Never);
+        let seen = sight(&old, Some(one));
+        // What another process kept of it judges alike.
+        for seen in [seen, Sight::of(&seen.value()).unwrap()] {
+            assert_eq!(seen.judge(&old, None), Freshness::Same);
+            assert_eq!(seen.judge(&touched, None), Freshness::Changed);
+            assert_eq!(seen.judge(&touched, Some(&one)), Freshness::Same);
+            assert_eq!(seen.judge(&touched, Some(&two)), Freshness::Changed);
+        }
+        let unread = Sight { stamp: None, hash: None, at: 0 };
+        for seen in [unread, Sight::of(&unread.value()).unwrap()] {
+            assert_eq!(seen.judge(&old, Some(&one)), Freshness::Changed);
+        }
+        for wrong in [json!(1), json!("x"), Value::Null] {
+            assert!(Sight::of(&wrong).is_none(), "{wrong}");
+        }
+        let seen = Sight::of(&json!({"stamp": "1 2 3", "hash": 7})).unwrap();
+        assert_eq!(seen.judge(&old, Some(&one)), Freshness::Changed);
     }
 
     #[test]
     fn memory_is_bounded_and_the_newest_stay() {
         let seen = Seen::default();
+        let mut forgotten = Vec::new();
         for number in 0..3 * LIMIT {
             let at = at(&format!("/{number}"), 1);
-            seen.note("local", &at.real, at.stamp, None);
+            forgotten.extend(seen.note("local", &at.real, sight(&at, None)));
         }
-        assert!(seen.0.lock().unwrap().files.len() <= LIMIT);
-        assert_eq!(
-            seen.judge("local", &at(&format!("/{}", 3 * LIMIT - 1), 1), None),
-            Freshness::Same
-        );
-        assert_eq!(seen.judge("local", &at("/0", 1), None), Freshness::Never);
+        let kept = seen.0.lock().unwrap().files.len();
+        assert!(kept <= LIMIT);
+        assert_eq!(kept + forgotten.len(), 3 * LIMIT, "what is forgotten is told");
+        let last = at(&format!("/{}", 3 * LIMIT - 1), 1);
+        assert!(seen.sight("local", &last.real).is_some());
+        assert!(seen.sight("memory", &last.real).is_none(), "another host, another file");
+        assert!(seen.sight("local", &at("/0", 1).real).is_none());
     }
 }

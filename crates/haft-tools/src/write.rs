@@ -32,7 +32,7 @@ pub struct Write {
 }
 
 /// Arguments of `write`.
-#[derive(Clone, Debug, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize, JsonSchema)]
 pub struct WriteInput {
     /// File to write, relative to the workspace or absolute; missing folders are made.
     path: String,
@@ -92,23 +92,37 @@ impl Tool for Write {
 
     fn plan(&self, input: &WriteInput, place: &Place) -> Result<Plan, ToolError> {
         let path = files::planned(place, &input.path)?;
+        change::is_text(&input.content, "content")?;
         Ok(Plan::new(place, format!("Writing {}", place.shown(&path))).changes(path))
     }
 
     async fn check(&self, input: &WriteInput, cx: &Cx) -> Result<Option<Detail>, ToolError> {
-        let work = Work::of(self, input, cx).await?;
-        Ok(Some(work.detail()))
+        change::check(self, input, cx).await
     }
 
     async fn run(&self, input: WriteInput, cx: &Cx) -> Result<Outcome, ToolError> {
-        let (tool, own) = (self.clone(), cx.clone());
-        cx.settle(async move {
-            let at = files::locate(&own, &input.path).await?;
-            let _turn = own.session().queues.lock(own.host.name(), &at.real).await;
-            let work = Work::of(&tool, &input, &own).await?;
-            work.carry_out(&input, &own).await
-        })
-        .await
+        change::run(self, input, cx).await
+    }
+}
+
+impl change::Change for Write {
+    type Input = WriteInput;
+    type Work = Work;
+
+    fn path(input: &WriteInput) -> &str {
+        &input.path
+    }
+
+    async fn work_out(&self, input: &WriteInput, cx: &Cx) -> Result<Work, ToolError> {
+        Work::of(self, input, cx).await
+    }
+
+    fn shown(work: &Work) -> (&Located, Detail, usize) {
+        (&work.at, work.detail(), work.old_size() + work.data.len())
+    }
+
+    async fn carry_out(work: Work, input: &WriteInput, cx: &Cx) -> Result<Outcome, ToolError> {
+        work.carry_out(input, cx).await
     }
 }
 
@@ -123,7 +137,7 @@ enum Old {
 }
 
 /// A worked-out write that nothing has been written of yet.
-struct Work {
+pub(crate) struct Work {
     at: Located,
     old: Old,
     data: Bytes,
@@ -139,7 +153,7 @@ impl Work {
     async fn of(tool: &Write, input: &WriteInput, cx: &Cx) -> Result<Self, ToolError> {
         let at = files::locate(cx, &input.path).await?;
         if at.kind != FileKind::Missing {
-            files::regular(cx, &at, "written")?;
+            files::regular(cx, &at, "written").await?;
         }
         let shown = cx.place.shown(&at.real).into_owned();
         let old = match at.kind {
@@ -154,7 +168,7 @@ impl Work {
         let freshness = freshness(input, &at, &old, cx, &shown)?;
         if tool.strict && freshness == Freshness::Never {
             return Err(ToolError::new(format!("{shown} was not read in this conversation"))
-                .hint("Read the file before you replace it."));
+                .hint("Read the file before you replace it, or give its hash as expect."));
         }
         let content = input.content.clone();
         let work_out = move || {
@@ -173,8 +187,22 @@ impl Work {
             diff: made.diff,
             notes: made.notes,
         };
-        change::place_notes(cx, &input.path, &work.at, &mut work.notes);
+        if work.same() {
+            // Nothing is replaced, so nothing is lost and nothing landed anywhere.
+            work.notes.clear();
+        } else {
+            change::place_notes(cx, &input.path, &work.at, &mut work.notes);
+        }
         Ok(work)
+    }
+
+    /// Reports whether the file already has this content.
+    fn same(&self) -> bool {
+        self.before() == Some(self.after)
+    }
+
+    const fn old_size(&self) -> usize {
+        if let Old::Whole(bytes, _) = &self.old { bytes.len() } else { 0 }
     }
 
     fn before(&self) -> Option<Hash> {
@@ -186,7 +214,7 @@ impl Work {
     }
 
     async fn carry_out(self, input: &WriteInput, cx: &Cx) -> Result<Outcome, ToolError> {
-        let same = self.before() == Some(self.after);
+        let same = self.same();
         let at = if same {
             self.at.clone()
         } else {
@@ -257,7 +285,10 @@ fn freshness(
         Freshness::Changed => Err(ToolError::new(format!(
             "{shown} changed since it was read; replacing it would lose that change"
         ))
-        .hint("Read the file again, then write or edit what is there.")),
+        .hint(
+            "Read the file again, then write or edit what is there; or give as expect the hash \
+             of the content that you know.",
+        )),
         other => Ok(other),
     }
 }

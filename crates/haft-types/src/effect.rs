@@ -3,8 +3,6 @@
 //! **Invariant:** read-only, destructive, may-run-together, which paths, which rule matches and
 //! what undo must save are all derived from the effects of one [`Plan`], never asked separately.
 
-use std::ops::Range;
-
 use serde::{Deserialize, Serialize};
 
 use crate::{HostPath, PathError, Text};
@@ -171,22 +169,18 @@ impl Plan {
     }
 }
 
-/// Splits calls into runs that may go at the same time; order is kept.
+/// How many of the next calls may go at the same time; plans no further than it must.
 ///
 /// A call never moves before one that was written earlier.
-pub fn partition(plans: &[Plan]) -> Vec<Range<usize>> {
-    let mut batches = Vec::new();
-    let mut start = 0;
-    for index in 0..plans.len() {
-        if plans[start..index].iter().any(|earlier| earlier.conflicts(&plans[index])) {
-            batches.push(start..index);
-            start = index;
+pub fn together(plans: impl IntoIterator<Item = Plan>) -> usize {
+    let mut taken: Vec<Plan> = Vec::new();
+    for plan in plans {
+        if taken.iter().any(|earlier| earlier.conflicts(&plan)) {
+            break;
         }
+        taken.push(plan);
     }
-    if start < plans.len() {
-        batches.push(start..plans.len());
-    }
-    batches
+    taken.len()
 }
 
 /// All that a plan may know of its surroundings.
@@ -250,7 +244,7 @@ mod tests {
     }
 
     #[test]
-    fn partition_keeps_order_and_splits_on_conflict() {
+    fn order_is_kept_and_calls_split_on_conflict() {
         let plans = [
             plan().searches(at("/w")),
             plan().searches(at("/w")),
@@ -259,7 +253,24 @@ mod tests {
             plan().searches(at("/w")),
             plan().changes(at("/x")),
         ];
-        assert_eq!(partition(&plans), [0..2, 2..4, 4..6]);
+        let (mut left, mut sizes) = (&plans[..], Vec::new());
+        while !left.is_empty() {
+            sizes.push(together(left.iter().cloned()));
+            left = &left[sizes[sizes.len() - 1]..];
+        }
+        assert_eq!(sizes, [2, 2, 2]);
+    }
+
+    #[test]
+    fn nothing_is_planned_behind_the_first_conflict() {
+        let mut planned = 0;
+        let plans = std::iter::repeat_with(|| {
+            planned += 1;
+            plan().changes(at("/w/a"))
+        });
+        assert_eq!(together(plans), 1);
+        assert_eq!(planned, 2);
+        assert_eq!(together([]), 0);
     }
 
     #[test]

@@ -12,6 +12,7 @@ mod effect;
 mod event;
 mod hash;
 mod message;
+mod named;
 mod outcome;
 mod path;
 mod question;
@@ -24,13 +25,14 @@ pub use self::{
         Cell, Cut, CutBy, Detail, DiffLine, Entry, EntryKind, FileMatches, Hunk, LineMark,
         MatchLine, Node, Shape,
     },
-    effect::{Access, Effect, Follow, Place, Plan, Target, partition},
+    effect::{Access, Effect, Follow, Place, Plan, Target, together},
     event::{
         AgentPath, Body, BreakCause, Event, EventId, JobEnd, Level, Stream, TurnEnd, TurnId,
         VERSION,
     },
     hash::{Hash, HashParseError},
     message::{Blob, CallId, CallResult, From, Message, Part, Stop, ToolUse, Usage},
+    named::{Effort, Mode, UnknownEffort, UnknownMode},
     outcome::{Outcome, Receipt, ReceiptAction, Status, ToolError},
     path::{HostPath, PathError, Style},
     question::{Answerer, Choice, Question, QuestionId, QuestionKind, Reply},

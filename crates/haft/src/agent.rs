@@ -15,24 +15,26 @@ use crate::{
     model::{Model, model},
 };
 
-/// Opens the session that the flags name.
-pub async fn open(start: &Start, more: &[Arc<dyn AnyTool>]) -> Result<Core, Failure> {
+/// Opens the session that the flags name; `interactive` where someone can answer questions.
+pub async fn open(
+    start: &Start,
+    interactive: bool,
+    more: &[Arc<dyn AnyTool>],
+) -> Result<Core, Failure> {
     let base = Base::load(&start.common, None)?;
     let which = match &start.resume {
         Some(id) => Which::Named(id.clone()),
         None if start.continue_last => Which::Last,
         None => Which::New,
     };
-    let name = base.loaded.settings.model.clone();
     // A wrong model or missing script is told before a session begins.
     model_of(&base, 0)?;
-    Core::open(base, &start.common, which, name.as_deref().unwrap_or_default(), more).await
+    let env = base.env(base.loaded.settings.model.as_deref(), interactive)?;
+    Core::open(base, &start.common, which, &env, more).await
 }
 
 fn model_of(base: &Base, answered: usize) -> Result<Model, Failure> {
-    let settings = &base.loaded.settings;
-    let name = settings.model.as_deref();
-    model(name, settings.effort, &base.environment, &settings.http, answered)
+    model(&base.loaded.settings, &base.environment, answered)
 }
 
 /// Puts an agent together for an open session.
@@ -48,6 +50,8 @@ pub async fn setup(core: &Core, start: &Start) -> Result<Setup, Failure> {
         Some(_) => (fresh, Some(BreakCause::Resume)),
         None => (fresh, Some(BreakCause::First)),
     };
+    // Nothing stands in the way of a request any more: from here on the session is kept.
+    core.bus.keep()?;
     Ok(Setup {
         dispatcher: core.dispatcher.clone(),
         provider: model.provider,
@@ -58,6 +62,7 @@ pub async fn setup(core: &Core, start: &Start) -> Result<Setup, Failure> {
         fold: core.fold.clone(),
         pinned,
         cause,
+        before: core.pinned.clone(),
         limits: Limits {
             steps: start.max_turns.or(settings.run.max_steps),
             output_tokens: start.max_tokens.or(settings.run.max_tokens),

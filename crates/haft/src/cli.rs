@@ -3,10 +3,34 @@
 use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
+use haft_types::{Effort, Mode};
+
+const EXAMPLES: &str = "\
+Examples:
+  haft demo                                       see it work: no key, no network
+  haft --model anthropic/NAME                     talk about the project in this folder
+  haft -p 'why does the test fail?'               one question, one answer
+  haft tool grep --input '{\"pattern\": \"TODO\"}'   a tool without any model
+
+Keys come from ANTHROPIC_API_KEY and OPENAI_API_KEY; a model for good from HAFT_MODEL or from
+`model` in ~/.haft/settings.toml. Exit codes: 0 fine, 1 the run failed, 2 the call was wrong.";
+
+const TOOL_EXAMPLES: &str = "\
+Examples:
+  haft tool list
+  haft tool spec read
+  haft tool read --input '{\"path\": \"README.md\"}'
+  haft tool write --mode accept-edits --input '{\"path\": \"a.txt\", \"content\": \"hello\"}'";
 
 /// A coding agent and its tools: reads, searches, edits and runs, and asks when it matters.
 #[derive(Debug, Parser)]
-#[command(name = "haft", version, max_term_width = 100, args_conflicts_with_subcommands = true)]
+#[command(
+    name = "haft",
+    version,
+    max_term_width = 100,
+    args_conflicts_with_subcommands = true,
+    after_help = EXAMPLES
+)]
 pub struct Cli {
     /// What to do.
     #[command(subcommand)]
@@ -19,7 +43,7 @@ pub struct Cli {
 /// Starting an agent.
 #[derive(Debug, Default, Args)]
 pub struct Start {
-    /// Run once without a terminal: do what PROMPT (or standard input) says, print the answer
+    /// Do what PROMPT (or standard input) says, print the answer and end; nobody is asked
     #[arg(short, long, value_name = "PROMPT", num_args = 0..=1, default_missing_value = "")]
     pub print: Option<String>,
     /// Talk in plain lines: works in any terminal
@@ -59,23 +83,23 @@ pub struct Common {
     pub model: Option<String>,
     /// How hard the model thinks: none, low, medium, high or max
     #[arg(long, value_name = "EFFORT")]
-    pub effort: Option<String>,
+    pub effort: Option<Effort>,
     /// How much is asked: ask, accept-edits, plan, auto, dont-ask or bypass
     #[arg(long, value_name = "MODE")]
-    pub mode: Option<String>,
+    pub mode: Option<Mode>,
     /// A rule for what goes on without a question, such as `Bash(cargo test:*)`
     #[arg(long, value_name = "RULE")]
     pub allow: Vec<String>,
     /// A rule for what never happens, such as `Read(~/.ssh/**)`
     #[arg(long, value_name = "RULE")]
     pub deny: Vec<String>,
-    /// Only these tools, separated by commas
+    /// Only these tools, separated by commas; `haft tool list` names them all
     #[arg(long, value_name = "NAMES", value_delimiter = ',')]
     pub tools: Option<Vec<String>>,
-    /// One more folder of the workspace
+    /// One more folder to work in
     #[arg(long, value_name = "FOLDER")]
     pub add_dir: Vec<PathBuf>,
-    /// Let the settings of this folder count, this time
+    /// Let the settings that this folder brings along count for this run
     #[arg(long)]
     pub trust: bool,
 }
@@ -101,9 +125,9 @@ pub enum Command {
     Tool(Tool),
     /// Serve the tools to any MCP client over standard input and output
     Mcp(Mcp),
-    /// Say what works here
+    /// Check what works here: files, shell, search, models
     Doctor(Doctor),
-    /// Look at what was done
+    /// List sessions and print what was done in them
     Session(Session),
     /// Show what haft is made of
     #[command(hide = true)]
@@ -113,7 +137,7 @@ pub enum Command {
 /// `haft demo`
 #[derive(Debug, Args)]
 pub struct Demo {
-    /// Run in this empty folder and leave it, instead of in a temporary one
+    /// Run in this empty folder and keep it, instead of in a temporary one
     #[arg(long, value_name = "FOLDER")]
     pub folder: Option<PathBuf>,
     /// A variation of the scratch project, to see that the result is not fixed
@@ -135,11 +159,12 @@ pub enum DemoProject {
 
 /// `haft tool`
 #[derive(Debug, Args)]
+#[command(after_help = TOOL_EXAMPLES)]
 pub struct Tool {
     /// `list`, `spec`, or the tool's name
     #[arg(value_name = "NAME")]
     pub name: String,
-    /// With `spec`: whose
+    /// With `spec`: the tool's name
     #[arg(value_name = "OF")]
     pub of: Option<String>,
     /// The arguments as JSON; `-` reads them from standard input
@@ -148,7 +173,7 @@ pub struct Tool {
     /// Print JSON: the list, the whole definition, or the whole outcome
     #[arg(long)]
     pub json: bool,
-    /// Share state with this session
+    /// Make the call in this session: with its state, and in its log
     #[arg(long, value_name = "ID")]
     pub session: Option<String>,
     /// Flags that every face takes.
@@ -162,7 +187,7 @@ pub struct Mcp {
     /// `serve`, which is also what happens without it
     #[arg(value_name = "ACTION", value_parser = ["serve"], default_value = "serve")]
     pub action: String,
-    /// The workspace
+    /// The folder to work in; without it the current one
     #[arg(long, value_name = "DIR")]
     pub root: Option<PathBuf>,
     /// Flags that every face takes.
@@ -192,7 +217,7 @@ pub struct Session {
 /// What can be done with sessions.
 #[derive(Debug, Subcommand)]
 pub enum SessionAction {
-    /// List them, the last used first
+    /// List the sessions, the last used first
     List {
         /// Print JSON
         #[arg(long)]
@@ -201,9 +226,9 @@ pub enum SessionAction {
         #[arg(long)]
         here: bool,
     },
-    /// Print one
+    /// Print one session
     Show {
-        /// Its id, or how it begins
+        /// The session's id, or how it begins
         id: String,
         /// Print its events as lines of JSON
         #[arg(long)]

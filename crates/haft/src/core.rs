@@ -17,17 +17,18 @@ use haft_policy::{Anchors, Grants, Mode, Policy, Rules, Scope, Verdict};
 use haft_session::{Fold, Log, Store};
 use haft_tool::{
     AnyTool, Conversation, Dispatcher, Events as _, Judge, Limits, Registry, SaveRule, Session,
-    Settings as Stages, standard,
+    Settings as Stages, ToolSet, standard,
 };
 use haft_types::{
     AgentPath, Body, CallId, Env, Event, EventId, HostPath, Outcome, Part, Place, QuestionId,
-    ToolUse, TurnId,
+    ToolSpec, ToolUse, TurnId,
 };
 use serde_json::{Value, json};
 
 use crate::{
     cli::Common,
     exit::{Failure, say},
+    face, model,
 };
 
 /// Most bytes of all kept outputs of a session.
@@ -111,9 +112,14 @@ impl Base {
             trusted,
             managed: None,
             environment: environment.clone(),
-            command_line: command_line(common)?,
+            command_line: command_line(common),
         });
         report(&loaded)?;
+        for name in loaded.settings.models.keys() {
+            if let Err(error) = model::named(name) {
+                say(&format!("haft: models.{name:?}: {error}"));
+            }
+        }
         let host = Arc::new(Local::new());
         let place = Arc::new(place(&host, &cwd, common, &loaded)?);
         let anchors = Anchors {
@@ -131,7 +137,7 @@ impl Base {
             }
             say(&format!("haft: {problem}"));
         }
-        let mode = loaded.settings.mode.name().parse().map_err(anyhow::Error::from)?;
+        let mode = loaded.settings.mode;
         Ok(Self { environment, loaded, host, place, project, trusted, mode, policy })
     }
 
@@ -140,8 +146,24 @@ impl Base {
         Ok(Store::open(self.environment.state_folder()?))
     }
 
+    /// What the tools may depend on: the model, if any, and whether someone can answer.
+    pub fn env(&self, model: Option<&str>, interactive: bool) -> Result<Env, Failure> {
+        let shell = self.host.shell().is_some();
+        let Some(model) = model else {
+            return Ok(Env { vision: true, shell, interactive, ..Env::default() });
+        };
+        let reference = model::named(model)?;
+        let vision = model::takes_images(&reference, &self.loaded.settings);
+        Ok(Env { model: reference.name().to_owned(), vision, shell, interactive })
+    }
+
     /// The tools of a run: built in, executables of the person and of a trusted project, `more`.
-    pub async fn registry(&self, common: &Common, more: &[Arc<dyn AnyTool>]) -> Registry {
+    pub async fn tools(
+        &self,
+        common: &Common,
+        env: &Env,
+        more: &[Arc<dyn AnyTool>],
+    ) -> Result<ToolSet, Failure> {
         let mut registry = Registry::default().source(haft_tools::builtin());
         let mut folders = vec![self.environment.haft_home.as_ref().map(|home| home.join("tools"))];
         folders.push(self.trusted.then(|| self.project.join(".haft/tools")));
@@ -153,16 +175,33 @@ impl Base {
             }
             registry = registry.source(tools);
         }
-        let policy = self.policy.clone();
-        let off = self.loaded.settings.tools.off.clone();
-        let only = common.tools.clone();
-        registry.source(more.to_vec()).filter(move |spec, _| {
-            let named = |names: &[String]| {
-                names.iter().any(|name| haft_policy::own_name(name.trim()) == spec.name)
+        let registry = registry.source(more.to_vec());
+        let off = &self.loaded.settings.tools.off;
+        let only = common.tools.as_deref();
+        if only.is_some() || !off.is_empty() {
+            let all = registry.assemble(env);
+            let unknown = |name: &&String| {
+                let known = all.specs().iter().any(|spec| spec.name == own_name(name));
+                !known && !name.trim().is_empty()
             };
-            let on = !named(&off) && only.as_deref().is_none_or(named) && !policy.hides(&spec);
-            on.then_some(spec)
-        })
+            if let Some(name) = only.unwrap_or_default().iter().find(unknown) {
+                let error = all.unknown(name.trim()).to_string();
+                return Err(Failure::Usage(format!("--tools: {}", face::sentence(&error))));
+            }
+            for name in off.iter().filter(unknown) {
+                let error = face::sentence(&all.unknown(name.trim()).to_string());
+                say(&format!("haft: tools.off: {error}"));
+            }
+        }
+        let (policy, off, only) = (self.policy.clone(), off.clone(), common.tools.clone());
+        let named = |names: &[String], spec: &ToolSpec| {
+            names.iter().any(|name| own_name(name) == spec.name)
+        };
+        let registry = registry.filter(move |spec, _| {
+            let wanted = only.as_deref().is_none_or(|only| named(only, &spec));
+            (wanted && !named(&off, &spec) && !policy.hides(&spec)).then_some(spec)
+        });
+        Ok(registry.assemble(env))
     }
 }
 
@@ -172,30 +211,25 @@ impl Core {
         base: Base,
         common: &Common,
         which: Which,
-        model: &str,
+        env: &Env,
         more: &[Arc<dyn AnyTool>],
     ) -> Result<Self, Failure> {
         let store = base.store()?;
         let (log, events) = open_log(&store, &which, &base.place.cwd)?;
         let (id, out_dir) = (log.session().as_str().to_owned(), log.out_dir());
         let bus = match which {
-            Which::IfNeeded => Bus::lazy(log, now),
+            // Nothing is left of a run that ends before anything can be asked.
+            Which::New | Which::IfNeeded => Bus::lazy(log, now),
             _ => Bus::new(log, now),
         };
         let past = Past::of(&events, bus.leaf());
         let session = session(&base, &bus, id.clone(), out_dir);
         past.calls.iter().for_each(|call| session.saw_call(call));
         past.questions.iter().for_each(|question| session.questions.saw(question));
-        let env = Env {
-            model: model.to_owned(),
-            vision: true,
-            shell: base.host.shell().is_some(),
-            interactive: false,
-        };
         let dispatcher = Arc::new(Dispatcher {
             session: Arc::new(session),
             conversation: Arc::new(Conversation::resumed(past.values)),
-            tools: Arc::new(base.registry(common, more).await.assemble(&env)),
+            tools: Arc::new(base.tools(common, env, more).await?),
             pipeline: Arc::new(standard(&stages(&base))),
             place: base.place.clone(),
             host: base.host.clone(),
@@ -272,7 +306,7 @@ impl Past {
             calls: Vec::new(),
             questions: Vec::new(),
         };
-        for event in events {
+        for event in haft_session::on_branch(events, leaf) {
             past.fold.push(event);
             match &event.body {
                 Body::Pinned { system, tools } => {
@@ -281,6 +315,12 @@ impl Past {
                 Body::AnswerEnded { .. } | Body::AnswerFailed { retried: false, .. } => {
                     past.answered += 1;
                 }
+                _ => {}
+            }
+        }
+        // Ids are those of the log: what another branch took is taken.
+        for event in events {
+            match &event.body {
                 Body::CallStarted { call, .. }
                 | Body::CallEnded { call, .. }
                 | Body::AnswerPart { part: Part::Call(ToolUse { id: call, .. }), .. } => {
@@ -339,7 +379,7 @@ fn open_log(store: &Store, which: &Which, cwd: &HostPath) -> Result<(Log, Vec<Ev
     };
     let log = store.resume(&id)?;
     let mut events = Vec::new();
-    for event in store.branch(&id, None)? {
+    for event in store.events(&id)? {
         match event {
             Ok(event) => events.push(event),
             // One line that cannot be read is no reason to lose the others.
@@ -389,25 +429,27 @@ fn place(host: &Local, cwd: &Path, common: &Common, loaded: &Loaded) -> Result<P
     })
 }
 
+/// A tool's name as it was written in a list.
+fn own_name(written: &str) -> &str {
+    haft_policy::own_name(written.trim())
+}
+
 /// What the flags set, in the shape of the settings.
-fn command_line(common: &Common) -> Result<Value, Failure> {
-    let mut layer = json!({"permissions": {"allow": common.allow, "deny": common.deny}});
+fn command_line(common: &Common) -> Value {
+    let mut layer = json!({});
+    if !common.allow.is_empty() || !common.deny.is_empty() {
+        layer["permissions"] = json!({"allow": common.allow, "deny": common.deny});
+    }
     if let Some(model) = &common.model {
         layer["model"] = json!(model);
     }
-    if let Some(effort) = &common.effort {
-        let known = ["none", "low", "medium", "high", "max"];
-        if !known.contains(&effort.as_str()) {
-            let text = format!("--effort {effort:?}: use one of {}", known.join(", "));
-            return Err(Failure::Usage(text));
-        }
-        layer["effort"] = json!(effort);
+    if let Some(effort) = common.effort {
+        layer["effort"] = json!(effort.name());
     }
-    if let Some(mode) = &common.mode {
-        let mode: Mode = mode.parse().map_err(|e| Failure::Usage(format!("--mode: {e}")))?;
+    if let Some(mode) = common.mode {
         layer["mode"] = json!(mode.name());
     }
-    Ok(layer)
+    layer
 }
 
 /// Tells what is wrong with the settings; some of it is a reason not to start.
@@ -416,7 +458,7 @@ fn report(loaded: &Loaded) -> Result<(), Failure> {
         say(&format!("haft: {problem}"));
     }
     let fatal: Vec<String> = loaded.fatal().map(ToString::to_string).collect();
-    if fatal.is_empty() { Ok(()) } else { Err(Failure::Failed(fatal.join("\n"))) }
+    if fatal.is_empty() { Ok(()) } else { Err(Failure::Usage(fatal.join("\n"))) }
 }
 
 fn rules(loaded: &Loaded) -> Rules {

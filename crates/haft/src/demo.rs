@@ -9,7 +9,7 @@ use std::{fs, path::Path, sync::Arc};
 use haft_agent::{Agent, Input, Limits, Pinned, Setup, When, system};
 use haft_config::Environment;
 use haft_llm::{Provider as _, ScriptProvider, Target};
-use haft_types::{Body, BreakCause, CallId, Event, Part, Status, ToolSpec, TurnEnd};
+use haft_types::{Body, BreakCause, CallId, Event, Mode, Part, Status, ToolSpec, TurnEnd};
 
 use crate::{
     agent,
@@ -46,12 +46,13 @@ pub async fn run(arguments: &Demo) -> Ending {
     let environment = Environment { haft_home: Some(state), ..Environment::capture() };
     let plain = Style::plain(&environment);
     let common = Common {
-        mode: Some("accept-edits".into()),
+        mode: Some(Mode::AcceptEdits),
         allow: vec![format!("Bash({COMMAND})")],
         ..Common::default()
     };
     let base = Base::load_in(environment, &common, Some(&project))?;
-    let core = Core::open(base, &common, Which::New, "demo", &[]).await?;
+    let env = base.env(None, false)?;
+    let core = Core::open(base, &common, Which::New, &env, &[]).await?;
     println("A scratch project, a scripted model, and the real tools. No key, no network.")?;
     let style = Style { root: Some(core.base.place.cwd.clone()), ..plain };
     let seen = watch(&core, View::new(style)).await?;
@@ -128,6 +129,7 @@ fn setup(core: &Core) -> Result<Setup, Failure> {
         bus: core.bus.clone(),
         fold: core.fold.clone(),
         cause: Some(BreakCause::First),
+        before: None,
         limits: Limits::default(),
         concurrency: 10,
     })

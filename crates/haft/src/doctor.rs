@@ -8,7 +8,7 @@ use haft_config::Presence;
 use haft_host::{Host as _, Output, Program, Spawn};
 use haft_llm::Wire as _;
 use haft_tool::{AnyTool, Settings, standard};
-use haft_types::{Env, ToolSpec};
+use haft_types::ToolSpec;
 use serde_json::json;
 
 use crate::{
@@ -211,9 +211,8 @@ pub async fn debug(arguments: &Debug, more: &[Arc<dyn AnyTool>]) -> Ending {
         return println(&names.join(" > "));
     }
     let base = Base::load(&arguments.common, None)?;
-    let model = base.loaded.settings.model.clone().unwrap_or_default();
-    let env = Env { model, vision: true, shell: true, interactive: false };
-    let tools = base.registry(&arguments.common, more).await.assemble(&env);
+    let env = base.env(base.loaded.settings.model.as_deref(), true)?;
+    let tools = base.tools(&arguments.common, &env, more).await?;
     if arguments.what == DebugWhat::Tools {
         let specs: Vec<ToolSpec> = tools.specs().iter().map(|spec| (**spec).clone()).collect();
         let json = haft_llm::anthropic::AnthropicMessages.tools(&specs);

@@ -3,6 +3,8 @@
 //! **Invariant:** a fold over events that knows shapes and statuses, never a tool; nothing of the
 //! data reaches the terminal unclean.
 
+mod live;
+
 use std::{borrow::Cow, collections::HashMap, fmt::Write as _, io::IsTerminal as _, sync::Arc};
 
 use haft_config::Environment;
@@ -12,6 +14,8 @@ use haft_types::{
     Status, Stop, ToolSpec, TurnEnd, Usage,
 };
 use serde_json::Value;
+
+use self::live::{Live, Rest};
 
 /// Lines of a result before the rest is folded.
 const FOLD: u16 = 10;
@@ -70,6 +74,7 @@ pub fn printable(text: &str) -> Cow<'_, str> {
 struct Open {
     head: String,
     shown: bool,
+    live: Live,
 }
 
 /// Folds events into text.
@@ -134,6 +139,7 @@ impl View {
                 let title = plan.as_ref().map(|plan| plan.title.as_str());
                 self.started(call, tool, input.as_ref(), title)?
             }
+            Body::CallOutput { call, text, .. } => return self.output(call, text),
             Body::CallEnded { call, outcome, took } => self.ended(call, outcome, *took),
             Body::Notice { level, text } => mark(*level, text),
             Body::TurnEnded { end, usage } => Self::turn_ended(end, *usage).unwrap_or_default(),
@@ -198,7 +204,7 @@ impl View {
         // What may take long is told when it begins; the others, which may run beside each
         // other, with their results.
         let shown = spec.kind == Kind::Execute && self.open.is_empty();
-        self.open.insert(call.clone(), Open { head: head.clone(), shown });
+        self.open.insert(call.clone(), Open { head: head.clone(), shown, live: Live::default() });
         if !shown {
             return None;
         }
@@ -206,24 +212,45 @@ impl View {
         Some(head)
     }
 
+    /// Output of the call whose head stands last; any other is shown when its call ends.
+    fn output(&mut self, call: &CallId, text: &str) -> Option<String> {
+        if self.last.as_ref() != Some(call) {
+            return None;
+        }
+        let live = &mut self.open.get_mut(call)?.live;
+        let lines = live.push(text);
+        let full = live.is_full();
+        let mut shown = String::new();
+        if let Some(output) = lines {
+            let shape = Shape::Terminal { command: String::new(), output, exit: None, note: None };
+            let room = Room { lines: None, partial: true, ..self.room };
+            shown = indent(&self.terminal.detail(&shape.into(), room), "  ") + "\n";
+        }
+        if full {
+            // From here on the head no longer stands last; the end is told with the result.
+            self.last = None;
+            shown.push_str("  \u{2026} more comes; its end is shown when the command has ended\n");
+        }
+        (!shown.is_empty()).then_some(shown)
+    }
+
     fn ended(&mut self, call: &CallId, outcome: &Outcome, took: u64) -> String {
         let open = self.open.remove(call);
         let mut text = String::new();
-        if let Some(open) = &open
-            && (!open.shown || self.last.as_ref() != Some(call))
-        {
-            text.push_str(&open.head);
+        let (head, shown, live) = match open {
+            Some(open) => (open.head, open.shown, open.live),
+            None => (String::new(), true, Live::default()),
+        };
+        // Behind something else, or when its output was too much to be shown as it came.
+        if !shown || (self.last.as_ref() != Some(call) && !live.is_full()) {
+            text.push_str(&head);
         }
         self.last = None;
         self.inputs.remove(call);
         let body = match &outcome.detail {
-            Some(detail) => self.detail(detail),
+            Some(detail) => self.body(detail, live, &head),
             None if outcome.status == Status::Done => self.prose(&outcome.joined_text()),
             None => String::new(),
-        };
-        let body = match (&outcome.detail, &open) {
-            (Some(detail), Some(open)) => unrepeated(detail, &open.head, &body),
-            _ => &body,
         };
         if !body.trim().is_empty() {
             text.push_str(&indent(body.trim_end(), "  "));
@@ -232,10 +259,19 @@ impl View {
         // A program's output says itself how it ended.
         let told = matches!(&outcome.detail, Some(Detail { shape: Shape::Terminal { .. }, .. }));
         if outcome.status.is_error() && !told {
-            let line = self.terminal.outcome(outcome, took, self.room);
-            let _ = writeln!(text, "  {}", line.trim_end());
+            let how = self.terminal.outcome(outcome, took, self.room);
+            let _ = writeln!(text, "  {}", how.trim_end());
         }
         text
+    }
+
+    /// What is to be shown of a result: only what was not shown while it came.
+    fn body(&self, detail: &Detail, live: Live, head: &str) -> String {
+        match live.rest(detail) {
+            Rest::All => unrepeated(detail, head, &self.detail(detail)).to_owned(),
+            Rest::Behind(rest) => self.detail(&rest),
+            Rest::End(rest) => self.terminal.detail(&rest, Room { partial: true, ..self.room }),
+        }
     }
 
     /// A detail, folded: diffs are shown longer, because they are what people look at.

@@ -44,7 +44,7 @@ struct Talk {
 
 /// Talks until the person has had enough.
 pub async fn run(start: &Start, more: &[Arc<dyn AnyTool>]) -> Ending {
-    let core = agent::open(start, more).await?;
+    let core = agent::open(start, true, more).await?;
     core.dispatcher.session.questions.set_somebody(true);
     let mut feed = core.bus.subscribe();
     let style =

@@ -16,7 +16,8 @@ use crate::{
 pub async fn run(arguments: &Mcp, more: &[Arc<dyn AnyTool>]) -> Ending {
     let base = Base::load(&arguments.common, arguments.root.as_deref())?;
     let concurrency = base.loaded.settings.tools.concurrency;
-    let core = Core::open(base, &arguments.common, Which::IfNeeded, "", more).await?;
+    let env = base.env(None, false)?;
+    let core = Core::open(base, &arguments.common, Which::IfNeeded, &env, more).await?;
     let bus = core.bus.clone();
     let watch = Arc::new(move || {
         let feed = bus.subscribe();

@@ -2,7 +2,7 @@
 
 use std::{fs, sync::Arc, time::Duration};
 
-use haft_config::{Environment, Http, Secret};
+use haft_config::{Environment, Secret, Settings};
 use haft_llm::{
     Effort, Endpoint, ModelRef, Patience, Provider, RetryPolicy, ScriptProvider, Target,
     anthropic_provider, openai_provider, parse_model,
@@ -25,20 +25,19 @@ const SCRIPT_MAX: u64 = 64 << 20;
 
 /// Makes a model from the settings; `answered` is how many answers a resumed script gave before.
 pub fn model(
-    name: Option<&str>,
-    effort: Option<haft_config::Effort>,
+    settings: &Settings,
     environment: &Environment,
-    http: &Http,
     answered: usize,
 ) -> Result<Model, Failure> {
-    let Some(name) = name else {
+    let Some(name) = &settings.model else {
         return Err(Failure::Usage(
             "no model is chosen: give --model anthropic/NAME, openai/NAME or script:FILE, or set \
              HAFT_MODEL or `model` in settings.toml"
                 .into(),
         ));
     };
-    let reference = parse_model(name).map_err(|error| Failure::Usage(error.to_string()))?;
+    let reference = named(name)?;
+    let http = &settings.http;
     let patience =
         Patience { silence: Duration::from_secs(http.stall_seconds), ..Patience::default() };
     let attempts = u32::try_from(http.retries).unwrap_or(u32::MAX).saturating_add(1);
@@ -49,17 +48,36 @@ pub fn model(
         ModelRef::Anthropic(_) => {
             let url = environment.anthropic_base_url.clone();
             let endpoint = Endpoint::anthropic(url, key(&environment.anthropic_api_key));
+            checked(&endpoint)?;
             anthropic_provider(endpoint, client, patience, policy)
         }
         ModelRef::OpenAi(_) => {
             let url = environment.openai_base_url.clone();
             let endpoint = Endpoint::openai(url, key(&environment.openai_api_key));
+            checked(&endpoint)?;
             openai_provider(endpoint, client, patience, policy)
         }
         ModelRef::Script(file) => script(file, answered)?,
     };
-    let target = Target { model: reference.name().to_owned(), vision: true };
-    Ok(Model { provider, target, effort: effort.map(strength) })
+    let vision = takes_images(&reference, settings);
+    let target = Target { model: reference.name().to_owned(), vision };
+    Ok(Model { provider, target, effort: settings.effort })
+}
+
+/// A server that every request would fail at is told before a session begins.
+fn checked(endpoint: &Endpoint) -> Result<(), Failure> {
+    endpoint.check().map_err(|error| Failure::Failed(error.to_string()))
+}
+
+/// Reads a model's name.
+pub fn named(name: &str) -> Result<ModelRef, Failure> {
+    parse_model(name).map_err(|error| Failure::Usage(error.to_string()))
+}
+
+/// Whether a model takes images: the settings say it, else its name tells.
+pub fn takes_images(reference: &ModelRef, settings: &Settings) -> bool {
+    let known = settings.models.get(&reference.to_string()).and_then(|model| model.vision);
+    known.unwrap_or_else(|| reference.takes_images())
 }
 
 fn script(file: &str, answered: usize) -> Result<Arc<dyn Provider>, Failure> {
@@ -72,16 +90,6 @@ fn script(file: &str, answered: usize) -> Result<Arc<dyn Provider>, Failure> {
     let provider = ScriptProvider::new(file, &text, answered)
         .map_err(|error| Failure::Failed(error.to_string()))?;
     Ok(Arc::new(provider))
-}
-
-const fn strength(effort: haft_config::Effort) -> Effort {
-    match effort {
-        haft_config::Effort::None => Effort::None,
-        haft_config::Effort::Low => Effort::Low,
-        haft_config::Effort::Medium => Effort::Medium,
-        haft_config::Effort::High => Effort::High,
-        haft_config::Effort::Max => Effort::Max,
-    }
 }
 
 /// Spreads the pauses of many processes that failed at the same moment.

@@ -38,7 +38,7 @@ struct Result {
 pub async fn run(start: &Start, more: &[Arc<dyn AnyTool>]) -> Ending {
     let began = now();
     let parts = prompt(start)?;
-    let core = agent::open(start, more).await?;
+    let core = agent::open(start, false, more).await?;
     let mut feed = core.bus.subscribe();
     let setup = agent::setup(&core, start).await?;
     if start.output == Output::StreamJson {
@@ -136,7 +136,7 @@ impl Result {
                 (self.fresh, self.part) = (true, None);
             }
             Body::AnswerFailed { error, retried: true } => {
-                say(&format!("haft: {}; asking again", face::sentence(error)));
+                say(&format!("haft: asking again: {}", face::sentence(error)));
                 self.text.clear();
                 self.part = None;
             }

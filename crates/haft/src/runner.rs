@@ -15,7 +15,7 @@
 
 use std::{ffi::OsString, io::IsTerminal as _, process::ExitCode, sync::Arc, time::Duration};
 
-use clap::Parser as _;
+use clap::{CommandFactory as _, Parser as _};
 use haft_tool::{AnyTool, Tool};
 
 use crate::{
@@ -55,12 +55,15 @@ impl Runner {
         }
         match Cli::try_parse_from(arguments) {
             Ok(cli) => exit::code(&self.with(cli)),
-            Err(error) => {
-                // Help goes to standard output with code 0, mistakes to standard error with 2.
-                let code = if error.use_stderr() { 2 } else { 0 };
+            Err(error) if error.use_stderr() => {
+                // Nobody is told when even standard error is closed.
                 drop(error.print());
-                ExitCode::from(code)
+                ExitCode::from(2)
             }
+            Err(help) if std::io::stdout().is_terminal() => {
+                exit::code(&exit::print(&help.render().ansi().to_string()))
+            }
+            Err(help) => exit::code(&exit::print(&help.render().to_string())),
         }
     }
 
@@ -98,6 +101,15 @@ impl Runner {
         if start.print.is_some() {
             return print::run(&start, &self.tools).await;
         }
+        if let Some(word) = start.prompt.as_deref()
+            && let Some(command) = meant(word)
+        {
+            let text = format!(
+                "there is no command {word:?}, did you mean {command:?}? To say it to the model: \
+                 haft -p {word:?}"
+            );
+            return Err(Failure::Usage(text));
+        }
         let terminal = std::io::stdin().is_terminal() && std::io::stdout().is_terminal();
         if start.line || terminal {
             return line::run(&start, &self.tools).await;
@@ -108,4 +120,16 @@ impl Runner {
                 .into(),
         ))
     }
+}
+
+/// The command that was probably meant by a prompt of one word.
+fn meant(word: &str) -> Option<String> {
+    // No command is longer, and no sentence that short needs a look.
+    if word.len() > 10 || word.contains(char::is_whitespace) {
+        return None;
+    }
+    let commands = Cli::command();
+    let names = commands.get_subcommands().map(clap::Command::get_name);
+    let near = |name: &&str| strsim::damerau_levenshtein(word, name) == 1;
+    names.filter(|name| *name != "debug").find(near).map(str::to_owned)
 }

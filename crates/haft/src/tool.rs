@@ -8,8 +8,8 @@ use std::{
 };
 
 use haft_policy::Mode;
-use haft_tool::AnyTool;
-use haft_types::{Env, Outcome, Part, Status};
+use haft_tool::{AnyTool, ToolSet};
+use haft_types::{Outcome, Part, Status};
 use serde_json::{Value, json};
 use tokio_util::sync::CancellationToken;
 
@@ -35,16 +35,17 @@ pub async fn run(arguments: &Tool, more: &[Arc<dyn AnyTool>]) -> Ending {
         )));
     }
     let value = arguments_of(arguments)?;
-    let terminal = std::io::stdin().is_terminal() && std::io::stderr().is_terminal();
+    let terminal = is_terminal();
     if !terminal && arguments.common.mode.is_none() && base.mode == Mode::Ask {
         base.mode = Mode::DontAsk;
     }
     let which = arguments.session.clone().map_or(Which::IfNeeded, Which::Named);
     let style = face::Style::plain(&base.environment);
-    let core = Core::open(base, &arguments.common, which, "", more).await?;
+    let env = base.env(None, terminal)?;
+    let core = Core::open(base, &arguments.common, which, &env, more).await?;
     if core.dispatcher.tools.spec(&arguments.name).is_none() {
         let error = core.dispatcher.tools.unknown(&arguments.name);
-        return Err(Failure::Usage(error.to_string().replace('\n', ". ")));
+        return Err(Failure::Usage(face::sentence(&error.to_string())));
     }
     let stop = CancellationToken::new();
     let asking = terminal.then(|| line::answer_questions(&core, &style));
@@ -63,7 +64,7 @@ pub async fn run(arguments: &Tool, more: &[Arc<dyn AnyTool>]) -> Ending {
 }
 
 async fn list(base: &Base, arguments: &Tool, more: &[Arc<dyn AnyTool>]) -> Ending {
-    let tools = base.registry(&arguments.common, more).await.assemble(&env(arguments));
+    let tools = tools(base, arguments, more).await?;
     for spec in tools.specs() {
         if arguments.json {
             println(&serde_json::to_string(&**spec)?)?;
@@ -79,16 +80,26 @@ async fn spec(base: &Base, arguments: &Tool, more: &[Arc<dyn AnyTool>]) -> Endin
     let Some(name) = &arguments.of else {
         return Err(Failure::Usage("`haft tool spec` wants the name of a tool".into()));
     };
-    let tools = base.registry(&arguments.common, more).await.assemble(&env(arguments));
+    let tools = tools(base, arguments, more).await?;
     match tools.spec(name) {
         Some(spec) => println(&serde_json::to_string_pretty(&**spec)?),
-        None => Err(Failure::Usage(tools.unknown(name).to_string().replace('\n', ". "))),
+        None => Err(Failure::Usage(face::sentence(&tools.unknown(name).to_string()))),
     }
 }
 
-fn env(arguments: &Tool) -> Env {
-    let model = arguments.common.model.clone().unwrap_or_default();
-    Env { model, vision: true, shell: true, interactive: false }
+/// Reports whether someone is there who can answer.
+fn is_terminal() -> bool {
+    std::io::stdin().is_terminal() && std::io::stderr().is_terminal()
+}
+
+/// The tools as the model of the settings gets them, where there is one.
+async fn tools(
+    base: &Base,
+    arguments: &Tool,
+    more: &[Arc<dyn AnyTool>],
+) -> Result<ToolSet, Failure> {
+    let env = base.env(base.loaded.settings.model.as_deref(), is_terminal())?;
+    base.tools(&arguments.common, &env, more).await
 }
 
 /// The arguments: given, from standard input, or none.

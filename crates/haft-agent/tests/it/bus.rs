@@ -3,7 +3,7 @@
 use haft_agent::{Bus, Feed};
 use haft_session::{Log, Store};
 use haft_tool::Events as _;
-use haft_types::{AgentPath, Body, CallId, EventId, Level, Stream, TurnId};
+use haft_types::{AgentPath, Body, CallId, EventId, Level, Shape, Stream, TurnId};
 
 fn log() -> (tempfile::TempDir, Store, Log) {
     let home = tempfile::tempdir().unwrap();
@@ -16,8 +16,19 @@ fn notice(text: impl Into<String>) -> Body {
     Body::Notice { level: Level::Info, text: text.into() }
 }
 
+/// Output of a call of its own, which nothing is joined with.
 fn output(n: usize) -> Body {
-    Body::CallOutput { call: CallId::nth(1), stream: Stream::Stdout, text: n.to_string() }
+    let call = CallId::nth(u64::try_from(n).unwrap());
+    Body::CallOutput { call, stream: Stream::Stdout, text: n.to_string() }
+}
+
+fn says(stream: Stream, text: &str) -> Body {
+    Body::CallOutput { call: CallId::nth(1), stream, text: text.into() }
+}
+
+fn progress(call: u64, text: &str) -> Body {
+    let detail = Shape::Markdown { text: text.into() }.into();
+    Body::CallProgress { call: CallId::nth(call), detail }
 }
 
 fn emit(bus: &Bus, body: Body) {
@@ -60,6 +71,119 @@ fn a_slow_front_end_loses_only_passing_events_and_is_told_how_many() {
     assert!(kept.iter().all(|body| all.any(|other| other == *body)), "the order is kept");
     let durable = |b: &&&Body| matches!(b, Body::Notice { text, .. } if text.starts_with('n'));
     assert_eq!(kept.iter().filter(durable).count(), 50);
+}
+
+#[test]
+fn passing_events_that_wait_are_merged_in_their_order() {
+    use Stream::{Stderr, Stdout};
+    let (_home, _store, log) = log();
+    let bus = Bus::new(log, || 7);
+    let mut feed = bus.subscribe();
+    let part = |json: &str| Body::CallPart { index: 0, name: "n".into(), json: json.into() };
+    for body in [
+        part("{\"a\""),
+        part(":1}"),
+        says(Stdout, "a"),
+        progress(2, "one"),
+        says(Stdout, "b"),
+        says(Stderr, "c"),
+        progress(2, "two"),
+        says(Stdout, "d"),
+        notice("kept"),
+        says(Stdout, "e"),
+        progress(2, "three"),
+    ] {
+        emit(&bus, body);
+    }
+    let expected = [
+        part("{\"a\":1}"),
+        says(Stdout, "ab"),
+        progress(2, "two"),
+        says(Stderr, "c"),
+        says(Stdout, "d"),
+        notice("kept"),
+        says(Stdout, "e"),
+        progress(2, "three"),
+    ];
+    assert_eq!(rest(&mut feed), expected);
+}
+
+#[test]
+fn what_waits_for_a_slow_front_end_has_a_bound_in_bytes() {
+    let (_home, _store, log) = log();
+    let bus = Bus::new(log, || 7);
+    let mut feed = bus.subscribe();
+    let chunk = "x".repeat(10_000);
+    for _ in 0..1_000 {
+        emit(&bus, says(Stream::Stdout, &chunk));
+    }
+    let seen = rest(&mut feed);
+    let [Body::CallOutput { text, .. }, ..] = &seen[..] else { panic!("no output") };
+    assert!(text.len() <= 1 << 20 && text.len() > 1_000_000, "{}", text.len());
+    let lost = 1_000 - text.len() / chunk.len();
+    assert_eq!(seen[1..], [notice(format!("{lost} passing updates were left out here"))]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn passing_events_come_twenty_times_a_second_and_durable_ones_at_once() {
+    let (_home, _store, log) = log();
+    let bus = Bus::new(log, || 7);
+    let mut feed = bus.subscribe();
+    let began = tokio::time::Instant::now();
+    let writer = bus.clone();
+    tokio::spawn(async move {
+        for n in 0..1_000 {
+            emit(&writer, says(Stream::Stdout, "x"));
+            if n == 501 {
+                emit(&writer, notice("durable"));
+            }
+            tokio::time::sleep(std::time::Duration::from_millis(1)).await;
+        }
+        writer.close();
+    });
+    let (mut bytes, mut times) = (0, 0);
+    while let Some(event) = feed.next().await {
+        match &event.body {
+            Body::CallOutput { text, .. } => (bytes, times) = (bytes + text.len(), times + 1),
+            _ => assert_eq!(began.elapsed().as_millis(), 501, "nothing waits for a pace"),
+        }
+    }
+    assert_eq!(bytes, 1_000, "nothing is lost");
+    assert!((20..=23).contains(&times), "{times} in a second");
+}
+
+/// The disk stands still while a blob is synced: its place is taken by a pipe that nobody reads.
+#[cfg(unix)]
+#[tokio::test]
+async fn appending_goes_on_while_the_disk_is_waited_for() {
+    use haft_session::INLINE_MAX;
+    let (_home, store, log) = log();
+    let (id, blobs) = (log.session().clone(), log.blobs().clone());
+    let bus = Bus::new(log, || 7);
+    let large = "x".repeat(INLINE_MAX + 1);
+    emit(&bus, notice(&*large));
+    let blob = blobs.path(&haft_types::Hash::of(large.as_bytes()));
+    std::fs::remove_file(&blob).unwrap();
+    assert!(std::process::Command::new("mkfifo").arg(&blob).status().unwrap().success());
+    let waiting =
+        [bus.clone(), bus.clone()].map(|bus| tokio::spawn(async move { bus.sync().await }));
+    bus.sync_ahead();
+    for n in 0..100 {
+        emit(&bus, notice(n.to_string()));
+        tokio::task::yield_now().await;
+    }
+    assert_eq!(store.event_count(&id).unwrap(), 101);
+    assert!(waiting.iter().all(|sync| !sync.is_finished()), "it is not synced before it is");
+    // Opened for both it blocks nobody any more, but a pipe cannot be synced: whoever waited is
+    // told, and the next one tries again.
+    let pipe = std::fs::OpenOptions::new().read(true).write(true).open(&blob).unwrap();
+    for sync in waiting {
+        sync.await.unwrap().unwrap_err();
+    }
+    drop(pipe);
+    std::fs::remove_file(&blob).unwrap();
+    std::fs::write(&blob, &large).unwrap();
+    bus.sync().await.unwrap();
 }
 
 #[test]

@@ -11,6 +11,7 @@
 mod bus;
 mod context;
 mod driver;
+mod early;
 mod faults;
 mod interrupts;
 mod machine;

@@ -271,6 +271,7 @@ impl World {
                 tools: model.encode_tools(&specs),
             },
             cause: Some(BreakCause::First),
+            before: None,
             limits: Limits::default(),
             concurrency: 10,
         }

@@ -2,9 +2,8 @@
 
 use std::{ffi::OsString, fs, path::Path};
 
-use haft_config::{
-    Effort, Environment, Layer, Loaded, ModeName, Presence, Settings, Sources, load, schema,
-};
+use haft_config::{Environment, Layer, Loaded, Presence, Settings, Sources, load, schema};
+use haft_types::{Effort, Mode};
 use proptest::prelude::*;
 use serde_json::{Value, json};
 
@@ -62,7 +61,7 @@ fn later_layers_win_and_rules_add_up() {
     assert_eq!(told(&loaded), "");
     let settings = &loaded.settings;
     assert_eq!(settings.model.as_deref(), Some("c"));
-    assert_eq!((settings.effort, settings.mode), (Some(Effort::Max), ModeName::AcceptEdits));
+    assert_eq!((settings.effort, settings.mode), (Some(Effort::Max), Mode::AcceptEdits));
     assert_eq!((settings.tools.concurrency, settings.tools.off.len()), (2, 0));
     assert_eq!(settings.permissions.allow, ["Bash(ls)", "Edit"]);
     let rules: Vec<_> =
@@ -83,6 +82,21 @@ fn later_layers_win_and_rules_add_up() {
 }
 
 #[test]
+fn what_is_known_of_models_adds_up() {
+    let folder = tempfile::tempdir().unwrap();
+    let root = folder.path();
+    write(root, "home/settings.toml", "models.'openai/a.1'.vision = false\nmodels.b.vision = true");
+    write(root, "project/.haft/settings.toml", "models.b.vision = false");
+    let loaded = load(&sources(root));
+    assert_eq!(told(&loaded), "");
+    let vision = |name: &str| loaded.settings.models[name].vision;
+    assert_eq!((vision("openai/a.1"), vision("b")), (Some(false), Some(false)));
+    let wrong = user("models.a.visions = true");
+    assert!(told(&wrong).contains("visions"), "{}", told(&wrong));
+    assert_eq!(wrong.fatal().count(), 1);
+}
+
+#[test]
 fn before_trust_nothing_of_a_project_is_read() {
     let folder = tempfile::tempdir().unwrap();
     write(folder.path(), "project/.haft/settings.toml", "= this is no TOML");
@@ -98,7 +112,7 @@ fn a_trusted_project_still_may_not_decide_everything() {
     let text = "mode = 'bypass'\nhttp.retries = 0\nsecrets.pass = ['TOKEN']\nrun.max_steps = 3";
     write(folder.path(), "project/.haft/settings.toml", text);
     let loaded = load(&sources(folder.path()));
-    assert_eq!(loaded.settings.mode, ModeName::Ask);
+    assert_eq!(loaded.settings.mode, Mode::Ask);
     assert_eq!(loaded.settings.http.retries, 5);
     assert!(loaded.settings.secrets.pass.is_empty());
     assert_eq!(loaded.settings.run.max_steps, Some(3));

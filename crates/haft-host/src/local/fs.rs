@@ -25,8 +25,6 @@ use crate::{
     fault::{fault, refuse},
 };
 
-/// Most bytes that are read without leaving the thread: a page cache gives them in microseconds.
-const INLINE: usize = 64 * 1024;
 /// Most bytes that are made room for at once where the size of a file is not known.
 const STEP: usize = 1024 * 1024;
 
@@ -36,7 +34,8 @@ impl Fs for Local {
         path: &'a HostPath,
         follow: Follow,
     ) -> BoxFuture<'a, io::Result<Located>> {
-        Box::pin(async move { locate::locate(self.lookup, path, follow) })
+        let (lookup, path) = (self.lookup, path.clone());
+        self.blocking(move || locate::locate(lookup, &path, follow))
     }
 
     fn child<'a>(
@@ -45,7 +44,8 @@ impl Fs for Local {
         name: &'a [u8],
         follow: Follow,
     ) -> BoxFuture<'a, io::Result<Located>> {
-        Box::pin(async move { locate::child(self.lookup, folder, name, follow) })
+        let (lookup, folder, name) = (self.lookup, folder.clone(), name.to_vec());
+        self.blocking(move || locate::child(lookup, &folder, &name, follow))
     }
 
     fn read<'a>(
@@ -54,7 +54,8 @@ impl Fs for Local {
         offset: u64,
         len: usize,
     ) -> BoxFuture<'a, io::Result<Bytes>> {
-        Box::pin(read(at, offset, len))
+        let at = at.clone();
+        self.blocking(move || read(&at, offset, len))
     }
 
     fn write<'a>(
@@ -64,66 +65,62 @@ impl Fs for Local {
         how: WriteHow,
     ) -> BoxFuture<'a, io::Result<Written>> {
         let (at, swept) = (at.clone(), Arc::clone(&self.swept));
-        Box::pin(blocking(move || write::replace(&at, &data, how, &swept)))
+        self.blocking(move || write::replace(&at, &data, how, &swept))
     }
 
     fn list<'a>(&'a self, at: &'a Located, how: ListHow) -> BoxFuture<'a, io::Result<Listing>> {
         let at = at.clone();
-        Box::pin(blocking(move || list(&at, how)))
+        self.blocking(move || list(&at, how))
     }
 
     fn remove<'a>(&'a self, at: &'a Located) -> BoxFuture<'a, io::Result<()>> {
         let at = at.clone();
-        Box::pin(blocking(move || remove(&at)))
+        self.blocking(move || remove(&at))
     }
 
     fn rename<'a>(&'a self, from: &'a Located, to: &'a Located) -> BoxFuture<'a, io::Result<()>> {
         let (from, to) = (from.clone(), to.clone());
-        Box::pin(blocking(move || rename(&from, &to)))
+        self.blocking(move || rename(&from, &to))
     }
 }
 
-/// Runs what may wait for a disk where waiting holds nobody up; it ends even when dropped.
-async fn blocking<T: Send + 'static>(
-    work: impl FnOnce() -> io::Result<T> + Send + 'static,
-) -> io::Result<T> {
-    tokio::task::spawn_blocking(work).await.map_err(io::Error::other)?
+impl Local {
+    /// Runs what may wait for a disk on a thread where waiting holds nobody up: a mount whose
+    /// server is gone lets a look at a name wait for ever. It ends even when dropped.
+    fn blocking<'a, T: Send + 'static>(
+        &self,
+        work: impl FnOnce() -> io::Result<T> + Send + 'static,
+    ) -> BoxFuture<'a, io::Result<T>> {
+        if self.aside {
+            return Box::pin(std::future::ready(work()));
+        }
+        Box::pin(async { tokio::task::spawn_blocking(work).await.map_err(io::Error::other)? })
+    }
 }
 
-async fn read(located: &Located, offset: u64, len: usize) -> io::Result<Bytes> {
+fn read(located: &Located, offset: u64, len: usize) -> io::Result<Bytes> {
     let file = At::of(located)?.file(located)?;
     let expected = usize::try_from(located.size().saturating_sub(offset)).unwrap_or(usize::MAX);
     let mut data = Vec::new();
-    if len.min(expected) <= INLINE {
-        let ended = fill(&file, &mut data, offset, len.min(INLINE), expected)
-            .map_err(|e| fault(&located.real, "cannot be read", e))?;
-        if ended || data.len() == len {
-            return Ok(data.into());
-        }
-    }
-    let path = located.real.clone();
-    blocking(move || {
-        fill(&file, &mut data, offset, len, expected)
-            .map_err(|e| fault(&path, "cannot be read", e))?;
-        Ok(data.into())
-    })
-    .await
+    fill(&file, &mut data, offset, len, expected)
+        .map_err(|e| fault(&located.real, "cannot be read", e))?;
+    Ok(data.into())
 }
 
-/// Reads on until `data` holds `len` bytes from `offset`; true at the end of the file.
+/// Reads on until `data` holds `len` bytes from `offset`, or to the end of the file.
 fn fill(
     file: &OwnedFd,
     data: &mut Vec<u8>,
     offset: u64,
     len: usize,
     expected: usize,
-) -> rustix::io::Result<bool> {
+) -> rustix::io::Result<()> {
     // One more than expected tells the end of the file without growing again.
     data.reserve_exact(len.min(expected.saturating_add(1)).saturating_sub(data.len()));
     while data.len() < len {
         let place = offset.saturating_add(data.len() as u64);
         if i64::try_from(place).is_err() {
-            return Ok(true);
+            return Ok(());
         }
         if data.capacity() == data.len() {
             data.reserve((len - data.len()).min(STEP));
@@ -140,12 +137,12 @@ fn fill(
             rustix::io::pread(file, spare_capacity(data), place)
         };
         match got {
-            Ok(0) => return Ok(true),
+            Ok(0) => return Ok(()),
             Ok(_) | Err(Errno::INTR) => {}
             Err(error) => return Err(error),
         }
     }
-    Ok(false)
+    Ok(())
 }
 
 fn list(located: &Located, how: ListHow) -> io::Result<Listing> {
@@ -169,7 +166,7 @@ fn list(located: &Located, how: ListHow) -> io::Result<Listing> {
     .map_err(failed)?;
     let entries =
         kept.into_iter().map(|(name, kind)| entry(&folder, name, kind, how.stat)).collect();
-    Ok(Listing { entries, total })
+    Ok(Listing { entries, total, denied: 0 })
 }
 
 /// Gives every name of a folder but `.` and `..`, in fixed memory, until it is told to stop.

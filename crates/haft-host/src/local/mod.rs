@@ -31,6 +31,8 @@ pub struct Local {
     lookup: Lookup,
     caps: OnceLock<Caps>,
     swept: Arc<write::Swept>,
+    /// True where the caller is on a thread that may wait for the disk.
+    aside: bool,
 }
 
 impl Local {
@@ -43,7 +45,15 @@ impl Local {
 
     /// This machine with given folders and way of looking paths up, as tests want it.
     pub fn at(home: HostPath, temp: HostPath, lookup: Lookup) -> Self {
-        Self { home, temp, lookup, caps: OnceLock::new(), swept: Arc::default() }
+        let (caps, swept) = (OnceLock::new(), Arc::default());
+        Self { home, temp, lookup, caps, swept, aside: false }
+    }
+
+    /// The same machine for a caller on a thread that may wait for the disk: nothing is handed to
+    /// another one.
+    fn aside(&self) -> Self {
+        let (home, temp, swept) = (self.home.clone(), self.temp.clone(), Arc::clone(&self.swept));
+        Self { aside: true, swept, ..Self::at(home, temp, self.lookup) }
     }
 
     /// Removes what killed writes left in a folder, and gives how many files those were.

@@ -378,7 +378,7 @@ impl Memory {
         sorted.truncate(how.limit);
         let entries =
             sorted.iter().map(|(name, id)| entry(&tree, folder, name, *id, how.stat)).collect();
-        Ok(Listing { entries, total })
+        Ok(Listing { entries, total, denied: 0 })
     }
 
     fn remove_now(&self, what: &Located) -> io::Result<()> {

@@ -290,6 +290,14 @@ async fn no_child_is_left_whatever_way_it_was_left() {
         let errors: Vec<String> = all.await.into_iter().filter_map(Result::err).collect();
         assert!(errors.is_empty(), "{ending:?}: {errors:#?}");
     }
+    // One by one, and over at once: then only the few ids behind the command's are looked at.
+    for (number, (name, text)) in WAYS.iter().enumerate() {
+        let text = text.replace("sleep 0.1; ", "");
+        for round in 0..3 {
+            let left = leave(1_000 + number * 3 + round, name, &text, Ending::Natural).await;
+            assert_eq!(left, Ok(()), "{name}");
+        }
+    }
     let until = Instant::now() + Duration::from_secs(3);
     while !zombies().is_empty() {
         assert!(Instant::now() < until, "zombies: {:?}", zombies());

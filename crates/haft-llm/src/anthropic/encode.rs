@@ -7,7 +7,7 @@ use crate::{
     Blobs, Encoded, Request, Role, Target,
     history::{Item, repaired},
     json::{push_field, push_string},
-    wire::{self, NO_OUTPUT, NO_RESULT, NOTHING, Picture, Pieces},
+    wire::{self, NO_OUTPUT, NO_RESULT, NOTHING, Pieces, push_text},
 };
 
 const CACHE_MARK: &str = ",\"cache_control\":{\"type\":\"ephemeral\"}";
@@ -165,40 +165,29 @@ impl Content {
     }
 }
 
-fn push_text(out: &mut String, text: &str) {
-    out.push_str("{\"type\":\"text\",");
-    push_field(out, "text", text);
-    out.push('}');
-}
-
 fn push_image(out: &mut String, blob: &Blob, target: &Target, blobs: &dyn Blobs) {
-    match wire::picture(blob, target, blobs, MAX_IMAGE) {
-        Picture::Note(note) => push_text(out, &note),
-        Picture::Image { mime, base64 } => {
-            out.push_str("{\"type\":\"image\",\"source\":{\"type\":\"base64\",");
-            push_field(out, "media_type", &mime);
-            out.push_str(",\"data\":\"");
-            out.push_str(&base64);
-            out.push_str("\"}}");
-        }
-    }
+    let picture = wire::picture(blob, target, blobs, MAX_IMAGE);
+    wire::push_picture(out, picture, |out, mime, base64| {
+        out.push_str("{\"type\":\"image\",\"source\":{\"type\":\"base64\",");
+        push_field(out, "media_type", mime);
+        out.push_str(",\"data\":\"");
+        out.push_str(base64);
+        out.push_str("\"}}");
+    });
 }
 
 /// Encodes the tool definitions.
 pub(super) fn tools(tools: &[ToolSpec]) -> String {
     let mut out = String::from("[");
-    for tool in tools {
-        if out.len() > 1 {
-            out.push(',');
-        }
+    wire::push_list(&mut out, tools, |out, tool| {
         out.push('{');
-        push_field(&mut out, "name", &tool.name);
+        push_field(out, "name", &tool.name);
         out.push(',');
-        push_field(&mut out, "description", &tool.description);
+        push_field(out, "description", &tool.description);
         out.push_str(",\"input_schema\":");
-        out.push_str(&crate::wire::schema_json(tool));
+        out.push_str(&wire::schema_json(tool));
         out.push('}');
-    }
+    });
     out.push(']');
     out
 }
@@ -225,12 +214,9 @@ pub(super) fn request(request: &Request) -> String {
     push_system(&mut out, &request.system);
     out.push_str(",\"messages\":[");
     let marks = marks(&items);
-    for (at, item) in items.iter().enumerate() {
-        if at > 0 {
-            out.push(',');
-        }
-        push_item(&mut out, item, marks.contains(&Some(at)));
-    }
+    wire::push_list(&mut out, items.iter().enumerate(), |out, (at, item)| {
+        push_item(out, item, marks.contains(&Some(at)));
+    });
     out.push_str("]}");
     out
 }
@@ -281,26 +267,18 @@ fn push_item(out: &mut String, item: &Item<'_>, marked: bool) {
         }
         Item::Some(message, kept) => {
             out.push_str("{\"role\":\"user\",\"content\":[");
-            for (nth, &at) in kept.iter().enumerate() {
-                if nth > 0 {
-                    out.push(',');
-                }
-                out.push_str(&message.json()[message.pieces().results[at].1.clone()]);
-            }
+            wire::push_kept(out, message, kept);
             out.push_str("]}");
         }
         Item::Missing(ids) => {
             out.push_str("{\"role\":\"user\",\"content\":[");
-            for (nth, id) in ids.iter().enumerate() {
-                if nth > 0 {
-                    out.push(',');
-                }
+            wire::push_list(out, ids, |out, id| {
                 out.push_str("{\"type\":\"tool_result\",");
                 push_field(out, "tool_use_id", id);
                 out.push_str(",\"content\":");
                 push_string(out, NO_RESULT);
                 out.push_str(",\"is_error\":true}");
-            }
+            });
             out.push_str("]}");
         }
         Item::Filler(text) => {

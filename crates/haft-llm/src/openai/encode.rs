@@ -7,7 +7,7 @@ use crate::{
     Blobs, Effort, Encoded, Request, Role, Target,
     history::{Item, repaired},
     json::{push_field, push_string},
-    wire::{self, NO_OUTPUT, NO_RESULT, NOTHING, Picture, Pieces},
+    wire::{self, NO_OUTPUT, NO_RESULT, NOTHING, Pieces, push_text},
 };
 
 /// Bytes of base64 that are sent for one image.
@@ -49,16 +49,12 @@ fn push_user(out: &mut String, parts: &[Part], target: &Target, blobs: &dyn Blob
         Some(Part::Text { text }) if parts.peek().is_none() => push_string(out, text),
         Some(first) => {
             out.push('[');
-            for (at, part) in std::iter::once(first).chain(parts).enumerate() {
-                if at > 0 {
-                    out.push(',');
-                }
-                match part {
-                    Part::Text { text } => push_text(out, text),
-                    Part::Image { blob } => push_image(out, blob, target, blobs),
-                    _ => {}
-                }
-            }
+            let parts = std::iter::once(first).chain(parts);
+            wire::push_list(out, parts, |out, part| match part {
+                Part::Text { text } => push_text(out, text),
+                Part::Image { blob } => push_image(out, blob, target, blobs),
+                _ => {}
+            });
             out.push(']');
         }
     }
@@ -170,40 +166,29 @@ fn push_tool(out: &mut String, id: &str, text: &str) {
     out.push('}');
 }
 
-fn push_text(out: &mut String, text: &str) {
-    out.push_str("{\"type\":\"text\",");
-    push_field(out, "text", text);
-    out.push('}');
-}
-
 fn push_image(out: &mut String, blob: &Blob, target: &Target, blobs: &dyn Blobs) {
-    match wire::picture(blob, target, blobs, MAX_IMAGE) {
-        Picture::Note(note) => push_text(out, &note),
-        Picture::Image { mime, base64 } => {
-            out.push_str("{\"type\":\"image_url\",\"image_url\":{\"url\":\"data:");
-            out.push_str(&mime);
-            out.push_str(";base64,");
-            out.push_str(&base64);
-            out.push_str("\"}}");
-        }
-    }
+    let picture = wire::picture(blob, target, blobs, MAX_IMAGE);
+    wire::push_picture(out, picture, |out, mime, base64| {
+        out.push_str("{\"type\":\"image_url\",\"image_url\":{\"url\":\"data:");
+        out.push_str(mime);
+        out.push_str(";base64,");
+        out.push_str(base64);
+        out.push_str("\"}}");
+    });
 }
 
 /// Encodes the tool definitions.
 pub(super) fn tools(tools: &[ToolSpec]) -> String {
     let mut out = String::from("[");
-    for tool in tools {
-        if out.len() > 1 {
-            out.push(',');
-        }
+    wire::push_list(&mut out, tools, |out, tool| {
         out.push_str("{\"type\":\"function\",\"function\":{");
-        push_field(&mut out, "name", &tool.name);
+        push_field(out, "name", &tool.name);
         out.push(',');
-        push_field(&mut out, "description", &tool.description);
+        push_field(out, "description", &tool.description);
         out.push_str(",\"parameters\":");
         out.push_str(&wire::schema_json(tool));
         out.push_str("}}");
-    }
+    });
     out.push(']');
     out
 }
@@ -241,12 +226,7 @@ pub(super) fn request(request: &Request, newest_fields: bool) -> String {
         push_field(&mut out, "content", &system.join("\n\n"));
         out.push_str("},");
     }
-    for (at, item) in items.iter().enumerate() {
-        if at > 0 {
-            out.push(',');
-        }
-        push_item(&mut out, item);
-    }
+    wire::push_list(&mut out, &items, push_item);
     out.push_str("]}");
     out
 }
@@ -254,22 +234,8 @@ pub(super) fn request(request: &Request, newest_fields: bool) -> String {
 fn push_item(out: &mut String, item: &Item<'_>) {
     match item {
         Item::Whole(message) => out.push_str(message.json()),
-        Item::Some(message, kept) => {
-            for (nth, &at) in kept.iter().enumerate() {
-                if nth > 0 {
-                    out.push(',');
-                }
-                out.push_str(&message.json()[message.pieces().results[at].1.clone()]);
-            }
-        }
-        Item::Missing(ids) => {
-            for (nth, id) in ids.iter().enumerate() {
-                if nth > 0 {
-                    out.push(',');
-                }
-                push_tool(out, id, NO_RESULT);
-            }
-        }
+        Item::Some(message, kept) => wire::push_kept(out, message, kept),
+        Item::Missing(ids) => wire::push_list(out, ids, |out, id| push_tool(out, id, NO_RESULT)),
         Item::Filler(text) => {
             out.push_str("{\"role\":\"user\",");
             push_field(out, "content", text);

@@ -2,12 +2,15 @@
 
 use std::fs;
 
-use haft_session::{BLOB_MAX, INLINE_MAX, SessionError};
-use haft_types::{Body, Hash, Outcome};
+use haft_session::{BLOB_MAX, INLINE_MAX, SessionError, conversation};
+use haft_types::{
+    AgentPath, Answerer, Body, CallId, Event, EventId, Hash, HostPath, Level, Outcome, Part, Place,
+    Plan, Question, QuestionId, QuestionKind, Reply, Shape, Style, ToolUse,
+};
 use proptest::prelude::*;
 use serde_json::{Map, Value, json};
 
-use crate::events::{append, call_ended, read, session, store, user};
+use crate::events::{append, call_ended, ended, read, session, store, text, user};
 
 fn state(value: Value) -> Body {
     Body::State { key: "k".into(), value }
@@ -54,6 +57,86 @@ fn large_and_deep_values_leave_short_lines() {
     for len in check(values) {
         assert!(len < 2 * INLINE_MAX, "{len}");
     }
+}
+
+/// The largest value that stands in a line of its own, in bytes of JSON.
+fn largest(value: &Value) -> usize {
+    let inner = match value {
+        Value::Array(items) => items.iter().map(largest).max(),
+        Value::Object(fields) => fields.values().map(largest).max(),
+        _ => None,
+    };
+    inner.unwrap_or(0).max(value.to_string().len())
+}
+
+fn place() -> Place {
+    let path = HostPath::new(b"/w", Style::Posix).unwrap();
+    let (cwd, home, temp) = (path.clone(), path.clone(), path.clone());
+    Place { host: "local".into(), cwd, roots: vec![path], home, temp }
+}
+
+/// One of each body that may hold something large.
+fn large_bodies() -> Vec<Body> {
+    let big = "é\"\n".repeat(INLINE_MAX);
+    let value = || json!({"a": [big.clone(), vec!["word"; 5_000]]});
+    let call = |id: &str| {
+        let call = ToolUse::new(CallId(id.into()), "write", value());
+        Body::AnswerPart { index: 0, part: Part::Call(call) }
+    };
+    let detail = || Shape::Json { value: value() }.into();
+    let mut outcome = Outcome::text(big.clone()).with_data(value());
+    outcome.detail = Some(detail());
+    let reply = || Reply { text: Some(big.clone()), input: Some(value()), ..Reply::default() };
+    let question = Question {
+        id: QuestionId::nth(1),
+        call: Some(CallId::nth(1)),
+        agent: AgentPath::default(),
+        kind: QuestionKind::Form,
+        text: big.clone(),
+        preview: Some(detail()),
+        options: Vec::new(),
+        form: Some(value()),
+        if_nobody: reply(),
+    };
+    vec![
+        session("/w"),
+        Body::Pinned { system: vec![big.clone()], tools: big.clone() },
+        user(&big),
+        text(1, &big),
+        call("c1"),
+        ended(),
+        Body::CallStarted {
+            call: CallId::nth(1),
+            tool: "write".into(),
+            input: Some(value()),
+            plan: Some(Plan::new(&place(), big.clone())),
+        },
+        Body::CallEnded { call: CallId::nth(1), outcome, took: 1 },
+        Body::Asked { question },
+        Body::Answered { question: QuestionId::nth(1), reply: reply(), by: Answerer::Nobody },
+        Body::Notice { level: Level::Info, text: big.clone() },
+        Body::AnswerFailed { error: big.clone(), retried: false },
+        state(value()),
+        Body::Compacted { summary: big, keep_from: EventId(0) },
+    ]
+}
+
+#[test]
+fn nothing_above_the_limit_stands_in_the_log_whatever_tells_of_it() {
+    let (_home, store) = store();
+    let mut log = store.create();
+    let events = append(&mut log, large_bodies());
+    for line in fs::read_to_string(log.path()).unwrap().lines() {
+        let Value::Object(fields) = serde_json::from_str(line).unwrap() else { panic!("{line}") };
+        let most = fields.values().map(largest).max().unwrap();
+        assert!(most <= INLINE_MAX + 2, "{most} in {}", fields["type"]);
+    }
+    let found = read(&store, &log);
+    assert_eq!(found, events);
+    let told = |events: &[Event]| conversation(events, log.leaf(), &AgentPath::default());
+    assert_eq!(told(&found), told(&events));
+    let head = &events[..events.len() - 1];
+    assert_eq!(conversation(head, EventId(13), &AgentPath::default()).len(), 3);
 }
 
 #[test]
@@ -121,10 +204,10 @@ fn out_paths_stay_in_their_folder() {
     let (_home, store) = store();
     let log = store.create();
     for id in ["c1", "c1.2", "../../x", "/etc/passwd", "", ".", ".."] {
-        let path = log.out_path(&haft_types::CallId(id.into()));
+        let path = log.out_path(&CallId(id.into()));
         assert_eq!(path.parent(), Some(log.out_dir().as_path()), "{id:?}");
     }
-    assert!(log.out_path(&haft_types::CallId::nth(1)).ends_with("out/c1"));
+    assert!(log.out_path(&CallId::nth(1)).ends_with("out/c1"));
 }
 
 fn any_value() -> impl Strategy<Value = Value> {
@@ -151,7 +234,7 @@ proptest! {
     fn any_value_comes_back(values in prop::collection::vec(any_value(), 1..6)) {
         check(values.clone());
         let outcome = Outcome::text("x").with_data(Value::Array(values));
-        let call = haft_types::CallId::nth(1);
+        let call = CallId::nth(1);
         let (_home, store) = store();
         let mut log = store.create();
         let events = append(&mut log, [Body::CallEnded { call, outcome, took: 1 }]);

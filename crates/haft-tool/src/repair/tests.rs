@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use super::{parse, repair};
+use super::{bare_paths, parse, repair};
 
 fn schema() -> Value {
     json!({
@@ -106,20 +106,34 @@ fn a_timeout_alone_is_seconds_when_small() {
 }
 
 #[test]
-fn paths_lose_what_models_put_around_them() {
+fn only_a_url_is_a_path_at_once() {
+    let (input, notes) = mended(json!({"path": "file:///w/a"}));
+    assert_eq!(input["path"], "/w/a");
+    assert!(notes[0].contains("\"file:///w/a\" was taken as \"/w/a\""), "{notes:?}");
+    for text in ["@a", "'a'", " a ", "a\u{a0}b", "file://host/a"] {
+        assert_eq!(mended(json!({ "path": text })), (json!({ "path": text }), vec![]), "{text:?}");
+    }
+}
+
+#[test]
+fn what_stands_around_a_path_is_taken_off_for_a_second_look() {
     for (text, wanted) in [
         ("@src/a.rs", "src/a.rs"),
         ("\"src/a b.rs\"", "src/a b.rs"),
-        ("file:///w/a", "/w/a"),
+        ("`file:///w/a`", "/w/a"),
         ("a\u{a0}b\u{202f}c", "a b c"),
         (" a ", "a"),
-        ("@", "@"),
-        ("", ""),
+        ("\u{feff}a", "a"),
     ] {
-        let (input, notes) = mended(json!({ "path": text }));
-        assert_eq!(input["path"], wanted, "{text:?}");
-        assert_eq!(notes.is_empty(), text == wanted, "{text:?}");
+        let (bare, notes) = bare_paths(&json!({ "path": text }), &schema()).unwrap();
+        assert_eq!(bare, json!({ "path": wanted }), "{text:?}");
+        assert!(notes.len() == 1 && notes[0].starts_with("path "), "{notes:?}");
     }
+    for plain in ["", "@", "src/a.rs", "~/a", "a b", "\""] {
+        assert_eq!(bare_paths(&json!({ "path": plain }), &schema()), None, "{plain:?}");
+    }
+    let inner = json!({"edits": [{"old_text": "@a", "new_text": "'b'"}]});
+    assert_eq!(bare_paths(&inner, &schema()), None, "only paths");
 }
 
 #[test]

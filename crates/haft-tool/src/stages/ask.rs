@@ -48,7 +48,7 @@ impl Stage for Ask {
             match (reply.input, reply.option.as_str(), saved) {
                 // The yes was for other arguments than those asked about: nothing is remembered.
                 (Some(input), ..) if Some(&input) != call.input() => {
-                    return next.again(call, input).await;
+                    return next.again(call.with_input(input)).await;
                 }
                 (_, "always", Some(rule)) => keep(&call, &rule),
                 (_, "session" | "always", _) => remember(&call, &judge),
@@ -83,15 +83,14 @@ fn keep(call: &Call, rule: &str) {
 fn refused(ruling: &Ruling, reply: &Reply, by: &Answerer) -> Outcome {
     match by {
         Answerer::Cancelled => Outcome::ended(Status::Cancelled, "cancelled before it ran"),
-        Answerer::Nobody => ToolError::denied(format!(
-            "this call needs the permission of a person, and nobody can be asked here: {}",
-            ruling.reason
-        ))
-        .hint("Go on without it, or end and say what you would need.")
-        .into(),
+        Answerer::Nobody => {
+            ToolError::denied(format!("{}, and nobody can be asked here.", ruling.reason))
+                .hint("Go on without it, or end and say what you would need.")
+                .into()
+        }
         Answerer::Person(_) => match &reply.text {
             Some(words) => ToolError::denied(format!("the person refused this call: {words}")),
-            None => ToolError::denied("the person refused this call")
+            None => ToolError::denied("the person refused this call.")
                 .hint("Do not repeat it; go on in another way, or ask what they would like."),
         }
         .into(),
@@ -99,16 +98,7 @@ fn refused(ruling: &Ruling, reply: &Reply, by: &Answerer) -> Outcome {
 }
 
 fn question(call: &Call, ruling: &Ruling, saved: Option<&str>) -> Question {
-    let plan = call.plan();
-    let mut text = plan.map_or_else(|| call.tool().to_owned(), |plan| plan.title.clone());
-    for (index, effect) in
-        plan.map(|plan| plan.effects.as_slice()).unwrap_or_default().iter().enumerate()
-    {
-        text.push_str("\n  ");
-        text.push_str(&line(call, index, effect));
-    }
-    text.push_str("\nasks because ");
-    text.push_str(&ruling.reason);
+    let text = told(call, ruling);
     let choice = |id: &str, key, label: String| Choice { id: id.to_owned(), key, label };
     let mut options = vec![choice("allow", 'y', "yes, this once".into())];
     if ruling.remember >= Remember::Session {
@@ -132,6 +122,46 @@ fn question(call: &Call, ruling: &Ruling, saved: Option<&str>) -> Question {
     }
 }
 
+/// What the call does, each thing said once, and why that is asked about.
+fn told(call: &Call, ruling: &Ruling) -> String {
+    let plan = call.plan();
+    let effects = plan.map(|plan| plan.effects.as_slice()).unwrap_or_default();
+    let mut text = plan.map_or_else(|| call.tool().to_owned(), |plan| plan.title.clone());
+    let said = |(index, effect): (usize, &Effect)| {
+        effects.len() > 1 || !says_all(call, index, effect, &text)
+    };
+    let lines: Vec<String> = effects
+        .iter()
+        .enumerate()
+        .filter(|one| said(*one))
+        .map(|(index, effect)| format!("\n  {}", line(call, index, effect)))
+        .collect();
+    text.extend(lines);
+    text.push('\n');
+    // With several effects it must be said which of them is asked about.
+    let reason = if effects.len() == 1 { &ruling.brief } else { &ruling.reason };
+    let mut chars = reason.chars();
+    text.extend(chars.next().into_iter().flat_map(char::to_uppercase));
+    text.push_str(chars.as_str());
+    text.push('.');
+    text
+}
+
+/// Reports whether a title already is one word and the whole target, which a line would repeat.
+/// What cannot be undone, or is really something else, is said all the same.
+fn says_all(call: &Call, index: usize, effect: &Effect, title: &str) -> bool {
+    let Some((verb, rest)) = title.split_once(' ') else { return false };
+    match &effect.target {
+        Target::Command { text } => verb == "Running" && rest == text,
+        Target::Path { path, .. } => {
+            let real =
+                matches!(call.located.get(index), Some(Some(Ok(found))) if found.real != *path);
+            effect.access != Access::Destroy && !real && rest == call.place().shown(path)
+        }
+        _ => false,
+    }
+}
+
 /// One effect as a person reads it; a path that is really another is shown by both names.
 fn line(call: &Call, index: usize, effect: &Effect) -> String {
     let verb = match (&effect.target, effect.access) {
@@ -145,7 +175,7 @@ fn line(call: &Call, index: usize, effect: &Effect) -> String {
         Target::Command { text } => text.clone(),
         Target::Net { host } => host.clone(),
         Target::State { name } => format!("haft's {name}"),
-        Target::Anything => "anything on this machine".to_owned(),
+        Target::Anything => "anything on this machine that no rule names or protects".to_owned(),
         Target::Path { path, .. } | Target::Tree { root: path } => {
             let real = match call.located.get(index) {
                 Some(Some(Ok(found))) if found.real != *path => format!(" (really {})", found.real),

@@ -1,12 +1,13 @@
-//! `budget`: cuts what the model gets to the tool's budget and keeps the whole as `out://CALL`.
+//! `budget`: cuts what a call gives back to the tool's budget and keeps the whole as `out://CALL`.
 //!
-//! **Invariant:** text and images are counted apart. What is cut is addressed, and the model is
-//! told what it sees of how much and the exact next call. A nested call is not cut.
+//! **Invariant:** text and images are counted apart; data and details have four bytes for each
+//! character of the budget. What is cut is addressed, and the model is told what it sees of how
+//! much and the exact next call. A nested call is not cut.
 
 use futures::{FutureExt as _, future::BoxFuture};
 use haft_types::{Budget as Limit, Cut, CutBy, Outcome, Part, Status};
 
-use crate::{Call, Cx, Next, Stage};
+use crate::{Call, Cx, Next, Stage, fit};
 
 pub(super) struct Budget;
 
@@ -16,26 +17,67 @@ impl Stage for Budget {
     }
 
     fn run<'a>(&'a self, call: Call, next: Next<'a>) -> BoxFuture<'a, Outcome> {
-        let limit = match call.ready().map(|prepared| prepared.spec.budget) {
-            Ok(Limit::Chars(chars)) => chars,
+        let (limit, own) = match call.ready().map(|prepared| prepared.spec.budget) {
+            Ok(Limit::Chars(chars)) => (chars, false),
             // An estimated token is four bytes; counting them as characters errs to the small side.
-            Ok(Limit::Tokens(tokens)) => tokens.saturating_mul(4),
-            Ok(Limit::Own) => {
-                // What a tool promises of its results says nothing of its failures.
-                return async move { refusal(next.run(call).await) }.boxed();
-            }
+            Ok(Limit::Tokens(tokens)) => (tokens.saturating_mul(4), false),
+            Ok(Limit::Own) => (OWN, true),
             Err(_) => return next.run(call),
         };
-        if call.cx.nested {
+        if call.cx.nested && !own {
             return next.run(call);
         }
         async move {
             let cx = call.cx.clone();
-            let outcome = next.run(call).await;
-            if characters(&outcome) <= limit { outcome } else { cut(outcome, limit, &cx) }
+            let mut outcome = next.run(call).await;
+            let room = usize::try_from(limit.saturating_mul(BYTES)).unwrap_or(usize::MAX);
+            // Whoever calls another tool gets its result whole.
+            if !cx.nested
+                && let Some(detail) = &mut outcome.detail
+            {
+                fit::shorten_detail(detail, room);
+            }
+            if own {
+                // What a tool promises of its results says nothing of its failures.
+                outcome = refusal(outcome);
+            } else if characters(&outcome) > limit {
+                outcome = cut(outcome, limit, &cx);
+            }
+            if cx.nested { outcome } else { bound(outcome, room, &cx) }
         }
         .boxed()
     }
+}
+
+/// Characters for which a tool that measures its text itself may give data and details.
+const OWN: u64 = 100_000;
+
+/// Bytes of data and of details for each character of text: as many as one takes at most.
+const BYTES: u64 = 4;
+
+/// Bounds what programs get as well, and says where the whole of a cut result is.
+fn bound(mut outcome: Outcome, room: usize, cx: &Cx) -> Outcome {
+    let known = |outcome: &Outcome| outcome.detail.as_ref()?.cut.as_ref()?.rest.clone();
+    let kept = || cx.session().outs.open(&cx.call).map(|_| cx.call.address());
+    if let Some(mut data) = outcome.data.take_if(|data| !fit::fits(data, room)) {
+        let place = match known(&outcome).or_else(kept) {
+            Some(address) => format!("the whole text is kept: read or grep {address}"),
+            None => match cx.session().outs.put(&cx.call, data.to_string().as_bytes()) {
+                Ok(()) => format!("the whole is kept: read or grep {}", cx.call.address()),
+                Err(error) => format!("the whole could not be kept: {error}"),
+            },
+        };
+        let bytes = fit::shorten(&mut data, room).unwrap_or_default();
+        let text = format!("[the structured data of {bytes} bytes is shortened; {place}]");
+        outcome.content.push(Part::text(text));
+        outcome.data = Some(data);
+    }
+    if let Some(cut) = outcome.detail.as_mut().and_then(|detail| detail.cut.as_mut())
+        && cut.rest.is_none()
+    {
+        cut.rest = kept();
+    }
+    outcome
 }
 
 /// Longest refusal in characters.

@@ -1,15 +1,20 @@
 //! `check`: lets the tool refuse early and gives people something to look at.
 //!
 //! **Invariant:** it can only observe what the plan declared, and runs only where that needs no
-//! question; otherwise the question comes without a preview.
+//! question; otherwise the question comes without a preview. A disk that does not
+//! answer holds up no one else.
+
+use std::time::Duration;
 
 use futures::{FutureExt as _, future::BoxFuture};
-use haft_types::{Access, Outcome};
+use haft_types::{Access, Outcome, Status, ToolError};
+use tokio::time::timeout;
 
 use super::{guard, rules};
 use crate::{Call, Cx, Next, Stage};
 
-pub(super) struct Check;
+/// Holds how long it may take.
+pub(super) struct Check(pub Duration);
 
 impl Stage for Check {
     fn name(&self) -> &'static str {
@@ -24,8 +29,13 @@ impl Stage for Check {
             let host = guard::guarded(&call, Access::Observe);
             let cx = Cx { host, ..call.cx.clone() };
             let checked = match call.ready() {
-                Ok(prepared) => prepared.check(&cx).await,
-                Err(error) => Err(error),
+                Ok(prepared) => timeout(self.0, prepared.check(&cx)).await,
+                Err(error) => return error.into(),
+            };
+            let Ok(checked) = checked else {
+                let text = format!("looking at what this call names took longer than {:?}", self.0);
+                let error = ToolError { status: Status::TimedOut, ..ToolError::new(text) };
+                return error.hint(STUCK).into();
             };
             match checked {
                 Ok(preview) => call.preview = preview,
@@ -36,3 +46,6 @@ impl Stage for Check {
         .boxed()
     }
 }
+
+const STUCK: &str =
+    "Nothing was changed. A disk or network share may not answer; go on without it, or say so.";

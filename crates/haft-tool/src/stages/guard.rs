@@ -4,7 +4,8 @@ use std::sync::{Arc, atomic::Ordering};
 
 use futures::{FutureExt as _, future::BoxFuture};
 use haft_host::Host;
-use haft_types::{Access, OnInterrupt, Outcome, Status};
+use haft_types::{Access, OnInterrupt, Outcome, Plan, Status};
+use tokio::sync::OnceCell;
 use tokio_util::sync::CancellationToken;
 
 use super::rules;
@@ -48,7 +49,12 @@ pub(super) fn guarded(call: &Call, most: Access) -> Arc<dyn Host> {
         inner: call.cx.dispatcher.host.clone(),
         declared,
         visible: rules::visible(call),
+        hidden: rules::hidden(call),
+        forbidden: Arc::new(call.cx.session().judge().policy.command_filter()),
+        place: call.cx.place.clone(),
         most,
         confine: None,
+        events: (!call.plan().is_none_or(Plan::observes)).then(|| call.cx.session().events.clone()),
+        begun: OnceCell::new(),
     })
 }

@@ -79,7 +79,7 @@ impl Stage for HooksBefore {
                 }
             }
             match (rewritten, call.ready().err()) {
-                (Some(input), _) => next.again(call, input).await,
+                (Some(input), _) => next.again(call.with_input(input)).await,
                 (None, Some(error)) => error.into(),
                 (None, None) => next.run(call).await,
             }

@@ -31,12 +31,18 @@ pub struct Limits {
     pub grace: Duration,
     /// How long a call may run; time spent asking does not count. None means: for ever.
     pub call: Option<Duration>,
+    /// How long looking up the paths of a call may take, and how long checking it may.
+    pub look: Duration,
 }
 
 impl Default for Limits {
     fn default() -> Self {
         // 150 ms leave the rest of the promised 200 to the layers above.
-        Self { grace: Duration::from_millis(150), call: Some(Duration::from_mins(15)) }
+        Self {
+            grace: Duration::from_millis(150),
+            call: Some(Duration::from_mins(15)),
+            look: Duration::from_secs(30),
+        }
     }
 }
 
@@ -58,9 +64,9 @@ pub fn standard(settings: &Settings) -> Pipeline {
         .then(redact::Redact)
         .then(prepare::Prepare)
         .then(hooks::HooksBefore(hooks()))
-        .then(resolve::Resolve)
+        .then(resolve::Resolve(settings.limits.look))
         .then(rules::Rules)
-        .then(check::Check)
+        .then(check::Check(settings.limits.look))
         .then(ask::Ask)
         .then(snapshot::Snapshot)
         .then(budget::Budget)

@@ -1,7 +1,7 @@
 //! `record`: tells that a call begins and how it ended.
 //!
 //! **Invariant:** whatever comes in is told once as begun and once as ended, malformed and unknown
-//! calls like any other. A call whose begin cannot be kept does not run.
+//! calls like any other. What it still had to show comes before its end. A call whose begin cannot be kept does not run.
 
 use futures::{FutureExt as _, future::BoxFuture};
 use haft_types::{Body, Outcome, Part, Status, TurnId};
@@ -26,7 +26,12 @@ impl Stage for Record {
                     format!("{error}\nNothing was run. Free some disk space, then call again."),
                 );
             }
+            if call.plan().is_some_and(|plan| !plan.observes()) {
+                // The disk works while the call is judged.
+                cx.session().events.sync_ahead();
+            }
             let mut outcome = next.run(call).await;
+            cx.live.end(&cx);
             let asked = cx.asking.so_far().saturating_sub(asked_before);
             let took = began.elapsed().saturating_sub(asked).as_millis();
             let took = u64::try_from(took).unwrap_or(u64::MAX);
@@ -43,7 +48,8 @@ impl Stage for Record {
 /// The begin of a call; its arguments stand in the answer that made it, where there is one.
 pub(crate) fn started(call: &Call) -> Body {
     let outside = call.cx.nested || call.cx.turn == TurnId::default();
-    let input = call.input().or(call.request.input.as_ref()).filter(|_| outside || call.hooked);
+    let told = outside || call.hooked || call.mended;
+    let input = call.input().or(call.request.input.as_ref()).filter(|_| told);
     Body::CallStarted {
         call: call.cx.call.clone(),
         tool: call.tool().chars().take(200).collect(),

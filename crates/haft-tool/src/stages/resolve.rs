@@ -1,14 +1,30 @@
 //! `resolve`: looks every path of the plan up, once, with its links resolved and held.
 //!
+//! A path that models put something around is looked up without it where nothing has the written
+//! name; the call is then made anew with what is there.
+//!
 //! **Invariant:** nothing is opened here for reading or writing. What cannot be located is told
-//! only after the rules allowed it, so that a denied path does not even say whether it is there.
+//! only after the rules allowed it, so that a denied path does not even say whether it is there; of
+//! two forms of a path a denial of either counts. A disk that does not answer holds up no one else.
+
+use std::{io, time::Duration};
 
 use futures::{FutureExt as _, future::BoxFuture};
-use haft_types::{Follow, Outcome, Target, ToolError};
+use haft_host::{FileKind, Fs, Located};
+use haft_policy::Verdict;
+use haft_types::{EntryKind, Follow, HostPath, Outcome, Status, Target, ToolError};
+use tokio::time::timeout;
 
-use crate::{Call, Next, Stage};
+use super::rules;
+use crate::{Call, Next, Stage, pipeline::Lost};
 
-pub(super) struct Resolve;
+/// Most folders above a lost path among which one that is there is looked for.
+const CLIMB: usize = 40;
+
+const LINK: FileKind = FileKind::Entry(EntryKind::Link);
+
+/// Holds how long it may take.
+pub(super) struct Resolve(pub Duration);
 
 impl Stage for Resolve {
     fn name(&self) -> &'static str {
@@ -17,29 +33,152 @@ impl Stage for Resolve {
 
     fn run<'a>(&'a self, mut call: Call, next: Next<'a>) -> BoxFuture<'a, Outcome> {
         async move {
-            if let Err(error) = locate(&mut call).await {
+            if let Err(error) = locate(&mut call, self.0).await {
                 return error.into();
             }
-            next.run(call).await
+            match mended(&call, self.0).await {
+                Ok(None) => next.run(call).await,
+                Ok(Some(mended)) => next.again(mended).await,
+                Err(error) => error.into(),
+            }
         }
         .boxed()
     }
 }
 
 /// Looks up every path of the call's plan.
-pub(crate) async fn locate(call: &mut Call) -> Result<(), ToolError> {
-    let effects = call.ready()?.plan.effects.clone();
-    let fs = call.cx.host.fs();
-    let mut located = Vec::with_capacity(effects.len());
-    for effect in &effects {
-        located.push(match &effect.target {
-            Target::Path { path, follow } => {
-                Some(fs.locate(path, *follow).await.map_err(Into::into))
-            }
-            Target::Tree { root } => Some(fs.locate(root, Follow::Yes).await.map_err(Into::into)),
+pub(crate) async fn locate(call: &mut Call, limit: Duration) -> Result<(), ToolError> {
+    let effects = &call.ready()?.plan.effects;
+    let paths: Vec<Option<(HostPath, Follow)>> = effects
+        .iter()
+        .map(|effect| match &effect.target {
+            Target::Path { path, follow } => Some((path.clone(), *follow)),
+            Target::Tree { root } => Some((root.clone(), Follow::Yes)),
             _ => None,
-        });
+        })
+        .collect();
+    call.located = vec![None; paths.len()];
+    let Some((first, _)) = paths.iter().flatten().next().cloned() else { return Ok(()) };
+    let host = call.cx.host.clone();
+    let work = async {
+        let mut located = Vec::with_capacity(paths.len());
+        for path in paths {
+            located.push(match path {
+                Some((path, follow)) => Some(look_up(host.fs(), &path, follow).await),
+                None => None,
+            });
+        }
+        located
+    };
+    if let Ok(located) = timeout(limit, work).await {
+        call.located = located;
+        return Ok(());
     }
-    call.located = located;
-    Ok(())
+    let ruling = rules::decide(call)?;
+    if ruling.verdict == Verdict::Deny {
+        return Err(rules::denied(&ruling));
+    }
+    let text = format!("looking up {} took longer than {limit:?}", call.place().shown(&first));
+    Err(ToolError { status: Status::TimedOut, ..ToolError::new(text) }.hint(
+        "Nothing was run. Its disk or network share may not answer; go on without it, or say so.",
+    ))
+}
+
+async fn look_up(fs: &dyn Fs, path: &HostPath, follow: Follow) -> Result<Located, Lost> {
+    let error = match fs.locate(path, follow).await {
+        Ok(found) => return Ok(found),
+        Err(error) => error,
+    };
+    let real = near(fs, path).await;
+    Err(Lost { kind: error.kind(), message: error.to_string(), real })
+}
+
+/// Where a path that cannot be located would be, without a look through links.
+async fn near(fs: &dyn Fs, path: &HostPath) -> Option<HostPath> {
+    let mut below = path.clone();
+    for _ in 0..CLIMB {
+        let folder = below.parent()?;
+        if let Ok(found) = fs.locate(&folder, Follow::Yes).await {
+            let link = fs.locate(&below, Follow::No).await;
+            let leads_on = link.is_ok_and(|link| link.kind == LINK);
+            let rest = path.relative_to(&folder).filter(|_| !leads_on)?;
+            return found.real.join_bytes(rest).ok();
+        }
+        below = folder;
+    }
+    None
+}
+
+/// The same call with its paths as they were probably meant, where only those are there.
+async fn mended(call: &Call, limit: Duration) -> Result<Option<Call>, ToolError> {
+    let is_missing = |found: &Option<Result<Located, Lost>>| matches!(found, Some(Ok(found)) if found.kind == FileKind::Missing);
+    if call.mended || !call.located.iter().any(is_missing) {
+        return Ok(None);
+    }
+    let Some((input, notes)) = call.ready()?.bare_paths() else { return Ok(None) };
+    if rules::decide(call)?.verdict == Verdict::Deny {
+        return Ok(None);
+    }
+    let mut other = call.mended(input);
+    if other.plan().is_none() {
+        return Ok(None);
+    }
+    locate(&mut other, limit).await?;
+    let ruling = rules::decide(&other)?;
+    if ruling.verdict == Verdict::Deny {
+        return Err(rules::denied(&ruling));
+    }
+    let paths = |call: &Call| -> Vec<Option<HostPath>> {
+        let effects = call.plan().map(|plan| plan.effects.as_slice()).unwrap_or_default();
+        effects.iter().map(|effect| effect.path().cloned()).collect()
+    };
+    let (written, meant) = (paths(call), paths(&other));
+    let mut found = false;
+    for index in 0..written.len().min(meant.len()) {
+        let missing = is_missing(&call.located[index]);
+        let there = !is_missing(&other.located[index]);
+        found |= missing && there;
+        if !missing && written[index] != meant[index] {
+            return Ok(None);
+        }
+    }
+    other.notes.extend(notes);
+    Ok((found && written.len() == meant.len()).then_some(other))
+}
+
+/// What is wrong with a path of a call that no rule denies, where nothing can be done with it.
+pub(super) fn unusable(call: &Call) -> Option<ToolError> {
+    let effects = &call.plan()?.effects;
+    let lost = effects.iter().zip(&call.located).find_map(|(effect, located)| {
+        let lost = located.as_ref()?.as_ref().err()?;
+        let told = lost.real.is_some() || is_loop(lost.kind);
+        told.then_some((effect.path()?, lost.kind))
+    });
+    let (path, kind) = lost?;
+    let (what, next) = match kind {
+        io::ErrorKind::NotADirectory => (
+            "one of the folders in it is a file (not a directory)".to_owned(),
+            "Look with ls what is there, and name a path through folders.",
+        ),
+        io::ErrorKind::PermissionDenied => (
+            "the system does not let haft into one of its folders (permission denied)".to_owned(),
+            "Use another path, or ask the person for the right to it.",
+        ),
+        io::ErrorKind::InvalidFilename => (
+            "a name in it is longer than the file system takes (file name too long)".to_owned(),
+            "Use shorter names; most systems take 255 bytes each.",
+        ),
+        kind if is_loop(kind) => (
+            "its links lead in a circle (too many levels of symbolic links)".to_owned(),
+            "Name the file itself, or mend the links first.",
+        ),
+        kind => (format!("looking it up failed ({kind})"), "Check the path, or use another."),
+    };
+    let shown: String = call.place().shown(path).chars().take(300).collect();
+    Some(ToolError::new(format!("{shown} cannot be used: {what}.")).hint(next))
+}
+
+/// The kind has no stable name yet, only this text.
+fn is_loop(kind: io::ErrorKind) -> bool {
+    kind.to_string().starts_with("filesystem loop")
 }

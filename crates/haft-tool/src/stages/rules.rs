@@ -6,10 +6,15 @@
 use std::sync::Arc;
 
 use futures::{FutureExt as _, future::BoxFuture};
-use haft_policy::{Ask, Ruling, Verdict};
+use haft_policy::{Ask, Remember, Ruling, Verdict};
 use haft_types::{Access, Effect, HostPath, Outcome, Plan, Target, ToolError};
 
-use crate::{Call, Judge, Next, Stage, guarded::Visible, tool::Prepared};
+use super::resolve;
+use crate::{
+    Call, Judge, Next, Stage,
+    guarded::{Hidden, Visible},
+    tool::Prepared,
+};
 
 pub(super) struct Rules;
 
@@ -27,6 +32,13 @@ impl Stage for Rules {
             if ruling.verdict == Verdict::Deny {
                 return denied(&ruling).into();
             }
+            // Nobody is asked for what cannot be, unless the place itself is what asks.
+            if ruling.verdict == Verdict::Ask
+                && ruling.remember == Remember::Saved
+                && let Some(error) = resolve::unusable(&call)
+            {
+                return error.into();
+            }
             call.ruling = Some(ruling);
             next.run(call).await
         }
@@ -43,7 +55,7 @@ pub(crate) fn decide(call: &Call) -> Result<Ruling, ToolError> {
 
 /// The refusal as the model reads it.
 pub(super) fn denied(ruling: &Ruling) -> ToolError {
-    ToolError::denied(format!("not allowed: {}", ruling.reason)).hint(
+    ToolError::denied(format!("{}.", ruling.reason)).hint(
         "Do not try to reach the same by other means; go on without it, or say what you need.",
     )
 }
@@ -78,7 +90,10 @@ pub(super) fn with_ask<T>(
     let real: Vec<Option<HostPath>> = call
         .located
         .iter()
-        .map(|located| Some(located.as_ref()?.as_ref().ok()?.real.clone()))
+        .map(|located| match located.as_ref()? {
+            Ok(found) => Some(found.real.clone()),
+            Err(lost) => lost.real.clone(),
+        })
         .collect();
     then(&Ask {
         tool: &prepared.spec,
@@ -92,31 +107,44 @@ pub(super) fn with_ask<T>(
     })
 }
 
-/// What of declared trees, and of everything where that is declared, may be seen.
+/// What of a folder is hidden from the call; worked out only where a folder is listed.
+pub(super) fn hidden(call: &Call) -> Hidden {
+    let judge = call.cx.session().judge();
+    let Ok(prepared) = call.ready() else { return Arc::new(|_, _| Arc::new(|_| true)) };
+    let tool = prepared.spec.name.clone();
+    Arc::new(move |written, real| Arc::new(judge.policy.path_filter(&tool, written, real)))
+}
+
+/// What of declared trees, and of everything where that is declared, may be touched.
 pub(super) fn visible(call: &Call) -> Visible {
     let judge = call.cx.session().judge();
-    let Ok(prepared) = call.ready() else { return Arc::new(|_| false) };
+    let Ok(prepared) = call.ready() else { return Arc::new(|_, _| false) };
+    let filter = |effect: &Effect, written: &HostPath, real: &HostPath| {
+        let (policy, tool) = (&judge.policy, &prepared.spec.name);
+        let unread = policy.path_filter(tool, written, real);
+        let unchanged =
+            (effect.access != Access::Observe).then(|| policy.change_filter(tool, written, real));
+        let (written, real) = (written.clone(), real.clone());
+        move |path: &HostPath, access: Access| {
+            (path.is_within(&written) || path.is_within(&real))
+                && match &unchanged {
+                    Some(skips) if access != Access::Observe => !skips(path),
+                    None if access != Access::Observe => false,
+                    _ => !unread(path),
+                }
+        }
+    };
+    let root = HostPath::root(call.cx.dispatcher.host.style());
     let filters: Vec<_> = prepared
         .plan
         .effects
         .iter()
         .zip(&call.located)
         .filter_map(|(effect, located)| match (&effect.target, located) {
-            (Target::Tree { root }, Some(Ok(found))) => {
-                let skip = judge.policy.path_filter(&prepared.spec.name, root, &found.real);
-                Some((root.clone(), found.real.clone(), skip))
-            }
-            (Target::Anything, _) => {
-                let root = HostPath::root(call.cx.dispatcher.host.style());
-                let skip = judge.policy.path_filter(&prepared.spec.name, &root, &root);
-                Some((root.clone(), root, skip))
-            }
+            (Target::Tree { root }, Some(Ok(found))) => Some(filter(effect, root, &found.real)),
+            (Target::Anything, _) => Some(filter(effect, &root, &root)),
             _ => None,
         })
         .collect();
-    Arc::new(move |path| {
-        filters
-            .iter()
-            .any(|(root, real, skip)| (path.is_within(root) || path.is_within(real)) && !skip(path))
-    })
+    Arc::new(move |path, access| filters.iter().any(|sees| sees(path, access)))
 }

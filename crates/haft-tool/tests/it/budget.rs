@@ -5,7 +5,7 @@ use std::sync::Arc;
 use haft_host::Outs;
 use haft_testkit::world::World;
 use haft_tool::{Dispatcher, Session};
-use haft_types::{Budget, CutBy, Outcome, Part, Shape, Status};
+use haft_types::{Budget, CutBy, Entry, Outcome, Part, Shape, Status};
 use serde_json::json;
 
 use crate::support::{Probe, at, call, tools, world};
@@ -164,4 +164,107 @@ async fn a_failure_is_short_whatever_the_tools_measure_is() {
     let (world, _) = world([probe]);
     let text = world.call("tell", json!({})).await.joined_text();
     assert!(text.starts_with("begin") && text.ends_with("end") && text.len() < 17_000);
+}
+
+/// A tool with a short text and `count` entries of data and detail.
+fn lister(count: u64) -> Probe {
+    let probe = Probe::new("list").spec(|spec| {
+        spec.budget = Budget::Chars(1_000);
+        spec.output_schema = json!({
+            "type": "object",
+            "properties": {
+                "entries": {"type": "array", "items": {
+                    "type": "object",
+                    "properties": {"name": {"type": "string"}, "size": {"type": "integer"}},
+                    "required": ["name", "size"],
+                    "additionalProperties": false,
+                }},
+                "note": {"type": "string"},
+                "total": {"type": "integer"},
+            },
+            "required": ["entries", "note", "total"],
+            "additionalProperties": false,
+        });
+    });
+    probe.run(move |_, _| async move {
+        let entries: Vec<_> =
+            (0..count).map(|n| json!({"name": format!("f{n}"), "size": n})).collect();
+        let names = (0..count).map(|n| Entry { name: format!("f{n}"), ..Entry::default() });
+        let shape = Shape::Entries { root: at("/w"), entries: names.collect() };
+        let note = "\u{1f600}\n".repeat(usize::try_from(count).unwrap());
+        let data = json!({"entries": entries, "note": note, "total": count});
+        Ok(Outcome::text("listed").with_data(data).with_detail(shape))
+    })
+}
+
+#[tokio::test]
+async fn data_and_details_are_bounded_too_and_the_whole_is_addressed() {
+    let (mut all, _) = tools([lister(20_000)]);
+    all.extend(haft_tools::builtin());
+    let world = World::memory(all, [("a", "")]).unwrap();
+    let outcome = world.call("list", json!({})).await;
+    let data = outcome.data.clone().unwrap();
+    assert!(data.to_string().len() <= 4_000, "{} bytes", data.to_string().len());
+    let spec = world.dispatcher.tools.spec("list").unwrap();
+    assert!(jsonschema::validator_for(&spec.output_schema).unwrap().is_valid(&data), "{data}");
+    let entries = data["entries"].as_array().unwrap();
+    assert!(entries.len() > 20 && entries[0] == json!({"name": "f0", "size": 0}), "{data}");
+    assert_eq!(data["total"], 20_000);
+    assert!(data["note"].as_str().unwrap().ends_with("bytes left out ...]"), "{data}");
+    let detail = outcome.detail.clone().unwrap();
+    assert!(serde_json::to_string(&detail).unwrap().len() <= 4_000);
+    let Shape::Entries { entries, .. } = &detail.shape else { panic!("{detail:?}") };
+    let cut = detail.cut.unwrap();
+    assert_eq!((cut.from, cut.to, cut.by), (1, entries.len() as u64, CutBy::Items));
+    assert_eq!((cut.total, cut.rest.as_deref()), (Some(20_000), Some("out://c1")));
+    let text = outcome.joined_text();
+    assert!(
+        text.starts_with("listed\n[the structured data of ") && text.contains("out://c1"),
+        "{text}"
+    );
+    let ended = world.recorder.bodies().into_iter().any(
+        |body| matches!(body, haft_types::Body::CallEnded { outcome: told, .. } if told == outcome),
+    );
+    assert!(ended, "what is recorded is bounded, too");
+    let grep = world.call("grep", json!({"path": "out://c1", "pattern": "f19999"})).await;
+    assert_eq!(grep.status, Status::Done, "{grep:?}");
+}
+
+#[tokio::test]
+async fn data_that_fits_and_data_of_a_nested_call_stay_whole() {
+    let outer = Probe::new("outer").run(|_, cx| async move {
+        let inner = cx.call("list", json!({})).await;
+        let size = inner.data.as_ref().map_or(0, |data| data.to_string().len());
+        let Some(Shape::Entries { entries, .. }) = inner.detail.map(|detail| detail.shape) else {
+            return Ok(Outcome::text("no detail"));
+        };
+        Ok(Outcome::text(format!("{} {}", size > 100_000, entries.len())))
+    });
+    let (world, _) = world([lister(20_000), outer]);
+    assert_eq!(world.call("outer", json!({})).await.joined_text(), "true 20000");
+    let (world, _) = crate::support::world([lister(20)]);
+    let outcome = world.call("list", json!({})).await;
+    assert_eq!(outcome.data.unwrap()["entries"].as_array().unwrap().len(), 20);
+    assert!(outcome.detail.unwrap().cut.is_none() && world.session.outs.used() == 0);
+}
+
+#[tokio::test]
+async fn where_the_text_is_kept_the_data_does_not_take_its_place() {
+    let probe = teller(lines())
+        .run(|_, _| async { Ok(Outcome::text(lines()).with_data(json!({"all": lines()}))) });
+    let (world, _) = world([probe]);
+    let outcome = world.call("tell", json!({})).await;
+    assert!(outcome.joined_text().contains("the whole text is kept"), "{outcome:?}");
+    assert_eq!(world.session.outs.used(), lines().len() as u64);
+}
+
+#[tokio::test]
+async fn a_refusal_before_the_tool_ran_is_short_too() {
+    let probe = Probe::new("tell").check(|_, _| async {
+        Err(haft_types::ToolError::new(format!("begin {} end", "x".repeat(1_000_000))))
+    });
+    let (world, runs) = world([probe]);
+    let text = world.call("tell", json!({})).await.joined_text();
+    assert!(text.starts_with("begin") && text.ends_with("end") && text.len() < 17_000);
+    assert_eq!(runs.of("tell"), 0);
 }

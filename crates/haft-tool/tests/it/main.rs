@@ -3,13 +3,19 @@
 
 #![expect(clippy::unwrap_used, clippy::panic, reason = "tests fail by panicking")]
 
+mod anything;
+mod begun;
 mod budget;
 mod denied;
 mod guard;
 mod hooks;
 mod interrupt;
 mod links;
+mod live;
 mod malformed;
+mod paths;
 mod questions;
 mod registry;
+mod stuck;
 mod support;
+mod wording;

@@ -202,3 +202,18 @@ async fn a_cancelled_search_says_so() {
         assert_eq!(outcome.status, Status::Cancelled);
     }
 }
+
+#[tokio::test]
+async fn a_line_of_many_megabytes_is_searched_to_its_end() {
+    let line = format!("{{{}\"needle\":1}}\nlast needle\n", "\"word\":1,".repeat(1_300_000));
+    for world in worlds(&[("one.json", line.as_bytes())]) {
+        for path in ["one.json", "."] {
+            let shown = text(&world, json!({"pattern": "needle", "path": path})).await;
+            assert!(shown.contains("\"needle\":1}"), "{path} {shown:.300}");
+            assert!(shown.contains("2:last needle"), "{path} {shown:.300}");
+            assert!(shown.contains("searched in parts") && shown.len() < 10_000, "{shown:.300}");
+        }
+        let none = text(&world, json!({"pattern": "nail", "path": "one.json"})).await;
+        assert!(none.contains("searched in parts"), "{none}");
+    }
+}

@@ -109,6 +109,8 @@ async fn folders_that_cannot_be_listed_are_named() {
         assert_eq!(none.joined_text(), "Nothing in zoo has such a name.");
         world.rule(haft_policy::Verdict::Deny, "Read(src/**)");
         let denied = ls(&world, json!({"recursive": true})).await.joined_text();
-        assert!(!denied.contains("deep/d.rs") && denied.contains("not entered"), "{denied}");
+        assert!(!denied.contains("deep/") && denied.contains("not shown: not allowed"), "{denied}");
+        let flat = ls(&world, json!({"path": "src"})).await;
+        assert_eq!(flat.status, Status::Denied, "{}", flat.joined_text());
     }
 }

@@ -106,6 +106,7 @@ impl Fs for Shelf {
         ready(Ok(Listing {
             entries: names.into_iter().take(how.limit).map(entry).collect(),
             total,
+            denied: 0,
         }))
     }
     fn remove<'a>(&'a self, at: &'a Located) -> BoxFuture<'a, io::Result<()>> {

@@ -184,6 +184,8 @@ fn a_small_file_system_ends_the_run_before_anything_is_changed() {
         probe.args(["-rm", "sh", "-c", &mount]).status().is_ok_and(|status| status.success());
     if !works {
         // The test above fails in the same way without a mount.
+        let ci = std::env::var_os("CI").is_some_and(|value| value != "false" && value != "0");
+        assert!(!ci, "left out, which CI must not: this machine lets nobody mount");
         eprintln!("left out: this machine lets nobody mount");
         return;
     }

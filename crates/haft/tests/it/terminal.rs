@@ -12,12 +12,12 @@ use serde_json::json;
 use crate::world::{World, all_calls_ended, gone, runs, signal_all, unique_seconds, until};
 
 /// A terminal with a shell in it.
-struct Tmux {
+pub struct Tmux {
     socket: PathBuf,
 }
 
 impl Tmux {
-    fn start(world: &World) -> Self {
+    pub fn start(world: &World) -> Self {
         static NUMBER: AtomicU32 = AtomicU32::new(0);
         let name = format!("tmux-{}", NUMBER.fetch_add(1, Ordering::Relaxed));
         let tmux = Self { socket: world.root().join(name) };
@@ -48,18 +48,18 @@ impl Tmux {
         self.tmux(&["send-keys", name]);
     }
 
-    fn line(&self, text: &str) {
+    pub fn line(&self, text: &str) {
         self.types(text);
         self.key("Enter");
     }
 
     /// What stands on the screen, with what was scrolled away.
-    fn screen(&self) -> String {
+    pub fn screen(&self) -> String {
         self.tmux(&["capture-pane", "-p", "-J", "-S", "-"])
     }
 
     /// Waits until a text stands on the screen.
-    fn sees(&self, text: &str) -> String {
+    pub fn sees(&self, text: &str) -> String {
         let seen = until(Duration::from_secs(30), || self.screen().contains(text));
         let screen = self.screen();
         assert!(seen, "{text:?} did not come:\n{screen}");
@@ -72,6 +72,14 @@ impl Tmux {
         self.line(&format!(
             "stty -a > ../before; '{haft}' {arguments}; echo ended with $?; stty -a > ../after"
         ));
+    }
+
+    /// A terminal with `haft --line` in it, which is ready.
+    pub fn talk(world: &World, model: &str, flags: &str) -> Self {
+        let tmux = Self::start(world);
+        tmux.haft(&format!("--line {flags} --model '{model}'"));
+        tmux.sees("/help");
+        tmux
     }
 
     /// Fails unless the terminal is as it was.
@@ -105,9 +113,7 @@ fn one_key_answers_a_question() {
         json!({"text": "Once more.", "calls": [edit("beta", "gamma")]}),
         json!({"text": "Both were asked."}),
     ]);
-    let tmux = Tmux::start(&world);
-    tmux.haft(&format!("--line --model '{model}'"));
-    tmux.sees("/help");
+    let tmux = Tmux::talk(&world, &model, "");
     tmux.line("please edit a.txt");
     let screen = tmux.sees("key:");
     assert!(screen.contains("I edit it.") && screen.contains("+ beta"), "{screen}");
@@ -135,9 +141,7 @@ fn an_interrupt_stops_a_command_and_the_talk_goes_on() {
     let call =
         json!({"name": "bash", "input": {"command": format!("echo begun; sleep {seconds}")}});
     let model = world.script(&[json!({"calls": [call]}), json!({"text": "I am still here."})]);
-    let tmux = Tmux::start(&world);
-    tmux.haft(&format!("--line --mode bypass --model '{model}'"));
-    tmux.sees("/help");
+    let tmux = Tmux::talk(&world, &model, "--mode bypass");
     tmux.line("run it");
     assert!(until(Duration::from_secs(20), || runs(&format!("sleep\0{seconds}"))));
     tmux.key("C-c");
@@ -157,9 +161,7 @@ fn an_interrupt_at_a_question_answers_it_with_no() {
     let world = World::new();
     let call = json!({"name": "bash", "input": {"command": "touch made"}});
     let model = world.script(&[json!({"calls": [call]}), json!({"text": "I am still here."})]);
-    let tmux = Tmux::start(&world);
-    tmux.haft(&format!("--line --model '{model}'"));
-    tmux.sees("/help");
+    let tmux = Tmux::talk(&world, &model, "");
     tmux.line("run it");
     tmux.sees("key:");
     tmux.key("C-c");
@@ -180,9 +182,7 @@ fn a_terminal_that_goes_leaves_nothing_behind() {
     let seconds = unique_seconds();
     let call = json!({"name": "bash", "input": {"command": format!("sleep {seconds}; echo")}});
     let model = world.script(&[json!({"calls": [call]})]);
-    let tmux = Tmux::start(&world);
-    tmux.haft(&format!("--line --mode bypass --model '{model}'"));
-    tmux.sees("/help");
+    let tmux = Tmux::talk(&world, &model, "--mode bypass");
     tmux.line("run it");
     assert!(until(Duration::from_secs(20), || runs(&format!("sleep\0{seconds}"))));
     tmux.tmux(&["kill-server"]);
@@ -197,9 +197,7 @@ fn a_terminated_talk_ends_with_what_it_runs() {
     let seconds = unique_seconds();
     let call = json!({"name": "bash", "input": {"command": format!("sleep {seconds}; echo")}});
     let model = world.script(&[json!({"calls": [call]})]);
-    let tmux = Tmux::start(&world);
-    tmux.haft(&format!("--line --mode bypass --model '{model}'"));
-    tmux.sees("/help");
+    let tmux = Tmux::talk(&world, &model, "--mode bypass");
     tmux.line("run it");
     assert!(until(Duration::from_secs(20), || runs(&format!("sleep\0{seconds}"))));
     signal_all("TERM", &model);
@@ -216,9 +214,7 @@ fn a_line_typed_meanwhile_is_passed_on_at_the_next_step() {
         json!({"text": "I wait.", "calls": [{"name": "bash", "input": {"command": wait}}]}),
         json!({"text": "I have heard you."}),
     ]);
-    let tmux = Tmux::start(&world);
-    tmux.haft(&format!("--line --mode bypass --model '{model}'"));
-    tmux.sees("/help");
+    let tmux = Tmux::talk(&world, &model, "--mode bypass");
     tmux.line("wait for me");
     assert!(until(Duration::from_secs(20), || world.work().join("begun").exists()));
     tmux.line("look at b.txt too");

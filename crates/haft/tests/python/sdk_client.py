@@ -121,6 +121,7 @@ async def progress():
         assert result.structured_content["stdout"].split() == ["first", "last"], result
         counts = [done for _, done, _ in heard]
         assert counts == sorted(set(counts)), counts
+        assert "last" in heard[-1][2], heard
 
 
 async def cancel():
@@ -174,6 +175,7 @@ async def elicit():
         allowed = await client.call_tool("edit", change("one", "two"))
         assert not allowed.is_error, allowed
         assert "a.txt" in asked[0].message and len(asked) == 1, asked
+        assert "one" in asked[0].message and "two" in asked[0].message, asked
         for count in (2, 3):
             denied = await client.call_tool("edit", change("two", "three"))
             assert denied.is_error and len(asked) == count, (denied, asked)

@@ -13,6 +13,7 @@ mod ordered;
 
 use std::{
     io,
+    ops::ControlFlow,
     sync::{Arc, Mutex, PoisonError},
     time::{Duration, Instant},
 };
@@ -71,15 +72,18 @@ impl Search for Local {
         walk: Walk,
         sink: Sink<'a, Found>,
     ) -> BoxFuture<'a, Result<Skipped, SearchError>> {
-        if query.follow {
-            let global = global_excludes(&walk.allowed);
-            return Box::pin(over_fs::find(self, global, at, query, walk, sink));
-        }
-        let (at, query) = (at.clone(), query.clone());
+        let (host, at, query) = (self.aside(), at.clone(), query.clone());
         Box::pin(async move {
             let stop = walk.stop.clone();
             let batched = &mut |batch: Vec<Found>| batch.into_iter().try_for_each(&mut *sink);
-            run(stop, batched, move |line| find_job(&at, &query, &walk, line)).await
+            let job = move |line: &Arc<_>| {
+                if query.follow {
+                    follow_job(&host, &at, &query, walk, line)
+                } else {
+                    find_job(&at, &query, &walk, line)
+                }
+            };
+            run(stop, batched, job).await
         })
     }
 }
@@ -87,7 +91,7 @@ impl Search for Local {
 /// Runs a search on threads of its own and hands its results on in order.
 async fn run<T: Send + 'static>(
     stop: CancellationToken,
-    sink: &mut (dyn FnMut(T) -> std::ops::ControlFlow<()> + Send),
+    sink: &mut (dyn FnMut(T) -> ControlFlow<()> + Send),
     job: impl FnOnce(&Arc<Ordered<T>>) -> Result<Walked, SearchError> + Send + 'static,
 ) -> Result<Skipped, SearchError> {
     let line = Arc::new(Ordered::new());
@@ -239,12 +243,14 @@ impl io::Read for Positioned<'_> {
 }
 
 fn deliver(line: &Ordered<FileMatches>, number: u64, name: &str, result: FileResult) {
-    let (binary, error) = (result.binary, result.error.as_ref().map(ToString::to_string));
+    let (binary, parts) = (result.binary, result.parts);
+    let error = result.error.as_ref().map(ToString::to_string);
     let found = matches_of(name, result);
     let stopped = error.is_some() && line.stopped();
     line.end(number, found, |skipped| {
         skipped.searched += 1;
         skipped.binary += u64::from(binary);
+        skipped.parts += u64::from(parts);
         if let Some(error) = error.as_ref().filter(|_| !stopped) {
             skipped.unreadable += 1;
             skipped.cause.get_or_insert_with(|| format!("{name}: {error}"));
@@ -280,6 +286,26 @@ impl Grepping {
             }),
         }
     }
+}
+
+/// A search for names that enters links, over [`Fs`](crate::Fs) from this one thread.
+fn follow_job(
+    host: &Local,
+    at: &Located,
+    query: &FindQuery,
+    walk: Walk,
+    line: &Ordered<Vec<Found>>,
+) -> Result<Walked, SearchError> {
+    let global = global_excludes(&walk.allowed);
+    let sink = &mut |found: Found| {
+        let size = found.path.len() + size_of::<Found>();
+        line.end(line.begin(), Some((vec![found], size)), |_| {});
+        if line.room() { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
+    };
+    let search = over_fs::find(host, global, at, query, walk, sink);
+    let skipped = tokio::runtime::Handle::current().block_on(search)?;
+    line.end(line.begin(), None, |all| *all = skipped.clone());
+    Ok(None)
 }
 
 fn find_job(

@@ -17,17 +17,18 @@ mod tree;
 use std::{
     collections::VecDeque,
     io,
-    sync::{Arc, Mutex, MutexGuard, PoisonError, mpsc},
+    sync::{Arc, Mutex, MutexGuard, PoisonError},
 };
 
 use bytes::Bytes;
 use futures::{future::BoxFuture, stream};
+use haft_types::HostPath;
 use rustix::{
     event::{EventfdFlags, eventfd},
     fd::OwnedFd,
     process::{Pid, Signal},
 };
-use tokio::sync::Notify;
+use tokio::sync::{Notify, oneshot};
 
 use self::{supervise::Supervisor, tree::Tree};
 use super::Local;
@@ -44,46 +45,55 @@ const STACK: usize = 256 << 10;
 
 impl Shell for Local {
     fn spawn(&self, spawn: Spawn) -> BoxFuture<'_, io::Result<Running>> {
-        // Nothing is awaited, so a dropped future has either started nothing or given the child.
+        let shell = self.caps().shell;
+        let (hand, take) = oneshot::channel();
+        // One thread starts the child and follows it, so that a folder on a mount that hangs holds
+        // nobody else up. It kills what nobody waits for any more: a dropped future drops `take`.
+        let follow = move || match begin(spawn, shell.as_ref()) {
+            Ok((running, supervisor)) => {
+                drop(hand.send(Ok(running)));
+                supervisor.run();
+            }
+            Err(error) => drop(hand.send(Err(error))),
+        };
         Box::pin(async move {
-            let (hand, take) = mpsc::sync_channel::<Supervisor>(1);
-            // Before the child, so that there is never a child without its thread.
-            std::thread::Builder::new().name("haft-child".into()).stack_size(STACK).spawn(
-                move || {
-                    if let Ok(supervisor) = take.recv() {
-                        supervisor.run();
-                    }
-                },
-            )?;
-            let wake = eventfd(0, EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK)?;
-            let started = start::start(&spawn, self.caps().shell.as_ref())?;
-            let id = started.child.id();
-            let leader = i32::try_from(id).ok().and_then(Pid::from_raw);
-            let leader = leader.ok_or_else(|| io::Error::other("the child has no process id"))?;
-            let input = match spawn.stdin {
-                Stdin::Empty => Input::default(),
-                Stdin::Open => Input { open: true, ..Input::default() },
-                Stdin::Bytes(bytes) => {
-                    Input { bytes: bytes.len(), queue: [bytes].into(), open: true, ends: true }
-                }
-            };
-            let shared = Arc::new(Shared {
-                id,
-                tree: Tree::new(leader, started.marker.clone()),
-                state: Mutex::new(State { input, ..State::default() }),
-                ready: Notify::new(),
-                room: Notify::new(),
-                wake,
-            });
-            let reader = Reader(Arc::clone(&shared));
-            let supervisor = Supervisor::new(Arc::clone(&shared), leader, started)?;
-            hand.send(supervisor).map_err(|_| io::Error::other("the supervising thread ended"))?;
-            let output = stream::unfold(reader, |reader| async {
-                reader.next().await.map(|output| (output, reader))
-            });
-            Ok(Running { output: Box::pin(output), control: shared })
+            std::thread::Builder::new()
+                .name("haft-child".into())
+                .stack_size(STACK)
+                .spawn(follow)?;
+            take.await.map_err(|_| io::Error::other("the supervising thread ended"))?
         })
     }
+}
+
+/// Starts a command, with the one who follows it.
+fn begin(spawn: Spawn, shell: Option<&HostPath>) -> io::Result<(Running, Supervisor)> {
+    let wake = eventfd(0, EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK)?;
+    let started = start::start(&spawn, shell)?;
+    let id = started.child.id();
+    let leader = i32::try_from(id).ok().and_then(Pid::from_raw);
+    let leader = leader.ok_or_else(|| io::Error::other("the child has no process id"))?;
+    let input = match spawn.stdin {
+        Stdin::Empty => Input::default(),
+        Stdin::Open => Input { open: true, ..Input::default() },
+        Stdin::Bytes(bytes) => {
+            Input { bytes: bytes.len(), queue: [bytes].into(), open: true, ends: true }
+        }
+    };
+    let shared = Arc::new(Shared {
+        id,
+        tree: Tree::new(leader, started.marker.clone()),
+        state: Mutex::new(State { input, ..State::default() }),
+        ready: Notify::new(),
+        room: Notify::new(),
+        wake,
+    });
+    let reader = Reader(Arc::clone(&shared));
+    let supervisor = Supervisor::new(Arc::clone(&shared), leader, started)?;
+    let output = stream::unfold(reader, |reader| async {
+        reader.next().await.map(|output| (output, reader))
+    });
+    Ok((Running { output: Box::pin(output), control: shared }, supervisor))
 }
 
 /// What a command was told to do.

@@ -4,6 +4,10 @@
 //! in the environment it was started with, or is a child of one that belongs. Only processes that
 //! began after the command did are looked at.
 //!
+//! Most commands leave nothing, and reading all of `/proc` to learn that takes longer than they do.
+//! The system gives process ids in rising order, so where none of the few ids that were given since
+//! the command began is in use, nothing of it lives.
+//!
 //! **Invariant:** a signal goes through a descriptor of the process that was looked at, so a
 //! process id that was given to somebody else meanwhile is never hit.
 //!
@@ -11,16 +15,30 @@
 //! environment. A supervisor that is a subreaper is needed for those; so is one that outlives
 //! haft, to clean up when haft itself is killed.
 
-use std::{collections::HashSet, fs, io::Read, process};
+use std::{
+    collections::HashSet,
+    fs,
+    io::Read,
+    process,
+    time::{Duration, Instant},
+};
 
-use rustix::process::{
-    Pid, PidfdFlags, Signal, kill_process, kill_process_group, pidfd_open, pidfd_send_signal,
+use rustix::{
+    io::Errno,
+    process::{
+        Pid, PidfdFlags, Signal, kill_process, kill_process_group, pidfd_open, pidfd_send_signal,
+        test_kill_process,
+    },
 };
 
 /// Longest command line that is told, in bytes.
 const LINE_LIMIT: u64 = 200;
 /// Most bytes of an environment in which the marker is looked for.
 const ENVIRONMENT_LIMIT: u64 = 4 << 20;
+/// Most ids that are asked for one by one.
+const FEW: i32 = 1_000;
+/// In less time than this no machine gives all its ids once round, at least 32,768.
+const ROUND: Duration = Duration::from_millis(100);
 
 /// What tells the processes of one command from all others.
 #[derive(Debug)]
@@ -31,6 +49,7 @@ pub(super) struct Tree {
     marker: String,
     /// When the leader began, in clock ticks since the start of the machine.
     began: u64,
+    since: Instant,
 }
 
 /// The variable that marks the processes of a command.
@@ -79,11 +98,26 @@ impl Tree {
     /// The tree of a command that was just started.
     pub(super) fn new(leader: Pid, marker: String) -> Self {
         let began = Stat::of(leader.as_raw_pid()).map_or(0, |stat| stat.began);
-        Self { leader, marker, began }
+        Self { leader, marker, began, since: Instant::now() }
+    }
+
+    /// Reports whether no process was begun since the leader that still lives, whoever began it;
+    /// false where that cannot be told so easily.
+    fn alone(&self) -> bool {
+        let leader = self.leader.as_raw_pid();
+        let Some(last) = last_id() else { return false };
+        (leader..leader.saturating_add(FEW)).contains(&last)
+            && (leader + 1..=last).all(unused)
+            // What began meanwhile may be a child of what was found ended.
+            && last_id() == Some(last)
+            && self.since.elapsed() < ROUND
     }
 
     /// The living processes of the command; with `leader` also its own.
     pub(super) fn members(&self, leader: bool) -> Vec<Member> {
+        if !leader && self.alone() {
+            return Vec::new();
+        }
         let me = process::id();
         let Ok(entries) = fs::read_dir("/proc") else { return Vec::new() };
         let mut candidates: Vec<(i32, Stat)> = entries
@@ -137,6 +171,18 @@ impl Tree {
     pub(super) fn signal_group(&self, signal: Signal) {
         let _ = kill_process_group(self.leader, signal);
     }
+}
+
+/// The process id that was given last, in the namespace of this process.
+fn last_id() -> Option<i32> {
+    fs::read_to_string("/proc/sys/kernel/ns_last_pid").ok()?.trim().parse().ok()
+}
+
+/// Reports whether nobody has this id but a thread of this process.
+fn unused(id: i32) -> bool {
+    let Some(pid) = Pid::from_raw(id) else { return false };
+    test_kill_process(pid) == Err(Errno::SRCH)
+        || fs::exists(format!("/proc/self/task/{id}")).is_ok_and(|own| own)
 }
 
 /// Reports whether a process was started with the marker in its environment.

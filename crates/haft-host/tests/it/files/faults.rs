@@ -6,7 +6,7 @@ use bytes::Bytes;
 use haft_host::{FsOp, Host, Local, Memory};
 use haft_types::Follow;
 
-use super::{World, anyhow, locals};
+use super::{World, anyhow, left_out, locals};
 
 /// Set in the child process to the file that it has to write.
 const TARGET: &str = "HAFT_TEST_TARGET";
@@ -26,8 +26,11 @@ async fn child_writes_a_mebibyte() {
 
 /// Runs the child above under a shell that sets the stage; gives what it said.
 fn child(stage: &str, target: &Path) -> String {
-    let script =
-        format!("{stage}; exec \"$0\" files::faults::child_writes_a_mebibyte --exact --nocapture");
+    child_of("files::faults::child_writes_a_mebibyte", stage, target)
+}
+
+fn child_of(test: &str, stage: &str, target: &Path) -> String {
+    let script = format!("{stage}; exec \"$0\" {test} --exact --nocapture");
     let output = Command::new("sh")
         .args(["-c", &script])
         .arg(std::env::current_exe().unwrap())
@@ -65,8 +68,7 @@ fn a_full_disk_leaves_the_old_file() {
     let mount = format!("mount -t tmpfs -o size=512k none '{disk}'");
     let can = Command::new("unshare").args(["-m", "sh", "-c", &mount]).status();
     if !can.is_ok_and(|status| status.success()) {
-        // Without the right to mount, the limit of file sizes above stands for it.
-        return;
+        return left_out("nobody may mount here, so no disk can be made full");
     }
     let stage = format!(
         "exec unshare -m sh -c \"{mount}; echo old >'{disk}/a'; \
@@ -76,6 +78,59 @@ fn a_full_disk_leaves_the_old_file() {
     let said = child(&stage, &w.disk("disk/a"));
     assert!(said.contains("ERROR StorageFull") && said.contains("No space left"), "{said}");
     assert!(said.ends_with("a\nold\n"), "{said}");
+}
+
+/// Not a test of its own: touches a mount that never answers, on a runtime of one thread.
+#[test]
+fn child_touches_a_dead_mount() {
+    let Some(target) =
+        std::env::var_os(TARGET).filter(|_| std::env::var_os("HAFT_TEST_DEAD").is_some())
+    else {
+        return;
+    };
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+    runtime.block_on(async {
+        let host = Local::new();
+        let path = Local::path(Path::new(&target)).unwrap();
+        let patience = std::time::Duration::from_millis(200);
+        let (below, fs) = (path.join("x").unwrap(), host.fs());
+        let locate = fs.locate(&below, Follow::Yes);
+        assert!(tokio::time::timeout(patience, locate).await.is_err(), "it answered");
+        let above = fs.locate(&path.parent().unwrap(), Follow::Yes).await.unwrap();
+        let mount = fs.child(&above, path.file_name().unwrap(), Follow::No);
+        let mount = tokio::time::timeout(patience, mount).await;
+        println!("CHILD {}", mount.is_ok());
+        let spawn = haft_host::Spawn::new(haft_host::Program::Argv(vec![b"true".to_vec()]), below);
+        let start = host.shell().unwrap().spawn(spawn);
+        assert!(tokio::time::timeout(patience, start).await.is_err(), "it started");
+        let other = fs.locate(&path.parent().unwrap().join("other").unwrap(), Follow::Yes).await;
+        println!("FREE {:?}", fs.read(&other.unwrap(), 0, 9).await.unwrap());
+    });
+    std::process::exit(0);
+}
+
+#[test]
+fn a_mount_that_never_answers_holds_nobody_else_up() {
+    let w = &locals()[0];
+    w.folder("mount");
+    w.file("other", "content");
+    let disk = w.disk("mount").display().to_string();
+    // A file system whose server takes no question: its descriptor is open and nobody reads it.
+    let mount = format!(
+        "exec 9<>/dev/fuse && mount -i -t fuse -o \
+         fd=9,rootmode=40000,user_id=0,group_id=0 none '{disk}'"
+    );
+    let can = Command::new("unshare").args(["-m", "sh", "-c", &mount]).status();
+    if !can.is_ok_and(|status| status.success()) {
+        return left_out("nobody may mount a file system of their own here");
+    }
+    let test = "files::faults::child_touches_a_dead_mount";
+    let stage = format!(
+        "exec timeout -s KILL 20 unshare -m sh -c \"{mount}; \
+         HAFT_TEST_DEAD=1 exec \\\"$0\\\" {test} --exact --nocapture\" \"$0\""
+    );
+    let said = child_of(test, &stage, &w.disk("mount"));
+    assert!(said.contains("FREE b\"content\""), "{said}");
 }
 
 #[test]

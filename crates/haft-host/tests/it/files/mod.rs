@@ -23,6 +23,14 @@ pub struct World {
     folder: Option<TempDir>,
 }
 
+/// Says what of a test this machine cannot do; a machine of CI has to be able to.
+#[expect(clippy::print_stderr, reason = "a run that shows output shall show this")]
+pub fn left_out(why: &str) {
+    let ci = std::env::var_os("CI").is_some_and(|value| value != "false" && value != "0");
+    assert!(!ci, "left out, which CI must not: {why}");
+    eprintln!("left out: {why}");
+}
+
 pub fn local(lookup: Lookup) -> World {
     let folder = tempfile::tempdir().unwrap();
     let real = folder.path().canonicalize().unwrap();

@@ -1,4 +1,6 @@
-//! How much is asked. Knows names only; what a mode means is decided in `decide`.
+//! Choices that a person makes by name: how much is asked, how hard a model thinks.
+//!
+//! **Invariant:** knows names only; what a choice means is decided elsewhere.
 
 use std::{fmt, str::FromStr};
 
@@ -78,12 +80,79 @@ impl TryFrom<String> for Mode {
     }
 }
 
+/// How hard a model is asked to think before it answers.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case", try_from = "String")]
+pub enum Effort {
+    /// Not at all, where the model can be told so.
+    None,
+    /// A little.
+    Low,
+    /// As much as most tasks need.
+    Medium,
+    /// Much.
+    High,
+    /// As much as the model can.
+    Max,
+}
+
+/// A text that names no effort.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{0:?} is no effort: use none, low, medium, high or max")]
+pub struct UnknownEffort(pub String);
+
+impl Effort {
+    /// All efforts, the least first.
+    pub const ALL: [Self; 5] = [Self::None, Self::Low, Self::Medium, Self::High, Self::Max];
+
+    /// Its name, as settings and the command line write it.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::None => "none",
+            Self::Low => "low",
+            Self::Medium => "medium",
+            Self::High => "high",
+            Self::Max => "max",
+        }
+    }
+}
+
+impl FromStr for Effort {
+    type Err = UnknownEffort;
+
+    fn from_str(text: &str) -> Result<Self, Self::Err> {
+        let known = Self::ALL.into_iter().find(|effort| effort.name() == text);
+        known.ok_or_else(|| UnknownEffort(text.chars().take(80).collect()))
+    }
+}
+
+impl TryFrom<String> for Effort {
+    type Error = UnknownEffort;
+
+    fn try_from(text: String) -> Result<Self, Self::Error> {
+        text.parse()
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
 
     #[test]
-    fn every_name_and_alias_is_taken() {
+    fn every_effort_is_taken_by_its_name() {
+        for effort in Effort::ALL {
+            assert_eq!(effort.name().parse(), Ok(effort));
+            let json = serde_json::to_string(&effort).unwrap();
+            assert_eq!(json, format!("{:?}", effort.name()));
+            assert_eq!(serde_json::from_str::<Effort>(&json).unwrap(), effort);
+        }
+        let error = "huge".parse::<Effort>().unwrap_err().to_string();
+        assert!(error.contains("\"huge\"") && error.contains("medium"), "{error}");
+        assert!(serde_json::from_str::<Effort>("\"huge\"").is_err());
+    }
+
+    #[test]
+    fn every_mode_and_alias_is_taken() {
         for mode in Mode::ALL {
             assert_eq!(mode.name().parse(), Ok(mode));
             let json = serde_json::to_string(&mode).unwrap();

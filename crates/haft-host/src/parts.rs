@@ -1,0 +1,144 @@
+//! Lines without end, searched in parts.
+//!
+//! A reader that ends a line after some MiB by itself, so that a search of lines holds no more of
+//! it, whatever a file holds. It cuts behind a space or a sign that separates, where there is one,
+//! so that words and numbers stay whole.
+//!
+//! **Invariant:** every byte is passed on, in order; a line below [`PART`] is never cut. Where it
+//! was cut is kept, so that lines can be numbered as they are in the file.
+
+use std::{
+    cell::RefCell,
+    io::{self, Read},
+};
+
+use memchr::memrchr;
+
+/// From how many bytes on a line is cut.
+pub(crate) const PART: usize = 4 << 20;
+/// How many bytes further a good place is looked for.
+const FURTHER: usize = 1 << 20;
+/// Most bytes that are read at once.
+const STEP: usize = 256 << 10;
+/// What a byte order mark, which searches take away, may move offsets by.
+const MARK: u64 = 3;
+
+/// Where lines were cut, as offsets into what was passed on.
+#[derive(Debug, Default)]
+pub(crate) struct Cuts(RefCell<Vec<u64>>);
+
+impl Cuts {
+    /// How many cuts lie before a line that begins at this offset.
+    pub(crate) fn before(&self, offset: u64) -> u64 {
+        self.0.borrow().partition_point(|cut| *cut < offset + MARK) as u64
+    }
+
+    /// Reports whether any line was cut.
+    pub(crate) fn any(&self) -> bool {
+        !self.0.borrow().is_empty()
+    }
+}
+
+/// See the module.
+pub(crate) struct Parts<'a, R> {
+    reader: R,
+    cuts: &'a Cuts,
+    /// Bytes that were passed on.
+    passed: u64,
+    /// Bytes of the present line.
+    open: usize,
+    /// True where a byte is half a character, so that nothing can be put in between.
+    whole: bool,
+}
+
+impl<'a, R: Read> Parts<'a, R> {
+    pub(crate) const fn new(reader: R, cuts: &'a Cuts) -> Self {
+        Self { reader, cuts, passed: 0, open: 0, whole: false }
+    }
+}
+
+impl<R: Read> Read for Parts<'_, R> {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        // A place is left for the end of a line, where there is one.
+        let most = buffer.len().saturating_sub(1).clamp(1, STEP).min(buffer.len());
+        let mut length = self.reader.read(&mut buffer[..most])?;
+        if self.passed == 0 {
+            self.whole |= buffer.starts_with(b"\xFF\xFE") || buffer.starts_with(b"\xFE\xFF");
+        }
+        match memrchr(b'\n', &buffer[..length]) {
+            Some(end) => self.open = length - end - 1,
+            None => self.open += length,
+        }
+        if self.open >= PART
+            && length < buffer.len()
+            && !self.whole
+            && let Some(cut) = place(&buffer[length.saturating_sub(self.open)..length], self.open)
+        {
+            let cut = length - (length.min(self.open) - cut);
+            buffer.copy_within(cut..length, cut + 1);
+            buffer[cut] = b'\n';
+            self.cuts.0.borrow_mut().push(self.passed + cut as u64);
+            self.open = length - cut;
+            length += 1;
+        }
+        self.passed += length as u64;
+        Ok(length)
+    }
+}
+
+/// Behind which byte of these a line of so many bytes is cut.
+fn place(bytes: &[u8], open: usize) -> Option<usize> {
+    let parts = |b: &u8| b" \t,;:)]}>|&".contains(b);
+    let good = bytes.iter().rposition(parts).map(|at| at + 1);
+    let any = || bytes.iter().rposition(|b| b & 0xC0 != 0x80);
+    good.or_else(|| if open >= PART + FURTHER { any() } else { None })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn passed(text: &[u8], step: usize) -> (Vec<u8>, Vec<u64>) {
+        let cuts = Cuts::default();
+        let (mut parts, mut out) = (Parts::new(text, &cuts), Vec::new());
+        let mut buffer = vec![0; step];
+        loop {
+            match parts.read(&mut buffer).unwrap() {
+                0 => break,
+                length => out.extend_from_slice(&buffer[..length]),
+            }
+        }
+        let cuts = cuts.0.borrow().clone();
+        (out, cuts)
+    }
+
+    #[test]
+    fn nothing_is_lost_and_only_long_lines_are_cut() {
+        let short = b"line\n".repeat(PART / 4);
+        let words = [&b"x\n"[..], &b"word ".repeat(PART / 2), b"\nend\n"].concat();
+        let solid = [&b"x\n"[..], &"\u{e9}".repeat(PART * 2).into_bytes(), b"\nend"].concat();
+        for (text, some) in [(short, false), (words, true), (solid, true)] {
+            for step in [1_000, 65_536, 1 << 23] {
+                let (out, cuts) = passed(&text, step);
+                assert_eq!(!cuts.is_empty(), some, "{step}");
+                let mut back = out.clone();
+                for cut in cuts.iter().rev() {
+                    assert_eq!(back.remove(usize::try_from(*cut).unwrap()), b'\n');
+                }
+                assert!(back == text, "{step}");
+                assert!(out.split(|b| *b == b'\n').all(|line| line.len() <= PART + 2 * FURTHER));
+                assert!(out.split(|b| *b == b'\n').all(|line| str::from_utf8(line).is_ok()));
+            }
+        }
+    }
+
+    #[test]
+    fn a_file_in_utf_16_is_left_as_it_is() {
+        let text: Vec<u8> = "\u{feff}"
+            .encode_utf16()
+            .chain(std::iter::repeat_n(0x20, PART))
+            .flat_map(u16::to_le_bytes)
+            .collect();
+        assert!(passed(&text, 65_536) == (text, Vec::new()));
+    }
+}

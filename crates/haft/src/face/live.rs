@@ -1,0 +1,121 @@
+//! Output of a running program, line by line as it comes.
+//!
+//! **Invariant:** memory is bounded: some lines are shown, the rest is only known to be there. What
+//! was shown stands on the screen and is not said again.
+
+use haft_types::{Detail, Shape};
+
+/// Lines of one call that are shown while it runs.
+const LINES: usize = 100;
+/// Bytes of one call that are shown while it runs, and of a line that is waited for.
+const BYTES: usize = 16 << 10;
+
+/// What was shown of one call's output.
+#[derive(Default)]
+pub(super) struct Live {
+    /// Whole lines that were shown, as they came.
+    shown: String,
+    /// The start of a line whose end has not come.
+    line: String,
+    /// True once something came that is not shown.
+    more: bool,
+}
+
+/// What is still to be said when the call has ended.
+pub(super) enum Rest {
+    /// Everything: nothing was shown.
+    All,
+    /// What comes behind what was shown.
+    Behind(Detail),
+    /// The end of it all: there was too much, or some of it was not seen.
+    End(Detail),
+}
+
+impl Live {
+    /// Takes the next piece; gives the lines that can be shown now.
+    pub(super) fn push(&mut self, text: &str) -> Option<String> {
+        if self.more {
+            return None;
+        }
+        let room = BYTES.saturating_sub(self.line.len() + self.shown.len());
+        let end = text.floor_char_boundary(room);
+        self.line.push_str(&text[..end]);
+        let lines = self.shown.lines().count();
+        let ends = self.line.match_indices('\n').take(LINES - lines);
+        let whole = ends.last().map_or(0, |(at, _)| at + 1);
+        let rest = self.line.split_off(whole);
+        let now = std::mem::replace(&mut self.line, rest);
+        self.shown.push_str(&now);
+        self.more = end < text.len() || self.line.contains('\n');
+        (!now.is_empty()).then_some(now)
+    }
+
+    /// True once more came than is shown.
+    pub(super) const fn is_full(&self) -> bool {
+        self.more
+    }
+
+    /// What of the whole is not on the screen yet.
+    pub(super) fn rest(self, whole: &Detail) -> Rest {
+        let Shape::Terminal { output, exit, note, .. } = &whole.shape else { return Rest::All };
+        if self.shown.is_empty() {
+            return Rest::All;
+        }
+        let behind = output.strip_prefix(self.shown.as_str()).filter(|_| !self.more);
+        let shape = Shape::Terminal {
+            command: String::new(),
+            output: behind.unwrap_or(output).to_owned(),
+            exit: *exit,
+            note: note.clone(),
+        };
+        let detail = Detail { cut: whole.cut.clone(), ..shape.into() };
+        if behind.is_some() { Rest::Behind(detail) } else { Rest::End(detail) }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn whole(output: &str) -> Detail {
+        let (command, output) = ("c".to_owned(), output.to_owned());
+        Shape::Terminal { command, output, exit: Some(0), note: None }.into()
+    }
+
+    fn output(detail: &Detail) -> &str {
+        match &detail.shape {
+            Shape::Terminal { output, .. } => output,
+            _ => "",
+        }
+    }
+
+    #[test]
+    fn lines_come_whole_and_only_the_rest_is_said_at_the_end() {
+        let mut live = Live::default();
+        assert_eq!(live.push("a"), None);
+        assert_eq!(live.push("b\nc\nd").as_deref(), Some("ab\nc\n"));
+        assert!(!live.is_full());
+        match live.rest(&whole("ab\nc\nd")) {
+            Rest::Behind(detail) => assert_eq!(output(&detail), "d"),
+            _ => panic!("the rest is behind what was shown"),
+        }
+        assert!(matches!(Live::default().rest(&whole("x")), Rest::All));
+    }
+
+    #[test]
+    fn what_is_shown_and_kept_is_bounded() {
+        let mut live = Live::default();
+        let shown: String = (0..1_000).filter_map(|n| live.push(&format!("{n}\n"))).collect();
+        assert_eq!(shown.lines().count(), LINES);
+        assert!(live.is_full() && live.line.len() < 8);
+        assert!(matches!(live.rest(&whole("0\n1\n")), Rest::End(_)));
+        let mut live = Live::default();
+        for _ in 0..1_000 {
+            assert_eq!(live.push(&"x".repeat(1_000)), None);
+        }
+        assert!(live.is_full() && live.line.len() <= BYTES);
+        let mut live = Live::default();
+        assert_eq!(live.push("seen\n").as_deref(), Some("seen\n"));
+        assert!(matches!(live.rest(&whole("other\n")), Rest::End(_)));
+    }
+}

@@ -1,0 +1,337 @@
+//! `haft mcp` with clients that send what they should not: every line with an id has one answer
+//! in time, nothing runs of what is malformed, and the next good call works.
+
+use std::{
+    io::{BufRead as _, BufReader, Write as _},
+    process::{Child, ChildStdin},
+    sync::mpsc::{Receiver, channel},
+    thread,
+    time::Duration,
+};
+
+use serde_json::{Value, json};
+
+use crate::world::{PATIENCE, World, collect, ended, gone, runs, unique_seconds, until};
+
+/// A client that reads in the background.
+struct Client {
+    child: Child,
+    input: Option<ChildStdin>,
+    heard: Receiver<Value>,
+}
+
+impl Client {
+    fn start(world: &World, flags: &[&str], capabilities: &Value) -> Self {
+        let mut command = world.haft(&[&["mcp"], flags].concat());
+        let mut child = command.stdin(std::process::Stdio::piped()).spawn().unwrap();
+        drop(collect(child.stderr.take()));
+        let (tell, heard) = channel();
+        let output = BufReader::new(child.stdout.take().unwrap());
+        thread::spawn(move || {
+            for line in output.lines().map_while(Result::ok) {
+                let message = serde_json::from_str(&line).unwrap_or_else(|e| panic!("{e}: {line}"));
+                let _ = tell.send(message);
+            }
+        });
+        let input = child.stdin.take();
+        let mut client = Self { child, input, heard };
+        let params = json!({"protocolVersion": "2025-06-18", "capabilities": capabilities,
+            "clientInfo": {"name": "hostile", "version": "1"}});
+        client.request(&json!("hello"), "initialize", &params);
+        assert_eq!(client.hear()["result"]["serverInfo"]["name"], "haft");
+        client.send(r#"{"jsonrpc":"2.0","method":"notifications/initialized"}"#);
+        client
+    }
+
+    fn send(&mut self, line: impl AsRef<[u8]>) {
+        let input = self.input.as_mut().unwrap();
+        input.write_all(line.as_ref()).unwrap();
+        input.write_all(b"\n").unwrap();
+    }
+
+    fn request(&mut self, id: &Value, method: &str, params: &Value) {
+        let request = json!({"jsonrpc": "2.0", "id": id, "method": method, "params": params});
+        self.send(request.to_string());
+    }
+
+    fn call(&mut self, id: &Value, name: &str, arguments: &Value) {
+        self.request(id, "tools/call", &json!({"name": name, "arguments": arguments}));
+    }
+
+    fn cancel(&mut self, id: &Value) {
+        let cancel = json!({"jsonrpc": "2.0", "method": "notifications/cancelled",
+            "params": {"requestId": id}});
+        self.send(cancel.to_string());
+    }
+
+    fn hear(&self) -> Value {
+        self.heard.recv_timeout(PATIENCE).expect("no message in time")
+    }
+
+    /// A good call works, and nothing else was on its way.
+    fn is_well(&mut self) {
+        self.call(&json!("well"), "ls", &json!({}));
+        let answer = self.hear();
+        assert_eq!(answer["id"], "well", "{answer}");
+        assert_ne!(answer["result"]["isError"], json!(true), "{answer}");
+    }
+
+    /// The most memory that the server had so far, in MiB.
+    fn peak(&self) -> u64 {
+        let status = format!("/proc/{}/status", self.child.id());
+        let status = std::fs::read_to_string(status).unwrap();
+        let peak = status.lines().find_map(|line| line.strip_prefix("VmHWM:")).unwrap().trim();
+        peak.trim_end_matches(" kB").parse::<u64>().unwrap() >> 10
+    }
+
+    fn end(mut self) {
+        drop(self.input.take());
+        assert_eq!(ended(&mut self.child, Duration::from_secs(20)).code(), Some(0));
+    }
+}
+
+fn text(answer: &Value) -> &str {
+    answer["result"]["content"][0]["text"].as_str().unwrap_or_else(|| panic!("{answer}"))
+}
+
+#[test]
+fn malformed_requests_are_answered_and_run_nothing() {
+    let world = World::new();
+    let mut client = Client::start(&world, &["--mode", "bypass"], &json!({}));
+    let call = |id: &str, rest: &str| {
+        format!(
+            r#"{{"jsonrpc":"2.0","id":{id},"method":"tools/call","params":{{"name":"bash","arguments":{{"command":"touch made"{rest}}}}}}}"#
+        )
+    };
+    let deep = format!("{}{}", "[".repeat(100_000), "]".repeat(100_000));
+    let cut = call("5", "");
+    for (line, id, code) in [
+        (call("1", &format!(",\"x\":{deep}")), json!(1), -32700),
+        (call("2", ",\"x\":\"\\ud800\""), json!(2), -32700),
+        (call("\"three\"", ",,"), json!("three"), -32700),
+        (call("4", "").replace("touch", "\u{1}"), json!(4), -32700),
+        (cut[..cut.len() - 4].to_owned(), json!(5), -32700),
+        (call("1.5", ""), json!(1.5), -32600),
+        (call("null", ""), Value::Null, -32600),
+        (call("[1]", ""), Value::Null, -32600),
+        (format!("[{}]", call("6", "")), Value::Null, -32600),
+        (call("7", "").replace("\"bash\"", "5"), json!(7), -32602),
+        (call("8", "").replace("\"name\"", "\"nom\""), json!(8), -32602),
+        (call("9", "").replace("2.0", "1.0"), json!(9), -32600),
+        (call("10", "").replace("\"tools/call\"", "null"), json!(10), -32600),
+        (call("-11", "").replace("tools/call", "tools/cull"), json!(-11), -32601),
+        ("junk".to_owned(), Value::Null, -32700),
+        (deep, Value::Null, -32700),
+    ] {
+        client.send(&line);
+        let answer = client.hear();
+        assert_eq!(answer["id"], id, "{line:.200}: {answer}");
+        assert_eq!(answer["error"]["code"], code, "{line:.200}: {answer}");
+        assert!(answer["error"]["message"].as_str().unwrap().len() < 500, "{answer}");
+        client.is_well();
+    }
+    client.send(b"{\"id\":12,\"method\":\"\xff\"}");
+    assert_eq!(client.hear()["id"], 12);
+    client.is_well();
+    assert!(!world.work().join("made").exists());
+    client.end();
+}
+
+#[test]
+fn a_line_over_the_bound_is_answered_by_its_id() {
+    let world = World::new();
+    let mut client = Client::start(&world, &[], &json!({}));
+    let head = r#"{"jsonrpc":"2.0","method":"tools/call","params":{"name":"write","arguments":{"path":"made","content":""#;
+    client.input.as_mut().unwrap().write_all(head.as_bytes()).unwrap();
+    let chunk = vec![b'x'; 1 << 20];
+    for _ in 0..70 {
+        client.input.as_mut().unwrap().write_all(&chunk).unwrap();
+    }
+    client.send("\"}},\"id\":\"late\"}");
+    let answer = client.hear();
+    assert_eq!((&answer["id"], &answer["error"]["code"]), (&json!("late"), &json!(-32600)));
+    client.is_well();
+    let peak = client.peak();
+    assert!(peak < 150, "{peak} MiB for a line of 70 MB");
+    client.end();
+}
+
+#[test]
+fn arguments_that_are_no_object_are_mended_or_refused_by_the_tool() {
+    let world = World::new();
+    world.file("a.txt", "alpha\n");
+    let mut client = Client::start(&world, &[], &json!({}));
+    for (arguments, said) in [
+        (json!("{\"path\": \"a.txt\"}"), "alpha"),
+        (json!("text"), "\"text\", wanted: object"),
+        (json!("[\"a.txt\"]"), "wanted: object"),
+        (json!([]), "[], wanted: object"),
+        (json!(["a.txt"]), "[\"a.txt\"], wanted: object"),
+        (json!(7.5), "7.5, wanted: object"),
+        (json!(true), "true, wanted: object"),
+        (json!(null), "path is missing"),
+    ] {
+        client.call(&json!(1), "read", &arguments);
+        let answer = client.hear();
+        assert!(text(&answer).contains(said), "{arguments}: {answer}");
+        assert_eq!(answer["result"]["isError"].as_bool().unwrap_or(false), said != "alpha");
+    }
+    let twice = r#"{"name":"read","arguments":{"path":"a.txt","path":"b.txt"}}"#;
+    client.send(format!(r#"{{"jsonrpc":"2.0","id":3,"method":"tools/call","params":{twice}}}"#));
+    let answer = client.hear();
+    assert_eq!(answer["result"]["isError"], json!(true), "{answer}");
+    assert!(text(&answer).contains("path"), "{answer}");
+    client.call(&json!(2), "raed", &json!("x"));
+    let answer = client.hear();
+    assert_eq!(answer["result"]["isError"], json!(true), "{answer}");
+    assert!(text(&answer).contains("raed") && text(&answer).contains("read"), "{answer}");
+    client.end();
+}
+
+#[test]
+fn two_calls_with_one_id_are_two_calls() {
+    let world = World::new();
+    world.file("a.txt", "alpha\n");
+    world.file("b.txt", "beta\n");
+    let mut client = Client::start(&world, &["--mode", "bypass"], &json!({}));
+    for id in [json!(1), json!("1"), json!(-1), json!(u64::MAX), json!("")] {
+        client.call(&id, "read", &json!({"path": "a.txt"}));
+        client.call(&id, "read", &json!({"path": "b.txt"}));
+        let answers = [client.hear(), client.hear()];
+        assert!(answers.iter().all(|answer| answer["id"] == id), "{answers:?}");
+        for word in ["alpha", "beta"] {
+            let having = answers.iter().filter(|answer| text(answer).contains(word)).count();
+            assert_eq!(having, 1, "{word}: {answers:?}");
+        }
+    }
+    let seconds = [unique_seconds(), unique_seconds()];
+    for seconds in &seconds {
+        client.call(&json!(9), "bash", &json!({"command": format!("sleep {seconds}; echo never")}));
+    }
+    assert!(until(Duration::from_secs(30), || seconds.iter().all(|seconds| runs(seconds))));
+    client.cancel(&json!("9"));
+    client.is_well();
+    assert!(seconds.iter().all(|seconds| runs(seconds)), "\"9\" is not 9");
+    client.cancel(&json!(9));
+    for seconds in &seconds {
+        gone(seconds);
+    }
+    client.is_well();
+    client.end();
+}
+
+#[test]
+fn the_last_progress_comes_before_the_answer_and_only_where_it_is_asked_for() {
+    let world = World::new();
+    let mut client = Client::start(&world, &["--mode", "bypass"], &json!({}));
+    let command = "for n in 1 2 3; do echo line-$n; sleep 0.15; done; echo the-end";
+    for round in 0..5 {
+        let params = json!({"name": "bash", "arguments": {"command": command},
+            "_meta": {"progressToken": format!("t{round}")}});
+        client.request(&json!(round), "tools/call", &params);
+        let mut told = Vec::new();
+        let answer = loop {
+            let message = client.hear();
+            if message["method"] != "notifications/progress" {
+                break message;
+            }
+            told.push(message["params"].clone());
+        };
+        assert!(text(&answer).contains("the-end"), "{answer}");
+        let last = told.last().expect("no progress");
+        assert!(last["message"].as_str().unwrap().contains("the-end"), "{told:?}");
+        let counts: Vec<f64> = told.iter().map(|one| one["progress"].as_f64().unwrap()).collect();
+        assert!(counts.is_sorted_by(|a, b| a < b), "{counts:?}");
+    }
+    client.call(&json!("quiet"), "bash", &json!({"command": command}));
+    assert_eq!(client.hear()["id"], "quiet");
+    client.end();
+}
+
+#[test]
+fn a_question_shows_what_would_happen_and_ends_with_its_call() {
+    let world = World::new();
+    world.file("a.txt", "one\u{1b}[31m\n");
+    let mut client = Client::start(&world, &[], &json!({"elicitation": {}}));
+    let edit = json!({"path": "a.txt", "edits": [{"old_text": "one", "new_text": "two"}]});
+    client.call(&json!(1), "edit", &edit);
+    let asked = client.hear();
+    assert_eq!(asked["method"], "elicitation/create", "{asked}");
+    let message = asked["params"]["message"].as_str().unwrap();
+    assert!(message.contains("one") && message.contains("two"), "{message}");
+    assert!(!message.contains('\u{1b}'), "{message:?}");
+    assert!(message.contains("Editing a.txt"), "{message}");
+    client.cancel(&json!(1));
+    let taken_back = client.hear();
+    assert_eq!(taken_back["method"], "notifications/cancelled", "{taken_back}");
+    assert_eq!(taken_back["params"]["requestId"], asked["id"], "{taken_back}");
+    // A late answer changes nothing, and the next question is a new one.
+    let yes = json!({"action": "accept", "content": {"answer": "allow"}});
+    client.send(json!({"jsonrpc": "2.0", "id": asked["id"], "result": yes}).to_string());
+    client.is_well();
+    client.call(&json!(2), "bash", &json!({"command": "touch made"}));
+    let asked = client.hear();
+    let message = asked["params"]["message"].as_str().unwrap();
+    assert_eq!(message.matches("touch made").count(), 1, "{message}");
+    // An answer that cannot be read is a no.
+    client.send(format!(r#"{{"jsonrpc":"2.0","id":{},"result":"\ud800"}}"#, asked["id"]));
+    let refused = client.hear();
+    assert_eq!((&refused["id"], &refused["result"]["isError"]), (&json!(2), &json!(true)));
+    assert!(!world.work().join("made").exists());
+    assert!(world.read("a.txt").starts_with("one"));
+    client.end();
+}
+
+#[test]
+fn a_thousand_calls_at_once_are_answered_once_and_right() {
+    let world = World::new();
+    for number in 0..1_000 {
+        world.file(&format!("f{number}.txt"), format!("content {number}.\n"));
+    }
+    let mut client = Client::start(&world, &[], &json!({}));
+    for number in 0..1_000 {
+        client.call(&json!(number), "read", &json!({"path": format!("f{number}.txt")}));
+    }
+    let mut seen = vec![false; 1_000];
+    for _ in 0..1_000 {
+        let answer = client.heard.recv_timeout(PATIENCE).expect("an answer is lost");
+        let number = usize::try_from(answer["id"].as_u64().unwrap()).unwrap();
+        assert!(text(&answer).contains(&format!("content {number}.")), "{answer}");
+        assert!(!std::mem::replace(&mut seen[number], true), "{number} was answered twice");
+    }
+    client.is_well();
+    let peak = client.peak();
+    assert!(peak < 150, "{peak} MiB");
+    client.end();
+}
+
+#[test]
+fn a_client_that_reads_nothing_costs_bounded_memory_and_can_go() {
+    let world = World::new();
+    world.file("big.txt", "a line of some length, as files have them\n".repeat(1_000));
+    let mut command = world.haft(&["mcp"]);
+    let mut child = command.stdin(std::process::Stdio::piped()).spawn().unwrap();
+    drop(collect(child.stderr.take()));
+    let (unread, input) = (child.stdout.take(), child.stdin.take());
+    let mut client = Client { child, input, heard: channel().1 };
+    let params = json!({"protocolVersion": "2025-06-18", "capabilities": {},
+        "clientInfo": {"name": "mute", "version": "1"}});
+    client.request(&json!(0), "initialize", &params);
+    for number in 0..5_000 {
+        client.call(&json!(number), "read", &json!({"path": "big.txt"}));
+        client.request(&json!(number), "tools/list", &json!({}));
+    }
+    let status = format!("/proc/{}/stat", client.child.id());
+    let ticks = || std::fs::read_to_string(&status).unwrap().split(' ').nth(13).map(str::to_owned);
+    let mut before = None;
+    // It is done with what it can do once it uses no more time.
+    assert!(until(PATIENCE, || {
+        thread::sleep(Duration::from_millis(200));
+        let now = ticks();
+        std::mem::replace(&mut before, now.clone()) == now
+    }));
+    let peak = client.peak();
+    assert!(peak < 150, "{peak} MiB");
+    client.end();
+    drop(unread);
+}
