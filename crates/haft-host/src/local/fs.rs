@@ -3,7 +3,10 @@
 //! **Invariant:** nothing here takes a path; everything goes through the folder that `locate`
 //! holds and the last name, and no link is followed.
 
-use std::{collections::BTreeMap, ffi::CString, io, mem::MaybeUninit, ops::ControlFlow, sync::Arc};
+use std::{
+    collections::BTreeMap, ffi::CString, future::ready, io, mem::MaybeUninit, ops::ControlFlow,
+    sync::Arc,
+};
 
 use bytes::Bytes;
 use futures::future::BoxFuture;
@@ -35,7 +38,15 @@ impl Fs for Local {
         follow: Follow,
     ) -> BoxFuture<'a, io::Result<Located>> {
         let (lookup, path) = (self.lookup, path.clone());
-        self.blocking(move || locate::locate(lookup, &path, follow))
+        if self.quick.finds(&path) {
+            return Box::pin(ready(locate::locate(lookup, &path, follow)));
+        }
+        let quick = Arc::clone(&self.quick);
+        self.blocking(move || {
+            let found = locate::locate(lookup, &path, follow)?;
+            quick.learn(&found);
+            Ok(found)
+        })
     }
 
     fn child<'a>(
@@ -54,6 +65,9 @@ impl Fs for Local {
         offset: u64,
         len: usize,
     ) -> BoxFuture<'a, io::Result<Bytes>> {
+        if self.quick.reads(at, len) {
+            return Box::pin(ready(read(at, offset, len)));
+        }
         let at = at.clone();
         self.blocking(move || read(&at, offset, len))
     }
@@ -92,7 +106,7 @@ impl Local {
         work: impl FnOnce() -> io::Result<T> + Send + 'static,
     ) -> BoxFuture<'a, io::Result<T>> {
         if self.aside {
-            return Box::pin(std::future::ready(work()));
+            return Box::pin(ready(work()));
         }
         Box::pin(async { tokio::task::spawn_blocking(work).await.map_err(io::Error::other)? })
     }

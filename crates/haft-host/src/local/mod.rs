@@ -6,6 +6,7 @@
 
 mod fs;
 mod locate;
+mod quick;
 mod search;
 mod shell;
 mod write;
@@ -31,6 +32,7 @@ pub struct Local {
     lookup: Lookup,
     caps: OnceLock<Caps>,
     swept: Arc<write::Swept>,
+    quick: Arc<quick::Quick>,
     /// True where the caller is on a thread that may wait for the disk.
     aside: bool,
 }
@@ -45,8 +47,8 @@ impl Local {
 
     /// This machine with given folders and way of looking paths up, as tests want it.
     pub fn at(home: HostPath, temp: HostPath, lookup: Lookup) -> Self {
-        let (caps, swept) = (OnceLock::new(), Arc::default());
-        Self { home, temp, lookup, caps, swept, aside: false }
+        let (caps, swept, quick) = (OnceLock::new(), Arc::default(), Arc::default());
+        Self { home, temp, lookup, caps, swept, quick, aside: false }
     }
 
     /// The same machine for a caller on a thread that may wait for the disk: nothing is handed to
