@@ -339,7 +339,7 @@ impl Agent {
 
     fn ask(&mut self) -> Option<Input> {
         if let Err(error) = self.ready_to_ask() {
-            return Some(Input::AnswerCut { error: advice(&error), calls: Vec::new() });
+            return Some(Input::AnswerCut { error: error.to_string(), calls: Vec::new() });
         }
         self.encode_new();
         let request = Request {
@@ -392,15 +392,18 @@ impl Agent {
 
     /// Encodes the messages that were not sent before; kept ones stay the bytes they are.
     fn encode_new(&mut self) {
-        let fold = self.fold.lock().unwrap_or_else(PoisonError::into_inner);
-        if fold.revision() != self.revision {
-            self.revision = fold.revision();
+        let (revision, new) = {
+            let fold = self.fold();
+            let known = if fold.revision() == self.revision { self.encoded.len() } else { 0 };
+            (fold.revision(), fold.final_messages()[known..].to_vec())
+        };
+        if revision != self.revision {
+            self.revision = revision;
             self.encoded.clear();
         }
+        // Without the lock: images come from the disk, and every event waits for the fold.
         let Setup { provider, target, bus, .. } = &self.setup;
-        for message in &fold.final_messages()[self.encoded.len()..] {
-            self.encoded.push(provider.encode(message, target, bus));
-        }
+        self.encoded.extend(new.iter().map(|message| provider.encode(message, target, bus)));
     }
 
     async fn delta(&mut self, delta: Option<Result<Delta, LlmError>>) {
@@ -447,10 +450,14 @@ impl Agent {
     async fn answer_ended(&mut self, stop: Stop, usage: Usage) {
         let Some(Streaming { answer, .. }) = self.answer.take() else { return };
         self.usage.add(usage);
-        let Answer { wire, model, calls, .. } = answer;
+        let Answer { wire, model, calls, empty, .. } = answer;
         if let Err(error) = self.emit(Body::AnswerEnded { model, wire, stop, usage }) {
-            let error = advice(&error);
+            let error = error.to_string();
             return self.step(Input::AnswerCut { error, calls }).await;
+        }
+        if empty && stop != Stop::Refusal {
+            let text = "the model's answer is empty: ask again, or in other words".to_owned();
+            self.emit_or_tell(Body::Notice { level: Level::Warning, text });
         }
         // Told first: the end of an answer may lead straight to the next request.
         if let Some(most) = self.setup.limits.output_tokens.filter(|m| self.usage.output >= *m) {
@@ -486,7 +493,7 @@ impl Agent {
     /// The log failed in the middle of an answer: it ends here, and the person is told.
     async fn unkept(&mut self, error: &RecordError) {
         let Some(Streaming { answer, .. }) = self.answer.take() else { return };
-        let error = advice(error);
+        let error = error.to_string();
         self.emit_or_tell(Body::AnswerFailed { error: error.clone(), retried: false });
         self.step(Input::AnswerCut { error, calls: answer.calls }).await;
     }
@@ -529,11 +536,6 @@ async fn at(moment: Option<Instant>) {
 
 fn notice(error: &RecordError) -> Body {
     Body::Notice { level: Level::Error, text: error.to_string() }
-}
-
-/// What went wrong with the log, and what to do.
-fn advice(error: &RecordError) -> String {
-    format!("{error}; free some disk space or set HAFT_HOME to another folder")
 }
 
 fn text_of(parts: &[Part]) -> String {

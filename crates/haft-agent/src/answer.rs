@@ -29,6 +29,8 @@ pub(crate) struct Answer {
     pub model: String,
     /// The calls that are whole, in order.
     pub calls: Vec<ToolUse>,
+    /// True while nothing came that a person could read or that would be done.
+    pub empty: bool,
     open: Option<Open>,
     since: Instant,
 }
@@ -37,7 +39,7 @@ impl Answer {
     pub fn new(wire: String, model: String) -> Self {
         // The first piece is shown at once.
         let since = Instant::now().checked_sub(JOIN).unwrap_or_else(Instant::now);
-        Self { wire, model, calls: Vec::new(), open: None, since }
+        Self { wire, model, calls: Vec::new(), empty: true, open: None, since }
     }
 
     /// When the waiting piece is due; none while none waits.
@@ -63,6 +65,11 @@ impl Answer {
     /// `id` gives a fresh id for a call.
     pub fn take(&mut self, delta: Delta, id: impl FnOnce() -> CallId) -> Vec<Body> {
         let mut out = Vec::new();
+        self.empty &= match &delta {
+            Delta::Text { text, .. } => text.trim().is_empty(),
+            Delta::Call { .. } | Delta::Opaque { .. } => false,
+            _ => true,
+        };
         match delta {
             Delta::Text { index, text } => self.join(Open::Text { index, text }, &mut out),
             Delta::Thinking { index, text } => self.join(Open::Thinking { index, text }, &mut out),
@@ -87,7 +94,11 @@ impl Answer {
                     out.push(Body::AnswerPart { index, part: Part::Call(call) });
                 }
             }
-            Delta::Restart { .. } | Delta::End { .. } => out.extend(self.flush()),
+            Delta::Restart { .. } => {
+                self.empty = true;
+                out.extend(self.flush());
+            }
+            Delta::End { .. } => out.extend(self.flush()),
         }
         out
     }

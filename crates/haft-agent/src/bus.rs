@@ -5,6 +5,7 @@
 //! taken, and the disk is waited for without it, in a thread that nothing else runs in.
 
 use std::{
+    collections::VecDeque,
     io,
     sync::{
         Arc, Mutex, MutexGuard, PoisonError, Weak,
@@ -24,8 +25,8 @@ use crate::feed::{Feed, Queue};
 /// Milliseconds since the Unix epoch, read where reading the clock is allowed.
 pub type Clock = fn() -> u64;
 
-/// Most durable events that a lazy bus holds back.
-const HELD: usize = 96;
+/// Most bytes of durable events, written as JSON, that a lazy bus holds back.
+const HELD_MAX: usize = 1 << 20;
 /// How long an event may be in the log without being synced.
 const SYNC_WITHIN: Duration = Duration::from_secs(1);
 
@@ -38,6 +39,8 @@ struct Inner {
     blobs: haft_session::Blobs,
     syncer: Syncer,
     state: Mutex<State>,
+    /// Held while what waited is written: by one alone, and without the lock of the state.
+    keeping: Mutex<()>,
     /// True while a sync is due.
     dirty: AtomicBool,
 }
@@ -46,8 +49,17 @@ struct State {
     log: Log,
     folds: Vec<Weak<Mutex<Fold>>>,
     /// Durable events that wait for the first change; none once the log is written.
-    held: Option<Vec<Event>>,
+    held: Option<Held>,
     feeds: Vec<Weak<Queue>>,
+}
+
+/// What a lazy bus holds back, oldest first, each with its bytes.
+#[derive(Default)]
+struct Held {
+    events: VecDeque<(Event, usize)>,
+    bytes: usize,
+    /// True once something was left out because it could not be written.
+    cut: bool,
 }
 
 impl Bus {
@@ -58,16 +70,18 @@ impl Bus {
 
     /// A bus that writes the log only once it is synced, which is before anything is changed.
     ///
-    /// What only observes leaves no session behind, unless it goes on for long.
+    /// What only observes leaves no session behind, unless it goes on for long: then the log is
+    /// written all the same, or where it cannot be, the oldest of it is left out.
     pub fn lazy(log: Log, clock: Clock) -> Self {
-        Self::with(log, clock, Some(Vec::new()))
+        Self::with(log, clock, Some(Held::default()))
     }
 
-    fn with(log: Log, clock: Clock, held: Option<Vec<Event>>) -> Self {
+    fn with(log: Log, clock: Clock, held: Option<Held>) -> Self {
         let state = State { folds: Vec::new(), held, feeds: Vec::new(), log };
         let (blobs, syncer) = (state.log.blobs().clone(), state.log.syncer().clone());
         let (state, dirty) = (Mutex::new(state), AtomicBool::new(false));
-        Self(Arc::new(Inner { clock, blobs, syncer, state, dirty }))
+        let keeping = Mutex::new(());
+        Self(Arc::new(Inner { clock, blobs, syncer, state, keeping, dirty }))
     }
 
     /// Everything from now on, for one front end.
@@ -93,10 +107,46 @@ impl Bus {
     /// When it cannot be written; it is held on to then.
     pub fn keep(&self) -> Result<(), RecordError> {
         if self.is_held() {
-            self.state().write_held()?;
+            self.write_held()?;
             self.sync_soon();
         }
         Ok(())
+    }
+
+    /// Writes what waited, in its order. What comes meanwhile waits behind it; large values go to
+    /// the disk without the lock.
+    fn write_held(&self) -> Result<(), RecordError> {
+        let _alone = lock(&self.0.keeping);
+        loop {
+            let mut event = {
+                let mut state = self.state();
+                let Some(held) = &state.held else { return Ok(()) };
+                let Some((event, _)) = held.events.front() else {
+                    state.held = None;
+                    return Ok(());
+                };
+                event.clone()
+            };
+            let packed = self.pack(&event)?;
+            let mut state = self.state();
+            state.append(&mut event, &packed)?;
+            state.held.as_mut().and_then(Held::pop);
+        }
+    }
+
+    /// Makes room where too much is held back.
+    fn relieve(&self) {
+        let Err(error) = self.keep() else { return };
+        let _alone = lock(&self.0.keeping);
+        let text = format!(
+            "what is read leaves no full record: {error}\nEvents that stood here were left out."
+        );
+        let notice = Body::Notice { level: Level::Warning, text };
+        let notice = self.event(&AgentPath::default(), TurnId::default(), notice);
+        let mut state = self.state();
+        if state.held.as_mut().is_some_and(|held| held.cut(&notice)) {
+            state.show(&Arc::new(notice));
+        }
     }
 
     /// The last event of the log.
@@ -156,16 +206,23 @@ impl Events for Bus {
             self.state().show(&Arc::new(event));
             return Ok(());
         }
-        // What is held back leaves nothing on disk, its large values neither.
-        let held = self.is_held();
-        let packed = if held { None } else { Some(self.pack(&event)?) };
         let mut state = self.state();
-        state.keep(&mut event, packed.as_ref())?;
+        // What is held back leaves nothing on disk, its large values neither.
+        let full = if let Some(held) = &mut state.held {
+            held.push(event.clone())
+        } else {
+            drop(state);
+            let packed = self.pack(&event)?;
+            state = self.state();
+            state.append(&mut event, &packed)?;
+            self.sync_soon();
+            false
+        };
         state.fold(&event);
         state.show(&Arc::new(event));
         drop(state);
-        if !held {
-            self.sync_soon();
+        if full {
+            self.relieve();
         }
         Ok(())
     }
@@ -179,8 +236,9 @@ impl Events for Bus {
                 return Ok(());
             }
             let work = tokio::task::spawn_blocking(move || {
-                lock(&inner.state).write_held()?;
-                inner.syncer.sync().map_err(|error| unkept(&error))
+                let bus = Self(inner);
+                bus.write_held()?;
+                bus.0.syncer.sync().map_err(|error| unkept(&error))
             });
             work.await.unwrap_or_else(|error| Err(RecordError(error.to_string())))
         }
@@ -215,30 +273,8 @@ impl haft_llm::Blobs for Bus {
 }
 
 impl State {
-    fn keep(&mut self, event: &mut Event, packed: Option<&Packed>) -> Result<(), RecordError> {
-        if let Some(held) = &mut self.held {
-            held.push(event.clone());
-            // A long stretch of mere reading is kept as well: memory has a bound.
-            return if held.len() < HELD { Ok(()) } else { self.write_held() };
-        }
-        let appended = match packed {
-            Some(packed) => self.log.append_packed(event, packed),
-            None => self.log.append(event),
-        };
-        appended.map(drop).map_err(|error| unkept(&error))
-    }
-
-    /// Writes what waited, in its order.
-    fn write_held(&mut self) -> Result<(), RecordError> {
-        let mut held = self.held.take().unwrap_or_default().into_iter();
-        while let Some(mut event) = held.next() {
-            if let Err(error) = self.keep(&mut event, None) {
-                // What could not be written waits for the next time.
-                self.held = Some(std::iter::once(event).chain(held).collect());
-                return Err(error);
-            }
-        }
-        Ok(())
+    fn append(&mut self, event: &mut Event, packed: &Packed) -> Result<(), RecordError> {
+        self.log.append_packed(event, packed).map(drop).map_err(|error| unkept(&error))
     }
 
     fn fold(&mut self, event: &Event) {
@@ -256,6 +292,57 @@ impl State {
             true
         });
     }
+}
+
+impl Held {
+    /// Holds an event; true when there is too much now.
+    fn push(&mut self, event: Event) -> bool {
+        let bytes = size(&event);
+        self.bytes += bytes;
+        self.events.push_back((event, bytes));
+        self.bytes > HELD_MAX
+    }
+
+    fn pop(&mut self) -> Option<Event> {
+        let (event, bytes) = self.events.pop_front()?;
+        self.bytes -= bytes;
+        Some(event)
+    }
+
+    /// Leaves out the oldest but the first, which says what session this is, until half of the
+    /// room is free; `notice` stands there for all that ever was. True when it is the first time.
+    fn cut(&mut self, notice: &Event) -> bool {
+        let first_time = !std::mem::replace(&mut self.cut, true);
+        let begin = self.pop();
+        if !first_time {
+            self.pop();
+        }
+        while self.bytes > HELD_MAX / 2 && self.pop().is_some() {}
+        for event in [Some(notice.clone()), begin].into_iter().flatten() {
+            let bytes = size(&event);
+            self.bytes += bytes;
+            self.events.push_front((event, bytes));
+        }
+        first_time
+    }
+}
+
+/// Bytes of an event as JSON.
+fn size(event: &Event) -> usize {
+    struct Count(usize);
+    impl io::Write for Count {
+        fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+            self.0 += bytes.len();
+            Ok(bytes.len())
+        }
+        fn flush(&mut self) -> io::Result<()> {
+            Ok(())
+        }
+    }
+    let mut count = Count(0);
+    // What cannot be written as JSON is refused by the log, with the reason.
+    drop(serde_json::to_writer(&mut count, event));
+    count.0
 }
 
 /// What could not be kept, as the tool layer knows it.

@@ -2,10 +2,10 @@
 //! root down to the working folder, with what they import.
 //!
 //! **Invariant:** only regular files inside the project root that the rules let the agent read are
-//! taken, each once, in bounded size; what was left out is said in its place. An import (`@path`
+//! taken, each once, as text in bounded size; whatever is left out is told. An import (`@path`
 //! alone on a line) cannot lead outside.
 
-use std::{collections::HashSet, str::Utf8Error};
+use std::{collections::HashSet, io::ErrorKind, str::Utf8Error};
 
 use haft_host::{FileKind, Fs, Host};
 use haft_types::{Follow, HostPath};
@@ -23,6 +23,20 @@ const FILES_MAX: usize = 50;
 /// Deepest chain of imports.
 const DEPTH: usize = 5;
 
+/// Why a link or an import is not followed.
+const OUTSIDE: &str = "it leads out of the project";
+/// Most files of which it is told that they are left out.
+const TOLD_MAX: usize = 20;
+
+/// What a project brings along.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Context {
+    /// The files, in the order in which they count.
+    pub files: Vec<ContextFile>,
+    /// For the person: each file that is left out, wholly or in part, and why; at most 20.
+    pub left_out: Vec<String>,
+}
+
 struct Reader<'a> {
     fs: &'a dyn Fs,
     root: &'a HostPath,
@@ -31,7 +45,7 @@ struct Reader<'a> {
     allowed: &'a (dyn Fn(&HostPath) -> bool + Send + Sync),
     seen: HashSet<HostPath>,
     total: usize,
-    files: Vec<ContextFile>,
+    found: Context,
 }
 
 /// Reads the context files of the folders from `root` down to `cwd`.
@@ -40,12 +54,12 @@ pub async fn context_files(
     root: &HostPath,
     cwd: &HostPath,
     allowed: &(dyn Fn(&HostPath) -> bool + Send + Sync),
-) -> Vec<ContextFile> {
+) -> Context {
     let mut folders: Vec<HostPath> = std::iter::successors(Some(cwd.clone()), HostPath::parent)
         .take_while(|folder| folder.is_within(root))
         .collect();
     folders.reverse();
-    let Ok(found) = host.fs().locate(root, Follow::Yes).await else { return Vec::new() };
+    let Ok(found) = host.fs().locate(root, Follow::Yes).await else { return Context::default() };
     let mut reader = Reader {
         fs: host.fs(),
         root,
@@ -53,7 +67,7 @@ pub async fn context_files(
         allowed,
         seen: HashSet::new(),
         total: 0,
-        files: Vec::new(),
+        found: Context::default(),
     };
     for folder in folders {
         for name in NAMES {
@@ -62,7 +76,7 @@ pub async fn context_files(
             }
         }
     }
-    reader.files
+    reader.found
 }
 
 impl Reader<'_> {
@@ -70,54 +84,104 @@ impl Reader<'_> {
     async fn take(&mut self, path: HostPath) {
         let mut open = vec![(path, 0)];
         while let Some((path, depth)) = open.pop() {
-            if self.total >= ALL_MAX || self.files.len() >= FILES_MAX {
+            if self.total >= ALL_MAX || self.found.files.len() >= FILES_MAX {
                 return self.full(&path).await;
             }
-            let Some((path, text)) = self.read(&path).await else { continue };
+            let Some((path, text, whole)) = self.read(&path).await else { continue };
+            if !whole {
+                self.leave(&path, "there is room for its beginning only");
+            }
             if depth < DEPTH
                 && let Some(folder) = path.parent()
             {
-                let mut found = imports(&text, &folder);
-                found.retain(|path| path.is_within(self.root));
-                open.extend(found.into_iter().rev().map(|path| (path, depth + 1)));
+                let found = imports(&text, &folder);
+                let (inside, outside): (Vec<_>, Vec<_>) =
+                    found.into_iter().partition(|path| path.is_within(self.root));
+                for path in &outside {
+                    self.leave(path, OUTSIDE);
+                }
+                open.extend(inside.into_iter().rev().map(|path| (path, depth + 1)));
             }
-            if self.files.iter().all(|file| file.text != text) {
+            if self.found.files.iter().all(|file| file.text != text) {
                 self.total += text.len();
                 let path = path.shown_from(self.root).into_owned();
-                self.files.push(ContextFile { path, text });
+                self.found.files.push(ContextFile { path, text });
             }
+        }
+    }
+
+    /// Tells that a file is left out.
+    fn leave(&mut self, path: &HostPath, why: &str) {
+        if self.found.left_out.len() < TOLD_MAX {
+            let path = path.shown_from(self.root);
+            let text = format!("{path} is left out of the project's instructions: {why}");
+            self.found.left_out.push(text);
         }
     }
 
     /// Says once, in place of the first file that would be too much, that more is left out.
     async fn full(&mut self, path: &HostPath) {
         const TEXT: &str = "[this file and those after it are left out: there is no room for more]";
-        let said = self.files.last().is_some_and(|file| file.text == TEXT);
-        if !said && let Some((path, _)) = self.read(path).await {
+        let said = self.found.files.last().is_some_and(|file| file.text == TEXT);
+        if !said && let Some((path, ..)) = self.read(path).await {
+            self.leave(&path, "there is no room for it and those after it");
             let path = path.shown_from(self.root).into_owned();
-            self.files.push(ContextFile { path, text: TEXT.to_owned() });
+            self.found.files.push(ContextFile { path, text: TEXT.to_owned() });
         }
     }
 
-    /// The text of a file that may be taken, with its path below the root, links resolved.
-    async fn read(&mut self, path: &HostPath) -> Option<(HostPath, String)> {
-        let at = self.fs.locate(path, Follow::Yes).await.ok()?;
-        let below = at.real.relative_to(&self.real_root)?;
-        let own = self.root.join_bytes(below).ok()?;
-        let mine = at.kind == FileKind::FILE
-            && [path, &own, &at.real].into_iter().all(|path| (self.allowed)(path));
-        if !mine || !self.seen.insert(at.real.clone()) {
+    /// The text of a file that may be taken, with its path below the root, links resolved, and
+    /// whether that is all of it.
+    async fn read(&mut self, path: &HostPath) -> Option<(HostPath, String, bool)> {
+        let at = match self.fs.locate(path, Follow::Yes).await {
+            Ok(at) => at,
+            Err(error) => {
+                if !matches!(error.kind(), ErrorKind::NotFound | ErrorKind::NotADirectory) {
+                    self.leave(path, &error.to_string());
+                }
+                return None;
+            }
+        };
+        if at.kind == FileKind::Missing {
             return None;
         }
-        let most = FILE_MAX.min(ALL_MAX.saturating_sub(self.total));
-        let bytes = self.fs.read(&at, 0, most).await.ok()?;
+        let below = at.real.relative_to(&self.real_root);
+        let own = below.and_then(|below| self.root.join_bytes(below).ok());
+        let allowed = |own| [path, own, &at.real].into_iter().all(|path| (self.allowed)(path));
+        let refused = match &own {
+            None => Some(OUTSIDE),
+            Some(own) if !allowed(own) => Some("a rule keeps it from being read"),
+            Some(_) if at.kind != FileKind::FILE => Some("it is no regular file"),
+            Some(_) => None,
+        };
+        if let Some(why) = refused {
+            self.leave(path, why);
+            return None;
+        }
+        if !self.seen.insert(at.real.clone()) {
+            return None;
+        }
+        // An even number: no unit of UTF-16 is cut.
+        let most = FILE_MAX.min(ALL_MAX.saturating_sub(self.total)) & !1;
+        let bytes = match self.fs.read(&at, 0, most).await {
+            Ok(bytes) => bytes,
+            Err(error) => {
+                self.leave(path, &error.to_string());
+                return None;
+            }
+        };
         let whole = at.size() <= bytes.len() as u64;
-        let bytes = if whole { &bytes[..] } else { at_character(&bytes) };
-        let mut text = String::from_utf8_lossy(bytes).into_owned();
+        let mut text = match haft_text::decode(if whole { &bytes } else { at_character(&bytes) }) {
+            Ok(decoded) => decoded.text().to_owned(),
+            Err(error) => {
+                self.leave(path, &error.to_string());
+                return None;
+            }
+        };
         if !whole {
             text.push_str("\n[the rest of this file is left out: read it when you need it]");
         }
-        Some((own, text))
+        own.map(|own| (own, text, whole))
     }
 }
 

@@ -71,8 +71,12 @@ enum Merge {
     Joins,
 }
 
-fn merge(early: &Body, late: &Body) -> Merge {
-    let same = match (early, late) {
+fn merge(early: &Event, late: &Event) -> Merge {
+    // Calls and parts are counted anew by each agent, and parts in each turn.
+    if (&early.agent, early.turn) != (&late.agent, late.turn) {
+        return Merge::Apart;
+    }
+    let same = match (&early.body, &late.body) {
         (
             Body::CallOutput { call: a, stream: from, .. },
             Body::CallOutput { call: b, stream: to, .. },
@@ -95,7 +99,7 @@ impl Waiting {
     fn merged(&mut self, late: &Event) -> bool {
         let behind = self.events.iter_mut().rev().take_while(|event| is_passing(event));
         for early in behind.take(BACK) {
-            match merge(&early.body, &late.body) {
+            match merge(early, late) {
                 Merge::Apart => {}
                 Merge::Behind => return false,
                 Merge::Joins => {

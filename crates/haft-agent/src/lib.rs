@@ -19,8 +19,8 @@ mod prompt;
 pub use self::{
     agent::{Agent, Handle, Limits, Pinned, Setup},
     bus::{Bus, Clock},
-    context::context_files,
+    context::{Context, context_files},
     feed::Feed,
     machine::{Action, Input, Machine, When, Words},
-    prompt::{ContextFile, Surroundings, system},
+    prompt::{ContextFile, Surroundings, same_but_date, system},
 };

@@ -69,7 +69,8 @@ pub enum Input {
     Notice {
         /// The words.
         words: Words,
-        /// True begins a turn when the agent is idle.
+        /// True asks the model for it, in a turn of its own where none runs; false lets it go along
+        /// with the next request.
         wake: bool,
     },
     /// A question was answered.
@@ -152,6 +153,8 @@ pub struct Machine {
     open: usize,
     /// How many of them were not started.
     waiting: usize,
+    /// Notices for which nobody is asked: they go along with the next request.
+    notes: VecDeque<Words>,
     steer: VecDeque<Words>,
     later: VecDeque<Words>,
     limit: Option<String>,
@@ -165,6 +168,7 @@ impl Default for Machine {
             known: HashMap::new(),
             open: 0,
             waiting: 0,
+            notes: VecDeque::new(),
             steer: VecDeque::new(),
             later: VecDeque::new(),
             limit: None,
@@ -198,9 +202,9 @@ impl Machine {
         self.state == State::Idle
     }
 
-    /// Words that wait, for the front end: those for this turn, then those for later ones.
+    /// Words that wait, for the front end: those for the next request, then those for later turns.
     pub fn queued(&self) -> impl Iterator<Item = &Words> {
-        self.steer.iter().chain(&self.later)
+        self.notes.iter().chain(&self.steer).chain(&self.later)
     }
 
     fn said(&mut self, when: When, parts: Vec<Part>) -> Vec<Action> {
@@ -221,8 +225,14 @@ impl Machine {
         if self.state == State::Idle && wake {
             return self.begin(words);
         }
-        self.steer.push_back(words);
+        let queue = if wake { &mut self.steer } else { &mut self.notes };
+        queue.push_back(words);
         Vec::new()
+    }
+
+    /// What waits for the next request, in the order in which it is said.
+    fn words(&mut self) -> impl Iterator<Item = Action> {
+        self.notes.drain(..).chain(self.steer.drain(..)).map(Action::Say)
     }
 
     fn begin(&mut self, words: Words) -> Vec<Action> {
@@ -230,7 +240,7 @@ impl Machine {
         self.known.clear();
         let mut actions = vec![Action::TurnBegan];
         // Notices that came while nobody was there to hear them go first.
-        actions.extend(self.steer.drain(..).map(Action::Say));
+        actions.extend(self.words());
         actions.push(Action::Say(words));
         self.ask(actions)
     }
@@ -383,7 +393,7 @@ impl Machine {
         if let Some(reason) = self.limit.take() {
             return self.rest(TurnEnd::Limit { reason }, actions);
         }
-        actions.extend(self.steer.drain(..).map(Action::Say));
+        actions.extend(self.words());
         self.ask(actions)
     }
 

@@ -29,6 +29,9 @@ pub struct Surroundings {
     pub platform: String,
 }
 
+/// Begins the line of the date, the last that may begin so.
+const DATE: &str = "Date: ";
+
 /// Guidelines of no tool in particular; they come last.
 const GENERAL: [&str; 3] = [
     "Verify a change by running what checks it (a test, a build), because a change that was not run is a guess",
@@ -41,6 +44,22 @@ const GENERAL: [&str; 3] = [
 /// A cache mark may stand between them.
 pub fn system(tools: &ToolSet, context: &[ContextFile], around: &Surroundings) -> Vec<String> {
     vec![fixed(tools), moving(context, around)]
+}
+
+/// Reports whether two system prompts differ in nothing but the date.
+pub fn same_but_date(old: &[String], new: &[String]) -> bool {
+    let begins_line = |text: &str, at| at == 0 || text[..at].ends_with('\n');
+    let rest = |parts: &[String]| {
+        let mut parts = parts.to_vec();
+        if let Some(last) = parts.last_mut()
+            && let Some((at, _)) = last.rmatch_indices(DATE).find(|(at, _)| begins_line(last, *at))
+        {
+            let end = last[at..].find('\n').map_or(last.len(), |len| at + len);
+            last.replace_range(at..end, "");
+        }
+        parts
+    };
+    rest(old) == rest(new)
 }
 
 fn fixed(tools: &ToolSet) -> String {
@@ -109,6 +128,6 @@ fn moving(context: &[ContextFile], around: &Surroundings) -> String {
         text.push('\n');
     }
     let Surroundings { date, folder, platform } = around;
-    let _ = write!(text, "Date: {date}\nWorking folder: {folder}\nPlatform: {platform}");
+    let _ = write!(text, "{DATE}{date}\nWorking folder: {folder}\nPlatform: {platform}");
     text
 }

@@ -18,9 +18,13 @@ pub struct Variable {
     pub about: &'static str,
 }
 
-/// Every environment variable that haft reads for itself.
+/// Every environment variable that haft reads for itself. The search reads one more,
+/// `XDG_CONFIG_HOME`, for the person's own ignore rules of git.
 pub const VARIABLES: &[Variable] = &[
-    Variable { name: "HAFT_HOME", about: "Folder of all of haft's state; `~/.haft` without it." },
+    Variable {
+        name: "HAFT_HOME",
+        about: "Folder of all of haft's state, absolute or from `~/` on; `~/.haft` without it.",
+    },
     Variable { name: "HAFT_MODEL", about: "The model, over settings and under `--model`." },
     Variable { name: "HAFT_EFFORT", about: "Thinking effort, over settings and under `--effort`." },
     Variable {
@@ -73,7 +77,8 @@ impl fmt::Display for Secret {
 pub struct Environment {
     /// The home folder.
     pub home: Option<PathBuf>,
-    /// Where all state lives, where it was set or the home folder is known.
+    /// Where all state lives, where it was set or the home folder is known; see
+    /// [`state_folder`](Self::state_folder).
     pub haft_home: Option<PathBuf>,
     /// The model.
     pub model: Option<String>,
@@ -115,7 +120,7 @@ impl Environment {
             match name.as_ref() {
                 "HOME" => read.home = Some(PathBuf::from(&value)),
                 "USERPROFILE" => profile = Some(PathBuf::from(&value)),
-                "HAFT_HOME" => read.haft_home = std::path::absolute(&value).ok(),
+                "HAFT_HOME" => read.haft_home = Some(PathBuf::from(&value)),
                 "HAFT_MODEL" => read.model = text(),
                 "HAFT_EFFORT" => read.effort = text(),
                 "ANTHROPIC_BASE_URL" => read.anthropic_base_url = text(),
@@ -129,17 +134,27 @@ impl Environment {
             }
         }
         read.home = read.home.or(profile).filter(|home| home.is_absolute());
-        read.haft_home =
-            read.haft_home.or_else(|| read.home.as_ref().map(|home| home.join(".haft")));
+        read.haft_home = match (read.haft_home, &read.home) {
+            (Some(set), Some(home)) => match set.strip_prefix("~") {
+                // No shell did it: the variable came from a settings file of a desktop or editor.
+                Ok(rest) => Some(home.join(rest)),
+                Err(_) => Some(set),
+            },
+            (set, home) => set.or_else(|| home.as_ref().map(|home| home.join(".haft"))),
+        };
         read
     }
 
     /// Where all state lives.
     ///
     /// # Errors
-    /// When neither `HAFT_HOME` nor a home folder is set.
+    /// When neither `HAFT_HOME` nor a home folder is set, and when it is no absolute path.
     pub fn state_folder(&self) -> Result<&std::path::Path, ConfigError> {
-        self.haft_home.as_deref().ok_or(ConfigError::NoHome)
+        match self.haft_home.as_deref() {
+            None => Err(ConfigError::NoHome),
+            Some(folder) if folder.is_absolute() => Ok(folder),
+            Some(folder) => Err(ConfigError::NotAbsolute(folder.to_owned())),
+        }
     }
 
     /// Its layer of the settings.
@@ -185,6 +200,14 @@ mod tests {
         assert_eq!(folder(&read(&[("HOME", "/h"), ("HAFT_HOME", "/x")])), PathBuf::from("/x"));
         assert_eq!(folder(&read(&[("HOME", "/h"), ("HAFT_HOME", "")])), PathBuf::from("/h/.haft"));
         assert!(read(&[]).state_folder().unwrap_err().to_string().contains("HAFT_HOME"));
+        for (set, wanted) in [("~/x", "/h/x"), ("~", "/h"), ("/~/x", "/~/x")] {
+            let env = read(&[("HAFT_HOME", set), ("HOME", "/h")]);
+            assert_eq!(folder(&env), PathBuf::from(wanted), "{set}");
+        }
+        for set in ["state", "./state", "~me/state"] {
+            let error = read(&[("HAFT_HOME", set), ("HOME", "/h")]).state_folder().unwrap_err();
+            assert!(error.to_string().contains(set), "{error}");
+        }
     }
 
     #[test]

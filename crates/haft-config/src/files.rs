@@ -15,6 +15,12 @@ pub enum ConfigError {
     /// Nobody said where state belongs.
     #[error("neither HAFT_HOME nor HOME is set: set HAFT_HOME to a folder that can be written")]
     NoHome,
+    /// `HAFT_HOME` would be another folder in every working folder.
+    #[error(
+        "HAFT_HOME is {0:?}, which is no absolute path: write it from / on, or from ~/ on for a \
+         folder in the home folder"
+    )]
+    NotAbsolute(PathBuf),
     /// It could not be read or written.
     #[error("{path}: {error}; check that it exists and that you may use it")]
     File {
@@ -87,7 +93,7 @@ pub fn save(path: &Path, content: &[u8]) -> Result<(), ConfigError> {
     let failed = |error| ConfigError::file(path, error);
     let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty());
     let folder = folder.ok_or_else(|| ConfigError::content(path, "it names no file"))?;
-    make_folder(folder).map_err(failed)?;
+    create(folder).map_err(failed)?;
     // The temporary file is 0600 from its first moment and removed when anything below fails.
     let mut file = tempfile::Builder::new().prefix(".haft-").tempfile_in(folder).map_err(failed)?;
     file.write_all(content).map_err(failed)?;
@@ -100,14 +106,22 @@ pub fn save(path: &Path, content: &[u8]) -> Result<(), ConfigError> {
     Ok(())
 }
 
+/// Makes a folder with those above it, for their owner only; one that is there stays as it is.
+///
+/// # Errors
+/// When it cannot be made, or something else has its name.
+pub fn make_folder(folder: &Path) -> Result<(), ConfigError> {
+    create(folder).map_err(|error| ConfigError::file(folder, error))
+}
+
 #[cfg(unix)]
-fn make_folder(folder: &Path) -> io::Result<()> {
+fn create(folder: &Path) -> io::Result<()> {
     use std::os::unix::fs::DirBuilderExt as _;
     fs::DirBuilder::new().recursive(true).mode(0o700).create(folder)
 }
 
 #[cfg(not(unix))]
-fn make_folder(folder: &Path) -> io::Result<()> {
+fn create(folder: &Path) -> io::Result<()> {
     fs::create_dir_all(folder)
 }
 

@@ -165,7 +165,7 @@ pub fn schema() -> Value {
 /// What a project must not decide for the person: not even once its folder is trusted.
 fn is_reserved(key: &str, value: &Value) -> bool {
     let bypass = value.as_str().is_some_and(|v| v == "bypass" || v == "bypassPermissions");
-    key.starts_with("http.") || key.starts_with("secrets.") || (key == "mode" && bypass)
+    key.starts_with("http.") || (key == "mode" && bypass)
 }
 
 /// Reads all layers.

@@ -13,8 +13,8 @@ mod trust;
 
 pub use self::{
     environment::{Environment, Secret, VARIABLES, Variable},
-    files::{ConfigError, MAX_FILE, add_rule, save},
+    files::{ConfigError, MAX_FILE, add_rule, make_folder, save},
     layers::{FileState, Layer, Loaded, Presence, Problem, RuleText, Sources, load, schema},
-    settings::{Http, Limits, Model, Permissions, Read, Run, Secrets, Settings, Shell, Tools},
+    settings::{Http, Limits, Model, Permissions, Read, Run, Settings, Shell, Tools},
     trust::Trust,
 };

@@ -25,7 +25,7 @@ pub struct Settings {
     pub mode: Mode,
     /// Rules about calls.
     pub permissions: Permissions,
-    /// Limits of one run.
+    /// Limits of one turn.
     pub run: Run,
     /// The tools as a whole.
     pub tools: Tools,
@@ -37,8 +37,6 @@ pub struct Settings {
     pub limits: Limits,
     /// Connections to models.
     pub http: Http,
-    /// Values that must not be seen.
-    pub secrets: Secrets,
 }
 
 fn effort_schema(_: &mut SchemaGenerator) -> Schema {
@@ -71,17 +69,18 @@ pub struct Permissions {
     pub additional_directories: Vec<String>,
 }
 
-/// Limits of one run; none means: without limit.
+/// Limits of one turn, which is all that follows from one message of the person; none means:
+/// without limit. A run of print mode is one turn.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default)]
 pub struct Run {
     /// Model requests, from 1.
     #[schemars(range(min = 1))]
     pub max_steps: Option<u64>,
-    /// Tokens read and written in all, from 1.
+    /// Tokens that the model writes, from 1.
     #[schemars(range(min = 1))]
     pub max_tokens: Option<u64>,
-    /// Seconds, from 1.
+    /// Seconds of a run of print mode, from 1; line mode, where a person is, has no such limit.
     #[schemars(range(min = 1))]
     pub max_time: Option<u64>,
 }
@@ -125,16 +124,14 @@ impl Default for Read {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(default)]
 pub struct Shell {
-    /// Programs that go on as jobs when the command that started them ends: build daemons.
-    pub keep: Vec<String>,
-    /// Milliseconds that a command may run when the call says nothing, from 1,000 to 86,400,000.
-    #[schemars(range(min = 1_000, max = 86_400_000))]
+    /// Milliseconds that a command may run when the call says nothing, from 1,000 to 600,000.
+    #[schemars(range(min = 1_000, max = 600_000))]
     pub timeout_ms: u64,
 }
 
 impl Default for Shell {
     fn default() -> Self {
-        Self { keep: Vec::new(), timeout_ms: 120_000 }
+        Self { timeout_ms: 120_000 }
     }
 }
 
@@ -175,14 +172,4 @@ impl Default for Http {
     fn default() -> Self {
         Self { connect_seconds: 30, stall_seconds: 120, retries: 5 }
     }
-}
-
-/// Values that must not be seen. A project cannot set them.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(default)]
-pub struct Secrets {
-    /// Environment variables that commands get although their names look like secrets.
-    pub pass: Vec<String>,
-    /// Further environment variables whose values are secrets.
-    pub names: Vec<String>,
 }

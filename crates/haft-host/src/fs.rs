@@ -9,6 +9,8 @@ use bytes::Bytes;
 use futures::future::BoxFuture;
 use haft_types::{EntryKind, Follow, HostPath};
 
+use crate::fault::refuse;
+
 /// What is at a path.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum FileKind {
@@ -171,6 +173,17 @@ pub trait Fs: Send + Sync {
         follow: Follow,
     ) -> BoxFuture<'a, io::Result<Located>>;
 
+    /// Looks up again what a located path stands for now, for one who waited for his turn at it.
+    ///
+    /// What it gives has the same real path: a link that took a name meanwhile is never followed.
+    ///
+    /// # Errors
+    /// [`io::ErrorKind::ResourceBusy`] when a link stands there now; otherwise as
+    /// [`locate`](Self::locate).
+    fn renew<'a>(&'a self, at: &'a Located) -> BoxFuture<'a, io::Result<Located>> {
+        Box::pin(async move { same_place(at, self.locate(&at.real, Follow::No).await?) })
+    }
+
     /// Reads up to `len` bytes from `offset`; fewer only at the end of the file.
     ///
     /// All reads of one [`Located`] see one file, also when another takes its name meanwhile.
@@ -219,4 +232,13 @@ pub trait Fs: Send + Sync {
     /// # Errors
     /// [`io::ErrorKind::AlreadyExists`] when something has that name; otherwise the cause.
     fn rename<'a>(&'a self, from: &'a Located, to: &'a Located) -> BoxFuture<'a, io::Result<()>>;
+}
+
+/// Gives what was found anew if it is where the old one was, and no link.
+pub(crate) fn same_place(old: &Located, now: Located) -> io::Result<Located> {
+    if now.real == old.real && now.kind != FileKind::Entry(EntryKind::Link) {
+        return Ok(now);
+    }
+    let text = "leads through a link that was not there when it was looked up; try again";
+    Err(refuse(io::ErrorKind::ResourceBusy, &old.real, text))
 }

@@ -21,6 +21,7 @@ use grep_searcher::{
     BinaryDetection, Searcher, SearcherBuilder, Sink, SinkContext, SinkFinish, SinkMatch,
 };
 use haft_types::MatchLine;
+use regex_syntax::hir::{Hir, HirKind};
 
 use crate::{
     GrepMode, GrepQuery, SearchError,
@@ -37,6 +38,11 @@ const TEXT_LIMIT: usize = 4 << 20;
 const SPAN_LIMIT: usize = 1000;
 /// Memory that a compiled pattern may take.
 const PATTERN_LIMIT: usize = 32 << 20;
+/// Longest pattern that is looked at, in bytes.
+const PATTERN_TEXT: usize = 64 << 10;
+/// Characters that a pattern may stand for, repetitions written out: the work for one byte of a
+/// file grows with them.
+const PATTERN_SIZE: u64 = 4096;
 /// How far behind a found stretch its pattern may look.
 const LOOK_AHEAD: usize = 128;
 
@@ -67,6 +73,7 @@ pub(crate) struct FileResult {
 impl Grep {
     /// Compiles the pattern.
     pub(crate) fn new(query: &GrepQuery) -> Result<Self, SearchError> {
+        check_size(query)?;
         let mut builder = RegexMatcherBuilder::new();
         builder
             .multi_line(true)
@@ -123,6 +130,42 @@ impl Grep {
             searcher.search_reader(&self.matcher, Parts::new(reader, &cuts), &mut sink)
         };
         FileResult { error: ended.err(), parts: cuts.any(), ..mem::take(&mut sink.result) }
+    }
+}
+
+/// Refuses a pattern whose search could take minutes for one long line.
+fn check_size(query: &GrepQuery) -> Result<(), SearchError> {
+    let length = query.pattern.len();
+    let size = if length > PATTERN_TEXT || query.literal {
+        query.pattern.chars().count() as u64
+    } else {
+        // What is no regular expression is refused with its place later.
+        regex_syntax::parse(&query.pattern).map_or(0, |hir| size(&hir))
+    };
+    if length <= PATTERN_TEXT && size <= PATTERN_SIZE {
+        return Ok(());
+    }
+    let shown: String = query.pattern.chars().take(40).collect();
+    Err(SearchError::Pattern(format!(
+        "the pattern {shown:?}... has {length} bytes and stands for {size} characters with its \
+         repetitions; at most {PATTERN_SIZE} are searched for: give a part of it that is rare"
+    )))
+}
+
+/// How many characters a pattern stands for when its repetitions are written out.
+fn size(hir: &Hir) -> u64 {
+    match hir.kind() {
+        HirKind::Empty | HirKind::Look(_) => 0,
+        HirKind::Literal(text) => text.0.len() as u64,
+        HirKind::Class(_) => 1,
+        HirKind::Capture(group) => size(&group.sub),
+        HirKind::Repetition(repeated) => {
+            let times = repeated.max.unwrap_or(repeated.min).max(1);
+            size(&repeated.sub).saturating_mul(times.into())
+        }
+        HirKind::Concat(parts) | HirKind::Alternation(parts) => {
+            parts.iter().fold(0, |all, part| all.saturating_add(size(part)))
+        }
     }
 }
 

@@ -20,6 +20,9 @@ pub type Filter = Arc<dyn Fn(&HostPath) -> bool + Send + Sync>;
 pub struct Walk {
     /// False leaves a file, or a folder with everything below it, out; it is counted as denied.
     pub allowed: Filter,
+    /// False leaves the ignore file of the user's own configuration, which lies outside of what is
+    /// searched, unread.
+    pub excludes: Filter,
     /// Ends the walk at once.
     pub stop: CancellationToken,
 }

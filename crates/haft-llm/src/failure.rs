@@ -85,7 +85,10 @@ pub(crate) fn cut() -> LlmError {
 }
 
 fn too_long(head: &str) -> LlmError {
-    LlmError::TooLong(format!("{head}\nThe conversation is too long for the model: compact it."))
+    LlmError::TooLong(format!(
+        "{head}\nThe conversation is too long for the model: begin a new \
+         session, or go on in this one with a model that takes more."
+    ))
 }
 
 /// What a server says about an error, whatever the shape.

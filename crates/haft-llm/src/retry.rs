@@ -45,11 +45,7 @@ impl RetryPolicy {
     /// The pause in milliseconds after `attempt` (from 1) failed with `error`; none when asking
     /// again is no use.
     pub fn pause(&self, attempt: u32, error: &LlmError) -> Option<u64> {
-        let most = match error {
-            LlmError::Unreachable(_) => self.connect_attempts.min(self.attempts),
-            _ => self.attempts,
-        };
-        if !error.is_retryable() || attempt >= most {
+        if !error.is_retryable() || attempt >= self.attempts_after(error) {
             return None;
         }
         let doubled = self.base_ms.saturating_mul(1 << (attempt - 1).min(20));
@@ -62,6 +58,43 @@ impl RetryPolicy {
             None => Some(own),
         }
     }
+
+    /// Attempts in all where they fail like this.
+    fn attempts_after(&self, error: &LlmError) -> u32 {
+        match error {
+            LlmError::Unreachable(_) => self.connect_attempts.min(self.attempts),
+            _ => self.attempts,
+        }
+    }
+
+    /// An error that is final; where only the server's wish keeps it from another attempt, with
+    /// that wish.
+    fn explained(&self, error: LlmError) -> LlmError {
+        match error {
+            LlmError::Busy { message, retry_after_ms: Some(hint) } if hint > self.hint_cap_ms => {
+                let (asked, most) = (seconds(hint), seconds(self.hint_cap_ms));
+                let message = format!(
+                    "{message}\nThe server asks to wait {asked}, longer than haft waits ({most}): \
+                     try again then."
+                );
+                LlmError::Busy { message, retry_after_ms: Some(hint) }
+            }
+            error => error,
+        }
+    }
+}
+
+/// Milliseconds as whole seconds, rounded up, with commas: `3,600 s`.
+fn seconds(milliseconds: u64) -> String {
+    let digits = milliseconds.div_ceil(1_000).to_string();
+    let mut text = String::new();
+    for (at, digit) in digits.chars().enumerate() {
+        if at > 0 && (digits.len() - at).is_multiple_of(3) {
+            text.push(',');
+        }
+        text.push(digit);
+    }
+    text + " s"
 }
 
 /// `SplitMix64` (Steele, Lea, Flood 2014): spreads a seed and a counter over 64 bits.
@@ -149,10 +182,14 @@ impl Asking {
             }
             Err(error) => {
                 self.current = None;
-                let pause = self.retry.policy.pause(self.attempt, &error).filter(|_| !self.called);
-                let Some(wait_ms) = pause else { return Some(Err(error)) };
+                let policy = self.retry.policy;
+                let pause = policy.pause(self.attempt, &error).filter(|_| !self.called);
+                let Some(wait_ms) = pause else { return Some(Err(policy.explained(error))) };
                 self.wait_ms = Some(wait_ms);
-                let (attempt, reason) = (self.attempt, error.to_string());
+                let attempt = self.attempt;
+                let (next, most) = (attempt + 1, policy.attempts_after(&error));
+                let seconds = seconds(wait_ms);
+                let reason = format!("{error}\nAsking again in {seconds} ({next} of {most}).");
                 Some(Ok(Delta::Restart { attempt, wait_ms, reason }))
             }
         }
@@ -185,6 +222,17 @@ mod tests {
         let pause = policy.pause(1, &busy(Some(2_000))).unwrap();
         assert!((2_000..2_200).contains(&pause), "{pause}");
         assert_eq!(policy.pause(1, &busy(Some(3_600_000))), None);
+        let told = policy.explained(busy(Some(3_600_000))).to_string();
+        assert!(told.contains("wait 3,600 s, longer than haft waits (120 s)"), "{told}");
+        assert_eq!(policy.explained(busy(Some(2_000))), busy(Some(2_000)));
+    }
+
+    #[test]
+    fn seconds_are_rounded_up_and_grouped() {
+        let cases = [(0, "0 s"), (1, "1 s"), (999_000, "999 s"), (1_234_567_001, "1,234,568 s")];
+        for (milliseconds, text) in cases {
+            assert_eq!(seconds(milliseconds), text);
+        }
     }
 
     #[test]

@@ -14,7 +14,7 @@ use std::{
 
 use futures::stream::{self, StreamExt as _};
 use haft_types::{Message, Stop, ToolSpec, Usage};
-use serde::Deserialize;
+use serde::{Deserialize, Deserializer, de::Error as _};
 use serde_json::{Value, value::RawValue};
 use tokio_util::sync::CancellationToken;
 
@@ -59,13 +59,29 @@ struct Counts {
     output: u64,
 }
 
-#[derive(Clone, Debug, Deserialize)]
-#[serde(untagged)]
+#[derive(Clone, Debug)]
 enum Failure {
     /// An error for good, in words.
     Text(String),
     /// One of the kinds of [`LlmError`].
     Kind(FailureKind),
+}
+
+impl<'de> Deserialize<'de> for Failure {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let wrong = |why: &dyn std::fmt::Display| {
+            D::Error::custom(format!(
+                "error is a text, or an object {{kind, message?, retry_after_ms?}}: {why}"
+            ))
+        };
+        match Value::deserialize(deserializer)? {
+            Value::String(text) => Ok(Self::Text(text)),
+            value @ Value::Object(_) => {
+                FailureKind::deserialize(value).map(Self::Kind).map_err(|error| wrong(&error))
+            }
+            other => Err(wrong(&format!("{} is neither", excerpt(&other.to_string())))),
+        }
+    }
 }
 
 #[derive(Clone, Debug, Deserialize)]
@@ -127,6 +143,10 @@ impl ScriptProvider {
 }
 
 fn read(line: &str) -> Result<Turn, String> {
+    // A list would be taken for an object whose fields are all left out.
+    if !line.trim_start().starts_with('{') {
+        return Err("it is no JSON object".to_owned());
+    }
     let turn: Turn = serde_json::from_str(line).map_err(|error| {
         // The line is the file's, not the text's that the parser saw.
         let text = error.to_string();

@@ -43,6 +43,7 @@ const LAST_ANSWERS: Duration = Duration::from_secs(1);
 /// JSON-RPC's codes, and the first of those that it leaves to servers.
 const PARSE: i32 = -32700;
 const INVALID_REQUEST: i32 = -32600;
+const NO_METHOD: i32 = -32601;
 const INVALID_PARAMS: i32 = -32602;
 const BUSY: i32 = -32000;
 
@@ -211,6 +212,10 @@ impl<R: AsyncRead + Unpin + Send> Wire<R> {
     ) -> Result<(), Fault> {
         self.fits(&message, id, text.len())?;
         let method = message.get("method").and_then(Value::as_str).unwrap_or("").to_owned();
+        if !self.begun && !matches!(&*method, "initialize" | "ping") && KNOWN.contains(&&*method) {
+            let why = format!("{method} came before initialize: send initialize first");
+            return Err((INVALID_REQUEST, why));
+        }
         let raw = if method == "tools/call" { arguments(&mut message, text)? } else { None };
         let ours = self.open.insert(id.to_string(), text.len());
         message.insert("id".to_owned(), Value::String(ours.clone()));
@@ -295,7 +300,13 @@ impl<R: AsyncRead + Unpin + Send> Wire<R> {
             }
             JsonRpcMessage::Error(error) => {
                 let id = error.id.as_ref().map(|id| self.open.remove(id));
-                enclosed(&id.unwrap_or_else(|| Some("null".into()))?, "error", &error.error)
+                let mut fault = error.error.clone();
+                if fault.code.0 == NO_METHOD {
+                    let name = brief(&Value::String(fault.message.into_owned()));
+                    let why = format!("there is no method {name} here, only {}", KNOWN.join(", "));
+                    fault.message = why.into();
+                }
+                enclosed(&id.unwrap_or_else(|| Some("null".into()))?, "error", &fault)
             }
             JsonRpcMessage::Notification(_) | JsonRpcMessage::Request(_) => {
                 serde_json::to_vec(message)
@@ -516,12 +527,8 @@ mod tests {
             (r#"{"jsonrpc":"1.0","id":"x","method":"ping"}"#, json!("x"), INVALID_REQUEST),
             (r#"{"jsonrpc":"2.0","id":null,"method":"ping"}"#, json!(null), INVALID_REQUEST),
             (r#"{"jsonrpc":"2.0","id":1.5,"method":"ping"}"#, json!(1.5), INVALID_REQUEST),
-            (r#"{"jsonrpc":"2.0","id":2,"method":"tools/call"}"#, json!(2), INVALID_PARAMS),
-            (
-                r#"{"jsonrpc":"2.0","id":3,"method":"tools/call","params":{"name":5}}"#,
-                json!(3),
-                INVALID_PARAMS,
-            ),
+            (r#"{"jsonrpc":"2.0","id":2,"method":"tools/call"}"#, json!(2), INVALID_REQUEST),
+            (r#"{"jsonrpc":"2.0","id":2,"method":"tools/list"}"#, json!(2), INVALID_REQUEST),
             (
                 r#"{"jsonrpc":"2.0","id":4,"method":"initialize","params":[]}"#,
                 json!(4),
@@ -532,6 +539,12 @@ mod tests {
             assert_eq!((answers.len(), others.len()), (1, 0), "{line}");
             assert_eq!(answers[0]["id"], id, "{line}");
             assert_eq!(answers[0]["error"]["code"], code, "{line}: {}", answers[0]);
+        }
+        for params in ["", r#","params":{"name":5}"#] {
+            let call = format!(r#"{{"jsonrpc":"2.0","id":3,"method":"tools/call"{params}}}"#);
+            let (answers, _) = talk(format!("{HELLO}\n{call}").as_bytes()).await;
+            let answer = answers.iter().find(|answer| answer["id"] == 3).unwrap();
+            assert_eq!(answer["error"]["code"], INVALID_PARAMS, "{call}: {answer}");
         }
     }
 

@@ -18,7 +18,8 @@ use reqwest::{
 
 use crate::tls;
 
-const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
+/// How long a connection may take to stand where nobody says otherwise.
+const CONNECT_TIMEOUT: Duration = Duration::from_secs(30);
 const TCP_KEEP_ALIVE: Duration = Duration::from_secs(30);
 
 /// Why a request or its answer failed.
@@ -49,21 +50,35 @@ pub enum NetError {
 }
 
 /// A shared HTTP client; cheap to make and to clone.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug)]
 pub struct Client {
     cells: Arc<Cells>,
 }
 
-#[derive(Debug, Default)]
+#[derive(Debug)]
 struct Cells {
+    connect: Duration,
     outside: OnceLock<Result<reqwest::Client, NetError>>,
     loopback: OnceLock<Result<reqwest::Client, NetError>>,
 }
 
+impl Default for Client {
+    fn default() -> Self {
+        Self::connecting_within(CONNECT_TIMEOUT)
+    }
+}
+
 impl Client {
-    /// Makes a client; nothing is loaded or opened before its first request.
+    /// Makes a client whose connections may take 30 s to stand; nothing is loaded or opened before
+    /// its first request.
     pub fn new() -> Self {
         Self::default()
+    }
+
+    /// Makes a client that gives a connection up which does not stand within this time, from 1 ms.
+    pub fn connecting_within(connect: Duration) -> Self {
+        let (outside, loopback) = (OnceLock::new(), OnceLock::new());
+        Self { cells: Arc::new(Cells { connect, outside, loopback }) }
     }
 
     /// Sends a POST request and waits for the head of the answer.
@@ -95,18 +110,20 @@ impl Client {
 
     fn inner(&self, url: &Url) -> Result<&reqwest::Client, NetError> {
         let cell = if is_loopback(url) { &self.cells.loopback } else { &self.cells.outside };
-        cell.get_or_init(|| build(is_loopback(url))).as_ref().map_err(Clone::clone)
+        cell.get_or_init(|| build(is_loopback(url), self.cells.connect))
+            .as_ref()
+            .map_err(Clone::clone)
     }
 }
 
-fn build(loopback: bool) -> Result<reqwest::Client, NetError> {
+fn build(loopback: bool, connect: Duration) -> Result<reqwest::Client, NetError> {
     install_crypto();
     let config = tls::client_config().map_err(|error| NetError::Setup(error.to_string()))?;
     let builder = reqwest::Client::builder()
         .tls_backend_preconfigured(config)
         .user_agent(concat!("haft/", env!("CARGO_PKG_VERSION")))
         .redirect(Policy::none())
-        .connect_timeout(CONNECT_TIMEOUT)
+        .connect_timeout(connect)
         .tcp_keepalive(TCP_KEEP_ALIVE);
     let builder = if loopback { builder.no_proxy() } else { builder };
     builder.build().map_err(|error| NetError::Setup(reason(&error)))
@@ -177,6 +194,18 @@ fn parse(url: &str) -> Result<Url, NetError> {
         "http" | "https" if parsed.has_host() => Ok(parsed),
         other => Err(invalid(format!("it begins with {other}:, not with http:// or https://"))),
     }
+}
+
+/// The host and port that an address names, by the same reading as a request to it.
+///
+/// # Errors
+/// Fails as a request to it would, when it is no address of `http` or `https`.
+pub fn host_and_port(url: &str) -> Result<(String, u16), NetError> {
+    let parsed = parse(url)?;
+    let host = parsed.host_str().unwrap_or_default();
+    // Of an address of IPv6 the brackets belong to the URL, not to the address.
+    let host = host.trim_start_matches('[').trim_end_matches(']').to_owned();
+    Ok((host, parsed.port_or_known_default().unwrap_or(80)))
 }
 
 /// The address without user name, password, query and fragment, for messages.
@@ -257,6 +286,40 @@ mod tests {
         assert!(parse("api.example.org").is_err());
         let error = header_map(&[("x-api-key", "sec\nret")]).unwrap_err().to_string();
         assert!(error.contains("x-api-key") && !error.contains("sec"), "{error}");
+    }
+
+    #[test]
+    fn hosts_and_ports_are_read_as_a_request_reads_them() {
+        for (url, host, port) in [
+            ("http://[::1]", "::1", 80),
+            ("HTTPS://u:p@H.example/v1?x#y", "h.example", 443),
+            ("http://[fe80::1]:8080/v1", "fe80::1", 8080),
+            ("http://127.0.0.1:1", "127.0.0.1", 1),
+        ] {
+            assert_eq!(host_and_port(url).unwrap(), (host.to_owned(), port), "{url}");
+        }
+        assert!(host_and_port("http://h:x").is_err() && host_and_port("ftp://h").is_err());
+    }
+
+    #[tokio::test]
+    async fn a_connection_that_does_not_stand_in_time_is_given_up() {
+        // A queue of connections that is full: the next one is neither taken nor refused.
+        let socket = tokio::net::TcpSocket::new_v4().unwrap();
+        socket.bind("127.0.0.1:0".parse().unwrap()).unwrap();
+        let listener = socket.listen(1).unwrap();
+        let address = listener.local_addr().unwrap();
+        let mut waiting = Vec::new();
+        for _ in 0..8 {
+            let connect = tokio::net::TcpStream::connect(address);
+            match tokio::time::timeout(Duration::from_millis(200), connect).await {
+                Ok(stream) => waiting.push(stream.unwrap()),
+                Err(_) => break,
+            }
+        }
+        let client = Client::connecting_within(Duration::from_millis(50));
+        let url = format!("http://{address}/");
+        let error = client.post(&url, &[], Bytes::new()).await.unwrap_err();
+        assert!(matches!(&error, NetError::Connect { .. }), "{error}");
     }
 
     #[test]

@@ -9,7 +9,7 @@ mod sse;
 mod tls;
 
 pub use self::{
-    client::{Client, NetError, Response, install_crypto, shown_url},
+    client::{Client, NetError, Response, host_and_port, install_crypto, shown_url},
     sse::{SseError, SseEvent, SseItem, SseParser},
 };
 /// Bytes of a body, cheap to clone.

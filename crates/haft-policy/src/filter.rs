@@ -10,8 +10,9 @@ use haft_types::HostPath;
 
 use crate::{
     Policy, Verdict,
-    command::{CommandPattern, Parts},
+    command::CommandPattern,
     glob::relative,
+    parts::Parts,
     protected::{CREDENTIALS, PROTECTED, find, is_suspect},
     rule::{PathClass, Subject},
 };

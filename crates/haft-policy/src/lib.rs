@@ -16,6 +16,7 @@ mod filter;
 mod glob;
 mod grants;
 mod names;
+mod parts;
 mod protected;
 mod rule;
 mod save;

@@ -33,10 +33,26 @@ pub fn own_name(name: &str) -> &str {
     ALIASES.iter().find(|(theirs, _)| *theirs == name).map_or(name, |(_, ours)| ours)
 }
 
+/// Reports whether a name is one of those that haft has or will have a tool for.
+pub(crate) fn is_known(name: &str) -> bool {
+    ALIASES.iter().any(|(theirs, ours)| *theirs == name || *ours == name)
+}
+
+/// The one of our, others' and some more names that is nearest to a misspelled one, if any is.
+pub(crate) fn nearest<'a>(name: &str, more: &[&'a str]) -> Option<&'a str> {
+    let lower = name.to_lowercase();
+    let known =
+        ALIASES.iter().flat_map(|(theirs, ours)| [*theirs, *ours]).chain(more.iter().copied());
+    known
+        .map(|other| (strsim::damerau_levenshtein(&lower, &other.to_lowercase()), other))
+        .filter(|(far, other)| *far <= 2 && far * 3 <= other.len())
+        .min_by_key(|(far, _)| *far)
+        .map(|(_, other)| other)
+}
+
 /// The name that was probably meant where only the letter case is wrong; none when it is right.
 pub(crate) fn case_slip(name: &str) -> Option<&'static str> {
-    let known = |wanted: &str| ALIASES.iter().any(|(a, b)| *a == wanted || *b == wanted);
-    if known(name) {
+    if is_known(name) {
         return None;
     }
     ALIASES
@@ -57,5 +73,16 @@ mod tests {
         assert_eq!(case_slip("Bash"), None);
         assert_eq!(case_slip("bash"), None);
         assert_eq!(case_slip("deploy"), None);
+    }
+
+    #[test]
+    fn the_nearest_name_is_found() {
+        for (name, near) in [("Raed", "Read"), ("bsh", "Bash"), ("WebFetsh", "WebFetch")] {
+            assert_eq!(nearest(name, &[]), Some(near));
+        }
+        assert_eq!(nearest("deplyo", &["deploy"]), Some("deploy"));
+        for name in ["Shell", "x", "", "deploy"] {
+            assert_eq!(nearest(name, &[]), None, "{name}");
+        }
     }
 }

@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::{
     command::CommandPattern,
-    names::{case_slip, own_name},
+    names::{case_slip, is_known, nearest, own_name},
 };
 
 /// What a rule, or a judgement, says.
@@ -221,7 +221,10 @@ fn parse_pattern(name: &str, tool: String, pattern: &str) -> Result<Subject, Str
         }
         "web_fetch" | "web_browser" => parse_domain(name, tool, pattern),
         "agent" | "skill" => Ok(Subject::Named { pattern: CommandPattern::parse(pattern)?, tool }),
-        _ => Err(format!("{name} takes no pattern; write {name} alone")),
+        _ => Err(match nearest(name, &[]).filter(|_| !is_known(name)) {
+            Some(meant) => format!("no tool is named {name:?}; did you mean {meant}({pattern})?"),
+            None => format!("{name} takes no pattern; write {name} alone"),
+        }),
     }
 }
 
@@ -267,6 +270,8 @@ mod tests {
             ("BASH(ls)", "\"Bash\""),
             ("Bash(echo 'x)", "quote"),
             ("Deploy(x)", "takes no pattern"),
+            ("Todo(x)", "\"TodoWrite\""),
+            ("Raed(x)", "did you mean Read(x)?"),
             ("mcp__s__t(x)", "take no pattern"),
             ("mcp__", "mcp__server"),
             ("mcp__s__", "mcp__server"),

@@ -4,7 +4,7 @@
 //! hides or reorders text; each is shown as a visible sign in its place. Cutting the text into
 //! pieces anywhere changes nothing.
 
-use std::borrow::Cow;
+use std::{borrow::Cow, fmt::Write as _};
 
 /// The longest start of a colour sequence that is waited for, in bytes.
 const LONGEST_COLOUR: usize = 64;
@@ -48,6 +48,31 @@ pub fn clean(text: &str) -> Cow<'_, str> {
         }
     }
     Cow::Owned(cleaned)
+}
+
+/// JSON text with every character that a terminal acts on, or that nobody sees, escaped.
+///
+/// Its value is the same. Line feeds and tabs between values are kept; inside of strings JSON
+/// itself escapes them.
+pub fn json(text: &str) -> Cow<'_, str> {
+    let bad = |c: char| {
+        (is_hidden(c) && c != '\n' && c != '\t')
+            || matches!(c, '\u{ad}' | '\u{200c}' | '\u{200d}' | '\u{fe00}'..='\u{fe0f}')
+    };
+    if !text.contains(bad) {
+        return Cow::Borrowed(text);
+    }
+    let mut escaped = String::with_capacity(text.len() + 16);
+    for c in text.chars() {
+        if bad(c) {
+            for unit in c.encode_utf16(&mut [0; 2]) {
+                let _ = write!(escaped, "\\u{unit:04x}");
+            }
+        } else {
+            escaped.push(c);
+        }
+    }
+    Cow::Owned(escaped)
 }
 
 /// Cleans a program's output as it comes: colours are dropped, carriage returns before a line
@@ -122,6 +147,21 @@ mod tests {
             clean("plain \u{1f469}\u{200d}\u{1f680}\tx\n"),
             "plain \u{1f469}\u{200d}\u{1f680}\tx\n"
         );
+    }
+
+    #[test]
+    fn json_keeps_its_value_and_shows_nothing_raw() {
+        let hostile =
+            "\u{9b}2J\u{85}\u{202e}\u{2066}\u{200b}\u{200d}\u{feff}\u{7f}\u{e0041}\u{1b}\u{ad}\n";
+        let value = serde_json::json!({hostile: [hostile, "plain ä \u{1f680}"]});
+        for text in [value.to_string(), serde_json::to_string_pretty(&value).unwrap()] {
+            let escaped = json(&text);
+            assert_eq!(serde_json::from_str::<serde_json::Value>(&escaped).unwrap(), value);
+            let raw = escaped.replace("ä \u{1f680}", "").replace('\n', "");
+            assert!(raw.chars().all(|c| (' '..='~').contains(&c)), "{escaped:?}");
+        }
+        assert!(json("{\"e\":\"\u{e0041}\"}").contains("\\udb40\\udc41"));
+        assert!(matches!(json("{\"a\":\"ä\"}"), Cow::Borrowed(_)));
     }
 
     #[test]

@@ -47,11 +47,13 @@ pub fn outcome_text(outcome: &Outcome, took: u64) -> String {
         Status::Done => return format!("done in {took}"),
         Status::Failed => format!("failed in {took}"),
         Status::Denied => "denied".to_owned(),
+        Status::Cancelled if outcome.joined_text().starts_with("cancelled") => String::new(),
         Status::Cancelled => format!("cancelled after {took}"),
         Status::TimedOut => format!("timed out after {took}"),
     };
     let text = outcome.joined_text();
     match text.lines().map(str::trim).find(|line| !line.is_empty()) {
+        Some(line) if head.is_empty() => one_line(line),
         Some(line) => format!("{head}: {}", one_line(line)),
         None => head,
     }
@@ -105,5 +107,7 @@ mod tests {
         );
         let cancelled = Outcome::ended(Status::Cancelled, "");
         assert_eq!(outcome_text(&cancelled, 1500), "cancelled after 1.5 s");
+        let before = Outcome::ended(Status::Cancelled, "cancelled before it ran");
+        assert_eq!(outcome_text(&before, 0), "cancelled before it ran");
     }
 }

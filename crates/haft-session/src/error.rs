@@ -15,6 +15,18 @@ pub enum SessionError {
         /// The session's id.
         session: String,
     },
+    /// A later haft wrote this session: use that one.
+    #[error(
+        "{} was written by a later haft (version {version} of the log): update haft, or start a \
+         new session",
+        path.display()
+    )]
+    Newer {
+        /// Its log.
+        path: PathBuf,
+        /// The version that it names.
+        version: u32,
+    },
     /// The home folder cannot be written: choose another.
     #[error("cannot create {}: {source}; set HAFT_HOME to a folder that can be written", path.display())]
     Home {

@@ -1,7 +1,7 @@
 //! Private folders and files: 0700 and 0600 where the system has permission bits.
 
 use std::{
-    fs::{DirBuilder, File, OpenOptions},
+    fs::{self, DirBuilder, File, Metadata, OpenOptions},
     io,
     path::Path,
 };
@@ -27,6 +27,15 @@ pub(crate) fn private() -> OpenOptions {
         options.mode(0o600);
     }
     options
+}
+
+/// What is known of a regular file: opening anything else, as a pipe, might never come back.
+pub(crate) fn regular(path: &Path) -> io::Result<Metadata> {
+    let data = fs::metadata(path)?;
+    if data.is_file() {
+        return Ok(data);
+    }
+    Err(io::Error::other("it is no regular file: move it away"))
 }
 
 /// Makes names that were created in a folder survive a power cut.

@@ -103,12 +103,21 @@ struct Placed {
 pub(crate) fn decode(line: &[u8], blobs: &Blobs) -> Result<Event, crate::LineFault> {
     let broken = |error: serde_json::Error| crate::LineFault::NotAnEvent(error.to_string());
     if memchr::memmem::find(line, b"$blob\"").is_none() {
-        return serde_json::from_slice(line).map_err(broken);
+        return serde_json::from_slice(line).map_err(broken).and_then(known);
     }
     let mut value: Value = serde_json::from_slice(line).map_err(broken)?;
     let mut restorer = Restorer { blobs, left: RESTORED_MAX };
     restorer.restore(&mut value, NESTED_MAX)?;
-    serde_json::from_value(value).map_err(broken)
+    serde_json::from_value(value).map_err(broken).and_then(known)
+}
+
+/// An event of a version that is known: what a later one means by its fields is not.
+fn known(event: Event) -> Result<Event, crate::LineFault> {
+    if event.v <= VERSION {
+        return Ok(event);
+    }
+    let why = format!("it is of version {}, and this haft knows up to {VERSION}", event.v);
+    Err(crate::LineFault::NotAnEvent(why))
 }
 
 /// A buffer that refuses to grow over [`INLINE_MAX`], so that a long event is not written twice.

@@ -15,7 +15,7 @@ use haft_types::{AgentPath, EventId, From, HostPath};
 use serde::Deserialize;
 use serde_json::Value;
 
-use crate::{SessionError, SessionId, inline, read::Lines};
+use crate::{SessionError, SessionId, files, inline, read::Lines};
 
 /// Characters of the first words that a list shows.
 pub const TITLE_MAX: usize = 200;
@@ -43,6 +43,8 @@ pub struct SessionInfo {
     pub active: u64,
     /// Bytes of its log, without blobs.
     pub len: u64,
+    /// Whether a person spoke to an agent in it, as far as the head of the log tells.
+    pub talk: bool,
     /// The first words of the person, at most [`TITLE_MAX`] characters; empty where none were
     /// found in the head of the log.
     pub first_text: String,
@@ -90,7 +92,8 @@ pub(crate) fn latest(
     cwd: Option<&HostPath>,
 ) -> Result<Option<SessionInfo>, SessionError> {
     let mut infos = by_activity(sessions, &mut Vec::new())?.into_iter().flat_map(head);
-    Ok(infos.find(|info| cwd.is_none() || info.cwd.as_ref() == cwd))
+    // Where nobody spoke to an agent, there is nothing for one to go on with.
+    Ok(infos.find(|info| info.talk && (cwd.is_none() || info.cwd.as_ref() == cwd)))
 }
 
 pub(crate) fn find(sessions: &Path, prefix: &str) -> Result<SessionId, SessionError> {
@@ -112,20 +115,6 @@ pub(crate) fn find(sessions: &Path, prefix: &str) -> Result<SessionId, SessionEr
 pub(crate) fn not_found(sessions: &Path, wanted: &str) -> SessionError {
     let candidates = newest(&ids(sessions).unwrap_or_default());
     SessionError::NotFound { wanted: wanted.chars().take(80).collect(), candidates }
-}
-
-pub(crate) fn count_lines(log: &Path) -> Result<u64, SessionError> {
-    let mut file = File::open(log).map_err(|error| SessionError::io("open", log, error))?;
-    let mut bytes = vec![0; 64 << 10];
-    let mut lines = 0;
-    loop {
-        match file.read(&mut bytes) {
-            Ok(0) => return Ok(lines),
-            Ok(len) => lines += memchr::memchr_iter(b'\n', &bytes[..len]).count() as u64,
-            Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
-            Err(error) => return Err(SessionError::io("read", log, error)),
-        }
-    }
 }
 
 /// The start of a text, at most [`TITLE_MAX`] characters.
@@ -163,7 +152,8 @@ fn by_activity(sessions: &Path, skipped: &mut Vec<Skipped>) -> Result<Vec<Found>
     let mut all = Vec::new();
     for id in ids(sessions)? {
         let path = log_of(sessions, &id);
-        match fs::metadata(&path).and_then(|data| Ok((data.modified()?, data.len()))) {
+        let looked = files::regular(&path).and_then(|data| Ok((data.modified()?, data.len())));
+        match looked {
             Ok((modified, len)) => {
                 let since = modified.duration_since(UNIX_EPOCH).unwrap_or_default();
                 let active = u64::try_from(since.as_millis()).unwrap_or(u64::MAX);
@@ -214,6 +204,7 @@ fn head(found: Found) -> Result<SessionInfo, Skipped> {
         started: 0,
         active,
         len,
+        talk: false,
         first_text: String::new(),
     };
     while let Some(line) = lines.read() {
@@ -242,10 +233,13 @@ fn note(info: &mut SessionInfo, line: Line<'_>) -> bool {
         }
         "user" if line.agent.is_main() => {
             let from = line.from.and_then(|from| serde_json::from_value::<From>(from).ok());
+            if from != Some(From::Person) {
+                return false;
+            }
+            info.talk = true;
             let text = line.parts.as_ref().and_then(inline::first_text);
-            let (Some(From::Person), Some(text)) = (from, text) else { return false };
-            info.first_text = first_chars(text);
-            true
+            info.first_text = text.map(first_chars).unwrap_or_default();
+            text.is_some()
         }
         _ => false,
     }

@@ -57,10 +57,12 @@ impl Log {
         }
     }
 
-    /// Opens a log that is there; a torn end is cut off, kept aside, and told by a notice.
+    /// Opens a log that is there; a torn end is cut off, kept aside, and told by a notice. One that
+    /// a later version wrote is left as it is.
     pub(crate) fn open(session: SessionId, dir: PathBuf) -> Result<Self, SessionError> {
         let mut log = Self::create(session, dir);
         let failed = |error| SessionError::io("open", &log.path, error);
+        files::regular(&log.path).map_err(failed)?;
         let file = files::private().read(true).append(true).open(&log.path).map_err(failed)?;
         lock(&file, &log.path, &log.session)?;
         let (tail, aside) = repair::repair(&file, &log.path)?;

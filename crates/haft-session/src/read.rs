@@ -10,10 +10,10 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use haft_types::{Event, EventId, Hash};
+use haft_types::{Event, EventId, Hash, VERSION};
 use serde::Deserialize;
 
-use crate::{Blobs, LineError, LineFault, SessionError, Tree, inline};
+use crate::{Blobs, LineError, LineFault, SessionError, Tree, files, inline};
 
 /// The most bytes of a line that is read; written lines stay far below.
 pub const LINE_MAX: usize = 4 << 20;
@@ -30,7 +30,8 @@ pub(crate) struct Lines<R = BufReader<File>> {
 
 impl Lines {
     pub(crate) fn open(path: &Path) -> Result<Self, SessionError> {
-        let file = File::open(path).map_err(|error| SessionError::io("open", path, error))?;
+        let file = files::regular(path).and_then(|_| File::open(path));
+        let file = file.map_err(|error| SessionError::io("open", path, error))?;
         Ok(Self::new(path, BufReader::with_capacity(64 << 10, file)))
     }
 }
@@ -95,6 +96,8 @@ impl<R: BufRead> Lines<R> {
 /// All that is read of a line to know its place.
 #[derive(Deserialize)]
 pub(crate) struct Link {
+    #[serde(default)]
+    v: u32,
     pub(crate) id: EventId,
     #[serde(default)]
     pub(crate) parent: Option<EventId>,
@@ -143,6 +146,9 @@ impl Branch {
         while let Some(line) = lines.read() {
             let link = line.ok().and_then(|line| serde_json::from_slice::<Link>(line).ok());
             if let Some(link) = link {
+                if link.v > VERSION {
+                    return Err(SessionError::Newer { path: log.to_owned(), version: link.v });
+                }
                 tree.add(link.id, link.parent);
             }
         }

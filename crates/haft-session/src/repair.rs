@@ -63,6 +63,8 @@ fn now() -> u64 {
 /// All that must be readable of the last line.
 #[derive(Deserialize)]
 struct Head {
+    #[serde(default)]
+    v: u32,
     id: EventId,
 }
 
@@ -77,8 +79,11 @@ pub(crate) fn repair(file: &File, path: &Path) -> Result<(Tail, Option<Aside>), 
             break Tail { len: 0, hash: Hash::of(b""), last: EventId(0) };
         }
         let start = line_end(&mut reader, end - 1).map_err(failed)?;
-        if let Some((hash, last)) = event_at(&mut reader, start, end - 1).map_err(failed)? {
-            break Tail { len: end, hash, last };
+        if let Some((hash, head)) = event_at(&mut reader, start, end - 1).map_err(failed)? {
+            if head.v > VERSION {
+                return Err(SessionError::Newer { path: path.to_owned(), version: head.v });
+            }
+            break Tail { len: end, hash, last: head.id };
         }
         end = start;
     };
@@ -105,19 +110,19 @@ fn line_end(file: &mut (impl Read + Seek), mut end: u64) -> io::Result<u64> {
     Ok(0)
 }
 
-/// Hash and id of the event in a line; none where it is no event.
+/// Hash and head of the event in a line; none where it is no event.
 fn event_at(
     file: &mut (impl Read + Seek),
     start: u64,
     end: u64,
-) -> io::Result<Option<(Hash, EventId)>> {
+) -> io::Result<Option<(Hash, Head)>> {
     if end - start > LINE_MAX as u64 {
         return Ok(None);
     }
     let mut line = Vec::new();
     read_range(file, start, end, &mut line)?;
     let head = serde_json::from_slice::<Head>(&line).ok();
-    Ok(head.map(|head| (Hash::of(&line), head.id)))
+    Ok(head.map(|head| (Hash::of(&line), head)))
 }
 
 fn read_range(

@@ -133,14 +133,6 @@ impl Store {
         list::find(&self.sessions, prefix)
     }
 
-    /// How many lines a session's log has: reads the whole file.
-    ///
-    /// # Errors
-    /// When the log does not exist or cannot be read.
-    pub fn event_count(&self, id: &SessionId) -> Result<u64, SessionError> {
-        list::count_lines(&self.log_path(id)).map_err(|error| self.or_missing(id, error))
-    }
-
     /// A session's folder.
     pub fn dir(&self, id: &SessionId) -> PathBuf {
         self.sessions.join(id.as_str())

@@ -87,10 +87,10 @@ impl Cx {
     /// The absolute path of what the model wrote.
     ///
     /// # Errors
-    /// When the text holds a NUL byte.
+    /// When the text holds a NUL byte or is longer than a path can be.
     pub fn path(&self, text: &str) -> Result<HostPath, ToolError> {
         self.place.path(text).map_err(|error| {
-            ToolError::new(error.to_string()).hint("Give the path without that character.")
+            ToolError::new(error.to_string()).hint("Mend the path, then call again.")
         })
     }
 
@@ -120,6 +120,8 @@ impl Cx {
 
     /// A place for output without end, kept whole under the call's `out://` address.
     pub fn spool(&self, limits: SpoolLimits) -> Spool {
+        let most = self.session().output_max.get().copied().unwrap_or(u64::MAX);
+        let limits = SpoolLimits { file_cap: limits.file_cap.min(most), ..limits };
         Spool::new(limits, self.session().outs.create(&self.call).ok())
     }
 

@@ -3,7 +3,10 @@
 //! **Invariant:** what was located and judged is what is touched; whatever the plan did not
 //! declare is refused, whoever asks. A tool cannot tell this host from a bare one.
 
-use std::{io, sync::Arc};
+use std::{
+    io,
+    sync::{Arc, OnceLock},
+};
 
 use bytes::Bytes;
 use futures::{FutureExt as _, future::BoxFuture};
@@ -20,9 +23,10 @@ use crate::{Events, pipeline::Lost};
 /// The script that runs the command in its first argument and reports the folder in which that
 /// ended to descriptor 3, which the command itself does not get.
 ///
-/// `shift` hides the wrapper's own argument. A guarded host takes it for the command alone.
+/// Nothing of it stands before the command, and no line end, so that errors show the command's own
+/// text and line. A guarded host takes it for the command alone.
 pub const REPORTING_SCRIPT: &str =
-    "trap '{ pwd -P >&3; } 2>/dev/null' EXIT\neval \"shift; $1\" 3>&-";
+    "trap '{ pwd -P >&3; } 2>/dev/null' EXIT; haft=$1; shift; eval \" $haft\" 3>&-";
 
 /// The text of a program with its arguments, as a plan declares it and a shell would read it; none
 /// where a word is neither text nor a path.
@@ -50,6 +54,8 @@ pub(crate) type Hidden = Arc<dyn Fn(&HostPath, &HostPath) -> Filter + Send + Syn
 pub(crate) struct Declared {
     pub effect: Effect,
     pub located: Option<Result<Located, Lost>>,
+    /// What of it is hidden, once something of it was listed: working that out takes time.
+    pub hides: OnceLock<Filter>,
 }
 
 /// See the module.
@@ -60,6 +66,8 @@ pub(crate) struct Guarded {
     pub visible: Visible,
     /// Which names in folders are not told.
     pub hidden: Hidden,
+    /// The same for the whole host, once it was needed.
+    pub everywhere: OnceLock<Filter>,
     /// Reports whether a command is none that a call of anything may run.
     pub forbidden: Arc<dyn Fn(&str) -> bool + Send + Sync>,
     /// Where commands start that declare no folder.
@@ -110,20 +118,31 @@ impl Guarded {
 
     /// Reports whether rules hide a path wherever it is come upon.
     fn hides(&self, path: &HostPath) -> bool {
-        let root = HostPath::root(self.style());
-        (self.hidden)(&root, &root)(path)
+        self.hidden_everywhere()(path)
+    }
+
+    /// What is hidden in a folder, by the declared path that it lies below, if any.
+    fn hidden_in(&self, folder: &Located) -> &Filter {
+        for declared in &self.declared {
+            if let (Some(Ok(found)), Some(path)) = (&declared.located, declared.effect.path())
+                && folder.real.is_within(&found.real)
+            {
+                return declared.hides.get_or_init(|| (self.hidden)(path, &found.real));
+            }
+        }
+        self.hidden_everywhere()
+    }
+
+    fn hidden_everywhere(&self) -> &Filter {
+        self.everywhere.get_or_init(|| {
+            let root = HostPath::root(self.style());
+            (self.hidden)(&root, &root)
+        })
     }
 
     /// Takes out what the caller may not see; it is counted.
     async fn shown(&self, folder: &Located, mut listing: Listing) -> io::Result<Listing> {
-        let of = |declared: &Declared| {
-            let found = declared.located.as_ref()?.as_ref().ok()?;
-            let path = declared.effect.path()?.clone();
-            folder.real.is_within(&found.real).then(|| (path, found.real.clone()))
-        };
-        let root = || (HostPath::root(self.style()), HostPath::root(self.style()));
-        let (written, real) = self.declared.iter().find_map(of).unwrap_or_else(root);
-        let hidden = (self.hidden)(&written, &real);
+        let hidden = self.hidden_in(folder);
         let before = listing.entries.len();
         listing
             .entries
@@ -283,6 +302,14 @@ impl Fs for Guarded {
         .boxed()
     }
 
+    fn renew<'a>(&'a self, at: &'a Located) -> BoxFuture<'a, io::Result<Located>> {
+        // It gives the same real path, which is what was judged.
+        match self.need(&at.real, Access::Observe) {
+            Ok(()) => self.inner.fs().renew(at),
+            Err(error) => std::future::ready(Err(error)).boxed(),
+        }
+    }
+
     fn read<'a>(
         &'a self,
         at: &'a Located,
@@ -359,8 +386,12 @@ impl Guarded {
     /// The walk that the caller wants, within what the plan declares and the rules let it see.
     fn narrowed(&self, walk: Walk) -> Walk {
         let (visible, wanted) = (self.visible.clone(), walk.allowed);
+        // It lies outside of every tree, so only the rules judge it.
+        let root = HostPath::root(self.style());
+        let (hidden, excludes) = ((self.hidden)(&root, &root), walk.excludes);
         Walk {
             allowed: Arc::new(move |path| visible(path, Access::Observe) && wanted(path)),
+            excludes: Arc::new(move |path| !hidden(path) && excludes(path)),
             ..walk
         }
     }
@@ -404,7 +435,64 @@ impl Search for Guarded {
 
 #[cfg(test)]
 mod tests {
+    use std::sync::atomic::{AtomicUsize, Ordering};
+
+    use haft_host::Memory;
+    use haft_types::Plan;
+
     use super::*;
+
+    fn at(text: &str) -> HostPath {
+        HostPath::new(text.as_bytes(), Style::Posix).unwrap()
+    }
+
+    #[tokio::test]
+    async fn what_is_hidden_is_worked_out_once_for_each_declared_path() {
+        let names: Vec<String> = (0..50).map(|n| format!("/w/f/{n}")).collect();
+        let host = Arc::new(Memory::with_files(names.iter().map(|name| (&**name, "x"))).unwrap());
+        let place = Place {
+            host: "here".into(),
+            cwd: at("/w"),
+            roots: vec![at("/w")],
+            home: at("/h"),
+            temp: at("/t"),
+        };
+        let effects = Plan::new(&place, "Looking").reads(at("/w/lost")).reads(at("/w/f")).effects;
+        let mut declared = Vec::new();
+        for effect in effects {
+            let found = host.fs().locate(effect.path().unwrap(), Follow::Yes).await.unwrap();
+            declared.push(Declared { effect, located: Some(Ok(found)), hides: OnceLock::new() });
+        }
+        let made = Arc::new(AtomicUsize::new(0));
+        let count = made.clone();
+        let hidden: Hidden = Arc::new(move |_, _| {
+            count.fetch_add(1, Ordering::Relaxed);
+            Arc::new(|path: &HostPath| path.text().ends_with('7'))
+        });
+        let guarded = Guarded {
+            inner: host,
+            declared,
+            visible: Arc::new(|_, _| true),
+            hidden,
+            everywhere: OnceLock::new(),
+            forbidden: Arc::new(|_| true),
+            place: Arc::new(place),
+            most: Access::Observe,
+            confine: None,
+            events: None,
+            begun: OnceCell::new(),
+        };
+        for name in &names {
+            let found = guarded.locate(&at(name), Follow::Yes).await;
+            assert_eq!(found.is_ok(), !name.ends_with('7'), "{name}: {found:?}");
+        }
+        let folder = guarded.locate(&at("/w/f"), Follow::Yes).await.unwrap();
+        for _ in 0..3 {
+            let listing = guarded.list(&folder, ListHow { limit: 100, stat: false }).await.unwrap();
+            assert_eq!((listing.entries.len(), listing.denied), (45, 5));
+        }
+        assert_eq!(made.load(Ordering::Relaxed), 2, "one for the host, one for the folder");
+    }
 
     #[test]
     fn words_are_quoted_as_a_shell_reads_them() {

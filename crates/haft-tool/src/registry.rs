@@ -10,7 +10,6 @@ use std::{
 };
 
 use haft_types::{Env, Kind, Place, ToolError, ToolSpec, ToolUse};
-use serde_json::Value;
 
 use crate::{AnyTool, Prepared, repair, validate};
 
@@ -196,13 +195,5 @@ impl ToolSet {
             })?;
         validator.check(&spec.name, &input)?;
         self.tools[index].clone().prepare(spec.clone(), input, &place(spec.kind))
-    }
-
-    /// Reports whether arguments that were validated once are valid for a tool's schema.
-    pub fn validates(&self, name: &str, input: &Value) -> bool {
-        let Some(index) = self.index(name) else { return false };
-        let validator = self.validators[index]
-            .get_or_init(|| validate::Validator::new(&self.specs[index].input_schema));
-        validator.as_ref().is_ok_and(|validator| validator.check(name, input).is_ok())
     }
 }

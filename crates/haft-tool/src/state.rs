@@ -75,6 +75,8 @@ pub struct Session {
     pub questions: Arc<Broker>,
     /// Where allowances for good are kept; unset where they are not.
     pub saver: OnceLock<Arc<dyn SaveRule>>,
+    /// Most bytes of one call's output that are kept; what the tool says while it is not set.
+    pub output_max: OnceLock<u64>,
     /// Shells, jobs, servers and services, by type.
     pub map: TypeMap,
     calls: AtomicU64,
@@ -97,6 +99,7 @@ impl Session {
             outs,
             queues: Arc::default(),
             saver: OnceLock::new(),
+            output_max: OnceLock::new(),
             judge: RwLock::new(Arc::new(judge)),
             map: TypeMap::default(),
             calls: AtomicU64::new(0),

@@ -24,10 +24,8 @@ mod output;
 
 use self::output::Streams;
 pub(crate) use self::output::for_people;
-use crate::{process, search::quoted};
+use crate::{Options, process, search::quoted};
 
-/// Milliseconds that a command may take where nothing was asked for.
-const TIMEOUT: u64 = 120_000;
 /// Most milliseconds that a command may take.
 const TIMEOUT_MAX: u64 = 600_000;
 /// How long a command that is stopped at its timeout may take to end: TERM, 500 ms, KILL.
@@ -38,8 +36,24 @@ const CANCEL: Duration = Duration::from_millis(60);
 const TITLE: usize = 80;
 
 /// Runs commands in a shell.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct Bash {}
+#[derive(Clone, Copy, Debug)]
+pub struct Bash {
+    /// Milliseconds that a command may take where nothing was asked for.
+    timeout: u64,
+}
+
+impl Bash {
+    /// The tool with the limits that a person set.
+    pub fn new(options: &Options) -> Self {
+        Self { timeout: options.command_ms.clamp(1, TIMEOUT_MAX) }
+    }
+}
+
+impl Default for Bash {
+    fn default() -> Self {
+        Self::new(&Options::default())
+    }
+}
 
 /// Arguments.
 #[derive(Debug, Deserialize, JsonSchema)]
@@ -48,7 +62,7 @@ pub struct Input {
     command: String,
     /// Folder for this call only, from the workspace root; default: where the last call ended.
     cwd: Option<String>,
-    /// Milliseconds; default 120000, at most 600000.
+    /// Milliseconds, at most 600000.
     timeout_ms: Option<u64>,
     /// What it does, in 5-10 words, for the person.
     description: Option<String>,
@@ -96,9 +110,14 @@ impl Tool for Bash {
 
     fn spec(&self, env: &Env) -> ToolSpec {
         let others = || vec!["grep".into(), "find".into(), "ls".into()];
+        let time = match self.timeout {
+            ms if ms % 1000 == 0 => format!("{} s", ms / 1000),
+            ms => format!("{ms} ms"),
+        };
         ToolSpec {
             output_schema: schema_of::<Data>(),
-            snippet: "Run a shell command (stdin is empty, 120 s unless timeout_ms)".into(),
+            snippet: format!("Run a shell command (stdin is empty, {time} unless timeout_ms)")
+                .into(),
             guidelines: vec![Guideline {
                 text: "Use bash with ls, rg or find to look for files".into(),
                 with: Vec::new(),
@@ -113,12 +132,15 @@ impl Tool for Bash {
             ..ToolSpec::new(
                 "bash",
                 "Run command",
-                "Run a command in the shell and get stdout and stderr in the order they came, \
-                 without escape codes. stdin is empty, so nothing can be typed. The next call \
-                 starts in the folder this one ends in, while that is in the workspace; variables \
-                 are not kept. Over 30,000 characters you get both ends and an out:// address of \
-                 the whole, which read and grep take. What still runs in the background when the \
-                 command ends is stopped.",
+                format!(
+                    "Run a command in the shell and get stdout and stderr in the order they came, \
+                     without escape codes. stdin is empty, so nothing can be typed. It is stopped \
+                     after {time} unless timeout_ms says otherwise. The next call starts in the \
+                     folder this one ends in, while that is in the workspace; variables are not \
+                     kept. Over 30,000 characters you get both ends and an out:// address of the \
+                     whole, which read and grep take. What still runs in the background when the \
+                     command ends is stopped."
+                ),
             )
         }
     }
@@ -133,7 +155,10 @@ impl Tool for Bash {
         }
         if input.timeout_ms == Some(0) {
             return Err(ToolError::new("timeout_ms is 0, which leaves no time to run").hint(
-                format!("Give 1 to {TIMEOUT_MAX} milliseconds, or leave it out for {TIMEOUT}."),
+                format!(
+                    "Give 1 to {TIMEOUT_MAX} milliseconds, or leave it out for {}.",
+                    self.timeout
+                ),
             ));
         }
         let target = Target::Command { text: input.command.clone() };
@@ -161,7 +186,7 @@ impl Tool for Bash {
 
     async fn run(&self, input: Input, cx: &Cx) -> Result<Outcome, ToolError> {
         let mut notes = Vec::new();
-        let asked = input.timeout_ms.unwrap_or(TIMEOUT);
+        let asked = input.timeout_ms.unwrap_or(self.timeout);
         let timeout = Duration::from_millis(asked.min(TIMEOUT_MAX));
         let deadline = Instant::now() + timeout;
         let running = start(&input, cx, &mut notes).await?;
@@ -197,17 +222,19 @@ fn root(place: &Place) -> &HostPath {
 fn folder(input: &Input, place: &Place) -> Result<Option<HostPath>, ToolError> {
     let Some(text) = input.cwd.as_deref().filter(|text| !text.is_empty()) else { return Ok(None) };
     let at_root = Place { cwd: root(place).clone(), ..place.clone() };
-    let path = at_root.path(text).map_err(|error| {
-        ToolError::new(error.to_string()).hint("Give cwd without that character.")
-    })?;
+    let path = at_root
+        .path(text)
+        .map_err(|error| ToolError::new(error.to_string()).hint("Mend cwd, then call again."))?;
     Ok(Some(path))
 }
 
 /// Starts the command; a carried folder that is gone gives way to the workspace root.
 async fn start(input: &Input, cx: &Cx, notes: &mut Vec<String>) -> Result<Running, ToolError> {
-    let failed = |error: io::Error| {
-        ToolError::new(format!("the command could not be started: {error}"))
-            .hint("Nothing was run. Check cwd, or call again when the machine has room.")
+    let failed = |error: io::Error| match error.kind() {
+        // Nothing is run without its record: the error says what to do about that.
+        io::ErrorKind::StorageFull => ToolError::new(format!("nothing was run: {error}")),
+        _ => ToolError::new(format!("the command could not be started: {error}"))
+            .hint("Nothing was run. Check cwd, or call again when the machine has room."),
     };
     let shell = cx.host.shell().ok_or_else(|| {
         ToolError::new(format!("the host {} has no shell", cx.host.name()))

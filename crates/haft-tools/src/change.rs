@@ -2,10 +2,13 @@
 //! its file, and tell what it left.
 //!
 //! **Invariant:** a write expects exactly the state that was read, so that a change that nobody
-//! saw is never lost. What was worked out for a question is carried out only for the same call with
+//! saw is never lost; where another was faster, it is worked out anew from what he left. What was worked out for a question is carried out only for the same call with
 //! the same arguments and the same state of the file; otherwise it is worked out anew.
 
-use std::sync::{Mutex, PoisonError};
+use std::{
+    sync::{Mutex, PoisonError},
+    time::Duration,
+};
 
 use bytes::Bytes;
 use haft_host::{Expect, FileKind, Located, WriteHow, Written};
@@ -14,8 +17,9 @@ use haft_tool::Cx;
 use haft_types::{
     CallId, Detail, DiffLine, Hash, HostPath, Hunk, LineMark, Outcome, Shape, ToolError,
 };
+use tokio::time::Instant;
 
-use crate::files;
+use crate::files::{self, Failure};
 
 /// How much of a diff is shown.
 pub(crate) const SHOWN: Limits = Limits { context: 3, lines: 400, width: 500 };
@@ -32,12 +36,13 @@ pub(crate) trait Change: Clone + Send + Sync + 'static {
     /// The file as the model wrote it.
     fn path(input: &Self::Input) -> &str;
 
-    /// Works the change out.
+    /// Works the change of the located file out.
     fn work_out(
         &self,
         input: &Self::Input,
+        at: Located,
         cx: &Cx,
-    ) -> impl Future<Output = Result<Self::Work, ToolError>> + Send;
+    ) -> impl Future<Output = Result<Self::Work, Failure>> + Send;
 
     /// The file as it was looked up, what people are shown, and about how many bytes it holds.
     fn shown(work: &Self::Work) -> (&Located, Detail, usize);
@@ -47,7 +52,32 @@ pub(crate) trait Change: Clone + Send + Sync + 'static {
         work: Self::Work,
         input: &Self::Input,
         cx: &Cx,
-    ) -> impl Future<Output = Result<Outcome, ToolError>> + Send;
+    ) -> impl Future<Output = Result<Outcome, Failure>> + Send;
+}
+
+/// Most times that a change is worked out anew because another was faster each time.
+const TRIES: u32 = 64;
+/// How long it goes on being worked out anew.
+const PATIENCE: Duration = Duration::from_secs(3);
+
+/// How often one change was tried.
+struct Tries(u32, Instant);
+
+impl Tries {
+    fn new() -> Self {
+        Self(0, Instant::now())
+    }
+
+    /// Reports whether it is worth another try: somebody else made his change, nothing is wrong.
+    fn more(&mut self, failure: &Failure) -> bool {
+        self.0 += 1;
+        matches!(failure, Failure::Raced(_)) && self.0 < TRIES && self.1.elapsed() < PATIENCE
+    }
+}
+
+/// What stands at a located path now.
+async fn renewed(cx: &Cx, at: &Located) -> Result<Located, ToolError> {
+    cx.host.fs().renew(at).await.map_err(|error| files::failed(&error))
 }
 
 /// The change of a conversation that was worked out last, until its call carries it out.
@@ -82,7 +112,17 @@ pub(crate) async fn check<C: Change>(
     input: &C::Input,
     cx: &Cx,
 ) -> Result<Option<Detail>, ToolError> {
-    let work = tool.work_out(input, cx).await?;
+    let found = files::locate(cx, C::path(input)).await?;
+    // Between a write of this conversation and its note the file would look like a stranger's.
+    let _turn = cx.session().queues.lock(cx.host.name(), &found.real).await;
+    let mut tries = Tries::new();
+    let work = loop {
+        let at = renewed(cx, &found).await?;
+        match tool.work_out(input, at, cx).await {
+            Err(failure) if tries.more(&failure) => {}
+            worked_out => break worked_out?,
+        }
+    };
     let (_, detail, size) = C::shown(&work);
     let kept = (size <= WAITING).then(|| (cx.call.clone(), input.clone(), work));
     cx.conversation().map.get::<Waiting<C>>().put(kept);
@@ -97,16 +137,33 @@ pub(crate) async fn run<C: Change>(
 ) -> Result<Outcome, ToolError> {
     let (tool, own) = (tool.clone(), cx.clone());
     cx.settle(async move {
-        let at = files::locate(&own, C::path(&input)).await?;
-        let _turn = own.session().queues.lock(own.host.name(), &at.real).await;
-        let waiting = own.conversation().map.get::<Waiting<C>>().take(&own.call, &input, &at);
-        let work = match waiting {
-            Some(work) => work,
-            None => tool.work_out(&input, &own).await?,
-        };
-        C::carry_out(work, &input, &own).await
+        let found = files::locate(&own, C::path(&input)).await?;
+        let _turn = own.session().queues.lock(own.host.name(), &found.real).await;
+        let mut tries = Tries::new();
+        loop {
+            // Whoever had the turn before has put another file under the name.
+            let at = renewed(&own, &found).await?;
+            match once(&tool, &input, at, &own).await {
+                Err(failure) if tries.more(&failure) => {}
+                carried_out => return Ok(carried_out?),
+            }
+        }
     })
     .await
+}
+
+async fn once<C: Change>(
+    tool: &C,
+    input: &C::Input,
+    at: Located,
+    cx: &Cx,
+) -> Result<Outcome, Failure> {
+    let waiting = cx.conversation().map.get::<Waiting<C>>().take(&cx.call, input, &at);
+    let work = match waiting {
+        Some(work) => work,
+        None => tool.work_out(input, at, cx).await?,
+    };
+    C::carry_out(work, input, cx).await
 }
 
 /// Refuses a NUL in what is written: no text has one, and the file would be text no more.
@@ -153,13 +210,13 @@ pub(crate) async fn carry_out(
     at: &Located,
     data: Bytes,
     parents: bool,
-) -> Result<Written, ToolError> {
+) -> Result<Written, Failure> {
     let expect = match at.stamp {
         Some(stamp) if at.kind != FileKind::Missing => Expect::Stamp(stamp),
         _ => Expect::Absent,
     };
     let how = WriteHow { expect, parents, ..WriteHow::default() };
-    cx.host.fs().write(at, data, how).await.map_err(|error| files::failed(&error))
+    cx.host.fs().write(at, data, how).await.map_err(Failure::from)
 }
 
 /// What people should know of where the change landed.

@@ -21,7 +21,8 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::{
-    change, files,
+    change,
+    files::{self, Failure},
     seen::{self, Freshness},
     words,
 };
@@ -146,15 +147,15 @@ impl change::Change for Edit {
         &input.path
     }
 
-    async fn work_out(&self, input: &EditInput, cx: &Cx) -> Result<Work, ToolError> {
-        Work::of(self, input, cx).await
+    async fn work_out(&self, input: &EditInput, at: Located, cx: &Cx) -> Result<Work, Failure> {
+        Work::of(self, input, at, cx).await
     }
 
     fn shown(work: &Work) -> (&Located, Detail, usize) {
         (&work.at, work.detail(), work.old.len())
     }
 
-    async fn carry_out(work: Work, input: &EditInput, cx: &Cx) -> Result<Outcome, ToolError> {
+    async fn carry_out(work: Work, input: &EditInput, cx: &Cx) -> Result<Outcome, Failure> {
         work.carry_out(input, cx).await
     }
 }
@@ -177,21 +178,20 @@ const SEE: &str = "Read the file, then edit what is there; or give as expect the
 const INLINE: usize = 256 * 1024;
 
 impl Work {
-    async fn of(tool: &Edit, input: &EditInput, cx: &Cx) -> Result<Self, ToolError> {
-        let at = files::locate(cx, &input.path).await?;
-        files::regular(cx, &at, "edited").await?;
+    async fn of(tool: &Edit, input: &EditInput, at: Located, cx: &Cx) -> Result<Self, Failure> {
+        files::regular(cx, &input.path, &at, "edited").await?;
         let shown = cx.place.shown(&at.real).into_owned();
         let old = files::whole(cx.host.fs(), &at, files::WHOLE, &shown).await?;
         let before = Hash::of(&old);
         let freshness = match input.expect.as_deref().map(files::expected).transpose()? {
             Some(expected) if expected != before => {
-                return Err(files::unexpected(&shown, &expected, Some(&before)));
+                return Err(files::unexpected(&shown, &expected, Some(&before)).into());
             }
             Some(_) => Freshness::Same,
             None => seen::judge(cx, &at, Some(&before)),
         };
         if tool.strict && freshness != Freshness::Same {
-            return Err(ToolError::new(format!("{shown} {}", why(freshness))).hint(SEE));
+            return Err(ToolError::new(format!("{shown} {}", why(freshness))).hint(SEE).into());
         }
         let edits: Vec<engine::Edit> = input.edits.iter().map(Replacement::engine).collect();
         let (text, name) = (old.clone(), shown.clone());
@@ -222,7 +222,7 @@ impl Work {
         change::detail(&self.at.real, &self.diff, Some(self.before), self.after)
     }
 
-    async fn carry_out(self, input: &EditInput, cx: &Cx) -> Result<Outcome, ToolError> {
+    async fn carry_out(self, input: &EditInput, cx: &Cx) -> Result<Outcome, Failure> {
         let data = files::joined(self.applied.size, self.applied.slices(&self.old));
         let written = change::carry_out(cx, &self.at, data, false).await?;
         seen::note(cx, &written.at, Some(self.after));

@@ -17,8 +17,8 @@ use haft_host::{
 };
 use haft_tool::{AnyTool, Cx, Source, Tool, command_text};
 use haft_types::{
-    Access, EntryKind, Env, Follow, HostPath, Origin, Outcome, Place, Plan, Stream, Target,
-    ToolError, ToolSpec,
+    Access, Budget, EntryKind, Env, Follow, HostPath, OnInterrupt, Origin, Outcome, Place, Plan,
+    Stream, Target, ToolError, ToolSpec,
 };
 use serde_json::{Value, json};
 use tokio_util::sync::CancellationToken;
@@ -42,6 +42,8 @@ const TOGETHER: usize = 4;
 const ANSWER: usize = 4 << 20;
 /// Bytes of the end of a longer answer.
 const ANSWER_END: usize = 64 * 1024;
+/// Largest budget that an executable may ask for, in characters.
+const BUDGET: u64 = 200_000;
 /// How long a cancelled tool may take to end.
 const CANCEL: Duration = Duration::from_millis(60);
 
@@ -211,6 +213,17 @@ fn parse_spec(out: &[u8], path: &HostPath) -> Result<ToolSpec, String> {
     if spec.input_schema.get("type").and_then(Value::as_str) != Some("object") {
         return Err("input_schema is no JSON Schema of type object".to_owned());
     }
+    if spec.on_interrupt == OnInterrupt::Finish {
+        let text = "on_interrupt is \"finish\", but a program can always be stopped; leave it out";
+        return Err(text.to_owned());
+    }
+    spec.budget = match spec.budget {
+        Budget::Chars(most) => Budget::Chars(most.min(BUDGET)),
+        Budget::Tokens(most) => Budget::Tokens(most.min(BUDGET / 4)),
+        Budget::Own => {
+            return Err("budget is \"own\"; give the most characters, as {\"chars\": 50000}".into());
+        }
+    };
     if spec.label.is_empty() {
         spec.label = spec.name.clone();
     }
@@ -331,6 +344,8 @@ mod tests {
         let spec = parse(r#"{"name": "x", "description": "Does x"}"#).unwrap();
         assert_eq!((&*spec.label, &spec.input_schema["type"]), ("x", &json!("object")));
         assert_eq!(spec.origin, Origin::Executable { path: "/t/x".into() });
+        let greedy = r#"{"name": "x", "description": "d", "budget": {"chars": 99999999999}}"#;
+        assert_eq!(parse(greedy).unwrap().budget, Budget::Chars(BUDGET));
         for bad in [
             "",
             "no json",
@@ -338,6 +353,8 @@ mod tests {
             r#"{"name": "x"}"#,
             r#"{"name": "x", "description": "d", "input_schema": {"type": "string"}}"#,
             r#"{"name": "x", "description": "d", "budget": "none at all"}"#,
+            r#"{"name": "x", "description": "d", "budget": "own"}"#,
+            r#"{"name": "x", "description": "d", "on_interrupt": "finish"}"#,
         ] {
             assert!(parse(bad).is_err(), "{bad}");
         }

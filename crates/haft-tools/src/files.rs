@@ -17,9 +17,23 @@ pub(crate) const WHOLE: u64 = 64 * 1024 * 1024;
 
 /// The absolute path of an argument, for plans.
 pub(crate) fn planned(place: &Place, text: &str) -> Result<HostPath, ToolError> {
-    place.path(text).map_err(|error| {
-        ToolError::new(error.to_string()).hint("Give the path without that character.")
-    })
+    if text.is_empty() {
+        return Err(ToolError::new("path is empty").hint("Give the path of a file."));
+    }
+    no_address(text)?;
+    place
+        .path(text)
+        .map_err(|error| ToolError::new(error.to_string()).hint("Mend the path, then call again."))
+}
+
+/// Refuses the address of a kept output where a path is wanted.
+pub(crate) fn no_address(text: &str) -> Result<(), ToolError> {
+    if !text.starts_with("out://") {
+        return Ok(());
+    }
+    let shown = haft_text::names::shown(text, 80);
+    Err(ToolError::new(format!("{shown} is no path: out:// addresses can only be read"))
+        .hint("Take it with read or grep, as it stands in the notice of the cut result."))
 }
 
 /// Looks up the path of an argument.
@@ -28,11 +42,44 @@ pub(crate) async fn locate(cx: &Cx, text: &str) -> Result<Located, ToolError> {
     cx.host.fs().locate(&path, haft_types::Follow::Yes).await.map_err(|error| failed(&error))
 }
 
+/// Why something could not be done with a file.
+#[derive(Debug)]
+pub(crate) enum Failure {
+    /// Another changed the file since it was looked up; looked up anew, it may work.
+    Raced(ToolError),
+    /// Anything else.
+    Told(ToolError),
+}
+
+impl From<ToolError> for Failure {
+    fn from(error: ToolError) -> Self {
+        Self::Told(error)
+    }
+}
+
+impl From<io::Error> for Failure {
+    fn from(error: io::Error) -> Self {
+        let told = failed(&error);
+        match error.kind() {
+            io::ErrorKind::AlreadyExists | io::ErrorKind::ResourceBusy => Self::Raced(told),
+            _ => Self::Told(told),
+        }
+    }
+}
+
+impl From<Failure> for ToolError {
+    fn from(failure: Failure) -> Self {
+        match failure {
+            Failure::Raced(error) | Failure::Told(error) => error,
+        }
+    }
+}
+
 /// An error of the host as the model reads it; the host's own words name the path.
 pub(crate) fn failed(error: &io::Error) -> ToolError {
     let hint = match error.kind() {
         io::ErrorKind::PermissionDenied => {
-            "The file's rights forbid it; go on without it or say what you need."
+            "It may not be opened that way; go on without it or say what you need."
         }
         io::ErrorKind::NotFound | io::ErrorKind::NotADirectory => {
             "Check the path with ls or find, then call again."
@@ -51,8 +98,13 @@ pub(crate) fn failed(error: &io::Error) -> ToolError {
     ToolError::new(error.to_string()).hint(hint)
 }
 
-/// The error for a path where nothing is.
-pub(crate) async fn missing(cx: &Cx, path: &HostPath) -> ToolError {
+/// The error for a path where nothing is, by what was asked for and where it leads.
+async fn missing(cx: &Cx, asked: &str, path: &HostPath) -> ToolError {
+    if cx.path(asked).is_ok_and(|asked| asked != *path) {
+        let (asked, path) = (haft_text::names::shown(asked, 200), cx.place.shown(path));
+        return ToolError::new(format!("{asked} leads to {path}, where nothing is"))
+            .hint("A link on the way is broken: look at it with ls, then give another path.");
+    }
     let name = String::from_utf8_lossy(path.file_name().unwrap_or_default()).into_owned();
     let near = near::hint(cx, path).await;
     ToolError::new(format!("there is no file {}", cx.place.shown(path))).hint(format!(
@@ -61,11 +113,16 @@ pub(crate) async fn missing(cx: &Cx, path: &HostPath) -> ToolError {
 }
 
 /// Refuses what is no regular file; `doing` says what was wanted, as in `read`.
-pub(crate) async fn regular(cx: &Cx, at: &Located, doing: &str) -> Result<(), ToolError> {
+pub(crate) async fn regular(
+    cx: &Cx,
+    asked: &str,
+    at: &Located,
+    doing: &str,
+) -> Result<(), ToolError> {
     let shown = cx.place.shown(&at.real);
     let kind = match at.kind {
         FileKind::FILE => return Ok(()),
-        FileKind::Missing => return Err(missing(cx, &at.real).await),
+        FileKind::Missing => return Err(missing(cx, asked, &at.real).await),
         FileKind::FOLDER => {
             return Err(ToolError::new(format!("{shown} is a folder, not a file"))
                 .hint("Use ls to see what is in it, then give the path of a file."));
@@ -85,19 +142,19 @@ pub(crate) async fn whole(
     at: &Located,
     limit: u64,
     shown: &str,
-) -> Result<Bytes, ToolError> {
+) -> Result<Bytes, Failure> {
     let too_big = |size: u64| {
         let (size, limit) = (words::size(size), words::size(limit));
         ToolError::new(format!("{shown} has {size}; at most {limit} can be handled at once"))
             .hint("Read parts of it with offset and limit, or change it with a command.")
     };
     if at.size() > limit {
-        return Err(too_big(at.size()));
+        return Err(too_big(at.size()).into());
     }
     let room = usize::try_from(limit.saturating_add(1)).unwrap_or(usize::MAX);
-    let data = fs.read(at, 0, room).await.map_err(|error| failed(&error))?;
+    let data = fs.read(at, 0, room).await?;
     if data.len() as u64 > limit {
-        return Err(too_big(data.len() as u64));
+        return Err(too_big(data.len() as u64).into());
     }
     Ok(data)
 }

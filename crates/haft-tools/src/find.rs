@@ -234,14 +234,9 @@ fn entry(root: &HostPath, below: &[u8], kind: EntryKind) -> Entry {
     Entry { name: shown, kind, ..Entry::default() }
 }
 
-/// A name of a listing as the model reads it; a line end in it cannot begin a line of its own.
+/// A name of a listing as the model reads it.
 pub(crate) fn written(entry: &Entry) -> String {
     let slash = if entry.kind == EntryKind::Folder { "/" } else { "" };
-    if entry.name.contains(['\n', '\r', '\u{1b}']) {
-        let mut name = haft_text::names::shown(&entry.name, usize::MAX);
-        name.push_str(slash);
-        return name;
-    }
     format!("{}{slash}", entry.name)
 }
 

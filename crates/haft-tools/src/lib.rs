@@ -36,11 +36,34 @@ pub use self::{
     write::Write,
 };
 
-/// The built-in tools, most used first: this order is part of every prompt.
+/// What a person may set about the built-in tools.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Options {
+    /// Lines that `read` gives without a limit of its own, from 1; 2,000 by default.
+    pub read_lines: u64,
+    /// Bytes that one answer of `read` has at most, up to 524,288; 100,000 by default.
+    pub read_bytes: u64,
+    /// Milliseconds that `bash` lets a command run when the call says nothing, from 1 to 600,000;
+    /// 120,000 by default.
+    pub command_ms: u64,
+}
+
+impl Default for Options {
+    fn default() -> Self {
+        Self { read_lines: 2_000, read_bytes: 100_000, command_ms: 120_000 }
+    }
+}
+
+/// The built-in tools as they are without settings.
 pub fn builtin() -> Vec<Arc<dyn AnyTool>> {
+    with(&Options::default())
+}
+
+/// The built-in tools, most used first: this order is part of every prompt.
+pub fn with(options: &Options) -> Vec<Arc<dyn AnyTool>> {
     vec![
-        Arc::new(Read::default()),
-        Arc::new(Bash::default()),
+        Arc::new(Read::new(options)),
+        Arc::new(Bash::new(options)),
         Arc::new(Edit::default()),
         Arc::new(Write::default()),
         Arc::new(Grep::default()),

@@ -66,11 +66,6 @@ impl Ends {
         }
     }
 
-    /// Reports whether nothing came.
-    pub(crate) const fn is_empty(&self) -> bool {
-        self.head.is_empty()
-    }
-
     /// Both ends, with a mark between them where something is left out.
     pub(crate) fn into_text(mut self) -> String {
         self.shorten();
@@ -89,7 +84,7 @@ mod tests {
     #[test]
     fn ends_are_whole_while_short_and_fixed_when_long() {
         let mut ends = Ends::default();
-        assert!(ends.is_empty());
+        assert!(ends.head.is_empty());
         ends.push("日本");
         assert_eq!(ends.clone().into_text(), "日本");
         for _ in 0..100_000 {

@@ -16,7 +16,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::{
-    files, images,
+    Options, files, images,
     page::{Content, Page, Source, Wanted},
     seen, words,
 };
@@ -24,18 +24,22 @@ use crate::{
 /// Reads files.
 #[derive(Clone, Debug)]
 pub struct Read {
-    /// Most estimated tokens (four bytes each) of one answer; 25,000 by default, up to 128,000.
-    pub tokens: usize,
+    /// Lines that are read without a limit.
+    lines: u64,
+    /// Most bytes of one answer.
+    bytes: usize,
 }
+
+/// Most bytes that one answer may be set to.
+const BYTES_MAX: u64 = 512 * 1024;
+/// Bytes of a token, about.
+const TOKEN: usize = 4;
 
 impl Default for Read {
     fn default() -> Self {
-        Self { tokens: 25_000 }
+        Self::new(&Options::default())
     }
 }
-
-/// Lines that are read without a limit.
-const LINES: u64 = 2000;
 
 /// Arguments of `read`.
 #[derive(Debug, Deserialize, JsonSchema)]
@@ -44,7 +48,7 @@ pub struct ReadInput {
     path: String,
     /// First line, counted from 1; negative counts from the end: -20 gives the last 20 lines.
     offset: Option<i64>,
-    /// Lines to read (default 2,000; may be more).
+    /// Lines to read; may be more than the usual number.
     #[schemars(range(min = 1))]
     limit: Option<u64>,
 }
@@ -97,15 +101,17 @@ impl Tool for Read {
     type Input = ReadInput;
 
     fn spec(&self, env: &Env) -> ToolSpec {
-        let (snippet, images) = if env.vision {
-            ("Read a file or image (2,000 lines at a time)", "are shown")
+        let (what, images) = if env.vision {
+            ("a file or image", "are shown")
         } else {
-            ("Read a file (2,000 lines at a time)", "cannot be seen by you, only their size can")
+            ("a file", "cannot be seen by you, only their size can")
         };
+        let lines = words::count(self.lines, "line");
+        let tokens = words::grouped((self.bytes / TOKEN) as u64);
         ToolSpec {
             aliases: vec!["view".into(), "cat".into()],
             output_schema: schema_of::<ReadData>(),
-            snippet: snippet.into(),
+            snippet: format!("Read {what} ({lines} at a time)").into(),
             guidelines: vec![Guideline {
                 text: "Files must be examined with read, not with cat, head or sed in bash (it \
                        numbers lines, knows encodings and stays within limits)"
@@ -122,8 +128,8 @@ impl Tool for Read {
                 "read",
                 "Read file",
                 format!(
-                    "Read a file. Text of any encoding comes as UTF-8 with line numbers: 2,000 \
-                     lines unless limit says otherwise, at most about 25,000 tokens, lines over \
+                    "Read a file. Text of any encoding comes as UTF-8 with line numbers: {lines} \
+                     unless limit says otherwise, at most about {tokens} tokens, lines over \
                      2,000 characters cut. When there is more, a notice names the next offset. \
                      Images (png, jpeg, gif, webp, bmp) {images}. Also takes the out:// address \
                      of a cut result. For folders use ls."
@@ -154,7 +160,7 @@ impl Tool for Read {
             return self.kept(&input, cx).await;
         }
         let at = files::locate(cx, &input.path).await?;
-        files::regular(cx, &at, "read").await?;
+        files::regular(cx, &input.path, &at, "read").await?;
         let shown = cx.place.shown(&cx.path(&input.path)?).into_owned();
         let found = Found { host: cx.host.as_ref(), at, shown, kept: false };
         self.found(&input, &found, cx).await
@@ -171,6 +177,13 @@ struct Found<'a> {
 }
 
 impl Read {
+    /// The tool with the limits that a person set.
+    pub fn new(options: &Options) -> Self {
+        let bytes = options.read_bytes.clamp(TOKEN as u64, BYTES_MAX);
+        let bytes = usize::try_from(bytes).unwrap_or(usize::MAX);
+        Self { lines: options.read_lines.max(1), bytes }
+    }
+
     async fn kept(&self, input: &ReadInput, cx: &Cx) -> Result<Outcome, ToolError> {
         let unknown = || {
             ToolError::new(format!("nothing is kept under {:?}", shortened(&input.path)))
@@ -197,8 +210,8 @@ impl Read {
         let first = input.offset.unwrap_or(1);
         let wanted = Wanted {
             first: if first == 0 { 1 } else { first },
-            lines: input.limit.unwrap_or(LINES).max(1),
-            bytes: self.tokens.min(128_000).saturating_mul(4),
+            lines: input.limit.unwrap_or(self.lines).max(1),
+            bytes: self.bytes,
         };
         match source.page(wanted).await? {
             Content::Page(page) if page.stopped => Ok(Outcome {
@@ -289,7 +302,7 @@ fn text(page: Page, input: &ReadInput, found: &Found<'_>, cx: &Cx) -> Result<Out
     let partial = next.is_some() || page.first > 1;
     let cut =
         partial.then_some(Cut { from: page.first, to: last, total: page.total, by, rest: None });
-    let notice = notice(&page, last, next, found);
+    let notice = notice(&page, last, next, found, input);
     let Page { mut numbered, plain, first, .. } = page;
     numbered.push_str(&notice);
     if notice.is_empty() {
@@ -299,8 +312,17 @@ fn text(page: Page, input: &ReadInput, found: &Found<'_>, cx: &Cx) -> Result<Out
 }
 
 /// What is not shown, and how to get it; empty when everything is.
-fn notice(page: &Page, last: u64, next: Option<u64>, found: &Found<'_>) -> String {
+fn notice(
+    page: &Page,
+    last: u64,
+    next: Option<u64>,
+    found: &Found<'_>,
+    input: &ReadInput,
+) -> String {
     let mut notes = Vec::new();
+    if input.offset == Some(0) {
+        notes.push("offset 0 was taken as 1: lines are counted from 1".to_owned());
+    }
     if let Some(next) = next {
         let of = match page.total {
             Some(total) => total.to_string(),

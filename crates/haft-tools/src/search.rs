@@ -14,7 +14,7 @@ use haft_types::{CallId, FileMatches, Follow, HostPath, Place, Plan, Target, Too
 use schemars::JsonSchema;
 use serde::Serialize;
 
-use crate::near;
+use crate::{files, near};
 
 /// The state that kept outputs are for plans.
 const OUTS: &str = "outs";
@@ -42,9 +42,10 @@ fn kept(path: Option<&str>) -> Option<CallId> {
 /// The absolute path of what the model wrote; none stands for the folder of the place.
 pub(crate) fn absolute(place: &Place, path: Option<&str>) -> Result<HostPath, ToolError> {
     let text = path.filter(|text| !text.is_empty()).unwrap_or(".");
-    place.path(text).map_err(|error| {
-        ToolError::new(error.to_string()).hint("Give the path without that character.")
-    })
+    files::no_address(text)?;
+    place
+        .path(text)
+        .map_err(|error| ToolError::new(error.to_string()).hint("Mend the path, then call again."))
 }
 
 /// Plans a search below a path, or through a kept output where `outs` allows one.
@@ -151,7 +152,7 @@ impl Root {
 
 /// A walk that only the guard narrows; it ends with the call.
 pub(crate) fn walk(cx: &Cx) -> Walk {
-    Walk { allowed: Arc::new(|_| true), stop: cx.stop.clone() }
+    Walk { allowed: Arc::new(|_| true), excludes: Arc::new(|_| true), stop: cx.stop.clone() }
 }
 
 /// A model's text, safe to repeat.

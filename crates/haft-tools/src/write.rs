@@ -19,7 +19,8 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::{
-    change, files,
+    change,
+    files::{self, Failure},
     seen::{self, Freshness},
     words,
 };
@@ -113,15 +114,15 @@ impl change::Change for Write {
         &input.path
     }
 
-    async fn work_out(&self, input: &WriteInput, cx: &Cx) -> Result<Work, ToolError> {
-        Work::of(self, input, cx).await
+    async fn work_out(&self, input: &WriteInput, at: Located, cx: &Cx) -> Result<Work, Failure> {
+        Work::of(self, input, at, cx).await
     }
 
     fn shown(work: &Work) -> (&Located, Detail, usize) {
         (&work.at, work.detail(), work.old_size() + work.data.len())
     }
 
-    async fn carry_out(work: Work, input: &WriteInput, cx: &Cx) -> Result<Outcome, ToolError> {
+    async fn carry_out(work: Work, input: &WriteInput, cx: &Cx) -> Result<Outcome, Failure> {
         work.carry_out(input, cx).await
     }
 }
@@ -150,10 +151,9 @@ pub(crate) struct Work {
 const COMPARED: usize = 8 * 1024 * 1024;
 
 impl Work {
-    async fn of(tool: &Write, input: &WriteInput, cx: &Cx) -> Result<Self, ToolError> {
-        let at = files::locate(cx, &input.path).await?;
+    async fn of(tool: &Write, input: &WriteInput, at: Located, cx: &Cx) -> Result<Self, Failure> {
         if at.kind != FileKind::Missing {
-            files::regular(cx, &at, "written").await?;
+            files::regular(cx, &input.path, &at, "written").await?;
         }
         let shown = cx.place.shown(&at.real).into_owned();
         let old = match at.kind {
@@ -168,12 +168,13 @@ impl Work {
         let freshness = freshness(input, &at, &old, cx, &shown)?;
         if tool.strict && freshness == Freshness::Never {
             return Err(ToolError::new(format!("{shown} was not read in this conversation"))
-                .hint("Read the file before you replace it, or give its hash as expect."));
+                .hint("Read the file before you replace it, or give its hash as expect.")
+                .into());
         }
         let content = input.content.clone();
         let work_out = move || {
             let made = Made::of(content, &old, freshness, &shown)?;
-            Ok((made, old))
+            Ok::<_, ToolError>((made, old))
         };
         // Comparing long texts takes its time: not where it holds others up.
         let worked_out = tokio::task::spawn_blocking(work_out).await;
@@ -213,7 +214,7 @@ impl Work {
         change::detail(&self.at.real, &self.diff, self.before(), self.after)
     }
 
-    async fn carry_out(self, input: &WriteInput, cx: &Cx) -> Result<Outcome, ToolError> {
+    async fn carry_out(self, input: &WriteInput, cx: &Cx) -> Result<Outcome, Failure> {
         let same = self.same();
         let at = if same {
             self.at.clone()

@@ -43,24 +43,32 @@ pub enum PathError {
     /// It holds a NUL byte, which no host allows in a name.
     #[error("{0:?} holds a NUL byte, which no path can have")]
     Nul(String),
+    /// It is longer than [`HostPath::MAX`] bytes; given are its start and its length.
+    #[error("{0:?}... has {1} bytes, and a path has at most {max}; use a shorter one", max = HostPath::MAX)]
+    TooLong(String, usize),
+}
+
+/// The start of a text that is no path.
+fn shown(bytes: &[u8], most: usize) -> String {
+    String::from_utf8_lossy(&bytes[..bytes.len().min(most * 4)]).chars().take(most).collect()
 }
 
 /// What `bytes:` leaves readable: everything printable but `%`.
 const ESCAPED: &AsciiSet = &CONTROLS.add(b'%');
 
 impl HostPath {
+    /// Most bytes of a path: more than any host takes.
+    pub const MAX: usize = 32 * 1024;
+
     /// Takes an absolute path in the host's own bytes and resolves `.` and `..` in it.
     ///
     /// # Errors
-    /// When the path is not absolute in that style, or holds a NUL byte.
+    /// When the path is not absolute in that style, holds a NUL byte, or is too long.
     pub fn new(bytes: &[u8], style: Style) -> Result<Self, PathError> {
-        let shown = || String::from_utf8_lossy(bytes).chars().take(200).collect::<String>();
-        if bytes.contains(&0) {
-            return Err(PathError::Nul(shown()));
-        }
+        check(bytes)?;
         let root = root_len(bytes, style);
         if root == 0 {
-            return Err(PathError::NotAbsolute(shown()));
+            return Err(PathError::NotAbsolute(shown(bytes, 200)));
         }
         Ok(Self::normal(&bytes[..root], &[&bytes[root..]], style))
     }
@@ -76,7 +84,7 @@ impl HostPath {
     /// `bytes:` with percent-encoding is decoded, so that names that are not UTF-8 come back.
     ///
     /// # Errors
-    /// When the text holds a NUL byte.
+    /// When the text holds a NUL byte, or is or becomes too long.
     pub fn join(&self, text: &str) -> Result<Self, PathError> {
         match text.strip_prefix("bytes:") {
             Some(encoded) => self.join_bytes(&Cow::from(percent_decode(encoded.as_bytes()))),
@@ -87,16 +95,18 @@ impl HostPath {
     /// Resolves host bytes against `self`; an absolute path replaces it.
     ///
     /// # Errors
-    /// When the bytes hold a NUL.
+    /// When the bytes hold a NUL, or are or become too long.
     pub fn join_bytes(&self, bytes: &[u8]) -> Result<Self, PathError> {
         if root_len(bytes, self.style) > 0 {
             return Self::new(bytes, self.style);
         }
-        if bytes.contains(&0) {
-            return Err(PathError::Nul(String::from_utf8_lossy(bytes).chars().take(200).collect()));
-        }
+        check(bytes)?;
         let root = root_len(&self.bytes, self.style);
-        Ok(Self::normal(&self.bytes[..root], &[&self.bytes[root..], bytes], self.style))
+        let joined = Self::normal(&self.bytes[..root], &[&self.bytes[root..], bytes], self.style);
+        match joined.bytes.len() {
+            len if len > Self::MAX => Err(PathError::TooLong(shown(bytes, 60), len)),
+            _ => Ok(joined),
+        }
     }
 
     fn normal(root: &[u8], rests: &[&[u8]], style: Style) -> Self {
@@ -134,10 +144,7 @@ impl HostPath {
 
     /// The text that people, the model and JSON see; [`join`](Self::join) takes it back.
     pub fn text(&self) -> Cow<'_, str> {
-        match self.as_str() {
-            Some(text) => Cow::Borrowed(text),
-            None => Cow::Owned(encode(&self.bytes)),
-        }
+        text_of(&self.bytes)
     }
 
     /// The last name, or none for a root.
@@ -189,10 +196,7 @@ impl HostPath {
     pub fn shown_from(&self, root: &Self) -> Cow<'_, str> {
         match self.relative_to(root) {
             Some(b"") => Cow::Borrowed("."),
-            Some(bytes) => match std::str::from_utf8(bytes) {
-                Ok(text) => Cow::Borrowed(text),
-                Err(_) => Cow::Owned(encode(bytes)),
-            },
+            Some(bytes) => text_of(bytes),
             None => self.text(),
         }
     }
@@ -209,8 +213,20 @@ impl HostPath {
     }
 }
 
-fn encode(bytes: &[u8]) -> String {
-    format!("bytes:{}", percent_encode(bytes, ESCAPED))
+/// Refuses what no path can be.
+fn check(bytes: &[u8]) -> Result<(), PathError> {
+    if bytes.len() > HostPath::MAX {
+        return Err(PathError::TooLong(shown(bytes, 60), bytes.len()));
+    }
+    if bytes.contains(&0) { Err(PathError::Nul(shown(bytes, 200))) } else { Ok(()) }
+}
+
+/// The bytes as text where they are and show nothing by stealth, percent-encoded otherwise.
+fn text_of(bytes: &[u8]) -> Cow<'_, str> {
+    match std::str::from_utf8(bytes) {
+        Ok(text) if !text.contains(char::is_control) => Cow::Borrowed(text),
+        _ => Cow::Owned(format!("bytes:{}", percent_encode(bytes, ESCAPED))),
+    }
 }
 
 const fn is_separator(byte: u8, style: Style) -> bool {
@@ -361,5 +377,20 @@ mod tests {
         assert!(matches!(HostPath::new(b"a/b", Style::Posix), Err(PathError::NotAbsolute(_))));
         assert!(matches!(HostPath::new(b"/a\0b", Style::Posix), Err(PathError::Nul(_))));
         assert!(posix("/w").join("a\0").is_err());
+    }
+
+    #[test]
+    fn a_path_is_bounded_however_it_comes_about() {
+        let long = "a/".repeat(HostPath::MAX / 2);
+        assert!(posix("/").join(&long[1..]).is_ok());
+        let error = posix("/w").join(&long).unwrap_err();
+        assert!(matches!(error, PathError::TooLong(_, len) if len > HostPath::MAX), "{error}");
+        for text in [format!("{long}b"), format!("/{long}"), "\u{1b}".repeat(1 << 20)] {
+            let error = posix("/w").join(&text).unwrap_err();
+            assert!(matches!(error, PathError::TooLong(_, len) if len == text.len()), "{error}");
+            let told = error.to_string();
+            assert!(told.len() < 600 && told.contains("at most 32768"), "{told}");
+        }
+        assert!(HostPath::new(format!("/{long}").as_bytes(), Style::Posix).is_err());
     }
 }

@@ -2,15 +2,18 @@
 
 use std::sync::Arc;
 
-use haft_agent::{ContextFile, Limits, Pinned, Setup, Surroundings, context_files, system};
+use haft_agent::{
+    Context, Handle, Input, Limits, Pinned, Setup, Surroundings, Words, context_files,
+    same_but_date, system,
+};
 use haft_host::{Host as _, Local};
-use haft_tool::AnyTool;
-use haft_types::{BreakCause, HostPath, ToolSpec};
+use haft_tool::{AnyTool, Events as _};
+use haft_types::{AgentPath, Body, BreakCause, Env, From, HostPath, Level, Part, ToolSpec};
 use tokio::signal::unix::{Signal, SignalKind, signal};
 
 use crate::{
     cli::Start,
-    core::{Base, Core, Which},
+    core::{Base, Core, NO_TURN, Which},
     exit::Failure,
     model::{Model, model},
 };
@@ -27,9 +30,9 @@ pub async fn open(
         None if start.continue_last => Which::Last,
         None => Which::New,
     };
-    // A wrong model or missing script is told before a session begins.
-    model_of(&base, 0)?;
     let env = base.env(base.loaded.settings.model.as_deref(), interactive)?;
+    // A missing model, key or script is told before a session begins.
+    model_of(&base, 0)?;
     Core::open(base, &start.common, which, &env, more).await
 }
 
@@ -41,10 +44,11 @@ fn model_of(base: &Base, answered: usize) -> Result<Model, Failure> {
 pub async fn setup(core: &Core, start: &Start) -> Result<Setup, Failure> {
     let model = model_of(&core.base, core.answered)?;
     let settings = &core.base.loaded.settings;
-    let fresh = pinned(core, &model).await?;
+    let context = context(&core.base).await?;
+    let fresh = pinned(core, &model, &context);
     let (pinned, cause) = match core.pinned.clone() {
-        // The same tools: what was pinned stays, its date included.
-        Some(old) if old.tools == fresh.tools && old.system.first() == fresh.system.first() => {
+        // Nothing but the date is new: what was pinned stays.
+        Some(old) if old.tools == fresh.tools && same_but_date(&old.system, &fresh.system) => {
             (old, None)
         }
         Some(_) => (fresh, Some(BreakCause::Resume)),
@@ -52,6 +56,9 @@ pub async fn setup(core: &Core, start: &Start) -> Result<Setup, Failure> {
     };
     // Nothing stands in the way of a request any more: from here on the session is kept.
     core.bus.keep()?;
+    for text in context.left_out.into_iter().filter(|_| cause.is_some()) {
+        tell(core, Level::Warning, text);
+    }
     Ok(Setup {
         dispatcher: core.dispatcher.clone(),
         provider: model.provider,
@@ -71,22 +78,40 @@ pub async fn setup(core: &Core, start: &Start) -> Result<Setup, Failure> {
     })
 }
 
-async fn pinned(core: &Core, model: &Model) -> Result<Pinned, Failure> {
+/// Tells person and log something, whatever the log does.
+fn tell(core: &Core, level: Level, text: String) {
+    let (main, body) = (AgentPath::default(), Body::Notice { level, text });
+    if core.bus.emit(&main, NO_TURN, body.clone()).is_err() {
+        core.bus.tell(&main, NO_TURN, body);
+    }
+}
+
+/// Tells person and log at once what haft changed, and the model with the next message.
+pub fn announce(core: &Core, handle: &Handle, text: &str) {
+    tell(core, Level::Info, text.to_owned());
+    let words = Words { from: From::Haft, parts: vec![Part::text(text)] };
+    // An agent that is gone has told so.
+    handle.send(Input::Notice { words, wake: false });
+}
+
+fn pinned(core: &Core, model: &Model, context: &Context) -> Pinned {
     let specs: Vec<ToolSpec> =
         core.dispatcher.tools.specs().iter().map(|spec| (**spec).clone()).collect();
     let around = surroundings(&core.base);
-    let context = context(&core.base).await?;
-    Ok(Pinned {
-        system: system(&core.dispatcher.tools, &context, &around),
+    Pinned {
+        system: system(&core.dispatcher.tools, &context.files, &around),
         tools: model.provider.encode_tools(&specs),
-    })
+    }
 }
 
 /// The instructions that the project brings along, as far as the rules let them be read.
-pub async fn context(base: &Base) -> Result<Vec<ContextFile>, Failure> {
+pub async fn context(base: &Base) -> Result<Context, Failure> {
     let project = Local::path(&base.project)?;
     let skips = base.policy.path_filter("read", &project, &project);
-    let allowed = move |path: &HostPath| !skips(path);
+    // A rule for the whole tool names no path.
+    let read = haft_tools::builtin().into_iter().map(|tool| tool.spec(&Env::default()));
+    let denied = read.filter(|spec| spec.name == "read").any(|spec| base.policy.hides(&spec));
+    let allowed = move |path: &HostPath| !denied && !skips(path);
     Ok(context_files(&*base.host, &project, &base.place.cwd, &allowed).await)
 }
 

@@ -62,17 +62,23 @@ pub struct Start {
     #[arg(short, long, value_name = "ID")]
     pub resume: Option<String>,
     /// End the turn after this many model requests
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
+    #[arg(long, value_name = "N", value_parser = from_one, allow_hyphen_values = true)]
     pub max_turns: Option<u64>,
     /// End the turn after the model wrote this many tokens
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
+    #[arg(long, value_name = "N", value_parser = from_one, allow_hyphen_values = true)]
     pub max_tokens: Option<u64>,
-    /// End the run after this many seconds
-    #[arg(long, value_name = "SECONDS", value_parser = clap::value_parser!(u64).range(1..))]
+    /// With -p: end the run after this many seconds
+    #[arg(long, value_name = "SECONDS", value_parser = from_one, allow_hyphen_values = true)]
     pub max_time: Option<u64>,
     /// Flags that every face takes.
     #[command(flatten)]
     pub common: Common,
+}
+
+/// A limit: a whole number from 1 on.
+fn from_one(text: &str) -> Result<u64, String> {
+    let number = text.parse().ok().filter(|number| *number > 0);
+    number.ok_or_else(|| "wanted is a whole number from 1 on; leave it out for no limit".into())
 }
 
 /// Flags that every face takes.

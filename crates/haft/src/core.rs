@@ -13,8 +13,8 @@ use std::{
 use haft_agent::{Bus, Pinned};
 use haft_config::{Environment, Layer, Loaded, Sources, Trust};
 use haft_host::{Host, Local, Outs};
-use haft_policy::{Anchors, Grants, Mode, Policy, Rules, Scope, Verdict};
-use haft_session::{Fold, Log, Store};
+use haft_policy::{Anchors, Grants, Mode, Policy, RuleProblem, Rules, Scope, Verdict};
+use haft_session::{Fold, Log, SessionError, SessionId, Store};
 use haft_tool::{
     AnyTool, Conversation, Dispatcher, Events as _, Judge, Limits, Registry, SaveRule, Session,
     Settings as Stages, ToolSet, standard,
@@ -33,6 +33,8 @@ use crate::{
 
 /// Most bytes of all kept outputs of a session.
 const OUTS_MAX: u64 = 4 << 30;
+/// The settings of whoever runs the machine.
+const MANAGED: &str = "/etc/haft/settings.toml";
 
 /// Which session a face works in.
 #[derive(Clone, Debug, Default)]
@@ -104,13 +106,13 @@ impl Base {
     ) -> Result<Self, Failure> {
         let cwd = folder(root)?;
         let project = project_root(&cwd);
-        let haft_home = environment.state_folder()?.to_owned();
+        let haft_home = home(&environment)?.to_owned();
         let trusted = common.trust || Trust::load(&haft_home)?.trusted(&project) == Some(true);
         let loaded = haft_config::load(&Sources {
             haft_home: Some(haft_home.clone()),
             project: Some(project.clone()),
             trusted,
-            managed: None,
+            managed: Some(MANAGED.into()),
             environment: environment.clone(),
             command_line: command_line(common),
         });
@@ -130,20 +132,14 @@ impl Base {
             state: vec![Local::path(&haft_home)?],
         };
         let policy = Policy::new(&rules(&loaded), anchors);
-        for problem in policy.problems() {
-            // A denial that was just typed and would not count is worse than not starting.
-            if problem.scope == Scope::CommandLine {
-                return Err(Failure::Usage(problem.to_string()));
-            }
-            say(&format!("haft: {problem}"));
-        }
+        tell(policy.problems())?;
         let mode = loaded.settings.mode;
         Ok(Self { environment, loaded, host, place, project, trusted, mode, policy })
     }
 
     /// Where sessions are kept.
     pub fn store(&self) -> Result<Store, Failure> {
-        Ok(Store::open(self.environment.state_folder()?))
+        Ok(Store::open(home(&self.environment)?))
     }
 
     /// What the tools may depend on: the model, if any, and whether someone can answer.
@@ -152,7 +148,14 @@ impl Base {
         let Some(model) = model else {
             return Ok(Env { vision: true, shell, interactive, ..Env::default() });
         };
-        let reference = model::named(model)?;
+        let reference = model::named(model).map_err(|error| {
+            let from = match self.loaded.origin("model") {
+                Layer::CommandLine => "--model".to_owned(),
+                Layer::Environment => "HAFT_MODEL".to_owned(),
+                layer => format!("`model` in the {layer}"),
+            };
+            Failure::Usage(format!("{from}: {error}"))
+        })?;
         let vision = model::takes_images(&reference, &self.loaded.settings);
         Ok(Env { model: reference.name().to_owned(), vision, shell, interactive })
     }
@@ -164,7 +167,7 @@ impl Base {
         env: &Env,
         more: &[Arc<dyn AnyTool>],
     ) -> Result<ToolSet, Failure> {
-        let mut registry = Registry::default().source(haft_tools::builtin());
+        let mut registry = Registry::default().source(self.builtin());
         let mut folders = vec![self.environment.haft_home.as_ref().map(|home| home.join("tools"))];
         folders.push(self.trusted.then(|| self.project.join(".haft/tools")));
         for folder in folders.into_iter().flatten().filter(|folder| folder.is_dir()) {
@@ -176,6 +179,12 @@ impl Base {
             registry = registry.source(tools);
         }
         let registry = registry.source(more.to_vec());
+        let is_there = |path: &HostPath| path.as_str().is_some_and(|text| Path::new(text).exists());
+        if !self.policy.doubts(&[], is_there).is_empty() {
+            let all = registry.assemble(env);
+            let names: Vec<&str> = all.specs().iter().map(|spec| &*spec.name).collect();
+            tell(&self.policy.doubts(&names, is_there))?;
+        }
         let off = &self.loaded.settings.tools.off;
         let only = common.tools.as_deref();
         if only.is_some() || !off.is_empty() {
@@ -203,6 +212,48 @@ impl Base {
         });
         Ok(registry.assemble(env))
     }
+
+    /// The built-in tools with the limits that the settings give them.
+    fn builtin(&self) -> Vec<Arc<dyn AnyTool>> {
+        let settings = &self.loaded.settings;
+        haft_tools::with(&haft_tools::Options {
+            read_lines: settings.read.max_lines,
+            read_bytes: settings.read.max_bytes,
+            command_ms: settings.shell.timeout_ms,
+        })
+    }
+
+    /// Why a built-in tool is not among those of a run; none where it is, or was never there.
+    pub fn taken_away(&self, common: &Common, env: &Env, name: &str) -> Option<String> {
+        let all = Registry::default().source(self.builtin()).assemble(env);
+        let spec = all.spec(name)?;
+        let named = |names: &[String]| names.iter().any(|name| own_name(name) == spec.name);
+        let why = if self.policy.hides(spec) {
+            "a deny rule takes it away: change that rule to use it"
+        } else if named(&self.loaded.settings.tools.off) {
+            "`tools.off` in the settings takes it away: take its name out there to use it"
+        } else if common.tools.as_deref().is_some_and(|only| !named(only)) {
+            "--tools does not name it: add it there to use it"
+        } else {
+            return None;
+        };
+        Some(format!("the tool {} is not available: {why}", spec.name))
+    }
+}
+
+/// Where all state lives; whoever set it wrong is told so.
+pub fn home(environment: &Environment) -> Result<&Path, Failure> {
+    environment.state_folder().map_err(|error| Failure::Usage(error.to_string()))
+}
+
+/// The session whose id begins so. One that is not there was typed wrong.
+pub fn find(store: &Store, prefix: &str) -> Result<SessionId, Failure> {
+    store.find(prefix).map_err(|error| match error {
+        SessionError::NotFound { .. }
+        | SessionError::Ambiguous { .. }
+        | SessionError::NotAnId(_) => Failure::Usage(error.to_string()),
+        error => error.into(),
+    })
 }
 
 impl Core {
@@ -338,6 +389,7 @@ fn session(base: &Base, bus: &Bus, id: String, out_dir: PathBuf) -> Session {
     let judge = Judge { policy: base.policy.clone(), mode: base.mode, grants: Grants::default() };
     let outs = Arc::new(Outs::in_folder(out_dir, OUTS_MAX));
     let session = Session::new(id, Arc::new(bus.clone()), Arc::new(bus.clone()), outs, judge);
+    session.output_max.get_or_init(|| base.loaded.settings.limits.output_bytes);
     if base.trusted {
         // In a folder that is not trusted the rule would not count the next time.
         let rules = LocalRules(base.project.join(".haft/settings.local.toml"));
@@ -367,7 +419,7 @@ impl SaveRule for LocalRules {
 fn open_log(store: &Store, which: &Which, cwd: &HostPath) -> Result<(Log, Vec<Event>), Failure> {
     let id = match which {
         Which::New | Which::IfNeeded => return Ok((store.create(), Vec::new())),
-        Which::Named(prefix) => store.find(prefix)?,
+        Which::Named(prefix) => find(store, prefix)?,
         Which::Last => match store.latest(Some(cwd))? {
             Some(info) => info.id,
             None => {
@@ -459,6 +511,18 @@ fn report(loaded: &Loaded) -> Result<(), Failure> {
     }
     let fatal: Vec<String> = loaded.fatal().map(ToString::to_string).collect();
     if fatal.is_empty() { Ok(()) } else { Err(Failure::Usage(fatal.join("\n"))) }
+}
+
+/// Tells what is wrong with rules.
+fn tell(problems: &[RuleProblem]) -> Result<(), Failure> {
+    for problem in problems {
+        // A denial that was just typed and would not count is worse than not starting.
+        if problem.scope == Scope::CommandLine {
+            return Err(Failure::Usage(problem.to_string()));
+        }
+        say(&format!("haft: {problem}"));
+    }
+    Ok(())
 }
 
 fn rules(loaded: &Loaded) -> Rules {

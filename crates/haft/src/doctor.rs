@@ -3,7 +3,7 @@
 use std::{io::IsTerminal as _, net::ToSocketAddrs as _, sync::Arc, time::Duration};
 
 use futures::StreamExt as _;
-use haft_agent::{ContextFile, system};
+use haft_agent::system;
 use haft_config::Presence;
 use haft_host::{Host as _, Output, Program, Spawn};
 use haft_llm::Wire as _;
@@ -63,7 +63,10 @@ pub async fn run(arguments: &Doctor) -> Ending {
             State::Broken => "!!",
         };
         println(&if arguments.json {
-            json!({"what": line.what, "state": state, "text": line.text}).to_string()
+            haft_render::json(
+                &json!({"what": line.what, "state": state, "text": line.text}).to_string(),
+            )
+            .into_owned()
         } else {
             format!("{state}  {:<10} {}", line.what, face::safe(&line.text))
         })?;
@@ -79,14 +82,15 @@ pub async fn run(arguments: &Doctor) -> Ending {
 fn state_folder(base: &Base) -> Line {
     let probe = || -> anyhow::Result<String> {
         let folder = base.environment.state_folder()?;
-        std::fs::create_dir_all(folder)?;
-        tempfile::Builder::new().prefix(".doctor-").tempfile_in(folder)?;
+        haft_config::make_folder(folder)?;
+        let probe = tempfile::Builder::new().prefix(".doctor-").tempfile_in(folder);
+        probe.map_err(|error| anyhow::anyhow!("{}: {error}", folder.display()))?;
         Ok(folder.display().to_string())
     };
     match probe() {
         Ok(folder) => line("state", State::Fine, format!("{folder} can be written")),
         Err(error) => {
-            let text = format!("{error:#}: set HAFT_HOME to a folder that can be written");
+            let text = format!("{error:#}; set HAFT_HOME to a folder that can be written");
             line("state", State::Broken, text)
         }
     }
@@ -184,11 +188,11 @@ fn providers(base: &Base) -> [(&'static str, String, bool); 2] {
 async fn provider(name: &'static str, url: &str, key: bool) -> Line {
     let shown = haft_net::shown_url(url);
     let keyed = if key { "key set" } else { "no key" };
-    let secure = url.starts_with("https");
-    let host = url.split("://").nth(1).unwrap_or(url).split('/').next().unwrap_or_default();
-    let host = host.rsplit('@').next().unwrap_or(host).to_owned();
-    let address =
-        if host.contains(':') { host } else { format!("{host}:{}", if secure { 443 } else { 80 }) };
+    let secure = url.get(..6).is_some_and(|start| start.eq_ignore_ascii_case("https:"));
+    let address = match haft_net::host_and_port(url) {
+        Ok(address) => address,
+        Err(error) => return line(name, State::Missing, error.to_string()),
+    };
     let connect = tokio::task::spawn_blocking(move || {
         let mut found = address.to_socket_addrs()?;
         let first = found.next().ok_or(std::io::ErrorKind::NotFound)?;
@@ -216,10 +220,10 @@ pub async fn debug(arguments: &Debug, more: &[Arc<dyn AnyTool>]) -> Ending {
     if arguments.what == DebugWhat::Tools {
         let specs: Vec<ToolSpec> = tools.specs().iter().map(|spec| (**spec).clone()).collect();
         let json = haft_llm::anthropic::AnthropicMessages.tools(&specs);
-        return println(&format!("{json}\n{} bytes", json.len()));
+        return println(&format!("{}\n{} bytes", haft_render::json(&json), json.len()));
     }
-    let context: Vec<ContextFile> = agent::context(&base).await?;
-    let parts = system(&tools, &context, &agent::surroundings(&base));
+    let context = agent::context(&base).await?;
+    let parts = system(&tools, &context.files, &agent::surroundings(&base));
     let bytes: usize = parts.iter().map(String::len).sum();
     println(&format!("{}\n\n{bytes} bytes", parts.join("\n\n")))
 }

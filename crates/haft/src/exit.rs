@@ -69,3 +69,11 @@ pub fn print(text: &str) -> Ending {
 pub fn println(text: &str) -> Ending {
     print(&format!("{text}\n"))
 }
+
+/// Writes a line of JSON text to standard output, in which nothing acts on a terminal.
+///
+/// # Errors
+/// As [`print`].
+pub fn println_json(text: &str) -> Ending {
+    println(&haft_render::json(text))
+}

@@ -89,6 +89,8 @@ pub struct View {
     text: Sanitiser,
     /// True inside a line of streamed text.
     inside: bool,
+    /// The part of an answer that streams.
+    part: Option<u32>,
 }
 
 impl View {
@@ -108,6 +110,7 @@ impl View {
             last: None,
             text: Sanitiser::default(),
             inside: false,
+            part: None,
         }
         .with(&specs)
     }
@@ -124,7 +127,11 @@ impl View {
         let text = match &event.body {
             Body::User { from: From::Haft, .. } => return None,
             Body::User { parts, .. } => said(parts),
-            Body::AnswerPart { part: Part::Text { text }, .. } => return self.streamed(text),
+            Body::AnswerPart { index, part: Part::Text { text } } => {
+                return self.streamed(*index, text);
+            }
+            // The next answer is another text, also when nothing is told between them.
+            Body::AnswerEnded { .. } => return self.finish(),
             Body::AnswerPart { part: Part::Call(call), .. } => {
                 if let Some(input) = &call.input {
                     self.inputs.insert(call.id.clone(), input.clone());
@@ -132,7 +139,7 @@ impl View {
                 return None;
             }
             Body::AnswerFailed { error, retried } => {
-                let what = if *retried { "asking again" } else { "the answer failed" };
+                let what = if *retried { "no answer yet" } else { "the answer failed" };
                 mark(Level::Error, &format!("{what}: {error}"))
             }
             Body::CallStarted { call, tool, input, plan } => {
@@ -156,6 +163,8 @@ impl View {
 
     /// A question with what would happen, as it is put before a person.
     pub fn question(&mut self, question: &Question) -> String {
+        // Output of what else runs no longer stands behind its head.
+        self.last.take_if(|last| question.call.as_ref() != Some(last));
         let mut text = format!(
             "{}\n? {}\n",
             self.line_end(),
@@ -171,18 +180,22 @@ impl View {
         text
     }
 
-    fn streamed(&mut self, text: &str) -> Option<String> {
+    fn streamed(&mut self, index: u32, text: &str) -> Option<String> {
+        let before = if self.part == Some(index) { String::new() } else { self.line_end() };
+        self.part = Some(index);
         let mut clean = self.text.push(text);
         if !self.inside && !clean.is_empty() {
             clean.insert(0, '\n');
         }
         self.inside = self.inside || !clean.is_empty();
         self.last = None;
-        (!clean.is_empty()).then_some(clean)
+        let shown = before + &clean;
+        (!shown.is_empty()).then_some(shown)
     }
 
     /// Ends a streamed text, so that something else can follow.
     fn line_end(&mut self) -> String {
+        self.part = None;
         let rest = std::mem::take(&mut self.text).finish();
         if std::mem::take(&mut self.inside) { format!("{rest}\n") } else { rest }
     }

@@ -1,19 +1,32 @@
 //! `haft --line`: an agent in plain lines, in any terminal or over pipes.
 //!
-//! **Invariant:** on a terminal, what is typed before a question is asked never answers it. Over
-//! a pipe the next line is only taken when the agent is idle or asks, so that a script is read in
-//! its order.
+//! **Invariant:** on a terminal, a key answers a question only when it was pressed behind the sign
+//! that asks for it, alone, on an empty line; that sign comes when nothing was typed for a while.
+//! Whatever else is typed is a line, and none is lost. Over a pipe the next line is only taken when
+//! the agent is idle or asks, so that a script is read in its order.
 
+mod draft;
 mod keys;
+mod once;
+mod screen;
 
-use std::{collections::VecDeque, sync::Arc};
+use std::{
+    collections::VecDeque,
+    sync::Arc,
+    time::{Duration, Instant},
+};
 
 use haft_agent::{Agent, Feed, Handle, Input, When};
 use haft_tool::AnyTool;
-use haft_types::{Body, Event, Part, Question, Reply};
-use tokio::{sync::mpsc::UnboundedReceiver, task::JoinHandle};
+use haft_types::{Body, Choice, Event, Part, Question, Reply};
+use tokio::sync::mpsc::UnboundedReceiver;
 
-use self::keys::{Keys, Typed};
+pub use self::once::answer_questions;
+use self::{
+    draft::{Decoder, Draft, Press},
+    keys::{Keys, Pause, Pauses, Typed},
+    screen::Screen,
+};
 use crate::{
     agent::{self, Wish},
     cli::Start,
@@ -22,14 +35,25 @@ use crate::{
     face::{Style, View},
 };
 
+/// How long nothing must have been typed before a key is asked for.
+const QUIET: Duration = Duration::from_millis(500);
+
+/// Bytes that are held back while a question is open; with more, all is shown and it is put anew.
+const HELD: usize = 16 << 10;
+
 const HELP: &str = "\
 Type a message and press Enter. While haft is at work, a line is passed on at the next step.
   /later TEXT   say it after this turn
   /mode [MODE]  show or change how much is asked
   /help         this
   /quit         end (also Ctrl-D)
+A question is answered by one key, once `key:` stands there; Ctrl-D is no.
+What is typed before that, and any text with Enter, is a message.
 Ctrl-C stops what runs; pressed at the prompt, it ends haft.
 ";
+
+/// Begins the notice of a change that was shown when it was made.
+const MODE_SET: &str = "The person set the mode to ";
 
 /// Where the talk stands.
 struct Talk {
@@ -37,8 +61,17 @@ struct Talk {
     handle: Handle,
     view: View,
     keys: Keys,
+    screen: Screen,
+    decoder: Decoder,
+    draft: Draft,
     busy: bool,
     questions: VecDeque<Question>,
+    /// When something was typed or put before the person last.
+    stirred: Instant,
+    /// When the key was asked for; none while what is typed is no answer.
+    asked: Option<Instant>,
+    /// What is shown when the open question is settled.
+    held: String,
     ended: bool,
 }
 
@@ -49,21 +82,50 @@ pub async fn run(start: &Start, more: &[Arc<dyn AnyTool>]) -> Ending {
     let mut feed = core.bus.subscribe();
     let style =
         Style { root: Some(core.base.place.cwd.clone()), ..Style::plain(&core.base.environment) };
+    let dumb = core.base.environment.dumb;
+    let mut keys = Keys::new(dumb);
+    let screen = Screen::new(keys.is_terminal(), dumb, style.width);
     let view = View::new(style).with(core.dispatcher.tools.specs());
     let handle = Agent::start(agent::setup(&core, start).await?);
-    let (keys, typed) = Keys::start();
-    let mut talk =
-        Talk { core, handle, view, keys, busy: false, questions: VecDeque::new(), ended: false };
+    let pauses = Pauses::new()?;
+    keys.take();
+    let typed = keys.read();
+    let mut talk = Talk {
+        core,
+        handle,
+        view,
+        keys,
+        screen,
+        decoder: Decoder::default(),
+        draft: Draft::default(),
+        busy: false,
+        questions: VecDeque::new(),
+        stirred: Instant::now(),
+        asked: None,
+        held: String::new(),
+        ended: false,
+    };
     talk.greet()?;
     if let Some(prompt) = start.prompt.clone().filter(|prompt| prompt != "-") {
         talk.say(prompt, When::Steer);
     }
-    let ending = talk.run(&mut feed, typed).await;
+    let ending = talk.run(&mut feed, typed, pauses).await;
     talk.keys.restore();
     let Talk { core, handle, .. } = talk;
     handle.close().await;
     core.close().await;
     ending
+}
+
+/// The option that a key picks.
+fn choice(question: &Question, key: char) -> Option<&Choice> {
+    question.options.iter().find(|choice| choice.key == key.to_ascii_lowercase())
+}
+
+/// The keys of a question, for people.
+fn keys_of(question: &Question) -> String {
+    let keys: Vec<String> = question.options.iter().map(|c| c.key.to_string()).collect();
+    keys.join(", ")
 }
 
 impl Talk {
@@ -78,29 +140,59 @@ impl Talk {
         ))
     }
 
-    async fn run(&mut self, feed: &mut Feed, mut typed: UnboundedReceiver<Typed>) -> Ending {
+    async fn run(
+        &mut self,
+        feed: &mut Feed,
+        mut typed: UnboundedReceiver<Typed>,
+        mut pauses: Pauses,
+    ) -> Ending {
         let mut signals = agent::Signals::new()?;
         self.prompt()?;
         while !self.ended || self.busy {
             let listening = !self.ended
                 && (self.keys.is_terminal() || !self.busy || !self.questions.is_empty());
+            let due = tokio::time::Instant::from_std(self.stirred + QUIET);
             tokio::select! {
                 event = feed.next() => match event {
                     Some(event) => self.event(&event)?,
                     None => break,
                 },
                 typed = typed.recv(), if listening => self.typed(typed)?,
+                () = tokio::time::sleep_until(due), if self.waits() => self.ask_key()?,
                 wish = signals.received() => self.signal(wish)?,
+                pause = pauses.next() => self.pause(pause)?,
             }
         }
-        if let Some(rest) = self.view.finish() {
-            print(&rest)?;
-        }
-        Ok(())
+        let rest = self.view.finish().unwrap_or_default();
+        self.screen.show(&rest)?;
+        self.screen.end_line()
     }
 
-    fn prompt(&self) -> Ending {
-        if self.keys.is_terminal() && !self.busy { print("\n> ") } else { Ok(()) }
+    /// True when a key will be asked for as soon as nothing is typed for a while.
+    fn waits(&self) -> bool {
+        self.keys.is_terminal()
+            && !self.ended
+            && !self.questions.is_empty()
+            && self.draft.is_empty()
+            && self.asked.is_none()
+    }
+
+    /// Shows the line that is typed, or that one can be typed.
+    fn prompt(&mut self) -> Ending {
+        if self.ended || !self.keys.is_terminal() {
+            return Ok(());
+        }
+        if !self.draft.is_empty() {
+            return self.screen.line(&self.draft.shown());
+        }
+        if self.busy { Ok(()) } else { self.screen.prompt() }
+    }
+
+    /// Shows what haft has to say, and the unfinished line behind it.
+    fn show(&mut self, text: &str) -> Ending {
+        self.screen.show(text)?;
+        let whole = text.ends_with('\n') && !self.draft.is_empty();
+        if whole { self.prompt() } else { Ok(()) }
     }
 
     fn event(&mut self, event: &Event) -> Ending {
@@ -109,6 +201,7 @@ impl Talk {
         match &event.body {
             // What was typed at the prompt is on the screen already.
             Body::User { .. } if self.keys.is_terminal() => return Ok(()),
+            Body::Notice { text, .. } if text.starts_with(MODE_SET) => return Ok(()),
             Body::Asked { question } => {
                 self.questions.push_back(question.clone());
                 if self.questions.len() == 1 {
@@ -126,38 +219,141 @@ impl Talk {
             _ => {}
         }
         if let Some(text) = self.view.event(event) {
-            print(&text)?;
+            self.tell(&text)?;
         }
         if matches!(event.body, Body::TurnEnded { .. }) { self.prompt() } else { Ok(()) }
+    }
+
+    /// Shows it, or holds it back until the open question is settled.
+    fn tell(&mut self, text: &str) -> Ending {
+        if self.questions.is_empty() {
+            return self.show(text);
+        }
+        self.held.push_str(text);
+        if self.held.len() > HELD {
+            let held = std::mem::take(&mut self.held);
+            self.screen.show(&held)?;
+            return self.ask();
+        }
+        Ok(())
     }
 
     /// Puts the first open question before the person.
     fn ask(&mut self) -> Ending {
         let Some(question) = self.questions.front() else { return Ok(()) };
         let text = self.view.question(question);
-        self.keys.single();
-        print(&format!("{text}  key: "))
+        (self.stirred, self.asked) = (Instant::now(), None);
+        if self.keys.is_terminal() {
+            return self.show(&text);
+        }
+        self.screen.show(&format!("{text}  key: "))
+    }
+
+    /// Asks for the key: from here on one counts.
+    fn ask_key(&mut self) -> Ending {
+        if !Keys::is_read() {
+            self.stirred = Instant::now();
+            return Ok(());
+        }
+        self.screen
+            .show("  From here on one key answers; a text with Enter is a message. key: ")?;
+        self.screen.stands_alone();
+        self.asked = Some(Instant::now());
+        Ok(())
     }
 
     fn typed(&mut self, typed: Option<Typed>) -> Ending {
         match typed {
+            Some(Typed::Bytes(bytes, at)) => self.bytes(&bytes, at)?,
             Some(Typed::Line(line)) if self.questions.is_empty() => self.line(&line)?,
             Some(Typed::Line(line)) => self.answer_line(&line)?,
-            Some(Typed::Key(key)) => self.answer(Some(key))?,
             None => {
                 self.ended = true;
-                // Nobody can answer any more.
-                while let Some(question) = self.questions.pop_front() {
-                    self.reply(&question, question.if_nobody.clone());
-                }
+                // Nobody can answer any more, which the log is to say too.
                 self.core.dispatcher.session.questions.set_somebody(false);
             }
         }
         Ok(())
     }
 
+    fn bytes(&mut self, bytes: &[u8], at: Instant) -> Ending {
+        let presses = self.decoder.decode(bytes);
+        if presses.is_empty() {
+            return Ok(());
+        }
+        let asked = self.asked.take().is_some_and(|asked| at >= asked);
+        self.stirred = at.max(self.stirred);
+        if let ([Press::Key(key)], Some(question)) = (&presses[..], self.questions.front())
+            && asked
+            && let Some(choice) = choice(question, *key).cloned()
+        {
+            return self.choose(&choice);
+        }
+        let mut behind = String::new();
+        for press in presses {
+            let fresh = self.draft.is_empty();
+            let line = matches!(press, Press::Enter | Press::End);
+            let stays = !fresh || self.screen.is_prompt();
+            if let Some(shown) = self.draft.press(press).filter(|_| stays && !line) {
+                behind.push_str(&shown);
+                continue;
+            }
+            self.screen.echo(&std::mem::take(&mut behind), &self.draft)?;
+            match press {
+                Press::Enter => self.enter()?,
+                Press::End => self.no_more()?,
+                // An empty line that stays empty.
+                Press::Erase if fresh => {}
+                _ => self.screen.line(&self.draft.shown())?,
+            }
+        }
+        self.screen.echo(&behind, &self.draft)
+    }
+
+    /// The line is done.
+    fn enter(&mut self) -> Ending {
+        let text = self.draft.take();
+        if !text.is_empty() {
+            self.screen.end_line()?;
+        }
+        let trimmed = text.trim();
+        match self.questions.front() {
+            Some(_) if trimmed.is_empty() => Ok(()),
+            Some(question) if trimmed.chars().nth(1).is_none() => self.screen.show(&format!(
+                "! {trimmed} answered nothing: press one of {} once it is asked for\n",
+                keys_of(question)
+            )),
+            _ => self.line(trimmed),
+        }
+    }
+
+    /// Ctrl-D: a no to what is asked; at an empty line the end.
+    fn no_more(&mut self) -> Ending {
+        let id = self.questions.front().map(|question| question.if_nobody.option.clone());
+        if let Some(id) = id {
+            if !self.draft.is_empty() {
+                self.screen.end_line()?;
+            }
+            let options = self.questions.front().map(|q| q.options.clone()).unwrap_or_default();
+            return match options.iter().find(|choice| choice.id == id) {
+                Some(choice) => self.choose(choice),
+                None => Ok(()),
+            };
+        }
+        if self.draft.is_empty() {
+            self.ended = true;
+            self.core.dispatcher.session.questions.set_somebody(false);
+        }
+        Ok(())
+    }
+
     fn line(&mut self, line: &str) -> Ending {
         let text = line.trim();
+        if text.contains('\n') {
+            // Several lines are a paste, and no command.
+            self.say(text.to_owned(), When::Steer);
+            return self.prompt();
+        }
         let (command, rest) = text.split_once(char::is_whitespace).unwrap_or((text, ""));
         match command {
             "" => {}
@@ -165,11 +361,11 @@ impl Talk {
                 self.ended = true;
                 self.handle.send(Input::Interrupt);
             }
-            "/help" => print(HELP)?,
+            "/help" => self.show(HELP)?,
             "/mode" => self.mode(rest.trim())?,
             "/later" if !rest.is_empty() => self.say(rest.to_owned(), When::FollowUp),
             _ if command.starts_with('/') && !command[1..].contains('/') => {
-                print(&format!("! there is no command {command}: /help lists them\n"))?;
+                self.show(&format!("! there is no command {command}: /help lists them\n"))?;
             }
             _ => self.say(text.to_owned(), When::Steer),
         }
@@ -184,6 +380,7 @@ impl Talk {
         match name.parse() {
             Ok(mode) => {
                 session.rejudge(|judge| judge.mode = mode);
+                agent::announce(&self.core, &self.handle, &format!("{MODE_SET}{mode}."));
                 print(&format!("mode {mode}\n"))
             }
             Err(error) => print(&format!("! {error}\n")),
@@ -211,70 +408,55 @@ impl Talk {
 
     fn answer(&mut self, key: Option<char>) -> Ending {
         let Some(question) = self.questions.front() else { return Ok(()) };
-        let key = key.map(|key| key.to_ascii_lowercase());
-        let Some(choice) = question.options.iter().find(|choice| Some(choice.key) == key) else {
-            let keys: Vec<String> = question.options.iter().map(|c| c.key.to_string()).collect();
-            return print(&format!("\n  press one of {}: ", keys.join(", ")));
-        };
-        let (label, reply) = (choice.label.clone(), Reply::pick(&choice.id));
-        print(&format!("{}  ({})\n", choice.key, crate::face::safe(&label)))?;
+        if let Some(choice) = key.and_then(|key| choice(question, key)).cloned() {
+            return self.choose(&choice);
+        }
+        let keys = keys_of(question);
+        self.screen.show(&format!("\n  press one of {keys}: "))
+    }
+
+    fn choose(&mut self, choice: &Choice) -> Ending {
+        let label = crate::face::safe(&choice.label);
+        self.screen.answer(&format!("{}  ({label})\n", choice.key))?;
         // Taken away now and not with its event: what is typed next is no answer to it.
         if let Some(question) = self.questions.pop_front() {
-            self.reply(&question, reply);
+            let reply = Reply::pick(&choice.id);
+            self.core.dispatcher.session.questions.reply(&question.id, reply, "line");
         }
         self.settled()
     }
 
-    /// The first question is settled: the next one is put, or lines are typed again.
+    /// The first question is settled: what was held back is shown, and the next one is put.
     fn settled(&mut self) -> Ending {
-        if !self.questions.is_empty() {
-            return self.ask();
+        self.asked = None;
+        let held = std::mem::take(&mut self.held);
+        if !held.is_empty() {
+            self.screen.show(&held)?;
         }
-        self.keys.restore();
-        Ok(())
-    }
-
-    fn reply(&self, question: &Question, reply: Reply) {
-        self.core.dispatcher.session.questions.reply(&question.id, reply, "line");
+        if self.questions.is_empty() { self.prompt() } else { self.ask() }
     }
 
     fn signal(&mut self, wish: Wish) -> Ending {
         self.handle.send(Input::Interrupt);
-        self.ended |= wish == Wish::End || !self.busy;
-        // Behind the ^C that the terminal shows.
-        print("\n")
+        let empty = self.draft.take().is_empty();
+        self.decoder = Decoder::default();
+        self.ended |= wish == Wish::End || (!self.busy && empty);
+        self.screen.interrupted()?;
+        if self.busy { Ok(()) } else { self.prompt() }
     }
-}
 
-/// Puts the questions of a single call before the person at the terminal.
-pub fn answer_questions(core: &Core, style: &Style) -> JoinHandle<()> {
-    let questions = core.dispatcher.session.questions.clone();
-    questions.set_somebody(true);
-    let mut feed = core.bus.subscribe();
-    let style = Style { root: Some(core.base.place.cwd.clone()), ..style.clone() };
-    tokio::spawn(async move {
-        let mut view = View::new(style);
-        let (mut keys, mut typed) = Keys::start();
-        while let Some(event) = feed.next().await {
-            let Body::Asked { question } = &event.body else { continue };
-            keys.single();
-            crate::exit::say(&view.question(question));
-            let reply = loop {
-                let key = match typed.recv().await {
-                    Some(Typed::Key(key)) => Some(key),
-                    Some(Typed::Line(line)) => {
-                        let mut chars = line.trim().chars();
-                        chars.next().filter(|_| chars.next().is_none())
-                    }
-                    None => break question.if_nobody.clone(),
-                };
-                let key = key.map(|key| key.to_ascii_lowercase());
-                if let Some(choice) = question.options.iter().find(|c| Some(c.key) == key) {
-                    break Reply::pick(&choice.id);
-                }
-            };
-            keys.restore();
-            questions.reply(&question.id, reply, "tool");
+    fn pause(&mut self, pause: Pause) -> Ending {
+        match pause {
+            Pause::Stop => {
+                self.screen.end_line()?;
+                self.keys.stop();
+                Ok(())
+            }
+            Pause::GoesOn => {
+                self.keys.take();
+                self.screen.end_line()?;
+                if self.questions.is_empty() { self.prompt() } else { self.ask() }
+            }
         }
-    })
+    }
 }

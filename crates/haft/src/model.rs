@@ -43,7 +43,7 @@ pub fn model(
     let attempts = u32::try_from(http.retries).unwrap_or(u32::MAX).saturating_add(1);
     let policy = RetryPolicy { attempts, seed: seed(), ..RetryPolicy::default() };
     let key = |key: &Option<Secret>| key.as_ref().map(|key| key.expose().to_owned());
-    let client = haft_net::Client::new();
+    let client = haft_net::Client::connecting_within(Duration::from_secs(http.connect_seconds));
     let provider = match &reference {
         ModelRef::Anthropic(_) => {
             let url = environment.anthropic_base_url.clone();
@@ -66,7 +66,7 @@ pub fn model(
 
 /// A server that every request would fail at is told before a session begins.
 fn checked(endpoint: &Endpoint) -> Result<(), Failure> {
-    endpoint.check().map_err(|error| Failure::Failed(error.to_string()))
+    endpoint.check().map_err(|error| Failure::Usage(error.to_string()))
 }
 
 /// Reads a model's name.
@@ -81,14 +81,19 @@ pub fn takes_images(reference: &ModelRef, settings: &Settings) -> bool {
 }
 
 fn script(file: &str, answered: usize) -> Result<Arc<dyn Provider>, Failure> {
-    let failed = |why: String| Failure::Failed(format!("the script {file:?} {why}"));
-    let size = fs::metadata(file).map_err(|e| failed(format!("cannot be read: {e}")))?.len();
-    if size > SCRIPT_MAX {
-        return Err(failed(format!("has {size} bytes; at most {SCRIPT_MAX} are taken")));
+    let wrong = |why: String| Failure::Usage(format!("the script {file:?} {why}"));
+    let found = fs::metadata(file).map_err(|e| wrong(format!("cannot be read: {e}")))?;
+    // A pipe would hold the start up for as long as nobody writes to it.
+    if !found.is_file() {
+        return Err(wrong("is no regular file: write the answers to one, and name that".into()));
     }
-    let text = fs::read_to_string(file).map_err(|e| failed(format!("cannot be read: {e}")))?;
+    let size = found.len();
+    if size > SCRIPT_MAX {
+        return Err(wrong(format!("has {size} bytes; at most {SCRIPT_MAX} are taken")));
+    }
+    let text = fs::read_to_string(file).map_err(|e| wrong(format!("cannot be read: {e}")))?;
     let provider = ScriptProvider::new(file, &text, answered)
-        .map_err(|error| Failure::Failed(error.to_string()))?;
+        .map_err(|error| Failure::Usage(error.to_string()))?;
     Ok(Arc::new(provider))
 }
 

@@ -14,7 +14,7 @@ use crate::{
     agent,
     cli::{Output, Start},
     core::{Core, now},
-    exit::{Ending, Failure, print, println, say},
+    exit::{Ending, Failure, print, println_json, say},
     face, input,
 };
 
@@ -26,7 +26,9 @@ struct Result {
     /// The part that the text was last taken from.
     part: Option<u32>,
     fresh: bool,
+    /// Calls that got a result, however they ended.
     calls: u64,
+    /// Those of them that did not end well.
     failed: u64,
     denied: Vec<String>,
     usage: Usage,
@@ -46,7 +48,8 @@ pub async fn run(start: &Start, more: &[Arc<dyn AnyTool>]) -> Ending {
     }
     let handle = Agent::start(setup);
     handle.send(Input::User { when: When::FollowUp, parts });
-    let result = follow(&mut feed, &handle, start).await;
+    let most = start.max_time.or(core.base.loaded.settings.run.max_time);
+    let result = follow(&mut feed, &handle, start.output, most).await;
     // However it went: what runs is stopped, and the log is whole.
     handle.close().await;
     core.close().await;
@@ -58,7 +61,7 @@ pub async fn run(start: &Start, more: &[Arc<dyn AnyTool>]) -> Ending {
 fn tell_session(core: &Core) -> Ending {
     let store = core.base.store()?;
     match store.branch(&store.find(core.session_id())?, None)?.next() {
-        Some(first) => println(&serde_json::to_string(&first?)?),
+        Some(first) => println_json(&serde_json::to_string(&first?)?),
         None => Ok(()),
     }
 }
@@ -84,11 +87,12 @@ fn prompt(start: &Start) -> std::result::Result<Vec<Part>, Failure> {
 async fn follow(
     feed: &mut Feed,
     handle: &Handle,
-    start: &Start,
+    output: Output,
+    most: Option<u64>,
 ) -> std::result::Result<Result, Failure> {
     let mut result = Result::default();
     let mut stop = agent::Signals::new()?;
-    let limit = start.max_time.map(Duration::from_secs);
+    let limit = most.map(Duration::from_secs);
     let deadline = tokio::time::sleep(limit.unwrap_or(Duration::from_secs(u64::MAX >> 20)));
     let mut deadline = std::pin::pin!(deadline);
     let mut timed_out = false;
@@ -103,8 +107,8 @@ async fn follow(
             }
         };
         let Some(event) = event else { break };
-        if start.output == Output::StreamJson {
-            println(&serde_json::to_string(&*event)?)?;
+        if output == Output::StreamJson {
+            println_json(&serde_json::to_string(&*event)?)?;
         }
         result.take(&event);
         if result.end.is_some() {
@@ -112,7 +116,7 @@ async fn follow(
         }
     }
     if timed_out {
-        let reason = format!("the limit of {} s", start.max_time.unwrap_or_default());
+        let reason = format!("the limit of {} s", most.unwrap_or_default());
         result.end = Some(TurnEnd::Limit { reason });
     }
     Ok(result)
@@ -136,13 +140,13 @@ impl Result {
                 (self.fresh, self.part) = (true, None);
             }
             Body::AnswerFailed { error, retried: true } => {
-                say(&format!("haft: asking again: {}", face::sentence(error)));
+                say(&format!("haft: no answer yet: {}", face::sentence(error)));
                 self.text.clear();
                 self.part = None;
             }
-            Body::CallStarted { .. } => self.calls += 1,
-            Body::CallEnded { outcome, .. } if outcome.status.is_error() => {
-                self.failed += 1;
+            Body::CallEnded { outcome, .. } => {
+                self.calls += 1;
+                self.failed += u64::from(outcome.status.is_error());
                 if outcome.status == Status::Denied {
                     self.denied.push(outcome.joined_text());
                 }
@@ -167,6 +171,10 @@ fn finish(output: Output, result: &Result, session: &str, took: u64) -> Ending {
         Some(TurnEnd::Limit { reason }) => ("limit", Some(format!("stopped at {reason}"))),
         None => ("failed", Some("the run ended before its turn did".to_owned())),
     };
+    let stop = match &result.end {
+        Some(TurnEnd::Done { stop }) => Some(stop),
+        _ => None,
+    };
     match output {
         Output::Text => {
             let text = face::printable(&result.text);
@@ -175,9 +183,9 @@ fn finish(output: Output, result: &Result, session: &str, took: u64) -> Ending {
                 print(&format!("{text}\n"))?;
             }
         }
-        Output::Json => println(
+        Output::Json => println_json(
             &json!({
-                "type": "result", "status": status, "text": result.text, "error": error,
+                "type": "result", "status": status, "stop": stop, "text": result.text, "error": error,
                 "session": session, "steps": result.steps, "calls": result.calls,
                 "failed_calls": result.failed, "denied": result.denied, "usage": result.usage,
                 "took_ms": took,

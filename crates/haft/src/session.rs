@@ -10,14 +10,15 @@ use serde_json::json;
 
 use crate::{
     cli::{Session, SessionAction},
-    exit::{Ending, print, println, say},
+    core,
+    exit::{Ending, print, println, println_json, say},
     face,
 };
 
 /// Lists sessions or shows one.
 pub fn run(arguments: &Session) -> Ending {
     let environment = Environment::capture();
-    let store = Store::open(environment.state_folder()?);
+    let store = Store::open(core::home(&environment)?);
     match &arguments.action {
         SessionAction::List { json, here } => list(&store, *json, *here),
         SessionAction::Show { id, json } => show(&store, id, *json, &environment),
@@ -34,7 +35,7 @@ fn list(store: &Store, json: bool, here: bool) -> Ending {
     let mine = |of: &Option<HostPath>| !here || of.as_ref() == Some(&cwd);
     for info in listing.sessions.iter().filter(|info| mine(&info.cwd)) {
         if json {
-            println(
+            println_json(
                 &json!({
                     "id": info.id.as_str(), "cwd": info.cwd, "name": info.name,
                     "started": info.started, "active": info.active, "bytes": info.len,
@@ -57,9 +58,11 @@ fn list(store: &Store, json: bool, here: bool) -> Ending {
 }
 
 fn show(store: &Store, id: &str, json: bool, environment: &Environment) -> Ending {
-    let id = store.find(id)?;
+    let id = core::find(store, id)?;
     let mut view = face::View::new(face::Style::plain(environment));
+    let mut empty = true;
     for event in store.branch(&id, None)? {
+        empty = false;
         let event = match event {
             Ok(event) => event,
             Err(error) => {
@@ -71,13 +74,16 @@ fn show(store: &Store, id: &str, json: bool, environment: &Environment) -> Endin
             }
         };
         if json {
-            println(&serde_json::to_string(&event)?)?;
+            println_json(&serde_json::to_string(&event)?)?;
         } else if let Some(text) = view.event(&event) {
             print(&text)?;
         }
     }
     if !json && let Some(rest) = view.finish() {
         print(&rest)?;
+    }
+    if empty {
+        say(&format!("haft: the log of session {id} is empty: no event of it is left"));
     }
     Ok(())
 }

@@ -9,15 +9,16 @@ use std::{
 
 use haft_policy::Mode;
 use haft_tool::{AnyTool, ToolSet};
-use haft_types::{Outcome, Part, Status};
+use haft_types::{Access, Body, CallId, Outcome, Part, Plan, Status};
 use serde_json::{Value, json};
+use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;
 
 use crate::{
     agent::Signals,
     cli::Tool,
     core::{Base, Core, Which},
-    exit::{Ending, Failure, print, println},
+    exit::{Ending, Failure, print, println, println_json, say},
     face, input, line,
 };
 
@@ -44,30 +45,116 @@ pub async fn run(arguments: &Tool, more: &[Arc<dyn AnyTool>]) -> Ending {
     let env = base.env(None, terminal)?;
     let core = Core::open(base, &arguments.common, which, &env, more).await?;
     if core.dispatcher.tools.spec(&arguments.name).is_none() {
-        let error = core.dispatcher.tools.unknown(&arguments.name);
-        return Err(Failure::Usage(face::sentence(&error.to_string())));
+        let why = core.base.taken_away(&arguments.common, &env, &arguments.name);
+        let unknown =
+            || face::sentence(&core.dispatcher.tools.unknown(&arguments.name).to_string());
+        return Err(Failure::Usage(why.unwrap_or_else(unknown)));
     }
+    let plan = plans(&core);
     let stop = CancellationToken::new();
     let asking = terminal.then(|| line::answer_questions(&core, &style));
     let running = core.dispatcher.call(&arguments.name, value, stop.clone());
-    let mut running = std::pin::pin!(running);
     let mut signals = Signals::new()?;
-    let (call, outcome) = tokio::select! {
-        ended = &mut running => ended,
-        _ = signals.received() => { stop.cancel(); running.await }
+    let signal = async || {
+        signals.received().await;
     };
+    let ended = until_dropped(running, &stop, signal).await;
     if let Some(asking) = asking {
         asking.abort();
     }
+    let Some((call, outcome)) = ended else {
+        let text = "ended by the second signal: what still ran is given up, its result is lost";
+        return Err(Failure::Failed(text.into()));
+    };
+    end(&core, arguments, (&call, &outcome), plan).await
+}
+
+/// Tells what came of a call, and what a person can do about it.
+async fn end(
+    core: &Core,
+    arguments: &Tool,
+    (call, outcome): (&CallId, &Outcome),
+    plan: JoinHandle<Option<Plan>>,
+) -> Ending {
+    let cut = outcome.detail.as_ref().and_then(|detail| detail.cut.as_ref());
+    let named = || outcome.detail.is_none() && outcome.joined_text().contains(&call.address());
+    let whole = match cut {
+        Some(cut) => cut.rest.clone(),
+        None => named().then(|| call.address()),
+    };
+    // What was only observed is not kept as a rule; here something refers to it.
+    let kept = if whole.is_some() { core.bus.keep() } else { Ok(()) };
     core.close().await;
-    tell(arguments, &outcome, core.session_id(), &call.to_string())
+    let ending = tell(arguments, outcome, core.session_id(), &call.to_string());
+    if let Err(error) = kept {
+        say(&format!("haft: the whole result is lost: {error}"));
+    } else if let Some(address) = whole.filter(|_| !arguments.json) {
+        say(&format!(
+            "haft: the whole result: haft tool read --session {} --input '{}'",
+            core.session_id(),
+            json!({"path": address})
+        ));
+    }
+    if outcome.status == Status::Denied
+        && let Some(plan) = plan.await.ok().flatten()
+        && let Some(text) = would_allow(core, &arguments.name, outcome, &plan)
+    {
+        say(&format!("haft: {}", face::safe(&text)));
+    }
+    ending
+}
+
+/// Runs to the end. The first signal stops what runs, which then ends as it can; the second one
+/// gives it up, and then there is no result.
+async fn until_dropped<T>(
+    running: impl Future<Output = T>,
+    stop: &CancellationToken,
+    mut signal: impl AsyncFnMut(),
+) -> Option<T> {
+    let mut running = std::pin::pin!(running);
+    tokio::select! {
+        ended = &mut running => return Some(ended),
+        () = signal() => stop.cancel(),
+    }
+    tokio::select! {
+        ended = running => Some(ended),
+        () = signal() => None,
+    }
+}
+
+/// Takes note of what the call plans, to the end of the session's events.
+fn plans(core: &Core) -> JoinHandle<Option<Plan>> {
+    let mut feed = core.bus.subscribe();
+    tokio::spawn(async move {
+        let mut last = None;
+        while let Some(event) = feed.next().await {
+            if let Body::CallStarted { plan, .. } = &event.body {
+                last.clone_from(plan);
+            }
+        }
+        last
+    })
+}
+
+/// The flags with which a call goes on that was refused for want of a rule; none where no flag
+/// would help.
+fn would_allow(core: &Core, name: &str, outcome: &Outcome, plan: &Plan) -> Option<String> {
+    if !outcome.joined_text().contains("no rule allows") {
+        return None;
+    }
+    let spec = core.dispatcher.tools.spec(name)?;
+    let rule = core.base.policy.rule_for(spec, plan)?;
+    let quoted = format!("'{}'", rule.replace('\'', r"'\''"));
+    let inside = plan.access() == Access::Modify && rule.starts_with("Edit(/");
+    let mode = if inside && !rule.starts_with("Edit(//") { " or --mode accept-edits" } else { "" };
+    Some(format!("to allow it, add --allow {quoted}{mode}"))
 }
 
 async fn list(base: &Base, arguments: &Tool, more: &[Arc<dyn AnyTool>]) -> Ending {
     let tools = tools(base, arguments, more).await?;
     for spec in tools.specs() {
         if arguments.json {
-            println(&serde_json::to_string(&**spec)?)?;
+            println_json(&serde_json::to_string(&**spec)?)?;
         } else {
             let text = if spec.snippet.is_empty() { &spec.description } else { &spec.snippet };
             println(&format!("{:<12} {}", spec.name, face::safe(text)))?;
@@ -82,7 +169,7 @@ async fn spec(base: &Base, arguments: &Tool, more: &[Arc<dyn AnyTool>]) -> Endin
     };
     let tools = tools(base, arguments, more).await?;
     match tools.spec(name) {
-        Some(spec) => println(&serde_json::to_string_pretty(&**spec)?),
+        Some(spec) => println_json(&serde_json::to_string_pretty(&**spec)?),
         None => Err(Failure::Usage(face::sentence(&tools.unknown(name).to_string()))),
     }
 }
@@ -130,7 +217,7 @@ fn tell(arguments: &Tool, outcome: &Outcome, session: &str, call: &str) -> Endin
         let mut value = serde_json::to_value(outcome)?;
         value["call"] = json!(call);
         value["session"] = json!(session);
-        println(&value.to_string())?;
+        println_json(&value.to_string())?;
     } else {
         for part in &outcome.content {
             let text = match part {
@@ -147,5 +234,30 @@ fn tell(arguments: &Tool, outcome: &Outcome, session: &str, call: &str) -> Endin
     match outcome.status {
         Status::Done => Ok(()),
         _ => Err(Failure::Said(1)),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[tokio::test]
+    async fn the_second_signal_gives_up_what_does_not_end() {
+        let stop = CancellationToken::new();
+        let stuck = std::future::pending::<()>();
+        let ended = until_dropped(stuck, &stop, async || ()).await;
+        assert!(ended.is_none() && stop.is_cancelled());
+
+        // What ends at the first one has its result.
+        let stop = CancellationToken::new();
+        let mut signals = 0;
+        let signal = async || {
+            signals += 1;
+            if signals > 1 {
+                std::future::pending::<()>().await;
+            }
+        };
+        let ended = until_dropped(async { stop.cancelled().await }, &stop, signal).await;
+        assert!(ended.is_some());
     }
 }

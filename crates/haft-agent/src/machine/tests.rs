@@ -34,6 +34,25 @@ fn a_turn_asks_runs_asks_and_rests() {
 }
 
 #[test]
+fn a_notice_for_which_nobody_is_woken_goes_along_with_the_next_request() {
+    let mut machine = Machine::default();
+    let words = |text: &str| Words { from: From::Haft, parts: vec![text.into()] };
+    let notice = |text, wake| Input::Notice { words: words(text), wake };
+    assert_eq!(machine.step(notice("early", false)), []);
+    let began = machine.step(user("go"));
+    assert_eq!(began[1], Action::Say(words("early")));
+    machine.step(answer(vec![call(1)]));
+    machine.step(notice("amid", false));
+    assert_eq!(machine.step(done(1)), [Action::Say(words("amid")), Action::Ask]);
+    machine.step(notice("late", false));
+    let end = Action::TurnEnded(TurnEnd::Done { stop: Stop::EndTurn });
+    assert_eq!(machine.step(answer(vec![])), [end], "nothing is asked because of it");
+    assert_eq!(machine.step(user("more"))[1], Action::Say(words("late")));
+    machine.step(notice("urgent", true));
+    assert_eq!(machine.step(answer(vec![])), [Action::Say(words("urgent")), Action::Ask]);
+}
+
+#[test]
 fn steering_waits_for_every_result_and_follow_up_for_the_end() {
     let mut machine = Machine::default();
     machine.step(user("go"));

@@ -172,7 +172,8 @@ async fn appending_goes_on_while_the_disk_is_waited_for() {
         emit(&bus, notice(n.to_string()));
         tokio::task::yield_now().await;
     }
-    assert_eq!(store.event_count(&id).unwrap(), 101);
+    let lines = std::fs::read_to_string(store.dir(&id).join("log.jsonl")).unwrap();
+    assert_eq!(lines.lines().count(), 101);
     assert!(waiting.iter().all(|sync| !sync.is_finished()), "it is not synced before it is");
     // Opened for both it blocks nobody any more, but a pipe cannot be synced: whoever waited is
     // told, and the next one tries again.
@@ -201,7 +202,7 @@ fn a_durable_event_is_in_the_log_when_it_is_seen() {
         assert_eq!(last, *seen);
         assert_eq!(feed.try_next().unwrap().id, None, "a passing one is only shown");
     }
-    assert_eq!(store.event_count(&id).unwrap(), 20);
+    assert_eq!(store.events(&id).unwrap().count(), 20);
 }
 
 #[test]
@@ -247,4 +248,93 @@ async fn a_lazy_bus_writes_nothing_before_it_is_synced_and_loses_nothing_then() 
     let texts: Vec<_> = store.events(&id).unwrap().map(|event| event.unwrap().body).collect();
     assert_eq!(texts, ["0", "1", "2", "3"].map(notice));
     assert!(!bus.is_held());
+}
+
+#[test]
+fn what_agents_and_turns_tell_is_not_mixed() {
+    let (_home, _store, log) = log();
+    let bus = Bus::new(log, || 7);
+    let mut feed = bus.subscribe();
+    let (main, child) = (AgentPath::default(), AgentPath::default().child("explore"));
+    for (agent, turn, text) in
+        [(&main, 1, "a"), (&child, 1, "b"), (&main, 1, "c"), (&main, 2, "d"), (&child, 1, "e")]
+    {
+        bus.emit(agent, TurnId(turn), says(Stream::Stdout, text)).unwrap();
+    }
+    let seen: Vec<_> = std::iter::from_fn(|| feed.try_next())
+        .map(|event| (event.agent.clone(), event.turn, event.body.clone()))
+        .collect();
+    let told = |agent: &AgentPath, turn, text: &str| {
+        (agent.clone(), TurnId(turn), says(Stream::Stdout, text))
+    };
+    assert_eq!(seen, [told(&main, 1, "ac"), told(&child, 1, "be"), told(&main, 2, "d")]);
+}
+
+#[tokio::test]
+async fn a_lazy_bus_that_cannot_write_goes_on_in_bounded_memory_and_says_so_once() {
+    let (home, store, log) = log();
+    let id = log.session().clone();
+    let in_the_way = home.path().join("sessions");
+    std::fs::write(&in_the_way, "").unwrap();
+    let bus = Bus::lazy(log, || 7);
+    let mut feed = bus.subscribe();
+    let text = |n: usize| format!("{n} {}", "x".repeat(2_000));
+    for n in 0..5_000 {
+        emit(&bus, notice(text(n)));
+    }
+    let shown = rest(&mut feed);
+    let left_out =
+        |body: &&Body| matches!(body, Body::Notice { text, .. } if text.contains("left out"));
+    assert_eq!(shown.iter().filter(left_out).count(), 1, "it is told once");
+    assert_eq!(shown.len(), 5_001, "everything is shown");
+    std::fs::remove_file(&in_the_way).unwrap();
+    bus.sync().await.unwrap();
+    let kept: Vec<Body> = store.events(&id).unwrap().map(|event| event.unwrap().body).collect();
+    assert!((200..600).contains(&kept.len()), "{} were held", kept.len());
+    assert_eq!(kept[0], notice(text(0)), "what the session is stays");
+    assert_eq!(kept.iter().filter(left_out).count(), 1);
+    assert!(left_out(&&kept[1]), "{:?}", kept[1]);
+    let rest: Vec<Body> = (5_000 - (kept.len() - 2)..5_000).map(|n| notice(text(n))).collect();
+    assert!(kept[2..] == rest, "the last ones are there, in their order, each once");
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_a_lazy_bus_keeps_for_its_length_is_synced_in_time() {
+    let (_home, _store, log) = log();
+    let syncer = log.syncer().clone();
+    let bus = Bus::lazy(log, || 7);
+    while bus.is_held() {
+        emit(&bus, notice("x".repeat(5_000)));
+    }
+    assert!(!syncer.is_done());
+    tokio::time::sleep(std::time::Duration::from_secs(2)).await;
+    assert!(syncer.is_done());
+}
+
+/// A large value that was held back cannot be written for a while: a pipe stands in its place.
+#[cfg(unix)]
+#[tokio::test]
+async fn what_was_held_back_is_written_without_holding_anyone_up() {
+    let (_home, store, log) = log();
+    let (id, blobs) = (log.session().clone(), log.blobs().clone());
+    let large = "x".repeat(haft_session::INLINE_MAX + 1);
+    let blob = blobs.path(&haft_types::Hash::of(large.as_bytes()));
+    std::fs::create_dir_all(blob.parent().unwrap()).unwrap();
+    assert!(std::process::Command::new("mkfifo").arg(&blob).status().unwrap().success());
+    let bus = Bus::lazy(log, || 7);
+    emit(&bus, notice(&*large));
+    let writer = bus.clone();
+    let waiting = tokio::spawn(async move { writer.sync().await });
+    for n in 0..100 {
+        emit(&bus, notice(n.to_string()));
+        tokio::task::yield_now().await;
+    }
+    assert!(bus.is_held() && !waiting.is_finished());
+    // Opening it for both frees whoever waits; a pipe is no blob, so it is replaced.
+    let pipe = std::fs::OpenOptions::new().read(true).write(true).open(&blob).unwrap();
+    waiting.await.unwrap().unwrap();
+    drop(pipe);
+    let kept: Vec<Body> = store.events(&id).unwrap().map(|event| event.unwrap().body).collect();
+    let small = (0..100).map(|n| notice(n.to_string()));
+    assert_eq!(kept, std::iter::once(notice(large)).chain(small).collect::<Vec<_>>());
 }

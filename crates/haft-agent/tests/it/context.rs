@@ -7,7 +7,7 @@ use haft_types::{EntryKind, HostPath};
 use crate::world::path;
 
 async fn read(host: &Memory, cwd: &str) -> Vec<ContextFile> {
-    context_files(host, &path("/p"), &path(cwd), &|_| true).await
+    context_files(host, &path("/p"), &path(cwd), &|_| true).await.files
 }
 
 async fn shown(host: &Memory, cwd: &str) -> Vec<(String, String)> {
@@ -96,7 +96,7 @@ async fn a_project_that_is_reached_through_a_link_is_read_all_the_same() {
     let expected = [("AGENTS.md", "root\n@docs/a.md"), ("docs/a.md", "a")];
     assert_eq!(shown(&host, "/p").await, pairs(&expected));
     let denied = |path: &HostPath| path.text() != "/p/docs/a.md";
-    let found = context_files(&host, &path("/p"), &path("/p"), &denied).await;
+    let found = context_files(&host, &path("/p"), &path("/p"), &denied).await.files;
     assert_eq!(found.len(), 1, "a rule on the written path counts");
 }
 
@@ -106,9 +106,9 @@ async fn what_may_not_be_read_is_left_out_under_every_name() {
     let host = Memory::with_files(files).unwrap();
     host.add_link("/p/alias.md", "secret/a.md").unwrap();
     let denied = |path: &HostPath| !path.is_within(&self::path("/p/secret"));
-    let found = context_files(&host, &path("/p"), &path("/p"), &denied).await;
+    let found = context_files(&host, &path("/p"), &path("/p"), &denied).await.files;
     assert_eq!(found.len(), 1);
-    let none = context_files(&host, &path("/p"), &path("/p"), &|_| false).await;
+    let none = context_files(&host, &path("/p"), &path("/p"), &|_| false).await.files;
     assert_eq!(none, []);
 }
 
@@ -140,4 +140,52 @@ async fn however_much_there_is_it_stays_bounded_and_is_told_once() {
     let total: usize = found.iter().map(|file| file.text.len()).sum();
     assert!(total < (120 << 10) + 300, "{total}");
     assert_eq!(found.iter().filter(|file| file.text.contains("no room")).count(), 1);
+}
+
+#[tokio::test]
+async fn text_is_decoded_and_what_is_no_text_is_left_out() {
+    let utf16 = |text: &str| -> Vec<u8> {
+        let units = std::iter::once(0xfeff).chain(text.encode_utf16());
+        units.flat_map(u16::to_le_bytes).collect()
+    };
+    let host = Memory::with_files([
+        ("/p/AGENTS.md", utf16("Grüße\n@a.md\n")),
+        ("/p/CLAUDE.md", b"\x89PNG\r\n\x1a\n\0\0\0\rIHDR".to_vec()),
+        ("/p/a.md", utf16(&"é".repeat(30_000))),
+    ]);
+    let found = context_files(&host.unwrap(), &path("/p"), &path("/p"), &|_| true).await;
+    let [first, cut] = &found.files[..] else { panic!("{found:?}") };
+    assert_eq!(first.text, "Grüße\n@a.md\n");
+    let (text, _) = cut.text.split_once('\n').unwrap();
+    assert!(text.chars().all(|c| c == 'é') && text.chars().count() > 20_000);
+    let [part, binary] = &found.left_out[..] else { panic!("{:?}", found.left_out) };
+    assert!(part.starts_with("a.md is left out") && part.contains("beginning"), "{part}");
+    assert!(binary.starts_with("CLAUDE.md is left out") && binary.contains("PNG"), "{binary}");
+}
+
+#[tokio::test]
+async fn whatever_is_left_out_is_told_once_and_in_bounded_number() {
+    let outside = (0..100).map(|n| format!("@/etc/{n}")).collect::<Vec<_>>().join("\n");
+    let files = [("/p/AGENTS.md", "@secret.md\n@missing.md\n@/etc/x"), ("/p/secret.md", "no")];
+    let host = Memory::with_files(files).unwrap();
+    host.add_link("/p/CLAUDE.md", "/outside.md").unwrap();
+    host.add_file("/outside.md", "SECRET").unwrap();
+    host.add_special("/p/a/AGENTS.md", EntryKind::Fifo).unwrap();
+    host.add_folder("/p/a/CLAUDE.md").unwrap();
+    host.add_file("/p/a/b/AGENTS.md", outside).unwrap();
+    let allowed = |path: &HostPath| !path.text().ends_with("secret.md");
+    let told = context_files(&host, &path("/p"), &path("/p/a"), &allowed).await.left_out;
+    let expected = [
+        ("/etc/x", "out of the project"),
+        ("secret.md", "a rule"),
+        ("CLAUDE.md", "out of the project"),
+        ("a/AGENTS.md", "no regular file"),
+        ("a/CLAUDE.md", "no regular file"),
+    ];
+    assert_eq!(told.len(), expected.len(), "{told:#?}");
+    for (told, (name, why)) in told.iter().zip(expected) {
+        assert!(told.starts_with(&format!("{name} is left out")) && told.contains(why), "{told}");
+    }
+    let told = context_files(&host, &path("/p"), &path("/p/a/b"), &allowed).await.left_out;
+    assert_eq!(told.len(), 20);
 }

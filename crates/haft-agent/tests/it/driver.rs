@@ -387,3 +387,65 @@ async fn the_script_provider_drives_a_turn() {
     let store = Store::open(world.home.path());
     assert!(store.verify(&world.id).unwrap().broken.is_none());
 }
+
+#[tokio::test(start_paused = true)]
+async fn an_answer_without_a_word_is_told() {
+    let thinks = Step::Gives(Delta::Thinking { index: 0, text: "hm".into() });
+    let model = Scripted::new([
+        vec![ends(Stop::EndTurn)],
+        vec![thinks, ends(Stop::EndTurn)],
+        is_done(" \n"),
+        is_done("fine"),
+    ]);
+    let mut world = World::new();
+    let handle = world.start(&model);
+    let empty = |b: &Body| matches!(b, Body::Notice { text, .. } if text.contains("is empty"));
+    for told in [true, true, true, false] {
+        let (seen, end) = world.turn(&handle, "go").await;
+        assert_eq!((end, seen.iter().any(empty)), (done(), told), "{seen:#?}");
+    }
+}
+
+/// Encodes like the model of the tests, and tells something on the bus meanwhile.
+struct Chatty(std::sync::Arc<Scripted>, haft_agent::Bus);
+
+impl haft_llm::Provider for Chatty {
+    fn name(&self) -> &str {
+        self.0.name()
+    }
+    fn encode(
+        &self,
+        message: &haft_types::Message,
+        target: &haft_llm::Target,
+        blobs: &dyn haft_llm::Blobs,
+    ) -> haft_llm::Encoded {
+        // Every event goes through the fold: whoever held it now would wait for ever.
+        let body = Body::Notice { level: haft_types::Level::Info, text: "meanwhile".into() };
+        haft_tool::Events::emit(&self.1, &haft_types::AgentPath::default(), TurnId(1), body)
+            .unwrap();
+        self.0.encode(message, target, blobs)
+    }
+    fn encode_tools(&self, tools: &[haft_types::ToolSpec]) -> String {
+        self.0.encode_tools(tools)
+    }
+    fn stream(
+        &self,
+        request: haft_llm::Request,
+        stop: tokio_util::sync::CancellationToken,
+    ) -> haft_llm::Answer {
+        self.0.stream(request, stop)
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn events_do_not_wait_while_messages_are_encoded() {
+    let model = Scripted::new([is_done("one")]);
+    let mut world = World::new();
+    let setup = world.setup(&model);
+    let provider = std::sync::Arc::new(Chatty(model, world.bus.clone()));
+    let handle = Agent::start(haft_agent::Setup { provider, ..setup });
+    let (seen, end) = world.turn(&handle, "go").await;
+    assert_eq!(end, done());
+    let meanwhile = |b: &Body| matches!(b, Body::Notice { text, .. } if text == "meanwhile");
+    assert!(seen.iter().any(meanwhile));
+}

@@ -20,7 +20,7 @@ use haft_types::{Body, CallId, Follow, HostPath, Part, Status, Stop, Style, Turn
 use serde_json::json;
 use tokio::time::Instant;
 
-use crate::world::{Scripted, Step, World, calls, ended, is_done, say};
+use crate::world::{Scripted, Step, World, calls, ended, ends, is_done, is_started, say, says};
 
 /// A host whose files below `/w` cannot be looked up for a while.
 struct Stuck {
@@ -128,4 +128,46 @@ async fn an_interrupt_does_not_wait_for_a_file_system() {
     // What was looked up for that answer starts nothing in the next one.
     assert_eq!(world.turn(&handle, "again").await.1, TurnEnd::Done { stop: Stop::EndTurn });
     assert!(world.did().is_empty());
+}
+
+#[tokio::test(start_paused = true)]
+async fn text_streams_on_while_a_file_system_is_stuck_and_the_call_starts_early_all_the_same() {
+    let model = Scripted::new([
+        vec![
+            calls(1, "grep", &json!({"path": "."})),
+            says("one"),
+            Step::Waits(60),
+            says("two"),
+            Step::Waits(10_000),
+            says("three"),
+            ends(Stop::ToolUse),
+        ],
+        is_done("fine"),
+    ]);
+    let mut world = World::new();
+    let inner = Memory::with_files([("/w/a", "a")]).unwrap();
+    let host = Arc::new(Stuck { inner, stuck: AtomicBool::new(true) });
+    let dispatcher = Dispatcher { host: host.clone(), ..(*world.dispatcher).clone() };
+    let setup = Setup { dispatcher: Arc::new(dispatcher), ..world.setup(&model) };
+    let handle = Agent::start(setup);
+    // Shorter than the look at a call may take before it is given up.
+    tokio::spawn(async move {
+        tokio::time::sleep(Duration::from_millis(150)).await;
+        host.stuck.store(false, Ordering::SeqCst);
+    });
+    let (seen, end) = world.turn(&handle, "go").await;
+    assert_eq!(end, TurnEnd::Done { stop: Stop::EndTurn });
+    let at = |wanted: &dyn Fn(&Body) -> bool| seen.iter().position(wanted).unwrap();
+    let text = |wanted: &'static str| move |body: &Body| matches!(body, Body::AnswerPart { part: Part::Text { text }, .. } if text == wanted);
+    let order = [
+        at(&text("one")),
+        at(&text("two")),
+        at(&|body| is_started(body, 1)),
+        at(
+            &|body| matches!(body, Body::CallEnded { outcome, .. } if outcome.status == Status::Done),
+        ),
+        at(&text("three")),
+        at(&|body| matches!(body, Body::AnswerEnded { .. })),
+    ];
+    assert!(order.is_sorted(), "{order:?} {seen:#?}");
 }

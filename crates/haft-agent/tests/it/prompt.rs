@@ -148,3 +148,31 @@ fn the_same_tools_give_the_same_bytes_and_the_frame_is_small() {
         assert!(!text.contains(word), "{word} dilutes");
     }
 }
+
+#[test]
+fn a_prompt_is_the_same_on_another_day_and_nowhere_else() {
+    let tools = Registry::default().assemble(&Env::default());
+    let file = |text: &str| [ContextFile { path: "AGENTS.md".into(), text: text.into() }];
+    let around = |date: &str, folder: &str| Surroundings {
+        date: date.into(),
+        folder: folder.into(),
+        platform: "linux".into(),
+    };
+    let of =
+        |text: &str, date: &str, folder: &str| system(&tools, &file(text), &around(date, folder));
+    let same = haft_agent::same_but_date;
+    let pinned = of("Date: one", "2026-01-31", "/a");
+    assert!(same(&pinned, &of("Date: one", "2026-02-01", "/a")));
+    for other in [
+        of("Date: two", "2026-01-31", "/a"),
+        of("Date: one", "2026-01-31", "/b"),
+        of("Date: one", "2026-01-31", "/a/Date: x"),
+    ] {
+        assert!(!same(&pinned, &other));
+    }
+    assert!(same(
+        &system(&tools, &[], &around("1", "/a")),
+        &system(&tools, &[], &around("2", "/a"))
+    ));
+    assert!(same(&[], &[]) && !same(&pinned, &[]));
+}

@@ -59,6 +59,15 @@ impl Fs for Local {
         self.blocking(move || locate::child(lookup, &folder, &name, follow))
     }
 
+    fn renew<'a>(&'a self, at: &'a Located) -> BoxFuture<'a, io::Result<Located>> {
+        let lookup = self.lookup;
+        if self.quick.finds(&at.real) {
+            return Box::pin(ready(locate::renew(lookup, at)));
+        }
+        let at = at.clone();
+        self.blocking(move || locate::renew(lookup, &at))
+    }
+
     fn read<'a>(
         &'a self,
         at: &'a Located,

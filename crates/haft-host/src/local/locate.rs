@@ -31,6 +31,7 @@ use rustix::{
 use crate::{
     FileKind, Located, Stamp,
     fault::{fault, name_of, refuse},
+    fs::same_place,
 };
 
 /// Most links that one path may lead through, as in the Linux kernel.
@@ -260,6 +261,23 @@ pub(super) fn child(
     Walker { lookup, path, real, folder: held, pending, links: 0, leap: false }.run(follow)
 }
 
+/// Looks up again what stands at the located names below the held folder.
+pub(super) fn renew(lookup: Lookup, old: &Located) -> io::Result<Located> {
+    let (at, path) = (At::of(old)?, &old.real);
+    if path.file_name().is_none() {
+        return locate(lookup, path, Follow::No);
+    }
+    let pending: VecDeque<_> = at.missing.iter().chain([&at.name]).cloned().collect();
+    let held = std::iter::successors(path.parent(), HostPath::parent).nth(at.missing.len());
+    let mut real = held.map_or_else(Vec::new, |held| held.as_bytes().to_vec());
+    if real == b"/" {
+        real.clear();
+    }
+    let folder = Arc::clone(&at.folder);
+    let walker = Walker { lookup, path, real, folder, pending, links: 0, leap: false };
+    same_place(old, walker.run(Follow::No)?)
+}
+
 struct Walker<'a> {
     lookup: Lookup,
     /// What was asked for; for errors.
@@ -403,22 +421,16 @@ impl Walker<'_> {
             let text = "is a link to an open file of a process, not to a path; \
                         name the file by its path";
             let shown = self.shown(name);
-            return Err(refuse(
-                io::ErrorKind::PermissionDenied,
-                self.path,
-                format!("{shown} {text}"),
-            ));
+            let text = format!("{shown} {text}");
+            return Err(refuse(io::ErrorKind::PermissionDenied, self.path, text));
         }
         let shared = folder.st_mode & 0o1002 == 0o1002;
         let me = rustix::process::geteuid().as_raw();
         if shared && link.st_uid != me && link.st_uid != folder.st_uid {
             let text = "is a link that another user put into a shared folder; it is not followed";
             let shown = self.shown(name);
-            return Err(refuse(
-                io::ErrorKind::PermissionDenied,
-                self.path,
-                format!("{shown} {text}"),
-            ));
+            let text = format!("{shown} {text}");
+            return Err(refuse(io::ErrorKind::PermissionDenied, self.path, text));
         }
         Ok(())
     }

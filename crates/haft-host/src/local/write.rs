@@ -3,8 +3,9 @@
 //! **How:** the new content goes to `.haft-PID-PLACE-RANDOM.tmp` in the same folder, gets the old
 //! file's owner, mode and attributes, is synced, and takes the name by a rename; then the folder
 //! is synced. What was expected is checked before anything is made and again right before the
-//! rename: another program that writes in the microseconds between is not seen, but for
-//! [`Expect::Absent`], where the rename itself refuses a taken name.
+//! rename, under a lock of the folder that every haft takes for that instant. Another program that
+//! writes in the microseconds between is not seen, but for [`Expect::Absent`], where the rename
+//! itself refuses a taken name.
 //!
 //! **Invariant:** the name stands for the old file, whole, or for the new one, whole; on an error
 //! nothing new is left. No link is followed: the target of a link was resolved by `locate`.
@@ -24,13 +25,13 @@ use std::{
     io, iter,
     ops::ControlFlow,
     sync::{Arc, Mutex, OnceLock, PoisonError},
-    time::{Duration, SystemTime},
+    time::{Duration, Instant, SystemTime},
 };
 
 use haft_types::{EntryKind, HostPath};
 use rustix::{
     fd::OwnedFd,
-    fs::{self, Access, AtFlags, Mode, OFlags, Stat, XattrFlags},
+    fs::{self, Access, AtFlags, FlockOperation, Mode, OFlags, Stat, XattrFlags},
     io::Errno,
     process::{Gid, Pid, Uid},
 };
@@ -53,6 +54,10 @@ const SWEPT_MAX: usize = 4096;
 const SWEEP_NAMES: u64 = 20_000;
 /// Age from which a leftover is removed whoever made it.
 const STALE: Duration = Duration::from_hours(1);
+/// How long the lock of a folder is waited for; haft itself holds it for microseconds.
+const LOCK_TIME: Duration = Duration::from_millis(500);
+/// How long is waited before the lock is tried again.
+const LOCK_STEP: Duration = Duration::from_micros(200);
 /// Most bytes of one extended attribute, or of all their names, in Linux.
 const XATTR_MAX: usize = 64 * 1024;
 
@@ -82,13 +87,17 @@ pub(super) fn replace(
     let temp = Temp::create(&slot, Mode::from(rights))?;
     let written = temp.fill(data).and_then(|()| temp.take_over(&slot, old.as_ref()));
     written.and_then(|()| Ok(fs::fsync(&temp.file)?)).map_err(|e| slot.failed(e))?;
-    slot.expect(how.expect)?;
-    temp.take_name(&slot, how.expect, &at)?;
+    {
+        let _alone = Alone::within(&slot.folder);
+        slot.expect(how.expect)?;
+        temp.take_name(&slot, how.expect, &at)?;
+    }
     made.keep();
     sync_folder(&slot.folder)
         .map_err(|e| fault(path, "was written, but its folder could not be synced to disk", e))?;
-    let stat = fs::statat(&slot.folder, &*slot.name, AtFlags::SYMLINK_NOFOLLOW)
-        .map_err(|e| fault(path, "was written, but is gone again", e))?;
+    // Of the file itself: its name may stand for the next one already.
+    let stat = fs::fstat(&temp.file)
+        .map_err(|e| fault(path, "was written, but cannot be looked at", e))?;
     let held = At::new(Arc::clone(&slot.folder), Vec::new(), at.name.clone(), None);
     let at = locate::located(path.clone(), &stat, held);
     Ok(Written { at, made: made.into_paths() })
@@ -136,6 +145,33 @@ impl Slot<'_> {
             // Kernels and file systems that cannot answer leave it to the rename.
             Ok(()) | Err(Errno::INVAL | Errno::NOSYS | Errno::NOTSUP | Errno::NOENT) => Ok(()),
             Err(error) => Err(fault(self.path, "is write-protected", error)),
+        }
+    }
+}
+
+/// The lock of a folder, held for the last check and the rename; dropped, it is free again.
+///
+/// It is best effort: where a folder cannot be locked, or a stranger keeps it locked, the write
+/// goes on as if nobody else wrote.
+struct Alone {
+    _locked: Option<OwnedFd>,
+}
+
+impl Alone {
+    fn within(held: &OwnedFd) -> Self {
+        let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
+        let Ok(folder) = fs::openat(held, ".", flags, Mode::empty()) else {
+            return Self { _locked: None };
+        };
+        let began = Instant::now();
+        loop {
+            match fs::flock(&folder, FlockOperation::NonBlockingLockExclusive) {
+                Ok(()) => return Self { _locked: Some(folder) },
+                Err(Errno::AGAIN | Errno::INTR) if began.elapsed() < LOCK_TIME => {
+                    std::thread::sleep(LOCK_STEP);
+                }
+                Err(_) => return Self { _locked: None },
+            }
         }
     }
 }

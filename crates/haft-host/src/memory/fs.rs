@@ -20,6 +20,7 @@ use super::{
 use crate::{
     DirEntry, Expect, FileKind, Fs, ListHow, Listing, Located, WriteHow, Written,
     fault::{fault, name_of, refuse},
+    fs::same_place,
 };
 
 /// Most links that one path may lead through.
@@ -300,6 +301,19 @@ impl Memory {
         Ok(located(&tree, walker.run(follow)?))
     }
 
+    fn renew_now(&self, old: &Located) -> io::Result<Located> {
+        self.take_fault(FsOp::Locate, &old.real)?;
+        let tree = self.tree();
+        let spot = &at(old)?.spot;
+        let now = if spot.missing.is_empty() && tree.names(spot.folder).is_some() {
+            let node = tree.find(spot.folder, &spot.name).map(|(_, id)| id);
+            Spot { node, ..spot.clone() }
+        } else {
+            look(&tree, &old.real, Follow::No)?
+        };
+        same_place(old, located(&tree, now))
+    }
+
     fn read_now(&self, at_path: &Located, offset: u64, len: usize) -> io::Result<Bytes> {
         self.take_fault(FsOp::Read, &at_path.real)?;
         let at = at(at_path)?;
@@ -458,6 +472,10 @@ impl Fs for Memory {
         follow: Follow,
     ) -> BoxFuture<'a, io::Result<Located>> {
         Box::pin(async move { self.child_now(folder, name, follow) })
+    }
+
+    fn renew<'a>(&'a self, at: &'a Located) -> BoxFuture<'a, io::Result<Located>> {
+        Box::pin(async move { self.renew_now(at) })
     }
 
     fn read<'a>(

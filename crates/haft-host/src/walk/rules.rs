@@ -22,6 +22,11 @@ use crate::{FindQuery, GrepQuery, SearchError};
 /// Bytes of one ignore file that are looked at.
 pub(crate) const IGNORE_LIMIT: usize = 1 << 20;
 
+/// Most globs of one search.
+const GLOBS: usize = 100;
+/// Longest glob, in bytes.
+const GLOB_LENGTH: usize = 4 << 10;
+
 /// The ignore files of a folder, strongest first: the path of each below the folder.
 pub(crate) const IGNORE_FILES: [&[&[u8]]; 4] =
     [&[b".rgignore"], &[b".ignore"], &[b".gitignore"], &[b".git", b"info", b"exclude"]];
@@ -59,6 +64,11 @@ pub(crate) struct Rules {
 impl Rules {
     /// Rules of a search for lines.
     pub(crate) fn grep(query: &GrepQuery) -> Result<Self, SearchError> {
+        if query.globs.len() > GLOBS {
+            let count = query.globs.len();
+            let text = format!("{count} globs were given; at most {GLOBS} are taken: join some");
+            return Err(SearchError::Glob(text));
+        }
         let mut globs = OverrideBuilder::new("");
         for glob in &query.globs {
             check_glob(glob.strip_prefix('!').unwrap_or(glob))?;
@@ -266,6 +276,13 @@ fn edits(a: &[u8], b: &[u8]) -> usize {
 
 /// Parses a glob on its own, for an error that says where it is wrong.
 fn check_glob(glob: &str) -> Result<GlobMatcher, SearchError> {
+    if glob.len() > GLOB_LENGTH {
+        let (shown, length) = (glob.chars().take(40).collect::<String>(), glob.len());
+        return Err(SearchError::Glob(format!(
+            "glob {shown:?}... has {length} bytes; at most {GLOB_LENGTH} are taken: search with a \
+             shorter one"
+        )));
+    }
     GlobBuilder::new(glob)
         .literal_separator(true)
         .backslash_escape(true)
@@ -310,7 +327,8 @@ impl Names {
         let core = anchored.trim_end_matches('/');
         if core.is_empty() {
             let hint = "write a glob such as \"*.rs\" or \"src/**\"; \"*\" finds everything";
-            return Err(SearchError::Glob(format!("glob {pattern:?} names nothing; {hint}")));
+            let shown: String = pattern.chars().take(40).collect();
+            return Err(SearchError::Glob(format!("glob {shown:?} names nothing; {hint}")));
         }
         Ok(Self {
             glob: check_glob(core)?,

@@ -19,7 +19,8 @@ use haft_types::{EntryKind, FileMatches, Follow};
 use tokio_util::sync::CancellationToken;
 
 fn walk() -> Walk {
-    Walk { allowed: Arc::new(|_| true), stop: CancellationToken::new() }
+    let all = || Arc::new(|_: &_| true);
+    Walk { allowed: all(), excludes: all(), stop: CancellationToken::new() }
 }
 
 async fn at(local: &Local, path: &Path) -> Located {
@@ -275,7 +276,7 @@ async fn denied_paths_are_never_opened_and_counted() {
     let closed = place.real.join("closed").unwrap();
     let rules = place.real.join(".gitignore").unwrap();
     let allowed = move |path: &haft_types::HostPath| !path.is_within(&closed) && *path != rules;
-    let walk = || Walk { allowed: Arc::new(allowed.clone()), stop: CancellationToken::new() };
+    let walk = || Walk { allowed: Arc::new(allowed.clone()), ..walk() };
     let over = FsSearch(local.fs());
     let search: [&dyn Search; 2] = [&local, &over];
     for search in search {
@@ -449,4 +450,42 @@ async fn folders_that_become_links_lead_nowhere() {
         done.store(true, Ordering::Relaxed);
         assert!(inside > 0, "the folder was never seen as a folder");
     });
+}
+
+/// One answer within this time, whatever the pattern is.
+const AT_ONCE: Duration = Duration::from_secs(5);
+
+#[tokio::test(flavor = "multi_thread")]
+async fn long_patterns_and_globs_are_answered_at_once() {
+    let folder = tempfile::tempdir().unwrap();
+    fs::write(folder.path().join("one.txt"), "x".repeat(30 << 20)).unwrap();
+    let local = Local::new();
+    let root = at(&local, folder.path()).await;
+    let refused = |grepped: Grepped| match grepped {
+        Err(SearchError::Pattern(text) | SearchError::Glob(text)) => text,
+        other => panic!("{other:?}"),
+    };
+    let began = Instant::now();
+    for pattern in ["x".repeat(64 << 10), "x".repeat(30 << 20), "(x{0,300}y?){300}".into()] {
+        for literal in [false, true] {
+            let query = GrepQuery { literal, ..query(&pattern) };
+            if literal && pattern.len() < 100 {
+                continue;
+            }
+            let text = refused(grep(&local, &root, &query, walk()).await);
+            assert!(text.contains("at most 4096") && text.len() < 400, "{text}");
+        }
+    }
+    let globs = [vec!["*a".repeat(3 << 10)], vec!["[".repeat(1 << 20)], vec!["*.rs".into(); 101]];
+    for globs in globs {
+        let text = refused(grep(&local, &root, &GrepQuery { globs, ..query("x") }, walk()).await);
+        assert!(text.contains("at most") && text.len() < 400, "{text}");
+    }
+    let sink = &mut |_| ControlFlow::Continue(());
+    let found = local.find(&root, &all(&"*a".repeat(1 << 19)), walk(), sink).await;
+    assert!(matches!(found, Err(SearchError::Glob(text)) if text.contains("at most 4096")));
+    let sink = &mut |_| ControlFlow::Continue(());
+    local.find(&root, &all(&"?".repeat(4 << 10)), walk(), sink).await.unwrap();
+    grep(&local, &root, &query(&format!("{}y", "x".repeat(4_000))), walk()).await.unwrap();
+    assert!(began.elapsed() < AT_ONCE, "{:?}", began.elapsed());
 }

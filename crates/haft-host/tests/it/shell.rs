@@ -169,7 +169,14 @@ async fn an_endless_writer_is_stopped_at_once() {
 #[tokio::test(flavor = "multi_thread")]
 async fn an_unread_writer_is_held_up_and_still_stopped() {
     let running = start(argv(&["yes"])).await.unwrap();
-    tokio::time::sleep(Duration::from_millis(100)).await;
+    // It sleeps only where it waits for room in its pipe.
+    let full = || {
+        let stat = fs::read_to_string(format!("/proc/{}/stat", running.control.id()));
+        stat.is_ok_and(|stat| stat.contains("(yes) S"))
+    };
+    while !full() {
+        tokio::time::sleep(Duration::from_millis(1)).await;
+    }
     running.control.stop();
     let said = read(running).await;
     assert!(said.out.len() < 4 << 20, "{}", said.out.len());
@@ -189,10 +196,14 @@ async fn descriptors_do_not_leak() {
     }
     // Other tests of this process may run meanwhile; a leak would be 200 or more.
     assert!(count() < before + 100, "{before} before, {} after", count());
-    // What this process was given open by its own parent goes on to its children.
-    let given = std::process::Command::new("ls").arg("/proc/self/fd").output().unwrap().stdout;
-    let given = String::from_utf8_lossy(&given).into_owned();
-    assert_eq!(String::from_utf8_lossy(&run(argv(&["ls", "/proc/self/fd"])).await.out), given);
+    // Nor does what this process was given open by its own parent: a copy that outlives an exec.
+    let given = rustix::io::dup(fs::File::open("/dev/null").unwrap()).unwrap();
+    for report in [false, true] {
+        let said = run(Spawn { report, ..argv(&["ls", "/proc/self/fd"]) }).await;
+        let own = if report { "0\n1\n2\n3\n4\n" } else { "0\n1\n2\n3\n" };
+        assert_eq!(String::from_utf8_lossy(&said.out), own);
+    }
+    drop(given);
 }
 
 /// Ways to leave children behind; each says `ready` once they run.

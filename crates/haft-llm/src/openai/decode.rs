@@ -39,6 +39,10 @@ impl Decoder for ChatDecoder {
             return Ok(());
         }
         if event.data.trim() == "[DONE]" {
+            // An end with nothing before it is no answer.
+            if self.next == 0 && self.finish.is_none() {
+                return Err(failure::cut());
+            }
             self.end(out);
             return Ok(());
         }

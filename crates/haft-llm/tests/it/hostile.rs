@@ -43,6 +43,19 @@ fn an_answer_of_endless_parts_is_given_up() {
     }
 }
 
+#[test]
+fn an_end_mark_with_nothing_before_it_is_an_answer_that_broke_off() {
+    let chat = OpenAiChat::default();
+    for body in ["data: [DONE]\n\n", "data: {\"choices\":[]}\n\ndata: [DONE]\n\n"] {
+        let (deltas, error) = read(&chat, body.as_bytes());
+        assert_eq!(deltas, [], "{body}");
+        assert!(matches!(&error, Some(LlmError::Cut(_))), "{body}: {error:?}");
+    }
+    let empty =
+        "data: {\"choices\":[{\"delta\":{},\"finish_reason\":\"stop\"}]}\n\ndata: [DONE]\n\n";
+    assert_eq!(read(&chat, empty.as_bytes()).1, None, "an answer may be empty when it says so");
+}
+
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(400))]
 

@@ -182,3 +182,42 @@ fn a_search_skips_what_reading_would_ask_about() {
     let keys = policy.path_filter("grep", &at("/home/me/.ssh"), &at("/home/me/.ssh"));
     assert!(!keys(&at("/home/me/.ssh/config")));
 }
+
+#[test]
+fn rules_about_nothing_are_doubted() {
+    let mut rules = Rules::default();
+    for text in [
+        "Raed",
+        "deploy",
+        "deplyo",
+        "Shell",
+        "mcp__x__y",
+        "bash",
+        "Task",
+        "Read(/etc/x)",
+        "Read(/src/x)",
+        "Edit(//etc/x)",
+        "Read(/*/x)",
+        "Read(etc/x)",
+        "Edit(/none/x)",
+    ] {
+        rules.add(Verdict::Deny, Scope::CommandLine, text);
+    }
+    let there = ["/etc", "/w/src", "/src"].map(at);
+    let doubts = policy(&rules).doubts(&["deploy"], |path| there.contains(path));
+    let told: Vec<(&str, &str)> =
+        doubts.iter().map(|doubt| (&*doubt.text, &*doubt.problem)).collect();
+    assert_eq!(
+        told,
+        [
+            ("Raed", "no tool is named \"Raed\"; did you mean Read?"),
+            ("deplyo", "no tool is named \"deplyo\"; did you mean deploy?"),
+            ("Shell", "no tool is named \"Shell\""),
+            (
+                "Read(/etc/x)",
+                "/ at its start is the project root, and /w/etc is not there; write //etc/x for \
+                 /etc, or ./etc/x"
+            ),
+        ]
+    );
+}

@@ -235,3 +235,25 @@ fn a_bad_line_is_numbered_and_hides_no_other() {
     assert!(matches!(found[3], Err(ref e) if matches!(e.fault, LineFault::Torn)));
     assert_eq!(found.len(), 4);
 }
+
+#[test]
+fn a_log_of_a_later_version_is_left_as_it_is() {
+    let (_home, store) = store();
+    let mut log = store.create();
+    append(&mut log, [session("/w"), user("hi")]);
+    let (id, path) = (log.session().clone(), log.path().to_owned());
+    drop(log);
+    let later = fs::read_to_string(&path).unwrap().replace("{\"v\":1,", "{\"v\":2,");
+    fs::write(&path, &later).unwrap();
+    for error in [store.resume(&id).err(), store.branch(&id, None).err()] {
+        let error = error.unwrap();
+        assert!(matches!(error, SessionError::Newer { version: 2, .. }), "{error}");
+        assert!(error.to_string().contains("update haft"), "{error}");
+    }
+    for event in store.events(&id).unwrap() {
+        let error = event.unwrap_err();
+        assert!(matches!(error.fault, LineFault::NotAnEvent(_)), "{error}");
+        assert!(error.to_string().contains("version 2"), "{error}");
+    }
+    assert_eq!(fs::read_to_string(&path).unwrap(), later);
+}

@@ -37,7 +37,7 @@ fn two_thousand_sessions_are_listed_without_a_blob() {
         assert_eq!((info.started, info.cwd.as_ref()), (7, Some(&path("/w"))));
         assert!(info.active > 0 && info.len > 0);
     }
-    assert_eq!(store.event_count(&ids[0]).unwrap(), 4);
+    assert_eq!(store.events(&ids[0]).unwrap().count(), 4);
 }
 
 #[test]
@@ -116,4 +116,39 @@ fn ids_sort_by_time_and_a_log_without_a_head_is_listed() {
     fs::write(log.path(), "garbage\n").unwrap();
     let listing = store.list().unwrap();
     assert_eq!(listing.sessions[0].cwd, None);
+}
+
+#[test]
+fn the_latest_is_one_in_which_someone_spoke() {
+    let (_home, store) = store();
+    let spoken = make(&store, "/a", "1");
+    let mut silent = store.create();
+    append(&mut silent, [session("/a")]);
+    assert_eq!(store.latest(Some(&path("/a"))).unwrap().unwrap().id, spoken);
+    let image =
+        haft_types::Blob { hash: haft_types::Hash::of(b""), len: 0, mime: "image/png".into() };
+    let parts = vec![Part::Image { blob: image }];
+    append(&mut silent, [haft_types::Body::User { from: From::Person, parts }]);
+    let latest = store.latest(Some(&path("/a"))).unwrap().unwrap();
+    assert_eq!((latest.id.as_str(), &*latest.first_text), (silent.session().as_str(), ""));
+}
+
+/// Opening a pipe for reading would wait for whoever writes to it.
+#[cfg(unix)]
+#[test]
+fn what_is_no_file_is_not_opened() {
+    let (home, store) = store();
+    let kept = make(&store, "/a", "1");
+    let id = SessionId::new();
+    let dir = home.path().join("sessions").join(id.as_str());
+    fs::create_dir_all(&dir).unwrap();
+    let pipe = dir.join("log.jsonl");
+    assert!(std::process::Command::new("mkfifo").arg(&pipe).status().unwrap().success());
+    let listing = store.list().unwrap();
+    assert_eq!(listing.sessions.len(), 1);
+    let [skipped] = &listing.skipped[..] else { panic!("{listing:?}") };
+    assert!(skipped.error.to_string().contains("no regular file"), "{skipped:?}");
+    assert_eq!(store.latest(None).unwrap().unwrap().id, kept);
+    assert!(store.events(&id).is_err() && store.branch(&id, None).is_err());
+    assert!(store.resume(&id).is_err() && store.verify(&id).is_err());
 }

@@ -26,13 +26,31 @@ pub(super) trait Fold {
     /// The folded line.
     fn key<'t>(&self, line: &'t str) -> Cow<'t, str>;
     /// What the other methods take as `old` for a line of the old text.
-    fn wanted<'t>(&self, line: &'t str) -> Cow<'t, str>;
+    fn wanted<'t>(&self, line: &'t str) -> Wanted<'t>;
     /// Where the end of a line begins that folds to what `old` folds to.
-    fn suffix(&self, line: &str, old: &str) -> Option<usize>;
+    fn suffix(&self, line: &str, old: &Wanted<'_>) -> Option<usize>;
     /// Where the beginning of a line ends that folds to what `old` folds to.
-    fn prefix(&self, line: &str, old: &str) -> Option<usize>;
-    /// Reports the parts of a line that fold to what `old` folds to.
-    fn within(&self, line: &str, old: &str, found: &mut dyn FnMut(Range<usize>));
+    fn prefix(&self, line: &str, old: &Wanted<'_>) -> Option<usize>;
+    /// Reports the parts of a line that fold to what `old` folds to; work that grows with `old`
+    /// is done only for lines that are as long.
+    fn within(&self, line: &str, old: &Wanted<'_>, found: &mut dyn FnMut(Range<usize>));
+}
+
+/// A line of the old text, looked at once and then compared with every line.
+pub(super) struct Wanted<'t> {
+    text: Cow<'t, str>,
+    /// Length without the blanks at its end.
+    bare: usize,
+}
+
+impl<'t> Wanted<'t> {
+    fn new(text: Cow<'t, str>) -> Self {
+        Self { bare: trimmed(&text).len(), text }
+    }
+
+    fn bare(&self) -> &str {
+        &self.text[..self.bare]
+    }
 }
 
 /// The folding that forgets blanks at the end of a line.
@@ -47,32 +65,30 @@ impl Fold for Blanks {
         Cow::Borrowed(trimmed(line))
     }
 
-    fn wanted<'t>(&self, line: &'t str) -> Cow<'t, str> {
+    fn wanted<'t>(&self, line: &'t str) -> Wanted<'t> {
         // Whether blanks are asked for at the end matters here.
-        Cow::Borrowed(line)
+        Wanted::new(Cow::Borrowed(line))
     }
 
-    fn suffix(&self, line: &str, old: &str) -> Option<usize> {
-        if old.is_empty() {
+    fn suffix(&self, line: &str, old: &Wanted<'_>) -> Option<usize> {
+        if old.text.is_empty() {
             return Some(line.len());
         }
-        let (line, old) = (trimmed(line), trimmed(old));
-        line.ends_with(old).then(|| line.len() - old.len())
+        let line = trimmed(line);
+        line.ends_with(old.bare()).then(|| line.len() - old.bare)
     }
 
-    fn prefix(&self, line: &str, old: &str) -> Option<usize> {
-        let bare = trimmed(old);
-        if bare.len() == old.len() {
-            return line.starts_with(old).then_some(old.len());
+    fn prefix(&self, line: &str, old: &Wanted<'_>) -> Option<usize> {
+        if old.bare == old.text.len() {
+            return line.starts_with(&*old.text).then_some(old.bare);
         }
         // Blanks that are asked for at the end mean that the line ends there.
-        (trimmed(line) == bare).then_some(line.len())
+        (trimmed(line) == old.bare()).then_some(line.len())
     }
 
-    fn within(&self, line: &str, old: &str, found: &mut dyn FnMut(Range<usize>)) {
-        let bare = trimmed(old);
-        if bare.len() < old.len() && trimmed(line).ends_with(bare) {
-            found(trimmed(line).len() - bare.len()..line.len());
+    fn within(&self, line: &str, old: &Wanted<'_>, found: &mut dyn FnMut(Range<usize>)) {
+        if old.bare < old.text.len() && trimmed(line).ends_with(old.bare()) {
+            found(trimmed(line).len() - old.bare..line.len());
         }
     }
 }
@@ -128,11 +144,12 @@ impl Fold for Forms {
         Folded::new(line).map_or(Cow::Borrowed(line), |folded| Cow::Owned(folded.text))
     }
 
-    fn wanted<'t>(&self, line: &'t str) -> Cow<'t, str> {
-        self.key(line)
+    fn wanted<'t>(&self, line: &'t str) -> Wanted<'t> {
+        Wanted::new(self.key(line))
     }
 
-    fn suffix(&self, line: &str, old: &str) -> Option<usize> {
+    fn suffix(&self, line: &str, old: &Wanted<'_>) -> Option<usize> {
+        let old = &*old.text;
         if line.is_ascii() {
             return line.ends_with(old).then(|| line.len() - old.len());
         }
@@ -141,7 +158,8 @@ impl Fold for Forms {
         folded.unfolded(start)
     }
 
-    fn prefix(&self, line: &str, old: &str) -> Option<usize> {
+    fn prefix(&self, line: &str, old: &Wanted<'_>) -> Option<usize> {
+        let old = &*old.text;
         if line.is_ascii() {
             return line.starts_with(old).then_some(old.len());
         }
@@ -150,8 +168,13 @@ impl Fold for Forms {
         folded.unfolded(old.len())
     }
 
-    fn within(&self, line: &str, old: &str, found: &mut dyn FnMut(Range<usize>)) {
+    fn within(&self, line: &str, old: &Wanted<'_>, found: &mut dyn FnMut(Range<usize>)) {
+        let old = &*old.text;
         if line.is_ascii() {
+            // Preparing the search takes as long as `old` is.
+            if old.len() > line.len() {
+                return;
+            }
             memmem::find_iter(line.as_bytes(), old.as_bytes())
                 .for_each(|at| found(at..at + old.len()));
             return;

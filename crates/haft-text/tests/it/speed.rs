@@ -75,3 +75,16 @@ fn one_endless_line() {
         timed("in a long line", 60, || apply(&decoded, &[Edit::new("abc", "x")]).unwrap_err());
     assert!(error.to_string().len() < 2000);
 }
+
+#[test]
+fn a_long_line_that_is_nowhere_among_many_short_ones() {
+    let file = "hello world\n".repeat(250_000).into_bytes();
+    let decoded = decode(&file).unwrap();
+    let long = 3_000_000;
+    for old in ["q".repeat(long), format!("q{}", " ".repeat(long)), "\u{e9}".repeat(long / 2)] {
+        for old in [old.clone(), format!("{old}\n{old}")] {
+            let edit = Edit::new(old, "x");
+            timed("a long line", 5, || apply(&decoded, &[edit]).unwrap_err());
+        }
+    }
+}

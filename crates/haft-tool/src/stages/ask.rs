@@ -3,12 +3,15 @@
 //! **Invariant:** a person sees the whole call and, for a link, both of its names. Arguments that
 //! a person changed are prepared and judged anew. Time spent here counts for no timeout.
 
+use std::time::Duration;
+
 use futures::{FutureExt as _, future::BoxFuture};
 use haft_policy::{Remember, Rules, Ruling, Scope, Verdict};
 use haft_types::{
-    Access, Answerer, Body, Choice, Effect, Level, Outcome, Question, QuestionKind, Reply, Status,
-    Target, ToolError,
+    Access, Answerer, Body, Choice, Effect, HostPath, Level, Outcome, Question, QuestionKind,
+    Reply, Status, Target, ToolError,
 };
+use serde_json::Value;
 
 use super::rules;
 use crate::{Call, Judge, Next, Stage};
@@ -127,16 +130,29 @@ fn told(call: &Call, ruling: &Ruling) -> String {
     let plan = call.plan();
     let effects = plan.map(|plan| plan.effects.as_slice()).unwrap_or_default();
     let mut text = plan.map_or_else(|| call.tool().to_owned(), |plan| plan.title.clone());
-    let said = |(index, effect): (usize, &Effect)| {
-        effects.len() > 1 || !says_all(call, index, effect, &text)
+    let start = start(call, effects);
+    let is_start = |effect: &Effect| {
+        effect.access == Access::Observe && start.is_some() && effect.path() == start.as_ref()
     };
-    let lines: Vec<String> = effects
+    let told: Vec<(usize, &Effect)> =
+        effects.iter().enumerate().filter(|(_, effect)| !is_start(effect)).collect();
+    let said =
+        |(index, effect): (usize, &Effect)| told.len() > 1 || !says_all(call, index, effect, &text);
+    let mut lines: Vec<String> = told
         .iter()
-        .enumerate()
-        .filter(|one| said(*one))
-        .map(|(index, effect)| format!("\n  {}", line(call, index, effect)))
+        .filter(|one| said(**one))
+        .map(|(index, effect)| line(call, *index, effect))
         .collect();
-    text.extend(lines);
+    if let Some(start) = start.filter(|start| *start != call.cx.dispatcher.place.cwd) {
+        let index = effects.iter().position(|effect| effect.path() == Some(&start));
+        let real = index.map(|index| really(call, index, &start)).unwrap_or_default();
+        lines.push(format!("in {start}{real}"));
+    }
+    let limit = call.input().and_then(|input| input.get("timeout_ms")).and_then(Value::as_u64);
+    lines.extend(limit.map(|ms| format!("for at most {:?}", Duration::from_millis(ms))));
+    for line in lines {
+        text.extend(["\n  ", &line]);
+    }
     text.push('\n');
     // With several effects it must be said which of them is asked about.
     let reason = if effects.len() == 1 { &ruling.brief } else { &ruling.reason };
@@ -145,6 +161,25 @@ fn told(call: &Call, ruling: &Ruling) -> String {
     text.push_str(chars.as_str());
     text.push('.');
     text
+}
+
+/// Where the command of a call starts; none where it runs none.
+fn start(call: &Call, effects: &[Effect]) -> Option<HostPath> {
+    effects.iter().find(|effect| matches!(effect.target, Target::Command { .. }))?;
+    let given = call.input().and_then(|input| input.get("cwd")).and_then(Value::as_str);
+    match given.filter(|text| !text.is_empty()) {
+        // As opposed to the folder that was carried, this one is relative to the workspace.
+        Some(text) => call.cx.dispatcher.place.path(text).ok(),
+        None => Some(call.place().cwd.clone()),
+    }
+}
+
+/// The other name of a path that is really another.
+fn really(call: &Call, index: usize, path: &HostPath) -> String {
+    match call.located.get(index) {
+        Some(Some(Ok(found))) if found.real != *path => format!(" (really {})", found.real),
+        _ => String::new(),
+    }
 }
 
 /// Reports whether a title already is one word and the whole target, which a line would repeat.
@@ -177,10 +212,7 @@ fn line(call: &Call, index: usize, effect: &Effect) -> String {
         Target::State { name } => format!("haft's {name}"),
         Target::Anything => "anything on this machine that no rule names or protects".to_owned(),
         Target::Path { path, .. } | Target::Tree { root: path } => {
-            let real = match call.located.get(index) {
-                Some(Some(Ok(found))) if found.real != *path => format!(" (really {})", found.real),
-                _ => String::new(),
-            };
+            let real = really(call, index, path);
             let below =
                 if matches!(effect.target, Target::Tree { .. }) { " and all below" } else { "" };
             format!("{path}{below}{real}")

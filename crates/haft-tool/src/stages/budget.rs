@@ -41,9 +41,9 @@ impl Stage for Budget {
                 // What a tool promises of its results says nothing of its failures.
                 outcome = refusal(outcome);
             } else if characters(&outcome) > limit {
-                outcome = cut(outcome, limit, &cx);
+                outcome = cut(outcome, limit, &cx).await;
             }
-            if cx.nested { outcome } else { bound(outcome, room, &cx) }
+            if cx.nested { outcome } else { bound(outcome, room, &cx).await }
         }
         .boxed()
     }
@@ -55,14 +55,27 @@ const OWN: u64 = 100_000;
 /// Bytes of data and of details for each character of text: as many as one takes at most.
 const BYTES: u64 = 4;
 
+/// Most bytes that are written without another thread: less work than handing them over.
+const BRIEF: usize = 16 * 1024;
+
+/// Keeps the whole of a result under the call's address; a slow disk holds no other call up.
+async fn keep(cx: &Cx, bytes: Vec<u8>) -> std::io::Result<()> {
+    let (outs, call) = (cx.session().outs.clone(), cx.call.clone());
+    if bytes.len() <= BRIEF {
+        return outs.put(&call, &bytes);
+    }
+    let work = tokio::task::spawn_blocking(move || outs.put(&call, &bytes));
+    work.await.unwrap_or_else(|error| Err(std::io::Error::other(error)))
+}
+
 /// Bounds what programs get as well, and says where the whole of a cut result is.
-fn bound(mut outcome: Outcome, room: usize, cx: &Cx) -> Outcome {
+async fn bound(mut outcome: Outcome, room: usize, cx: &Cx) -> Outcome {
     let known = |outcome: &Outcome| outcome.detail.as_ref()?.cut.as_ref()?.rest.clone();
     let kept = || cx.session().outs.open(&cx.call).map(|_| cx.call.address());
     if let Some(mut data) = outcome.data.take_if(|data| !fit::fits(data, room)) {
         let place = match known(&outcome).or_else(kept) {
             Some(address) => format!("the whole text is kept: read or grep {address}"),
-            None => match cx.session().outs.put(&cx.call, data.to_string().as_bytes()) {
+            None => match keep(cx, data.to_string().into_bytes()).await {
                 Ok(()) => format!("the whole is kept: read or grep {}", cx.call.address()),
                 Err(error) => format!("the whole could not be kept: {error}"),
             },
@@ -109,13 +122,13 @@ fn characters(outcome: &Outcome) -> u64 {
     texts.map(|text| text.chars().count() as u64).sum()
 }
 
-fn cut(mut outcome: Outcome, limit: u64, cx: &Cx) -> Outcome {
+async fn cut(mut outcome: Outcome, limit: u64, cx: &Cx) -> Outcome {
     let whole = outcome.joined_text();
     let total = whole.chars().count() as u64;
     let known = outcome.detail.as_ref().and_then(|detail| detail.cut.clone());
     let kept = match known.as_ref().and_then(|cut| cut.rest.clone()) {
         Some(address) => Ok(address),
-        None => cx.session().outs.put(&cx.call, whole.as_bytes()).map(|()| cx.call.address()),
+        None => keep(cx, whole.clone().into_bytes()).await.map(|()| cx.call.address()),
     };
     let half = usize::try_from(limit / 2).unwrap_or(usize::MAX);
     let (head, tail) = ends(&whole, half);

@@ -1,6 +1,6 @@
 //! `guard`: hands the tool a host that gives exactly what was located and judged.
 
-use std::sync::{Arc, atomic::Ordering};
+use std::sync::{Arc, OnceLock, atomic::Ordering};
 
 use futures::{FutureExt as _, future::BoxFuture};
 use haft_host::Host;
@@ -43,13 +43,18 @@ pub(super) fn guarded(call: &Call, most: Access) -> Arc<dyn Host> {
     let declared = effects
         .iter()
         .zip(call.located.iter().chain(std::iter::repeat(&None)))
-        .map(|(effect, located)| Declared { effect: effect.clone(), located: located.clone() })
+        .map(|(effect, located)| Declared {
+            effect: effect.clone(),
+            located: located.clone(),
+            hides: OnceLock::new(),
+        })
         .collect();
     Arc::new(Guarded {
         inner: call.cx.dispatcher.host.clone(),
         declared,
         visible: rules::visible(call),
         hidden: rules::hidden(call),
+        everywhere: OnceLock::new(),
         forbidden: Arc::new(call.cx.session().judge().policy.command_filter()),
         place: call.cx.place.clone(),
         most,

@@ -1,7 +1,8 @@
 //! `hooks(pre)` and `hooks(post)`: programs of the person around every call.
 //!
 //! **Invariant:** a hook never allows what the rules deny: its rewrite is prepared and judged anew.
-//! A hook that has run for a call does not run for it again.
+//! A hook that has run for a call does not run for it again, except where a path was then taken
+//! as another: a hook that refuses the one must see it, too.
 
 use std::sync::Arc;
 

@@ -109,9 +109,11 @@ fn set(base: &Path, swap: Swap, denied: bool) {
             std::fs::write(way.join("name"), INSIDE).unwrap();
         }
         Swap::Folder => {
-            let _ = std::fs::remove_dir_all(base.join("tmp/old"));
-            let _ = std::fs::rename(&way, base.join("tmp/old"));
-            symlink(target, &way).unwrap();
+            // A call that still writes in the folder moved away before keeps it for a moment.
+            while symlink(&target, &way).is_err() {
+                let _ = std::fs::remove_dir_all(base.join("tmp/old"));
+                let _ = std::fs::rename(&way, base.join("tmp/old"));
+            }
         }
         Swap::FolderLink => {
             symlink(target, &fresh).unwrap();

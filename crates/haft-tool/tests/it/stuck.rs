@@ -12,13 +12,14 @@ use haft_testkit::world::World;
 use haft_tool::{Dispatcher, Limits, Settings, standard};
 use haft_types::{CallId, Follow, HostPath, Status, Style, ToolUse};
 use serde_json::json;
-use tokio::time::Instant;
+use tokio::{sync::Notify, time::Instant};
 use tokio_util::sync::CancellationToken;
 
 use crate::support::{Probe, at, begun_and_ended, call, tools, with_pipeline};
 
-/// A host that never answers about what is below `/w/dead`, nor with what is in a file.
-struct Dead(Memory);
+/// A host that never answers about what is below `/w/dead`, nor with what is in a file; it tells
+/// whenever it was asked for something of the kind.
+struct Dead(Memory, Arc<Notify>);
 
 impl Host for Dead {
     fn name(&self) -> &str {
@@ -50,6 +51,7 @@ impl Host for Dead {
 impl Fs for Dead {
     fn locate<'a>(&'a self, path: &'a HostPath, how: Follow) -> BoxFuture<'a, io::Result<Located>> {
         if path.is_within(&at("/w/dead")) {
+            self.1.notify_one();
             return Box::pin(pending());
         }
         self.0.fs().locate(path, how)
@@ -63,6 +65,7 @@ impl Fs for Dead {
         self.0.fs().child(folder, name, follow)
     }
     fn read<'a>(&'a self, _: &'a Located, _: u64, _: usize) -> BoxFuture<'a, io::Result<Bytes>> {
+        self.1.notify_one();
         Box::pin(pending())
     }
     fn write<'a>(
@@ -85,6 +88,12 @@ impl Fs for Dead {
 }
 
 fn dead() -> World {
+    asked().0
+}
+
+/// The world, and what tells that its disk was asked for what it never gives.
+fn asked() -> (World, Arc<Notify>) {
+    let asked = Arc::new(Notify::new());
     let inner = Memory::with_files([("/w/a", "in a"), ("/w/dead/x", "in x")]).unwrap();
     let reader = Probe::new("read").reads();
     let checker = Probe::new("check").reads().check(|_, cx| async move {
@@ -92,7 +101,8 @@ fn dead() -> World {
         drop(cx.host.fs().read(&found, 0, 10).await);
         Ok(None)
     });
-    World::on(Arc::new(Dead(inner)), at("/w"), tools([reader, checker]).0)
+    let host = Arc::new(Dead(inner, asked.clone()));
+    (World::on(host, at("/w"), tools([reader, checker]).0), asked)
 }
 
 fn short(world: &World) -> Arc<Dispatcher> {
@@ -125,11 +135,11 @@ async fn checking_ends_in_time() {
 #[tokio::test]
 async fn a_cancel_is_answered_although_the_disk_is_not() {
     for (tool, path) in [("read", "dead/x"), ("check", "a")] {
-        let world = dead();
+        let (world, asked) = asked();
         let stop = CancellationToken::new();
         let (outcome, since) =
             tokio::join!(world.call_until(tool, json!({ "path": path }), stop.clone()), async {
-                tokio::time::sleep(Duration::from_millis(50)).await;
+                asked.notified().await;
                 stop.cancel();
                 Instant::now()
             });

@@ -19,7 +19,11 @@ fn runner() -> Probe {
         let text = input["command"].as_str().unwrap().to_owned();
         let title =
             input["title"].as_str().map_or_else(|| format!("Running {text}"), str::to_owned);
-        Plan::new(place, title).with(Access::Destroy, Target::Command { text })
+        let plan = Plan::new(place, title).with(Access::Destroy, Target::Command { text });
+        match input["cwd"].as_str() {
+            Some(folder) => plan.reads(place.path(folder).unwrap()),
+            None => plan,
+        }
     })
 }
 
@@ -100,6 +104,28 @@ async fn a_question_says_each_thing_once() {
         asked(&world, "edit", json!({"path": "a"})).await,
         "Editing a\nNo rule allows this (mode auto asks, because no sandbox holds)."
     );
+}
+
+#[tokio::test]
+async fn a_question_says_where_a_command_starts_and_for_how_long() {
+    let world = world();
+    for (input, wanted) in [
+        (json!({"command": "make", "cwd": "."}), "Running make\nNo rule allows running `make`."),
+        (
+            json!({"command": "make", "cwd": "sub"}),
+            "Running make\n  in /w/sub\nNo rule allows running `make`.",
+        ),
+        (
+            json!({"command": "make", "cwd": "/", "title": "Building"}),
+            "Building\n  run make\n  in /\nNo rule allows running `make`.",
+        ),
+        (
+            json!({"command": "make", "timeout_ms": 600_000}),
+            "Running make\n  for at most 600s\nNo rule allows this.",
+        ),
+    ] {
+        assert_eq!(asked(&world, "bash", input).await, wanted);
+    }
 }
 
 #[tokio::test]

@@ -25,8 +25,8 @@ pub(super) fn outcome(
 ) -> Outcome {
     let Ran { end, kept, .. } = ran;
     let (text, cut) = body(&kept.all);
-    let quiet = kept.stderr.is_empty();
-    let (status, code, meaning) = judged(command, &end, quiet, timeout);
+    let stderr = kept.stderr.into_text();
+    let (status, code, meaning) = judged(command, &end, &stderr, timeout);
     let mut said: Vec<String> = meaning.iter().map(|meaning| format!("[{meaning}]")).collect();
     said.extend(left_over(&end));
     said.append(&mut notes);
@@ -47,7 +47,7 @@ pub(super) fn outcome(
     let data = Data {
         exit_code: code,
         stdout: kept.stdout.into_text(),
-        stderr: kept.stderr.into_text(),
+        stderr,
         interrupted: matches!(end, End::TimedOut(_) | End::Cancelled),
         output_path: kept.all.file.as_ref().map(haft_types::CallId::address),
     };
@@ -78,14 +78,14 @@ fn joined(text: String, said: &[String]) -> String {
 fn judged(
     command: &str,
     end: &End,
-    quiet: bool,
+    stderr: &str,
     timeout: Duration,
 ) -> (Status, Option<i32>, Option<String>) {
     match end {
         End::Exited(Exit { code: Some(0), .. }) => (Status::Done, Some(0), None),
         End::Exited(Exit { code: Some(code), .. }) => {
-            let answer = exit::answer(command, *code, quiet);
-            let meaning = answer.map(str::to_owned).or_else(|| exit::convention(*code));
+            let answer = exit::answer(command, *code, stderr.is_empty());
+            let meaning = answer.map(str::to_owned).or_else(|| exit::convention(*code, stderr));
             let meaning = meaning.map(|meaning| format!(": {meaning}")).unwrap_or_default();
             let status = if answer.is_some() { Status::Done } else { Status::Failed };
             (status, Some(*code), Some(format!("exit code {code}{meaning}")))

@@ -180,11 +180,12 @@ pub(super) const fn signal(number: i32) -> &'static str {
     }
 }
 
-/// What a failing exit code says by the shell's own convention.
-pub(super) fn convention(code: i32) -> Option<String> {
+/// What a failing exit code says by the shell's own convention, beside what was complained of.
+pub(super) fn convention(code: i32, stderr: &str) -> Option<String> {
     match code {
         126 => Some("found but not executable".to_owned()),
-        127 => Some("command not found".to_owned()),
+        // Shells end with it for other faults, too, such as variables without a value.
+        127 if stderr.contains("not found") => Some("command not found".to_owned()),
         129..=160 => Some(format!("killed by signal {} ({})", code - 128, signal(code - 128))),
         _ => None,
     }

@@ -289,3 +289,19 @@ async fn without_a_shell_there_is_no_bash() {
     assert_eq!(outcome.status, Status::Failed);
     assert!(outcome.joined_text().contains("no tool named \"bash\""), "{}", outcome.joined_text());
 }
+
+#[tokio::test]
+async fn errors_show_the_command_and_its_lines_alone() {
+    let world = world();
+    let text = async |command: &str| run(&world, command).await.joined_text();
+    let said = text("nosuchcmd").await;
+    assert!(said.contains("line 1: nosuchcmd") && said.contains("command not found"), "{said}");
+    let said = text("true\ntrue\nnosuchcmd").await;
+    assert!(said.contains("line 3: nosuchcmd"), "{said}");
+    let said = text("if then").await;
+    assert!(said.contains("line 1:") && !said.contains("shift"), "{said}");
+    assert_eq!(text("echo $# \"$*\"").await.trim(), "0");
+    let said = text("set -u; echo $X").await;
+    assert!(said.contains("X: unbound variable"), "{said}");
+    assert!(!said.contains("command not found"), "{said}");
+}

@@ -75,8 +75,9 @@ async fn a_cancelled_tool_answers_with_what_it_said() {
     let stop = CancellationToken::new();
     let call = world.call_until("say", json!({"how": "wait"}), stop.clone());
     let cancel = async {
-        world.recorder.until(|body| matches!(body, Body::CallStarted { .. })).await;
-        tokio::time::sleep(Duration::from_millis(300)).await;
+        while !world.folder().unwrap().join("said").exists() {
+            tokio::time::sleep(Duration::from_millis(1)).await;
+        }
         stop.cancel();
     };
     let (outcome, ()) = tokio::join!(call, cancel);

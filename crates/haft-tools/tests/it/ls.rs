@@ -81,7 +81,7 @@ async fn links_show_where_they_lead() {
         flat.contains("\nlink -> src\n") && flat.contains("broken -> nowhere (broken)"),
         "{flat}"
     );
-    assert!(flat.contains("\ntwo\\u{a}lines\n"), "{flat}");
+    assert!(flat.contains("\nbytes:two%0Alines\n"), "{flat}");
     let deep = ls(world, json!({"recursive": true})).await.joined_text();
     assert!(deep.contains("src/up -> ..\n") && !deep.contains("src/up/"), "{deep}");
     let long = ls(world, json!({"long": true, "pattern": "a.log"})).await;

@@ -10,6 +10,7 @@ mod fixtures;
 mod grep;
 mod harness;
 mod ls;
+mod race;
 mod read;
 mod samples;
 mod spec;

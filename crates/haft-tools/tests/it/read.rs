@@ -136,3 +136,67 @@ async fn emoji_are_never_cut_in_half() {
     assert!(!shown.contains('\u{FFFD}'));
     assert!(shown.contains("1 line cut at 2,000 characters"), "{}", &shown[shown.len() - 100..]);
 }
+
+#[tokio::test]
+async fn paths_that_are_none_are_told_apart() {
+    for world in both(&[("a.txt", b"one\ntwo\n")]) {
+        let text = done(&world, "read", json!({"path": "a.txt", "offset": 0})).await;
+        assert!(text.contains("one") && text.contains("offset 0 was taken as 1"), "{text}");
+        let edits = json!([{"old_text": "a", "new_text": "b"}]);
+        for (tool, input) in [
+            ("read", json!({"path": ""})),
+            ("write", json!({"path": "", "content": "x"})),
+            ("edit", json!({"path": "", "edits": edits})),
+        ] {
+            let text = failed(&world, tool, input).await;
+            assert!(text.contains("path is empty"), "{tool}: {text}");
+        }
+        for (tool, input) in [
+            ("write", json!({"path": "out://c1", "content": "x"})),
+            ("edit", json!({"path": "out://c1", "edits": edits})),
+            ("ls", json!({"path": "out://c1"})),
+            ("find", json!({"path": "out://c1", "pattern": "*"})),
+        ] {
+            let text = failed(&world, tool, input).await;
+            assert!(text.contains("out:// addresses can only be read"), "{tool}: {text}");
+        }
+        assert_eq!(world.files().await.unwrap().len(), 1);
+    }
+}
+
+#[tokio::test]
+async fn links_that_lead_nowhere_are_named_with_their_end() {
+    let world = local(&[("a.txt", b"one\n")]);
+    let folder = world.folder().unwrap();
+    std::os::unix::fs::symlink("sub/nowhere", folder.join("gone")).unwrap();
+    let text = failed(&world, "read", json!({"path": "gone"})).await;
+    assert!(text.contains("gone leads to sub/nowhere, where nothing is"), "{text}");
+}
+
+#[tokio::test]
+async fn names_with_control_characters_are_given_so_that_tools_take_them() {
+    for world in both(&[("esc\u{1b}[31m", b"found me\n"), ("two\nlines", b"found me\n")]) {
+        for (tool, input) in [
+            ("ls", json!({})),
+            ("find", json!({"pattern": "*"})),
+            ("grep", json!({"pattern": "found"})),
+        ] {
+            let text = done(&world, tool, input).await;
+            assert!(text.contains("bytes:esc%1B[31m"), "{tool}: {text}");
+            assert!(text.contains("bytes:two%0Alines") && !text.contains('\u{1b}'), "{text}");
+        }
+        for path in ["bytes:esc%1B[31m", "bytes:two%0Alines", "esc\u{1b}[31m"] {
+            let outcome = world.call("read", json!({"path": path})).await;
+            assert!(outcome.joined_text().contains("found me"), "{path}");
+            assert!(!outcome.joined_text().contains('\u{1b}'), "{path}");
+        }
+    }
+}
+
+#[tokio::test]
+async fn a_link_to_an_open_file_is_not_called_a_matter_of_rights() {
+    let world = local(&[]);
+    let text = failed(&world, "read", json!({"path": "/proc/self/cwd/x"})).await;
+    assert!(text.contains("is a link to an open file of a process"), "{text}");
+    assert!(text.contains("name the file by its path") && !text.contains("rights"), "{text}");
+}

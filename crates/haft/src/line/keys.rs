@@ -1,39 +1,57 @@
-//! What is typed: lines, or single keys while a question is open.
+//! What is typed: lines of a pipe, or the bytes of a terminal as they come.
 //!
-//! **Invariant:** the terminal is put back as it was when this is dropped.
+//! **Invariant:** the terminal is put back as it was when this is dropped, and while the program is
+//! stopped. Bytes of a terminal carry the moment they were read at: what was typed before a
+//! question can be told from what was typed behind it.
 
-use std::{io::IsTerminal as _, thread};
+use std::{io::IsTerminal as _, thread, time::Instant};
 
-use rustix::termios::{
-    LocalModes, OptionalActions, SpecialCodeIndex, Termios, tcgetattr, tcsetattr,
+use rustix::{
+    event::{PollFd, PollFlags, Timespec, poll},
+    process::{Signal, getpgrp, getpid, getsid, kill_process},
+    termios::{LocalModes, OptionalActions, SpecialCodeIndex, Termios, tcgetattr, tcsetattr},
 };
-use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
+use tokio::{
+    signal::unix::{self, SignalKind, signal},
+    sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel},
+};
+
+use crate::exit::Failure;
 
 /// Something that was typed.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Typed {
-    /// A line without its end.
+    /// A line of a pipe, without its end.
     Line(String),
-    /// One key.
-    Key(char),
+    /// What a terminal gave at once, and when.
+    Bytes(Vec<u8>, Instant),
 }
 
-/// Longest line that is taken, in bytes; the rest of it is a line of its own.
+/// Longest line that is taken from a pipe, in bytes; the rest of it is a line of its own.
 const LINE_MAX: usize = 1 << 20;
+
+/// Asks the terminal to mark what is pasted, and no longer.
+const MARK_PASTES: (&str, &str) = ("\u{1b}[?2004h", "\u{1b}[?2004l");
 
 /// The terminal's input.
 pub struct Keys {
     terminal: bool,
+    dumb: bool,
     saved: Option<Termios>,
 }
 
 impl Keys {
-    /// Begins to read standard input, in a thread that ends with the process.
-    pub fn start() -> (Self, UnboundedReceiver<Typed>) {
+    /// Standard input; a `dumb` terminal gets no control sequence.
+    pub fn new(dumb: bool) -> Self {
+        Self { terminal: std::io::stdin().is_terminal(), dumb, saved: None }
+    }
+
+    /// Begins to read, in a thread that ends with the process.
+    pub fn read(&self) -> UnboundedReceiver<Typed> {
         let (send, receive) = unbounded_channel();
-        let terminal = std::io::stdin().is_terminal();
-        thread::spawn(move || read(terminal, &send));
-        (Self { terminal, saved: None }, receive)
+        let terminal = self.terminal;
+        thread::spawn(move || if terminal { read_bytes(&send) } else { read_lines(&send) });
+        receive
     }
 
     /// Reports whether a person types, not a program.
@@ -41,26 +59,76 @@ impl Keys {
         self.terminal
     }
 
-    /// Gives single keys from now on; what was typed before is thrown away.
-    pub fn single(&mut self) {
-        if !self.terminal || self.saved.is_some() {
+    /// Reports whether nothing is typed that was not read yet, as on a machine under load.
+    pub fn is_read() -> bool {
+        let stdin = std::io::stdin();
+        let mut waiting = [PollFd::new(&stdin, PollFlags::IN)];
+        poll(&mut waiting, Some(&Timespec::default())).is_ok_and(|ready| ready == 0)
+    }
+
+    /// Takes every key as it is pressed from now on; what was typed before comes too.
+    pub fn take(&mut self) {
+        self.set(OptionalActions::Now);
+    }
+
+    /// As [`Keys::take`], but what was typed before is thrown away.
+    pub fn take_anew(&mut self) {
+        self.set(OptionalActions::Flush);
+    }
+
+    fn set(&mut self, when: OptionalActions) {
+        if !self.terminal {
             return;
         }
-        let Ok(old) = tcgetattr(std::io::stdin()) else { return };
+        let Ok(found) = tcgetattr(std::io::stdin()) else { return };
+        // Taken twice, as after a stop that nobody told of, it is still put back as it was first.
+        let old = self.saved.clone().unwrap_or(found);
         let mut new = old.clone();
-        new.local_modes.remove(LocalModes::ICANON | LocalModes::ECHO);
+        new.local_modes.remove(LocalModes::ICANON | LocalModes::ECHO | LocalModes::IEXTEN);
         new.special_codes[SpecialCodeIndex::VMIN] = 1;
         new.special_codes[SpecialCodeIndex::VTIME] = 0;
-        if tcsetattr(std::io::stdin(), OptionalActions::Flush, &new).is_ok() {
+        if tcsetattr(std::io::stdin(), when, &new).is_ok() {
             self.saved = Some(old);
+            self.tell(MARK_PASTES.0);
         }
     }
 
-    /// Gives lines again.
+    /// Gives the terminal back; keys that were not read are thrown away, because a shell would
+    /// take the rest of a paste for commands.
     pub fn restore(&mut self) {
         if let Some(old) = self.saved.take() {
+            self.tell(MARK_PASTES.1);
             // A terminal that is gone needs no putting back.
             let _ = tcsetattr(std::io::stdin(), OptionalActions::Flush, &old);
+        }
+    }
+
+    fn tell(&self, sequence: &str) {
+        use std::io::Write as _;
+        if self.dumb {
+            return;
+        }
+        // A terminal that is gone shows nothing.
+        if std::io::stdout().is_terminal() {
+            let mut out = std::io::stdout().lock();
+            drop(out.write_all(sequence.as_bytes()).and_then(|()| out.flush()));
+        } else if std::io::stderr().is_terminal() {
+            drop(std::io::stderr().lock().write_all(sequence.as_bytes()));
+        }
+    }
+
+    /// Stops the program, as Ctrl-Z wishes, with the terminal given back; never where no shell is
+    /// behind that could let it go on.
+    pub fn stop(&mut self) {
+        if getsid(None).is_ok_and(|leader| leader == getpgrp()) {
+            return;
+        }
+        let taken = self.saved.is_some();
+        self.restore();
+        // It goes on behind this, or was refused and goes on too.
+        let _ = kill_process(getpid(), Signal::STOP);
+        if taken {
+            self.take();
         }
     }
 }
@@ -71,8 +139,60 @@ impl Drop for Keys {
     }
 }
 
-/// Reads until the end; a chunk that ends without a line end came from a single key.
-fn read(terminal: bool, send: &UnboundedSender<Typed>) {
+/// Ctrl-Z, and that the program goes on.
+pub struct Pauses([unix::Signal; 2]);
+
+/// See [`Pauses`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Pause {
+    /// The person wishes to stop the program.
+    Stop,
+    /// The program goes on; others may have used the terminal.
+    GoesOn,
+}
+
+impl Pauses {
+    /// Takes the signals over.
+    ///
+    /// # Errors
+    /// The system refuses.
+    pub fn new() -> Result<Self, Failure> {
+        let take = |of: Signal| {
+            signal(SignalKind::from_raw(of.as_raw()))
+                .map_err(|error| Failure::Failed(format!("no signals: {error}")))
+        };
+        Ok(Self([take(Signal::TSTP)?, take(Signal::CONT)?]))
+    }
+
+    /// Waits for the next one.
+    pub async fn next(&mut self) -> Pause {
+        let [stop, goes_on] = &mut self.0;
+        tokio::select! {
+            _ = stop.recv() => Pause::Stop,
+            _ = goes_on.recv() => Pause::GoesOn,
+        }
+    }
+}
+
+/// Gives what each read of a terminal brings, until it is gone.
+fn read_bytes(send: &UnboundedSender<Typed>) {
+    let mut chunk = [0; 4096];
+    loop {
+        match rustix::io::read(std::io::stdin(), &mut chunk) {
+            Ok(0) => return,
+            Ok(count) => {
+                if send.send(Typed::Bytes(chunk[..count].to_vec(), Instant::now())).is_err() {
+                    return;
+                }
+            }
+            Err(rustix::io::Errno::INTR) => {}
+            Err(_) => return,
+        }
+    }
+}
+
+/// Gives the lines of a pipe until its end.
+fn read_lines(send: &UnboundedSender<Typed>) {
     let mut line: Vec<u8> = Vec::new();
     let mut chunk = [0; 4096];
     loop {
@@ -82,14 +202,6 @@ fn read(terminal: bool, send: &UnboundedSender<Typed>) {
             Err(rustix::io::Errno::INTR) => continue,
             Err(_) => break,
         };
-        let single = terminal && !chunk[..count].contains(&b'\n') && !is_canonical();
-        if single {
-            let text = String::from_utf8_lossy(&chunk[..count]).into_owned();
-            if first_key(&text).is_some_and(|key| send.send(Typed::Key(key)).is_err()) {
-                return;
-            }
-            continue;
-        }
         for &byte in &chunk[..count] {
             if byte != b'\n' && line.len() < LINE_MAX {
                 line.push(byte);
@@ -105,49 +217,5 @@ fn read(terminal: bool, send: &UnboundedSender<Typed>) {
     if !line.is_empty() {
         // Nobody listens any more where this fails.
         drop(send.send(Typed::Line(String::from_utf8_lossy(&line).into_owned())));
-    }
-}
-
-/// The first key that writes something; escape sequences of other keys are no answer to anything.
-fn first_key(text: &str) -> Option<char> {
-    let mut chars = text.chars();
-    loop {
-        match chars.next()? {
-            '\u{1b}' => match chars.next()? {
-                '[' => while !('@'..='~').contains(&chars.next()?) {},
-                'O' => drop(chars.next()),
-                _ => {}
-            },
-            key if key.is_control() => {}
-            key => return Some(key),
-        }
-    }
-}
-
-fn is_canonical() -> bool {
-    tcgetattr(std::io::stdin()).is_ok_and(|modes| modes.local_modes.contains(LocalModes::ICANON))
-}
-
-#[cfg(test)]
-mod tests {
-    use super::first_key;
-
-    #[test]
-    fn only_keys_that_write_are_answers() {
-        for (typed, key) in [
-            ("y", Some('y')),
-            ("yn", Some('y')),
-            ("\u{1b}[A", None),
-            ("\u{1b}[1;5Cx", Some('x')),
-            ("\u{1b}OPx", Some('x')),
-            ("\u{1b}y", None),
-            ("\t\u{7f}n", Some('n')),
-            ("\u{1b}", None),
-            ("\u{1b}[", None),
-            ("", None),
-            ("ä", Some('ä')),
-        ] {
-            assert_eq!(first_key(typed), key, "{typed:?}");
-        }
     }
 }

@@ -1,5 +1,10 @@
 //! Edges of the file tools, through every face: a shell, `-p`, `--line` and an MCP client.
 
+use std::{
+    io::{BufRead as _, BufReader, Write as _},
+    process::Stdio,
+};
+
 use serde_json::{Value, json};
 
 use crate::world::{Input, World};
@@ -144,4 +149,105 @@ fn what_is_no_text_is_not_written() {
             &["replaced"],
         ),
     ]);
+}
+
+fn numbered(count: usize, end: &str) -> String {
+    (0..count).map(|number| format!("line {number} {end}\n")).collect::<Vec<_>>().concat()
+}
+
+fn nth(path: &str, number: usize) -> Value {
+    let (old, new) = (format!("line {number} old"), format!("line {number} new"));
+    json!({"path": path, "edits": [{"old_text": old, "new_text": new}]})
+}
+
+/// A world with one file of so many lines that has two names.
+fn two_names(count: usize) -> World {
+    let world = World::new();
+    world.file("many.txt", numbered(count, "old"));
+    std::os::unix::fs::symlink("many.txt", world.work().join("link.txt")).unwrap();
+    world
+}
+
+const NAMES: [&str; 2] = ["many.txt", "link.txt"];
+
+#[test]
+fn two_hundred_edits_of_one_file_at_once_are_all_made() {
+    let world = two_names(200);
+    let params = json!({"protocolVersion": "2025-06-18", "capabilities": {},
+        "clientInfo": {"name": "edges", "version": "1"}});
+    let mut text = [
+        json!({"jsonrpc": "2.0", "id": "first", "method": "initialize", "params": params}),
+        json!({"jsonrpc": "2.0", "method": "notifications/initialized"}),
+    ]
+    .map(|line| line.to_string() + "\n")
+    .concat();
+    for id in 0..200 {
+        let params = json!({"name": "edit", "arguments": nth(NAMES[id % 2], id)});
+        let call = json!({"jsonrpc": "2.0", "id": id, "method": "tools/call", "params": params});
+        text += &(call.to_string() + "\n");
+    }
+    let mut command = world.haft(&["mcp", "--mode", "accept-edits"]);
+    let mut server = command.stdin(Stdio::piped()).stderr(Stdio::null()).spawn().unwrap();
+    // Open until all is answered: its end would cancel what still runs.
+    let mut input = server.stdin.take().unwrap();
+    let lines = BufReader::new(server.stdout.take().unwrap()).lines();
+    let mut answered = std::thread::scope(|scope| {
+        scope.spawn(|| input.write_all(text.as_bytes()).unwrap());
+        let answers = lines.map(|line| serde_json::from_str::<Value>(&line.unwrap()).unwrap());
+        let calls = answers.filter(|answer| answer["id"].is_u64());
+        let answered = calls.take(200).map(|answer| {
+            assert_eq!(answer["result"]["isError"], false, "{answer}");
+            answer["id"].as_u64().unwrap()
+        });
+        answered.collect::<Vec<_>>()
+    });
+    drop(input);
+    assert!(server.wait().unwrap().success());
+    answered.sort_unstable();
+    assert_eq!(answered, (0..200).collect::<Vec<_>>());
+    let found = std::fs::read_to_string(world.work().join("many.txt")).unwrap();
+    assert_eq!(found, numbered(200, "new"));
+}
+
+#[test]
+fn twenty_programs_that_edit_one_file_at_once_lose_nothing() {
+    let world = two_names(20);
+    std::thread::scope(|scope| {
+        for number in 0..20 {
+            let world = &world;
+            scope.spawn(move || {
+                let input = nth(NAMES[number % 2], number).to_string();
+                let ran = world.run(&["tool", "edit", "--mode", "accept-edits", "--input", &input]);
+                assert_eq!(ran.code, Some(0), "{}{}", ran.out, ran.err);
+            });
+        }
+    });
+    let found = std::fs::read_to_string(world.work().join("many.txt")).unwrap();
+    assert_eq!(found, numbered(20, "new"));
+}
+
+#[test]
+fn what_the_person_ignores_everywhere_is_ignored_unless_its_file_is_denied() {
+    let world = World::new();
+    world.file("a.txt", "found me\n");
+    world.file("b.mine", "found me\n");
+    let folder = world.root().join("home/.config/git");
+    std::fs::create_dir_all(&folder).unwrap();
+    std::fs::write(folder.join("ignore"), "*.mine\n").unwrap();
+    let calls = [
+        ("grep", json!({"pattern": "found", "output_mode": "files_with_matches"})),
+        ("find", json!({"pattern": "*"})),
+    ];
+    for (tool, input) in calls {
+        let call = ["tool", tool, "--input", &input.to_string()];
+        let ran = world.run(&call);
+        assert!(ran.out.contains("a.txt") && !ran.out.contains("b.mine"), "{tool}: {}", ran.out);
+        let denied = [&call[..], &["--deny", "Read(~/.config/git/**)"]].concat();
+        let ran = world.run(&denied);
+        assert!(ran.out.contains("a.txt") && ran.out.contains("b.mine"), "{tool}: {}", ran.out);
+    }
+    let Some(rg) = std::env::var_os("HAFT_TEST_RG") else { return };
+    let mut rg = world.program(rg);
+    let ran = rg.args(["--no-require-git", "-l", "found", "."]).current_dir(world.work()).output();
+    assert_eq!(String::from_utf8_lossy(&ran.unwrap().stdout).trim(), "./a.txt");
 }

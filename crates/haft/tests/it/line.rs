@@ -1,5 +1,6 @@
 //! `haft --line` over pipes: a script of lines is taken in its order.
 
+use haft_types::{Answerer, Body};
 use serde_json::json;
 
 use crate::world::{Input, Ran, World, all_calls_ended, gone, unique_seconds};
@@ -100,7 +101,14 @@ fn questions_behind_the_end_of_input_are_denied() {
     assert_eq!(ran.code, Some(0), "{ran:?}");
     in_order(&ran.out, &["(yes, this once)", "denied", "End."]);
     assert_eq!(world.read("a.txt"), "gamma\nbeta\n");
-    all_calls_ended(&world.events());
+    let events = world.events();
+    all_calls_ended(&events);
+    let by = events.iter().filter_map(|event| match &event.body {
+        Body::Answered { by, .. } => Some(by.clone()),
+        _ => None,
+    });
+    let expected = [Answerer::Person("line".to_owned()), Answerer::Nobody];
+    assert_eq!(by.collect::<Vec<_>>(), expected, "nobody refused the second one");
 }
 
 #[test]

@@ -9,14 +9,17 @@
     clippy::panic,
     reason = "helpers of tests fail like tests"
 )]
+mod agent_edges;
 mod cli;
 mod demo;
 mod doctor;
 mod ends;
+mod face_settings;
 mod faces_edges;
 mod file_edges;
 mod images;
 mod line;
+mod line_keys;
 mod mcp;
 mod mcp_hostile;
 mod mcp_raw;

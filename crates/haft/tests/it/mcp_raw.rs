@@ -132,12 +132,16 @@ fn a_request_before_the_beginning_is_refused() {
     let world = World::new();
     let mut server = Server::start(&world, &[]);
     let early = server.call(1, "bash", &json!({"command": "touch made"}));
-    assert!(early["error"]["message"].is_string(), "{early}");
+    let told = early["error"]["message"].as_str().unwrap();
+    assert!(told.contains("send initialize first"), "{early}");
     assert!(!world.work().join("made").exists());
     server.initialize();
     let listed = server.ask(2, "tools/list", &json!({}));
     assert!(listed["result"]["tools"].is_array(), "{listed}");
-    assert_eq!(server.end(), Some(0));
+    let strange = server.ask(3, "foo/bar", &json!({}));
+    let told = strange["error"]["message"].as_str().unwrap();
+    assert!(told.contains("\"foo/bar\"") && told.contains("tools/call"), "{strange}");
+    assert_eq!((&strange["error"]["code"], server.end()), (&json!(-32601), Some(0)));
 }
 
 #[test]

@@ -174,3 +174,99 @@ fn a_client_of_the_server_gets_bounded_data_and_the_same_paths() {
     let read = answer(2)["result"]["content"].to_string();
     assert!(read.contains("alpha") && read.contains("was taken as"), "{read}");
 }
+
+#[test]
+fn a_denied_command_stays_denied_behind_redirects_and_in_scripts() {
+    let world = World::new();
+    world.file("x", "kept");
+    let flags = ["--deny", "Bash(rm:*)", "--mode", "bypass"];
+    for command in [
+        ">/dev/null rm x",
+        "&>/dev/null rm x",
+        "<<<y rm x",
+        "timeout 5 >/dev/null rm x",
+        "X=1 >/dev/null rm x",
+        "if >/dev/null rm x; then :; fi",
+        "time -p rm x",
+        "eval \"r\"\"m x\"",
+        "prlimit rm x",
+        "hash -p /bin/rm q; q x",
+        "source <(echo rm x)",
+        "echo rm x | sh",
+    ] {
+        let (code, outcome) = tool(&world, "bash", &json!({ "command": command }), &flags);
+        assert_eq!((code, &outcome["status"]), (Some(1), &json!("denied")), "{command}: {outcome}");
+        assert!(world.work().join("x").exists(), "{command}");
+    }
+    let outcomes =
+        told(&world, &[json!({"name": "bash", "input": {"command": ">o rm x"}})], &flags);
+    assert_eq!(outcomes[0]["status"], "denied", "{outcomes:?}");
+    let (_, outcome) = tool(&world, "bash", &json!({"command": "echo y >rm; cat rm"}), &flags);
+    assert!(outcome["status"] == "done" && text(&outcome).contains('y'), "{outcome}");
+}
+
+#[test]
+fn the_question_about_a_command_says_where_it_starts_and_for_how_long() {
+    let world = World::new();
+    world.file("sub/x", "x");
+    let bash = |input: Value| json!({"name": "bash", "input": input});
+    let calls = [
+        bash(json!({"command": "rm -rf *", "cwd": "sub", "timeout_ms": 600_000})),
+        bash(json!({"command": "rm -rf *"})),
+    ];
+    told(&world, &calls, &[]);
+    let events = world.events().into_iter().map(|event| serde_json::to_value(event).unwrap());
+    let asked: Vec<String> = events
+        .filter(|event| event["type"] == "asked")
+        .map(|event| event["question"]["text"].as_str().unwrap().to_owned())
+        .collect();
+    assert_eq!(asked.len(), 2, "{asked:?}");
+    let sub = world.work().join("sub");
+    let far = asked.iter().find(|text| text.contains("sub")).unwrap();
+    assert!(far.contains(&format!("\n  in {}\n  for at most 600s\n", sub.display())), "{far}");
+    assert!(!far.contains("  read "), "{far}");
+    let near = asked.iter().find(|text| !text.contains("sub")).unwrap();
+    assert!(!near.contains("\n  "), "{near}");
+}
+
+#[test]
+fn a_rule_about_nothing_is_told() {
+    let world = World::new();
+    world.file("a.txt", "alpha\n");
+    let input = r#"{"path": "a.txt"}"#;
+    for (rule, part) in [
+        ("Raed", "no tool is named \"Raed\"; did you mean Read?"),
+        ("Raed(a.txt)", "did you mean Read(a.txt)?"),
+        ("Read(/etc/hosts)", "write //etc/hosts"),
+    ] {
+        let ran = world.run(&["tool", "read", "--input", input, "--deny", rule]);
+        assert_eq!(ran.code, Some(2), "{rule}: {ran:?}");
+        assert!(ran.err.contains(part) && ran.err.contains("command line"), "{ran:?}");
+        let model = world.script(&[json!({"text": "End."})]);
+        let ran = world.run(&["-p", "go", "--model", &model, "--deny", rule]);
+        assert_eq!(ran.code, Some(2), "{rule}: {ran:?}");
+    }
+    world.settings("permissions.deny = ['Raed', 'Read(b.txt)']");
+    for rule in ["Read(//etc/hosts)", "mcp__any", "WebFetch", "bash"] {
+        let ran = world.run(&["tool", "read", "--input", input, "--deny", rule]);
+        assert_eq!(ran.code, Some(0), "{rule}: {ran:?}");
+        assert!(ran.err.contains("\"Raed\" (user settings) does not count"), "{ran:?}");
+    }
+}
+
+#[test]
+fn a_path_of_endless_length_is_refused_at_once() {
+    let world = World::new();
+    let long = "x/".repeat(20 << 10);
+    for (name, input) in [
+        ("read", json!({ "path": long })),
+        ("grep", json!({"path": long, "pattern": "x"})),
+        ("write", json!({"path": long, "content": "x"})),
+    ] {
+        let (code, outcome) = tool(&world, name, &input, &["--mode", "bypass"]);
+        let text = text(&outcome);
+        assert_eq!(code, Some(1), "{name}: {text}");
+        assert!(text.contains("has 40960 bytes, and a path has at most 32768"), "{name}: {text}");
+        assert!(text.len() < 1_000, "{name}: {}", text.len());
+    }
+}

@@ -185,9 +185,9 @@ fn a_bad_script_is_named_with_its_line() {
     let file = world.file("s.jsonl", format!("{TWO_LINES}\n{{\"txt\": 1}}\n"));
     let model = format!("script:{}", file.display());
     let ran = world.run(&["-p", "go", "--model", &model]);
-    assert_eq!(ran.code, Some(1), "{ran:?}");
+    assert_eq!(ran.code, Some(2), "{ran:?}");
     assert!(ran.err.contains("line 2") && ran.err.contains("txt"), "{ran:?}");
     let ran = world.run(&["-p", "go", "--model", "script:/nowhere/s.jsonl"]);
-    assert_eq!(ran.code, Some(1), "{ran:?}");
+    assert_eq!(ran.code, Some(2), "{ran:?}");
     assert!(ran.err.contains("/nowhere/s.jsonl"), "{ran:?}");
 }

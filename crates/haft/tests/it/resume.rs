@@ -89,7 +89,7 @@ fn an_unknown_session_is_told() {
     let world = World::new();
     let model = world.script(&[json!({"text": "one"})]);
     let ran = world.run(&["-p", "hi", "-r", "zzz", "--model", &model]);
-    assert_eq!(ran.code, Some(1), "{ran:?}");
+    assert_eq!(ran.code, Some(2), "{ran:?}");
     assert!(ran.err.contains("\"zzz\""), "{ran:?}");
 }
 

@@ -56,7 +56,7 @@ fn a_session_is_shown() {
     let shown = world.run(&["session", "show", &id, "--json"]);
     all_calls_ended(&events(&shown.out));
     let ran = world.run(&["session", "show", "zzz"]);
-    assert_eq!((ran.code, ran.out.as_str()), (Some(1), ""), "{ran:?}");
+    assert_eq!((ran.code, ran.out.as_str()), (Some(2), ""), "{ran:?}");
     assert!(ran.err.contains("\"zzz\"") && ran.err.contains(&id), "{ran:?}");
 }
 

@@ -178,12 +178,12 @@ fn a_run_that_ends_before_its_first_request_leaves_nothing() {
             command.args(["--model", wire.model()]);
             let ran = finish(command, &Input::Pipe("hi\n"));
             assert!(ran.err.contains(wire.key_variable()), "{ran:?}");
-            nothing(&world, &ran, 1);
+            nothing(&world, &ran, 2);
         }
     }
     let world = World::new();
     let model = world.script(&[json!({"text": "one"})]);
-    nothing(&world, &world.run(&["-p", "hi", "--model", "script:not/there"]), 1);
+    nothing(&world, &world.run(&["-p", "hi", "--model", "script:not/there"]), 2);
     nothing(&world, &world.run(&["-p", "", "--model", &model]), 2);
     // The next session is the first one that is kept.
     assert_eq!(world.run(&["-p", "hi", "--model", &model]).code, Some(0));

@@ -31,7 +31,7 @@ impl Tmux {
         tmux
     }
 
-    fn tmux(&self, arguments: &[&str]) -> String {
+    pub fn tmux(&self, arguments: &[&str]) -> String {
         let output =
             Command::new("tmux").arg("-S").arg(&self.socket).args(arguments).output().unwrap();
         assert!(output.status.success(), "{arguments:?} {output:?}");
@@ -39,13 +39,19 @@ impl Tmux {
     }
 
     /// Types a text as it is.
-    fn types(&self, text: &str) {
+    pub fn types(&self, text: &str) {
         self.tmux(&["send-keys", "-l", text]);
     }
 
     /// Presses a key by its name.
-    fn key(&self, name: &str) {
+    pub fn key(&self, name: &str) {
         self.tmux(&["send-keys", name]);
+    }
+
+    /// Pastes a text as a terminal does: marked where the program asked for that.
+    pub fn paste(&self, text: &str) {
+        self.tmux(&["set-buffer", text]);
+        self.tmux(&["paste-buffer", "-p"]);
     }
 
     pub fn line(&self, text: &str) {
@@ -67,7 +73,7 @@ impl Tmux {
     }
 
     /// Starts haft from the shell; how the terminal was set goes into a file before and after.
-    fn haft(&self, arguments: &str) {
+    pub fn haft(&self, arguments: &str) {
         let haft = env!("CARGO_BIN_EXE_haft");
         self.line(&format!(
             "stty -a > ../before; '{haft}' {arguments}; echo ended with $?; stty -a > ../after"
@@ -83,7 +89,7 @@ impl Tmux {
     }
 
     /// Fails unless the terminal is as it was.
-    fn is_sane(&self, world: &World) {
+    pub fn is_sane(&self, world: &World) {
         self.line("echo shell; echo again");
         self.sees("\nshell\nagain");
         let read = |name| std::fs::read_to_string(world.root().join(name)).unwrap();
@@ -119,10 +125,13 @@ fn one_key_answers_a_question() {
     assert!(screen.contains("I edit it.") && screen.contains("+ beta"), "{screen}");
     tmux.key("Up");
     tmux.types("x");
+    tmux.sees("> x");
+    tmux.key("Enter");
     tmux.sees("press one of y");
+    assert!(until(Duration::from_secs(20), || tmux.screen().matches("key:").count() == 2));
     tmux.types("y");
     tmux.sees("Once more.");
-    assert!(until(Duration::from_secs(20), || tmux.screen().matches("key:").count() == 2));
+    assert!(until(Duration::from_secs(20), || tmux.screen().matches("key:").count() == 3));
     assert_eq!(world.read("a.txt"), "beta\n");
     tmux.types("n");
     let screen = tmux.sees("Both were asked.");
@@ -241,7 +250,7 @@ fn a_tool_asks_at_the_terminal() {
     let world = World::new();
     let tmux = Tmux::start(&world);
     tmux.haft("tool bash --input '{\"command\": \"echo it ran; touch made\"}'");
-    tmux.sees("[n] no");
+    tmux.sees("key:");
     assert!(!world.work().join("made").exists());
     tmux.types("y");
     tmux.sees("ended with 0");

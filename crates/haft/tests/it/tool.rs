@@ -158,7 +158,7 @@ fn a_session_is_shared_by_calls() {
     let log = world.run(&["session", "show", &session, "--json"]).out;
     assert_eq!(log.matches("\"type\":\"call_ended\"").count(), 5, "{log}");
     let ran = world.run(&["tool", "ls", "--session", "zzz"]);
-    assert_eq!(ran.code, Some(1), "{ran:?}");
+    assert_eq!(ran.code, Some(2), "{ran:?}");
     assert!(ran.err.contains("\"zzz\""), "{ran:?}");
 }
 

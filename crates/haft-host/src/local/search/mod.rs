@@ -34,7 +34,7 @@ use super::{
     locate::{At, kind_of, stamp_of},
 };
 use crate::{
-    FileKind, Filter, FindQuery, Found, GrepQuery, Located, Search, SearchError, Skipped, Walk,
+    FileKind, FindQuery, Found, GrepQuery, Located, Search, SearchError, Skipped, Walk,
     lines::{FileResult, Grep},
     over_fs::{self, matches_of},
     search::Sink,
@@ -139,29 +139,24 @@ fn add(to: &mut Skipped, from: &Skipped) {
 }
 
 /// The user's own excludes, as git and ripgrep read them.
-fn global_excludes(allowed: &Filter) -> Option<Vec<u8>> {
+fn global_excludes(walk: &Walk) -> Option<Vec<u8>> {
     let path = gitconfig_excludes_path()?;
-    if !allowed(&Local::path(&path).ok()?) {
+    if !(walk.excludes)(&Local::path(&path).ok()?) {
         return None;
     }
     read_some(open_file(rustix::fs::CWD, path.as_os_str().as_encoded_bytes()).ok()??)
 }
 
 /// Opens the root and starts a walk in it.
-fn start(
-    at: &Located,
-    mut rules: Rules,
-    allowed: &Filter,
-    names: bool,
-) -> io::Result<Walker<Folder>> {
+fn start(at: &Located, mut rules: Rules, walk: &Walk, names: bool) -> io::Result<Walker<Folder>> {
     let held = At::of(at)?.inside(at)?;
     let root = open_folder(&*held, b".")?;
     if rules.reads_ignore_files()
-        && let Some(text) = global_excludes(allowed)
+        && let Some(text) = global_excludes(walk)
     {
         rules.set_global(&text);
     }
-    let mut walker = Walker::new(&at.real, rules, Arc::clone(allowed), names, false);
+    let mut walker = Walker::new(&at.real, rules, Arc::clone(&walk.allowed), names, false);
     let (listed, left) = list(&root)?;
     walker.begin(root, (0, 0), listed, left);
     Ok(walker)
@@ -187,7 +182,7 @@ fn grep_job(
         grep_file(at, &grep, &walk, line)?;
         return Ok(None);
     }
-    let walker = Arc::new(Mutex::new(start(at, rules, &walk.allowed, false)?));
+    let walker = Arc::new(Mutex::new(start(at, rules, &walk, false)?));
     drop(walk);
     let shared = Arc::new(Grepping {
         walker: Arc::clone(&walker),
@@ -296,7 +291,7 @@ fn follow_job(
     walk: Walk,
     line: &Ordered<Vec<Found>>,
 ) -> Result<Walked, SearchError> {
-    let global = global_excludes(&walk.allowed);
+    let global = global_excludes(&walk);
     let sink = &mut |found: Found| {
         let size = found.path.len() + size_of::<Found>();
         line.end(line.begin(), Some((vec![found], size)), |_| {});
@@ -322,7 +317,7 @@ fn find_job(
         line.end(number, found, |skipped| skipped.denied += u64::from(!allowed));
         return Ok(None);
     }
-    let mut walker = start(at, Rules::find(query), &walk.allowed, true)?;
+    let mut walker = start(at, Rules::find(query), walk, true)?;
     let mut batch = Vec::new();
     let mut since = Instant::now();
     let send = |batch: &mut Vec<Found>| {

@@ -1,8 +1,8 @@
 //! The one function that starts a child of haft, whatever it is for.
 //!
 //! **Invariant:** every child leads a session and a process group of its own, carries the marker
-//! of its tree, and of haft's own descriptors inherits nothing but 0 to 2 and, where asked for, 3.
-//! What haft was itself given open by its parent goes on to its children, as from every shell.
+//! of its tree, and inherits no descriptor but 0 to 2 and, where asked for, 3: nothing of haft's
+//! own, and nothing that haft was itself given open by its parent.
 
 use std::{
     env,
@@ -34,6 +34,8 @@ const ARGUMENT_LIMIT: usize = 128 << 10;
 const MARKERS_LIMIT: usize = 1024;
 /// Where a child finds the descriptor for its report.
 const REPORT: i32 = 3;
+/// Descriptors that are marked one by one where a range cannot be.
+const OLD_LIMIT: i32 = 4096;
 /// How much the pipes of a child's output hold, where the system allows it.
 const PIPE_SIZE: usize = 1 << 20;
 
@@ -236,6 +238,7 @@ fn prepare_child(command: &mut Command, report: Option<OwnedFd>) -> io::Result<(
     }
     let prepare = move || {
         rustix::process::setsid()?;
+        close_at_exec();
         if let Some(report) = &report {
             if report.as_raw_fd() == REPORT {
                 rustix::io::fcntl_setfd(report, rustix::io::FdFlags::empty())?;
@@ -254,6 +257,24 @@ fn prepare_child(command: &mut Command, report: Option<OwnedFd>) -> io::Result<(
     // lock and allocates nothing.
     unsafe { command.pre_exec(prepare) };
     Ok(())
+}
+
+/// Marks every descriptor from 3 on to be closed at exec, those of haft's own parent included.
+///
+/// It makes system calls alone, as it must between fork and exec.
+#[expect(unsafe_code, reason = "no safe wrapper marks a range of descriptors")]
+fn close_at_exec() {
+    // SAFETY: the calls take numbers alone, and only mark descriptors of the child's own table.
+    unsafe {
+        let mark = libc::CLOSE_RANGE_CLOEXEC;
+        if libc::syscall(libc::SYS_close_range, REPORT, libc::c_uint::MAX, mark) == 0 {
+            return;
+        }
+        // Kernels before 5.11.
+        for number in REPORT..OLD_LIMIT {
+            libc::fcntl(number, libc::F_SETFD, libc::FD_CLOEXEC);
+        }
+    }
 }
 
 /// Takes descriptor 3 of this process where it is free, so that no pipe by which the standard

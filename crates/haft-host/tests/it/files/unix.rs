@@ -192,3 +192,38 @@ fn place_of_this_process(folder: &std::path::Path) -> String {
     std::thread::spawn(move || drop(runtime)).join().unwrap();
     found
 }
+
+#[tokio::test]
+async fn a_renewed_path_is_what_has_its_names_now_and_never_a_link() {
+    let folder = tempfile::tempdir().unwrap();
+    let base = folder.path().canonicalize().unwrap();
+    std::fs::write(base.join("secret"), "secret").unwrap();
+    std::fs::write(base.join("a"), "old").unwrap();
+    let local = haft_host::Local::new();
+    let fs = haft_host::Host::fs(&local);
+    let locate = async |name: &str| {
+        let path = haft_host::Local::path(&base.join(name)).unwrap();
+        fs.locate(&path, haft_types::Follow::Yes).await.unwrap()
+    };
+    let (file, deep) = (locate("a").await, locate("new/b").await);
+    std::fs::write(base.join("tmp"), "newer").unwrap();
+    std::fs::rename(base.join("tmp"), base.join("a")).unwrap();
+    let now = fs.renew(&file).await.unwrap();
+    assert_eq!(&fs.read(&now, 0, 9).await.unwrap()[..], b"newer");
+    assert_eq!(now.real, file.real);
+    std::fs::remove_file(base.join("a")).unwrap();
+    assert!(fs.renew(&file).await.unwrap().stamp.is_none());
+    std::os::unix::fs::symlink("secret", base.join("a")).unwrap();
+    let error = fs.renew(&file).await.unwrap_err();
+    assert_eq!(error.kind(), std::io::ErrorKind::ResourceBusy, "{error}");
+    assert!(fs.renew(&deep).await.unwrap().stamp.is_none());
+    std::os::unix::fs::symlink(".", base.join("new")).unwrap();
+    std::fs::write(base.join("b"), "elsewhere").unwrap();
+    let error = fs.renew(&deep).await.unwrap_err();
+    assert_eq!(error.kind(), std::io::ErrorKind::ResourceBusy, "{error}");
+    std::fs::remove_file(base.join("new")).unwrap();
+    std::fs::create_dir(base.join("new")).unwrap();
+    std::fs::write(base.join("new/b"), "there").unwrap();
+    let now = fs.renew(&deep).await.unwrap();
+    assert_eq!(&fs.read(&now, 0, 9).await.unwrap()[..], b"there");
+}
