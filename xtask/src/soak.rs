@@ -72,10 +72,10 @@ const SOAKS: &[Soak] = &[
     Soak {
         name: "links",
         about: "links that flip between the stages of a call",
-        package: "haft-host",
+        package: "haft-tool",
         tests: "link_flip",
         scale: Scale::Factor,
-        count: 1_000,
+        count: 100,
     },
 ];
 
@@ -185,6 +185,23 @@ mod tests {
         let cargo = "test result: ok. 7 passed; 0 failed; 0 ignored; 0 measured";
         assert_eq!(passed(cargo), Some(7));
         assert_eq!(passed("0 tests run: nothing"), None);
+    }
+
+    #[test]
+    fn every_soak_names_tests_that_are_there() {
+        let root = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../crates");
+        for soak in SOAKS {
+            let folder = root.join(soak.package).join("tests/it");
+            let mut sources = String::new();
+            for file in std::fs::read_dir(&folder).unwrap() {
+                let path = file.unwrap().path();
+                if path.is_file() {
+                    sources += &std::fs::read_to_string(path).unwrap();
+                }
+            }
+            let named = ["fn ", "mod "].map(|word| format!("{word}{}", soak.tests));
+            assert!(named.iter().any(|name| sources.contains(name)), "{}: none found", soak.name);
+        }
     }
 
     #[test]

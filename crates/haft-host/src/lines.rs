@@ -148,7 +148,8 @@ fn check_size(query: &GrepQuery) -> Result<(), SearchError> {
     let shown: String = query.pattern.chars().take(40).collect();
     Err(SearchError::Pattern(format!(
         "the pattern {shown:?}... has {length} bytes and stands for {size} characters with its \
-         repetitions; at most {PATTERN_SIZE} are searched for: give a part of it that is rare"
+         repetitions; at most {PATTERN_SIZE} are searched for: give a part of it that is rare, or \
+         split it into several searches"
     )))
 }
 
@@ -162,6 +163,10 @@ fn size(hir: &Hir) -> u64 {
         HirKind::Repetition(repeated) => {
             let times = repeated.max.unwrap_or(repeated.min).max(1);
             size(&repeated.sub).saturating_mul(times.into())
+        }
+        // Literals are looked for together, by one pass of an automaton.
+        HirKind::Alternation(parts) if hir.properties().is_alternation_literal() => {
+            parts.iter().map(size).max().unwrap_or(0)
         }
         HirKind::Concat(parts) | HirKind::Alternation(parts) => {
             parts.iter().fold(0, |all, part| all.saturating_add(size(part)))

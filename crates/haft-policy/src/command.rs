@@ -14,8 +14,9 @@ pub(crate) const LONGEST: usize = 64 * 1024;
 pub(crate) const GAP: char = '\0';
 
 /// Words of the shell that a command may follow.
-pub(crate) const KEYWORDS: &[&str] =
-    &["if", "then", "else", "elif", "while", "until", "do", "!", "in", "case", "function"];
+pub(crate) const KEYWORDS: &[&str] = &[
+    "if", "then", "else", "elif", "while", "until", "do", "!", "in", "case", "function", "{", "}",
+];
 
 /// A pattern of `Bash(...)`, by words after quote removal.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -86,6 +86,9 @@ const SHELLS: &[&str] =
 const SCRIPTED: &[&str] =
     &["flock", "parallel", "runuser", "script", "sg", "ssh", "su", "trap", "watch"];
 
+/// Assignments that name a script which shells run first.
+const STARTS_SHELLS: [&str; 2] = ["BASH_ENV=", "ENV="];
+
 /// Marks, in a word after quote removal, that the shell still replaces something in it.
 const EXPANDS: char = '\u{1}';
 
@@ -135,6 +138,8 @@ impl Parts {
             for inner in words.iter().flat_map(|word| word.split(RUNS).skip(1)) {
                 self.read(inner, depth + 1);
             }
+            self.unclear |=
+                words.iter().any(|word| STARTS_SHELLS.iter().any(|s| word.starts_with(s)));
             let words = command_of(&words);
             let Some(first) = words.first() else { continue };
             self.unclear |= expands(first) || is_elsewhere(words);
@@ -196,12 +201,13 @@ impl Parts {
         let asks =
             is(&words[0], "command") && words.get(1).is_some_and(|w| is_one(w, &["-v", "-V"]));
         let last = if is_wrapped { words.len().min(1 + DEEPEST) } else { 1 };
-        self.unclear |= is_wrapped && words.len() > last;
+        let sure = command_at(words).unwrap_or(usize::MAX);
+        self.unclear |= is_wrapped && words.len() > last && sure >= last;
         let mut looked = false;
         for at in 0..last {
             let rest = &words[at..];
             let behind_option = at > 0 && words[at - 1].starts_with('-');
-            self.unclear |= at > 0 && expands(&rest[0]) && !behind_option;
+            self.unclear |= at > 0 && at <= sure && expands(&rest[0]) && !behind_option;
             self.unclear |= !asks && reads_input(rest);
             let by_shell = at > 0 && BUILTINS.contains(&program(&words[at - 1]));
             self.unclear |= (by_shell || is(&rest[0], "env")) && is_elsewhere(rest);
@@ -223,6 +229,18 @@ impl Parts {
             }
         }
     }
+}
+
+/// Where the command of a wrapper stands for certain: as the first word of one that takes no
+/// other word there, and no wrapper itself.
+fn command_at(words: &[String]) -> Option<usize> {
+    const SIMPLE: [&str; 8] =
+        ["builtin", "command", "exec", "nice", "nohup", "setsid", "time", "xargs"];
+    let is_simple = SIMPLE.contains(&program(&words[0]));
+    let is_command = |word: &&String| {
+        !word.starts_with(['-', '+']) && !expands(word) && !is_assignment(word) && !wraps(word)
+    };
+    words.get(1).filter(|_| is_simple).filter(is_command).map(|_| 1)
 }
 
 /// A command without the words of the grammar and the assignments before it.
@@ -286,6 +304,11 @@ fn is_script_option(word: &str) -> bool {
 }
 
 fn shell_reads_input(words: &[String]) -> bool {
+    if let [only] = words
+        && is_one(only, &["--version", "--help"])
+    {
+        return false;
+    }
     let mut words = words.iter();
     while let Some(word) = words.next() {
         if is_script_option(word) || word.starts_with("--command") {
@@ -332,10 +355,17 @@ fn segments(text: &str) -> Vec<Vec<String>> {
                 quote = Some(c);
                 lexer.push_quoted(None);
             }
+            (None, '`') if lexer.backquoted => {
+                lexer.backquoted = false;
+                lexer.end();
+            }
             (Some('"') | None, '$' | '`') => {
                 lexer.word().push(EXPANDS);
                 match quote {
-                    None if c == '`' => lexer.end(),
+                    None if c == '`' => {
+                        lexer.backquoted = true;
+                        lexer.end();
+                    }
                     Some(_) if c == '`' => lexer.word().push('('),
                     _ => {}
                 }
@@ -346,7 +376,16 @@ fn segments(text: &str) -> Vec<Vec<String>> {
                 lexer.end_word();
                 lexer.redirect('>', &mut chars);
             }
-            (None, ';' | '&' | '|' | '(' | ')' | '\n' | '\r') => lexer.end(),
+            (None, '(') => {
+                lexer.open += 1;
+                lexer.end();
+            }
+            (None, ')') if lexer.open == 0 => lexer.end_case(),
+            (None, ')') => {
+                lexer.open -= 1;
+                lexer.end();
+            }
+            (None, ';' | '&' | '|' | '\n' | '\r') => lexer.end(),
             (None, c) if c.is_whitespace() => lexer.end_word(),
             (None, '*' | '?' | '[' | '{' | '~') => lexer.word().extend([c, EXPANDS]),
             (Some(_), c) => lexer.push_quoted(Some(c)),
@@ -367,6 +406,10 @@ struct Lexer {
     quoted: bool,
     /// The word is where a redirect leads.
     target: bool,
+    /// Inside backquotes.
+    backquoted: bool,
+    /// Parentheses that were opened and are not closed yet.
+    open: usize,
 }
 
 impl Lexer {
@@ -381,9 +424,15 @@ impl Lexer {
 
     fn end_word(&mut self) {
         self.quoted = false;
-        if let Some(word) = self.word.take()
+        if let Some(mut word) = self.word.take()
             && !std::mem::take(&mut self.target)
         {
+            // Alone they are words of the grammar or of a test, and stand for themselves; so does
+            // an empty pair of braces everywhere.
+            if matches!(&*word, "[\u{1}" | "[\u{1}[\u{1}" | "{\u{1}") {
+                word.retain(|c| c != EXPANDS);
+            }
+            let word = word.replace("{\u{1}}", "{}");
             self.words.push(word);
         }
     }
@@ -394,6 +443,16 @@ impl Lexer {
         if !self.words.is_empty() {
             self.done.push(std::mem::take(&mut self.words));
         }
+    }
+
+    /// Ends the pattern of a `case`: a parenthesis closes that none has opened. What it expands
+    /// to is compared and not run.
+    fn end_case(&mut self) {
+        self.end_word();
+        if let [pattern] = &mut self.words[..] {
+            pattern.retain(|c| c != EXPANDS);
+        }
+        self.end();
     }
 
     /// Reads the rest of an operator that starts with `first`; the next word is its target.
@@ -601,6 +660,45 @@ mod tests {
             "ls \"$(pwd)\"",
         ] {
             assert!(!Parts::of(text).unclear, "{text:?}");
+        }
+    }
+
+    #[test]
+    fn words_of_the_grammar_are_no_unknown_programs() {
+        for text in [
+            "[ -f a ] && echo y",
+            "[[ -f a ]] && echo y",
+            "if [ -f x ]; then echo; fi",
+            "while [ -f q ]; do :; done",
+            "{ echo a; echo b; } > o",
+            "f() { echo a; }; f",
+            "case a in a) echo x;; *) echo y;; esac",
+            "find . -name '*.txt' -exec cat {} \\;",
+            "echo a.txt | xargs -I{} cat {}",
+            "nohup ls $HOME > /dev/null",
+            "time ls *.txt",
+            "xargs cat *.txt",
+            "echo `date` now",
+            "bash --version",
+        ] {
+            assert!(!Parts::of(text).unclear, "{text:?}");
+        }
+        for text in [
+            "[$(echo rm) x",
+            "[r]m x",
+            "{rm,x}",
+            "($X)",
+            "BASH_ENV=s bash -c :",
+            "env ENV=s dash -i -c :",
+            "f() { $X; }",
+            "case a in a) $X;; esac",
+            "nohup $X",
+            "nohup nice -n 5 $X",
+            "xargs env $X",
+            "`echo rm` x",
+            "a=`date`; $a",
+        ] {
+            assert!(Parts::of(text).unclear, "{text:?}");
         }
     }
 }
