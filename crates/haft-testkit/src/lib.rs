@@ -6,4 +6,5 @@
 pub mod cassette;
 pub mod harness;
 pub mod http;
+pub mod slow;
 pub mod world;

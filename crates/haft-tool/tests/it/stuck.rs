@@ -1,91 +1,25 @@
 //! A disk that does not answer: the call ends in time, can be cancelled, and tells nothing denied.
 
-use std::{future::pending, io, sync::Arc, time::Duration};
-
-use bytes::Bytes;
-use futures::future::BoxFuture;
-use haft_host::{
-    Caps, Fs, Host, ListHow, Listing, Located, Memory, Search, Shell, WriteHow, Written,
+use std::{
+    future::{pending, ready},
+    sync::Arc,
+    time::Duration,
 };
+
+use futures::FutureExt as _;
+use haft_host::Memory;
 use haft_policy::Verdict;
-use haft_testkit::world::World;
+use haft_testkit::{
+    slow::{Look, Slow},
+    world::World,
+};
 use haft_tool::{Dispatcher, Limits, Settings, standard};
-use haft_types::{CallId, Follow, HostPath, Status, Style, ToolUse};
+use haft_types::{CallId, Follow, Status, ToolUse};
 use serde_json::json;
 use tokio::{sync::Notify, time::Instant};
 use tokio_util::sync::CancellationToken;
 
 use crate::support::{Probe, at, begun_and_ended, call, tools, with_pipeline};
-
-/// A host that never answers about what is below `/w/dead`, nor with what is in a file; it tells
-/// whenever it was asked for something of the kind.
-struct Dead(Memory, Arc<Notify>);
-
-impl Host for Dead {
-    fn name(&self) -> &str {
-        self.0.name()
-    }
-    fn style(&self) -> Style {
-        self.0.style()
-    }
-    fn home(&self) -> &HostPath {
-        self.0.home()
-    }
-    fn temp(&self) -> &HostPath {
-        self.0.temp()
-    }
-    fn caps(&self) -> Caps {
-        self.0.caps()
-    }
-    fn fs(&self) -> &dyn Fs {
-        self
-    }
-    fn shell(&self) -> Option<&dyn Shell> {
-        None
-    }
-    fn search(&self) -> Option<&dyn Search> {
-        None
-    }
-}
-
-impl Fs for Dead {
-    fn locate<'a>(&'a self, path: &'a HostPath, how: Follow) -> BoxFuture<'a, io::Result<Located>> {
-        if path.is_within(&at("/w/dead")) {
-            self.1.notify_one();
-            return Box::pin(pending());
-        }
-        self.0.fs().locate(path, how)
-    }
-    fn child<'a>(
-        &'a self,
-        folder: &'a Located,
-        name: &'a [u8],
-        follow: Follow,
-    ) -> BoxFuture<'a, io::Result<Located>> {
-        self.0.fs().child(folder, name, follow)
-    }
-    fn read<'a>(&'a self, _: &'a Located, _: u64, _: usize) -> BoxFuture<'a, io::Result<Bytes>> {
-        self.1.notify_one();
-        Box::pin(pending())
-    }
-    fn write<'a>(
-        &'a self,
-        at: &'a Located,
-        data: Bytes,
-        how: WriteHow,
-    ) -> BoxFuture<'a, io::Result<Written>> {
-        self.0.fs().write(at, data, how)
-    }
-    fn list<'a>(&'a self, at: &'a Located, how: ListHow) -> BoxFuture<'a, io::Result<Listing>> {
-        self.0.fs().list(at, how)
-    }
-    fn remove<'a>(&'a self, at: &'a Located) -> BoxFuture<'a, io::Result<()>> {
-        self.0.fs().remove(at)
-    }
-    fn rename<'a>(&'a self, from: &'a Located, to: &'a Located) -> BoxFuture<'a, io::Result<()>> {
-        self.0.fs().rename(from, to)
-    }
-}
 
 fn dead() -> World {
     asked().0
@@ -101,8 +35,16 @@ fn asked() -> (World, Arc<Notify>) {
         drop(cx.host.fs().read(&found, 0, 10).await);
         Ok(None)
     });
-    let host = Arc::new(Dead(inner, asked.clone()));
-    (World::on(host, at("/w"), tools([reader, checker]).0), asked)
+    let heard = asked.clone();
+    // Nothing below `/w/dead` is ever found, and nothing is ever read.
+    let host = Slow::new(inner, move |look, path| {
+        if look == Look::Locate && !path.is_within(&at("/w/dead")) {
+            return ready(()).boxed();
+        }
+        heard.notify_one();
+        pending().boxed()
+    });
+    (World::on(Arc::new(host), at("/w"), tools([reader, checker]).0), asked)
 }
 
 fn short(world: &World) -> Arc<Dispatcher> {

@@ -185,15 +185,21 @@ fn an_interrupt_at_a_question_answers_it_with_no() {
     all_calls_ended(&world.events());
 }
 
-#[test]
-fn a_terminal_that_goes_leaves_nothing_behind() {
-    let world = World::new();
+/// A talk in which a command sleeps, its model, and how many seconds.
+fn sleeping(world: &World) -> (Tmux, String, String) {
     let seconds = unique_seconds();
     let call = json!({"name": "bash", "input": {"command": format!("sleep {seconds}; echo")}});
     let model = world.script(&[json!({"calls": [call]})]);
-    let tmux = Tmux::talk(&world, &model, "--mode bypass");
+    let tmux = Tmux::talk(world, &model, "--mode bypass");
     tmux.line("run it");
     assert!(until(Duration::from_secs(20), || runs(&format!("sleep\0{seconds}"))));
+    (tmux, model, seconds)
+}
+
+#[test]
+fn a_terminal_that_goes_leaves_nothing_behind() {
+    let world = World::new();
+    let (tmux, model, seconds) = sleeping(&world);
     tmux.tmux(&["kill-server"]);
     gone(&seconds);
     gone(&model);
@@ -203,12 +209,7 @@ fn a_terminal_that_goes_leaves_nothing_behind() {
 #[test]
 fn a_terminated_talk_ends_with_what_it_runs() {
     let world = World::new();
-    let seconds = unique_seconds();
-    let call = json!({"name": "bash", "input": {"command": format!("sleep {seconds}; echo")}});
-    let model = world.script(&[json!({"calls": [call]})]);
-    let tmux = Tmux::talk(&world, &model, "--mode bypass");
-    tmux.line("run it");
-    assert!(until(Duration::from_secs(20), || runs(&format!("sleep\0{seconds}"))));
+    let (tmux, model, seconds) = sleeping(&world);
     signal_all("TERM", &model);
     tmux.sees("ended with 0");
     gone(&seconds);
