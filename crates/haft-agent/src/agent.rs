@@ -356,6 +356,8 @@ impl Agent {
         let answer = Answer::new(wire, self.setup.target.model.clone());
         self.answer = Some(Streaming { answer, stream, stop, early: None });
         self.steps += 1;
+        // While the model answers: the next change then waits for little but its own disk.
+        self.setup.bus.sync_ahead();
         let most = self.setup.limits.steps.filter(|most| self.steps >= *most)?;
         Some(Input::Limit { reason: format!("the limit of {most} model requests in a turn") })
     }

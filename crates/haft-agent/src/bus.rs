@@ -168,7 +168,11 @@ impl Bus {
     }
 
     fn pack(&self, event: &Event) -> Result<Packed, RecordError> {
-        Packed::new(event, &self.0.blobs).map_err(|error| unkept(&error))
+        let packed = match Packed::small(event).map_err(|error| unkept(&error))? {
+            Some(packed) => Ok(packed),
+            None => aside(|| Packed::new(event, &self.0.blobs)),
+        };
+        packed.map_err(|error| unkept(&error))
     }
 
     fn event(&self, agent: &AgentPath, turn: TurnId, body: Body) -> Event {
@@ -348,6 +352,15 @@ fn size(event: &Event) -> usize {
 /// What could not be kept, as the tool layer knows it.
 fn unkept(error: &SessionError) -> RecordError {
     RecordError(error.to_string())
+}
+
+/// Runs what writes files; what else the thread would run goes to another one meanwhile.
+fn aside<T>(work: impl FnOnce() -> T) -> T {
+    use tokio::runtime::{Handle, RuntimeFlavor::MultiThread};
+    match Handle::try_current() {
+        Ok(runtime) if runtime.runtime_flavor() == MultiThread => tokio::task::block_in_place(work),
+        _ => work(),
+    }
 }
 
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {

@@ -124,6 +124,8 @@ pub struct RuleText {
     pub list: &'static str,
     /// As it was written.
     pub text: String,
+    /// Where its list is: a file with its line, a variable or an option.
+    pub place: String,
 }
 
 /// Settings with all that is known about how they came to be.
@@ -316,6 +318,7 @@ impl Merge {
                     layer,
                     list,
                     text: text.to_owned(),
+                    place: place(key),
                 }));
             }
         }

@@ -15,6 +15,7 @@ mod memory;
 mod out;
 mod over_fs;
 mod parts;
+mod pattern;
 mod queue;
 mod search;
 mod shell;

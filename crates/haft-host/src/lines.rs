@@ -21,11 +21,11 @@ use grep_searcher::{
     BinaryDetection, Searcher, SearcherBuilder, Sink, SinkContext, SinkFinish, SinkMatch,
 };
 use haft_types::MatchLine;
-use regex_syntax::hir::{Hir, HirKind};
 
 use crate::{
     GrepMode, GrepQuery, SearchError,
     parts::{Cuts, Parts},
+    pattern::{self, PATTERN_LIMIT},
 };
 
 /// Longest line that can be searched, in bytes.
@@ -36,13 +36,6 @@ const MULTILINE_LIMIT: usize = 32 << 20;
 const TEXT_LIMIT: usize = 4 << 20;
 /// Most marked matches of one line.
 const SPAN_LIMIT: usize = 1000;
-/// Memory that a compiled pattern may take.
-const PATTERN_LIMIT: usize = 32 << 20;
-/// Longest pattern that is looked at, in bytes.
-const PATTERN_TEXT: usize = 64 << 10;
-/// Characters that a pattern may stand for, repetitions written out: the work for one byte of a
-/// file grows with them.
-const PATTERN_SIZE: u64 = 4096;
 /// How far behind a found stretch its pattern may look.
 const LOOK_AHEAD: usize = 128;
 
@@ -73,7 +66,7 @@ pub(crate) struct FileResult {
 impl Grep {
     /// Compiles the pattern.
     pub(crate) fn new(query: &GrepQuery) -> Result<Self, SearchError> {
-        check_size(query)?;
+        pattern::check(query)?;
         let mut builder = RegexMatcherBuilder::new();
         builder
             .multi_line(true)
@@ -88,9 +81,8 @@ impl Grep {
         } else {
             builder.line_terminator(Some(b'\n'));
         }
-        let matcher = builder
-            .build(&query.pattern)
-            .map_err(|error| SearchError::Pattern(pattern_error(query, &error)))?;
+        let matcher =
+            builder.build(&query.pattern).map_err(|error| pattern::refusal(query, &error))?;
         Ok(Self { matcher, query: query.clone() })
     }
 
@@ -130,79 +122,6 @@ impl Grep {
             searcher.search_reader(&self.matcher, Parts::new(reader, &cuts), &mut sink)
         };
         FileResult { error: ended.err(), parts: cuts.any(), ..mem::take(&mut sink.result) }
-    }
-}
-
-/// Refuses a pattern whose search could take minutes for one long line.
-fn check_size(query: &GrepQuery) -> Result<(), SearchError> {
-    let length = query.pattern.len();
-    let size = if length > PATTERN_TEXT || query.literal {
-        query.pattern.chars().count() as u64
-    } else {
-        // What is no regular expression is refused with its place later.
-        regex_syntax::parse(&query.pattern).map_or(0, |hir| size(&hir))
-    };
-    if length <= PATTERN_TEXT && size <= PATTERN_SIZE {
-        return Ok(());
-    }
-    let shown: String = query.pattern.chars().take(40).collect();
-    Err(SearchError::Pattern(format!(
-        "the pattern {shown:?}... has {length} bytes and stands for {size} characters with its \
-         repetitions; at most {PATTERN_SIZE} are searched for: give a part of it that is rare, or \
-         split it into several searches"
-    )))
-}
-
-/// How many characters a pattern stands for when its repetitions are written out.
-fn size(hir: &Hir) -> u64 {
-    match hir.kind() {
-        HirKind::Empty | HirKind::Look(_) => 0,
-        HirKind::Literal(text) => text.0.len() as u64,
-        HirKind::Class(_) => 1,
-        HirKind::Capture(group) => size(&group.sub),
-        HirKind::Repetition(repeated) => {
-            let times = repeated.max.unwrap_or(repeated.min).max(1);
-            size(&repeated.sub).saturating_mul(times.into())
-        }
-        // Literals are looked for together, by one pass of an automaton.
-        HirKind::Alternation(parts) if hir.properties().is_alternation_literal() => {
-            parts.iter().map(size).max().unwrap_or(0)
-        }
-        HirKind::Concat(parts) | HirKind::Alternation(parts) => {
-            parts.iter().fold(0, |all, part| all.saturating_add(size(part)))
-        }
-    }
-}
-
-/// Says where a pattern is wrong.
-fn pattern_error(query: &GrepQuery, error: &grep_regex::Error) -> String {
-    const SHOWN: usize = 200;
-    let shown: String = query.pattern.chars().take(SHOWN).collect();
-    if let grep_regex::ErrorKind::NotAllowed(what) = error.kind() {
-        return format!(
-            "the pattern {shown:?} holds a line end ({what:?}) but only single lines are \
-             searched; set multiline to match across lines"
-        );
-    }
-    let parsed = if query.literal { None } else { syntax_error(&query.pattern) };
-    let Some((reason, offset)) = parsed else {
-        return format!("the pattern {shown:?} cannot be used: {error}");
-    };
-    let before = query.pattern.get(..offset).unwrap_or(&query.pattern);
-    let rest: String = query.pattern.get(offset..).unwrap_or("").chars().take(20).collect();
-    let place = before.chars().count() + 1;
-    format!(
-        "the pattern {shown:?} is no regular expression: {reason} at character {place} \
-         ({rest:?}); escape it with \\, or set literal to search it as text"
-    )
-}
-
-/// What is wrong in a regular expression, and at which byte.
-fn syntax_error(pattern: &str) -> Option<(String, usize)> {
-    match regex_syntax::Parser::new().parse(pattern).err()? {
-        regex_syntax::Error::Parse(e) => Some((e.kind().to_string(), e.span().start.offset)),
-        regex_syntax::Error::Translate(e) => Some((e.kind().to_string(), e.span().start.offset)),
-        _ => None,
     }
 }
 
@@ -252,12 +171,14 @@ impl Lines<'_> {
     /// Where the pattern matches in the found lines.
     fn spans(&self, searcher: &Searcher, found: &SinkMatch<'_>) -> io::Result<Vec<(usize, usize)>> {
         let range = found.bytes_range_in_buffer();
-        let buffer = found.buffer();
         let multiline = searcher.multi_line_with_matcher(&self.grep.matcher);
-        let end = if multiline {
-            (range.end + LOOK_AHEAD).min(buffer.len())
+        let (buffer, range) = if multiline {
+            let end = (range.end + LOOK_AHEAD).min(found.buffer().len());
+            (&found.buffer()[..end], range)
         } else {
-            range.end - usize::from(buffer[range.clone()].ends_with(b"\n"))
+            // A line stands alone: `\A` and `\z` are its ends.
+            let line = found.bytes();
+            (line.strip_suffix(b"\n").unwrap_or(line), 0..line.len())
         };
         let max = self.grep.query.max_line;
         let mut spans = Vec::new();
@@ -280,7 +201,7 @@ impl Lines<'_> {
             // Behind the window of a long line nothing is shown, so nothing need be found there.
             spans.len() < SPAN_LIMIT && (multiline || max == 0 || span.1 - first <= max * 4)
         };
-        let done = self.grep.matcher.find_iter_at(&buffer[..end], range.start, take);
+        let done = self.grep.matcher.find_iter_at(buffer, range.start, take);
         done.map_err(io::Error::other)?;
         if spans.is_empty() {
             spans.extend(empty);
@@ -319,11 +240,16 @@ impl Sink for Lines<'_> {
         let first = self.number(found.line_number(), found.absolute_byte_offset());
         for (line, number) in found.lines().zip(first..) {
             let end = start + line.len();
-            let inside: Vec<(usize, usize)> = spans
+            let mut inside: Vec<(usize, usize)> = spans
                 .iter()
                 .filter(|span| span.0 < end && (span.1 > start || span.0 >= start))
                 .map(|span| (span.0.max(start) - start, span.1.min(end) - start))
                 .collect();
+            if inside.is_empty() {
+                // Found at the very end, or behind as many as are marked: a line with no mark
+                // would be taken for context.
+                inside.push((trimmed(line).len(), trimmed(line).len()));
+            }
             self.keep(number, line, &inside);
             start = end;
         }
@@ -522,6 +448,14 @@ mod tests {
     }
 
     #[test]
+    fn every_line_of_a_match_is_shown_however_many_there_are() {
+        let query = GrepQuery { multiline: true, ..query("\\w\n|$") };
+        let result = run(&query, &[&b"a\n".repeat(3 * SPAN_LIMIT)[..], b"-"].concat());
+        let shown = result.lines.iter().filter(|line| !line.spans.is_empty()).count();
+        assert_eq!((shown, result.count), (3 * SPAN_LIMIT + 1, 3 * SPAN_LIMIT as u64 + 1));
+    }
+
+    #[test]
     fn binary_files_are_told_and_what_was_found_before_stays() {
         assert!(run(&query("a"), b"a\n\0\n").binary);
         let mut late = b"needle\n".repeat(20_000);
@@ -567,5 +501,11 @@ mod tests {
         assert!(Grep::new(&GrepQuery { literal: true, ..query("foo(") }).is_ok());
         assert_eq!(run(&query("--pre=x"), b"a --pre=x\n").count, 1);
         assert_eq!(run(&query("^"), b"\n").lines[0].spans, [(0, 0)]);
+        for (pattern, marks) in [("\\Aa.", "ab"), ("b\\z", "b"), ("(?-m)^a", "a"), ("$", "")] {
+            let result = run(&query(pattern), b"x\nab\nxab\nab");
+            let shown: Vec<_> = result.lines.iter().map(|line| marked(line).concat()).collect();
+            assert_eq!(shown.len() as u64, result.count, "{pattern}: {result:?}");
+            assert!(shown.iter().all(|shown| shown == marks) && shown.len() > 1, "{pattern}");
+        }
     }
 }

@@ -1,19 +1,30 @@
 //! The server: lists the pinned tools and takes calls of them.
 
-use std::{borrow::Cow, collections::BTreeMap, sync::Arc, time::Duration};
+use std::{
+    borrow::Cow,
+    collections::BTreeMap,
+    sync::{
+        Arc,
+        atomic::{AtomicU8, Ordering},
+    },
+    time::Duration,
+};
 
 use futures::{StreamExt as _, stream::BoxStream};
 use haft_tool::Dispatcher;
 use haft_types::{Body, CallId, Event, QuestionId, Shape, ToolUse, TurnId};
+#[expect(deprecated, reason = "the revisions that are served have it")]
+use rmcp::model::{LoggingLevel, LoggingMessageNotificationParam, SetLevelRequestParams};
 use rmcp::{
-    ErrorData, RoleServer, ServerHandler, ServiceExt as _,
+    ErrorData, Peer, RoleServer, ServerHandler, ServiceExt as _,
     model::{
-        CallToolRequestParams, CallToolResponse, Implementation, InitializeResult, ListToolsResult,
-        PaginatedRequestParams, ProgressNotificationParam, ProgressToken, ProtocolVersion,
-        ServerCapabilities,
+        CallToolRequestParams, CallToolResponse, Implementation, InitializeResult, JsonObject,
+        ListToolsResult, PaginatedRequestParams, ProgressNotificationParam, ProgressToken,
+        ProtocolVersion, ServerCapabilities,
     },
     service::RequestContext,
 };
+use serde_json::Value;
 use tokio::{sync::Semaphore, task::JoinSet};
 use tokio_util::{sync::CancellationToken, task::TaskTracker};
 
@@ -21,12 +32,14 @@ use crate::{
     ask,
     outbox::Level,
     translate,
-    transport::{RawArguments, Wire},
+    transport::{RawArguments, Ticket, Wire},
 };
 
 /// Gives everything that happens from now on, for progress and questions of one call.
 pub type Watch = Arc<dyn Fn() -> BoxStream<'static, Arc<Event>> + Send + Sync>;
 
+/// Most lists of tools that are made at once.
+const LISTS: usize = 4;
 /// How long cancelled calls may take to end.
 const END_WITHIN: Duration = Duration::from_secs(3);
 
@@ -36,8 +49,11 @@ pub struct Server {
     dispatcher: Arc<Dispatcher>,
     watch: Watch,
     places: Arc<Semaphore>,
+    lists: Arc<Semaphore>,
     calls: TaskTracker,
     unread: Level,
+    /// The least level of what is told beside the calls, as its place among the levels.
+    least: Arc<AtomicU8>,
     stop: CancellationToken,
 }
 
@@ -48,8 +64,10 @@ impl Server {
             dispatcher,
             watch,
             places: Arc::new(Semaphore::new(concurrency.max(1))),
+            lists: Arc::new(Semaphore::new(LISTS)),
             calls: TaskTracker::new(),
             unread: Level::default(),
+            least: Arc::default(),
             stop: CancellationToken::new(),
         }
     }
@@ -61,11 +79,11 @@ impl Server {
         context: RequestContext<RoleServer>,
     ) -> rmcp::model::CallToolResult {
         let stop = self.stop.child_token();
-        let place = tokio::select! {
-            place = self.place() => place,
-            () = context.ct.cancelled() => { stop.cancel(); None }
-            () = stop.cancelled() => None,
-        };
+        tokio::select! {
+            () = self.place(&self.places, &context) => {}
+            () = context.ct.cancelled() => stop.cancel(),
+            () = stop.cancelled() => {}
+        }
         let over = CancellationToken::new();
         let following = tokio::spawn(
             Follow {
@@ -90,21 +108,24 @@ impl Server {
         over.cancel();
         // The answer is the last that the client hears of a call.
         drop(following.await);
-        drop(place);
         translate::result(outcome, &*self.dispatcher.session.blobs)
     }
 
-    /// Waits for its turn, and until the client has read most of what it was told.
-    async fn place(&self) -> Option<tokio::sync::SemaphorePermit<'_>> {
-        let place = self.places.acquire().await.ok();
+    /// Waits for its turn, and until the client has read most of what it was told. The turn ends
+    /// with the answer.
+    async fn place(&self, places: &Arc<Semaphore>, context: &RequestContext<RoleServer>) {
+        let place = places.clone().acquire_owned().await.ok();
         self.unread.room().await;
-        place
+        if let Some(ticket) = context.extensions.get::<Ticket>() {
+            ticket.hold(place);
+        }
     }
 }
 
 impl ServerHandler for Server {
     fn get_info(&self) -> InitializeResult {
-        let capabilities = ServerCapabilities::builder().enable_tools().build();
+        let mut capabilities = ServerCapabilities::builder().enable_tools().build();
+        capabilities.logging = Some(JsonObject::new());
         let mut info = InitializeResult::new(capabilities);
         info.server_info = Implementation::new("haft", env!("CARGO_PKG_VERSION"));
         info.instructions = Some(format!(
@@ -123,17 +144,27 @@ impl ServerHandler for Server {
     async fn list_tools(
         &self,
         _request: Option<PaginatedRequestParams>,
-        _context: RequestContext<RoleServer>,
+        context: RequestContext<RoleServer>,
     ) -> Result<ListToolsResult, ErrorData> {
         // A client that reads nothing of what it asks for is made to wait.
         tokio::select! {
-            () = self.unread.room() => {}
+            () = self.place(&self.lists, &context) => {}
             () = self.stop.cancelled() => {
                 return Err(ErrorData::internal_error("the server is ending", None));
             }
         }
         let tools = self.dispatcher.tools.specs().iter().map(|spec| translate::tool(spec));
         Ok(ListToolsResult::with_all_items(tools.collect()))
+    }
+
+    #[expect(deprecated, reason = "the revisions that are served have it")]
+    async fn set_level(
+        &self,
+        request: SetLevelRequestParams,
+        _context: RequestContext<RoleServer>,
+    ) -> Result<(), ErrorData> {
+        self.least.store(request.level as u8, Ordering::Relaxed);
+        Ok(())
     }
 
     async fn call_tool(
@@ -237,6 +268,28 @@ fn progress(
     Some(progress)
 }
 
+/// Tells the client what has to be said beside its calls, to the end of the session's events.
+#[expect(deprecated, reason = "the revisions that are served have it")]
+async fn notices(
+    peer: Peer<RoleServer>,
+    mut events: BoxStream<'static, Arc<Event>>,
+    least: Arc<AtomicU8>,
+) {
+    while let Some(event) = events.next().await {
+        let Body::Notice { level, text } = &event.body else { continue };
+        let level = match level {
+            haft_types::Level::Info => LoggingLevel::Info,
+            haft_types::Level::Warning => LoggingLevel::Warning,
+            haft_types::Level::Error => LoggingLevel::Error,
+        };
+        if level as u8 >= least.load(Ordering::Relaxed) {
+            let said = LoggingMessageNotificationParam::new(level, Value::from(text.as_str()));
+            // A client that does not listen is told nothing.
+            drop(peer.notify_logging_message(said.with_logger("haft")).await);
+        }
+    }
+}
+
 /// Serves one client over standard input and output until it goes, or `until` is over, then ends
 /// what still runs.
 ///
@@ -245,11 +298,17 @@ fn progress(
 pub async fn serve_stdio(server: Server, until: impl Future<Output = ()>) -> Result<(), String> {
     let (calls, stop) = (server.calls.clone(), server.stop.clone());
     let unread = server.unread.clone();
+    let (events, least) = ((server.watch)(), server.least.clone());
     let transport =
         Wire::new(tokio::io::stdin(), tokio::io::stdout(), unread.clone(), stop.clone());
     let serving = async {
         match server.serve(transport).await {
-            Ok(running) => running.waiting().await.map(drop).map_err(|error| error.to_string()),
+            Ok(running) => {
+                let telling = tokio::spawn(notices(running.peer().clone(), events, least));
+                let ended = running.waiting().await;
+                telling.abort();
+                ended.map(drop).map_err(|error| error.to_string())
+            }
             Err(rmcp::service::ServerInitializeError::ConnectionClosed(_)) => Ok(()),
             Err(error) => Err(error.to_string()),
         }

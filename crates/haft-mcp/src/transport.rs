@@ -7,6 +7,7 @@
 use std::{
     collections::{BTreeMap, VecDeque},
     io,
+    sync::{Arc, Mutex, PoisonError},
     time::Duration,
 };
 
@@ -18,7 +19,10 @@ use rmcp::{
 };
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json, value::RawValue};
-use tokio::io::{AsyncRead, AsyncWrite};
+use tokio::{
+    io::{AsyncRead, AsyncWrite},
+    sync::OwnedSemaphorePermit,
+};
 use tokio_util::sync::CancellationToken;
 
 use crate::{
@@ -49,14 +53,23 @@ const BUSY: i32 = -32000;
 
 const CANCELLED: &str = "notifications/cancelled";
 /// The methods that this server knows: their parameters are at fault where they cannot be read.
-const KNOWN: &[&str] = &["initialize", "ping", "tools/list", "tools/call"];
-
-const NO_REQUEST: &str = "this is no request: beside its id and method it has \"jsonrpc\": \"2.0\" \
-                          and params, and nothing else";
+const KNOWN: &[&str] = &["initialize", "ping", "tools/list", "tools/call", "logging/setLevel"];
 
 /// Arguments of a call as the client wrote them: whatever JSON they are, the tools mend or refuse.
 #[derive(Clone, Debug)]
 pub(crate) struct RawArguments(pub String);
+
+/// A place in a queue that a request holds until its answer is written or unwanted: what waits to
+/// be written is counted before the next one is worked on.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Ticket(Arc<Mutex<Option<OwnedSemaphorePermit>>>);
+
+impl Ticket {
+    /// Holds the place from now on.
+    pub fn hold(&self, place: Option<OwnedSemaphorePermit>) {
+        *self.0.lock().unwrap_or_else(PoisonError::into_inner) = place;
+    }
+}
 
 /// A refusal: its code and what was wrong.
 type Fault = (i32, String);
@@ -74,20 +87,20 @@ pub(crate) struct Wire<R> {
     stop: CancellationToken,
 }
 
-/// Requests without an answer, by the client's id as JSON text, with the bytes of each.
+/// Requests without an answer, by the client's id as JSON text, with the bytes and place of each.
 #[derive(Default)]
 struct Open {
-    requests: BTreeMap<(String, u64), usize>,
+    requests: BTreeMap<(String, u64), (usize, Ticket)>,
     bytes: usize,
     count: u64,
 }
 
 impl Open {
     /// Takes note of a request and gives the id under which the SDK knows it.
-    fn insert(&mut self, id: String, bytes: usize) -> String {
+    fn insert(&mut self, id: String, bytes: usize, ticket: Ticket) -> String {
         self.count += 1;
         let ours = format!("{} {id}", self.count);
-        self.requests.insert((id, self.count), bytes);
+        self.requests.insert((id, self.count), (bytes, ticket));
         self.bytes += bytes;
         ours
     }
@@ -97,7 +110,7 @@ impl Open {
         let RequestId::String(ours) = ours else { return None };
         let (number, id) = ours.split_once(' ')?;
         let key = (id.to_owned(), number.parse().ok()?);
-        self.bytes -= self.requests.remove(&key)?;
+        self.bytes -= self.requests.remove(&key)?.0;
         Some(key.0)
     }
 
@@ -106,7 +119,8 @@ impl Open {
         let all = (id.to_owned(), 0)..=(id.to_owned(), u64::MAX);
         let numbers: Vec<u64> = self.requests.range(all).map(|(key, _)| key.1).collect();
         for number in &numbers {
-            self.bytes -= self.requests.remove(&(id.to_owned(), *number)).unwrap_or(0);
+            let gone = self.requests.remove(&(id.to_owned(), *number));
+            self.bytes -= gone.map_or(0, |(bytes, _)| bytes);
         }
         numbers.iter().map(|number| format!("{number} {id}")).collect()
     }
@@ -155,7 +169,11 @@ impl<R: AsyncRead + Unpin + Send> Wire<R> {
         match serde_json::from_slice::<Value>(text) {
             Ok(Value::Object(message)) => self.message(message, text),
             Ok(other) => {
-                let why = format!("a message is one JSON object, and this is {}", brief(&other));
+                let mut why =
+                    format!("a message is one JSON object, and this is {}", brief(&other));
+                if other.is_array() {
+                    why.push_str(": send each message of a batch in a line of its own");
+                }
                 self.refuse(&Value::Null, (INVALID_REQUEST, why));
             }
             Err(error) => {
@@ -204,6 +222,35 @@ impl<R: AsyncRead + Unpin + Send> Wire<R> {
         }
     }
 
+    /// The method of a request, where it is one of this server's and its time has come.
+    fn method(&self, message: &Map<String, Value>) -> Result<String, Fault> {
+        let first = if self.begun { "" } else { "; send initialize first" };
+        let version = message.get("jsonrpc");
+        if version.is_none_or(|version| version != "2.0") {
+            let got = version.map_or_else(|| "missing".to_owned(), brief);
+            return Err((INVALID_REQUEST, format!("jsonrpc is {got}, wanted: \"2.0\"")));
+        }
+        let known = KNOWN.join(", ");
+        let got = message.get("method").unwrap_or(&Value::Null);
+        let Some(method) = got.as_str() else {
+            let why = format!("method is {}, wanted: one of {known}{first}", brief(got));
+            return Err((INVALID_REQUEST, why));
+        };
+        if method.starts_with("notifications/") {
+            let why = format!("{} is told, not asked: send it without an id", brief(got));
+            return Err((INVALID_REQUEST, why));
+        }
+        if !KNOWN.contains(&method) {
+            let why = format!("there is no method {} here, only {known}{first}", brief(got));
+            return Err((NO_METHOD, why));
+        }
+        if !self.begun && !matches!(method, "initialize" | "ping") {
+            let why = format!("{method} came before initialize: send initialize first");
+            return Err((INVALID_REQUEST, why));
+        }
+        Ok(method.to_owned())
+    }
+
     fn request(
         &mut self,
         mut message: Map<String, Value>,
@@ -211,21 +258,19 @@ impl<R: AsyncRead + Unpin + Send> Wire<R> {
         text: &[u8],
     ) -> Result<(), Fault> {
         self.fits(&message, id, text.len())?;
-        let method = message.get("method").and_then(Value::as_str).unwrap_or("").to_owned();
-        if !self.begun && !matches!(&*method, "initialize" | "ping") && KNOWN.contains(&&*method) {
-            let why = format!("{method} came before initialize: send initialize first");
-            return Err((INVALID_REQUEST, why));
-        }
+        let method = self.method(&message)?;
         let raw = if method == "tools/call" { arguments(&mut message, text)? } else { None };
-        let ours = self.open.insert(id.to_string(), text.len());
+        let ticket = Ticket::default();
+        let ours = self.open.insert(id.to_string(), text.len(), ticket.clone());
         message.insert("id".to_owned(), Value::String(ours.clone()));
         let read = serde_json::from_value::<RxJsonRpcMessage<RoleServer>>(Value::Object(message));
         let fault = match read {
             Ok(JsonRpcMessage::Request(mut request)) => match &mut request.request {
-                ClientRequest::CustomRequest(_) if KNOWN.contains(&&*method) => {
-                    (INVALID_PARAMS, format!("the params of {method} are not as the protocol says"))
+                ClientRequest::CustomRequest(custom) => {
+                    (INVALID_PARAMS, misfit(&method, custom.params.as_ref()))
                 }
                 known => {
+                    known.extensions_mut().insert(ticket);
                     if let Some(raw) = raw {
                         known.extensions_mut().insert(raw);
                     }
@@ -234,7 +279,7 @@ impl<R: AsyncRead + Unpin + Send> Wire<R> {
                     return Ok(());
                 }
             },
-            _ => (INVALID_REQUEST, NO_REQUEST.to_owned()),
+            _ => (INVALID_REQUEST, format!("this is no request of {method} that can be read")),
         };
         self.open.remove(&RequestId::String(ours.into()));
         Err(fault)
@@ -300,19 +345,41 @@ impl<R: AsyncRead + Unpin + Send> Wire<R> {
             }
             JsonRpcMessage::Error(error) => {
                 let id = error.id.as_ref().map(|id| self.open.remove(id));
-                let mut fault = error.error.clone();
-                if fault.code.0 == NO_METHOD {
-                    let name = brief(&Value::String(fault.message.into_owned()));
-                    let why = format!("there is no method {name} here, only {}", KNOWN.join(", "));
-                    fault.message = why.into();
-                }
-                enclosed(&id.unwrap_or_else(|| Some("null".into()))?, "error", &fault)
+                enclosed(&id.unwrap_or_else(|| Some("null".into()))?, "error", &error.error)
             }
             JsonRpcMessage::Notification(_) | JsonRpcMessage::Request(_) => {
                 serde_json::to_vec(message)
             }
         };
         encoded.ok()
+    }
+}
+
+/// Says which of the parameters of a known method is not as the protocol says.
+fn misfit(method: &str, params: Option<&Value>) -> String {
+    type Fits = fn(&Value) -> bool;
+    let fields: &[(&str, Fits, &str)] = match method {
+        "initialize" => &[
+            ("protocolVersion", Value::is_string, "a revision such as \"2025-11-25\""),
+            ("capabilities", Value::is_object, "an object"),
+            (
+                "clientInfo",
+                |info| info["name"].is_string() && info["version"].is_string(),
+                "an object with name and version",
+            ),
+        ],
+        "logging/setLevel" => &[("level", |_| false, "a level such as \"warning\"")],
+        "tools/list" => &[("cursor", |_| false, "nothing")],
+        _ => &[],
+    };
+    let value = |name: &str| params.and_then(|params| params.get(name));
+    let wrong = fields.iter().find(|(name, fits, _)| !value(name).is_some_and(fits));
+    match wrong {
+        Some((name, _, wanted)) => {
+            let got = value(name).map_or_else(|| "missing".to_owned(), brief);
+            format!("params.{name} of {method} is {got}, wanted: {wanted}")
+        }
+        None => format!("the params of {method} are not as the protocol says"),
     }
 }
 
@@ -529,6 +596,7 @@ mod tests {
             (r#"{"jsonrpc":"2.0","id":1.5,"method":"ping"}"#, json!(1.5), INVALID_REQUEST),
             (r#"{"jsonrpc":"2.0","id":2,"method":"tools/call"}"#, json!(2), INVALID_REQUEST),
             (r#"{"jsonrpc":"2.0","id":2,"method":"tools/list"}"#, json!(2), INVALID_REQUEST),
+            (r#"{"jsonrpc":"2.0","id":2,"method":"foo/bar"}"#, json!(2), NO_METHOD),
             (
                 r#"{"jsonrpc":"2.0","id":4,"method":"initialize","params":[]}"#,
                 json!(4),

@@ -5,7 +5,7 @@
 //!
 //! **Does not know:** what a command does. A grammar takes this module's place later.
 
-use crate::parts::Parts;
+use crate::parts::{Line, Parts, loosened};
 
 /// The longest text, in bytes, that is looked through.
 pub(crate) const LONGEST: usize = 64 * 1024;
@@ -25,6 +25,8 @@ pub(crate) struct CommandPattern {
     pieces: Vec<String>,
     /// True for `p:*` and `p *`: the words of p, then the end or more words.
     words: bool,
+    /// The same for texts that are no commands, where every border is a gap.
+    loose: Vec<String>,
 }
 
 impl CommandPattern {
@@ -69,10 +71,14 @@ impl CommandPattern {
             }
             set_last(&mut pieces, piece);
         }
-        match quote {
-            Some(quote) => Err(format!("the quote {quote} is not closed; write \\{quote}")),
-            None => Ok(Self { pieces, words }),
+        if let Some(quote) = quote {
+            return Err(format!("the quote {quote} is not closed; write \\{quote}"));
         }
+        let mut loose: Vec<String> = pieces.iter().map(|piece| loosened(piece)).collect();
+        if let Some(first) = loose.first_mut().filter(|first| first.starts_with(GAP)) {
+            first.remove(0);
+        }
+        Ok(Self { pieces, words, loose })
     }
 
     /// Reports whether it takes any simple command.
@@ -87,12 +93,37 @@ impl CommandPattern {
 
     /// Generous: some simple command in the text matches, however it is wrapped.
     pub(crate) fn touches(&self, parts: &Parts) -> bool {
-        parts.starts().any(|start| self.takes(start))
+        parts.runs.iter().any(|line| self.takes_any(&self.pieces, line))
+    }
+
+    /// Whether some text that a program may run holds words that match.
+    pub(crate) fn may_touch(&self, parts: &Parts) -> bool {
+        parts.mentions.iter().any(|line| self.takes_any(&self.loose, line))
+    }
+
+    /// Reports whether it takes just one command, for an allowance as explicit as can be.
+    pub(crate) fn is_literal(&self) -> bool {
+        self.pieces.len() == 1 && !self.words
     }
 
     /// Reports whether words joined by NUL match.
     pub(crate) fn takes(&self, joined: &str) -> bool {
-        let Some((first, rest)) = self.pieces.split_first() else { return false };
+        self.takes_with(&self.pieces, joined)
+    }
+
+    /// In linear time: behind a star, what fails for one start fails for all later ones, too.
+    fn takes_any(&self, pieces: &[String], line: &Line) -> bool {
+        let Some(first) = pieces.first() else { return false };
+        let mut fitting = line.starts.iter().map(|&at| &line.joined[at..]);
+        let mut fitting = fitting.by_ref().filter(|text| text.starts_with(first.as_str()));
+        if pieces.len() > 1 {
+            return fitting.next().is_some_and(|text| self.takes_with(pieces, text));
+        }
+        fitting.any(|text| self.takes_with(pieces, text))
+    }
+
+    fn takes_with(&self, pieces: &[String], joined: &str) -> bool {
+        let Some((first, rest)) = pieces.split_first() else { return false };
         let Some(mut left) = joined.strip_prefix(first.as_str()) else { return false };
         let Some((last, middle)) = rest.split_last() else { return self.ends(left) };
         for piece in middle {

@@ -351,15 +351,10 @@ impl Policy {
     /// Rules that may be touched, where that is not known.
     fn uncertain(&self, ask: &Ask<'_>, judged: &[Judged<'_>]) -> Option<Ruling> {
         for Judged { effect, real, parts } in judged {
-            if parts.as_ref().is_some_and(|parts| parts.unclear) {
-                let reason = |what: &str| {
-                    format!(
-                        "{what} starts a program that is only known once the shell runs, so rules \
-                         about commands cannot be checked"
-                    )
-                };
-                let what = doing(effect, *real, ask);
-                return Some(Ruling::ask(Remember::Session, None, &what, reason));
+            if let Some(parts) = parts
+                && let Some(ruling) = self.unread(ask, effect, parts)
+            {
+                return Some(ruling);
             }
             let Target::Tree { root } = &effect.target else { continue };
             if effect.access == Access::Observe {
@@ -383,6 +378,40 @@ impl Policy {
             }
         }
         None
+    }
+
+    /// The question about a command of which not all is known. A rule that allows just this
+    /// command has answered it.
+    fn unread(&self, ask: &Ask<'_>, effect: &Effect, parts: &Parts) -> Option<Ruling> {
+        let Target::Command { text } = &effect.target else { return None };
+        let meant = self.with(Verdict::Allow).any(|placed| {
+            matches!(&placed.rule.subject, Subject::Command { tool, pattern }
+                if is_tool(ask.tool, tool) && pattern.is_literal() && pattern.allows(text))
+        });
+        if meant {
+            return None;
+        }
+        let way = self.rule_for(ask.tool, ask.plan).filter(|rule| rule.len() <= 200);
+        let way = way.map(|rule| format!(", or allow the rule {rule}")).unwrap_or_default();
+        let what = doing(effect, None, ask);
+        let mentioned = self.rules.iter().find(|placed| {
+            placed.rule.verdict != Verdict::Allow
+                && matches!(&placed.rule.subject,
+                    Subject::Command { pattern, .. } if pattern.may_touch(parts))
+        });
+        if let Some(Placed { rule, .. }) = mentioned {
+            return Some(Ruling::ask(Remember::Session, Some(rule), &what, |what| {
+                format!(
+                    "{what} names what the {} rule {} ({}) is about, in words that a program may \
+                     run; leave those words out{way}",
+                    rule.verdict, rule.text, rule.scope
+                )
+            }));
+        }
+        let why = parts.unclear.as_ref()?;
+        Some(Ruling::ask(Remember::Session, None, &what, |what| {
+            format!("the rules about commands cannot be checked on {what}: {why}{way}")
+        }))
     }
 
     /// Whether every effect is allowed, and if not, the question about the first that is not.

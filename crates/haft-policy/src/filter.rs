@@ -97,7 +97,10 @@ impl Policy {
         move |text: &str| {
             none || (!patterns.is_empty() && {
                 let parts = Parts::of(text);
-                parts.unclear || patterns.iter().any(|pattern| pattern.touches(&parts))
+                parts.unclear.is_some()
+                    || patterns
+                        .iter()
+                        .any(|pattern| pattern.touches(&parts) || pattern.may_touch(&parts))
             })
         }
     }

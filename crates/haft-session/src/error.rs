@@ -44,7 +44,7 @@ pub enum SessionError {
         source: io::Error,
     },
     /// The system refused; nothing of what was to be written is in the log.
-    #[error("cannot {doing} {}: {source}; check the disk and the permissions of that path", path.display())]
+    #[error("cannot {doing} {}: {source}{}", path.display(), advice(source))]
     Io {
         /// What was tried: `read`, `write`, `sync`.
         doing: &'static str,
@@ -108,6 +108,14 @@ pub enum SessionError {
     /// An event could not be written as JSON.
     #[error("the event cannot be written as JSON: {0}")]
     Encode(#[from] serde_json::Error),
+}
+
+/// What to do about a failed system call; our own words say it already.
+fn advice(source: &io::Error) -> &'static str {
+    match source.get_ref() {
+        Some(_) => "",
+        None => "; check the disk and the permissions of that path",
+    }
 }
 
 fn named(ids: &[String], lead: &str) -> String {

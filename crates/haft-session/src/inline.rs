@@ -48,22 +48,33 @@ impl Packed {
     /// # Errors
     /// When the event is a passing one, or its large values cannot be kept.
     pub fn new(event: &Event, blobs: &Blobs) -> Result<Self, SessionError> {
+        if let Some(packed) = Self::small(event)? {
+            return Ok(packed);
+        }
+        let mut value = serde_json::to_value(event)?;
+        if let Value::Object(fields) = &mut value {
+            for field in fields.values_mut() {
+                shrink(field, blobs)?;
+            }
+        }
+        Self::placeless(event, serde_json::to_vec(&value)?)
+    }
+
+    /// Packs an event that needs no blob, and so touches no disk; none where it may need one.
+    ///
+    /// # Errors
+    /// When the event is a passing one.
+    pub fn small(event: &Event) -> Result<Option<Self>, SessionError> {
         if !event.body.is_durable() {
             return Err(SessionError::Passing);
         }
         let mut fields = Vec::new();
         let fits = serde_json::to_writer(Short(&mut fields), event).is_ok();
-        if !fits || !is_plain(&fields) {
-            let mut value = serde_json::to_value(event)?;
-            if let Value::Object(fields) = &mut value {
-                for field in fields.values_mut() {
-                    shrink(field, blobs)?;
-                }
-            }
-            fields.clear();
-            serde_json::to_writer(&mut fields, &value)?;
-        }
-        // The place that the event has so far, if any, is not the one that it will have.
+        (fits && is_plain(&fields)).then(|| Self::placeless(event, fields)).transpose()
+    }
+
+    /// Takes off the place that the event has so far, if any: it is not the one that it will have.
+    fn placeless(event: &Event, mut fields: Vec<u8>) -> Result<Self, SessionError> {
         let placed =
             serde_json::to_string(&Placed { v: event.v, id: event.id, parent: event.parent })?;
         fields.drain(..placed.len() - 1);

@@ -23,6 +23,9 @@ pub const TITLE_MAX: usize = 200;
 /// The most bytes of a log that a list reads.
 const HEAD_MAX: u64 = 64 << 10;
 
+/// How many tools of a session are named.
+const TOOLS: usize = 10;
+
 /// How many candidates an error names.
 const CANDIDATES: usize = 10;
 
@@ -48,6 +51,11 @@ pub struct SessionInfo {
     /// The first words of the person, at most [`TITLE_MAX`] characters; empty where none were
     /// found in the head of the log.
     pub first_text: String,
+    /// How many tool calls the head of the log holds before the first words, without those that
+    /// other calls made.
+    pub calls: u64,
+    /// The tools of these calls, each once, in the order of their first call, at most 10.
+    pub tools: Vec<String>,
 }
 
 /// A session that could not be listed.
@@ -186,6 +194,10 @@ struct Line<'a> {
     from: Option<Value>,
     #[serde(default)]
     parts: Option<Value>,
+    #[serde(default)]
+    call: Option<Value>,
+    #[serde(default)]
+    tool: Option<Value>,
 }
 
 fn head(found: Found) -> Result<SessionInfo, Skipped> {
@@ -206,6 +218,8 @@ fn head(found: Found) -> Result<SessionInfo, Skipped> {
         len,
         talk: false,
         first_text: String::new(),
+        calls: 0,
+        tools: Vec::new(),
     };
     while let Some(line) = lines.read() {
         // A bad line is for whoever opens the session; the last one is cut by the limit.
@@ -240,6 +254,19 @@ fn note(info: &mut SessionInfo, line: Line<'_>) -> bool {
             let text = line.parts.as_ref().and_then(inline::first_text);
             info.first_text = text.map(first_chars).unwrap_or_default();
             text.is_some()
+        }
+        "call_started" => {
+            let text =
+                |value: &Option<Value>| value.as_ref().and_then(Value::as_str).map(first_chars);
+            if let (Some(call), Some(tool)) = (text(&line.call), text(&line.tool))
+                && !call.contains('.')
+            {
+                info.calls += 1;
+                if info.tools.len() < TOOLS && !info.tools.contains(&tool) {
+                    info.tools.push(tool);
+                }
+            }
+            false
         }
         _ => false,
     }

@@ -129,11 +129,18 @@ impl Cx {
     ///
     /// # Errors
     /// When they cannot be written.
-    pub fn keep(&self, bytes: bytes::Bytes, mime: &str) -> Result<Blob, ToolError> {
-        self.session().blobs.put(bytes, mime).map_err(|error| {
+    pub async fn keep(&self, bytes: bytes::Bytes, mime: &str) -> Result<Blob, ToolError> {
+        let (blobs, mime) = (self.session().blobs.clone(), mime.to_owned());
+        // A slow disk holds no other call up.
+        let kept = tokio::task::spawn_blocking(move || blobs.put(bytes, &mime)).await;
+        let failed = |error: &dyn std::fmt::Display| {
             ToolError::new(format!("the result cannot be kept: {error}"))
                 .hint("Free some disk space for the session, then call again.")
-        })
+        };
+        match kept {
+            Ok(kept) => kept.map_err(|error| failed(&error)),
+            Err(error) => Err(failed(&error)),
+        }
     }
 
     /// Keeps a value of the conversation across resume and fork; null removes it.

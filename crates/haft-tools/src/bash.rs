@@ -207,10 +207,13 @@ fn title(input: &Input) -> String {
         let line = text.trim().lines().next().unwrap_or_default().to_owned();
         haft_text::names::shown(&line, TITLE)
     };
-    match input.description.as_deref().map(first).filter(|text| !text.is_empty()) {
-        Some(description) => description,
-        None => format!("Running {}", first(&input.command)),
+    let description = input.description.as_deref().map(first);
+    if let Some(description) = description.filter(|text| !text.is_empty()) {
+        return description;
     }
+    let lines = input.command.trim().lines().count();
+    let more = if lines > 1 { format!(" ({lines} lines)") } else { String::new() };
+    format!("Running {}{more}", first(&input.command))
 }
 
 /// The workspace root.
@@ -366,7 +369,7 @@ mod tests {
 
     #[test]
     fn titles_are_one_short_line_without_controls() {
-        assert_eq!(title(&input("make\nmake test", None)), "Running make");
+        assert_eq!(title(&input("make\nmake test", None)), "Running make (2 lines)");
         assert_eq!(title(&input("x", Some(" Run \u{1b}[2Jtests\nnow"))), "Run \\u{1b}[2Jtests");
         assert!(title(&input(&"x".repeat(1000), None)).len() < 120);
     }

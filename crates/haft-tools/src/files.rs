@@ -15,6 +15,9 @@ use crate::{near, words};
 /// Most bytes of a file that is hashed, edited or compared as a whole.
 pub(crate) const WHOLE: u64 = 64 * 1024 * 1024;
 
+/// What the addresses of kept outputs begin with.
+const OUT: &str = "out://";
+
 /// The absolute path of an argument, for plans.
 pub(crate) fn planned(place: &Place, text: &str) -> Result<HostPath, ToolError> {
     if text.is_empty() {
@@ -26,9 +29,14 @@ pub(crate) fn planned(place: &Place, text: &str) -> Result<HostPath, ToolError> 
         .map_err(|error| ToolError::new(error.to_string()).hint("Mend the path, then call again."))
 }
 
+/// Reports whether a text names a kept output and no path; its scheme is taken in any letter case.
+pub(crate) fn is_address(text: &str) -> bool {
+    text.get(..OUT.len()).is_some_and(|scheme| scheme.eq_ignore_ascii_case(OUT))
+}
+
 /// Refuses the address of a kept output where a path is wanted.
 pub(crate) fn no_address(text: &str) -> Result<(), ToolError> {
-    if !text.starts_with("out://") {
+    if !is_address(text) {
         return Ok(());
     }
     let shown = haft_text::names::shown(text, 80);
@@ -104,6 +112,12 @@ async fn missing(cx: &Cx, asked: &str, path: &HostPath) -> ToolError {
         let (asked, path) = (haft_text::names::shown(asked, 200), cx.place.shown(path));
         return ToolError::new(format!("{asked} leads to {path}, where nothing is"))
             .hint("A link on the way is broken: look at it with ls, then give another path.");
+    }
+    if asked.to_ascii_lowercase().contains("/out://") {
+        return ToolError::new(format!("there is no file {}", cx.place.shown(path))).hint(
+            "Before the address of a kept output stands nothing: write out://CALL, without a \
+             folder or ./ in front.",
+        );
     }
     let name = String::from_utf8_lossy(path.file_name().unwrap_or_default()).into_owned();
     let near = near::hint(cx, path).await;

@@ -14,7 +14,10 @@ use haft_types::{
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::search::{self, Root, SkippedData, passed_over, quoted};
+use crate::{
+    globs::{self, Field},
+    search::{self, Root, SkippedData, passed_over, quoted},
+};
 
 /// Names where no limit was asked for.
 const LIMIT: u64 = 1_000;
@@ -88,22 +91,15 @@ impl Tool for Find {
     }
 
     fn plan(&self, input: &Input, place: &Place) -> Result<Plan, ToolError> {
-        if let Some(named) = outside(&input.pattern).filter(|_| !anchored(&input.pattern)) {
-            let text = format!(
-                "the pattern {} can match nothing: names are compared with paths below the \
-                 searched folder",
-                quoted(&input.pattern)
-            );
-            return Err(ToolError::new(text).hint(elsewhere(&named)));
-        }
+        globs::check(&input.pattern, Field::Pattern)?;
         let verb = format!("Finding {}", quoted(&input.pattern));
-        search::plan(place, input.path.as_deref(), &verb, false)
+        search::plan(place, input.path.as_deref(), &verb, Field::Pattern)
     }
 
     async fn run(&self, input: Input, cx: &Cx) -> Result<Outcome, ToolError> {
-        let root = search::root(cx, input.path.as_deref(), false).await?;
+        let root = search::root(cx, input.path.as_deref(), Field::Pattern).await?;
         let query = FindQuery {
-            pattern: input.pattern.clone(),
+            pattern: globs::normal(&input.pattern, Field::Pattern, &root.path),
             hidden: input.hidden.unwrap_or(true),
             no_ignore: input.no_ignore.unwrap_or(false),
             follow: input.follow.unwrap_or(false),
@@ -112,35 +108,6 @@ impl Tool for Find {
         let skipped = root.find(&query, search::walk(cx), &mut |found| names.take(found)).await?;
         Ok(outcome(&input, names, &skipped, cx, &root))
     }
-}
-
-/// Reports whether a pattern begins at the searched folder, as `/src/*` does.
-fn anchored(pattern: &str) -> bool {
-    pattern.starts_with('/') && !pattern.split('/').any(|name| name == "..")
-}
-
-/// The folder that a pattern seems to name, and the rest, where it is no folder below the searched
-/// one: patterns from the root or home, or with `..`.
-fn outside(pattern: &str) -> Option<(String, String)> {
-    let climbs = pattern.split('/').any(|name| name == "..");
-    if !climbs && !pattern.starts_with('/') && !pattern.starts_with("~/") {
-        return None;
-    }
-    let glob = pattern.find(['*', '?', '[', '{']).unwrap_or(pattern.len());
-    let end = pattern[..glob].rfind('/').unwrap_or(glob);
-    let (folder, rest) = pattern.split_at(end);
-    let rest = rest.trim_start_matches('/');
-    let folder = if folder.is_empty() { "/" } else { folder };
-    let rest = if rest.is_empty() { "*" } else { rest };
-    // What climbs behind a glob names no folder.
-    let plain = !rest.split('/').any(|name| name == "..");
-    let (folder, rest) = if plain { (folder, rest) } else { ("..", "*") };
-    Some((folder.to_owned(), rest.to_owned()))
-}
-
-/// How what a pattern seems to mean is asked for.
-fn elsewhere((folder, rest): &(String, String)) -> String {
-    format!("To look elsewhere give path {} with pattern {}.", quoted(folder), quoted(rest))
 }
 
 /// A name in the order of a search by time: the newest is the least, equal times go by name.
@@ -306,10 +273,7 @@ fn partial(names: &Names, shown: u64) -> String {
 fn nothing(input: &Input, skipped: &Skipped, root: &Root) -> String {
     let place = if root.shown == "." { "the workspace" } else { &root.shown };
     let mut text = format!("Nothing matches {} in {}.", quoted(&input.pattern), quoted(place));
-    if let Some(named) = outside(&input.pattern) {
-        text.push_str(" A pattern with a slash in front is compared with paths below that. ");
-        text.push_str(&elsewhere(&named));
-    }
+    text.push_str(&globs::doubt(&input.pattern, Field::Pattern, &root.path));
     let left = passed_over(skipped, true);
     if !left.is_empty() {
         text.push_str(" Not looked at: ");

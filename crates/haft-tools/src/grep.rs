@@ -13,7 +13,10 @@ use haft_types::{
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::search::{self, Root, SkippedData, passed_over, quoted};
+use crate::{
+    globs::{self, Field},
+    search::{self, Root, SkippedData, passed_over, quoted},
+};
 
 mod page;
 
@@ -43,7 +46,7 @@ pub enum OutputMode {
 /// Arguments.
 #[derive(Debug, Deserialize, JsonSchema)]
 pub struct Input {
-    /// Regular expression (Rust regex syntax), e.g. "fn \\w+_id\\(".
+    /// Rust regex of at most 4,096 characters, repetitions written out, e.g. "fn \\w+_id\\(".
     pattern: String,
     /// Folder or one file; default: the workspace root. Also an out:// address.
     path: Option<String>,
@@ -148,13 +151,16 @@ impl Tool for Grep {
     }
 
     fn plan(&self, input: &Input, place: &Place) -> Result<Plan, ToolError> {
+        if let Some(glob) = input.glob() {
+            globs::check(glob, Field::Glob)?;
+        }
         let verb = format!("Searching {}", quoted(&input.pattern));
-        search::plan(place, input.path.as_deref(), &verb, true)
+        search::plan(place, input.path.as_deref(), &verb, Field::Glob)
     }
 
     async fn run(&self, input: Input, cx: &Cx) -> Result<Outcome, ToolError> {
-        let root = search::root(cx, input.path.as_deref(), true).await?;
-        let query = input.query();
+        let root = search::root(cx, input.path.as_deref(), Field::Glob).await?;
+        let query = input.query(&root);
         let mut page = Page::new(&input, &query, &cx.place, &root);
         let skipped = root.grep(&query, search::walk(cx), &mut |file| page.take(file)).await?;
         Ok(outcome(&input, page, &skipped, cx, &root))
@@ -173,7 +179,15 @@ impl Input {
         self.head_limit.unwrap_or(PAGE)
     }
 
-    fn query(&self) -> GrepQuery {
+    fn glob(&self) -> Option<&str> {
+        self.glob.as_deref().filter(|glob| !glob.is_empty())
+    }
+
+    fn kind(&self) -> Option<&str> {
+        self.kind.as_deref().filter(|kind| !kind.is_empty())
+    }
+
+    fn query(&self, root: &Root) -> GrepQuery {
         let context = |lines: Option<u32>| lines.or(self.context).unwrap_or(0).min(CONTEXT);
         let limit = self.limit();
         let needed = self.offset.unwrap_or(0).saturating_add(limit).saturating_add(1);
@@ -182,8 +196,12 @@ impl Input {
             literal: self.literal.unwrap_or(false),
             ignore_case: self.ignore_case.unwrap_or(false),
             multiline: self.multiline.unwrap_or(false),
-            globs: self.glob.iter().filter(|glob| !glob.is_empty()).cloned().collect(),
-            types: self.kind.iter().filter(|kind| !kind.is_empty()).cloned().collect(),
+            globs: self
+                .glob()
+                .map(|glob| globs::normal(glob, Field::Glob, &root.path))
+                .into_iter()
+                .collect(),
+            types: self.kind().map(str::to_owned).into_iter().collect(),
             hidden: self.hidden.unwrap_or(true),
             no_ignore: self.no_ignore.unwrap_or(false),
             mode: match self.mode() {
@@ -208,7 +226,7 @@ fn outcome(input: &Input, page: Page<'_>, skipped: &Skipped, cx: &Cx, root: &Roo
     let (from, to) = (page.first(), page.last());
     let unit = if input.mode() == OutputMode::Content { "matches" } else { "files" };
     let mut notes = Vec::new();
-    if page.shown() == 0 {
+    if page.shown() == 0 && page.files.is_empty() {
         notes.push(nothing(input, &page, skipped, root));
     } else if page.more {
         notes.push(format!(
@@ -255,13 +273,16 @@ fn nothing(input: &Input, page: &Page<'_>, skipped: &Skipped, root: &Root) -> St
         return format!("No matches from offset {offset} on: there are only {}.", page.seen);
     }
     let place = if root.shown == "." { "the workspace" } else { &root.shown };
-    let files = if skipped.searched == 1 { "file" } else { "files" };
-    let mut text = format!(
-        "No matches for {} in {} ({} {files} searched).",
-        quoted(&input.pattern),
-        quoted(place),
-        skipped.searched
-    );
+    let (pattern, place) = (quoted(&input.pattern), quoted(place));
+    let mut text = format!("No matches for {pattern} in {place} ({}).", files_searched(skipped));
+    if let Some(why) = left_out(input, skipped, root) {
+        text.push_str(&why);
+    } else if !input.literal.unwrap_or(false)
+        && input.pattern.contains('$')
+        && !input.pattern.contains("\\r")
+    {
+        text.push_str(" $ stands before \\n alone: where lines end in \\r\\n write \\r?$.");
+    }
     let left = passed_over(skipped, true);
     if !left.is_empty() {
         text.push_str(" Not searched: ");
@@ -269,6 +290,28 @@ fn nothing(input: &Input, page: &Page<'_>, skipped: &Skipped, root: &Root) -> St
         text.push('.');
     }
     text
+}
+
+fn files_searched(skipped: &Skipped) -> String {
+    let files = if skipped.searched == 1 { "file" } else { "files" };
+    format!("{} {files} searched", skipped.searched)
+}
+
+/// Why there was no file to search, where the arguments left out all of them.
+fn left_out(input: &Input, skipped: &Skipped, root: &Root) -> Option<String> {
+    if skipped.searched + skipped.denied + skipped.unreadable > 0 {
+        return None;
+    }
+    let (glob, kind) = (input.glob(), input.kind());
+    let named = [("glob", glob), ("type", kind)];
+    let named: Vec<String> = named
+        .iter()
+        .filter_map(|(name, value)| value.map(|value| format!("{name} {}", quoted(value))))
+        .collect();
+    let doubt = |glob| globs::doubt(glob, Field::Glob, &root.path);
+    let doubt = glob.map_or_else(String::new, doubt);
+    (!named.is_empty())
+        .then(|| format!(" No file there is left by {}.{doubt}", named.join(" and ")))
 }
 
 fn data<'a>(input: &Input, page: &'a Page<'_>, skipped: &Skipped) -> Data<'a> {

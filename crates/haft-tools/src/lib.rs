@@ -9,6 +9,7 @@ mod edit;
 mod executable;
 mod files;
 mod find;
+mod globs;
 mod grep;
 mod images;
 mod ls;

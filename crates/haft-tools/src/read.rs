@@ -139,7 +139,7 @@ impl Tool for Read {
     }
 
     fn plan(&self, input: &ReadInput, place: &Place) -> Result<Plan, ToolError> {
-        if input.path.starts_with("out://") {
+        if files::is_address(&input.path) {
             let plan = Plan::new(place, format!("Reading {}", shortened(&input.path)));
             return Ok(plan.with(Access::Observe, Target::State { name: "out".into() }));
         }
@@ -156,7 +156,7 @@ impl Tool for Read {
     }
 
     async fn run(&self, input: ReadInput, cx: &Cx) -> Result<Outcome, ToolError> {
-        if input.path.starts_with("out://") {
+        if files::is_address(&input.path) {
             return self.kept(&input, cx).await;
         }
         let at = files::locate(cx, &input.path).await?;
@@ -364,7 +364,7 @@ async fn image(found: &Found<'_>, cx: &Cx) -> Result<Outcome, ToolError> {
     let bytes = files::whole(found.host.fs(), &found.at, images::FILE, &found.shown).await?;
     let (hash, size) = (haft_types::Hash::of(&bytes), bytes.len() as u64);
     let fitted = images::fit(bytes, found.shown.clone(), cx.stop.clone()).await?;
-    let blob = cx.keep(fitted.bytes, fitted.mime)?;
+    let blob = cx.keep(fitted.bytes, fitted.mime).await?;
     found.note(cx, Some(hash));
     let ((width, height), (shown_width, shown_height)) = (fitted.size, fitted.shown);
     let mut text = format!(

@@ -14,7 +14,11 @@ use haft_types::{CallId, FileMatches, Follow, HostPath, Place, Plan, Target, Too
 use schemars::JsonSchema;
 use serde::Serialize;
 
-use crate::{files, near};
+use crate::{
+    files,
+    globs::{self, Field},
+    near,
+};
 
 /// The state that kept outputs are for plans.
 const OUTS: &str = "outs";
@@ -48,14 +52,14 @@ pub(crate) fn absolute(place: &Place, path: Option<&str>) -> Result<HostPath, To
         .map_err(|error| ToolError::new(error.to_string()).hint("Mend the path, then call again."))
 }
 
-/// Plans a search below a path, or through a kept output where `outs` allows one.
+/// Plans a search below a path, or of grep through a kept output.
 pub(crate) fn plan(
     place: &Place,
     path: Option<&str>,
     verb: &str,
-    outs: bool,
+    field: Field,
 ) -> Result<Plan, ToolError> {
-    if let Some(call) = kept(path).filter(|_| outs) {
+    if let Some(call) = kept(path).filter(|_| field == Field::Glob) {
         let plan = Plan::new(place, format!("{verb} in {}", call.address()));
         return Ok(plan.with(haft_types::Access::Observe, Target::State { name: OUTS.into() }));
     }
@@ -68,10 +72,11 @@ pub(crate) fn plan(
 }
 
 /// Looks up where a search starts.
-pub(crate) async fn root(cx: &Cx, path: Option<&str>, outs: bool) -> Result<Root, ToolError> {
-    if let Some(call) = kept(path).filter(|_| outs) {
+pub(crate) async fn root(cx: &Cx, path: Option<&str>, field: Field) -> Result<Root, ToolError> {
+    if let Some(call) = kept(path).filter(|_| field == Field::Glob) {
         return out(cx, &call).await;
     }
+    let written = path.unwrap_or_default();
     let path = absolute(&cx.place, path)?;
     let shown = cx.place.shown(&path).into_owned();
     let at = cx.host.fs().locate(&path, Follow::Yes).await.map_err(|error| {
@@ -79,8 +84,12 @@ pub(crate) async fn root(cx: &Cx, path: Option<&str>, outs: bool) -> Result<Root
             .hint("Give a folder or file that can be entered.")
     })?;
     if at.kind == FileKind::Missing {
+        let missing = ToolError::new(format!("there is no {}", quoted(&shown)));
+        if let Some(advice) = globs::in_path(written, field) {
+            return Err(missing.hint(advice));
+        }
         let near = near::hint(cx, &path).await;
-        return Err(ToolError::new(format!("there is no {}", quoted(&shown))).hint(format!(
+        return Err(missing.hint(format!(
             "Look with ls or find at what is there, then give a path that exists.{near}"
         )));
     }
@@ -117,7 +126,7 @@ impl Root {
             Some(search) => search.grep(&self.at, query, walk, sink).await,
             None => FsSearch(self.host.fs()).grep(&self.at, query, walk, sink).await,
         };
-        searched.map_err(|error| self.failed(error))
+        searched.map_err(|error| self.failed(error, Field::Glob))
     }
 
     /// Searches names, with the search of the host or over its files.
@@ -131,15 +140,16 @@ impl Root {
             Some(search) => search.find(&self.at, query, walk, sink).await,
             None => FsSearch(self.host.fs()).find(&self.at, query, walk, sink).await,
         };
-        searched.map_err(|error| self.failed(error))
+        searched.map_err(|error| self.failed(error, Field::Pattern))
     }
 
-    fn failed(&self, error: SearchError) -> ToolError {
+    fn failed(&self, error: SearchError, field: Field) -> ToolError {
         match error {
             SearchError::Pattern(text) => ToolError::new(text)
                 .hint("Nothing was searched. Correct the pattern and call again."),
-            SearchError::Glob(text) => ToolError::new(text)
-                .hint("Nothing was searched. Write it like *.rs, src/**/*.{ts,tsx} or !*.md."),
+            SearchError::Glob(text) => {
+                ToolError::new(text).hint(format!("Nothing was searched. {}", field.advice()))
+            }
             SearchError::Type(text) => ToolError::new(text)
                 .hint("Nothing was searched. Leave type out and use glob where no type fits."),
             SearchError::Io(error) => {

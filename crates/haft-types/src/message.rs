@@ -36,8 +36,14 @@ impl CallId {
     }
 
     /// Reads an address that [`address`](Self::address) wrote; none for any other text.
+    ///
+    /// The letter case of its scheme does not count.
     pub fn from_address(text: &str) -> Option<Self> {
-        let name = text.strip_prefix("out://")?;
+        // As in every URL the letter case of the scheme does not count.
+        let (scheme, name) = text.split_at_checked("out://".len())?;
+        if !scheme.eq_ignore_ascii_case("out://") {
+            return None;
+        }
         let fits = |b: u8| b.is_ascii_alphanumeric() || matches!(b, b'.' | b'-' | b'_');
         (!name.is_empty() && !name.starts_with('.') && name.len() <= 128 && name.bytes().all(fits))
             .then(|| Self(name.into()))
@@ -248,7 +254,17 @@ mod tests {
     #[test]
     fn addresses_are_strict() {
         assert_eq!(CallId::from_address("out://c1.2"), Some(CallId("c1.2".into())));
-        for bad in ["out://", "out://../x", "out://a/b", "c1", "out://.hidden", "out://c 1"] {
+        assert_eq!(CallId::from_address("Out://c1"), Some(CallId("c1".into())));
+        for bad in [
+            "out://",
+            "./out://c1",
+            "\u{f6}ut://",
+            "out://../x",
+            "out://a/b",
+            "c1",
+            "out://.hidden",
+            "out://c 1",
+        ] {
             assert_eq!(CallId::from_address(bad), None, "{bad}");
         }
     }

@@ -11,9 +11,9 @@ use std::{
 };
 
 use haft_agent::{Bus, Pinned};
-use haft_config::{Environment, Layer, Loaded, Sources, Trust};
+use haft_config::{Environment, Layer, Loaded, RuleText, Sources, Trust};
 use haft_host::{Host, Local, Outs};
-use haft_policy::{Anchors, Grants, Mode, Policy, RuleProblem, Rules, Scope, Verdict};
+use haft_policy::{ALIASES, Anchors, Grants, Mode, Policy, RuleProblem, Rules, Scope, Verdict};
 use haft_session::{Fold, Log, SessionError, SessionId, Store};
 use haft_tool::{
     AnyTool, Conversation, Dispatcher, Events as _, Judge, Limits, Registry, SaveRule, Session,
@@ -35,6 +35,11 @@ use crate::{
 const OUTS_MAX: u64 = 4 << 30;
 /// The settings of whoever runs the machine.
 const MANAGED: &str = "/etc/haft/settings.toml";
+
+/// Where the host keeps a record of the places that are being written to, in the state folder.
+const LEDGER: &str = "writing";
+/// Longest that the start waits for the disks on which a killed run left something.
+const RECOVERY: Duration = Duration::from_millis(500);
 
 /// Which session a face works in.
 #[derive(Clone, Debug, Default)]
@@ -122,7 +127,7 @@ impl Base {
                 say(&format!("haft: models.{name:?}: {error}"));
             }
         }
-        let host = Arc::new(Local::new());
+        let host = Arc::new(Local::new().with_ledger(haft_home.join(LEDGER)));
         let place = Arc::new(place(&host, &cwd, common, &loaded)?);
         let anchors = Anchors {
             cwd: place.cwd.clone(),
@@ -132,7 +137,7 @@ impl Base {
             state: vec![Local::path(&haft_home)?],
         };
         let policy = Policy::new(&rules(&loaded), anchors);
-        tell(policy.problems())?;
+        unread(policy.problems(), &loaded)?;
         let mode = loaded.settings.mode;
         Ok(Self { environment, loaded, host, place, project, trusted, mode, policy })
     }
@@ -179,6 +184,9 @@ impl Base {
             registry = registry.source(tools);
         }
         let registry = registry.source(more.to_vec());
+        if !self.loaded.rules.is_empty() {
+            idle(&self.loaded, &registry.assemble(&Env { shell: true, ..env.clone() }));
+        }
         let is_there = |path: &HostPath| path.as_str().is_some_and(|text| Path::new(text).exists());
         if !self.policy.doubts(&[], is_there).is_empty() {
             let all = registry.assemble(env);
@@ -265,6 +273,7 @@ impl Core {
         env: &Env,
         more: &[Arc<dyn AnyTool>],
     ) -> Result<Self, Failure> {
+        recover(&base)?;
         let store = base.store()?;
         let (log, events) = open_log(&store, &which, &base.place.cwd)?;
         let (id, out_dir) = (log.session().as_str().to_owned(), log.out_dir());
@@ -383,6 +392,23 @@ impl Past {
         }
         past
     }
+}
+
+/// Removes what killed runs left wherever they wrote; without any, that is one look.
+fn recover(base: &Base) -> Result<(), Failure> {
+    let ledger = home(&base.environment)?.join(LEDGER);
+    if std::fs::read_dir(&ledger).is_ok_and(|mut records| records.next().is_some()) {
+        let (done, ended) = std::sync::mpsc::channel();
+        // A disk that does not answer holds this thread up and nobody else.
+        std::thread::spawn(move || {
+            if let Err(error) = Local::recover(&ledger) {
+                say(&format!("haft: what a killed run left: {}: {error}", ledger.display()));
+            }
+            drop(done);
+        });
+        let _: Result<(), _> = ended.recv_timeout(RECOVERY);
+    }
+    Ok(())
 }
 
 fn session(base: &Base, bus: &Bus, id: String, out_dir: PathBuf) -> Session {
@@ -513,7 +539,63 @@ fn report(loaded: &Loaded) -> Result<(), Failure> {
     if fatal.is_empty() { Ok(()) } else { Err(Failure::Usage(fatal.join("\n"))) }
 }
 
-/// Tells what is wrong with rules.
+/// Tells which rules cannot be read. One that would hold something back is a reason not to start:
+/// without it more would happen than the person wants.
+///
+/// Not so one of a project, which would then decide that haft is of no use in it; every call of the
+/// tool that it names is asked about instead.
+fn unread(problems: &[RuleProblem], loaded: &Loaded) -> Result<(), Failure> {
+    let mut fatal = Vec::new();
+    for problem in problems {
+        let placed = loaded.rules.iter().find(|rule| {
+            let start = rule.text.trim().chars().take(200);
+            scope(rule.layer) == problem.scope
+                && verdict(rule.list) == problem.verdict
+                && start.eq(problem.text.chars())
+        });
+        let place = placed.map(|rule| format!("{}: permissions.{}: ", rule.place, rule.list));
+        let text = match place.filter(|_| problem.scope != Scope::CommandLine) {
+            Some(place) => format!("{place}{problem}"),
+            None => problem.to_string(),
+        };
+        let loosens = problem.verdict == Verdict::Allow || problem.scope == Scope::Project;
+        if problem.scope == Scope::CommandLine || !loosens {
+            fatal.push(text);
+        } else {
+            say(&format!("haft: {}", face::safe(&text)));
+        }
+    }
+    if fatal.is_empty() {
+        return Ok(());
+    }
+    Err(Failure::Usage(format!("{}\nCorrect it or take it out.", fatal.join("\n"))))
+}
+
+/// Names the rules about tools that other agents have and haft does not: they do nothing.
+fn idle(loaded: &Loaded, tools: &ToolSet) {
+    let specs = tools.specs();
+    let is_idle = |rule: &&RuleText| {
+        let name = rule.text.split('(').next().unwrap_or_default().trim();
+        let own = own_name(name);
+        let of_a_server = name.starts_with("mcp__");
+        let known = ALIASES.iter().any(|(theirs, ours)| *theirs == name || *ours == name);
+        let there = |spec: &Arc<ToolSpec>| {
+            spec.name == own || (of_a_server && spec.name.starts_with("mcp__"))
+        };
+        (known || of_a_server) && !specs.iter().any(there)
+    };
+    let mut shown = Vec::new();
+    for rule in loaded.rules.iter().filter(is_idle) {
+        shown.push(format!("{} {} ({})", rule.list, rule.text.trim(), rule.place));
+    }
+    if !shown.is_empty() {
+        let text =
+            format!("rules that do nothing, for haft has no such tool: {}", shown.join(", "));
+        say(&format!("haft: {}", face::safe(&text)));
+    }
+}
+
+/// Tells which rules are about nothing.
 fn tell(problems: &[RuleProblem]) -> Result<(), Failure> {
     for problem in problems {
         // A denial that was just typed and would not count is worse than not starting.
@@ -528,14 +610,17 @@ fn tell(problems: &[RuleProblem]) -> Result<(), Failure> {
 fn rules(loaded: &Loaded) -> Rules {
     let mut rules = Rules::default();
     for rule in &loaded.rules {
-        let verdict = match rule.list {
-            "allow" => Verdict::Allow,
-            "deny" => Verdict::Deny,
-            _ => Verdict::Ask,
-        };
-        rules.add(verdict, scope(rule.layer), &rule.text);
+        rules.add(verdict(rule.list), scope(rule.layer), &rule.text);
     }
     rules
+}
+
+fn verdict(list: &str) -> Verdict {
+    match list {
+        "allow" => Verdict::Allow,
+        "deny" => Verdict::Deny,
+        _ => Verdict::Ask,
+    }
 }
 
 const fn scope(layer: Layer) -> Scope {

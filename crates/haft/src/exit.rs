@@ -25,7 +25,16 @@ impl fmt::Display for Failure {
 /// Any error fails the run with its text and its causes.
 impl<E: Into<anyhow::Error>> From<E> for Failure {
     fn from(error: E) -> Self {
-        Self::Failed(format!("{:#}", error.into()))
+        let error = error.into();
+        let mut text = error.to_string();
+        for cause in error.chain().skip(1).map(ToString::to_string) {
+            // Many errors tell their cause in their own words.
+            if !text.contains(&cause) {
+                text.push_str(": ");
+                text.push_str(&cause);
+            }
+        }
+        Self::Failed(text)
     }
 }
 

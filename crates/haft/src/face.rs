@@ -7,6 +7,7 @@ mod live;
 
 use std::{borrow::Cow, collections::HashMap, fmt::Write as _, io::IsTerminal as _, sync::Arc};
 
+use haft_agent::Bus;
 use haft_config::Environment;
 use haft_render::{Renderer as _, Room, Sanitiser, Terminal, clean};
 use haft_types::{
@@ -14,8 +15,10 @@ use haft_types::{
     Status, Stop, ToolSpec, TurnEnd, Usage,
 };
 use serde_json::Value;
+use tokio::task::JoinHandle;
 
 use self::live::{Live, Rest};
+use crate::exit::say;
 
 /// Lines of a result before the rest is folded.
 const FOLD: u16 = 10;
@@ -120,6 +123,11 @@ impl View {
     pub fn with(mut self, specs: &[Arc<ToolSpec>]) -> Self {
         self.specs.extend(specs.iter().map(|spec| (spec.name.to_string(), spec.clone())));
         self
+    }
+
+    /// From here on there are so many columns; 0 means as many as it takes.
+    pub const fn fit(&mut self, width: u16) {
+        self.room.width = width;
     }
 
     /// What is to be written for an event; it brings its own line ends.
@@ -342,6 +350,18 @@ fn unrepeated<'a>(detail: &Detail, head: &str, body: &'a str) -> &'a str {
     let first = first.trim();
     let said = first.strip_prefix("$ ").unwrap_or(first);
     if !said.is_empty() && clean(head).trim_end().ends_with(said) { rest } else { body }
+}
+
+/// Says on standard error what has to be said beside the calls, to the end of the session's events.
+pub fn notices(bus: &Bus) -> JoinHandle<()> {
+    let mut feed = bus.subscribe();
+    tokio::spawn(async move {
+        while let Some(event) = feed.next().await {
+            if let Body::Notice { level: Level::Warning | Level::Error, text } = &event.body {
+                say(&format!("haft: {}", sentence(text)));
+            }
+        }
+    })
 }
 
 /// A word of haft to the person.

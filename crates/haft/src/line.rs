@@ -70,6 +70,8 @@ struct Talk {
     stirred: Instant,
     /// When the key was asked for; none while what is typed is no answer.
     asked: Option<Instant>,
+    /// True once it was said under the open question what a key does.
+    told: bool,
     /// What is shown when the open question is settled.
     held: String,
     ended: bool,
@@ -102,6 +104,7 @@ pub async fn run(start: &Start, more: &[Arc<dyn AnyTool>]) -> Ending {
         questions: VecDeque::new(),
         stirred: Instant::now(),
         asked: None,
+        told: false,
         held: String::new(),
         ended: false,
     };
@@ -196,6 +199,7 @@ impl Talk {
     }
 
     fn event(&mut self, event: &Event) -> Ending {
+        self.view.fit(self.screen.width());
         // Also words that waited for their turn begin one.
         self.busy |= matches!(event.body, Body::User { .. });
         match &event.body {
@@ -242,11 +246,13 @@ impl Talk {
     fn ask(&mut self) -> Ending {
         let Some(question) = self.questions.front() else { return Ok(()) };
         let text = self.view.question(question);
-        (self.stirred, self.asked) = (Instant::now(), None);
+        (self.stirred, self.asked, self.told) = (Instant::now(), None, false);
         if self.keys.is_terminal() {
             return self.show(&text);
         }
-        self.screen.show(&format!("{text}  key: "))
+        self.screen.show(&format!("{text}  key: "))?;
+        self.screen.stands_alone();
+        Ok(())
     }
 
     /// Asks for the key: from here on one counts.
@@ -255,8 +261,12 @@ impl Talk {
             self.stirred = Instant::now();
             return Ok(());
         }
-        self.screen
-            .show("  From here on one key answers; a text with Enter is a message. key: ")?;
+        let told = std::mem::replace(&mut self.told, true);
+        self.screen.show(if told {
+            "  key: "
+        } else {
+            "  From here on one key answers; a text with Enter is a message. key: "
+        })?;
         self.screen.stands_alone();
         self.asked = Some(Instant::now());
         Ok(())
@@ -412,7 +422,9 @@ impl Talk {
             return self.choose(&choice);
         }
         let keys = keys_of(question);
-        self.screen.show(&format!("\n  press one of {keys}: "))
+        self.screen.show(&format!("  press one of {keys}: "))?;
+        self.screen.stands_alone();
+        Ok(())
     }
 
     fn choose(&mut self, choice: &Choice) -> Ending {

@@ -10,6 +10,7 @@ use crate::{
     cli::Mcp,
     core::{Base, Core, Which},
     exit::{Ending, Failure},
+    face,
 };
 
 /// Serves until the client goes.
@@ -18,6 +19,7 @@ pub async fn run(arguments: &Mcp, more: &[Arc<dyn AnyTool>]) -> Ending {
     let concurrency = base.loaded.settings.tools.concurrency;
     let env = base.env(None, false)?;
     let core = Core::open(base, &arguments.common, Which::IfNeeded, &env, more).await?;
+    let told = face::notices(&core.bus);
     let bus = core.bus.clone();
     let watch = Arc::new(move || {
         let feed = bus.subscribe();
@@ -31,5 +33,6 @@ pub async fn run(arguments: &Mcp, more: &[Arc<dyn AnyTool>]) -> Ending {
     };
     let ended = haft_mcp::serve_stdio(server, end).await;
     core.close().await;
+    drop(told.await);
     ended.map_err(Failure::Failed)
 }

@@ -1,9 +1,9 @@
 //! `haft session`: what was done, and when.
 
-use std::fmt::Write as _;
+use std::{borrow::Cow, fmt::Write as _};
 
 use haft_config::Environment;
-use haft_session::Store;
+use haft_session::{SessionInfo, Store};
 use haft_types::HostPath;
 use jiff::Timestamp;
 use serde_json::json;
@@ -11,7 +11,7 @@ use serde_json::json;
 use crate::{
     cli::{Session, SessionAction},
     core,
-    exit::{Ending, print, println, println_json, say},
+    exit::{Ending, Failure, print, println, println_json, say},
     face,
 };
 
@@ -39,7 +39,7 @@ fn list(store: &Store, json: bool, here: bool) -> Ending {
                 &json!({
                     "id": info.id.as_str(), "cwd": info.cwd, "name": info.name,
                     "started": info.started, "active": info.active, "bytes": info.len,
-                    "first_text": info.first_text,
+                    "first_text": info.first_text, "calls": info.calls, "tools": info.tools,
                 })
                 .to_string(),
             )?;
@@ -49,20 +49,33 @@ fn list(store: &Store, json: bool, here: bool) -> Ending {
         if let Some(cwd) = &info.cwd {
             let _ = write!(line, "  {}", face::safe(&cwd.text()));
         }
-        let title = info.name.as_ref().unwrap_or(&info.first_text);
-        let title: String = title.lines().next().unwrap_or_default().chars().take(60).collect();
+        let title: String =
+            title(info).lines().next().unwrap_or_default().chars().take(60).collect();
         let _ = write!(line, "  {}", face::safe(&title));
         println(line.trim_end())?;
     }
     Ok(())
 }
 
+/// What a session was about: its name, what was said first, or what was called.
+fn title(info: &SessionInfo) -> Cow<'_, str> {
+    if let Some(name) = info.name.as_ref().or(Some(&info.first_text)).filter(|t| !t.is_empty()) {
+        return name.into();
+    }
+    let tools = info.tools.join(", ");
+    match info.calls {
+        _ if info.len == 0 => "(its log is empty)".into(),
+        0 => "(nothing was said or called)".into(),
+        1 => format!("(1 tool call: {tools})").into(),
+        count => format!("({count} tool calls: {tools})").into(),
+    }
+}
+
 fn show(store: &Store, id: &str, json: bool, environment: &Environment) -> Ending {
     let id = core::find(store, id)?;
     let mut view = face::View::new(face::Style::plain(environment));
-    let mut empty = true;
+    let mut shown = 0_u64;
     for event in store.branch(&id, None)? {
-        empty = false;
         let event = match event {
             Ok(event) => event,
             Err(error) => {
@@ -73,6 +86,7 @@ fn show(store: &Store, id: &str, json: bool, environment: &Environment) -> Endin
                 continue;
             }
         };
+        shown += 1;
         if json {
             println_json(&serde_json::to_string(&event)?)?;
         } else if let Some(text) = view.event(&event) {
@@ -82,8 +96,12 @@ fn show(store: &Store, id: &str, json: bool, environment: &Environment) -> Endin
     if !json && let Some(rest) = view.finish() {
         print(&rest)?;
     }
-    if empty {
-        say(&format!("haft: the log of session {id} is empty: no event of it is left"));
+    if shown == 0 {
+        return Err(Failure::Failed(format!(
+            "the log of session {id} is empty or damaged, no event of it is left: restore {} from a \
+             backup, or remove its folder",
+            store.dir(&id).join("log.jsonl").display()
+        )));
     }
     Ok(())
 }

@@ -449,3 +449,19 @@ async fn events_do_not_wait_while_messages_are_encoded() {
     let meanwhile = |b: &Body| matches!(b, Body::Notice { text, .. } if text == "meanwhile");
     assert!(seen.iter().any(meanwhile));
 }
+
+#[tokio::test(start_paused = true)]
+async fn what_was_said_is_synced_while_the_model_thinks() {
+    let model = Scripted::new([vec![Step::Hangs]]);
+    let world = World::new();
+    let handle = world.start(&model);
+    assert!(handle.send(say("go")));
+    // The clock stands still as long as something runs, so that no timer of the bus helps.
+    let (began, real) = (tokio::time::Instant::now(), std::time::Instant::now());
+    while model.requests.lock().unwrap().is_empty() || !world.syncer.is_done() {
+        assert!(real.elapsed().as_secs() < 30, "nobody synced it");
+        tokio::task::yield_now().await;
+    }
+    assert_eq!(began.elapsed(), std::time::Duration::ZERO);
+    assert!(world.log().iter().any(|event| matches!(event.body, Body::User { .. })));
+}

@@ -15,7 +15,7 @@ use haft_llm::{
     anthropic::AnthropicMessages,
 };
 use haft_policy::{Anchors, Grants, Mode, Policy, Rules};
-use haft_session::{Fold, SessionId, Store};
+use haft_session::{Fold, SessionId, Store, Syncer};
 use haft_tool::{
     AnyTool, Conversation, Cx, Dispatcher, Judge, Registry, Session, Settings, Tool, ToolSet,
     standard,
@@ -221,6 +221,7 @@ pub(crate) struct World {
     pub home: tempfile::TempDir,
     pub id: SessionId,
     pub bus: Bus,
+    pub syncer: Syncer,
     pub dispatcher: Arc<Dispatcher>,
     pub journal: Journal,
     pub feed: Feed,
@@ -235,6 +236,7 @@ impl World {
         let home = tempfile::tempdir().unwrap();
         let log = Store::open(home.path()).create();
         let id = log.session().clone();
+        let syncer = log.syncer().clone();
         let bus = Bus::new(log, || 7);
         let judge = Judge { policy: policy(), mode, grants: Grants::default() };
         let outs = Arc::new(Outs::in_memory(1 << 20));
@@ -252,7 +254,7 @@ impl World {
             agent: AgentPath::default(),
         });
         let feed = bus.subscribe();
-        Self { home, id, bus, dispatcher, journal, feed }
+        Self { home, id, bus, syncer, dispatcher, journal, feed }
     }
 
     pub(crate) fn setup(&self, model: &Arc<Scripted>) -> Setup {

@@ -218,6 +218,9 @@ fn unknown_type<'a>(name: &str, known: impl Iterator<Item = &'a str>) -> String 
         .filter(|(distance, _)| *distance <= 2)
         .collect();
     near.sort_unstable();
+    // Where it is another name of one, the others are none that were meant.
+    let same = near.first().is_some_and(|(distance, _)| *distance == 0);
+    near.retain(|(distance, _)| !same || *distance == 0);
     let near: Vec<&str> = near.into_iter().take(5).map(|(_, known)| known).collect();
     let shown: String = name.chars().take(80).collect();
     if near.is_empty() {

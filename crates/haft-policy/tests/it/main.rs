@@ -2,5 +2,6 @@
 #![expect(clippy::unwrap_used, clippy::panic, reason = "helpers of tests fail by panicking")]
 
 mod cases;
+mod commands;
 mod properties;
 mod world;

@@ -8,13 +8,16 @@ use std::time::Duration;
 use futures::{FutureExt as _, future::BoxFuture};
 use haft_policy::{Remember, Rules, Ruling, Scope, Verdict};
 use haft_types::{
-    Access, Answerer, Body, Choice, Effect, HostPath, Level, Outcome, Question, QuestionKind,
-    Reply, Status, Target, ToolError,
+    Access, Answerer, Body, Choice, Detail, Effect, HostPath, Level, Outcome, Question,
+    QuestionKind, Reply, Shape, Status, Target, ToolError,
 };
-use serde_json::Value;
+use serde_json::{Map, Value, json};
 
 use super::rules;
 use crate::{Call, Judge, Next, Stage};
+
+/// Bytes of arguments that are shown with a question.
+const GIVEN: usize = 64 << 10;
 
 pub(super) struct Ask;
 
@@ -118,11 +121,27 @@ fn question(call: &Call, ruling: &Ruling, saved: Option<&str>) -> Question {
         agent: call.cx.agent().clone(),
         kind: QuestionKind::Permission,
         text,
-        preview: call.preview.clone(),
+        preview: call.preview.clone().or_else(|| given(call)),
         options,
         form: None,
         if_nobody: Reply::pick("deny"),
     }
+}
+
+/// The arguments of a change of files that nobody may look at before the question, but for the
+/// one that the title names: what would be written is seen all the same.
+fn given(call: &Call) -> Option<Detail> {
+    let prepared = call.ready().ok()?;
+    let changes = |effect: &Effect| effect.access > Access::Observe && effect.path().is_some();
+    if !prepared.plan.effects.iter().any(changes) {
+        return None;
+    }
+    let named = |name: &str| *name == *prepared.spec.primary;
+    let given = call.input()?.as_object()?.iter().filter(|(name, _)| !named(name));
+    let given: Map<String, Value> = given.map(|(k, v)| (k.clone(), v.clone())).collect();
+    let value = Value::Object(given);
+    let fits = value != json!({}) && value.to_string().len() <= GIVEN;
+    fits.then(|| Shape::Json { value }.into())
 }
 
 /// What the call does, each thing said once, and why that is asked about.
@@ -151,7 +170,8 @@ fn told(call: &Call, ruling: &Ruling) -> String {
     let limit = call.input().and_then(|input| input.get("timeout_ms")).and_then(Value::as_u64);
     lines.extend(limit.map(|ms| format!("for at most {:?}", Duration::from_millis(ms))));
     for line in lines {
-        text.extend(["\n  ", &line]);
+        text.push_str("\n  ");
+        text.push_str(&line.replace('\n', "\n  "));
     }
     text.push('\n');
     // With several effects it must be said which of them is asked about.
@@ -207,6 +227,10 @@ fn line(call: &Call, index: usize, effect: &Effect) -> String {
         (_, Access::Destroy) => "change for good",
     };
     let what = match &effect.target {
+        // Further in than haft's own words, so that no command looks like them.
+        Target::Command { text } if text.contains('\n') => {
+            return format!("{verb}\n  {}", text.trim_end().replace('\n', "\n  "));
+        }
         Target::Command { text } => text.clone(),
         Target::Net { host } => host.clone(),
         Target::State { name } => format!("haft's {name}"),

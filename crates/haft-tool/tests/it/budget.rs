@@ -91,7 +91,7 @@ async fn the_whole_is_read_and_searched_at_its_address() {
 async fn images_are_not_counted_and_stay() {
     let probe = Probe::new("tell").spec(|spec| spec.budget = Budget::Chars(1_000));
     let probe = probe.run(|_, cx| async move {
-        let blob = cx.keep(vec![7; 100_000].into(), "image/png")?;
+        let blob = cx.keep(vec![7; 100_000].into(), "image/png").await?;
         let image = Part::Image { blob };
         let text = Part::text("x".repeat(900));
         Ok(Outcome { content: vec![image, text], ..Outcome::default() })
@@ -101,7 +101,7 @@ async fn images_are_not_counted_and_stay() {
     assert_eq!(outcome.joined_text(), "x".repeat(900));
     let probe = Probe::new("tell").spec(|spec| spec.budget = Budget::Chars(1_000));
     let probe = probe.run(|_, cx| async move {
-        let blob = cx.keep(vec![7; 10].into(), "image/png")?;
+        let blob = cx.keep(vec![7; 10].into(), "image/png").await?;
         let long = Part::text("y".repeat(9_000));
         Ok(Outcome { content: vec![Part::Image { blob }, long], ..Outcome::default() })
     });

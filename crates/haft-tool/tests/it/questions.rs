@@ -438,7 +438,9 @@ async fn a_question_shows_a_link_by_both_names_and_the_preview() {
     world.call("edit", json!({"path": "a"})).await;
     let questions = asked(&world);
     assert!(questions[0].text.contains("/w/link (really /far/real)"), "{}", questions[0].text);
-    assert!(questions[0].preview.is_none(), "looking at /far/real needs a question itself");
+    // Looking at /far/real needs a question itself: all there is to see is what was asked for.
+    let given = haft_types::Shape::Json { value: json!({"path": "link"}) };
+    assert_eq!(questions[0].preview, Some(given.into()));
     assert!(questions[1].preview.is_some());
     let texts: Vec<Value> = questions.iter().map(|q| serde_json::to_value(q).unwrap()).collect();
     assert!(texts[1].to_string().contains("what would change"));

@@ -23,6 +23,11 @@ const STRETCHES: usize = 4;
 /// Bytes of each end that stay in memory.
 const END: usize = 64 * 1024;
 
+/// How a shell says that `eval` read what it could not understand.
+const EVAL: &str = ": eval: ";
+/// The names under which a shell may tell that.
+const SHELLS: &[&str] = &["bash", "sh", "dash", "ash", "ksh"];
+
 /// Takes a command's output in.
 pub(super) struct Streams {
     spool: Spool,
@@ -41,6 +46,8 @@ struct Channel {
     ends: Ends,
     /// Whether plain lines may be taken as they are.
     plain: bool,
+    /// Whether what comes next begins a line.
+    fresh: bool,
 }
 
 impl Channel {
@@ -52,15 +59,33 @@ impl Channel {
             text: String::new(),
             ends: Ends::default(),
             plain: true,
+            fresh: true,
         }
     }
 
     fn push(&mut self, bytes: &[u8], clean: &mut String) {
+        let from = clean.len();
         let rest = if self.plain { self.push_plain(bytes, clean) } else { bytes };
         self.push_any(rest, clean);
         // An ASCII byte at the end leaves no part of a character behind.
         self.plain = bytes.last().is_none_or(u8::is_ascii) && self.stripper.is_plain();
-        self.ends.push(clean);
+        self.leaves(clean, from);
+    }
+
+    /// What is clean from here on leaves.
+    fn leaves(&mut self, clean: &mut String, from: usize) {
+        if self.stream == Stream::Stderr && clean[from..].contains(EVAL) {
+            let text = clean.split_off(from);
+            for line in text.split_inclusive('\n') {
+                let own = self.fresh.then(|| without_eval(line)).flatten();
+                clean.push_str(own.as_deref().unwrap_or(line));
+                self.fresh = true;
+            }
+        }
+        if clean.len() > from {
+            self.fresh = clean.ends_with('\n');
+        }
+        self.ends.push(&clean[from..]);
     }
 
     fn push_any(&mut self, bytes: &[u8], clean: &mut String) {
@@ -90,14 +115,27 @@ impl Channel {
     }
 
     fn finish(&mut self, clean: &mut String) {
+        let from = clean.len();
         self.text.clear();
         if let Some(decoder) = self.decoder.take() {
             decoder.finish(&mut self.text);
         }
         self.stripper.push(&self.text, clean);
         std::mem::take(&mut self.stripper).finish(clean);
-        self.ends.push(clean);
+        self.leaves(clean, from);
     }
+}
+
+/// A line of the shell itself as it would be were the command run without haft's `eval` around it;
+/// none for any other line.
+fn without_eval(line: &str) -> Option<String> {
+    let (shell, rest) = line.split_once(": ").filter(|(name, _)| SHELLS.contains(name))?;
+    let (line, (number, rest)) = match rest.strip_prefix("eval: line ") {
+        Some(rest) => ("line ", rest.split_once(": ")?),
+        None => ("", rest.split_once(EVAL)?),
+    };
+    let is_number = !number.is_empty() && number.bytes().all(|byte| byte.is_ascii_digit());
+    is_number.then(|| format!("{shell}: {line}{number}: {rest}"))
 }
 
 /// What was kept of the output.
@@ -270,6 +308,29 @@ mod tests {
         }
         let damaged = b"ok\n\xe6\x97\nok\n\xff\n";
         assert_eq!(cleaned(damaged, 1, true), cleaned(damaged, 99, false));
+    }
+
+    #[test]
+    fn the_shell_does_not_tell_of_our_eval() {
+        for (told, plain) in [
+            ("bash: eval: line 2: syntax error: x\n", Some("bash: line 2: syntax error: x\n")),
+            ("sh: 1: eval: Syntax error: x\n", Some("sh: 1: Syntax error: x\n")),
+            ("bash: eval: usage: x\n", None),
+            ("bash: line 1: eval: -z: invalid option\n", None),
+            ("x.sh: eval: line 2: syntax error\n", None),
+            ("bash: eval: line two: x\n", None),
+            ("a bash: eval: line 2: x\n", None),
+            ("bash: eval: line 2", None),
+        ] {
+            assert_eq!(without_eval(told).as_deref(), plain, "{told}");
+        }
+        let text = "a bash: eval: line 1: x\nbash: eval: line 2: y\n";
+        for step in [1, 5, 30, 99] {
+            let (mut channel, mut all) = (Channel::new(Stream::Stderr), String::new());
+            text.as_bytes().chunks(step).for_each(|piece| channel.push(piece, &mut all));
+            channel.finish(&mut all);
+            assert_eq!(all, "a bash: eval: line 1: x\nbash: line 2: y\n", "{step}");
+        }
     }
 
     #[test]

@@ -143,9 +143,10 @@ impl<'a> Page<'a> {
         let note = hidden > 0 && end.is_continue() && self.seen >= self.offset;
         if note {
             let lines = if hidden == 1 { "line matches" } else { "lines match" };
+            let more = if file.lines.is_empty() { "" } else { "more " };
             let _ = writeln!(
                 self.text,
-                "{}: {hidden} more {lines}, not shown (binary content, or too much in one file)",
+                "{}: {hidden} {more}{lines}, not shown (binary content, or too much in one file)",
                 file.path
             );
         }

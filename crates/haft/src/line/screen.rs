@@ -10,31 +10,50 @@ use crate::exit::{Ending, print};
 const PROMPT: &str = "> ";
 
 /// The row that the cursor is in.
-#[derive(Clone, Copy, PartialEq, Eq)]
+#[derive(Clone, PartialEq, Eq)]
 enum Row {
     /// Behind haft's words; true at the start of a row.
     Words(bool),
-    /// In a prompt, behind so many characters, which may be taken away.
-    Typed(usize),
+    /// Behind what asks for a key, which stays where it is.
+    Alone,
+    /// Behind a prompt and this text, which may be taken away, at so many columns.
+    Typed(String, usize),
 }
 
 /// See the module.
 pub struct Screen {
     terminal: bool,
     dumb: bool,
-    width: usize,
+    /// Columns where the terminal does not tell them.
+    width: u16,
     row: Row,
 }
 
 impl Screen {
     /// For standard output, where a person or a pipe types.
-    pub fn new(terminal: bool, dumb: bool, width: u16) -> Self {
-        Self { terminal, dumb, width: usize::from(width), row: Row::Words(true) }
+    pub const fn new(terminal: bool, dumb: bool, width: u16) -> Self {
+        Self { terminal, dumb, width, row: Row::Words(true) }
     }
 
     /// True while an empty prompt waits.
     pub fn is_prompt(&self) -> bool {
-        self.row == Row::Typed(0)
+        matches!(&self.row, Row::Typed(text, _) if text.is_empty())
+    }
+
+    /// The columns that there are now; 0 means as many as it takes.
+    pub fn width(&self) -> u16 {
+        self.size().0
+    }
+
+    /// Columns and rows as they are now.
+    fn size(&self) -> (u16, u16) {
+        let told = rustix::termios::tcgetwinsize(std::io::stdout()).ok();
+        let told = told.filter(|_| self.width > 0).filter(|size| size.ws_col > 0);
+        told.map_or((self.width, 0), |size| (size.ws_col, size.ws_row))
+    }
+
+    fn typed(&self, text: String) -> Row {
+        Row::Typed(text, usize::from(self.width()))
     }
 
     /// Shows haft's words.
@@ -48,10 +67,8 @@ impl Screen {
     }
 
     /// What is shown last asks for a key: what comes next begins with a new row.
-    pub const fn stands_alone(&mut self) {
-        if self.terminal {
-            self.row = Row::Typed(usize::MAX >> 1);
-        }
+    pub fn stands_alone(&mut self) {
+        self.row = Row::Alone;
     }
 
     /// Shows what was answered, behind what asked for it.
@@ -63,17 +80,17 @@ impl Screen {
     /// Shows that a line can be typed.
     pub fn prompt(&mut self) -> Ending {
         let way = self.way();
-        self.row = Row::Typed(0);
+        self.row = self.typed(String::new());
         print(&format!("{way}\n{PROMPT}"))
     }
 
     /// Shows the line that is typed.
     pub fn line(&mut self, text: &str) -> Ending {
         let way = match self.way() {
-            way if way.is_empty() && self.row == Row::Words(false) => "\n",
+            way if way.is_empty() && self.row == Row::Words(false) => "\n".to_owned(),
             way => way,
         };
-        self.row = Row::Typed(length(text));
+        self.row = self.typed(text.to_owned());
         print(&format!("{way}{PROMPT}{text}"))
     }
 
@@ -82,12 +99,14 @@ impl Screen {
         if behind.is_empty() {
             return Ok(());
         }
-        match &mut self.row {
-            Row::Typed(count) => {
-                *count = count.saturating_add(length(behind));
+        let shown = draft.shown();
+        match &self.row {
+            // A terminal goes no row up for a character that is taken away.
+            Row::Typed(text, width) if !behind.contains('\u{8}') || fits(text, *width) => {
+                self.row = Row::Typed(shown, *width);
                 print(behind)
             }
-            Row::Words(_) => self.line(&draft.shown()),
+            _ => self.line(&shown),
         }
     }
 
@@ -107,16 +126,61 @@ impl Screen {
     }
 
     /// What takes the typed line away, or ends it where it cannot be taken away.
-    const fn way(&self) -> &'static str {
-        match self.row {
-            Row::Typed(count) if !self.dumb && count.saturating_add(3) < self.width => "\r\u{1b}[K",
-            Row::Typed(_) => "\n",
-            Row::Words(_) => "",
+    fn way(&self) -> String {
+        let (text, then) = match &self.row {
+            Row::Words(_) => return String::new(),
+            Row::Typed(text, then) if !self.dumb => (text, *then),
+            Row::Typed(..) | Row::Alone => return "\n".to_owned(),
+        };
+        let (now, high) = self.size();
+        let now = usize::from(now);
+        if fits(text, then.min(now)) {
+            return "\r\u{1b}[K".to_owned();
+        }
+        // How a terminal of another width has put the rows is not known.
+        match rows_above(text, now).filter(|&rows| now == then && rows < usize::from(high).max(1)) {
+            Some(0) => "\r\u{1b}[K".to_owned(),
+            Some(rows) => format!("\r\u{1b}[{rows}A\u{1b}[J"),
+            None => "\n".to_owned(),
         }
     }
 }
 
-/// Columns that a text takes at most; too many where it has several lines.
-fn length(text: &str) -> usize {
-    if text.contains('\n') { usize::MAX >> 1 } else { text.chars().count().saturating_mul(2) }
+/// Reports whether a line surely lies in one row, whatever its characters are.
+fn fits(text: &str, width: usize) -> bool {
+    !text.contains('\n') && text.chars().count().saturating_mul(2).saturating_add(3) < width
+}
+
+/// How many rows the line has above its last one; none where that depends on the terminal.
+fn rows_above(text: &str, width: usize) -> Option<usize> {
+    if width == 0 || !text.chars().all(|c| matches!(c, ' '..='~' | '\n')) {
+        return None;
+    }
+    let rows = |line: &str, before: usize| (line.len() + before).max(1).div_ceil(width);
+    let lines = text.split('\n').enumerate();
+    let all: usize = lines.map(|(n, line)| rows(line, if n == 0 { PROMPT.len() } else { 0 })).sum();
+    Some(all - 1)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_rows_of_a_line_are_known_where_they_can_be() {
+        for (text, width, rows) in [
+            ("", 10, Some(0)),
+            ("12345678", 10, Some(0)),
+            ("123456789", 10, Some(1)),
+            ("a\n  b", 10, Some(1)),
+            ("a\n", 10, Some(1)),
+            ("\n  34567890\n  345678901", 10, Some(3)),
+            ("\u{e4}", 10, None),
+            ("a\tb", 10, None),
+            ("a", 0, None),
+        ] {
+            assert_eq!(rows_above(text, width), rows, "{text:?}");
+        }
+        assert!(fits("abc", 10) && !fits("abcd", 10) && !fits("", 0) && !fits("a\n", 99));
+    }
 }

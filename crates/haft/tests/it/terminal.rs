@@ -90,7 +90,8 @@ impl Tmux {
 
     /// Fails unless the terminal is as it was.
     pub fn is_sane(&self, world: &World) {
-        self.line("echo shell; echo again");
+        // An empty line first: what was typed may be shown before the prompt of the shell is.
+        self.line("echo; echo shell; echo again");
         self.sees("\nshell\nagain");
         let read = |name| std::fs::read_to_string(world.root().join(name)).unwrap();
         assert_eq!(read("before"), read("after"));

@@ -131,7 +131,9 @@ fn command(spawn: &Spawn, shell: Option<&HostPath>) -> io::Result<Command> {
             }
             // Non-interactive shells read what these name.
             command.env_remove("BASH_ENV").env_remove("ENV");
-            command.args(["-c", text, "haft"]).args(args);
+            // Its messages begin with the name that it goes by.
+            let name = shell.file_name().unwrap_or(OsStr::new("sh"));
+            command.args(["-c", text]).arg(name).args(args);
             Ok(command)
         }
         Program::Argv(words) => {
