@@ -94,11 +94,13 @@ pub struct WriteHow {
     pub parents: bool,
     /// Permission bits of a new file, before the umask; kept from the old one otherwise.
     pub mode: u32,
+    /// Permission bits that a new file gets whatever the umask is, as one that is brought back.
+    pub set_mode: Option<u32>,
 }
 
 impl Default for WriteHow {
     fn default() -> Self {
-        Self { expect: Expect::Any, parents: false, mode: 0o666 }
+        Self { expect: Expect::Any, parents: false, mode: 0o666, set_mode: None }
     }
 }
 
@@ -214,6 +216,15 @@ pub trait Fs: Send + Sync {
         data: Bytes,
         how: WriteHow,
     ) -> BoxFuture<'a, io::Result<Written>>;
+
+    /// The permission bits of what stands at a located name; none where the host has none.
+    ///
+    /// # Errors
+    /// When nothing is there any more, or it cannot be looked at.
+    fn mode<'a>(&'a self, at: &'a Located) -> BoxFuture<'a, io::Result<Option<u32>>> {
+        let _ = at;
+        Box::pin(std::future::ready(Ok(None)))
+    }
 
     /// Lists a folder.
     ///

@@ -87,8 +87,13 @@ impl Fs for Local {
         data: Bytes,
         how: WriteHow,
     ) -> BoxFuture<'a, io::Result<Written>> {
-        let (at, swept) = (at.clone(), Arc::clone(&self.swept));
-        self.blocking(move || write::replace(&at, &data, how, &swept))
+        let (at, writes) = (at.clone(), Arc::clone(&self.writes));
+        self.blocking(move || write::replace(&at, &data, how, &writes))
+    }
+
+    fn mode<'a>(&'a self, at: &'a Located) -> BoxFuture<'a, io::Result<Option<u32>>> {
+        let at = at.clone();
+        self.blocking(move || Ok(Some(At::of(&at)?.unchanged(&at)?.st_mode & 0o7777)))
     }
 
     fn list<'a>(&'a self, at: &'a Located, how: ListHow) -> BoxFuture<'a, io::Result<Listing>> {

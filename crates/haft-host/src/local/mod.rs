@@ -5,6 +5,8 @@
 //! is made. It knows no tool and no rule.
 
 mod fs;
+mod ledger;
+mod leftovers;
 mod locate;
 mod quick;
 mod search;
@@ -14,7 +16,7 @@ mod write;
 use std::{
     env, io,
     os::unix::ffi::{OsStrExt, OsStringExt},
-    path::Path,
+    path::{Path, PathBuf},
     sync::{Arc, OnceLock},
 };
 
@@ -31,7 +33,7 @@ pub struct Local {
     temp: HostPath,
     lookup: Lookup,
     caps: OnceLock<Caps>,
-    swept: Arc<write::Swept>,
+    writes: Arc<write::Writes>,
     quick: Arc<quick::Quick>,
     /// True where the caller is on a thread that may wait for the disk.
     aside: bool,
@@ -47,15 +49,35 @@ impl Local {
 
     /// This machine with given folders and way of looking paths up, as tests want it.
     pub fn at(home: HostPath, temp: HostPath, lookup: Lookup) -> Self {
-        let (caps, swept, quick) = (OnceLock::new(), Arc::default(), Arc::default());
-        Self { home, temp, lookup, caps, swept, quick, aside: false }
+        let (caps, writes, quick) = (OnceLock::new(), Arc::default(), Arc::default());
+        Self { home, temp, lookup, caps, writes, quick, aside: false }
     }
 
     /// The same machine for a caller on a thread that may wait for the disk: nothing is handed to
     /// another one.
     fn aside(&self) -> Self {
-        let (home, temp, swept) = (self.home.clone(), self.temp.clone(), Arc::clone(&self.swept));
-        Self { aside: true, swept, ..Self::at(home, temp, self.lookup) }
+        let (home, temp, writes) = (self.home.clone(), self.temp.clone(), Arc::clone(&self.writes));
+        Self { aside: true, writes, ..Self::at(home, temp, self.lookup) }
+    }
+
+    /// The same machine, keeping a record in `folder` of where it writes, for
+    /// [`recover`](Self::recover); the folder is made at the first write.
+    #[must_use]
+    pub fn with_ledger(self, folder: PathBuf) -> Self {
+        let ledger = Some(ledger::Ledger::new(folder));
+        Self { writes: Arc::new(write::Writes { ledger, ..write::Writes::default() }), ..self }
+    }
+
+    /// Removes the temporary files and empty folders that killed processes left wherever they
+    /// wrote, by the records that they kept in `folder`; gives how many those were.
+    ///
+    /// What living processes do there is left alone. Without any record it is one look into the
+    /// folder; with one it waits for the disks that the record leads to.
+    ///
+    /// # Errors
+    /// When the folder is there and cannot be listed.
+    pub fn recover(folder: &Path) -> io::Result<u64> {
+        ledger::recover(folder)
     }
 
     /// Removes what killed writes left in a folder, and gives how many files those were.
@@ -67,7 +89,7 @@ impl Local {
     /// When it is no folder or cannot be listed.
     pub fn sweep(&self, folder: &Located) -> io::Result<u64> {
         let held = locate::At::of(folder)?.inside(folder)?;
-        write::sweep(&held, u64::MAX)
+        leftovers::sweep(&held, u64::MAX, None)
             .map_err(|e| fault(&folder.real, "cannot be searched for leftovers", e))
     }
 

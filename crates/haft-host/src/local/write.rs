@@ -1,43 +1,38 @@
 //! Replacing files of this machine in one step that survives a crash.
 //!
-//! **How:** the new content goes to `.haft-PID-PLACE-RANDOM.tmp` in the same folder, gets the old
-//! file's owner, mode and attributes, is synced, and takes the name by a rename; then the folder
-//! is synced. What was expected is checked before anything is made and again right before the
-//! rename, under a lock of the folder that every haft takes for that instant. Another program that
-//! writes in the microseconds between is not seen, but for [`Expect::Absent`], where the rename
-//! itself refuses a taken name.
+//! **How:** the new content goes to a temporary file in the same folder, gets the old file's owner,
+//! mode and attributes, is synced, and takes the name; then the folder is synced. What was expected
+//! is checked before anything is made and again right before it takes the name, under a lock of the
+//! folder that every haft takes for that instant. Where a state is expected, the two files exchange
+//! their names, so that what another program put there in the last microsecond comes out and is
+//! put back; where nothing is expected, the rename itself refuses a taken name. File systems
+//! without an exchange get a plain rename.
 //!
 //! **Invariant:** the name stands for the old file, whole, or for the new one, whole; on an error
-//! nothing new is left. No link is followed: the target of a link was resolved by `locate`.
-//!
-//! **Leftovers** of a killed process are removed at the first write of a later process in that
-//! folder, and by [`Local::sweep`](super::Local::sweep): those of our user whose process, of the
-//! same boot and process namespace, is gone, and any that is older than an hour. Names of other
-//! machines on a shared disk are told apart by PLACE.
+//! nothing new is left. No link is followed: the target of a link was resolved by `locate`. What
+//! a killed process leaves is the business of `ledger` and `leftovers`.
 //!
 //! A file that the user may not write, or whose owner cannot be kept, is refused: a rename would
 //! work where a plain write does not, and give the file away.
 
 use std::{
-    collections::HashSet,
-    fs as disk,
-    hash::{BuildHasher, Hasher, RandomState},
     io, iter,
-    ops::ControlFlow,
-    sync::{Arc, Mutex, OnceLock, PoisonError},
-    time::{Duration, Instant, SystemTime},
+    sync::Arc,
+    time::{Duration, Instant},
 };
 
 use haft_types::{EntryKind, HostPath};
 use rustix::{
     fd::OwnedFd,
-    fs::{self, Access, AtFlags, FlockOperation, Mode, OFlags, Stat, XattrFlags},
+    fs::{self, Access, AtFlags, FlockOperation, Mode, OFlags, RenameFlags, Stat, XattrFlags},
     io::Errno,
-    process::{Gid, Pid, Uid},
+    process::{Gid, Uid},
 };
 
 use super::{
-    fs::{each_name, holds, move_free, sticky},
+    fs::{holds, move_free, sticky},
+    ledger::{Entry, Ledger},
+    leftovers::{self, Swept},
     locate::{self, At},
 };
 use crate::{
@@ -45,15 +40,6 @@ use crate::{
     fault::{fault, name_of, refuse},
 };
 
-/// Folders whose leftovers this process has looked for.
-pub(super) type Swept = Mutex<HashSet<(u64, u64)>>;
-
-/// Most folders that are remembered as swept.
-const SWEPT_MAX: usize = 4096;
-/// Most names that are looked at for leftovers on the way to a write.
-const SWEEP_NAMES: u64 = 20_000;
-/// Age from which a leftover is removed whoever made it.
-const STALE: Duration = Duration::from_hours(1);
 /// How long the lock of a folder is waited for; haft itself holds it for microseconds.
 const LOCK_TIME: Duration = Duration::from_millis(500);
 /// How long is waited before the lock is tried again.
@@ -61,12 +47,22 @@ const LOCK_STEP: Duration = Duration::from_micros(200);
 /// Most bytes of one extended attribute, or of all their names, in Linux.
 const XATTR_MAX: usize = 64 * 1024;
 
+/// Most times that what others put there meanwhile is put back.
+const GIVE_BACK: usize = 100;
+
+/// What a host remembers of its writes.
+#[derive(Debug, Default)]
+pub(super) struct Writes {
+    pub(super) swept: Swept,
+    pub(super) ledger: Option<Ledger>,
+}
+
 /// Writes `data` to a located file.
 pub(super) fn replace(
     located: &Located,
     data: &[u8],
     how: WriteHow,
-    swept: &Swept,
+    writes: &Writes,
 ) -> io::Result<Written> {
     let path = &located.real;
     if let FileKind::Entry(kind) = located.kind
@@ -75,23 +71,28 @@ pub(super) fn replace(
         return Err(locate::not_regular(located, kind));
     }
     let at = At::of(located)?;
-    let mut made = Made::default();
+    let above = path.parent();
+    // Dropped after everything that it is about.
+    let entry = writes.ledger.as_ref().zip(above).map(|(ledger, above)| ledger.enter(&above));
+    let mut made = Made { entry: entry.as_ref(), folders: Vec::new(), kept: false };
     let folder = made.folders(path, &at, how.parents)?;
-    sweep_once(&folder, swept);
+    writes.swept.once(&folder);
     let slot = Slot { folder, name: at.name.clone(), path };
     let old = slot.expect(how.expect)?;
     if old.is_some() {
         slot.may_write()?;
     }
     let rights = if old.is_some() { 0o600 } else { how.mode & 0o7777 };
-    let temp = Temp::create(&slot, Mode::from(rights))?;
-    let written = temp.fill(data).and_then(|()| temp.take_over(&slot, old.as_ref()));
+    let temp = Temp::create(&slot, Mode::from(rights), entry.as_ref())?;
+    let written = temp.fill(data).and_then(|()| temp.take_over(&slot, old.as_ref(), how));
     written.and_then(|()| Ok(fs::fsync(&temp.file)?)).map_err(|e| slot.failed(e))?;
     {
         let _alone = Alone::within(&slot.folder);
-        slot.expect(how.expect)?;
-        temp.take_name(&slot, how.expect, &at)?;
+        let old = slot.expect(how.expect)?;
+        temp.take_name(&slot, how.expect, old.as_ref(), &at)?;
     }
+    // Before the folder is synced, so that one sync is enough.
+    temp.clear();
     made.keep();
     sync_folder(&slot.folder)
         .map_err(|e| fault(path, "was written, but its folder could not be synced to disk", e))?;
@@ -115,6 +116,11 @@ impl Slot<'_> {
         fault(self.path, "cannot be written", cause)
     }
 
+    fn changed(&self) -> io::Error {
+        let text = "changed since it was read; read it again";
+        refuse(io::ErrorKind::AlreadyExists, self.path, text)
+    }
+
     /// What stands there now, if it is what the writer expects and can be replaced.
     fn expect(&self, expect: Expect) -> io::Result<Option<Stat>> {
         let now = match fs::statat(&self.folder, &*self.name, AtFlags::SYMLINK_NOFOLLOW) {
@@ -126,7 +132,7 @@ impl Slot<'_> {
             let text = match (expect, &now) {
                 (Expect::Absent, _) => "is already there",
                 (_, None) => "is not there any more; look at its folder again",
-                _ => "changed since it was read; read it again",
+                _ => return Err(self.changed()),
             };
             return Err(refuse(io::ErrorKind::AlreadyExists, self.path, text));
         }
@@ -177,13 +183,13 @@ impl Alone {
 }
 
 /// Folders that were made, removed again unless the file came to be.
-#[derive(Default)]
-struct Made {
+struct Made<'a> {
+    entry: Option<&'a Entry<'a>>,
     folders: Vec<(Arc<OwnedFd>, Vec<u8>, HostPath)>,
     kept: bool,
 }
 
-impl Made {
+impl Made<'_> {
     /// Makes the folders that were missing, top down, and holds the last one.
     fn folders(&mut self, path: &HostPath, at: &At, wanted: bool) -> io::Result<Arc<OwnedFd>> {
         let mut folder = Arc::clone(&at.folder);
@@ -196,6 +202,7 @@ impl Made {
                 return Err(refuse(io::ErrorKind::NotFound, path, text));
             }
             let failed = |e: Errno| fault(path, &format!("the folder {here} cannot be made"), e);
+            self.entry.inspect(|entry| entry.makes(&here));
             match fs::mkdirat(&folder, &**name, Mode::from(0o777)) {
                 Ok(()) => {
                     self.folders.push((Arc::clone(&folder), name.clone(), here.clone()));
@@ -220,7 +227,7 @@ impl Made {
     }
 }
 
-impl Drop for Made {
+impl Drop for Made<'_> {
     fn drop(&mut self) {
         if !self.kept {
             for (folder, name, _) in self.folders.iter().rev() {
@@ -231,30 +238,42 @@ impl Drop for Made {
     }
 }
 
-/// The new content under its own name, removed again unless it took the file's name.
-struct Temp {
+/// A file under a temporary name, which is removed in the end.
+struct Temp<'a> {
+    entry: Option<&'a Entry<'a>>,
     file: OwnedFd,
     folder: Arc<OwnedFd>,
     name: String,
-    named: std::cell::Cell<bool>,
+    /// True when nothing of this process has that name any more.
+    settled: std::cell::Cell<bool>,
 }
 
-impl Temp {
-    fn create(slot: &Slot<'_>, mode: Mode) -> io::Result<Self> {
+impl<'a> Temp<'a> {
+    fn create(slot: &Slot<'_>, mode: Mode, entry: Option<&'a Entry<'a>>) -> io::Result<Self> {
         let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW;
         let mut last = Errno::EXIST;
         for _ in 0..16 {
-            let name = temp_name();
+            let name = leftovers::temp_name();
             match fs::openat(&slot.folder, &*name, flags | OFlags::CLOEXEC, mode) {
                 Ok(file) => {
-                    let named = std::cell::Cell::new(false);
-                    return Ok(Self { file, folder: Arc::clone(&slot.folder), name, named });
+                    let settled = std::cell::Cell::new(false);
+                    let folder = Arc::clone(&slot.folder);
+                    return Ok(Self { entry, file, folder, name, settled });
                 }
                 Err(error @ (Errno::EXIST | Errno::INTR)) => last = error,
                 Err(error) => return Err(slot.failed(error)),
             }
         }
         Err(slot.failed(last))
+    }
+
+    /// Removes what has the temporary name: the new file, or the old one after an exchange.
+    fn clear(&self) {
+        if !self.settled.replace(true)
+            && fs::unlinkat(&self.folder, &*self.name, AtFlags::empty()).is_err()
+        {
+            self.entry.inspect(|entry| entry.leaves());
+        }
     }
 
     fn fill(&self, mut data: &[u8]) -> io::Result<()> {
@@ -270,8 +289,11 @@ impl Temp {
     }
 
     /// Gives the new file what the old one had: owner, mode, extended attributes.
-    fn take_over(&self, slot: &Slot<'_>, old: Option<&Stat>) -> io::Result<()> {
-        let Some(old) = old else { return Ok(()) };
+    fn take_over(&self, slot: &Slot<'_>, old: Option<&Stat>, how: WriteHow) -> io::Result<()> {
+        let Some(old) = old else {
+            let mode = how.set_mode.map(|mode| Mode::from(mode & 0o7777));
+            return mode.map_or(Ok(()), |mode| Ok(fs::fchmod(&self.file, mode)?));
+        };
         let new = fs::fstat(&self.file)?;
         if (new.st_uid, new.st_gid) != (old.st_uid, old.st_gid) {
             let owner = (new.st_uid != old.st_uid).then(|| Uid::from_raw(old.st_uid));
@@ -294,31 +316,115 @@ impl Temp {
         Ok(())
     }
 
-    fn take_name(&self, slot: &Slot<'_>, expect: Expect, at: &At) -> io::Result<()> {
-        let from = self.name.as_bytes();
-        let moved = if expect == Expect::Absent {
-            move_free((&self.folder, from), (&slot.folder, &slot.name), false)
-        } else {
-            fs::renameat(&self.folder, from, &slot.folder, &*slot.name)
+    /// Takes the name, from `old` where a state of the file is expected.
+    fn take_name(
+        &self,
+        slot: &Slot<'_>,
+        expect: Expect,
+        old: Option<&Stat>,
+        at: &At,
+    ) -> io::Result<()> {
+        let (from, to) = ((&self.folder, self.name.as_bytes()), (&slot.folder, &*slot.name));
+        let moved = match (expect, old) {
+            (Expect::Absent, _) => move_free((from.0, from.1), (to.0, to.1), false),
+            (Expect::Stamp(_), Some(old)) => {
+                let ours = fs::fstat(&self.file)?;
+                match self.exchange(slot) {
+                    Ok(()) => return self.judge(slot, old, &ours),
+                    Err(Errno::INVAL | Errno::NOSYS | Errno::NOTSUP) => {
+                        fs::renameat(from.0, from.1, to.0, to.1)
+                    }
+                    Err(error) => Err(error),
+                }
+            }
+            _ => fs::renameat(from.0, from.1, to.0, to.1),
         };
         match moved {
             Ok(()) => {
-                self.named.set(true);
+                self.settled.set(true);
                 Ok(())
             }
             Err(Errno::EXIST) => {
                 Err(refuse(io::ErrorKind::AlreadyExists, slot.path, "is already there"))
             }
+            Err(Errno::NOENT) if matches!(expect, Expect::Stamp(_)) => Err(slot.changed()),
             Err(error) => Err(slot.failed(sticky(at, error))),
         }
     }
+
+    /// Exchanges the two names.
+    ///
+    /// Whoever watches the folder is told of two moves, and of the one that this call names first
+    /// before the other: the last thing that he hears of the file must be that it is there.
+    fn exchange(&self, slot: &Slot<'_>) -> rustix::io::Result<()> {
+        let (name, temp) = (&*slot.name, self.name.as_bytes());
+        fs::renameat_with(&slot.folder, name, &self.folder, temp, RenameFlags::EXCHANGE)
+    }
+
+    /// Says whether what came out of an exchange is the old file; puts it back if not.
+    fn judge(&self, slot: &Slot<'_>, old: &Stat, ours: &Stat) -> io::Result<()> {
+        let out = self.came_out();
+        if out.as_ref().is_ok_and(|out| is_same(old, out)) {
+            return Ok(());
+        }
+        match self.give_back(slot, ours) {
+            Ok(()) => Err(slot.changed()),
+            Err(error) => Err(self.keep_apart(slot, error)),
+        }
+    }
+
+    fn came_out(&self) -> rustix::io::Result<Stat> {
+        fs::statat(&self.folder, &*self.name, AtFlags::SYMLINK_NOFOLLOW)
+    }
+
+    /// Puts back what belongs to someone else, until what comes out is what was put there.
+    fn give_back(&self, slot: &Slot<'_>, ours: &Stat) -> rustix::io::Result<()> {
+        let mut put = *ours;
+        for _ in 0..GIVE_BACK {
+            let theirs = self.came_out()?;
+            self.exchange(slot)?;
+            let out = self.came_out()?;
+            if is_same(&put, &out) {
+                return Ok(());
+            }
+            if locate::id_of(&put) == locate::id_of(&out) {
+                // Someone wrote into it in between, and someone else's is there again.
+                return Err(Errno::BUSY);
+            }
+            // Yet another took the place of what had been put there: his is the newest.
+            put = theirs;
+        }
+        Err(Errno::BUSY)
+    }
+
+    /// Gives what belongs to someone else, and cannot be put back, a name that stays.
+    fn keep_apart(&self, slot: &Slot<'_>, error: Errno) -> io::Error {
+        let name = leftovers::kept_name();
+        let moved = fs::renameat(&self.folder, &*self.name, &slot.folder, &*name);
+        self.settled.set(true);
+        let name = if moved.is_ok() { &name } else { &self.name };
+        let what = format!(
+            "was changed by another program while it was written, and what that one wrote could \
+             not be put back: it is in the same folder as {name}"
+        );
+        fault(slot.path, &what, error)
+    }
 }
 
-impl Drop for Temp {
+/// Reports whether what came out of an exchange is the file that was looked at before; its time of
+/// the last change of attributes is the one thing that an exchange itself changes.
+fn is_same(old: &Stat, out: &Stat) -> bool {
+    let mut stamps = [locate::stamp_of(old), locate::stamp_of(out)];
+    for stamp in &mut stamps {
+        stamp.changed = 0;
+    }
+    let rights = |stat: &Stat| (stat.st_mode, stat.st_uid, stat.st_gid);
+    stamps[0] == stamps[1] && rights(old) == rights(out)
+}
+
+impl Drop for Temp<'_> {
     fn drop(&mut self) {
-        if !self.named.get() {
-            let _ = fs::unlinkat(&self.folder, &*self.name, AtFlags::empty());
-        }
+        self.clear();
     }
 }
 
@@ -353,104 +459,5 @@ pub(super) fn sync_folder(held: &OwnedFd) -> rustix::io::Result<()> {
     match fs::fsync(&folder) {
         Err(Errno::INVAL | Errno::NOTSUP) => Ok(()),
         result => result,
-    }
-}
-
-/// `.haft-PID-PLACE-RANDOM.tmp`.
-fn temp_name() -> String {
-    let random = RandomState::new().build_hasher().finish();
-    format!(".haft-{}-{}-{random:016x}.tmp", std::process::id(), place())
-}
-
-/// Tells apart where process ids mean something else: other boots, namespaces and machines.
-fn place() -> &'static str {
-    static PLACE: OnceLock<String> = OnceLock::new();
-    PLACE.get_or_init(|| {
-        let boot = disk::read("/proc/sys/kernel/random/boot_id").unwrap_or_default();
-        let space = disk::read_link("/proc/self/ns/pid").unwrap_or_default();
-        if boot.is_empty() || space.as_os_str().is_empty() {
-            return "none".to_owned();
-        }
-        let mut hasher = blake3::Hasher::new();
-        hasher.update(&boot).update(space.as_os_str().as_encoded_bytes());
-        hasher.finalize().to_hex()[..8].to_owned()
-    })
-}
-
-/// Process id and place in the name of a temporary file; none for any other name.
-fn parse_temp(name: &[u8]) -> Option<(Pid, &str)> {
-    let name = std::str::from_utf8(name).ok()?.strip_prefix(".haft-")?.strip_suffix(".tmp")?;
-    let mut parts = name.split('-');
-    let (pid, place, random) = (parts.next()?, parts.next()?, parts.next()?);
-    let fits = random.len() == 16 && random.bytes().all(|b| b.is_ascii_hexdigit());
-    if !fits || parts.next().is_some() {
-        return None;
-    }
-    Some((Pid::from_raw(pid.parse().ok()?)?, place))
-}
-
-fn sweep_once(folder: &OwnedFd, swept: &Swept) {
-    let Ok(stat) = fs::fstat(folder) else { return };
-    {
-        let mut swept = swept.lock().unwrap_or_else(PoisonError::into_inner);
-        if swept.len() >= SWEPT_MAX {
-            swept.clear();
-        }
-        if !swept.insert(locate::id_of(&stat)) {
-            return;
-        }
-    }
-    // Leftovers are no reason to refuse a write.
-    let _ = sweep(folder, SWEEP_NAMES);
-}
-
-/// Removes leftovers among the first `most` names of a held folder; gives how many.
-pub(super) fn sweep(held: &OwnedFd, most: u64) -> rustix::io::Result<u64> {
-    let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
-    let folder = fs::openat(held, ".", flags, Mode::empty())?;
-    let (mut seen, mut found) = (0, Vec::new());
-    each_name(&folder, |name, _| {
-        seen += 1;
-        if parse_temp(name).is_some() && found.len() < 1000 {
-            found.push(name.to_vec());
-        }
-        if seen < most { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
-    })?;
-    let dead = |name: &Vec<u8>| {
-        is_leftover(&folder, name) && fs::unlinkat(&folder, &**name, AtFlags::empty()).is_ok()
-    };
-    Ok(found.iter().filter(|name| dead(name)).count() as u64)
-}
-
-fn is_leftover(folder: &OwnedFd, name: &[u8]) -> bool {
-    let Some((pid, made_in)) = parse_temp(name) else { return false };
-    let Ok(stat) = fs::statat(folder, name, AtFlags::SYMLINK_NOFOLLOW) else { return false };
-    let ours = stat.st_uid == rustix::process::geteuid().as_raw();
-    if !ours || locate::kind_of(&stat) != EntryKind::File {
-        return false;
-    }
-    let dead = made_in == place()
-        && made_in != "none"
-        && rustix::process::test_kill_process(pid) == Err(Errno::SRCH);
-    let age = u64::try_from(locate::stamp_of(&stat).modified)
-        .ok()
-        .and_then(|modified| SystemTime::UNIX_EPOCH.checked_add(Duration::from_nanos(modified)))
-        .and_then(|modified| SystemTime::now().duration_since(modified).ok());
-    dead || age.is_some_and(|age| age > STALE)
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn temporary_names_are_told_from_others() {
-        let name = temp_name();
-        let (pid, made_in) = parse_temp(name.as_bytes()).unwrap();
-        assert_eq!(u32::try_from(pid.as_raw_nonzero().get()), Ok(std::process::id()));
-        assert_eq!(made_in, place());
-        for other in [".haft-1-x.tmp", ".haft-1-x-12.tmp", ".haft-x-y-0123456789abcdef.tmp", "a"] {
-            assert!(parse_temp(other.as_bytes()).is_none(), "{other}");
-        }
     }
 }

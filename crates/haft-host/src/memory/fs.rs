@@ -367,7 +367,8 @@ impl Memory {
         if !how.parents && !spot.missing.is_empty() {
             return Err(refuse(io::ErrorKind::NotFound, &to.real, "its folder is not there"));
         }
-        let mode = node.map_or(how.mode & 0o7755, |(_, node)| node.mode);
+        let wanted = how.set_mode.unwrap_or(how.mode & 0o7755);
+        let mode = node.map_or(wanted, |(_, node)| node.mode);
         let folders = make_missing(&mut tree, &mut spot);
         let id = tree.add(Content::File(data), mode);
         if !tree.link(spot.folder, &spot.name, id) {
@@ -494,6 +495,14 @@ impl Fs for Memory {
         how: WriteHow,
     ) -> BoxFuture<'a, io::Result<Written>> {
         Box::pin(async move { self.write_now(at, data, how) })
+    }
+
+    fn mode<'a>(&'a self, at: &'a Located) -> BoxFuture<'a, io::Result<Option<u32>>> {
+        Box::pin(async move {
+            let tree = self.tree();
+            let id = held(&tree, at)?;
+            Ok(tree.node(id).map(|node| node.mode))
+        })
     }
 
     fn list<'a>(&'a self, at: &'a Located, how: ListHow) -> BoxFuture<'a, io::Result<Listing>> {

@@ -1,7 +1,7 @@
 //! A call that may do anything is held by its host to what rules deny and what is protected, and a
 //! program is the one that was declared, in the folder that was.
 
-use haft_host::{Expect, Program, Spawn, WriteHow};
+use haft_host::{Program, Spawn, WriteHow};
 use haft_policy::{Mode, Verdict};
 use haft_testkit::world::World;
 use haft_tool::{Cx, REPORTING_SCRIPT};
@@ -17,7 +17,7 @@ fn failed(error: impl std::fmt::Display) -> ToolError {
 async fn write(cx: &Cx, path: &HostPath) -> Result<Outcome, ToolError> {
     let fs = cx.host.fs();
     let found = fs.locate(path, Follow::Yes).await.map_err(failed)?;
-    let how = WriteHow { expect: Expect::Any, parents: true, mode: 0o644 };
+    let how = WriteHow { parents: true, mode: 0o644, ..WriteHow::default() };
     fs.write(&found, "written".into(), how).await.map_err(failed)?;
     Ok(Outcome::text("wrote"))
 }

@@ -2,7 +2,7 @@
 
 use std::sync::{Arc, Mutex};
 
-use haft_host::{Expect, ListHow, Memory, Program, Spawn, WriteHow};
+use haft_host::{ListHow, Memory, Program, Spawn, WriteHow};
 use haft_policy::Verdict;
 use haft_testkit::world::World;
 use haft_tool::Cx;
@@ -23,7 +23,7 @@ async fn read(cx: &Cx, path: &HostPath) -> Result<String, ToolError> {
 
 async fn write(cx: &Cx, path: &HostPath) -> Result<String, ToolError> {
     let found = cx.host.fs().locate(path, Follow::Yes).await.map_err(failed)?;
-    let how = WriteHow { expect: Expect::Any, parents: true, mode: 0o644 };
+    let how = WriteHow { parents: true, mode: 0o644, ..WriteHow::default() };
     cx.host.fs().write(&found, "written".into(), how).await.map_err(failed)?;
     Ok("wrote".into())
 }

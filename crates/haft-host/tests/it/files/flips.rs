@@ -11,7 +11,7 @@ use std::{
 use haft_host::ListHow;
 use rustix::fs::{CWD, RenameFlags, renameat_with};
 
-use super::{World, anyhow, locals};
+use super::{End, World, anyhow, locals, times};
 
 const TIMES: u64 = 2000;
 
@@ -49,14 +49,6 @@ fn while_flipping(w: &World, pairs: &[(&str, &str)], work: impl FnOnce() + Send)
     assert!(turns.load(Ordering::Relaxed) > 100, "nothing was flipped meanwhile");
 }
 
-struct End<'a>(&'a AtomicBool);
-
-impl Drop for End<'_> {
-    fn drop(&mut self) {
-        self.0.store(true, Ordering::Relaxed);
-    }
-}
-
 fn block_on<T>(work: impl Future<Output = T>) -> T {
     tokio::runtime::Builder::new_multi_thread().enable_all().build().unwrap().block_on(work)
 }
@@ -71,7 +63,7 @@ fn reads_give_what_was_judged() {
         let (mut inside, mut outside) = (0, 0);
         while_flipping(&w, &LINKS, || {
             block_on(async {
-                for n in 0..TIMES {
+                for n in 0..times(TIMES) {
                     let name = ["inside/here/file", "inside/in-file"][usize::from(n % 2 == 0)];
                     let at = w.at(name).await;
                     let data = w.fs().read(&at, 0, 100).await.unwrap();
@@ -97,7 +89,7 @@ fn folders_that_take_the_place_of_links_change_nothing() {
         let pairs = [("inside/target", "inside/there")];
         while_flipping(&w, &pairs, || {
             block_on(async {
-                for _ in 0..TIMES {
+                for _ in 0..times(TIMES) {
                     let Ok(at) = w.locate("inside/target/file").await else { continue };
                     let Ok(data) = w.fs().read(&at, 0, 100).await else { continue };
                     let judged =
@@ -116,7 +108,7 @@ fn writes_land_where_they_were_judged() {
         while_flipping(&w, &LINKS, || {
             block_on(async {
                 let mut written = 0;
-                for n in 0..TIMES {
+                for n in 0..times(TIMES) {
                     let name = ["inside/here/file", "inside/in-file"][usize::from(n % 2 == 0)];
                     let at = w.at(name).await;
                     if !at.real.is_within(&w.path("inside")) {
@@ -143,7 +135,7 @@ fn lists_and_removals_stay_where_they_were_judged() {
         while_flipping(&w, &LINKS[..1], || {
             block_on(async {
                 let how = ListHow { limit: 10, stat: true };
-                for _ in 0..TIMES {
+                for _ in 0..times(TIMES) {
                     let at = w.at("inside/here").await;
                     let listing = w.fs().list(&at, how).await.unwrap();
                     let names = if at.real == w.path("inside/target") { 1 } else { 2 };
@@ -153,7 +145,7 @@ fn lists_and_removals_stay_where_they_were_judged() {
         });
         while_flipping(&w, &LINKS[..1], || {
             block_on(async {
-                for _ in 0..TIMES {
+                for _ in 0..times(TIMES) {
                     let _ = fs::write(w.disk("inside/target/precious"), "bait");
                     let at = w.at("inside/here/precious").await;
                     if at.real.is_within(&w.path("inside")) {

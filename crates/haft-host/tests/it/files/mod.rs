@@ -4,10 +4,20 @@ mod faults;
 mod flips;
 mod generic;
 mod outputs;
+mod races;
+mod recovery;
 mod unix;
 mod writes;
 
-use std::{io, os::unix::ffi::OsStrExt, path::PathBuf, sync::Arc};
+use std::{
+    io,
+    os::unix::ffi::OsStrExt,
+    path::PathBuf,
+    sync::{
+        Arc,
+        atomic::{AtomicBool, Ordering},
+    },
+};
 
 use bytes::Bytes;
 use haft_host::{Fs, Host, Local, Located, Lookup, Memory, WriteHow, Written};
@@ -21,6 +31,21 @@ pub struct World {
     pub root: HostPath,
     memory: Option<Arc<Memory>>,
     folder: Option<TempDir>,
+}
+
+/// A count, multiplied for a soak.
+pub fn times(count: u64) -> u64 {
+    let factor = std::env::var("HAFT_TEST_COUNT_FACTOR").ok().and_then(|text| text.parse().ok());
+    count * factor.unwrap_or(1_u64)
+}
+
+/// Tells another thread to end, also when a test fails.
+pub struct End<'a>(pub &'a AtomicBool);
+
+impl Drop for End<'_> {
+    fn drop(&mut self) {
+        self.0.store(true, Ordering::Relaxed);
+    }
 }
 
 /// Says what of a test this machine cannot do; a machine of CI has to be able to.
