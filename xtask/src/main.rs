@@ -12,6 +12,7 @@
 
 mod bench;
 mod docs;
+mod fuzz;
 mod measured;
 mod process;
 mod project;
@@ -58,9 +59,15 @@ pub(crate) const CHORES: &[Chore] = &[
         run: soak::run,
     },
     Chore {
+        name: "fuzz",
+        arguments: "[TARGET...] [--seconds N | --runs N]",
+        about: "builds the fuzz targets and runs them, all for a minute each unless told otherwise",
+        run: fuzz::run,
+    },
+    Chore {
         name: "bench",
-        arguments: "[--profile NAME | --binary PATH] [--only FIGURE]...",
-        about: "measures, each figure beside a peer measured in the same run",
+        arguments: "[edit] [--profile NAME | --binary PATH] [--only FIGURE]...",
+        about: "measures, each figure beside a peer of the same run; edit: how right edits are",
         run: bench::run,
     },
     Chore {

@@ -77,6 +77,14 @@ const SOAKS: &[Soak] = &[
         scale: Scale::Factor,
         count: 100,
     },
+    Soak {
+        name: "crash",
+        about: "changes of files that are killed at every file call and at random instants",
+        package: "haft",
+        tests: "crash",
+        scale: Scale::Factor,
+        count: 50,
+    },
 ];
 
 /// The names of the soaks.

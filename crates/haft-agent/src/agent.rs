@@ -375,7 +375,7 @@ impl Agent {
                 outcome.joined_text()
             );
             self.emit(Body::CallEnded { call, outcome, took: 0 })?;
-            self.emit(Body::Notice { level: Level::Warning, text })?;
+            self.emit(Body::Notice { level: Level::Error, text })?;
         }
         if let Some(cause) = self.setup.cause {
             let Setup { pinned, before, .. } = &self.setup;
@@ -403,6 +403,7 @@ impl Agent {
             self.revision = revision;
             self.encoded.clear();
         }
+        self.setup.dispatcher.conversation.results_stand(revision);
         // Without the lock: images come from the disk, and every event waits for the fold.
         let Setup { provider, target, bus, .. } = &self.setup;
         self.encoded.extend(new.iter().map(|message| provider.encode(message, target, bus)));
@@ -457,9 +458,9 @@ impl Agent {
             let error = error.to_string();
             return self.step(Input::AnswerCut { error, calls }).await;
         }
-        if empty && stop != Stop::Refusal {
+        if empty && !matches!(stop, Stop::Refusal | Stop::Paused) {
             let text = "the model's answer is empty: ask again, or in other words".to_owned();
-            self.emit_or_tell(Body::Notice { level: Level::Warning, text });
+            self.emit_or_tell(Body::Notice { level: Level::Error, text });
         }
         // Told first: the end of an answer may lead straight to the next request.
         if let Some(most) = self.setup.limits.output_tokens.filter(|m| self.usage.output >= *m) {

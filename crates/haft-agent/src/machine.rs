@@ -10,6 +10,9 @@ use std::collections::{HashMap, VecDeque, hash_map::Entry};
 
 use haft_types::{CallId, From, Outcome, Part, QuestionId, Reply, Status, Stop, ToolUse, TurnEnd};
 
+/// How often in a row a provider may pause its answer before the turn ends.
+const PAUSES: u32 = 16;
+
 /// When words that come while the agent works reach the model.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum When {
@@ -158,6 +161,8 @@ pub struct Machine {
     steer: VecDeque<Words>,
     later: VecDeque<Words>,
     limit: Option<String>,
+    /// How often the answer was paused since anything else came.
+    pauses: u32,
 }
 
 impl Default for Machine {
@@ -172,6 +177,7 @@ impl Default for Machine {
             steer: VecDeque::new(),
             later: VecDeque::new(),
             limit: None,
+            pauses: 0,
         }
     }
 }
@@ -236,7 +242,7 @@ impl Machine {
     }
 
     fn begin(&mut self, words: Words) -> Vec<Action> {
-        self.limit = None;
+        (self.limit, self.pauses) = (None, 0);
         self.known.clear();
         let mut actions = vec![Action::TurnBegan];
         // Notices that came while nobody was there to hear them go first.
@@ -289,8 +295,13 @@ impl Machine {
             actions.push(Action::Run(waiting));
         }
         if self.calls.is_empty() {
+            if stop == Stop::Paused && self.pauses < PAUSES {
+                self.pauses += 1;
+                return self.next_step(actions);
+            }
             return self.turn_end(stop, actions);
         }
+        self.pauses = 0;
         self.state = State::Running;
         actions.extend(self.go_on());
         actions

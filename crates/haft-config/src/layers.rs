@@ -167,7 +167,7 @@ pub fn schema() -> Value {
 /// What a project must not decide for the person: not even once its folder is trusted.
 fn is_reserved(key: &str, value: &Value) -> bool {
     let bypass = value.as_str().is_some_and(|v| v == "bypass" || v == "bypassPermissions");
-    key.starts_with("http.") || (key == "mode" && bypass)
+    key.starts_with("http.") || key.starts_with("undo.") || (key == "mode" && bypass)
 }
 
 /// Reads all layers.
@@ -297,18 +297,17 @@ impl Merge {
             self.problem(place(key), key, message, false);
             return;
         }
-        let alone = key.rsplit('.').fold(value.clone(), |value, name| {
-            Value::Object(Map::from_iter([(name.to_owned(), value)]))
-        });
-        let wrong = match Settings::deserialize(alone) {
-            Err(error) => Some(error.to_string()),
-            Ok(_) => out_of_range(schema, value),
+        let mut names: Vec<&str> = key.split('.').collect();
+        let wrong = match unfit(&names, value) {
+            Some(error) => Some((error, culprit(&mut names, value))),
+            None => out_of_range(schema, value).map(|error| (error, value)),
         };
-        if let Some(wrong) = wrong {
+        if let Some((wrong, value)) = wrong {
             let shown = short(value);
             let told = wrong.starts_with(&shown);
             let message = if told { wrong } else { format!("{shown} does not fit: {wrong}") };
-            self.problem(place(key), key, message, true);
+            let key = names.join(".");
+            self.problem(place(&key), &key, message, true);
             return;
         }
         for list in ["allow", "ask", "deny"] {
@@ -405,6 +404,27 @@ fn short(value: &Value) -> String {
     }
 }
 
+/// Why a value alone is no setting of this name; none where it is one.
+fn unfit(names: &[&str], value: &Value) -> Option<String> {
+    let alone = names.iter().rev().fold(value.clone(), |value, name| {
+        Value::Object(Map::from_iter([((*name).to_owned(), value)]))
+    });
+    Settings::deserialize(alone).err().map(|error| error.to_string())
+}
+
+/// The innermost value that does not fit; its names are added.
+fn culprit<'v>(names: &mut Vec<&'v str>, value: &'v Value) -> &'v Value {
+    let Value::Object(entries) = value else { return value };
+    for (name, inner) in entries {
+        names.push(name);
+        if unfit(names, inner).is_some() {
+            return culprit(names, inner);
+        }
+        names.pop();
+    }
+    value
+}
+
 /// Where the lines of a text start, in bytes.
 struct Starts(Vec<usize>);
 
@@ -448,8 +468,7 @@ fn collect(
             prefix => format!("{prefix}.{}", name.get_ref()),
         };
         lines.insert(key.clone(), starts.line(name.span().start));
-        // No setting lies deeper than two names.
-        if let (toml::de::DeValue::Table(inner), "") = (value.get_ref(), prefix) {
+        if let toml::de::DeValue::Table(inner) = value.get_ref() {
             collect(inner, &key, starts, lines);
         }
     }

@@ -35,6 +35,8 @@ pub struct Settings {
     pub shell: Shell,
     /// How long things may take and how much they may keep.
     pub limits: Limits,
+    /// What is kept so that changes can be taken back.
+    pub undo: Undo,
     /// Connections to models.
     pub http: Http,
 }
@@ -150,6 +152,24 @@ pub struct Limits {
 impl Default for Limits {
     fn default() -> Self {
         Self { call_seconds: 900, output_bytes: 1 << 30 }
+    }
+}
+
+/// What is kept so that changes can be taken back. A project cannot set it.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(default)]
+pub struct Undo {
+    /// Bytes that a session keeps, from 0 (nothing can be taken back) to 1,099,511,627,776.
+    #[schemars(range(min = 0, max = 1_099_511_627_776_u64))]
+    pub session_bytes: u64,
+    /// Bytes that all sessions keep together, the newest first, from 0 to 1,099,511,627,776.
+    #[schemars(range(min = 0, max = 1_099_511_627_776_u64))]
+    pub total_bytes: u64,
+}
+
+impl Default for Undo {
+    fn default() -> Self {
+        Self { session_bytes: 512 << 20, total_bytes: 4 << 30 }
     }
 }
 

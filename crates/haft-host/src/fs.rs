@@ -94,7 +94,8 @@ pub struct WriteHow {
     pub parents: bool,
     /// Permission bits of a new file, before the umask; kept from the old one otherwise.
     pub mode: u32,
-    /// Permission bits that a new file gets whatever the umask is, as one that is brought back.
+    /// Permission bits that the file gets whatever it had and whatever the umask is, as one that is
+    /// brought back.
     pub set_mode: Option<u32>,
 }
 

@@ -96,7 +96,7 @@ async fn grep(
         stop: walk.stop.clone(),
         skipped: Skipped::default(),
     };
-    let mut walker = Walker::new(&at.real, rules, Arc::clone(&walk.allowed), false, false);
+    let mut walker = Walker::new(&at.real, rules, &walk, false, false);
     let whole = async {
         if named {
             if !(walk.allowed)(&at.real) {
@@ -108,7 +108,7 @@ async fn grep(
         }
         begin(fs, at, &mut walker).await?;
         while let Some(item) = advance(fs, &mut walker).await {
-            let file = match fs.child(&item.folder, item.name(), Follow::No).await {
+            let file = match fs.child(&item.folder, &item.name, Follow::No).await {
                 Ok(file) => file,
                 Err(error) => {
                     files.unreadable(&item.path.shown_from(&at.real), &error);
@@ -143,7 +143,7 @@ pub(crate) async fn find(
         rules.set_global(&text);
     }
     let mut skipped = Skipped::default();
-    let mut walker = Walker::new(&at.real, rules, Arc::clone(&walk.allowed), true, query.follow);
+    let mut walker = Walker::new(&at.real, rules, &walk, true, query.follow);
     let whole = async {
         if at.kind != FileKind::FOLDER {
             if !(walk.allowed)(&at.real) {
@@ -157,9 +157,13 @@ pub(crate) async fn find(
             if !names.matches(&item.below, item.folderish) {
                 continue;
             }
-            let Ok(file) = fs.child(&item.folder, item.name(), Follow::No).await else { continue };
-            let FileKind::Entry(kind) = file.kind else { continue };
-            let modified = file.stamp.map_or(0, |stamp| stamp.modified);
+            let (mut kind, mut modified) = (item.kind, 0);
+            if query.times {
+                let child = fs.child(&item.folder, &item.name, Follow::No).await;
+                let Ok(file) = child else { continue };
+                let FileKind::Entry(now) = file.kind else { continue };
+                (kind, modified) = (now, file.stamp.map_or(0, |stamp| stamp.modified));
+            }
             if sink(Found { path: item.below, kind, modified }) == ControlFlow::Break(()) {
                 return Ok(true);
             }

@@ -20,8 +20,8 @@ pub type Filter = Arc<dyn Fn(&HostPath) -> bool + Send + Sync>;
 pub struct Walk {
     /// False leaves a file, or a folder with everything below it, out; it is counted as denied.
     pub allowed: Filter,
-    /// False leaves the ignore file of the user's own configuration, which lies outside of what is
-    /// searched, unread.
+    /// False leaves an ignore file unread that lies outside of what is searched: the user's own, or
+    /// one of a folder above the root. Nothing of them is ever shown.
     pub excludes: Filter,
     /// Ends the walk at once.
     pub stop: CancellationToken,
@@ -72,6 +72,7 @@ pub struct GrepQuery {
 }
 
 /// A search for names.
+#[expect(clippy::struct_excessive_bools, reason = "each is an option of its own, as in fd")]
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct FindQuery {
     /// A glob: without a slash it is matched with names at any depth, with one from the root.
@@ -82,6 +83,8 @@ pub struct FindQuery {
     pub no_ignore: bool,
     /// Whether links to folders are entered.
     pub follow: bool,
+    /// Whether times are wanted; they cost a look at every name that is found.
+    pub times: bool,
 }
 
 /// A found name.
@@ -91,7 +94,7 @@ pub struct Found {
     pub path: Vec<u8>,
     /// What it is.
     pub kind: EntryKind,
-    /// Last change in nanoseconds since the Unix epoch, for sorting.
+    /// Last change in nanoseconds since the Unix epoch, for sorting; 0 where times were not wanted.
     pub modified: i128,
 }
 

@@ -53,10 +53,26 @@ impl Endpoint {
     pub fn check(&self) -> Result<(), LlmError> {
         let (key, url) = (&self.key_variable, &self.url_variable);
         let scheme = self.base_url.split_once("://").map(|(scheme, _)| scheme.to_ascii_lowercase());
-        if !matches!(scheme.as_deref(), Some("http" | "https")) {
+        let host = self.base_url.split_once("://").is_some_and(|(_, rest)| !rest.starts_with('/'))
+            && haft_net::host_and_port(&self.base_url).is_ok();
+        let shown = haft_net::shown_url(&self.base_url);
+        if !host || !matches!(scheme.as_deref(), Some("http" | "https")) {
             return Err(LlmError::Config(format!(
-                "{url} is {:?}, which is no address: write it as https://HOST or http://HOST:PORT",
-                haft_net::shown_url(&self.base_url)
+                "{url} is {shown:?}, which is no address: write it as https://HOST or \
+                 http://HOST:PORT"
+            )));
+        }
+        if self.base_url.contains(['?', '#']) {
+            return Err(LlmError::Config(format!(
+                "{url} is {shown:?} with more behind a ? or #, where no path can follow: leave \
+                 that out"
+            )));
+        }
+        let fits = |c: char| c == '\t' || c == ' ' || c.is_ascii_graphic();
+        if self.key.as_ref().is_some_and(|key| !key.chars().all(fits)) {
+            return Err(LlmError::Config(format!(
+                "{key} holds a character that no request can carry, such as a line break or one \
+                 beyond ASCII: set it to the key alone"
             )));
         }
         if self.key.is_some() || !self.is_default {
@@ -106,12 +122,27 @@ mod tests {
         for url in ["http://localhost:8080/v1", "HTTPS://example.com"] {
             assert!(check(url).is_ok(), "{url}");
         }
-        for url in ["nonsense", "localhost:8080", "ftp://example.com"] {
+        for url in [
+            "nonsense",
+            "localhost:8080",
+            "ftp://example.com",
+            "http://",
+            "http:///ok",
+            "http://[::1",
+            "http://h:x",
+        ] {
             let error = check(url).unwrap_err().to_string();
             assert!(
                 error.contains("OPENAI_BASE_URL is") && error.contains("http://HOST"),
                 "{error}"
             );
         }
+        for url in ["http://h/ok/?x=secret", "http://h/ok#secret"] {
+            let error = check(url).unwrap_err().to_string();
+            assert!(error.contains("OPENAI_BASE_URL is") && !error.contains("secret"), "{error}");
+        }
+        let key = Endpoint::openai(None, Some("sk\nsecret".into())).check().unwrap_err();
+        let key = key.to_string();
+        assert!(key.contains("OPENAI_API_KEY") && !key.contains("secret"), "{key}");
     }
 }

@@ -48,6 +48,11 @@ impl Level {
         self.0.bytes.load(Ordering::Acquire) < MUCH || self.0.closed.is_cancelled()
     }
 
+    /// Bytes that are not written yet.
+    pub fn waiting(&self) -> usize {
+        self.0.bytes.load(Ordering::Acquire)
+    }
+
     /// Returns once nothing can be written any more.
     pub async fn closed(&self) {
         self.0.closed.cancelled().await;

@@ -55,6 +55,8 @@ pub struct Server {
     /// The least level of what is told beside the calls, as its place among the levels.
     least: Arc<AtomicU8>,
     stop: CancellationToken,
+    /// Cancelled once the client has said all: from then on nobody can be asked.
+    said: CancellationToken,
 }
 
 impl Server {
@@ -69,6 +71,7 @@ impl Server {
             unread: Level::default(),
             least: Arc::default(),
             stop: CancellationToken::new(),
+            said: CancellationToken::new(),
         }
     }
 
@@ -174,6 +177,9 @@ impl ServerHandler for Server {
     ) -> Result<CallToolResponse, ErrorData> {
         if ask::can_answer(&context.peer) {
             self.dispatcher.session.questions.set_somebody(true);
+            if self.said.is_cancelled() {
+                self.dispatcher.session.questions.set_somebody(false);
+            }
         }
         let id = self.dispatcher.session.next_call();
         let (name, wire_id) = (request.name.into_owned(), id.0.to_string());
@@ -290,17 +296,18 @@ async fn notices(
     }
 }
 
-/// Serves one client over standard input and output until it goes, or `until` is over, then ends
-/// what still runs.
+/// Serves one client over standard input and output until it has said all and has its answers, or
+/// `until` is over, then ends what still runs.
 ///
 /// # Errors
 /// When the client reads nothing of what it asks for.
 pub async fn serve_stdio(server: Server, until: impl Future<Output = ()>) -> Result<(), String> {
     let (calls, stop) = (server.calls.clone(), server.stop.clone());
     let unread = server.unread.clone();
+    let (said, session) = (server.said.clone(), server.dispatcher.session.clone());
     let (events, least) = ((server.watch)(), server.least.clone());
     let transport =
-        Wire::new(tokio::io::stdin(), tokio::io::stdout(), unread.clone(), stop.clone());
+        Wire::new(tokio::io::stdin(), tokio::io::stdout(), unread.clone(), server.said.clone());
     let serving = async {
         match server.serve(transport).await {
             Ok(running) => {
@@ -313,9 +320,15 @@ pub async fn serve_stdio(server: Server, until: impl Future<Output = ()>) -> Res
             Err(error) => Err(error.to_string()),
         }
     };
+    let alone = async {
+        said.cancelled().await;
+        session.questions.set_somebody(false);
+        std::future::pending().await
+    };
     let ended = tokio::select! {
         ended = serving => ended,
         () = until => Ok(()),
+        never = alone => never,
     };
     stop.cancel();
     calls.close();

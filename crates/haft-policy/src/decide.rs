@@ -206,7 +206,7 @@ impl Policy {
     fn misplaced(&self, pattern: &str, is_there: impl Fn(&HostPath) -> bool) -> Option<String> {
         let rest = pattern.strip_prefix('/').filter(|rest| !rest.starts_with('/'))?;
         let first = rest.split('/').next()?;
-        if first.is_empty() || first.contains(['*', '?', '[', '\\']) {
+        if first.is_empty() || first.contains(['*', '?', '[', '{', '\\']) {
             return None;
         }
         let project = &self.anchors.project;
@@ -431,8 +431,13 @@ impl Policy {
             if by_place_or_mode(ask, judged) {
                 continue;
             }
-            let found = self.with(Verdict::Allow).find(|placed| allows(placed, judged, ask));
-            let Some(placed) = found else {
+            let held = |form: Option<&HostPath>| {
+                self.with(Verdict::Allow).find(|placed| allows(placed, judged.effect, form, ask))
+            };
+            let written = judged.effect.path();
+            // The written and the real form are both allowed, if need be by two rules.
+            let both = |_: &&Placed| written.is_none() || held(judged.real).is_some();
+            let Some(placed) = held(written).filter(both) else {
                 let what = doing(judged.effect, judged.real, ask);
                 let place = outside(ask, judged);
                 let reason = |what: &str| format!("no rule allows {what}{place}");
@@ -597,9 +602,8 @@ fn touches(placed: &Placed, judged: &Judged<'_>, ask: &Ask<'_>) -> bool {
     }
 }
 
-/// Strict: whether an allowance covers an effect.
-fn allows(placed: &Placed, judged: &Judged<'_>, ask: &Ask<'_>) -> bool {
-    let effect = judged.effect;
+/// Strict: whether an allowance covers one form of an effect.
+fn allows(placed: &Placed, effect: &Effect, form: Option<&HostPath>, ask: &Ask<'_>) -> bool {
     let is_path = matches!(effect.target, Target::Path { .. } | Target::Tree { .. });
     match (&placed.rule.subject, &effect.target) {
         (Subject::Tool(tool), _) if is_path => covers(tool == "read", tool == "edit", effect, ask),
@@ -612,7 +616,7 @@ fn allows(placed: &Placed, judged: &Judged<'_>, ask: &Ask<'_>) -> bool {
             let whole =
                 matches!(effect.target, Target::Tree { .. }) || effect.access == Access::Observe;
             let held = |path: &HostPath| placed.globs.iter().any(|glob| glob.allows(path, whole));
-            meant && effect.path().is_some_and(held) && judged.real.is_some_and(held)
+            meant && form.is_some_and(held)
         }
         (Subject::Command { tool, pattern }, Target::Command { text }) => {
             is_tool(ask.tool, tool) && pattern.allows(text)

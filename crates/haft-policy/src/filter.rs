@@ -6,7 +6,7 @@
 //! names of a file count: through the written and the real root.
 
 use globset::{Candidate, GlobSet, GlobSetBuilder};
-use haft_types::HostPath;
+use haft_types::{HostPath, Style};
 
 use crate::{
     Policy, Verdict,
@@ -44,7 +44,20 @@ impl Policy {
             [written, real].into_iter().any(|root| find(CREDENTIALS, root, &home).is_some());
         let (written, real) = (written.clone(), real.clone());
         let one_name = written == real;
+        // Of a tree whose own names are at no spot only the names below it can be.
+        let clean = !real.names().any(is_suspect);
         move |path: &HostPath| {
+            let below = path.as_bytes().strip_prefix(real.as_bytes());
+            if one_name
+                && clean
+                && sets.is_empty()
+                && path.style() == Style::Posix
+                && let Some(below) = below
+                && (below.is_empty() || below.starts_with(b"/"))
+                && !below.split(|&b| b == b'/').any(is_suspect)
+            {
+                return false;
+            }
             if !one_name
                 && let Some(other) = other_name(path, &written, &real)
                 && is_skipped(&other, &sets, &home, known)

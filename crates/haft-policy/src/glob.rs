@@ -2,15 +2,22 @@
 //!
 //! `//x` is absolute, `~/x` starts at home, `/x` at the project root, all others at the working
 //! folder; a bare name matches at any depth below it. What matches a folder covers what is below.
+//! Beyond that language, `{a,b}` stands for each of its parts, as in the globs of searches.
 //!
 //! **Invariant:** two readings of one pattern exist. The generous one, for denials and questions,
 //! also covers the folder that `x/` and `x/**` name; the strict one, for allowances, does not
-//! unless the folder is only looked at, or all of it is meant.
+//! unless the folder is only looked at, or all of it is meant. The generous one also takes braces,
+//! classes and blanks around a pattern as the names that they may be.
 
 use globset::{Candidate, Glob, GlobBuilder, GlobMatcher};
 use haft_types::{HostPath, Style};
 
 use crate::decide::Anchors;
+
+/// Most patterns that the braces of one may stand for.
+const MOST: usize = 256;
+/// Most bytes of a pattern with braces.
+const LONGEST: usize = 1024;
 
 /// One compiled pattern at one base folder.
 #[derive(Clone, Debug)]
@@ -44,6 +51,23 @@ impl PathGlob {
         anchors: &Anchors,
         generous: bool,
     ) -> Result<Vec<Self>, String> {
+        let mut texts = expanded(trimmed(pattern))?;
+        if generous {
+            for reading in literal_readings(pattern) {
+                if !texts.contains(&reading) {
+                    texts.push(reading);
+                }
+            }
+        }
+        let mut globs = Vec::with_capacity(texts.len());
+        for text in texts {
+            globs.extend(Self::of_one(&text, anchors, generous)?);
+        }
+        Ok(globs)
+    }
+
+    /// Compiles what has no braces but escaped ones.
+    fn of_one(pattern: &str, anchors: &Anchors, generous: bool) -> Result<Vec<Self>, String> {
         let (base, rest, anchored) = anchor(pattern, anchors)?;
         let (rest, tail) = cut_tail(rest);
         let mut base = base;
@@ -70,7 +94,7 @@ impl PathGlob {
 
     fn at(base: HostPath, names: &[&str], tail: Tail, any_depth: bool) -> Result<Self, String> {
         let windows = base.style() == Style::Windows;
-        let joined = names.iter().map(|name| escape_braces(name)).collect::<Vec<_>>().join("/");
+        let joined = names.join("/");
         let name = match (joined.is_empty(), any_depth) {
             (true, _) => None,
             (false, true) => Some(glob(&format!("**/{joined}"), windows)?),
@@ -200,25 +224,124 @@ fn cut_tail(rest: &str) -> (&str, Tail) {
     }
 }
 
-/// Braces have no meaning in `.gitignore`, but would have one in the glob library.
-fn escape_braces(name: &str) -> String {
-    let mut escaped = String::with_capacity(name.len());
-    let (mut class, mut quoted) = (false, false);
-    for c in name.chars() {
-        if quoted {
-            quoted = false;
-        } else {
-            match c {
-                '\\' if !class => quoted = true,
-                '[' => class = true,
-                ']' => class = false,
-                '{' | '}' if !class => escaped.push('\\'),
-                _ => {}
-            }
+/// Without blanks around it; one behind a backslash stays, as in `.gitignore`.
+fn trimmed(pattern: &str) -> &str {
+    let pattern = pattern.trim_start();
+    let text = pattern.trim_end();
+    let quoted = text.bytes().rev().take_while(|&b| b == b'\\').count() % 2 == 1;
+    let blank = pattern[text.len()..].chars().next().filter(|_| quoted);
+    &pattern[..text.len() + blank.map_or(0, char::len_utf8)]
+}
+
+/// The characters that are neither quoted nor in a class, with where they are.
+fn bare_chars(pattern: &str) -> impl Iterator<Item = (usize, char)> {
+    let (mut class, mut quoted) = (None, false);
+    pattern.char_indices().filter(move |&(at, c)| match (class, c) {
+        _ if std::mem::take(&mut quoted) => false,
+        (Some(start), ']') if at > start => {
+            class = None;
+            false
         }
-        escaped.push(c);
+        // A name ends where a class was not closed.
+        (Some(_), '/') => {
+            class = None;
+            true
+        }
+        (Some(start), '!' | '^') if at == start => {
+            class = Some(at + 1);
+            false
+        }
+        (Some(_), _) => false,
+        (None, '[') => {
+            class = Some(at + 1);
+            false
+        }
+        (None, '\\') => {
+            quoted = true;
+            false
+        }
+        (None, _) => true,
+    })
+}
+
+/// The patterns that braces stand for, from the left.
+fn expanded(pattern: &str) -> Result<Vec<String>, String> {
+    let mut done = Vec::new();
+    let mut open = vec![pattern.to_owned()];
+    while let Some(text) = open.pop() {
+        let Some((start, cuts)) = first_braces(&text)? else {
+            done.push(text);
+            continue;
+        };
+        if text.len() > LONGEST || cuts.len() + open.len() + done.len() > MOST {
+            return Err(format!(
+                "its braces stand for more than {MOST} patterns, or it is longer than {LONGEST} \
+                 bytes; write several rules"
+            ));
+        }
+        let end = cuts.last().copied().unwrap_or(start);
+        let mut from = start + 1;
+        let mut parts = Vec::with_capacity(cuts.len());
+        for cut in cuts {
+            parts.push(format!("{}{}{}", &text[..start], &text[from..cut], &text[end + 1..]));
+            from = cut + 1;
+        }
+        open.extend(parts.into_iter().rev());
     }
-    escaped
+    Ok(done)
+}
+
+/// Where the first braces begin, and where each of their parts ends.
+fn first_braces(text: &str) -> Result<Option<(usize, Vec<usize>)>, String> {
+    let unclosed = |sign: char| format!("a {sign} in it has no partner; write \\{sign} for a name");
+    let (mut depth, mut start, mut cuts) = (0_usize, 0, Vec::new());
+    for (at, c) in bare_chars(text) {
+        match c {
+            '{' => {
+                if depth == 0 {
+                    start = at;
+                }
+                depth += 1;
+            }
+            '}' if depth == 0 => return Err(unclosed('}')),
+            '}' => depth -= 1,
+            _ => {}
+        }
+        if depth == 0 && c == '}' || depth == 1 && c == ',' {
+            cuts.push(at);
+        }
+        if depth == 0 && c == '}' {
+            return Ok(Some((start, cuts)));
+        }
+    }
+    if depth > 0 { Err(unclosed('{')) } else { Ok(None) }
+}
+
+/// What else a denial may mean: names with its blanks, braces and brackets in them.
+fn literal_readings(pattern: &str) -> Vec<String> {
+    let mut readings = Vec::new();
+    for pattern in [trimmed(pattern), pattern] {
+        readings.push(quoted(pattern, &['{', '}', '[', ']']));
+        if pattern.contains('[') {
+            readings.push(quoted(pattern, &['{', '}']));
+            readings.extend(expanded(&quoted(pattern, &['[', ']'])).unwrap_or_default());
+        }
+    }
+    readings
+}
+
+/// The pattern with these signs as characters of names.
+fn quoted(pattern: &str, signs: &[char]) -> String {
+    let mut text = String::with_capacity(pattern.len() + 8);
+    let mut after_backslash = false;
+    for c in pattern.chars() {
+        if signs.contains(&c) && !after_backslash {
+            text.push('\\');
+        }
+        after_backslash = c == '\\' && !after_backslash;
+        text.push(c);
+    }
+    text
 }
 
 fn glob(text: &str, windows: bool) -> Result<Glob, String> {
@@ -233,8 +356,10 @@ fn glob(text: &str, windows: bool) -> Result<Glob, String> {
 /// Escapes a name so that a pattern takes it literally.
 pub(crate) fn escape(text: &str) -> String {
     let mut escaped = String::with_capacity(text.len());
-    for c in text.chars() {
-        if matches!(c, '*' | '?' | '[' | ']' | '{' | '}' | '!' | '#' | '\\' | '~') {
+    let last = text.len() - text.chars().next_back().map_or(0, char::len_utf8);
+    for (at, c) in text.char_indices() {
+        let sign = matches!(c, '*' | '?' | '[' | ']' | '{' | '}' | '!' | '#' | '\\' | '~');
+        if sign || (c.is_whitespace() && at == last) {
             escaped.push('\\');
         }
         escaped.push(c);
@@ -295,11 +420,58 @@ mod tests {
     }
 
     #[test]
-    fn escaped_names_are_literal_and_braces_always_are() {
-        let name = "a*b[c]{d}?!#\\e";
-        assert!(touches(&format!("./{}", escape(name)), &format!("/w/app/{name}")));
+    fn escaped_names_are_literal() {
+        for name in ["a*b[c]{d}?!#\\e", "#a", "a ", "a  ", "{a,b}", "!x"] {
+            let pattern = format!("./{}", escape(name));
+            assert!(touches(&pattern, &format!("/w/app/{name}")), "{pattern:?}");
+            let allowed = &PathGlob::compile(&pattern, &anchors(), false).unwrap()[0];
+            assert!(allowed.allows(&at(&format!("/w/app/{name}")), false), "{pattern:?}");
+        }
         assert!(!touches(&format!("./{}", escape("a*")), "/w/app/ab"));
-        assert!(touches("{a,b}", "/w/app/{a,b}") && !touches("{a,b}", "/w/app/a"));
+        assert!(!touches("\\{a,b\\}", "/w/app/a"));
+    }
+
+    #[test]
+    fn braces_stand_for_each_of_their_parts() {
+        for (pattern, path) in [
+            ("{secret,x}/**", "/w/app/x/a"),
+            ("{secret,x}/**", "/w/app/secret/a/b"),
+            ("secret{,s}", "/w/app/b/secrets"),
+            ("{src/{a,b},//etc}/*.{key,pem}", "/w/app/src/b/x.pem"),
+            ("{src/{a,b},//etc}/*.{key,pem}", "/etc/x.key"),
+            ("{a}", "/w/app/a"),
+            ("{a,b}[{,}]c", "/w/app/b,c"),
+        ] {
+            assert!(touches(pattern, path), "{pattern} {path}");
+        }
+        assert!(!touches("{secret,x}/**", "/w/app/y/a"));
+        let allowed = PathGlob::compile("{a,b}", &anchors(), false).unwrap();
+        let allows = |path: &str| allowed.iter().any(|glob| glob.allows(&at(path), false));
+        assert!(allows("/w/app/a") && allows("/w/app/b") && !allows("/w/app/{a,b}"));
+        let many = "{a,b}".repeat(9);
+        let long = format!("{{a,b}}{}", "x".repeat(2000));
+        for bad in ["{a", "a}", "{a,{b}", &many, &long, &"{".repeat(2000), &"{,".repeat(9000)] {
+            assert!(PathGlob::compile(bad, &anchors(), true).is_err(), "{bad}");
+        }
+    }
+
+    #[test]
+    fn a_denial_also_takes_its_signs_as_names() {
+        for (pattern, path) in [
+            ("#secret", "/w/app/a/#secret"),
+            ("secret/key.txt ", "/w/app/secret/key.txt"),
+            ("secret/key.txt ", "/w/app/secret/key.txt "),
+            (" key", "/w/app/key"),
+            ("Sec[1]/**", "/w/app/Sec1/a"),
+            ("Sec[1]/**", "/w/app/Sec[1]/a"),
+            ("{a,b}", "/w/app/{a,b}"),
+            ("{a,b}[1]", "/w/app/b[1]"),
+        ] {
+            assert!(touches(pattern, path), "{pattern:?} {path:?}");
+        }
+        let allowed = &PathGlob::compile("Sec[1]", &anchors(), false).unwrap()[0];
+        assert!(allowed.allows(&at("/w/app/Sec1"), false));
+        assert!(!allowed.allows(&at("/w/app/Sec[1]"), false));
     }
 
     #[test]

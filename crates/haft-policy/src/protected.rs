@@ -83,8 +83,25 @@ pub const CREDENTIALS: &[Spot] = &[
     spot(".gemini/oauth_creds.json", "another agent's keys"),
     spot(".config/github-copilot", "another agent's keys"),
     spot("etc/shadow", "the system's passwords"),
+    spot("etc/shadow-", "the system's passwords"),
+    spot("etc/shadow~", "the system's passwords"),
+    spot("etc/shadow.bak", "the system's passwords"),
+    spot("etc/shadow.old", "the system's passwords"),
+    spot("etc/shadow.org", "the system's passwords"),
+    spot("etc/shadow.orig", "the system's passwords"),
     spot("etc/gshadow", "the system's passwords"),
+    spot("etc/gshadow-", "the system's passwords"),
+    spot("etc/gshadow~", "the system's passwords"),
+    spot("etc/gshadow.bak", "the system's passwords"),
+    spot("etc/gshadow.old", "the system's passwords"),
+    spot("etc/gshadow.org", "the system's passwords"),
+    spot("etc/gshadow.orig", "the system's passwords"),
+    spot("backups/shadow.bak", "the system's passwords"),
+    spot("backups/gshadow.bak", "the system's passwords"),
+    spot("security/opasswd", "the system's passwords"),
+    spot("etc/master.passwd", "the system's passwords"),
     spot("etc/sudoers", "the system's rights"),
+    spot("etc/sudoers.d", "the system's rights"),
     spot("proc/*/environ", "another program's environment"),
     spot("proc/*/task/*/environ", "another program's environment"),
     spot("proc/*/mem", "another program's memory"),
@@ -174,11 +191,27 @@ static LAST_NAMES: LazyLock<HashSet<&'static str>> = LazyLock::new(|| {
         .collect()
 });
 
+/// For every first byte, which lengths the last names with it have, a bit each: most names of a
+/// searched tree are told from all of them by that alone.
+static LENGTHS: LazyLock<[u64; 256]> = LazyLock::new(|| {
+    let mut lengths = [0; 256];
+    for name in LAST_NAMES.iter() {
+        lengths[usize::from(name.as_bytes()[0])] |= 1 << name.len().min(63);
+    }
+    lengths
+});
+
 /// The beginning of the one last name that is not fixed.
 const OPEN_NAME: &str = "ssh_host_";
 
 /// Reports whether a path with this name in it could be at a spot.
 pub(crate) fn is_suspect(name: &[u8]) -> bool {
+    if is_plain(name)
+        && name.first().is_none_or(|&b| LENGTHS[usize::from(b)] >> name.len().min(63) & 1 == 0)
+        && !name.starts_with(OPEN_NAME.as_bytes())
+    {
+        return false;
+    }
     let name = fold(name);
     LAST_NAMES.contains(&*name) || name.starts_with(OPEN_NAME)
 }
@@ -209,10 +242,15 @@ fn is_name(want: &str, name: &str) -> bool {
     want.strip_suffix('*').map_or(want == name, |head| name.starts_with(head))
 }
 
+/// Reports whether a name is what [`fold`] would make of it.
+fn is_plain(name: &[u8]) -> bool {
+    let plain = |b: &u8| b.is_ascii() && !b.is_ascii_uppercase() && *b != b':';
+    name.iter().all(plain) && !name.ends_with(b".") && !name.ends_with(b" ")
+}
+
 /// A name in lower case, without what some file systems leave out when they compare.
 fn fold(name: &[u8]) -> Cow<'_, str> {
-    let plain = |b: &u8| b.is_ascii() && !b.is_ascii_uppercase() && *b != b':';
-    if name.iter().all(plain) && !name.ends_with(b".") && !name.ends_with(b" ") {
+    if is_plain(name) {
         return String::from_utf8_lossy(name);
     }
     let text = String::from_utf8_lossy(name);
@@ -254,6 +292,13 @@ mod tests {
             "/home/me/.netrc",
             "/w/.ssh::$DATA/x",
             "/etc/ssh/ssh_host_rsa_key",
+            "/etc/shadow-",
+            "/etc/gshadow-",
+            "/etc/shadow.bak",
+            "/var/backups/shadow.bak",
+            "/etc/security/opasswd",
+            "/etc/sudoers",
+            "/etc/sudoers.d/admin",
         ] {
             assert!(is(CREDENTIALS, path), "{path:?}");
         }
@@ -270,6 +315,34 @@ mod tests {
         for path in ["/w/.github/x", "/w/.gitignore", "/w/config.toml", "/w/.cargo"] {
             assert!(!is(PROTECTED, path), "{path:?}");
         }
+    }
+
+    #[test]
+    fn the_quick_look_at_a_name_misses_none() {
+        let slow = |name: &[u8]| {
+            let name = fold(name);
+            LAST_NAMES.contains(&*name) || name.starts_with(OPEN_NAME)
+        };
+        let mut suspects = 0;
+        for last in LAST_NAMES.iter().copied().chain([OPEN_NAME, "ssh_host_key", "main.rs", ""]) {
+            for name in [
+                last.to_owned(),
+                last.to_uppercase(),
+                format!("{last}."),
+                format!("{last} "),
+                format!("{last}x"),
+                format!("x{last}"),
+                format!("{last}:stream"),
+                last.replace('s', "\u{17f}"),
+                format!("\u{200b}{last}"),
+                "x".repeat(last.len()),
+            ] {
+                assert_eq!(is_suspect(name.as_bytes()), slow(name.as_bytes()), "{name:?}");
+                suspects += usize::from(is_suspect(name.as_bytes()));
+            }
+        }
+        assert!(suspects > 5 * LAST_NAMES.len());
+        assert!(!is_suspect(b"\xff.ssh"));
     }
 
     #[test]

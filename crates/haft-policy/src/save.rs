@@ -40,6 +40,30 @@ impl Policy {
         }
     }
 
+    /// The rules that together allow a call whose paths really lie at `real`, one for each effect:
+    /// an allowance needs the written and the real form. Empty where no rules can say it.
+    pub fn rules_for(
+        &self,
+        tool: &ToolSpec,
+        plan: &Plan,
+        real: &[Option<HostPath>],
+    ) -> Vec<String> {
+        let mut really = plan.clone();
+        for (effect, real) in really.effects.iter_mut().zip(real) {
+            if let (Target::Path { path, .. } | Target::Tree { root: path }, Some(real)) =
+                (&mut effect.target, real)
+            {
+                path.clone_from(real);
+            }
+        }
+        let (Some(written), Some(really)) =
+            (self.rule_for(tool, plan), self.rule_for(tool, &really))
+        else {
+            return Vec::new();
+        };
+        if written == really { vec![written] } else { vec![written, really] }
+    }
+
     fn pattern(&self, path: &HostPath, tree: bool) -> Option<String> {
         let (start, base) = if path.is_within(&self.anchors.project) {
             ("/".to_owned(), self.anchors.project.clone())

@@ -28,7 +28,7 @@ pub enum SessionError {
         version: u32,
     },
     /// The home folder cannot be written: choose another.
-    #[error("cannot create {}: {source}; set HAFT_HOME to a folder that can be written", path.display())]
+    #[error("cannot create {}: {source}; {}set HAFT_HOME to a folder that can be written", path.display(), in_the_way(source))]
     Home {
         /// What could not be created.
         path: PathBuf,
@@ -36,7 +36,7 @@ pub enum SessionError {
         source: io::Error,
     },
     /// There is no room left, or a quota or file size limit was met: make room and try again.
-    #[error("cannot write {}: {source}; free some space there, or set HAFT_HOME to another disk", path.display())]
+    #[error("cannot write {}: {source}; {}", path.display(), room(source))]
     Full {
         /// What could not be written.
         path: PathBuf,
@@ -95,6 +95,20 @@ pub enum SessionError {
         /// The limit in bytes.
         max: u64,
     },
+    /// More than may be kept for undo.
+    #[error("{len} bytes are more than the {quota} that a session keeps for undo")]
+    OverQuota {
+        /// Bytes of the content.
+        len: u64,
+        /// Most bytes that are kept.
+        quota: u64,
+    },
+    /// Content is not kept for undo, or not any more.
+    #[error("the content {hash} is not kept any more: it had to make room for newer changes")]
+    NotKept {
+        /// Its hash.
+        hash: String,
+    },
     /// A blob is not what it was when it was kept: it cannot be used.
     #[error("blob {hash} is damaged: {why}; restore {} from a backup", path.display())]
     Damaged {
@@ -108,6 +122,26 @@ pub enum SessionError {
     /// An event could not be written as JSON.
     #[error("the event cannot be written as JSON: {0}")]
     Encode(#[from] serde_json::Error),
+}
+
+/// What to do first where a file stands in the place of a folder.
+fn in_the_way(source: &io::Error) -> &'static str {
+    match source.kind() {
+        io::ErrorKind::NotADirectory | io::ErrorKind::AlreadyExists => {
+            "a file stands where a folder must be: move it away, or "
+        }
+        _ => "",
+    }
+}
+
+/// What to do where no more can be written.
+fn room(source: &io::Error) -> &'static str {
+    match source.kind() {
+        io::ErrorKind::FileTooLarge => {
+            "files may not grow any further here: raise that limit (`ulimit -f`), then start again"
+        }
+        _ => "free some space there, or set HAFT_HOME to another disk",
+    }
 }
 
 /// What to do about a failed system call; our own words say it already.
@@ -137,8 +171,8 @@ impl SessionError {
         }
     }
 
-    /// Names a folder or file that could not be created.
-    pub(crate) fn home(path: impl Into<PathBuf>, source: io::Error) -> Self {
+    /// Names a folder or file of the state that could not be created, with what to do about it.
+    pub fn home(path: impl Into<PathBuf>, source: io::Error) -> Self {
         match Self::io("create", path, source) {
             Self::Io { path, source, .. } => Self::Home { path, source },
             other => other,

@@ -85,7 +85,7 @@ impl Fold {
             Body::CallEnded { call, outcome, .. } => self.end_call(call, outcome),
             Body::Masked { calls } => self.mask(calls),
             Body::Compacted { summary, keep_from } => self.compact(summary, *keep_from),
-            Body::Undone { calls, files, redo } => {
+            Body::Undone { calls, files, redo, .. } => {
                 let parts = vec![Part::Text { text: undone(calls, files, *redo) }];
                 self.say(Message::User { from: From::Haft, parts });
             }

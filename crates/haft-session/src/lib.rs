@@ -7,6 +7,7 @@
 //! sessions/<id>/log.jsonl        one event a line, each naming the hash of the line before
 //! sessions/<id>/log.torn-<n>     what a crash left unfinished at the end of the log
 //! sessions/<id>/blobs/<2>/<hash> everything above 8 KiB, named by its content
+//! sessions/<id>/undo/<hash>      what changed files held before
 //! sessions/<id>/out/<call>       whole outputs of calls: `out://CALL`
 //! ```
 //!
@@ -19,12 +20,14 @@
 
 mod answer;
 mod blobs;
+mod changes;
 mod error;
 mod files;
 mod fold;
 mod inline;
 mod list;
 mod log;
+mod pre_images;
 mod read;
 mod repair;
 mod store;
@@ -33,11 +36,13 @@ mod tree;
 
 pub use self::{
     blobs::{BLOB_MAX, Blobs},
+    changes::{Change, Changes, TakenBack},
     error::{LineError, LineFault, SessionError},
     fold::{Fold, conversation, on_branch, states},
     inline::{INLINE_MAX, Packed},
     list::{Listing, SessionInfo, Skipped, TITLE_MAX},
     log::Log,
+    pre_images::{Collected, PreImages, Unfinished},
     read::{Branch, Events, LINE_MAX, Verdict},
     store::{SessionId, Store},
     sync::Syncer,

@@ -135,7 +135,7 @@ fn newest(ids: &[SessionId]) -> Vec<String> {
 }
 
 /// The ids of all sessions that have a log, oldest first.
-fn ids(sessions: &Path) -> Result<Vec<SessionId>, SessionError> {
+pub(crate) fn ids(sessions: &Path) -> Result<Vec<SessionId>, SessionError> {
     let failed = |error| SessionError::io("read", sessions, error);
     let entries = match fs::read_dir(sessions) {
         Ok(entries) => entries,

@@ -6,12 +6,14 @@
 use std::{
     fmt, io,
     path::{Path, PathBuf},
+    time::Duration,
 };
 
 use haft_types::{CallId, EventId, HostPath};
 
 use crate::{
-    Blobs, Listing, Log, SessionError, SessionInfo, Verdict, list, log,
+    Blobs, Collected, Listing, Log, PreImages, SessionError, SessionInfo, Verdict, list, log,
+    pre_images,
     read::{self, Branch, Events},
 };
 
@@ -141,6 +143,27 @@ impl Store {
     /// A session's blobs.
     pub fn blobs(&self, id: &SessionId) -> Blobs {
         Blobs::new(self.dir(id).join("blobs"))
+    }
+
+    /// What a session keeps for undo: at most `quota` bytes.
+    pub fn pre_images(&self, id: &SessionId, quota: u64) -> PreImages {
+        PreImages::new(self.dir(id).join("undo"), quota)
+    }
+
+    /// Lets the sessions that were used longest ago lose what they keep for undo, until all
+    /// together keep at most `most` bytes; the one of `mine` loses nothing. It ends after
+    /// `within`, however far it came.
+    ///
+    /// # Errors
+    /// When the folder of sessions cannot be read.
+    pub fn collect_pre_images(
+        &self,
+        mine: &SessionId,
+        most: u64,
+        within: Duration,
+    ) -> Result<Collected, SessionError> {
+        let ids = list::ids(&self.sessions)?;
+        Ok(pre_images::collect(&self.sessions, ids, mine, most, within))
     }
 
     /// The file of a call's whole output: `out/<call>`; an id that is no file name stands under

@@ -1,8 +1,8 @@
 //! Bytes to text, with everything noted that is needed to give the same bytes back.
 //!
-//! Invariant: `encode(decoded.text, decoded.format)` is the original, for every format but damaged
-//! UTF-8, whose invalid bytes have no character; there, and in edits, offsets map back to bytes of
-//! the original. UTF-8 is never copied. Nothing here knows where the bytes come from.
+//! Invariant: `encode(decoded.text, decoded.format)` is the original wherever there are no holes;
+//! bytes of UTF-8 and UTF-16 that are no text have no character; there, and in edits, offsets map
+//! back to bytes of the original. UTF-8 is never copied. Nothing here knows where the bytes come from.
 
 use std::borrow::Cow;
 use std::cell::OnceCell;
@@ -37,7 +37,7 @@ pub enum DecodeError {
     },
 }
 
-/// A place of invalid bytes in damaged UTF-8.
+/// A place of bytes that are no text, in UTF-8 and in UTF-16 with a byte order mark.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Hole {
     /// Where its U+FFFD stands in the text, in bytes.
@@ -57,9 +57,6 @@ pub struct Decoded<'a> {
     hash: OnceCell<String>,
 }
 
-/// Characters that a U+FFFD takes in UTF-8.
-const MARK_LEN: usize = '\u{FFFD}'.len_utf8();
-
 /// Decodes a whole file; line ends stay in the text as they are, a byte order mark does not.
 ///
 /// # Errors
@@ -74,11 +71,9 @@ pub fn decode(bytes: &[u8]) -> Result<Decoded<'_>, DecodeError> {
             Err(_) => Cow::Owned(patched(body, &mut holes)),
         },
         Encoding::DamagedUtf8 => Cow::Owned(patched(body, &mut holes)),
-        Encoding::Utf16Le | Encoding::Utf16Be => Cow::Owned(
-            char::decode_utf16(detect::units(body, format.encoding))
-                .map(|unit| unit.unwrap_or(char::REPLACEMENT_CHARACTER))
-                .collect(),
-        ),
+        Encoding::Utf16Le | Encoding::Utf16Be => {
+            Cow::Owned(joined(body, format.encoding, &mut holes))
+        }
         Encoding::Legacy(legacy) => legacy.0.decode_without_bom_handling(body).0,
     };
     let ends = LineEnds::scan(text.as_bytes());
@@ -110,6 +105,21 @@ fn patched(bytes: &[u8], holes: &mut Vec<Hole>) -> String {
     text
 }
 
+fn joined(bytes: &[u8], encoding: Encoding, holes: &mut Vec<Hole>) -> String {
+    let mut text = String::with_capacity(bytes.len());
+    for unit in char::decode_utf16(detect::units(bytes, encoding)) {
+        if unit.is_err() {
+            holes.push(Hole { at: text.len(), len: 2 });
+        }
+        text.push(unit.unwrap_or(char::REPLACEMENT_CHARACTER));
+    }
+    if !bytes.len().is_multiple_of(2) {
+        holes.push(Hole { at: text.len(), len: 1 });
+        text.push(char::REPLACEMENT_CHARACTER);
+    }
+    text
+}
+
 impl<'a> Decoded<'a> {
     /// Gives the text, with its line ends and without a byte order mark.
     pub fn text(&self) -> &str {
@@ -131,7 +141,7 @@ impl<'a> Decoded<'a> {
         self.ends
     }
 
-    /// Gives the places of invalid bytes, in order; only damaged UTF-8 has any.
+    /// Gives the places of bytes that are no text, in order.
     pub fn holes(&self) -> &[Hole] {
         &self.holes
     }
@@ -150,6 +160,7 @@ impl<'a> Decoded<'a> {
     /// Maps sorted offsets of the text to offsets of the original bytes, in one pass.
     pub(crate) fn byte_offsets(&self, sorted: &[usize]) -> Vec<usize> {
         let mut done = (0, self.format.mark_len());
+        let mark = encode::encoded_len("\u{FFFD}", self.format.encoding);
         let mut holes = self.holes.iter().peekable();
         sorted
             .iter()
@@ -157,7 +168,7 @@ impl<'a> Decoded<'a> {
                 let part = self.text.get(done.0..offset).unwrap_or_default();
                 let mut byte = done.1 + encode::encoded_len(part, self.format.encoding);
                 while let Some(hole) = holes.next_if(|hole| hole.at < offset) {
-                    byte = byte - MARK_LEN + hole.len;
+                    byte = byte - mark + hole.len;
                 }
                 done = (offset, byte);
                 byte
@@ -258,6 +269,19 @@ mod tests {
         assert_eq!(decoded.text(), "éééé \u{FFFD} x\n");
         let x = decoded.text().find('x').unwrap();
         assert_eq!(decoded.byte_offsets(&[0, x, decoded.text().len()]), [0, 11, bytes.len()]);
+    }
+
+    #[test]
+    fn damaged_utf16_maps_back_to_its_bytes() {
+        let mut bytes = b"\xFF\xFE".to_vec();
+        let text = "a text that is long enough for some damage ";
+        bytes.extend(text.encode_utf16().flat_map(u16::to_le_bytes));
+        bytes.extend(b"\0\xD8x\0\n\0y");
+        let decoded = decode(&bytes).unwrap();
+        assert_eq!(decoded.text(), format!("{text}\u{FFFD}x\n\u{FFFD}"));
+        let x = text.len() + 3;
+        let end = bytes.len();
+        assert_eq!(decoded.byte_offsets(&[text.len(), x, x + 2, x + 5]), [88, 90, 94, end]);
     }
 
     #[test]

@@ -108,13 +108,15 @@ fn marked(bytes: &[u8]) -> Result<Option<Format>, DecodeError> {
     }
     for encoding in [Encoding::Utf16Le, Encoding::Utf16Be] {
         let Some(rest) = bytes.strip_prefix(encoding.mark()) else { continue };
-        let Some(traits) = utf16_traits(rest, encoding) else {
+        let traits = utf16_traits(rest, encoding);
+        // Few broken places are shown and kept as they are, as in UTF-8.
+        if traits.broken * 20 > traits.characters {
             return Err(DecodeError::Undecodable {
                 guess: encoding.name(),
-                reason: "the byte order mark says so, but the rest has a lone surrogate or half \
+                reason: "the byte order mark says so, but the rest has lone surrogates or half \
                          a character",
             });
-        };
+        }
         if traits.controls > 0 {
             return Err(DecodeError::Binary { kind: kind(bytes), offset: 2 });
         }
@@ -126,6 +128,8 @@ fn marked(bytes: &[u8]) -> Result<Option<Format>, DecodeError> {
 /// What the characters of a text in UTF-16 are like.
 struct Traits {
     characters: usize,
+    /// Lone surrogates, and a last byte without its other half.
+    broken: usize,
     /// ASCII and the punctuation of East Asia: what every text has some of.
     plain: usize,
     controls: usize,
@@ -138,12 +142,10 @@ struct Traits {
     blocks: bool,
 }
 
-fn utf16_traits(bytes: &[u8], encoding: Encoding) -> Option<Traits> {
-    if !bytes.len().is_multiple_of(2) {
-        return None;
-    }
+fn utf16_traits(bytes: &[u8], encoding: Encoding) -> Traits {
     let mut traits = Traits {
         characters: 0,
+        broken: bytes.len() % 2,
         plain: 0,
         controls: 0,
         foreign: 0,
@@ -152,9 +154,12 @@ fn utf16_traits(bytes: &[u8], encoding: Encoding) -> Option<Traits> {
         blocks: false,
     };
     for unit in char::decode_utf16(units(bytes, encoding)) {
-        traits.take(unit.ok()?);
+        match unit {
+            Ok(character) => traits.take(character),
+            Err(_) => traits.broken += 1,
+        }
     }
-    Some(traits)
+    traits
 }
 
 impl Traits {
@@ -204,7 +209,10 @@ impl Traits {
     const fn text(&self) -> bool {
         let short = self.characters < if self.blocks { 32 } else { 8 };
         let share = if short { 2 } else { 20 };
-        self.controls == 0 && self.odd * 2 <= self.foreign && self.plain * share > self.characters
+        self.broken == 0
+            && self.controls == 0
+            && self.odd * 2 <= self.foreign
+            && self.plain * share > self.characters
     }
 }
 
@@ -226,7 +234,8 @@ fn unmarked_utf16(bytes: &[u8]) -> Option<Encoding> {
         return None;
     }
     let plain = |encoding| {
-        utf16_traits(bytes, encoding).filter(Traits::text).map_or(0, |traits| traits.plain)
+        let traits = utf16_traits(bytes, encoding);
+        if traits.text() { traits.plain } else { 0 }
     };
     let (little, big) = (plain(Encoding::Utf16Le), plain(Encoding::Utf16Be));
     match little.cmp(&big) {

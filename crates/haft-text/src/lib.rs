@@ -21,6 +21,7 @@ mod detect;
 pub mod diff;
 pub mod edit;
 pub mod encode;
+pub mod json;
 pub mod lines;
 pub mod names;
 mod search;
@@ -30,3 +31,8 @@ pub use decode::{DecodeError, Decoded, StreamDecoder, decode};
 pub use edit::{Applied, Edit, EditError, apply};
 pub use encode::{EncodeError, Encoding, Format, encode};
 pub use lines::{LineEnd, LineEnds};
+
+/// The examples of the README are tests.
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+struct Readme;

@@ -4,6 +4,8 @@
 //! always end a line; a lone CR does only where the caller says so (files that have no LF at all).
 //! Nothing here knows encodings: the bytes are ASCII-compatible text.
 
+use std::ops::Range;
+
 use memchr::{memchr, memchr_iter, memchr2_iter};
 
 /// How a line ends.
@@ -182,15 +184,19 @@ pub fn offset_of(text: &[u8], number: usize, cr_ends: bool) -> Option<usize> {
 
 /// Finds the number (from 1) of the line that holds the byte at `offset`.
 pub fn number_at(text: &[u8], offset: usize, cr_ends: bool) -> usize {
-    let before = &text[..offset.min(text.len())];
-    let ends = if cr_ends {
-        memchr2_iter(b'\n', b'\r', before)
-            .filter(|at| before[*at] == b'\n' || text.get(at + 1) != Some(&b'\n'))
+    1 + ends_in(text, 0..offset.min(text.len()), cr_ends)
+}
+
+/// Counts the line ends whose last byte lies in a range of a text.
+pub(crate) fn ends_in(text: &[u8], range: Range<usize>, cr_ends: bool) -> usize {
+    let Some(part) = text.get(range.clone()) else { return 0 };
+    if cr_ends {
+        memchr2_iter(b'\n', b'\r', part)
+            .filter(|at| part[*at] == b'\n' || text.get(range.start + at + 1) != Some(&b'\n'))
             .count()
     } else {
-        memchr_iter(b'\n', before).count()
-    };
-    ends + 1
+        memchr_iter(b'\n', part).count()
+    }
 }
 
 #[cfg(test)]

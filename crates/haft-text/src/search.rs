@@ -1,14 +1,9 @@
 //! Counting occurrences, overlapping ones included, in linear time.
 //!
-//! Invariant: the work is bounded by the lengths of both inputs (Knuth, Morris and Pratt 1977).
-//! Nothing here knows text: bytes and line keys are searched alike.
+//! Invariant: the work is bounded by the lengths of both inputs, every count is exact, and bytes are
+//! searched without a table. Nothing here knows text.
 
 use memchr::memmem;
-
-/// Needles above this many bytes are counted by repeated search, so that no table is built for them.
-const TABLE_LIMIT: usize = 1 << 20;
-/// Occurrences of such a needle that are counted at most.
-const LARGE_LIMIT: usize = 64;
 
 /// Places of something.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -36,30 +31,38 @@ impl Places {
 /// Finds a text, overlapping occurrences included; keeps at most `keep` of the places.
 pub(crate) fn text(hay: &[u8], needle: &[u8], keep: usize) -> Places {
     let mut places = Places::default();
-    if needle.is_empty() || needle.len() > hay.len() {
-        return places;
-    }
-    let finder = memmem::Finder::new(needle);
-    let Some(first) = finder.find(hay) else { return places };
-    places.push(first, keep);
-    let mut from = first + 1;
-    if needle.len() > TABLE_LIMIT {
-        while places.count < LARGE_LIMIT
-            && let Some(at) = finder.find(&hay[from..])
-        {
-            places.push(from + at, keep);
-            from += at + 1;
-        }
-        return places;
-    }
-    if let Some(at) = finder.find(&hay[from..]) {
-        from += at;
-        sequence(hay[from..].iter().copied(), needle, |start| places.push(from + start, keep));
-    }
+    each(hay, needle, |start| places.push(start, keep));
     places
 }
 
-/// Reports each place, from 0, where a sequence occurs, overlapping ones included.
+/// Reports each place of a text in order, overlapping occurrences included.
+pub(crate) fn each(hay: &[u8], needle: &[u8], mut found: impl FnMut(usize)) {
+    if needle.is_empty() || needle.len() > hay.len() {
+        return;
+    }
+    let finder = memmem::Finder::new(needle);
+    // Two places at most half a needle apart are apart by its smallest period (Fine and Wilf 1965),
+    // and so are all others that overlap as much: the next one is there or far away.
+    let mut period = None;
+    let mut next = finder.find(hay);
+    while let Some(start) = next {
+        found(start);
+        let stop = start + needle.len();
+        let again = period.filter(|period| {
+            hay.get(stop..stop + period) == Some(&needle[needle.len() - period..])
+        });
+        next = match again {
+            Some(period) => Some(start + period),
+            None => finder.find(&hay[start + 1..]).map(|at| start + 1 + at),
+        };
+        if period.is_none() {
+            period = next.map(|next| next - start).filter(|apart| *apart <= needle.len() / 2);
+        }
+    }
+}
+
+/// Reports each place, from 0, where a sequence occurs, overlapping ones included (Knuth, Morris and
+/// Pratt 1977).
 pub(crate) fn sequence<T: PartialEq>(
     hay: impl Iterator<Item = T>,
     needle: &[T],
@@ -105,5 +108,35 @@ mod tests {
         let hay = vec![b'a'; 1_000_000];
         let needle = vec![b'a'; 500_000];
         assert_eq!(text(&hay, &needle, 1).count, 500_001);
+        let hay = b"abc".repeat(2_000_000);
+        assert_eq!(text(&hay, &b"abc".repeat(1_000_000), 1).count, 1_000_001);
+        let half = [b"a".repeat(1_000_000), b"b".to_vec()].concat();
+        let hay = half.repeat(6);
+        assert_eq!(
+            text(&hay, &half.repeat(2), 9).starts,
+            [0, 1, 2, 3, 4].map(|at| at * half.len())
+        );
+    }
+
+    #[test]
+    fn counts_are_those_of_looking_everywhere() {
+        let mut numbers = 1_u32;
+        for round in 0..20_000 {
+            let mut letters = |most: u32| -> Vec<u8> {
+                numbers = numbers.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
+                let length = (numbers >> 8) % most;
+                let letter = |at| {
+                    if numbers.rotate_left(at * 5 + round % 7) & 64 == 0 { b'a' } else { b'b' }
+                };
+                (0..length).map(letter).collect()
+            };
+            let needle = letters(7);
+            let hay = [letters(30), needle.repeat(round as usize % 4), letters(20)].concat();
+            let want = match needle.len() {
+                0 => 0,
+                length => hay.windows(length).filter(|part| *part == needle).count(),
+            };
+            assert_eq!(text(&hay, &needle, 99).count, want, "{hay:?} {needle:?}");
+        }
     }
 }

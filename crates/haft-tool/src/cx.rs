@@ -8,16 +8,17 @@ use std::{
     },
 };
 
-use haft_host::{Host, Spool, SpoolLimits};
+use haft_host::{Host, Located, Spool, SpoolLimits};
 use haft_types::{
-    AgentPath, Blob, Body, CallId, Detail, HostPath, Outcome, Place, Stream, Text, ToolError,
+    AgentPath, Blob, Body, CallId, Detail, Hash, HostPath, Outcome, Place, Stream, Text, ToolError,
     ToolUse, TurnId,
 };
 use serde_json::Value;
 use tokio_util::sync::CancellationToken;
 
 use crate::{
-    Conversation, Dispatcher, RecordError, Session, asking::Asking, live::Live, state::SHELL_CWD,
+    Conversation, Dispatcher, RecordError, Session, asking::Asking, keeper::Keeper, live::Live,
+    state::SHELL_CWD,
 };
 
 /// What a call is given. Cheap to clone.
@@ -45,6 +46,8 @@ pub struct Cx {
     pub(crate) children: Arc<AtomicU64>,
     /// What waits to be shown.
     pub(crate) live: Live,
+    /// Keeps what the files that the call changes held.
+    pub(crate) keeper: Option<Arc<Keeper>>,
 }
 
 impl Cx {
@@ -66,6 +69,7 @@ impl Cx {
             asking: Asking::default(),
             children: Arc::default(),
             live: Live::default(),
+            keeper: None,
         }
     }
 
@@ -82,6 +86,13 @@ impl Cx {
     /// State of this agent's conversation.
     pub fn conversation(&self) -> &Conversation {
         &self.dispatcher.conversation
+    }
+
+    /// The revision of the results that the model sees; while it is the same, those of earlier
+    /// calls still stand there. None where nobody knows that: over MCP, on the command line, and
+    /// for a call that another tool makes.
+    pub fn standing(&self) -> Option<u64> {
+        if self.nested { None } else { self.conversation().standing() }
     }
 
     /// The absolute path of what the model wrote.
@@ -135,11 +146,18 @@ impl Cx {
         let kept = tokio::task::spawn_blocking(move || blobs.put(bytes, &mime)).await;
         let failed = |error: &dyn std::fmt::Display| {
             ToolError::new(format!("the result cannot be kept: {error}"))
-                .hint("Free some disk space for the session, then call again.")
         };
         match kept {
             Ok(kept) => kept.map_err(|error| failed(&error)),
             Err(error) => Err(failed(&error)),
+        }
+    }
+
+    /// Offers what was read of a file that the call is about to change: it is kept for undo
+    /// without being read again. `whole` is all that it holds, with that hash.
+    pub fn offer_pre_image(&self, at: &Located, whole: &bytes::Bytes, hash: Hash) {
+        if let Some(keeper) = &self.keeper {
+            keeper.offer(at, whole, hash);
         }
     }
 

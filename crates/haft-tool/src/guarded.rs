@@ -18,7 +18,7 @@ use haft_host::{
 use haft_types::{Access, Effect, FileMatches, Follow, HostPath, Place, Style, Target};
 use tokio::sync::OnceCell;
 
-use crate::{Events, pipeline::Lost};
+use crate::{Events, keeper::Keeper, pipeline::Lost};
 
 /// The script that runs the command in its first argument and reports the folder in which that
 /// ended to descriptor 3, which the command itself does not get.
@@ -80,6 +80,8 @@ pub(crate) struct Guarded {
     pub events: Option<Arc<dyn Events>>,
     /// Set once that begin is on disk.
     pub begun: OnceCell<()>,
+    /// Keeps what changed files held; none where nothing may be changed.
+    pub keeper: Option<Arc<Keeper>>,
 }
 
 impl Guarded {
@@ -87,8 +89,8 @@ impl Guarded {
     async fn begin(&self) -> io::Result<()> {
         let Some(events) = &self.events else { return Ok(()) };
         let synced = self.begun.get_or_try_init(|| events.sync()).await;
-        // What the caller can do about it is to make room.
-        synced.map(drop).map_err(|error| io::Error::new(io::ErrorKind::StorageFull, error))
+        // The error of a record says what the caller can do about it.
+        synced.map(drop).map_err(io::Error::other)
     }
 
     /// A check may do nothing but look at what is named, whatever else the plan declares.
@@ -332,9 +334,19 @@ impl Fs for Guarded {
         async move {
             self.need(&at.real, Access::Modify)?;
             self.begin().await?;
-            self.inner.fs().write(at, data, how).await
+            match &self.keeper {
+                Some(keeper) => keeper.write(self.inner.fs(), at, data, how).await,
+                None => self.inner.fs().write(at, data, how).await,
+            }
         }
         .boxed()
+    }
+
+    fn mode<'a>(&'a self, at: &'a Located) -> BoxFuture<'a, io::Result<Option<u32>>> {
+        match self.need(&at.real, Access::Observe) {
+            Ok(()) => self.inner.fs().mode(at),
+            Err(error) => std::future::ready(Err(error)).boxed(),
+        }
     }
 
     fn list<'a>(&'a self, at: &'a Located, how: ListHow) -> BoxFuture<'a, io::Result<Listing>> {
@@ -352,7 +364,10 @@ impl Fs for Guarded {
         async move {
             self.need(&at.real, Access::Destroy)?;
             self.begin().await?;
-            self.inner.fs().remove(at).await
+            match &self.keeper {
+                Some(keeper) => keeper.remove(self.inner.fs(), at).await,
+                None => self.inner.fs().remove(at).await,
+            }
         }
         .boxed()
     }
@@ -362,7 +377,10 @@ impl Fs for Guarded {
             self.need(&from.real, Access::Modify)?;
             self.need(&to.real, Access::Modify)?;
             self.begin().await?;
-            self.inner.fs().rename(from, to).await
+            match &self.keeper {
+                Some(keeper) => keeper.rename(self.inner.fs(), from, to).await,
+                None => self.inner.fs().rename(from, to).await,
+            }
         }
         .boxed()
     }
@@ -481,6 +499,7 @@ mod tests {
             confine: None,
             events: None,
             begun: OnceCell::new(),
+            keeper: None,
         };
         for name in &names {
             let found = guarded.locate(&at(name), Follow::Yes).await;

@@ -12,8 +12,10 @@ mod dispatch;
 mod events;
 mod fit;
 mod guarded;
+mod keeper;
 mod live;
 mod pipeline;
+mod pre_images;
 mod questions;
 mod registry;
 mod repair;
@@ -21,6 +23,7 @@ mod schema;
 mod stages;
 mod state;
 mod tool;
+mod undo;
 mod validate;
 
 pub use self::{
@@ -29,10 +32,12 @@ pub use self::{
     events::{Blobs, Discard, Events, MemoryBlobs, RecordError},
     guarded::{REPORTING_SCRIPT, command_text},
     pipeline::{Call, Next, Pipeline, Stage},
+    pre_images::{Keeping, MemoryPreImages, PreImages},
     questions::{Broker, Waiting},
     registry::{Filter, Registry, Source, ToolSet},
     schema::schema_of,
     stages::{After, Before, Hook, Limits, Settings, standard},
     state::{Conversation, Judge, SaveRule, Session, TypeMap},
     tool::{AnyTool, Prepared, Tool},
+    undo::{Conflict, Forbids, Undo, UndoError},
 };

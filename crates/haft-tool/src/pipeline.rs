@@ -110,7 +110,7 @@ impl<'a> Next<'a> {
         let at = self.stages.iter().position(|stage| stage.name() == "prepare").unwrap_or(0);
         // The record holds what really runs: it is told again, and the last one counts.
         if let Err(error) = call.cx.emit(crate::stages::started(&call)) {
-            let text = format!("{error}\nNothing was run. Free some disk space, then call again.");
+            let text = format!("{error}\nNothing was run.");
             return std::future::ready(Outcome::ended(Status::Failed, text)).boxed();
         }
         Self { at, ..self }.run(call)

@@ -17,7 +17,7 @@ use haft_policy::{Grants, Mode, Policy};
 use haft_types::{CallId, HostPath};
 use serde_json::Value;
 
-use crate::{Blobs, Broker, Events};
+use crate::{Blobs, Broker, Events, MemoryPreImages, PreImages};
 
 /// Values by type, each made on first use.
 #[derive(Default)]
@@ -77,6 +77,8 @@ pub struct Session {
     pub saver: OnceLock<Arc<dyn SaveRule>>,
     /// Most bytes of one call's output that are kept; what the tool says while it is not set.
     pub output_max: OnceLock<u64>,
+    /// Where what changed files held is kept for undo; in memory while it is not set.
+    pub pre_images: OnceLock<Arc<dyn PreImages>>,
     /// Shells, jobs, servers and services, by type.
     pub map: TypeMap,
     calls: AtomicU64,
@@ -100,10 +102,16 @@ impl Session {
             queues: Arc::default(),
             saver: OnceLock::new(),
             output_max: OnceLock::new(),
+            pre_images: OnceLock::new(),
             judge: RwLock::new(Arc::new(judge)),
             map: TypeMap::default(),
             calls: AtomicU64::new(0),
         }
+    }
+
+    /// Where what changed files held is kept for undo.
+    pub fn pre_images(&self) -> Arc<dyn PreImages> {
+        self.pre_images.get_or_init(|| Arc::new(MemoryPreImages::default())).clone()
     }
 
     /// A new call id, unique in the session.
@@ -136,6 +144,8 @@ pub struct Conversation {
     pub map: TypeMap,
     values: Mutex<BTreeMap<String, Value>>,
     shell_cwd: Mutex<Option<HostPath>>,
+    /// 0 where nobody keeps results, else one more than the revision of what the model sees.
+    standing: AtomicU64,
 }
 
 impl Conversation {
@@ -143,7 +153,20 @@ impl Conversation {
     pub fn resumed(values: BTreeMap<String, Value>) -> Self {
         let cwd =
             values.get(SHELL_CWD).and_then(|value| serde_json::from_value(value.clone()).ok());
-        Self { map: TypeMap::default(), values: Mutex::new(values), shell_cwd: Mutex::new(cwd) }
+        let (values, shell_cwd) = (Mutex::new(values), Mutex::new(cwd));
+        Self { values, shell_cwd, ..Self::default() }
+    }
+
+    /// Says that results of calls stand where the model sees them, until it is said again with
+    /// another revision: then some of them were masked or summarised.
+    ///
+    /// It is the agent that says so. Where it is never said, nobody knows what the caller kept.
+    pub fn results_stand(&self, revision: u64) {
+        self.standing.store(revision.saturating_add(1), Ordering::Relaxed);
+    }
+
+    pub(crate) fn standing(&self) -> Option<u64> {
+        self.standing.load(Ordering::Relaxed).checked_sub(1)
     }
 
     /// The value last kept under `key`.

@@ -32,10 +32,12 @@ impl jsonschema::Retrieve for Refuse {
 
 impl Validator {
     pub fn new(schema: &Value) -> Result<Self, String> {
+        let mut schema = schema.clone();
+        bound(&mut schema, 0);
         jsonschema::options()
             .with_draft(jsonschema::Draft::Draft202012)
             .with_retriever(Refuse)
-            .build(schema)
+            .build(&schema)
             .map(Self)
             .map_err(|error| error.to_string())
     }
@@ -63,6 +65,28 @@ impl Validator {
             problems.join("\n- ")
         ))
         .hint("Correct what is named and call again."))
+    }
+}
+
+/// Deepest nesting of a schema in which whole numbers get bounds.
+const DEPTH: usize = 16;
+
+/// Bounds whole numbers to those of 64 bits, so that one beyond them is told like any other wrong
+/// value.
+fn bound(schema: &mut Value, depth: usize) {
+    if depth > DEPTH {
+        return;
+    }
+    match schema {
+        Value::Array(items) => items.iter_mut().for_each(|item| bound(item, depth + 1)),
+        Value::Object(map) => {
+            map.values_mut().for_each(|value| bound(value, depth + 1));
+            if map.get("type").is_some_and(|kind| kind == "integer") {
+                map.entry("minimum").or_insert_with(|| i64::MIN.into());
+                map.entry("maximum").or_insert_with(|| u64::MAX.into());
+            }
+        }
+        _ => {}
     }
 }
 
@@ -99,6 +123,12 @@ fn problem(error: &jsonschema::ValidationError<'_>) -> String {
             let wanted = wanted.rsplit(" is not of type").next().unwrap_or("").trim().to_owned();
             let wanted = wanted.trim_start_matches('s').trim().replace('"', "");
             format!("{} is {got}, wanted: {wanted}", field(&at))
+        }
+        Kind::Minimum { limit } => {
+            format!("{} is {got}, wanted: a number of at least {limit}", field(&at))
+        }
+        Kind::Maximum { limit } => {
+            format!("{} is {got}, wanted: a number of at most {limit}", field(&at))
         }
         _ => format!(
             "{} is {got}: {}",
@@ -162,9 +192,23 @@ mod tests {
         assert!(error.message.contains("limit is \"many\", wanted: integer"), "{}", error.message);
         assert!(error.message.contains("path is missing"), "{}", error.message);
         let error = validator.check("read", &json!({"path": "a", "limit": -1})).unwrap_err();
-        assert!(error.message.contains("limit is -1"), "{}", error.message);
+        assert!(error.message.contains("limit is -1, wanted: a number of at least 0"), "{error}");
         let error = validator.check("read", &json!(7)).unwrap_err();
         assert!(error.message.contains("the whole input is 7, wanted: object"), "{error}");
+    }
+
+    #[test]
+    fn a_whole_number_has_at_most_64_bits() {
+        let schema = json!({"properties": {
+            "limit": {"type": "integer", "minimum": 1},
+            "many": {"type": "array", "items": {"type": "integer", "maximum": 9}},
+        }});
+        let validator = Validator::new(&schema).unwrap();
+        let error = validator.check("read", &json!({"limit": 2f64.powi(64)})).unwrap_err();
+        assert!(error.message.contains("at most 18446744073709551615"), "{error}");
+        assert!(validator.check("read", &json!({"limit": u64::MAX, "many": [-1]})).is_ok());
+        let error = validator.check("read", &json!({"many": [10]})).unwrap_err();
+        assert!(error.message.contains("many.0 is 10, wanted: a number of at most 9"), "{error}");
     }
 
     #[test]

@@ -9,7 +9,7 @@ use std::{io, time::Duration};
 
 use futures::StreamExt as _;
 use haft_host::{Exit, FileKind, Output, Program, Running, Spawn};
-use haft_tool::{Cx, REPORTING_SCRIPT, Tool, schema_of};
+use haft_tool::{Cx, REPORTING_SCRIPT, RecordError, Tool, schema_of};
 use haft_types::{
     Access, Budget, Detail, Env, Follow, Guideline, HostPath, Kind, Loading, Outcome, Place, Plan,
     Target, ToolError, ToolSpec,
@@ -233,9 +233,11 @@ fn folder(input: &Input, place: &Place) -> Result<Option<HostPath>, ToolError> {
 
 /// Starts the command; a carried folder that is gone gives way to the workspace root.
 async fn start(input: &Input, cx: &Cx, notes: &mut Vec<String>) -> Result<Running, ToolError> {
-    let failed = |error: io::Error| match error.kind() {
+    let failed = |error: io::Error| match error.get_ref() {
         // Nothing is run without its record: the error says what to do about that.
-        io::ErrorKind::StorageFull => ToolError::new(format!("nothing was run: {error}")),
+        Some(cause) if cause.is::<RecordError>() => {
+            ToolError::new(format!("nothing was run: {error}"))
+        }
         _ => ToolError::new(format!("the command could not be started: {error}"))
             .hint("Nothing was run. Check cwd, or call again when the machine has room."),
     };

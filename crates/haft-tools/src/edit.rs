@@ -8,7 +8,7 @@ use std::collections::HashMap;
 use bytes::Bytes;
 use haft_host::Located;
 use haft_text::{
-    DecodeError, EditError, decode,
+    DecodeError, EditError, Encoding, decode,
     diff::{self, TextDiff},
     edit::{self as engine, Applied},
 };
@@ -224,6 +224,7 @@ impl Work {
 
     async fn carry_out(self, input: &EditInput, cx: &Cx) -> Result<Outcome, Failure> {
         let data = files::joined(self.applied.size, self.applied.slices(&self.old));
+        cx.offer_pre_image(&self.at, &self.old, self.before);
         let written = change::carry_out(cx, &self.at, data, false).await?;
         seen::note(cx, &written.at, Some(self.after));
         let first = format!(
@@ -248,6 +249,8 @@ impl Work {
             tolerance: self.applied.tolerance.map(Into::into),
             ranges: ranges.iter().map(|[start, end]| (*start, *end)).collect(),
             pre_image: None,
+            mode: None,
+            made: Vec::new(),
         };
         let data = EditData {
             path: self.at.real.text().into_owned(),
@@ -317,6 +320,10 @@ fn apply(
         if let Some(tolerance) = tolerance {
             notes.push(format!("edit {number} matched with a tolerance: {tolerance}"));
         }
+    }
+    let encoding = decoded.format().encoding;
+    if !matches!(encoding, Encoding::Utf8 | Encoding::DamagedUtf8) {
+        notes.push(format!("written in {}, as before", encoding.name()));
     }
     let text = decoded.text();
     notes.extend(edits.iter().find_map(|edit| change::placeholders(text, &edit.new_text)));

@@ -7,7 +7,7 @@ use std::io;
 
 use bytes::{Bytes, BytesMut};
 use haft_host::{FileKind, Fs, Located};
-use haft_tool::Cx;
+use haft_tool::{Cx, RecordError};
 use haft_types::{EntryKind, Hash, HostPath, Place, ToolError};
 
 use crate::{near, words};
@@ -86,6 +86,8 @@ impl From<Failure> for ToolError {
 /// An error of the host as the model reads it; the host's own words name the path.
 pub(crate) fn failed(error: &io::Error) -> ToolError {
     let hint = match error.kind() {
+        // The error says what to do about that.
+        _ if is_of_record(error) => "Nothing was changed.",
         io::ErrorKind::PermissionDenied => {
             "It may not be opened that way; go on without it or say what you need."
         }
@@ -101,9 +103,42 @@ pub(crate) fn failed(error: &io::Error) -> ToolError {
         io::ErrorKind::ReadOnlyFilesystem => {
             "Nothing was changed. Choose a place that is writable."
         }
+        _ if has_code(error, EFBIG) => {
+            "Nothing was changed. Files may not be so big here: raise that limit (`ulimit -f`), or \
+             write less."
+        }
+        _ if has_code(error, EIO) => {
+            "The disk, or the way to it, has a fault; the system's log says more. Go on elsewhere, \
+             or tell what you found."
+        }
         _ => "Check the path, then call again.",
     };
     ToolError::new(error.to_string()).hint(hint)
+}
+
+/// Reports whether the begin of the call could not be kept.
+fn is_of_record(error: &io::Error) -> bool {
+    let Some(cause) = error.get_ref() else { return false };
+    cause.is::<RecordError>()
+}
+
+/// What the system says when a disk cannot do what it should.
+const EIO: i32 = 5;
+/// What it says when a file would be bigger than it may.
+const EFBIG: i32 = 27;
+
+/// Reports whether the system gave this code, however the error was told on.
+fn has_code(error: &io::Error, code: i32) -> bool {
+    let mut source: Option<&(dyn std::error::Error + 'static)> = Some(error);
+    while let Some(cause) = source {
+        if let Some(error) = cause.downcast_ref::<io::Error>()
+            && error.raw_os_error() == Some(code)
+        {
+            return true;
+        }
+        source = cause.source();
+    }
+    false
 }
 
 /// The error for a path where nothing is, by what was asked for and where it leads.

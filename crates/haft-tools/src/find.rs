@@ -103,6 +103,7 @@ impl Tool for Find {
             hidden: input.hidden.unwrap_or(true),
             no_ignore: input.no_ignore.unwrap_or(false),
             follow: input.follow.unwrap_or(false),
+            times: input.sort == Some(Sort::Mtime),
         };
         let mut names = Names::new(&input);
         let skipped = root.find(&query, search::walk(cx), &mut |found| names.take(found)).await?;

@@ -2,7 +2,8 @@
 //!
 //! **Invariant:** memory is bounded by the page, whatever the file or its lines are: bytes are
 //! read in pieces, lines that are not wanted are only counted, and of a long line only the start
-//! is kept. At most as many bytes are read as the file had when it was looked up.
+//! is kept. At most as many bytes are read as the file had when it was looked up, and of what an
+//! index knows already, nothing is read again.
 
 use std::fmt::Write as _;
 
@@ -12,11 +13,15 @@ use haft_types::{Hash, ToolError};
 use memchr::{memchr, memchr_iter};
 use tokio_util::sync::CancellationToken;
 
-use crate::files;
+use crate::{
+    files,
+    index::{LineIndex, Mark},
+};
 
 /// Bytes of the first piece: what the encoding is told from.
 const SAMPLE: usize = 64 * 1024;
-/// Bytes of every later piece; even, so that no unit of UTF-16 is split.
+/// Bytes of the last pieces, each of which is twice the one before; even, so that no unit of UTF-16
+/// is split.
 const PIECE: usize = 1024 * 1024;
 /// Most characters of a line that are shown.
 pub(crate) const WIDTH: usize = 2000;
@@ -28,6 +33,8 @@ pub(crate) struct Source<'a> {
     pub(crate) fs: &'a dyn Fs,
     pub(crate) at: &'a Located,
     pub(crate) stop: &'a CancellationToken,
+    /// What is known of its lines, and learns what is found out.
+    pub(crate) index: LineIndex,
 }
 
 /// Which lines are wanted.
@@ -108,122 +115,121 @@ impl Source<'_> {
             Err(error) => return Ok(Content::Binary(error)),
         };
         let ends = Ends::of(format, &sample);
-        let (start, first, total) = if let Ok(first) = u64::try_from(wanted.first) {
-            (Start { offset: 0, line: 1 }, first.max(1), None)
+        let first = if let Ok(first) = u64::try_from(wanted.first) {
+            first.max(1)
         } else {
-            let index = self.index(ends, wanted.first.unsigned_abs()).await?;
-            (index.start, index.first, Some(index.lines))
+            let lines = self.count(ends).await?;
+            (lines + 1).saturating_sub(wanted.first.unsigned_abs()).max(1)
         };
+        // A hash takes the whole file; where none is wanted or it is known, only the lines count.
+        let whole = self.hashed() && self.index.lines().hash().is_none();
+        let start = if whole { Mark::START } else { self.index.lines().nearest(first) };
         let mut scan = Scan::new(ends, format, first, wanted, start);
-        let whole = self.end() <= files::WHOLE && start.offset == 0;
-        let mut hasher = whole.then(blake3::Hasher::new);
-        let ended = self.scan(&mut scan, &mut hasher, start.offset, whole).await?;
+        self.scan(&mut scan, start.offset, sample, whole).await?;
+        let lines = self.index.lines();
         let mut page = scan.page;
-        page.total = if ended { Some(scan.line) } else { total };
-        page.hash = match hasher {
-            Some(hasher) if ended => Some(Hash::from_bytes(*hasher.finalize().as_bytes())),
-            None if total.is_some() && self.end() <= files::WHOLE => self.hash().await?,
-            _ => None,
-        };
+        (page.total, page.hash) = (lines.total(), lines.hash());
         page.stopped = self.stop.is_cancelled();
+        drop(lines);
         Ok(Content::Page(page))
     }
 
-    /// Feeds the scan; true when the end of the file was reached.
+    /// Reports whether the file is small enough to be hashed.
+    fn hashed(&self) -> bool {
+        self.end() <= files::WHOLE
+    }
+
+    /// Feeds the scan until it has its lines, or to the end of the file for the hash of the whole.
     async fn scan(
         &self,
         scan: &mut Scan,
-        hasher: &mut Option<blake3::Hasher>,
-        mut offset: u64,
+        begin: u64,
+        sample: bytes::Bytes,
         whole: bool,
-    ) -> Result<bool, ToolError> {
-        let begin = offset;
+    ) -> Result<(), ToolError> {
+        let mut hasher = whole.then(blake3::Hasher::new);
+        let (mut offset, mut len) = (begin, SAMPLE);
+        let mut next = (begin == 0).then_some(sample);
         while whole || !scan.done {
-            let len = if offset == 0 { SAMPLE } else { PIECE };
-            let data = self.piece(offset, len).await?;
-            if data.is_empty() || self.stop.is_cancelled() {
+            let data = match next.take() {
+                Some(sample) => sample,
+                None => self.piece(offset, len).await?,
+            };
+            // Nothing at the very first says nothing of how the last line ends.
+            if self.stop.is_cancelled() || (data.is_empty() && offset == begin) {
                 break;
             }
-            if let Some(hasher) = hasher {
+            if let Some(hasher) = &mut hasher {
                 hasher.update(&data);
             }
             let mark = if offset == 0 { scan.page.format.mark_len().min(data.len()) } else { 0 };
             scan.push(&data[mark..]);
             offset += data.len() as u64;
-            if data.len() < len {
+            if data.len() < len || offset >= self.end() {
                 scan.finish();
-                return Ok(true);
+                self.index.lines().end(scan.line, hasher.as_ref().map(finished));
+                break;
             }
+            self.index.lines().reach(Mark { offset, line: scan.line });
+            len = (len * 2).min(PIECE);
         }
-        let ended = offset >= self.end() && offset > begin && !self.stop.is_cancelled();
-        if ended {
-            scan.finish();
-        }
-        Ok(ended)
+        Ok(())
     }
 
-    async fn hash(&self) -> Result<Option<Hash>, ToolError> {
+    /// The hash of the file, where it is not too big for one.
+    pub(crate) async fn hash(&self) -> Result<Option<Hash>, ToolError> {
         let (mut hasher, mut offset) = (blake3::Hasher::new(), 0);
         loop {
-            let data = self.piece(offset, PIECE).await?;
-            if self.stop.is_cancelled() {
+            if !self.hashed() || self.stop.is_cancelled() {
                 return Ok(None);
             }
+            let data = self.piece(offset, PIECE).await?;
             if data.is_empty() {
-                return Ok(Some(Hash::from_bytes(*hasher.finalize().as_bytes())));
+                return Ok(Some(finished(&hasher)));
             }
             hasher.update(&data);
             offset += data.len() as u64;
         }
     }
 
-    /// Counts all lines and finds from where the last `back` ones can be read.
-    async fn index(&self, ends: Ends, back: u64) -> Result<Index, ToolError> {
-        let mut marks = vec![Start { offset: 0, line: 1 }];
-        let (mut offset, mut breaks, mut open) = (0, 0, false);
+    /// Counts all lines, as far as that was not done yet, and works the hash out on the way.
+    async fn count(&self, ends: Ends) -> Result<u64, ToolError> {
+        let (reached, total) = {
+            let lines = self.index.lines();
+            (lines.reached(), lines.total())
+        };
+        if let Some(total) = total {
+            return Ok(total);
+        }
+        let mut hasher = self.hashed().then(blake3::Hasher::new);
+        let mut mark = if hasher.is_some() { Mark::START } else { reached };
+        let mut open = true;
         loop {
-            let data = self.piece(offset, PIECE).await?;
-            if data.is_empty() || self.stop.is_cancelled() {
+            let data = self.piece(mark.offset, PIECE).await?;
+            if self.stop.is_cancelled() {
+                return Ok(mark.line);
+            }
+            if data.is_empty() {
                 break;
             }
-            breaks += ends.count(&data);
+            if let Some(hasher) = &mut hasher {
+                hasher.update(&data);
+            }
             open = !ends.ends_with(&data);
-            offset += data.len() as u64;
-            if offset < self.end() {
-                thin(&mut marks);
-                marks.push(Start { offset, line: breaks + 1 });
+            mark.line += ends.count(&data);
+            mark.offset += data.len() as u64;
+            if mark.offset < self.end() {
+                self.index.lines().reach(mark);
             }
         }
-        let lines = breaks + u64::from(open);
-        let first = (lines + 1).saturating_sub(back).max(1);
-        // A mark stands inside its line, so that line itself must not be the first one.
-        let before = marks.iter().rposition(|mark| mark.line < first).unwrap_or(0);
-        Ok(Index { start: marks[before], first, lines })
+        let total = mark.line - u64::from(!open);
+        self.index.lines().end(total, hasher.as_ref().map(finished));
+        Ok(total)
     }
 }
 
-/// Keeps every second mark where there are too many, so that they stay bounded.
-fn thin(marks: &mut Vec<Start>) {
-    if marks.len() >= 8192 {
-        let mut index = 0;
-        marks.retain(|_| {
-            index += 1;
-            index % 2 == 1
-        });
-    }
-}
-
-/// A place of the file: a byte offset, and the line that the byte there belongs to.
-#[derive(Clone, Copy, Debug)]
-struct Start {
-    offset: u64,
-    line: u64,
-}
-
-struct Index {
-    start: Start,
-    first: u64,
-    lines: u64,
+fn finished(hasher: &blake3::Hasher) -> Hash {
+    Hash::from_bytes(*hasher.finalize().as_bytes())
 }
 
 /// How lines end, in bytes.
@@ -294,7 +300,7 @@ struct Scan {
 }
 
 impl Scan {
-    fn new(ends: Ends, format: Format, first: u64, wanted: Wanted, start: Start) -> Self {
+    fn new(ends: Ends, format: Format, first: u64, wanted: Wanted, start: Mark) -> Self {
         Self {
             ends,
             page: Page {
@@ -318,6 +324,15 @@ impl Scan {
     }
 
     fn push(&mut self, mut bytes: &[u8]) {
+        // Pieces that end before the first wanted line are only counted.
+        if self.line < self.page.first && !bytes.is_empty() {
+            let breaks = self.ends.count(bytes);
+            if self.line + breaks < self.page.first {
+                self.line += breaks;
+                self.len = u64::from(!self.ends.ends_with(bytes));
+                return;
+            }
+        }
         while !bytes.is_empty() {
             if self.done {
                 self.line += self.ends.count(bytes);
@@ -407,11 +422,15 @@ mod tests {
     use super::*;
 
     async fn page(data: &[u8], first: i64, lines: u64) -> Page {
+        page_of(data, first, lines, LineIndex::default()).await
+    }
+
+    async fn page_of(data: &[u8], first: i64, lines: u64, index: LineIndex) -> Page {
         let host = Memory::with_files([("/f", data.to_vec())]).unwrap();
         let path = HostPath::new(b"/f", Style::Posix).unwrap();
         let at = host.fs().locate(&path, Follow::Yes).await.unwrap();
         let stop = CancellationToken::new();
-        let source = Source { fs: host.fs(), at: &at, stop: &stop };
+        let source = Source { fs: host.fs(), at: &at, stop: &stop, index };
         match source.page(Wanted { first, lines, bytes: 100_000 }).await.unwrap() {
             Content::Page(page) => page,
             other => panic!("{other:?}"),
@@ -459,6 +478,27 @@ mod tests {
         }
         let page = page(text.as_bytes(), -300_000, 3).await;
         assert_eq!(page.plain, "line 100001\nline 100002\nline 100003\n");
+    }
+
+    #[tokio::test]
+    async fn what_is_known_of_the_lines_changes_no_page() {
+        let lines = (1..=150_000_u32).flat_map(|number| {
+            let end = if number % 7 == 0 { "\r\n" } else { "\n" };
+            ["line ".to_owned(), number.to_string(), end.to_owned()]
+        });
+        let text: String = lines.collect();
+        let low = text.encode_utf16().flat_map(u16::to_le_bytes).collect::<Vec<_>>();
+        let open = format!("{text}open");
+        for data in [text.as_bytes(), &[b"\xFF\xFE", &*low].concat(), open.as_bytes()] {
+            let index = LineIndex::default();
+            for from in [140_000, 1, -5, 131_072, 150_000, 150_001, 150_002, -150_001, 77_777] {
+                let fresh = page(data, from, 3).await;
+                let known = page_of(data, from, 3, index.clone()).await;
+                assert_eq!(known.numbered, fresh.numbered, "{from}");
+                assert_eq!((known.first, known.lines), (fresh.first, fresh.lines), "{from}");
+                assert_eq!((known.total, known.hash), (fresh.total, fresh.hash), "{from}");
+            }
+        }
     }
 
     #[tokio::test]

@@ -1,4 +1,4 @@
-//! `read`: lines of a file, or an image.
+//! `read`: lines of a file, an image, or what is inside of a notebook, an archive or a document.
 //!
 //! **Invariant:** memory is bounded for any file; what is left out is named with the call that
 //! gets it.
@@ -16,8 +16,9 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::{
-    Options, files, images,
+    Options, files, images, index,
     page::{Content, Page, Source, Wanted},
+    readers::{self, Form, Rendered},
     seen, words,
 };
 
@@ -80,9 +81,30 @@ struct ReadData {
     next_offset: Option<u64>,
     /// True when lines before or after, or parts of long lines, are not shown.
     truncated: bool,
+    /// True when the very same stands in an earlier result and was not given again.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    unchanged: Option<bool>,
     /// What an image is and how it is shown.
     #[serde(skip_serializing_if = "Option::is_none")]
     image: Option<ImageData>,
+    /// Which parts of a notebook, an archive or a document are shown.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    parts: Option<PartsData>,
+}
+
+/// Which parts of a file are shown.
+#[derive(Debug, Default, Serialize, JsonSchema)]
+struct PartsData {
+    /// What the file is, as in `ZIP archive`.
+    of: String,
+    /// What a part is: `page`, `cell` or `entry`.
+    unit: String,
+    /// Number of the first part shown, from 1.
+    first: u64,
+    /// How many parts are shown.
+    count: u64,
+    /// How many parts are known.
+    total: u64,
 }
 
 /// What an image is and how it is shown; sizes in pixels.
@@ -105,6 +127,11 @@ impl Tool for Read {
             ("a file or image", "are shown")
         } else {
             ("a file", "cannot be seen by you, only their size can")
+        };
+        let (documents, parts) = if cfg!(feature = "pdf") {
+            ("PDF documents (as images too with limit 1-3), notebooks", "pages, cells")
+        } else {
+            ("Notebooks", "cells")
         };
         let lines = words::count(self.lines, "line");
         let tokens = words::grouped((self.bytes / TOKEN) as u64);
@@ -131,8 +158,9 @@ impl Tool for Read {
                     "Read a file. Text of any encoding comes as UTF-8 with line numbers: {lines} \
                      unless limit says otherwise, at most about {tokens} tokens, lines over \
                      2,000 characters cut. When there is more, a notice names the next offset. \
-                     Images (png, jpeg, gif, webp, bmp) {images}. Also takes the out:// address \
-                     of a cut result. For folders use ls."
+                     Images (png, jpeg, gif, webp, bmp) {images}. {documents} and \
+                     archives (zip, tar) come as {parts} and names: offset and limit count \
+                     these. Also takes the out:// address of a cut result. For folders use ls."
                 ),
             )
         }
@@ -206,8 +234,39 @@ impl Read {
         found: &Found<'_>,
         cx: &Cx,
     ) -> Result<Outcome, ToolError> {
-        let source = Source { fs: found.host.fs(), at: &found.at, stop: &cx.stop };
+        let outcome = self.shown(input, found, cx).await?;
+        if outcome.status == Status::Done
+            && seen::stands(cx, found.host.name(), &found.at.real, &outcome)
+        {
+            return Ok(unchanged(outcome, found));
+        }
+        Ok(outcome)
+    }
+
+    async fn shown(
+        &self,
+        input: &ReadInput,
+        found: &Found<'_>,
+        cx: &Cx,
+    ) -> Result<Outcome, ToolError> {
+        let index = index::of(cx, found.host.name(), &found.at);
+        let source = Source { fs: found.host.fs(), at: &found.at, stop: &cx.stop, index };
         let first = input.offset.unwrap_or(1);
+        if !found.kept {
+            let sample = source.fs.read(&found.at, 0, readers::SAMPLE).await;
+            let sample = sample.map_err(|error| files::failed(&error))?;
+            let name = found.at.real.file_name().unwrap_or_default();
+            let wanted = readers::Wanted {
+                first,
+                count: input.limit.unwrap_or(self.lines).max(1),
+                room: self.bytes,
+            };
+            if let Some(form) = readers::form(&sample, name)
+                && let Some(shown) = parts(form, &source, wanted, input, found, cx).await?
+            {
+                return Ok(shown);
+            }
+        }
         let wanted = Wanted {
             first: if first == 0 { 1 } else { first },
             lines: input.limit.unwrap_or(self.lines).max(1),
@@ -260,6 +319,32 @@ fn empty(found: &Found<'_>, cx: &Cx) -> Outcome {
     };
     let text = format!("[{} is empty: it has no lines]", found.shown);
     outcome(text, data, shape(&found.at.real, 1, String::new(), None))
+}
+
+/// Says that what was asked for stands above, in place of it.
+fn unchanged(outcome: Outcome, found: &Found<'_>) -> Outcome {
+    let mut data = outcome.data.unwrap_or_default();
+    let number = |key: &str| data.get(key).and_then(serde_json::Value::as_u64);
+    let what = match (number("first_line"), number("lines")) {
+        (Some(first), Some(lines)) if lines > 0 => {
+            format!("lines {first}-{} stand", first + lines - 1)
+        }
+        _ => "the same stands".to_owned(),
+    };
+    let text = format!(
+        "[{} is unchanged: {what} in the result of an earlier read. If you cannot see that \
+         anymore, repeat the call]",
+        found.shown
+    );
+    if let Some(data) = data.as_object_mut() {
+        data.insert("unchanged".into(), true.into());
+    }
+    Outcome {
+        content: vec![Part::text(&text)],
+        data: Some(data),
+        detail: Some(Shape::Markdown { text }.into()),
+        ..Outcome::default()
+    }
 }
 
 fn shape(path: &HostPath, first_line: u64, text: String, cut: Option<Cut>) -> Detail {
@@ -340,6 +425,107 @@ fn notice(
         notes.push(format!("the file is in {}", page.format.encoding.name()));
     }
     if notes.is_empty() { String::new() } else { format!("[{}]", notes.join("; ")) }
+}
+
+/// What is inside of a file that has a reader; none where it is no such file after all.
+async fn parts(
+    form: Form,
+    source: &Source<'_>,
+    wanted: readers::Wanted,
+    input: &ReadInput,
+    found: &Found<'_>,
+    cx: &Cx,
+) -> Result<Option<Outcome>, ToolError> {
+    let rendered = match form {
+        Form::Zip | Form::Tar | Form::TarGz => {
+            let rendered = readers::archive::list(form, source, wanted, &found.shown).await?;
+            Some((rendered, source.hash().await?))
+        }
+        Form::Notebook if found.at.size() > readers::notebook::FILE => None,
+        Form::Notebook => {
+            let limit = readers::notebook::FILE;
+            let bytes = files::whole(source.fs, source.at, limit, &found.shown).await?;
+            let hash = haft_types::Hash::of(&bytes);
+            let shown = found.shown.clone();
+            let work = move || readers::notebook::render(&bytes, wanted, &shown);
+            let rendered = tokio::task::spawn_blocking(work).await;
+            let rendered = rendered.map_err(|error| {
+                ToolError::new(format!("the notebook could not be read: {error}"))
+            })??;
+            rendered.map(|rendered| (rendered, Some(hash)))
+        }
+        #[cfg(feature = "pdf")]
+        Form::Pdf => {
+            let limit = readers::pdf::FILE;
+            let bytes = files::whole(source.fs, source.at, limit, &found.shown).await?;
+            let hash = haft_types::Hash::of(&bytes);
+            let pictures = input.limit.is_some_and(|limit| limit <= readers::pdf::PICTURED);
+            let stop = cx.stop.clone();
+            let rendered =
+                readers::pdf::render(bytes, wanted, pictures, found.shown.clone(), stop).await?;
+            Some((rendered, Some(hash)))
+        }
+        #[cfg(not(feature = "pdf"))]
+        Form::Pdf => None,
+    };
+    let Some((mut rendered, hash)) = rendered else { return Ok(None) };
+    if cx.stop.is_cancelled() {
+        return Err(ToolError::new(format!("reading {} was cancelled", found.shown)));
+    }
+    found.note(cx, hash);
+    let mut images = Vec::new();
+    for picture in std::mem::take(&mut rendered.pictures) {
+        let name = format!("{} of {}", picture.name, found.shown);
+        match images::fit(picture.bytes, name, cx.stop.clone()).await {
+            Ok(fitted) => images.push(cx.keep(fitted.bytes, fitted.mime).await?),
+            Err(error) => rendered.notes.push(error.message),
+        }
+    }
+    let mut outcome = told(rendered, input, hash, found);
+    outcome.content.extend(images.into_iter().map(|blob| Part::Image { blob }));
+    Ok(Some(outcome))
+}
+
+fn told(
+    rendered: Rendered,
+    input: &ReadInput,
+    hash: Option<haft_types::Hash>,
+    found: &Found<'_>,
+) -> Outcome {
+    let next = rendered.rest();
+    let Rendered { what, unit, mut text, first, count, total, full, notes: others, .. } = rendered;
+    let last = (first + count).saturating_sub(1);
+    let partial = next.is_some() || first > 1;
+    let mut notes =
+        vec![format!("{} is a {what} of {}", found.shown, readers::number(total, unit))];
+    if input.offset == Some(0) {
+        notes.push(format!("offset 0 was taken as 1: {} are counted from 1", unit.1));
+    }
+    if let Some(next) = next {
+        let full = if full { ", as many as fit in one answer" } else { "" };
+        notes
+            .push(format!("these are {} {first}-{last}{full}; read on with offset={next}", unit.1));
+    }
+    notes.extend(others);
+    // Writing to a string cannot fail.
+    let _ = write!(text, "[{}]", notes.join("; "));
+    let data = ReadData {
+        hash: hash.map(|hash| hash.to_string()),
+        next_offset: next,
+        truncated: partial,
+        parts: Some(PartsData {
+            of: what.to_owned(),
+            unit: unit.0.to_owned(),
+            first,
+            count,
+            total,
+        }),
+        ..found.data()
+    };
+    let by = if full { CutBy::Tokens } else { CutBy::Lines };
+    let cut = partial.then_some(Cut { from: first, to: last, total: Some(total), by, rest: None });
+    let detail = Detail { shape: Shape::Markdown { text: text.clone() }, cut };
+    outcome(text, data, detail)
 }
 
 async fn binary(error: DecodeError, found: &Found<'_>, cx: &Cx) -> Result<Outcome, ToolError> {

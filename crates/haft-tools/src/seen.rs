@@ -5,13 +5,13 @@
 //! forgotten counts as never read, which is the careful answer.
 
 use std::{
-    collections::HashMap,
+    collections::{HashMap, HashSet},
     sync::{Mutex, PoisonError},
 };
 
 use haft_host::{Located, Stamp};
 use haft_tool::Cx;
-use haft_types::{Hash, HostPath};
+use haft_types::{Hash, HostPath, Outcome, Part};
 use serde_json::{Value, json};
 
 /// Files that are remembered; the one that was looked at longest ago goes first.
@@ -125,6 +125,51 @@ pub(crate) fn judge(cx: &Cx, at: &Located, hash: Option<&Hash>) -> Freshness {
     here.or_else(before).map_or(Freshness::Never, |sight| sight.judge(at, hash))
 }
 
+/// Shorter results are given again: saying that nothing changed would save nothing.
+const WORTH: usize = 500;
+
+/// What of which files stands in results that the model sees, by hashes of file and result.
+#[derive(Default)]
+struct Shown(Mutex<(u64, HashSet<Hash>)>);
+
+impl Shown {
+    /// Reports whether the very same stands there; the next time after that it is given again,
+    /// for a caller that insists has lost it.
+    fn stands(&self, revision: u64, key: Hash) -> bool {
+        let mut shown = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        if shown.0 != revision || shown.1.len() >= LIMIT {
+            *shown = (revision, HashSet::new());
+        }
+        let stands = shown.1.remove(&key);
+        if !stands {
+            shown.1.insert(key);
+        }
+        stands
+    }
+}
+
+/// Reports whether what a call gives of a file stands unchanged in an earlier result that the
+/// model still sees.
+pub(crate) fn stands(cx: &Cx, host: &str, real: &HostPath, outcome: &Outcome) -> bool {
+    let Some(revision) = cx.standing() else { return false };
+    let images = |part: &Part| matches!(part, Part::Image { .. });
+    let small = outcome.joined_text().len() < WORTH;
+    if cx.stop.is_cancelled() || (small && !outcome.content.iter().any(images)) {
+        return false;
+    }
+    let mut hasher = blake3::Hasher::new();
+    hasher.update(host.as_bytes()).update(b"\0").update(real.text().as_bytes());
+    for part in &outcome.content {
+        match part {
+            Part::Text { text } => hasher.update(b"\0").update(text.as_bytes()),
+            Part::Image { blob } => hasher.update(b"\x01").update(blob.hash.to_string().as_bytes()),
+            _ => return false,
+        };
+    }
+    let key = Hash::from_bytes(*hasher.finalize().as_bytes());
+    cx.conversation().map.get::<Shown>().stands(revision, key)
+}
+
 #[cfg(test)]
 mod tests {
     use std::sync::Arc;
@@ -169,6 +214,18 @@ mod tests {
         }
         let seen = Sight::of(&json!({"stamp": "1 2 3", "hash": 7})).unwrap();
         assert_eq!(seen.judge(&old, Some(&one)), Freshness::Changed);
+    }
+
+    #[test]
+    fn what_stands_is_said_once_and_never_of_another_revision() {
+        let shown = Shown::default();
+        let (one, two) = (Hash::of(b"one"), Hash::of(b"two"));
+        assert!(!shown.stands(1, one) && !shown.stands(1, two));
+        assert!(shown.stands(1, one), "it stands");
+        assert!(!shown.stands(1, one), "who insists gets it again");
+        assert!(shown.stands(1, one), "and then it stands again");
+        assert!(!shown.stands(2, two), "masked meanwhile");
+        assert!(shown.stands(2, two));
     }
 
     #[test]

@@ -219,6 +219,9 @@ impl Work {
         let at = if same {
             self.at.clone()
         } else {
+            if let Old::Whole(old, hash) = &self.old {
+                cx.offer_pre_image(&self.at, old, *hash);
+            }
             change::carry_out(cx, &self.at, self.data.clone(), true).await?.at
         };
         seen::note(cx, &at, Some(self.after));
@@ -253,6 +256,8 @@ impl Work {
             tolerance: None,
             ranges: Vec::new(),
             pre_image: None,
+            mode: None,
+            made: Vec::new(),
         };
         Ok(Outcome {
             content: vec![Part::text(text)],

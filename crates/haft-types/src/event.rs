@@ -10,7 +10,7 @@ use serde_json::Value;
 
 use crate::{
     Answerer, CallId, Detail, From, Hash, HostPath, Outcome, Part, Plan, Question, QuestionId,
-    Reply, Stop, Text, Usage,
+    Receipt, Reply, Stop, Text, Usage,
 };
 
 /// Version of the event format that this code writes.
@@ -348,6 +348,9 @@ pub enum Body {
         /// True when it was made again.
         #[serde(default)]
         redo: bool,
+        /// What was done to the files for it: enough to go back on it.
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        receipts: Vec<Receipt>,
     },
 }
 

@@ -180,6 +180,8 @@ pub enum Stop {
     Length,
     /// The provider refused to go on.
     Refusal,
+    /// The provider paused it: it goes on once it is asked again with what there is.
+    Paused,
     /// It was interrupted here.
     Interrupted,
 }

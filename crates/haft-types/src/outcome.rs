@@ -73,6 +73,30 @@ pub struct Receipt {
     /// The content before, kept for undo; none where nothing was kept.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub pre_image: Option<Blob>,
+    /// Permission bits before, of a file that is gone from this path now.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub mode: Option<u32>,
+    /// Folders that were made for it, topmost first.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub made: Vec<HostPath>,
+}
+
+impl Receipt {
+    /// What was done to a path of a host, without what is known of the content.
+    pub fn new(host: impl Into<Text>, path: HostPath, action: ReceiptAction) -> Self {
+        Self {
+            host: host.into(),
+            path,
+            action,
+            before: None,
+            after: None,
+            tolerance: None,
+            ranges: Vec::new(),
+            pre_image: None,
+            mode: None,
+            made: Vec::new(),
+        }
+    }
 }
 
 /// What a call gave back.

@@ -101,12 +101,25 @@ impl HostPath {
             return Self::new(bytes, self.style);
         }
         check(bytes)?;
+        if self.is_plain_name(bytes) {
+            let separator: &[u8] = if self.bytes.last() == Some(&b'/') { b"" } else { b"/" };
+            let bytes = [&self.bytes, separator, bytes].concat().into();
+            return Ok(Self { bytes, style: self.style });
+        }
         let root = root_len(&self.bytes, self.style);
         let joined = Self::normal(&self.bytes[..root], &[&self.bytes[root..], bytes], self.style);
         match joined.bytes.len() {
             len if len > Self::MAX => Err(PathError::TooLong(shown(bytes, 60), len)),
             _ => Ok(joined),
         }
+    }
+
+    /// Reports whether these bytes are one name that joins as it is; searches join millions.
+    fn is_plain_name(&self, bytes: &[u8]) -> bool {
+        self.style == Style::Posix
+            && !matches!(bytes, b"" | b"." | b"..")
+            && !bytes.contains(&b'/')
+            && self.bytes.len() + bytes.len() < Self::MAX
     }
 
     fn normal(root: &[u8], rests: &[&[u8]], style: Style) -> Self {

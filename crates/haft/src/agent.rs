@@ -1,6 +1,9 @@
 //! What print mode, line mode and the demo need alike to have an agent.
 
-use std::sync::Arc;
+use std::{
+    sync::Arc,
+    time::{Duration, Instant},
+};
 
 use haft_agent::{
     Context, Handle, Input, Limits, Pinned, Setup, Surroundings, Words, context_files,
@@ -135,29 +138,53 @@ pub enum Wish {
     End,
 }
 
+/// The same signal again so soon is the same wish: programs such as `timeout` send theirs to the
+/// process and to its group.
+const ONE_WISH: Duration = Duration::from_millis(100);
+
+/// Lets a write over the limit of a file's size fail like any other, instead of ending haft.
+///
+/// With a handler and not by ignoring the signal, which children would inherit.
+pub fn outlive_limits() -> Result<(), Failure> {
+    let over = SignalKind::from_raw(rustix::process::Signal::XFSZ.as_raw());
+    signal(over).map(drop).map_err(|error| Failure::Failed(format!("no signals: {error}")))
+}
+
 /// Interrupt, hang-up, quit and termination from outside: whoever ends haft ends its children.
-pub struct Signals([Signal; 4]);
+pub struct Signals {
+    all: [Signal; 4],
+    /// Which of them came last, and when.
+    last: Option<(usize, Instant)>,
+}
 
 impl Signals {
     /// Takes the signals over.
     pub fn new() -> Result<Self, Failure> {
         let take = |kind| signal(kind).map_err(|e| Failure::Failed(format!("no signals: {e}")));
-        Ok(Self([
+        let all = [
             take(SignalKind::interrupt())?,
             take(SignalKind::hangup())?,
             take(SignalKind::quit())?,
             take(SignalKind::terminate())?,
-        ]))
+        ];
+        Ok(Self { all, last: None })
     }
 
     /// Waits for the next one.
     pub async fn received(&mut self) -> Wish {
-        let [interrupt, hangup, quit, terminate] = &mut self.0;
-        tokio::select! {
-            _ = interrupt.recv() => Wish::Interrupt,
-            _ = hangup.recv() => Wish::End,
-            _ = quit.recv() => Wish::End,
-            _ = terminate.recv() => Wish::End,
+        loop {
+            let [interrupt, hangup, quit, terminate] = &mut self.all;
+            let (kind, wish) = tokio::select! {
+                _ = interrupt.recv() => (0, Wish::Interrupt),
+                _ = hangup.recv() => (1, Wish::End),
+                _ = quit.recv() => (2, Wish::End),
+                _ = terminate.recv() => (3, Wish::End),
+            };
+            let again = |(last, at): (usize, Instant)| last == kind && at.elapsed() < ONE_WISH;
+            if !self.last.is_some_and(again) {
+                self.last = Some((kind, Instant::now()));
+                return wish;
+            }
         }
     }
 }

@@ -22,6 +22,14 @@ Examples:
   haft tool read --input '{\"path\": \"README.md\"}'
   haft tool write --mode accept-edits --input '{\"path\": \"a.txt\", \"content\": \"hello\"}'";
 
+const UNDO_EXAMPLES: &str = "\
+Examples:
+  haft undo              the last change
+  haft undo 3            the last three
+  haft undo c12          what the call c12 changed
+  haft undo --turn       everything since the last message
+  haft redo              what was taken back last";
+
 /// A coding agent and its tools: reads, searches, edits and runs, and asks when it matters.
 #[derive(Debug, Parser)]
 #[command(
@@ -133,6 +141,10 @@ pub enum Command {
     Mcp(Mcp),
     /// Check what works here: files, shell, search, models
     Doctor(Doctor),
+    /// Take back what haft changed in files: by call, by turn, without git
+    Undo(Undo),
+    /// Make again what was taken back
+    Redo(Redo),
     /// List sessions and print what was done in them
     Session(Session),
     /// Show what haft is made of
@@ -210,6 +222,44 @@ pub struct Doctor {
     /// Flags that every face takes.
     #[command(flatten)]
     pub common: Common,
+}
+
+/// `haft undo`
+#[derive(Debug, Args)]
+#[command(after_help = UNDO_EXAMPLES)]
+pub struct Undo {
+    /// How many changes, the newest first, or the id of one call, such as c12; 1 without it
+    #[arg(value_name = "N or CALL")]
+    pub which: Option<String>,
+    /// Count turns instead of calls, or take the whole turn of CALL
+    #[arg(long)]
+    pub turn: bool,
+    /// In this session; without it, the last one of this folder that changed something
+    #[arg(long, value_name = "ID")]
+    pub session: Option<String>,
+    /// Replace what others changed since, too; what is there is kept for `haft redo`
+    #[arg(long)]
+    pub force: bool,
+    /// Print JSON
+    #[arg(long)]
+    pub json: bool,
+}
+
+/// `haft redo`
+#[derive(Debug, Args)]
+pub struct Redo {
+    /// How many undos, the newest first, or a call that was taken back; 1 without it
+    #[arg(value_name = "N or CALL")]
+    pub which: Option<String>,
+    /// In this session; without it, the last one of this folder in which something was taken back
+    #[arg(long, value_name = "ID")]
+    pub session: Option<String>,
+    /// Replace what others changed since, too; what is there is kept
+    #[arg(long)]
+    pub force: bool,
+    /// Print JSON
+    #[arg(long)]
+    pub json: bool,
 }
 
 /// `haft session`

@@ -14,7 +14,7 @@ use haft_agent::{Bus, Pinned};
 use haft_config::{Environment, Layer, Loaded, RuleText, Sources, Trust};
 use haft_host::{Host, Local, Outs};
 use haft_policy::{ALIASES, Anchors, Grants, Mode, Policy, RuleProblem, Rules, Scope, Verdict};
-use haft_session::{Fold, Log, SessionError, SessionId, Store};
+use haft_session::{Fold, LineFault, Log, SessionError, SessionId, Store};
 use haft_tool::{
     AnyTool, Conversation, Dispatcher, Events as _, Judge, Limits, Registry, SaveRule, Session,
     Settings as Stages, ToolSet, standard,
@@ -28,7 +28,7 @@ use serde_json::{Value, json};
 use crate::{
     cli::Common,
     exit::{Failure, say},
-    face, model,
+    face, model, undo,
 };
 
 /// Most bytes of all kept outputs of a session.
@@ -194,7 +194,7 @@ impl Base {
             tell(&self.policy.doubts(&names, is_there))?;
         }
         let off = &self.loaded.settings.tools.off;
-        let only = common.tools.as_deref();
+        let only = named_tools(common)?;
         if only.is_some() || !off.is_empty() {
             let all = registry.assemble(env);
             let unknown = |name: &&String| {
@@ -277,6 +277,7 @@ impl Core {
         let store = base.store()?;
         let (log, events) = open_log(&store, &which, &base.place.cwd)?;
         let (id, out_dir) = (log.session().as_str().to_owned(), log.out_dir());
+        let pre_images = undo::kept(&store, log.session(), &base.loaded.settings.undo);
         let bus = match which {
             // Nothing is left of a run that ends before anything can be asked.
             Which::New | Which::IfNeeded => Bus::lazy(log, now),
@@ -284,6 +285,8 @@ impl Core {
         };
         let past = Past::of(&events, bus.leaf());
         let session = session(&base, &bus, id.clone(), out_dir);
+        // Set once, right here.
+        drop(session.pre_images.set(pre_images));
         past.calls.iter().for_each(|call| session.saw_call(call));
         past.questions.iter().for_each(|question| session.questions.saw(question));
         let dispatcher = Arc::new(Dispatcher {
@@ -394,6 +397,19 @@ impl Past {
     }
 }
 
+/// The tools that a person wants; none given means all of them.
+fn named_tools(common: &Common) -> Result<Option<&[String]>, Failure> {
+    let only = common.tools.as_deref();
+    if only.is_some_and(|only| only.iter().all(|name| name.trim().is_empty())) {
+        return Err(Failure::Usage(
+            "--tools names no tool: give names with commas between them, as `haft tool list` has \
+             them, or leave it out for all"
+                .into(),
+        ));
+    }
+    Ok(only)
+}
+
 /// Removes what killed runs left wherever they wrote; without any, that is one look.
 fn recover(base: &Base) -> Result<(), Failure> {
     let ledger = home(&base.environment)?.join(LEDGER);
@@ -463,6 +479,23 @@ fn open_log(store: &Store, which: &Which, cwd: &HostPath) -> Result<(Log, Vec<Ev
             // One line that cannot be read is no reason to lose the others.
             Err(error) => say(&format!("haft: {error}: going on without it")),
         }
+    }
+    // What was cut off as unreadable is told by a notice in the log.
+    if events.iter().all(|event| matches!(event.body, Body::Notice { .. })) {
+        return Err(Failure::Usage(format!(
+            "nothing can be read of the session {}: name another, or start without -r",
+            id.as_str()
+        )));
+    }
+    let verdict = store.verify(&id)?;
+    if let Some(broken) =
+        verdict.broken.filter(|line| matches!(line.fault, LineFault::Chain { .. }))
+    {
+        say(&format!(
+            "haft: the log of this session was changed: line {} does not follow the line before \
+             it; going on with what is there",
+            broken.line
+        ));
     }
     Ok((log, events))
 }

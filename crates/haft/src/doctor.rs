@@ -1,6 +1,13 @@
 //! `haft doctor`: what works here, each line a probe made now. And `haft debug`.
 
-use std::{io::IsTerminal as _, net::ToSocketAddrs as _, sync::Arc, time::Duration};
+use std::{
+    fs::{self, DirBuilder},
+    io::{IsTerminal as _, Write as _},
+    net::ToSocketAddrs as _,
+    os::unix::fs::DirBuilderExt as _,
+    sync::Arc,
+    time::Duration,
+};
 
 use futures::StreamExt as _;
 use haft_agent::system;
@@ -78,6 +85,25 @@ pub async fn run(arguments: &Doctor) -> Ending {
     }
 }
 
+/// Most bytes that the begin of a session takes.
+const SESSION_START: usize = 64 << 10;
+
+/// Makes what a session begins with where sessions lie, and removes it.
+fn session_folder(base: &Base) -> anyhow::Result<()> {
+    let store = haft_session::Store::open(base.environment.state_folder()?);
+    let folder = store.dir(&haft_session::SessionId::new());
+    let failed = |error| haft_session::SessionError::home(&folder, error);
+    DirBuilder::new().recursive(true).mode(0o700).create(&folder).map_err(failed)?;
+    let write = || {
+        let mut probe = tempfile::tempfile_in(&folder)?;
+        probe.write_all(&vec![b'x'; SESSION_START])?;
+        probe.sync_all()
+    };
+    let written = write().map_err(failed);
+    fs::remove_dir(&folder).map_err(failed).and(written)?;
+    Ok(())
+}
+
 /// Makes and removes a file where the state lives.
 fn state_folder(base: &Base) -> Line {
     let probe = || -> anyhow::Result<String> {
@@ -87,6 +113,9 @@ fn state_folder(base: &Base) -> Line {
         probe.map_err(|error| anyhow::anyhow!("{}: {error}", folder.display()))?;
         Ok(folder.display().to_string())
     };
+    if let (Ok(_), Err(error)) = (probe(), session_folder(base)) {
+        return line("state", State::Broken, format!("no session can start: {error:#}"));
+    }
     match probe() {
         Ok(folder) => line("state", State::Fine, format!("{folder} can be written")),
         Err(error) => {

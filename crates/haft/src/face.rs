@@ -318,6 +318,9 @@ impl View {
             TurnEnd::Done { stop: Stop::Refusal } => {
                 mark(Level::Warning, "the provider refused to answer")
             }
+            TurnEnd::Done { stop: Stop::Paused } => {
+                mark(Level::Warning, "the provider paused its answer again and again")
+            }
             TurnEnd::Done { .. } if tokens == 0 => return None,
             TurnEnd::Done { .. } => format!("({tokens} tokens)\n"),
             TurnEnd::Interrupted => mark(Level::Info, "interrupted"),

@@ -20,6 +20,7 @@ mod print;
 mod runner;
 mod session;
 mod tool;
+mod undo;
 
 use std::process::ExitCode;
 

@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use futures::StreamExt as _;
 use haft_tool::AnyTool;
+use tokio::io::{Interest, unix::AsyncFd};
 
 use crate::{
     agent,
@@ -29,10 +30,28 @@ pub async fn run(arguments: &Mcp, more: &[Arc<dyn AnyTool>]) -> Ending {
     let server = haft_mcp::Server::new(core.dispatcher.clone(), watch, concurrency);
     let mut signals = agent::Signals::new()?;
     let end = async move {
-        signals.received().await;
+        tokio::select! {
+            _ = signals.received() => {}
+            () = output_closed() => {}
+        }
     };
     let ended = haft_mcp::serve_stdio(server, end).await;
     core.close().await;
     drop(told.await);
     ended.map_err(Failure::Failed)
+}
+
+/// Returns once nobody can read standard output any more; never where that cannot be seen.
+async fn output_closed() {
+    #[expect(deprecated, reason = "standard output is never closed here, so this one is sound")]
+    let watched = AsyncFd::with_interest(std::io::stdout(), Interest::WRITABLE);
+    if let Ok(output) = watched {
+        while let Ok(mut state) = output.writable().await {
+            if state.ready().is_write_closed() {
+                return;
+            }
+            state.clear_ready();
+        }
+    }
+    std::future::pending::<()>().await;
 }

@@ -34,6 +34,8 @@ struct Result {
     usage: Usage,
     steps: u64,
     end: Option<TurnEnd>,
+    /// What went wrong although the turn came to its end, as it was told.
+    trouble: Option<String>,
 }
 
 /// Runs once.
@@ -134,10 +136,13 @@ impl Result {
                 self.part = Some(*index);
                 self.text.push_str(text);
             }
-            Body::AnswerEnded { usage, .. } => {
+            Body::AnswerEnded { usage, stop, .. } => {
                 self.usage.add(*usage);
                 self.steps += 1;
-                (self.fresh, self.part) = (true, None);
+                // What was paused goes on in the next answer.
+                if *stop != Stop::Paused {
+                    (self.fresh, self.part) = (true, None);
+                }
             }
             Body::AnswerFailed { error, retried: true } => {
                 say(&format!("haft: no answer yet: {}", face::sentence(error)));
@@ -151,8 +156,11 @@ impl Result {
                     self.denied.push(outcome.joined_text());
                 }
             }
-            Body::Notice { level: Level::Warning | Level::Error, text } => {
+            Body::Notice { level: level @ (Level::Warning | Level::Error), text } => {
                 say(&format!("haft: {}", face::sentence(text)));
+                if *level == Level::Error {
+                    self.trouble.get_or_insert_with(|| text.clone());
+                }
             }
             Body::TurnEnded { end, .. } => self.end = Some(end.clone()),
             _ => {}
@@ -164,6 +172,12 @@ fn finish(output: Output, result: &Result, session: &str, took: u64) -> Ending {
     let (status, error) = match &result.end {
         Some(TurnEnd::Done { stop: Stop::Refusal }) => {
             ("refused", Some("the provider refused to answer".to_owned()))
+        }
+        Some(TurnEnd::Done { stop: Stop::Paused }) => {
+            ("failed", Some("the provider paused its answer again and again".to_owned()))
+        }
+        Some(TurnEnd::Done { .. }) if result.trouble.is_some() => {
+            ("failed", result.trouble.clone())
         }
         Some(TurnEnd::Done { .. }) => ("done", None),
         Some(TurnEnd::Interrupted) => ("interrupted", Some("interrupted".to_owned())),
@@ -206,6 +220,7 @@ fn finish(output: Output, result: &Result, session: &str, took: u64) -> Ending {
     }
     match error {
         None => Ok(()),
+        Some(_) if error == result.trouble => Err(Failure::Said(1)),
         Some(error) => Err(Failure::Failed(face::sentence(&error))),
     }
 }

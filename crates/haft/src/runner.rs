@@ -19,10 +19,11 @@ use clap::{CommandFactory as _, Parser as _};
 use haft_tool::{AnyTool, Tool};
 
 use crate::{
+    agent,
     cli::{Cli, Command, Start},
     demo, doctor,
     exit::{self, Ending, Failure},
-    line, mcp, print, session, tool,
+    line, mcp, print, session, tool, undo,
 };
 
 /// Builds and runs the program.
@@ -71,17 +72,25 @@ impl Runner {
         match cli.command {
             Some(Command::Session(arguments)) => session::run(&arguments),
             command => {
-                let runtime = tokio::runtime::Builder::new_multi_thread()
+                // One call and its end need no threads of their own, which take time to start.
+                let mut runtime = match command {
+                    Some(Command::Tool(_)) => tokio::runtime::Builder::new_current_thread(),
+                    _ => tokio::runtime::Builder::new_multi_thread(),
+                };
+                let runtime = runtime
                     .worker_threads(4)
                     .enable_all()
                     .build()
                     .map_err(|error| Failure::Failed(format!("no threads: {error}")))?;
                 let ending = runtime.block_on(async move {
+                    agent::outlive_limits()?;
                     match command {
                         None => self.start(cli.start).await,
                         Some(Command::Demo(arguments)) => demo::run(&arguments).await,
                         Some(Command::Tool(arguments)) => tool::run(&arguments, &self.tools).await,
                         Some(Command::Mcp(arguments)) => mcp::run(&arguments, &self.tools).await,
+                        Some(Command::Undo(arguments)) => undo::undo(&arguments).await,
+                        Some(Command::Redo(arguments)) => undo::redo(&arguments).await,
                         Some(Command::Doctor(arguments)) => doctor::run(&arguments).await,
                         Some(Command::Debug(arguments)) => {
                             doctor::debug(&arguments, &self.tools).await

@@ -5,13 +5,15 @@
 use std::{
     io::{IsTerminal as _, Read as _},
     sync::Arc,
+    time::Duration,
 };
 
+use haft_host::Host;
 use haft_policy::Mode;
 use haft_tool::{AnyTool, ToolSet};
-use haft_types::{Access, Body, CallId, Outcome, Part, Plan, Status};
+use haft_types::{Access, Body, CallId, Follow, HostPath, Outcome, Part, Plan, Status, Target};
 use serde_json::{Value, json};
-use tokio::task::JoinHandle;
+use tokio::{task::JoinHandle, time::timeout};
 use tokio_util::sync::CancellationToken;
 
 use crate::{
@@ -21,6 +23,9 @@ use crate::{
     exit::{Ending, Failure, print, println, println_json, say},
     face, input, line,
 };
+
+/// Longest that paths are looked up for a hint.
+const LOOK_UP: Duration = Duration::from_secs(1);
 
 /// Lists tools, shows one, or calls one.
 pub async fn run(arguments: &Tool, more: &[Arc<dyn AnyTool>]) -> Ending {
@@ -77,7 +82,12 @@ async fn end(
     plan: JoinHandle<Option<Plan>>,
 ) -> Ending {
     let cut = outcome.detail.as_ref().and_then(|detail| detail.cut.as_ref());
-    let named = || outcome.detail.is_none() && outcome.joined_text().contains(&call.address());
+    // A text may hold the address of the call though nothing is there.
+    let named = || {
+        outcome.detail.is_none()
+            && outcome.joined_text().contains(&call.address())
+            && core.dispatcher.session.outs.open(call).is_some()
+    };
     let whole = match cut {
         Some(cut) => cut.rest.clone(),
         None => named().then(|| call.address()),
@@ -97,7 +107,7 @@ async fn end(
     }
     if outcome.status == Status::Denied
         && let Some(plan) = plan.await.ok().flatten()
-        && let Some(text) = would_allow(core, &arguments.name, outcome, &plan)
+        && let Some(text) = would_allow(core, &arguments.name, outcome, &plan).await
     {
         say(&format!("haft: {}", face::safe(&text)));
     }
@@ -138,16 +148,40 @@ fn plans(core: &Core) -> JoinHandle<Option<Plan>> {
 
 /// The flags with which a call goes on that was refused for want of a rule; none where no flag
 /// would help.
-fn would_allow(core: &Core, name: &str, outcome: &Outcome, plan: &Plan) -> Option<String> {
+async fn would_allow(core: &Core, name: &str, outcome: &Outcome, plan: &Plan) -> Option<String> {
     if !outcome.joined_text().contains("no rule allows") {
         return None;
     }
     let spec = core.dispatcher.tools.spec(name)?;
-    let rule = core.base.policy.rule_for(spec, plan)?;
-    let quoted = format!("'{}'", rule.replace('\'', r"'\''"));
-    let inside = plan.access() == Access::Modify && rule.starts_with("Edit(/");
-    let mode = if inside && !rule.starts_with("Edit(//") { " or --mode accept-edits" } else { "" };
-    Some(format!("to allow it, add --allow {quoted}{mode}"))
+    let base = &core.base;
+    let real = timeout(LOOK_UP, real_paths(&*base.host, plan)).await.ok()??;
+    let rules = base.policy.rules_for(spec, plan, &real);
+    if rules.is_empty() {
+        return None;
+    }
+    let quoted = |rule: &String| format!(" --allow '{}'", rule.replace('\'', r"'\''"));
+    let flags: String = rules.iter().map(quoted).collect();
+    let inside = real.iter().all(|real| real.as_ref().is_some_and(|real| base.place.holds(real)));
+    let other = plan.access() == Access::Modify && inside && base.mode != Mode::AcceptEdits;
+    let mode = if other { " or --mode accept-edits" } else { "" };
+    Some(format!("to allow it, add{flags}{mode}"))
+}
+
+/// Where the paths of a plan really lie, one for each effect; none where one cannot be found out.
+async fn real_paths(host: &dyn Host, plan: &Plan) -> Option<Vec<Option<HostPath>>> {
+    let mut real = Vec::with_capacity(plan.effects.len());
+    for effect in &plan.effects {
+        let (path, follow) = match &effect.target {
+            Target::Path { path, follow } => (path, *follow),
+            Target::Tree { root } => (root, Follow::Yes),
+            _ => {
+                real.push(None);
+                continue;
+            }
+        };
+        real.push(Some(host.fs().locate(path, follow).await.ok()?.real.clone()));
+    }
+    Some(real)
 }
 
 async fn list(base: &Base, arguments: &Tool, more: &[Arc<dyn AnyTool>]) -> Ending {

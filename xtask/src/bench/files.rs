@@ -1,15 +1,17 @@
 //! `haft tool read` of a very large file and `edit` of a large one, beside the system's commands.
 //!
-//! Process starts are in all of them. An edit of haft's is synced to the disk and `sed -i` does
+//! Process starts are in all of them but the reads of a process that read the file before. An edit of haft's is synced to the disk and `sed -i` does
 //! not do that, so a bare write with a sync stands beside it too.
 
 use std::fs;
+use std::path::Path;
 
 use anyhow::{Context as _, Result, bail};
 use serde_json::{Value, json};
 
 use super::Bench;
 use super::scratch::{LINE, Scratch, write_lines};
+use super::served::Served;
 use super::table::Row;
 use super::turns::{self, output, time};
 use crate::process::command;
@@ -23,7 +25,7 @@ const READS: usize = 5;
 /// Samples of edits in one run.
 const EDITS: usize = 5;
 
-/// Two rows of reads and two of the edit, which has two peers.
+/// Four rows of reads and two of the edit, which has two peers.
 pub(super) fn measure(bench: &Bench) -> Result<Vec<Row>> {
     let scratch = Scratch::new()?;
     let mut rows = reads(bench, &scratch)?;
@@ -65,7 +67,40 @@ fn reads(bench: &Bench, scratch: &Scratch) -> Result<Vec<Row>> {
             peer: Ok((script.to_owned(), peer)),
         });
     }
+    rows.extend(again(bench, scratch, &folder)?);
     fs::remove_file(&large).context("the large file cannot be removed")?;
+    Ok(rows)
+}
+
+/// Reads in one process that has read the same before.
+fn again(bench: &Bench, scratch: &Scratch, folder: &Path) -> Result<Vec<Row>> {
+    let mut served = Served::start(bench, scratch, folder)?;
+    let mut rows = Vec::new();
+    for (name, offset, script) in [
+        ("from the start", 1, "head -n 2000 large.txt"),
+        ("from the end", -2000, "tail -n 2000 large.txt"),
+    ] {
+        let input = json!({ "path": "large.txt", "offset": offset });
+        let mut ours = || {
+            let (took, said) = served.call("read", &input)?;
+            match said.matches("the quick brown fox").count() {
+                2_000.. => Ok(took),
+                lines => bail!("the read {name} shows {lines} lines of 2000"),
+            }
+        };
+        let mut theirs = || {
+            let mut shell = command(&bench.project, "sh");
+            time(shell.current_dir(folder).args(["-c", script]))
+        };
+        let mut runs = turns::measure(READS, &mut [&mut ours, &mut theirs])?;
+        let peer = runs.pop().context("no run of the peer")?;
+        rows.push(Row {
+            name: format!("read of 2,000 lines of 1 GB, {name}, the second time (haft mcp)"),
+            unit: "ms",
+            value: runs.pop().context("no run was measured")?,
+            peer: Ok((script.to_owned(), peer)),
+        });
+    }
     Ok(rows)
 }
 

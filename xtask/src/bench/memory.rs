@@ -6,6 +6,7 @@
 
 use std::fs;
 use std::io::{BufRead as _, BufReader, Write as _};
+use std::path::Path;
 use std::process::{Child, Command, Stdio};
 use std::thread;
 use std::time::{Duration, Instant};
@@ -13,7 +14,8 @@ use std::time::{Duration, Instant};
 use anyhow::{Context as _, Result, bail};
 use serde_json::json;
 
-use super::scratch::Scratch;
+use super::scratch::{Scratch, write_lines};
+use super::served::Served;
 use super::table::{Row, Runs};
 use super::{Bench, RUNS, output, search};
 use crate::process::shown;
@@ -23,6 +25,8 @@ use crate::test::RIPGREP;
 const PAUSE: Duration = Duration::from_micros(200);
 /// How long a server has nothing to do before it is looked at.
 const IDLE: Duration = Duration::from_millis(500);
+/// Bytes of the file that is read.
+const LARGE: u64 = 1 << 30;
 /// Kibibytes in the unit of the table.
 const MEBIBYTE: f64 = 1024.0;
 
@@ -31,18 +35,22 @@ pub(super) fn measure(bench: &Bench) -> Result<Vec<Row>> {
     let scratch = Scratch::new()?;
     let tree = scratch.make("tree")?;
     search::plant(&tree)?;
+    let large = scratch.make("large")?;
+    write_lines(&large.join("large.txt"), LARGE)?;
     let has_peer = RIPGREP.path()?.is_file();
-    let mut values = [const { Vec::new() }; 4];
+    let mut values = [const { Vec::new() }; 5];
     for _ in 0..RUNS {
         values[0].push(idle(bench, &scratch)?);
         values[1].push(peak(&mut output::printing(bench, &scratch)?)?);
         let [mut ours, mut theirs] = search::listing(bench, &scratch, &tree)?;
         values[2].push(peak(&mut ours)?);
+        values[4].push(reading(bench, &scratch, &large)?);
         if has_peer {
             values[3].push(peak(&mut theirs)?);
         }
     }
-    let [idle, bash, grep, rg] = values;
+    let [idle, bash, grep, rg, read] = values;
+    fs::remove_file(large.join("large.txt")).context("the large file cannot be removed")?;
     let peer = match Runs::new(rg) {
         Some(runs) => Ok((format!("rg {}", RIPGREP.version), runs)),
         None => Err("rg is not installed: `cargo xtask test --only rg`".to_owned()),
@@ -55,6 +63,7 @@ pub(super) fn measure(bench: &Bench) -> Result<Vec<Row>> {
         row("haft mcp, idle after its tools were listed", idle, Err(String::new()))?,
         row("haft tool bash that prints 100 MB", bash, Err(String::new()))?,
         row("haft tool grep of a tree", grep, peer)?,
+        row("haft mcp, reads of a 1 GB file from both ends", read, Err(String::new()))?,
     ])
 }
 
@@ -80,6 +89,15 @@ fn idle(bench: &Bench, scratch: &Scratch) -> Result<f64> {
         bail!("haft mcp ended with {status}");
     }
     Ok(measured)
+}
+
+/// The mark of an MCP server that read a large file from its start, middle and end.
+fn reading(bench: &Bench, scratch: &Scratch, folder: &Path) -> Result<f64> {
+    let mut served = Served::start(bench, scratch, folder)?;
+    for offset in [1, -2000, 5_000_000, -2000, 1] {
+        served.call("read", &json!({ "path": "large.txt", "offset": offset }))?;
+    }
+    mark(served.id()).context("haft mcp ended before it was looked at")
 }
 
 /// Opens the connection, lists the tools and reads both answers.

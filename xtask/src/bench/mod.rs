@@ -1,10 +1,13 @@
 //! `cargo xtask bench`: figures, each beside its peer of the same run.
 //!
+//! `cargo xtask bench edit` is another kind of measure: see `edit`.
+//!
 //! A figure is one file and one line in the list. It returns rows; each row has five runs of ours
 //! and, where there is a peer, five of its, taken in turns so that a busy machine is busy for
 //! both. Nothing is compared with a number from another day. It does not know what is measured.
 
 mod answer;
+mod edit;
 mod files;
 mod memory;
 mod output;
@@ -12,6 +15,7 @@ mod overhead;
 mod process_start;
 mod scratch;
 mod search;
+mod served;
 mod server;
 mod table;
 mod turns;
@@ -105,6 +109,9 @@ pub(crate) fn names() -> Vec<&'static str> {
 ///
 /// When the arguments are not understood, `haft` cannot be built, or a figure cannot be measured.
 pub(crate) fn run(project: &Project, arguments: &[String]) -> Result<bool> {
+    if let Some(("edit", rest)) = arguments.split_first().map(|(word, rest)| (&**word, rest)) {
+        return edit::run(project, rest);
+    }
     let Asked { profile, binary, wanted } = parse(arguments)?;
     let haft = match binary {
         Some(binary) => binary,

@@ -2,9 +2,13 @@
 //!
 //! Both process starts are in it. The tree is the same in every run: 5,000 files in 100 folders
 //! and about 60 MB of lines, a rare word in some. Before anything is timed the answers of both are
-//! compared. The peers print in any order, haft in that of names.
+//! compared, where the peer sorts with their order. ripgrep stands beside each search twice: with
+//! `--sort path`, the order of haft, and as fast as it can, in any order.
+//!
+//! The example `first_page` of haft-tools measures in one process how soon the first page of a
+//! common word is there, beside a search of everything: that takes a second, in a tree of
+//! [`COPIES`] folders of links to the same files.
 
-use std::collections::BTreeSet;
 use std::fmt::Write as _;
 use std::fs;
 use std::path::Path;
@@ -15,9 +19,9 @@ use serde_json::{Value, json};
 
 use super::Bench;
 use super::scratch::{Numbers, Scratch, line};
-use super::table::Row;
+use super::table::{Row, Runs};
 use super::turns::{self, output, time};
-use crate::process::command;
+use crate::process::{cargo, command};
 use crate::test::{FD, Peer, RIPGREP};
 
 const FILES: usize = 5_000;
@@ -28,18 +32,24 @@ const SIZE: usize = 12_000;
 const RARE: usize = 50;
 /// The rare word.
 const WORD: &str = "zephyranthes";
+/// A word that stands in most lines.
+const COMMON: &str = "value";
+/// How often the files of the tree are linked to, to be searched for a second or more.
+const COPIES: usize = 30;
 /// Samples in one run.
 const SAMPLES: usize = 8;
 
 /// A tool's call and the command that does the same.
 struct Pair {
-    name: &'static str,
+    name: String,
     tool: &'static str,
     input: Value,
     peer: &'static Peer,
-    arguments: &'static [&'static str],
+    arguments: Vec<&'static str>,
     /// Answers that both have to give.
     answers: usize,
+    /// Whether the peer gives them in the same order.
+    sorted: bool,
 }
 
 /// One row for each search.
@@ -51,9 +61,9 @@ pub(super) fn measure(bench: &Bench) -> Result<Vec<Row>> {
     for pair in pairs() {
         let path = pair.peer.path()?;
         let mut ours = || time(&mut ours(bench, &scratch, &tree, &pair)?);
-        let mut theirs = || time(&mut theirs(bench, &tree, &path, pair.arguments));
+        let mut theirs = || time(&mut theirs(bench, &tree, &path, &pair.arguments));
         let (runs, peer) = if path.is_file() {
-            same(bench, &scratch, &tree, &pair).with_context(|| pair.name)?;
+            same(bench, &scratch, &tree, &pair).with_context(|| pair.name.clone())?;
             let mut runs = turns::measure(SAMPLES, &mut [&mut ours, &mut theirs])?;
             let peer = runs.pop().context("no run of the peer")?;
             (runs, Ok((format!("{} {}", pair.peer.binary, pair.peer.version), peer)))
@@ -63,62 +73,86 @@ pub(super) fn measure(bench: &Bench) -> Result<Vec<Row>> {
             (turns::measure(SAMPLES, &mut [&mut ours])?, Err(missing))
         };
         let value = runs.into_iter().next().context("no run was measured")?;
-        rows.push(Row { name: pair.name.to_owned(), unit: "ms", value, peer });
+        rows.push(Row { name: pair.name.clone(), unit: "ms", value, peer });
     }
+    rows.push(first_page(bench, &scratch, &tree)?);
     Ok(rows)
 }
 
-fn pairs() -> [Pair; 4] {
+/// The first page of a common word in the process, beside a search of everything.
+fn first_page(bench: &Bench, scratch: &Scratch, tree: &Path) -> Result<Row> {
+    let copies = scratch.make("copies")?;
+    for folder in fs::read_dir(tree).context("the tree cannot be listed")? {
+        let folder = folder?;
+        let names = fs::read_dir(folder.path())?.collect::<Result<Vec<_>, _>>()?;
+        for copy in 0..COPIES {
+            let to = copies.join(format!("copy{copy:02}")).join(folder.file_name());
+            fs::create_dir_all(&to)?;
+            for name in &names {
+                fs::hard_link(name.path(), to.join(name.file_name()))?;
+            }
+        }
+    }
+    let profile = bench.profile.as_str();
+    let example = ["--package", "haft-tools", "--example", "first_page", "--"];
+    let mut words = vec!["run", "--quiet", "--profile", profile];
+    words.extend(example);
+    let mut command = cargo(&bench.project, &words);
+    let text = output(command.arg(&copies).arg(COMMON))?;
+    let of = |wanted: &str| {
+        let value = |line: &str| {
+            let (name, value) = line.rsplit_once(": ")?;
+            (name == wanted).then(|| value.strip_suffix(" us")?.trim().parse::<f64>().ok())?
+        };
+        let values = text.lines().filter_map(value).map(|us| us / 1e3).collect();
+        Runs::new(values).with_context(|| format!("the example told nothing of {wanted}: {text}"))
+    };
+    let peer = ("the same word counted in all files".to_owned(), of("first page, whole search")?);
+    let name = "first page of a common word, in the process".to_owned();
+    Ok(Row { name, unit: "ms", value: of("first page")?, peer: Ok(peer) })
+}
+
+fn pairs() -> Vec<Pair> {
     const TRUTH: [&str; 5] = ["--no-config", "--hidden", "--no-require-git", "-g", "!.git"];
-    const LIST: &[&str] = &[TRUTH[0], TRUTH[1], TRUTH[2], TRUTH[3], TRUTH[4], "-l", WORD];
-    const LINES: &[&str] = &[TRUTH[0], TRUTH[1], TRUTH[2], TRUTH[3], TRUTH[4], "-n", WORD];
-    const NONE: &[&str] =
-        &[TRUTH[0], TRUTH[1], TRUTH[2], TRUTH[3], TRUTH[4], "-c", "^", "-g", "*0.rs"];
+    const SORTED: [&str; 2] = ["--sort", "path"];
     const NAMES: &[&str] =
         &["--hidden", "--no-require-git", "--exclude", ".git", "--glob", "*00.rs"];
+    let grep = |input: Value, what: &'static str, flags: &[&'static str], answers| {
+        let of = |sorted: bool| Pair {
+            name: format!("grep of a tree, {what}{}", if sorted { ", sorted" } else { "" }),
+            tool: "grep",
+            input: input.clone(),
+            peer: &RIPGREP,
+            arguments: [&TRUTH[..], if sorted { &SORTED[..] } else { &[] }, flags].concat(),
+            answers,
+            sorted,
+        };
+        [of(true), of(false)]
+    };
     let hits = FILES / RARE;
-    let grep = |mode: &str| json!({ "pattern": WORD, "output_mode": mode, "head_limit": 0 });
+    let rare = |mode: &str| json!({ "pattern": WORD, "output_mode": mode, "head_limit": 0 });
     let every = json!({ "pattern": "^", "output_mode": "count", "head_limit": 0, "glob": "*0.rs" });
-    [
-        Pair {
-            name: "grep of a tree, files with a rare word",
-            tool: "grep",
-            input: grep("files_with_matches"),
-            peer: &RIPGREP,
-            arguments: LIST,
-            answers: hits,
-        },
-        Pair {
-            name: "grep of a tree, lines with a rare word",
-            tool: "grep",
-            input: grep("content"),
-            peer: &RIPGREP,
-            arguments: LINES,
-            answers: hits,
-        },
-        Pair {
-            name: "grep of a tree, lines counted in a tenth of the files",
-            tool: "grep",
-            input: every,
-            peer: &RIPGREP,
-            arguments: NONE,
-            answers: FILES / 10,
-        },
-        Pair {
-            name: "find in a tree, one file of a hundred",
-            tool: "find",
-            input: json!({ "pattern": "*00.rs" }),
-            peer: &FD,
-            arguments: NAMES,
-            answers: FILES / 100,
-        },
-    ]
+    let counted = "lines counted in a tenth of the files";
+    let mut pairs = Vec::new();
+    pairs.extend(grep(rare("files_with_matches"), "files with a rare word", &["-l", WORD], hits));
+    pairs.extend(grep(rare("content"), "lines with a rare word", &["-n", WORD], hits));
+    pairs.extend(grep(every, counted, &["-c", "^", "-g", "*0.rs"], FILES / 10));
+    pairs.push(Pair {
+        name: "find in a tree, one file of a hundred".to_owned(),
+        tool: "find",
+        input: json!({ "pattern": "*00.rs" }),
+        peer: &FD,
+        arguments: NAMES.to_vec(),
+        answers: FILES / 100,
+        sorted: false,
+    });
+    pairs
 }
 
 /// The call that lists the files with the rare word, and the command that does the same.
 pub(super) fn listing(bench: &Bench, scratch: &Scratch, tree: &Path) -> Result<[Command; 2]> {
-    let [pair, ..] = pairs();
-    let peer = theirs(bench, tree, &pair.peer.path()?, pair.arguments);
+    let pair = pairs().into_iter().find(|pair| !pair.sorted).context("there is no search")?;
+    let peer = theirs(bench, tree, &pair.peer.path()?, &pair.arguments);
     Ok([ours(bench, scratch, tree, &pair)?, peer])
 }
 
@@ -136,25 +170,30 @@ fn theirs(bench: &Bench, tree: &Path, program: &Path, arguments: &[&str]) -> Com
     command
 }
 
-/// Fails when the two name other files.
+/// Fails when the two name other files, or in another order where both sort.
 fn same(bench: &Bench, scratch: &Scratch, tree: &Path, pair: &Pair) -> Result<()> {
     let told = output(&mut ours(bench, scratch, tree, pair)?)?;
-    let peer = output(&mut theirs(bench, tree, &pair.peer.path()?, pair.arguments))?;
-    let (told, peer) = (files(&told), files(&peer));
+    let peer = output(&mut theirs(bench, tree, &pair.peer.path()?, &pair.arguments))?;
+    let (told, mut peer) = (files(&told), files(&peer));
+    if !pair.sorted {
+        peer.sort();
+    }
     if told != peer || told.len() != pair.answers {
-        let other = told.symmetric_difference(&peer).next().cloned().unwrap_or_default();
+        let same = told.iter().zip(&peer).take_while(|(a, b)| a == b).count();
         let (ours, theirs) = (told.len(), peer.len());
         bail!(
-            "haft names {ours} files, {} {theirs}, and {} have to be: first difference {other:?}",
+            "haft names {ours} files, {} {theirs}, and {} have to be: first difference {:?}, {:?}",
             pair.peer.binary,
-            pair.answers
+            pair.answers,
+            told.get(same),
+            peer.get(same)
         );
     }
     Ok(())
 }
 
-/// The files that an answer names, however it goes on after a name.
-fn files(text: &str) -> BTreeSet<String> {
+/// The files that an answer names, in its order, however it goes on after a name.
+fn files(text: &str) -> Vec<String> {
     text.split_whitespace()
         .filter_map(|word| word.split_once(".rs"))
         .map(|(name, _)| name.trim_start_matches("./").to_owned())
@@ -191,7 +230,7 @@ mod tests {
 
     #[test]
     fn the_files_of_an_answer_are_read_from_every_shape() {
-        let wanted: BTreeSet<String> = ["a/b", "c"].map(str::to_owned).into();
+        let wanted = ["a/b", "c"];
         for text in ["a/b.rs\nc.rs\n", "./a/b.rs:12:// z 1\n./c.rs:3\n", "a/b.rs\n  12: z\n\nc.rs"]
         {
             assert_eq!(files(text), wanted, "{text}");

@@ -74,6 +74,12 @@ const STEPS: &[Step] = &[
     Step { name: "clippy", about: "lints", kind: Kind::Check, run: steps::clippy },
     Step { name: "build", about: "the binary and all tests", kind: Kind::Gate, run: steps::build },
     Step { name: "doc", about: "examples in the docs", kind: Kind::Check, run: steps::doc_tests },
+    Step {
+        name: "fuzz",
+        about: "fuzz targets, each for a moment",
+        kind: Kind::Check,
+        run: steps::fuzz,
+    },
     Step { name: "tests", about: "every test", kind: Kind::Check, run: steps::tests },
 ];
 

@@ -7,6 +7,7 @@ use std::process::Command;
 use anyhow::{Result, bail};
 
 use super::Session;
+use crate::fuzz as fuzzing;
 use crate::process::{answer, cargo, run};
 use crate::tidy as house_rules;
 
@@ -40,6 +41,14 @@ pub(super) fn build(session: &Session) -> Result<()> {
 /// The examples in doc comments, which nextest does not run.
 pub(super) fn doc_tests(session: &Session) -> Result<()> {
     run(exported(session, &mut cargo(&session.project, &["test", "--workspace", "--doc"])))
+}
+
+/// The fuzz targets, which are built apart and with flags of their own.
+pub(super) fn fuzz(session: &Session) -> Result<()> {
+    if fuzzing::short(&session.project)? {
+        return Ok(());
+    }
+    bail!("a fuzz target found something: the lines above say where; `cargo xtask fuzz` goes on")
 }
 
 /// Every other test, with cargo-nextest when there is one.

@@ -37,6 +37,24 @@ const NEEDS: &[Need] = &[
         is_there: |_| !cfg!(target_os = "linux") || find_program("strace").is_some(),
     },
     Need {
+        name: "mkfs.ext4",
+        packages: &["e2fsprogs"],
+        purpose: "small disks that tests fill up",
+        // Folders of administrators are not in everybody's PATH.
+        is_there: |_| {
+            let beside = ["/sbin/mkfs.ext4", "/usr/sbin/mkfs.ext4"];
+            !cfg!(target_os = "linux")
+                || find_program("mkfs.ext4").is_some()
+                || beside.iter().any(|path| std::path::Path::new(path).exists())
+        },
+    },
+    Need {
+        name: "c++",
+        packages: &["g++"],
+        purpose: "building libFuzzer",
+        is_there: |_| find_program("c++").is_some(),
+    },
+    Need {
         name: "node",
         packages: &["nodejs"],
         purpose: "running the MCP inspector",

@@ -87,22 +87,28 @@ async fn nothing_runs_when_its_begin_cannot_be_kept() {
     let expected: Vec<_> = (1..).map(CallId::nth).zip(status).collect();
     assert_eq!(all, expected, "one result each all the same");
     let warned =
-        |b: &Body| matches!(b, Body::Notice { level: Level::Warning, text } if text.contains("c2"));
+        |b: &Body| matches!(b, Body::Notice { level: Level::Error, text } if text.contains("c2"));
     assert!(seen.iter().any(warned), "{seen:#?}");
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_result_that_cannot_be_kept_is_said_to_be_unknown() {
+async fn of_a_result_that_cannot_be_kept_the_model_gets_what_can() {
     let mut world = World::new();
     let call = calls(1, "edit", &json!({"path": "a", "bytes": LARGE}));
     let model = Scripted::new([is_done("one"), vec![call, ends(Stop::ToolUse)], is_done("fine")]);
     let handle = world.start(&model);
     world.turn(&handle, "go").await;
     world.refuse_large();
-    assert_eq!(world.turn(&handle, "go").await.1, done());
+    let (seen, end) = world.turn(&handle, "go").await;
+    assert_eq!(end, done());
+    let told =
+        |b: &Body| matches!(b, Body::Notice { level: Level::Error, text } if text.contains("c1"));
+    assert!(seen.iter().any(told), "{seen:#?}");
     assert_eq!(world.did(), ["+edit a", "-edit a"]);
     let sent = model.sent(2);
-    assert!(sent.last().unwrap().contains("not known whether it ran"), "{sent:#?}");
+    let last = sent.last().unwrap();
+    assert!(last.contains("edit arrr") && last.contains("not all of this result"), "{sent:#?}");
+    assert!(last.len() < 10_000 && !last.contains("is_error"), "{sent:#?}");
 }
 
 #[tokio::test(start_paused = true)]

@@ -290,9 +290,9 @@ impl<'a> Temp<'a> {
 
     /// Gives the new file what the old one had: owner, mode, extended attributes.
     fn take_over(&self, slot: &Slot<'_>, old: Option<&Stat>, how: WriteHow) -> io::Result<()> {
+        let wanted = how.set_mode.map(|mode| Mode::from(mode & 0o7777));
         let Some(old) = old else {
-            let mode = how.set_mode.map(|mode| Mode::from(mode & 0o7777));
-            return mode.map_or(Ok(()), |mode| Ok(fs::fchmod(&self.file, mode)?));
+            return wanted.map_or(Ok(()), |mode| Ok(fs::fchmod(&self.file, mode)?));
         };
         let new = fs::fstat(&self.file)?;
         if (new.st_uid, new.st_gid) != (old.st_uid, old.st_gid) {
@@ -307,7 +307,7 @@ impl<'a> Temp<'a> {
                 io::Error::new(io::Error::from(error).kind(), text)
             })?;
         }
-        let mode = Mode::from(old.st_mode & 0o7777);
+        let mode = wanted.unwrap_or(Mode::from(old.st_mode & 0o7777));
         fs::fchmod(&self.file, mode)?;
         if !copy_attributes(slot, &self.file) {
             // Without its list of rights, the group bits of the mode would grant too much.

@@ -367,8 +367,8 @@ impl Memory {
         if !how.parents && !spot.missing.is_empty() {
             return Err(refuse(io::ErrorKind::NotFound, &to.real, "its folder is not there"));
         }
-        let wanted = how.set_mode.unwrap_or(how.mode & 0o7755);
-        let mode = node.map_or(wanted, |(_, node)| node.mode);
+        let kept = node.map_or(how.mode & 0o7755, |(_, node)| node.mode);
+        let mode = how.set_mode.unwrap_or(kept);
         let folders = make_missing(&mut tree, &mut spot);
         let id = tree.add(Content::File(data), mode);
         if !tree.link(spot.folder, &spot.name, id) {

@@ -14,7 +14,7 @@ use std::{collections::VecDeque, fmt::Display};
 use haft_types::{EntryKind, HostPath};
 
 pub(crate) use self::rules::{IGNORE_FILES, IGNORE_LIMIT, Names, Rules, Verdict};
-use crate::{Filter, Skipped};
+use crate::{Filter, Skipped, Walk};
 
 /// How deep folders may be nested; a deeper one is counted as unreadable.
 pub(crate) const DEPTH_LIMIT: usize = 256;
@@ -49,17 +49,14 @@ pub(crate) struct Item<H> {
     pub(crate) folder: H,
     /// Its whole path.
     pub(crate) path: HostPath,
-    /// Its path from the root, `/` between names.
+    /// Its last name.
+    pub(crate) name: Vec<u8>,
+    /// In a search for names its path from the root, `/` between names.
     pub(crate) below: Vec<u8>,
+    /// What it is; a link is a link.
+    pub(crate) kind: EntryKind,
     /// True where it is walked as a folder: a folder, or a followed link to one.
     pub(crate) folderish: bool,
-}
-
-impl<H> Item<H> {
-    /// Its last name.
-    pub(crate) fn name(&self) -> &[u8] {
-        self.below.rsplit(|&b| b == b'/').next().unwrap_or(&self.below)
-    }
 }
 
 /// What to do next.
@@ -111,6 +108,8 @@ struct Wanted<H> {
 pub(crate) struct Walker<H> {
     rules: Rules,
     allowed: Filter,
+    /// Judges the ignore files above the root.
+    excludes: Filter,
     follow: bool,
     /// True for a search for names: folders, links and the rest are items, too.
     names: bool,
@@ -134,13 +133,14 @@ impl<H: Clone> Walker<H> {
     pub(crate) fn new(
         root: &HostPath,
         rules: Rules,
-        allowed: Filter,
+        walk: &Walk,
         names: bool,
         follow: bool,
     ) -> Self {
         let mut walker = Self {
             rules,
-            allowed,
+            allowed: Filter::clone(&walk.allowed),
+            excludes: Filter::clone(&walk.excludes),
             follow,
             names,
             root: root.clone(),
@@ -178,7 +178,11 @@ impl<H: Clone> Walker<H> {
 
     fn want(&mut self, folder: &HostPath, base: Base<H>, depth: usize, which: usize) {
         let path = folder.join_bytes(&IGNORE_FILES[which].join(&b'/'));
-        if self.rules.reads_ignore_files() && path.is_ok_and(|path| (self.allowed)(&path)) {
+        let allowed = match base {
+            Base::Above(_) => &self.excludes,
+            Base::In(_) => &self.allowed,
+        };
+        if self.rules.reads_ignore_files() && path.is_ok_and(|path| allowed(&path)) {
             self.wanted.push_back(Wanted { base, depth, which });
         }
     }
@@ -305,12 +309,13 @@ impl<H: Clone> Walker<H> {
         let folder_len = self.at.len();
         self.at.extend_from_slice(&name.bytes);
         let verdict = self.rules.judge(&self.at, self.root_len, folderish);
-        let below = (verdict == Verdict::Taken).then(|| self.at[self.root_len..].to_vec());
+        let told = self.names && verdict == Verdict::Taken;
+        let below = if told { self.at[self.root_len..].to_vec() } else { Vec::new() };
         self.at.truncate(folder_len);
-        if verdict == Verdict::Ignored {
-            self.skipped.ignored += 1;
+        if verdict != Verdict::Taken {
+            self.skipped.ignored += u64::from(verdict == Verdict::Ignored);
+            return None;
         }
-        let below = below?;
         let frame = self.frames.last()?;
         let path = frame.path.join_bytes(&name.bytes).ok()?;
         if !(self.allowed)(&path) {
@@ -319,11 +324,12 @@ impl<H: Clone> Walker<H> {
         }
         let folder = frame.handle.clone();
         if folderish {
-            self.pending = Some((path.clone(), name.bytes));
+            self.pending = Some((path.clone(), name.bytes.clone()));
             if !self.names {
                 return None;
             }
         }
-        Some(Step::Item(Item { folder, path, below, folderish }))
+        let (name, kind) = (name.bytes, name.kind);
+        Some(Step::Item(Item { folder, path, name, below, kind, folderish }))
     }
 }

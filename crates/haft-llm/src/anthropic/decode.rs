@@ -252,8 +252,8 @@ impl MessagesDecoder {
         match self.stop.as_deref() {
             Some("max_tokens" | "model_context_window_exceeded") => Stop::Length,
             Some("refusal") => Stop::Refusal,
-            // `pause_turn` waits for tools of the server, which haft never asks for.
             _ if self.called => Stop::ToolUse,
+            Some("pause_turn") => Stop::Paused,
             _ => Stop::EndTurn,
         }
     }

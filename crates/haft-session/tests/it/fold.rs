@@ -215,6 +215,7 @@ fn a_second_summary_replaces_the_first_and_undo_is_told() {
         calls: vec![CallId::nth(1)],
         files: vec![(path.clone(), None), (path, Some(Hash::of(b"")))],
         redo: false,
+        receipts: Vec::new(),
     };
     let compacted =
         |text: &str, at| Body::Compacted { summary: text.into(), keep_from: EventId(at) };

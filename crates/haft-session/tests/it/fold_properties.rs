@@ -20,6 +20,7 @@ fn any_body() -> impl Strategy<Value = Body> {
         calls: vec![CallId::nth(1)],
         files: vec![(path, Some(Hash::of(b"x")))],
         redo: true,
+        receipts: Vec::new(),
     };
     prop_oneof![
         2 => "[a-z]{0,3}".prop_map(|words| user(&words)),

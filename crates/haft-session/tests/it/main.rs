@@ -8,3 +8,4 @@ mod fold;
 mod fold_properties;
 mod lists;
 mod round_trip;
+mod undo;

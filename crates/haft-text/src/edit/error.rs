@@ -25,7 +25,10 @@ pub enum EditError {
         edit: usize,
     },
     /// The old text is nowhere.
-    #[error("Edit {edit}: old_text was not found.{}{}", elided(*.elision), shown(.nearest.as_deref()))]
+    #[error(
+        "Edit {edit}: old_text was not found.{}{}{}",
+        elided(*.elision), standing(.present), shown(.nearest.as_deref())
+    )]
     NotFound {
         /// Number of the edit, from 1.
         edit: usize,
@@ -33,6 +36,9 @@ pub enum EditError {
         nearest: Option<Box<Nearest>>,
         /// Line of `old_text`, from 1, that stands for text left out.
         elision: Option<usize>,
+        /// Lines, from 1, where `new_text` stands already, though nobody can tell whether that comes
+        /// from this edit.
+        present: Vec<usize>,
     },
     /// The old text is in several places.
     #[error(
@@ -52,14 +58,17 @@ pub enum EditError {
     },
     /// The old text is gone and the new one stands there.
     #[error(
-        "Edit {edit}: old_text is not in the file, but new_text is, once, at line {line}: the edit \
-         seems to be applied already. Nothing was changed."
+        "Edit {edit}: old_text is not in the file, but new_text is, {} at line {line}: the edit \
+         seems to be applied already. Nothing was changed.",
+        times(*.places)
     )]
     AlreadyApplied {
         /// Number of the edit, from 1.
         edit: usize,
-        /// Line of the new text, from 1.
+        /// Line of the new text, from 1; of the first where it stands in several places.
         line: usize,
+        /// In how many places the new text stands; above 1 only where all were to be replaced.
+        places: usize,
     },
     /// The edit would leave every byte as it is.
     #[error(
@@ -85,7 +94,7 @@ pub enum EditError {
     },
     /// The text to replace holds bytes that are no text.
     #[error(
-        "Edit {edit}: the text at line {line} holds bytes that are not valid UTF-8 (shown as U+FFFD). \
+        "Edit {edit}: the text at line {line} holds bytes that are no text (shown as U+FFFD). \
          Give an old_text that ends before or begins after them."
     )]
     Damaged {
@@ -113,6 +122,8 @@ pub struct Nearest {
     pub lines: Vec<String>,
     /// What differs, named by character; a few at most.
     pub differences: Vec<Difference>,
+    /// How many lines differ besides, at least.
+    pub more: usize,
 }
 
 /// One line that differs.
@@ -134,6 +145,9 @@ impl fmt::Display for Nearest {
         for difference in &self.differences {
             writeln!(formatter, "Line {}: {}.", difference.line, difference.text)?;
         }
+        if self.more > 0 {
+            writeln!(formatter, "At least {} more differ.", self.more)?;
+        }
         formatter.write_str("Take old_text from these lines exactly, or read them again.")
     }
 }
@@ -154,6 +168,18 @@ fn elided(line: Option<usize>) -> String {
         )
     })
     .unwrap_or_default()
+}
+
+fn standing(lines: &[usize]) -> String {
+    if lines.is_empty() {
+        return String::new();
+    }
+    let (noun, list) = (if lines.len() == 1 { "line" } else { "lines" }, list(lines, lines.len()));
+    format!(" But new_text is in the file, at {noun} {list}: perhaps the edit was made before.")
+}
+
+fn times(places: usize) -> String {
+    if places == 1 { "once,".to_owned() } else { format!("in {places} places, the first") }
 }
 
 fn tolerated(tolerance: Option<&'static str>) -> String {

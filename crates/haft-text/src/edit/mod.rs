@@ -1,19 +1,26 @@
 //! Edits: old text is found in a decoded file, new text takes its place, nothing else changes.
 //!
+//! An old text that is nowhere exactly may differ in one of the ways of [`TOLERANCES`]. They are not
+//! combined: each forgets something, and two of them together would leave too little evidence. (The
+//! two about indentation also forgive blanks at the ends of lines, which nobody sees; which line
+//! ends a file has matters to none.)
+//!
 //! Invariant: all edits match against the original, all or nothing, and every byte outside the
 //! replaced spans stays as it was, because it is never rewritten: the result is a list of ranges of
 //! the original and of new pieces. Where the file comes from and goes to is unknown here.
 
+mod align;
 mod error;
 mod fold;
 mod indent;
 mod nearest;
 mod rebuild;
+mod standing;
 mod tolerance;
 mod view;
 
 use std::borrow::Cow;
-use std::ops::Range;
+use std::ops::{Range, RangeInclusive};
 
 use memchr::memmem;
 
@@ -23,11 +30,14 @@ pub use tolerance::{TOLERANCES, Tolerance};
 use crate::decode::Decoded;
 use crate::encode;
 use crate::search;
+use standing::Standing;
 use tolerance::Outcome;
 use view::View;
 
 /// Places that are listed by line in a message.
 const LISTED: usize = 20;
+/// Bytes of a line that may stand for text left out.
+const PLACEHOLDER: usize = 400;
 /// Places that are checked for being written exactly like the old text, line ends included.
 const CHECKED: usize = 10_000;
 
@@ -111,6 +121,53 @@ impl Applied {
     }
 }
 
+/// A place that an edit would replace.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Place {
+    /// Byte range of the original.
+    pub range: Range<usize>,
+    /// Byte range of the decoded text.
+    pub text: Range<usize>,
+    /// Numbers of its first and its last line, from 1; a final line end belongs to the line it ends.
+    pub lines: RangeInclusive<usize>,
+    /// The tolerance under which it matches; none for an exact match.
+    pub tolerance: Option<&'static str>,
+}
+
+/// Finds the places that an edit would replace, in order, without replacing them: one, or with
+/// `replace_all` one or more.
+///
+/// # Errors
+/// Why the edit cannot be applied, as [`apply`] gives it for a list of this edit alone; what lies
+/// in writing the new text is not looked at.
+pub fn find(decoded: &Decoded<'_>, edit: &Edit) -> Result<Vec<Place>, EditError> {
+    let view = View::new(decoded.text(), decoded.line_ends());
+    let mut found = Vec::new();
+    locate(&view, 1, edit, &mut found)?;
+    check(&view, decoded, &found)?;
+    let ranges = byte_ranges(decoded, &found);
+    let numbers = view.numbers(found.iter().flat_map(|one| {
+        let last = one.range.end.saturating_sub(1).max(one.range.start);
+        [one.range.start, last]
+    }));
+    let places = found.iter().zip(ranges).zip(numbers.chunks_exact(2));
+    Ok(places
+        .map(|((one, range), lines)| Place {
+            range,
+            text: one.range.clone(),
+            lines: lines[0]..=lines[1],
+            tolerance: one.tolerance,
+        })
+        .collect())
+}
+
+fn byte_ranges(decoded: &Decoded<'_>, found: &[Found<'_>]) -> Vec<Range<usize>> {
+    let bounds: Vec<usize> =
+        found.iter().flat_map(|one| [one.range.start, one.range.end]).collect();
+    let offsets = decoded.byte_offsets(&bounds);
+    offsets.chunks_exact(2).map(|pair| pair[0]..pair[1]).collect()
+}
+
 /// A replacement in terms of the text, before it is encoded.
 struct Found<'e> {
     edit: usize,
@@ -166,10 +223,7 @@ fn build(
     found: Vec<Found<'_>>,
     tolerances: Vec<Option<&'static str>>,
 ) -> Result<Applied, EditError> {
-    let bounds: Vec<usize> =
-        found.iter().flat_map(|one| [one.range.start, one.range.end]).collect();
-    let offsets = decoded.byte_offsets(&bounds);
-    let ranges: Vec<Range<usize>> = offsets.chunks_exact(2).map(|pair| pair[0]..pair[1]).collect();
+    let ranges = byte_ranges(decoded, &found);
     let mut pieces = Vec::with_capacity(found.len() * 2 + 1);
     let mut done = 0;
     for (one, range) in found.iter().zip(&ranges) {
@@ -243,7 +297,7 @@ fn locate<'e>(
         found.push(exact(view, number, start..start + old.len(), &old, &new));
     }
     if found.len() == from {
-        found.push(tolerant(view, number, &old, &new)?);
+        found.push(tolerant(view, number, edit, &old, &new)?);
     }
     let changes = |one: &Found<'_>| view.original()[one.range.clone()] != *one.text;
     if !found[from..].iter().any(changes) {
@@ -281,7 +335,8 @@ fn ambiguous(
     places: &search::Places,
     tolerance: Option<&'static str>,
 ) -> EditError {
-    let lines = places.starts.iter().take(LISTED).map(|start| view.number(*start)).collect();
+    let starts = places.starts.iter().take(LISTED).map(|start| view.to_original(*start));
+    let lines = view.numbers(starts);
     EditError::Ambiguous { edit: number, places: places.count, lines, tolerance }
 }
 
@@ -302,47 +357,56 @@ fn exact<'e>(
 
 fn tolerant<'e>(
     view: &View<'_>,
-    edit: usize,
+    number: usize,
+    edit: &Edit,
     old: &str,
     new: &str,
 ) -> Result<Found<'e>, EditError> {
-    let there = search::text(view.text().as_bytes(), view::normalized(new).as_bytes(), 1);
-    let standing = match there.starts.first() {
-        Some(start) if there.count == 1 && !new.trim().is_empty() => {
-            Some(*start..*start + view::normalized(new).len())
-        }
-        _ => None,
+    let there = Standing::of(view, new);
+    let applied = |at: usize, places: usize| {
+        let line = view.number(at);
+        Err(EditError::AlreadyApplied { edit: number, line, places })
     };
-    let applied = |at: usize| Err(EditError::AlreadyApplied { edit, line: view.number(at) });
     match tolerance::search(view, old, new) {
-        Outcome::Many { places, name } => Err(ambiguous(view, edit, &places, Some(name))),
+        Outcome::Many { places, name } => Err(ambiguous(view, number, &places, Some(name))),
         Outcome::One { candidate, name } => {
-            let inside = |span: &Range<usize>| {
-                span.start <= candidate.span.start && candidate.span.end <= span.end
-            };
-            if let Some(span) = standing.filter(inside) {
-                return applied(span.start);
+            let span = &candidate.span;
+            let around = |there: &&Range<usize>| there.start <= span.start && span.end <= there.end;
+            if let Some(there) = there.spans.iter().find(around) {
+                return applied(there.start, 1);
             }
-            let text = rebuild::rebuild(view, &candidate.span, &candidate.old, &candidate.new);
-            let range = view.range(&candidate.span);
+            let text = rebuild::rebuild(view, span, &candidate.old, &candidate.new);
+            let range = view.range(span);
             if view.original()[range.clone()] == *text {
-                return applied(candidate.span.start);
+                return applied(span.start, 1);
             }
-            Ok(Found { edit, range, text: Cow::Owned(text), tolerance: Some(name) })
+            Ok(Found { edit: number, range, text: Cow::Owned(text), tolerance: Some(name) })
         }
-        Outcome::None => match standing {
-            Some(span) => applied(span.start),
-            None => Err(EditError::NotFound {
-                edit,
+        Outcome::None => {
+            let elision = old.split('\n').position(is_placeholder).map(|line| line + 1);
+            let there = if elision.is_some() { Standing::default() } else { there };
+            if let Some(first) = there.spans.first()
+                && (there.count == 1 || edit.replace_all)
+                && standing::taken_away(view, old, new)
+            {
+                return applied(first.start, there.count);
+            }
+            let starts = there.spans.iter().take(LISTED).map(|at| view.to_original(at.start));
+            Err(EditError::NotFound {
+                edit: number,
                 nearest: nearest::nearest(view, old).map(Box::new),
-                elision: old.split('\n').position(is_placeholder).map(|line| line + 1),
-            }),
-        },
+                elision,
+                present: view.numbers(starts),
+            })
+        }
     }
 }
 
 /// Tells whether a line stands for text left out, as `...` or `// rest of the code`.
 pub fn is_placeholder(line: &str) -> bool {
+    if line.len() > PLACEHOLDER {
+        return false;
+    }
     let bare = line
         .trim()
         .trim_start_matches(['/', '#', '*', '-', '<', '!', ';', '%', '{', '('])

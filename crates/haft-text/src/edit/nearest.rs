@@ -5,8 +5,9 @@
 
 use std::collections::HashMap;
 
+use super::align::{self, Pair, Pieces, squashed};
 use super::error::{Difference, Nearest};
-use super::fold::{hashed, plain};
+use super::fold::hashed;
 use super::view::View;
 use crate::cut;
 use crate::names;
@@ -25,35 +26,52 @@ const SHOWN: usize = 10;
 const WIDTH: usize = 200;
 /// Differences that are named.
 const NAMED: usize = 3;
+/// Characters of a passage that are quoted.
+const QUOTED: usize = 60;
+/// Lines before the supposed beginning that are looked at.
+const AROUND: usize = 20;
 
 /// Finds the nearest place; none where nothing is alike.
 pub(super) fn nearest(view: &View<'_>, old: &str) -> Option<Nearest> {
-    let wanted: Vec<&str> = old.split('\n').take(OLD_LIMIT).map(clip).collect();
+    let mut wanted: Vec<&str> = old.split('\n').take(OLD_LIMIT).map(clip).collect();
+    if wanted.len() > 1 && wanted.last() == Some(&"") {
+        wanted.pop();
+    }
     let text = view.text();
     let scanned = &text[..cut::floor(text, TEXT_LIMIT)];
     let start = by_equal_lines(scanned, &wanted).or_else(|| by_likeness(scanned, &wanted))?;
-    let file: Vec<&str> = scanned.split('\n').skip(start).take(wanted.len()).map(clip).collect();
-    let offset = scanned.split('\n').take(start).map(|line| line.len() + 1).sum::<usize>();
+    let file = |from: usize| scanned.split('\n').skip(from).map(clip);
+    let same = file(start).zip(&wanted).take_while(|(file, old)| file == *old).count();
+    // Where the first lines are there as asked for, they lead; else something was lost before.
+    let (asked, from) = match same.saturating_sub(2) {
+        0 => (0, start.saturating_sub(AROUND)),
+        known => (known, start + known),
+    };
+    let wanted = Wanted { lines: &wanted[asked..], first: asked == 0 };
+    let file: Vec<&str> = file(from).take(align::FILE).collect();
+    let pairs = align::align(wanted.lines, &file, !wanted.first);
+    let paired = |pair: &Pair| if let Pair::Both(_, file) = pair { Some(*file) } else { None };
+    let first = pairs.iter().find_map(paired)?;
+    let last = pairs.iter().rev().find_map(paired)?;
+    let offset = scanned.split('\n').take(from).map(|line| line.len() + 1).sum::<usize>();
     let number = view.number(offset.min(text.len()));
-    let differences = differences(&wanted, &file, number);
-    let skip = differences.first().map_or(0, |first| (first.line - number).saturating_sub(3));
-    let skip = skip.min(file.len().saturating_sub(1));
-    let lines = file.iter().skip(skip).take(SHOWN).map(|line| names::shown(line, WIDTH)).collect();
-    Some(Nearest { first_line: number + skip, lines, differences })
+    let (differences, more) = differences(&wanted, &file, &pairs, number);
+    let to_show = differences.first().map_or(first, |first| first.line.saturating_sub(number));
+    let skip = to_show.saturating_sub(3).clamp(first, last);
+    let lines = file[skip..=last].iter().take(SHOWN);
+    let lines = lines.map(|line| names::shown(line, WIDTH)).collect();
+    Some(Nearest { first_line: number + skip, lines, differences, more })
 }
 
-fn clip(line: &str) -> &str {
+/// The lines asked for that are compared.
+struct Wanted<'w, 't> {
+    lines: &'w [&'t str],
+    /// Whether the first of them is the first of the old text.
+    first: bool,
+}
+
+pub(super) fn clip(line: &str) -> &str {
     &line[..cut::floor(line, LINE_LIMIT)]
-}
-
-/// A line without blanks, in lower case, with plain quotes and dashes.
-fn squashed(line: &str) -> String {
-    clip(line)
-        .chars()
-        .map(plain)
-        .filter(|character| !character.is_whitespace())
-        .flat_map(char::to_lowercase)
-        .collect()
 }
 
 /// Lets the lines that both texts have vote for where the old text would begin.
@@ -90,46 +108,6 @@ fn by_equal_lines(text: &str, wanted: &[&str]) -> Option<usize> {
     votes.into_iter().max_by_key(|(start, votes)| (*votes, usize::MAX - start)).map(|best| best.0)
 }
 
-/// Pieces of three bytes that a line has, as a set of 4,096 bits.
-struct Pieces {
-    bits: [u64; 64],
-    count: usize,
-}
-
-fn slot(piece: &[u8]) -> usize {
-    let hash = piece.iter().fold(0_usize, |hash, byte| {
-        hash.wrapping_mul(31).wrapping_add(usize::from(byte.to_ascii_lowercase()))
-    });
-    hash.wrapping_mul(0x9E37) >> 4 & 4095
-}
-
-impl Pieces {
-    fn new(line: &str) -> Self {
-        let mut pieces = Self { bits: [0; 64], count: 0 };
-        for piece in line.trim().as_bytes().windows(3) {
-            let slot = slot(piece);
-            pieces.bits[slot / 64] |= 1 << (slot % 64);
-            pieces.count += 1;
-        }
-        pieces
-    }
-
-    /// Likeness of a line, from 0 to 1000.
-    fn likeness(&self, line: &str) -> usize {
-        let line = clip(line).trim().as_bytes();
-        let total = self.count + line.len().saturating_sub(2);
-        if total == 0 {
-            return 0;
-        }
-        let has = |piece: &[u8]| {
-            let slot = slot(piece);
-            self.bits[slot / 64] >> (slot % 64) & 1 == 1
-        };
-        let same = line.windows(3).filter(|piece| has(piece)).count();
-        2000 * same.min(self.count) / total
-    }
-}
-
 /// Finds the line that is most like the longest of the first lines asked for.
 fn by_likeness(text: &str, wanted: &[&str]) -> Option<usize> {
     let (at, anchor) =
@@ -145,26 +123,46 @@ fn by_likeness(text: &str, wanted: &[&str]) -> Option<usize> {
     best.1.map(|number| number.saturating_sub(at))
 }
 
-fn differences(wanted: &[&str], file: &[&str], number: usize) -> Vec<Difference> {
+/// The first differences, and how many lines differ besides.
+fn differences(
+    wanted: &Wanted<'_, '_>,
+    file: &[&str],
+    pairs: &[Pair],
+    number: usize,
+) -> (Vec<Difference>, usize) {
     let mut found = Vec::new();
-    for (at, old) in wanted.iter().enumerate() {
-        if found.len() == NAMED {
-            break;
-        }
-        let line = number + at;
-        let Some(there) = file.get(at) else {
-            found.push(Difference { line, text: "the file has no such line".to_owned() });
-            break;
+    let mut more = 0;
+    for pair in pairs {
+        let (line, text) = match *pair {
+            Pair::Both(at, there) => {
+                let (old, line) = (wanted.lines[at], file[there]);
+                // Inside the first and the last line the old text may begin or end.
+                let first = at == 0 && wanted.first;
+                let last = at + 1 == wanted.lines.len();
+                let edge = (first && line.ends_with(old))
+                    || (last && line.starts_with(old))
+                    || (first && last && line.contains(old));
+                if old == line || edge {
+                    continue;
+                }
+                (there, difference(old, line))
+            }
+            Pair::Lost(at, before) => {
+                let shown = names::shown(wanted.lines[at], QUOTED);
+                (before, format!("old_text has a line here that the file has not, \"{shown}\""))
+            }
+            Pair::More(there) => {
+                let shown = names::shown(file[there], QUOTED);
+                (there, format!("the file has a line here that old_text has not, \"{shown}\""))
+            }
         };
-        // Inside the first and the last line the old text may begin or end.
-        let edge = (at == 0 && there.ends_with(old))
-            || (at + 1 == wanted.len() && there.starts_with(old))
-            || (wanted.len() == 1 && there.contains(old));
-        if old != there && !edge {
-            found.push(Difference { line, text: difference(old, there) });
+        if found.len() == NAMED {
+            more += 1;
+        } else {
+            found.push(Difference { line: number + line, text });
         }
     }
-    found
+    (found, more)
 }
 
 /// Says in which characters two lines differ.
@@ -184,7 +182,25 @@ fn difference(old: &str, there: &str) -> String {
         None => "the end of the line".to_owned(),
     };
     let case = if old.to_lowercase() == there.to_lowercase() { " (letter case only)" } else { "" };
-    format!("at column {}, old_text has {}, the file has {}{case}", same + 1, one(old), one(there))
+    let words = passages(old, there, same).unwrap_or_default();
+    let (column, old, there) = (same + 1, one(old), one(there));
+    format!("at column {column}, old_text has {old}, the file has {there}{case}{words}")
+}
+
+/// Quotes the parts in which two lines differ, where they are short and more than one character.
+fn passages(old: &str, there: &str, same: usize) -> Option<String> {
+    let rest = |line: &str| line.chars().skip(same).collect::<Vec<_>>();
+    let (old, there) = (rest(old), rest(there));
+    let tail = old.iter().rev().zip(there.iter().rev()).take_while(|(old, file)| old == file);
+    let tail = tail.count();
+    let (old, there) = (&old[..old.len() - tail], &there[..there.len() - tail]);
+    let short = 1..=QUOTED;
+    let single = old.len() == 1 && there.len() == 1;
+    if single || !short.contains(&old.len()) || !short.contains(&there.len()) {
+        return None;
+    }
+    let shown = |part: &[char]| names::shown(&part.iter().collect::<String>(), QUOTED);
+    Some(format!(" (\"{}\" where the file has \"{}\")", shown(old), shown(there)))
 }
 
 /// Counts blanks by kind, as `1 tab and 2 spaces`.
@@ -237,6 +253,27 @@ mod tests {
         assert!(found.differences[0].text.contains("no-break space"), "{found:?}");
         let found = near("fn Alpha_beta() {}\n", "fn alpha_beta() {}").unwrap();
         assert!(found.differences[0].text.contains("letter case"), "{found:?}");
+    }
+
+    #[test]
+    fn a_lost_or_an_added_line_is_named_and_the_others_are_not() {
+        let file = "fn area(w: u32) -> u32 {\n    let a = w * 2;\n    log(a);\n    draw(a);\n}\n";
+        let old = file.replace("    log(a);\n", "");
+        let found = near(&format!("\n// first\n{file}"), &old).unwrap();
+        let told: Vec<_> = found.differences.iter().map(|one| (one.line, &*one.text)).collect();
+        let text = "the file has a line here that old_text has not, \"    log(a);\"";
+        assert_eq!((told, found.more), (vec![(5, text)], 0));
+        let old = file.replace("    draw", "    save(a);\n    draw");
+        let found = near(file, &old).unwrap();
+        let text = "old_text has a line here that the file has not, \"    save(a);\"";
+        assert_eq!((found.differences[0].line, &*found.differences[0].text), (4, text));
+        assert_eq!(found.differences.len(), 1);
+        let file: String =
+            (0..400).fold(String::new(), |text, line| text + &format!("line {line}\n"));
+        let old: String = file.lines().skip(100).take(200).collect::<Vec<_>>().join("\n");
+        let found = near(&file, &old.replace("line 290\n", "")).unwrap();
+        assert_eq!(found.differences[0].line, 291, "{found:?}");
+        assert!(found.lines.iter().any(|line| line == "line 290"));
     }
 
     #[test]

@@ -97,6 +97,19 @@ impl<'a> View<'a> {
         lines::number_at(self.original.as_bytes(), offset, self.ends.cr_ends_lines())
     }
 
+    /// The same for offsets in rising order, in one pass.
+    pub(crate) fn numbers(&self, sorted: impl Iterator<Item = usize>) -> Vec<usize> {
+        let (mut done, mut number) = (0, 1);
+        let text = self.original.as_bytes();
+        sorted
+            .map(|offset| {
+                number += lines::ends_in(text, done..offset, self.ends.cr_ends_lines());
+                done = offset;
+                number
+            })
+            .collect()
+    }
+
     /// What the LF at an offset of the view really is.
     pub(crate) fn end_at(&self, offset: usize) -> LineEnd {
         if self.pairs.binary_search(&offset).is_ok() {

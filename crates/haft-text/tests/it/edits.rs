@@ -186,11 +186,20 @@ fn a_shift_that_is_not_uniform_is_refused() {
 
 #[test]
 fn repeated_and_empty_edits_have_errors_of_their_own() {
-    let applied = EditError::AlreadyApplied { edit: 1, line: 1 };
+    let applied = EditError::AlreadyApplied { edit: 1, line: 1, places: 1 };
     assert_eq!(fails("new text\n", "old text", "new text"), applied);
     // Shifted once more, this would indent twice.
     assert_eq!(fails("    a\n      b\n", "  a\n    b", "    a\n      b"), applied);
     assert_eq!(fails("x = 1\n", "x = 1 ", "x = 1"), applied);
+    // What is left of a deletion stands there anyway, while the rest of it does too.
+    let file = "[net]\nserver = a\nport = 8080\nwait = 30\n";
+    let error = fails(file, "server = a\nport = 7070\nwait = 30", "wait = 30");
+    assert!(matches!(error, EditError::NotFound { .. }), "{error}");
+    let error = fails(file, "server = a\n...\nwait = 30", "port = 8080");
+    assert!(matches!(error, EditError::NotFound { elision: Some(2), .. }), "{error}");
+    let all = Edit { replace_all: true, ..Edit::new("old name", "new name") };
+    let error = run(b"new name\nthe new name\nnew names\n", &[all]).unwrap_err();
+    assert_eq!(error, EditError::AlreadyApplied { edit: 1, line: 1, places: 2 });
     assert_eq!(fails("a", "a", "a"), EditError::NoChange { edit: 1 });
     assert_eq!(fails("a\r\nb", "a\r\nb", "a\nb"), EditError::NoChange { edit: 1 });
     assert_eq!(fails("a", "", "a"), EditError::EmptyOld { edit: 1 });

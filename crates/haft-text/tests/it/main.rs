@@ -3,6 +3,10 @@
 #[cfg(test)]
 mod edits;
 #[cfg(test)]
+mod encoding_properties;
+#[cfg(test)]
+mod messages;
+#[cfg(test)]
 mod properties;
 #[cfg(test)]
 mod speed;

@@ -38,11 +38,13 @@ impl Stage for Ask {
                     if ruling.remember == Remember::Saved
                         && call.cx.session().saver.get().is_some() =>
                 {
-                    judge.policy.rule_for(&prepared.spec, &prepared.plan)
+                    rules::with_ask(&call, prepared, &prepared.plan, &judge, |ask| {
+                        judge.policy.rules_for(ask.tool, ask.plan, ask.real)
+                    })
                 }
-                _ => None,
+                _ => Vec::new(),
             };
-            let question = question(&call, &ruling, saved.as_deref());
+            let question = question(&call, &ruling, &saved);
             let cx = &call.cx;
             let open = cx.asking.begin();
             let (reply, by) =
@@ -56,7 +58,11 @@ impl Stage for Ask {
                 (Some(input), ..) if Some(&input) != call.input() => {
                     return next.again(call.with_input(input)).await;
                 }
-                (_, "always", Some(rule)) => keep(&call, &rule),
+                (_, "always", rules) if !rules.is_empty() => {
+                    for rule in &rules {
+                        keep(&call, rule);
+                    }
+                }
                 (_, "session" | "always", _) => remember(&call, &judge),
                 _ => {}
             }
@@ -103,15 +109,16 @@ fn refused(ruling: &Ruling, reply: &Reply, by: &Answerer) -> Outcome {
     }
 }
 
-fn question(call: &Call, ruling: &Ruling, saved: Option<&str>) -> Question {
+fn question(call: &Call, ruling: &Ruling, saved: &[String]) -> Question {
     let text = told(call, ruling);
     let choice = |id: &str, key, label: String| Choice { id: id.to_owned(), key, label };
     let mut options = vec![choice("allow", 'y', "yes, this once".into())];
     if ruling.remember >= Remember::Session {
         options.push(choice("session", 's', "yes, this very call for the whole session".into()));
     }
-    if let (Some(rule), Some(saver)) = (saved, call.cx.session().saver.get()) {
-        let label = format!("yes, and always allow {rule} (kept in {})", saver.place());
+    if let (false, Some(saver)) = (saved.is_empty(), call.cx.session().saver.get()) {
+        let rules = saved.join(" and ");
+        let label = format!("yes, and always allow {rules} (kept in {})", saver.place());
         options.push(choice("always", 'a', label));
     }
     options.push(choice("deny", 'n', "no".into()));

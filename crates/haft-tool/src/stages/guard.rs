@@ -61,5 +61,6 @@ pub(super) fn guarded(call: &Call, most: Access) -> Arc<dyn Host> {
         confine: None,
         events: (!call.plan().is_none_or(Plan::observes)).then(|| call.cx.session().events.clone()),
         begun: OnceCell::new(),
+        keeper: call.cx.keeper.clone().filter(|_| most != Access::Observe),
     })
 }

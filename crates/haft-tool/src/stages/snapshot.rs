@@ -1,14 +1,17 @@
-//! `snapshot`: what must be on disk before a call may change anything.
+//! `snapshot`: what must be on disk before a call may change anything, and what is kept so that its
+//! changes can be taken back.
 //!
 //! **Invariant:** before any effect beyond observing, the begin of the call is synced: a power cut
 //! cannot leave a change that the log knows nothing of. For what goes through the host, the host
-//! waits for that right before the first change; all else waits here. Copies for undo will be
-//! made here; none is made yet.
+//! waits for that right before the first change; all else waits here. What a changed file held is
+//! kept by the host of the call in the moment of the change; the receipts name it.
+
+use std::sync::Arc;
 
 use futures::{FutureExt as _, future::BoxFuture};
-use haft_types::{Access, Effect, Outcome, Target, ToolError};
+use haft_types::{Access, Effect, Outcome, Plan, Target, ToolError};
 
-use crate::{Call, Next, Stage};
+use crate::{Call, Next, Stage, keeper::Keeper};
 
 pub(super) struct Snapshot;
 
@@ -26,17 +29,22 @@ impl Stage for Snapshot {
         "snapshot"
     }
 
-    fn run<'a>(&'a self, call: Call, next: Next<'a>) -> BoxFuture<'a, Outcome> {
-        if call.plan().is_none_or(|plan| plan.effects.iter().all(is_guarded)) {
+    fn run<'a>(&'a self, mut call: Call, next: Next<'a>) -> BoxFuture<'a, Outcome> {
+        if call.plan().is_none_or(Plan::observes) {
             return next.run(call);
         }
         async move {
-            if let Err(error) = call.cx.session().events.sync().await {
-                return ToolError::new(error.to_string())
-                    .hint("Nothing was changed. Free some disk space, then call again.")
-                    .into();
+            let guarded = call.plan().is_none_or(|plan| plan.effects.iter().all(is_guarded));
+            if !guarded && let Err(error) = call.cx.session().events.sync().await {
+                return ToolError::new(error.to_string()).hint("Nothing was changed.").into();
             }
-            next.run(call).await
+            let host = call.cx.dispatcher.host.name();
+            let keeper = Arc::new(Keeper::new(call.cx.session().pre_images(), host));
+            call.cx.keeper = Some(keeper.clone());
+            let place = call.cx.place.clone();
+            let mut outcome = next.run(call).await;
+            keeper.fill(&place, &mut outcome);
+            outcome
         }
         .boxed()
     }

@@ -18,4 +18,5 @@ mod questions;
 mod registry;
 mod stuck;
 mod support;
+mod undo;
 mod wording;

@@ -2,7 +2,7 @@
 //!
 //! **Invariant:** results are counted in the order in which the search gives them; the page shows
 //! those from `offset` on, at most `limit`, and knows for sure whether there is another. Its text
-//! stays under [`TEXT`] and one file's worth more.
+//! stays under [`TEXT`], and what it holds about under [`HELD`], and one file's worth more.
 
 use std::{fmt::Write as _, ops::ControlFlow};
 
@@ -14,6 +14,11 @@ use crate::search::Root;
 
 /// Bytes of text after which a page ends, whatever its limit is.
 const TEXT: usize = 4 << 20;
+/// About how many bytes of memory lines and marks may take, in all forms of an answer together.
+const HELD: usize = 8 << 20;
+/// What a line and each of its marks take besides the text.
+const LINE_HELD: usize = 300;
+const SPAN_HELD: usize = 200;
 
 /// The page while it fills.
 pub(super) struct Page<'a> {
@@ -34,6 +39,8 @@ pub(super) struct Page<'a> {
     pub(super) more: bool,
     /// What the model reads.
     pub(super) text: String,
+    /// Bytes that lines and marks take, see [`HELD`].
+    held: usize,
     /// What the page shows.
     pub(super) files: Vec<FileMatches>,
 }
@@ -54,6 +61,7 @@ impl<'a> Page<'a> {
             taken: 0,
             more: false,
             text: String::new(),
+            held: 0,
             files: Vec::new(),
         }
     }
@@ -79,7 +87,7 @@ impl<'a> Page<'a> {
         if self.seen <= self.offset {
             return ControlFlow::Continue(false);
         }
-        if (self.limit > 0 && self.taken >= self.limit) || self.text.len() >= TEXT {
+        if (self.limit > 0 && self.taken >= self.limit) || self.is_full(0, 0) {
             self.more = true;
             return ControlFlow::Break(());
         }
@@ -121,12 +129,12 @@ impl<'a> Page<'a> {
         let hidden = file.count.saturating_sub(given);
         let mut end = ControlFlow::Continue(());
         let mut keep = vec![false; file.lines.len()];
-        let mut size = 0;
+        let (mut size, mut held) = (0, 0);
         for (keep, line) in keep.iter_mut().zip(&file.lines) {
             if line.spans.is_empty() {
                 continue;
             }
-            match self.room(size) {
+            match self.room(size, held) {
                 ControlFlow::Continue(shown) => *keep = shown,
                 ControlFlow::Break(()) => {
                     end = ControlFlow::Break(());
@@ -134,12 +142,15 @@ impl<'a> Page<'a> {
                 }
             }
             size += line.text.len() + file.path.len();
+            held += LINE_HELD + line.spans.len() * SPAN_HELD;
         }
         file.count = keep.iter().filter(|keep| **keep).count() as u64;
         self.add_context(&file.lines, &mut keep);
         let mut kept = keep.into_iter();
         file.lines.retain(|_| kept.next().unwrap_or(false));
         self.write(&file);
+        let spans: usize = file.lines.iter().map(|line| line.spans.len()).sum();
+        self.held += file.lines.len() * LINE_HELD + spans * SPAN_HELD;
         let note = hidden > 0 && end.is_continue() && self.seen >= self.offset;
         if note {
             let lines = if hidden == 1 { "line matches" } else { "lines match" };
@@ -156,9 +167,14 @@ impl<'a> Page<'a> {
         end
     }
 
-    /// As [`admit`](Self::admit), with text of this file that is not yet written.
-    fn room(&mut self, size: usize) -> ControlFlow<(), bool> {
-        if self.text.len() + size >= TEXT && self.seen >= self.offset && self.taken > 0 {
+    /// Reports whether the page is as large as it may be, with what is not yet written.
+    const fn is_full(&self, size: usize, held: usize) -> bool {
+        self.text.len() + size >= TEXT || self.held + held >= HELD
+    }
+
+    /// As [`admit`](Self::admit), with text and marks of this file that are not yet written.
+    fn room(&mut self, size: usize, held: usize) -> ControlFlow<(), bool> {
+        if self.is_full(size, held) && self.seen >= self.offset && self.taken > 0 {
             self.seen += 1;
             self.more = true;
             return ControlFlow::Break(());

@@ -217,3 +217,58 @@ async fn a_line_of_many_megabytes_is_searched_to_its_end() {
         assert!(none.contains("searched in parts"), "{none}");
     }
 }
+
+#[tokio::test]
+async fn ignore_files_above_the_searched_folder_count_unless_they_are_denied() {
+    for world in project() {
+        let files: [(&str, &[u8]); 2] = [("src/deep/x.log", b"fn x"), ("src/deep/x.rs", b"fn x")];
+        for (path, text) in files {
+            let input = json!({"path": path, "content": String::from_utf8_lossy(text)});
+            assert_eq!(world.call("write", input).await.status, Status::Done);
+        }
+        let input = json!({"pattern": "fn", "path": "src/deep"});
+        assert_eq!(text(&world, input.clone()).await, "src/deep/x.rs:1:fn x");
+        let names = world.call("find", json!({"pattern": "*", "path": "src/deep"})).await;
+        assert_eq!(names.joined_text(), "x.rs");
+        world.rule(Verdict::Deny, "Read(/.gitignore)");
+        let both = text(&world, input).await;
+        assert_eq!(both, "src/deep/x.log:1:fn x\nsrc/deep/x.rs:1:fn x");
+    }
+}
+
+/// Most memory that this process ever had, in bytes.
+fn peak() -> u64 {
+    let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
+    let line = status.lines().find(|line| line.starts_with("VmHWM:")).unwrap_or_default();
+    line.split_whitespace().nth(1).and_then(|kib| kib.parse::<u64>().ok()).unwrap_or(0) * 1024
+}
+
+#[tokio::test]
+async fn a_page_of_very_many_marks_takes_little_memory_and_loses_none() {
+    let line = "e the e letter e is e found e everywhere e here\n";
+    let files: Vec<(String, String)> =
+        (0..40).map(|n| (format!("f{n:02}"), line.repeat(2_000))).collect();
+    let world = World::local(haft_tools::builtin(), files.iter().map(|(p, t)| (p, t))).unwrap();
+    let before = peak();
+    let (mut offset, mut pages) = (0, 0);
+    loop {
+        let input = json!({"pattern": "e", "head_limit": 0, "offset": offset});
+        let outcome = world.call("grep", input).await;
+        assert_eq!(outcome.status, Status::Done, "{}", outcome.joined_text());
+        pages += 1;
+        match outcome.data.unwrap()["next_offset"].as_u64() {
+            Some(next) => {
+                assert!(next > offset);
+                offset = next;
+            }
+            None => break,
+        }
+        if pages == 3 {
+            break;
+        }
+    }
+    assert_eq!(pages, 3, "{offset} lines");
+    let grown = peak() - before;
+    println!("{offset} lines on 3 pages, {grown} bytes more memory");
+    assert!(grown < 56 << 20, "{grown} bytes more");
+}

@@ -3,6 +3,7 @@
 #![expect(clippy::unwrap_used, clippy::panic, reason = "tests fail by panicking")]
 
 mod bash;
+mod differential;
 mod edit;
 mod executable;
 mod find;
@@ -12,6 +13,7 @@ mod harness;
 mod ls;
 mod race;
 mod read;
+mod readers;
 mod samples;
 mod spec;
 mod third_host;

@@ -191,7 +191,7 @@ fn an_answer_without_a_word_is_told_and_one_without_an_end_is_asked_for_again() 
         let world = World::new();
         let mock = Mock::new(vec![wire.text("")]);
         let ran = finish(wire.haft(&world, &mock.url(), &["-p", "go"]), &Input::Nothing);
-        assert_eq!((ran.code, &*ran.out), (Some(0), ""), "{ran:?}");
+        assert_eq!((ran.code, &*ran.out), (Some(1), ""), "{ran:?}");
         assert!(ran.err.contains("the model's answer is empty"), "{wire:?} {ran:?}");
     }
     let (world, wire) = (World::new(), Wire::OpenAi);

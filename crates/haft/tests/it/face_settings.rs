@@ -321,5 +321,5 @@ fn a_log_that_is_full_is_told_with_one_advice() {
     let ran = finish(command, &Input::Nothing);
     assert_eq!(ran.code, Some(1), "{ran:?}");
     let last = ran.err.lines().last().unwrap();
-    assert_eq!(last.matches("free some").count(), 1, "{ran:?}");
+    assert_eq!(last.matches("ulimit -f").count(), 1, "{ran:?}");
 }

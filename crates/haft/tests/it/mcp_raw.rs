@@ -11,7 +11,7 @@ use serde_json::{Value, json};
 use crate::world::{World, collect, ended, gone, runs, signal, unique_seconds, until};
 
 /// A server and its two pipes.
-struct Server {
+pub struct Server {
     child: Child,
     input: Option<ChildStdin>,
     output: BufReader<ChildStdout>,
@@ -29,7 +29,8 @@ impl Server {
         Self { child, input, output }
     }
 
-    fn initialized(world: &World, flags: &[&str]) -> Self {
+    /// A server that a client was introduced to.
+    pub fn initialized(world: &World, flags: &[&str]) -> Self {
         let mut server = Self::start(world, flags);
         server.initialize();
         server
@@ -67,14 +68,22 @@ impl Server {
         }
     }
 
-    fn call(&mut self, id: u64, name: &str, input: &Value) -> Value {
+    /// Calls a tool; gives the whole answer.
+    pub fn call(&mut self, id: u64, name: &str, input: &Value) -> Value {
         self.ask(id, "tools/call", &json!({"name": name, "arguments": input}))
     }
 
     /// Ends the client's side; gives the exit code.
-    fn end(mut self) -> Option<i32> {
+    pub fn end(mut self) -> Option<i32> {
         drop(self.input.take());
         ended(&mut self.child, Duration::from_secs(20)).code()
+    }
+
+    /// Ends both of the client's sides, as when it is killed; gives the exit code.
+    fn killed(self) -> Option<i32> {
+        let Self { mut child, input, output } = self;
+        drop((input, output));
+        ended(&mut child, Duration::from_secs(20)).code()
     }
 }
 
@@ -152,7 +161,7 @@ fn a_client_that_goes_ends_what_runs() {
     let input = json!({"command": format!("sleep {seconds}; echo never")});
     server.request(4, "tools/call", &json!({"name": "bash", "arguments": input}));
     assert!(until(Duration::from_secs(30), || runs(&seconds)), "nothing was started");
-    assert_eq!(server.end(), Some(0));
+    assert_eq!(server.killed(), Some(0));
     assert!(!runs(&seconds), "the server ended before what it had started");
 }
 

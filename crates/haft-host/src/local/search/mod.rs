@@ -12,9 +12,10 @@ mod disk;
 mod ordered;
 
 use std::{
+    collections::VecDeque,
     io,
     ops::ControlFlow,
-    sync::{Arc, Mutex, PoisonError},
+    sync::{Arc, Mutex, MutexGuard, PoisonError, TryLockError},
     time::{Duration, Instant},
 };
 
@@ -26,7 +27,7 @@ use rustix::fs::{AtFlags, statat};
 use tokio_util::sync::CancellationToken;
 
 use self::{
-    disk::{Folder, advance, list, open_file, open_folder, read_some},
+    disk::{Buffered, Folder, advance, list, open_file, open_folder, read_some},
     ordered::{Leave, Ordered, StopOnDrop},
 };
 use super::{
@@ -45,6 +46,10 @@ use crate::{
 const THREADS: usize = 8;
 /// How long a stopped search waits for its threads, to count what they passed over.
 const PATIENCE: Duration = Duration::from_millis(50);
+/// How many files are taken off the walk at once, ahead of the search.
+const AHEAD: usize = 32;
+/// In how many folders at most these are: each is held open.
+const AHEAD_FOLDERS: usize = 8;
 /// Most names that are delivered together.
 const BATCH: usize = 128;
 /// Longest time that found names wait for others.
@@ -156,7 +161,7 @@ fn start(at: &Located, mut rules: Rules, walk: &Walk, names: bool) -> io::Result
     {
         rules.set_global(&text);
     }
-    let mut walker = Walker::new(&at.real, rules, Arc::clone(&walk.allowed), names, false);
+    let mut walker = Walker::new(&at.real, rules, walk, names, false);
     let (listed, left) = list(&root)?;
     walker.begin(root, (0, 0), listed, left);
     Ok(walker)
@@ -165,6 +170,8 @@ fn start(at: &Located, mut rules: Rules, walk: &Walk, names: bool) -> io::Result
 /// What the threads of one search for lines share.
 struct Grepping {
     walker: Arc<Mutex<Walker<Folder>>>,
+    /// Files that were taken off the walk, in order, with their numbers.
+    files: Mutex<VecDeque<(u64, Item<Folder>)>>,
     grep: Grep,
     root: Located,
     line: Arc<Ordered<FileMatches>>,
@@ -186,6 +193,7 @@ fn grep_job(
     drop(walk);
     let shared = Arc::new(Grepping {
         walker: Arc::clone(&walker),
+        files: Mutex::default(),
         grep,
         root: at.clone(),
         line: Arc::clone(line),
@@ -219,7 +227,7 @@ fn grep_file(
     let reader = Positioned { file: &file, offset: 0 };
     let result = grep.search(&mut grep.searcher(true), reader, &|| line.stopped());
     let name = at.real.parent().map_or_else(|| at.real.text(), |p| at.real.shown_from(&p));
-    deliver(line, number, &name, result);
+    deliver(line, number, || name.into_owned(), result);
     Ok(())
 }
 
@@ -237,10 +245,18 @@ impl io::Read for Positioned<'_> {
     }
 }
 
-fn deliver(line: &Ordered<FileMatches>, number: u64, name: &str, result: FileResult) {
+/// The name is only worked out for a file of which something is told.
+fn deliver(
+    line: &Ordered<FileMatches>,
+    number: u64,
+    name: impl FnOnce() -> String,
+    result: FileResult,
+) {
     let (binary, parts) = (result.binary, result.parts);
     let error = result.error.as_ref().map(ToString::to_string);
-    let found = matches_of(name, result);
+    let told = result.count > 0 || error.is_some();
+    let name = if told { name() } else { String::new() };
+    let found = matches_of(&name, result);
     let stopped = error.is_some() && line.stopped();
     line.end(number, found, |skipped| {
         skipped.searched += 1;
@@ -253,31 +269,96 @@ fn deliver(line: &Ordered<FileMatches>, number: u64, name: &str, result: FileRes
     });
 }
 
+/// The lock where it is free.
+fn tried<T>(mutex: &Mutex<T>) -> Option<MutexGuard<'_, T>> {
+    match mutex.try_lock() {
+        Ok(guard) => Some(guard),
+        Err(TryLockError::Poisoned(error)) => Some(error.into_inner()),
+        Err(TryLockError::WouldBlock) => None,
+    }
+}
+
 impl Grepping {
     /// Takes files off the walk until it ends.
     fn work(&self) {
         let mut searcher = self.grep.searcher(false);
-        while self.line.room() {
-            let next = {
-                let mut walker = self.walker.lock().unwrap_or_else(PoisonError::into_inner);
-                advance(&mut walker, &|| self.line.stopped()).map(|item| (self.line.begin(), item))
-            };
-            let Some((number, item)) = next else { return };
-            self.search(&mut searcher, number, &item);
+        let mut buffer = Vec::new();
+        while let Some((number, item)) = self.take() {
+            if !self.line.turn(number) {
+                return;
+            }
+            self.search(&mut searcher, &mut buffer, number, &item);
         }
     }
 
-    fn search(&self, searcher: &mut Searcher, number: u64, item: &Item<Folder>) {
-        let name = item.path.shown_from(&self.root.real);
-        match open_file(&item.folder, item.name()) {
+    /// The next file. While others are searched, one of the threads walks on for all.
+    fn take(&self) -> Option<(u64, Item<Folder>)> {
+        let (next, few) = {
+            let mut files = self.files();
+            (files.pop_front(), files.len() < AHEAD_FOLDERS)
+        };
+        if next.is_some() {
+            if few
+                && self.line.has_room()
+                && let Some(mut walker) = tried(&self.walker)
+            {
+                self.walk_on(&mut walker);
+            }
+            return next;
+        }
+        while self.line.room() {
+            let mut walker = self.walker.lock().unwrap_or_else(PoisonError::into_inner);
+            // Another thread may have walked on meanwhile, or takes what this one finds.
+            let found = self.files().pop_front();
+            if found.is_some() {
+                return found;
+            }
+            if !self.walk_on(&mut walker) {
+                return self.files().pop_front();
+            }
+        }
+        None
+    }
+
+    fn files(&self) -> MutexGuard<'_, VecDeque<(u64, Item<Folder>)>> {
+        self.files.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Takes files off the walk; false at its end. Each may be searched while the walk goes on.
+    fn walk_on(&self, walker: &mut Walker<Folder>) -> bool {
+        let mut folders: Vec<Folder> = Vec::new();
+        for _ in 0..AHEAD {
+            if folders.len() >= AHEAD_FOLDERS {
+                break;
+            }
+            let Some(item) = advance(walker, &|| self.line.stopped()) else { return false };
+            if !folders.last().is_some_and(|last| Arc::ptr_eq(last, &item.folder)) {
+                folders.push(Arc::clone(&item.folder));
+            }
+            let number = self.line.begin();
+            self.files().push_back((number, item));
+        }
+        true
+    }
+
+    fn search(
+        &self,
+        searcher: &mut Searcher,
+        buffer: &mut Vec<u8>,
+        number: u64,
+        item: &Item<Folder>,
+    ) {
+        let name = || item.path.shown_from(&self.root.real).into_owned();
+        match open_file(&item.folder, &item.name) {
             Ok(None) => self.line.end(number, None, |_| {}),
             Ok(Some(file)) => {
+                let file = Buffered::new(file, buffer);
                 let result = self.grep.search(searcher, file, &|| self.line.stopped());
-                deliver(&self.line, number, &name, result);
+                deliver(&self.line, number, name, result);
             }
             Err(error) => self.line.end(number, None, |skipped| {
                 skipped.unreadable += 1;
-                skipped.cause.get_or_insert_with(|| format!("{name}: {error}"));
+                skipped.cause.get_or_insert_with(|| format!("{}: {error}", name()));
             }),
         }
     }
@@ -326,10 +407,13 @@ fn find_job(
         line.room()
     };
     while let Some(item) = advance(&mut walker, &|| line.stopped()) {
-        if names.matches(&item.below, item.folderish)
-            && let Ok(stat) = statat(&item.folder, item.name(), AtFlags::SYMLINK_NOFOLLOW)
-        {
-            let (kind, modified) = (kind_of(&stat), stamp_of(&stat).modified);
+        if names.matches(&item.below, item.folderish) {
+            let (mut kind, mut modified) = (item.kind, 0);
+            if query.times {
+                let stat = statat(&item.folder, &*item.name, AtFlags::SYMLINK_NOFOLLOW);
+                let Ok(stat) = stat else { continue };
+                (kind, modified) = (kind_of(&stat), stamp_of(&stat).modified);
+            }
             batch.push(Found { path: item.below, kind, modified });
         }
         if batch.len() >= BATCH || (!batch.is_empty() && since.elapsed() >= BATCH_TIME) {

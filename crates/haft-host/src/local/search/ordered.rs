@@ -1,12 +1,15 @@
 //! Work done by several threads, delivered in the order in which it was begun.
 //!
-//! **Invariant:** at most [`SLOTS`] pieces are under way or waiting, and no piece is begun while
-//! [`BYTES`] of results wait; so a slow reader holds the workers up instead of filling memory. The
-//! piece that is next in order is always under way already, so nobody waits for ever.
+//! **Invariant:** about [`SLOTS`] pieces at most are begun or wait, and while [`BYTES`] of results
+//! wait only the piece that is next in order is gone on with; so a slow reader holds the workers up
+//! instead of filling memory. Pieces are taken up in order, so that one never waits for ever.
 
 use std::{
     collections::VecDeque,
-    sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError},
+    sync::{
+        Arc, Condvar, Mutex, MutexGuard, PoisonError,
+        atomic::{AtomicBool, Ordering},
+    },
 };
 
 use tokio::sync::Notify;
@@ -35,8 +38,21 @@ struct State<T> {
     slots: VecDeque<Slot<T>>,
     bytes: usize,
     workers: usize,
-    stopped: bool,
     skipped: Skipped,
+}
+
+impl<T> State<T> {
+    fn is_full(&self) -> bool {
+        self.slots.len() >= SLOTS || self.bytes >= BYTES
+    }
+
+    /// Goes on to the first piece that is under way or has something to deliver.
+    fn pass_empty(&mut self) {
+        while matches!(self.slots.front(), Some(Slot::Empty)) {
+            self.slots.pop_front();
+            self.first += 1;
+        }
+    }
 }
 
 /// What came of looking for the next result.
@@ -50,6 +66,8 @@ enum Taken<T> {
 #[derive(Debug)]
 pub(super) struct Ordered<T> {
     state: Mutex<State<T>>,
+    /// Set while the state is held, so that nobody who waits for room misses it.
+    stopped: AtomicBool,
     room: Condvar,
     ready: Notify,
 }
@@ -62,10 +80,10 @@ impl<T> Ordered<T> {
             slots: VecDeque::new(),
             bytes: 0,
             workers: 1,
-            stopped: false,
             skipped: Skipped::default(),
         };
-        Self { state: Mutex::new(state), room: Condvar::new(), ready: Notify::new() }
+        let stopped = AtomicBool::new(false);
+        Self { state: Mutex::new(state), stopped, room: Condvar::new(), ready: Notify::new() }
     }
 
     fn state(&self) -> MutexGuard<'_, State<T>> {
@@ -74,9 +92,23 @@ impl<T> Ordered<T> {
 
     /// Waits until new work may begin; false when there is to be none.
     pub(super) fn room(&self) -> bool {
-        let full = |s: &mut State<T>| !s.stopped && (s.slots.len() >= SLOTS || s.bytes >= BYTES);
-        let state = self.room.wait_while(self.state(), full);
-        !state.unwrap_or_else(PoisonError::into_inner).stopped
+        let full = |state: &mut State<T>| !self.stopped() && state.is_full();
+        drop(self.room.wait_while(self.state(), full));
+        !self.stopped()
+    }
+
+    /// Reports at once whether new work may begin.
+    pub(super) fn has_room(&self) -> bool {
+        !self.stopped() && !self.state().is_full()
+    }
+
+    /// Waits until a piece that was begun may be gone on with; false when it is not to be. The
+    /// next one in order never waits for those behind it.
+    pub(super) fn turn(&self, number: u64) -> bool {
+        let full =
+            |state: &mut State<T>| !self.stopped() && state.bytes >= BYTES && state.first != number;
+        drop(self.room.wait_while(self.state(), full));
+        !self.stopped()
     }
 
     /// Begins a piece of work; its number is its place in the order.
@@ -100,18 +132,14 @@ impl<T> Ordered<T> {
         if let Some(slot) = state.slots.get_mut(at) {
             *slot = result.map_or(Slot::Empty, |(result, size)| Slot::Full(result, size));
         }
-        let was_full = state.slots.len() >= SLOTS;
-        while matches!(state.slots.front(), Some(Slot::Empty)) {
-            state.slots.pop_front();
-            state.first += 1;
-        }
+        let was_full = state.is_full();
+        state.pass_empty();
         let deliver = matches!(state.slots.front(), Some(Slot::Full(..)));
-        let room = was_full && state.slots.len() < SLOTS;
         drop(state);
         if deliver {
             self.ready.notify_one();
         }
-        if room {
+        if was_full {
             self.room.notify_all();
         }
     }
@@ -141,10 +169,14 @@ impl<T> Ordered<T> {
                 // A worker that died left its piece open: it is passed over.
                 Some(Slot::Open | Slot::Empty) => state.first += 1,
                 Some(Slot::Full(result, size)) => {
+                    let was_full = state.is_full();
                     state.first += 1;
                     state.bytes -= size;
+                    state.pass_empty();
                     drop(state);
-                    self.room.notify_all();
+                    if was_full {
+                        self.room.notify_all();
+                    }
                     return Taken::Result(result);
                 }
             }
@@ -153,13 +185,15 @@ impl<T> Ordered<T> {
 
     /// Ends the work: nothing new begins, and what is under way may end early.
     pub(super) fn stop(&self) {
-        self.state().stopped = true;
+        let state = self.state();
+        self.stopped.store(true, Ordering::Relaxed);
+        drop(state);
         self.room.notify_all();
     }
 
     /// Reports whether the work was ended.
     pub(super) fn stopped(&self) -> bool {
-        self.state().stopped
+        self.stopped.load(Ordering::Relaxed)
     }
 
     /// Waits until no worker is left.

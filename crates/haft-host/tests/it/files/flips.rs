@@ -13,10 +13,10 @@ use rustix::fs::{CWD, RenameFlags, renameat_with};
 
 use super::{End, World, anyhow, locals, times};
 
-const TIMES: u64 = 2000;
+pub const TIMES: u64 = 2000;
 
 /// Builds `inside` and `outside` with one file each, and the two things that take turns.
-fn build(w: &World) {
+pub fn build(w: &World) {
     w.file("inside/target/file", "inside");
     w.file("outside/file", "outside");
     symlink("target", w.disk("inside/here")).unwrap();
@@ -26,16 +26,19 @@ fn build(w: &World) {
 }
 
 /// Exchanges two pairs of names without end, until the work is done.
-fn while_flipping(w: &World, pairs: &[(&str, &str)], work: impl FnOnce() + Send) {
-    let (done, turns) = (AtomicBool::new(false), AtomicU64::new(0));
+pub fn while_flipping(w: &World, pairs: &[(&str, &str)], work: impl FnOnce() + Send) {
     let pairs: Vec<_> = pairs.iter().map(|(a, b)| (w.disk(a), w.disk(b))).collect();
     let flip = |a: &Path, b: &Path| renameat_with(CWD, a, CWD, b, RenameFlags::EXCHANGE).unwrap();
+    while_turning(|| pairs.iter().for_each(|(a, b)| flip(a, b)), work);
+}
+
+/// Turns something without end, until the work is done.
+pub fn while_turning(turn: impl Fn() + Send + Sync, work: impl FnOnce() + Send) {
+    let (done, turns) = (AtomicBool::new(false), AtomicU64::new(0));
     std::thread::scope(|scope| {
         scope.spawn(|| {
             while !done.load(Ordering::Relaxed) {
-                for (a, b) in &pairs {
-                    flip(a, b);
-                }
+                turn();
                 turns.fetch_add(1, Ordering::Relaxed);
             }
         });
@@ -49,11 +52,11 @@ fn while_flipping(w: &World, pairs: &[(&str, &str)], work: impl FnOnce() + Send)
     assert!(turns.load(Ordering::Relaxed) > 100, "nothing was flipped meanwhile");
 }
 
-fn block_on<T>(work: impl Future<Output = T>) -> T {
+pub fn block_on<T>(work: impl Future<Output = T>) -> T {
     tokio::runtime::Builder::new_multi_thread().enable_all().build().unwrap().block_on(work)
 }
 
-const LINKS: [(&str, &str); 2] =
+pub const LINKS: [(&str, &str); 2] =
     [("inside/here", "inside/there"), ("inside/in-file", "inside/out-file")];
 
 #[test]

@@ -2,6 +2,7 @@
 
 mod faults;
 mod flips;
+mod flips_more;
 mod generic;
 mod outputs;
 mod races;

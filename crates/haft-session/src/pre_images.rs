@@ -1,0 +1,338 @@
+//! What files held before they were changed, named by its hash: `undo/<hash>`.
+//!
+//! It stands apart from the blobs of the log, so that making room here never takes away what the
+//! log shows. Nothing is synced one by one: a killed process loses nothing, a power cut the last
+//! seconds at most, and what is damaged is not given back.
+//!
+//! **Invariant:** a file under its final name is whole when it is written, and every read checks its
+//! length and hash. A session keeps no more bytes than its quota: the oldest go first, and what is
+//! bigger than the quota is refused. One process writes at a time, the one that holds the log.
+
+use std::{
+    fs::{self, File},
+    io::{self, Read as _, Write as _},
+    path::{Path, PathBuf},
+    sync::{Arc, Mutex, MutexGuard, PoisonError},
+    time::{Duration, Instant, SystemTime},
+};
+
+use haft_types::{Blob, Hash};
+use tempfile::NamedTempFile;
+
+use crate::{SessionError, SessionId, files};
+
+/// Prefix of unfinished files.
+const TEMPORARY: &str = ".tmp-";
+/// What the content of any file is called.
+const MIME: &str = "application/octet-stream";
+/// Age from which an unfinished file belongs to nobody any more.
+const ABANDONED: Duration = Duration::from_hours(1);
+
+/// The content that one session keeps for undo; clones share one store.
+#[derive(Clone, Debug)]
+pub struct PreImages {
+    inner: Arc<Inner>,
+}
+
+#[derive(Debug)]
+struct Inner {
+    dir: PathBuf,
+    quota: u64,
+    state: Mutex<State>,
+}
+
+#[derive(Debug, Default)]
+struct State {
+    /// Bytes that are kept; none before the first look.
+    used: Option<u64>,
+    unsynced: Vec<Hash>,
+}
+
+/// Content that is being kept; dropped before its end, it leaves nothing.
+#[derive(Debug)]
+pub struct Unfinished {
+    into: PreImages,
+    file: NamedTempFile,
+    hasher: blake3::Hasher,
+    len: u64,
+}
+
+/// What making room took away.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Collected {
+    /// How many sessions lost all that they kept for undo.
+    pub sessions: u64,
+    /// How many bytes were freed.
+    pub bytes: u64,
+}
+
+/// One kept file.
+struct Kept {
+    path: PathBuf,
+    len: u64,
+    modified: SystemTime,
+}
+
+impl PreImages {
+    pub(crate) fn new(dir: PathBuf, quota: u64) -> Self {
+        Self { inner: Arc::new(Inner { dir, quota, state: Mutex::default() }) }
+    }
+
+    /// Begins to keep content of about `expected` bytes.
+    ///
+    /// # Errors
+    /// When more than the quota is expected, or nothing can be written.
+    pub fn begin(&self, expected: u64) -> Result<Unfinished, SessionError> {
+        self.make_room(expected)?;
+        let dir = &self.inner.dir;
+        files::create_dir(dir).map_err(|error| SessionError::home(dir, error))?;
+        let file = tempfile::Builder::new().prefix(TEMPORARY).tempfile_in(dir);
+        let file = file.map_err(|error| SessionError::io("write", dir, error))?;
+        Ok(Unfinished { into: self.clone(), file, hasher: blake3::Hasher::new(), len: 0 })
+    }
+
+    /// Keeps content that is there as a whole and has this hash; what is kept already is not
+    /// written again.
+    ///
+    /// # Errors
+    /// When there are more bytes than the quota, or they cannot be written.
+    pub fn put(&self, whole: &[u8], hash: Hash) -> Result<Blob, SessionError> {
+        let len = whole.len() as u64;
+        let path = self.path(&hash);
+        if is_whole(&path, &hash, len) {
+            // It is used again: not the next one to go.
+            let touched = File::open(&path).and_then(|file| file.set_modified(SystemTime::now()));
+            drop(touched);
+        } else {
+            let mut unfinished = self.begin(len)?;
+            unfinished.write(whole)?;
+            unfinished.keep(hash)?;
+        }
+        Ok(blob(hash, len))
+    }
+
+    /// Gives back what was kept, after checking length and hash.
+    ///
+    /// # Errors
+    /// When it is missing, damaged, or cannot be read.
+    pub fn get(&self, blob: &Blob) -> Result<Vec<u8>, SessionError> {
+        let path = self.path(&blob.hash);
+        let damaged = |why: &str| SessionError::Damaged {
+            hash: blob.hash.to_string(),
+            path: path.clone(),
+            why: why.to_owned(),
+        };
+        let file = match File::open(&path) {
+            Ok(file) => file,
+            Err(error) if error.kind() == io::ErrorKind::NotFound => {
+                return Err(SessionError::NotKept { hash: blob.hash.to_string() });
+            }
+            Err(error) => return Err(SessionError::io("read", path, error)),
+        };
+        let mut bytes = Vec::new();
+        let read = file.take(blob.len.saturating_add(1)).read_to_end(&mut bytes);
+        read.map_err(|error| SessionError::io("read", &path, error))?;
+        if bytes.len() as u64 != blob.len || Hash::of(&bytes) != blob.hash {
+            return Err(damaged("its content has another length or hash"));
+        }
+        Ok(bytes)
+    }
+
+    /// What is kept under a hash; none where nothing is.
+    pub fn find(&self, hash: &Hash) -> Option<Blob> {
+        let data = fs::metadata(self.path(hash)).ok().filter(fs::Metadata::is_file)?;
+        Some(blob(*hash, data.len()))
+    }
+
+    /// Makes everything that this process kept so far survive a power cut.
+    ///
+    /// # Errors
+    /// When the system cannot promise that.
+    pub fn sync(&self) -> Result<(), SessionError> {
+        let waiting = std::mem::take(&mut self.state().unsynced);
+        let failed = |path: &Path, error| SessionError::io("sync", path, error);
+        for (done, hash) in waiting.iter().enumerate() {
+            let path = self.path(hash);
+            match fs::OpenOptions::new().write(true).open(&path).and_then(|file| file.sync_all()) {
+                Ok(()) => {}
+                // It had to make room meanwhile.
+                Err(error) if error.kind() == io::ErrorKind::NotFound => {}
+                Err(error) => {
+                    self.state().unsynced.extend_from_slice(&waiting[done..]);
+                    return Err(failed(&path, error));
+                }
+            }
+        }
+        if waiting.is_empty() {
+            return Ok(());
+        }
+        for dir in self.inner.dir.ancestors().take(2) {
+            files::sync_dir(dir).map_err(|error| failed(dir, error))?;
+        }
+        Ok(())
+    }
+
+    /// Bytes that are kept now.
+    pub fn used(&self) -> u64 {
+        let mut state = self.state();
+        *state.used.get_or_insert_with(|| total(&kept(&self.inner.dir)))
+    }
+
+    fn path(&self, hash: &Hash) -> PathBuf {
+        self.inner.dir.join(hash.to_string())
+    }
+
+    fn state(&self) -> MutexGuard<'_, State> {
+        self.inner.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Lets the oldest go until `len` more bytes fit.
+    fn make_room(&self, len: u64) -> Result<(), SessionError> {
+        let quota = self.inner.quota;
+        if len > quota {
+            return Err(SessionError::OverQuota { len, quota });
+        }
+        if self.used().saturating_add(len) <= quota {
+            return Ok(());
+        }
+        let mut all = kept(&self.inner.dir);
+        all.sort_by_key(|kept| std::cmp::Reverse(kept.modified));
+        let mut used = total(&all);
+        // Some more than is needed, so that not every change has to look again.
+        let wanted = quota.saturating_sub(len).min(quota - quota / 8);
+        while used > wanted
+            && let Some(oldest) = all.pop()
+        {
+            match fs::remove_file(&oldest.path) {
+                Ok(()) => used -= oldest.len,
+                Err(error) if error.kind() == io::ErrorKind::NotFound => used -= oldest.len,
+                Err(error) => return Err(SessionError::io("remove", oldest.path, error)),
+            }
+        }
+        self.state().used = Some(used);
+        Ok(())
+    }
+}
+
+impl Unfinished {
+    /// Takes the next piece.
+    ///
+    /// # Errors
+    /// When there are more bytes than the quota by now, or they cannot be written.
+    pub fn push(&mut self, piece: &[u8]) -> Result<(), SessionError> {
+        self.hasher.update(piece);
+        self.write(piece)
+    }
+
+    /// Names what came.
+    ///
+    /// # Errors
+    /// When it cannot be given its name.
+    pub fn finish(self) -> Result<Blob, SessionError> {
+        let hash = Hash::from_bytes(*self.hasher.finalize().as_bytes());
+        self.keep(hash)
+    }
+
+    fn write(&mut self, piece: &[u8]) -> Result<(), SessionError> {
+        self.len += piece.len() as u64;
+        let quota = self.into.inner.quota;
+        if self.len > quota {
+            return Err(SessionError::OverQuota { len: self.len, quota });
+        }
+        let path = self.file.path().to_owned();
+        self.file.write_all(piece).map_err(|error| SessionError::io("write", path, error))
+    }
+
+    fn keep(self, hash: Hash) -> Result<Blob, SessionError> {
+        let Self { into, file, len, .. } = self;
+        into.make_room(len)?;
+        let path = into.path(&hash);
+        let there = fs::metadata(&path).map_or(0, |data| data.len());
+        file.persist(&path).map_err(|error| SessionError::io("write", &path, error.error))?;
+        let mut state = into.state();
+        state.unsynced.push(hash);
+        state.used = state.used.map(|used| used.saturating_add(len).saturating_sub(there));
+        Ok(blob(hash, len))
+    }
+}
+
+fn blob(hash: Hash, len: u64) -> Blob {
+    Blob { hash, len, mime: MIME.to_owned() }
+}
+
+/// Reports whether a file has this content.
+fn is_whole(path: &Path, hash: &Hash, len: u64) -> bool {
+    let Ok(file) = File::open(path) else { return false };
+    if !file.metadata().is_ok_and(|data| data.is_file() && data.len() == len) {
+        return false;
+    }
+    let mut hasher = blake3::Hasher::new();
+    hasher.update_reader(file).is_ok() && hasher.finalize().as_bytes() == hash.as_bytes()
+}
+
+/// What is kept in a folder; what a killed process left unfinished is removed.
+fn kept(dir: &Path) -> Vec<Kept> {
+    let Ok(entries) = fs::read_dir(dir) else { return Vec::new() };
+    let mut all = Vec::new();
+    for entry in entries.flatten() {
+        let Ok(data) = entry.metadata() else { continue };
+        let modified = data.modified().unwrap_or(SystemTime::UNIX_EPOCH);
+        let path = entry.path();
+        if !data.is_file() {
+            continue;
+        }
+        if entry.file_name().to_string_lossy().starts_with(TEMPORARY) {
+            if modified.elapsed().is_ok_and(|age| age > ABANDONED) {
+                // Not worth failing for: the next look tries again.
+                let _ = fs::remove_file(&path);
+            }
+            continue;
+        }
+        all.push(Kept { path, len: data.len(), modified });
+    }
+    all
+}
+
+fn total(all: &[Kept]) -> u64 {
+    all.iter().map(|kept| kept.len).sum()
+}
+
+/// Lets the sessions that were used longest ago lose what they keep for undo until all of them
+/// together keep at most `most` bytes; the one of `mine` stays. It ends after `within`, however
+/// far it came.
+pub(crate) fn collect(
+    sessions: &Path,
+    ids: Vec<SessionId>,
+    mine: &SessionId,
+    most: u64,
+    within: Duration,
+) -> Collected {
+    let began = Instant::now();
+    let mut all = Vec::new();
+    let mut used = 0;
+    for id in ids {
+        if began.elapsed() > within {
+            break;
+        }
+        let dir = sessions.join(id.as_str());
+        let len = total(&kept(&dir.join("undo")));
+        used += len;
+        if len > 0 && id != *mine {
+            let active = fs::metadata(dir.join("log.jsonl")).and_then(|data| data.modified());
+            all.push((active.unwrap_or(SystemTime::UNIX_EPOCH), len, dir.join("undo")));
+        }
+    }
+    all.sort();
+    let mut collected = Collected::default();
+    for (_, len, dir) in all {
+        if used <= most || began.elapsed() > within {
+            break;
+        }
+        if fs::remove_dir_all(&dir).is_ok() {
+            used -= len;
+            collected.sessions += 1;
+            collected.bytes += len;
+        }
+    }
+    collected
+}

@@ -1,0 +1,160 @@
+//! What files held before they were changed, its quota, and what a log says of changes.
+
+use std::{
+    fs,
+    path::Path,
+    time::{Duration, SystemTime},
+};
+
+use haft_session::{Changes, SessionError, SessionId, Store};
+use haft_types::{
+    Blob, Body, CallId, Event, Hash, HostPath, Outcome, Plan, Receipt, ReceiptAction, Style, TurnId,
+};
+
+use crate::events::{event, user};
+
+fn aged(dir: &Path, hash: &Hash, minutes: u64) {
+    let file = fs::File::open(dir.join(hash.to_string())).unwrap();
+    file.set_modified(SystemTime::now() - Duration::from_mins(minutes)).unwrap();
+}
+
+#[test]
+fn content_comes_back_as_it_was_or_not_at_all() {
+    let home = tempfile::tempdir().unwrap();
+    let (store, id) = (Store::open(home.path()), SessionId::new());
+    let images = store.pre_images(&id, 1000);
+    assert!(!store.dir(&id).exists(), "opening makes nothing");
+    let mut pieces = images.begin(7).unwrap();
+    pieces.push(b"one, ").unwrap();
+    pieces.push(b"two").unwrap();
+    let blob = pieces.finish().unwrap();
+    assert_eq!((blob.hash, blob.len), (Hash::of(b"one, two"), 8));
+    assert_eq!(images.put(b"one, two", blob.hash).unwrap(), blob);
+    assert_eq!((images.get(&blob).unwrap().as_slice(), images.used()), (&b"one, two"[..], 8));
+    assert_eq!(images.find(&blob.hash), Some(blob.clone()));
+    drop(images.begin(5).unwrap());
+    let file = store.dir(&id).join("undo").join(blob.hash.to_string());
+    assert_eq!(
+        fs::read_dir(file.parent().unwrap()).unwrap().count(),
+        1,
+        "nothing unfinished stays"
+    );
+    images.sync().unwrap();
+    #[cfg(unix)]
+    {
+        use std::os::unix::fs::PermissionsExt as _;
+        let mode = |path: &Path| fs::metadata(path).unwrap().permissions().mode() & 0o777;
+        assert_eq!((mode(&file), mode(file.parent().unwrap())), (0o600, 0o700));
+    }
+    fs::write(&file, "one, tw0").unwrap();
+    assert!(matches!(images.get(&blob), Err(SessionError::Damaged { .. })));
+    // What is damaged is written anew.
+    images.put(b"one, two", blob.hash).unwrap();
+    images.get(&blob).unwrap();
+    fs::remove_file(&file).unwrap();
+    assert!(matches!(images.get(&blob), Err(SessionError::NotKept { .. })));
+    assert_eq!(images.find(&blob.hash), None);
+}
+
+#[test]
+fn the_oldest_make_room_and_too_much_is_refused() {
+    let home = tempfile::tempdir().unwrap();
+    let (store, id) = (Store::open(home.path()), SessionId::new());
+    let images = store.pre_images(&id, 100);
+    let put = |byte: u8| {
+        let whole = [byte; 30];
+        images.put(&whole, Hash::of(&whole))
+    };
+    let blobs: Vec<Blob> = (0..3).map(|byte| put(byte).unwrap()).collect();
+    let dir = store.dir(&id).join("undo");
+    for (blob, minutes) in blobs.iter().zip([10, 30, 20]) {
+        aged(&dir, &blob.hash, minutes);
+    }
+    put(3).unwrap();
+    assert!(images.get(&blobs[1]).is_err(), "the oldest went");
+    assert!(images.get(&blobs[0]).is_ok() && images.get(&blobs[2]).is_ok());
+    assert!(images.used() <= 100, "{}", images.used());
+    // A process that comes later counts alike.
+    assert_eq!(store.pre_images(&id, 100).used(), images.used());
+    let error = images.begin(101).unwrap_err();
+    assert!(matches!(error, SessionError::OverQuota { len: 101, quota: 100 }), "{error}");
+    let mut growing = images.begin(1).unwrap();
+    assert!(growing.push(&[0; 101]).is_err());
+    drop(growing);
+    assert!(images.get(&blobs[0]).is_ok(), "what is refused takes nobody's place");
+}
+
+#[test]
+fn sessions_used_long_ago_lose_theirs_first() {
+    let home = tempfile::tempdir().unwrap();
+    let store = Store::open(home.path());
+    let mut ids = Vec::new();
+    for minutes in [30_u64, 10, 20] {
+        let mut log = store.create();
+        log.append(&mut event(user("x"))).unwrap();
+        let id = log.session().clone();
+        store.pre_images(&id, 1000).put(&[7; 50], Hash::of(&[7; 50])).unwrap();
+        let file = fs::File::options().append(true).open(log.path()).unwrap();
+        file.set_modified(SystemTime::now() - Duration::from_mins(minutes)).unwrap();
+        ids.push(id);
+    }
+    let keeps = |id: &SessionId| store.dir(id).join("undo").exists();
+    let collected = store.collect_pre_images(&ids[0], 120, Duration::from_mins(1)).unwrap();
+    assert_eq!((collected.sessions, collected.bytes), (1, 50));
+    assert_eq!(ids.iter().map(keeps).collect::<Vec<_>>(), [true, true, false]);
+    assert!(ids.iter().all(|id| store.dir(id).join("log.jsonl").exists()));
+    let collected = store.collect_pre_images(&ids[0], 0, Duration::from_mins(1)).unwrap();
+    assert_eq!(collected.sessions, 1, "its own stays");
+    assert!(keeps(&ids[0]));
+}
+
+fn receipt(path: &str) -> Receipt {
+    let path = HostPath::new(path.as_bytes(), Style::Posix).unwrap();
+    Receipt::new("local", path, ReceiptAction::Created)
+}
+
+fn call(id: &str, turn: u64, paths: &[&str]) -> [Event; 2] {
+    let call = CallId(id.into());
+    let plan = Plan { host: "local".into(), title: format!("Doing {id}"), effects: Vec::new() };
+    let started = Body::CallStarted {
+        call: call.clone(),
+        tool: "edit".into(),
+        input: None,
+        plan: Some(plan),
+    };
+    let receipts = paths.iter().map(|path| receipt(path)).collect();
+    let ended =
+        Body::CallEnded { call, outcome: Outcome { receipts, ..Outcome::default() }, took: 1 };
+    [started, ended].map(|body| Event { turn: TurnId(turn), ..event(body) })
+}
+
+fn undone(calls: &[&str], redo: bool) -> Event {
+    let calls = calls.iter().map(|call| CallId((*call).into())).collect();
+    event(Body::Undone { calls, files: Vec::new(), redo, receipts: vec![receipt("/u")] })
+}
+
+#[test]
+fn changes_are_those_of_outer_calls_and_undos_are_a_stack() {
+    let mut events: Vec<Event> = Vec::new();
+    let [begin, end] = call("c3", 2, &["/c"]);
+    events.extend(call("c1", 1, &["/a"]));
+    events.extend(call("c2", 1, &[]));
+    events.push(begin);
+    // What a call calls is its own change, also where it ends before.
+    events.extend(call("c3.1", 2, &["/n", "/m"]));
+    events.push(end);
+    let changes = Changes::of(&events);
+    let shown: Vec<_> =
+        changes.all.iter().map(|c| (&*c.call.0, c.turn.0, &*c.title, c.receipts.len())).collect();
+    assert_eq!(shown, [("c1", 1, "Doing c1", 1), ("c3", 2, "Doing c3", 3)]);
+
+    events.extend([undone(&["c3"], false), undone(&["c1"], false)]);
+    let changes = Changes::of(&events);
+    assert_eq!(changes.standing().count(), 0);
+    let stack: Vec<&str> = changes.taken_back.iter().map(|taken| &*taken.calls[0].0).collect();
+    assert_eq!((stack, changes.taken_back[0].receipts.len()), (vec!["c3", "c1"], 1));
+    events.push(undone(&["c1"], true));
+    let changes = Changes::of(&events);
+    assert_eq!(changes.standing().map(|c| &*c.call.0).collect::<Vec<_>>(), ["c1"]);
+    assert_eq!(changes.taken_back.len(), 1);
+}

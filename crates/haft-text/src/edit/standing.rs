@@ -1,0 +1,59 @@
+//! Where the new text of an edit stands already, and whether that says that the edit was made.
+//!
+//! Invariant: every place is counted, a bounded number is kept. Whether the old text is anywhere is
+//! not asked here.
+
+use std::collections::HashSet;
+use std::ops::Range;
+
+use super::view::{self, View};
+use crate::search;
+
+/// Places that are kept.
+const KEPT: usize = 64;
+/// Places of a new text.
+#[derive(Default)]
+pub(super) struct Standing {
+    /// The first ones.
+    pub(super) spans: Vec<Range<usize>>,
+    /// How many there are.
+    pub(super) count: usize,
+}
+
+impl Standing {
+    /// Finds a text where it is no part of longer words.
+    pub(super) fn of(view: &View<'_>, new: &str) -> Self {
+        let mut standing = Self::default();
+        if new.trim().is_empty() {
+            return standing;
+        }
+        let (text, new) = (view.text(), view::normalized(new));
+        let word = |character: Option<char>| character.is_some_and(char::is_alphanumeric);
+        let (first, last) = (word(new.chars().next()), word(new.chars().next_back()));
+        search::each(text.as_bytes(), new.as_bytes(), |start| {
+            let stop = start + new.len();
+            let before = first && word(text[..start].chars().next_back());
+            if before || (last && word(text[stop..].chars().next())) {
+                return;
+            }
+            standing.count += 1;
+            if standing.spans.len() < KEPT {
+                standing.spans.push(start..stop);
+            }
+        });
+        standing
+    }
+}
+
+/// Whether less than half of the lines are in the text that an edit takes away; else the new text
+/// was there before, and says nothing.
+pub(super) fn taken_away(view: &View<'_>, old: &str, new: &str) -> bool {
+    let kept: HashSet<&str> = new.split('\n').map(str::trim).collect();
+    let taken = |line: &&str| !line.is_empty() && !kept.contains(line);
+    let taken: HashSet<&str> = old.split('\n').map(str::trim).filter(taken).collect();
+    let mut left = taken.clone();
+    for line in view.text().split('\n') {
+        left.remove(line.trim());
+    }
+    taken.len() == left.len() || (taken.len() - left.len()) * 2 < taken.len()
+}

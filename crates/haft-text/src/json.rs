@@ -1,0 +1,430 @@
+//! Where a value stands inside a JSON text, so that it can be replaced without rewriting the rest.
+//!
+//! Invariant: a span covers exactly one value, without the blanks around it, and is only given when
+//! the whole text is JSON (RFC 8259), so that putting another value in its place gives JSON again.
+//! Numbers and strings are never read and written anew. What the values mean is unknown here.
+
+use std::borrow::Cow;
+use std::fmt::Write as _;
+use std::ops::Range;
+
+use thiserror::Error;
+
+use crate::lines;
+
+/// Arrays and objects inside each other that are followed; as many as common parsers allow.
+const DEPTH: usize = 128;
+
+/// One step into a JSON text.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Key<'a> {
+    /// The member of an object; of several with one name the last counts, as parsers do it.
+    Name(&'a str),
+    /// The element of an array, from 0.
+    Index(usize),
+}
+
+/// Why a value has no span.
+#[derive(Clone, Debug, PartialEq, Eq, Error)]
+pub enum JsonSpanError {
+    /// The text is not JSON.
+    #[error("The text is not JSON: {wanted} is missing at line {line} (byte {offset}).")]
+    Syntax {
+        /// What should stand there.
+        wanted: &'static str,
+        /// Byte offset, from 0.
+        offset: usize,
+        /// Line, from 1.
+        line: usize,
+    },
+    /// More arrays and objects inside each other than are followed.
+    #[error("The JSON text has more than {DEPTH} levels at byte {offset}.")]
+    Deep {
+        /// Byte offset, from 0.
+        offset: usize,
+    },
+    /// The path leads to nothing.
+    #[error("The JSON text has nothing at step {step} of the path ({found}).")]
+    Absent {
+        /// The step that has no value, from 1.
+        step: usize,
+        /// What stands where the step begins.
+        found: String,
+    },
+}
+
+/// Finds the byte range of the value at a path; an empty path is the whole value.
+///
+/// # Errors
+/// See [`JsonSpanError`].
+pub fn span(text: &str, path: &[Key<'_>]) -> Result<Range<usize>, JsonSpanError> {
+    let mut scan = Scan { text, at: 0, path, found: None, depth: 0, best: 0, stopped: "" };
+    scan.blanks();
+    scan.value(0)?;
+    scan.blanks();
+    if scan.at < text.len() {
+        return scan.wrong("the end of the text");
+    }
+    let (best, stopped) = (scan.best, scan.stopped);
+    scan.found.ok_or_else(|| {
+        let found = match (stopped, path.get(best)) {
+            ("", _) | (_, None) => "no such value".to_owned(),
+            ("array", Some(Key::Index(index))) => format!("the array has no element {index}"),
+            ("object", Some(Key::Name(name))) => format!("the object has no member {name:?}"),
+            (kind, Some(_)) => format!("a value of another kind: {kind}"),
+        };
+        JsonSpanError::Absent { step: best + 1, found }
+    })
+}
+
+/// Finds the byte ranges of the elements of the array at a path, in order.
+///
+/// # Errors
+/// See [`JsonSpanError`]; a value that is no array is absent.
+pub fn elements(text: &str, path: &[Key<'_>]) -> Result<Vec<Range<usize>>, JsonSpanError> {
+    let whole = span(text, path)?;
+    let mut scan = Scan::new(&text[..whole.end], whole.start);
+    if scan.byte() != Some(b'[') {
+        let found = "the value is no array".to_owned();
+        return Err(JsonSpanError::Absent { step: path.len().max(1), found });
+    }
+    let mut spans = Vec::new();
+    scan.at += 1;
+    scan.blanks();
+    while scan.byte() != Some(b']') {
+        let start = scan.at;
+        scan.value(usize::MAX)?;
+        spans.push(start..scan.at);
+        scan.blanks();
+        if scan.byte() == Some(b',') {
+            scan.at += 1;
+            scan.blanks();
+        }
+    }
+    Ok(spans)
+}
+
+/// Writes a text as a JSON string with its quotes; only what must be escaped is.
+pub fn string(text: &str) -> String {
+    let mut out = String::with_capacity(text.len() + 2);
+    out.push('"');
+    for character in text.chars() {
+        match character {
+            '"' => out.push_str("\\\""),
+            '\\' => out.push_str("\\\\"),
+            '\n' => out.push_str("\\n"),
+            '\r' => out.push_str("\\r"),
+            '\t' => out.push_str("\\t"),
+            '\u{8}' => out.push_str("\\b"),
+            '\u{c}' => out.push_str("\\f"),
+            '\0'..='\u{1f}' => {
+                // Writing to a string does not fail.
+                let _ = write!(out, "\\u{:04x}", u32::from(character));
+            }
+            _ => out.push(character),
+        }
+    }
+    out.push('"');
+    out
+}
+
+/// A pass over the text.
+struct Scan<'t, 'p> {
+    text: &'t str,
+    at: usize,
+    path: &'p [Key<'p>],
+    found: Option<Range<usize>>,
+    depth: usize,
+    /// Steps of the path that led to a value so far.
+    best: usize,
+    /// What stands where the next step would begin.
+    stopped: &'static str,
+}
+
+type Done = Result<(), JsonSpanError>;
+
+impl<'t> Scan<'t, '_> {
+    const fn new(text: &'t str, at: usize) -> Self {
+        Self { text, at, path: &[], found: None, depth: 0, best: 0, stopped: "" }
+    }
+
+    fn byte(&self) -> Option<u8> {
+        self.text.as_bytes().get(self.at).copied()
+    }
+
+    fn blanks(&mut self) {
+        while matches!(self.byte(), Some(b' ' | b'\t' | b'\n' | b'\r')) {
+            self.at += 1;
+        }
+    }
+
+    fn wrong<T>(&self, wanted: &'static str) -> Result<T, JsonSpanError> {
+        let line = lines::number_at(self.text.as_bytes(), self.at, false);
+        Err(JsonSpanError::Syntax { wanted, offset: self.at, line })
+    }
+
+    /// Passes one value; `steps` of the path have led here, more than it has when it is not on it.
+    fn value(&mut self, steps: usize) -> Done {
+        let start = self.at;
+        let kind = match self.byte() {
+            Some(b'{') => "object",
+            Some(b'[') => "array",
+            Some(b'"') => "string",
+            Some(b'-' | b'0'..=b'9') => "number",
+            Some(b't' | b'f' | b'n') => "literal",
+            _ => return self.wrong("a value"),
+        };
+        if steps <= self.path.len() {
+            // A later member of the same name begins again.
+            (self.best, self.stopped, self.found) = (steps, kind, None);
+        }
+        match kind {
+            "object" => self.inner(b'}', steps)?,
+            "array" => self.inner(b']', steps)?,
+            "string" => self.quoted()?,
+            "number" => self.number()?,
+            _ => self.literal()?,
+        }
+        if steps == self.path.len() {
+            self.found = Some(start..self.at);
+        }
+        Ok(())
+    }
+
+    /// Passes an array or an object.
+    fn inner(&mut self, close: u8, steps: usize) -> Done {
+        self.depth += 1;
+        if self.depth > DEPTH {
+            return Err(JsonSpanError::Deep { offset: self.at });
+        }
+        self.at += 1;
+        self.blanks();
+        let mut index = 0;
+        while self.byte() != Some(close) {
+            let asked = self.path.get(steps).copied();
+            let on_path = if close == b'}' {
+                let start = self.at;
+                self.quoted()?;
+                let name = &self.text[start + 1..self.at - 1];
+                self.blanks();
+                if self.byte() != Some(b':') {
+                    return self.wrong("a colon");
+                }
+                self.at += 1;
+                self.blanks();
+                matches!(asked, Some(Key::Name(wanted)) if unescaped(name) == wanted)
+            } else {
+                matches!(asked, Some(Key::Index(wanted)) if wanted == index)
+            };
+            self.value(if on_path { steps + 1 } else { usize::MAX })?;
+            index += 1;
+            self.blanks();
+            match self.byte() {
+                Some(b',') => {
+                    self.at += 1;
+                    self.blanks();
+                    if self.byte() == Some(close) {
+                        return self.wrong("a value after the comma");
+                    }
+                }
+                Some(byte) if byte == close => {}
+                _ => return self.wrong("a comma or the closing bracket"),
+            }
+        }
+        self.at += 1;
+        self.depth -= 1;
+        Ok(())
+    }
+
+    fn quoted(&mut self) -> Done {
+        if self.byte() != Some(b'"') {
+            return self.wrong("a string");
+        }
+        self.at += 1;
+        loop {
+            match self.byte() {
+                Some(b'"') => break,
+                Some(b'\\') => self.escape()?,
+                Some(0..=0x1f) => return self.wrong("an escape for the control character"),
+                Some(_) => self.at += 1,
+                None => return self.wrong("the closing quote"),
+            }
+        }
+        self.at += 1;
+        Ok(())
+    }
+
+    fn escape(&mut self) -> Done {
+        let bytes = &self.text.as_bytes()[self.at..];
+        let len = match bytes.get(1) {
+            Some(b'"' | b'\\' | b'/' | b'b' | b'f' | b'n' | b'r' | b't') => 2,
+            Some(b'u')
+                if bytes.get(2..6).is_some_and(|code| code.iter().all(u8::is_ascii_hexdigit)) =>
+            {
+                6
+            }
+            _ => return self.wrong("an escape that JSON knows"),
+        };
+        self.at += len;
+        Ok(())
+    }
+
+    fn number(&mut self) -> Done {
+        if self.byte() == Some(b'-') {
+            self.at += 1;
+        }
+        let first = self.byte();
+        if self.digits()? > 1 && first == Some(b'0') {
+            return self.wrong("a number without a leading 0");
+        }
+        if self.byte() == Some(b'.') {
+            self.at += 1;
+            self.digits()?;
+        }
+        if matches!(self.byte(), Some(b'e' | b'E')) {
+            self.at += 1;
+            if matches!(self.byte(), Some(b'+' | b'-')) {
+                self.at += 1;
+            }
+            self.digits()?;
+        }
+        Ok(())
+    }
+
+    fn digits(&mut self) -> Result<usize, JsonSpanError> {
+        let rest = &self.text.as_bytes()[self.at..];
+        let count = rest.iter().take_while(|byte| byte.is_ascii_digit()).count();
+        self.at += count;
+        if count == 0 { self.wrong("a digit") } else { Ok(count) }
+    }
+
+    fn literal(&mut self) -> Done {
+        let rest = &self.text[self.at..];
+        match ["true", "false", "null"].into_iter().find(|word| rest.starts_with(word)) {
+            Some(word) => {
+                self.at += word.len();
+                Ok(())
+            }
+            None => self.wrong("true, false or null"),
+        }
+    }
+}
+
+/// The text of a string that stands between its quotes; a lone surrogate becomes U+FFFD.
+fn unescaped(raw: &str) -> Cow<'_, str> {
+    if !raw.contains('\\') {
+        return Cow::Borrowed(raw);
+    }
+    let mut units = Vec::with_capacity(raw.len());
+    let mut rest = raw;
+    while let Some((plain, after)) = rest.split_once('\\') {
+        units.extend(plain.encode_utf16());
+        let code = after.as_bytes().first().copied().unwrap_or(b'\\');
+        let mut len = 1;
+        units.push(match code {
+            b'b' => 0x08,
+            b'f' => 0x0c,
+            b'n' => 0x0a,
+            b'r' => 0x0d,
+            b't' => 0x09,
+            b'u' => {
+                len = 5;
+                after.get(1..5).and_then(|code| u16::from_str_radix(code, 16).ok()).unwrap_or(0)
+            }
+            other => u16::from(other),
+        });
+        rest = after.get(len..).unwrap_or_default();
+    }
+    units.extend(rest.encode_utf16());
+    Cow::Owned(String::from_utf16_lossy(&units))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const NOTEBOOK: &str = "{\n \"cells\": [\n  {\"source\": [\"a\\n\", \"b\"], \"n\": 1.50e+3},\n  \
+                            {\"so\\u0075rce\": \"x \\\"]}\"}\n ],\n \"big\": 12345678901234567890\n}\n";
+
+    fn at<'t>(text: &'t str, path: &[Key<'_>]) -> &'t str {
+        &text[span(text, path).unwrap()]
+    }
+
+    #[test]
+    fn values_are_found_with_their_very_bytes() {
+        let cell = |index| [Key::Name("cells"), Key::Index(index), Key::Name("source")];
+        assert_eq!(at(NOTEBOOK, &cell(0)), "[\"a\\n\", \"b\"]");
+        assert_eq!(at(NOTEBOOK, &cell(1)), "\"x \\\"]}\"");
+        assert_eq!(at(NOTEBOOK, &[Key::Name("cells"), Key::Index(0), Key::Name("n")]), "1.50e+3");
+        assert_eq!(at(NOTEBOOK, &[Key::Name("big")]), "12345678901234567890");
+        assert_eq!(at(" [1, 2] ", &[]), "[1, 2]");
+        let cells = elements(NOTEBOOK, &[Key::Name("cells")]).unwrap();
+        assert_eq!(cells.len(), 2);
+        assert_eq!(cells[1], span(NOTEBOOK, &[Key::Name("cells"), Key::Index(1)]).unwrap());
+        assert_eq!(elements("[]", &[]), Ok(vec![]));
+    }
+
+    #[test]
+    fn of_two_members_with_one_name_the_last_counts() {
+        assert_eq!(
+            at("{\"a\": {\"b\": 1}, \"a\": {\"b\": 2}}", &[Key::Name("a"), Key::Name("b")]),
+            "2"
+        );
+        let error = span("{\"a\": {\"b\": 1}, \"a\": 3}", &[Key::Name("a"), Key::Name("b")]);
+        assert!(matches!(error, Err(JsonSpanError::Absent { step: 2, .. })), "{error:?}");
+    }
+
+    #[test]
+    fn what_is_absent_is_named() {
+        let cases: [(&str, &[Key<'_>], usize, &str); 4] = [
+            ("{\"a\": 1}", &[Key::Name("b")], 1, "no member \"b\""),
+            ("[1]", &[Key::Index(1)], 1, "no element 1"),
+            ("[[1]]", &[Key::Index(0), Key::Name("x")], 2, "another kind: array"),
+            ("7", &[Key::Index(0)], 1, "another kind: number"),
+        ];
+        for (text, path, step, words) in cases {
+            let error = span(text, path).unwrap_err();
+            assert!(matches!(error, JsonSpanError::Absent { step: at, .. } if at == step));
+            assert!(error.to_string().contains(words), "{error}");
+        }
+        assert!(elements("{}", &[]).is_err());
+    }
+
+    #[test]
+    fn what_is_not_json_is_refused_as_a_whole() {
+        for text in [
+            "",
+            "{",
+            "[1,]",
+            "{\"a\" 1}",
+            "[01]",
+            "[1.]",
+            "[-]",
+            "\"\\x\"",
+            "\"\n\"",
+            "nul",
+            "[1] 2",
+            "{\"a\": 1,}",
+            "'a'",
+            "[1 2]",
+            "\"",
+            "{1: 2}",
+            "\"\\u12\"",
+        ] {
+            assert!(matches!(span(text, &[]), Err(JsonSpanError::Syntax { .. })), "{text:?}");
+        }
+        let deep = "[".repeat(1_000_000);
+        assert_eq!(span(&deep, &[]), Err(JsonSpanError::Deep { offset: DEPTH }));
+        let fine = format!("{}{}", "[".repeat(DEPTH), "]".repeat(DEPTH));
+        assert_eq!(span(&fine, &[]), Ok(0..2 * DEPTH));
+    }
+
+    #[test]
+    fn strings_escape_what_they_must() {
+        assert_eq!(
+            string("a\"b\\\n\t\r\u{1}\u{7f}é\u{2028}"),
+            "\"a\\\"b\\\\\\n\\t\\r\\u0001\u{7f}é\u{2028}\""
+        );
+        assert_eq!(unescaped("\\ud83d\\ude00\\/\\n\\ud83d"), "\u{1F600}/\n\u{FFFD}");
+    }
+}

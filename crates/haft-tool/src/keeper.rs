@@ -1,0 +1,317 @@
+//! Keeps what the files of one call held, at the moment in which they are changed.
+//!
+//! What is kept is what the change replaces: a refused change copies nothing. Content that the tool
+//! has read already is taken from it; anything else is read once.
+//!
+//! **Invariant:** a change is never held up by what cannot be kept: it is made, and the answer says
+//! that it cannot be undone, and why. Every change through the host of a call has a receipt in the
+//! end, whether the tool gave one or not.
+
+use std::{
+    io,
+    sync::{Arc, Mutex, MutexGuard, PoisonError},
+};
+
+use bytes::Bytes;
+use haft_host::{FileKind, Fs, Located, Stamp, WriteHow, Written};
+use haft_types::{
+    Blob, EntryKind, Hash, HostPath, Outcome, Part, Place, Receipt, ReceiptAction, Text,
+};
+
+use crate::PreImages;
+
+/// Most bytes of one file that are kept: more is not brought back in one piece.
+pub(crate) const FILE_MAX: u64 = 64 << 20;
+/// Most bytes that are kept without another thread: less work than handing them over.
+const BRIEF: usize = 64 * 1024;
+/// Bytes that are read at once.
+const PIECE: usize = 1 << 20;
+/// How many changes that cannot be undone are told one by one.
+const TOLD: usize = 5;
+
+/// What a file held before a change.
+#[derive(Clone, Debug)]
+enum Before {
+    /// Nothing was there.
+    Missing,
+    /// Its content, kept.
+    Kept(Blob),
+    /// It could not be kept, for this reason; with the hash where it is known.
+    Lost(String, Option<Hash>),
+}
+
+/// What a file holds after a change.
+enum After {
+    Gone,
+    /// The last one that was written; its hash is only worked out where no tool tells it.
+    Data(Bytes),
+    Hash(Hash),
+}
+
+/// One change that was made.
+struct Change {
+    path: HostPath,
+    action: ReceiptAction,
+    before: Before,
+    after: After,
+    mode: Option<u32>,
+    made: Vec<HostPath>,
+}
+
+/// What a tool has read of a file.
+struct Offer {
+    real: HostPath,
+    stamp: Option<Stamp>,
+    whole: Bytes,
+    hash: Hash,
+}
+
+#[derive(Default)]
+struct State {
+    offer: Option<Offer>,
+    changes: Vec<Change>,
+}
+
+/// See the module.
+pub(crate) struct Keeper {
+    store: Arc<dyn PreImages>,
+    host: Text,
+    state: Mutex<State>,
+}
+
+impl Keeper {
+    pub(crate) fn new(store: Arc<dyn PreImages>, host: &str) -> Self {
+        Self { store, host: host.to_owned().into(), state: Mutex::default() }
+    }
+
+    fn state(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Takes note of what a tool has read of a file that it is about to change.
+    pub(crate) fn offer(&self, at: &Located, whole: &Bytes, hash: Hash) {
+        let (real, stamp) = (at.real.clone(), at.stamp);
+        self.state().offer = Some(Offer { real, stamp, whole: whole.clone(), hash });
+    }
+
+    /// The content of a file where the tool has just read it in this very state.
+    fn offered(&self, at: &Located) -> Option<(Bytes, Hash)> {
+        let offer = self.state().offer.take_if(|offer| offer.real == at.real)?;
+        let same = at.stamp.is_some() && offer.stamp == at.stamp;
+        same.then_some((offer.whole, offer.hash))
+    }
+
+    /// Writes, and keeps what was there.
+    pub(crate) async fn write(
+        &self,
+        fs: &dyn Fs,
+        at: &Located,
+        data: Bytes,
+        how: WriteHow,
+    ) -> io::Result<Written> {
+        let after = data.clone();
+        let (before, written) = match self.offered(at) {
+            // The disk works on both at once.
+            Some((whole, hash)) => {
+                let (written, before) =
+                    futures::join!(fs.write(at, data, how), self.put(whole, hash));
+                (before, written?)
+            }
+            None => (self.read(fs, at).await, fs.write(at, data, how).await?),
+        };
+        let was_there = at.kind != FileKind::Missing;
+        let action = if was_there { ReceiptAction::Changed } else { ReceiptAction::Created };
+        let after =
+            if after.len() <= BRIEF { After::Hash(Hash::of(&after)) } else { After::Data(after) };
+        let (path, made) = (at.real.clone(), written.made.clone());
+        self.note(Change { path, action, before, after, mode: None, made });
+        Ok(written)
+    }
+
+    /// Removes, and keeps what was there.
+    pub(crate) async fn remove(&self, fs: &dyn Fs, at: &Located) -> io::Result<()> {
+        let before = match self.offered(at) {
+            Some((whole, hash)) => self.put(whole, hash).await,
+            None => self.read(fs, at).await,
+        };
+        // Without its rights it is still brought back, as a new file.
+        let mode = fs.mode(at).await.ok().flatten();
+        fs.remove(at).await?;
+        let (path, action) = (at.real.clone(), ReceiptAction::Deleted);
+        self.note(Change { path, action, before, after: After::Gone, mode, made: Vec::new() });
+        Ok(())
+    }
+
+    /// Renames, and keeps what is renamed.
+    pub(crate) async fn rename(&self, fs: &dyn Fs, from: &Located, to: &Located) -> io::Result<()> {
+        let before = self.read(fs, from).await;
+        let mode = fs.mode(from).await.ok().flatten();
+        fs.rename(from, to).await?;
+        let after = match &before {
+            Before::Kept(blob) => After::Hash(blob.hash),
+            _ => After::Gone,
+        };
+        let (path, action) = (to.real.clone(), ReceiptAction::Renamed { from: from.real.clone() });
+        self.note(Change { path, action, before, after, mode, made: Vec::new() });
+        Ok(())
+    }
+
+    /// Takes note of a change; at most one waits with its whole content.
+    fn note(&self, change: Change) {
+        let mut state = self.state();
+        if let Some(last) = state.changes.last_mut()
+            && let After::Data(data) = &last.after
+        {
+            last.after = After::Hash(Hash::of(data));
+        }
+        state.changes.push(change);
+    }
+
+    async fn put(&self, whole: Bytes, hash: Hash) -> Before {
+        if whole.len() as u64 > FILE_MAX {
+            return Before::Lost(too_big(whole.len() as u64), Some(hash));
+        }
+        let store = self.store.clone();
+        let brief = whole.len() <= BRIEF;
+        let work = move || store.put(&whole, hash);
+        let kept = if brief {
+            work()
+        } else {
+            tokio::task::spawn_blocking(work)
+                .await
+                .unwrap_or_else(|error| Err(io::Error::other(error)))
+        };
+        kept.map_or_else(|error| Before::Lost(unkept(&error), Some(hash)), Before::Kept)
+    }
+
+    /// Reads and keeps what stands there.
+    async fn read(&self, fs: &dyn Fs, at: &Located) -> Before {
+        let kind = match at.kind {
+            FileKind::Missing => return Before::Missing,
+            FileKind::FILE if at.size() > FILE_MAX => {
+                return Before::Lost(too_big(at.size()), None);
+            }
+            FileKind::FILE => match keep(&*self.store, fs, at).await {
+                Ok(blob) => return Before::Kept(blob),
+                Err(error) => return Before::Lost(unkept(&error), None),
+            },
+            FileKind::Entry(EntryKind::Folder) => "a folder",
+            FileKind::Entry(EntryKind::Link) => "a link",
+            FileKind::Entry(_) => "no regular file",
+        };
+        Before::Lost(format!("it was {kind}, and only the content of files is kept"), None)
+    }
+
+    /// Completes the receipts of the call's outcome, and says which changes cannot be undone.
+    pub(crate) fn fill(&self, place: &Place, outcome: &mut Outcome) {
+        let changes = std::mem::take(&mut self.state().changes);
+        let mut lost = Vec::new();
+        let own = outcome.receipts.len();
+        for change in merged(changes) {
+            if let Before::Lost(why, _) = &change.before {
+                lost.push(format!("{} cannot be undone: {why}", place.shown(&change.path)));
+            }
+            let same =
+                |receipt: &&mut Receipt| receipt.host == self.host && receipt.path == change.path;
+            if let Some(receipt) = outcome.receipts[..own].iter_mut().find(same) {
+                complete(receipt, change);
+            } else {
+                let mut receipt =
+                    Receipt::new(self.host.clone(), change.path.clone(), change.action.clone());
+                complete(&mut receipt, change);
+                outcome.receipts.push(receipt);
+            }
+        }
+        let more = lost.len().saturating_sub(TOLD);
+        lost.truncate(TOLD);
+        if more > 0 {
+            lost.push(format!("{more} more changes cannot be undone"));
+        }
+        outcome.content.extend(lost.into_iter().map(|text| Part::text(format!("[{text}]"))));
+    }
+}
+
+/// Reads a located file to its end and keeps it.
+///
+/// # Errors
+/// When it cannot be read or kept.
+pub(crate) async fn keep(store: &dyn PreImages, fs: &dyn Fs, at: &Located) -> io::Result<Blob> {
+    let mut keeping = store.begin(at.size())?;
+    let mut offset = 0;
+    loop {
+        let piece = fs.read(at, offset, PIECE).await?;
+        offset += piece.len() as u64;
+        if offset > FILE_MAX {
+            return Err(io::Error::new(io::ErrorKind::FileTooLarge, too_big(offset)));
+        }
+        keeping.push(&piece)?;
+        if piece.len() < PIECE {
+            return keeping.finish();
+        }
+    }
+}
+
+fn too_big(size: u64) -> String {
+    format!("{size} bytes are too many to be kept, the most is {FILE_MAX}")
+}
+
+fn unkept(error: &io::Error) -> String {
+    format!("what it held could not be kept ({error})")
+}
+
+/// One change for each path, from what was there first to what is there now.
+fn merged(changes: Vec<Change>) -> Vec<Change> {
+    let mut merged: Vec<Change> = Vec::new();
+    for change in changes {
+        let renames = |change: &Change| matches!(change.action, ReceiptAction::Renamed { .. });
+        let last = merged.iter().rposition(|other| {
+            let from = |change: &Change| match &change.action {
+                ReceiptAction::Renamed { from } => Some(from.clone()),
+                _ => None,
+            };
+            other.path == change.path || from(other).as_ref() == Some(&change.path)
+        });
+        let Some(last) = last.filter(|last| !renames(&change) && !renames(&merged[*last])) else {
+            merged.push(change);
+            continue;
+        };
+        let first = &mut merged[last];
+        let was_there = !matches!(first.before, Before::Missing);
+        first.action = match change.after {
+            After::Gone if was_there => ReceiptAction::Deleted,
+            _ if was_there => ReceiptAction::Changed,
+            _ => ReceiptAction::Created,
+        };
+        first.after = change.after;
+        first.mode = first.mode.or(change.mode);
+        first.made.extend(change.made);
+    }
+    // What came and went within the call is no change.
+    merged.retain(|change| {
+        !matches!((&change.before, &change.after), (Before::Missing, After::Gone))
+    });
+    merged
+}
+
+/// Puts into a receipt what is known better here than in the tool.
+fn complete(receipt: &mut Receipt, change: Change) {
+    match change.before {
+        Before::Missing => {}
+        Before::Kept(blob) => {
+            receipt.before = Some(blob.hash);
+            receipt.pre_image = Some(blob);
+        }
+        Before::Lost(_, hash) => receipt.before = receipt.before.or(hash),
+    }
+    if receipt.after.is_none() {
+        receipt.after = match change.after {
+            After::Gone => None,
+            After::Data(data) => Some(Hash::of(&data)),
+            After::Hash(hash) => Some(hash),
+        };
+    }
+    receipt.mode = receipt.mode.or(change.mode);
+    if receipt.made.is_empty() {
+        receipt.made = change.made;
+    }
+}

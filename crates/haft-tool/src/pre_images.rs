@@ -1,0 +1,191 @@
+//! Content that files had before they were changed, kept so that a change can be taken back.
+//!
+//! **Invariant:** content is named by its hash, and what is given back has that hash. There is a
+//! most that is kept: what does not fit is refused, never kept in part. Nothing here knows a
+//! session or a disk.
+
+use std::{
+    collections::VecDeque,
+    io,
+    sync::{Arc, Mutex, MutexGuard, PoisonError},
+};
+
+use bytes::Bytes;
+use haft_types::{Blob, Hash};
+
+/// What the content of any file is called.
+const MIME: &str = "application/octet-stream";
+/// Most bytes that a session keeps in memory that has no better place.
+const MEMORY_MAX: u64 = 64 << 20;
+
+/// Keeps content for undo.
+pub trait PreImages: Send + Sync {
+    /// Begins to keep content of about `expected` bytes, which comes piece by piece.
+    ///
+    /// # Errors
+    /// [`io::ErrorKind::QuotaExceeded`] when there is no room for it; otherwise the cause.
+    fn begin(&self, expected: u64) -> io::Result<Box<dyn Keeping>>;
+
+    /// Keeps content that is there as a whole and has this hash.
+    ///
+    /// # Errors
+    /// As [`begin`](Self::begin).
+    fn put(&self, whole: &Bytes, hash: Hash) -> io::Result<Blob>;
+
+    /// Gives back what was kept.
+    ///
+    /// # Errors
+    /// When it is not there any more, or not what its hash says.
+    fn get(&self, blob: &Blob) -> io::Result<Bytes>;
+
+    /// What is kept under this hash; none where nothing is.
+    fn find(&self, hash: &Hash) -> Option<Blob>;
+
+    /// Returns once everything that was kept would survive a power cut. It waits for the disk.
+    ///
+    /// # Errors
+    /// When the system cannot promise that.
+    fn sync(&self) -> io::Result<()>;
+}
+
+/// Content that is being kept; dropped before its end, it is not.
+pub trait Keeping: Send {
+    /// Takes the next piece.
+    ///
+    /// # Errors
+    /// As [`PreImages::begin`].
+    fn push(&mut self, piece: &[u8]) -> io::Result<()>;
+
+    /// Names what came.
+    ///
+    /// # Errors
+    /// When it cannot be written.
+    fn finish(self: Box<Self>) -> io::Result<Blob>;
+}
+
+fn blob_of(hash: Hash, len: u64) -> Blob {
+    Blob { hash, len, mime: MIME.to_owned() }
+}
+
+/// Keeps content in memory, the newest where there is no room for all.
+#[derive(Clone, Debug)]
+pub struct MemoryPreImages {
+    quota: u64,
+    kept: Arc<Mutex<Kept>>,
+}
+
+#[derive(Debug, Default)]
+struct Kept {
+    contents: VecDeque<(Hash, Bytes)>,
+    bytes: u64,
+}
+
+impl Default for MemoryPreImages {
+    fn default() -> Self {
+        Self::with_quota(MEMORY_MAX)
+    }
+}
+
+impl MemoryPreImages {
+    /// Keeps at most `quota` bytes.
+    pub fn with_quota(quota: u64) -> Self {
+        Self { quota, kept: Arc::default() }
+    }
+
+    fn kept(&self) -> MutexGuard<'_, Kept> {
+        self.kept.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn room(&self, len: u64) -> io::Result<()> {
+        if len <= self.quota {
+            return Ok(());
+        }
+        let text = format!("{len} bytes are more than the {} that are kept for undo", self.quota);
+        Err(io::Error::new(io::ErrorKind::QuotaExceeded, text))
+    }
+
+    fn add(&self, hash: Hash, whole: Bytes) -> io::Result<Blob> {
+        let len = whole.len() as u64;
+        self.room(len)?;
+        let mut kept = self.kept();
+        if !kept.contents.iter().any(|(other, _)| *other == hash) {
+            while kept.bytes + len > self.quota
+                && let Some((_, old)) = kept.contents.pop_front()
+            {
+                kept.bytes -= old.len() as u64;
+            }
+            kept.bytes += len;
+            kept.contents.push_back((hash, whole));
+        }
+        Ok(blob_of(hash, len))
+    }
+}
+
+impl PreImages for MemoryPreImages {
+    fn begin(&self, expected: u64) -> io::Result<Box<dyn Keeping>> {
+        self.room(expected)?;
+        Ok(Box::new(InMemory { into: self.clone(), bytes: Vec::new() }))
+    }
+
+    fn put(&self, whole: &Bytes, hash: Hash) -> io::Result<Blob> {
+        self.add(hash, whole.clone())
+    }
+
+    fn get(&self, blob: &Blob) -> io::Result<Bytes> {
+        let kept = self.kept();
+        let found = kept.contents.iter().find(|(hash, _)| *hash == blob.hash);
+        found.map(|(_, whole)| whole.clone()).ok_or_else(|| io::ErrorKind::NotFound.into())
+    }
+
+    fn find(&self, hash: &Hash) -> Option<Blob> {
+        let kept = self.kept();
+        let found = kept.contents.iter().find(|(other, _)| other == hash)?;
+        Some(blob_of(*hash, found.1.len() as u64))
+    }
+
+    fn sync(&self) -> io::Result<()> {
+        Ok(())
+    }
+}
+
+struct InMemory {
+    into: MemoryPreImages,
+    bytes: Vec<u8>,
+}
+
+impl Keeping for InMemory {
+    fn push(&mut self, piece: &[u8]) -> io::Result<()> {
+        self.into.room((self.bytes.len() + piece.len()) as u64)?;
+        self.bytes.extend_from_slice(piece);
+        Ok(())
+    }
+
+    fn finish(self: Box<Self>) -> io::Result<Blob> {
+        let hash = Hash::of(&self.bytes);
+        self.into.add(hash, self.bytes.into())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_oldest_go_where_there_is_no_room() {
+        let images = MemoryPreImages::with_quota(10);
+        let put = |text: &'static [u8]| images.put(&Bytes::from_static(text), Hash::of(text));
+        let first = put(b"12345").unwrap();
+        let second = put(b"67890").unwrap();
+        assert_eq!(put(b"12345").unwrap(), first, "kept once");
+        assert_eq!(images.get(&first).unwrap(), "12345");
+        put(b"abc").unwrap();
+        assert!(images.get(&first).is_err() && images.find(&second.hash).is_some());
+        let error = put(b"12345678901").unwrap_err();
+        assert_eq!(error.kind(), io::ErrorKind::QuotaExceeded);
+        let mut pieces = images.begin(4).unwrap();
+        pieces.push(b"67").unwrap();
+        pieces.push(b"890").unwrap();
+        assert_eq!(pieces.finish().unwrap(), second);
+        assert!(images.begin(11).is_err());
+    }
+}

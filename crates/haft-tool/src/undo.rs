@@ -1,0 +1,500 @@
+//! Takes changes back, by their receipts alone.
+//!
+//! Going back on what an undo did is the same work with the receipts of the undo: it gives receipts
+//! like any other change. Every path is looked up without following a link at its end, and has to be
+//! where the receipt says; what stands there now is kept before anything is written.
+//!
+//! **Invariant:** all or nothing. Nothing is written before everything was looked at; a file that
+//! is not as the change left it is a conflict, never overwritten unasked. What already is as it
+//! shall be is done, so an undo that was cut off can be begun again. It knows no session and no
+//! terminal.
+
+use std::{
+    collections::{BTreeMap, HashMap},
+    io,
+    sync::Arc,
+};
+
+use haft_host::{Expect, FileKind, Fs, Host, Located, Queues, WriteHow};
+use haft_types::{Blob, EntryKind, Follow, Hash, HostPath, Receipt, ReceiptAction};
+
+use crate::{PreImages, keeper};
+
+/// Why changes could not be taken back; nothing was changed then, but for what [`UndoError::Cut`]
+/// names.
+#[derive(Debug, thiserror::Error)]
+pub enum UndoError {
+    /// Something that has to be brought back was not kept.
+    #[error("what {path} held before is not there to be brought back: {why}")]
+    NotKept {
+        /// The file.
+        path: HostPath,
+        /// Why.
+        why: String,
+    },
+    /// The change was made on another host.
+    #[error("{path} was changed on the host {host}, which is not this one")]
+    Elsewhere {
+        /// The file.
+        path: HostPath,
+        /// Where it is.
+        host: String,
+    },
+    /// A rule forbids to change it.
+    #[error("{path} must not be changed: {why}")]
+    Denied {
+        /// The file.
+        path: HostPath,
+        /// Which rule, in words.
+        why: String,
+    },
+    /// Something else than a file, or a link, is in the way.
+    #[error("{path} {why}: look what is there and move it away")]
+    Blocked {
+        /// The file.
+        path: HostPath,
+        /// What is in the way.
+        why: String,
+    },
+    /// Files are not as the changes left them.
+    #[error("{} is not as the change left it", paths(.0))]
+    Conflict(Vec<Conflict>),
+    /// A file could not be looked at or changed; all others are as before.
+    #[error("{path}: {source}")]
+    Io {
+        /// The file.
+        path: HostPath,
+        /// The cause.
+        source: io::Error,
+    },
+    /// A file could not be changed, and others that had been changed could not be put back.
+    #[error("{path}: {source}; these are changed already: {}", left.iter().map(ToString::to_string).collect::<Vec<_>>().join(", "))]
+    Cut {
+        /// The file.
+        path: HostPath,
+        /// The cause.
+        source: io::Error,
+        /// What could not be put back.
+        left: Vec<HostPath>,
+    },
+}
+
+/// A file that is not as the changes left it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Conflict {
+    /// The file.
+    pub path: HostPath,
+    /// Hash of what the changes left; none where they left nothing.
+    pub left: Option<Hash>,
+    /// Hash of what is there; none where nothing is.
+    pub found: Option<Hash>,
+    /// What is there, where it could be kept.
+    pub kept: Option<Blob>,
+    /// What would be there instead; none where nothing would.
+    pub to: Option<Blob>,
+}
+
+fn paths(conflicts: &[Conflict]) -> String {
+    conflicts.iter().map(|conflict| conflict.path.to_string()).collect::<Vec<_>>().join(", ")
+}
+
+/// Says why a rule forbids to change a path; none where it may be changed.
+pub type Forbids<'a> = &'a (dyn Fn(&HostPath) -> Option<String> + Send + Sync);
+
+/// Where changes are taken back. See the module.
+pub struct Undo<'a> {
+    /// The host of all changes.
+    pub host: &'a dyn Host,
+    /// One queue for each real file.
+    pub queues: &'a Queues,
+    /// Where content is kept.
+    pub pre_images: Arc<dyn PreImages>,
+    /// What must not be changed.
+    pub forbids: Forbids<'a>,
+}
+
+/// What a path shall be.
+#[derive(Clone, Debug)]
+enum To {
+    /// Gone.
+    Nothing,
+    /// A file with this content.
+    Content(Blob),
+    /// What another path holds now.
+    From(HostPath),
+}
+
+/// What is to be done to one path.
+#[derive(Clone, Debug)]
+struct Step {
+    /// What the changes left there.
+    left: Option<Hash>,
+    to: To,
+    mode: Option<u32>,
+    /// Folders that go with it once they are empty, topmost first.
+    made: Vec<HostPath>,
+}
+
+/// A path as it is now.
+struct Now {
+    at: Located,
+    found: Option<Hash>,
+    kept: Option<Blob>,
+    mode: Option<u32>,
+}
+
+impl Undo<'_> {
+    /// Takes changes back, the newest first; gives what was done for it, which is taken back the
+    /// same way. With `force`, what others changed meanwhile is replaced too.
+    ///
+    /// # Errors
+    /// See [`UndoError`].
+    pub async fn take_back(
+        &self,
+        newest_first: &[Receipt],
+        force: bool,
+    ) -> Result<Vec<Receipt>, UndoError> {
+        let steps = self.steps(newest_first)?;
+        let mut turns = Vec::new();
+        for path in steps.keys() {
+            turns.push(self.queues.lock(self.host.name(), path).await);
+        }
+        let mut now = BTreeMap::new();
+        for path in steps.keys() {
+            now.insert(path.clone(), self.look(path).await?);
+        }
+        let steps = resolved(steps, &now)?;
+        let conflicts: Vec<Conflict> = steps
+            .iter()
+            .filter_map(|(path, step)| {
+                let now = &now[path];
+                let as_left = now.found == step.left || now.found == aim(step);
+                (!as_left).then(|| Conflict {
+                    path: path.clone(),
+                    left: step.left,
+                    found: now.found,
+                    kept: now.kept.clone(),
+                    to: match &step.to {
+                        To::Content(blob) => Some(blob.clone()),
+                        To::Nothing | To::From(_) => None,
+                    },
+                })
+            })
+            .collect();
+        if !force && !conflicts.is_empty() {
+            return Err(UndoError::Conflict(conflicts));
+        }
+        self.contents_are_there(&steps, &now)?;
+        self.pre_images.sync().map_err(|source| UndoError::Io {
+            path: steps.keys().next().cloned().unwrap_or_else(|| self.host.home().clone()),
+            source,
+        })?;
+        self.carry_out(&steps, &now).await
+    }
+
+    /// What is to be done, by path.
+    fn steps(&self, newest_first: &[Receipt]) -> Result<BTreeMap<HostPath, Step>, UndoError> {
+        let mut steps: BTreeMap<HostPath, Step> = BTreeMap::new();
+        for receipt in in_order(newest_first) {
+            if *receipt.host != *self.host.name() {
+                let (path, host) = (receipt.path.clone(), receipt.host.to_string());
+                return Err(UndoError::Elsewhere { path, host });
+            }
+            let other = match &receipt.action {
+                ReceiptAction::Renamed { from } => Some(from),
+                _ => None,
+            };
+            for path in std::iter::once(&receipt.path).chain(other) {
+                if let Some(why) = (self.forbids)(path) {
+                    return Err(UndoError::Denied { path: path.clone(), why });
+                }
+            }
+            add(&mut steps, receipt)?;
+        }
+        Ok(steps)
+    }
+
+    /// Looks at a path, and keeps what is there.
+    async fn look(&self, path: &HostPath) -> Result<Now, UndoError> {
+        let failed = |source| UndoError::Io { path: path.clone(), source };
+        let blocked = |why: String| UndoError::Blocked { path: path.clone(), why };
+        let fs = self.host.fs();
+        let at = fs.locate(path, Follow::No).await.map_err(failed)?;
+        if at.real != *path {
+            return Err(blocked(format!("is reached through a link now, and is {}", at.real)));
+        }
+        match at.kind {
+            FileKind::Missing => Ok(Now { at, found: None, kept: None, mode: None }),
+            FileKind::FILE => {
+                let mode = fs.mode(&at).await.map_err(failed)?;
+                let kept = keeper::keep(&*self.pre_images, fs, &at).await;
+                let (found, kept) = match kept {
+                    Ok(blob) => (blob.hash, Some(blob)),
+                    Err(_) => (hash(fs, &at).await.map_err(failed)?, None),
+                };
+                Ok(Now { at, found: Some(found), kept, mode })
+            }
+            FileKind::Entry(EntryKind::Link) => Err(blocked("is a link now".to_owned())),
+            FileKind::FOLDER => Err(blocked("is a folder now".to_owned())),
+            FileKind::Entry(_) => Err(blocked("is no regular file now".to_owned())),
+        }
+    }
+
+    /// Sees to it that nothing is begun that cannot be ended.
+    fn contents_are_there(
+        &self,
+        steps: &BTreeMap<HostPath, Step>,
+        now: &BTreeMap<HostPath, Now>,
+    ) -> Result<(), UndoError> {
+        for (path, step) in steps {
+            if let To::Content(blob) = &step.to
+                && now[path].found != Some(blob.hash)
+                && let Err(error) = self.pre_images.get(blob)
+            {
+                return Err(UndoError::NotKept { path: path.clone(), why: error.to_string() });
+            }
+        }
+        Ok(())
+    }
+
+    async fn carry_out(
+        &self,
+        steps: &BTreeMap<HostPath, Step>,
+        now: &BTreeMap<HostPath, Now>,
+    ) -> Result<Vec<Receipt>, UndoError> {
+        let mut receipts = Vec::new();
+        for (path, step) in steps {
+            match self.one(path, step, &now[path]).await {
+                Ok(receipt) => receipts.extend(receipt),
+                Err(source) => {
+                    let left = self.roll_back(&receipts, now).await;
+                    let path = path.clone();
+                    return Err(if left.is_empty() {
+                        UndoError::Io { path, source }
+                    } else {
+                        UndoError::Cut { path, source, left }
+                    });
+                }
+            }
+        }
+        // Folders that were made for what is gone go last, the deepest first.
+        let gone = steps.values().filter(|step| aim(step).is_none());
+        let mut made: Vec<&HostPath> = gone.flat_map(|step| &step.made).collect();
+        made.sort();
+        made.dedup();
+        for folder in made.into_iter().rev() {
+            // One that holds something else by now stays.
+            drop(self.remove_folder(folder).await);
+        }
+        Ok(receipts)
+    }
+
+    /// Does one step; one that is done already gives the receipt that it would have given, and one
+    /// that changes nothing gives none.
+    async fn one(&self, path: &HostPath, step: &Step, now: &Now) -> io::Result<Option<Receipt>> {
+        let fs = self.host.fs();
+        let done = now.found == aim(step);
+        let before = if done { step.left } else { now.found };
+        if before == aim(step) {
+            return Ok(None);
+        }
+        let action = match (&step.to, before) {
+            (To::Nothing, _) => ReceiptAction::Deleted,
+            (_, None) => ReceiptAction::Created,
+            (_, Some(_)) => ReceiptAction::Changed,
+        };
+        let mut receipt = Receipt::new(self.host.name().to_owned(), path.clone(), action);
+        receipt.before = before;
+        receipt.after = aim(step);
+        // Rights that are not touched are nobody's business here.
+        let touched = step.mode.is_some() || receipt.action == ReceiptAction::Deleted;
+        receipt.mode = now.mode.filter(|_| touched);
+        receipt.pre_image = if done {
+            before.and_then(|hash| self.pre_images.find(&hash))
+        } else {
+            now.kept.clone()
+        };
+        if done {
+            return Ok(Some(receipt));
+        }
+        match &step.to {
+            To::Content(blob) => {
+                let expect = now.at.stamp.map_or(Expect::Absent, Expect::Stamp);
+                let set_mode = step.mode;
+                let how = WriteHow { expect, parents: true, set_mode, ..WriteHow::default() };
+                let whole = self.pre_images.get(blob)?;
+                receipt.made = fs.write(&now.at, whole, how).await?.made;
+            }
+            To::Nothing | To::From(_) => fs.remove(&now.at).await?,
+        }
+        Ok(Some(receipt))
+    }
+
+    async fn remove_folder(&self, folder: &HostPath) -> io::Result<()> {
+        let fs = self.host.fs();
+        let at = fs.locate(folder, Follow::No).await?;
+        if at.real == *folder && at.kind == FileKind::FOLDER {
+            fs.remove(&at).await?;
+        }
+        Ok(())
+    }
+
+    /// Puts back what was done so far; gives what could not be.
+    async fn roll_back(&self, done: &[Receipt], now: &BTreeMap<HostPath, Now>) -> Vec<HostPath> {
+        let mut left = Vec::new();
+        for receipt in done.iter().rev() {
+            let was = &now[&receipt.path];
+            if was.found != receipt.after && self.put_back(receipt, was).await.is_err() {
+                left.push(receipt.path.clone());
+            }
+        }
+        left
+    }
+
+    async fn put_back(&self, receipt: &Receipt, was: &Now) -> io::Result<()> {
+        let fs = self.host.fs();
+        let at = fs.locate(&receipt.path, Follow::No).await?;
+        if at.real != receipt.path {
+            return Err(io::ErrorKind::NotFound.into());
+        }
+        match (&was.kept, was.found) {
+            (Some(blob), _) => {
+                let how = WriteHow { parents: true, set_mode: was.mode, ..WriteHow::default() };
+                fs.write(&at, self.pre_images.get(blob)?, how).await?;
+            }
+            (None, Some(_)) => return Err(io::ErrorKind::NotFound.into()),
+            (None, None) => {
+                fs.remove(&at).await?;
+                for folder in receipt.made.iter().rev() {
+                    drop(self.remove_folder(folder).await);
+                }
+            }
+        }
+        Ok(())
+    }
+}
+
+/// The receipts with those of each file in the order in which they were made.
+///
+/// Calls that ran side by side end in another order than that in which they changed a file; what
+/// each of them found and left tells. Files that were renamed are left in the given order.
+fn in_order(newest_first: &[Receipt]) -> Vec<&Receipt> {
+    let mut ordered: Vec<&Receipt> = newest_first.iter().collect();
+    let mut places: BTreeMap<&HostPath, Vec<usize>> = BTreeMap::new();
+    for (place, receipt) in newest_first.iter().enumerate() {
+        places.entry(&receipt.path).or_default().push(place);
+        if matches!(receipt.action, ReceiptAction::Renamed { .. }) {
+            return ordered;
+        }
+    }
+    for places in places.values() {
+        let given: Vec<&Receipt> = places.iter().map(|place| &newest_first[*place]).collect();
+        if let Some(chained) = chained(&given) {
+            for (place, receipt) in places.iter().zip(chained) {
+                ordered[*place] = receipt;
+            }
+        }
+    }
+    ordered
+}
+
+/// The changes of one file so that each found what the one after it left; none where they are in
+/// order already, or none fits.
+fn chained<'a>(newest_first: &[&'a Receipt]) -> Option<Vec<&'a Receipt>> {
+    let fits = |pair: &[&Receipt]| pair[0].before == pair[1].after;
+    if newest_first.windows(2).all(fits) {
+        return None;
+    }
+    let mut by_after: HashMap<Option<Hash>, Vec<&Receipt>> = HashMap::new();
+    let mut found: HashMap<Option<Hash>, usize> = HashMap::new();
+    for receipt in newest_first {
+        by_after.entry(receipt.after).or_default().push(receipt);
+        *found.entry(receipt.before).or_default() += 1;
+    }
+    let is_last = |receipt: &&&Receipt| {
+        let left = by_after.get(&receipt.after).map_or(0, Vec::len);
+        found.get(&receipt.after).copied().unwrap_or(0) < left
+    };
+    let mut wanted = newest_first.iter().find(is_last)?.after;
+    let mut chain = Vec::with_capacity(newest_first.len());
+    while let Some(receipt) = by_after.get_mut(&wanted).and_then(Vec::pop) {
+        wanted = receipt.before;
+        chain.push(receipt);
+    }
+    (chain.len() == newest_first.len()).then_some(chain)
+}
+
+/// The content that a path shall have.
+fn aim(step: &Step) -> Option<Hash> {
+    match &step.to {
+        To::Content(blob) => Some(blob.hash),
+        To::Nothing | To::From(_) => None,
+    }
+}
+
+/// Adds what takes one change back; those of newer changes are there already.
+fn add(steps: &mut BTreeMap<HostPath, Step>, receipt: &Receipt) -> Result<(), UndoError> {
+    let path = &receipt.path;
+    let new = |left, to| Step { left, to, mode: None, made: Vec::new() };
+    let content = || {
+        receipt.pre_image.clone().ok_or_else(|| UndoError::NotKept {
+            path: path.clone(),
+            why: "it was not kept when it was changed".to_owned(),
+        })
+    };
+    match &receipt.action {
+        ReceiptAction::Created => {
+            let step = steps.entry(path.clone()).or_insert_with(|| new(receipt.after, To::Nothing));
+            step.to = To::Nothing;
+            step.made.splice(..0, receipt.made.iter().cloned());
+        }
+        ReceiptAction::Changed | ReceiptAction::Deleted => {
+            let to = To::Content(content()?);
+            let step = steps.entry(path.clone()).or_insert_with(|| new(receipt.after, To::Nothing));
+            step.to = to;
+            step.mode = receipt.mode.or(step.mode);
+        }
+        ReceiptAction::Renamed { from } => {
+            content()?;
+            let holds = To::From(path.clone());
+            let step = steps.entry(path.clone()).or_insert_with(|| new(receipt.after, holds));
+            let to = std::mem::replace(&mut step.to, To::Nothing);
+            let step = steps.entry(from.clone()).or_insert_with(|| new(None, To::Nothing));
+            step.to = to;
+            step.mode = receipt.mode;
+        }
+    }
+    Ok(())
+}
+
+/// Puts the content that is there in place of the path that holds it.
+fn resolved(
+    mut steps: BTreeMap<HostPath, Step>,
+    now: &BTreeMap<HostPath, Now>,
+) -> Result<BTreeMap<HostPath, Step>, UndoError> {
+    for (path, step) in &mut steps {
+        if let To::From(holder) = &step.to {
+            let kept = now.get(holder).and_then(|now| now.kept.clone());
+            let why = || format!("it was renamed to {holder}, which is not there any more");
+            step.to = To::Content(
+                kept.ok_or_else(|| UndoError::NotKept { path: path.clone(), why: why() })?,
+            );
+        }
+    }
+    Ok(steps)
+}
+
+/// The hash of a file that cannot be kept.
+async fn hash(fs: &dyn Fs, at: &Located) -> io::Result<Hash> {
+    const PIECE: usize = 1 << 20;
+    let mut offset = 0;
+    let mut hasher = blake3::Hasher::new();
+    loop {
+        let piece = fs.read(at, offset, PIECE).await?;
+        hasher.update(&piece);
+        offset += piece.len() as u64;
+        if piece.len() < PIECE {
+            return Ok(Hash::from_bytes(*hasher.finalize().as_bytes()));
+        }
+    }
+}

@@ -1,0 +1,276 @@
+//! Changes are kept as they are made, and taken back and made again byte by byte.
+
+use std::{collections::BTreeMap, io, sync::Arc};
+
+use haft_host::{FsOp, ListHow, Memory, WriteHow};
+use haft_testkit::world::World;
+use haft_tool::{Cx, MemoryPreImages, Undo, UndoError};
+use haft_types::{
+    Access, Body, EntryKind, Follow, Hash, HostPath, Outcome, Plan, Receipt, ReceiptAction, Target,
+};
+use proptest::prelude::*;
+use serde_json::{Value, json};
+
+use crate::support::{Probe, tools};
+
+/// A tool that changes files as it is told, and gives no receipts of its own.
+fn changer() -> Probe {
+    Probe::new("change")
+        .plan(|_, place| {
+            let root = place.cwd.clone();
+            Plan::new(place, "Changing").with(Access::Destroy, Target::Tree { root })
+        })
+        .run(|input, cx| async move {
+            for step in input["steps"].as_array().unwrap() {
+                // What cannot be done is left out: nothing may be told of it then.
+                drop(one(step, &cx).await);
+            }
+            Ok(Outcome::text("done"))
+        })
+}
+
+async fn one(step: &Value, cx: &Cx) -> io::Result<()> {
+    let fs = cx.host.fs();
+    let path = |key: &str| cx.path(step[key].as_str().unwrap()).unwrap();
+    let at = fs.locate(&path("path"), Follow::Yes).await?;
+    match step["do"].as_str().unwrap() {
+        "write" => {
+            let text = step["text"].as_str().unwrap().to_owned();
+            let how = WriteHow { parents: true, ..WriteHow::default() };
+            fs.write(&at, text.into(), how).await.map(drop)
+        }
+        "remove" => fs.remove(&at).await,
+        _ => {
+            let to = fs.locate(&path("to"), Follow::Yes).await?;
+            fs.rename(&at, &to).await
+        }
+    }
+}
+
+fn receipts(world: &World) -> Vec<Receipt> {
+    let bodies = world.recorder.bodies();
+    let ended = bodies.into_iter().filter_map(|body| match body {
+        Body::CallEnded { outcome, .. } => Some(outcome.receipts),
+        _ => None,
+    });
+    ended.flatten().collect()
+}
+
+type Files = BTreeMap<String, (Vec<u8>, Option<u32>)>;
+
+/// Every file with its rights. Folders that were made for a file that then went are nobody's.
+async fn files(world: &World) -> Files {
+    let mut files = Files::new();
+    for (name, content) in world.files().await.unwrap() {
+        if !name.ends_with('/') {
+            let path = world.root.join(&name).unwrap();
+            let at = world.host.fs().locate(&path, Follow::No).await.unwrap();
+            files.insert(name, (content, world.host.fs().mode(&at).await.unwrap()));
+        }
+    }
+    files
+}
+
+async fn take_back(
+    world: &World,
+    oldest_first: &[Receipt],
+    force: bool,
+) -> Result<Vec<Receipt>, UndoError> {
+    let newest_first: Vec<Receipt> = oldest_first.iter().rev().cloned().collect();
+    let undo = Undo {
+        host: &*world.host,
+        queues: &world.session.queues,
+        pre_images: world.session.pre_images(),
+        forbids: &|path| path.text().ends_with("denied").then(|| "a rule says so".to_owned()),
+    };
+    undo.take_back(&newest_first, force).await
+}
+
+fn any_step() -> impl Strategy<Value = Value> {
+    let path = || prop::sample::select(vec!["a", "b.txt", "d/c", "d/e/f"]);
+    let text = prop_oneof![
+        3 => "[a-c\r\n\u{e9}]{0,6}",
+        1 => (1_usize..3).prop_map(|n| "x".repeat(n * 1_100_000)),
+    ];
+    prop_oneof![
+        4 => (path(), text).prop_map(|(path, text)| json!({"do": "write", "path": path, "text": text})),
+        2 => path().prop_map(|path| json!({"do": "remove", "path": path})),
+        2 => (path(), path()).prop_map(|(path, to)| json!({"do": "rename", "path": path, "to": to})),
+    ]
+}
+
+async fn there_and_back(world: World, calls: Vec<Vec<Value>>, split: usize) {
+    let before = files(&world).await;
+    let mut middle = None;
+    for (number, steps) in calls.iter().enumerate() {
+        if number == split {
+            middle = Some((files(&world).await, receipts(&world).len()));
+        }
+        world.call("change", json!({"steps": steps})).await;
+    }
+    let (middle, cut) = middle.unwrap();
+    let after = files(&world).await;
+    let all = receipts(&world);
+    let undone = take_back(&world, &all, false).await.unwrap();
+    assert_eq!(files(&world).await, before);
+    let redone = take_back(&world, &undone, false).await.unwrap();
+    assert_eq!(files(&world).await, after);
+    take_back(&world, &redone, false).await.unwrap();
+    assert_eq!(files(&world).await, before);
+    // Once more in two parts, and the second one alone.
+    let again = take_back(&world, &undone, false).await.unwrap();
+    assert_eq!((files(&world).await, again.len()), (after, redone.len()));
+    take_back(&world, &all[cut..], false).await.unwrap();
+    assert_eq!(files(&world).await, middle);
+    take_back(&world, &all[..cut], false).await.unwrap();
+    assert_eq!(files(&world).await, before);
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 48, failure_persistence: None, ..Default::default() })]
+    #[test]
+    fn undo_then_redo_is_the_identity(
+        calls in prop::collection::vec(prop::collection::vec(any_step(), 1..5), 1..5),
+        split in any::<prop::sample::Index>(),
+        local in any::<bool>(),
+    ) {
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+        let split = split.index(calls.len());
+        runtime.block_on(async move {
+            let (changer, start) = (tools([changer()]).0, [("a", "one\r\n"), ("d/c", "")]);
+            let world = if local {
+                let world = World::local(changer, start).unwrap();
+                let path = world.folder().unwrap().join("a");
+                let mode = std::os::unix::fs::PermissionsExt::from_mode(0o751);
+                std::fs::set_permissions(path, mode).unwrap();
+                world
+            } else {
+                World::memory(changer, start).unwrap()
+            };
+            there_and_back(world, calls, split).await;
+        });
+    }
+}
+
+fn write(path: &str, text: &str) -> Value {
+    json!({"steps": [{"do": "write", "path": path, "text": text}]})
+}
+
+#[tokio::test]
+async fn a_tool_without_receipts_gets_them() {
+    let world = World::memory(tools([changer()]).0, [("a", "one")]).unwrap();
+    world.call("change", write("a", "two")).await;
+    world.call("change", write("x/y/n", "new")).await;
+    let steps = json!({"steps": [
+        {"do": "write", "path": "t", "text": "came"}, {"do": "remove", "path": "t"},
+        {"do": "write", "path": "a", "text": "three"}, {"do": "write", "path": "a", "text": "four"},
+    ]});
+    world.call("change", steps).await;
+    let found = receipts(&world);
+    assert_eq!(found.len(), 3, "{found:?}");
+    let hash = |text: &str| Some(Hash::of(text.as_bytes()));
+    assert_eq!((found[0].before, found[0].after), (hash("one"), hash("two")));
+    assert_eq!(found[1].action, ReceiptAction::Created);
+    let made: Vec<String> = found[1].made.iter().map(|path| path.text().into_owned()).collect();
+    assert_eq!(made, ["/w/x", "/w/x/y"]);
+    assert_eq!((found[2].before, found[2].after), (hash("two"), hash("four")));
+    assert!(found.iter().all(|r| r.pre_image.is_some() == r.before.is_some()), "{found:?}");
+}
+
+#[tokio::test]
+async fn what_cannot_be_kept_is_said_and_done() {
+    let world = World::memory(tools([changer()]).0, [("a", "too much"), ("b", "ok")]).unwrap();
+    let small = Arc::new(MemoryPreImages::with_quota(4));
+    assert!(world.session.pre_images.set(small).is_ok());
+    let outcome = world.call("change", write("a", "x")).await;
+    assert!(outcome.joined_text().contains("a cannot be undone: "), "{outcome:?}");
+    assert!(!world.call("change", write("b", "y")).await.joined_text().contains("undone"));
+    let all = receipts(&world);
+    let error = take_back(&world, &all, true).await.unwrap_err();
+    assert!(matches!(&error, UndoError::NotKept { .. }), "{error}");
+    assert_eq!(world.read_bytes("b").await.unwrap().unwrap(), b"y", "all or nothing");
+    take_back(&world, &all[1..], false).await.unwrap();
+    assert_eq!(world.read_bytes("b").await.unwrap().unwrap(), b"ok");
+}
+
+#[tokio::test]
+async fn a_failure_puts_back_what_was_done() {
+    let host = Arc::new(Memory::with_files([("/w/a", "1"), ("/w/b", "2")]).unwrap());
+    let root = HostPath::new(b"/w", haft_types::Style::Posix).unwrap();
+    let world = World::on(host.clone(), root, tools([changer()]).0);
+    for name in ["a", "b", "c"] {
+        world.call("change", write(name, "new")).await;
+    }
+    let (after, all) = (files(&world).await, receipts(&world));
+    host.fail_next(FsOp::Remove, io::ErrorKind::StorageFull.into());
+    let error = take_back(&world, &all, false).await.unwrap_err();
+    assert!(matches!(error, UndoError::Io { .. }), "{error}");
+    assert_eq!(files(&world).await, after);
+    // Begun again after a run that was cut off in its middle, it goes on.
+    take_back(&world, &all[2..], false).await.unwrap();
+    let undone = take_back(&world, &all, false).await.unwrap();
+    assert!(host.content("/w/c").is_none());
+    take_back(&world, &undone, false).await.unwrap();
+    assert_eq!(files(&world).await, after);
+}
+
+#[tokio::test]
+async fn conflicts_rules_and_other_kinds_stop_all_of_it() {
+    let host = Arc::new(Memory::with_files([("/w/a", "1"), ("/w/b", "2")]).unwrap());
+    let root = HostPath::new(b"/w", haft_types::Style::Posix).unwrap();
+    let world = World::on(host.clone(), root, tools([changer()]).0);
+    world.call("change", write("a", "new")).await;
+    world.call("change", write("b", "new")).await;
+    let all = receipts(&world);
+    host.add_file("/w/b", "theirs").unwrap();
+    let Err(UndoError::Conflict(conflicts)) = take_back(&world, &all, false).await else {
+        panic!("no conflict")
+    };
+    assert_eq!(conflicts.len(), 1);
+    assert_eq!(conflicts[0].found, Some(Hash::of(b"theirs")));
+    assert_eq!(host.content("/w/a").unwrap(), "new");
+    let undone = take_back(&world, &all, true).await.unwrap();
+    assert_eq!(host.content("/w/b").unwrap(), "2");
+    take_back(&world, &undone, false).await.unwrap();
+    assert_eq!(host.content("/w/b").unwrap(), "theirs");
+
+    let elsewhere = Receipt { host: "ssh:far".into(), ..all[0].clone() };
+    let error = take_back(&world, &[elsewhere], true).await.unwrap_err();
+    assert!(matches!(error, UndoError::Elsewhere { .. }), "{error}");
+    world.call("change", write("denied", "x")).await;
+    let error = take_back(&world, &receipts(&world)[2..], true).await.unwrap_err();
+    assert!(matches!(error, UndoError::Denied { .. }), "{error}");
+    for kind in [EntryKind::Fifo, EntryKind::Folder, EntryKind::Link] {
+        let fs = world.host.fs();
+        let path = world.root.join("a").unwrap();
+        let at = fs.locate(&path, Follow::No).await.unwrap();
+        fs.remove(&at).await.unwrap();
+        match kind {
+            EntryKind::Folder => host.add_folder("/w/a").unwrap(),
+            EntryKind::Link => host.add_link("/w/a", "b").unwrap(),
+            kind => host.add_special("/w/a", kind).unwrap(),
+        }
+        let error = take_back(&world, &all[..1], true).await.unwrap_err();
+        assert!(matches!(error, UndoError::Blocked { .. }), "{kind:?}: {error}");
+    }
+    let listed = ListHow { limit: 9, stat: false };
+    let at = world.host.fs().locate(&world.root, Follow::No).await.unwrap();
+    assert_eq!(world.host.fs().list(&at, listed).await.unwrap().total, 3);
+}
+
+#[tokio::test]
+async fn calls_that_ended_out_of_order_are_put_in_order() {
+    let world = World::memory(tools([changer()]).0, [("a", "0"), ("b", "0")]).unwrap();
+    for text in ["1", "2", "3"] {
+        world.call("change", write("a", text)).await;
+        world.call("change", write("b", text)).await;
+    }
+    let mut all = receipts(&world);
+    all.swap(0, 4);
+    all.swap(1, 3);
+    let undone = take_back(&world, &all, false).await.unwrap();
+    assert_eq!(world.read_bytes("a").await.unwrap().unwrap(), b"0");
+    assert_eq!(world.read_bytes("b").await.unwrap().unwrap(), b"0");
+    take_back(&world, &undone, false).await.unwrap();
+    assert_eq!(world.read_bytes("a").await.unwrap().unwrap(), b"3");
+}

@@ -1,0 +1,274 @@
+//! Notebooks as their cells, with what these have put out.
+//!
+//! **Invariant:** one cell is taken apart at a time, so that memory is bounded by the file; what a
+//! cell put out is cut, a source is not. Formats 3 and 4 of Jupyter are known.
+
+use std::borrow::Cow;
+use std::fmt::Write as _;
+
+use base64::{Engine as _, alphabet, engine};
+use bytes::Bytes;
+use haft_types::ToolError;
+use serde::Deserialize;
+use serde_json::{Value, value::RawValue};
+
+use super::{Picture, Rendered, Wanted};
+use crate::words;
+
+/// Most bytes of a notebook.
+pub(crate) const FILE: u64 = 32 * 1024 * 1024;
+/// Most characters of one output.
+const OUTPUT: usize = 10_000;
+/// Most pictures of one answer.
+const PICTURES: usize = 10;
+
+/// Where padding is left out, as some programs do, it is no fault.
+const BASE64: engine::GeneralPurpose = engine::GeneralPurpose::new(
+    &alphabet::STANDARD,
+    engine::GeneralPurposeConfig::new()
+        .with_decode_padding_mode(engine::DecodePaddingMode::Indifferent),
+);
+
+#[derive(Deserialize)]
+struct Notebook<'a> {
+    #[serde(borrow, default)]
+    cells: Option<Vec<&'a RawValue>>,
+    #[serde(borrow, default)]
+    worksheets: Option<Vec<Sheet<'a>>>,
+}
+
+#[derive(Deserialize)]
+struct Sheet<'a> {
+    #[serde(borrow, default)]
+    cells: Vec<&'a RawValue>,
+}
+
+/// Shows cells of a notebook; none where the file is no notebook.
+///
+/// # Errors
+/// When the wanted cells are past the end.
+pub(crate) fn render(
+    bytes: &[u8],
+    wanted: Wanted,
+    shown: &str,
+) -> Result<Option<Rendered>, ToolError> {
+    let bytes = bytes.strip_prefix(b"\xEF\xBB\xBF").unwrap_or(bytes);
+    let Ok(notebook) = serde_json::from_slice::<Notebook<'_>>(bytes) else { return Ok(None) };
+    let cells = match (notebook.cells, notebook.worksheets) {
+        (Some(cells), _) => cells,
+        (None, Some(sheets)) => sheets.into_iter().flat_map(|sheet| sheet.cells).collect(),
+        (None, None) => return Ok(None),
+    };
+    let unit = ("cell", "cells");
+    let mut rendered = Rendered::new("notebook", unit, cells.len() as u64, wanted, shown)?;
+    let mut pictures = 0;
+    while let Some(number) = rendered.next(wanted) {
+        let index = usize::try_from(number - 1).unwrap_or(usize::MAX);
+        let Some(raw) = cells.get(index) else { break };
+        let mut cell =
+            Cell { number, text: String::new(), pictures: Vec::new(), room: PICTURES - pictures };
+        match serde_json::from_str::<Value>(raw.get()) {
+            Ok(value) => cell.show(&value),
+            Err(error) => cell.head("unknown", &[format!("damaged: {error}")]),
+        }
+        let before = rendered.count;
+        rendered.take(&cell.text, cell.pictures, wanted);
+        if rendered.count > before {
+            pictures = rendered.pictures.len();
+        }
+    }
+    Ok(Some(rendered))
+}
+
+struct Cell {
+    number: u64,
+    text: String,
+    pictures: Vec<Picture>,
+    /// Pictures that may still be shown.
+    room: usize,
+}
+
+impl Cell {
+    fn head(&mut self, kind: &str, more: &[String]) {
+        let more: String = more.iter().flat_map(|text| [", ", text.as_str()]).collect();
+        // Writing to a string cannot fail.
+        let _ = writeln!(self.text, "--- cell {}: {kind}{more} ---", self.number);
+    }
+
+    fn show(&mut self, cell: &Value) {
+        let shown = |value: &Value| haft_text::names::shown(value.as_str().unwrap_or_default(), 80);
+        let mut more = Vec::new();
+        if cell["id"].is_string() {
+            more.push(format!("id {}", shown(&cell["id"])));
+        }
+        let run =
+            ["execution_count", "prompt_number"].into_iter().find_map(|key| cell[key].as_u64());
+        more.extend(run.map(|run| format!("run {run}")));
+        let kind = if cell["cell_type"].is_string() {
+            shown(&cell["cell_type"])
+        } else {
+            "unknown".into()
+        };
+        self.head(&kind, &more);
+        let source = if cell["source"].is_null() { &cell["input"] } else { &cell["source"] };
+        self.line(&joined(source));
+        let attached = cell["attachments"].as_object().into_iter().flatten();
+        for (name, _) in attached {
+            let name = haft_text::names::shown(name, 80);
+            self.line(&format!("[attachment {name} is not shown]"));
+        }
+        for output in cell["outputs"].as_array().into_iter().flatten() {
+            self.output(output);
+        }
+    }
+
+    fn line(&mut self, text: &str) {
+        self.text.push_str(text);
+        if !self.text.ends_with('\n') {
+            self.text.push('\n');
+        }
+    }
+
+    fn output(&mut self, output: &Value) {
+        let kind = output["output_type"].as_str().unwrap_or_default();
+        let name = match kind {
+            "stream" => haft_text::names::shown(output["name"].as_str().unwrap_or("stdout"), 40),
+            "error" | "pyerr" => "error".to_owned(),
+            _ => "result".to_owned(),
+        };
+        // Writing to a string cannot fail.
+        let _ = writeln!(self.text, "--- cell {}: {name} ---", self.number);
+        match kind {
+            "stream" => self.printed(&joined(&output["text"])),
+            "error" | "pyerr" => {
+                let traceback = output["traceback"].as_array().into_iter().flatten();
+                let lines: Vec<&str> = traceback.filter_map(Value::as_str).collect();
+                if lines.is_empty() {
+                    let text = |key: &str| output[key].as_str().unwrap_or_default();
+                    self.printed(&format!("{}: {}", text("ename"), text("evalue")));
+                } else {
+                    self.printed(&lines.join("\n"));
+                }
+            }
+            // Format 3 has the data beside the rest.
+            _ if output["data"].is_null() => self.data(output),
+            _ => self.data(&output["data"]),
+        }
+    }
+
+    /// Text of a program: without control sequences, its middle cut out where it is long.
+    fn printed(&mut self, text: &str) {
+        let text = haft_text::strip::strip(text);
+        self.line(&haft_text::cut::middle(&text, OUTPUT).text);
+    }
+
+    fn data(&mut self, data: &Value) {
+        let of = |names: &[&str]| {
+            names.iter().map(|name| &data[*name]).find(|value| !value.is_null()).map(joined)
+        };
+        let image = of(&["image/png", "image/jpeg", "image/gif", "image/webp", "png", "jpeg"]);
+        let text = of(&["text/plain", "text/markdown", "text/latex", "text", "latex"]);
+        if let Some(text) = &text {
+            self.printed(text);
+        }
+        if let Some(image) = image {
+            self.picture(&image);
+        } else if text.is_none() {
+            if let Some(other) =
+                of(&["text/html", "application/json", "image/svg+xml", "html", "svg"])
+            {
+                self.printed(&other);
+            } else {
+                let kinds = data.as_object().into_iter().flatten();
+                let kinds: Vec<String> =
+                    kinds.take(5).map(|(kind, _)| haft_text::names::shown(kind, 80)).collect();
+                self.line(&format!("[not shown: {}]", kinds.join(", ")));
+            }
+        }
+    }
+
+    fn picture(&mut self, encoded: &str) {
+        let size = words::size((encoded.len() / 4 * 3) as u64);
+        if self.pictures.len() >= self.room {
+            self.line(&format!("[a picture of {size} is not shown: read this cell alone]"));
+            return;
+        }
+        let encoded: Vec<u8> = encoded.bytes().filter(|byte| !byte.is_ascii_whitespace()).collect();
+        match BASE64.decode(encoded) {
+            Ok(bytes) => {
+                self.line(&format!("[a picture of {size}]"));
+                let name = format!("cell {}", self.number);
+                self.pictures.push(Picture { name, bytes: Bytes::from(bytes) });
+            }
+            Err(error) => self.line(&format!("[a picture that is damaged: {error}]")),
+        }
+    }
+}
+
+/// A text, which notebooks keep whole or as a list of lines.
+fn joined(value: &Value) -> Cow<'_, str> {
+    match value {
+        Value::String(text) => Cow::Borrowed(text),
+        Value::Array(lines) => lines.iter().filter_map(Value::as_str).collect::<String>().into(),
+        Value::Null => Cow::Borrowed(""),
+        other => Cow::Owned(other.to_string()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    fn show(notebook: &Value) -> Rendered {
+        let wanted = Wanted { first: 1, count: 100, room: 100_000 };
+        render(notebook.to_string().as_bytes(), wanted, "a.ipynb").unwrap().unwrap()
+    }
+
+    #[test]
+    fn cells_show_their_source_and_what_they_put_out() {
+        let picture = BASE64.encode(b"bytes of a picture");
+        let rendered = show(&json!({"nbformat": 4, "cells": [
+            {"cell_type": "markdown", "id": "m1", "source": ["# Title\n", "text"]},
+            {"cell_type": "code", "execution_count": 7, "source": "print(1)\n1/0", "outputs": [
+                {"output_type": "stream", "name": "stdout", "text": ["\u{1b}[31m1\u{1b}[0m\n"]},
+                {"output_type": "display_data", "data": {
+                    "image/png": format!("{}\n", picture), "text/plain": "<Figure>"}},
+                {"output_type": "display_data", "data": {"application/x-own": {"a": 1}}},
+                {"output_type": "error", "ename": "E", "evalue": "no", "traceback": ["l1", "l2"]}]},
+            {"cell_type": "raw", "source": []},
+            "no cell"
+        ]}));
+        assert_eq!(
+            rendered.text,
+            "--- cell 1: markdown, id m1 ---\n# Title\ntext\n--- cell 2: code, run 7 ---\n\
+             print(1)\n1/0\n--- cell 2: stdout ---\n1\n--- cell 2: result ---\n<Figure>\n\
+             [a picture of 18 bytes]\n--- cell 2: result ---\n[not shown: application/x-own]\n\
+             --- cell 2: error ---\nl1\nl2\n--- cell 3: raw ---\n--- cell 4: unknown ---\n"
+        );
+        assert_eq!(&rendered.pictures[0].bytes[..], b"bytes of a picture");
+        assert_eq!((rendered.count, rendered.total), (4, 4));
+    }
+
+    #[test]
+    fn old_formats_show_and_what_is_none_is_told() {
+        let rendered = show(&json!({"nbformat": 3, "worksheets": [{"cells": [
+            {"cell_type": "code", "prompt_number": 2, "input": "x", "outputs": [
+                {"output_type": "pyout", "text": ["42"]}]}]}]}));
+        assert_eq!(rendered.text, "--- cell 1: code, run 2 ---\nx\n--- cell 1: result ---\n42\n");
+        let wanted = Wanted { first: 1, count: 1, room: 9 };
+        for none in ["", "{}", "{\"cells\": 7}", "[]", "{\"cells\": [", "\u{feff}{"] {
+            assert!(render(none.as_bytes(), wanted, "a").unwrap().is_none(), "{none}");
+        }
+    }
+
+    #[test]
+    fn a_long_output_is_cut_and_a_source_is_not() {
+        let long = "x".repeat(50_000);
+        let rendered = show(&json!({"cells": [{"cell_type": "code", "source": long, "outputs": [
+            {"output_type": "stream", "text": long}]}]}));
+        assert!(rendered.text.contains(&long));
+        assert!(rendered.text.len() < 62_000, "{}", rendered.text.len());
+    }
+}

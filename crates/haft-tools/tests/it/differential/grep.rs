@@ -1,0 +1,372 @@
+//! grep beside ripgrep.
+
+use haft_types::HostPath;
+use serde_json::{Value, json};
+
+use super::{Compared, data, first_difference, peer, printed, trees::Tree, with, written};
+
+/// Results of a page, where pages are put together.
+const PAGE: u64 = 7;
+/// Most results of which pages are put together.
+const PAGED: usize = 20;
+
+/// One line that is shown: the file, its number, whether it matches, its text, what is marked.
+type Line = (String, u64, bool, String, Vec<String>);
+
+/// What is searched for.
+const PATTERNS: &[&str] = &[
+    "needle",
+    "^needle",
+    "needle$",
+    "needle\\r?$",
+    "n..dle",
+    "\\bneedle\\b",
+    "needle|other",
+    "(?i)NEEDLE",
+    "[0-9]+",
+    "\\d",
+    "\\w+_\\w+",
+    "^$",
+    "^\\s*$",
+    "",
+    "x*",
+    "fn \\w+\\(",
+    "a\\.b",
+    "\u{e9}",
+    "[^a-z\\s]",
+    "needle.*needle",
+    "\\Aneedle",
+    "needle\\z",
+    "end\\s",
+    "zzz-nowhere",
+    "\\t",
+    "(",
+    "a{2,1}",
+    "*a",
+    "a\nb",
+    "(?s)needle.",
+    "needle(?-u:\\W)",
+    "k",
+    "STRASSE",
+];
+
+/// Which files are searched.
+const GLOBS: &[&str] = &[
+    "*.rs",
+    "!*.rs",
+    "*.{ts,tsx}",
+    "src/**",
+    "/src/*",
+    "**/deep/**",
+    "a*",
+    "?.rs",
+    "[ab]*",
+    "!src",
+    "*.RS",
+    "*.txt",
+    "sub/*.txt",
+    ".hidden",
+    "!.*",
+    "**/x.rs",
+    "a/*",
+    "*.log",
+    "./src/*.rs",
+];
+
+/// Patterns with what else is asked for.
+fn queries() -> Vec<Value> {
+    let mut all: Vec<Value> = PATTERNS.iter().map(|p| json!({ "pattern": p })).collect();
+    for mode in ["files_with_matches", "count"] {
+        for pattern in ["needle", "^", "$", "(?i)needle", "fn|let", "zzz-nowhere", "\\x00?e"] {
+            all.push(json!({"pattern": pattern, "output_mode": mode}));
+        }
+    }
+    let options = [
+        json!({"-i": true}),
+        json!({"hidden": false}),
+        json!({"no_ignore": true}),
+        json!({"no_ignore": true, "hidden": false}),
+        json!({"-A": 1}),
+        json!({"-B": 2}),
+        json!({"-C": 3}),
+        json!({"-A": 1, "-B": 4}),
+        json!({"literal": true}),
+        json!({"multiline": true}),
+        json!({"type": "rust"}),
+        json!({"type": "py"}),
+        json!({"type": "md", "-i": true}),
+    ];
+    all.extend(options.iter().map(|options| with(options, &[("pattern", json!("needle"))])));
+    for &glob in GLOBS {
+        let mode = if glob.len() % 2 == 0 { "content" } else { "files_with_matches" };
+        all.push(json!({"pattern": "needle", "glob": glob, "output_mode": mode}));
+    }
+    all.extend(shaped());
+    all
+}
+
+/// Queries over several lines and of plain text.
+fn shaped() -> Vec<Value> {
+    let mut all = Vec::new();
+    for (pattern, more) in [
+        ("begin\\n.*?end", json!({"multiline": true})),
+        ("needle\\s+other", json!({"multiline": true})),
+        ("begin.*end", json!({"multiline": true})),
+        ("b\\nend", json!({"multiline": true, "-C": 1})),
+        ("needle\\n", json!({"multiline": true, "output_mode": "count"})),
+        ("foo(bar)", json!({"literal": true})),
+        ("a.b", json!({"literal": true})),
+        ("[x]", json!({"literal": true, "-i": true})),
+        ("N\u{c9}EDLE", json!({"-i": true})),
+        ("stra\u{df}e", json!({"-i": true})),
+    ] {
+        all.push(with(&more, &[("pattern", json!(pattern))]));
+    }
+    all
+}
+
+/// Queries below a folder or in one file of a tree.
+fn placed(tree: &str) -> Vec<Value> {
+    let paths: &[&str] = match tree {
+        "plain" => &["src", "src/deep", "README.md", ".github", "src/lib.rs"],
+        "ignores" => &["sub", "sub/deep", "build", "a.log", "repo", ".hidden", "case"],
+        "names" => &["a", "two  blanks", "-dash.rs", "\u{65e5}\u{672c}"],
+        "contents" => &[
+            "early.bin",
+            "late.bin",
+            "utf16le.txt",
+            "utf8-mark.txt",
+            "latin1.txt",
+            "sub",
+            "crlf.txt",
+            "late-in-line.bin",
+        ],
+        "links" => &["real", "ruled", "to-file.rs"],
+        _ => &["t5", "t3/u4"],
+    };
+    let mut all = Vec::new();
+    for path in paths {
+        for mode in ["content", "files_with_matches", "count"] {
+            all.push(json!({"pattern": "needle", "path": path, "output_mode": mode}));
+        }
+        all.push(json!({"pattern": "needle", "path": path, "glob": "*.rs"}));
+        all.push(json!({"pattern": "needle", "path": path, "glob": "/*.txt", "no_ignore": true}));
+    }
+    all
+}
+
+pub(super) async fn compare(tree: &Tree, all: &mut Vec<Compared>) {
+    let queries = queries();
+    let some = queries.into_iter().step_by(tree.share);
+    for input in some.chain(placed(tree.name)) {
+        let difference = difference(tree, &input).await;
+        let query = written(&input);
+        all.push(Compared { tool: "grep", tree: tree.name, query, difference });
+    }
+}
+
+async fn difference(tree: &Tree, input: &Value) -> Option<String> {
+    let mode = input["output_mode"].as_str().unwrap_or("content");
+    let (printed, base) = ripgrep(tree, input, mode);
+    let whole = data(&tree.world, "grep", &with(input, &[("head_limit", json!(0))])).await;
+    let (whole, printed) = match (whole, printed) {
+        (Ok(whole), Ok(printed)) => (whole, printed),
+        (Err(_), Err(_)) => return None,
+        (Ok(_), Err(text)) => return Some(format!("only ripgrep says {text:?}")),
+        (Err(text), Ok(_)) => return Some(format!("only haft says {text:?}")),
+    };
+    if mode == "content" {
+        let multiline = input["multiline"] == json!(true);
+        let ours = lines(&whole, multiline);
+        let theirs = their_lines(tree, &base, &printed, multiline);
+        if let Some(difference) = first_difference(&ours, &theirs) {
+            return Some(difference);
+        }
+        let matching =
+            |lines: &[Line]| -> Vec<Line> { lines.iter().filter(|line| line.2).cloned().collect() };
+        let total = whole["matches"].as_u64().unwrap();
+        if total != matching(&theirs).len() as u64 {
+            return Some(format!("haft counts {total} matches"));
+        }
+        let pages = pages(tree, input, |page| matching(&lines(page, multiline))).await;
+        return pages.and_then(|pages| first_difference(&pages, &matching(&ours)));
+    }
+    let theirs = their_files(tree, &base, &printed, mode == "count");
+    let ours = files(&whole, mode == "count");
+    if let Some(difference) = first_difference(&ours, &theirs) {
+        return Some(difference);
+    }
+    let pages = pages(tree, input, |page| files(page, mode == "count")).await;
+    pages.and_then(|pages| first_difference(&pages, &ours))
+}
+
+/// What ripgrep prints where the search starts, and that folder; paths go through NUL.
+fn ripgrep(tree: &Tree, input: &Value, mode: &str) -> (Result<Vec<u8>, String>, HostPath) {
+    let mut rg = peer("HAFT_TEST_RG");
+    rg.args(["--no-config", "--no-require-git", "--sort", "path", "--no-messages", "--no-mmap"]);
+    rg.args(["--glob", "!.git"]);
+    for (name, flag) in [("glob", "--glob"), ("type", "--type"), ("pattern", "--regexp")] {
+        if let Some(value) = input[name].as_str() {
+            rg.arg(format!("{flag}={value}"));
+        }
+    }
+    for name in ["-A", "-B", "-C"] {
+        if let Some(lines) = input[name].as_u64() {
+            rg.args([name, &lines.to_string()]);
+        }
+    }
+    let on = |name: &str| input[name] == json!(true);
+    for (flag, on) in [
+        ("--ignore-case", on("-i")),
+        ("--hidden", input["hidden"] != json!(false)),
+        ("--no-ignore", on("no_ignore")),
+        ("--fixed-strings", on("literal")),
+        ("--multiline", on("multiline")),
+        ("--multiline-dotall", on("multiline")),
+        ("--json", mode == "content"),
+        ("--files-with-matches", mode == "files_with_matches"),
+        ("--count", mode == "count"),
+        ("--null", mode != "content"),
+        ("--with-filename", mode != "content"),
+    ] {
+        if on {
+            rg.arg(flag);
+        }
+    }
+    // Globs are compared with paths below the searched folder.
+    let path = input["path"].as_str().unwrap_or("");
+    let (folder, file) = if tree.root.join(path).is_dir() { (path, "") } else { ("", path) };
+    rg.arg("--").arg(format!("./{file}"));
+    let base = tree.world.root.join_bytes(folder.as_bytes()).unwrap();
+    (printed(&mut rg, &tree.root.join(folder)), base)
+}
+
+/// A path of ripgrep as the tool shows it.
+fn shown(tree: &Tree, base: &HostPath, path: &[u8]) -> String {
+    let path = base.join_bytes(path).unwrap();
+    tree.world.dispatcher.place.shown(&path).into_owned()
+}
+
+/// `PATH\0` with or without `COUNT\n` behind it.
+fn their_files(tree: &Tree, base: &HostPath, printed: &[u8], count: bool) -> Vec<(String, u64)> {
+    let mut files = Vec::new();
+    let mut rest = printed;
+    while let Some(end) = rest.iter().position(|&byte| byte == 0) {
+        let path = shown(tree, base, &rest[..end]);
+        rest = &rest[end + 1..];
+        let mut number = 1;
+        if count {
+            let end = rest.iter().position(|&byte| byte == b'\n').unwrap();
+            number = str::from_utf8(&rest[..end]).unwrap().parse().unwrap();
+            rest = &rest[end + 1..];
+        }
+        files.push((path, number));
+    }
+    files
+}
+
+fn files(data: &Value, count: bool) -> Vec<(String, u64)> {
+    let number = |file: &Value| if count { file["matches"].as_u64().unwrap() } else { 1 };
+    let files = data["files"].as_array().unwrap();
+    files.iter().map(|file| (file["path"].as_str().unwrap().to_owned(), number(file))).collect()
+}
+
+fn lines(data: &Value, multiline: bool) -> Vec<Line> {
+    let mut all = Vec::new();
+    for file in data["files"].as_array().unwrap() {
+        let path = file["path"].as_str().unwrap();
+        for line in file["lines"].as_array().into_iter().flatten() {
+            let text = line["text"].as_str().unwrap();
+            let spans = line["spans"].as_array().unwrap();
+            let at =
+                |span: &Value, end: usize| usize::try_from(span[end].as_u64().unwrap()).unwrap();
+            let marked = spans.iter().map(|span| text[at(span, 0)..at(span, 1)].to_owned());
+            let cut = text.starts_with('…') || text.ends_with('…');
+            // Of a line that is cut only its number is compared.
+            let marked = if multiline || cut { Vec::new() } else { significant(marked.collect()) };
+            let shown = if cut { String::new() } else { text.to_owned() };
+            let number = line["number"].as_u64().unwrap();
+            all.push((path.to_owned(), number, !spans.is_empty(), shown, marked));
+        }
+    }
+    all
+}
+
+/// What is marked, without what is empty: of that one is enough to tell a match.
+fn significant(marked: Vec<String>) -> Vec<String> {
+    marked.into_iter().filter(|text| !text.is_empty()).collect()
+}
+
+/// The lines of `rg --json`.
+fn their_lines(tree: &Tree, base: &HostPath, printed: &[u8], multiline: bool) -> Vec<Line> {
+    let mut all = Vec::new();
+    for message in printed.split(|&byte| byte == b'\n').filter(|line| !line.is_empty()) {
+        let message: Value = serde_json::from_slice(message).unwrap();
+        let matches = message["type"] == "match";
+        if !matches && message["type"] != "context" {
+            continue;
+        }
+        let data = &message["data"];
+        let path = shown(tree, base, &bytes(&data["path"]));
+        let text = bytes(&data["lines"]);
+        let first = data["line_number"].as_u64().unwrap();
+        let mut start = 0;
+        for (line, number) in text.split_inclusive(|&byte| byte == b'\n').zip(first..) {
+            let kept = line.strip_suffix(b"\n").unwrap_or(line);
+            let kept = kept.strip_suffix(b"\r").unwrap_or(kept);
+            let marked = data["submatches"].as_array().unwrap().iter().map(|span| {
+                let at = |name: &str| usize::try_from(span[name].as_u64().unwrap()).unwrap();
+                let clip = |at: usize| at.saturating_sub(start).min(kept.len());
+                String::from_utf8_lossy(&kept[clip(at("start"))..clip(at("end"))]).into_owned()
+            });
+            let cut = kept.len() > 2_000 && String::from_utf8_lossy(kept).chars().count() > 2_000;
+            let marked = if multiline || cut { Vec::new() } else { significant(marked.collect()) };
+            let shown =
+                if cut { String::new() } else { String::from_utf8_lossy(kept).into_owned() };
+            all.push((path.clone(), number, matches, shown, marked));
+            start += line.len();
+        }
+    }
+    all
+}
+
+/// A text of `rg --json`: as it is, or in base 64 where it is no UTF-8.
+fn bytes(value: &Value) -> Vec<u8> {
+    if let Some(text) = value["text"].as_str() {
+        return text.as_bytes().to_vec();
+    }
+    let digit = |byte: u8| match byte {
+        b'A'..=b'Z' => u32::from(byte - b'A'),
+        b'a'..=b'z' => u32::from(byte - b'a') + 26,
+        b'0'..=b'9' => u32::from(byte - b'0') + 52,
+        b'+' => 62,
+        _ => 63,
+    };
+    let mut out = Vec::new();
+    for four in value["bytes"].as_str().unwrap().as_bytes().chunks(4) {
+        let held = four.iter().filter(|&&byte| byte != b'=').count();
+        let all = four.iter().fold(0, |all, &byte| (all << 6) | digit(byte));
+        out.extend_from_slice(&all.to_be_bytes()[1..held]);
+    }
+    out
+}
+
+/// All pages of a query put together; none where there are too many.
+async fn pages<T>(tree: &Tree, input: &Value, read: impl Fn(&Value) -> Vec<T>) -> Option<Vec<T>> {
+    let (mut all, mut offset) = (Vec::new(), 0);
+    loop {
+        let more = [("head_limit", json!(PAGE)), ("offset", json!(offset))];
+        let page = data(&tree.world, "grep", &with(input, &more)).await.unwrap();
+        all.extend(read(&page));
+        match page["next_offset"].as_u64() {
+            Some(next) => {
+                assert!(next > offset, "{input} goes round from {offset} to {next}");
+                offset = next;
+            }
+            None => return Some(all),
+        }
+        if all.len() > PAGED {
+            return None;
+        }
+    }
+}

@@ -1,0 +1,205 @@
+//! Taking changes back through the faces that made them, from outside.
+
+use std::{fs, os::unix::fs::PermissionsExt as _};
+
+use haft_types::Body;
+use serde_json::{Value, json};
+
+use crate::{
+    mcp_raw::Server,
+    world::{Ran, World},
+};
+
+fn tool(world: &World, name: &str, input: &Value, more: &[&str]) -> Ran {
+    let text = input.to_string();
+    let mut arguments = vec!["tool", name, "--mode", "accept-edits", "--input", &text];
+    arguments.extend(more);
+    world.run(&arguments)
+}
+
+fn write(world: &World, path: &str, content: &str, more: &[&str]) {
+    let ran = tool(world, "write", &json!({"path": path, "content": content}), more);
+    assert_eq!(ran.code, Some(0), "{ran:?}");
+}
+
+fn edit(world: &World, path: &str, old: &str, new: &str, more: &[&str]) -> Ran {
+    let edits = json!([{"old_text": old, "new_text": new}]);
+    tool(world, "edit", &json!({"path": path, "edits": edits}), more)
+}
+
+fn mode(world: &World, name: &str) -> u32 {
+    fs::metadata(world.work().join(name)).unwrap().permissions().mode() & 0o7777
+}
+
+#[test]
+fn calls_from_the_shell_are_taken_back_and_made_again() {
+    let world = World::new();
+    world.file("a.txt", "one\r\ntwo\r\n");
+    let path = world.work().join("a.txt");
+    fs::set_permissions(&path, fs::Permissions::from_mode(0o640)).unwrap();
+    assert_eq!(edit(&world, "a.txt", "two", "2", &[]).code, Some(0));
+    let id = world.only_session();
+    let same = ["--session", &*id];
+    write(&world, "deep/er/new.sh", "echo\n", &same);
+    fs::set_permissions(world.work().join("deep/er/new.sh"), fs::Permissions::from_mode(0o751))
+        .unwrap();
+    // Never read: what was there goes to undo.
+    world.file("b.txt", "what was there\n");
+    write(&world, "b.txt", "over\n", &same);
+
+    let ran = world.run(&["undo"]);
+    assert_eq!(ran.code, Some(0), "{ran:?}");
+    assert!(ran.out.contains("Took back c3") && ran.out.contains("changed b.txt"), "{ran:?}");
+    assert_eq!(world.read("b.txt"), "what was there\n");
+    let ran = world.run(&["undo", "2", "--json"]);
+    let told: Value = serde_json::from_str(&ran.out).unwrap();
+    assert_eq!(told["calls"], json!(["c2", "c1"]), "{told}");
+    assert!(!world.work().join("deep").exists(), "the folders go with the file");
+    assert_eq!((world.read("a.txt").as_str(), mode(&world, "a.txt")), ("one\r\ntwo\r\n", 0o640));
+    let ran = world.run(&["undo"]);
+    assert_eq!(ran.code, Some(1), "{ran:?}");
+
+    let ran = world.run(&["redo", "2"]);
+    assert_eq!(ran.code, Some(0), "{ran:?}");
+    assert_eq!(world.read("a.txt"), "one\r\n2\r\n");
+    assert_eq!((world.read("b.txt").as_str(), mode(&world, "a.txt")), ("over\n", 0o640));
+    assert_eq!(world.read("deep/er/new.sh"), "echo\n");
+    assert_eq!(mode(&world, "deep/er/new.sh"), 0o751);
+    assert_eq!(world.run(&["redo"]).code, Some(1));
+    // One call by its id, although it is not the last one.
+    assert_eq!(world.run(&["undo", "c1"]).code, Some(0));
+    assert_eq!(
+        (world.read("a.txt").as_str(), world.read("b.txt").as_str()),
+        ("one\r\ntwo\r\n", "over\n")
+    );
+    let ran = world.run(&["undo", "c1"]);
+    assert!(ran.err.contains("taken back already"), "{ran:?}");
+    let ran = world.run(&["undo", "c9"]);
+    assert!(ran.code == Some(1) && ran.err.contains("c2 (write"), "{ran:?}");
+    for wrong in ["0", "x", "c", "1.5"] {
+        assert_eq!(world.run(&["undo", wrong]).code, Some(2), "{wrong}");
+    }
+}
+
+#[test]
+fn a_whole_turn_of_an_agent_is_taken_back_and_the_model_is_told() {
+    let world = World::new();
+    world.file("a.txt", "alpha\n");
+    let edits = json!([{"old_text": "alpha", "new_text": "beta"}]);
+    let model = world.script(&[
+        json!({"calls": [{"name": "edit", "input": {"path": "a.txt", "edits": edits}}]}),
+        json!({"calls": [{"name": "write", "input": {"path": "n.txt", "content": "n\n"}}]}),
+        json!({"text": "done"}),
+        json!({"text": "again"}),
+    ]);
+    let start = ["-p", "go", "--mode", "accept-edits", "--model", &*model];
+    assert_eq!(world.run(&start).code, Some(0));
+    assert_eq!(world.read("a.txt"), "beta\n");
+    let ran = world.run(&["undo", "--turn"]);
+    assert_eq!(ran.code, Some(0), "{ran:?}");
+    assert_eq!(world.read("a.txt"), "alpha\n");
+    assert!(!world.work().join("n.txt").exists());
+    let undone = world.events().into_iter().find_map(|event| match event.body {
+        Body::Undone { calls, files, redo, receipts } => Some((calls, files, redo, receipts)),
+        _ => None,
+    });
+    let (calls, files, redo, receipts) = undone.unwrap();
+    assert_eq!((calls.len(), files.len(), redo, receipts.len()), (2, 2, false, 2));
+    // The conversation goes on, with a log that is whole.
+    let ran = world.run(&["-p", "and now?", "-c", "--model", &model]);
+    assert_eq!((ran.code, ran.out.as_str()), (Some(0), "again\n"), "{ran:?}");
+    assert_eq!(world.run(&["redo"]).code, Some(0));
+    assert_eq!((world.read("a.txt").as_str(), world.read("n.txt").as_str()), ("beta\n", "n\n"));
+}
+
+#[test]
+fn what_an_mcp_client_changed_is_taken_back() {
+    let world = World::new();
+    world.file("a.txt", "alpha\n");
+    let mut client = Server::initialized(&world, &["--mode", "accept-edits"]);
+    client.call(1, "write", &json!({"path": "a.txt", "content": "beta\n"}));
+    assert_eq!(world.read("a.txt"), "beta\n");
+    // The server holds its log: who holds it is the one to ask.
+    let ran = world.run(&["undo"]);
+    assert_eq!(ran.code, Some(1), "{ran:?}");
+    assert!(ran.err.contains("is in use") && world.read("a.txt") == "beta\n", "{ran:?}");
+    client.end();
+    assert_eq!(world.run(&["undo"]).code, Some(0));
+    assert_eq!(world.read("a.txt"), "alpha\n");
+}
+
+#[test]
+fn what_somebody_changed_since_is_shown_and_kept() {
+    let world = World::new();
+    world.file("a.txt", "one\n");
+    assert_eq!(edit(&world, "a.txt", "one", "two", &[]).code, Some(0));
+    world.file("a.txt", "mine\n");
+    let ran = world.run(&["undo"]);
+    assert_eq!(ran.code, Some(1), "{ran:?}");
+    for words in ["a.txt was changed since", "-mine", "+one", "undo c1 --force"] {
+        assert!(ran.err.contains(words), "{words} in {ran:?}");
+    }
+    assert_eq!(world.read("a.txt"), "mine\n");
+    let ran = world.run(&["undo", "--json"]);
+    let told: Value = serde_json::from_str(&ran.out).unwrap();
+    assert_eq!(
+        (ran.code, &told["conflicts"][0]["path"]),
+        (Some(1), &json!(world.work().join("a.txt")))
+    );
+    assert_eq!(world.run(&["undo", "--force"]).code, Some(0));
+    assert_eq!(world.read("a.txt"), "one\n");
+    assert_eq!(world.run(&["redo"]).code, Some(0));
+    assert_eq!(world.read("a.txt"), "mine\n", "what was there is not lost");
+    // Gone altogether is another state, too.
+    fs::remove_file(world.work().join("a.txt")).unwrap();
+    assert_eq!(world.run(&["undo"]).code, Some(1));
+    assert!(!world.work().join("a.txt").exists());
+}
+
+#[test]
+fn nothing_is_written_through_a_link_or_past_a_rule() {
+    let world = World::new();
+    let outside = world.root().join("outside");
+    fs::create_dir(&outside).unwrap();
+    fs::write(outside.join("a.txt"), "two\n").unwrap();
+    world.file("sub/a.txt", "one\n");
+    assert_eq!(edit(&world, "sub/a.txt", "one", "two", &[]).code, Some(0));
+    let work = world.work();
+    // The folder, then the file itself, become links to a file as the change left it.
+    fs::rename(work.join("sub"), work.join("old")).unwrap();
+    std::os::unix::fs::symlink(&outside, work.join("sub")).unwrap();
+    let ran = world.run(&["undo", "--force"]);
+    assert!(ran.code == Some(1) && ran.err.contains("through a link"), "{ran:?}");
+    fs::remove_file(work.join("sub")).unwrap();
+    fs::create_dir(work.join("sub")).unwrap();
+    std::os::unix::fs::symlink(outside.join("a.txt"), work.join("sub/a.txt")).unwrap();
+    let ran = world.run(&["undo", "--force"]);
+    assert!(ran.code == Some(1) && ran.err.contains("is a link now"), "{ran:?}");
+    assert_eq!(fs::read_to_string(outside.join("a.txt")).unwrap(), "two\n");
+    fs::remove_dir_all(work.join("sub")).unwrap();
+    fs::rename(work.join("old"), work.join("sub")).unwrap();
+    world.settings("permissions.deny = [\"Edit(sub/**)\"]\n");
+    let ran = world.run(&["undo", "--force"]);
+    assert!(ran.code == Some(1) && ran.err.contains("must not be changed"), "{ran:?}");
+    assert_eq!(world.read("sub/a.txt"), "two\n");
+    world.settings("");
+    assert_eq!(world.run(&["undo"]).code, Some(0));
+    assert_eq!(world.read("sub/a.txt"), "one\n");
+}
+
+#[test]
+fn what_is_not_kept_is_told_and_the_change_is_made() {
+    let world = World::new();
+    world.settings("[undo]\nsession_bytes = 10\n");
+    world.file("a.txt", "more than ten bytes\n");
+    let ran = edit(&world, "a.txt", "more", "less", &[]);
+    assert!(ran.code == Some(0) && ran.out.contains("cannot be undone"), "{ran:?}");
+    assert_eq!(world.read("a.txt"), "less than ten bytes\n");
+    let ran = world.run(&["undo"]);
+    assert!(ran.code == Some(1) && ran.err.contains("Nothing was changed"), "{ran:?}");
+    // What was not there needs no room.
+    write(&world, "n.txt", "new\n", &[]);
+    let ran = world.run(&["undo"]);
+    assert_eq!(ran.code, Some(0), "{ran:?}");
+    assert!(!world.work().join("n.txt").exists());
+}

@@ -1,0 +1,128 @@
+//! A second, slow implementation of what counts as the same text.
+//!
+//! Invariant: written from the meaning of each tolerance, not from the engine's code; where the two
+//! are not of one mind, one of them is wrong.
+
+use unicode_normalization::UnicodeNormalization as _;
+
+/// A text with LF for every line end.
+pub fn unified(text: &str) -> String {
+    text.replace("\r\n", "\n").replace('\r', "\n")
+}
+
+/// How many line ends a text has.
+pub fn lines(text: &str) -> usize {
+    unified(text).matches('\n').count()
+}
+
+/// How many line ends a text would have if those that are written out were real.
+pub fn written_lines(text: &str) -> usize {
+    readings(&unified(text)).iter().map(|text| text.matches('\n').count()).max().unwrap_or(0)
+}
+
+/// Where a text is in another, whatever the line ends, overlapping places counted.
+pub fn places(text: &str, wanted: &str) -> Vec<usize> {
+    let (text, wanted) = (unified(text).into_bytes(), unified(wanted).into_bytes());
+    if wanted.is_empty() {
+        return Vec::new();
+    }
+    (0..text.len()).filter(|at| text[*at..].starts_with(&wanted)).collect()
+}
+
+/// Where a text is in another byte by byte, not beginning or ending between CR and LF.
+pub fn identical(text: &str, wanted: &str) -> Vec<usize> {
+    let bytes = text.as_bytes();
+    let inside = |at: usize| at > 0 && bytes[at - 1] == b'\r' && bytes.get(at) == Some(&b'\n');
+    (0..text.len())
+        .filter(|at| bytes[*at..].starts_with(wanted.as_bytes()))
+        .filter(|at| !inside(*at) && !inside(at + wanted.len()))
+        .collect()
+}
+
+/// The number of the line that holds an offset.
+pub fn line(text: &str, offset: usize) -> usize {
+    let only_cr = text.contains('\r') && !text.contains('\n');
+    let end = if only_cr { b'\r' } else { b'\n' };
+    1 + text.as_bytes()[..offset].iter().filter(|byte| **byte == end).count()
+}
+
+/// Whether a text stands for another one under a tolerance, judged by all that is not blank.
+pub fn evidence(tolerance: &str, there: &str, asked: &str) -> bool {
+    let (there, asked) = (unified(there), unified(asked));
+    match tolerance {
+        "Unicode forms" => folded(&there) == folded(&asked),
+        "line number prefixes" => bare(&there) == bare(&unnumbered(&asked)),
+        "literal escapes" => readings(&asked).iter().any(|real| *real == there),
+        "trailing blanks" => ends(&there) == ends(&asked),
+        "blank lines at the ends" => {
+            there == asked.trim_matches('\n') || bare(&there) == bare(&asked)
+        }
+        "indentation" | "tabs and spaces" => {
+            there.split('\n').map(str::trim).eq(asked.split('\n').map(str::trim))
+        }
+        _ => false,
+    }
+}
+
+/// What is left of a text without blanks.
+fn bare(text: &str) -> String {
+    text.chars().filter(|character| !character.is_whitespace()).collect()
+}
+
+/// The lines without the blanks at their ends.
+fn ends(text: &str) -> Vec<&str> {
+    text.split('\n').map(|line| line.trim_end_matches([' ', '\t'])).collect()
+}
+
+/// A text in one form of Unicode, with plain quotes, dashes and spaces.
+fn folded(text: &str) -> String {
+    let plain = |character| match character {
+        '‘' | '’' | '‚' | '‛' | '′' => '\'',
+        '“' | '”' | '„' | '‟' | '″' => '"',
+        '‐' | '‑' | '‒' | '–' | '—' | '―' | '−' => '-',
+        '\n' => '\n',
+        other if other.is_whitespace() && other != '\t' => ' ',
+        other => other,
+    };
+    text.chars().map(plain).nfkc().map(plain).collect()
+}
+
+/// A text without the numbers that listings put before its lines.
+fn unnumbered(text: &str) -> String {
+    let line = |line: &str| {
+        let rest = line.trim_start_matches(' ');
+        let rest = rest.trim_start_matches(|character: char| character.is_ascii_digit());
+        rest.strip_prefix(['\t', '→', ':', '|']).unwrap_or(rest).to_owned()
+    };
+    text.split('\n').map(line).collect::<Vec<_>>().join("\n")
+}
+
+/// What a text with written-out escapes may mean.
+fn readings(text: &str) -> Vec<String> {
+    ["\"'", "nt\"", "\\nt\"'"].iter().map(|known| resolved(text, known)).collect()
+}
+
+fn resolved(text: &str, known: &str) -> String {
+    let mut out = String::new();
+    let mut characters = text.chars().peekable();
+    while let Some(character) = characters.next() {
+        let next = characters.peek().copied();
+        match next {
+            Some(escaped) if character == '\\' && known.contains(escaped) => {
+                characters.next();
+                out.push(match escaped {
+                    'n' => '\n',
+                    't' => '\t',
+                    other => other,
+                });
+            }
+            // A pair of backslashes stays a pair.
+            Some('\\') if character == '\\' => {
+                characters.next();
+                out.push_str("\\\\");
+            }
+            _ => out.push(character),
+        }
+    }
+    out
+}

@@ -1,0 +1,175 @@
+//! Sends calls to one `haft mcp` and compares the bytes on the disk.
+//!
+//! **Invariant:** what counts is the file, not what the answer says about it. It does not know what
+//! a class is.
+
+use std::fs;
+use std::io::{BufRead as _, BufReader, Write as _};
+use std::path::PathBuf;
+use std::process::{Child, ChildStdin, ChildStdout, Stdio};
+use std::time::Instant;
+
+use anyhow::{Context as _, Result, bail};
+use serde_json::{Value, json};
+
+use super::super::Bench;
+use super::super::scratch::Scratch;
+use super::super::turns::milliseconds;
+use super::calls::{Case, PATH, Want};
+
+/// What came of a call.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Ended {
+    /// Carried out or refused, as it had to be.
+    Right,
+    /// Refused, but it had to be carried out; the file is whole.
+    RefusedWrongly,
+    /// Refused as it had to be, but not in the words that were needed.
+    PoorMessage,
+    /// The file has other bytes than it must have.
+    WrongBytes,
+}
+
+/// What came of a call, how long it took, and what was said.
+pub(super) struct Answer {
+    pub(super) ended: Ended,
+    pub(super) milliseconds: f64,
+    pub(super) said: String,
+}
+
+/// A server of tools that takes one call after the other.
+pub(super) struct Server {
+    child: Child,
+    stdin: ChildStdin,
+    stdout: BufReader<ChildStdout>,
+    folder: PathBuf,
+    asked: u64,
+    files: u64,
+}
+
+impl Server {
+    /// Starts `haft mcp` in a folder of its own.
+    pub(super) fn start(bench: &Bench, scratch: &Scratch) -> Result<Self> {
+        let folder = scratch.make("work")?;
+        let mut child = bench
+            .haft(scratch, &folder)?
+            .args(["mcp", "--mode", "bypass"])
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::null())
+            .spawn()
+            .context("haft mcp could not be started")?;
+        let stdin = child.stdin.take().context("haft mcp has no input")?;
+        let stdout = BufReader::new(child.stdout.take().context("haft mcp has no output")?);
+        let mut server = Self { child, stdin, stdout, folder, asked: 0, files: 0 };
+        let client = json!({ "name": "bench", "version": "1" });
+        let parameters =
+            json!({ "protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": client });
+        server.ask("initialize", &parameters)?;
+        let ready = json!({ "jsonrpc": "2.0", "method": "notifications/initialized" });
+        server.send(&ready)?;
+        Ok(server)
+    }
+
+    fn send(&mut self, message: &Value) -> Result<()> {
+        self.stdin.write_all(format!("{message}\n").as_bytes()).context("haft mcp does not read")
+    }
+
+    fn ask(&mut self, method: &str, parameters: &Value) -> Result<Value> {
+        self.asked += 1;
+        let id = self.asked;
+        self.send(&json!({ "jsonrpc": "2.0", "id": id, "method": method, "params": parameters }))?;
+        let mut line = String::new();
+        loop {
+            line.clear();
+            if self.stdout.read_line(&mut line).context("haft mcp cannot be read")? == 0 {
+                bail!("haft mcp ended instead of answering {method}");
+            }
+            let answer: Value = serde_json::from_str(&line).context("haft mcp sent no JSON")?;
+            if answer["id"] == json!(id) {
+                return Ok(answer);
+            }
+        }
+    }
+
+    /// Calls a tool; whether it failed, and what it said.
+    fn call(&mut self, tool: &str, arguments: &Value) -> Result<(bool, String)> {
+        let answer = self.ask("tools/call", &json!({ "name": tool, "arguments": arguments }))?;
+        let result = &answer["result"];
+        let text = result["content"][0]["text"].as_str().unwrap_or_default().to_owned();
+        if result.is_null() {
+            return Ok((true, answer["error"].to_string()));
+        }
+        Ok((result["isError"] == json!(true), text))
+    }
+
+    /// Makes the file, reads it, calls, and compares.
+    pub(super) fn run(&mut self, case: &Case) -> Result<Answer> {
+        self.files += 1;
+        let name = format!("case-{}.txt", self.files);
+        let path = self.folder.join(&name);
+        let write = |bytes: &[u8]| {
+            fs::write(&path, bytes).with_context(|| format!("{} cannot be written", path.display()))
+        };
+        write(&case.file)?;
+        if case.read {
+            let (failed, said) = self.call("read", &json!({ "path": name, "limit": 5 }))?;
+            if failed {
+                bail!("a file of the benchmark could not be read: {said}");
+            }
+        }
+        if let Some(bytes) = &case.meanwhile {
+            write(bytes)?;
+        }
+        let before = case.meanwhile.as_ref().unwrap_or(&case.file);
+        let mut call = case.call.clone();
+        for value in call.as_object_mut().context("arguments are an object")?.values_mut() {
+            if let Some(text) = value.as_str().filter(|text| text.trim_start_matches('@') == PATH) {
+                *value = json!(text.replace(PATH, &name));
+            }
+        }
+        let start = Instant::now();
+        let (failed, said) = self.call("edit", &call)?;
+        let milliseconds = milliseconds(start.elapsed());
+        let after = fs::read(&path).context("the edited file cannot be read")?;
+        fs::remove_file(&path).context("the edited file cannot be removed")?;
+        let ended = judge(&case.want, before, &after, failed, &said);
+        Ok(Answer { ended, milliseconds, said })
+    }
+}
+
+fn judge(want: &Want, before: &[u8], after: &[u8], failed: bool, said: &str) -> Ended {
+    match want {
+        Want::Bytes(bytes) if after == bytes => Ended::Right,
+        Want::Bytes(_) if failed && after == before => Ended::RefusedWrongly,
+        Want::Bytes(_) => Ended::WrongBytes,
+        Want::Refused(_) if after != before || !failed => Ended::WrongBytes,
+        Want::Refused(words) if words.iter().all(|word| said.contains(word)) => Ended::Right,
+        Want::Refused(_) => Ended::PoorMessage,
+    }
+}
+
+impl Drop for Server {
+    fn drop(&mut self) {
+        // A server that was asked everything has nothing left to do.
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_file_decides() {
+        let want = Want::Bytes(b"new".to_vec());
+        assert_eq!(judge(&want, b"old", b"new", false, ""), Ended::Right);
+        assert_eq!(judge(&want, b"old", b"old", true, ""), Ended::RefusedWrongly);
+        assert_eq!(judge(&want, b"old", b"old", false, ""), Ended::WrongBytes);
+        let want = Want::Refused(vec!["line 3".to_owned()]);
+        assert_eq!(judge(&want, b"old", b"old", true, "at line 3"), Ended::Right);
+        assert_eq!(judge(&want, b"old", b"old", true, "no"), Ended::PoorMessage);
+        assert_eq!(judge(&want, b"old", b"new", true, "line 3"), Ended::WrongBytes);
+    }
+}

@@ -1,0 +1,254 @@
+//! The ways in which a call misses the file so that nothing may be changed, and the words without
+//! which nobody could go on.
+//!
+//! **Invariant:** every class is a call that no reading of it makes right. Words are those that name
+//! the place and the difference, not the whole message.
+
+use serde_json::json;
+
+use super::super::scratch::Numbers;
+use super::calls::{Case, Clean, Codec, Line, arguments, places, squashed};
+
+type Made = Option<Case>;
+
+fn line_number(clean: &Clean, at: usize) -> usize {
+    clean.first + at + 1
+}
+
+/// The old text in two places.
+pub(super) fn ambiguous(clean: &Clean, _: &mut Numbers) -> Made {
+    let file = doubled(clean)?;
+    let (first, second) = (clean.first + 1, clean.lines.len() + 2);
+    let lines = format!("2 places, at lines {first}, {second}");
+    Case::refused(&file, &clean.old(), &clean.new_lines(), &[&lines, "replace_all"])
+}
+
+/// The file with the old text once more at its end.
+fn doubled(clean: &Clean) -> Option<Clean> {
+    let mut file = clean.clone();
+    if file.lines.last()?.end.is_empty() {
+        return None;
+    }
+    let end = file.lines.first()?.end;
+    let copy = clean.lines[clean.first..clean.stop()].to_vec();
+    file.lines.push(Line { text: "-- and once more --".into(), end });
+    file.lines.extend(copy);
+    Some(file)
+}
+
+/// The old text in two places, in none exactly.
+pub(super) fn ambiguous_tolerated(clean: &Clean, numbers: &mut Numbers) -> Made {
+    let file = doubled(clean)?;
+    let at = clean.inner(numbers)?;
+    let (mut old, mut new) = (clean.old(), clean.new_lines());
+    let number = if at < clean.before { at } else { at - clean.gone + clean.come.len() };
+    old[at] += "   ";
+    new[number].clone_from(&old[at]);
+    let (first, second) = (clean.first + 1, clean.lines.len() + 2);
+    let lines = format!("at lines {first}, {second}");
+    Case::refused(&file, &old, &new, &["2 places", "tolerating", "trailing blanks", &lines])
+}
+
+/// A middle left out.
+pub(super) fn elided(clean: &Clean, numbers: &mut Numbers) -> Made {
+    let wide = clean.wider()?.wider()?;
+    let old = wide.old();
+    let mark = ["...", "// ... existing code ...", "# rest of the file"][numbers.below(3)];
+    let old = [old[0].clone(), mark.to_owned(), old[old.len() - 1].clone()];
+    Case::refused(&wide, &old, &clean.new_lines(), &["line 2 stands for text that was left out"])
+}
+
+/// One line of the call otherwise than in the file.
+fn altered(clean: &Clean, numbers: &mut Numbers, alter: impl Fn(&str) -> Option<String>) -> Made {
+    let wide = clean.wider()?;
+    let old = wide.old();
+    let begin = numbers.below(old.len());
+    let (at, line) = (0..old.len())
+        .map(|step| (begin + step) % old.len())
+        .find_map(|at| Some((at, alter(&old[at])?)))?;
+    let mut given = old.clone();
+    given[at] = line;
+    let there = |lines: &[String]| lines.iter().map(|line| squashed(line)).collect::<String>();
+    let all: Vec<String> = clean.lines.iter().map(|line| line.text.clone()).collect();
+    if places(&there(&all), &there(&given)) > 0 {
+        return None;
+    }
+    let number = line_number(&wide, at);
+    let words = ["not found", &*format!("Line {number}: "), "U+", &*format!("{number:>6}  ")];
+    Case::refused(&wide, &given, &clean.come, &words)
+}
+
+/// A word changed.
+pub(super) fn changed_word(clean: &Clean, numbers: &mut Numbers) -> Made {
+    altered(clean, numbers, |line| {
+        let letters = |word: &&str| word.len() > 4 && word.chars().all(|c| c.is_ascii_lowercase());
+        let word = line.split(|c: char| !c.is_ascii_alphanumeric()).find(letters)?;
+        Some(line.replacen(word, "zanzibar", 1))
+    })
+}
+
+/// A number changed.
+pub(super) fn changed_number(clean: &Clean, numbers: &mut Numbers) -> Made {
+    altered(clean, numbers, |line| {
+        let at = line.find(|c: char| c.is_ascii_digit())?;
+        let digit = if line[at..].starts_with('7') { "3" } else { "7" };
+        Some([&line[..at], digit, &line[at + 1..]].concat())
+    })
+}
+
+/// One line indented otherwise than the rest.
+pub(super) fn uneven(clean: &Clean, numbers: &mut Numbers) -> Made {
+    let wide = clean.wider()?;
+    let mut old = wide.old();
+    let at = 1 + numbers.below(old.len() - 1);
+    if old.iter().filter(|line| !line.trim().is_empty()).count() < 2 || old[at].trim().is_empty() {
+        return None;
+    }
+    // The first line may begin inside a line of the file: then the rest alone is compared.
+    if old[1..].iter().filter(|line| !line.trim().is_empty()).count() < 2 {
+        return None;
+    }
+    old[at] = format!("   {}", old[at]);
+    let number = line_number(&wide, at);
+    absent(&wide, &old)?;
+    let words = ["not found", &*format!("Line {number}: "), "indented", "U+0020"];
+    Case::refused(&wide, &old, &clean.come, &words)
+}
+
+/// Something where a text is not in the file as it is: one that begins or ends with an empty line
+/// may be there without the line next to it.
+fn absent(clean: &Clean, old: &[String]) -> Option<()> {
+    let text: String = clean.lines.iter().flat_map(|line| [&*line.text, "\n"]).collect();
+    (places(&text, &old.join("\n")) == 0).then_some(())
+}
+
+/// Two lines in each other's place.
+pub(super) fn swapped(clean: &Clean, numbers: &mut Numbers) -> Made {
+    let wide = clean.wider()?;
+    let mut old = wide.old();
+    let at = numbers.below(old.len() - 1);
+    if squashed(&old[at]) == squashed(&old[at + 1]) || old[at..at + 2].iter().any(String::is_empty)
+    {
+        return None;
+    }
+    old.swap(at, at + 1);
+    absent(&wide, &old)?;
+    Case::refused(&wide, &old, &clean.come, &["not found", "The nearest text is at lines", "Line "])
+}
+
+/// A line of the file that the call lacks.
+pub(super) fn dropped(clean: &Clean, numbers: &mut Numbers) -> Made {
+    let wide = clean.wider()?;
+    let mut old = wide.old();
+    let at = 1 + numbers.below(old.len() - 2);
+    let gone = old.remove(at);
+    let alike = |line: &String| squashed(line) == squashed(&gone);
+    if gone.trim().is_empty() || wide.old().iter().filter(|line| alike(line)).count() > 1 {
+        return None;
+    }
+    absent(&wide, &old)?;
+    let number = line_number(&wide, at);
+    let words = ["not found", &*format!("Line {number}: the file has a line here that old_text")];
+    Case::refused(&wide, &old, &clean.come, &words)
+}
+
+/// A line of the call that the file lacks.
+pub(super) fn invented(clean: &Clean, numbers: &mut Numbers) -> Made {
+    let wide = clean.wider()?;
+    let mut old = wide.old();
+    let at = 1 + numbers.below(old.len() - 1);
+    old.insert(at, "this line was made up by nobody;".to_owned());
+    let words =
+        ["not found", "old_text has a line here that the file has not", "made up by nobody"];
+    Case::refused(&wide, &old, &clean.come, &words)
+}
+
+/// The first and the last line of a long stretch with an invented middle.
+pub(super) fn too_large(clean: &Clean, numbers: &mut Numbers) -> Made {
+    let last = clean.stop() + 10 + numbers.below(50);
+    let last = &clean.lines.get(last)?.text;
+    let old = [clean.lines[clean.first].text.clone(), "an invented middle".into(), last.clone()];
+    let words = ["not found", "an invented middle"];
+    Case::refused(clean, &old, &clean.come, &words[..1])
+}
+
+/// Two edits of the same text.
+pub(super) fn overlap(clean: &Clean, _: &mut Numbers) -> Made {
+    let (old, wide) = (clean.old().join("\n"), clean.wider()?.old().join("\n"));
+    let mut case = Case::refused(
+        clean,
+        &clean.old(),
+        &clean.new_lines(),
+        &["Edits 1 and 2 overlap", "line ", "join the two"],
+    )?;
+    case.call = arguments(&wide, "one");
+    case.call["edits"].as_array_mut()?.push(json!({ "old_text": old, "new_text": "two" }));
+    Some(case)
+}
+
+/// Nothing that would change.
+pub(super) fn no_change(clean: &Clean, _: &mut Numbers) -> Made {
+    Case::refused(clean, &clean.old(), &clean.old(), &["the same", "nothing would change"])
+}
+
+/// No text to look for.
+pub(super) fn empty(clean: &Clean, _: &mut Numbers) -> Made {
+    Case::refused(clean, &[], &clean.come, &["old_text is empty"])
+}
+
+/// An edit that was made before.
+pub(super) fn applied(clean: &Clean, _: &mut Numbers) -> Made {
+    let joined = |lines: &[String]| lines.iter().map(|line| squashed(line)).collect::<String>();
+    let mut file = clean.clone();
+    let end = clean.lines[clean.first].end;
+    let at = clean.first + clean.before;
+    let come = clean.come.iter().map(|text| Line { text: text.clone(), end });
+    file.lines.splice(at..at + clean.gone, come);
+    let all: Vec<String> = file.lines.iter().map(|line| line.text.clone()).collect();
+    let (all, new) = (joined(&all), joined(&clean.new_lines()));
+    if places(&all, &joined(&clean.old())) > 0 || places(&all, &new) != 1 || end.is_empty() {
+        return None;
+    }
+    let number = clean.first + 1;
+    let words = ["new_text is", &*format!("at line {number}")];
+    Case::refused(&file, &clean.old(), &clean.new_lines(), &words)
+}
+
+/// A character that the file's encoding lacks.
+pub(super) fn unrepresentable(clean: &Clean, _: &mut Numbers) -> Made {
+    let Codec::Legacy(encoding) = clean.codec else { return None };
+    let mut new = clean.new_lines();
+    new.push("\u{1F600}".to_owned());
+    Case::refused(clean, &clean.old(), &new, &["U+1F600", encoding.name()])
+}
+
+/// A call that needs a tolerance.
+fn tolerated(clean: &Clean, numbers: &mut Numbers, words: &[&str]) -> Made {
+    let mut file = clean.clone();
+    let at = file.inner(numbers)?;
+    let line = clean.old()[at].clone();
+    file.rewrite(at, format!("{line}   "));
+    Case::refused(&file, &clean.old(), &clean.new_lines(), words)
+}
+
+/// A tolerance in a file that was never read.
+pub(super) fn unread(clean: &Clean, numbers: &mut Numbers) -> Made {
+    let words = ["was not read", "only with a tolerance", "Nothing was changed"];
+    Some(Case { read: false, ..tolerated(clean, numbers, &words)? })
+}
+
+/// A tolerance in a file that changed since it was read.
+pub(super) fn stale(clean: &Clean, numbers: &mut Numbers) -> Made {
+    let words = ["changed since it was read", "only with a tolerance", "Nothing was changed"];
+    let case = tolerated(clean, numbers, &words)?;
+    let meanwhile = Some(case.file.clone());
+    let file = clean.file()?;
+    Some(Case { file, meanwhile, ..case })
+}
+
+/// A file that is no text.
+pub(super) fn binary(clean: &Clean, _: &mut Numbers) -> Made {
+    let mut case = Case::refused(clean, &clean.old(), &clean.new_lines(), &["is not text"])?;
+    case.file.splice(0..0, *b"\x7fELF\x02\x01\x01\0\0\x03");
+    Some(Case { read: false, ..case })
+}
