@@ -203,7 +203,7 @@ mod tests {
             let mut sources = String::new();
             for file in std::fs::read_dir(&folder).unwrap() {
                 let path = file.unwrap().path();
-                if path.is_file() {
+                if path.extension().is_some_and(|extension| extension == "rs") {
                     sources += &std::fs::read_to_string(path).unwrap();
                 }
             }

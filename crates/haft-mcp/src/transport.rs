@@ -416,6 +416,17 @@ fn arguments(message: &mut Map<String, Value>, text: &[u8]) -> Result<Option<Raw
     }))
 }
 
+/// Returns once so much waits that no call starts any more, and the client reads nothing of it.
+async fn unread(level: &Level) {
+    loop {
+        let before = level.waiting();
+        tokio::time::sleep(LAST_ANSWERS).await;
+        if !level.is_low() && level.waiting() >= before {
+            return;
+        }
+    }
+}
+
 /// An answer around its content, which is not copied.
 fn enclosed(id: &str, key: &str, content: &impl Serialize) -> serde_json::Result<Vec<u8>> {
     let mut line = format!("{{\"jsonrpc\":\"2.0\",\"id\":{id},\"{key}\":").into_bytes();
@@ -465,6 +476,7 @@ impl<R: AsyncRead + Unpin + Send> Transport<RoleServer> for Wire<R> {
             tokio::select! {
                 biased;
                 () = self.level.closed() => break,
+                () = unread(&self.level), if self.said.is_cancelled() => break,
                 line = self.lines.next(), if !self.said.is_cancelled() => match line {
                     Some(line) => self.line(line),
                     None => self.said.cancel(),

@@ -170,21 +170,30 @@ impl Signals {
         Ok(Self { all, last: None })
     }
 
-    /// Waits for the next one.
+    /// Waits for the next one; one that is told twice counts once.
     pub async fn received(&mut self) -> Wish {
         loop {
-            let [interrupt, hangup, quit, terminate] = &mut self.all;
-            let (kind, wish) = tokio::select! {
-                _ = interrupt.recv() => (0, Wish::Interrupt),
-                _ = hangup.recv() => (1, Wish::End),
-                _ = quit.recv() => (2, Wish::End),
-                _ = terminate.recv() => (3, Wish::End),
-            };
+            let (kind, wish) = self.next().await;
             let again = |(last, at): (usize, Instant)| last == kind && at.elapsed() < ONE_WISH;
             if !self.last.is_some_and(again) {
                 self.last = Some((kind, Instant::now()));
                 return wish;
             }
+        }
+    }
+
+    /// Waits for the next one, where a person presses keys: each of them counts.
+    pub async fn pressed(&mut self) -> Wish {
+        self.next().await.1
+    }
+
+    async fn next(&mut self) -> (usize, Wish) {
+        let [interrupt, hangup, quit, terminate] = &mut self.all;
+        tokio::select! {
+            _ = interrupt.recv() => (0, Wish::Interrupt),
+            _ = hangup.recv() => (1, Wish::End),
+            _ = quit.recv() => (2, Wish::End),
+            _ = terminate.recv() => (3, Wish::End),
         }
     }
 }

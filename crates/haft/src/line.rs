@@ -162,7 +162,7 @@ impl Talk {
                 },
                 typed = typed.recv(), if listening => self.typed(typed)?,
                 () = tokio::time::sleep_until(due), if self.waits() => self.ask_key()?,
-                wish = signals.received() => self.signal(wish)?,
+                wish = signals.pressed() => self.signal(wish)?,
                 pause = pauses.next() => self.pause(pause)?,
             }
         }

@@ -1,7 +1,7 @@
 //! The disk is full, cannot be written, or fails: the cause is told with what can be done, the old
 //! file is whole, nothing is left behind, and work goes on when it can.
 
-use std::{fs, process::Stdio};
+use std::{collections::BTreeSet, fs, process::Stdio};
 
 use serde_json::json;
 
@@ -115,15 +115,16 @@ fn advice(error: &str) -> &'static [&'static str] {
 
 fn fail_everywhere(story: &Story, failures: &[Failure]) {
     let ends = story.ends();
-    let spots = spots(story);
+    // In one run the threads may be so mixed that a call cannot be told from another one's.
+    let all: BTreeSet<Spot> = (0..TRIES).flat_map(|_| spots(story)).collect();
     let mut failed = 0;
     for failure in failures {
+        let Failure { syscall, line, .. } = failure;
+        let is_meant = |spot: &&Spot| spot.syscall == *syscall && spot.line.contains(line);
         for error in failure.errors {
-            let is_meant =
-                |spot: &&Spot| spot.syscall == failure.syscall && spot.line.contains(failure.line);
-            let spot = spots.iter().find(is_meant);
-            let spot = spot.unwrap_or_else(|| panic!("no {} {}", failure.syscall, failure.line));
-            assert!(fail(story, &ends, spot, failure, error), "{spot:?} was never hit");
+            let mut meant = all.iter().filter(is_meant);
+            let hit = meant.any(|spot| fail(story, &ends, spot, failure, error));
+            assert!(hit, "{syscall} {line} was never hit with {error}");
             failed += 1;
         }
     }
@@ -132,7 +133,7 @@ fn fail_everywhere(story: &Story, failures: &[Failure]) {
 
 /// Fails one call; false when it was hit at no try.
 fn fail(story: &Story, ends: &Ends, spot: &Spot, failure: &Failure, error: &str) -> bool {
-    for _ in 0..TRIES * times(1) {
+    for _ in 0..times(3) {
         let world = story.world();
         let ended = disturbed(story, &world, spot, &Disturb::Fail(error));
         if ended.hit.as_ref().is_some_and(|hit| hit.contains(failure.line)) {
