@@ -28,7 +28,7 @@ pub enum Key<'a> {
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 pub enum JsonSpanError {
     /// The text is not JSON.
-    #[error("The text is not JSON: {wanted} is missing at line {line} (byte {offset}).")]
+    #[error("The text is not JSON: {wanted} is missing at line {line}, column {column}.")]
     Syntax {
         /// What should stand there.
         wanted: &'static str,
@@ -36,6 +36,8 @@ pub enum JsonSpanError {
         offset: usize,
         /// Line, from 1.
         line: usize,
+        /// Characters of the line up to there and one, thus from 1.
+        column: usize,
     },
     /// More arrays and objects inside each other than are followed.
     #[error("The JSON text has more than {DEPTH} levels at byte {offset}.")]
@@ -104,6 +106,59 @@ pub fn elements(text: &str, path: &[Key<'_>]) -> Result<Vec<Range<usize>>, JsonS
     Ok(spans)
 }
 
+/// One member of an object.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Member {
+    /// Its name, with escapes resolved.
+    pub name: String,
+    /// Byte range of the name with its quotes.
+    pub key: Range<usize>,
+    /// Byte range of the value.
+    pub value: Range<usize>,
+}
+
+/// Finds the members of the object at a path, in order, also those of one name.
+///
+/// # Errors
+/// See [`JsonSpanError`]; a value that is no object is absent.
+pub fn members(text: &str, path: &[Key<'_>]) -> Result<Vec<Member>, JsonSpanError> {
+    let whole = span(text, path)?;
+    let mut scan = Scan::new(&text[..whole.end], whole.start);
+    if scan.byte() != Some(b'{') {
+        let found = "the value is no object".to_owned();
+        return Err(JsonSpanError::Absent { step: path.len().max(1), found });
+    }
+    let mut members = Vec::new();
+    scan.at += 1;
+    scan.blanks();
+    while scan.byte() != Some(b'}') {
+        let key = scan.at;
+        scan.quoted()?;
+        let key = key..scan.at;
+        scan.blanks();
+        // Past the colon.
+        scan.at += 1;
+        scan.blanks();
+        let value = scan.at;
+        scan.value(usize::MAX)?;
+        let name = unescaped(&text[key.start + 1..key.end - 1]).into_owned();
+        members.push(Member { name, key, value: value..scan.at });
+        scan.blanks();
+        if scan.byte() == Some(b',') {
+            scan.at += 1;
+            scan.blanks();
+        }
+    }
+    Ok(members)
+}
+
+/// Reads a JSON string with its quotes, as [`span`] gives it; none for any other value. A surrogate
+/// without its other half becomes U+FFFD.
+pub fn unquoted(value: &str) -> Option<Cow<'_, str>> {
+    let inner = value.strip_prefix('"')?.strip_suffix('"')?;
+    Some(unescaped(inner))
+}
+
 /// Writes a text as a JSON string with its quotes; only what must be escaped is.
 pub fn string(text: &str) -> String {
     let mut out = String::with_capacity(text.len() + 2);
@@ -159,8 +214,11 @@ impl<'t> Scan<'t, '_> {
     }
 
     fn wrong<T>(&self, wanted: &'static str) -> Result<T, JsonSpanError> {
-        let line = lines::number_at(self.text.as_bytes(), self.at, false);
-        Err(JsonSpanError::Syntax { wanted, offset: self.at, line })
+        let before = self.text.get(..self.at).unwrap_or(self.text);
+        let line = lines::number_at(before.as_bytes(), before.len(), false);
+        let start = before.rfind('\n').map_or(0, |at| at + 1);
+        let column = before[start..].chars().count() + 1;
+        Err(JsonSpanError::Syntax { wanted, offset: self.at, line, column })
     }
 
     /// Passes one value; `steps` of the path have led here, more than it has when it is not on it.
@@ -375,6 +433,43 @@ mod tests {
     }
 
     #[test]
+    fn members_are_found_in_order_with_their_names_read() {
+        let text = "[{ \"so\\u0075rce\" : [1, {\"x\": 2}] , \"n\":null,\"n\": \"}\"}]";
+        let members = members(text, &[Key::Index(0)]).unwrap();
+        let found: Vec<_> = members
+            .iter()
+            .map(|member| (&*member.name, &text[member.key.clone()], &text[member.value.clone()]))
+            .collect();
+        let wanted = [
+            ("source", "\"so\\u0075rce\"", "[1, {\"x\": 2}]"),
+            ("n", "\"n\"", "null"),
+            ("n", "\"n\"", "\"}\""),
+        ];
+        assert_eq!(found, wanted);
+        assert_eq!(super::members("{}", &[]), Ok(vec![]));
+        let error = super::members("[]", &[]).unwrap_err();
+        assert!(error.to_string().contains("the value is no object"), "{error}");
+    }
+
+    #[test]
+    fn a_fault_is_placed_by_line_and_column() {
+        for (text, line, column) in [
+            ("{\n \"ä\": x}", 2, 7),
+            ("", 1, 1),
+            ("[1,\r\n]", 2, 1),
+            ("[1] 2", 1, 5),
+            ("\"ä", 1, 3),
+        ] {
+            let error = span(text, &[]).unwrap_err();
+            let JsonSpanError::Syntax { line: l, column: c, .. } = &error else {
+                panic!("{error}")
+            };
+            assert_eq!((*l, *c), (line, column), "{text:?}: {error}");
+            assert!(error.to_string().contains(&format!("line {line}, column {column}.")));
+        }
+    }
+
+    #[test]
     fn what_is_absent_is_named() {
         let cases: [(&str, &[Key<'_>], usize, &str); 4] = [
             ("{\"a\": 1}", &[Key::Name("b")], 1, "no member \"b\""),
@@ -426,5 +521,9 @@ mod tests {
             "\"a\\\"b\\\\\\n\\t\\r\\u0001\u{7f}é\u{2028}\""
         );
         assert_eq!(unescaped("\\ud83d\\ude00\\/\\n\\ud83d"), "\u{1F600}/\n\u{FFFD}");
+        assert_eq!(unquoted(&string("a\"\u{0}\n")).as_deref(), Some("a\"\u{0}\n"));
+        for none in ["", "\"", "7", "null", "[\"a\"]"] {
+            assert_eq!(unquoted(none), None, "{none}");
+        }
     }
 }

@@ -42,17 +42,22 @@ pub enum EditError {
     },
     /// The old text is in several places.
     #[error(
-        "Edit {edit}: old_text is in {places} places{}, at lines {}. Add lines around it until it is \
-         unique, or set replace_all to change every exact one.",
-        tolerated(*.tolerance), list(lines, *places)
+        "Edit {edit}: old_text is in {places} places{}{}, at {}. Add lines around it until it is \
+         unique, or set replace_all to change every exact one{}.",
+        if *.overlap { " that overlap" } else { "" },
+        tolerated(*.tolerance),
+        counted(lines, *places),
+        if *.overlap { " (of those that overlap, the first)" } else { "" }
     )]
     Ambiguous {
         /// Number of the edit, from 1.
         edit: usize,
         /// How many places, overlapping ones counted.
         places: usize,
-        /// Line numbers, from 1, of the first places.
+        /// Line numbers, from 1, of the first places, one for each.
         lines: Vec<usize>,
+        /// Whether some of these places share bytes.
+        overlap: bool,
         /// The tolerance under which they match; none for exact matches.
         tolerance: Option<&'static str>,
     },
@@ -186,6 +191,29 @@ fn tolerated(tolerance: Option<&'static str>) -> String {
     tolerance
         .map(|name| format!(" (none exact; tolerating differences in {name})"))
         .unwrap_or_default()
+}
+
+/// The lines of places, each named once: `line 1`, or `lines 1 (2 places), 4, and 7 more`.
+fn counted(lines: &[usize], places: usize) -> String {
+    let mut runs: Vec<(usize, usize)> = Vec::new();
+    for line in lines {
+        match runs.last_mut() {
+            Some((last, count)) if last == line => *count += 1,
+            _ => runs.push((*line, 1)),
+        }
+    }
+    if let ([(line, _)], true) = (&runs[..], places == lines.len()) {
+        return format!("line {line}");
+    }
+    let named = |(line, count): &(usize, usize)| match count {
+        1 => line.to_string(),
+        count => format!("{line} ({count} places)"),
+    };
+    let mut named: Vec<String> = runs.iter().map(named).collect();
+    if places > lines.len() {
+        named.push(format!("and {} more", places - lines.len()));
+    }
+    format!("lines {}", named.join(", "))
 }
 
 fn list(lines: &[usize], places: usize) -> String {

@@ -326,7 +326,8 @@ fn only_place(
             return Ok(Some(*start));
         }
     }
-    Err(ambiguous(view, number, &places, None))
+    let overlap = places.starts.windows(2).any(|pair| pair[1] - pair[0] < old.len());
+    Err(ambiguous(view, number, &places, None, overlap))
 }
 
 fn ambiguous(
@@ -334,10 +335,11 @@ fn ambiguous(
     number: usize,
     places: &search::Places,
     tolerance: Option<&'static str>,
+    overlap: bool,
 ) -> EditError {
     let starts = places.starts.iter().take(LISTED).map(|start| view.to_original(*start));
     let lines = view.numbers(starts);
-    EditError::Ambiguous { edit: number, places: places.count, lines, tolerance }
+    EditError::Ambiguous { edit: number, places: places.count, lines, overlap, tolerance }
 }
 
 fn exact<'e>(
@@ -368,7 +370,7 @@ fn tolerant<'e>(
         Err(EditError::AlreadyApplied { edit: number, line, places })
     };
     match tolerance::search(view, old, new) {
-        Outcome::Many { places, name } => Err(ambiguous(view, number, &places, Some(name))),
+        Outcome::Many { places, name } => Err(ambiguous(view, number, &places, Some(name), false)),
         Outcome::One { candidate, name } => {
             let span = &candidate.span;
             let around = |there: &&Range<usize>| there.start <= span.start && span.end <= there.end;

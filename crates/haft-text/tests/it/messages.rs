@@ -11,7 +11,19 @@ type Case<'t> = (&'t str, &'t str, &'t [(&'t str, &'t str)], &'t [&'t str]);
 /// Every class.
 const CASES: &[Case<'_>] = &[
     ("two places", "x\ny\nx\n", &[("x", "z")], &["2 places, at lines 1, 3", "replace_all"]),
-    ("overlapping places", "aaa\n", &[("aa", "b")], &["2 places, at lines 1, 1"]),
+    (
+        "overlapping places",
+        "aaa\n",
+        &[("aa", "b")],
+        &["in 2 places that overlap, at line 1. Add", "one (of those that overlap, the first)."],
+    ),
+    ("several on one line", "x y x\n", &[("x", "z")], &["2 places, at line 1. Add", "exact one."]),
+    (
+        "several on some lines",
+        "x x\ny\nx\n",
+        &[("x", "z")],
+        &["3 places, at lines 1 (2 places), 3. Add"],
+    ),
     (
         "two places under a tolerance",
         "a \nb\n-\na  \nb\n",
