@@ -181,7 +181,7 @@ pub(crate) fn replayed_arguments(raw: &str, input: Option<&serde_json::Value>) -
 
 /// A tool's input schema as JSON text; a tool without one takes any object.
 pub(crate) fn schema_json(tool: &ToolSpec) -> String {
-    match &tool.input_schema {
+    match &*tool.input_schema {
         serde_json::Value::Object(_) => tool.input_schema.to_string(),
         _ => "{\"type\":\"object\"}".to_owned(),
     }

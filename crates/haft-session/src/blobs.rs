@@ -1,4 +1,4 @@
-//! Content beside the log, named by its hash: `blobs/<2>/<hash>`.
+//! Content beside the log, named by its hash: `blobs/<hash>`.
 //!
 //! **Invariant:** a file under its final name is whole when it is written, and every read checks
 //! its length and hash; the same content is kept once. Bytes are on disk for good only after
@@ -100,8 +100,7 @@ impl Blobs {
 
     /// The file that holds, or would hold, the content with this hash.
     pub fn path(&self, hash: &Hash) -> PathBuf {
-        let name = hash.to_string();
-        self.inner.dir.join(&name[..2]).join(name)
+        self.inner.dir.join(hash.to_string())
     }
 
     /// Makes everything put so far survive a power cut.
@@ -131,13 +130,11 @@ impl Blobs {
     }
 
     fn write(&self, path: &Path, bytes: &[u8]) -> Result<(), SessionError> {
-        let folder = path.parent().unwrap_or(&self.inner.dir);
-        files::create_dir(folder).map_err(|error| SessionError::home(folder, error))?;
+        let dir = &self.inner.dir;
+        files::create_dir(dir).map_err(|error| SessionError::home(dir, error))?;
         let failed = |error| SessionError::io("write", path, error);
-        let mut file = tempfile::Builder::new()
-            .prefix(TEMPORARY)
-            .tempfile_in(&self.inner.dir)
-            .map_err(failed)?;
+        let mut file =
+            tempfile::Builder::new().prefix(TEMPORARY).tempfile_in(dir).map_err(failed)?;
         file.write_all(bytes).map_err(failed)?;
         file.persist(path).map_err(|error| failed(error.error))?;
         Ok(())
@@ -168,16 +165,11 @@ fn holds(path: &Path, hash: &Hash, len: u64) -> bool {
 }
 
 fn sync_all(dir: &Path, paths: &[PathBuf]) -> Result<(), SessionError> {
-    let mut folders = BTreeSet::from([dir]);
     for path in paths {
         // Opened for writing because some systems sync nothing through a reading handle.
         let file = fs::OpenOptions::new().write(true).open(path);
         file.and_then(|file| file.sync_all())
             .map_err(|error| SessionError::io("sync", path, error))?;
-        folders.extend(path.parent());
     }
-    for folder in folders {
-        files::sync_dir(folder).map_err(|error| SessionError::io("sync", folder, error))?;
-    }
-    Ok(())
+    files::sync_dir(dir).map_err(|error| SessionError::io("sync", dir, error))
 }

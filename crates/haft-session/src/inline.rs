@@ -19,6 +19,9 @@ use crate::{Blobs, SessionError, list::first_chars};
 /// The most bytes that one value, or one line that needs no look at its values, has in the log.
 pub const INLINE_MAX: usize = 8192;
 
+/// The most bytes of one field of an event that move out in one.
+const FIELD_MAX: usize = 64 * 1024;
+
 /// Levels of arrays and objects that stay inline; parsers give up at 128.
 const HEIGHT_MAX: usize = 48;
 
@@ -54,7 +57,7 @@ impl Packed {
         let mut value = serde_json::to_value(event)?;
         if let Value::Object(fields) = &mut value {
             for field in fields.values_mut() {
-                shrink(field, blobs)?;
+                pack(field, blobs)?;
             }
         }
         Self::placeless(event, serde_json::to_vec(&value)?)
@@ -181,9 +184,66 @@ struct Extent {
 }
 
 impl Extent {
+    const fn is_inline(self) -> bool {
+        self.bytes <= INLINE_MAX + 2 && self.height < HEIGHT_MAX
+    }
+
     fn hold(&mut self, key: usize, inner: Self) {
         self.bytes += key + inner.bytes + 1;
         self.height = self.height.max(inner.height);
+    }
+}
+
+/// Moves a field of an event out, in one where it is not huge: each blob is a file to be synced
+/// before anybody may act on the line. From a huge one its large values go out one by one, so that
+/// what is often the same (a file's content, a result) is kept once.
+fn pack(field: &mut Value, blobs: &Blobs) -> Result<(), SessionError> {
+    let extent = extent(field);
+    if extent.is_inline() || extent.bytes > FIELD_MAX || extent.height >= HEIGHT_MAX {
+        return shrink(field, blobs).map(|_| ());
+    }
+    escape_markers(field);
+    move_out(field, blobs).map(|_| ())
+}
+
+/// What a value takes in a line, nothing moved out.
+fn extent(value: &Value) -> Extent {
+    let mut extent = Extent { bytes: 2, height: 0 };
+    match value {
+        Value::Null | Value::Bool(_) | Value::Number(_) => extent.bytes = 24,
+        Value::String(text) => extent.bytes += escaped_len(text),
+        Value::Array(items) => {
+            items.iter().for_each(|item| extent.hold(0, self::extent(item)));
+            extent.height += 1;
+        }
+        Value::Object(fields) => {
+            for (key, inner) in fields {
+                extent.hold(escaped_len(key) + 3, self::extent(inner));
+            }
+            extent.height += 1;
+        }
+    }
+    extent
+}
+
+/// Writes one more `$` before each key of `value`, and of all inside it, that reads as a marker.
+fn escape_markers(value: &mut Value) {
+    match value {
+        Value::Array(items) => items.iter_mut().for_each(escape_markers),
+        Value::Object(fields) => {
+            escape_keys(fields);
+            fields.values_mut().for_each(escape_markers);
+        }
+        _ => {}
+    }
+}
+
+fn escape_keys(fields: &mut Map<String, Value>) {
+    if fields.keys().any(|key| is_marker_like(key)) {
+        let old = std::mem::take(fields);
+        fields.extend(old.into_iter().map(|(key, inner)| {
+            if is_marker_like(&key) { (format!("${key}"), inner) } else { (key, inner) }
+        }));
     }
 }
 
@@ -202,21 +262,18 @@ fn shrink(value: &mut Value, blobs: &Blobs) -> Result<Extent, SessionError> {
             extent.height += 1;
         }
         Value::Object(fields) => {
-            if fields.keys().any(|key| is_marker_like(key)) {
-                let old = std::mem::take(fields);
-                fields.extend(old.into_iter().map(|(key, inner)| {
-                    if is_marker_like(&key) { (format!("${key}"), inner) } else { (key, inner) }
-                }));
-            }
+            escape_keys(fields);
             for (key, inner) in fields {
                 extent.hold(escaped_len(key) + 3, shrink(inner, blobs)?);
             }
             extent.height += 1;
         }
     }
-    if extent.bytes <= INLINE_MAX + 2 && extent.height < HEIGHT_MAX {
-        return Ok(extent);
-    }
+    if extent.is_inline() { Ok(extent) } else { move_out(value, blobs) }
+}
+
+/// Puts a marker in the place of a value, whose markers are escaped.
+fn move_out(value: &mut Value, blobs: &Blobs) -> Result<Extent, SessionError> {
     let head = first_chars(first_text(value).unwrap_or_default());
     let blob = match *value {
         Value::String(ref text) => blobs.put(text.as_bytes(), TEXT)?,

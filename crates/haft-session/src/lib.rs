@@ -6,7 +6,7 @@
 //! ```text
 //! sessions/<id>/log.jsonl        one event a line, each naming the hash of the line before
 //! sessions/<id>/log.torn-<n>     what a crash left unfinished at the end of the log
-//! sessions/<id>/blobs/<2>/<hash> everything above 8 KiB, named by its content
+//! sessions/<id>/blobs/<hash>     everything above 8 KiB, named by its content
 //! sessions/<id>/undo/<hash>      what changed files held before
 //! sessions/<id>/out/<call>       whole outputs of calls: `out://CALL`
 //! ```

@@ -90,7 +90,7 @@ pub trait AnyTool: Send + Sync {
 impl<T: Tool> AnyTool for T {
     fn spec(&self, env: &Env) -> ToolSpec {
         let mut spec = Tool::spec(self, env);
-        if spec.input_schema.is_null() {
+        if spec.input_schema.is_none() {
             spec.input_schema = schema::schema_of::<T::Input>();
         }
         spec

@@ -207,8 +207,8 @@ fn parse_spec(out: &[u8], path: &HostPath) -> Result<ToolSpec, String> {
         return Err("the spec has no description; say what the tool does".to_owned());
     }
     let mut spec = spec;
-    if spec.input_schema.is_null() {
-        spec.input_schema = json!({"type": "object", "properties": {}});
+    if spec.input_schema.is_none() {
+        spec.input_schema = json!({"type": "object", "properties": {}}).into();
     }
     if spec.input_schema.get("type").and_then(Value::as_str) != Some("object") {
         return Err("input_schema is no JSON Schema of type object".to_owned());

@@ -16,6 +16,7 @@ mod named;
 mod outcome;
 mod path;
 mod question;
+mod schema;
 mod spec;
 
 use std::borrow::Cow;
@@ -36,6 +37,7 @@ pub use self::{
     outcome::{Outcome, Receipt, ReceiptAction, Status, ToolError},
     path::{HostPath, PathError, Style},
     question::{Answerer, Choice, Question, QuestionId, QuestionKind, Reply},
+    schema::Schema,
     spec::{Budget, Env, Guideline, Kind, Loading, OnInterrupt, Origin, ToolSpec},
 };
 

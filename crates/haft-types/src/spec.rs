@@ -4,9 +4,8 @@
 //! gives the same bytes, because they are part of the cached prefix of every request.
 
 use serde::{Deserialize, Serialize};
-use serde_json::Value;
 
-use crate::Text;
+use crate::{Schema, Text};
 
 /// Facts that a spec may depend on, fixed when the tool set is pinned.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -133,9 +132,9 @@ pub struct ToolSpec {
     /// For the model: what it does, where it stops, when to use something else.
     pub description: Text,
     /// JSON Schema (2020-12) of the input; null means: derived from the input type.
-    pub input_schema: Value,
+    pub input_schema: Schema,
     /// JSON Schema (2020-12) of `Outcome::data`; null where there is none.
-    pub output_schema: Value,
+    pub output_schema: Schema,
     /// One line under the tools of the system prompt; empty means: not listed there.
     pub snippet: Text,
     /// Bullets of the system prompt.

@@ -1,8 +1,8 @@
 //! What is appended comes back, however large, deep or oddly named.
 
-use std::fs;
+use std::{fs, path::PathBuf};
 
-use haft_session::{BLOB_MAX, INLINE_MAX, SessionError, conversation};
+use haft_session::{BLOB_MAX, INLINE_MAX, Log, SessionError, conversation};
 use haft_types::{
     AgentPath, Answerer, Body, CallId, Event, EventId, Hash, HostPath, Level, Outcome, Part, Place,
     Plan, Question, QuestionId, QuestionKind, Reply, Shape, Style, ToolUse,
@@ -36,9 +36,39 @@ fn the_limit_is_met_exactly() {
     append(&mut log, [call_ended("c1", &"b".repeat(INLINE_MAX + 1))]);
     assert_eq!(count(), 1);
     let text = "b".repeat(INLINE_MAX + 1);
-    let path = log.blobs().path(&Hash::of(text.as_bytes()));
-    assert_eq!(fs::read_to_string(path).unwrap(), text);
-    assert_eq!(read(&store, &log).len(), 2);
+    assert!(fs::read_to_string(only_blob(&log)).unwrap().contains(&text));
+    append(&mut log, [user("x")]);
+    assert_eq!((count(), read(&store, &log).len()), (1, 3));
+}
+
+/// The file of the one blob that a log has.
+fn only_blob(log: &Log) -> PathBuf {
+    let mut files = fs::read_dir(log.dir().join("blobs")).unwrap();
+    let first = files.next().unwrap().unwrap().path();
+    assert!(files.next().is_none());
+    first
+}
+
+#[test]
+fn a_field_moves_out_in_one_unless_it_is_huge() {
+    let outcome = |len: usize| {
+        let text = "b".repeat(len);
+        let mut outcome = Outcome::text(text.clone()).with_data(json!({"$blob": text.clone()}));
+        outcome.detail = Some(Shape::Json { value: json!({"x": [text.clone(), text]}) }.into());
+        Body::CallEnded { call: CallId::nth(1), outcome, took: 1 }
+    };
+    for (len, at_once) in [(9_000, true), (60_000, false)] {
+        let (_home, store) = store();
+        let mut log = store.create();
+        let events = append(&mut log, [outcome(len)]);
+        assert_eq!(read(&store, &log), events);
+        let lines = fs::read_to_string(log.path()).unwrap();
+        assert!(lines.len() < INLINE_MAX, "{}", lines.len());
+        // Of the huge one, the text that stands in it four times is kept once, by itself.
+        let kept = fs::read(only_blob(&log)).unwrap();
+        assert_eq!(kept.len() > 4 * len, at_once, "{}", kept.len());
+        assert_eq!(kept.len() == len, !at_once, "{}", kept.len());
+    }
 }
 
 #[test]
@@ -145,14 +175,15 @@ fn a_lost_or_changed_blob_is_an_error_of_its_line() {
     let mut log = store.create();
     let text = "b".repeat(INLINE_MAX + 1);
     append(&mut log, [user("x"), call_ended("c1", &text), user("y")]);
-    let path = log.blobs().path(&Hash::of(text.as_bytes()));
+    let path = only_blob(&log);
+    let whole = fs::read(&path).unwrap();
     let lines = || store.events(log.session()).unwrap().collect::<Vec<_>>();
     fs::write(&path, "c".repeat(INLINE_MAX + 1)).unwrap();
     assert!(matches!(&lines()[1], Err(e) if e.line == 2 && e.to_string().contains("damaged")));
     fs::remove_file(&path).unwrap();
     assert!(matches!(&lines()[1], Err(e) if e.to_string().contains("missing")));
     assert!(lines()[2].is_ok());
-    log.blobs().put(text.as_bytes(), "text/plain").unwrap();
+    log.blobs().put(&whole, "text/plain").unwrap();
     assert!(lines()[1].is_ok());
 }
 

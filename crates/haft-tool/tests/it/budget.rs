@@ -184,7 +184,8 @@ fn lister(count: u64) -> Probe {
             },
             "required": ["entries", "note", "total"],
             "additionalProperties": false,
-        });
+        })
+        .into();
     });
     probe.run(move |_, _| async move {
         let entries: Vec<_> =

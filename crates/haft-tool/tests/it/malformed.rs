@@ -26,7 +26,8 @@ fn world() -> (World, crate::support::Runs) {
                 }, "required": ["from", "to"]}},
             },
             "required": ["path"],
-        });
+        })
+        .into();
     });
     let (mut all, runs) = tools([probe]);
     all.extend(haft_tools::builtin());

@@ -40,7 +40,7 @@ impl Probe {
         });
         let spec = ToolSpec::new(name.to_owned(), name.to_owned(), "A tool of a test.");
         Self {
-            spec: ToolSpec { input_schema: schema, ..spec },
+            spec: ToolSpec { input_schema: schema.into(), ..spec },
             plan: Box::new(|_, place| Plan::new(place, "Probing")),
             check: Box::new(|_, _| std::future::ready(Ok(None)).boxed()),
             run: Box::new(|input, _| {
