@@ -6,5 +6,6 @@
 pub mod cassette;
 pub mod harness;
 pub mod http;
+pub mod machine;
 pub mod slow;
 pub mod world;

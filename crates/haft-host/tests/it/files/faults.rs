@@ -4,17 +4,19 @@ use std::{fs, io, os::unix::fs::PermissionsExt, path::Path, process::Command};
 
 use bytes::Bytes;
 use haft_host::{FsOp, Host, Local, Memory};
+use haft_testkit::machine;
 use haft_types::Follow;
 
-use super::{World, anyhow, left_out, locals};
+use super::{World, anyhow, locals};
 
 /// Set in the child process to the file that it has to write.
 const TARGET: &str = "HAFT_TEST_TARGET";
 
-/// Not a test of its own: what the child processes of the tests below run.
+/// What the child processes of the tests below run.
 #[tokio::test]
+#[ignore = "runs in child processes of other tests, which say where to write"]
 async fn child_writes_a_mebibyte() {
-    let Some(target) = std::env::var_os(TARGET) else { return };
+    let target = std::env::var_os(TARGET).unwrap();
     let path = Local::path(Path::new(&target)).unwrap();
     let host = Local::new();
     let at = host.fs().locate(&path, Follow::Yes).await.unwrap();
@@ -25,12 +27,12 @@ async fn child_writes_a_mebibyte() {
 }
 
 /// Runs the child above under a shell that sets the stage; gives what it said.
-fn child(stage: &str, target: &Path) -> String {
+pub fn child(stage: &str, target: &Path) -> String {
     child_of("files::faults::child_writes_a_mebibyte", stage, target)
 }
 
 fn child_of(test: &str, stage: &str, target: &Path) -> String {
-    let script = format!("{stage}; exec \"$0\" {test} --exact --nocapture");
+    let script = format!("{stage}; exec \"$0\" {test} --exact --ignored --nocapture");
     let output = Command::new("sh")
         .args(["-c", &script])
         .arg(std::env::current_exe().unwrap())
@@ -66,13 +68,12 @@ fn a_full_disk_leaves_the_old_file() {
     w.folder("disk");
     let disk = w.disk("disk").display().to_string();
     let mount = format!("mount -t tmpfs -o size=512k none '{disk}'");
-    let can = Command::new("unshare").args(["-m", "sh", "-c", &mount]).status();
-    if !can.is_ok_and(|status| status.success()) {
-        return left_out("nobody may mount here, so no disk can be made full");
+    if !machine::may_mount("-m", &mount) {
+        return;
     }
     let stage = format!(
         "exec unshare -m sh -c \"{mount}; echo old >'{disk}/a'; \
-         \\\"$0\\\" files::faults::child_writes_a_mebibyte --exact --nocapture; \
+         \\\"$0\\\" files::faults::child_writes_a_mebibyte --exact --ignored --nocapture; \
          ls -A '{disk}'; cat '{disk}/a'\" \"$0\""
     );
     let said = child(&stage, &w.disk("disk/a"));
@@ -80,14 +81,11 @@ fn a_full_disk_leaves_the_old_file() {
     assert!(said.ends_with("a\nold\n"), "{said}");
 }
 
-/// Not a test of its own: touches a mount that never answers, on a runtime of one thread.
+/// Touches a mount that never answers, on a runtime of one thread.
 #[test]
+#[ignore = "runs in a child process of the test below, which mounts something for it"]
 fn child_touches_a_dead_mount() {
-    let Some(target) =
-        std::env::var_os(TARGET).filter(|_| std::env::var_os("HAFT_TEST_DEAD").is_some())
-    else {
-        return;
-    };
+    let target = std::env::var_os(TARGET).unwrap();
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
     runtime.block_on(async {
         let host = Local::new();
@@ -120,17 +118,33 @@ fn a_mount_that_never_answers_holds_nobody_else_up() {
         "exec 9<>/dev/fuse && mount -i -t fuse -o \
          fd=9,rootmode=40000,user_id=0,group_id=0 none '{disk}'"
     );
-    let can = Command::new("unshare").args(["-m", "sh", "-c", &mount]).status();
-    if !can.is_ok_and(|status| status.success()) {
-        return left_out("nobody may mount a file system of their own here");
+    if !machine::may_mount("-m", &mount) {
+        return;
     }
     let test = "files::faults::child_touches_a_dead_mount";
     let stage = format!(
         "exec timeout -s KILL 20 unshare -m sh -c \"{mount}; \
-         HAFT_TEST_DEAD=1 exec \\\"$0\\\" {test} --exact --nocapture\" \"$0\""
+         exec \\\"$0\\\" {test} --exact --ignored --nocapture\" \"$0\""
     );
     let said = child_of(test, &stage, &w.disk("mount"));
     assert!(said.contains("FREE b\"content\""), "{said}");
+}
+
+/// The user that [`as_another_user`] becomes.
+pub const USER: u32 = 12345;
+
+/// The stage on which the child is another user's, who can read the world's folder. Only for root.
+pub fn as_another_user(w: &World) -> String {
+    let copy = w.disk("test-binary");
+    fs::copy(std::env::current_exe().unwrap(), &copy).unwrap();
+    for path in [&copy, &w.disk(".")] {
+        fs::set_permissions(path, fs::Permissions::from_mode(0o755)).unwrap();
+    }
+    format!(
+        "exec setpriv --reuid {USER} --regid {USER} --clear-groups '{}' \
+         files::faults::child_writes_a_mebibyte --exact --ignored --nocapture",
+        copy.display()
+    )
 }
 
 #[test]
@@ -148,20 +162,13 @@ fn rights_are_told() {
     w.file("d/a", "old");
     w.file("sticky/a", "old");
     w.file("open/a", "old");
-    for (name, mode) in [(".", 0o755), ("d", 0o777), ("sticky", 0o1777), ("open", 0o777)] {
+    for (name, mode) in [("d", 0o777), ("sticky", 0o1777), ("open", 0o777)] {
         fs::set_permissions(w.disk(name), fs::Permissions::from_mode(mode)).unwrap();
     }
     for (name, mode) in [("d/a", 0o644), ("sticky/a", 0o666), ("open/a", 0o666)] {
         fs::set_permissions(w.disk(name), fs::Permissions::from_mode(mode)).unwrap();
     }
-    let copy = w.disk("test-binary");
-    fs::copy(std::env::current_exe().unwrap(), &copy).unwrap();
-    fs::set_permissions(&copy, fs::Permissions::from_mode(0o755)).unwrap();
-    let user = format!(
-        "exec setpriv --reuid 12345 --regid 12345 --clear-groups '{}' \
-         files::faults::child_writes_a_mebibyte --exact --nocapture",
-        copy.display()
-    );
+    let user = as_another_user(w);
     for (name, text) in [
         ("d/a", "write-protected"),
         ("sticky/a", "belongs to user 0"),

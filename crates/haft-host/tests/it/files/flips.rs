@@ -9,9 +9,10 @@ use std::{
 };
 
 use haft_host::ListHow;
+use haft_testkit::machine::times;
 use rustix::fs::{CWD, RenameFlags, renameat_with};
 
-use super::{End, World, anyhow, locals, times};
+use super::{End, World, anyhow, locals};
 
 pub const TIMES: u64 = 2000;
 
@@ -90,17 +91,20 @@ fn folders_that_take_the_place_of_links_change_nothing() {
         build(&w);
         // Now a folder, now a link to the folder outside.
         let pairs = [("inside/target", "inside/there")];
+        let (mut inside, mut outside) = (0, 0);
         while_flipping(&w, &pairs, || {
             block_on(async {
                 for _ in 0..times(TIMES) {
                     let Ok(at) = w.locate("inside/target/file").await else { continue };
                     let Ok(data) = w.fs().read(&at, 0, 100).await else { continue };
-                    let judged =
-                        if at.real.is_within(&w.path("inside")) { "inside" } else { "outside" };
+                    let is_inside = at.real.is_within(&w.path("inside"));
+                    let judged = if is_inside { "inside" } else { "outside" };
                     assert_eq!(data, judged, "{} {}", w.name, at.real);
+                    *(if is_inside { &mut inside } else { &mut outside }) += 1;
                 }
             });
         });
+        assert!(inside > 0 && outside > 0, "{}: {inside} and {outside}", w.name);
     }
 }
 
@@ -135,6 +139,7 @@ fn lists_and_removals_stay_where_they_were_judged() {
     for w in locals() {
         build(&w);
         w.file("outside/precious", "x");
+        let mut listed = [0; 2];
         while_flipping(&w, &LINKS[..1], || {
             block_on(async {
                 let how = ListHow { limit: 10, stat: true };
@@ -143,20 +148,24 @@ fn lists_and_removals_stay_where_they_were_judged() {
                     let listing = w.fs().list(&at, how).await.unwrap();
                     let names = if at.real == w.path("inside/target") { 1 } else { 2 };
                     assert_eq!(listing.total, names, "{} {}", w.name, at.real);
+                    listed[usize::from(names == 2)] += 1;
                 }
             });
         });
+        let mut removed = 0;
         while_flipping(&w, &LINKS[..1], || {
             block_on(async {
                 for _ in 0..times(TIMES) {
-                    let _ = fs::write(w.disk("inside/target/precious"), "bait");
+                    fs::write(w.disk("inside/target/precious"), "bait").unwrap();
                     let at = w.at("inside/here/precious").await;
                     if at.real.is_within(&w.path("inside")) {
                         w.fs().remove(&at).await.unwrap();
+                        removed += 1;
                     }
                     assert!(w.disk("outside/precious").exists(), "{}", w.name);
                 }
             });
         });
+        assert!(removed > 0 && !listed.contains(&0), "{}: {listed:?} {removed}", w.name);
     }
 }

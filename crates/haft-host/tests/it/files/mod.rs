@@ -22,6 +22,7 @@ use std::{
 
 use bytes::Bytes;
 use haft_host::{Fs, Host, Local, Located, Lookup, Memory, WriteHow, Written};
+use haft_testkit::machine;
 use haft_types::{Follow, HostPath, Style};
 use tempfile::TempDir;
 
@@ -34,12 +35,6 @@ pub struct World {
     folder: Option<TempDir>,
 }
 
-/// A count, multiplied for a soak.
-pub fn times(count: u64) -> u64 {
-    let factor = std::env::var("HAFT_TEST_COUNT_FACTOR").ok().and_then(|text| text.parse().ok());
-    count * factor.unwrap_or(1_u64)
-}
-
 /// Tells another thread to end, also when a test fails.
 pub struct End<'a>(pub &'a AtomicBool);
 
@@ -47,14 +42,6 @@ impl Drop for End<'_> {
     fn drop(&mut self) {
         self.0.store(true, Ordering::Relaxed);
     }
-}
-
-/// Says what of a test this machine cannot do; a machine of CI has to be able to.
-#[expect(clippy::print_stderr, reason = "a run that shows output shall show this")]
-pub fn left_out(why: &str) {
-    let ci = std::env::var_os("CI").is_some_and(|value| value != "false" && value != "0");
-    assert!(!ci, "left out, which CI must not: {why}");
-    eprintln!("left out: {why}");
 }
 
 pub fn local(lookup: Lookup) -> World {
@@ -69,8 +56,9 @@ pub fn local(lookup: Lookup) -> World {
 /// The ways of looking up that work here.
 pub fn locals() -> Vec<World> {
     let mut worlds = vec![local(Lookup::Walk)];
-    if Lookup::probed() == Lookup::Openat2 {
-        worlds.push(local(Lookup::Openat2));
+    match Lookup::probed() {
+        Lookup::Openat2 => worlds.push(local(Lookup::Openat2)),
+        Lookup::Walk => machine::left_out("the system has no openat2"),
     }
     worlds
 }
@@ -137,7 +125,7 @@ impl World {
                 let kind = haft_types::EntryKind::Fifo;
                 memory.add_special(&self.path(name).text(), kind).unwrap();
             }
-            None => make_fifo(&self.disk(name)),
+            None => machine::make_fifo(&self.disk(name)),
         }
     }
 
@@ -172,11 +160,6 @@ impl World {
         let name = |e: haft_host::DirEntry| String::from_utf8_lossy(&e.name).into_owned();
         listing.entries.into_iter().map(name).collect()
     }
-}
-
-pub fn make_fifo(path: &std::path::Path) {
-    use rustix::fs::{CWD, Mode, mkfifoat};
-    mkfifoat(CWD, path, Mode::from(0o600)).unwrap();
 }
 
 /// Writes anyhow, with the folders above.

@@ -1,6 +1,7 @@
 //! Spools and kept outputs.
 
 use haft_host::{Outs, Spool, SpoolLimits, Spooled};
+use haft_testkit::machine::peak;
 use haft_types::{CallId, Follow};
 use proptest::prelude::*;
 
@@ -168,13 +169,6 @@ fn a_running_output_can_be_read() {
             assert_eq!(kept(&outs, &CallId::nth(1)).await.unwrap(), b"first second");
         }
     });
-}
-
-/// Bytes of memory that this process has at most had.
-fn peak() -> u64 {
-    let status = std::fs::read_to_string("/proc/self/status").unwrap();
-    let line = status.lines().find(|line| line.starts_with("VmHWM:")).unwrap();
-    line.split_whitespace().nth(1).unwrap().parse::<u64>().unwrap() * 1024
 }
 
 #[test]

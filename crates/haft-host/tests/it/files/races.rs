@@ -11,9 +11,10 @@ use std::{
 };
 
 use haft_host::{Expect, WriteHow};
+use haft_testkit::machine::times;
 use rustix::fs::inotify::{self, CreateFlags, ReadFlags, WatchFlags};
 
-use super::{World, local, locals, times};
+use super::{World, local, locals};
 
 /// Reads the file, and writes it back with one more `x` if nobody changed it since.
 async fn add_one(w: &World) -> bool {

@@ -8,9 +8,14 @@ use std::{
 };
 
 use haft_host::{Host, Local, WriteHow};
+use haft_testkit::machine;
 use haft_types::{Follow, HostPath, Style};
 
-use super::{anyhow, left_out, locals};
+use super::{
+    anyhow,
+    faults::{USER, as_another_user, child},
+    locals,
+};
 
 fn path(text: &str) -> HostPath {
     HostPath::new(text.as_bytes(), Style::Posix).unwrap()
@@ -59,15 +64,13 @@ async fn a_growing_file_is_read_to_where_it_is() {
 
 #[tokio::test]
 async fn mode_owner_and_attributes_are_kept() {
-    let root = rustix::process::geteuid().is_root();
+    let root = machine::is_root("only root can give a file to another user");
     for w in locals() {
         w.file("tool", "old");
         let disk = w.disk("tool");
         fs::set_permissions(&disk, fs::Permissions::from_mode(0o751)).unwrap();
         if root {
             std::os::unix::fs::chown(&disk, Some(1234), Some(4321)).unwrap();
-        } else {
-            left_out("only root can give a file to another user");
         }
         let value = b"kept";
         let flags = rustix::fs::XattrFlags::empty();
@@ -83,7 +86,7 @@ async fn mode_owner_and_attributes_are_kept() {
             let len = rustix::fs::getxattr(&disk, "user.haft-test", &mut got[..]).unwrap();
             assert_eq!(&got[..len], value, "{}", w.name);
         } else {
-            left_out("the file system keeps no attributes of users");
+            machine::left_out("the file system keeps no attributes of users");
         }
         let umask = {
             w.file("plain", "");
@@ -104,6 +107,16 @@ async fn folders_that_may_not_be_read_can_be_written_to() {
         fs::set_permissions(w.disk("blind"), fs::Permissions::from_mode(0o300)).unwrap();
         w.write("blind/a", "new", anyhow()).await.unwrap();
         assert_eq!(w.read("blind/a").await.unwrap(), "new", "{}", w.name);
+        // Root may read every folder, so there somebody else writes.
+        if rustix::process::geteuid().is_root() {
+            let user = as_another_user(&w);
+            for name in ["blind", "blind/a"] {
+                std::os::unix::fs::chown(w.disk(name), Some(USER), Some(USER)).unwrap();
+            }
+            let said = child(&user, &w.disk("blind/a"));
+            assert!(said.contains("WROTE"), "{}: {said}", w.name);
+            assert_eq!(fs::metadata(w.disk("blind/a")).unwrap().len(), 1 << 20, "{}", w.name);
+        }
         fs::set_permissions(w.disk("blind"), fs::Permissions::from_mode(0o700)).unwrap();
         assert_eq!(w.names("blind").await, ["a"]);
     }
@@ -111,8 +124,8 @@ async fn folders_that_may_not_be_read_can_be_written_to() {
 
 #[tokio::test]
 async fn links_of_strangers_in_shared_folders_are_not_followed() {
-    if !rustix::process::geteuid().is_root() {
-        return left_out("only root can give a link to another user");
+    if !machine::is_root("only root can give a link to another user") {
+        return;
     }
     for w in locals() {
         w.file("mine/file", "x");

@@ -1,0 +1,168 @@
+//! What tests want of the machine that they run on: programs, rights, mounts, memory, time.
+//!
+//! **Invariant:** a test that cannot do all of its work says so by [`left_out`], which fails where
+//! `CI` is set; nothing else here or in a test passes over a thing that is missing. A program that
+//! `cargo xtask test` installs is always wanted: without it a test fails anywhere.
+
+#![expect(clippy::panic, reason = "a test that lacks something fails, and this is where it does")]
+
+use std::{
+    env, fs,
+    path::{Path, PathBuf},
+    process::{Command, Stdio},
+};
+
+/// What a failure for want of a program says to do.
+const INSTALL: &str = "run the tests by `cargo xtask test`, which installs what they use";
+
+/// The ripgrep that searches are compared with.
+///
+/// # Panics
+/// When it is not there.
+pub fn rg() -> PathBuf {
+    given("HAFT_TEST_RG")
+}
+
+/// The fd that searches for names are compared with.
+///
+/// # Panics
+/// When it is not there.
+pub fn fd() -> PathBuf {
+    given("HAFT_TEST_FD")
+}
+
+/// A Python that has the MCP SDK.
+///
+/// # Panics
+/// When it is not there.
+pub fn python() -> PathBuf {
+    given("HAFT_TEST_PYTHON")
+}
+
+/// The script of the MCP inspector's command line.
+///
+/// # Panics
+/// When it is not there.
+pub fn inspector() -> PathBuf {
+    given("HAFT_TEST_INSPECTOR")
+}
+
+/// The file that a variable of the test set-up names.
+fn given(variable: &str) -> PathBuf {
+    let Some(path) = env::var_os(variable).map(PathBuf::from) else {
+        panic!("{variable} is not set: {INSTALL}, and sets it")
+    };
+    assert!(path.exists(), "{variable} names {}, which is missing: {INSTALL}", path.display());
+    path
+}
+
+/// A program of the system, found in `PATH` or where administrators have theirs.
+///
+/// # Panics
+/// When it is not there.
+pub fn program(name: &str) -> PathBuf {
+    let path = env::var_os("PATH").unwrap_or_default();
+    let folders = env::split_paths(&path).chain(["/usr/sbin", "/sbin"].map(PathBuf::from));
+    let found = folders.map(|folder| folder.join(name)).find(|path| path.is_file());
+    found.unwrap_or_else(|| panic!("{name} is not in PATH: {INSTALL}"))
+}
+
+/// Says what of a test this machine cannot do, for whoever looks at the output of a run.
+///
+/// # Panics
+/// Where `CI` is set: a machine of that kind has to be able to do all there is.
+#[expect(clippy::print_stderr, reason = "a run that shows output shall show this")]
+pub fn left_out(why: &str) {
+    assert!(!is_ci(), "left out, which must not be where CI is set: {why}");
+    eprintln!("left out: {why}");
+}
+
+/// Whether this is a run whose result others rely on.
+fn is_ci() -> bool {
+    env::var_os("CI").is_some_and(|value| !value.is_empty() && value != "false" && value != "0")
+}
+
+/// Whether this process is root's; `why` says what of the test others cannot do.
+pub fn is_root(why: &str) -> bool {
+    let is_root = rustix::process::geteuid().is_root();
+    if !is_root {
+        left_out(why);
+    }
+    is_root
+}
+
+/// Whether a shell script that mounts something works in a mount namespace of its own, which
+/// `unshare` makes with these flags: `-m` for root alone, `-rm` for anybody whom the system lets.
+pub fn may_mount(flags: &str, script: &str) -> bool {
+    let mut command = Command::new("unshare");
+    command.args([flags, "sh", "-c", script]).stdin(Stdio::null());
+    let output = command.output();
+    let may = output.as_ref().is_ok_and(|output| output.status.success());
+    if !may {
+        left_out(&format!("nobody may mount here: `{script}` gives {output:?}"));
+    }
+    may
+}
+
+/// How often a test does something, multiplied for a soak.
+///
+/// # Panics
+/// When the factor is no whole number from 1 on.
+pub fn times(count: u64) -> u64 {
+    let Ok(factor) = env::var("HAFT_TEST_COUNT_FACTOR") else { return count };
+    let number = factor.parse().ok().filter(|number| *number > 0);
+    let Some(number) = number else {
+        panic!("HAFT_TEST_COUNT_FACTOR is {factor:?}: give a whole number from 1 on")
+    };
+    count.saturating_mul(number)
+}
+
+/// The most memory that a process had so far, in bytes.
+///
+/// # Panics
+/// When the system does not tell.
+pub fn peak_of(process: u32) -> u64 {
+    let path = format!("/proc/{process}/status");
+    let status = fs::read_to_string(&path).unwrap_or_else(|error| panic!("{path}: {error}"));
+    let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:"));
+    let kib = line.and_then(|rest| rest.split_whitespace().next()?.parse::<u64>().ok());
+    kib.unwrap_or_else(|| panic!("{path} tells no peak:\n{status}")) << 10
+}
+
+/// The most memory that this process had so far, in bytes.
+///
+/// # Panics
+/// When the system does not tell.
+pub fn peak() -> u64 {
+    peak_of(std::process::id())
+}
+
+/// Makes a named pipe.
+///
+/// # Panics
+/// When that does not work.
+pub fn make_fifo(path: &Path) {
+    use rustix::fs::{CWD, Mode, mkfifoat};
+    mkfifoat(CWD, path, Mode::from(0o600))
+        .unwrap_or_else(|error| panic!("no named pipe can be made at {}: {error}", path.display()));
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_peak_grows_with_what_is_held() {
+        let held = vec![1_u8; 64 << 20];
+        let peak = peak();
+        assert!(peak >= held.len() as u64 && peak < 512 << 20, "{peak} bytes");
+    }
+
+    #[test]
+    fn a_program_that_is_not_there_fails_with_what_to_do() {
+        assert!(program("sh").is_absolute());
+        let panic = std::panic::catch_unwind(|| program("no-such-program")).unwrap_err();
+        let text = panic.downcast_ref::<String>().unwrap();
+        assert!(text.contains("no-such-program") && text.contains("cargo xtask test"), "{text}");
+    }
+}
