@@ -114,6 +114,27 @@ pub struct Written {
     pub made: Vec<HostPath>,
 }
 
+/// Content that is ready to become a file, see [`Fs::stage`].
+///
+/// **Invariant:** dropped before it is placed, it leaves nothing, nor a folder that was made for
+/// it. A process that is killed leaves it to the next one.
+pub trait Staged: Send {
+    /// Makes it the file, if what is expected there still holds.
+    ///
+    /// # Errors
+    /// As [`Fs::write`]; nothing of it is left then.
+    ///
+    /// # Cancel safety
+    /// As [`Fs::write`].
+    fn place(self: Box<Self>) -> BoxFuture<'static, io::Result<Written>>;
+
+    /// Removes it, and returns once it is gone; dropped, it may go a moment later.
+    fn discard(self: Box<Self>) -> BoxFuture<'static, ()> {
+        drop(self);
+        Box::pin(std::future::ready(()))
+    }
+}
+
 /// How a folder is listed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ListHow {
@@ -216,7 +237,26 @@ pub trait Fs: Send + Sync {
         at: &'a Located,
         data: Bytes,
         how: WriteHow,
-    ) -> BoxFuture<'a, io::Result<Written>>;
+    ) -> BoxFuture<'a, io::Result<Written>> {
+        Box::pin(async move { self.stage(at, data, how).await?.place().await })
+    }
+
+    /// Does everything of a [`write`](Self::write) but the last step: the content is on the disk,
+    /// and nobody sees it yet. [`Staged::place`] makes it the file.
+    ///
+    /// Folders that are missing may be made already; they go again where it is not placed.
+    ///
+    /// # Errors
+    /// As [`write`](Self::write).
+    ///
+    /// # Cancel safety
+    /// What a dropped future has made is removed.
+    fn stage<'a>(
+        &'a self,
+        at: &'a Located,
+        data: Bytes,
+        how: WriteHow,
+    ) -> BoxFuture<'a, io::Result<Box<dyn Staged>>>;
 
     /// The permission bits of what stands at a located name; none where the host has none.
     ///

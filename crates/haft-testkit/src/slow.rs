@@ -7,7 +7,7 @@ use std::io;
 use bytes::Bytes;
 use futures::{FutureExt as _, future::BoxFuture};
 use haft_host::{
-    Caps, Fs, Host, ListHow, Listing, Located, Memory, Search, Shell, WriteHow, Written,
+    Caps, Fs, Host, ListHow, Listing, Located, Memory, Search, Shell, Staged, WriteHow,
 };
 use haft_types::{Follow, HostPath, Style};
 
@@ -89,13 +89,13 @@ where
     ) -> BoxFuture<'a, io::Result<Bytes>> {
         (self.wait)(Look::Read, &at.real).then(move |()| self.inner.read(at, from, len)).boxed()
     }
-    fn write<'a>(
+    fn stage<'a>(
         &'a self,
         at: &'a Located,
         data: Bytes,
         how: WriteHow,
-    ) -> BoxFuture<'a, io::Result<Written>> {
-        self.inner.write(at, data, how)
+    ) -> BoxFuture<'a, io::Result<Box<dyn Staged>>> {
+        self.inner.stage(at, data, how)
     }
     fn list<'a>(&'a self, at: &'a Located, how: ListHow) -> BoxFuture<'a, io::Result<Listing>> {
         self.inner.list(at, how)

@@ -12,13 +12,17 @@ use bytes::Bytes;
 use futures::{FutureExt as _, future::BoxFuture};
 use haft_host::{
     Caps, Confine, FileKind, Filter, FindQuery, Found, Fs, FsSearch, GrepQuery, Host, ListHow,
-    Listing, Located, Program, Running, Search, SearchError, Shell, Sink, Skipped, Spawn, Walk,
-    WriteHow, Written,
+    Listing, Located, Program, Running, Search, SearchError, Shell, Sink, Skipped, Spawn, Staged,
+    Walk, WriteHow, Written,
 };
 use haft_types::{Access, Effect, FileMatches, Follow, HostPath, Place, Style, Target};
 use tokio::sync::OnceCell;
 
-use crate::{Events, keeper::Keeper, pipeline::Lost};
+use crate::{
+    Events,
+    keeper::{Keeper, Write},
+    pipeline::Lost,
+};
 
 /// The script that runs the command in its first argument and reports the folder in which that
 /// ended to descriptor 3, which the command itself does not get.
@@ -85,7 +89,7 @@ pub(crate) struct Guarded {
 }
 
 impl Guarded {
-    /// Returns once the begin of the call is on disk: nothing is changed before.
+    /// Returns once the begin of the call is on disk: nobody sees a change before.
     async fn begin(&self) -> io::Result<()> {
         let Some(events) = &self.events else { return Ok(()) };
         let synced = self.begun.get_or_try_init(|| events.sync()).await;
@@ -325,19 +329,30 @@ impl Fs for Guarded {
         }
     }
 
-    fn write<'a>(
+    fn stage<'a>(
         &'a self,
         at: &'a Located,
         data: Bytes,
         how: WriteHow,
-    ) -> BoxFuture<'a, io::Result<Written>> {
+    ) -> BoxFuture<'a, io::Result<Box<dyn Staged>>> {
         async move {
             self.need(&at.real, Access::Modify)?;
-            self.begin().await?;
-            match &self.keeper {
-                Some(keeper) => keeper.write(self.inner.fs(), at, data, how).await,
-                None => self.inner.fs().write(at, data, how).await,
+            let fs = self.inner.fs();
+            let before = async {
+                let keeper = self.keeper.as_ref()?;
+                Some((keeper.clone(), keeper.before(fs, at).await))
+            };
+            // The disk works on all three at once, and nobody sees the file before they are done.
+            let staged = fs.stage(at, data.clone(), how);
+            let (begun, staged, before) = futures::join!(self.begin(), staged, before);
+            let staged = staged?;
+            if let Err(error) = begun {
+                staged.discard().await;
+                return Err(error);
             }
+            let Some((keeper, before)) = before else { return Ok(staged) };
+            let write = Write { path: at.real.clone(), before, data };
+            Ok(Box::new(Kept { staged, keeper, write }) as Box<dyn Staged>)
         }
         .boxed()
     }
@@ -383,6 +398,29 @@ impl Fs for Guarded {
             }
         }
         .boxed()
+    }
+}
+
+/// A write that its call's record knows once it is made.
+struct Kept {
+    staged: Box<dyn Staged>,
+    keeper: Arc<Keeper>,
+    write: Write,
+}
+
+impl Staged for Kept {
+    fn place(self: Box<Self>) -> BoxFuture<'static, io::Result<Written>> {
+        let Self { staged, keeper, write } = *self;
+        async move {
+            let written = staged.place().await?;
+            keeper.wrote(write, written.made.clone());
+            Ok(written)
+        }
+        .boxed()
+    }
+
+    fn discard(self: Box<Self>) -> BoxFuture<'static, ()> {
+        self.staged.discard()
     }
 }
 

@@ -13,7 +13,7 @@ use std::{
 };
 
 use bytes::Bytes;
-use haft_host::{FileKind, Fs, Located, Stamp, WriteHow, Written};
+use haft_host::{FileKind, Fs, Located, Stamp};
 use haft_types::{
     Blob, EntryKind, Hash, HostPath, Outcome, Part, Place, Receipt, ReceiptAction, Text,
 };
@@ -31,13 +31,20 @@ const TOLD: usize = 5;
 
 /// What a file held before a change.
 #[derive(Clone, Debug)]
-enum Before {
+pub(crate) enum Before {
     /// Nothing was there.
     Missing,
     /// Its content, kept.
     Kept(Blob),
     /// It could not be kept, for this reason; with the hash where it is known.
     Lost(String, Option<Hash>),
+}
+
+/// A write that is about to be made.
+pub(crate) struct Write {
+    pub path: HostPath,
+    pub before: Before,
+    pub data: Bytes,
 }
 
 /// What a file holds after a change.
@@ -101,39 +108,27 @@ impl Keeper {
         same.then_some((offer.whole, offer.hash))
     }
 
-    /// Writes, and keeps what was there.
-    pub(crate) async fn write(
-        &self,
-        fs: &dyn Fs,
-        at: &Located,
-        data: Bytes,
-        how: WriteHow,
-    ) -> io::Result<Written> {
-        let after = data.clone();
-        let (before, written) = match self.offered(at) {
-            // The disk works on both at once.
-            Some((whole, hash)) => {
-                let (written, before) =
-                    futures::join!(fs.write(at, data, how), self.put(whole, hash));
-                (before, written?)
-            }
-            None => (self.read(fs, at).await, fs.write(at, data, how).await?),
-        };
-        let was_there = at.kind != FileKind::Missing;
+    /// Keeps what stands at a place before it is written to.
+    pub(crate) async fn before(&self, fs: &dyn Fs, at: &Located) -> Before {
+        match self.offered(at) {
+            Some((whole, hash)) => self.put(whole, hash).await,
+            None => self.read(fs, at).await,
+        }
+    }
+
+    /// Takes note of a write that was made.
+    pub(crate) fn wrote(&self, to: Write, made: Vec<HostPath>) {
+        let Write { path, before, data } = to;
+        let was_there = !matches!(before, Before::Missing);
         let action = if was_there { ReceiptAction::Changed } else { ReceiptAction::Created };
         let after =
-            if after.len() <= BRIEF { After::Hash(Hash::of(&after)) } else { After::Data(after) };
-        let (path, made) = (at.real.clone(), written.made.clone());
+            if data.len() <= BRIEF { After::Hash(Hash::of(&data)) } else { After::Data(data) };
         self.note(Change { path, action, before, after, mode: None, made });
-        Ok(written)
     }
 
     /// Removes, and keeps what was there.
     pub(crate) async fn remove(&self, fs: &dyn Fs, at: &Located) -> io::Result<()> {
-        let before = match self.offered(at) {
-            Some((whole, hash)) => self.put(whole, hash).await,
-            None => self.read(fs, at).await,
-        };
+        let before = self.before(fs, at).await;
         // Without its rights it is still brought back, as a new file.
         let mode = fs.mode(at).await.ok().flatten();
         fs.remove(at).await?;

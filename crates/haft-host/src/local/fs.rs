@@ -17,6 +17,7 @@ use rustix::{
     fs::{self, AtFlags, Mode, OFlags, RawDir, RenameFlags},
     io::Errno,
 };
+use tokio::runtime::Handle;
 
 use super::{
     Local,
@@ -24,7 +25,7 @@ use super::{
     write,
 };
 use crate::{
-    DirEntry, Expect, FileKind, Fs, ListHow, Listing, Located, WriteHow, Written,
+    DirEntry, Expect, FileKind, Fs, ListHow, Listing, Located, Staged, WriteHow, Written,
     fault::{fault, refuse},
 };
 
@@ -81,14 +82,18 @@ impl Fs for Local {
         self.blocking(move || read(&at, offset, len))
     }
 
-    fn write<'a>(
+    fn stage<'a>(
         &'a self,
         at: &'a Located,
         data: Bytes,
         how: WriteHow,
-    ) -> BoxFuture<'a, io::Result<Written>> {
-        let (at, writes) = (at.clone(), Arc::clone(&self.writes));
-        self.blocking(move || write::replace(&at, &data, how, &writes))
+    ) -> BoxFuture<'a, io::Result<Box<dyn Staged>>> {
+        let (at, writes, aside) = (at.clone(), Arc::clone(&self.writes), self.aside);
+        let staged = self.blocking(move || write::stage(&at, &data, how, &writes));
+        Box::pin(async move {
+            let stage = Some(staged.await?);
+            Ok(Box::new(Waiting { stage, aside }) as Box<dyn Staged>)
+        })
     }
 
     fn mode<'a>(&'a self, at: &'a Located) -> BoxFuture<'a, io::Result<Option<u32>>> {
@@ -119,10 +124,53 @@ impl Local {
         &self,
         work: impl FnOnce() -> io::Result<T> + Send + 'static,
     ) -> BoxFuture<'a, io::Result<T>> {
-        if self.aside {
-            return Box::pin(ready(work()));
+        blocking(self.aside, work)
+    }
+}
+
+fn blocking<'a, T: Send + 'static>(
+    aside: bool,
+    work: impl FnOnce() -> io::Result<T> + Send + 'static,
+) -> BoxFuture<'a, io::Result<T>> {
+    if aside {
+        return Box::pin(ready(work()));
+    }
+    Box::pin(async { tokio::task::spawn_blocking(work).await.map_err(io::Error::other)? })
+}
+
+/// A staged write, which a thread of the runtime never touches.
+struct Waiting {
+    stage: Option<write::Stage>,
+    aside: bool,
+}
+
+impl Staged for Waiting {
+    fn place(mut self: Box<Self>) -> BoxFuture<'static, io::Result<Written>> {
+        let stage = self.stage.take();
+        blocking(self.aside, || {
+            stage.map_or_else(|| Err(io::ErrorKind::NotFound.into()), write::Stage::place)
+        })
+    }
+
+    fn discard(mut self: Box<Self>) -> BoxFuture<'static, ()> {
+        let stage = self.stage.take();
+        let gone = blocking(self.aside, move || {
+            drop(stage);
+            Ok(())
+        });
+        Box::pin(async { drop(gone.await) })
+    }
+}
+
+impl Drop for Waiting {
+    fn drop(&mut self) {
+        let stage = self.stage.take();
+        if stage.is_some()
+            && !self.aside
+            && let Ok(runtime) = Handle::try_current()
+        {
+            runtime.spawn_blocking(move || drop(stage));
         }
-        Box::pin(async { tokio::task::spawn_blocking(work).await.map_err(io::Error::other)? })
     }
 }
 

@@ -18,7 +18,7 @@ use std::{
     os::unix::fs::{DirBuilderExt as _, MetadataExt as _, OpenOptionsExt as _},
     path::{Path, PathBuf},
     sync::{
-        Mutex, MutexGuard, PoisonError,
+        Arc, Mutex, MutexGuard, PoisonError,
         atomic::{AtomicU32, Ordering},
     },
 };
@@ -70,7 +70,7 @@ impl Ledger {
     }
 
     /// Notes that a file in this folder is about to be written.
-    pub(super) fn enter(&self, folder: &HostPath) -> Entry<'_> {
+    pub(super) fn enter(self: &Arc<Self>, folder: &HostPath) -> Entry {
         let mut book = self.book();
         book.open += 1;
         if !book.noted.contains(folder) {
@@ -81,7 +81,7 @@ impl Ledger {
                 book.noted.insert(folder.clone());
             }
         }
-        Entry { ledger: self, made: Mutex::default() }
+        Entry { ledger: Arc::clone(self), made: Mutex::default() }
     }
 
     fn book(&self) -> MutexGuard<'_, Book> {
@@ -122,12 +122,12 @@ impl Drop for Ledger {
 }
 
 /// One write on its way.
-pub(super) struct Entry<'a> {
-    ledger: &'a Ledger,
+pub(super) struct Entry {
+    ledger: Arc<Ledger>,
     made: Mutex<Vec<u8>>,
 }
 
-impl Entry<'_> {
+impl Entry {
     /// Notes that a folder is about to be made.
     pub(super) fn makes(&self, folder: &HostPath) {
         self.ledger.book().add(&self.ledger.folder, &line(MAKE, folder));
@@ -141,7 +141,7 @@ impl Entry<'_> {
     }
 }
 
-impl Drop for Entry<'_> {
+impl Drop for Entry {
     fn drop(&mut self) {
         let made = std::mem::take(&mut *self.made.lock().unwrap_or_else(PoisonError::into_inner));
         let mut book = self.ledger.book();

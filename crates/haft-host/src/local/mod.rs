@@ -64,7 +64,7 @@ impl Local {
     /// [`recover`](Self::recover); the folder is made at the first write.
     #[must_use]
     pub fn with_ledger(self, folder: PathBuf) -> Self {
-        let ledger = Some(ledger::Ledger::new(folder));
+        let ledger = Some(Arc::new(ledger::Ledger::new(folder)));
         Self { writes: Arc::new(write::Writes { ledger, ..write::Writes::default() }), ..self }
     }
 

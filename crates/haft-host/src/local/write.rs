@@ -1,9 +1,9 @@
 //! Replacing files of this machine in one step that survives a crash.
 //!
 //! **How:** the new content goes to a temporary file in the same folder, gets the old file's owner,
-//! mode and attributes, is synced, and takes the name; then the folder is synced. What was expected
-//! is checked before anything is made and again right before it takes the name, under a lock of the
-//! folder that every haft takes for that instant. Where a state is expected, the two files exchange
+//! mode and attributes, and is synced: so far it is staged. Placed, it takes the name, and the
+//! folder is synced. What was expected is checked before anything is made and again right before
+//! it takes the name, under a lock of the folder that every haft takes for that instant. Where a state is expected, the two files exchange
 //! their names, so that what another program put there in the last microsecond comes out and is
 //! put back; where nothing is expected, the rename itself refuses a taken name. File systems
 //! without an exchange get a plain rename.
@@ -54,17 +54,29 @@ const GIVE_BACK: usize = 100;
 #[derive(Debug, Default)]
 pub(super) struct Writes {
     pub(super) swept: Swept,
-    pub(super) ledger: Option<Ledger>,
+    pub(super) ledger: Option<Arc<Ledger>>,
 }
 
-/// Writes `data` to a located file.
-pub(super) fn replace(
+/// Content on its way into a located file: all of it is on the disk, and has a temporary name.
+///
+/// Dropped, it goes again, with the folders that were made for it.
+pub(super) struct Stage {
+    // The file goes before its folders, and both before the record of them ends.
+    temp: Temp,
+    made: Made,
+    slot: Slot,
+    at: Arc<At>,
+    expect: Expect,
+}
+
+/// Brings `data` to the disk beside a located file.
+pub(super) fn stage(
     located: &Located,
     data: &[u8],
     how: WriteHow,
     writes: &Writes,
-) -> io::Result<Written> {
-    let path = &located.real;
+) -> io::Result<Stage> {
+    let path = located.real.clone();
     if let FileKind::Entry(kind) = located.kind
         && kind != EntryKind::File
     {
@@ -72,10 +84,10 @@ pub(super) fn replace(
     }
     let at = At::of(located)?;
     let above = path.parent();
-    // Dropped after everything that it is about.
     let entry = writes.ledger.as_ref().zip(above).map(|(ledger, above)| ledger.enter(&above));
-    let mut made = Made { entry: entry.as_ref(), folders: Vec::new(), kept: false };
-    let folder = made.folders(path, &at, how.parents)?;
+    let entry = entry.map(Arc::new);
+    let mut made = Made { entry: entry.clone(), folders: Vec::new(), kept: false };
+    let folder = made.folders(&path, &at, how.parents)?;
     writes.swept.once(&folder);
     let slot = Slot { folder, name: at.name.clone(), path };
     let old = slot.expect(how.expect)?;
@@ -83,42 +95,52 @@ pub(super) fn replace(
         slot.may_write()?;
     }
     let rights = if old.is_some() { 0o600 } else { how.mode & 0o7777 };
-    let temp = Temp::create(&slot, Mode::from(rights), entry.as_ref())?;
-    let written = temp.fill(data).and_then(|()| temp.take_over(&slot, old.as_ref(), how));
-    written.and_then(|()| Ok(fs::fsync(&temp.file)?)).map_err(|e| slot.failed(e))?;
-    {
-        let _alone = Alone::within(&slot.folder);
-        let old = slot.expect(how.expect)?;
-        temp.take_name(&slot, how.expect, old.as_ref(), &at)?;
+    let temp = Temp::create(&slot, Mode::from(rights), entry)?;
+    let filled = temp.fill(data).and_then(|()| temp.take_over(&slot, old.as_ref(), how));
+    filled.and_then(|()| Ok(fs::fsync(&temp.file)?)).map_err(|e| slot.failed(e))?;
+    Ok(Stage { temp, made, slot, at, expect: how.expect })
+}
+
+impl Stage {
+    /// Takes the name, if what stands there is still what the writer expects.
+    pub(super) fn place(mut self) -> io::Result<Written> {
+        let Self { temp, made, slot, at, expect } = &mut self;
+        let (slot, expect) = (&*slot, *expect);
+        {
+            let _alone = Alone::within(&slot.folder);
+            let old = slot.expect(expect)?;
+            temp.take_name(slot, expect, old.as_ref(), at)?;
+        }
+        // Before the folder is synced, so that one sync is enough.
+        temp.clear();
+        made.keep();
+        let failed =
+            |what: &str, e: Errno| fault(&slot.path, &format!("was written, but {what}"), e);
+        sync_folder(&slot.folder)
+            .map_err(|e| failed("its folder could not be synced to disk", e))?;
+        // Of the file itself: its name may stand for the next one already.
+        let stat = fs::fstat(&temp.file).map_err(|e| failed("cannot be looked at", e))?;
+        let held = At::new(Arc::clone(&slot.folder), Vec::new(), slot.name.clone(), None);
+        let at = locate::located(slot.path.clone(), &stat, held);
+        Ok(Written { at, made: made.paths() })
     }
-    // Before the folder is synced, so that one sync is enough.
-    temp.clear();
-    made.keep();
-    sync_folder(&slot.folder)
-        .map_err(|e| fault(path, "was written, but its folder could not be synced to disk", e))?;
-    // Of the file itself: its name may stand for the next one already.
-    let stat = fs::fstat(&temp.file)
-        .map_err(|e| fault(path, "was written, but cannot be looked at", e))?;
-    let held = At::new(Arc::clone(&slot.folder), Vec::new(), at.name.clone(), None);
-    let at = locate::located(path.clone(), &stat, held);
-    Ok(Written { at, made: made.into_paths() })
 }
 
 /// Where a file goes: a held folder and a name in it.
-struct Slot<'a> {
+struct Slot {
     folder: Arc<OwnedFd>,
     name: Vec<u8>,
-    path: &'a HostPath,
+    path: HostPath,
 }
 
-impl Slot<'_> {
+impl Slot {
     fn failed(&self, cause: impl Into<io::Error>) -> io::Error {
-        fault(self.path, "cannot be written", cause)
+        fault(&self.path, "cannot be written", cause)
     }
 
     fn changed(&self) -> io::Error {
         let text = "changed since it was read; read it again";
-        refuse(io::ErrorKind::AlreadyExists, self.path, text)
+        refuse(io::ErrorKind::AlreadyExists, &self.path, text)
     }
 
     /// What stands there now, if it is what the writer expects and can be replaced.
@@ -134,13 +156,13 @@ impl Slot<'_> {
                 (_, None) => "is not there any more; look at its folder again",
                 _ => return Err(self.changed()),
             };
-            return Err(refuse(io::ErrorKind::AlreadyExists, self.path, text));
+            return Err(refuse(io::ErrorKind::AlreadyExists, &self.path, text));
         }
         if let Some(kind) = now.as_ref().map(locate::kind_of)
             && kind != EntryKind::File
         {
             let text = format!("became {} since it was looked up; try again", name_of(kind));
-            return Err(refuse(io::ErrorKind::AlreadyExists, self.path, text));
+            return Err(refuse(io::ErrorKind::AlreadyExists, &self.path, text));
         }
         Ok(now)
     }
@@ -150,7 +172,7 @@ impl Slot<'_> {
         match fs::accessat(&self.folder, &*self.name, Access::WRITE_OK, flags) {
             // Kernels and file systems that cannot answer leave it to the rename.
             Ok(()) | Err(Errno::INVAL | Errno::NOSYS | Errno::NOTSUP | Errno::NOENT) => Ok(()),
-            Err(error) => Err(fault(self.path, "is write-protected", error)),
+            Err(error) => Err(fault(&self.path, "is write-protected", error)),
         }
     }
 }
@@ -183,13 +205,13 @@ impl Alone {
 }
 
 /// Folders that were made, removed again unless the file came to be.
-struct Made<'a> {
-    entry: Option<&'a Entry<'a>>,
+struct Made {
+    entry: Option<Arc<Entry>>,
     folders: Vec<(Arc<OwnedFd>, Vec<u8>, HostPath)>,
     kept: bool,
 }
 
-impl Made<'_> {
+impl Made {
     /// Makes the folders that were missing, top down, and holds the last one.
     fn folders(&mut self, path: &HostPath, at: &At, wanted: bool) -> io::Result<Arc<OwnedFd>> {
         let mut folder = Arc::clone(&at.folder);
@@ -202,7 +224,9 @@ impl Made<'_> {
                 return Err(refuse(io::ErrorKind::NotFound, path, text));
             }
             let failed = |e: Errno| fault(path, &format!("the folder {here} cannot be made"), e);
-            self.entry.inspect(|entry| entry.makes(&here));
+            if let Some(entry) = &self.entry {
+                entry.makes(&here);
+            }
             match fs::mkdirat(&folder, &**name, Mode::from(0o777)) {
                 Ok(()) => {
                     self.folders.push((Arc::clone(&folder), name.clone(), here.clone()));
@@ -222,12 +246,13 @@ impl Made<'_> {
         self.kept = true;
     }
 
-    fn into_paths(mut self) -> Vec<HostPath> {
+    /// What was made, once it is kept.
+    fn paths(&mut self) -> Vec<HostPath> {
         std::mem::take(&mut self.folders).into_iter().map(|(_, _, path)| path).collect()
     }
 }
 
-impl Drop for Made<'_> {
+impl Drop for Made {
     fn drop(&mut self) {
         if !self.kept {
             for (folder, name, _) in self.folders.iter().rev() {
@@ -239,8 +264,8 @@ impl Drop for Made<'_> {
 }
 
 /// A file under a temporary name, which is removed in the end.
-struct Temp<'a> {
-    entry: Option<&'a Entry<'a>>,
+struct Temp {
+    entry: Option<Arc<Entry>>,
     file: OwnedFd,
     folder: Arc<OwnedFd>,
     name: String,
@@ -248,8 +273,8 @@ struct Temp<'a> {
     settled: std::cell::Cell<bool>,
 }
 
-impl<'a> Temp<'a> {
-    fn create(slot: &Slot<'_>, mode: Mode, entry: Option<&'a Entry<'a>>) -> io::Result<Self> {
+impl Temp {
+    fn create(slot: &Slot, mode: Mode, entry: Option<Arc<Entry>>) -> io::Result<Self> {
         let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW;
         let mut last = Errno::EXIST;
         for _ in 0..16 {
@@ -271,8 +296,9 @@ impl<'a> Temp<'a> {
     fn clear(&self) {
         if !self.settled.replace(true)
             && fs::unlinkat(&self.folder, &*self.name, AtFlags::empty()).is_err()
+            && let Some(entry) = &self.entry
         {
-            self.entry.inspect(|entry| entry.leaves());
+            entry.leaves();
         }
     }
 
@@ -289,7 +315,7 @@ impl<'a> Temp<'a> {
     }
 
     /// Gives the new file what the old one had: owner, mode, extended attributes.
-    fn take_over(&self, slot: &Slot<'_>, old: Option<&Stat>, how: WriteHow) -> io::Result<()> {
+    fn take_over(&self, slot: &Slot, old: Option<&Stat>, how: WriteHow) -> io::Result<()> {
         let wanted = how.set_mode.map(|mode| Mode::from(mode & 0o7777));
         let Some(old) = old else {
             return wanted.map_or(Ok(()), |mode| Ok(fs::fchmod(&self.file, mode)?));
@@ -319,7 +345,7 @@ impl<'a> Temp<'a> {
     /// Takes the name, from `old` where a state of the file is expected.
     fn take_name(
         &self,
-        slot: &Slot<'_>,
+        slot: &Slot,
         expect: Expect,
         old: Option<&Stat>,
         at: &At,
@@ -345,7 +371,7 @@ impl<'a> Temp<'a> {
                 Ok(())
             }
             Err(Errno::EXIST) => {
-                Err(refuse(io::ErrorKind::AlreadyExists, slot.path, "is already there"))
+                Err(refuse(io::ErrorKind::AlreadyExists, &slot.path, "is already there"))
             }
             Err(Errno::NOENT) if matches!(expect, Expect::Stamp(_)) => Err(slot.changed()),
             Err(error) => Err(slot.failed(sticky(at, error))),
@@ -356,13 +382,13 @@ impl<'a> Temp<'a> {
     ///
     /// Whoever watches the folder is told of two moves, and of the one that this call names first
     /// before the other: the last thing that he hears of the file must be that it is there.
-    fn exchange(&self, slot: &Slot<'_>) -> rustix::io::Result<()> {
+    fn exchange(&self, slot: &Slot) -> rustix::io::Result<()> {
         let (name, temp) = (&*slot.name, self.name.as_bytes());
         fs::renameat_with(&slot.folder, name, &self.folder, temp, RenameFlags::EXCHANGE)
     }
 
     /// Says whether what came out of an exchange is the old file; puts it back if not.
-    fn judge(&self, slot: &Slot<'_>, old: &Stat, ours: &Stat) -> io::Result<()> {
+    fn judge(&self, slot: &Slot, old: &Stat, ours: &Stat) -> io::Result<()> {
         let out = self.came_out();
         if out.as_ref().is_ok_and(|out| is_same(old, out)) {
             return Ok(());
@@ -378,7 +404,7 @@ impl<'a> Temp<'a> {
     }
 
     /// Puts back what belongs to someone else, until what comes out is what was put there.
-    fn give_back(&self, slot: &Slot<'_>, ours: &Stat) -> rustix::io::Result<()> {
+    fn give_back(&self, slot: &Slot, ours: &Stat) -> rustix::io::Result<()> {
         let mut put = *ours;
         for _ in 0..GIVE_BACK {
             let theirs = self.came_out()?;
@@ -398,7 +424,7 @@ impl<'a> Temp<'a> {
     }
 
     /// Gives what belongs to someone else, and cannot be put back, a name that stays.
-    fn keep_apart(&self, slot: &Slot<'_>, error: Errno) -> io::Error {
+    fn keep_apart(&self, slot: &Slot, error: Errno) -> io::Error {
         let name = leftovers::kept_name();
         let moved = fs::renameat(&self.folder, &*self.name, &slot.folder, &*name);
         self.settled.set(true);
@@ -407,7 +433,7 @@ impl<'a> Temp<'a> {
             "was changed by another program while it was written, and what that one wrote could \
              not be put back: it is in the same folder as {name}"
         );
-        fault(slot.path, &what, error)
+        fault(&slot.path, &what, error)
     }
 }
 
@@ -422,14 +448,14 @@ fn is_same(old: &Stat, out: &Stat) -> bool {
     stamps[0] == stamps[1] && rights(old) == rights(out)
 }
 
-impl Drop for Temp<'_> {
+impl Drop for Temp {
     fn drop(&mut self) {
         self.clear();
     }
 }
 
 /// Copies what can be copied; false when a list of rights was there and could not be kept.
-fn copy_attributes(slot: &Slot<'_>, new: &OwnedFd) -> bool {
+fn copy_attributes(slot: &Slot, new: &OwnedFd) -> bool {
     let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
     let Ok(old) = fs::openat(&slot.folder, &*slot.name, flags, Mode::empty()) else { return true };
     let mut names = vec![0; XATTR_MAX];

@@ -14,11 +14,11 @@ use futures::future::{BoxFuture, ready};
 use haft_types::{EntryKind, Follow, HostPath, Style};
 
 use super::{
-    FsOp, Memory,
+    Core, FsOp, Memory,
     tree::{Content, TOP, Tree, root_of},
 };
 use crate::{
-    DirEntry, Expect, FileKind, Fs, ListHow, Listing, Located, WriteHow, Written,
+    DirEntry, Expect, FileKind, Fs, ListHow, Listing, Located, Staged, WriteHow, Written,
     fault::{fault, name_of, refuse},
     fs::same_place,
 };
@@ -51,7 +51,7 @@ pub(super) const fn failing(op: FsOp) -> &'static str {
     match op {
         FsOp::Locate => "cannot be looked up",
         FsOp::Read => "cannot be read",
-        FsOp::Write => "cannot be written",
+        FsOp::Write | FsOp::Place => "cannot be written",
         FsOp::List => "cannot be listed",
         FsOp::Remove => "cannot be removed",
         FsOp::Rename => "cannot be renamed",
@@ -332,52 +332,6 @@ impl Memory {
         Ok(data.slice(start..start.saturating_add(len).min(data.len())))
     }
 
-    fn write_now(&self, to: &Located, data: Bytes, how: WriteHow) -> io::Result<Written> {
-        self.take_fault(FsOp::Write, &to.real)?;
-        if let FileKind::Entry(kind) = to.kind
-            && kind != EntryKind::File
-        {
-            return Err(not_regular(&to.real, kind));
-        }
-        let mut spot = at(to)?.spot.clone();
-        if to.real.file_name().is_none() {
-            return Err(not_regular(&to.real, EntryKind::Folder));
-        }
-        let mut tree = self.tree();
-        let now = if spot.missing.is_empty() {
-            tree.find(spot.folder, &spot.name).map(|(_, id)| id)
-        } else {
-            None
-        };
-        let node = now.and_then(|id| Some((id, tree.node(id)?)));
-        let taken = |text: &str| refuse(io::ErrorKind::AlreadyExists, &to.real, text);
-        match (how.expect, node) {
-            (Expect::Absent, Some(_)) => return Err(taken("is already there")),
-            (Expect::Stamp(_), None) => return Err(taken("is not there any more")),
-            (Expect::Stamp(stamp), Some((id, node))) if node.stamp(id) != stamp => {
-                return Err(taken("changed since it was read; read it again"));
-            }
-            _ => {}
-        }
-        if let Some((_, node)) = node
-            && node.kind() != EntryKind::File
-        {
-            return Err(taken(&format!("became {} since it was looked up", name_of(node.kind()))));
-        }
-        if !how.parents && !spot.missing.is_empty() {
-            return Err(refuse(io::ErrorKind::NotFound, &to.real, "its folder is not there"));
-        }
-        let kept = node.map_or(how.mode & 0o7755, |(_, node)| node.mode);
-        let mode = how.set_mode.unwrap_or(kept);
-        let folders = make_missing(&mut tree, &mut spot);
-        let id = tree.add(Content::File(data), mode);
-        if !tree.link(spot.folder, &spot.name, id) {
-            return Err(refuse(io::ErrorKind::NotFound, &to.real, "its folder is gone"));
-        }
-        spot.node = Some(id);
-        Ok(Written { at: located(&tree, spot), made: folders })
-    }
-
     fn list_now(&self, folder: &Located, how: ListHow) -> io::Result<Listing> {
         self.take_fault(FsOp::List, &folder.real)?;
         let tree = self.tree();
@@ -431,6 +385,76 @@ impl Memory {
         }
         tree.rename((old.folder, &old.name), (new.folder, &new.name));
         Ok(())
+    }
+}
+
+/// Where a write goes now, and the permission bits of what stands there, if it may go there.
+fn target(tree: &Tree, to: &Located, how: WriteHow) -> io::Result<(Spot, Option<u32>)> {
+    if let FileKind::Entry(kind) = to.kind
+        && kind != EntryKind::File
+    {
+        return Err(not_regular(&to.real, kind));
+    }
+    if to.real.file_name().is_none() {
+        return Err(not_regular(&to.real, EntryKind::Folder));
+    }
+    let mut spot = at(to)?.spot.clone();
+    // Another may have made them since.
+    while let Some((_, id)) = spot.missing.first().and_then(|name| tree.find(spot.folder, name)) {
+        spot.folder = id;
+        spot.missing.remove(0);
+    }
+    let now = tree.find(spot.folder, &spot.name).filter(|_| spot.missing.is_empty());
+    let node = now.and_then(|(_, id)| Some((id, tree.node(id)?)));
+    let taken = |text: &str| refuse(io::ErrorKind::AlreadyExists, &to.real, text);
+    match (how.expect, node) {
+        (Expect::Absent, Some(_)) => return Err(taken("is already there")),
+        (Expect::Stamp(_), None) => return Err(taken("is not there any more")),
+        (Expect::Stamp(stamp), Some((id, node))) if node.stamp(id) != stamp => {
+            return Err(taken("changed since it was read; read it again"));
+        }
+        _ => {}
+    }
+    if let Some((_, node)) = node
+        && node.kind() != EntryKind::File
+    {
+        return Err(taken(&format!("became {} since it was looked up", name_of(node.kind()))));
+    }
+    if !how.parents && !spot.missing.is_empty() {
+        return Err(refuse(io::ErrorKind::NotFound, &to.real, "its folder is not there"));
+    }
+    let mode = node.map(|(_, node)| node.mode);
+    Ok((spot, mode))
+}
+
+/// A write that waits; the tree has nothing of it, not even its folders.
+struct Waiting {
+    core: Arc<Core>,
+    to: Located,
+    data: Bytes,
+    how: WriteHow,
+}
+
+impl Waiting {
+    fn place_now(self) -> io::Result<Written> {
+        let Self { core, to, data, how } = self;
+        core.take_fault(FsOp::Place, &to.real)?;
+        let mut tree = core.tree();
+        let (mut spot, old) = target(&tree, &to, how)?;
+        let mode = how.set_mode.or(old).unwrap_or(how.mode & 0o7755);
+        let folders = make_missing(&mut tree, &mut spot);
+        let id = tree.add(Content::File(data), mode);
+        if !tree.link(spot.folder, &spot.name, id) {
+            return Err(refuse(io::ErrorKind::NotFound, &to.real, "its folder is gone"));
+        }
+        spot.node = Some(id);
+        Ok(Written { at: located(&tree, spot), made: folders })
+    }
+}
+
+impl Staged for Waiting {
+    fn place(self: Box<Self>) -> BoxFuture<'static, io::Result<Written>> {
+        Box::pin(async move { self.place_now() })
     }
 }
 
@@ -488,13 +512,18 @@ impl Fs for Memory {
         Box::pin(async move { self.read_now(at, offset, len) })
     }
 
-    fn write<'a>(
+    fn stage<'a>(
         &'a self,
         at: &'a Located,
         data: Bytes,
         how: WriteHow,
-    ) -> BoxFuture<'a, io::Result<Written>> {
-        Box::pin(async move { self.write_now(at, data, how) })
+    ) -> BoxFuture<'a, io::Result<Box<dyn Staged>>> {
+        Box::pin(async move {
+            self.take_fault(FsOp::Write, &at.real)?;
+            target(&self.tree(), at, how)?;
+            let (core, to) = (Arc::clone(&self.core), at.clone());
+            Ok(Box::new(Waiting { core, to, data, how }) as Box<dyn Staged>)
+        })
     }
 
     fn mode<'a>(&'a self, at: &'a Located) -> BoxFuture<'a, io::Result<Option<u32>>> {

@@ -9,7 +9,7 @@ mod tree;
 use std::{
     collections::{HashMap, VecDeque},
     io,
-    sync::{Mutex, MutexGuard, PoisonError},
+    sync::{Arc, Mutex, MutexGuard, PoisonError},
 };
 
 use bytes::Bytes;
@@ -25,8 +25,10 @@ pub enum FsOp {
     Locate,
     /// [`Fs::read`].
     Read,
-    /// [`Fs::write`].
+    /// [`Fs::stage`], and so [`Fs::write`].
     Write,
+    /// [`Staged::place`](crate::Staged::place).
+    Place,
     /// [`Fs::list`].
     List,
     /// [`Fs::remove`].
@@ -41,8 +43,29 @@ pub struct Memory {
     style: Style,
     home: HostPath,
     temp: HostPath,
+    core: Arc<Core>,
+}
+
+/// What staged writes hold on to.
+#[derive(Debug)]
+struct Core {
     tree: Mutex<Tree>,
     faults: Mutex<HashMap<FsOp, VecDeque<io::Error>>>,
+}
+
+impl Core {
+    fn tree(&self) -> MutexGuard<'_, Tree> {
+        self.tree.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// The fault that waits for a method, wrapped as the method's own errors are.
+    fn take_fault(&self, op: FsOp, path: &HostPath) -> io::Result<()> {
+        let mut faults = self.faults.lock().unwrap_or_else(PoisonError::into_inner);
+        match faults.get_mut(&op).and_then(VecDeque::pop_front) {
+            Some(error) => Err(crate::fault::fault(path, fs::failing(op), error)),
+            None => Ok(()),
+        }
+    }
 }
 
 impl Memory {
@@ -59,13 +82,8 @@ impl Memory {
             Style::Posix => (folder("home/user"), folder("tmp")),
             Style::Windows => (folder("Users\\user"), folder("Temp")),
         };
-        let host = Self {
-            style,
-            home,
-            temp,
-            tree: Mutex::new(Tree::new(style)),
-            faults: Mutex::default(),
-        };
+        let core = Core { tree: Mutex::new(Tree::new(style)), faults: Mutex::default() };
+        let host = Self { style, home, temp, core: Arc::new(core) };
         for path in [&host.home, &host.temp] {
             // A new tree has nothing that could be in the way.
             let _ = host.make_folder(path);
@@ -166,17 +184,12 @@ impl Memory {
 
     /// Makes the next call of a method fail; several wait in line.
     pub fn fail_next(&self, op: FsOp, error: io::Error) {
-        let mut faults = self.faults.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut faults = self.core.faults.lock().unwrap_or_else(PoisonError::into_inner);
         faults.entry(op).or_default().push_back(error);
     }
 
-    /// The fault that waits for a method, wrapped as the method's own errors are.
     fn take_fault(&self, op: FsOp, path: &HostPath) -> io::Result<()> {
-        let mut faults = self.faults.lock().unwrap_or_else(PoisonError::into_inner);
-        match faults.get_mut(&op).and_then(VecDeque::pop_front) {
-            Some(error) => Err(crate::fault::fault(path, fs::failing(op), error)),
-            None => Ok(()),
-        }
+        self.core.take_fault(op, path)
     }
 
     fn path(&self, text: &str) -> io::Result<HostPath> {
@@ -204,7 +217,7 @@ impl Memory {
     }
 
     fn tree(&self) -> MutexGuard<'_, Tree> {
-        self.tree.lock().unwrap_or_else(PoisonError::into_inner)
+        self.core.tree()
     }
 
     /// Takes a file away and gives its content, for parts of this crate that keep outputs here.

@@ -10,8 +10,8 @@ use std::{
 use bytes::Bytes;
 use futures::{FutureExt as _, future::BoxFuture};
 use haft_host::{
-    Caps, DirEntry, Expect, FileKind, Fs, Host, ListHow, Listing, Located, Search, Shell, Stamp,
-    WriteHow, Written,
+    Caps, DirEntry, Expect, FileKind, Fs, Host, ListHow, Listing, Located, Search, Shell, Staged,
+    Stamp, WriteHow, Written,
 };
 use haft_testkit::world::World;
 use haft_types::{EntryKind, Follow, HostPath, Style};
@@ -19,27 +19,57 @@ use serde_json::json;
 
 use crate::{done, failed};
 
+type Files = Mutex<BTreeMap<HostPath, (Bytes, i128)>>;
+
 struct Shelf {
     home: HostPath,
-    files: Mutex<BTreeMap<HostPath, (Bytes, i128)>>,
+    files: Arc<Files>,
+}
+
+struct Later {
+    files: Arc<Files>,
+    path: HostPath,
+    data: Bytes,
+    how: WriteHow,
+}
+
+impl Staged for Later {
+    fn place(self: Box<Self>) -> BoxFuture<'static, io::Result<Written>> {
+        let mut files = self.files.lock().unwrap();
+        let now = look(&files, &self.path).stamp;
+        let holds = match self.how.expect {
+            Expect::Absent => now.is_none(),
+            Expect::Stamp(stamp) => now == Some(stamp),
+            Expect::Any => true,
+        };
+        if !holds {
+            return ready(Err(io::ErrorKind::AlreadyExists.into()));
+        }
+        let modified = now.map_or(0, |stamp| stamp.modified) + 1;
+        files.insert(self.path.clone(), (self.data, modified));
+        ready(Ok(Written { at: look(&files, &self.path), made: Vec::new() }))
+    }
+}
+
+fn look(files: &BTreeMap<HostPath, (Bytes, i128)>, path: &HostPath) -> Located {
+    let found = files.get(path);
+    let stamp = found.map(|(data, modified)| Stamp {
+        size: data.len() as u64,
+        modified: *modified,
+        ..Stamp::default()
+    });
+    let kind = match found {
+        Some(_) => FileKind::FILE,
+        None if files.keys().any(|file| file.is_within(path)) => FileKind::FOLDER,
+        None => FileKind::Missing,
+    };
+    let (real, names) = (path.clone(), u64::from(stamp.is_some()));
+    Located { real, kind, stamp, names, handle: Arc::new(()) }
 }
 
 impl Shelf {
     fn look(&self, path: &HostPath) -> Located {
-        let files = self.files.lock().unwrap();
-        let found = files.get(path);
-        let stamp = found.map(|(data, modified)| Stamp {
-            size: data.len() as u64,
-            modified: *modified,
-            ..Stamp::default()
-        });
-        let kind = match found {
-            Some(_) => FileKind::FILE,
-            None if files.keys().any(|file| file.is_within(path)) => FileKind::FOLDER,
-            None => FileKind::Missing,
-        };
-        let (real, names) = (path.clone(), u64::from(stamp.is_some()));
-        Located { real, kind, stamp, names, handle: Arc::new(()) }
+        look(&self.files.lock().unwrap(), path)
     }
 }
 
@@ -71,24 +101,14 @@ impl Fs for Shelf {
             data.slice(start..start.saturating_add(len).min(data.len()))
         }))
     }
-    fn write<'a>(
+    fn stage<'a>(
         &'a self,
         at: &'a Located,
         data: Bytes,
         how: WriteHow,
-    ) -> BoxFuture<'a, io::Result<Written>> {
-        let now = self.look(&at.real).stamp;
-        let holds = match how.expect {
-            Expect::Absent => now.is_none(),
-            Expect::Stamp(stamp) => now == Some(stamp),
-            Expect::Any => true,
-        };
-        if !holds {
-            return ready(Err(io::ErrorKind::AlreadyExists.into()));
-        }
-        let modified = now.map_or(0, |stamp| stamp.modified) + 1;
-        self.files.lock().unwrap().insert(at.real.clone(), (data, modified));
-        ready(Ok(Written { at: self.look(&at.real), made: Vec::new() }))
+    ) -> BoxFuture<'a, io::Result<Box<dyn Staged>>> {
+        let (files, path) = (self.files.clone(), at.real.clone());
+        ready(Ok(Box::new(Later { files, path, data, how }) as Box<dyn Staged>))
     }
     fn list<'a>(&'a self, at: &'a Located, how: ListHow) -> BoxFuture<'a, io::Result<Listing>> {
         let files = self.files.lock().unwrap();
@@ -152,7 +172,7 @@ async fn the_file_and_search_tools_work_on_a_host_of_a_hundred_lines() {
     let root = HostPath::new(b"/books", Style::Posix).unwrap();
     let files = [("one/a.txt", "alpha\nbeta\n"), ("two.md", "beta\n")]
         .map(|(path, text)| (root.join(path).unwrap(), (Bytes::from(text), 0)));
-    let shelf = Shelf { home: root.clone(), files: Mutex::new(files.into()) };
+    let shelf = Shelf { home: root.clone(), files: Arc::new(Mutex::new(files.into())) };
     let world = World::on(Arc::new(shelf), root, haft_tools::builtin());
     let call = async |tool, input| done(&world, tool, input).await;
     assert_eq!(call("read", json!({"path": "one/a.txt"})).await, "     1\talpha\n     2\tbeta");

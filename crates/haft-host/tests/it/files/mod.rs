@@ -7,6 +7,7 @@ mod generic;
 mod outputs;
 mod races;
 mod recovery;
+mod staged;
 mod unix;
 mod writes;
 
