@@ -9,6 +9,7 @@
 //! sessions/<id>/blobs/<hash>     everything above 8 KiB, named by its content
 //! sessions/<id>/undo/<hash>      what changed files held before
 //! sessions/<id>/out/<call>       whole outputs of calls: `out://CALL`
+//! journal/<id>.json              what several files hold that are changing together
 //! ```
 //!
 //! **Invariant:** what [`Log::append`] returned survives SIGKILL of the process; what
@@ -25,6 +26,7 @@ mod error;
 mod files;
 mod fold;
 mod inline;
+mod journal;
 mod list;
 mod log;
 mod pre_images;
@@ -40,6 +42,7 @@ pub use self::{
     error::{LineError, LineFault, SessionError},
     fold::{Fold, conversation, on_branch, states},
     inline::{INLINE_MAX, Packed},
+    journal::{Journal, Journals, Left},
     list::{Listing, SessionInfo, Skipped, TITLE_MAX},
     log::Log,
     pre_images::{Collected, PreImages, Unfinished},
