@@ -15,6 +15,7 @@ mod images;
 mod index;
 mod ls;
 mod near;
+mod notebook_edit;
 mod page;
 mod process;
 mod read;
@@ -35,6 +36,7 @@ pub use self::{
     find::Find,
     grep::Grep,
     ls::Ls,
+    notebook_edit::NotebookEdit,
     read::Read,
     write::Write,
 };
@@ -72,5 +74,6 @@ pub fn with(options: &Options) -> Vec<Arc<dyn AnyTool>> {
         Arc::new(Grep::default()),
         Arc::new(Find::default()),
         Arc::new(Ls::default()),
+        Arc::new(NotebookEdit),
     ]
 }

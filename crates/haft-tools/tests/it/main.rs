@@ -11,6 +11,7 @@ mod fixtures;
 mod grep;
 mod harness;
 mod ls;
+mod notebook;
 mod race;
 mod read;
 mod readers;

@@ -1,7 +1,8 @@
 //! One sample a tool, for the harness.
 
 use haft_testkit::harness::Sample;
-use serde_json::json;
+use haft_types::Hash;
+use serde_json::{Value, json};
 
 const FILES: &[(&str, &str)] = &[
     ("src/a.rs", "fn one() {}\nfn two() {}\n"),
@@ -21,6 +22,7 @@ pub(crate) fn all() -> Vec<Sample> {
         bash(sample("bash")),
         edit(sample("edit")),
         write(sample("write")),
+        notebook_edit(sample("notebook_edit")),
     ];
     samples.extend(searches(sample));
     samples
@@ -57,6 +59,45 @@ fn write(sample: Sample) -> Sample {
             (json!({"path": "src/a.rs", "content": "x", "expect": "12"}), vec!["expect", "12"]),
         ],
         denied: Some(("Edit(hidden.txt)", json!({"path": "hidden.txt", "content": "x"}))),
+        ..sample
+    }
+}
+
+const NOTEBOOK: &str = concat!(
+    "{\n \"cells\": [\n  {\n   \"cell_type\": \"code\",\n   \"id\": \"one\",\n",
+    "   \"source\": [\n    \"1 + 1\"\n   ]\n  }\n ],\n \"metadata\": {},\n",
+    " \"nbformat\": 4,\n \"nbformat_minor\": 5\n}\n"
+);
+
+fn notebook_edit(sample: Sample) -> Sample {
+    let expect = Hash::of(NOTEBOOK.as_bytes()).to_string();
+    let known = |mut input: Value| {
+        input["path"] = json!("a.ipynb");
+        input["expect"] = json!(expect);
+        input
+    };
+    Sample {
+        files: [FILES, &[("a.ipynb", NOTEBOOK)]].concat(),
+        good: vec![
+            known(json!({"cell": 1, "new_source": "2 + 2\n"})),
+            known(json!({"cell_id": "one", "cell_type": "markdown", "edit_mode": "insert",
+                         "new_source": "# Text"})),
+            known(json!({"cell_id": "one", "edit_mode": "delete"})),
+        ],
+        bad: vec![
+            (known(json!({"cell": 2, "new_source": "x"})), vec!["1 cell", "no cell 2", "1 to 1"]),
+            (known(json!({"cell_id": "two", "new_source": "x"})), vec!["\"two\"", "one (cell 1)"]),
+            (known(json!({"new_source": "x"})), vec!["cell_id", "which cell"]),
+            (known(json!({"cell": 1, "new_source": "1 + 1"})), vec!["already", "exactly"]),
+            (known(json!({"cell": 1, "cell_type": "heading"})), vec!["cell_type", "heading"]),
+            (json!({"path": "a.ipynb", "cell": 1, "new_source": "x"}), vec!["not read", "Read"]),
+            (json!({"path": "none.ipynb", "cell": 1, "new_source": "x"}), vec!["none.ipynb"]),
+            (json!({"path": "src", "cell": 1, "new_source": "x"}), vec!["folder"]),
+        ],
+        denied: Some((
+            "Edit(hidden.txt)",
+            json!({"path": "hidden.txt", "cell": 1, "new_source": "x"}),
+        )),
         ..sample
     }
 }

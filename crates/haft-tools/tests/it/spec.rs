@@ -52,5 +52,6 @@ fn the_rest_of_the_specs_is_pinned() {
 #[test]
 fn the_order_is_that_of_use() {
     let names: Vec<Value> = definitions().into_iter().map(|mut tool| tool["name"].take()).collect();
-    assert_eq!(names, ["read", "bash", "edit", "write", "grep", "find", "ls"]);
+    let wanted = ["read", "bash", "edit", "write", "grep", "find", "ls", "notebook_edit"];
+    assert_eq!(names, wanted);
 }
