@@ -15,6 +15,6 @@ pub use self::{
     environment::{Environment, Secret, VARIABLES, Variable},
     files::{ConfigError, MAX_FILE, add_rule, make_folder, save},
     layers::{FileState, Layer, Loaded, Presence, Problem, RuleText, Sources, load, schema},
-    settings::{Http, Limits, Model, Permissions, Read, Run, Settings, Shell, Tools, Undo},
+    settings::{Edit, Http, Limits, Model, Permissions, Read, Run, Settings, Shell, Tools, Undo},
     trust::Trust,
 };

@@ -31,6 +31,8 @@ pub struct Settings {
     pub tools: Tools,
     /// The read tool.
     pub read: Read,
+    /// The edit tool.
+    pub edit: Edit,
     /// The shell.
     pub shell: Shell,
     /// How long things may take and how much they may keep.
@@ -120,6 +122,15 @@ impl Default for Read {
     fn default() -> Self {
         Self { max_lines: 2_000, max_bytes: 100_000 }
     }
+}
+
+/// The edit tool.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(default)]
+pub struct Edit {
+    /// Whether only text is replaced that is there exactly. Without it a near miss, such as blanks
+    /// at the ends of lines or another indentation, is taken where it can mean one place alone.
+    pub strict: bool,
 }
 
 /// The shell.

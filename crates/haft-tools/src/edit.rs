@@ -32,6 +32,8 @@ use crate::{
 pub struct Edit {
     /// Whether files that were never read in the conversation, or changed since, are refused.
     pub strict: bool,
+    /// Whether only text is replaced that is there exactly.
+    pub exact: bool,
 }
 
 /// One replacement.
@@ -194,8 +196,14 @@ impl Work {
             return Err(ToolError::new(format!("{shown} {}", why(freshness))).hint(SEE).into());
         }
         let edits: Vec<engine::Edit> = input.edits.iter().map(Replacement::engine).collect();
-        let (text, name) = (old.clone(), shown.clone());
-        let apply = move || apply(&text, &edits, before, freshness, &name);
+        let (text, name, exact) = (old.clone(), shown.clone(), tool.exact);
+        let apply = move || {
+            let done = apply(&text, &edits, before, freshness, &name)?;
+            if exact {
+                exactly(&done.0, &name)?;
+            }
+            Ok::<_, ToolError>(done)
+        };
         let (applied, diff, notes) = if old.len() <= INLINE {
             apply()?
         } else {
@@ -337,6 +345,17 @@ fn refused(error: &EditError, freshness: Freshness, shown: &str) -> ToolError {
         return refused;
     }
     refused.hint(format!("The file {}: read it, then edit what is there.", why(freshness)))
+}
+
+/// Refuses what needed a tolerance, by its name.
+fn exactly(applied: &Applied, shown: &str) -> Result<(), ToolError> {
+    let tolerant = (1..).zip(&applied.tolerances).find_map(|(number, t)| Some((number, (*t)?)));
+    let Some((number, tolerance)) = tolerant else { return Ok(()) };
+    Err(ToolError::new(format!(
+        "{shown} was not changed. The old_text of edit {number} is not there exactly: it matches \
+         only with a tolerance ({tolerance}), and the setting edit.strict takes none"
+    ))
+    .hint("Read the lines, then give old_text exactly as they are."))
 }
 
 /// What was not seen is edited only where the text given is there exactly and once.

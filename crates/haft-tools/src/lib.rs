@@ -29,6 +29,8 @@ use std::sync::Arc;
 
 use haft_tool::AnyTool;
 
+#[cfg(feature = "pdf")]
+pub use self::readers::pdf::{PdfReader, read_pdf};
 pub use self::{
     bash::Bash,
     edit::Edit,
@@ -42,7 +44,7 @@ pub use self::{
 };
 
 /// What a person may set about the built-in tools.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug)]
 pub struct Options {
     /// Lines that `read` gives without a limit of its own, from 1; 2,000 by default.
     pub read_lines: u64,
@@ -51,11 +53,24 @@ pub struct Options {
     /// Milliseconds that `bash` lets a command run when the call says nothing, from 1 to 600,000;
     /// 120,000 by default.
     pub command_ms: u64,
+    /// Whether `edit` takes only text that is there exactly; without it, near misses that can mean
+    /// one place alone are tolerated, and told. False by default.
+    pub edit_strict: bool,
+    /// Where `read` has PDF documents read; on a thread of this process by default.
+    #[cfg(feature = "pdf")]
+    pub pdf: PdfReader,
 }
 
 impl Default for Options {
     fn default() -> Self {
-        Self { read_lines: 2_000, read_bytes: 100_000, command_ms: 120_000 }
+        Self {
+            read_lines: 2_000,
+            read_bytes: 100_000,
+            command_ms: 120_000,
+            edit_strict: false,
+            #[cfg(feature = "pdf")]
+            pdf: PdfReader::default(),
+        }
     }
 }
 
@@ -69,7 +84,7 @@ pub fn with(options: &Options) -> Vec<Arc<dyn AnyTool>> {
     vec![
         Arc::new(Read::new(options)),
         Arc::new(Bash::new(options)),
-        Arc::new(Edit::default()),
+        Arc::new(Edit { exact: options.edit_strict, ..Edit::default() }),
         Arc::new(Write::default()),
         Arc::new(Grep::default()),
         Arc::new(Find::default()),

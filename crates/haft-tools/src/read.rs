@@ -29,6 +29,9 @@ pub struct Read {
     lines: u64,
     /// Most bytes of one answer.
     bytes: usize,
+    /// Where documents are read.
+    #[cfg(feature = "pdf")]
+    pdf: readers::pdf::PdfReader,
 }
 
 /// Most bytes that one answer may be set to.
@@ -209,7 +212,12 @@ impl Read {
     pub fn new(options: &Options) -> Self {
         let bytes = options.read_bytes.clamp(TOKEN as u64, BYTES_MAX);
         let bytes = usize::try_from(bytes).unwrap_or(usize::MAX);
-        Self { lines: options.read_lines.max(1), bytes }
+        Self {
+            lines: options.read_lines.max(1),
+            bytes,
+            #[cfg(feature = "pdf")]
+            pdf: options.pdf.clone(),
+        }
     }
 
     async fn kept(&self, input: &ReadInput, cx: &Cx) -> Result<Outcome, ToolError> {
@@ -262,7 +270,7 @@ impl Read {
                 room: self.bytes,
             };
             if let Some(form) = readers::form(&sample, name)
-                && let Some(shown) = parts(form, &source, wanted, input, found, cx).await?
+                && let Some(shown) = self.parts(form, &source, wanted, (input, found), cx).await?
             {
                 return Ok(shown);
             }
@@ -427,63 +435,65 @@ fn notice(
     if notes.is_empty() { String::new() } else { format!("[{}]", notes.join("; ")) }
 }
 
-/// What is inside of a file that has a reader; none where it is no such file after all.
-async fn parts(
-    form: Form,
-    source: &Source<'_>,
-    wanted: readers::Wanted,
-    input: &ReadInput,
-    found: &Found<'_>,
-    cx: &Cx,
-) -> Result<Option<Outcome>, ToolError> {
-    let rendered = match form {
-        Form::Zip | Form::Tar | Form::TarGz => {
-            let rendered = readers::archive::list(form, source, wanted, &found.shown).await?;
-            Some((rendered, source.hash().await?))
+impl Read {
+    /// What is inside of a file that has a reader; none where it is no such file after all.
+    async fn parts(
+        &self,
+        form: Form,
+        source: &Source<'_>,
+        wanted: readers::Wanted,
+        (input, found): (&ReadInput, &Found<'_>),
+        cx: &Cx,
+    ) -> Result<Option<Outcome>, ToolError> {
+        let rendered = match form {
+            Form::Zip | Form::Tar | Form::TarGz => {
+                let rendered = readers::archive::list(form, source, wanted, &found.shown).await?;
+                Some((rendered, source.hash().await?))
+            }
+            Form::Notebook if found.at.size() > readers::notebook::FILE => None,
+            Form::Notebook => {
+                let limit = readers::notebook::FILE;
+                let bytes = files::whole(source.fs, source.at, limit, &found.shown).await?;
+                let hash = haft_types::Hash::of(&bytes);
+                let shown = found.shown.clone();
+                let work = move || readers::notebook::render(&bytes, wanted, &shown);
+                let rendered = tokio::task::spawn_blocking(work).await;
+                let rendered = rendered.map_err(|error| {
+                    ToolError::new(format!("the notebook could not be read: {error}"))
+                })??;
+                rendered.map(|rendered| (rendered, Some(hash)))
+            }
+            #[cfg(feature = "pdf")]
+            Form::Pdf => {
+                let limit = readers::pdf::FILE;
+                let bytes = files::whole(source.fs, source.at, limit, &found.shown).await?;
+                let hash = haft_types::Hash::of(&bytes);
+                let pictures = input.limit.is_some_and(|limit| limit <= readers::pdf::PICTURED);
+                let task = readers::pdf::Task { wanted, pictures };
+                let rendered =
+                    readers::pdf::render(&self.pdf, bytes, task, &found.shown, &cx.stop).await?;
+                Some((rendered, Some(hash)))
+            }
+            #[cfg(not(feature = "pdf"))]
+            Form::Pdf => None,
+        };
+        let Some((mut rendered, hash)) = rendered else { return Ok(None) };
+        if cx.stop.is_cancelled() {
+            return Err(ToolError::new(format!("reading {} was cancelled", found.shown)));
         }
-        Form::Notebook if found.at.size() > readers::notebook::FILE => None,
-        Form::Notebook => {
-            let limit = readers::notebook::FILE;
-            let bytes = files::whole(source.fs, source.at, limit, &found.shown).await?;
-            let hash = haft_types::Hash::of(&bytes);
-            let shown = found.shown.clone();
-            let work = move || readers::notebook::render(&bytes, wanted, &shown);
-            let rendered = tokio::task::spawn_blocking(work).await;
-            let rendered = rendered.map_err(|error| {
-                ToolError::new(format!("the notebook could not be read: {error}"))
-            })??;
-            rendered.map(|rendered| (rendered, Some(hash)))
+        found.note(cx, hash);
+        let mut images = Vec::new();
+        for picture in std::mem::take(&mut rendered.pictures) {
+            let name = format!("{} of {}", picture.name, found.shown);
+            match images::fit(picture.bytes, name, cx.stop.clone()).await {
+                Ok(fitted) => images.push(cx.keep(fitted.bytes, fitted.mime).await?),
+                Err(error) => rendered.notes.push(error.message),
+            }
         }
-        #[cfg(feature = "pdf")]
-        Form::Pdf => {
-            let limit = readers::pdf::FILE;
-            let bytes = files::whole(source.fs, source.at, limit, &found.shown).await?;
-            let hash = haft_types::Hash::of(&bytes);
-            let pictures = input.limit.is_some_and(|limit| limit <= readers::pdf::PICTURED);
-            let stop = cx.stop.clone();
-            let rendered =
-                readers::pdf::render(bytes, wanted, pictures, found.shown.clone(), stop).await?;
-            Some((rendered, Some(hash)))
-        }
-        #[cfg(not(feature = "pdf"))]
-        Form::Pdf => None,
-    };
-    let Some((mut rendered, hash)) = rendered else { return Ok(None) };
-    if cx.stop.is_cancelled() {
-        return Err(ToolError::new(format!("reading {} was cancelled", found.shown)));
+        let mut outcome = told(rendered, input, hash, found);
+        outcome.content.extend(images.into_iter().map(|blob| Part::Image { blob }));
+        Ok(Some(outcome))
     }
-    found.note(cx, hash);
-    let mut images = Vec::new();
-    for picture in std::mem::take(&mut rendered.pictures) {
-        let name = format!("{} of {}", picture.name, found.shown);
-        match images::fit(picture.bytes, name, cx.stop.clone()).await {
-            Ok(fitted) => images.push(cx.keep(fitted.bytes, fitted.mime).await?),
-            Err(error) => rendered.notes.push(error.message),
-        }
-    }
-    let mut outcome = told(rendered, input, hash, found);
-    outcome.content.extend(images.into_iter().map(|blob| Part::Image { blob }));
-    Ok(Some(outcome))
 }
 
 fn told(

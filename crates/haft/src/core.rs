@@ -28,7 +28,7 @@ use serde_json::{Value, json};
 use crate::{
     cli::Common,
     exit::{Failure, say},
-    face, model, undo,
+    face, model, pdf, undo,
 };
 
 /// Most bytes of all kept outputs of a session.
@@ -228,6 +228,8 @@ impl Base {
             read_lines: settings.read.max_lines,
             read_bytes: settings.read.max_bytes,
             command_ms: settings.shell.timeout_ms,
+            edit_strict: settings.edit.strict,
+            pdf: pdf::reader(&self.host),
         })
     }
 

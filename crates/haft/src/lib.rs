@@ -16,6 +16,7 @@ mod input;
 mod line;
 mod mcp;
 mod model;
+mod pdf;
 mod print;
 mod runner;
 mod session;

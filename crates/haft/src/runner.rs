@@ -23,7 +23,7 @@ use crate::{
     cli::{Cli, Command, Start},
     demo, doctor,
     exit::{self, Ending, Failure},
-    line, mcp, print, session, tool, undo,
+    line, mcp, pdf, print, session, tool, undo,
 };
 
 /// Builds and runs the program.
@@ -53,6 +53,11 @@ impl Runner {
             && (only == "--version" || only == "-V")
         {
             return exit::code(&exit::println(concat!("haft ", env!("CARGO_PKG_VERSION"))));
+        }
+        if let [_, only] = &arguments[..]
+            && only == pdf::ARGUMENT
+        {
+            return pdf::serve();
         }
         match Cli::try_parse_from(arguments) {
             Ok(cli) => exit::code(&self.with(cli)),

@@ -9,13 +9,12 @@ mod gzip;
 pub(crate) mod notebook;
 #[cfg(feature = "pdf")]
 pub(crate) mod pdf;
-#[cfg(feature = "pdf")]
-mod pdf_text;
 mod tar;
 mod zip;
 
 use bytes::Bytes;
 use haft_types::ToolError;
+use serde::{Deserialize, Serialize};
 
 use crate::words;
 
@@ -59,7 +58,7 @@ pub(crate) fn form(first: &[u8], name: &[u8]) -> Option<Form> {
 }
 
 /// Which parts of a file are wanted.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Wanted {
     /// The first part, from 1; a negative number counts from the end.
     pub(crate) first: i64,

@@ -18,6 +18,7 @@ mod ends;
 mod face_settings;
 mod faces_edges;
 mod file_edges;
+mod hostile_documents;
 mod images;
 mod last_faces;
 mod last_rules;
