@@ -98,11 +98,14 @@ pub struct Tools {
     pub concurrency: u64,
     /// Names of tools that are switched off.
     pub off: Vec<String>,
+    /// Names of tools that are switched on though they are not by default, such as
+    /// `notebook_edit`, which is also on in a workspace with notebooks.
+    pub on: Vec<String>,
 }
 
 impl Default for Tools {
     fn default() -> Self {
-        Self { concurrency: 10, off: Vec::new() }
+        Self { concurrency: 10, off: Vec::new(), on: Vec::new() }
     }
 }
 

@@ -27,6 +27,7 @@ use serde_json::{Value, json};
 
 use crate::{
     cli::Common,
+    deferred::Wanted,
     exit::{Failure, say},
     face, model, pdf, undo,
 };
@@ -73,6 +74,8 @@ pub struct Base {
     pub mode: Mode,
     /// The rules.
     pub policy: Policy,
+    /// Whether tools that are not on by default are there, too.
+    pub every_tool: bool,
 }
 
 /// A running session with its tools.
@@ -139,7 +142,8 @@ impl Base {
         let policy = Policy::new(&rules(&loaded), anchors);
         unread(policy.problems(), &loaded)?;
         let mode = loaded.settings.mode;
-        Ok(Self { environment, loaded, host, place, project, trusted, mode, policy })
+        let every_tool = false;
+        Ok(Self { environment, loaded, host, place, project, trusted, mode, policy, every_tool })
     }
 
     /// Where sessions are kept.
@@ -193,32 +197,45 @@ impl Base {
             let names: Vec<&str> = all.specs().iter().map(|spec| &*spec.name).collect();
             tell(&self.policy.doubts(&names, is_there))?;
         }
-        let off = &self.loaded.settings.tools.off;
-        let only = named_tools(common)?;
-        if only.is_some() || !off.is_empty() {
-            let all = registry.assemble(env);
-            let unknown = |name: &&String| {
-                let known = all.specs().iter().any(|spec| spec.name == own_name(name));
-                !known && !name.trim().is_empty()
-            };
-            if let Some(name) = only.unwrap_or_default().iter().find(unknown) {
-                let error = all.unknown(name.trim()).to_string();
-                return Err(Failure::Usage(format!("--tools: {}", face::sentence(&error))));
-            }
-            for name in off.iter().filter(unknown) {
-                let error = face::sentence(&all.unknown(name.trim()).to_string());
-                say(&format!("haft: tools.off: {error}"));
-            }
-        }
-        let (policy, off, only) = (self.policy.clone(), off.clone(), common.tools.clone());
+        let lists = &self.loaded.settings.tools;
+        self.check_names(common, || registry.assemble(env))?;
+        let named_too = common.tools.iter().flatten();
+        let on: Vec<String> = lists.on.iter().chain(named_too).cloned().collect();
+        let root = PathBuf::from(self.place.cwd.as_str().unwrap_or_default());
+        let every = self.every_tool;
+        let (policy, off, only) = (self.policy.clone(), lists.off.clone(), common.tools.clone());
         let named = |names: &[String], spec: &ToolSpec| {
             names.iter().any(|name| own_name(name) == spec.name)
         };
         let registry = registry.filter(move |spec, _| {
-            let wanted = only.as_deref().is_none_or(|only| named(only, &spec));
+            let there = Wanted { every, on: &on, root: &root }.has(&spec);
+            let wanted = there && only.as_deref().is_none_or(|only| named(only, &spec));
             (wanted && !named(&off, &spec) && !policy.hides(&spec)).then_some(spec)
         });
         Ok(registry.assemble(env))
+    }
+
+    /// Refuses names that no tool has on the command line; tells of those in the settings.
+    fn check_names(&self, common: &Common, all: impl FnOnce() -> ToolSet) -> Result<(), Failure> {
+        let (lists, only) = (&self.loaded.settings.tools, named_tools(common)?);
+        if only.is_none() && lists.off.is_empty() && lists.on.is_empty() {
+            return Ok(());
+        }
+        let all = all();
+        let unknown = |name: &str| {
+            let known = all.specs().iter().any(|spec| spec.name == own_name(name));
+            (!known && !name.trim().is_empty())
+                .then(|| face::sentence(&all.unknown(name.trim()).to_string()))
+        };
+        if let Some(error) = only.unwrap_or_default().iter().find_map(|name| unknown(name)) {
+            return Err(Failure::Usage(format!("--tools: {error}")));
+        }
+        for (list, names) in [("off", &lists.off), ("on", &lists.on)] {
+            for error in names.iter().filter_map(|name| unknown(name)) {
+                say(&format!("haft: tools.{list}: {error}"));
+            }
+        }
+        Ok(())
     }
 
     /// The built-in tools with the limits that the settings give them.

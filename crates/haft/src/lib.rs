@@ -8,6 +8,7 @@
 mod agent;
 mod cli;
 mod core;
+mod deferred;
 mod demo;
 mod doctor;
 mod exit;

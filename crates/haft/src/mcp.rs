@@ -16,7 +16,8 @@ use crate::{
 
 /// Serves until the client goes.
 pub async fn run(arguments: &Mcp, more: &[Arc<dyn AnyTool>]) -> Ending {
-    let base = Base::load(&arguments.common, arguments.root.as_deref())?;
+    let mut base = Base::load(&arguments.common, arguments.root.as_deref())?;
+    base.every_tool = true;
     let concurrency = base.loaded.settings.tools.concurrency;
     let env = base.env(None, false)?;
     let core = Core::open(base, &arguments.common, Which::IfNeeded, &env, more).await?;

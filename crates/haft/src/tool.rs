@@ -30,6 +30,7 @@ const LOOK_UP: Duration = Duration::from_secs(1);
 /// Lists tools, shows one, or calls one.
 pub async fn run(arguments: &Tool, more: &[Arc<dyn AnyTool>]) -> Ending {
     let mut base = Base::load(&arguments.common, None)?;
+    base.every_tool = true;
     match arguments.name.as_str() {
         "list" => return list(&base, arguments, more).await,
         "spec" => return spec(&base, arguments, more).await,

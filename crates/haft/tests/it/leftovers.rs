@@ -138,7 +138,7 @@ fn a_rule_about_a_tool_that_haft_lacks_is_told_of() {
     let world = World::new();
     world.file("a.txt", "one\n");
     let read = ["tool", "read", "--input", r#"{"path": "a.txt"}"#];
-    let names = ["Task", "WebFetch(domain:example.org)", "TodoWrite", "NotebookEdit", "mcp__x"];
+    let names = ["Task", "WebFetch(domain:example.org)", "TodoWrite", "KillShell", "mcp__x"];
     for name in names {
         for flag in ["--deny", "--allow"] {
             let ran = world.run(&[&read[..], &[flag, name]].concat());

@@ -28,6 +28,7 @@ mod line_keys;
 mod mcp;
 mod mcp_hostile;
 mod mcp_raw;
+mod notebook;
 mod policy_edges;
 mod print;
 mod provider;

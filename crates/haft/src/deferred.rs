@@ -1,0 +1,102 @@
+//! Which tools a run has although they are not on by default.
+//!
+//! **Invariant:** it looks at names alone, in the workspace and the folders right inside of it, at
+//! most [`LOOKED_AT`] of them; what it finds depends on nothing else, so that a session that goes
+//! on has the same tools.
+
+use std::{fs, path::Path};
+
+use haft_types::{Loading, ToolSpec};
+
+/// Most names that are looked at.
+const LOOKED_AT: usize = 2_000;
+/// What the names of notebooks end with.
+const NOTEBOOK: &[u8] = b".ipynb";
+
+/// What decides whether a deferred tool is there.
+pub struct Wanted<'a> {
+    /// True for faces that show every tool.
+    pub every: bool,
+    /// Names that somebody asked for.
+    pub on: &'a [String],
+    /// The workspace.
+    pub root: &'a Path,
+}
+
+impl Wanted<'_> {
+    /// Reports whether a tool is there from the start.
+    pub fn has(&self, spec: &ToolSpec) -> bool {
+        let named = |name: &String| haft_policy::own_name(name.trim()) == spec.name;
+        spec.loading != Loading::Deferred
+            || self.every
+            || self.on.iter().any(named)
+            || (spec.name == "notebook_edit" && holds_notebook(self.root))
+    }
+}
+
+/// Reports whether a notebook is in the workspace or in a folder right inside of it.
+fn holds_notebook(root: &Path) -> bool {
+    let mut left = LOOKED_AT;
+    let mut folders = vec![(root.to_owned(), true)];
+    while let Some((folder, outer)) = folders.pop() {
+        // What cannot be listed holds nothing to work with.
+        let Ok(entries) = fs::read_dir(folder) else { continue };
+        for entry in entries.flatten() {
+            let Some(rest) = left.checked_sub(1) else { return false };
+            left = rest;
+            let name = entry.file_name();
+            let name = name.as_encoded_bytes();
+            if name.ends_with(NOTEBOOK) {
+                return true;
+            }
+            let is_folder = || entry.file_type().is_ok_and(|kind| kind.is_dir());
+            if outer && !name.starts_with(b".") && is_folder() {
+                folders.push((entry.path(), false));
+            }
+        }
+    }
+    false
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_deferred_tool_is_there_for_who_wants_it() {
+        let folder = tempfile::tempdir().unwrap();
+        let spec = |name: &'static str, loading| ToolSpec { loading, ..ToolSpec::new(name, "", "") };
+        let notebooks = spec("notebook_edit", Loading::Deferred);
+        let other = spec("other", Loading::Deferred);
+        let has = |every, on: &[&str], spec: &ToolSpec| {
+            let on: Vec<String> = on.iter().map(ToString::to_string).collect();
+            Wanted { every, on: &on, root: folder.path() }.has(spec)
+        };
+        assert!(has(false, &[], &spec("read", Loading::Normal)));
+        assert!(!has(false, &["read"], &notebooks) && !has(false, &[], &other));
+        assert!(has(true, &[], &notebooks) && has(true, &[], &other));
+        assert!(has(false, &[" NotebookEdit"], &notebooks) && has(false, &["other"], &other));
+
+        let file = |name: &str| {
+            let path = folder.path().join(name);
+            fs::create_dir_all(path.parent().unwrap()).unwrap();
+            fs::write(path, "").unwrap();
+        };
+        file("a/b/deep.ipynb");
+        file(".hidden/a.ipynb");
+        assert!(!has(false, &[], &notebooks));
+        file("a/one.ipynb");
+        assert!(has(false, &[], &notebooks) && !has(false, &[], &other));
+    }
+
+    #[test]
+    fn big_folders_are_looked_at_in_part() {
+        let folder = tempfile::tempdir().unwrap();
+        for number in 0..LOOKED_AT {
+            fs::write(folder.path().join(number.to_string()), "").unwrap();
+        }
+        fs::create_dir(folder.path().join("sub")).unwrap();
+        fs::write(folder.path().join("sub/a.ipynb"), "").unwrap();
+        assert!(!holds_notebook(folder.path()));
+    }
+}
