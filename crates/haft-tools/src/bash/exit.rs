@@ -176,6 +176,8 @@ pub(super) const fn signal(number: i32) -> &'static str {
         13 => "PIPE",
         14 => "ALRM",
         15 => "TERM",
+        24 => "XCPU",
+        25 => "XFSZ",
         _ => "no common one",
     }
 }

@@ -1,7 +1,5 @@
 //! `haft doctor`: probes that can fail.
 
-use serde_json::Value;
-
 use crate::world::{Input, World, finish};
 
 #[test]
@@ -14,9 +12,9 @@ fn it_says_what_works() {
         assert!(line.is_some_and(|line| ["ok", "--"].contains(&&line[..2])), "{what}: {ran:?}");
     }
     assert!(ran.out.contains(&world.state().display().to_string()), "{ran:?}");
-    let lines = world.run(&["doctor", "--json"]).out;
-    for line in lines.lines() {
-        let line: Value = serde_json::from_str(line).unwrap();
+    let lines = world.run(&["doctor", "--json"]).lines();
+    assert_eq!(lines.len(), ran.out.lines().count(), "{lines:?}");
+    for line in lines {
         assert!(line["what"].is_string() && line["state"].is_string() && line["text"].is_string());
     }
 }
@@ -41,4 +39,31 @@ fn broken_settings_are_told() {
     let all = format!("{}{}", ran.out, ran.err);
     assert!(all.contains("modle") && all.contains("yolo"), "{ran:?}");
     assert!(all.contains("settings.toml"), "{ran:?}");
+}
+
+#[test]
+fn the_doctor_reads_addresses_as_requests_do_and_names_paths() {
+    let world = World::new();
+    let probe = |name: &str, value: &str| {
+        let mut command = world.haft(&["doctor"]);
+        command.env(name, value);
+        finish(command, &Input::Nothing).out
+    };
+    let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = listener.local_addr().unwrap();
+    let out = probe("OPENAI_BASE_URL", &format!("HTTP://{address}/v1"));
+    assert!(out.contains("/v1 answers"), "{out}");
+    let out = probe("OPENAI_BASE_URL", "http://[::1]:9");
+    assert!(!out.contains("invalid port"), "{out}");
+    let file = world.file("a-file", "").display().to_string();
+    let out = probe("HAFT_HOME", &file);
+    let line = out.lines().find(|line| line.contains("  state ")).unwrap();
+    assert!(line.starts_with("!!") && line.contains(&file), "{line}");
+}
+
+#[test]
+fn doctor_leaves_no_session() {
+    let world = World::new();
+    assert_eq!(world.run(&["doctor"]).code, Some(0));
+    assert_eq!(world.sessions(), 0);
 }

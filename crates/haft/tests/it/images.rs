@@ -5,7 +5,7 @@ use serde_json::json;
 use crate::{
     mcp::PNG,
     wire::{Mock, WIRES, Wire},
-    world::{Input, World, finish, holding},
+    world::{CANARY, Input, World, finish, holding},
 };
 
 #[test]
@@ -34,5 +34,42 @@ fn an_image_is_sent_as_one() {
         // The log names the image and does not hold it.
         assert!(holding(&world.state(), b"iVBORw0KGgo").is_empty());
         assert!(!holding(&world.state(), b"\x89PNG").is_empty(), "it is not kept beside the log");
+    }
+}
+
+/// The body of the request that follows the call which read a picture.
+fn body_after_a_picture(world: &World, wire: Wire, model: &str) -> String {
+    let mock = Mock::new(vec![
+        wire.calls("see", &[("read", json!({"path": "red.png"}))]),
+        wire.text("I looked."),
+    ]);
+    let mut command = world.haft(&["-p", "look", "--model", model]);
+    command.env(wire.key_variable(), CANARY).env(wire.url_variable(), wire.base(&mock.url()));
+    let ran = finish(command, &Input::Nothing);
+    assert_eq!((ran.code, ran.out.as_str()), (Some(0), "I looked.\n"), "{ran:?}");
+    mock.bodies().pop().unwrap()
+}
+
+#[test]
+fn a_model_without_vision_gets_a_note_instead_of_an_image() {
+    for (name, settings, seen) in [
+        ("mock-1", "", true),
+        ("mock-1", "models.'WIRE/mock-1'.vision = false", false),
+        ("mock-1", "models.'WIRE/mock-2'.vision = false", true),
+        ("claude-2.1", "", false),
+        ("deepseek-chat", "", false),
+        ("deepseek-chat", "models.'WIRE/deepseek-chat'.vision = true", true),
+    ] {
+        for wire in WIRES {
+            let provider = wire.model().split('/').next().unwrap();
+            let world = World::new();
+            world.file("red.png", PNG);
+            world.settings(&settings.replace("WIRE", provider));
+            let body = body_after_a_picture(&world, wire, &format!("{provider}/{name}"));
+            let picture = body.contains("iVBORw0KGgo");
+            let note = body.contains("this model takes no images");
+            assert_eq!((picture, note), (seen, !seen), "{wire:?} {name} {settings} {body}");
+            assert_eq!(body.contains("bmp) are shown"), seen, "{wire:?} {name} {settings}");
+        }
     }
 }

@@ -1,12 +1,8 @@
 //! `haft mcp` with clients that others wrote: the official Python SDK and the MCP inspector.
 
-use std::{
-    fs,
-    path::{Path, PathBuf},
-    process::Command,
-    time::Duration,
-};
+use std::{fs, path::Path, process::Command, time::Duration};
 
+use haft_testkit::machine;
 use serde_json::{Value, json};
 
 use crate::world::{Input, Ran, World, collect, ended, finish, runs, unique_seconds, until};
@@ -14,20 +10,10 @@ use crate::world::{Input, Ran, World, collect, ended, finish, runs, unique_secon
 /// A red picture of two times two pixels.
 pub const PNG: &[u8] = include_bytes!("red.png");
 
-/// The program that a variable of the test set-up names.
-fn given(variable: &str) -> PathBuf {
-    let told = "run the tests by `cargo xtask test`, which installs it and sets the variable";
-    let path =
-        std::env::var_os(variable).unwrap_or_else(|| panic!("{variable} is not set: {told}"));
-    let path = PathBuf::from(path);
-    assert!(path.exists(), "{variable} names {}, which is missing: {told}", path.display());
-    path
-}
-
 /// The Python SDK in one of the scenarios of its script.
 fn sdk(world: &World, scenario: &[&str]) -> Command {
     let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/python/sdk_client.py");
-    let mut command = world.program(given("HAFT_TEST_PYTHON"));
+    let mut command = world.program(machine::python());
     command.arg(script).arg(env!("CARGO_BIN_EXE_haft")).arg(world.work()).args(scenario);
     command.env("PYTHONDONTWRITEBYTECODE", "1");
     command
@@ -110,7 +96,7 @@ fn a_killed_client_leaves_nothing_behind() {
 
 /// The inspector's command line as a client of `haft mcp`.
 fn inspector(world: &World, arguments: &[&str]) -> Ran {
-    let script = given("HAFT_TEST_INSPECTOR");
+    let script = machine::inspector();
     let mut command = world.program("node");
     // It looks for its own package.json from where it is started.
     command.current_dir(script.parent().unwrap());

@@ -1,103 +1,26 @@
 //! `haft mcp` with clients that send what they should not: every line with an id has one answer
 //! in time, nothing runs of what is malformed, and the next good call works.
 
-use std::{
-    io::{BufRead as _, BufReader, Write as _},
-    process::{Child, ChildStdin},
-    sync::mpsc::{Receiver, channel},
-    thread,
-    time::Duration,
-};
+use std::{fs, thread, time::Duration};
 
 use serde_json::{Value, json};
 
-use crate::world::{PATIENCE, World, collect, ended, gone, runs, unique_seconds, until};
+use crate::{
+    mcp_client::{Client, hello, text},
+    world::{PATIENCE, World, gone, runs, unique_seconds, until},
+};
 
-/// A client that reads in the background.
-struct Client {
-    child: Child,
-    input: Option<ChildStdin>,
-    heard: Receiver<Value>,
-}
-
-impl Client {
-    fn start(world: &World, flags: &[&str], capabilities: &Value) -> Self {
-        let mut command = world.haft(&[&["mcp"], flags].concat());
-        let mut child = command.stdin(std::process::Stdio::piped()).spawn().unwrap();
-        drop(collect(child.stderr.take()));
-        let (tell, heard) = channel();
-        let output = BufReader::new(child.stdout.take().unwrap());
-        thread::spawn(move || {
-            for line in output.lines().map_while(Result::ok) {
-                let message = serde_json::from_str(&line).unwrap_or_else(|e| panic!("{e}: {line}"));
-                let _ = tell.send(message);
-            }
-        });
-        let input = child.stdin.take();
-        let mut client = Self { child, input, heard };
-        let params = json!({"protocolVersion": "2025-06-18", "capabilities": capabilities,
-            "clientInfo": {"name": "hostile", "version": "1"}});
-        client.request(&json!("hello"), "initialize", &params);
-        assert_eq!(client.hear()["result"]["serverInfo"]["name"], "haft");
-        client.send(r#"{"jsonrpc":"2.0","method":"notifications/initialized"}"#);
-        client
-    }
-
-    fn send(&mut self, line: impl AsRef<[u8]>) {
-        let input = self.input.as_mut().unwrap();
-        input.write_all(line.as_ref()).unwrap();
-        input.write_all(b"\n").unwrap();
-    }
-
-    fn request(&mut self, id: &Value, method: &str, params: &Value) {
-        let request = json!({"jsonrpc": "2.0", "id": id, "method": method, "params": params});
-        self.send(request.to_string());
-    }
-
-    fn call(&mut self, id: &Value, name: &str, arguments: &Value) {
-        self.request(id, "tools/call", &json!({"name": name, "arguments": arguments}));
-    }
-
-    fn cancel(&mut self, id: &Value) {
-        let cancel = json!({"jsonrpc": "2.0", "method": "notifications/cancelled",
-            "params": {"requestId": id}});
-        self.send(cancel.to_string());
-    }
-
-    fn hear(&self) -> Value {
-        self.heard.recv_timeout(PATIENCE).expect("no message in time")
-    }
-
-    /// A good call works, and nothing else was on its way.
-    fn is_well(&mut self) {
-        self.call(&json!("well"), "ls", &json!({}));
-        let answer = self.hear();
-        assert_eq!(answer["id"], "well", "{answer}");
-        assert_ne!(answer["result"]["isError"], json!(true), "{answer}");
-    }
-
-    /// The most memory that the server had so far, in MiB.
-    fn peak(&self) -> u64 {
-        let status = format!("/proc/{}/status", self.child.id());
-        let status = std::fs::read_to_string(status).unwrap();
-        let peak = status.lines().find_map(|line| line.strip_prefix("VmHWM:")).unwrap().trim();
-        peak.trim_end_matches(" kB").parse::<u64>().unwrap() >> 10
-    }
-
-    fn end(mut self) {
-        drop(self.input.take());
-        assert_eq!(ended(&mut self.child, Duration::from_secs(20)).code(), Some(0));
-    }
-}
-
-fn text(answer: &Value) -> &str {
-    answer["result"]["content"][0]["text"].as_str().unwrap_or_else(|| panic!("{answer}"))
+/// A client that was greeted, with these capabilities.
+fn start(world: &World, flags: &[&str], capabilities: &Value) -> Client {
+    let mut client = Client::start(world, flags);
+    client.greet(capabilities);
+    client
 }
 
 #[test]
 fn malformed_requests_are_answered_and_run_nothing() {
     let world = World::new();
-    let mut client = Client::start(&world, &["--mode", "bypass"], &json!({}));
+    let mut client = Client::greeted(&world, &["--mode", "bypass"]);
     let call = |id: &str, rest: &str| {
         format!(
             r#"{{"jsonrpc":"2.0","id":{id},"method":"tools/call","params":{{"name":"bash","arguments":{{"command":"touch made"{rest}}}}}}}"#
@@ -134,18 +57,18 @@ fn malformed_requests_are_answered_and_run_nothing() {
     assert_eq!(client.hear()["id"], 12);
     client.is_well();
     assert!(!world.work().join("made").exists());
-    client.end();
+    client.ends_well();
 }
 
 #[test]
 fn a_line_over_the_bound_is_answered_by_its_id() {
     let world = World::new();
-    let mut client = Client::start(&world, &[], &json!({}));
+    let mut client = Client::greeted(&world, &[]);
     let head = r#"{"jsonrpc":"2.0","method":"tools/call","params":{"name":"write","arguments":{"path":"made","content":""#;
-    client.input.as_mut().unwrap().write_all(head.as_bytes()).unwrap();
+    client.write(head.as_bytes());
     let chunk = vec![b'x'; 1 << 20];
     for _ in 0..70 {
-        client.input.as_mut().unwrap().write_all(&chunk).unwrap();
+        client.write(&chunk);
     }
     client.send("\"}},\"id\":\"late\"}");
     let answer = client.hear();
@@ -153,14 +76,14 @@ fn a_line_over_the_bound_is_answered_by_its_id() {
     client.is_well();
     let peak = client.peak();
     assert!(peak < 150, "{peak} MiB for a line of 70 MB");
-    client.end();
+    client.ends_well();
 }
 
 #[test]
 fn arguments_that_are_no_object_are_mended_or_refused_by_the_tool() {
     let world = World::new();
     world.file("a.txt", "alpha\n");
-    let mut client = Client::start(&world, &[], &json!({}));
+    let mut client = Client::greeted(&world, &[]);
     for (arguments, said) in [
         (json!("{\"path\": \"a.txt\"}"), "alpha"),
         (json!("text"), "\"text\", wanted: object"),
@@ -171,7 +94,7 @@ fn arguments_that_are_no_object_are_mended_or_refused_by_the_tool() {
         (json!(true), "true, wanted: object"),
         (json!(null), "path is missing"),
     ] {
-        client.call(&json!(1), "read", &arguments);
+        client.begin(&json!(1), "read", &arguments);
         let answer = client.hear();
         assert!(text(&answer).contains(said), "{arguments}: {answer}");
         assert_eq!(answer["result"]["isError"].as_bool().unwrap_or(false), said != "alpha");
@@ -181,11 +104,11 @@ fn arguments_that_are_no_object_are_mended_or_refused_by_the_tool() {
     let answer = client.hear();
     assert_eq!(answer["result"]["isError"], json!(true), "{answer}");
     assert!(text(&answer).contains("path"), "{answer}");
-    client.call(&json!(2), "raed", &json!("x"));
+    client.begin(&json!(2), "raed", &json!("x"));
     let answer = client.hear();
     assert_eq!(answer["result"]["isError"], json!(true), "{answer}");
     assert!(text(&answer).contains("raed") && text(&answer).contains("read"), "{answer}");
-    client.end();
+    client.ends_well();
 }
 
 #[test]
@@ -193,10 +116,10 @@ fn two_calls_with_one_id_are_two_calls() {
     let world = World::new();
     world.file("a.txt", "alpha\n");
     world.file("b.txt", "beta\n");
-    let mut client = Client::start(&world, &["--mode", "bypass"], &json!({}));
+    let mut client = Client::greeted(&world, &["--mode", "bypass"]);
     for id in [json!(1), json!("1"), json!(-1), json!(u64::MAX), json!("")] {
-        client.call(&id, "read", &json!({"path": "a.txt"}));
-        client.call(&id, "read", &json!({"path": "b.txt"}));
+        client.begin(&id, "read", &json!({"path": "a.txt"}));
+        client.begin(&id, "read", &json!({"path": "b.txt"}));
         let answers = [client.hear(), client.hear()];
         assert!(answers.iter().all(|answer| answer["id"] == id), "{answers:?}");
         for word in ["alpha", "beta"] {
@@ -206,7 +129,11 @@ fn two_calls_with_one_id_are_two_calls() {
     }
     let seconds = [unique_seconds(), unique_seconds()];
     for seconds in &seconds {
-        client.call(&json!(9), "bash", &json!({"command": format!("sleep {seconds}; echo never")}));
+        client.begin(
+            &json!(9),
+            "bash",
+            &json!({"command": format!("sleep {seconds}; echo never")}),
+        );
     }
     assert!(until(Duration::from_secs(30), || seconds.iter().all(|seconds| runs(seconds))));
     client.cancel(&json!("9"));
@@ -217,13 +144,13 @@ fn two_calls_with_one_id_are_two_calls() {
         gone(seconds);
     }
     client.is_well();
-    client.end();
+    client.ends_well();
 }
 
 #[test]
 fn the_last_progress_comes_before_the_answer_and_only_where_it_is_asked_for() {
     let world = World::new();
-    let mut client = Client::start(&world, &["--mode", "bypass"], &json!({}));
+    let mut client = Client::greeted(&world, &["--mode", "bypass"]);
     let command = "for n in 1 2 3; do echo line-$n; sleep 0.15; done; echo the-end";
     for round in 0..5 {
         let params = json!({"name": "bash", "arguments": {"command": command},
@@ -243,18 +170,18 @@ fn the_last_progress_comes_before_the_answer_and_only_where_it_is_asked_for() {
         let counts: Vec<f64> = told.iter().map(|one| one["progress"].as_f64().unwrap()).collect();
         assert!(counts.is_sorted_by(|a, b| a < b), "{counts:?}");
     }
-    client.call(&json!("quiet"), "bash", &json!({"command": command}));
+    client.begin(&json!("quiet"), "bash", &json!({"command": command}));
     assert_eq!(client.hear()["id"], "quiet");
-    client.end();
+    client.ends_well();
 }
 
 #[test]
 fn a_question_shows_what_would_happen_and_ends_with_its_call() {
     let world = World::new();
     world.file("a.txt", "one\u{1b}[31m\n");
-    let mut client = Client::start(&world, &[], &json!({"elicitation": {}}));
+    let mut client = start(&world, &[], &json!({"elicitation": {}}));
     let edit = json!({"path": "a.txt", "edits": [{"old_text": "one", "new_text": "two"}]});
-    client.call(&json!(1), "edit", &edit);
+    client.begin(&json!(1), "edit", &edit);
     let asked = client.hear();
     assert_eq!(asked["method"], "elicitation/create", "{asked}");
     let message = asked["params"]["message"].as_str().unwrap();
@@ -269,7 +196,7 @@ fn a_question_shows_what_would_happen_and_ends_with_its_call() {
     let yes = json!({"action": "accept", "content": {"answer": "allow"}});
     client.send(json!({"jsonrpc": "2.0", "id": asked["id"], "result": yes}).to_string());
     client.is_well();
-    client.call(&json!(2), "bash", &json!({"command": "touch made"}));
+    client.begin(&json!(2), "bash", &json!({"command": "touch made"}));
     let asked = client.hear();
     let message = asked["params"]["message"].as_str().unwrap();
     assert_eq!(message.matches("touch made").count(), 1, "{message}");
@@ -279,7 +206,7 @@ fn a_question_shows_what_would_happen_and_ends_with_its_call() {
     assert_eq!((&refused["id"], &refused["result"]["isError"]), (&json!(2), &json!(true)));
     assert!(!world.work().join("made").exists());
     assert!(world.read("a.txt").starts_with("one"));
-    client.end();
+    client.ends_well();
 }
 
 #[test]
@@ -288,13 +215,13 @@ fn a_thousand_calls_at_once_are_answered_once_and_right() {
     for number in 0..1_000 {
         world.file(&format!("f{number}.txt"), format!("content {number}.\n"));
     }
-    let mut client = Client::start(&world, &[], &json!({}));
+    let mut client = Client::greeted(&world, &[]);
     for number in 0..1_000 {
-        client.call(&json!(number), "read", &json!({"path": format!("f{number}.txt")}));
+        client.begin(&json!(number), "read", &json!({"path": format!("f{number}.txt")}));
     }
     let mut seen = vec![false; 1_000];
     for _ in 0..1_000 {
-        let answer = client.heard.recv_timeout(PATIENCE).expect("an answer is lost");
+        let answer = client.hear();
         let number = usize::try_from(answer["id"].as_u64().unwrap()).unwrap();
         assert!(text(&answer).contains(&format!("content {number}.")), "{answer}");
         assert!(!std::mem::replace(&mut seen[number], true), "{number} was answered twice");
@@ -302,27 +229,21 @@ fn a_thousand_calls_at_once_are_answered_once_and_right() {
     client.is_well();
     let peak = client.peak();
     assert!(peak < 150, "{peak} MiB");
-    client.end();
+    client.ends_well();
 }
 
 #[test]
 fn a_client_that_reads_nothing_costs_bounded_memory_and_can_go() {
     let world = World::new();
     world.file("big.txt", "a line of some length, as files have them\n".repeat(1_000));
-    let mut command = world.haft(&["mcp"]);
-    let mut child = command.stdin(std::process::Stdio::piped()).spawn().unwrap();
-    drop(collect(child.stderr.take()));
-    let (unread, input) = (child.stdout.take(), child.stdin.take());
-    let mut client = Client { child, input, heard: channel().1 };
-    let params = json!({"protocolVersion": "2025-06-18", "capabilities": {},
-        "clientInfo": {"name": "mute", "version": "1"}});
-    client.request(&json!(0), "initialize", &params);
+    let mut client = Client::deaf(world.haft(&["mcp"]));
+    client.request(&json!(0), "initialize", &hello(&json!({})));
     for number in 0..5_000 {
-        client.call(&json!(number), "read", &json!({"path": "big.txt"}));
+        client.begin(&json!(number), "read", &json!({"path": "big.txt"}));
         client.request(&json!(number), "tools/list", &json!({}));
     }
-    let status = format!("/proc/{}/stat", client.child.id());
-    let ticks = || std::fs::read_to_string(&status).unwrap().split(' ').nth(13).map(str::to_owned);
+    let status = format!("/proc/{}/stat", client.process());
+    let ticks = || fs::read_to_string(&status).unwrap().split(' ').nth(13).map(str::to_owned);
     let mut before = None;
     // It is done with what it can do once it uses no more time.
     assert!(until(PATIENCE, || {
@@ -332,6 +253,5 @@ fn a_client_that_reads_nothing_costs_bounded_memory_and_can_go() {
     }));
     let peak = client.peak();
     assert!(peak < 150, "{peak} MiB");
-    client.end();
-    drop(unread);
+    client.ends_well();
 }

@@ -191,3 +191,29 @@ fn a_bad_script_is_named_with_its_line() {
     assert_eq!(ran.code, Some(2), "{ran:?}");
     assert!(ran.err.contains("/nowhere/s.jsonl"), "{ran:?}");
 }
+
+#[test]
+fn the_result_of_a_run_counts_what_got_an_answer() {
+    let world = World::new();
+    world.file("a.txt", "alpha\n");
+    let model = world.script(&[
+        json!({"calls": [
+            {"name": "read", "input": {"path": "a.txt"}},
+            {"name": "read", "raw": "{\"path\": "},
+            {"name": "nosuch", "input": {}},
+            {"name": "write", "input": {"path": "b", "content": ""}},
+        ]}),
+        json!({"text": "Done.", "stop": "length"}),
+    ]);
+    let result = world.run(&["-p", "go", "--model", &model, "--output", "json"]).json();
+    let counts = ["calls", "failed_calls"].map(|name| result[name].as_u64().unwrap());
+    assert_eq!(counts, [4, 3], "{result}");
+    assert_eq!(
+        (&result["stop"], &result["status"]),
+        (&json!("length"), &json!("done")),
+        "{result}"
+    );
+    let model = world.script(&[json!({"error": "no"})]);
+    let result = world.run(&["-p", "go", "--model", &model, "--output", "json"]).json();
+    assert!(result["stop"].is_null() && result["status"] == "failed", "{result}");
+}

@@ -1,6 +1,7 @@
 //! Providers that are not as they should be: each failure says what is wrong and what to do.
 
 use haft_testkit::http::{HttpResponse, Step};
+use serde_json::json;
 
 use crate::{
     wire::{Mock, WIRES, Wire},
@@ -142,15 +143,12 @@ fn a_whole_turn_runs_over_each_wire() {
     for wire in WIRES {
         let world = World::new();
         world.file("a.txt", "alpha\nbeta\n");
-        let edit = serde_json::json!({"path": "a.txt", "edits": [
+        let edit = json!({"path": "a.txt", "edits": [
             {"old_text": "beta", "new_text": "gamma"}]});
         let mock = Mock::new(vec![
             wire.calls(
                 "one",
-                &[
-                    ("read", serde_json::json!({"path": "a.txt"})),
-                    ("grep", serde_json::json!({"pattern": "bet"})),
-                ],
+                &[("read", json!({"path": "a.txt"})), ("grep", json!({"pattern": "bet"}))],
             ),
             wire.calls("two", &[("edit", edit)]),
             wire.text("Done."),
@@ -165,4 +163,53 @@ fn a_whole_turn_runs_over_each_wire() {
         let key = mock.requests()[0].headers.iter().any(|(_, value)| value.contains(CANARY));
         assert!(key, "the key was not sent");
     }
+}
+
+#[test]
+fn an_answer_without_a_word_is_told_and_one_without_an_end_is_asked_for_again() {
+    for wire in WIRES {
+        let world = World::new();
+        let mock = Mock::new(vec![wire.text("")]);
+        let ran = finish(wire.haft(&world, &mock.url(), &["-p", "go"]), &Input::Nothing);
+        assert_eq!((ran.code, &*ran.out), (Some(1), ""), "{ran:?}");
+        assert!(ran.err.contains("the model's answer is empty"), "{wire:?} {ran:?}");
+    }
+    let (world, wire) = (World::new(), Wire::OpenAi);
+    let mock = Mock::new(vec![HttpResponse::events("data: [DONE]\n\n"), wire.text("Here.")]);
+    let ran = finish(wire.haft(&world, &mock.url(), &["-p", "go"]), &Input::Nothing);
+    assert_eq!((ran.code, &*ran.out), (Some(0), "Here.\n"), "{ran:?}");
+    assert!(ran.err.contains("Asking again in 1 s (2 of "), "{ran:?}");
+}
+
+#[test]
+fn a_server_that_asks_for_more_patience_than_there_is_is_quoted() {
+    for wire in WIRES {
+        let world = World::new();
+        let mut busy = HttpResponse::new(429, "application/json", "{\"error\":\"slow down\"}");
+        busy.headers.push(("retry-after".into(), "3600".into()));
+        let mock = Mock::new(vec![busy]);
+        let ran = finish(wire.haft(&world, &mock.url(), &["-p", "go"]), &Input::Nothing);
+        assert_eq!(ran.code, Some(1), "{ran:?}");
+        let told = "The server asks to wait 3,600 s, longer than haft waits (120 s)";
+        assert!(ran.err.contains(told), "{ran:?}");
+        assert_eq!(mock.requests().len(), 1);
+    }
+}
+
+#[test]
+fn a_server_that_cannot_be_one_is_a_wrong_call() {
+    let world = World::new();
+    let run = |url: &str, key: &str| {
+        let mut command = world.haft(&["-p", "go", "--model", "openai/x"]);
+        command.env("OPENAI_BASE_URL", url).env("OPENAI_API_KEY", key);
+        finish(command, &Input::Nothing)
+    };
+    for url in ["http://", "http://[::1", "http:///ok", "http://h/ok/?x=hidden", "http://h/ok#f"] {
+        let ran = run(url, "key");
+        assert_eq!(ran.code, Some(2), "{url}: {ran:?}");
+        assert!(ran.err.contains("OPENAI_BASE_URL") && !ran.err.contains("hidden"), "{ran:?}");
+    }
+    let ran = run("http://127.0.0.1:9", "hid\nden");
+    assert_eq!(ran.code, Some(2), "{ran:?}");
+    assert!(ran.err.contains("OPENAI_API_KEY") && !ran.err.contains("den"), "{ran:?}");
 }

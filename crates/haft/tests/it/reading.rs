@@ -5,7 +5,10 @@ use std::{fs, path::Path};
 use haft_types::{Body, Part};
 use serde_json::{Value, json};
 
-use crate::{mcp_raw::Server, world::World};
+use crate::{
+    mcp_client::{Client, text},
+    world::World,
+};
 
 /// A file that another program made.
 fn made(name: &str) -> Vec<u8> {
@@ -49,17 +52,16 @@ fn results(world: &World) -> Vec<String> {
 #[test]
 fn every_face_shows_what_is_inside() {
     let world = world();
-    let mut server = Server::initialized(&world, &[]);
-    for (id, (path, want)) in (1..).zip(SHOWN) {
+    let mut client = Client::greeted(&world, &[]);
+    for (path, want) in SHOWN {
         let input = json!({"path": path});
-        let ran = world.run(&["tool", "read", "--input", &input.to_string()]);
+        let ran = world.tool("read", &input, &[]);
         assert_eq!(ran.code, Some(0), "{ran:?}");
         assert!(ran.out.contains(want), "{path}: {}", ran.out);
-        let answer = server.call(id, "read", &input);
-        let text = answer["result"]["content"][0]["text"].as_str().unwrap_or_default();
-        assert!(text.contains(want), "{path}: {answer}");
+        let answer = client.call("read", &input);
+        assert!(text(&answer).contains(want), "{path}: {answer}");
     }
-    assert_eq!(server.end(), Some(0));
+    client.ends_well();
     let calls: Vec<Value> =
         SHOWN.iter().map(|(path, _)| json!({"name": "read", "input": {"path": path}})).collect();
     // A session of its own, so that the only one is this.
@@ -90,12 +92,12 @@ fn an_agent_is_not_sent_what_stands_above_and_nobody_else_is_told_so() {
     let stands = "[a.txt is unchanged: lines 100-300 stand in the result of an earlier read.";
     assert!(results[1].starts_with(stands), "{}", results[1]);
     // A client of the server may have dropped what it got; so may a shell.
-    let mut server = Server::initialized(&world, &[]);
-    for id in 1..=3 {
-        let answer = server.call(id, "read", &input);
-        assert!(answer.to_string().contains("line 150"), "{answer}");
-        let ran = world.run(&["tool", "read", "--input", &input.to_string()]);
+    let mut client = Client::greeted(&world, &[]);
+    for _ in 0..3 {
+        let answer = client.call("read", &input);
+        assert!(text(&answer).contains("line 150"), "{answer}");
+        let ran = world.tool("read", &input, &[]);
         assert!(ran.out.contains("line 150"), "{ran:?}");
     }
-    assert_eq!(server.end(), Some(0));
+    client.ends_well();
 }

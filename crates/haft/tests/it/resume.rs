@@ -1,6 +1,9 @@
 //! Going on with a session: what the model is sent then begins with the very bytes of before.
 
-use serde_json::{Value, json, value::RawValue};
+use std::{fs, path::Path};
+
+use haft_types::Body;
+use serde_json::{json, value::RawValue};
 
 use crate::{
     wire::{Mock, WIRES, Wire},
@@ -100,15 +103,72 @@ fn a_torn_log_is_gone_on_with() {
     assert_eq!(world.run(&["-p", "hi", "--model", &model]).code, Some(0));
     let id = world.only_session();
     let folder = world.state().join("sessions").join(&id);
-    let log = std::fs::read_dir(&folder)
+    let log = fs::read_dir(&folder)
         .unwrap()
         .map(|entry| entry.unwrap().path())
         .find(|path| path.extension().is_some_and(|end| end == "jsonl"))
         .unwrap();
-    let mut bytes = std::fs::read(&log).unwrap();
+    let mut bytes = fs::read(&log).unwrap();
     bytes.extend_from_slice(b"{\"v\":1,\"id\":99,\"ty");
-    std::fs::write(&log, bytes).unwrap();
+    fs::write(&log, bytes).unwrap();
     let ran = world.run(&["-p", "hi", "-c", "--model", &model, "--output", "json"]);
-    let result: Value = serde_json::from_str(&ran.out).unwrap();
+    let result = ran.json();
     assert_eq!((ran.code, &result["text"]), (Some(0), &json!("two")), "{ran:?}");
+}
+
+/// A run of `haft -p go` in a folder, and the bodies of the requests so far.
+fn goes(world: &World, wire: Wire, mock: &Mock, folder: &Path, flags: &[&str]) -> Vec<String> {
+    let mut all = vec!["-p", "go"];
+    all.extend(flags);
+    let mut command = wire.haft(world, &mock.url(), &all);
+    command.current_dir(folder);
+    let ran = finish(command, &Input::Nothing);
+    assert_eq!(ran.code, Some(0), "{ran:?}");
+    mock.bodies()
+}
+
+fn breaks(world: &World) -> usize {
+    world.events().iter().filter(|event| matches!(event.body, Body::Break { .. })).count()
+}
+
+#[test]
+fn a_session_that_goes_on_in_another_folder_knows_it() {
+    for wire in WIRES {
+        let world = World::new();
+        world.file("AGENTS.md", "Always say ALPHA.");
+        let other = world.root().join("other");
+        fs::create_dir(&other).unwrap();
+        fs::write(other.join("AGENTS.md"), "Always say OMEGA.").unwrap();
+        let mock = Mock::with(move |number, _| wire.text(&format!("Answer {number}.")));
+        goes(&world, wire, &mock, &world.work(), &[]);
+        let id = world.only_session();
+        let bodies = goes(&world, wire, &mock, &other, &["-r", &id]);
+        let folder = |path: &Path| format!("Working folder: {}", path.display());
+        let last = bodies.last().unwrap();
+        assert!(last.contains("OMEGA") && !last.contains("ALPHA"), "{last}");
+        assert!(last.contains(&folder(&other)) && !last.contains(&folder(&world.work())), "{last}");
+        assert_eq!(breaks(&world), 2);
+        // The same folder with other instructions is new too; with the same ones nothing is.
+        goes(&world, wire, &mock, &other, &["-r", &id]);
+        assert_eq!(breaks(&world), 2);
+        fs::write(other.join("AGENTS.md"), "Always say BETA.").unwrap();
+        let bodies = goes(&world, wire, &mock, &other, &["-r", &id]);
+        assert!(bodies.last().unwrap().contains("BETA"));
+        assert_eq!(breaks(&world), 3);
+    }
+}
+
+#[test]
+fn going_on_takes_the_last_session_in_which_someone_spoke() {
+    let world = World::new();
+    let model = world.script(&[json!({"text": "One."}), json!({"text": "Two."})]);
+    assert_eq!(world.run(&["-p", "first", "--model", &model]).code, Some(0));
+    let id = world.only_session();
+    let ran = world.tool("bash", &json!({"command": "true"}), &["--mode", "bypass"]);
+    assert_eq!(ran.code, Some(0), "{ran:?}");
+    let listed = world.run(&["session", "list", "--json"]);
+    assert_eq!(listed.out.lines().count(), 2, "the call is kept in a session of its own");
+    let ran = world.run(&["-c", "-p", "second", "--model", &model, "--output", "json"]);
+    let result = ran.json();
+    assert_eq!((&result["session"], &result["text"]), (&json!(id), &json!("Two.")), "{ran:?}");
 }

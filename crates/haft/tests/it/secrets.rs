@@ -62,6 +62,8 @@ fn a_server_that_repeats_the_key_is_not_quoted() {
             let flags = ["-p", "go", "--output", "stream-json"];
             let ran = finish(wire.haft(&world, &mock.url(), &flags), &Input::Nothing);
             assert_eq!(ran.code, Some(1), "{ran:?}");
+            // That it was repeated shows in what stands there in its place.
+            assert!(ran.out.contains("got Some("), "{ran:?}");
         }
     }
 }

@@ -76,7 +76,8 @@ fn nothing_of_a_session_reaches_a_terminal_raw() {
     let ran = world.run(&["-p", evil, "--model", &model, "--mode", "bypass"]);
     let list = world.run(&["session", "list"]);
     let show = world.run(&["session", "show", &world.only_session()]);
-    for text in [&ran.err, &list.out, &show.out] {
+    for (name, text) in [("said", &ran.err), ("listed", &list.out), ("shown", &show.out)] {
+        assert!(text.contains("52;c;aGk="), "{name}: it is not about the text at all: {text:?}");
         let bad = |c: char| c.is_control() && c != '\n' && c != '\t' || c == '\u{202e}';
         assert!(!text.contains(bad), "{text:?}");
     }
@@ -99,4 +100,25 @@ fn a_broken_log_hides_no_other_session() {
     let ran = world.run(&["session", "list"]);
     assert_eq!(ran.code, Some(0), "{ran:?}");
     assert!(ran.out.contains("What does a.txt say?"), "{ran:?}");
+}
+
+#[test]
+fn a_session_of_tool_calls_is_listed_by_its_tools() {
+    let world = World::new();
+    world.file("a.txt", "one\n");
+    let edits = json!([{"old_text": "one", "new_text": "two"}]);
+    let input = json!({"path": "a.txt", "edits": edits});
+    let ran = world.tool("edit", &input, &["--mode", "bypass"]);
+    assert_eq!(ran.code, Some(0), "{ran:?}");
+    let ran = world.run(&["session", "list"]);
+    assert!(ran.out.ends_with("(1 tool call: edit)\n"), "{ran:?}");
+    let id = world.only_session();
+    for _ in 0..2 {
+        let ran = world.tool("read", &json!({"path": "a.txt"}), &["--session", &id]);
+        assert_eq!(ran.code, Some(0), "{ran:?}");
+    }
+    let ran = world.run(&["session", "list"]);
+    assert!(ran.out.ends_with("(3 tool calls: edit, read)\n"), "{ran:?}");
+    let listed = world.run(&["session", "list", "--json"]).json();
+    assert_eq!((&listed["calls"], &listed["tools"]), (&json!(3), &json!(["edit", "read"])));
 }

@@ -7,6 +7,7 @@ use std::{
     time::Duration,
 };
 
+use haft_testkit::machine;
 use serde_json::json;
 
 use crate::world::{World, all_calls_ended, gone, runs, signal_all, unique_seconds, until};
@@ -21,13 +22,12 @@ impl Tmux {
         static NUMBER: AtomicU32 = AtomicU32::new(0);
         let name = format!("tmux-{}", NUMBER.fetch_add(1, Ordering::Relaxed));
         let tmux = Self { socket: world.root().join(name) };
-        let mut command = world.program("tmux");
+        let mut command = world.program(machine::program("tmux"));
         command.arg("-S").arg(&tmux.socket).args(["-f", "/dev/null", "new-session", "-d"]);
         command.args(["-x", "100", "-y", "50", "sh"]).env("TERM", "xterm-256color");
         command.env("PS1", "$ ");
         let started = command.stdout(Stdio::null()).stderr(Stdio::inherit()).status();
-        let told = "tmux is needed: run the tests by `cargo xtask test`, which installs it";
-        assert!(started.expect(told).success(), "{told}");
+        assert!(started.unwrap().success());
         tmux
     }
 
@@ -70,6 +70,17 @@ impl Tmux {
         let screen = self.screen();
         assert!(seen, "{text:?} did not come:\n{screen}");
         screen
+    }
+
+    /// Makes the terminal so wide, and waits until the programs in it can see that.
+    pub fn resize(&self, columns: u32) {
+        self.tmux(&["resize-window", "-x", &columns.to_string()]);
+        let tty = self.tmux(&["display-message", "-p", "#{pane_tty}"]);
+        let seen = || {
+            let size = Command::new("stty").args(["-F", tty.trim(), "size"]).output().unwrap();
+            String::from_utf8_lossy(&size.stdout).trim().ends_with(&format!(" {columns}"))
+        };
+        assert!(until(Duration::from_secs(30), seen), "the terminal stays as it was");
     }
 
     /// Starts haft from the shell; how the terminal was set goes into a file before and after.

@@ -6,7 +6,7 @@ use haft_types::Body;
 use serde_json::{Value, json};
 
 use crate::{
-    mcp_raw::Server,
+    mcp_client::Client,
     world::{Ran, World},
 };
 
@@ -116,14 +116,14 @@ fn a_whole_turn_of_an_agent_is_taken_back_and_the_model_is_told() {
 fn what_an_mcp_client_changed_is_taken_back() {
     let world = World::new();
     world.file("a.txt", "alpha\n");
-    let mut client = Server::initialized(&world, &["--mode", "accept-edits"]);
-    client.call(1, "write", &json!({"path": "a.txt", "content": "beta\n"}));
+    let mut client = Client::greeted(&world, &["--mode", "accept-edits"]);
+    client.call("write", &json!({"path": "a.txt", "content": "beta\n"}));
     assert_eq!(world.read("a.txt"), "beta\n");
     // The server holds its log: who holds it is the one to ask.
     let ran = world.run(&["undo"]);
     assert_eq!(ran.code, Some(1), "{ran:?}");
     assert!(ran.err.contains("is in use") && world.read("a.txt") == "beta\n", "{ran:?}");
-    client.end();
+    client.ends_well();
     assert_eq!(world.run(&["undo"]).code, Some(0));
     assert_eq!(world.read("a.txt"), "alpha\n");
 }

@@ -14,8 +14,9 @@ use std::{
     time::{Duration, Instant},
 };
 
-use haft_types::{Body, Event};
-use serde_json::Value;
+use haft_testkit::machine;
+use haft_types::{Body, Event, Level};
+use serde_json::{Value, json};
 use tempfile::TempDir;
 
 /// The key that every run is given. It must never be seen again outside of a request.
@@ -54,6 +55,32 @@ pub enum Input<'a> {
     Silent,
     /// A file.
     File(&'a Path),
+}
+
+impl Ran {
+    /// Standard output as one value.
+    pub fn json(&self) -> Value {
+        serde_json::from_str(&self.out).unwrap_or_else(|error| panic!("{error}: {self:?}"))
+    }
+
+    /// Each line of standard output as a value.
+    pub fn lines(&self) -> Vec<Value> {
+        let parse = |line| {
+            serde_json::from_str(line).unwrap_or_else(|error| panic!("{error} in line {line}"))
+        };
+        self.out.lines().map(parse).collect()
+    }
+
+    /// Both outputs.
+    pub fn said(&self) -> String {
+        format!("{}{}", self.out, self.err)
+    }
+}
+
+/// The text of an outcome or of anything else that has parts.
+pub fn text(value: &Value) -> String {
+    let parts = value["content"].as_array().unwrap_or_else(|| panic!("{value}")).iter();
+    parts.filter_map(|part| part["text"].as_str()).collect::<Vec<_>>().join("\n")
 }
 
 impl World {
@@ -140,6 +167,31 @@ impl World {
         ]
     }
 
+    /// Calls a tool from the command line.
+    pub fn tool(&self, name: &str, input: &Value, flags: &[&str]) -> Ran {
+        self.run(&[&["tool", name, "--input", &input.to_string()][..], flags].concat())
+    }
+
+    /// Runs a shell script in which `haft` is the program.
+    pub fn shell(&self, script: &str) -> Ran {
+        let mut shell = self.program("sh");
+        let script = format!("haft() {{ '{}' \"$@\"; }}\n{script}", env!("CARGO_BIN_EXE_haft"));
+        shell.args(["-c", &script]);
+        finish(shell, &Input::Nothing)
+    }
+
+    /// Runs haft in a mount namespace of its own, in which a script has mounted something first;
+    /// `None` where nobody may.
+    pub fn mounted(&self, mount: &str, haft: &str, set: &[(&str, &str)]) -> Option<Ran> {
+        if !machine::may_mount("-rm", mount) {
+            return None;
+        }
+        let mut command = self.program("unshare");
+        let script = format!("{mount} && exec '{}' {haft}", env!("CARGO_BIN_EXE_haft"));
+        command.args(["-rm", "sh", "-c", &script]).envs(set.iter().copied());
+        Some(finish(command, &Input::Nothing))
+    }
+
     /// Runs haft with nothing on its standard input.
     pub fn run(&self, arguments: &[&str]) -> Ran {
         self.run_with(arguments, &Input::Nothing)
@@ -157,6 +209,30 @@ impl World {
         assert_eq!(lines.len(), 1, "{listed:?}");
         let line: Value = serde_json::from_str(lines[0]).unwrap();
         line["id"].as_str().unwrap().to_owned()
+    }
+
+    /// How many sessions are kept.
+    pub fn sessions(&self) -> usize {
+        fs::read_dir(self.state().join("sessions")).map_or(0, Iterator::count)
+    }
+
+    /// What became of the calls of the only session, in the order in which they ended.
+    pub fn outcomes(&self) -> Vec<Value> {
+        let outcome = |event: Event| match event.body {
+            Body::CallEnded { outcome, .. } => Some(serde_json::to_value(outcome).unwrap()),
+            _ => None,
+        };
+        self.events().into_iter().filter_map(outcome).collect()
+    }
+
+    /// What the model is told of these calls by `-p`, in the order in which they ended.
+    pub fn told(&self, calls: &[Value], flags: &[&str]) -> Vec<Value> {
+        let model = self.script(&[json!({ "calls": calls }), json!({"text": "End."})]);
+        let ran = self.run(&[&["-p", "go", "--model", &model], flags].concat());
+        assert_eq!(ran.code, Some(0), "{ran:?}");
+        let outcomes = self.outcomes();
+        assert_eq!(outcomes.len(), calls.len(), "{outcomes:?}");
+        outcomes
     }
 
     /// The events of the only session.
@@ -206,6 +282,15 @@ pub fn events(text: &str) -> Vec<Event> {
             serde_json::from_str(line).unwrap_or_else(|error| panic!("{error} in line {line}"))
         })
         .collect()
+}
+
+/// The notices among these events.
+pub fn notices(events: &[Event]) -> Vec<(Level, String)> {
+    let notice = |event: &Event| match &event.body {
+        Body::Notice { level, text } => Some((*level, text.clone())),
+        _ => None,
+    };
+    events.iter().filter_map(notice).collect()
 }
 
 /// Fails unless every call that began has ended exactly once.

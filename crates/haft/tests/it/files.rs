@@ -1,13 +1,14 @@
-//! Edges of the file tools, through every face: a shell, `-p`, `--line` and an MCP client.
+//! The file tools through every face: a shell, `-p`, `--line` and an MCP client.
 
-use std::{
-    io::{BufRead as _, BufReader, Write as _},
-    process::Stdio,
-};
+use std::fs;
 
+use haft_types::Body;
 use serde_json::{Value, json};
 
-use crate::world::{Input, World};
+use crate::{
+    mcp_client::{self, Client, at_once},
+    world::{Input, World},
+};
 
 /// A call, what has to be said of it, and what must not.
 struct Case {
@@ -37,10 +38,7 @@ const FLAGS: [&str; 6] =
 
 /// What each face shows or keeps of one call.
 fn through_every_face(case: &Case) -> Vec<(&'static str, String)> {
-    let input = case.input.to_string();
-    let world = filled();
-    let ran = world.run(&[&["tool", case.tool, "--input", &input], &FLAGS[..]].concat());
-    let mut faces = vec![("tool", ran.out + &ran.err)];
+    let mut faces = vec![("tool", filled().tool(case.tool, &case.input, &FLAGS).said())];
     for face in ["-p", "--line"] {
         let world = filled();
         let call = json!({"name": case.tool, "input": case.input});
@@ -50,25 +48,13 @@ fn through_every_face(case: &Case) -> Vec<(&'static str, String)> {
         let typed = if face == "-p" { Input::Nothing } else { Input::Pipe("go\n") };
         world.run_with(&flags, &typed);
         let ended = world.events().into_iter().find_map(|event| match event.body {
-            haft_types::Body::CallEnded { outcome, .. } => Some(outcome.joined_text()),
+            Body::CallEnded { outcome, .. } => Some(outcome.joined_text()),
             _ => None,
         });
         faces.push((face, ended.unwrap()));
     }
-    let world = filled();
-    let params = json!({"protocolVersion": "2025-06-18", "capabilities": {},
-        "clientInfo": {"name": "edges", "version": "1"}});
-    let asked = [
-        json!({"jsonrpc": "2.0", "id": 0, "method": "initialize", "params": params}),
-        json!({"jsonrpc": "2.0", "method": "notifications/initialized"}),
-        json!({"jsonrpc": "2.0", "id": 1, "method": "tools/call",
-            "params": {"name": case.tool, "arguments": case.input}}),
-    ];
-    let text = asked.map(|line| line.to_string() + "\n").concat();
-    let ran = world.run_with(&[&["mcp"], &FLAGS[..]].concat(), &Input::Pipe(&text));
-    let answers = ran.out.lines().map(|line| serde_json::from_str::<Value>(line).unwrap());
-    let answer = answers.into_iter().find(|answer| answer["id"] == 1).unwrap_or_default();
-    faces.push(("mcp", answer["result"]["content"][0]["text"].as_str().unwrap_or("").to_owned()));
+    let (_, answers) = at_once(&filled(), &FLAGS, &[(case.tool, case.input.clone())]);
+    faces.push(("mcp", mcp_client::text(&answers[0]).to_owned()));
     faces
 }
 
@@ -155,9 +141,12 @@ fn numbered(count: usize, end: &str) -> String {
     (0..count).map(|number| format!("line {number} {end}\n")).collect::<Vec<_>>().concat()
 }
 
-fn nth(path: &str, number: usize) -> Value {
-    let (old, new) = (format!("line {number} old"), format!("line {number} new"));
+fn edit(path: &str, old: &str, new: &str) -> Value {
     json!({"path": path, "edits": [{"old_text": old, "new_text": new}]})
+}
+
+fn nth(path: &str, number: usize) -> Value {
+    edit(path, &format!("line {number} old"), &format!("line {number} new"))
 }
 
 /// A world with one file of so many lines that has two names.
@@ -173,40 +162,21 @@ const NAMES: [&str; 2] = ["many.txt", "link.txt"];
 #[test]
 fn two_hundred_edits_of_one_file_at_once_are_all_made() {
     let world = two_names(200);
-    let params = json!({"protocolVersion": "2025-06-18", "capabilities": {},
-        "clientInfo": {"name": "edges", "version": "1"}});
-    let mut text = [
-        json!({"jsonrpc": "2.0", "id": "first", "method": "initialize", "params": params}),
-        json!({"jsonrpc": "2.0", "method": "notifications/initialized"}),
-    ]
-    .map(|line| line.to_string() + "\n")
-    .concat();
+    let mut client = Client::greeted(&world, &["--mode", "accept-edits"]);
     for id in 0..200 {
-        let params = json!({"name": "edit", "arguments": nth(NAMES[id % 2], id)});
-        let call = json!({"jsonrpc": "2.0", "id": id, "method": "tools/call", "params": params});
-        text += &(call.to_string() + "\n");
+        client.begin(&json!(id), "edit", &nth(NAMES[id % 2], id));
     }
-    let mut command = world.haft(&["mcp", "--mode", "accept-edits"]);
-    let mut server = command.stdin(Stdio::piped()).stderr(Stdio::null()).spawn().unwrap();
-    // Open until all is answered: its end would cancel what still runs.
-    let mut input = server.stdin.take().unwrap();
-    let lines = BufReader::new(server.stdout.take().unwrap()).lines();
-    let mut answered = std::thread::scope(|scope| {
-        scope.spawn(|| input.write_all(text.as_bytes()).unwrap());
-        let answers = lines.map(|line| serde_json::from_str::<Value>(&line.unwrap()).unwrap());
-        let calls = answers.filter(|answer| answer["id"].is_u64());
-        let answered = calls.take(200).map(|answer| {
+    let mut answered: Vec<u64> = (0..200)
+        .map(|_| {
+            let answer = client.next();
             assert_eq!(answer["result"]["isError"], false, "{answer}");
             answer["id"].as_u64().unwrap()
-        });
-        answered.collect::<Vec<_>>()
-    });
-    drop(input);
-    assert!(server.wait().unwrap().success());
+        })
+        .collect();
+    client.ends_well();
     answered.sort_unstable();
     assert_eq!(answered, (0..200).collect::<Vec<_>>());
-    let found = std::fs::read_to_string(world.work().join("many.txt")).unwrap();
-    assert_eq!(found, numbered(200, "new"));
+    assert_eq!(world.read("many.txt"), numbered(200, "new"));
 }
 
 #[test]
@@ -216,38 +186,46 @@ fn twenty_programs_that_edit_one_file_at_once_lose_nothing() {
         for number in 0..20 {
             let world = &world;
             scope.spawn(move || {
-                let input = nth(NAMES[number % 2], number).to_string();
-                let ran = world.run(&["tool", "edit", "--mode", "accept-edits", "--input", &input]);
-                assert_eq!(ran.code, Some(0), "{}{}", ran.out, ran.err);
+                let input = nth(NAMES[number % 2], number);
+                let ran = world.tool("edit", &input, &["--mode", "accept-edits"]);
+                assert_eq!(ran.code, Some(0), "{ran:?}");
             });
         }
     });
-    let found = std::fs::read_to_string(world.work().join("many.txt")).unwrap();
-    assert_eq!(found, numbered(20, "new"));
+    assert_eq!(world.read("many.txt"), numbered(20, "new"));
 }
 
 #[test]
-fn what_the_person_ignores_everywhere_is_ignored_unless_its_file_is_denied() {
+fn whoever_cuts_a_hard_link_is_told_and_nobody_else() {
     let world = World::new();
-    world.file("a.txt", "found me\n");
-    world.file("b.mine", "found me\n");
-    let folder = world.root().join("home/.config/git");
-    std::fs::create_dir_all(&folder).unwrap();
-    std::fs::write(folder.join("ignore"), "*.mine\n").unwrap();
-    let calls = [
-        ("grep", json!({"pattern": "found", "output_mode": "files_with_matches"})),
-        ("find", json!({"pattern": "*"})),
-    ];
-    for (tool, input) in calls {
-        let call = ["tool", tool, "--input", &input.to_string()];
-        let ran = world.run(&call);
-        assert!(ran.out.contains("a.txt") && !ran.out.contains("b.mine"), "{tool}: {}", ran.out);
-        let denied = [&call[..], &["--deny", "Read(~/.config/git/**)"]].concat();
-        let ran = world.run(&denied);
-        assert!(ran.out.contains("a.txt") && ran.out.contains("b.mine"), "{tool}: {}", ran.out);
-    }
-    let Some(rg) = std::env::var_os("HAFT_TEST_RG") else { return };
-    let mut rg = world.program(rg);
-    let ran = rg.args(["--no-require-git", "-l", "found", "."]).current_dir(world.work()).output();
-    assert_eq!(String::from_utf8_lossy(&ran.unwrap().stdout).trim(), "./a.txt");
+    let lines = ["a", "b", "c", "d"];
+    let file = world.file("f", lines.join("\n"));
+    fs::hard_link(&file, world.work().join("g")).unwrap();
+    let told: Vec<String> = std::thread::scope(|scope| {
+        let run = |line: &&'static str| {
+            let input = edit("f", line, &line.repeat(2));
+            let ran = world.tool("edit", &input, &["--mode", "accept-edits"]);
+            assert_eq!(ran.code, Some(0), "{ran:?}");
+            ran.out
+        };
+        let running: Vec<_> = lines.iter().map(|line| scope.spawn(move || run(line))).collect();
+        running.into_iter().map(|run| run.join().unwrap()).collect()
+    });
+    let cut = told.iter().filter(|out| out.contains("has 2 names (hard links)"));
+    assert_eq!(cut.count(), 1, "{told:#?}");
+    assert_eq!(world.read("f"), "aa\nbb\ncc\ndd");
+    assert_eq!(world.read("g"), "a\nb\nc\nd");
+}
+
+#[test]
+fn an_edit_names_the_encoding_that_it_kept() {
+    let world = World::new();
+    world.file("a.txt", b"caf\xe9 is open, the na\xefve say\n");
+    let edit = json!({"path": "a.txt", "old_text": "open", "new_text": "shut"});
+    let ran = world.tool("edit", &edit, &["--mode", "accept-edits"]);
+    assert_eq!(ran.code, Some(0), "{ran:?}");
+    let said = ran.said();
+    assert!(said.contains("written in") && said.contains(", as before"), "{said}");
+    let bytes = fs::read(world.work().join("a.txt")).unwrap();
+    assert_eq!(bytes, b"caf\xe9 is shut, the na\xefve say\n");
 }

@@ -1,0 +1,189 @@
+//! State folders and disks that take nothing: the cause is told once with what to do about it, and
+//! nothing is done of which no record could be kept.
+
+use std::{fs, os::unix::fs::PermissionsExt as _};
+
+use haft_types::{Body, Status};
+use serde_json::json;
+
+use crate::world::{Input, Ran, World, events, finish, holding};
+
+#[test]
+fn the_state_folder_is_an_absolute_path() {
+    let world = World::new();
+    let home = |value: &str, arguments: &[&str]| {
+        let mut command = world.haft(arguments);
+        command.env("HAFT_HOME", value);
+        finish(command, &Input::Nothing)
+    };
+    for value in ["state", "./state", "~me/state"] {
+        for arguments in [&["tool", "list"][..], &["session", "list"], &["doctor"], &["mcp"]] {
+            let ran = home(value, arguments);
+            assert_eq!((ran.code, ran.out.as_str()), (Some(2), ""), "{value} {ran:?}");
+            assert!(ran.err.contains("HAFT_HOME") && ran.err.contains(value), "{ran:?}");
+        }
+    }
+    assert_eq!(fs::read_dir(world.work()).unwrap().count(), 0, "something was made there");
+    let ran = home("~/kept", &["doctor"]);
+    let folder = world.root().join("home/kept");
+    assert!(ran.out.contains(&folder.display().to_string()), "{ran:?}");
+    let mode = fs::metadata(&folder).unwrap().permissions().mode() & 0o777;
+    assert_eq!(mode, 0o700, "{mode:o}");
+}
+
+#[test]
+fn a_command_without_its_record_is_not_run_and_the_advice_comes_once() {
+    let world = World::new();
+    let home = world.file("a-file", "").join("below").display().to_string();
+    let mut command = world.haft(&["tool", "bash", "--mode", "bypass", "--input"]);
+    command.arg(json!({"command": "touch made"}).to_string()).env("HAFT_HOME", &home);
+    let ran = finish(command, &Input::Nothing);
+    assert_eq!(ran.code, Some(1), "{ran:?}");
+    let all = ran.said();
+    assert!(all.contains(&home) && !all.contains("Check cwd"), "{ran:?}");
+    assert!(!world.work().join("made").exists(), "{ran:?}");
+
+    let model = world.script(&[json!({"text": "never"})]);
+    let mut command = world.haft(&["-p", "go", "--model", &model]);
+    command.env("HAFT_HOME", &home);
+    let ran = finish(command, &Input::Nothing);
+    assert_eq!((ran.code, ran.err.matches("HAFT_HOME").count()), (Some(1), 1), "{ran:?}");
+}
+
+#[test]
+fn a_limit_of_file_size_is_told_and_what_is_smaller_still_works() {
+    let world = World::new();
+    let big = json!({"path": "big.txt", "content": "x".repeat(60_000)}).to_string();
+    world.file("big.json", big);
+    // 20 blocks of 512 bytes.
+    let ran = world.shell(
+        "ulimit -f 20\n\
+         haft tool write --mode accept-edits --input - < big.json; echo \"code $?\"; echo ==\n\
+         haft tool write --mode accept-edits --input '{\"path\":\"a\",\"content\":\"a\"}'\n\
+         echo ==\n\
+         haft tool bash --mode bypass --input '{\"command\":\"head -c 30000 /dev/zero > b\"}'\n\
+         echo ==\n\
+         haft doctor | grep '  state '",
+    );
+    let [big, small, command, doctor] = ran.out.split("==\n").collect::<Vec<_>>()[..] else {
+        panic!("{ran:?}")
+    };
+    assert!(big.contains("ulimit -f") && !big.contains("disk space"), "{big}");
+    assert!(big.ends_with("code 1\n") && small.contains("Created a "), "{big} {small}");
+    assert_eq!(world.read("a"), "a", "{ran:?}");
+    assert!(!world.work().join("big.txt").exists());
+    // The signal itself still ends what haft starts.
+    assert!(command.contains("killed by signal 25 (XFSZ)"), "{command}");
+    assert!(doctor.starts_with("!!  state      no session can start: "), "{doctor}");
+}
+
+#[test]
+fn a_log_that_crosses_a_limit_of_file_size_ends_the_run_with_its_cause() {
+    let world = World::new();
+    let model = world.script(&[json!({"text": "much ".repeat(20_000)}), json!({"text": "End."})]);
+    let ran = world.shell(&format!("ulimit -f 40; haft -p go --model '{model}'"));
+    assert_eq!(ran.code, Some(1), "{ran:?}");
+    assert!(ran.err.contains("large") && ran.err.contains("ulimit -f"), "{ran:?}");
+}
+
+#[test]
+fn a_file_where_sessions_lie_is_told_by_doctor_and_by_calls() {
+    let world = World::new();
+    std::fs::write(world.state().join("sessions"), "").unwrap();
+    let ran = world.run(&["doctor"]);
+    assert_eq!(ran.code, Some(1), "{ran:?}");
+    let line = ran.out.lines().find(|line| line.contains("  state ")).unwrap();
+    assert!(line.starts_with("!!") && line.contains("move it away"), "{line}");
+    let write = json!({"path": "a.txt", "content": "a"});
+    let ran = world.tool("write", &write, &["--mode", "accept-edits"]);
+    assert_eq!(ran.code, Some(1), "{ran:?}");
+    let all = ran.said();
+    assert!(all.contains("move it away") && !all.contains("disk space"), "{ran:?}");
+    assert!(!world.work().join("a.txt").exists());
+}
+
+#[test]
+fn what_cannot_be_kept_of_a_result_is_told_and_fails_the_run() {
+    let world = World::new();
+    let write = json!({"name": "write", "input": {"path": "made.txt", "content": "made\n"}});
+    let count = json!({"name": "bash", "input": {"command": "seq 1 100000"}});
+    let model = world.script(&[
+        json!({"text": "", "calls": [write]}),
+        json!({"text": "", "calls": [count]}),
+        json!({"text": "End."}),
+    ]);
+    let Some(ran) = on_a_small_disk(&world, &model, "--output stream-json") else { return };
+    assert_eq!(ran.code, Some(1), "{}", ran.err);
+    assert!(ran.err.contains("could not be kept"), "{}", ran.err);
+    assert!(!ran.out.contains("not known whether it ran"), "{}", ran.err);
+    let ended = events(&ran.out).into_iter().filter_map(|event| match event.body {
+        Body::CallEnded { outcome, .. } => Some(outcome),
+        _ => None,
+    });
+    let ended: Vec<_> = ended.collect();
+    assert_eq!(ended.len(), 2, "{ended:?}");
+    let told = ended[1].joined_text();
+    assert!(ended[1].status == Status::Done && told.contains("could be kept"), "{told}");
+}
+
+#[test]
+fn a_home_that_cannot_be_written_is_told() {
+    let world = World::new();
+    let file = world.file("a-file", "");
+    let model = world.script(&[json!({"text": "never"})]);
+    let home = file.join("below").display().to_string();
+    for flags in [&["-p", "go", "--model", &model][..], &["--line", "--model", &model]] {
+        let mut command = world.haft(flags);
+        command.env("HAFT_HOME", &home);
+        let ran = finish(command, &Input::Nothing);
+        assert_eq!(ran.code, Some(1), "{ran:?}");
+        assert!(ran.err.contains(&home) && ran.err.contains("set HAFT_HOME"), "{ran:?}");
+        assert!(!ran.out.contains("never"), "{ran:?}");
+    }
+}
+
+/// A model that changes a file after it said very much.
+fn much(world: &World) -> String {
+    let write = json!({"name": "write", "input": {"path": "made.txt", "content": "made\n"}});
+    let text = "much ".repeat(100_000);
+    world.script(&[json!({"text": text, "calls": [write]}), json!({"text": "End."})])
+}
+
+#[test]
+fn a_full_disk_ends_the_run_before_anything_is_changed() {
+    let world = World::new();
+    let model = much(&world);
+    // A file may have 64 blocks of 512 bytes; with the signal ignored the write itself fails.
+    let run = format!("haft -p go --mode bypass --model '{model}'");
+    let ran = world.shell(&format!("trap '' XFSZ; ulimit -f 64; {run}"));
+    assert_eq!(ran.code, Some(1), "{ran:?}");
+    assert!(ran.err.contains("cannot be written") && ran.err.contains("too large"), "{ran:?}");
+    let last = ran.err.lines().last().unwrap();
+    assert_eq!(last.matches("ulimit -f").count(), 1, "one advice: {ran:?}");
+    assert!(!world.work().join("made.txt").exists(), "changed without a record");
+    // What was written before stays readable.
+    assert_eq!(world.run(&["session", "show", &world.only_session(), "--json"]).code, Some(0));
+}
+
+/// A run whose state folder is a file system of 64 KiB; none where nobody may mount one.
+fn on_a_small_disk(world: &World, model: &str, flags: &str) -> Option<Ran> {
+    let disk = world.root().join("disk");
+    fs::create_dir(&disk).unwrap();
+    let disk = disk.display().to_string();
+    let mount = format!("mount -t tmpfs -o size=64k none '{disk}'");
+    let run = format!("-p go --mode bypass {flags} --model '{model}'");
+    let ran = world.mounted(&mount, &run, &[("HAFT_HOME", &disk)])?;
+    assert!(ran.err.contains(&disk), "it says which disk: {ran:?}");
+    Some(ran)
+}
+
+#[test]
+fn a_small_file_system_ends_the_run_before_anything_is_changed() {
+    let world = World::new();
+    let model = much(&world);
+    let Some(ran) = on_a_small_disk(&world, &model, "") else { return };
+    assert_eq!(ran.code, Some(1), "{ran:?}");
+    assert!(ran.err.contains("No space left"), "{ran:?}");
+    assert!(!world.work().join("made.txt").exists(), "changed without a record");
+    assert!(holding(&world.work(), b"made").is_empty());
+}

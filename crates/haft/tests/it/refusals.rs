@@ -1,0 +1,87 @@
+//! What a refusal says, and that what it advises is enough.
+
+use serde_json::json;
+
+use crate::world::{Ran, World};
+
+#[test]
+fn a_refusal_is_one_sentence_with_its_full_stop() {
+    let world = World::new();
+    world.file("a.txt", "alpha\n");
+    let model = world.script(&[
+        json!({"calls": [{"name": "write", "input": {"path": "a.txt", "content": "x"}}]}),
+        json!({"text": "End."}),
+    ]);
+    let ran = world.run(&["-p", "go", "--model", &model]);
+    let line = "haft: not allowed: no rule allows changing a.txt, and nobody can be asked here.\n";
+    assert!(ran.err.contains(line), "{ran:?}");
+}
+
+#[test]
+fn a_refusal_tells_a_person_what_allows_it() {
+    let world = World::new();
+    let write = json!({"path": "it's.txt", "content": "x"});
+    let ran = world.tool("write", &write, &[]);
+    let (_, rule) = ran.err.split_once("add --allow ").unwrap_or_else(|| panic!("{ran:?}"));
+    let rule = rule.trim();
+    let (rule, other) = rule.split_once(" or ").unwrap_or_else(|| panic!("{rule}"));
+    assert_eq!(other, "--mode accept-edits");
+    world.file("input.json", write.to_string());
+    let ran = world.shell(&format!("haft tool write --allow {rule} --input - <input.json"));
+    assert_eq!((ran.code, world.read("it's.txt").as_str()), (Some(0), "x"), "{rule} {ran:?}");
+
+    let ran = world.tool("bash", &json!({"command": "touch a"}), &[]);
+    assert!(ran.err.contains("--allow 'Bash(touch a)'\n"), "{ran:?}");
+    // No flag helps against a rule that denies.
+    let ran = world.tool("write", &write, &["--deny", "Edit(/it's.txt)", "--mode", "bypass"]);
+    assert_eq!((ran.code, ran.err.as_str()), (Some(1), ""), "{ran:?}");
+
+    world.settings("tools.off = ['ls']");
+    for (name, flags, wanted) in [
+        ("read", &["--deny", "Read"][..], "a deny rule takes it away"),
+        ("Bash", &["--tools", "read"], "--tools does not name it"),
+        ("ls", &[], "`tools.off` in the settings"),
+    ] {
+        let ran = world.tool(name, &json!({}), flags);
+        assert_eq!((ran.code, ran.out.as_str()), (Some(2), ""), "{ran:?}");
+        assert!(ran.err.contains(wanted) && !ran.err.contains("no tool named"), "{ran:?}");
+    }
+}
+
+/// The flags of the hint.
+fn hinted(ran: &Ran) -> &str {
+    let (_, flags) = ran.err.split_once("to allow it, add ").unwrap_or_else(|| panic!("{ran:?}"));
+    flags.trim()
+}
+
+#[test]
+fn what_a_refusal_advises_is_enough() {
+    let world = World::new();
+    let outside = world.root().join("outside");
+    std::fs::create_dir(&outside).unwrap();
+    std::fs::write(outside.join("a.txt"), "alpha\n").unwrap();
+    std::os::unix::fs::symlink(&outside, world.work().join("link")).unwrap();
+    let there = outside.join("new.txt").display().to_string();
+    for (tool, input, mode) in [
+        ("read", json!({"path": "link/a.txt"}), ""),
+        ("grep", json!({"path": "link", "pattern": "alpha"}), ""),
+        ("write", json!({"path": "link/b.txt", "content": "b"}), "--mode accept-edits"),
+        ("write", json!({"path": there, "content": "c"}), "--mode accept-edits"),
+        ("write", json!({"path": "plain.txt", "content": "d"}), ""),
+    ] {
+        let call = format!("haft tool {tool} {mode} --input '{input}'");
+        let refused = world.shell(&call);
+        assert_eq!(refused.code, Some(1), "{refused:?}");
+        let flags = hinted(&refused);
+        let (rules, other) = flags.split_once(" or ").unwrap_or((flags, ""));
+        assert_eq!(other.is_empty(), input["path"] != "plain.txt", "{flags}");
+        let ran = world.shell(&format!("{call} {rules}"));
+        assert_eq!(ran.code, Some(0), "{flags}: {ran:?}");
+        // One form alone allows neither.
+        for rule in rules.split(" --allow ").filter(|_| rules.matches("--allow").count() > 1) {
+            let rule = rule.trim_start_matches("--allow ");
+            let ran = world.shell(&format!("{call} --allow {rule}"));
+            assert_eq!(ran.code, Some(1), "{rule}: {ran:?}");
+        }
+    }
+}

@@ -1,0 +1,137 @@
+//! Rules as persons write them: what they deny, and what is said of those that mean nothing.
+
+use serde_json::json;
+
+use crate::world::{Ran, World};
+
+fn read(world: &World, path: &str, deny: &str) -> Ran {
+    world.tool("read", &json!({ "path": path }), &["--deny", deny])
+}
+
+#[test]
+fn a_denial_denies_what_it_looks_like() {
+    let world = World::new();
+    world.file("open.txt", "canary\n");
+    for (path, deny) in [
+        ("secret/key.txt", "Read({secret,x}/**)"),
+        ("x/key.txt", "Read({secret,x}/**)"),
+        ("#secret", "Read(#secret)"),
+        ("secret/key.txt", "Read(secret/key.txt )"),
+        ("Sec[1]/key.txt", "Read(Sec[1]/**)"),
+        ("Sec1/key.txt", "Read(Sec[1]/**)"),
+        ("{a,b}", "Read({a,b})"),
+    ] {
+        world.file(path, "canary\n");
+        let ran = read(&world, path, deny);
+        assert_eq!(ran.code, Some(1), "{deny} {path}: {ran:?}");
+        assert!(ran.out.contains("the deny rule") || ran.err.contains("the deny rule"), "{ran:?}");
+        let found = world.tool("grep", &json!({"pattern": "canary"}), &["--deny", deny]);
+        assert!(found.out.contains("open.txt:1:canary"), "{deny} {path}: {found:?}");
+        assert!(!found.out.contains(path), "{deny} {path}: {found:?}");
+    }
+}
+
+#[test]
+fn a_denial_that_cannot_be_read_starts_nothing() {
+    let world = World::new();
+    world.file("a", "canary\n");
+    for deny in ["Read({a,b/**)", "Read(a}/**)"] {
+        let ran = read(&world, "a", deny);
+        assert_eq!(ran.code, Some(2), "{ran:?}");
+        assert!(ran.err.contains("no partner") && ran.err.contains("write \\"), "{ran:?}");
+    }
+}
+
+#[test]
+fn copies_of_the_systems_passwords_are_asked_about() {
+    let world = World::new();
+    for path in ["/etc/shadow-", "/etc/gshadow-", "/etc/sudoers.d/x", "/var/backups/shadow.bak"] {
+        let ran = world.tool("read", &json!({ "path": path }), &["--mode", "bypass"]);
+        assert_eq!(ran.code, Some(1), "{ran:?}");
+        let said = ran.said();
+        assert!(said.contains("touches the system's"), "{said}");
+    }
+}
+
+#[test]
+fn a_rule_about_a_tool_that_haft_lacks_is_told_of() {
+    let world = World::new();
+    world.file("a.txt", "one\n");
+    let read = ["tool", "read", "--input", r#"{"path": "a.txt"}"#];
+    let names = ["Task", "WebFetch(domain:example.org)", "TodoWrite", "KillShell", "mcp__x"];
+    for name in names {
+        for flag in ["--deny", "--allow"] {
+            let ran = world.run(&[&read[..], &[flag, name]].concat());
+            assert_eq!(ran.code, Some(0), "{ran:?}");
+            let wanted =
+                format!("rules that do nothing, for haft has no such tool: {} {name}", &flag[2..]);
+            assert!(ran.err.contains(&wanted) && ran.err.contains("command line"), "{ran:?}");
+        }
+    }
+    for name in ["MultiEdit", "Glob", "LS", "bash", "Grep(src/**)"] {
+        let ran = world.run(&[&read[..], &["--deny", name]].concat());
+        assert_eq!((ran.code, ran.err.as_str()), (Some(0), ""), "{name}");
+    }
+    world.settings("[permissions]\ndeny = ['WebSearch', 'Task']");
+    let ran = world.run(&read);
+    assert_eq!((ran.code, ran.err.lines().count()), (Some(0), 1), "{ran:?}");
+    let place = format!("deny WebSearch ({}/settings.toml:2), deny Task", world.state().display());
+    assert!(ran.err.contains(&place), "{ran:?}");
+}
+
+#[test]
+fn a_rule_about_nothing_is_told() {
+    let world = World::new();
+    world.file("a.txt", "alpha\n");
+    let input = r#"{"path": "a.txt"}"#;
+    for (rule, part) in [
+        ("Raed", "no tool is named \"Raed\"; did you mean Read?"),
+        ("Raed(a.txt)", "did you mean Read(a.txt)?"),
+        ("Read(/etc/hosts)", "write //etc/hosts"),
+    ] {
+        let ran = world.run(&["tool", "read", "--input", input, "--deny", rule]);
+        assert_eq!(ran.code, Some(2), "{rule}: {ran:?}");
+        assert!(ran.err.contains(part) && ran.err.contains("command line"), "{ran:?}");
+        let model = world.script(&[json!({"text": "End."})]);
+        let ran = world.run(&["-p", "go", "--model", &model, "--deny", rule]);
+        assert_eq!(ran.code, Some(2), "{rule}: {ran:?}");
+    }
+    world.settings("permissions.deny = ['Raed', 'Read(b.txt)']");
+    for rule in ["Read(//etc/hosts)", "mcp__any", "WebFetch", "bash"] {
+        let ran = world.run(&["tool", "read", "--input", input, "--deny", rule]);
+        assert_eq!(ran.code, Some(0), "{rule}: {ran:?}");
+        assert!(ran.err.contains("\"Raed\" (user settings) does not count"), "{ran:?}");
+    }
+}
+
+#[test]
+fn a_rule_that_forbids_and_cannot_be_read_stops_haft() {
+    let world = World::new();
+    world.file("a.txt", "one\n");
+    let read = ["tool", "read", "--input", r#"{"path": "a.txt"}"#];
+    let model = world.script(&[json!({"text": "Hello."})]);
+    let faces = [&read[..], &["-p", "hi", "--model", &model], &["tool", "list"]];
+    for (list, rule) in [("deny", "Read(a.txt"), ("deny", "READ"), ("ask", "Bash()"), ("deny", "*")]
+    {
+        world.settings(&format!("model = 'openai/x'\npermissions.{list} = ['{rule}']"));
+        for face in faces {
+            let ran = world.run(face);
+            assert_eq!((ran.code, ran.out.as_str()), (Some(2), ""), "{rule} {ran:?}");
+            let place =
+                format!("{}/settings.toml:2: permissions.{list}: ", world.state().display());
+            assert!(ran.err.contains(&place) && ran.err.contains(rule), "{ran:?}");
+        }
+    }
+    world.settings("permissions.allow = ['Read(a.txt']");
+    let ran = world.run(&read);
+    assert!(ran.code == Some(0) && ran.err.contains("does not count"), "{ran:?}");
+    // A project, even a trusted one, cannot make haft of no use; its tool is asked about.
+    world.settings("");
+    world.file(".haft/settings.toml", "permissions.deny = ['Read(a.txt']");
+    assert_eq!(world.run(&read).code, Some(0), "what is not trusted is not read");
+    let ran = world.run(&[&read[..], &["--trust"]].concat());
+    assert_eq!(ran.code, Some(1), "{ran:?}");
+    assert!(ran.err.contains(".haft/settings.toml:1: permissions.deny: "), "{ran:?}");
+    assert!(ran.out.contains("mode dont-ask denies what would ask"), "{ran:?}");
+    assert_eq!(world.run(&["tool", "list", "--trust"]).code, Some(0));
+}

@@ -1,0 +1,183 @@
+//! grep and find where nothing is found or nothing can be searched: what was wrong is said, with what
+//! to do next.
+
+use std::{fs, os::unix::ffi::OsStrExt as _};
+
+use haft_testkit::machine;
+use serde_json::{Value, json};
+
+use crate::world::World;
+
+fn project() -> World {
+    let world = World::new();
+    world.file(".gitignore", "target/\n");
+    world.file(".git/config", "needle\n");
+    world.file("README.md", "needle in a book\n");
+    world.file("src/a.rs", "needle one\nhay\nneedle two\n");
+    world.file("src/deep/b.rs", "needle three\n");
+    world.file("src/crlf.txt", "line ends\r\n");
+    world.file("target/c.rs", "needle built\n");
+    world.file("bin.dat", b"\0\0needle\n");
+    world.file("#notes.txt", "needle noted\n");
+    let odd = std::ffi::OsStr::from_bytes(b"n\xe9.txt");
+    fs::write(world.work().join(odd), "needle odd\n").unwrap();
+    world
+}
+
+/// What a call says; it must end with this code.
+fn told(world: &World, tool: &str, input: &Value, code: i32) -> String {
+    let ran = world.tool(tool, input, &[]);
+    assert_eq!(ran.code, Some(code), "{tool} {input} {ran:?}");
+    ran.out
+}
+
+#[test]
+fn globs_mean_what_they_seem_to_mean() {
+    let world = project();
+    let inside = world.work().join("src/*.rs").display().to_string();
+    for (glob, lines) in [
+        ("./src/*.rs", 2),
+        (&inside, 2),
+        ("src//*.rs", 2),
+        ("/src/./*.rs", 2),
+        ("src/", 3),
+        ("deep/", 1),
+        ("./src/deep/", 1),
+        ("!./src/*.rs", 4),
+        ("!src/", 3),
+        ("#notes.txt", 1),
+        ("README.md", 1),
+    ] {
+        let out = told(&world, "grep", &json!({"pattern": "needle", "glob": glob}), 0);
+        assert_eq!(out.lines().count(), lines, "{glob}: {out}");
+    }
+    for pattern in ["./src/*.rs", &inside, "src//*.rs", "/src/./*.rs", "src/a.rs"] {
+        let out = told(&world, "find", &json!({"pattern": pattern}), 0);
+        assert_eq!(out, "src/a.rs\n", "{pattern}");
+    }
+}
+
+#[test]
+fn globs_that_match_nothing_are_explained_alike() {
+    let world = project();
+    for (glob, code, wanted) in [
+        ("../x/*.rs", 1, "give path ../x with FIELD *.rs."),
+        ("src/../../x", 1, "give path src/../.. with FIELD x."),
+        ("~/x", 1, "give path ~ with FIELD x."),
+        (".", 1, "names nothing"),
+        ("./", 1, "names nothing"),
+        ("{a", 1, "Write it like *.rs, src/**/*.{ts,tsx} or "),
+        ("/etc/x/*.conf", 0, "give path /etc/x with FIELD *.conf."),
+        ("*.rs,*.md", 0, "written as one: {*.rs,*.md}."),
+        ("*.rs *.md", 0, "written as one: {*.rs,*.md}."),
+        (".*\\.rs", 0, "not a regular expression"),
+        ("src\\a.rs", 0, "parted by /"),
+        ("readme.md", 0, "whole name, in its case"),
+        (".git/*", 0, "unless path leads there"),
+    ] {
+        for (tool, field) in [("grep", "glob"), ("find", "pattern")] {
+            let input = match tool {
+                "grep" => json!({"pattern": "needle", "glob": glob}),
+                _ => json!({"pattern": glob}),
+            };
+            let out = told(&world, tool, &input, code);
+            let wanted = wanted.replace("FIELD", field);
+            assert!(out.contains(&wanted), "{tool} {glob}: {out}");
+        }
+    }
+    let out = told(&world, "grep", &json!({"pattern": "needle", "glob": "*.py", "type": "md"}), 0);
+    assert!(out.contains("No file there is left by glob *.py and type md."), "{out}");
+    for (tool, input) in [
+        ("grep", json!({"pattern": "needle", "path": "src", "glob": "src/*.rs"})),
+        ("find", json!({"path": "src", "pattern": "src/*.rs"})),
+    ] {
+        let out = told(&world, tool, &input, 0);
+        assert!(out.contains("compared with paths below src: leave that out."), "{tool}: {out}");
+    }
+    let out = told(&world, "grep", &json!({"pattern": "needle", "glob": "deep"}), 0);
+    assert!(out.contains("deep/** is all in a folder"), "{out}");
+    let out = told(&world, "find", &json!({"pattern": "!*.md"}), 0);
+    assert!(out.contains("leaves nothing out"), "{out}");
+    let out = told(&world, "find", &json!({"pattern": "{a"}), 1);
+    assert!(!out.contains('!'), "find takes no such glob: {out}");
+    for (tool, field) in [("grep", "glob"), ("find", "pattern")] {
+        let out = told(&world, tool, &json!({"pattern": "x", "path": "src/*.rs"}), 1);
+        assert!(out.contains(&format!("give path src with {field} *.rs.")), "{tool} {out}");
+        let out = told(&world, tool, &json!({"pattern": "x", "path": "*.rs"}), 1);
+        assert!(out.contains(&format!("give path . with {field} *.rs.")), "{tool} {out}");
+    }
+}
+
+#[test]
+fn patterns_that_cannot_be_searched_for_say_what_to_write() {
+    let world = project();
+    for (pattern, wanted) in [
+        ("(?:\\w+\\s){1000}", "its repetition {1000} is too much"),
+        ("\\d{1,100000}", "stands for 100000 characters"),
+        ("fn(?=x)", "without it"),
+        ("(a)\\1", "write out what is meant to come again"),
+        ("(abc", "close it with )"),
+        ("interface{}", "(\"{}\"); a count is written"),
+        ("*foo", "put what is repeated before it"),
+        ("x\\Z", "the end of a line is $"),
+        ("a\\x00", "leave it out"),
+        ("a\nb", "set multiline"),
+    ] {
+        let out = told(&world, "grep", &json!({"pattern": pattern}), 1);
+        assert!(out.contains(wanted), "{pattern}: {out}");
+        assert!(out.contains("Nothing was searched."), "{pattern}: {out}");
+    }
+    let spec = world.run(&["tool", "spec", "grep"]).out;
+    assert!(spec.contains("at most 4,096 characters"), "the limit is told: {spec}");
+}
+
+#[test]
+fn what_matches_is_shown_with_its_true_reason() {
+    let world = project();
+    for (pattern, wanted) in [
+        ("\\Aneedle", "src/a.rs:1:needle one\nsrc/a.rs:3:needle two\n"),
+        ("(?-m)^needle", "src/a.rs:1:needle one\nsrc/a.rs:3:needle two\n"),
+        ("two\\z", "src/a.rs:3:needle two\n"),
+        ("\\A", "src/a.rs:1:needle one\nsrc/a.rs:2:hay\nsrc/a.rs:3:needle two\n"),
+    ] {
+        let out = told(&world, "grep", &json!({"pattern": pattern, "path": "src/a.rs"}), 0);
+        assert_eq!(out, wanted, "{pattern}");
+    }
+    world.file("open.txt", "one\ntwo");
+    let out = told(&world, "grep", &json!({"pattern": "$", "path": "open.txt"}), 0);
+    assert_eq!(out, "open.txt:1:one\nopen.txt:2:two\n");
+    let first = json!({"pattern": "\\Aneedle", "path": "src/a.rs", "multiline": true});
+    assert_eq!(told(&world, "grep", &first, 0), "src/a.rs:1:needle one\n");
+    let out = told(&world, "grep", &json!({"pattern": "needle", "path": "bin.dat"}), 0);
+    assert!(out.starts_with("bin.dat: 1 line matches, not shown (binary"), "{out}");
+    assert!(!out.contains("No matches"), "{out}");
+    let out = told(&world, "grep", &json!({"pattern": "ends$"}), 0);
+    assert!(out.contains("write \\r?$"), "{out}");
+    let out = told(&world, "grep", &json!({"pattern": "ends\\r?$"}), 0);
+    assert_eq!(out, "src/crlf.txt:1:line ends\n");
+    let out = told(&world, "grep", &json!({"pattern": "x", "type": "rs"}), 1);
+    assert!(out.contains("near ones: rust\n"), "{out}");
+}
+
+#[test]
+fn what_the_person_ignores_everywhere_is_ignored_unless_its_file_is_denied() {
+    let world = World::new();
+    world.file("a.txt", "found me\n");
+    world.file("b.mine", "found me\n");
+    let folder = world.root().join("home/.config/git");
+    fs::create_dir_all(&folder).unwrap();
+    fs::write(folder.join("ignore"), "*.mine\n").unwrap();
+    let calls = [
+        ("grep", json!({"pattern": "found", "output_mode": "files_with_matches"})),
+        ("find", json!({"pattern": "*"})),
+    ];
+    for (tool, input) in calls {
+        let ran = world.tool(tool, &input, &[]);
+        assert!(ran.out.contains("a.txt") && !ran.out.contains("b.mine"), "{tool}: {}", ran.out);
+        let ran = world.tool(tool, &input, &["--deny", "Read(~/.config/git/**)"]);
+        assert!(ran.out.contains("a.txt") && ran.out.contains("b.mine"), "{tool}: {}", ran.out);
+    }
+    let mut rg = world.program(machine::rg());
+    let ran = rg.args(["--no-require-git", "-l", "found", "."]).current_dir(world.work()).output();
+    assert_eq!(String::from_utf8_lossy(&ran.unwrap().stdout).trim(), "./a.txt");
+}
