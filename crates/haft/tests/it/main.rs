@@ -32,6 +32,7 @@ mod mcp_client;
 mod mcp_hostile;
 mod mcp_protocol;
 mod mistakes;
+mod notebook;
 mod output;
 mod paths;
 mod print;

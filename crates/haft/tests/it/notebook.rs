@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 
 use crate::{
-    mcp_raw::Server,
+    mcp_client::{Client, text},
     world::{Ran, World, all_calls_ended},
 };
 
@@ -108,9 +108,9 @@ fn an_agent_reads_and_changes_a_cell() {
 fn an_mcp_client_changes_a_cell() {
     let world = World::new();
     world.file("a.ipynb", NOTEBOOK);
-    let mut server = Server::initialized(&world, &["--mode", "accept-edits"]);
-    server.call(1, "read", &json!({"path": "a.ipynb"}));
-    let answer = server.call(2, "notebook_edit", &input("beta"));
+    let mut server = Client::greeted(&world, &["--mode", "accept-edits"]);
+    server.call("read", &json!({"path": "a.ipynb"}));
+    let answer = server.call("notebook_edit", &input("beta"));
     let result = &answer["result"];
     assert_eq!(result["isError"].as_bool().unwrap_or_default(), false, "{answer}");
     let data = &result["structuredContent"];
@@ -120,10 +120,10 @@ fn an_mcp_client_changes_a_cell() {
     );
     assert_eq!(data["diff"], "@@ -1 +1 @@\n-alpha\n+beta\n");
     let answer =
-        server.call(3, "notebook_edit", &json!({"path": "a.ipynb", "cell": 2, "new_source": ""}));
+        server.call("notebook_edit", &json!({"path": "a.ipynb", "cell": 2, "new_source": ""}));
     assert_eq!(answer["result"]["isError"], json!(true), "{answer}");
-    assert!(answer["result"]["content"][0]["text"].as_str().unwrap().contains("no cell 2"));
-    server.end();
+    assert!(text(&answer).contains("no cell 2"));
+    server.ends_well();
     assert_eq!(world.read("a.ipynb"), changed("beta"));
 }
 
