@@ -86,13 +86,15 @@ const FIGURES: &[Figure] = &[
     },
 ];
 
+/// The profile of published builds, which is measured unless another one is named.
+const PUBLISHED: &str = "dist";
 /// How many runs a figure has.
 const RUNS: usize = 5;
 
 /// What every figure is given.
 struct Bench {
     project: Project,
-    /// The profile that `haft` was built with.
+    /// The profile that `haft` was built with, as far as it is known.
     profile: String,
     /// The binary of `haft`.
     haft: PathBuf,
@@ -148,6 +150,7 @@ fn machine() -> String {
 
 /// What the command line asks for.
 struct Asked {
+    /// What to build with, or what the given binary is said to be built with.
     profile: String,
     /// A binary that is measured as it is, instead of one that is built.
     binary: Option<PathBuf>,
@@ -155,14 +158,14 @@ struct Asked {
 }
 
 fn parse(arguments: &[String]) -> Result<Asked> {
-    let (mut profile, mut binary) = ("dist".to_owned(), None);
+    let (mut profile, mut binary) = (None, None);
     let mut wanted = Vec::new();
     let mut words = arguments.iter();
     while let Some(word) = words.next() {
         match word.as_str() {
             "--profile" => {
                 let message = || Usage("--profile needs a name: dist, release or dev".to_owned());
-                profile.clone_from(words.next().with_context(message)?);
+                profile = Some(words.next().with_context(message)?.clone());
             }
             "--binary" => {
                 let message = || Usage("--binary needs the path of a built haft".to_owned());
@@ -182,7 +185,8 @@ fn parse(arguments: &[String]) -> Result<Asked> {
     if wanted.is_empty() {
         wanted.extend(FIGURES);
     }
-    Ok(Asked { profile, binary, wanted })
+    let unnamed = if binary.is_some() { "not said" } else { PUBLISHED };
+    Ok(Asked { profile: profile.unwrap_or_else(|| unnamed.to_owned()), binary, wanted })
 }
 
 fn find(name: &str) -> Result<&'static Figure> {
@@ -234,10 +238,11 @@ mod tests {
     #[test]
     fn without_names_all_figures_are_measured_from_the_published_build() {
         let Asked { profile, binary, wanted } = parse(&[]).unwrap();
-        assert_eq!((profile.as_str(), wanted.len(), binary), ("dist", FIGURES.len(), None));
+        assert_eq!((&*profile, wanted.len(), binary), ("dist", FIGURES.len(), None));
         let Asked { profile, wanted, .. } =
             parse(&words("--profile dev --only process-start")).unwrap();
         assert_eq!((profile.as_str(), wanted[0].name), ("dev", "process-start"));
+        assert_eq!(parse(&words("--binary /proc/self/exe")).unwrap().profile, "not said");
     }
 
     #[test]
