@@ -94,8 +94,8 @@ const RUNS: usize = 5;
 /// What every figure is given.
 struct Bench {
     project: Project,
-    /// The profile that `haft` was built with, as far as it is known.
-    profile: String,
+    /// The profile that is asked for; a given binary may have been built with any.
+    profile: Option<String>,
     /// The binary of `haft`.
     haft: PathBuf,
 }
@@ -117,7 +117,7 @@ pub(crate) fn run(project: &Project, arguments: &[String]) -> Result<bool> {
     let Asked { profile, binary, wanted } = parse(arguments)?;
     let haft = match binary {
         Some(binary) => binary,
-        None => build(project, &profile)?,
+        None => build(project, profile.as_deref().unwrap_or(PUBLISHED))?,
     };
     let bench = Bench { project: project.clone(), haft, profile };
     let (mut rows, mut failed) = (Vec::new(), Vec::new());
@@ -130,7 +130,7 @@ pub(crate) fn run(project: &Project, arguments: &[String]) -> Result<bool> {
             Err(error) => failed.push((figure.name, format!("{error:#}"))),
         }
     }
-    println!("\n{}, {}, profile {}", measured::today(), machine(), bench.profile);
+    println!("\n{}, {}, profile {}", measured::today(), machine(), bench.profile());
     println!("value and peer: median of {RUNS} runs; spread: smallest..largest run\n");
     print!("{}", table::markdown(&rows));
     for (name, error) in &failed {
@@ -151,7 +151,7 @@ fn machine() -> String {
 /// What the command line asks for.
 struct Asked {
     /// What to build with, or what the given binary is said to be built with.
-    profile: String,
+    profile: Option<String>,
     /// A binary that is measured as it is, instead of one that is built.
     binary: Option<PathBuf>,
     wanted: Vec<&'static Figure>,
@@ -185,8 +185,10 @@ fn parse(arguments: &[String]) -> Result<Asked> {
     if wanted.is_empty() {
         wanted.extend(FIGURES);
     }
-    let unnamed = if binary.is_some() { "not said" } else { PUBLISHED };
-    Ok(Asked { profile: profile.unwrap_or_else(|| unnamed.to_owned()), binary, wanted })
+    if binary.is_none() && profile.is_none() {
+        profile = Some(PUBLISHED.to_owned());
+    }
+    Ok(Asked { profile, binary, wanted })
 }
 
 fn find(name: &str) -> Result<&'static Figure> {
@@ -197,6 +199,16 @@ fn find(name: &str) -> Result<&'static Figure> {
 }
 
 impl Bench {
+    /// What the table says of the profile.
+    fn profile(&self) -> &str {
+        self.profile.as_deref().unwrap_or("of a given binary")
+    }
+
+    /// The profile of what is built beside `haft`.
+    fn beside(&self) -> &str {
+        self.profile.as_deref().unwrap_or(PUBLISHED)
+    }
+
     /// A call of a tool from the command line in a folder, with its state in the scratch folder.
     fn tool(&self, scratch: &Scratch, folder: &Path, tool: &str, input: &Value) -> Result<Command> {
         let mut command = self.haft(scratch, folder)?;
@@ -238,11 +250,12 @@ mod tests {
     #[test]
     fn without_names_all_figures_are_measured_from_the_published_build() {
         let Asked { profile, binary, wanted } = parse(&[]).unwrap();
-        assert_eq!((&*profile, wanted.len(), binary), ("dist", FIGURES.len(), None));
+        assert_eq!((profile.as_deref(), wanted.len()), (Some("dist"), FIGURES.len()));
+        assert_eq!(binary, None);
         let Asked { profile, wanted, .. } =
             parse(&words("--profile dev --only process-start")).unwrap();
-        assert_eq!((profile.as_str(), wanted[0].name), ("dev", "process-start"));
-        assert_eq!(parse(&words("--binary /proc/self/exe")).unwrap().profile, "not said");
+        assert_eq!((profile.as_deref(), wanted[0].name), (Some("dev"), "process-start"));
+        assert_eq!(parse(&words("--binary /proc/self/exe")).unwrap().profile, None);
     }
 
     #[test]

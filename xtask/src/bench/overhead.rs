@@ -18,7 +18,7 @@ const BARE: &str = ", bare";
 
 /// One row for each case that the example knows.
 pub(super) fn measure(bench: &Bench) -> Result<Vec<Row>> {
-    let profile = bench.profile.as_str();
+    let profile = bench.beside();
     let example = ["--package", "haft-tool", "--example", "overhead"];
     let mut words = vec!["run", "--quiet", "--profile", profile];
     words.extend(example);

@@ -40,7 +40,7 @@ pub(super) fn measure(bench: &Bench) -> Result<Vec<Row>> {
         None => Err("rg is not installed: `cargo xtask test --only rg`".to_owned()),
     };
     Ok(vec![Row {
-        name: format!("process start: haft --version ({})", bench.profile),
+        name: format!("process start: haft --version ({})", bench.profile()),
         unit: "ms",
         value: Runs::new(ours).context("no run was measured")?,
         peer,

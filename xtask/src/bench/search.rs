@@ -93,7 +93,7 @@ fn first_page(bench: &Bench, scratch: &Scratch, tree: &Path) -> Result<Row> {
             }
         }
     }
-    let profile = bench.profile.as_str();
+    let profile = bench.beside();
     let example = ["--package", "haft-tools", "--example", "first_page", "--"];
     let mut words = vec!["run", "--quiet", "--profile", profile];
     words.extend(example);

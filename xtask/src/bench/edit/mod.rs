@@ -68,7 +68,7 @@ pub(super) fn run(project: &Project, arguments: &[String]) -> Result<bool> {
         Some(binary) => binary.clone(),
         None => build(project, &asked.profile)?,
     };
-    let bench = Bench { project: project.clone(), haft, profile: asked.profile.clone() };
+    let bench = Bench { project: project.clone(), haft, profile: Some(asked.profile.clone()) };
     let repository = asked.repository.clone().unwrap_or_else(|| project.root.clone());
     let mut numbers = Numbers::new(asked.seed);
     let changes = history::changes(project, &repository, asked.clean, &mut numbers)?;
