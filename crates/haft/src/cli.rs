@@ -224,42 +224,85 @@ pub struct Doctor {
     pub common: Common,
 }
 
-/// `haft undo`
+/// What undo and redo take alike, wherever they are typed.
 #[derive(Debug, Args)]
-#[command(after_help = UNDO_EXAMPLES)]
-pub struct Undo {
-    /// How many changes, the newest first, or the id of one call, such as c12; 1 without it
+pub struct Back {
+    /// How many, the newest first, or the id of one call, such as c12; 1 without it
     #[arg(value_name = "N or CALL")]
     pub which: Option<String>,
+    /// Replace what others changed since, too; what is there is kept, to go back to it
+    #[arg(long)]
+    pub force: bool,
+}
+
+/// What undo takes, wherever it is typed.
+#[derive(Debug, Args)]
+pub struct Undoing {
+    /// What redo takes, too.
+    #[command(flatten)]
+    pub back: Back,
     /// Count turns instead of calls, or take the whole turn of CALL
     #[arg(long)]
     pub turn: bool,
-    /// In this session; without it, the last one of this folder that changed something
+}
+
+/// Where undo and redo work, and how they tell it.
+#[derive(Debug, Args)]
+pub struct Elsewhere {
+    /// In this session; without it, the last one of this folder where there is something to do
     #[arg(long, value_name = "ID")]
     pub session: Option<String>,
-    /// Replace what others changed since, too; what is there is kept for `haft redo`
-    #[arg(long)]
-    pub force: bool,
     /// Print JSON
     #[arg(long)]
     pub json: bool,
 }
 
+/// `haft undo`
+#[derive(Debug, Args)]
+#[command(after_help = UNDO_EXAMPLES)]
+pub struct Undo {
+    /// What is taken back.
+    #[command(flatten)]
+    pub what: Undoing,
+    /// Where.
+    #[command(flatten)]
+    pub from: Elsewhere,
+}
+
 /// `haft redo`
 #[derive(Debug, Args)]
 pub struct Redo {
-    /// How many undos, the newest first, or a call that was taken back; 1 without it
-    #[arg(value_name = "N or CALL")]
-    pub which: Option<String>,
-    /// In this session; without it, the last one of this folder in which something was taken back
-    #[arg(long, value_name = "ID")]
-    pub session: Option<String>,
-    /// Replace what others changed since, too; what is there is kept
-    #[arg(long)]
-    pub force: bool,
-    /// Print JSON
-    #[arg(long)]
-    pub json: bool,
+    /// What is made again.
+    #[command(flatten)]
+    pub back: Back,
+    /// Where.
+    #[command(flatten)]
+    pub from: Elsewhere,
+}
+
+/// Commands of line mode that take what a shell takes.
+#[derive(Debug, Parser)]
+#[command(no_binary_name = true, disable_help_subcommand = true)]
+pub enum LineCommand {
+    /// Take back what haft changed in files in this session
+    #[command(name = "/undo")]
+    Undo(Undoing),
+    /// Make again what was taken back
+    #[command(name = "/redo")]
+    Redo(Back),
+}
+
+impl LineCommand {
+    /// Reads a line that begins with one of these commands.
+    ///
+    /// # Errors
+    /// Says what is wrong with it, or what it takes where that was asked.
+    pub fn read(line: &str) -> Result<Self, String> {
+        Self::try_parse_from(line.split_whitespace()).map_err(|error| {
+            let text = error.render().to_string();
+            text.strip_prefix("error: ").unwrap_or(&text).trim_end().to_owned()
+        })
+    }
 }
 
 /// `haft session`

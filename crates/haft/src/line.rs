@@ -29,10 +29,11 @@ use self::{
 };
 use crate::{
     agent::{self, Wish},
-    cli::Start,
+    cli::{LineCommand, Start},
     core::Core,
     exit::{Ending, print},
     face::{Style, View},
+    undo,
 };
 
 /// How long nothing must have been typed before a key is asked for.
@@ -45,6 +46,8 @@ const HELP: &str = "\
 Type a message and press Enter. While haft is at work, a line is passed on at the next step.
   /later TEXT   say it after this turn
   /mode [MODE]  show or change how much is asked
+  /undo [N]     take back the last change of files, or the last N; or one call's, as /undo c12
+  /redo [N]     make again what was taken back; both take --force, and /undo takes --turn
   /help         this
   /quit         end (also Ctrl-D)
 A question is answered by one key, once `key:` stands there; Ctrl-D is no.
@@ -160,7 +163,7 @@ impl Talk {
                     Some(event) => self.event(&event)?,
                     None => break,
                 },
-                typed = typed.recv(), if listening => self.typed(typed)?,
+                typed = typed.recv(), if listening => self.typed(typed).await?,
                 () = tokio::time::sleep_until(due), if self.waits() => self.ask_key()?,
                 wish = signals.pressed() => self.signal(wish)?,
                 pause = pauses.next() => self.pause(pause)?,
@@ -272,10 +275,10 @@ impl Talk {
         Ok(())
     }
 
-    fn typed(&mut self, typed: Option<Typed>) -> Ending {
+    async fn typed(&mut self, typed: Option<Typed>) -> Ending {
         match typed {
-            Some(Typed::Bytes(bytes, at)) => self.bytes(&bytes, at)?,
-            Some(Typed::Line(line)) if self.questions.is_empty() => self.line(&line)?,
+            Some(Typed::Bytes(bytes, at)) => self.bytes(&bytes, at).await?,
+            Some(Typed::Line(line)) if self.questions.is_empty() => self.line(&line).await?,
             Some(Typed::Line(line)) => self.answer_line(&line)?,
             None => {
                 self.ended = true;
@@ -286,7 +289,7 @@ impl Talk {
         Ok(())
     }
 
-    fn bytes(&mut self, bytes: &[u8], at: Instant) -> Ending {
+    async fn bytes(&mut self, bytes: &[u8], at: Instant) -> Ending {
         let presses = self.decoder.decode(bytes);
         if presses.is_empty() {
             return Ok(());
@@ -310,7 +313,7 @@ impl Talk {
             }
             self.screen.echo(&std::mem::take(&mut behind), &self.draft)?;
             match press {
-                Press::Enter => self.enter()?,
+                Press::Enter => self.enter().await?,
                 Press::End => self.no_more()?,
                 // An empty line that stays empty.
                 Press::Erase if fresh => {}
@@ -321,7 +324,7 @@ impl Talk {
     }
 
     /// The line is done.
-    fn enter(&mut self) -> Ending {
+    async fn enter(&mut self) -> Ending {
         let text = self.draft.take();
         if !text.is_empty() {
             self.screen.end_line()?;
@@ -333,7 +336,7 @@ impl Talk {
                 "! {trimmed} answered nothing: press one of {} once it is asked for\n",
                 keys_of(question)
             )),
-            _ => self.line(trimmed),
+            _ => self.line(trimmed).await,
         }
     }
 
@@ -357,7 +360,7 @@ impl Talk {
         Ok(())
     }
 
-    fn line(&mut self, line: &str) -> Ending {
+    async fn line(&mut self, line: &str) -> Ending {
         let text = line.trim();
         if text.contains('\n') {
             // Several lines are a paste, and no command.
@@ -373,6 +376,7 @@ impl Talk {
             }
             "/help" => self.show(HELP)?,
             "/mode" => self.mode(rest.trim())?,
+            "/undo" | "/redo" => self.go_back(text).await?,
             "/later" if !rest.is_empty() => self.say(rest.to_owned(), When::FollowUp),
             _ if command.starts_with('/') && !command[1..].contains('/') => {
                 self.show(&format!("! there is no command {command}: /help lists them\n"))?;
@@ -395,6 +399,17 @@ impl Talk {
             }
             Err(error) => print(&format!("! {error}\n")),
         }
+    }
+
+    /// Takes changes back, or makes them again.
+    async fn go_back(&mut self, line: &str) -> Ending {
+        let text = match LineCommand::read(line) {
+            // What the model is told of it would stand in the middle of its turn.
+            Ok(_) if self.busy => "! haft is at work: stop it with Ctrl-C first\n".to_owned(),
+            Ok(asked) => undo::in_session(&self.core, &asked).await,
+            Err(text) => format!("! {}\n", crate::face::printable(&text)),
+        };
+        self.show(&text)
     }
 
     fn say(&mut self, text: String, when: When) {

@@ -25,6 +25,8 @@ fn help_is_no_mistake() {
         &["doctor", "--help"],
         &["session", "--help"],
         &["session", "show", "--help"],
+        &["undo", "--help"],
+        &["redo", "--help"],
     ] {
         let ran = world.run(arguments);
         assert_eq!((ran.code, ran.err.as_str()), (Some(0), ""), "{arguments:?} {ran:?}");
@@ -32,8 +34,27 @@ fn help_is_no_mistake() {
         assert!(ran.out.lines().all(|line| line.chars().count() <= 100), "{}", ran.out);
     }
     let ran = world.run(&["--help"]);
-    for word in ["demo", "tool", "mcp", "doctor", "session", "--print", "--line", "--model"] {
+    for word in
+        ["demo", "tool", "mcp", "doctor", "session", "undo", "redo", "--print", "--line", "--model"]
+    {
         assert!(ran.out.contains(word), "{word}: {}", ran.out);
+    }
+}
+
+#[test]
+fn undo_and_redo_take_the_same_but_for_turns() {
+    let world = World::new();
+    let (undo, redo) = (world.run(&["undo", "--help"]).out, world.run(&["redo", "--help"]).out);
+    for help in [&undo, &redo] {
+        for word in ["[N or CALL]", "such as c12", "--session <ID>", "--force", "--json"] {
+            assert!(help.contains(word), "{word}: {help}");
+        }
+    }
+    assert!(undo.contains("--turn") && undo.contains("haft undo 3"), "{undo}");
+    assert!(!redo.contains("--turn"), "{redo}");
+    for wrong in [&["redo", "--turn"][..], &["undo", "c1", "c2"], &["undo", "--turns"]] {
+        let ran = world.run(wrong);
+        assert_eq!((ran.code, ran.out.as_str()), (Some(2), ""), "{wrong:?} {ran:?}");
     }
 }
 

@@ -27,6 +27,7 @@ mod kept_outputs;
 mod line;
 mod line_keys;
 mod line_questions;
+mod line_undo;
 mod mcp;
 mod mcp_client;
 mod mcp_hostile;

@@ -112,7 +112,7 @@ fn an_mcp_client_changes_a_cell() {
     server.call("read", &json!({"path": "a.ipynb"}));
     let answer = server.call("notebook_edit", &input("beta"));
     let result = &answer["result"];
-    assert_eq!(result["isError"].as_bool().unwrap_or_default(), false, "{answer}");
+    assert!(!result["isError"].as_bool().unwrap_or_default(), "{answer}");
     let data = &result["structuredContent"];
     assert_eq!(
         (&data["cell"], &data["cells"], &data["cell_id"]),

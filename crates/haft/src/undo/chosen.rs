@@ -1,0 +1,166 @@
+//! Which changes of a session are meant, and in which order they are taken back or made again.
+//!
+//! **Invariant:** decided on the session's events alone; nothing is looked at and nothing changed.
+
+use haft_session::{Changes, TakenBack};
+use haft_types::{CallId, Receipt, TurnId};
+
+use crate::{
+    cli::{Back, Undoing},
+    core::NO_TURN,
+    exit::Failure,
+};
+
+/// How many changes an error names.
+const NAMED: usize = 10;
+
+/// What is wanted.
+pub struct Wanted {
+    /// Which changes.
+    pub which: Which,
+    /// Whether turns count instead of calls.
+    pub turn: bool,
+    /// Whether changes are made again instead of taken back.
+    pub redo: bool,
+    /// Whether what others changed since is replaced, too.
+    pub force: bool,
+}
+
+impl Wanted {
+    /// Changes are to be taken back.
+    pub fn undo(asked: &Undoing) -> Result<Self, Failure> {
+        let Undoing { back, turn } = asked;
+        Ok(Self { turn: *turn, redo: false, ..Self::redo(back)? })
+    }
+
+    /// Changes are to be made again.
+    pub fn redo(asked: &Back) -> Result<Self, Failure> {
+        let which = Which::of(asked.which.as_deref())?;
+        Ok(Self { which, turn: false, redo: true, force: asked.force })
+    }
+}
+
+/// Which changes.
+pub enum Which {
+    /// The newest.
+    Last(usize),
+    /// Those of one call.
+    Call(CallId),
+}
+
+impl Which {
+    fn of(text: Option<&str>) -> Result<Self, Failure> {
+        let Some(text) = text else { return Ok(Self::Last(1)) };
+        let digits = |text: &str| !text.is_empty() && text.bytes().all(|b| b.is_ascii_digit());
+        if digits(text) {
+            return match text.parse() {
+                Ok(count) if count > 0 => Ok(Self::Last(count)),
+                _ => Err(Failure::Usage(format!("{text} is no count of changes: give 1 or more"))),
+            };
+        }
+        if text.strip_prefix('c').is_some_and(digits) {
+            return Ok(Self::Call(CallId(text.into())));
+        }
+        let shown: String = text.chars().take(80).collect();
+        Err(Failure::Usage(format!(
+            "{shown:?} is neither a count of changes nor the id of a call, such as c12"
+        )))
+    }
+}
+
+/// Changes that go together: the receipts newest first.
+pub struct Group {
+    /// The calls that made them.
+    pub calls: Vec<CallId>,
+    /// What these calls were, for people.
+    pub titles: Vec<String>,
+    /// What is taken back, in this order.
+    pub receipts: Vec<Receipt>,
+}
+
+fn title(changes: &Changes, call: &CallId) -> String {
+    let found = changes.all.iter().find(|change| change.call == *call);
+    match found {
+        Some(change) if change.title.is_empty() => format!("{call} ({})", change.tool),
+        Some(change) => format!("{call} ({}: {})", change.tool, change.title),
+        None => call.to_string(),
+    }
+}
+
+/// What is to be taken back or made again, in this order.
+pub fn chosen(wanted: &Wanted, changes: &Changes) -> Result<Vec<Group>, String> {
+    if wanted.redo { to_redo(wanted, changes) } else { to_undo(wanted, changes) }
+}
+
+fn to_redo(wanted: &Wanted, changes: &Changes) -> Result<Vec<Group>, String> {
+    let newest: Vec<&TakenBack> = changes.taken_back.iter().rev().collect();
+    let taken: Vec<&TakenBack> = match &wanted.which {
+        Which::Last(count) => newest.into_iter().take(*count).collect(),
+        Which::Call(call) => {
+            newest.into_iter().find(|taken| taken.calls.contains(call)).into_iter().collect()
+        }
+    };
+    if taken.is_empty() {
+        return Err(match &wanted.which {
+            Which::Last(_) => "nothing was taken back that could be made again".to_owned(),
+            Which::Call(call) => format!("{call} was not taken back"),
+        });
+    }
+    let group = |taken: &TakenBack| Group {
+        calls: taken.calls.clone(),
+        titles: taken.calls.iter().map(|call| title(changes, call)).collect(),
+        receipts: taken.receipts.iter().rev().cloned().collect(),
+    };
+    Ok(taken.into_iter().map(group).collect())
+}
+
+fn to_undo(wanted: &Wanted, changes: &Changes) -> Result<Vec<Group>, String> {
+    // Calls that no agent made belong to no turn: each stands for itself.
+    let unit = |call: &CallId, turn: TurnId| match turn {
+        turn if wanted.turn && turn != NO_TURN => (turn, None),
+        turn => (turn, Some(call.clone())),
+    };
+    let mut units = Vec::new();
+    for change in changes.standing().rev() {
+        let unit = unit(&change.call, change.turn);
+        if !units.contains(&unit) {
+            units.push(unit);
+        }
+    }
+    match &wanted.which {
+        Which::Last(count) => units.truncate(*count),
+        Which::Call(call) => {
+            let found = changes.all.iter().find(|change| change.call == *call);
+            match found {
+                None => return Err(format!("no call {call} changed a file; {}", named(changes))),
+                Some(change) if change.undone => {
+                    return Err(format!("{call} is taken back already: haft redo {call}"));
+                }
+                Some(change) => units.retain(|other| *other == unit(call, change.turn)),
+            }
+        }
+    }
+    let meant: Vec<_> = changes
+        .standing()
+        .rev()
+        .filter(|change| units.contains(&unit(&change.call, change.turn)))
+        .collect();
+    if meant.is_empty() {
+        return Err("no change is there to take back".to_owned());
+    }
+    Ok(vec![Group {
+        calls: meant.iter().map(|change| change.call.clone()).collect(),
+        titles: meant.iter().map(|change| title(changes, &change.call)).collect(),
+        receipts: meant.iter().flat_map(|change| change.receipts.iter().rev().cloned()).collect(),
+    }])
+}
+
+/// The changes that could be meant.
+fn named(changes: &Changes) -> String {
+    let mut names: Vec<String> =
+        changes.standing().rev().take(NAMED).map(|change| title(changes, &change.call)).collect();
+    if names.is_empty() {
+        names.push("nothing".to_owned());
+    }
+    format!("what stands: {}", names.join(", "))
+}

@@ -1,0 +1,96 @@
+//! What a session keeps for undo, in the words of the tools.
+//!
+//! **Invariant:** where all sessions together keep too much, room is made once in a run, beside it.
+
+use std::{
+    io,
+    sync::{Arc, Mutex, PoisonError},
+    time::Duration,
+};
+
+use bytes::Bytes;
+use haft_session::{SessionError, SessionId, Store};
+use haft_tool::{Keeping, PreImages};
+use haft_types::{Blob, Hash};
+
+/// Longest that making room among all sessions goes on in one run.
+const COLLECT_WITHIN: Duration = Duration::from_millis(200);
+
+/// What a session keeps for undo, as tools know it.
+struct Kept {
+    images: haft_session::PreImages,
+    /// What makes room among all sessions, once something is kept here.
+    collect: Mutex<Option<Collect>>,
+}
+
+/// Makes room among all sessions.
+struct Collect {
+    store: Store,
+    mine: SessionId,
+    most: u64,
+}
+
+/// Where a session keeps what changed files held.
+pub fn kept(store: &Store, id: &SessionId, settings: &haft_config::Undo) -> Arc<dyn PreImages> {
+    let images = store.pre_images(id, settings.session_bytes);
+    let collect = Collect { store: store.clone(), mine: id.clone(), most: settings.total_bytes };
+    Arc::new(Kept { images, collect: Mutex::new(Some(collect)) })
+}
+
+impl Kept {
+    /// Makes room among all sessions, once, and nobody waits for it.
+    fn collect(&self) {
+        let collect = self.collect.lock().unwrap_or_else(PoisonError::into_inner).take();
+        if let Some(Collect { store, mine, most }) = collect {
+            // What it does not come to, the next run does.
+            std::thread::spawn(move || drop(store.collect_pre_images(&mine, most, COLLECT_WITHIN)));
+        }
+    }
+}
+
+fn unkept(error: SessionError) -> io::Error {
+    let kind = match &error {
+        SessionError::OverQuota { .. } => io::ErrorKind::QuotaExceeded,
+        SessionError::NotKept { .. } => io::ErrorKind::NotFound,
+        SessionError::Io { source, .. } => source.kind(),
+        _ => io::ErrorKind::Other,
+    };
+    io::Error::new(kind, error)
+}
+
+impl PreImages for Kept {
+    fn begin(&self, expected: u64) -> io::Result<Box<dyn Keeping>> {
+        self.collect();
+        let unfinished = self.images.begin(expected).map_err(unkept)?;
+        Ok(Box::new(Unfinished(unfinished)))
+    }
+
+    fn put(&self, whole: &Bytes, hash: Hash) -> io::Result<Blob> {
+        self.collect();
+        self.images.put(whole, hash).map_err(unkept)
+    }
+
+    fn get(&self, blob: &Blob) -> io::Result<Bytes> {
+        self.images.get(blob).map(Bytes::from).map_err(unkept)
+    }
+
+    fn find(&self, hash: &Hash) -> Option<Blob> {
+        self.images.find(hash)
+    }
+
+    fn sync(&self) -> io::Result<()> {
+        self.images.sync().map_err(unkept)
+    }
+}
+
+struct Unfinished(haft_session::Unfinished);
+
+impl Keeping for Unfinished {
+    fn push(&mut self, piece: &[u8]) -> io::Result<()> {
+        self.0.push(piece).map_err(unkept)
+    }
+
+    fn finish(self: Box<Self>) -> io::Result<Blob> {
+        self.0.finish().map_err(unkept)
+    }
+}

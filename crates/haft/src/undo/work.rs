@@ -1,0 +1,203 @@
+//! Takes changes of one session back, and says so in words.
+//!
+//! **Invariant:** the session's log tells what was done as soon as it was done. Where it is shown,
+//! and who may be asked, is not known here.
+
+use std::{fmt::Write as _, sync::Arc};
+
+use bytes::Bytes;
+use haft_agent::Bus;
+use haft_host::Queues;
+use haft_policy::{Ask, Grants, Mode, Policy, Verdict};
+use haft_text::{decode, diff};
+use haft_tool::{Conflict, Events as _, PreImages, UndoError};
+use haft_types::{
+    AgentPath, Blob, Body, Hash, HostPath, Kind, Plan, Receipt, ReceiptAction, ToolSpec,
+};
+use serde_json::json;
+
+use super::chosen::Group;
+use crate::{
+    core::{Base, NO_TURN},
+    exit::Failure,
+    face,
+};
+
+/// How much of a diff is shown.
+const SHOWN: diff::Limits = diff::Limits { context: 3, lines: 200, width: 300 };
+/// Most bytes of both texts of a diff.
+const COMPARED: usize = 8 << 20;
+
+/// What it is done with.
+pub struct Work<'a> {
+    /// The host, and the place that paths are shown from.
+    pub base: &'a Base,
+    /// What keeps files from being changed.
+    pub policy: Policy,
+    /// Where it is told.
+    pub bus: Bus,
+    /// What the files held.
+    pub pre_images: Arc<dyn PreImages>,
+    /// One queue for each file.
+    pub queues: Arc<Queues>,
+}
+
+/// What came of it.
+pub struct Changed {
+    /// What was changed, as the session knows it.
+    pub receipts: Vec<Receipt>,
+    /// Why the session does not know it.
+    pub unrecorded: Option<Failure>,
+}
+
+/// Why nothing was changed.
+pub enum Refused {
+    /// Somebody changed these files since.
+    Conflict(Vec<Conflict>),
+    /// Anything else.
+    Failed(Failure),
+}
+
+impl Refused {
+    fn told(text: &str) -> Self {
+        Self::Failed(Failure::Failed(face::safe(text)))
+    }
+
+    /// The failure that ends the run.
+    pub fn failure(self) -> Failure {
+        match self {
+            Self::Conflict(conflicts) => {
+                let paths: Vec<_> = conflicts.iter().map(|c| c.path.text().into_owned()).collect();
+                let paths = face::safe(&paths.join(", "));
+                Failure::Failed(format!("changed by someone else: {paths}. Nothing was changed."))
+            }
+            Self::Failed(failure) => failure,
+        }
+    }
+}
+
+impl Work<'_> {
+    /// Takes a group back, or makes it again.
+    pub async fn carry_out(
+        &self,
+        group: &Group,
+        redo: bool,
+        force: bool,
+    ) -> Result<Changed, Refused> {
+        let forbids = |path: &HostPath| self.forbids(path);
+        let undo = haft_tool::Undo {
+            host: &*self.base.host,
+            queues: &self.queues,
+            pre_images: self.pre_images.clone(),
+            forbids: &forbids,
+        };
+        let done = undo.take_back(&group.receipts, force).await;
+        let receipts = done.map_err(|error| match error {
+            UndoError::Conflict(conflicts) => Refused::Conflict(conflicts),
+            UndoError::Cut { .. } => Refused::told(&error.to_string()),
+            error => Refused::told(&format!("{error}. Nothing was changed.")),
+        })?;
+        let files = receipts.iter().map(|r| (r.path.clone(), r.after)).collect();
+        let calls = group.calls.clone();
+        let undone = Body::Undone { calls, files, redo, receipts: receipts.clone() };
+        let told = match self.bus.emit(&AgentPath::default(), NO_TURN, undone) {
+            Ok(()) => self.bus.sync().await,
+            error => error,
+        };
+        let unrecorded = told.err().map(|error| {
+            let text = "the files are changed, but the session does not know it";
+            Failure::Failed(format!("{text}: {error}"))
+        });
+        Ok(Changed { receipts, unrecorded })
+    }
+
+    /// Which deny rule keeps a file from being changed.
+    fn forbids(&self, path: &HostPath) -> Option<String> {
+        let place = &self.base.place;
+        let plan = Plan::new(place, format!("Changing {}", place.shown(path)));
+        let plan = plan.changes(path.clone());
+        let ruling = self.policy.decide(&Ask {
+            tool: &ToolSpec { kind: Kind::Edit, ..ToolSpec::new("edit", "Edit file", "") },
+            input: &json!({"path": path.text()}),
+            plan: &plan,
+            real: &[Some(path.clone())],
+            agent: &AgentPath::default(),
+            mode: Mode::Bypass,
+            place,
+            grants: &Grants::default(),
+        });
+        (ruling.verdict == Verdict::Deny).then_some(ruling.reason)
+    }
+
+    /// Says what was done, a line each.
+    pub fn told(&self, group: &Group, redo: bool, receipts: &[Receipt]) -> String {
+        let (mut text, what) = (String::new(), if redo { "Made again" } else { "Took back" });
+        for title in &group.titles {
+            // Writing to a string cannot fail.
+            let _ = writeln!(text, "{what} {}", face::safe(title));
+        }
+        for receipt in receipts {
+            let path = face::safe(&self.base.place.shown(&receipt.path));
+            let _ = writeln!(text, "  {} {path}", did(receipt));
+        }
+        text
+    }
+
+    /// Says what cannot be gone back on, a line each.
+    pub fn lost(&self, receipts: &[Receipt]) -> Vec<String> {
+        let lost = receipts.iter().filter(|r| r.before.is_some() && r.pre_image.is_none());
+        let text = |receipt: &Receipt| {
+            format!(
+                "what {} held was too much to be kept: this cannot be gone back on",
+                face::safe(&self.base.place.shown(&receipt.path))
+            )
+        };
+        lost.map(text).collect()
+    }
+
+    /// Says what somebody changed since.
+    pub fn conflict(&self, conflict: &Conflict) -> String {
+        let hash = |hash: Option<Hash>| hash.map_or("no file".to_owned(), |hash| hash.to_string());
+        let path = face::safe(&self.base.place.shown(&conflict.path));
+        let (left, found) = (hash(conflict.left), hash(conflict.found));
+        let mut text = format!(
+            "{path} was changed since by someone else\n  left as {left}\n  now is  {found}"
+        );
+        if let Some(diff) = self.diff(conflict) {
+            text.push_str("\n  what would change:\n");
+            text.push_str(haft_render::clean(&diff).trim_end());
+        }
+        text
+    }
+
+    /// What would change in a file; none where that is not known or no text.
+    pub fn diff(&self, conflict: &Conflict) -> Option<String> {
+        let content = |blob: &Option<Blob>, hash: Option<Hash>| match (blob, hash) {
+            (Some(blob), _) => self.pre_images.get(blob).ok(),
+            (None, None) => Some(Bytes::new()),
+            (None, Some(_)) => None,
+        };
+        let now = content(&conflict.kept, conflict.found)?;
+        let then = content(&conflict.to, None)?;
+        if now.len() + then.len() > COMPARED {
+            return None;
+        }
+        let (now, then) = (decode::decode(&now).ok()?, decode::decode(&then).ok()?);
+        Some(diff::diff(now.text(), then.text(), SHOWN).unified())
+    }
+}
+
+/// How to go on although somebody changed the files; `command` is `haft undo` or `/undo`.
+pub fn by_force(command: &str, group: &Group) -> String {
+    let call = group.calls.first().map_or("", |call| &*call.0);
+    format!("nothing was changed; to replace what is there (it is kept): {command} {call} --force")
+}
+
+/// What was done to a file.
+pub const fn did(receipt: &Receipt) -> &'static str {
+    match receipt.action {
+        ReceiptAction::Created => "created",
+        ReceiptAction::Deleted => "removed",
+        ReceiptAction::Changed | ReceiptAction::Renamed { .. } => "changed",
+    }
+}
