@@ -3,7 +3,11 @@
 //! **Invariant:** a tool without a sample fails, so no tool escapes. Every problem found is given
 //! back, not only the first.
 
-use std::{sync::Arc, time::Duration};
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    sync::Arc,
+    time::Duration,
+};
 
 use haft_policy::Verdict;
 use haft_types::{Body, Outcome, Status, ToolSpec};
@@ -45,6 +49,7 @@ pub type Make<'a> = &'a dyn Fn(Tools, &[(&'static str, &'static str)]) -> World;
 /// Runs every check over every tool, and gives what is wrong, one line a problem.
 pub async fn run(tools: &Tools, samples: &[Sample], worlds: &[(&str, Make<'_>)]) -> Vec<String> {
     let mut problems = Vec::new();
+    let mut tried = BTreeSet::new();
     for (name, make) in worlds {
         let set = make(tools.clone(), &[]).dispatcher.tools.clone();
         for spec in set.specs() {
@@ -56,12 +61,18 @@ pub async fn run(tools: &Tools, samples: &[Sample], worlds: &[(&str, Make<'_>)])
             if sample.shell && world().host.shell().is_none() {
                 continue;
             }
+            tried.insert(sample.tool);
             let mut checks = Checks { spec, sample, world: &world, found: Vec::new() };
             checks.all().await;
             problems.extend(
                 checks.found.iter().map(|found| format!("{} ({name}): {found}", spec.name)),
             );
         }
+    }
+    let idle = samples.iter().filter(|sample| !tried.contains(sample.tool));
+    problems.extend(idle.map(|sample| format!("{}: its sample ran in no world", sample.tool)));
+    if tried.is_empty() {
+        problems.push("no tool was tried at all".to_owned());
     }
     problems
 }
@@ -94,6 +105,14 @@ impl Checks<'_> {
         }
     }
 
+    /// Every file of a workspace, to be compared.
+    async fn files(&mut self, world: &World) -> BTreeMap<String, Vec<u8>> {
+        world.files().await.unwrap_or_else(|error| {
+            self.found.push(format!("the workspace cannot be looked at: {error}"));
+            BTreeMap::new()
+        })
+    }
+
     async fn good(&mut self) {
         for input in &self.sample.good {
             let world = (self.world)();
@@ -110,17 +129,15 @@ impl Checks<'_> {
 
     async fn refused(&mut self, input: &Value, words: &[&str]) {
         let world = (self.world)();
-        let before = world.files().await.ok();
+        let before = self.files(&world).await;
         let outcome = world.call(self.sample.tool, input.clone()).await;
         let text = outcome.joined_text();
         self.expect(outcome.status == Status::Failed, format!("{input} should fail: {text}"));
         for word in words {
             self.expect(text.contains(word), format!("{input}: the error lacks {word:?}: {text}"));
         }
-        self.expect(
-            world.files().await.ok() == before,
-            format!("{input} failed, but changed files"),
-        );
+        let after = self.files(&world).await;
+        self.expect(after == before, format!("{input} failed, but changed files"));
     }
 
     async fn bad(&mut self) {
@@ -169,13 +186,11 @@ impl Checks<'_> {
         stop.cancel();
         for input in &self.sample.good {
             let world = (self.world)();
-            let before = world.files().await.ok();
+            let before = self.files(&world).await;
             let outcome = world.call_until(self.sample.tool, input.clone(), stop.clone()).await;
             self.expect(outcome.status == Status::Cancelled, format!("{input} ran though stopped"));
-            self.expect(
-                world.files().await.ok() == before,
-                format!("{input} changed files though stopped"),
-            );
+            let after = self.files(&world).await;
+            self.expect(after == before, format!("{input} changed files though stopped"));
             self.expect(
                 outcome.receipts.is_empty(),
                 format!("{input} has receipts though stopped"),
@@ -190,14 +205,12 @@ impl Checks<'_> {
         };
         let world = (self.world)();
         world.rule(Verdict::Deny, rule);
-        let before = world.files().await.ok();
+        let before = self.files(&world).await;
         let outcome = world.call(self.sample.tool, input.clone()).await;
         let text = outcome.joined_text();
         self.expect(outcome.status == Status::Denied, format!("{input} under {rule}: {text}"));
-        self.expect(
-            world.files().await.ok() == before,
-            format!("{input} changed files though denied"),
-        );
+        let after = self.files(&world).await;
+        self.expect(after == before, format!("{input} changed files though denied"));
         if let Some(secret) = self.sample.secret {
             self.expect(
                 !world.recorder.text().contains(secret),

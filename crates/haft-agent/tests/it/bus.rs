@@ -164,7 +164,7 @@ async fn appending_goes_on_while_the_disk_is_waited_for() {
     emit(&bus, notice(&*large));
     let blob = blobs.path(&haft_types::Hash::of(large.as_bytes()));
     std::fs::remove_file(&blob).unwrap();
-    assert!(std::process::Command::new("mkfifo").arg(&blob).status().unwrap().success());
+    haft_testkit::machine::make_fifo(&blob);
     let waiting =
         [bus.clone(), bus.clone()].map(|bus| tokio::spawn(async move { bus.sync().await }));
     bus.sync_ahead();
@@ -320,7 +320,7 @@ async fn what_was_held_back_is_written_without_holding_anyone_up() {
     let large = "x".repeat(haft_session::INLINE_MAX + 1);
     let blob = blobs.path(&haft_types::Hash::of(large.as_bytes()));
     std::fs::create_dir_all(blob.parent().unwrap()).unwrap();
-    assert!(std::process::Command::new("mkfifo").arg(&blob).status().unwrap().success());
+    haft_testkit::machine::make_fifo(&blob);
     let bus = Bus::lazy(log, || 7);
     emit(&bus, notice(&*large));
     let writer = bus.clone();

@@ -118,8 +118,9 @@ async fn a_call_that_a_person_is_asked_about_does_not_start_early() {
     let mut world = World::with_mode(Mode::Ask);
     let handle = world.start(&model);
     let (seen, _) = world.turn(&handle, "go").await;
-    let answered = seen.iter().position(|body| matches!(body, Body::AnswerEnded { .. }));
-    assert!(seen.iter().position(|body| is_started(body, 1)) > answered);
+    let at = |wanted: &dyn Fn(&Body) -> bool| seen.iter().position(wanted).unwrap();
+    let answered = at(&|body| matches!(body, Body::AnswerEnded { .. }));
+    assert!(at(&|body| is_started(body, 1)) > answered);
     assert_eq!(ended(&seen), [(CallId::nth(1), Status::Denied)], "nobody is there");
 }
 

@@ -37,6 +37,11 @@ fn plant(base: &Path) {
     for (name, text) in open {
         std::fs::write(base.join("w").join(name), text).unwrap();
     }
+    // So many that a listing of them is cut, and kept whole.
+    std::fs::create_dir(base.join("w/many")).unwrap();
+    for number in 0..1_500 {
+        std::fs::write(base.join(format!("w/many/{number:04}{}", "x".repeat(40))), "").unwrap();
+    }
     let link = |target: &str, name: &str| {
         std::os::unix::fs::symlink(target, base.join("w").join(name)).unwrap();
     };
@@ -142,6 +147,8 @@ fn wide() -> Vec<(&'static str, Value)> {
         ("grep", json!({"pattern": "(?s).*", "multiline": true, "path": "."})),
         ("find", json!({"pattern": "**", "follow": true, "no_ignore": true})),
         ("ls", json!({"path": "."})),
+        ("ls", json!({"recursive": true, "limit": 10_000})),
+        ("find", json!({"pattern": "**", "no_ignore": true, "limit": 10_000})),
     ]
 }
 
@@ -192,13 +199,16 @@ async fn search_everything(lookup: Lookup, mode: Mode, somebody: bool) {
         let text = std::fs::read_to_string(base.join("w").join(name)).unwrap();
         assert!(text.contains(CANARY), "{name} was changed");
     }
+    let mut kept = 0;
     for number in 1..2_000 {
         if let Some((host, path)) = world.session.outs.open(&haft_types::CallId::nth(number)) {
             let at = host.fs().locate(&path, haft_types::Follow::Yes).await.unwrap();
-            let kept = host.fs().read(&at, 0, 1 << 20).await.unwrap();
-            assert!(!holds(&kept), "the kept output of c{number}");
+            let whole = host.fs().read(&at, 0, usize::MAX).await.unwrap();
+            assert!(!holds(&whole), "the kept output of c{number}");
+            kept += 1;
         }
     }
+    assert!(kept > 0, "no output was kept, so none was looked at");
 }
 
 /// Whether bytes hold a canary that is not just the call's own words said back.

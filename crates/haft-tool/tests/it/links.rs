@@ -12,7 +12,7 @@ use std::{
 use futures::future::BoxFuture;
 use haft_host::{Host, Local, Lookup};
 use haft_policy::Verdict;
-use haft_testkit::world::World;
+use haft_testkit::{machine::times, world::World};
 use haft_tool::{Call, Dispatcher, Next, Settings, Stage, standard};
 use haft_types::{Outcome, Status};
 use serde_json::{Value, json};
@@ -166,6 +166,7 @@ async fn flipped(flip: &Flip, after: &str, tool: &str, input: Value) -> Outcome 
 async fn link_flip_between_any_two_stages_leads_nowhere() {
     for lookup in [Lookup::probed(), Lookup::Walk] {
         for swap in SWAPS {
+            let (mut done, mut stopped) = (0, 0);
             for after in ["resolve", "rules", "check", "ask", "snapshot", "guard", "timeout"] {
                 let path = Flip::new(swap, lookup).path();
                 for (tool, input) in calls(path) {
@@ -174,8 +175,10 @@ async fn link_flip_between_any_two_stages_leads_nowhere() {
                     let outcome = flipped(&flip, after, tool, input).await;
                     flip.unharmed(&what);
                     assert!(!flip.world.recorder.text().contains("CANARY"), "{what}: {outcome:?}");
+                    *(if outcome.status == Status::Done { &mut done } else { &mut stopped }) += 1;
                 }
             }
+            assert!(done > 0 && stopped > 0, "{lookup:?} {swap:?}: {done} and {stopped}");
         }
     }
 }
@@ -190,10 +193,7 @@ async fn link_flip_before_the_paths_are_looked_up_is_simply_denied() {
 }
 
 /// How many flips each race makes.
-fn rounds() -> u64 {
-    let factor = std::env::var("HAFT_TEST_COUNT_FACTOR").ok().and_then(|text| text.parse().ok());
-    200 * factor.unwrap_or(1u64).max(1)
-}
+const FLIPS: u64 = 200;
 
 async fn race(swap: Swap) {
     let flip = Flip::new(swap, Lookup::probed());
@@ -211,7 +211,7 @@ async fn race(swap: Swap) {
         })
     };
     let (mut done, mut calls_made) = (0, 0);
-    while flips.load(Ordering::Relaxed) < rounds() || calls_made < 50 {
+    while flips.load(Ordering::Relaxed) < times(FLIPS) || calls_made < 50 {
         for (tool, input) in calls(flip.path()) {
             let outcome = flip.world.call(tool, input).await;
             done += u64::from(outcome.status == Status::Done);

@@ -6,7 +6,7 @@ use std::{
 };
 
 use haft_host::Outs;
-use haft_testkit::world::World;
+use haft_testkit::{machine::peak, world::World};
 use haft_tool::{Dispatcher, MemoryBlobs, Session};
 use haft_types::{Body, Outcome, Shape, Status};
 use serde_json::{Value, json};
@@ -265,13 +265,6 @@ async fn endless_output_takes_no_memory() {
         .sum();
     assert!((64 << 10..4 << 20).contains(&shown), "{shown} bytes were shown live");
     println!("{written} bytes, {grown} bytes more memory, {shown} bytes shown live");
-}
-
-/// Most memory that this process ever had, in bytes.
-fn peak() -> u64 {
-    let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
-    let line = status.lines().find(|line| line.starts_with("VmHWM:")).unwrap_or_default();
-    line.split_whitespace().nth(1).and_then(|kib| kib.parse::<u64>().ok()).unwrap_or(0) * 1024
 }
 
 #[tokio::test]

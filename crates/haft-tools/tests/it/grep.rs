@@ -1,7 +1,7 @@
 //! grep through the real pipeline, on this machine and in memory.
 
 use haft_policy::Verdict;
-use haft_testkit::world::World;
+use haft_testkit::{machine::peak, world::World};
 use haft_types::{Outcome, Shape, Status};
 use serde_json::{Value, json};
 use tokio_util::sync::CancellationToken;
@@ -234,13 +234,6 @@ async fn ignore_files_above_the_searched_folder_count_unless_they_are_denied() {
         let both = text(&world, input).await;
         assert_eq!(both, "src/deep/x.log:1:fn x\nsrc/deep/x.rs:1:fn x");
     }
-}
-
-/// Most memory that this process ever had, in bytes.
-fn peak() -> u64 {
-    let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
-    let line = status.lines().find(|line| line.starts_with("VmHWM:")).unwrap_or_default();
-    line.split_whitespace().nth(1).and_then(|kib| kib.parse::<u64>().ok()).unwrap_or(0) * 1024
 }
 
 #[tokio::test]

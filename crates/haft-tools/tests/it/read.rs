@@ -1,5 +1,6 @@
 //! `read` where a fixture is not enough: sizes, kept outputs, images, special files.
 
+use haft_testkit::machine;
 use haft_types::{CallId, Part, Shape, Status};
 use serde_json::json;
 
@@ -104,11 +105,7 @@ async fn an_image_is_shown_with_its_size_and_kept() {
 #[tokio::test]
 async fn pipes_and_devices_are_refused_at_once() {
     let world = local(&[]);
-    let made = std::process::Command::new("mkfifo")
-        .arg(world.folder().unwrap().join("pipe"))
-        .status()
-        .unwrap();
-    assert!(made.success());
+    machine::make_fifo(&world.folder().unwrap().join("pipe"));
     for tool in ["read", "edit", "write"] {
         let input =
             json!({"path": "pipe", "content": "x", "edits": [{"old_text": "a", "new_text": "b"}]});

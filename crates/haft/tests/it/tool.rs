@@ -2,9 +2,9 @@
 
 use serde_json::{Value, json};
 
-use crate::world::{Input, World};
+use crate::world::{Input, World, finish};
 
-const NAMES: [&str; 7] = ["read", "bash", "edit", "write", "grep", "find", "ls"];
+const NAMES: [&str; 8] = ["read", "bash", "edit", "write", "grep", "find", "ls", "notebook_edit"];
 
 fn outcome(text: &str) -> Value {
     serde_json::from_str(text).unwrap_or_else(|error| panic!("{error}: {text}"))
@@ -24,7 +24,7 @@ fn the_list_names_every_tool() {
     let ran = world.run(&["tool", "list", "--tools", "read,Grep", "--deny", "Bash"]);
     assert_eq!(ran.out.lines().count(), 2, "{ran:?}");
     let ran = world.run(&["tool", "list", "--deny", "Bash"]);
-    assert_eq!(ran.out.lines().count(), 6, "{ran:?}");
+    assert_eq!(ran.out.lines().count(), NAMES.len() - 1, "{ran:?}");
 }
 
 #[test]
@@ -182,4 +182,29 @@ fn a_cut_result_is_read_by_its_address() {
     let input = json!({"path": address}).to_string();
     let ran = world.run(&["tool", "read", "--input", &input, "--session", &other]);
     assert_eq!(ran.code, Some(1), "the output of another session: {ran:?}");
+}
+
+#[test]
+fn what_haft_notices_during_a_call_is_said() {
+    let world = World::new();
+    world.file(".haft/settings.toml", "[read]\nmax_bytes = 524288\n");
+    // Each quote is two bytes in the log, so that this is more than is held back.
+    world.file("big.txt", format!("{}\n", "\"".repeat(1_000)).repeat(600));
+    let read = r#"{"path": "big.txt"}"#;
+    let arguments = ["tool", "read", "--trust", "--input", read];
+    let ran = world.run(&arguments);
+    assert_eq!((ran.code, ran.err.as_str()), (Some(0), ""), "nothing is wrong here");
+    let file = world.root().join("file");
+    std::fs::write(&file, "").unwrap();
+    let home = file.join("home").display().to_string();
+    let mut command = world.haft(&arguments);
+    command.env("HAFT_HOME", &home);
+    let failing = finish(command, &Input::Nothing);
+    assert_eq!((failing.code, &failing.out), (Some(0), &ran.out), "{}", failing.err);
+    assert!(
+        failing.err.starts_with("haft: what is read leaves no full record: "),
+        "{}",
+        failing.err
+    );
+    assert!(failing.err.contains(&home) && failing.err.lines().count() == 1, "{}", failing.err);
 }

@@ -61,7 +61,8 @@ async def tools():
     async with session() as client:
         listed = (await client.list_tools()).tools
         names = [tool.name for tool in listed]
-        assert names == ["read", "bash", "edit", "write", "grep", "find", "ls"], names
+        wanted = ["read", "bash", "edit", "write", "grep", "find", "ls", "notebook_edit"]
+        assert names == wanted, names
         for tool in listed:
             for schema in (tool.input_schema, tool.output_schema):
                 Draft202012Validator.check_schema(schema)

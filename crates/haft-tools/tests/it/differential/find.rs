@@ -1,8 +1,11 @@
 //! find beside fd.
 
+use std::process::Command;
+
+use haft_testkit::machine;
 use serde_json::{Value, json};
 
-use super::{Compared, data, first_difference, peer, printed, trees::Tree, with, written};
+use super::{Compared, data, first_difference, printed, trees::Tree, with, written};
 
 /// Patterns; one with a slash is for paths from the searched folder.
 const PATTERNS: [&str; 22] = [
@@ -49,16 +52,19 @@ pub(super) async fn compare(tree: &Tree, all: &mut Vec<Compared>) {
                 continue;
             }
             let input = with(&input, &[("pattern", json!(pattern)), ("limit", json!(100_000))]);
-            let difference = difference(tree, &input, flags).await;
+            let theirs = theirs(tree, &input, flags);
+            let found = !theirs.is_empty();
+            let difference = difference(tree, &input, &theirs).await;
             let query = written(&input);
-            all.push(Compared { tool: "find", tree: tree.name, query, difference });
+            all.push(Compared { tool: "find", tree: tree.name, query, difference, found });
         }
     }
 }
 
-async fn difference(tree: &Tree, input: &Value, flags: &[&str]) -> Option<String> {
+/// What fd finds, in the order of the tool.
+fn theirs(tree: &Tree, input: &Value, flags: &[&str]) -> Vec<String> {
     let pattern = input["pattern"].as_str().unwrap();
-    let mut fd = peer("HAFT_TEST_FD");
+    let mut fd = Command::new(machine::fd());
     fd.args(["--no-require-git", "--exclude", ".git", "--color", "never", "--case-sensitive"]);
     fd.args(["--threads=1", "--no-global-ignore-file", "--strip-cwd-prefix", "--print0", "--glob"])
         .args(flags);
@@ -75,13 +81,16 @@ async fn difference(tree: &Tree, input: &Value, flags: &[&str]) -> Option<String
         .collect();
     // Folder by folder in the order of the bytes of names, a folder before what is in it.
     theirs.sort();
-    let theirs: Vec<String> = theirs.into_iter().map(|names| shown(tree, &names)).collect();
+    theirs.into_iter().map(|names| shown(tree, &names)).collect()
+}
+
+async fn difference(tree: &Tree, input: &Value, theirs: &[String]) -> Option<String> {
     let whole = match data(&tree.world, "find", input).await {
         Ok(whole) => whole,
         Err(text) => return Some(format!("haft says {text:?}, the peer {theirs:?}")),
     };
     let ours = paths(&whole);
-    if let Some(difference) = first_difference(&ours, &theirs) {
+    if let Some(difference) = first_difference(&ours, theirs) {
         return Some(difference);
     }
     let part = data(&tree.world, "find", &with(input, &[("limit", json!(7))])).await.unwrap();

@@ -1,9 +1,12 @@
 //! grep beside ripgrep.
 
+use std::process::Command;
+
+use haft_testkit::machine;
 use haft_types::HostPath;
 use serde_json::{Value, json};
 
-use super::{Compared, data, first_difference, peer, printed, trees::Tree, with, written};
+use super::{Compared, data, first_difference, printed, trees::Tree, with, written};
 
 /// Results of a page, where pages are put together.
 const PAGE: u64 = 7;
@@ -159,15 +162,26 @@ pub(super) async fn compare(tree: &Tree, all: &mut Vec<Compared>) {
     let queries = queries();
     let some = queries.into_iter().step_by(tree.share);
     for input in some.chain(placed(tree.name)) {
-        let difference = difference(tree, &input).await;
+        let mode = input["output_mode"].as_str().unwrap_or("content");
+        let (printed, base) = ripgrep(tree, &input, mode);
+        // As JSON it has a line at the end of each search, whatever was found.
+        let found = printed.as_ref().is_ok_and(|text| match mode {
+            "content" => text.windows(14).any(|part| part == b"\"type\":\"match\""),
+            _ => !text.is_empty(),
+        });
+        let difference = difference(tree, &input, mode, printed, &base).await;
         let query = written(&input);
-        all.push(Compared { tool: "grep", tree: tree.name, query, difference });
+        all.push(Compared { tool: "grep", tree: tree.name, query, difference, found });
     }
 }
 
-async fn difference(tree: &Tree, input: &Value) -> Option<String> {
-    let mode = input["output_mode"].as_str().unwrap_or("content");
-    let (printed, base) = ripgrep(tree, input, mode);
+async fn difference(
+    tree: &Tree,
+    input: &Value,
+    mode: &str,
+    printed: Result<Vec<u8>, String>,
+    base: &HostPath,
+) -> Option<String> {
     let whole = data(&tree.world, "grep", &with(input, &[("head_limit", json!(0))])).await;
     let (whole, printed) = match (whole, printed) {
         (Ok(whole), Ok(printed)) => (whole, printed),
@@ -178,7 +192,7 @@ async fn difference(tree: &Tree, input: &Value) -> Option<String> {
     if mode == "content" {
         let multiline = input["multiline"] == json!(true);
         let ours = lines(&whole, multiline);
-        let theirs = their_lines(tree, &base, &printed, multiline);
+        let theirs = their_lines(tree, base, &printed, multiline);
         if let Some(difference) = first_difference(&ours, &theirs) {
             return Some(difference);
         }
@@ -191,7 +205,7 @@ async fn difference(tree: &Tree, input: &Value) -> Option<String> {
         let pages = pages(tree, input, |page| matching(&lines(page, multiline))).await;
         return pages.and_then(|pages| first_difference(&pages, &matching(&ours)));
     }
-    let theirs = their_files(tree, &base, &printed, mode == "count");
+    let theirs = their_files(tree, base, &printed, mode == "count");
     let ours = files(&whole, mode == "count");
     if let Some(difference) = first_difference(&ours, &theirs) {
         return Some(difference);
@@ -202,7 +216,7 @@ async fn difference(tree: &Tree, input: &Value) -> Option<String> {
 
 /// What ripgrep prints where the search starts, and that folder; paths go through NUL.
 fn ripgrep(tree: &Tree, input: &Value, mode: &str) -> (Result<Vec<u8>, String>, HostPath) {
-    let mut rg = peer("HAFT_TEST_RG");
+    let mut rg = Command::new(machine::rg());
     rg.args(["--no-config", "--no-require-git", "--sort", "path", "--no-messages", "--no-mmap"]);
     rg.args(["--glob", "!.git"]);
     for (name, flag) in [("glob", "--glob"), ("type", "--type"), ("pattern", "--regexp")] {

@@ -3,8 +3,8 @@
 //! Every query goes through the whole pipeline on this machine's files, and the peer does what it
 //! asks for. Compared are the files, lines, numbers, marked stretches and counts, the order of
 //! `rg --sort path`, and pages put together with the whole. `known` lists what differs and why; an
-//! entry that no longer differs fails too. `HAFT_TEST_RG` and `HAFT_TEST_FD` name the peers, and
-//! without them this fails: a comparison with nothing is none.
+//! entry that no longer differs fails too. Without the peers this fails: a comparison with nothing is
+//! none.
 
 mod find;
 mod grep;
@@ -24,14 +24,8 @@ struct Compared {
     tree: &'static str,
     query: String,
     difference: Option<String>,
-}
-
-/// The peer that a variable names.
-fn peer(variable: &str) -> Command {
-    let Some(path) = std::env::var_os(variable) else {
-        panic!("{variable} is not set: `cargo xtask test` installs the peers and sets it")
-    };
-    Command::new(path)
+    /// Whether the peer found anything.
+    found: bool,
 }
 
 /// What the peer prints in a folder, or why it refuses to search; 1 is its end where it found
@@ -65,10 +59,13 @@ fn judge(all: &[Compared]) -> String {
     for ((tool, tree, query), _) in listed.iter().filter(|(_, seen)| !**seen) {
         problems.push(format!("{tool} in {tree}: {query}\n  is listed, but does not differ"));
     }
+    let found = all.iter().filter(|one| one.found).count();
+    assert!(found * 2 > all.len(), "only for {found} of {} is there anything to find", all.len());
     let same = all.iter().filter(|one| one.difference.is_none()).count();
     let count = problems.len();
     assert!(problems.is_empty(), "{count} of {}:\n{}", all.len(), problems.join("\n"));
-    format!("{} queries, {same} identical, {} listed", all.len(), all.len() - same)
+    let listed = all.len() - same;
+    format!("{} queries, {found} that find something, {same} identical, {listed} listed", all.len())
 }
 
 /// The first thing in which two lists differ.

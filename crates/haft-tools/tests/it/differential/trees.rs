@@ -7,7 +7,7 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use haft_testkit::world::World;
+use haft_testkit::{machine, world::World};
 
 /// Makes a tree in a folder.
 type Maker = fn(&Path);
@@ -270,8 +270,7 @@ fn links(root: &Path) {
     ] {
         symlink(to, root.join(at)).unwrap();
     }
-    let made = std::process::Command::new("mkfifo").arg(root.join("pipe.rs")).status().unwrap();
-    assert!(made.success());
+    machine::make_fifo(&root.join("pipe.rs"));
 }
 
 /// Three thousand files.
