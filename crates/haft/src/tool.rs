@@ -50,6 +50,7 @@ pub async fn run(arguments: &Tool, more: &[Arc<dyn AnyTool>]) -> Ending {
     let style = face::Style::plain(&base.environment);
     let env = base.env(None, terminal)?;
     let core = Core::open(base, &arguments.common, which, &env, more).await?;
+    let told = face::notices(&core.bus);
     if core.dispatcher.tools.spec(&arguments.name).is_none() {
         let why = core.base.taken_away(&arguments.common, &env, &arguments.name);
         let unknown =
@@ -72,7 +73,7 @@ pub async fn run(arguments: &Tool, more: &[Arc<dyn AnyTool>]) -> Ending {
         let text = "ended by the second signal: what still ran is given up, its result is lost";
         return Err(Failure::Failed(text.into()));
     };
-    end(&core, arguments, (&call, &outcome), plan).await
+    end(&core, arguments, (&call, &outcome), (plan, told)).await
 }
 
 /// Tells what came of a call, and what a person can do about it.
@@ -80,7 +81,7 @@ async fn end(
     core: &Core,
     arguments: &Tool,
     (call, outcome): (&CallId, &Outcome),
-    plan: JoinHandle<Option<Plan>>,
+    (plan, told): (JoinHandle<Option<Plan>>, JoinHandle<()>),
 ) -> Ending {
     let cut = outcome.detail.as_ref().and_then(|detail| detail.cut.as_ref());
     // A text may hold the address of the call though nothing is there.
@@ -96,6 +97,8 @@ async fn end(
     // What was only observed is not kept as a rule; here something refers to it.
     let kept = if whole.is_some() { core.bus.keep() } else { Ok(()) };
     core.close().await;
+    // What was noticed meanwhile is said before the result.
+    drop(told.await);
     let ending = tell(arguments, outcome, core.session_id(), &call.to_string());
     if let Err(error) = kept {
         say(&format!("haft: the whole result is lost: {error}"));
