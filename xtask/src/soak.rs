@@ -18,7 +18,7 @@ use crate::project::Project;
 struct Soak {
     name: &'static str,
     about: &'static str,
-    package: &'static str,
+    packages: &'static [&'static str],
     /// A part of the names of its tests.
     tests: &'static str,
     scale: Scale,
@@ -56,7 +56,7 @@ const SOAKS: &[Soak] = &[
     Soak {
         name: "machine",
         about: "random interleavings of inputs to the agent's machine",
-        package: "haft-agent",
+        packages: &["haft-agent"],
         tests: "properties",
         scale: Scale::Cases,
         count: 100_000,
@@ -64,15 +64,15 @@ const SOAKS: &[Soak] = &[
     Soak {
         name: "text",
         about: "random texts, encodings and edits through the text engine",
-        package: "haft-text",
+        packages: &["haft-text"],
         tests: "properties",
         scale: Scale::Cases,
         count: 100_000,
     },
     Soak {
         name: "links",
-        about: "links that flip between the stages of a call",
-        package: "haft-tool",
+        about: "links that flip between the stages of a call and while a tool works",
+        packages: &["haft-tool", "haft-tools"],
         tests: "link_flip",
         scale: Scale::Factor,
         count: 100,
@@ -80,7 +80,7 @@ const SOAKS: &[Soak] = &[
     Soak {
         name: "crash",
         about: "changes of files that are killed at every file call and at random instants",
-        package: "haft",
+        packages: &["haft"],
         tests: "crash",
         scale: Scale::Factor,
         count: 50,
@@ -96,9 +96,9 @@ pub(crate) fn names() -> Vec<&'static str> {
 pub(crate) fn table() -> String {
     let mut text = String::from("| soak | what | usual count | tests |\n|---|---|---|---|\n");
     for soak in SOAKS {
-        let Soak { name, about, package, tests, count, scale } = soak;
-        let unit = scale.unit();
-        let _ = writeln!(text, "| `{name}` | {about} | {count} {unit} | `{tests}` in {package} |");
+        let Soak { name, about, packages, tests, count, scale } = soak;
+        let (unit, packages) = (scale.unit(), packages.join(" and "));
+        let _ = writeln!(text, "| `{name}` | {about} | {count} {unit} | `{tests}` in {packages} |");
     }
     text
 }
@@ -115,10 +115,11 @@ pub(crate) fn run(project: &Project, arguments: &[String]) -> Result<bool> {
     };
     let nextest = answer(&mut cargo(project, &["nextest", "--version"])).is_some();
     let mut command = if nextest {
-        cargo(project, &["nextest", "run", "--profile", "soak", "-p", soak.package, soak.tests])
+        cargo(project, &["nextest", "run", "--profile", "soak"])
     } else {
-        cargo(project, &["test", "-p", soak.package, soak.tests])
+        cargo(project, &["test"])
     };
+    command.args(soak.packages.iter().flat_map(|package| ["-p", package])).arg(soak.tests);
     command.env(soak.scale.variable(), count.to_string());
     let start = Instant::now();
     let closing = if nextest { "Summary" } else { "test result:" };
@@ -128,7 +129,8 @@ pub(crate) fn run(project: &Project, arguments: &[String]) -> Result<bool> {
     if passed == 0 {
         eprintln!(
             "no test of {} passed whose name holds {:?}: see SOAKS in xtask/src/soak.rs",
-            soak.package, soak.tests
+            soak.packages.join(" and "),
+            soak.tests
         );
     }
     let ended = if fine && passed > 0 { "all passed" } else { "FAILED" };
@@ -198,8 +200,9 @@ mod tests {
     #[test]
     fn every_soak_names_tests_that_are_there() {
         let root = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../crates");
-        for soak in SOAKS {
-            let folder = root.join(soak.package).join("tests/it");
+        let every = SOAKS.iter().flat_map(|soak| soak.packages.iter().map(move |p| (soak, p)));
+        for (soak, package) in every {
+            let folder = root.join(package).join("tests/it");
             let mut sources = String::new();
             for file in std::fs::read_dir(&folder).unwrap() {
                 let path = file.unwrap().path();
@@ -208,7 +211,8 @@ mod tests {
                 }
             }
             let named = ["fn ", "mod "].map(|word| format!("{word}{}", soak.tests));
-            assert!(named.iter().any(|name| sources.contains(name)), "{}: none found", soak.name);
+            let found = named.iter().any(|name| sources.contains(name));
+            assert!(found, "{}: none found in {package}", soak.name);
         }
     }
 

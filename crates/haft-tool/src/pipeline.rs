@@ -37,8 +37,7 @@ pub struct Call {
 /// A path that could not be located, with its cause; told only once the rules allow it.
 #[derive(Clone, Debug)]
 pub(crate) struct Lost {
-    pub kind: std::io::ErrorKind,
-    pub message: String,
+    pub cause: Arc<std::io::Error>,
     /// Where it would be: below its deepest folder that could be located. None where a link leads
     /// to where it got lost.
     pub real: Option<HostPath>,
@@ -46,7 +45,23 @@ pub(crate) struct Lost {
 
 impl From<Lost> for std::io::Error {
     fn from(lost: Lost) -> Self {
-        Self::new(lost.kind, lost.message)
+        Self::new(lost.cause.kind(), Told(lost.cause))
+    }
+}
+
+/// An error that is told to several, with its cause.
+#[derive(Debug)]
+struct Told(Arc<std::io::Error>);
+
+impl std::fmt::Display for Told {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        self.0.fmt(f)
+    }
+}
+
+impl std::error::Error for Told {
+    fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
+        Some(&*self.0)
     }
 }
 

@@ -15,15 +15,20 @@ use crate::{near, words};
 /// Most bytes of a file that is hashed, edited or compared as a whole.
 pub(crate) const WHOLE: u64 = 64 * 1024 * 1024;
 
+/// Most characters of a path that are repeated where nothing is there.
+const QUOTED: usize = 300;
+
 /// What the addresses of kept outputs begin with.
 const OUT: &str = "out://";
 
 /// The absolute path of an argument, for plans.
 pub(crate) fn planned(place: &Place, text: &str) -> Result<HostPath, ToolError> {
-    if text.is_empty() {
-        return Err(ToolError::new("path is empty").hint("Give the path of a file."));
+    if text.trim().is_empty() {
+        let what = if text.is_empty() { "empty".to_owned() } else { format!("blank: {text:?}") };
+        return Err(ToolError::new(format!("path is {what}")).hint("Give the path of a file."));
     }
     no_address(text)?;
+    well_formed(text)?;
     place
         .path(text)
         .map_err(|error| ToolError::new(error.to_string()).hint("Mend the path, then call again."))
@@ -42,6 +47,34 @@ pub(crate) fn no_address(text: &str) -> Result<(), ToolError> {
     let shown = haft_text::names::shown(text, 80);
     Err(ToolError::new(format!("{shown} is no path: out:// addresses can only be read"))
         .hint("Take it with read or grep, as it stands in the notice of the cut result."))
+}
+
+/// Refuses percent signs that stand for no byte, in a path that is written as bytes.
+pub(crate) fn well_formed(text: &str) -> Result<(), ToolError> {
+    let Some(encoded) = text.strip_prefix("bytes:") else { return Ok(()) };
+    let is_byte =
+        |rest: &str| rest.len() >= 2 && rest.bytes().take(2).all(|digit| digit.is_ascii_hexdigit());
+    if encoded.split('%').skip(1).all(is_byte) {
+        return Ok(());
+    }
+    let shown = haft_text::names::shown(text, 200);
+    Err(ToolError::new(format!("{shown} is no path: behind % stand the two digits of a byte"))
+        .hint("Take the path as ls or find show it, or write %25 for a percent sign."))
+}
+
+/// Refuses to make a file under a path that programs cannot name.
+pub(crate) fn can_be_named(at: &Located) -> Result<(), ToolError> {
+    let len = at.real.as_bytes().len();
+    if len <= PATH_MAX {
+        return Ok(());
+    }
+    let shown = haft_text::names::shown(&at.real.text(), 100);
+    Err(ToolError::new(format!(
+        "the path {shown}... has {} bytes, and programs take at most {}; nothing was made",
+        words::grouped(len as u64),
+        words::grouped(PATH_MAX as u64)
+    ))
+    .hint("Give a shorter path."))
 }
 
 /// Looks up the path of an argument.
@@ -111,9 +144,20 @@ pub(crate) fn failed(error: &io::Error) -> ToolError {
             "The disk, or the way to it, has a fault; the system's log says more. Go on elsewhere, \
              or tell what you found."
         }
-        _ => "Check the path, then call again.",
+        _ => about_names(error).unwrap_or("Check the path, then call again."),
     };
     ToolError::new(error.to_string()).hint(hint)
+}
+
+/// What to do about links in circles and names that no disk takes.
+pub(crate) fn about_names(error: &io::Error) -> Option<&'static str> {
+    if has_code(error, ELOOP) {
+        return Some(
+            "A link on the way leads back to itself: look at it with ls, then give another path.",
+        );
+    }
+    has_code(error, ENAMETOOLONG)
+        .then_some("A name has at most 255 bytes on nearly every disk: give a shorter one.")
 }
 
 /// Reports whether the begin of the call could not be kept.
@@ -126,6 +170,13 @@ fn is_of_record(error: &io::Error) -> bool {
 const EIO: i32 = 5;
 /// What it says when a file would be bigger than it may.
 const EFBIG: i32 = 27;
+
+/// What it says when links lead in circles.
+const ELOOP: i32 = if cfg!(target_os = "linux") { 40 } else { 62 };
+/// What it says when a name is longer than the disk takes.
+const ENAMETOOLONG: i32 = if cfg!(target_os = "linux") { 36 } else { 63 };
+/// Most bytes of a path that programs can name.
+const PATH_MAX: usize = 4095;
 
 /// Reports whether the system gave this code, however the error was told on.
 fn has_code(error: &io::Error, code: i32) -> bool {
@@ -141,24 +192,55 @@ fn has_code(error: &io::Error, code: i32) -> bool {
     false
 }
 
+/// The error for a link that leads to where nothing is; none where that was asked for itself.
+pub(crate) fn broken(cx: &Cx, asked: &HostPath, real: &HostPath) -> Option<ToolError> {
+    if asked == real {
+        return None;
+    }
+    // The last name is the same: a link above it leads to a folder that has no such name.
+    let hint = if asked.file_name() == real.file_name() {
+        "A link on the way leads there: look with ls at that folder, then give another path."
+    } else {
+        "A link on the way is broken: look at it with ls, then give another path."
+    };
+    let [asked, real] = [asked, real].map(|path| repeated(&cx.place.shown(path)));
+    let error = ToolError::new(format!("{asked} leads to {real}, where nothing is"));
+    Some(error.hint(hint))
+}
+
 /// The error for a path where nothing is, by what was asked for and where it leads.
 async fn missing(cx: &Cx, asked: &str, path: &HostPath) -> ToolError {
-    if cx.path(asked).is_ok_and(|asked| asked != *path) {
-        let (asked, path) = (haft_text::names::shown(asked, 200), cx.place.shown(path));
-        return ToolError::new(format!("{asked} leads to {path}, where nothing is"))
-            .hint("A link on the way is broken: look at it with ls, then give another path.");
+    if let Some(error) = cx.path(asked).ok().and_then(|asked| broken(cx, &asked, path)) {
+        return error;
     }
+    let shown = repeated(&cx.place.shown(path));
     if asked.to_ascii_lowercase().contains("/out://") {
-        return ToolError::new(format!("there is no file {}", cx.place.shown(path))).hint(
+        return ToolError::new(format!("there is no file {shown}")).hint(
             "Before the address of a kept output stands nothing: write out://CALL, without a \
              folder or ./ in front.",
         );
     }
-    let name = String::from_utf8_lossy(path.file_name().unwrap_or_default()).into_owned();
+    let name = String::from_utf8_lossy(path.file_name().unwrap_or_default());
+    let name: String = name.chars().take(QUOTED).collect();
     let near = near::hint(cx, path).await;
-    ToolError::new(format!("there is no file {}", cx.place.shown(path))).hint(format!(
+    ToolError::new(format!("there is no file {shown}")).hint(format!(
         "Check the path: find with pattern {name:?} looks for it at any depth.{near}"
     ))
+}
+
+/// A path where nothing is, safe to repeat and no longer than it helps.
+fn repeated(path: &str) -> String {
+    haft_text::names::shown(path, QUOTED)
+}
+
+/// What people call what is no file and no folder.
+pub(crate) const fn special(kind: EntryKind) -> &'static str {
+    match kind {
+        EntryKind::Fifo => "a named pipe",
+        EntryKind::Socket => "a socket",
+        EntryKind::Device => "a device",
+        _ => "a link that leads nowhere",
+    }
 }
 
 /// Refuses what is no regular file; `doing` says what was wanted, as in `read`.
@@ -176,10 +258,7 @@ pub(crate) async fn regular(
             return Err(ToolError::new(format!("{shown} is a folder, not a file"))
                 .hint("Use ls to see what is in it, then give the path of a file."));
         }
-        FileKind::Entry(EntryKind::Fifo) => "a named pipe",
-        FileKind::Entry(EntryKind::Socket) => "a socket",
-        FileKind::Entry(EntryKind::Device) => "a device",
-        FileKind::Entry(_) => "a link that leads nowhere",
+        FileKind::Entry(kind) => special(kind),
     };
     Err(ToolError::new(format!("{shown} is {kind}; only regular files can be {doing}"))
         .hint("Give the path of a regular file."))

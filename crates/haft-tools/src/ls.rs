@@ -17,6 +17,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::{
+    files,
     find::written,
     near,
     search::{absolute, quoted},
@@ -130,17 +131,25 @@ impl Tool for Ls {
 async fn folder(cx: &Cx, path: &HostPath, shown: &str) -> Result<Located, ToolError> {
     let at = cx.host.fs().locate(path, Follow::Yes).await.map_err(|error| {
         ToolError::new(format!("{} cannot be listed: {error}", quoted(shown)))
-            .hint("Give a folder that can be entered.")
+            .hint(files::about_names(&error).unwrap_or("Give a folder that can be entered."))
     })?;
     match at.kind {
         FileKind::FOLDER => Ok(at),
-        FileKind::Missing => Err(ToolError::new(format!("there is no folder {}", quoted(shown)))
-            .hint(format!(
-                "List the folder above it to see what is there.{}",
-                near::hint(cx, path).await
-            ))),
-        FileKind::Entry(_) => Err(ToolError::new(format!("{} is no folder", quoted(shown)))
+        FileKind::Missing => match files::broken(cx, path, &at.real) {
+            Some(error) => Err(error),
+            None => {
+                Err(ToolError::new(format!("there is no folder {}", quoted(shown))).hint(format!(
+                    "List the folder above it to see what is there.{}",
+                    near::hint(cx, path).await
+                )))
+            }
+        },
+        FileKind::FILE => Err(ToolError::new(format!("{} is no folder", quoted(shown)))
             .hint("Use read for what a file holds; list the folder above it for its size.")),
+        FileKind::Entry(kind) => {
+            let text = format!("{} is {}, not a folder", quoted(shown), files::special(kind));
+            Err(ToolError::new(text).hint("Give a folder."))
+        }
     }
 }
 
@@ -160,7 +169,7 @@ impl Names {
             .transpose();
         let glob = built.map_err(|error| {
             let pattern = quoted(pattern.unwrap_or_default());
-            ToolError::new(format!("{pattern} is no glob: {}", error.kind()))
+            ToolError::new(format!("the pattern \"{pattern}\" is no glob: {}", error.kind()))
                 .hint("Nothing was listed. Write it like *.rs or *.{ts,tsx}.")
         })?;
         Ok(Self {

@@ -74,6 +74,8 @@ async fn alike(cx: &Cx, folder: &Located, missing: &HostPath) -> Vec<String> {
     let mut near: Vec<(usize, DirEntry)> = listed(cx, folder)
         .await
         .into_iter()
+        // A link that leads nowhere has the very name.
+        .filter(|entry| missing.file_name() != Some(&*entry.name))
         .filter_map(|entry| {
             let name = lower(&entry.name);
             let far = strsim::damerau_levenshtein(&name, &wanted);

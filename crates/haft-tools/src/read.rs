@@ -479,7 +479,7 @@ impl Read {
         };
         let Some((mut rendered, hash)) = rendered else { return Ok(None) };
         if cx.stop.is_cancelled() {
-            return Err(ToolError::new(format!("reading {} was cancelled", found.shown)));
+            return Err(readers::cancelled(&found.shown));
         }
         found.note(cx, hash);
         let mut images = Vec::new();

@@ -47,6 +47,7 @@ fn kept(path: Option<&str>) -> Option<CallId> {
 pub(crate) fn absolute(place: &Place, path: Option<&str>) -> Result<HostPath, ToolError> {
     let text = path.filter(|text| !text.is_empty()).unwrap_or(".");
     files::no_address(text)?;
+    files::well_formed(text)?;
     place
         .path(text)
         .map_err(|error| ToolError::new(error.to_string()).hint("Mend the path, then call again."))
@@ -80,13 +81,17 @@ pub(crate) async fn root(cx: &Cx, path: Option<&str>, field: Field) -> Result<Ro
     let path = absolute(&cx.place, path)?;
     let shown = cx.place.shown(&path).into_owned();
     let at = cx.host.fs().locate(&path, Follow::Yes).await.map_err(|error| {
-        ToolError::new(format!("{} cannot be searched: {error}", quoted(&shown)))
-            .hint("Give a folder or file that can be entered.")
+        ToolError::new(format!("{} cannot be searched: {error}", quoted(&shown))).hint(
+            files::about_names(&error).unwrap_or("Give a folder or file that can be entered."),
+        )
     })?;
     if at.kind == FileKind::Missing {
         let missing = ToolError::new(format!("there is no {}", quoted(&shown)));
         if let Some(advice) = globs::in_path(written, field) {
             return Err(missing.hint(advice));
+        }
+        if let Some(error) = files::broken(cx, &path, &at.real) {
+            return Err(error);
         }
         let near = near::hint(cx, &path).await;
         return Err(missing.hint(format!(
@@ -167,7 +172,9 @@ pub(crate) fn walk(cx: &Cx) -> Walk {
 
 /// A model's text, safe to repeat.
 pub(crate) fn quoted(text: &str) -> String {
-    haft_text::names::shown(text, QUOTED)
+    let shown = haft_text::names::shown(text, QUOTED);
+    let blank = !shown.is_empty() && shown.trim().is_empty();
+    if blank { format!("{shown:?}") } else { shown }
 }
 
 /// What a search passed over, for programs.

@@ -152,7 +152,9 @@ const COMPARED: usize = 8 * 1024 * 1024;
 
 impl Work {
     async fn of(tool: &Write, input: &WriteInput, at: Located, cx: &Cx) -> Result<Self, Failure> {
-        if at.kind != FileKind::Missing {
+        if at.kind == FileKind::Missing {
+            files::can_be_named(&at)?;
+        } else {
             files::regular(cx, &input.path, &at, "written").await?;
         }
         let shown = cx.place.shown(&at.real).into_owned();
@@ -171,8 +173,11 @@ impl Work {
                 .hint("Read the file before you replace it, or give its hash as expect.")
                 .into());
         }
-        let content = input.content.clone();
+        let (content, expected) = (input.content.clone(), input.expect.is_some());
         let work_out = move || {
+            if !expected {
+                whole(&content, &old, freshness, &shown)?;
+            }
             let made = Made::of(content, &old, freshness, &shown)?;
             Ok::<_, ToolError>((made, old))
         };
@@ -297,6 +302,31 @@ fn freshness(
         )),
         other => Ok(other),
     }
+}
+
+/// Refuses to replace a text that was shown with marks in place of bytes that mean nothing in its
+/// encoding: who read it does not know them, and they would be lost.
+fn whole(content: &str, old: &Old, freshness: Freshness, shown: &str) -> Result<(), ToolError> {
+    let Old::Whole(bytes, hash) = old else { return Ok(()) };
+    let Ok(decoded) = decode::decode(bytes) else { return Ok(()) };
+    let marked = content.contains(char::REPLACEMENT_CHARACTER);
+    let Some(first) = decoded.holes().first().filter(|_| marked || freshness == Freshness::Same)
+    else {
+        return Ok(());
+    };
+    let text = decoded.text().as_bytes();
+    let line = haft_text::lines::number_at(text, first.at, decoded.line_ends().cr_ends_lines());
+    let places = words::count(decoded.holes().len() as u64, "place");
+    Err(ToolError::new(format!(
+        "{shown} was not replaced: it is in {}, and {places} of it, the first in line {line}, \
+         mean nothing there. They were shown as {}, and writing the text would lose them",
+        decoded.format().encoding.name(),
+        char::REPLACEMENT_CHARACTER
+    ))
+    .hint(format!(
+        "Change the other lines with edit, which keeps these bytes. To lose them on purpose, call \
+         again with expect {hash}."
+    )))
 }
 
 /// The bytes to write, with what is to be said of them.

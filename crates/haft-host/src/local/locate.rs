@@ -495,6 +495,8 @@ impl Walker<'_> {
     }
 
     fn fault(&self, name: &[u8], error: Errno) -> io::Error {
-        fault(self.path, &format!("cannot be looked up at {}", self.shown(name)), error)
+        let at = self.shown(name);
+        let at = if at == *self.path.text() { String::new() } else { format!(" at {at}") };
+        fault(self.path, &format!("cannot be looked up{at}"), error)
     }
 }

@@ -90,7 +90,7 @@ async fn look_up(fs: &dyn Fs, path: &HostPath, follow: Follow) -> Result<Located
         Err(error) => error,
     };
     let real = near(fs, path).await;
-    Err(Lost { kind: error.kind(), message: error.to_string(), real })
+    Err(Lost { cause: error.into(), real })
 }
 
 /// Where a path that cannot be located would be, without a look through links.
@@ -151,8 +151,8 @@ pub(super) fn unusable(call: &Call) -> Option<ToolError> {
     let effects = &call.plan()?.effects;
     let lost = effects.iter().zip(&call.located).find_map(|(effect, located)| {
         let lost = located.as_ref()?.as_ref().err()?;
-        let told = lost.real.is_some() || is_loop(lost.kind);
-        told.then_some((effect.path()?, lost.kind))
+        let told = lost.real.is_some() || is_loop(lost.cause.kind());
+        told.then_some((effect.path()?, lost.cause.kind()))
     });
     let (path, kind) = lost?;
     let (what, next) = match kind {

@@ -13,7 +13,7 @@ mod tar;
 mod zip;
 
 use bytes::Bytes;
-use haft_types::ToolError;
+use haft_types::{Status, ToolError};
 use serde::{Deserialize, Serialize};
 
 use crate::words;
@@ -159,6 +159,12 @@ impl Rendered {
 pub(crate) fn number(count: u64, unit: (&str, &str)) -> String {
     let name = if count == 1 { unit.0 } else { unit.1 };
     format!("{} {name}", words::grouped(count))
+}
+
+/// The end of a call that was cancelled before anything was read.
+pub(crate) fn cancelled(shown: &str) -> ToolError {
+    let text = format!("reading {shown} was cancelled");
+    ToolError { status: Status::Cancelled, ..ToolError::new(text) }
 }
 
 /// The error for a file that its reader cannot make sense of.

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use haft_policy::Mode;
+use haft_testkit::world::World;
 use haft_types::{Body, Hash, Reply, Shape, Status};
 use serde_json::{Value, json};
 
@@ -147,4 +148,34 @@ async fn a_big_file_is_edited_whole() {
     let after = world.read_bytes("a.txt").await.unwrap().unwrap();
     assert!(after.ends_with(b"line 399998 of many\nlast of many\n"));
     assert_eq!(after.len(), text.len() - 7);
+}
+
+#[tokio::test]
+async fn a_strict_edit_names_the_tolerance_that_it_does_not_take() {
+    let options = haft_tools::Options { edit_strict: true, ..haft_tools::Options::default() };
+    let text = "fn a() {\n    one();  \n}\nsaid \u{201c}so\u{201d}\n";
+    for (old, tolerance) in [
+        ("one();\n}", "trailing"),
+        ("    fn a() {\n        one();  \n    }", "indent"),
+        ("said \"so\"", "Unicode"),
+        ("     2\t    one();  ", "number"),
+    ] {
+        let tolerant = memory(&[("a.txt", text.as_bytes())]);
+        let strict = World::memory(haft_tools::with(&options), [("a.txt", text)]).unwrap();
+        for world in [&tolerant, &strict] {
+            done(world, "read", json!({"path": "a.txt"})).await;
+        }
+        let new = format!("{old}!");
+        let shown = done(&tolerant, "edit", replace("a.txt", old, &new)).await;
+        assert!(shown.contains("matched with a tolerance"), "{old:?}: {shown}");
+        let named = shown.split("a tolerance: ").nth(1).unwrap().split([']', '\n']).next().unwrap();
+        assert!(named.contains(tolerance), "{old:?}: {named}");
+        let shown = failed(&strict, "edit", replace("a.txt", old, &new)).await;
+        for want in ["a.txt was not changed", "old_text of edit 1", named, "edit.strict", "exactly"]
+        {
+            assert!(shown.contains(want), "{old:?} lacks {want:?}: {shown}");
+        }
+        assert_eq!(strict.read_bytes("a.txt").await.unwrap().unwrap(), text.as_bytes());
+        done(&strict, "edit", replace("a.txt", "one();  ", "two();")).await;
+    }
 }

@@ -97,7 +97,7 @@ async fn folders_that_cannot_be_listed_are_named() {
             (json!({"path": "nowhere"}), "there is no folder nowhere"),
             (json!({"path": "b.rs"}), "b.rs is no folder"),
             (json!({"path": "b.rs/x"}), "b.rs"),
-            (json!({"pattern": "{a"}), "{a is no glob"),
+            (json!({"pattern": "{a"}), "\"{a\" is no glob"),
             (json!({"limit": 0}), "limit"),
         ];
         for (input, want) in cases {

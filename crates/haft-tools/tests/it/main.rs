@@ -2,10 +2,12 @@
 
 #![expect(clippy::unwrap_used, clippy::panic, reason = "tests fail by panicking")]
 
+mod bad_input;
 mod bash;
 mod differential;
 mod edit;
 mod executable;
+mod flips;
 mod find;
 mod fixtures;
 mod grep;

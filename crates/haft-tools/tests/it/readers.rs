@@ -6,6 +6,7 @@ use std::{
 };
 
 use flate2::{Compression, read::GzDecoder, write::GzEncoder};
+use haft_testkit::world::World;
 use haft_types::{Outcome, Part, Status};
 use serde_json::{Value, json};
 
@@ -385,5 +386,84 @@ mod documents {
             let outcome = world.call("read", json!({"path": "a.pdf"})).await;
             assert!(matches!(outcome.status, Status::Done | Status::Failed));
         }
+    }
+
+    /// A world whose documents are read by a shell script.
+    fn read_by(script: &str, bytes: &[u8]) -> World {
+        let host = std::sync::Arc::new(haft_host::Local::new());
+        let program = ["/bin/sh", "-c", script].map(|word| word.as_bytes().to_vec()).to_vec();
+        let pdf = haft_tools::PdfReader::Apart { host, program };
+        let options = haft_tools::Options { pdf, ..haft_tools::Options::default() };
+        let files = [("a.pdf", bytes), ("a.txt", b"plain\n")];
+        World::memory(haft_tools::with(&options), files).unwrap()
+    }
+
+    #[tokio::test]
+    async fn a_reader_that_dies_or_talks_nonsense_costs_its_call_alone() {
+        let report = file("report.pdf");
+        let page = "printf 'n\\0\\0\\0\\010\\0\\0\\0\\0\\0\\0\\0\\002'; \
+                    printf 'p\\0\\0\\0\\006first\\n'";
+        for (script, want) in [
+            ("kill -9 $$", "a.pdf cannot be read: its reader was ended by signal 9"),
+            ("kill -24 $$", "it takes more than 20 seconds to read"),
+            ("echo memory allocation of 9 bytes failed >&2; kill -6 $$", "takes more memory than"),
+            ("echo has overflowed its stack >&2; kill -6 $$", "it is nested too deeply"),
+            ("echo out of sorts >&2; exit 3", "its reader ended with exit code 3: out of sorts"),
+            ("exit 101", "its reader broke down on it"),
+            ("exit 0", "a.pdf cannot be read: its reader ended with exit code 0"),
+            ("cat", "its reader told nonsense"),
+            ("yes", "its reader told nonsense"),
+            ("exec no-such-program-there", "its reader ended with exit code 127"),
+        ] {
+            let world = read_by(script, &report);
+            let text = failed(&world, "read", json!({"path": "a.pdf"})).await;
+            assert!(text.contains(want), "{script}: {text}");
+            assert!(text.contains("another program"), "{script}: {text}");
+            done(&world, "read", json!({"path": "a.txt"})).await;
+        }
+        // The pages before it are given.
+        let world = read_by(&format!("cat > /dev/null; {page}; kill -9 $$"), &report);
+        let text = done(&world, "read", json!({"path": "a.pdf"})).await;
+        assert!(text.starts_with("first\n[a.pdf is a PDF document of 2 pages"), "{text}");
+        assert!(text.contains("read on with offset=2"), "{text}");
+        assert!(text.contains("cannot be read: its reader was ended by signal 9"), "{text}");
+    }
+
+    #[tokio::test]
+    async fn a_reader_is_started_for_documents_alone() {
+        let folder = tempfile::tempdir().unwrap();
+        let mark = folder.path().join("started");
+        let world = read_by(&format!("touch '{}'", mark.display()), &file("report.pdf"));
+        done(&world, "read", json!({"path": "a.txt"})).await;
+        assert!(!mark.exists());
+        failed(&world, "read", json!({"path": "a.pdf"})).await;
+        assert!(mark.exists());
+    }
+
+    #[tokio::test]
+    async fn a_reader_ends_when_its_call_is_cancelled() {
+        let folder = tempfile::tempdir().unwrap();
+        let mark = folder.path().join("process");
+        let script = format!("echo $$ > '{}'; exec sleep 300", mark.display());
+        let world = read_by(&script, &file("report.pdf"));
+        let stop = tokio_util::sync::CancellationToken::new();
+        let cancel = async {
+            while !std::fs::read_to_string(&mark).is_ok_and(|text| text.ends_with('\n')) {
+                tokio::time::sleep(std::time::Duration::from_millis(5)).await;
+            }
+            stop.cancel();
+        };
+        let call = world.call_until("read", json!({"path": "a.pdf"}), stop.clone());
+        let (outcome, ()) = tokio::join!(call, cancel);
+        assert_eq!(outcome.status, Status::Cancelled, "{outcome:?}");
+        let process = std::fs::read_to_string(&mark).unwrap();
+        let line = || std::fs::read(format!("/proc/{}/cmdline", process.trim()));
+        for _ in 0..600 {
+            if line().is_ok_and(|line| line.is_empty()) || line().is_err() {
+                return;
+            }
+            tokio::time::sleep(std::time::Duration::from_millis(5)).await;
+        }
+        panic!("it still runs: {:?}", line());
     }
 }

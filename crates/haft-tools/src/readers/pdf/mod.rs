@@ -101,7 +101,7 @@ pub(crate) async fn render(
     shown: &str,
     stop: &CancellationToken,
 ) -> Result<Rendered, ToolError> {
-    let cancelled = || ToolError::new(format!("reading {shown} was cancelled"));
+    let cancelled = || super::cancelled(shown);
     let permit = tokio::select! {
         permit = tokio::time::timeout(TURN, DOCUMENTS.clone().acquire_owned()) => permit,
         () = stop.cancelled() => return Err(cancelled()),
