@@ -54,15 +54,25 @@ impl Served {
         self.child.id()
     }
 
-    /// Calls a tool; returns the milliseconds that it took, and the answer as it was sent.
+    /// Calls a tool; returns the milliseconds that it took, and the answer as it was sent, which may
+    /// be that the call failed.
+    ///
+    /// # Errors
+    ///
+    /// When there is no answer.
+    pub(super) fn answer(&mut self, tool: &str, input: &Value) -> Result<(f64, String)> {
+        let before = Instant::now();
+        let answer = self.ask("tools/call", &json!({ "name": tool, "arguments": input }))?;
+        Ok((milliseconds(before.elapsed()), answer))
+    }
+
+    /// Calls a tool as [`answer`](Self::answer) does.
     ///
     /// # Errors
     ///
     /// When the call fails.
     pub(super) fn call(&mut self, tool: &str, input: &Value) -> Result<(f64, String)> {
-        let before = Instant::now();
-        let answer = self.ask("tools/call", &json!({ "name": tool, "arguments": input }))?;
-        let elapsed = milliseconds(before.elapsed());
+        let (elapsed, answer) = self.answer(tool, input)?;
         if answer.contains("\"isError\":true") {
             bail!("{tool} {input} failed: {answer:.500}");
         }

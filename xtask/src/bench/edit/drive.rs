@@ -4,17 +4,14 @@
 //! a class is.
 
 use std::fs;
-use std::io::{BufRead as _, BufReader, Write as _};
 use std::path::PathBuf;
-use std::process::{Child, ChildStdin, ChildStdout, Stdio};
-use std::time::Instant;
 
 use anyhow::{Context as _, Result, bail};
 use serde_json::{Value, json};
 
 use super::super::Bench;
 use super::super::scratch::Scratch;
-use super::super::turns::milliseconds;
+use super::super::served::Served;
 use super::calls::{Case, PATH, Want};
 
 /// What came of a call.
@@ -37,13 +34,10 @@ pub(super) struct Answer {
     pub(super) said: String,
 }
 
-/// A server of tools that takes one call after the other.
+/// A server of tools, and the folder in which the files of the calls are.
 pub(super) struct Server {
-    child: Child,
-    stdin: ChildStdin,
-    stdout: BufReader<ChildStdout>,
+    served: Served,
     folder: PathBuf,
-    asked: u64,
     files: u64,
 }
 
@@ -51,56 +45,19 @@ impl Server {
     /// Starts `haft mcp` in a folder of its own.
     pub(super) fn start(bench: &Bench, scratch: &Scratch) -> Result<Self> {
         let folder = scratch.make("work")?;
-        let mut child = bench
-            .haft(scratch, &folder)?
-            .args(["mcp", "--mode", "bypass"])
-            .stdin(Stdio::piped())
-            .stdout(Stdio::piped())
-            .stderr(Stdio::null())
-            .spawn()
-            .context("haft mcp could not be started")?;
-        let stdin = child.stdin.take().context("haft mcp has no input")?;
-        let stdout = BufReader::new(child.stdout.take().context("haft mcp has no output")?);
-        let mut server = Self { child, stdin, stdout, folder, asked: 0, files: 0 };
-        let client = json!({ "name": "bench", "version": "1" });
-        let parameters =
-            json!({ "protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": client });
-        server.ask("initialize", &parameters)?;
-        let ready = json!({ "jsonrpc": "2.0", "method": "notifications/initialized" });
-        server.send(&ready)?;
-        Ok(server)
+        Ok(Self { served: Served::start(bench, scratch, &folder)?, folder, files: 0 })
     }
 
-    fn send(&mut self, message: &Value) -> Result<()> {
-        self.stdin.write_all(format!("{message}\n").as_bytes()).context("haft mcp does not read")
-    }
-
-    fn ask(&mut self, method: &str, parameters: &Value) -> Result<Value> {
-        self.asked += 1;
-        let id = self.asked;
-        self.send(&json!({ "jsonrpc": "2.0", "id": id, "method": method, "params": parameters }))?;
-        let mut line = String::new();
-        loop {
-            line.clear();
-            if self.stdout.read_line(&mut line).context("haft mcp cannot be read")? == 0 {
-                bail!("haft mcp ended instead of answering {method}");
-            }
-            let answer: Value = serde_json::from_str(&line).context("haft mcp sent no JSON")?;
-            if answer["id"] == json!(id) {
-                return Ok(answer);
-            }
-        }
-    }
-
-    /// Calls a tool; whether it failed, and what it said.
-    fn call(&mut self, tool: &str, arguments: &Value) -> Result<(bool, String)> {
-        let answer = self.ask("tools/call", &json!({ "name": tool, "arguments": arguments }))?;
+    /// Calls a tool; the milliseconds that it took, whether it failed, and what it said.
+    fn call(&mut self, tool: &str, arguments: &Value) -> Result<(f64, bool, String)> {
+        let (milliseconds, line) = self.served.answer(tool, arguments)?;
+        let answer: Value = serde_json::from_str(&line).context("haft mcp sent no JSON")?;
         let result = &answer["result"];
-        let text = result["content"][0]["text"].as_str().unwrap_or_default().to_owned();
         if result.is_null() {
-            return Ok((true, answer["error"].to_string()));
+            return Ok((milliseconds, true, answer["error"].to_string()));
         }
-        Ok((result["isError"] == json!(true), text))
+        let text = result["content"][0]["text"].as_str().unwrap_or_default().to_owned();
+        Ok((milliseconds, result["isError"] == json!(true), text))
     }
 
     /// Makes the file, reads it, calls, and compares.
@@ -113,7 +70,7 @@ impl Server {
         };
         write(&case.file)?;
         if case.read {
-            let (failed, said) = self.call("read", &json!({ "path": name, "limit": 5 }))?;
+            let (_, failed, said) = self.call("read", &json!({ "path": name, "limit": 5 }))?;
             if failed {
                 bail!("a file of the benchmark could not be read: {said}");
             }
@@ -128,9 +85,7 @@ impl Server {
                 *value = json!(text.replace(PATH, &name));
             }
         }
-        let start = Instant::now();
-        let (failed, said) = self.call("edit", &call)?;
-        let milliseconds = milliseconds(start.elapsed());
+        let (milliseconds, failed, said) = self.call("edit", &call)?;
         let after = fs::read(&path).context("the edited file cannot be read")?;
         fs::remove_file(&path).context("the edited file cannot be removed")?;
         let ended = judge(&case.want, before, &after, failed, &said);
@@ -146,14 +101,6 @@ fn judge(want: &Want, before: &[u8], after: &[u8], failed: bool, said: &str) -> 
         Want::Refused(_) if after != before || !failed => Ended::WrongBytes,
         Want::Refused(words) if words.iter().all(|word| said.contains(word)) => Ended::Right,
         Want::Refused(_) => Ended::PoorMessage,
-    }
-}
-
-impl Drop for Server {
-    fn drop(&mut self) {
-        // A server that was asked everything has nothing left to do.
-        let _ = self.child.kill();
-        let _ = self.child.wait();
     }
 }
 
