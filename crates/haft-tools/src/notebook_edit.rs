@@ -13,7 +13,7 @@ use haft_host::Located;
 use haft_text::diff::{self, TextDiff};
 use haft_tool::{Cx, Tool, schema_of};
 use haft_types::{
-    Detail, Env, Hash, Kind, Loading, OnInterrupt, Outcome, Part, Place, Plan, Receipt,
+    Detail, Env, Guideline, Hash, Kind, Loading, OnInterrupt, Outcome, Part, Place, Plan, Receipt,
     ReceiptAction, ToolError, ToolSpec,
 };
 use schemars::JsonSchema;
@@ -122,6 +122,13 @@ impl Tool for NotebookEdit {
             aliases: vec!["NotebookEdit".into()],
             output_schema: schema_of::<NotebookEditData>(),
             snippet: "Replace, insert or delete one cell of a Jupyter notebook".into(),
+            guidelines: vec![Guideline {
+                text: "Prefer notebook_edit over edit for notebooks (it takes the source of a \
+                       cell, without the JSON around it)"
+                    .into(),
+                with: vec!["edit".into()],
+                without: vec![],
+            }],
             hint: "jupyter notebook ipynb cell edit insert delete".into(),
             kind: Kind::Edit,
             primary: "path".into(),

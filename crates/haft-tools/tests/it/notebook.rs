@@ -5,8 +5,9 @@
 
 use std::ops::Range;
 
+use haft_policy::Mode;
 use haft_testkit::world::World;
-use haft_types::{Hash, Shape};
+use haft_types::{Body, Hash, Reply, Shape, Status};
 use serde::Serialize as _;
 use serde_json::{Value, json, ser::PrettyFormatter};
 
@@ -309,6 +310,41 @@ async fn only_a_notebook_that_was_seen_as_it_is_changes() {
     known["expect"] = json!(hash(other.as_bytes()));
     done(&world, "notebook_edit", known).await;
     assert_eq!(std::fs::read_to_string(&path).unwrap(), other.replace("# Title", "new"));
+}
+
+#[tokio::test]
+async fn the_question_shows_the_source_and_a_refusal_changes_nothing() {
+    for world in both(&[("a.ipynb", NOTEBOOK.as_bytes())]) {
+        done(&world, "read", json!({"path": "a.ipynb"})).await;
+        world.mode(Mode::Ask);
+        world.answer([Reply::pick("deny"), Reply::pick("allow")]);
+        let input = json!({"path": "a.ipynb", "cell": 1, "new_source": "new"});
+        let outcome = world.call("notebook_edit", input.clone()).await;
+        assert_eq!(outcome.status, Status::Denied, "{}", outcome.joined_text());
+        assert_eq!(content(&world, "a.ipynb").await, NOTEBOOK);
+        let preview = world.recorder.bodies().into_iter().find_map(|body| match body {
+            Body::Asked { question } => question.preview,
+            _ => None,
+        });
+        let Some(Shape::Diff { hunks, .. }) = preview.map(|preview| preview.shape) else {
+            panic!("no preview")
+        };
+        let lines: Vec<&str> = hunks[0].lines.iter().map(|line| &*line.text).collect();
+        assert_eq!(lines, ["# Title", "new"]);
+        done(&world, "notebook_edit", input).await;
+        assert_eq!(content(&world, "a.ipynb").await, NOTEBOOK.replace("# Title", "new"));
+    }
+}
+
+#[tokio::test]
+async fn a_call_that_cannot_work_asks_nobody() {
+    let world = memory(&[("a.ipynb", NOTEBOOK.as_bytes())]);
+    world.mode(Mode::Ask);
+    world.answer([]);
+    failed(&world, "notebook_edit", json!({"path": "a.ipynb", "cell": 1, "new_source": "x"})).await;
+    done(&world, "read", json!({"path": "a.ipynb"})).await;
+    failed(&world, "notebook_edit", json!({"path": "a.ipynb", "cell": 9, "new_source": "x"})).await;
+    assert!(!world.recorder.text().contains("\"asked\""));
 }
 
 #[tokio::test]
