@@ -32,7 +32,7 @@ pub use self::{
     local::{Local, Lookup},
     memory::{FsOp, Memory},
     out::{OutWriter, Outs},
-    over_fs::FsSearch,
+    over_fs::{FsSearch, search_lines, search_names},
     queue::{FileLock, Queues},
     search::{
         Filter, FindQuery, Found, GrepMode, GrepQuery, Search, SearchError, Sink, Skipped, Walk,

@@ -22,8 +22,8 @@ use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
 
 use crate::{
-    FileKind, FindQuery, Found, Fs, GrepQuery, ListHow, Located, Search, SearchError, Skipped,
-    Walk,
+    FileKind, FindQuery, Found, Fs, GrepQuery, Host, ListHow, Located, Search, SearchError,
+    Skipped, Walk,
     lines::{FileResult, Grep},
     search::Sink,
     walk::{Base, FOLDER_LIMIT, IGNORE_LIMIT, Item, Name, Names, Rules, Step, Walker},
@@ -39,6 +39,46 @@ const PIECE: usize = 256 << 10;
 pub struct FsSearch<'a>(pub &'a dyn Fs);
 
 type Folder = Arc<Located>;
+
+/// Searches lines with the search that a host has, or over its files.
+///
+/// # Errors
+/// As [`Search::grep`].
+///
+/// # Cancel safety
+/// As [`Search::grep`].
+pub fn search_lines<'a>(
+    host: &'a dyn Host,
+    at: &'a Located,
+    query: &'a GrepQuery,
+    walk: Walk,
+    sink: Sink<'a, FileMatches>,
+) -> BoxFuture<'a, Result<Skipped, SearchError>> {
+    match host.search() {
+        Some(search) => search.grep(at, query, walk, sink),
+        None => Box::pin(grep(host.fs(), at, query, walk, sink)),
+    }
+}
+
+/// Searches names with the search that a host has, or over its files.
+///
+/// # Errors
+/// As [`Search::find`].
+///
+/// # Cancel safety
+/// As [`Search::find`].
+pub fn search_names<'a>(
+    host: &'a dyn Host,
+    at: &'a Located,
+    query: &'a FindQuery,
+    walk: Walk,
+    sink: Sink<'a, Found>,
+) -> BoxFuture<'a, Result<Skipped, SearchError>> {
+    match host.search() {
+        Some(search) => search.find(at, query, walk, sink),
+        None => Box::pin(find(host.fs(), None, at, query, walk, sink)),
+    }
+}
 
 impl Search for FsSearch<'_> {
     fn grep<'a>(

@@ -11,9 +11,9 @@ use std::{
 use bytes::Bytes;
 use futures::{FutureExt as _, future::BoxFuture};
 use haft_host::{
-    Caps, Confine, FileKind, Filter, FindQuery, Found, Fs, FsSearch, GrepQuery, Host, ListHow,
-    Listing, Located, Program, Running, Search, SearchError, Shell, Sink, Skipped, Spawn, Staged,
-    Walk, WriteHow, Written,
+    Caps, Confine, FileKind, Filter, FindQuery, Found, Fs, GrepQuery, Host, ListHow, Listing,
+    Located, Program, Running, Search, SearchError, Shell, Sink, Skipped, Spawn, Staged, Walk,
+    WriteHow, Written,
 };
 use haft_types::{Access, Effect, FileMatches, Follow, HostPath, Place, Style, Target};
 use tokio::sync::OnceCell;
@@ -461,13 +461,9 @@ impl Search for Guarded {
         walk: Walk,
         sink: Sink<'a, FileMatches>,
     ) -> BoxFuture<'a, Result<Skipped, SearchError>> {
-        match (self.need(&at.real, Access::Observe), self.inner.search()) {
-            (Ok(()), Some(search)) => search.grep(at, query, self.narrowed(walk), sink),
-            (Ok(()), None) => {
-                let (fs, walk) = (self.inner.fs(), self.narrowed(walk));
-                async move { FsSearch(fs).grep(at, query, walk, sink).await }.boxed()
-            }
-            (Err(error), _) => std::future::ready(Err(error.into())).boxed(),
+        match self.need(&at.real, Access::Observe) {
+            Ok(()) => haft_host::search_lines(&*self.inner, at, query, self.narrowed(walk), sink),
+            Err(error) => std::future::ready(Err(error.into())).boxed(),
         }
     }
 
@@ -478,13 +474,9 @@ impl Search for Guarded {
         walk: Walk,
         sink: Sink<'a, Found>,
     ) -> BoxFuture<'a, Result<Skipped, SearchError>> {
-        match (self.need(&at.real, Access::Observe), self.inner.search()) {
-            (Ok(()), Some(search)) => search.find(at, query, self.narrowed(walk), sink),
-            (Ok(()), None) => {
-                let (fs, walk) = (self.inner.fs(), self.narrowed(walk));
-                async move { FsSearch(fs).find(at, query, walk, sink).await }.boxed()
-            }
-            (Err(error), _) => std::future::ready(Err(error.into())).boxed(),
+        match self.need(&at.real, Access::Observe) {
+            Ok(()) => haft_host::search_names(&*self.inner, at, query, self.narrowed(walk), sink),
+            Err(error) => std::future::ready(Err(error.into())).boxed(),
         }
     }
 }

@@ -6,8 +6,7 @@
 use std::{fmt::Write as _, sync::Arc};
 
 use haft_host::{
-    FileKind, FindQuery, Found, FsSearch, GrepQuery, Host, Located, Search, SearchError, Sink,
-    Skipped, Walk,
+    FileKind, FindQuery, Found, GrepQuery, Host, Located, SearchError, Sink, Skipped, Walk,
 };
 use haft_tool::Cx;
 use haft_types::{CallId, FileMatches, Follow, HostPath, Place, Plan, Target, ToolError};
@@ -127,10 +126,7 @@ impl Root {
         walk: Walk,
         sink: Sink<'_, FileMatches>,
     ) -> Result<Skipped, ToolError> {
-        let searched = match self.host.search() {
-            Some(search) => search.grep(&self.at, query, walk, sink).await,
-            None => FsSearch(self.host.fs()).grep(&self.at, query, walk, sink).await,
-        };
+        let searched = haft_host::search_lines(&*self.host, &self.at, query, walk, sink).await;
         searched.map_err(|error| self.failed(error, Field::Glob))
     }
 
@@ -141,10 +137,7 @@ impl Root {
         walk: Walk,
         sink: Sink<'_, Found>,
     ) -> Result<Skipped, ToolError> {
-        let searched = match self.host.search() {
-            Some(search) => search.find(&self.at, query, walk, sink).await,
-            None => FsSearch(self.host.fs()).find(&self.at, query, walk, sink).await,
-        };
+        let searched = haft_host::search_names(&*self.host, &self.at, query, walk, sink).await;
         searched.map_err(|error| self.failed(error, Field::Pattern))
     }
 
