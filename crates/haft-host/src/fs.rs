@@ -128,6 +128,11 @@ pub trait Staged: Send {
     /// As [`Fs::write`].
     fn place(self: Box<Self>) -> BoxFuture<'static, io::Result<Written>>;
 
+    /// Folders that were made for it so far, topmost first.
+    fn made(&self) -> Vec<HostPath> {
+        Vec::new()
+    }
+
     /// Removes it, and returns once it is gone; dropped, it may go a moment later.
     fn discard(self: Box<Self>) -> BoxFuture<'static, ()> {
         drop(self);

@@ -419,6 +419,10 @@ impl Staged for Kept {
         .boxed()
     }
 
+    fn made(&self) -> Vec<HostPath> {
+        self.staged.made()
+    }
+
     fn discard(self: Box<Self>) -> BoxFuture<'static, ()> {
         self.staged.discard()
     }

@@ -8,6 +8,7 @@
 //! end, whether the tool gave one or not.
 
 use std::{
+    collections::HashMap,
     io,
     sync::{Arc, Mutex, MutexGuard, PoisonError},
 };
@@ -67,7 +68,6 @@ struct Change {
 
 /// What a tool has read of a file.
 struct Offer {
-    real: HostPath,
     stamp: Option<Stamp>,
     whole: Bytes,
     hash: Hash,
@@ -75,7 +75,9 @@ struct Offer {
 
 #[derive(Default)]
 struct State {
-    offer: Option<Offer>,
+    offers: HashMap<HostPath, Offer>,
+    /// What was found last at each path that is about to be changed.
+    kept: HashMap<HostPath, Before>,
     changes: Vec<Change>,
 }
 
@@ -97,23 +99,35 @@ impl Keeper {
 
     /// Takes note of what a tool has read of a file that it is about to change.
     pub(crate) fn offer(&self, at: &Located, whole: &Bytes, hash: Hash) {
-        let (real, stamp) = (at.real.clone(), at.stamp);
-        self.state().offer = Some(Offer { real, stamp, whole: whole.clone(), hash });
+        let offer = Offer { stamp: at.stamp, whole: whole.clone(), hash };
+        self.state().offers.insert(at.real.clone(), offer);
     }
 
     /// The content of a file where the tool has just read it in this very state.
     fn offered(&self, at: &Located) -> Option<(Bytes, Hash)> {
-        let offer = self.state().offer.take_if(|offer| offer.real == at.real)?;
+        let offer = self.state().offers.remove(&at.real)?;
         let same = at.stamp.is_some() && offer.stamp == at.stamp;
         same.then_some((offer.whole, offer.hash))
     }
 
     /// Keeps what stands at a place before it is written to.
     pub(crate) async fn before(&self, fs: &dyn Fs, at: &Located) -> Before {
-        match self.offered(at) {
+        let before = match self.offered(at) {
             Some((whole, hash)) => self.put(whole, hash).await,
             None => self.read(fs, at).await,
-        }
+        };
+        self.state().kept.insert(at.real.clone(), before.clone());
+        before
+    }
+
+    /// What was found last at a path that is about to be changed.
+    pub(crate) fn kept(&self, path: &HostPath) -> Option<Before> {
+        self.state().kept.get(path).cloned()
+    }
+
+    /// Forgets the changes of paths that are again as they were.
+    pub(crate) fn forget(&self, as_before: impl Fn(&HostPath) -> bool) {
+        self.state().changes.retain(|change| !as_before(&change.path));
     }
 
     /// Takes note of a write that was made.

@@ -12,6 +12,7 @@ mod dispatch;
 mod events;
 mod fit;
 mod guarded;
+mod journal;
 mod keeper;
 mod live;
 mod pipeline;
@@ -23,6 +24,7 @@ mod schema;
 mod stages;
 mod state;
 mod tool;
+mod transaction;
 mod undo;
 mod validate;
 
@@ -31,6 +33,7 @@ pub use self::{
     dispatch::Dispatcher,
     events::{Blobs, Discard, Events, MemoryBlobs, RecordError},
     guarded::{REPORTING_SCRIPT, command_text},
+    journal::{Journal, Journaled},
     pipeline::{Call, Next, Pipeline, Stage},
     pre_images::{Keeping, MemoryPreImages, PreImages},
     questions::{Broker, Waiting},
@@ -39,5 +42,6 @@ pub use self::{
     stages::{After, Before, Hook, Limits, Settings, standard},
     state::{Conversation, Judge, SaveRule, Session, TypeMap},
     tool::{AnyTool, Prepared, Tool},
+    transaction::{Mended, Step, TransactionError, put_back},
     undo::{Conflict, Forbids, Undo, UndoError},
 };

@@ -17,7 +17,7 @@ use haft_policy::{Grants, Mode, Policy};
 use haft_types::{CallId, HostPath};
 use serde_json::Value;
 
-use crate::{Blobs, Broker, Events, MemoryPreImages, PreImages};
+use crate::{Blobs, Broker, Events, Journal, MemoryPreImages, PreImages};
 
 /// Values by type, each made on first use.
 #[derive(Default)]
@@ -79,6 +79,8 @@ pub struct Session {
     pub output_max: OnceLock<u64>,
     /// Where what changed files held is kept for undo; in memory while it is not set.
     pub pre_images: OnceLock<Arc<dyn PreImages>>,
+    /// Where files that change together are put down; nowhere while it is not set.
+    pub journal: OnceLock<Arc<dyn Journal>>,
     /// Shells, jobs, servers and services, by type.
     pub map: TypeMap,
     calls: AtomicU64,
@@ -103,6 +105,7 @@ impl Session {
             saver: OnceLock::new(),
             output_max: OnceLock::new(),
             pre_images: OnceLock::new(),
+            journal: OnceLock::new(),
             judge: RwLock::new(Arc::new(judge)),
             map: TypeMap::default(),
             calls: AtomicU64::new(0),

@@ -284,7 +284,7 @@ impl Undo<'_> {
         made.dedup();
         for folder in made.into_iter().rev() {
             // One that holds something else by now stays.
-            drop(self.remove_folder(folder).await);
+            drop(remove_folder(self.host.fs(), folder).await);
         }
         Ok(receipts)
     }
@@ -330,15 +330,6 @@ impl Undo<'_> {
         Ok(Some(receipt))
     }
 
-    async fn remove_folder(&self, folder: &HostPath) -> io::Result<()> {
-        let fs = self.host.fs();
-        let at = fs.locate(folder, Follow::No).await?;
-        if at.real == *folder && at.kind == FileKind::FOLDER {
-            fs.remove(&at).await?;
-        }
-        Ok(())
-    }
-
     /// Puts back what was done so far; gives what could not be.
     async fn roll_back(&self, done: &[Receipt], now: &BTreeMap<HostPath, Now>) -> Vec<HostPath> {
         let mut left = Vec::new();
@@ -366,7 +357,7 @@ impl Undo<'_> {
             (None, None) => {
                 fs.remove(&at).await?;
                 for folder in receipt.made.iter().rev() {
-                    drop(self.remove_folder(folder).await);
+                    drop(remove_folder(self.host.fs(), folder).await);
                 }
             }
         }
@@ -484,8 +475,17 @@ fn resolved(
     Ok(steps)
 }
 
-/// The hash of a file that cannot be kept.
-async fn hash(fs: &dyn Fs, at: &Located) -> io::Result<Hash> {
+/// Removes a folder if it is one, and empty.
+pub(crate) async fn remove_folder(fs: &dyn Fs, folder: &HostPath) -> io::Result<()> {
+    let at = fs.locate(folder, Follow::No).await?;
+    if at.real == *folder && at.kind == FileKind::FOLDER {
+        fs.remove(&at).await?;
+    }
+    Ok(())
+}
+
+/// The hash of what a file holds.
+pub(crate) async fn hash(fs: &dyn Fs, at: &Located) -> io::Result<Hash> {
     const PIECE: usize = 1 << 20;
     let mut offset = 0;
     let mut hasher = blake3::Hasher::new();

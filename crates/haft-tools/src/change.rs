@@ -61,22 +61,22 @@ const TRIES: u32 = 64;
 const PATIENCE: Duration = Duration::from_secs(3);
 
 /// How often one change was tried.
-struct Tries(u32, Instant);
+pub(crate) struct Tries(u32, Instant);
 
 impl Tries {
-    fn new() -> Self {
+    pub(crate) fn new() -> Self {
         Self(0, Instant::now())
     }
 
     /// Reports whether it is worth another try: somebody else made his change, nothing is wrong.
-    fn more(&mut self, failure: &Failure) -> bool {
+    pub(crate) fn more(&mut self, failure: &Failure) -> bool {
         self.0 += 1;
         matches!(failure, Failure::Raced(_)) && self.0 < TRIES && self.1.elapsed() < PATIENCE
     }
 }
 
 /// What stands at a located path now.
-async fn renewed(cx: &Cx, at: &Located) -> Result<Located, ToolError> {
+pub(crate) async fn renewed(cx: &Cx, at: &Located) -> Result<Located, ToolError> {
     cx.host.fs().renew(at).await.map_err(|error| files::failed(&error))
 }
 

@@ -1,7 +1,9 @@
-//! `edit`: exact replacements in one text file.
+//! `edit`: exact replacements in one text file, or in several together.
 //!
 //! **Invariant:** all edits or none; not one byte outside the replaced spans changes; a change that
 //! this conversation has not seen is never edited over on a guess.
+
+mod files;
 
 use std::collections::HashMap;
 
@@ -14,15 +16,15 @@ use haft_text::{
 };
 use haft_tool::{Cx, Tool, schema_of};
 use haft_types::{
-    Detail, Env, Guideline, Hash, Kind, Loading, OnInterrupt, Outcome, Part, Place, Plan, Receipt,
-    ReceiptAction, ToolError, ToolSpec,
+    Detail, Env, Guideline, Hash, HostPath, Kind, Loading, OnInterrupt, Outcome, Part, Place, Plan,
+    Receipt, ReceiptAction, ToolError, ToolSpec,
 };
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::{
     change,
-    files::{self, Failure},
+    files::{Failure, WHOLE, expected, joined, planned, regular, unexpected, whole},
     seen::{self, Freshness},
     words,
 };
@@ -51,16 +53,65 @@ pub struct Replacement {
 /// Arguments of `edit`.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize, JsonSchema)]
 pub struct EditInput {
-    /// File to edit, relative to the workspace or absolute.
-    path: String,
+    /// File to edit, relative to the workspace or absolute; goes with edits.
+    path: Option<String>,
     /// Replacements; each is matched against the file as it is now, not after the others.
     #[schemars(length(min = 1))]
-    edits: Vec<Replacement>,
+    edits: Option<Vec<Replacement>>,
     /// Hash that the file has to have, from the data of read.
+    expect: Option<String>,
+    /// Instead of path and edits: several files that change together, all or none of them.
+    #[schemars(length(min = 1))]
+    files: Option<Vec<FileEdit>>,
+}
+
+/// The edits of one file.
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize, JsonSchema)]
+pub(crate) struct FileEdit {
+    path: String,
+    #[schemars(length(min = 1))]
+    edits: Vec<Replacement>,
     expect: Option<String>,
 }
 
-/// What programs get from `edit`.
+/// What a call wants.
+enum Wanted {
+    One(FileEdit),
+    Together(Vec<FileEdit>),
+}
+
+impl EditInput {
+    fn wanted(&self) -> Result<Wanted, ToolError> {
+        let Self { path, edits, expect, files } = self.clone();
+        let refused = |text: &str| {
+            Err(ToolError::new(text)
+                .hint("Give path and edits for one file, or files alone for several."))
+        };
+        match (path, edits, files) {
+            (Some(path), Some(edits), None) => Ok(Wanted::One(FileEdit { path, edits, expect })),
+            (None, None, Some(_)) if expect.is_some() => {
+                refused("expect stands beside files, where it belongs to no file: put it into one")
+            }
+            (None, None, Some(files)) => Ok(Wanted::Together(files)),
+            (_, _, Some(_)) => refused("files stands beside path or edits, which say one file"),
+            (Some(_), None, None) => refused("edits is missing: path says only which file"),
+            (None, Some(_), None) => refused("path is missing: edits belong to a file"),
+            (None, None, None) => refused("path and edits are missing"),
+        }
+    }
+}
+
+/// What programs get from `edit`: of one file, or of several.
+#[derive(Debug, Default, Serialize, JsonSchema)]
+struct EditAnswer {
+    #[serde(flatten)]
+    one: Option<EditData>,
+    /// Each file, where several were edited together.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    files: Option<Vec<EditData>>,
+}
+
+/// What programs get of one file.
 #[derive(Debug, Serialize, JsonSchema)]
 struct EditData {
     /// Absolute path of the file, links resolved.
@@ -90,7 +141,7 @@ impl Tool for Edit {
     fn spec(&self, _env: &Env) -> ToolSpec {
         ToolSpec {
             aliases: vec!["MultiEdit".into(), "str_replace".into()],
-            output_schema: schema_of::<EditData>(),
+            output_schema: schema_of::<EditAnswer>(),
             snippet: "Replace exact text in a file (surgical; several places in one call)".into(),
             guidelines: vec![
                 Guideline {
@@ -102,7 +153,8 @@ impl Tool for Edit {
                 },
                 Guideline {
                     text: "Use edit for exact, small changes, with all changes of one file in one \
-                           call (they are made together or not at all)"
+                           call, and files for changes of several files that belong together \
+                           (they are made together or not at all)"
                         .into(),
                     ..Guideline::default()
                 },
@@ -115,9 +167,9 @@ impl Tool for Edit {
             ..ToolSpec::new(
                 "edit",
                 "Edit file",
-                "Replace exact text in one file. Each old_text is text of the file as it is now \
+                "Replace exact text in one file, or with files in several. Each old_text is text of the file as it is now \
                  and occurs once, or replace_all is set; give enough lines around it to make it \
-                 unique. All edits are made or none. Encoding, line ends and everything outside \
+                 unique. All edits are made or none, in files too. Encoding, line ends and everything outside \
                  the replaced text stay as they are. The answer shows the diff, so reading the \
                  file again is not needed. For new files and whole rewrites use write.",
             )
@@ -125,31 +177,39 @@ impl Tool for Edit {
     }
 
     fn plan(&self, input: &EditInput, place: &Place) -> Result<Plan, ToolError> {
-        let path = files::planned(place, &input.path)?;
-        for (number, edit) in (1..).zip(&input.edits) {
-            change::is_text(&edit.new_text, &format!("new_text of edit {number}"))?;
+        match input.wanted()? {
+            Wanted::One(file) => {
+                let path = file.planned(place, "")?;
+                Ok(Plan::new(place, format!("Editing {}", place.shown(&path))).changes(path))
+            }
+            Wanted::Together(files) => files::plan(&files, place),
         }
-        Ok(Plan::new(place, format!("Editing {}", place.shown(&path))).changes(path))
     }
 
     async fn check(&self, input: &EditInput, cx: &Cx) -> Result<Option<Detail>, ToolError> {
-        change::check(self, input, cx).await
+        match input.wanted()? {
+            Wanted::One(file) => change::check(self, &file, cx).await,
+            Wanted::Together(files) => files::check(self, &files, cx).await,
+        }
     }
 
     async fn run(&self, input: EditInput, cx: &Cx) -> Result<Outcome, ToolError> {
-        change::run(self, input, cx).await
+        match input.wanted()? {
+            Wanted::One(file) => change::run(self, file, cx).await,
+            Wanted::Together(files) => files::run(self, files, cx).await,
+        }
     }
 }
 
 impl change::Change for Edit {
-    type Input = EditInput;
+    type Input = FileEdit;
     type Work = Work;
 
-    fn path(input: &EditInput) -> &str {
+    fn path(input: &FileEdit) -> &str {
         &input.path
     }
 
-    async fn work_out(&self, input: &EditInput, at: Located, cx: &Cx) -> Result<Work, Failure> {
+    async fn work_out(&self, input: &FileEdit, at: Located, cx: &Cx) -> Result<Work, Failure> {
         Work::of(self, input, at, cx).await
     }
 
@@ -157,7 +217,7 @@ impl change::Change for Edit {
         (&work.at, work.detail(), work.old.len())
     }
 
-    async fn carry_out(work: Work, input: &EditInput, cx: &Cx) -> Result<Outcome, Failure> {
+    async fn carry_out(work: Work, input: &FileEdit, cx: &Cx) -> Result<Outcome, Failure> {
         work.carry_out(input, cx).await
     }
 }
@@ -180,14 +240,14 @@ const SEE: &str = "Read the file, then edit what is there; or give as expect the
 const INLINE: usize = 256 * 1024;
 
 impl Work {
-    async fn of(tool: &Edit, input: &EditInput, at: Located, cx: &Cx) -> Result<Self, Failure> {
-        files::regular(cx, &input.path, &at, "edited").await?;
+    async fn of(tool: &Edit, input: &FileEdit, at: Located, cx: &Cx) -> Result<Self, Failure> {
+        regular(cx, &input.path, &at, "edited").await?;
         let shown = cx.place.shown(&at.real).into_owned();
-        let old = files::whole(cx.host.fs(), &at, files::WHOLE, &shown).await?;
+        let old = whole(cx.host.fs(), &at, WHOLE, &shown).await?;
         let before = Hash::of(&old);
-        let freshness = match input.expect.as_deref().map(files::expected).transpose()? {
+        let freshness = match input.expect.as_deref().map(expected).transpose()? {
             Some(expected) if expected != before => {
-                return Err(files::unexpected(&shown, &expected, Some(&before)).into());
+                return Err(unexpected(&shown, &expected, Some(&before)).into());
             }
             Some(_) => Freshness::Same,
             None => seen::judge(cx, &at, Some(&before)),
@@ -230,54 +290,72 @@ impl Work {
         change::detail(&self.at.real, &self.diff, Some(self.before), self.after)
     }
 
-    async fn carry_out(self, input: &EditInput, cx: &Cx) -> Result<Outcome, Failure> {
-        let data = files::joined(self.applied.size, self.applied.slices(&self.old));
+    /// The new content; what was read is offered for undo.
+    fn data(&self, cx: &Cx) -> Bytes {
         cx.offer_pre_image(&self.at, &self.old, self.before);
+        joined(self.applied.size, self.applied.slices(&self.old))
+    }
+
+    async fn carry_out(self, input: &FileEdit, cx: &Cx) -> Result<Outcome, Failure> {
+        let data = self.data(cx);
         let written = change::carry_out(cx, &self.at, data, false).await?;
         seen::note(cx, &written.at, Some(self.after));
-        let first = format!(
-            "Edited {}: {} replaced, the first at line {}.",
+        let first = format!("Edited {}", self.first(input, cx)?);
+        let text = change::answer(&first, &self.notes, &self.diff.numbered());
+        let answer = EditAnswer { one: Some(self.told()), files: None };
+        Ok(Outcome {
+            content: vec![Part::text(text)],
+            data: serde_json::to_value(answer).ok(),
+            detail: Some(self.detail()),
+            receipts: vec![self.receipt(cx)],
+            ..Outcome::default()
+        })
+    }
+
+    /// The file and how much of it changed.
+    fn first(&self, input: &FileEdit, cx: &Cx) -> Result<String, ToolError> {
+        Ok(format!(
+            "{}: {} replaced, the first at line {}.",
             cx.place.shown(&cx.path(&input.path)?),
             words::count(self.applied.replacements as u64, "place"),
             self.applied.first_changed_line
-        );
-        let text = change::answer(&first, &self.notes, &self.diff.numbered());
-        let ranges: Vec<[u64; 2]> = self
-            .applied
-            .ranges
-            .iter()
-            .map(|range| [range.start as u64, range.end as u64])
-            .collect();
-        let receipt = Receipt {
-            host: cx.host.name().to_owned().into(),
-            path: self.at.real.clone(),
-            action: ReceiptAction::Changed,
+        ))
+    }
+
+    fn receipt(&self, cx: &Cx) -> Receipt {
+        let ranges = self.applied.ranges.iter();
+        Receipt {
             before: Some(self.before),
             after: Some(self.after),
             tolerance: self.applied.tolerance.map(Into::into),
-            ranges: ranges.iter().map(|[start, end]| (*start, *end)).collect(),
-            pre_image: None,
-            mode: None,
-            made: Vec::new(),
-        };
-        let data = EditData {
+            ranges: ranges.map(|range| (range.start as u64, range.end as u64)).collect(),
+            ..Receipt::new(cx.host.name().to_owned(), self.at.real.clone(), ReceiptAction::Changed)
+        }
+    }
+
+    fn told(&self) -> EditData {
+        let ranges = self.applied.ranges.iter();
+        EditData {
             path: self.at.real.text().into_owned(),
             diff: self.diff.unified(),
             first_changed_line: self.applied.first_changed_line as u64,
             replacements: self.applied.replacements as u64,
             file_size: self.applied.size as u64,
             tolerance: self.applied.tolerance.map(str::to_owned),
-            ranges,
+            ranges: ranges.map(|range| [range.start as u64, range.end as u64]).collect(),
             hash_before: self.applied.hash_before.clone(),
             hash_after: self.applied.hash_after.clone(),
-        };
-        Ok(Outcome {
-            content: vec![Part::text(text)],
-            data: serde_json::to_value(data).ok(),
-            detail: Some(self.detail()),
-            receipts: vec![receipt],
-            ..Outcome::default()
-        })
+        }
+    }
+}
+
+impl FileEdit {
+    /// The path for a plan; `of` says which file it is, where there are several.
+    fn planned(&self, place: &Place, of: &str) -> Result<HostPath, ToolError> {
+        for (number, edit) in (1..).zip(&self.edits) {
+            change::is_text(&edit.new_text, &format!("new_text of edit {number}{of}"))?;
+        }
+        planned(place, &self.path)
     }
 }
 

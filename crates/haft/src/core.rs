@@ -29,7 +29,7 @@ use crate::{
     cli::Common,
     deferred::Wanted,
     exit::{Failure, say},
-    face, model, pdf, undo,
+    face, journal, model, pdf, undo,
 };
 
 /// Most bytes of all kept outputs of a session.
@@ -41,6 +41,8 @@ const MANAGED: &str = "/etc/haft/settings.toml";
 const LEDGER: &str = "writing";
 /// Longest that the start waits for the disks on which a killed run left something.
 const RECOVERY: Duration = Duration::from_millis(500);
+/// Longest that a run waits until what was done by half is taken back.
+const MENDING: Duration = Duration::from_secs(5);
 
 /// Which session a face works in.
 #[derive(Clone, Debug, Default)]
@@ -297,6 +299,7 @@ impl Core {
         let (log, events) = open_log(&store, &which, &base.place.cwd)?;
         let (id, out_dir) = (log.session().as_str().to_owned(), log.out_dir());
         let pre_images = undo::kept(&store, log.session(), &base.loaded.settings.undo);
+        let journal = journal::of(home(&base.environment)?, log.session());
         let bus = match which {
             // Nothing is left of a run that ends before anything can be asked.
             Which::New | Which::IfNeeded => Bus::lazy(log, now),
@@ -306,6 +309,7 @@ impl Core {
         let session = session(&base, &bus, id.clone(), out_dir);
         // Set once, right here.
         drop(session.pre_images.set(pre_images));
+        drop(session.journal.set(journal));
         past.calls.iter().for_each(|call| session.saw_call(call));
         past.questions.iter().for_each(|question| session.questions.saw(question));
         let dispatcher = Arc::new(Dispatcher {
@@ -429,19 +433,25 @@ fn named_tools(common: &Common) -> Result<Option<&[String]>, Failure> {
     Ok(only)
 }
 
-/// Removes what killed runs left wherever they wrote; without any, that is one look.
-fn recover(base: &Base) -> Result<(), Failure> {
-    let ledger = home(&base.environment)?.join(LEDGER);
-    if std::fs::read_dir(&ledger).is_ok_and(|mut records| records.next().is_some()) {
+/// Removes what killed runs left wherever they wrote, and takes back what they did by half; without
+/// any, that is two looks.
+pub fn recover(base: &Base) -> Result<(), Failure> {
+    let home = home(&base.environment)?.to_owned();
+    let holds = |folder: &Path| std::fs::read_dir(folder).is_ok_and(|mut all| all.next().is_some());
+    let ledger = home.join(LEDGER);
+    let torn = holds(&home.join("journal"));
+    if holds(&ledger) || torn {
         let (done, ended) = std::sync::mpsc::channel();
+        let (host, settings) = (base.host.clone(), base.loaded.settings.undo.clone());
         // A disk that does not answer holds this thread up and nobody else.
         std::thread::spawn(move || {
             if let Err(error) = Local::recover(&ledger) {
                 say(&format!("haft: what a killed run left: {}: {error}", ledger.display()));
             }
+            journal::recover(&home, &*host, &settings);
             drop(done);
         });
-        let _: Result<(), _> = ended.recv_timeout(RECOVERY);
+        let _: Result<(), _> = ended.recv_timeout(if torn { MENDING } else { RECOVERY });
     }
     Ok(())
 }

@@ -14,6 +14,7 @@ mod doctor;
 mod exit;
 mod face;
 mod input;
+mod journal;
 mod line;
 mod mcp;
 mod model;

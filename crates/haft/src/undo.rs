@@ -59,6 +59,7 @@ async fn run(wanted: &Wanted, from: &Elsewhere) -> Ending {
     });
     let root = root.filter(|root| root.is_dir());
     let base = Base::load_in(environment, &Common::default(), root.as_deref())?;
+    core::recover(&base)?;
     let work = Work {
         base: &base,
         policy: base.policy.clone(),
@@ -182,7 +183,7 @@ impl Shell<'_> {
             return Err(Failure::Said(1));
         }
         for conflict in conflicts {
-            say(&format!("haft: {}", self.work.conflict(conflict)));
+            say(&format!("haft: {}", self.work.conflict(group, conflict)));
         }
         if io::stdin().is_terminal() && io::stderr().is_terminal() {
             let mut out = io::stderr().lock();
@@ -231,7 +232,7 @@ async fn in_session_telling(core: &Core, asked: &LineCommand, text: &mut String)
         let changed = match work.carry_out(group, wanted.redo, wanted.force).await {
             Err(Refused::Conflict(conflicts)) => {
                 for conflict in &conflicts {
-                    let _ = writeln!(text, "! {}", work.conflict(conflict));
+                    let _ = writeln!(text, "! {}", work.conflict(group, conflict));
                 }
                 return Err(Failure::Failed(by_force(command, group)));
             }

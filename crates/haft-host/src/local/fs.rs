@@ -82,6 +82,17 @@ impl Fs for Local {
         self.blocking(move || read(&at, offset, len))
     }
 
+    fn write<'a>(
+        &'a self,
+        at: &'a Located,
+        data: Bytes,
+        how: WriteHow,
+    ) -> BoxFuture<'a, io::Result<Written>> {
+        let (at, writes) = (at.clone(), Arc::clone(&self.writes));
+        // In one go, so that others have the least time to come in between.
+        self.blocking(move || write::stage(&at, &data, how, &writes)?.place())
+    }
+
     fn stage<'a>(
         &'a self,
         at: &'a Located,
@@ -150,6 +161,10 @@ impl Staged for Waiting {
         blocking(self.aside, || {
             stage.map_or_else(|| Err(io::ErrorKind::NotFound.into()), write::Stage::place)
         })
+    }
+
+    fn made(&self) -> Vec<HostPath> {
+        self.stage.as_ref().map(write::Stage::made).unwrap_or_default()
     }
 
     fn discard(mut self: Box<Self>) -> BoxFuture<'static, ()> {

@@ -124,6 +124,11 @@ impl Stage {
         let at = locate::located(slot.path.clone(), &stat, held);
         Ok(Written { at, made: made.paths() })
     }
+
+    /// Folders that were made for it, topmost first.
+    pub(super) fn made(&self) -> Vec<HostPath> {
+        self.made.paths()
+    }
 }
 
 /// Where a file goes: a held folder and a name in it.
@@ -246,9 +251,8 @@ impl Made {
         self.kept = true;
     }
 
-    /// What was made, once it is kept.
-    fn paths(&mut self) -> Vec<HostPath> {
-        std::mem::take(&mut self.folders).into_iter().map(|(_, _, path)| path).collect()
+    fn paths(&self) -> Vec<HostPath> {
+        self.folders.iter().map(|(_, _, path)| path.clone()).collect()
     }
 }
 
@@ -302,11 +306,12 @@ impl Temp {
         }
     }
 
-    fn fill(&self, mut data: &[u8]) -> io::Result<()> {
-        while !data.is_empty() {
-            match rustix::io::write(&self.file, data) {
+    fn fill(&self, data: &[u8]) -> io::Result<()> {
+        let mut done = 0;
+        while done < data.len() {
+            match rustix::io::pwrite(&self.file, &data[done..], done as u64) {
                 Ok(0) => return Err(io::ErrorKind::WriteZero.into()),
-                Ok(written) => data = &data[written..],
+                Ok(written) => done += written,
                 Err(Errno::INTR) => {}
                 Err(error) => return Err(error.into()),
             }

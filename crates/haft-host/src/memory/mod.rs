@@ -50,7 +50,8 @@ pub struct Memory {
 #[derive(Debug)]
 struct Core {
     tree: Mutex<Tree>,
-    faults: Mutex<HashMap<FsOp, VecDeque<io::Error>>>,
+    /// None for a call that works.
+    faults: Mutex<HashMap<FsOp, VecDeque<Option<io::Error>>>>,
 }
 
 impl Core {
@@ -62,8 +63,8 @@ impl Core {
     fn take_fault(&self, op: FsOp, path: &HostPath) -> io::Result<()> {
         let mut faults = self.faults.lock().unwrap_or_else(PoisonError::into_inner);
         match faults.get_mut(&op).and_then(VecDeque::pop_front) {
-            Some(error) => Err(crate::fault::fault(path, fs::failing(op), error)),
-            None => Ok(()),
+            Some(Some(error)) => Err(crate::fault::fault(path, fs::failing(op), error)),
+            Some(None) | None => Ok(()),
         }
     }
 }
@@ -185,7 +186,15 @@ impl Memory {
     /// Makes the next call of a method fail; several wait in line.
     pub fn fail_next(&self, op: FsOp, error: io::Error) {
         let mut faults = self.core.faults.lock().unwrap_or_else(PoisonError::into_inner);
-        faults.entry(op).or_default().push_back(error);
+        faults.entry(op).or_default().push_back(Some(error));
+    }
+
+    /// Makes a call of a method fail after this many that work.
+    pub fn fail_after(&self, op: FsOp, calls: usize, error: io::Error) {
+        let mut faults = self.core.faults.lock().unwrap_or_else(PoisonError::into_inner);
+        let line = faults.entry(op).or_default();
+        line.extend((0..calls).map(|_| None));
+        line.push_back(Some(error));
     }
 
     fn take_fault(&self, op: FsOp, path: &HostPath) -> io::Result<()> {

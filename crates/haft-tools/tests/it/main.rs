@@ -20,6 +20,7 @@ mod readers;
 mod samples;
 mod spec;
 mod third_host;
+mod transactions;
 mod write;
 
 use haft_testkit::world::World;

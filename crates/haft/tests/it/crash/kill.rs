@@ -18,7 +18,7 @@ const DELAY: u32 = 1500;
 
 /// How a story is run so that it can be ended.
 #[derive(Clone, Copy, Debug)]
-enum Pace {
+pub enum Pace {
     Usual,
     Slow,
 }
@@ -57,7 +57,7 @@ fn length(story: &Story, pace: Pace) -> Duration {
     began.elapsed()
 }
 
-fn kill_at_random(story: &Story, ends: &Ends, pace: Pace, count: u32) {
+pub fn kill_at_random(story: &Story, ends: &Ends, pace: Pace, count: u32) {
     let length = length(story, pace);
     let (mut temporary, mut old, mut new) = (0, 0, 0);
     let seed = RandomState::new().hash_one(0);

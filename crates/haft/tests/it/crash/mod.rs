@@ -8,6 +8,7 @@ mod disk;
 mod kill;
 mod race;
 mod strace;
+mod transaction;
 
 use std::{
     collections::BTreeMap,
@@ -105,6 +106,14 @@ impl Ends {
         temporary
     }
 
+    /// Reports whether a part of the change was made and a part was not; call it before the next
+    /// start.
+    pub fn is_torn(&self, world: &World) -> bool {
+        let mut left = tree(&world.work());
+        left.retain(|name, _| self.before.contains_key(name) || self.after.contains_key(name));
+        left != self.before && left != self.after
+    }
+
     /// Starts haft again, and judges what is there then: all old or all new and nothing else.
     /// True when new.
     pub fn judge_next_start(&self, world: &World, told: &str) -> bool {
@@ -114,6 +123,7 @@ impl Ends {
         let is_new = found == self.after;
         assert!(is_new || found == self.before, "{told}: left after a start: {:?}", names(&found));
         assert_eq!(records(world), 0, "{told}: the record is still there");
+        assert_eq!(journals(world), 0, "{told}: the journal is still there");
         let listed = world.run(&["session", "list"]);
         assert_eq!(listed.code, Some(0), "{told}: a log is torn: {listed:?}");
         is_new
@@ -123,6 +133,11 @@ impl Ends {
 /// How many records of unfinished writes there are.
 pub fn records(world: &World) -> usize {
     fs::read_dir(world.state().join("writing")).map_or(0, Iterator::count)
+}
+
+/// How many changes of several files were not brought to their end.
+pub fn journals(world: &World) -> usize {
+    fs::read_dir(world.state().join("journal")).map_or(0, Iterator::count)
 }
 
 pub fn names(tree: &Tree) -> Vec<&String> {
@@ -187,6 +202,6 @@ fn write() -> Story {
 /// A write of a file that is not there, nor are the folders above it.
 fn create() -> Story {
     let build = |world: &World| drop(world.file("sub/other.txt", "stays\n"));
-    let input = json!({"path": "sub/made/by it/new.txt", "content": "new\n"});
+    let input = json!({"path": "sub/made/by it/all/new.txt", "content": "new\n"});
     Story::tool("create", "write", build, &input)
 }

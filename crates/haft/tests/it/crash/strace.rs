@@ -20,7 +20,7 @@ const CHANGES: [&str; 7] =
     ["rename", "unlink", "mkdir", "linkat", "ftruncate", "fchmod", "O_CREAT"];
 
 /// How often a call is tried to be hit that threads may make in another order.
-pub const TRIES: u32 = 6;
+pub const TRIES: u32 = 10;
 
 /// One call of a thread, and how it is found again.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -168,6 +168,8 @@ fn spot(world: &World, threads: &[Vec<Traced>], thread: &[Traced], at: usize) ->
 struct Seen {
     hit: Vec<String>,
     temporary: usize,
+    /// How often only a part of the change was made.
+    torn: u32,
     old: u32,
     new: u32,
 }
@@ -179,8 +181,9 @@ impl Seen {
     }
 }
 
-/// Ends a story at each of its calls, and at the wanted ones until they were hit.
-fn kill_everywhere(story: &Story, wanted: &[(&str, &str)]) {
+/// Ends a story at each of its calls, and at the wanted ones until they were hit; gives how often
+/// only a part of the change was made before the next start.
+pub fn kill_everywhere(story: &Story, wanted: &[(&str, &str)]) -> u32 {
     let ends = story.ends();
     let spots = spots(story);
     let mut seen = Seen::default();
@@ -199,10 +202,12 @@ fn kill_everywhere(story: &Story, wanted: &[(&str, &str)]) {
     }
     let calls: BTreeSet<&str> = seen.hit.iter().map(|line| name(line)).collect();
     tell(&format!(
-        "{}: killed {} times at {calls:?}; {} left temporary files, then {} old and {} new",
+        "{}: killed {} times at {calls:?}; {} left temporary files, {} a part of the change; then \
+         {} old and {} new",
         story.name,
         seen.hit.len(),
         seen.temporary,
+        seen.torn,
         seen.old,
         seen.new
     ));
@@ -210,6 +215,7 @@ fn kill_everywhere(story: &Story, wanted: &[(&str, &str)]) {
         assert!(seen.holds(*wanted), "never killed at {wanted:?}, only at {:#?}", seen.hit);
     }
     assert!(seen.old > 0 && seen.new > 0 && seen.temporary > 0, "not every way was taken");
+    seen.torn
 }
 
 fn kill_at(story: &Story, ends: &Ends, spot: &Spot, seen: &mut Seen) {
@@ -221,6 +227,7 @@ fn kill_at(story: &Story, ends: &Ends, spot: &Spot, seen: &mut Seen) {
     };
     let told = format!("{}, killed at {hit}", story.name);
     seen.temporary += ends.judge_left(&world, &told).min(1);
+    seen.torn += u32::from(ends.is_torn(&world));
     seen.hit.push(hit);
     *(if ends.judge_next_start(&world, &told) { &mut seen.new } else { &mut seen.old }) += 1;
 }
@@ -229,7 +236,7 @@ fn kill_at(story: &Story, ends: &Ends, spot: &Spot, seen: &mut Seen) {
 fn an_edit_killed_at_any_file_call_leaves_the_old_or_the_new_file() {
     let wanted = [
         ("openat", "O_CREAT|O_EXCL|O_LARGEFILE"),
-        ("write", ".tmp"),
+        ("pwrite64", ".tmp"),
         ("fchmod", ".tmp"),
         ("fsync", ".tmp"),
         ("flock", "work/sub"),
@@ -242,7 +249,7 @@ fn an_edit_killed_at_any_file_call_leaves_the_old_or_the_new_file() {
 
 #[test]
 fn a_write_killed_at_any_file_call_leaves_the_old_or_the_new_file() {
-    let wanted = [("write", ".tmp"), ("renameat2", "RENAME_EXCHANGE"), ("unlinkat", ".tmp")];
+    let wanted = [("pwrite64", ".tmp"), ("renameat2", "RENAME_EXCHANGE"), ("unlinkat", ".tmp")];
     kill_everywhere(&write(), &wanted);
 }
 

@@ -1,0 +1,357 @@
+//! Several files that change together: all of them, or none.
+//!
+//! **How:** first every new content is on the disk under a temporary name, and what it replaces is
+//! kept. Then a journal of the changes is written and synced, and one file after the other takes
+//! its name. Where one fails, those before it are put back. After a crash, the next start does the
+//! same from the journal: [`put_back`].
+//!
+//! **Invariant:** a file is put back only where it stands as the transaction left it; what others
+//! wrote since is never touched, and is named. Nothing changes where something cannot be put back.
+
+use std::io;
+
+use bytes::Bytes;
+use futures::{FutureExt as _, StreamExt as _};
+use haft_host::{Expect, FileKind, Fs, Host, Located, Staged, WriteHow, Written};
+use haft_types::{Follow, Hash, HostPath, Receipt, ReceiptAction};
+use thiserror::Error;
+
+use crate::{Cx, Journaled, PreImages, keeper::Before, undo};
+
+/// A new content that waits to be placed; none where the file shall be gone.
+type Waiting = Option<Box<dyn Staged>>;
+
+/// Most files that are staged at once.
+const SIDE_BY_SIDE: usize = 8;
+
+/// One file of a transaction.
+#[derive(Clone, Debug)]
+pub struct Step {
+    /// The file as it was looked up: it has to be in this state still.
+    pub at: Located,
+    /// What it shall hold, with its hash; none when it shall be gone.
+    pub to: Option<(Bytes, Hash)>,
+}
+
+/// Why files were not changed together.
+#[derive(Debug, Error)]
+pub enum TransactionError {
+    /// Nothing was changed: one of them cannot be.
+    #[error("{0}")]
+    Refused(#[source] io::Error),
+    /// Nothing was changed: what this one holds cannot be kept, so it could not be put back.
+    #[error("{path} cannot be changed together with other files: {why}")]
+    NotKept {
+        /// The file.
+        path: HostPath,
+        /// Why.
+        why: String,
+    },
+    /// Nothing was changed: the journal cannot be written.
+    #[error("what is about to be changed cannot be put down for the case of a crash: {0}")]
+    NoJournal(#[source] io::Error),
+    /// One failed after others had been changed, which were put back.
+    #[error("{source}")]
+    PutBack {
+        /// Why it failed.
+        source: io::Error,
+        /// How many were put back.
+        files: usize,
+    },
+    /// One failed after others had been changed, and some of these could not be put back.
+    #[error("{source}; {}", told(.left))]
+    Cut {
+        /// Why it failed.
+        source: io::Error,
+        /// What is not as it was, and why.
+        left: Vec<(HostPath, String)>,
+    },
+}
+
+fn told(left: &[(HostPath, String)]) -> String {
+    let each: Vec<String> = left.iter().map(|(path, why)| format!("{path} ({why})")).collect();
+    format!("of the files changed before it, these could not be put back: {}", each.join(", "))
+}
+
+/// What putting back came to.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Mended {
+    /// Files that are again as they were.
+    pub restored: Vec<HostPath>,
+    /// Files that were left as they are, and why.
+    pub left: Vec<(HostPath, String)>,
+    /// True when one of them may be put back later: there is no room for it, or no right.
+    pub again: bool,
+}
+
+impl Cx {
+    /// Changes several files together, in the order given: all of them, or none. Gives what was
+    /// written, none for what is gone.
+    ///
+    /// The caller has the turn at each of them, and none is named twice.
+    ///
+    /// # Errors
+    /// See [`TransactionError`].
+    pub async fn change_together(
+        &self,
+        steps: &[Step],
+    ) -> Result<Vec<Option<Written>>, TransactionError> {
+        let mut staged = self.stage_all(steps).await?;
+        let made = |staged: &Waiting| staged.as_ref().map(|s| s.made()).unwrap_or_default();
+        let made: Vec<_> = staged.iter().map(made).collect();
+        let noted = match self.receipts(steps, made).await {
+            Ok(receipts) => self.begin_journal(&receipts).await.map(|open| (receipts, open)),
+            Err(error) => Err(error),
+        };
+        let (receipts, journal) = match noted {
+            Ok(noted) => noted,
+            Err(error) => {
+                discard(staged.into_iter().flatten()).await;
+                return Err(error);
+            }
+        };
+        let mut done = Vec::new();
+        for (step, waiting) in steps.iter().zip(&mut staged) {
+            let placed = match waiting.take() {
+                Some(waiting) => waiting.place().await.map(Some),
+                None => self.host.fs().remove(&step.at).await.map(|()| None),
+            };
+            match placed {
+                Ok(written) => done.push(written),
+                Err(source) => {
+                    discard(staged.into_iter().flatten()).await;
+                    let failed = self.take_back(source, &receipts).await;
+                    end(journal).await;
+                    return Err(failed);
+                }
+            }
+        }
+        // One that stays for now is found complete by the next start.
+        end(journal).await;
+        Ok(done)
+    }
+
+    /// Brings all new contents to the disk.
+    async fn stage_all(&self, steps: &[Step]) -> Result<Vec<Waiting>, TransactionError> {
+        let work: Vec<_> = steps.iter().map(|step| self.stage(step).boxed()).collect();
+        let ends: Vec<_> = futures::stream::iter(work).buffered(SIDE_BY_SIDE).collect().await;
+        let (mut good, mut bad) = (Vec::new(), None);
+        for end in ends {
+            match end {
+                Ok(staged) => good.push(staged),
+                Err(error) => bad = bad.or(Some(error)),
+            }
+        }
+        let Some(error) = bad else { return Ok(good) };
+        discard(good.into_iter().flatten()).await;
+        Err(TransactionError::Refused(error))
+    }
+
+    async fn stage(&self, step: &Step) -> io::Result<Waiting> {
+        let fs = self.host.fs();
+        let Some((data, _)) = &step.to else {
+            if let Some(keeper) = &self.keeper {
+                keeper.before(fs, &step.at).await;
+            }
+            return Ok(None);
+        };
+        let how = WriteHow { expect: expected(&step.at), parents: true, ..WriteHow::default() };
+        fs.stage(&step.at, data.clone(), how).await.map(Some)
+    }
+
+    /// The changes as they are about to be made.
+    async fn receipts(
+        &self,
+        steps: &[Step],
+        made: Vec<Vec<HostPath>>,
+    ) -> Result<Vec<Receipt>, TransactionError> {
+        let mut receipts = Vec::with_capacity(steps.len());
+        for (step, made) in steps.iter().zip(made) {
+            let path = step.at.real.clone();
+            let not_kept = |why: String| TransactionError::NotKept { path: path.clone(), why };
+            let kept = self.keeper.as_ref().and_then(|keeper| keeper.kept(&path));
+            let before = match kept {
+                Some(Before::Missing) => None,
+                Some(Before::Kept(blob)) => Some(blob),
+                Some(Before::Lost(why, _)) => return Err(not_kept(why)),
+                None => return Err(not_kept("nothing keeps what it holds".to_owned())),
+            };
+            let action = match (&step.to, &before) {
+                (None, _) => ReceiptAction::Deleted,
+                (Some(_), Some(_)) => ReceiptAction::Changed,
+                (Some(_), None) => ReceiptAction::Created,
+            };
+            let mut receipt = Receipt::new(self.host.name().to_owned(), path.clone(), action);
+            receipt.after = step.to.as_ref().map(|(_, hash)| *hash);
+            receipt.before = before.as_ref().map(|blob| blob.hash);
+            receipt.pre_image = before;
+            receipt.made = made;
+            if step.to.is_none() {
+                receipt.mode = self.host.fs().mode(&step.at).await.ok().flatten();
+            }
+            receipts.push(receipt);
+        }
+        Ok(receipts)
+    }
+
+    /// Sees to it that a crash can be mended from here on.
+    async fn begin_journal(
+        &self,
+        receipts: &[Receipt],
+    ) -> Result<Option<Box<dyn Journaled>>, TransactionError> {
+        let Some(journal) = self.session().journal.get().cloned() else { return Ok(None) };
+        let (images, receipts) = (self.session().pre_images(), receipts.to_vec());
+        let begun = tokio::task::spawn_blocking(move || {
+            images.sync()?;
+            journal.begin(&receipts)
+        });
+        let begun = begun.await.unwrap_or_else(|error| Err(io::Error::other(error)));
+        begun.map(Some).map_err(TransactionError::NoJournal)
+    }
+
+    /// Puts back what was changed before one failed.
+    async fn take_back(&self, source: io::Error, receipts: &[Receipt]) -> TransactionError {
+        let (host, images) = (&*self.dispatcher.host, self.session().pre_images());
+        let mended = put_back(host, &*images, receipts, false).await;
+        if let Some(keeper) = &self.keeper {
+            let as_before = |path: &HostPath| !mended.left.iter().any(|(left, _)| left == path);
+            keeper.forget(as_before);
+        }
+        if mended.left.is_empty() {
+            return TransactionError::PutBack { source, files: mended.restored.len() };
+        }
+        TransactionError::Cut { source, left: mended.left }
+    }
+}
+
+async fn discard(staged: impl Iterator<Item = Box<dyn Staged>>) {
+    for staged in staged {
+        staged.discard().await;
+    }
+}
+
+/// Takes the journal away; where that fails, the next start finds everything as it shall be.
+async fn end(journal: Option<Box<dyn Journaled>>) {
+    if let Some(journal) = journal {
+        drop(tokio::task::spawn_blocking(move || journal.end()).await);
+    }
+}
+
+fn expected(at: &Located) -> Expect {
+    match at.stamp {
+        Some(stamp) if at.kind != FileKind::Missing => Expect::Stamp(stamp),
+        _ => Expect::Absent,
+    }
+}
+
+/// How a file stands to a change that may have been made.
+enum Stands {
+    Before,
+    After(Located),
+    /// Otherwise, for this reason.
+    Otherwise(String),
+}
+
+/// Puts files back that were changed while others that change with them were not.
+///
+/// Those that stand as the change left them become what they were; all others are left alone, and
+/// those that are neither the old nor the new ones are named. With `torn`, nothing is put back
+/// where no file is the old one any more: then the change is complete.
+pub async fn put_back(
+    host: &dyn Host,
+    images: &dyn PreImages,
+    receipts: &[Receipt],
+    torn: bool,
+) -> Mended {
+    let mut mended = Mended::default();
+    let mut after = Vec::new();
+    let (mut old, mut gone) = (0, Vec::new());
+    for receipt in receipts.iter().filter(|receipt| receipt.before != receipt.after) {
+        match stands(host, receipt).await {
+            Stands::Before => {
+                old += 1;
+                gone.extend(receipt.before.is_none().then_some(receipt));
+            }
+            Stands::After(at) => after.push((receipt, at)),
+            Stands::Otherwise(why) => mended.left.push((receipt.path.clone(), why)),
+        }
+    }
+    if torn && old == 0 {
+        return mended;
+    }
+    for (receipt, at) in after.into_iter().rev() {
+        match restore(host.fs(), images, receipt, &at).await {
+            Ok(()) => {
+                mended.restored.push(receipt.path.clone());
+                gone.extend(receipt.before.is_none().then_some(receipt));
+            }
+            Err(error) => {
+                mended.again |= passes(&error);
+                mended.left.push((receipt.path.clone(), error.to_string()));
+            }
+        }
+    }
+    let mut made: Vec<&HostPath> = gone.into_iter().flat_map(|receipt| &receipt.made).collect();
+    made.sort();
+    made.dedup();
+    for folder in made.into_iter().rev() {
+        // One that holds something else by now stays.
+        drop(undo::remove_folder(host.fs(), folder).await);
+    }
+    mended
+}
+
+/// Reports whether what failed may work another time.
+fn passes(error: &io::Error) -> bool {
+    matches!(
+        error.kind(),
+        io::ErrorKind::StorageFull
+            | io::ErrorKind::QuotaExceeded
+            | io::ErrorKind::ReadOnlyFilesystem
+            | io::ErrorKind::PermissionDenied
+            | io::ErrorKind::AlreadyExists
+            | io::ErrorKind::ResourceBusy
+    )
+}
+
+async fn stands(host: &dyn Host, receipt: &Receipt) -> Stands {
+    let fs = host.fs();
+    if *receipt.host != *host.name() {
+        return Stands::Otherwise(format!("it is on {}", receipt.host));
+    }
+    let at = match fs.locate(&receipt.path, Follow::No).await {
+        Ok(at) if at.real == receipt.path => at,
+        Ok(at) => return Stands::Otherwise(format!("a link leads to {} now", at.real)),
+        Err(error) => return Stands::Otherwise(error.to_string()),
+    };
+    let found = match at.kind {
+        FileKind::Missing => None,
+        FileKind::FILE => match undo::hash(fs, &at).await {
+            Ok(hash) => Some(hash),
+            Err(error) => return Stands::Otherwise(error.to_string()),
+        },
+        FileKind::Entry(_) => return Stands::Otherwise("it is no regular file now".to_owned()),
+    };
+    if found == receipt.before {
+        Stands::Before
+    } else if found == receipt.after {
+        Stands::After(at)
+    } else {
+        Stands::Otherwise("it was changed since".to_owned())
+    }
+}
+
+/// Makes one file what it was.
+async fn restore(
+    fs: &dyn Fs,
+    images: &dyn PreImages,
+    receipt: &Receipt,
+    at: &Located,
+) -> io::Result<()> {
+    let Some(before) = receipt.before else { return fs.remove(at).await };
+    let kept = receipt.pre_image.clone().or_else(|| images.find(&before));
+    let old = images.get(&kept.ok_or(io::ErrorKind::NotFound)?)?;
+    let (expect, set_mode) = (expected(at), receipt.mode);
+    let how = WriteHow { expect, parents: true, set_mode, ..WriteHow::default() };
+    fs.write(at, old, how).await.map(drop)
+}

@@ -1,0 +1,257 @@
+//! Edits of several files together: all of them or none, whatever is wrong with one.
+
+use std::{io, sync::Arc};
+
+use haft_host::{FsOp, Memory};
+use haft_testkit::world::World;
+use haft_types::{Body, HostPath, Shape, Status, Style};
+use serde_json::{Value, json};
+
+use crate::{both, done, failed, fits, local, memory};
+
+const FILES: &[(&str, &[u8])] =
+    &[("a.txt", b"one\ntwo\n"), ("b.txt", b"one\r\ntwo\r\n"), ("sub/c.txt", b"one\nthree\n")];
+
+fn file(path: &str, old: &str, new: &str) -> Value {
+    json!({"path": path, "edits": [{"old_text": old, "new_text": new}]})
+}
+
+fn all(files: &[Value]) -> Value {
+    json!({ "files": files })
+}
+
+/// A world in memory that the test can tell to fail.
+fn failing(files: &[(&str, &[u8])]) -> (World, Arc<Memory>) {
+    let at = |path: &str| format!("/w/{path}");
+    let files = files.iter().map(|(path, text)| (at(path), text.to_vec()));
+    let host = Arc::new(Memory::with_files(files).unwrap());
+    let root = HostPath::new(b"/w", Style::Posix).unwrap();
+    (World::on(host.clone(), root, haft_tools::builtin()), host)
+}
+
+async fn texts(world: &World) -> Vec<(String, String)> {
+    let files = world.files().await.unwrap().into_iter();
+    files
+        .filter(|(name, _)| !name.ends_with('/'))
+        .map(|(name, text)| (name, String::from_utf8(text).unwrap()))
+        .collect()
+}
+
+#[tokio::test]
+async fn all_files_change_and_each_is_told_with_its_receipt() {
+    for world in both(FILES) {
+        let input = all(&[
+            file("sub/c.txt", "three", "3"),
+            file("a.txt", "two", "2"),
+            file("b.txt", "two", "2"),
+        ]);
+        let outcome = world.call("edit", input).await;
+        assert_eq!(outcome.status, Status::Done, "{outcome:?}");
+        fits(&world, "edit", &outcome);
+        let text = outcome.joined_text();
+        assert!(text.starts_with("Edited 3 files together: 3 places replaced.\n"), "{text}");
+        for told in ["sub/c.txt: 1 place replaced, the first at line 2.", "2 + 3", "a.txt: 1 place"] {
+            assert!(text.contains(told), "{told}: {text}");
+        }
+        let wanted = [("a.txt", "one\n2\n"), ("b.txt", "one\r\n2\r\n"), ("sub/c.txt", "one\n3\n")];
+        let wanted = wanted.map(|(name, text)| (name.to_owned(), text.to_owned()));
+        assert_eq!(texts(&world).await, wanted);
+
+        let data = outcome.data.unwrap();
+        let told: Vec<_> = data["files"].as_array().unwrap().iter().collect();
+        assert_eq!(told.len(), 3);
+        assert!(told[1]["path"].as_str().unwrap().ends_with("/a.txt"), "{data}");
+        let Shape::Many { details } = outcome.detail.unwrap().shape else { panic!("several") };
+        assert!(details.iter().all(|detail| matches!(detail.shape, Shape::Diff { .. })));
+        assert_eq!(outcome.receipts.len(), 3);
+        for receipt in &outcome.receipts {
+            let kept = receipt.pre_image.as_ref().unwrap();
+            assert_eq!(Some(kept.hash), receipt.before);
+            assert_ne!(receipt.after, receipt.before);
+            let old = world.session.pre_images().get(kept).unwrap();
+            assert!(old.starts_with(b"one"), "{old:?}");
+        }
+        // What the conversation made it has seen: the next edit needs no reading.
+        done(&world, "edit", all(&[file("a.txt", "2", "zwei"), file("b.txt", "2", "zwei")])).await;
+    }
+}
+
+#[tokio::test]
+async fn one_bad_edit_and_nothing_changes() {
+    for world in both(FILES) {
+        let before = texts(&world).await;
+        for (bad, told) in [
+            (file("sub/c.txt", "four", "4"), "sub/c.txt was not changed. Edit 1"),
+            (file("none.txt", "one", "1"), "none.txt"),
+            (file("sub", "one", "1"), "folder"),
+            (
+                json!({"path": "sub/c.txt", "expect": "0".repeat(64),
+                       "edits": [{"old_text": "three", "new_text": "3"}]}),
+                "was expected",
+            ),
+            (file("sub/c.txt", "three", "t\u{0}"), "new_text of edit 1 of file 3"),
+            (json!({"path": "sub/c.txt", "edits": []}), "edits"),
+        ] {
+            let good = [file("a.txt", "two", "2"), file("b.txt", "two", "2")];
+            let text = failed(&world, "edit", all(&[&good[..], &[bad]].concat())).await;
+            assert!(text.contains(told), "{told}: {text}");
+            assert_eq!(texts(&world).await, before, "{told}");
+        }
+        let text =
+            failed(&world, "edit", all(&[file("a.txt", "two", "2"), file("b.txt", "x", "")])).await;
+        assert!(text.contains("None of the 2 files was changed."), "{text}");
+    }
+}
+
+#[tokio::test]
+async fn where_one_cannot_be_placed_those_before_it_are_put_back() {
+    for fails in [0, 1, 2] {
+        let (world, host) = failing(FILES);
+        let before = texts(&world).await;
+        host.fail_after(FsOp::Place, fails, io::ErrorKind::StorageFull.into());
+        let input = all(&[
+            file("a.txt", "two", "2"),
+            file("b.txt", "two", "2"),
+            file("sub/c.txt", "three", "3"),
+        ]);
+        let outcome = world.call("edit", input.clone()).await;
+        assert_eq!(outcome.status, Status::Failed, "{outcome:?}");
+        let text = outcome.joined_text();
+        let failed = ["a.txt", "b.txt", "sub/c.txt"][fails];
+        assert!(text.contains(&format!("/w/{failed}: cannot be written")), "{text}");
+        let back = format!("put back: {fails} file");
+        assert_eq!(text.contains(&back), fails > 0, "{text}");
+        assert!(outcome.receipts.is_empty(), "nothing is left to be undone: {outcome:?}");
+        assert_eq!(texts(&world).await, before);
+        done(&world, "edit", input).await;
+        assert_ne!(texts(&world).await, before);
+    }
+}
+
+#[tokio::test]
+async fn what_cannot_be_put_back_is_named() {
+    let (world, host) = failing(FILES);
+    host.fail_after(FsOp::Place, 1, io::ErrorKind::StorageFull.into());
+    // The one that writes the old content back.
+    host.fail_after(FsOp::Write, 2, io::ErrorKind::PermissionDenied.into());
+    let input = all(&[file("a.txt", "two", "2"), file("b.txt", "two", "2")]);
+    let outcome = world.call("edit", input).await;
+    let text = outcome.joined_text();
+    assert_eq!(outcome.status, Status::Failed, "{text}");
+    assert!(text.contains("/w/b.txt: cannot be written"), "{text}");
+    assert!(text.contains("could not be put back: /w/a.txt (/w/a.txt: cannot be"), "{text}");
+    assert_eq!(host.content("/w/a.txt").unwrap(), "one\n2\n");
+    let [receipt] = &outcome.receipts[..] else { panic!("one is left: {outcome:?}") };
+    assert_eq!(receipt.path.text(), "/w/a.txt");
+    assert!(receipt.pre_image.is_some(), "so that it can be undone");
+}
+
+#[tokio::test]
+async fn one_file_under_two_names_is_refused() {
+    let world = local(FILES);
+    let folder = world.folder().unwrap();
+    std::os::unix::fs::symlink("a.txt", folder.join("link")).unwrap();
+    std::os::unix::fs::symlink("sub", folder.join("way")).unwrap();
+    std::fs::hard_link(folder.join("b.txt"), folder.join("hard")).unwrap();
+    let before = texts(&world).await;
+    for (first, then, told) in [
+        ("a.txt", "a.txt", "a.txt stands twice in files, as 1 and as 2"),
+        ("a.txt", "./sub/../a.txt", "are one file"),
+        ("a.txt", "link", "a.txt and link, 1 and 2 of files, are one file"),
+        ("sub/c.txt", "way/c.txt", "sub/c.txt and way/c.txt, 1 and 2 of files, are one file"),
+        ("b.txt", "hard", "b.txt and hard, 1 and 2 of files, are one file"),
+    ] {
+        let text =
+            failed(&world, "edit", all(&[file(first, "o", "0"), file(then, "n", "N")])).await;
+        assert!(text.contains(told), "{told}: {text}");
+        assert!(text.contains("Put all edits of a file into one entry"), "{text}");
+        assert_eq!(texts(&world).await, before);
+    }
+}
+
+#[tokio::test]
+async fn one_file_or_several_but_not_both() {
+    let world = memory(FILES);
+    let edits = json!([{"old_text": "two", "new_text": "2"}]);
+    for (input, told) in [
+        (json!({}), "path and edits are missing"),
+        (json!({"path": "a.txt"}), "edits is missing"),
+        (json!({"edits": edits}), "path is missing"),
+        (json!({"path": "a.txt", "files": [file("b.txt", "two", "2")]}), "stands beside"),
+        (json!({"edits": edits, "files": [file("b.txt", "two", "2")]}), "stands beside"),
+        (json!({"expect": "0".repeat(64), "files": [file("b.txt", "two", "2")]}), "expect"),
+        (json!({"files": []}), "files"),
+    ] {
+        let text = failed(&world, "edit", input).await;
+        assert!(text.contains(told), "{told}: {text}");
+    }
+    assert_eq!(
+        world.recorder.bodies().iter().filter(|b| matches!(b, Body::Asked { .. })).count(),
+        0
+    );
+}
+
+#[tokio::test]
+async fn fifty_files_change_together() {
+    let names: Vec<String> = (0..50).map(|n| format!("d{}/f{n:02}.txt", n % 7)).collect();
+    let files: Vec<(&str, &[u8])> =
+        names.iter().map(|name| (name.as_str(), b"old\nstays\n".as_slice())).collect();
+    for world in both(&files) {
+        let edits: Vec<Value> = names.iter().map(|name| file(name, "old", name)).collect();
+        let text = done(&world, "edit", all(&edits)).await;
+        assert!(text.starts_with("Edited 50 files together: 50 places"), "{text:.200}");
+        let found = texts(&world).await;
+        assert_eq!(found.len(), 50);
+        for (name, text) in found {
+            assert_eq!(text, format!("{name}\nstays\n"));
+        }
+    }
+}
+
+#[tokio::test]
+async fn calls_with_crossing_files_wait_for_each_other_and_lose_nothing() {
+    let world = Arc::new(local(FILES));
+    let mut calls = Vec::new();
+    for number in 0..20 {
+        let mut files = vec![
+            file("a.txt", "one\n", &format!("one\na{number}\n")),
+            file("b.txt", "one\r\n", &format!("one\r\nb{number}\r\n")),
+        ];
+        if number % 2 == 0 {
+            files.reverse();
+        }
+        let world = world.clone();
+        calls.push(tokio::spawn(async move { world.call("edit", all(&files)).await }));
+    }
+    for call in calls {
+        let outcome = call.await.unwrap();
+        assert_eq!(outcome.status, Status::Done, "{}", outcome.joined_text());
+    }
+    let found = texts(&world).await;
+    let numbers = |text: &str, mark: char| {
+        let mut numbers: Vec<u32> =
+            text.lines().filter_map(|line| line.strip_prefix(mark)?.parse().ok()).collect();
+        let order = numbers.clone();
+        numbers.sort_unstable();
+        assert_eq!(numbers, (0..20).collect::<Vec<_>>(), "{text}");
+        order
+    };
+    assert_eq!(numbers(&found[0].1, 'a'), numbers(&found[1].1, 'b'), "one call after the other");
+}
+
+#[tokio::test]
+async fn a_rule_about_one_file_holds_for_the_call() {
+    for (rule, status) in
+        [(haft_policy::Verdict::Deny, Status::Denied), (haft_policy::Verdict::Ask, Status::Denied)]
+    {
+        let world = memory(FILES);
+        world.mode(haft_policy::Mode::AcceptEdits);
+        world.rule(rule, "Edit(sub/**)");
+        let before = texts(&world).await;
+        let input = all(&[file("a.txt", "two", "2"), file("sub/c.txt", "three", "3")]);
+        let outcome = world.call("edit", input).await;
+        assert_eq!(outcome.status, status, "{outcome:?}");
+        assert!(outcome.joined_text().contains("sub"), "{outcome:?}");
+        assert_eq!(texts(&world).await, before);
+    }
+}
