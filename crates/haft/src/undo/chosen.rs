@@ -2,8 +2,8 @@
 //!
 //! **Invariant:** decided on the session's events alone; nothing is looked at and nothing changed.
 
-use haft_session::{Changes, TakenBack};
-use haft_types::{CallId, Receipt, TurnId};
+use haft_session::{Change, Changes, TakenBack};
+use haft_types::{CallId, Hash, HostPath, Receipt, TurnId};
 
 use crate::{
     cli::{Back, Undoing},
@@ -76,6 +76,28 @@ pub struct Group {
     pub titles: Vec<String>,
     /// What is taken back, in this order.
     pub receipts: Vec<Receipt>,
+    /// What other calls left that stand: the file, its hash then, and which call it was.
+    pub others: Vec<(HostPath, Option<Hash>, String)>,
+}
+
+impl Group {
+    fn of(calls: Vec<CallId>, receipts: Vec<Receipt>, changes: &Changes) -> Self {
+        let titles = calls.iter().map(|call| title(changes, call)).collect();
+        let others = changes.standing().filter(|change| !calls.contains(&change.call));
+        let left = |change: &Change| {
+            let title = title(changes, &change.call);
+            let left = |receipt: &Receipt| (receipt.path.clone(), receipt.after, title.clone());
+            change.receipts.iter().map(left).collect::<Vec<_>>()
+        };
+        let others = others.flat_map(left).collect();
+        Self { calls, titles, receipts, others }
+    }
+
+    /// The call of haft's that left a file as it was found, the newest of them.
+    pub fn left_by(&self, path: &HostPath, found: Option<Hash>) -> Option<&str> {
+        let same = |other: &&(HostPath, Option<Hash>, String)| other.0 == *path && other.1 == found;
+        self.others.iter().rfind(same).map(|(.., title)| title.as_str())
+    }
 }
 
 fn title(changes: &Changes, call: &CallId) -> String {
@@ -106,10 +128,9 @@ fn to_redo(wanted: &Wanted, changes: &Changes) -> Result<Vec<Group>, String> {
             Which::Call(call) => format!("{call} was not taken back"),
         });
     }
-    let group = |taken: &TakenBack| Group {
-        calls: taken.calls.clone(),
-        titles: taken.calls.iter().map(|call| title(changes, call)).collect(),
-        receipts: taken.receipts.iter().rev().cloned().collect(),
+    let group = |taken: &TakenBack| {
+        let receipts = taken.receipts.iter().rev().cloned().collect();
+        Group::of(taken.calls.clone(), receipts, changes)
     };
     Ok(taken.into_iter().map(group).collect())
 }
@@ -134,7 +155,9 @@ fn to_undo(wanted: &Wanted, changes: &Changes) -> Result<Vec<Group>, String> {
             match found {
                 None => return Err(format!("no call {call} changed a file; {}", named(changes))),
                 Some(change) if change.undone => {
-                    return Err(format!("{call} is taken back already: haft redo {call}"));
+                    return Err(format!(
+                        "{call} is taken back already; redo {call} makes it again"
+                    ));
                 }
                 Some(change) => units.retain(|other| *other == unit(call, change.turn)),
             }
@@ -148,11 +171,9 @@ fn to_undo(wanted: &Wanted, changes: &Changes) -> Result<Vec<Group>, String> {
     if meant.is_empty() {
         return Err("no change is there to take back".to_owned());
     }
-    Ok(vec![Group {
-        calls: meant.iter().map(|change| change.call.clone()).collect(),
-        titles: meant.iter().map(|change| title(changes, &change.call)).collect(),
-        receipts: meant.iter().flat_map(|change| change.receipts.iter().rev().cloned()).collect(),
-    }])
+    let calls = meant.iter().map(|change| change.call.clone()).collect();
+    let receipts = meant.iter().flat_map(|change| change.receipts.iter().rev().cloned());
+    Ok(vec![Group::of(calls, receipts.collect(), changes)])
 }
 
 /// The changes that could be meant.

@@ -155,14 +155,17 @@ impl Work<'_> {
         lost.map(text).collect()
     }
 
-    /// Says what somebody changed since.
-    pub fn conflict(&self, conflict: &Conflict) -> String {
+    /// Says what somebody changed since, and who where that is known.
+    pub fn conflict(&self, group: &Group, conflict: &Conflict) -> String {
         let hash = |hash: Option<Hash>| hash.map_or("no file".to_owned(), |hash| hash.to_string());
         let path = face::safe(&self.base.place.shown(&conflict.path));
         let (left, found) = (hash(conflict.left), hash(conflict.found));
-        let mut text = format!(
-            "{path} was changed since by someone else\n  left as {left}\n  now is  {found}"
-        );
+        let by = match group.left_by(&conflict.path, conflict.found) {
+            Some(call) => format!("{}: take that back first", face::safe(call)),
+            None => "someone else".to_owned(),
+        };
+        let mut text =
+            format!("{path} was changed since by {by}\n  left as {left}\n  now is  {found}");
         if let Some(diff) = self.diff(conflict) {
             text.push_str("\n  what would change:\n");
             text.push_str(haft_render::clean(&diff).trim_end());

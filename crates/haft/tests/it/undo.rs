@@ -157,6 +157,29 @@ fn what_somebody_changed_since_is_shown_and_kept() {
 }
 
 #[test]
+fn a_later_change_of_haft_is_named_where_it_is_in_the_way() {
+    let world = World::new();
+    world.file("a.txt", "one\ntwo\n");
+    assert_eq!(edit(&world, "a.txt", "one", "1", &[]).code, Some(0));
+    let id = world.only_session();
+    assert_eq!(edit(&world, "a.txt", "two", "2", &["--session", &id]).code, Some(0));
+    let ran = world.run(&["undo", "c1"]);
+    assert_eq!(ran.code, Some(1), "{ran:?}");
+    let wanted =
+        "haft: a.txt was changed since by c2 (edit: Editing a.txt): take that back first\n";
+    assert!(ran.err.contains(wanted) && !ran.err.contains("someone else"), "{ran:?}");
+    assert_eq!(world.read("a.txt"), "1\n2\n");
+    assert_eq!(world.run(&["undo"]).code, Some(0));
+    assert_eq!(world.run(&["undo", "c1"]).code, Some(0));
+    assert_eq!(world.read("a.txt"), "one\ntwo\n");
+    let ran = world.run(&["undo", "c1"]);
+    assert!(ran.err.contains("c1 is taken back already; redo c1 makes it again"), "{ran:?}");
+    // What c1 left is not there for c2 to go on from.
+    let ran = world.run(&["redo", "c2"]);
+    assert!(ran.code == Some(1) && ran.err.contains("a.txt was changed since"), "{ran:?}");
+}
+
+#[test]
 fn nothing_is_written_through_a_link_or_past_a_rule() {
     let world = World::new();
     let outside = world.root().join("outside");
