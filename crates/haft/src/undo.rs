@@ -59,6 +59,7 @@ async fn run(wanted: &Wanted, from: &Elsewhere) -> Ending {
     });
     let root = root.filter(|root| root.is_dir());
     let base = Base::load_in(environment, &Common::default(), root.as_deref())?;
+    core::recover(&base)?;
     let work = Work {
         base: &base,
         policy: base.policy.clone(),
