@@ -6,6 +6,7 @@
 use std::{
     collections::{BTreeMap, VecDeque},
     io,
+    path::Path,
     sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError},
 };
 
@@ -126,22 +127,31 @@ impl World {
         files: impl IntoIterator<Item = (P, D)>,
     ) -> io::Result<Self> {
         let folder = tempfile::tempdir()?;
-        let base = folder.path().canonicalize()?;
-        for name in ["w", "home", "tmp"] {
-            std::fs::create_dir(base.join(name))?;
-        }
+        let mut world = Self::below(folder.path(), Lookup::probed(), tools)?;
         for (path, data) in files {
-            let path = base.join("w").join(path.as_ref());
+            let path = folder.path().join("w").join(path.as_ref());
             if let Some(parent) = path.parent() {
                 std::fs::create_dir_all(parent)?;
             }
             std::fs::write(path, data.as_ref())?;
         }
-        let at = |name: &str| Local::path(&base.join(name));
-        let host = Local::at(at("home")?, at("tmp")?, Lookup::probed());
-        let mut world = Self::on(Arc::new(host), at("w")?, tools);
         world.folder = Some(folder);
         Ok(world)
+    }
+
+    /// A world of this machine whose workspace `w`, home `home` and folder for temporary files `tmp`
+    /// are made below a folder of the test's, as far as they are not there.
+    ///
+    /// # Errors
+    /// When a folder cannot be made.
+    pub fn below(folder: &Path, lookup: Lookup, tools: Tools) -> io::Result<Self> {
+        let base = folder.canonicalize()?;
+        let made = |name: &str| {
+            std::fs::create_dir_all(base.join(name))?;
+            Local::path(&base.join(name))
+        };
+        let (root, home, temp) = (made("w")?, made("home")?, made("tmp")?);
+        Ok(Self::on(Arc::new(Local::at(home, temp, lookup)), root, tools))
     }
 
     /// A world on any host, in mode bypass and without rules, where nobody answers.

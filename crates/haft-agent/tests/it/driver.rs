@@ -217,27 +217,28 @@ async fn a_token_limit_holds_also_where_nothing_has_to_run() {
     assert_eq!(model.asked(), 1);
 }
 
-#[tokio::test(start_paused = true)]
-async fn a_question_is_answered_denied_or_void() {
-    for (option, status) in [("allow", Status::Done), ("deny", Status::Denied)] {
-        let model = Scripted::new([asks_for(&[("edit", "a")]), is_done("fine")]);
-        let mut world = World::with_mode(Mode::Ask);
-        world.dispatcher.session.questions.set_somebody(true);
-        let handle = world.start(&model);
-        handle.send(say("go"));
-        world.until(|body| matches!(body, Body::Asked { .. })).await;
-        assert_eq!(world.did(), [""; 0], "nothing runs before the answer");
-        let reply = Input::Reply { question: QuestionId::nth(1), reply: Reply::pick(option) };
-        handle.send(reply);
-        let (seen, end) = world.until_ended().await;
-        assert_eq!((end, ended(&seen)), (done(), vec![(CallId::nth(1), status)]));
-    }
+/// A turn in which somebody is asked about an edit.
+async fn asked() -> (World, haft_agent::Handle) {
     let model = Scripted::new([asks_for(&[("edit", "a")]), is_done("fine")]);
     let mut world = World::with_mode(Mode::Ask);
     world.dispatcher.session.questions.set_somebody(true);
     let handle = world.start(&model);
     handle.send(say("go"));
     world.until(|body| matches!(body, Body::Asked { .. })).await;
+    (world, handle)
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_question_is_answered_denied_or_void() {
+    for (option, status) in [("allow", Status::Done), ("deny", Status::Denied)] {
+        let (mut world, handle) = asked().await;
+        assert_eq!(world.did(), [""; 0], "nothing runs before the answer");
+        let reply = Input::Reply { question: QuestionId::nth(1), reply: Reply::pick(option) };
+        handle.send(reply);
+        let (seen, end) = world.until_ended().await;
+        assert_eq!((end, ended(&seen)), (done(), vec![(CallId::nth(1), status)]));
+    }
+    let (mut world, handle) = asked().await;
     handle.send(Input::Interrupt);
     let (seen, end) = world.until_ended().await;
     assert_eq!(

@@ -7,7 +7,7 @@ use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
 use haft_agent::{Action, Input, Machine, When, Words};
 use haft_types::{CallId, From, Part, QuestionId, Reply, Stop, ToolUse, TurnEnd};
-use proptest::prelude::*;
+use proptest::{prelude::*, strategy::ValueTree as _, test_runner::TestRunner};
 
 /// One choice of chance; what it means depends on what is possible then.
 #[derive(Clone, Debug)]
@@ -66,6 +66,8 @@ struct Driver {
     words: u64,
     /// Words that were told to the machine and neither said nor given back.
     waiting: BTreeSet<String>,
+    /// How often each kind of thing happened.
+    happened: BTreeMap<&'static str, u32>,
     in_turn: bool,
     interrupted: bool,
     limited: bool,
@@ -109,19 +111,26 @@ impl Driver {
                 assert!(self.waiting.remove(&text(&words.parts)), "said twice: {words:?}");
             }
             Action::GiveBack(parts) => {
+                self.note("words given back");
                 assert!(self.waiting.remove(&text(&parts)), "given back twice: {parts:?}");
             }
             Action::Ask => self.asked(),
-            Action::Run(calls) => self.started(calls),
+            Action::Run(calls) => {
+                self.note(if self.streaming.is_some() { "early start" } else { "start" });
+                self.started(calls);
+            }
             Action::End { call, outcome } => {
+                self.note("end without a run");
                 assert!(outcome.status.is_error());
                 self.fate(&call.id).ends += 1;
                 self.fate(&call.id).results += 1;
             }
             Action::CancelAnswer => {
+                self.note("answer cancelled");
                 assert!(self.streaming.is_some() && self.interrupted);
             }
             Action::CancelCalls => {
+                self.note("calls cancelled");
                 assert!(!self.running.is_empty(), "there is one to cancel");
                 self.cancelled = true;
             }
@@ -161,12 +170,22 @@ impl Driver {
         assert!(self.in_turn && self.streaming.is_none() && self.running.is_empty());
         self.answered_all();
         self.in_turn = false;
+        self.note(match end {
+            TurnEnd::Interrupted => "interrupted turn",
+            TurnEnd::Limit { .. } => "turn at its limit",
+            TurnEnd::Done { .. } => "finished turn",
+            TurnEnd::Failed { .. } => "failed turn",
+        });
         match end {
             TurnEnd::Interrupted => assert!(self.interrupted),
             TurnEnd::Limit { .. } => assert!(self.limited && !self.interrupted),
             TurnEnd::Done { .. } => assert!(!self.interrupted),
             TurnEnd::Failed { .. } => {}
         }
+    }
+
+    fn note(&mut self, what: &'static str) {
+        *self.happened.entry(what).or_default() += 1;
     }
 
     fn fate(&mut self, id: &CallId) -> &mut Fate {
@@ -237,6 +256,7 @@ impl Driver {
         }
         if again > 3 && !self.turn.is_empty() {
             // An id of this answer, or of one before it.
+            self.note("id again");
             let id = self.turn[usize::from(again) * 7 % self.turn.len()].clone();
             let call = ToolUse::new(id, "other", serde_json::json!({}));
             return self.tell(Input::CallReady { call, harmless });
@@ -300,6 +320,38 @@ impl Driver {
                 self.end(false, false, 0);
             }
         }
+    }
+}
+
+#[test]
+fn properties_are_about_everything_that_can_happen() {
+    let mut runner = TestRunner::deterministic();
+    let chances = prop::collection::vec(chance(), 0..80);
+    let mut happened: BTreeMap<&str, u32> = BTreeMap::new();
+    for _ in 0..300 {
+        let mut driver = Driver::default();
+        for chance in chances.new_tree(&mut runner).unwrap().current() {
+            driver.take(&chance);
+        }
+        driver.settle();
+        for (what, count) in driver.happened {
+            *happened.entry(what).or_default() += count;
+        }
+    }
+    for what in [
+        "start",
+        "early start",
+        "end without a run",
+        "words given back",
+        "answer cancelled",
+        "calls cancelled",
+        "id again",
+        "finished turn",
+        "interrupted turn",
+        "turn at its limit",
+        "failed turn",
+    ] {
+        assert!(happened.get(what).is_some_and(|count| *count > 20), "{what}: {happened:?}");
     }
 }
 

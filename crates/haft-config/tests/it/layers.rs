@@ -176,19 +176,41 @@ fn odd_files_end_in_a_message() {
 
 #[test]
 fn every_key_is_documented() {
-    fn check(schema: &Value, at: &str) {
+    fn check(schema: &Value, at: &str, seen: &mut Vec<String>) {
         for (name, inner) in schema["properties"].as_object().into_iter().flatten() {
             let text = inner.get("description").and_then(Value::as_str).unwrap_or("");
             assert!(!text.is_empty(), "{at}{name}");
-            check(inner, &format!("{at}{name}."));
+            seen.push(format!("{at}{name}"));
+            check(inner, &format!("{at}{name}."), seen);
         }
     }
-    check(&schema(), "");
+    let mut seen = Vec::new();
+    check(&schema(), "", &mut seen);
+    for key in ["model", "permissions.deny", "tools.concurrency", "http.retries"] {
+        assert!(seen.iter().any(|name| name == key), "{key} is not looked at: {seen:?}");
+    }
+}
+
+/// Text as of a file of settings: anything, or keys that are known with values that may not fit.
+fn settings() -> impl Strategy<Value = String> {
+    let keys = vec!["model", "mode", "effort", "tools", "tools.off", "permissions.deny", "modle"];
+    let values = vec!["'a'", "3", "[]", "['x']", "{}", "true", "'yolo'", "'ask'", "nan"];
+    let line = (prop::sample::select(keys), prop::sample::select(values));
+    let line = line.prop_map(|(key, value)| format!("{key} = {value}\n"));
+    prop_oneof![
+        "[a-z.= \\[\\]'\"0-9{}\n#\u{e9}]{0,80}",
+        prop::collection::vec(line, 0..4).prop_map(|lines| lines.concat()),
+    ]
 }
 
 proptest! {
     #[test]
-    fn any_text_is_taken_without_harm(text in "[a-z.= \\[\\]'\"0-9{}\n#\u{e9}]{0,80}") {
-        user(&text);
+    fn whatever_does_not_count_is_told(text in settings()) {
+        let loaded = user(&text);
+        let is_toml = toml::from_str::<toml::Table>(&text);
+        prop_assert!(is_toml.is_ok() || loaded.fatal().count() == 1, "{:?}", loaded.problems);
+        let says_something = is_toml.is_ok_and(|table| !table.is_empty());
+        let counts = !loaded.origins.is_empty();
+        prop_assert!(counts || !says_something || !loaded.problems.is_empty(), "{text:?}");
     }
 }

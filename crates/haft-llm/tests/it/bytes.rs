@@ -6,7 +6,7 @@ use haft_llm::{
     Encoded, NoBlobs, Request, Target, Wire, anthropic::AnthropicMessages, openai::OpenAiChat,
 };
 use haft_types::{CallId, CallResult, From, Message, Outcome, Part, ToolUse};
-use proptest::prelude::*;
+use proptest::{prelude::*, strategy::ValueTree as _, test_runner::TestRunner};
 use serde_json::{Value, json};
 
 const MARK: &str = ",\"cache_control\":{\"type\":\"ephemeral\"}";
@@ -113,37 +113,74 @@ fn a_message_encodes_to_the_same_bytes_each_time() {
     }
 }
 
+/// What the properties below are given, the same in every run.
+fn drawn<T: std::fmt::Debug>(strategy: impl Strategy<Value = T>) -> Vec<T> {
+    let mut runner = TestRunner::deterministic();
+    (0..500).map(|_| strategy.new_tree(&mut runner).unwrap().current()).collect()
+}
+
+fn histories() -> impl Strategy<Value = Vec<Message>> {
+    let one = (0_u8..3, 1_u64..4, any::<String>());
+    prop::collection::vec(one, 0..12)
+        .prop_map(|all| all.into_iter().map(|(kind, n, text)| message(kind, n, text)).collect())
+}
+
+fn message(kind: u8, n: u64, text: String) -> Message {
+    match kind {
+        0 => Message::User { from: From::Person, parts: vec![Part::text(text)] },
+        1 => {
+            let (id, name) = (CallId::nth(n), text.clone());
+            let call = ToolUse::from_wire(id, String::new(), name, text);
+            let parts = vec![Part::Call(call)];
+            Message::Assistant { wire: "openai".into(), model: "m".into(), parts }
+        }
+        _ => Message::Results {
+            results: vec![CallResult {
+                id: CallId::nth(n),
+                wire_id: text.clone(),
+                name: text.clone(),
+                outcome: Outcome::text(text),
+            }],
+        },
+    }
+}
+
+fn messages_of(wire: &dyn Wire, history: &[Message]) -> Vec<Value> {
+    let encoded = history.iter().map(|m| wire.message(m, &target(), &NoBlobs)).collect();
+    let body: Value = serde_json::from_str(&wire.request(&request(encoded))).unwrap();
+    body["messages"].as_array().unwrap().clone()
+}
+
+#[test]
+fn histories_hold_calls_that_stay_in_the_request_and_unmatched_ones_are_seen() {
+    for (wire, mark) in wires().into_iter().zip(["tool_use_id", "tool_call_id"]) {
+        let with_result = drawn(histories())
+            .into_iter()
+            .filter(|history| {
+                let messages = messages_of(&*wire, history);
+                messages.iter().any(|message| message.to_string().contains(mark))
+            })
+            .count();
+        assert!(with_result > 100, "{}: {with_result} of 500", wire.name());
+        let mut messages = messages_of(&*wire, &conversation(1));
+        assert_eq!(unmatched(&messages), 0);
+        messages.retain(|message| !message.to_string().contains(mark));
+        assert_eq!(unmatched(&messages), 2, "{}: {messages:?}", wire.name());
+    }
+}
+
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(128))]
 
     /// Whatever a history holds, in whatever order, the request is JSON in which every call has
     /// its result right after it and no result is without its call.
     #[test]
-    fn any_history_makes_a_valid_request(
-        kinds in prop::collection::vec((0_u8..3, 1_u64..4, any::<String>()), 0..12),
-    ) {
-        let messages: Vec<Message> = kinds.into_iter().map(|(kind, n, text)| match kind {
-            0 => Message::User { from: From::Person, parts: vec![Part::text(text)] },
-            1 => {
-                let (id, name) = (CallId::nth(n), text.clone());
-                let call = ToolUse::from_wire(id, String::new(), name, text);
-                let parts = vec![Part::Call(call)];
-                Message::Assistant { wire: "openai".into(), model: "m".into(), parts }
-            }
-            _ => Message::Results { results: vec![CallResult {
-                id: CallId::nth(n),
-                wire_id: text.clone(),
-                name: text.clone(),
-                outcome: Outcome::text(text),
-            }] },
-        }).collect();
+    fn any_history_makes_a_valid_request(history in histories()) {
         for wire in wires() {
-            let encoded = messages.iter().map(|m| wire.message(m, &target(), &NoBlobs)).collect();
-            let body: Value = serde_json::from_str(&wire.request(&request(encoded))).unwrap();
-            let messages = body["messages"].as_array().unwrap();
+            let messages = messages_of(&*wire, &history);
             let last = messages.last().unwrap();
             prop_assert!(last["role"] != "assistant");
-            prop_assert_eq!(unmatched(messages), 0);
+            prop_assert_eq!(unmatched(&messages), 0);
         }
     }
 }

@@ -1,7 +1,7 @@
 //! What holds for all rules and calls.
 
 use haft_policy::{Grants, Mode, Rules, Scope, Verdict};
-use proptest::prelude::*;
+use proptest::{prelude::*, strategy::ValueTree as _, test_runner::TestRunner};
 
 use crate::world::{Call, policy};
 
@@ -83,6 +83,48 @@ fn judge(rules: &Rules, call: &Call) -> Verdict {
     call.judge(&policy(rules), &Grants::default()).verdict
 }
 
+/// What the properties below are given, the same in every run.
+fn drawn<T: std::fmt::Debug>(strategy: impl Strategy<Value = T>) -> Vec<T> {
+    let mut runner = TestRunner::deterministic();
+    (0..1_000).map(|_| strategy.new_tree(&mut runner).unwrap().current()).collect()
+}
+
+#[test]
+fn what_is_drawn_changes_judgements_both_ways_and_not() {
+    let mut seen = std::collections::BTreeSet::new();
+    for (rules, call, text, added) in
+        drawn((rule_sets(), calls(), prop::sample::select(TEXTS), verdicts()))
+    {
+        let before = judge(&rules, &call);
+        seen.insert((added, before, judge(&rules.with(added, Scope::User, text), &call)));
+    }
+    use Verdict::{Allow, Ask, Deny};
+    for wanted in [
+        (Deny, Allow, Deny),
+        (Deny, Ask, Deny),
+        (Deny, Allow, Allow),
+        (Ask, Allow, Ask),
+        (Ask, Deny, Deny),
+        (Allow, Ask, Allow),
+        (Allow, Deny, Deny),
+    ] {
+        assert!(seen.contains(&wanted), "never {wanted:?}, only {seen:?}");
+    }
+    let malformed = drawn(malformed()).into_iter().filter(|text| {
+        !policy(&Rules::default().with(Verdict::Allow, Scope::User, text)).problems().is_empty()
+    });
+    let count = malformed.count();
+    assert!((100..1_000).contains(&count), "{count} of 1000 are malformed");
+}
+
+/// Texts of rules, most of them none.
+fn malformed() -> impl Strategy<Value = String> {
+    prop_oneof![
+        "[A-Za-z_(){}*/~.'\" ]{0,12}",
+        "(Read|Edit|Bash|Write|Agent)\\([a-z*/~.{}\\[\\] ]{0,8}\\)?",
+    ]
+}
+
 proptest! {
     #[test]
     fn a_denial_never_allows_more(
@@ -113,7 +155,7 @@ proptest! {
 
     #[test]
     fn what_is_malformed_never_allows(
-        call in calls(), text in "[A-Za-z_(){}*/~.'\" ]{0,12}", verdict in verdicts(),
+        call in calls(), text in malformed(), verdict in verdicts(),
     ) {
         let rules = Rules::default().with(verdict, Scope::User, &text);
         if !policy(&rules).problems().is_empty() {

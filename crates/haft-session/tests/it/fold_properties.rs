@@ -6,7 +6,7 @@ use haft_session::{Fold, conversation};
 use haft_types::{
     AgentPath, Body, CallId, Event, EventId, Hash, HostPath, Message, Part, Style, TurnId,
 };
-use proptest::prelude::*;
+use proptest::{prelude::*, strategy::ValueTree as _, test_runner::TestRunner};
 
 use crate::events::{call, call_ended, call_started, ended, event, failed, text, user};
 
@@ -92,6 +92,36 @@ fn check(messages: &[Message]) {
             assert!(matches!(next, Some(Message::Results { .. })), "{messages:#?}");
         }
     }
+}
+
+/// What the properties below are given, the same in every run.
+fn drawn<T: std::fmt::Debug>(strategy: impl Strategy<Value = T>) -> Vec<T> {
+    let mut runner = TestRunner::deterministic();
+    (0..500).map(|_| strategy.new_tree(&mut runner).unwrap().current()).collect()
+}
+
+#[test]
+fn what_is_drawn_has_answered_open_and_streaming_calls_and_cuts() {
+    let mut seen = [0; 5];
+    for events in drawn(any_events()) {
+        let mut fold = Fold::new(AgentPath::default());
+        for event in &events {
+            fold.push(event);
+        }
+        let results = |message: &Message| matches!(message, Message::Results { .. });
+        let happened = [
+            fold.messages().iter().any(results),
+            !fold.unanswered().is_empty(),
+            fold.is_streaming(),
+            fold.revision() > 0,
+            fold.messages().iter().any(|message| calls_of(message).len() > 1),
+        ];
+        for (count, happened) in seen.iter_mut().zip(happened) {
+            *count += usize::from(happened);
+        }
+    }
+    let names = ["results", "open calls", "a stream", "another revision", "several calls"];
+    assert!(seen.iter().all(|count| *count > 50), "{names:?}: {seen:?}");
 }
 
 proptest! {

@@ -7,7 +7,7 @@ use encoding_rs::Encoding;
 use haft_text::edit::{Edit, apply, find};
 use haft_text::encode::Format;
 use haft_text::{cut, decode, encode};
-use proptest::prelude::*;
+use proptest::{prelude::*, strategy::ValueTree as _, test_runner::TestRunner};
 
 /// A sentence that says which language it is in, and the encodings of that language.
 const SAMPLES: &[(&str, &[&Encoding])] = &[
@@ -87,6 +87,29 @@ fn noisy(text: &str, from: usize, len: usize, noise: u8) -> String {
         }
         _ => part.replace('\r', "").replace('\n', "\\n").replace('\t', "\\t"),
     }
+}
+
+/// What the properties below are given, the same in every run.
+fn drawn<T: std::fmt::Debug>(strategy: impl Strategy<Value = T>) -> Vec<T> {
+    let mut runner = TestRunner::deterministic();
+    (0..500).map(|_| strategy.new_tree(&mut runner).unwrap().current()).collect()
+}
+
+#[test]
+fn properties_are_about_edits_that_are_made_and_such_that_are_not() {
+    let edit = (any::<usize>(), 1..60_usize, 0..12_u8);
+    let (mut made, mut tolerated, mut refused, mut legacy) = (0, 0, 0, 0);
+    for ((bytes, _), (from, len, noise)) in drawn((file(), edit)) {
+        let Ok(decoded) = decode(&bytes) else { continue };
+        legacy += usize::from(std::str::from_utf8(&bytes).is_err());
+        match apply(&decoded, &[Edit::new(noisy(decoded.text(), from, len, noise), "new")]) {
+            Ok(applied) if applied.tolerance.is_some() => tolerated += 1,
+            Ok(_) => made += 1,
+            Err(_) => refused += 1,
+        }
+    }
+    let all = [made, tolerated, refused, legacy];
+    assert!(all.iter().all(|count| *count > 20), "made, tolerated, refused, legacy: {all:?}");
 }
 
 proptest! {

@@ -1,8 +1,8 @@
 //! A denied call ends before anything of its target is opened: its bytes are told nowhere.
 
-use std::{path::Path, sync::Arc};
+use std::path::Path;
 
-use haft_host::{Host, Local, Lookup};
+use haft_host::Lookup;
 use haft_policy::{Mode, Verdict};
 use haft_testkit::world::World;
 use haft_types::{Body, Outcome, Part, Reply, Status};
@@ -60,16 +60,16 @@ struct Planted {
     folder: tempfile::TempDir,
 }
 
-fn planted(lookup: Lookup) -> Planted {
+/// The planted files, and no rule about them.
+fn free(lookup: Lookup) -> Planted {
     let folder = tempfile::tempdir().unwrap();
-    let base = folder.path().canonicalize().unwrap();
-    for name in ["w", "home", "tmp"] {
-        std::fs::create_dir(base.join(name)).unwrap();
-    }
-    plant(&base);
-    let at = |name: &str| Local::path(&base.join(name)).unwrap();
-    let host: Arc<dyn Host> = Arc::new(Local::at(at("home"), at("tmp"), lookup));
-    let world = World::on(host, at("w"), haft_tools::builtin());
+    let world = World::below(folder.path(), lookup, haft_tools::builtin()).unwrap();
+    plant(folder.path());
+    Planted { world, folder }
+}
+
+fn planted(lookup: Lookup) -> Planted {
+    let Planted { world, folder } = free(lookup);
     for rule in RULES {
         world.rule(Verdict::Deny, rule);
     }
@@ -235,15 +235,7 @@ async fn denied_bytes_are_in_no_question() {
 
 #[tokio::test]
 async fn the_canaries_are_found_where_nothing_denies_them() {
-    let folder = tempfile::tempdir().unwrap();
-    let base = folder.path().canonicalize().unwrap();
-    for name in ["w", "home", "tmp"] {
-        std::fs::create_dir(base.join(name)).unwrap();
-    }
-    plant(&base);
-    let at = |name: &str| Local::path(&base.join(name)).unwrap();
-    let host: Arc<dyn Host> = Arc::new(Local::at(at("home"), at("tmp"), Lookup::probed()));
-    let world = World::on(host, at("w"), haft_tools::builtin());
+    let Planted { world, folder: _folder } = free(Lookup::probed());
     for (tool, input) in [
         ("read", json!({"path": "innocent.txt"})),
         ("grep", json!({"pattern": "line", "-C": 3, "path": "docs"})),

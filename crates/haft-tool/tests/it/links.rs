@@ -10,7 +10,7 @@ use std::{
 };
 
 use futures::future::BoxFuture;
-use haft_host::{Host, Local, Lookup};
+use haft_host::Lookup;
 use haft_policy::Verdict;
 use haft_testkit::{machine::times, world::World};
 use haft_tool::{Call, Dispatcher, Next, Settings, Stage, standard};
@@ -48,14 +48,11 @@ impl Flip {
     fn new(swap: Swap, lookup: Lookup) -> Self {
         let folder = tempfile::tempdir().unwrap();
         let base = folder.path().canonicalize().unwrap();
-        for name in ["w/free", "denied", "home", "tmp"] {
-            std::fs::create_dir_all(base.join(name)).unwrap();
+        let world = World::below(&base, lookup, haft_tools::builtin()).unwrap();
+        for (name, text) in [("w/free", INSIDE), ("denied", OUTSIDE)] {
+            std::fs::create_dir(base.join(name)).unwrap();
+            std::fs::write(base.join(name).join("name"), text).unwrap();
         }
-        std::fs::write(base.join("w/free/name"), INSIDE).unwrap();
-        std::fs::write(base.join("denied/name"), OUTSIDE).unwrap();
-        let at = |name: &str| Local::path(&base.join(name)).unwrap();
-        let host: Arc<dyn Host> = Arc::new(Local::at(at("home"), at("tmp"), lookup));
-        let world = World::on(host, at("w"), haft_tools::builtin());
         world.rule(Verdict::Deny, "Read(//**/denied/**)");
         world.rule(Verdict::Deny, "Edit(//**/denied/**)");
         let flip = Self { base, swap, world, _folder: folder };

@@ -1,6 +1,6 @@
 //! Paths that are not what they seem: with something around them, or that cannot be looked up.
 
-use haft_host::{Host, Local, Lookup, Memory};
+use haft_host::{Lookup, Memory};
 use haft_policy::{Mode, Verdict};
 use haft_testkit::world::World;
 use haft_tool::{Before, Call, Hook, Settings, standard};
@@ -111,10 +111,11 @@ async fn calls_that_may_mean_one_file_do_not_go_together() {
 /// A world on disk with a file `file`, a loop and a link through the file.
 fn lost() -> (World, tempfile::TempDir) {
     let folder = tempfile::tempdir().unwrap();
-    let base = folder.path().canonicalize().unwrap();
-    for name in ["w", "home", "tmp", "out"] {
-        std::fs::create_dir(base.join(name)).unwrap();
-    }
+    let base = folder.path();
+    let mut all = haft_tools::builtin();
+    all.extend(tools([Probe::new("change").changes()]).0);
+    let world = World::below(base, Lookup::probed(), all).unwrap();
+    std::fs::create_dir(base.join("out")).unwrap();
     std::fs::write(base.join("w/file"), "x").unwrap();
     std::fs::write(base.join("out/secret"), "x").unwrap();
     let link = |to: &str, name: &str| {
@@ -122,12 +123,7 @@ fn lost() -> (World, tempfile::TempDir) {
     };
     link("loop", "loop");
     link("../out/secret/below", "odd");
-    let at = |name: &str| Local::path(&base.join(name)).unwrap();
-    let host: std::sync::Arc<dyn Host> =
-        std::sync::Arc::new(Local::at(at("home"), at("tmp"), Lookup::probed()));
-    let mut all = haft_tools::builtin();
-    all.extend(tools([Probe::new("change").changes()]).0);
-    (World::on(host, at("w"), all), folder)
+    (world, folder)
 }
 
 #[tokio::test]
