@@ -50,7 +50,8 @@ async fn all_files_change_and_each_is_told_with_its_receipt() {
         fits(&world, "edit", &outcome);
         let text = outcome.joined_text();
         assert!(text.starts_with("Edited 3 files together: 3 places replaced.\n"), "{text}");
-        for told in ["sub/c.txt: 1 place replaced, the first at line 2.", "2 + 3", "a.txt: 1 place"] {
+        for told in ["sub/c.txt: 1 place replaced, the first at line 2.", "2 + 3", "a.txt: 1 place"]
+        {
             assert!(text.contains(told), "{told}: {text}");
         }
         let wanted = [("a.txt", "one\n2\n"), ("b.txt", "one\r\n2\r\n"), ("sub/c.txt", "one\n3\n")];

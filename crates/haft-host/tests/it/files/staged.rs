@@ -182,7 +182,7 @@ async fn memory_can_be_told_to_fail_at_either_step() {
 }
 
 /// Where the child of the test below works.
-const FOLDER: &str = "HAFT_TEST_STAGES_IN";
+const FOLDER: &str = "HAFT_TEST_TARGET";
 
 /// Not a test of its own: stages a write and is killed before it is placed.
 #[tokio::test]
