@@ -229,3 +229,35 @@ fn an_edit_names_the_encoding_that_it_kept() {
     let bytes = fs::read(world.work().join("a.txt")).unwrap();
     assert_eq!(bytes, b"caf\xe9 is shut, the na\xefve say\n");
 }
+
+#[test]
+fn what_is_too_big_to_be_kept_is_replaced_and_that_is_said_before_and_after() {
+    let world = World::new();
+    let path = world.file("big.log", "start\n");
+    // Sparse: nobody writes these bytes.
+    fs::File::options().write(true).open(&path).unwrap().set_len(65 << 20).unwrap();
+    let input = json!({"path": "big.log", "content": "new\n"});
+    let ran = world.tool("write", &input, &["--mode", "bypass"]);
+    assert_eq!(ran.code, Some(0), "{ran:?}");
+    let why = "68157440 bytes are too many to be kept, the most is 67108864";
+    assert!(ran.out.contains(&format!("big.log cannot be undone: {why}")), "{ran:?}");
+    let ran = world.run(&["undo"]);
+    assert_eq!(ran.code, Some(1), "{ran:?}");
+    assert!(ran.err.contains("big.log") && ran.err.contains("was not kept when"), "{ran:?}");
+    assert_eq!(world.read("big.log"), "new\n");
+    // A text that grows over the bound is kept as it was, so that it comes back.
+    let lines = format!("{}\n", "x".repeat(999)).repeat(610);
+    let text = format!("here\n{lines}").repeat(100);
+    world.file("grows.txt", &text);
+    let edits =
+        json!([{"old_text": "here\n", "new_text": "y".repeat(70_000), "replace_all": true}]);
+    let hash = haft_types::Hash::of(text.as_bytes());
+    let input = json!({"path": "grows.txt", "edits": edits, "expect": hash});
+    let ran = world.tool("edit", &input, &["--mode", "bypass"]);
+    assert_eq!(ran.code, Some(0), "{:.2000}", ran.err);
+    assert!(!ran.out.contains("cannot be undone"), "{:.2000}", ran.out);
+    assert!(fs::metadata(world.work().join("grows.txt")).unwrap().len() > 64 << 20);
+    let ran = world.run(&["undo"]);
+    assert_eq!(ran.code, Some(0), "{ran:?}");
+    assert!(world.read("grows.txt") == text, "it is another text");
+}

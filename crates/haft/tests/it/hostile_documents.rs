@@ -185,6 +185,13 @@ fn readers(process: u32) -> impl Iterator<Item = u32> {
     })
 }
 
+/// Hundredths of a second that a process has computed.
+fn computed(process: u32) -> u64 {
+    let stat = fs::read_to_string(format!("/proc/{process}/stat")).unwrap_or_default();
+    let rest = stat.rsplit(')').next().unwrap_or_default();
+    rest.split_whitespace().nth(11).and_then(|ticks| ticks.parse().ok()).unwrap_or(0)
+}
+
 /// Has a document read and gives what was said; fails when it took too much.
 fn said(name: &str, bytes: &[u8]) -> String {
     let world = World::new();
@@ -241,6 +248,8 @@ fn the_reader_of_a_hostile_document_ends_with_who_wants_it() {
         let mut child = reading(&world, "laughs.pdf");
         assert!(until(TIME, || is_reading(child.id())), "{how}: no reader was started");
         let reader = readers(child.id()).next().unwrap();
+        // In the middle of its work, with the whole document in its hands.
+        assert!(until(TIME, || computed(reader) > 20), "{how}: nothing is computed");
         signal(how, child.id());
         ended(&mut child, Duration::from_secs(limit));
         let gone = || {

@@ -3,9 +3,13 @@
 
 use std::fs;
 
+use haft_types::Hash;
 use serde_json::{Value, json};
 
-use crate::world::{Input, Ran, World, finish};
+use crate::{
+    mcp_client::at_once,
+    world::{Input, Ran, World, finish},
+};
 
 #[test]
 fn settings_of_tools_count() {
@@ -121,4 +125,56 @@ fn a_wrong_setting_is_named_with_its_line() {
     assert_eq!(ran.code, Some(2), "{ran:?}");
     let said = r#"settings.toml:5: models.a/b.vision: "no" does not fit: "#;
     assert!(ran.err.contains(said) && ran.err.contains("expected a boolean"), "{ran:?}");
+}
+
+#[test]
+fn a_strict_edit_takes_exact_text_alone_at_every_face() {
+    let world = World::new();
+    let text = "fn a() {\n    one();  \n}\n";
+    let input = |old: &str, new: &str| {
+        let edits = json!([{"old_text": old, "new_text": new}]);
+        // A near miss in a file that nobody has read is refused anyway.
+        json!({"path": "a.txt", "edits": edits, "expect": Hash::of(text.as_bytes())})
+    };
+    let (near, exact) = (input("one();\n}", "two();\n}"), input("one();  \n}", "x();  \n}"));
+    let model = |input: &Value| {
+        let call = json!({"calls": [{"name": "edit", "input": input}]});
+        world.script(&[call, json!({"text": "over"})])
+    };
+    // Every face with the call; gives what was said of it, and what the file is then.
+    let faces = |input: &Value| {
+        let bypass = ["--mode", "bypass"];
+        let script = model(input);
+        let runs: [&dyn Fn() -> String; 4] = [
+            &|| {
+                let ran = world.tool("edit", input, &bypass);
+                ran.out + &ran.err
+            },
+            &|| {
+                let print = ["-p", "go", "--model", &script, "--output", "stream-json"];
+                world.run(&[&print[..], &bypass].concat()).out
+            },
+            &|| {
+                let line = ["--line", "--model", &script];
+                world.run_with(&[&line[..], &bypass].concat(), &Input::Pipe("go\n")).out
+            },
+            &|| at_once(&world, &bypass, &[("edit", input.clone())]).1[0].to_string(),
+        ];
+        runs.map(|run| {
+            world.file("a.txt", text);
+            (run(), world.read("a.txt"))
+        })
+    };
+    world.settings("edit.strict = true");
+    for (said, left) in faces(&near) {
+        assert!(said.contains("edit.strict"), "{said}");
+        assert_eq!(left, text, "{said}");
+    }
+    for (said, left) in faces(&exact) {
+        assert!(left.contains("x();  \n"), "{said}");
+    }
+    world.settings("");
+    for (said, left) in faces(&near) {
+        assert!(left.contains("two();\n"), "{said}");
+    }
 }
