@@ -124,7 +124,7 @@ impl Tool for NotebookEdit {
             snippet: "Replace, insert or delete one cell of a Jupyter notebook".into(),
             guidelines: vec![Guideline {
                 text: "Prefer notebook_edit over edit for notebooks (it takes the source of a \
-                       cell, without the JSON around it)"
+                       cell as read shows it)"
                     .into(),
                 with: vec!["edit".into()],
                 without: vec![],
