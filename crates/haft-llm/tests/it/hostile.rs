@@ -3,7 +3,8 @@
 use haft_llm::{
     AnswerReader, Delta, LlmError, Wire, anthropic::AnthropicMessages, openai::OpenAiChat,
 };
-use proptest::prelude::*;
+use haft_testkit::{cassette::Cassette, http::Step};
+use proptest::{prelude::*, strategy::ValueTree as _, test_runner::TestRunner};
 
 const ANTHROPIC: &str = include_str!("../cassettes/anthropic-parallel-calls.txt");
 const OPENAI: &str = include_str!("../cassettes/openai-gateway-oddities.txt");
@@ -56,25 +57,60 @@ fn an_end_mark_with_nothing_before_it_is_an_answer_that_broke_off() {
     assert_eq!(read(&chat, empty.as_bytes()).1, None, "an answer may be empty when it says so");
 }
 
+/// What the properties below are given, the same in every run.
+fn drawn<T: std::fmt::Debug>(strategy: impl Strategy<Value = T>) -> Vec<T> {
+    let mut runner = TestRunner::deterministic();
+    (0..500).map(|_| strategy.new_tree(&mut runner).unwrap().current()).collect()
+}
+
+/// Changes of bytes: where, to what, and how.
+type Damage = Vec<(prop::sample::Index, u8, u8)>;
+
+fn damage() -> impl Strategy<Value = Damage> {
+    // Letters too, for these leave much of it readable.
+    let byte = prop_oneof![any::<u8>(), b'a'..=b'z'];
+    prop::collection::vec((any::<prop::sample::Index>(), byte, 0_u8..4), 1..5)
+}
+
+/// The stream of a cassette after some of its bytes were changed.
+fn damaged(is_openai: bool, damage: &Damage) -> Vec<u8> {
+    let cassette = Cassette::parse("damaged", if is_openai { OPENAI } else { ANTHROPIC });
+    let steps = cassette.responses().unwrap().remove(0).steps;
+    let sent = steps.iter().map(|step| match step {
+        Step::Send(bytes) => &bytes[..],
+        other => panic!("a stream of bytes alone, not {other:?}"),
+    });
+    let mut body = sent.collect::<Vec<_>>().concat();
+    for (place, byte, kind) in damage {
+        let at = place.index(body.len());
+        match kind {
+            0 => body[at] = *byte,
+            1 => drop(body.drain(at..(at + usize::from(*byte)).min(body.len()))),
+            2 => drop(body.drain(at..(at + 2).min(body.len()))),
+            _ => body.insert(at, *byte),
+        }
+    }
+    body
+}
+
+#[test]
+fn damage_breaks_some_streams_and_leaves_others_readable() {
+    for is_openai in [true, false] {
+        let wire: &dyn Wire = if is_openai { &OpenAiChat::default() } else { &AnthropicMessages };
+        assert_eq!(read(wire, &damaged(is_openai, &Vec::new())).1, None, "{}", wire.name());
+        let all = drawn(damage());
+        let read = all.iter().filter(|damage| read(wire, &damaged(is_openai, damage)).1.is_none());
+        let count = read.count();
+        assert!((20..480).contains(&count), "{}: {count} of 500 are read", wire.name());
+    }
+}
+
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(400))]
 
     #[test]
-    fn damaged_streams_end_once(
-        edits in prop::collection::vec((any::<prop::sample::Index>(), any::<u8>(), 0_u8..3), 1..6),
-        is_openai in any::<bool>(),
-    ) {
-        let source = if is_openai { OPENAI } else { ANTHROPIC };
-        let at = source.find("\ndata:").unwrap();
-        let mut body = source.as_bytes()[at + 1..].to_vec();
-        for (place, byte, kind) in edits {
-            let at = place.index(body.len());
-            match kind {
-                0 => body[at] = byte,
-                1 => drop(body.drain(at..(at + usize::from(byte)).min(body.len()))),
-                _ => body.insert(at, byte),
-            }
-        }
+    fn damaged_streams_end_once(damage in damage(), is_openai in any::<bool>()) {
+        let body = damaged(is_openai, &damage);
         if is_openai {
             ends_once(&OpenAiChat::default(), &body);
         } else {
