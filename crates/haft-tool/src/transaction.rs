@@ -103,7 +103,7 @@ impl Cx {
             Ok(receipts) => self.begin_journal(&receipts).await.map(|open| (receipts, open)),
             Err(error) => Err(error),
         };
-        let (receipts, journal) = match noted {
+        let (mut receipts, journal) = match noted {
             Ok(noted) => noted,
             Err(error) => {
                 discard(staged.into_iter().flatten()).await;
@@ -111,13 +111,19 @@ impl Cx {
             }
         };
         let mut done = Vec::new();
-        for (step, waiting) in steps.iter().zip(&mut staged) {
+        for (nth, (step, waiting)) in steps.iter().zip(&mut staged).enumerate() {
             let placed = match waiting.take() {
                 Some(waiting) => waiting.place().await.map(Some),
                 None => self.host.fs().remove(&step.at).await.map(|()| None),
             };
             match placed {
-                Ok(written) => done.push(written),
+                Ok(written) => {
+                    // Some hosts make folders only now.
+                    if let Some(written) = &written {
+                        receipts[nth].made.clone_from(&written.made);
+                    }
+                    done.push(written);
+                }
                 Err(source) => {
                     discard(staged.into_iter().flatten()).await;
                     let failed = self.take_back(source, &receipts).await;

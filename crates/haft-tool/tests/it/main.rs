@@ -19,5 +19,6 @@ mod registry;
 mod staged;
 mod stuck;
 mod support;
+mod transaction;
 mod undo;
 mod wording;
