@@ -15,31 +15,13 @@ struct Owned {
     remedy: &'static str,
 }
 
+/// Who may use files.
+const FILES: &[&str] =
+    &["haft-host", "haft-sandbox", "haft-session", "haft-config", "haft", "haft-testkit"];
+
 const OWNED: &[Owned] = &[
-    Owned {
-        path: "std::fs",
-        owners: &[
-            "haft-host",
-            "haft-sandbox",
-            "haft-session",
-            "haft-config",
-            "haft",
-            "haft-testkit",
-        ],
-        remedy: "go through the host's Fs",
-    },
-    Owned {
-        path: "tokio::fs",
-        owners: &[
-            "haft-host",
-            "haft-sandbox",
-            "haft-session",
-            "haft-config",
-            "haft",
-            "haft-testkit",
-        ],
-        remedy: "go through the host's Fs",
-    },
+    Owned { path: "std::fs", owners: FILES, remedy: "go through the host's Fs" },
+    Owned { path: "tokio::fs", owners: FILES, remedy: "go through the host's Fs" },
     Owned {
         path: "std::process",
         owners: &["haft-host", "haft-sandbox", "haft-session", "haft", "haft-testkit"],

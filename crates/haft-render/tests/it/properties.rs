@@ -5,7 +5,7 @@ use haft_types::{
     Cell, Detail, DiffLine, Entry, EntryKind, FileMatches, HostPath, Hunk, LineMark, MatchLine,
     Node, Shape, Style,
 };
-use proptest::prelude::*;
+use proptest::{prelude::*, strategy::ValueTree as _, test_runner::TestRunner};
 use unicode_segmentation::UnicodeSegmentation as _;
 use unicode_width::UnicodeWidthStr;
 
@@ -126,6 +126,26 @@ fn details() -> impl Strategy<Value = Detail> {
 fn widest(text: &str) -> usize {
     let columns = |line: &str| line.graphemes(true).map(UnicodeWidthStr::width).sum();
     text.lines().map(columns).max().unwrap_or(0)
+}
+
+#[test]
+fn what_is_drawn_is_hostile_wide_and_long() {
+    let mut runner = TestRunner::deterministic();
+    let (mut hostile, mut wide, mut long, mut coloured) = (0, 0, 0, 0);
+    for _ in 0..500 {
+        let detail = details().new_tree(&mut runner).unwrap().current();
+        hostile += usize::from(format!("{detail:?}").contains("\\u{"));
+        let room = Room { width: 20, lines: Some(3), partial: false };
+        let (small, whole) = (Terminal::default().detail(&detail, room), {
+            Terminal::default().detail(&detail, Room { width: 0, lines: None, partial: false })
+        });
+        wide += usize::from(widest(&whole) > 20);
+        long += usize::from(whole.lines().count() > small.lines().count());
+        let colour = Terminal { color: true, ..Terminal::default() }.detail(&detail, room);
+        coloured += usize::from(colour != small);
+    }
+    let all = [hostile, wide, long, coloured];
+    assert!(all.iter().all(|count| *count > 50), "hostile, wide, long, coloured: {all:?}");
 }
 
 proptest! {

@@ -3,7 +3,7 @@
 use haft_host::{Outs, Spool, SpoolLimits, Spooled};
 use haft_testkit::machine::peak;
 use haft_types::{CallId, Follow};
-use proptest::prelude::*;
+use proptest::{prelude::*, strategy::ValueTree as _, test_runner::TestRunner};
 
 fn block_on<T>(work: impl Future<Output = T>) -> T {
     tokio::runtime::Builder::new_multi_thread().enable_all().build().unwrap().block_on(work)
@@ -49,15 +49,39 @@ fn model(data: &[u8], limits: SpoolLimits) -> (Spooled, Option<Vec<u8>>) {
     (spooled, Some(file))
 }
 
+fn outputs() -> impl Strategy<Value = Vec<u8>> {
+    proptest::collection::vec(prop_oneof![Just(b'\n'), any::<u8>()], 0..3000)
+}
+
+fn limits() -> impl Strategy<Value = SpoolLimits> {
+    (0_usize..300, 0_usize..300, 2_u64..2500).prop_map(|(head, tail, file_cap)| SpoolLimits {
+        head,
+        tail,
+        file_cap,
+    })
+}
+
+#[test]
+fn what_is_drawn_fits_and_overflows() {
+    let mut runner = TestRunner::deterministic();
+    let mut seen = [0; 3];
+    for _ in 0..300 {
+        let (data, limits) = (outputs(), limits()).new_tree(&mut runner).unwrap().current();
+        let (spooled, _) = model(&data, limits);
+        let way = usize::from(spooled.file.is_some()) + usize::from(spooled.lost.is_some());
+        seen[way] += 1;
+    }
+    assert!(seen.iter().all(|count| *count > 5), "in memory, kept, kept in part: {seen:?}");
+}
+
 proptest! {
     #![proptest_config(ProptestConfig { cases: 200, ..ProptestConfig::default() })]
     #[test]
     fn any_cutting_gives_the_same(
-        data in proptest::collection::vec(prop_oneof![Just(b'\n'), any::<u8>()], 0..3000),
+        data in outputs(),
         cuts in proptest::collection::vec(1_usize..700, 1..12),
-        (head, tail, file_cap) in (0_usize..300, 0_usize..300, 2_u64..2500),
+        limits in limits(),
     ) {
-        let limits = SpoolLimits { head, tail, file_cap };
         let mut pieces = Vec::new();
         let mut rest = &data[..];
         for cut in cuts.iter().cycle() {
