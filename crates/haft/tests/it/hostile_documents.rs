@@ -28,7 +28,7 @@ fn document(objects: &[Vec<u8>]) -> Vec<u8> {
     let mut places = String::new();
     for (number, object) in (1..).zip(objects) {
         writeln!(places, "{:010} 00000 n ", out.len()).unwrap();
-        write!(out, "{number} 0 obj\n").unwrap();
+        writeln!(out, "{number} 0 obj").unwrap();
         out.extend_from_slice(object);
         out.extend_from_slice(b"\nendobj\n");
     }
@@ -196,13 +196,11 @@ fn computed(process: u32) -> u64 {
 fn said(name: &str, bytes: &[u8]) -> String {
     let world = World::new();
     world.file(name, bytes);
-    let began = Instant::now();
     let mut child = reading(&world, name);
     let (out, err) = (collect(child.stdout.take()), collect(child.stderr.take()));
     let most = watched(&mut child);
     let status = ended(&mut child, Duration::from_secs(1));
     let said = out.join().unwrap() + &err.join().unwrap();
-    println!("{name}: {:?}, {} MiB, {said}", began.elapsed(), most >> 10);
     assert!(matches!(status.code(), Some(0 | 1)), "{name}: {status:?} {said}");
     assert!(said.contains(name), "{said}");
     assert!(most > 10_000, "{name}: nothing was measured");
