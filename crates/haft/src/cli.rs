@@ -299,8 +299,9 @@ impl LineCommand {
     /// Says what is wrong with it, or what it takes where that was asked.
     pub fn read(line: &str) -> Result<Self, String> {
         Self::try_parse_from(line.split_whitespace()).map_err(|error| {
-            let text = error.render().to_string();
-            text.strip_prefix("error: ").unwrap_or(&text).trim_end().to_owned()
+            let (text, wrong) = (error.render().to_string(), error.use_stderr());
+            let text = text.strip_prefix("error: ").unwrap_or(&text).trim_end();
+            format!("{}{text}\n", if wrong { "! " } else { "" })
         })
     }
 }

@@ -134,7 +134,7 @@ fn what_cannot_be_taken_back_says_why() {
         "! unexpected argument '--turn' found",
         "Usage: /redo [OPTIONS] [N or CALL]",
         "! nothing was taken back that could be made again\n",
-        "Take back what haft changed in files in this session",
+        "Take back what haft changed in files in this session\n",
         "--force",
         "Took back c1",
         "! no change is there to take back\n",
@@ -144,6 +144,7 @@ fn what_cannot_be_taken_back_says_why() {
         };
         rest = behind;
     }
+    assert!(!ran.out.contains("! Take back"), "help is no mistake: {}", ran.out);
     assert_eq!(world.read("a.txt"), "alpha\nbeta\n");
 }
 
