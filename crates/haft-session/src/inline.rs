@@ -213,7 +213,9 @@ fn extent(value: &Value) -> Extent {
         Value::Null | Value::Bool(_) | Value::Number(_) => extent.bytes = 24,
         Value::String(text) => extent.bytes += escaped_len(text),
         Value::Array(items) => {
-            items.iter().for_each(|item| extent.hold(0, self::extent(item)));
+            for item in items {
+                extent.hold(0, self::extent(item));
+            }
             extent.height += 1;
         }
         Value::Object(fields) => {
