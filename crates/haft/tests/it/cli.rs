@@ -66,7 +66,7 @@ fn wrong_calls_say_what_is_wrong() {
         (&["-p", "hi", "--output", "xml"], "stream-json"),
         (&["-p", "hi", "--mode", "yolo", "--model", "script:x"], "\"yolo\""),
         (&["-p", "hi", "--effort", "huge", "--model", "script:x"], "\"huge\""),
-        (&["-p", "hi", "--max-turns", "0"], "0"),
+        (&["-p", "hi", "--max-turns", "0"], "a whole number from 1"),
         (&["-p", "hi", "--max-time", "soon"], "soon"),
         (&["-p", "hi", "--line"], "--line"),
         (&["-p", "hi", "-c", "-r", "x"], "--resume"),
