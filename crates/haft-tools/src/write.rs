@@ -175,10 +175,7 @@ impl Work {
         }
         let (content, expected) = (input.content.clone(), input.expect.is_some());
         let work_out = move || {
-            if !expected {
-                whole(&content, &old, freshness, &shown)?;
-            }
-            let made = Made::of(content, &old, freshness, &shown)?;
+            let made = Made::of(content, &old, (freshness, expected), &shown)?;
             Ok::<_, ToolError>((made, old))
         };
         // Comparing long texts takes its time: not where it holds others up.
@@ -306,9 +303,14 @@ fn freshness(
 
 /// Refuses to replace a text that was shown with marks in place of bytes that mean nothing in its
 /// encoding: who read it does not know them, and they would be lost.
-fn whole(content: &str, old: &Old, freshness: Freshness, shown: &str) -> Result<(), ToolError> {
-    let Old::Whole(bytes, hash) = old else { return Ok(()) };
-    let Ok(decoded) = decode::decode(bytes) else { return Ok(()) };
+fn whole(
+    content: &str,
+    old: &Old,
+    decoded: Option<&Decoded<'_>>,
+    freshness: Freshness,
+    shown: &str,
+) -> Result<(), ToolError> {
+    let (Old::Whole(_, hash), Some(decoded)) = (old, decoded) else { return Ok(()) };
     let marked = content.contains(char::REPLACEMENT_CHARACTER);
     let Some(first) = decoded.holes().first().filter(|_| marked || freshness == Freshness::Same)
     else {
@@ -340,12 +342,15 @@ impl Made {
     fn of(
         content: String,
         old: &Old,
-        freshness: Freshness,
+        (freshness, expected): (Freshness, bool),
         shown: &str,
     ) -> Result<Self, ToolError> {
         let mut notes = Vec::new();
         let bytes = if let Old::Whole(bytes, _) = old { &bytes[..] } else { &[] };
         let decoded = decode::decode(bytes).ok();
+        if !expected {
+            whole(&content, old, decoded.as_ref(), freshness, shown)?;
+        }
         if freshness == Freshness::Never {
             notes.push(format!(
                 "the file was never read in this conversation; {}",

@@ -176,6 +176,11 @@ async fn a_strict_edit_names_the_tolerance_that_it_does_not_take() {
             assert!(shown.contains(want), "{old:?} lacks {want:?}: {shown}");
         }
         assert_eq!(strict.read_bytes("a.txt").await.unwrap().unwrap(), text.as_bytes());
+        let edits = json!([{"old_text": old, "new_text": new}]);
+        let several = json!({"files": [{"path": "a.txt", "edits": edits}]});
+        let shown = failed(&strict, "edit", several).await;
+        assert!(shown.contains("edit.strict") && shown.contains(named), "{old:?}: {shown}");
+        assert_eq!(strict.read_bytes("a.txt").await.unwrap().unwrap(), text.as_bytes());
         done(&strict, "edit", replace("a.txt", "one();  ", "two();")).await;
     }
 }

@@ -6,7 +6,6 @@ use std::{
 };
 
 use flate2::{Compression, read::GzDecoder, write::GzEncoder};
-use haft_testkit::world::World;
 use haft_types::{Outcome, Part, Status};
 use serde_json::{Value, json};
 
@@ -279,6 +278,8 @@ async fn what_stands_above_is_not_sent_again() {
 
 #[cfg(feature = "pdf")]
 mod documents {
+    use haft_testkit::world::World;
+
     use super::*;
 
     #[tokio::test]
