@@ -137,6 +137,18 @@ pub fn peak() -> u64 {
     peak_of(std::process::id())
 }
 
+/// How many bytes this process has read so far, from whatever.
+///
+/// # Panics
+/// When the system does not tell.
+pub fn read_so_far() -> u64 {
+    let path = "/proc/self/io";
+    let told = fs::read_to_string(path).unwrap_or_else(|error| panic!("{path}: {error}"));
+    let line = told.lines().find_map(|line| line.strip_prefix("rchar: "));
+    line.and_then(|rest| rest.trim().parse().ok())
+        .unwrap_or_else(|| panic!("{path} tells nothing of reads:\n{told}"))
+}
+
 /// Makes a named pipe.
 ///
 /// # Panics

@@ -385,17 +385,19 @@ async fn break_stop_and_drop_end_the_walk_at_once() {
         let walk = walk();
         let stop = walk.stop.clone();
         let needle = query("needle");
-        let begun = Instant::now();
-        let ((), result) = tokio::join!(
-            async {
-                tokio::time::sleep(Duration::from_millis(50)).await;
-                stop.cancel();
-            },
-            grep(search, &huge, &needle, walk)
-        );
+        let before = machine::read_so_far();
+        let cancel = async {
+            // In the middle of the file.
+            while machine::read_so_far() < before + (8 << 20) {
+                tokio::time::sleep(Duration::from_millis(1)).await;
+            }
+            stop.cancel();
+            Instant::now()
+        };
+        let (cancelled, result) = tokio::join!(cancel, grep(search, &huge, &needle, walk));
         let (_, skipped) = result.unwrap();
         assert!(skipped.stopped && skipped.unreadable == 0, "{skipped:?}");
-        assert!(begun.elapsed() < Duration::from_millis(150), "{:?}", begun.elapsed());
+        assert!(cancelled.elapsed() < Duration::from_millis(150), "{:?}", cancelled.elapsed());
     }
 }
 
