@@ -53,6 +53,27 @@ impl<T> State<T> {
             self.first += 1;
         }
     }
+
+    fn take(&mut self) -> Taken<T> {
+        loop {
+            match self.slots.pop_front() {
+                None if self.workers == 0 => return Taken::End,
+                None => return Taken::NotYet,
+                Some(Slot::Open) if self.workers > 0 => {
+                    self.slots.push_front(Slot::Open);
+                    return Taken::NotYet;
+                }
+                // A worker that died left its piece open: it is passed over.
+                Some(Slot::Open | Slot::Empty) => self.first += 1,
+                Some(Slot::Full(result, size)) => {
+                    self.first += 1;
+                    self.bytes -= size;
+                    self.pass_empty();
+                    return Taken::Result(result);
+                }
+            }
+        }
+    }
 }
 
 /// What came of looking for the next result.
@@ -158,29 +179,15 @@ impl<T> Ordered<T> {
 
     fn take(&self) -> Taken<T> {
         let mut state = self.state();
-        loop {
-            match state.slots.pop_front() {
-                None if state.workers == 0 => return Taken::End,
-                None => return Taken::NotYet,
-                Some(Slot::Open) if state.workers > 0 => {
-                    state.slots.push_front(Slot::Open);
-                    return Taken::NotYet;
-                }
-                // A worker that died left its piece open: it is passed over.
-                Some(Slot::Open | Slot::Empty) => state.first += 1,
-                Some(Slot::Full(result, size)) => {
-                    let was_full = state.is_full();
-                    state.first += 1;
-                    state.bytes -= size;
-                    state.pass_empty();
-                    drop(state);
-                    if was_full {
-                        self.room.notify_all();
-                    }
-                    return Taken::Result(result);
-                }
-            }
+        // Looked at before anything is taken: who waits for room waits since then.
+        let (was_full, first) = (state.is_full(), state.first);
+        let taken = state.take();
+        let moved = state.first != first;
+        drop(state);
+        if was_full && moved {
+            self.room.notify_all();
         }
+        taken
     }
 
     /// Ends the work: nothing new begins, and what is under way may end early.
@@ -235,5 +242,61 @@ pub(super) struct StopOnDrop<T>(pub(super) Arc<Ordered<T>>);
 impl<T> Drop for StopOnDrop<T> {
     fn drop(&mut self) {
         self.0.stop();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::{thread, time::Duration};
+
+    use super::*;
+
+    /// Two workers that fill the line before anybody reads, and go on whenever there is room.
+    fn workers(line: &Arc<Ordered<u64>>, pieces: u64, size: usize, every: u64) {
+        line.join();
+        for _ in 0..2 {
+            let leave = Leave(Arc::clone(line));
+            thread::spawn(move || {
+                let line = &leave.0;
+                while line.room() {
+                    let number = line.begin();
+                    if number >= pieces {
+                        line.end(number, None, |_| {});
+                        break;
+                    }
+                    let result = number.is_multiple_of(every).then_some((number, size));
+                    line.end(number, result, |_| {});
+                }
+            });
+        }
+    }
+
+    /// Waits until both workers wait for room, as far as one can see from outside.
+    async fn until_full(line: &Ordered<u64>) {
+        while !line.state().is_full() {
+            tokio::task::yield_now().await;
+        }
+        tokio::time::sleep(Duration::from_millis(2)).await;
+    }
+
+    #[tokio::test]
+    async fn workers_that_wait_for_room_go_on_when_something_is_taken() {
+        let pieces = 3 * SLOTS as u64;
+        for (size, every) in [(1, 1), (BYTES / 4, 1), (1, 3)] {
+            for _ in 0..10 {
+                let line = Arc::new(Ordered::new());
+                workers(&line, pieces, size, every);
+                if every == 1 {
+                    until_full(&line).await;
+                }
+                for wanted in (0..pieces).step_by(usize::try_from(every).unwrap()) {
+                    let next = tokio::time::timeout(Duration::from_secs(20), line.next());
+                    let next = next.await.expect("nobody was told that there is room");
+                    assert_eq!(next, Some(wanted));
+                }
+                assert_eq!(line.next().await, None);
+                line.ended().await;
+            }
+        }
     }
 }
