@@ -2,7 +2,6 @@
 
 mod faults;
 mod flips;
-mod flips_more;
 mod generic;
 mod outputs;
 mod races;
