@@ -96,6 +96,9 @@ impl Cx {
         &self,
         steps: &[Step],
     ) -> Result<Vec<Option<Written>>, TransactionError> {
+        if steps.is_empty() {
+            return Ok(Vec::new());
+        }
         let mut staged = self.stage_all(steps).await?;
         let made = |staged: &Waiting| staged.as_ref().map(|s| s.made()).unwrap_or_default();
         let made: Vec<_> = staged.iter().map(made).collect();

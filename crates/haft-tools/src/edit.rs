@@ -16,12 +16,13 @@ use haft_text::{
 };
 use haft_tool::{Cx, Tool, schema_of};
 use haft_types::{
-    Detail, Env, Guideline, Hash, HostPath, Kind, Loading, OnInterrupt, Outcome, Part, Place, Plan,
-    Receipt, ReceiptAction, ToolError, ToolSpec,
+    Detail, Env, Guideline, Hash, Kind, Loading, OnInterrupt, Outcome, Part, Place, Plan, Receipt,
+    ReceiptAction, ToolError, ToolSpec,
 };
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use self::files::FileChange;
 use crate::{
     change,
     files::{Failure, WHOLE, expected, joined, planned, regular, unexpected, whole},
@@ -60,16 +61,15 @@ pub struct EditInput {
     edits: Option<Vec<Replacement>>,
     /// Hash that the file has to have, from the data of read.
     expect: Option<String>,
-    /// Instead of path and edits: several files that change together, all or none of them.
+    /// Instead of path and edits: files that change together, each with edits, content or delete.
     #[schemars(length(min = 1))]
-    files: Option<Vec<FileEdit>>,
+    files: Option<Vec<FileChange>>,
 }
 
 /// The edits of one file.
-#[derive(Clone, Debug, PartialEq, Eq, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct FileEdit {
     path: String,
-    #[schemars(length(min = 1))]
     edits: Vec<Replacement>,
     expect: Option<String>,
 }
@@ -77,7 +77,7 @@ pub(crate) struct FileEdit {
 /// What a call wants.
 enum Wanted {
     One(FileEdit),
-    Together(Vec<FileEdit>),
+    Together(Vec<FileChange>),
 }
 
 impl EditInput {
@@ -108,7 +108,7 @@ struct EditAnswer {
     one: Option<EditData>,
     /// Each file, where several were edited together.
     #[serde(skip_serializing_if = "Option::is_none")]
-    files: Option<Vec<EditData>>,
+    files: Option<Vec<files::FileData>>,
 }
 
 /// What programs get of one file.
@@ -179,7 +179,8 @@ impl Tool for Edit {
     fn plan(&self, input: &EditInput, place: &Place) -> Result<Plan, ToolError> {
         match input.wanted()? {
             Wanted::One(file) => {
-                let path = file.planned(place, "")?;
+                let path = planned(place, &file.path)?;
+                are_text(&file.edits, "")?;
                 Ok(Plan::new(place, format!("Editing {}", place.shown(&path))).changes(path))
             }
             Wanted::Together(files) => files::plan(&files, place),
@@ -349,14 +350,11 @@ impl Work {
     }
 }
 
-impl FileEdit {
-    /// The path for a plan; `of` says which file it is, where there are several.
-    fn planned(&self, place: &Place, of: &str) -> Result<HostPath, ToolError> {
-        for (number, edit) in (1..).zip(&self.edits) {
-            change::is_text(&edit.new_text, &format!("new_text of edit {number}{of}"))?;
-        }
-        planned(place, &self.path)
-    }
+/// Refuses new texts that no text has; `of` says which file it is, where there are several.
+fn are_text(edits: &[Replacement], of: &str) -> Result<(), ToolError> {
+    (1..).zip(edits).try_for_each(|(number, edit)| {
+        change::is_text(&edit.new_text, &format!("new_text of edit {number}{of}"))
+    })
 }
 
 impl Replacement {

@@ -43,6 +43,12 @@ pub struct WriteInput {
     expect: Option<String>,
 }
 
+impl WriteInput {
+    pub(crate) const fn new(path: String, content: String, expect: Option<String>) -> Self {
+        Self { path, content, expect }
+    }
+}
+
 /// What programs get from `write`.
 #[derive(Debug, Serialize, JsonSchema)]
 struct WriteData {
@@ -139,11 +145,11 @@ enum Old {
 
 /// A worked-out write that nothing has been written of yet.
 pub(crate) struct Work {
-    at: Located,
+    pub(crate) at: Located,
     old: Old,
     data: Bytes,
-    diff: TextDiff,
-    after: Hash,
+    pub(crate) diff: TextDiff,
+    pub(crate) after: Hash,
     notes: Vec<String>,
 }
 
@@ -151,7 +157,12 @@ pub(crate) struct Work {
 const COMPARED: usize = 8 * 1024 * 1024;
 
 impl Work {
-    async fn of(tool: &Write, input: &WriteInput, at: Located, cx: &Cx) -> Result<Self, Failure> {
+    pub(crate) async fn of(
+        tool: &Write,
+        input: &WriteInput,
+        at: Located,
+        cx: &Cx,
+    ) -> Result<Self, Failure> {
         if at.kind == FileKind::Missing {
             files::can_be_named(&at)?;
         } else {
@@ -208,64 +219,80 @@ impl Work {
         if let Old::Whole(bytes, _) = &self.old { bytes.len() } else { 0 }
     }
 
-    fn before(&self) -> Option<Hash> {
+    pub(crate) fn before(&self) -> Option<Hash> {
         if let Old::Whole(_, hash) = self.old { Some(hash) } else { None }
     }
 
-    fn detail(&self) -> Detail {
+    pub(crate) fn detail(&self) -> Detail {
         change::detail(&self.at.real, &self.diff, self.before(), self.after)
     }
 
-    async fn carry_out(self, input: &WriteInput, cx: &Cx) -> Result<Outcome, Failure> {
-        let same = self.same();
-        let at = if same {
-            self.at.clone()
-        } else {
-            if let Old::Whole(old, hash) = &self.old {
-                cx.offer_pre_image(&self.at, old, *hash);
-            }
-            change::carry_out(cx, &self.at, self.data.clone(), true).await?.at
-        };
-        seen::note(cx, &at, Some(self.after));
+    /// What is to be written; none where the file has this content already. What was read is
+    /// offered for undo.
+    pub(crate) fn data(&self, cx: &Cx) -> Option<Bytes> {
+        if self.same() {
+            return None;
+        }
+        if let Old::Whole(old, hash) = &self.old {
+            cx.offer_pre_image(&self.at, old, *hash);
+        }
+        Some(self.data.clone())
+    }
+
+    /// The answer, and how many lines there are now.
+    pub(crate) fn answer(&self, input: &WriteInput, cx: &Cx) -> Result<(String, u64), ToolError> {
         let shown = cx.path(&input.path)?;
         let shown = cx.place.shown(&shown);
         let lines = haft_text::lines::count(input.content.as_bytes(), false) as u64;
         let extent =
             format!("{}, {}", words::count(lines, "line"), words::size(self.data.len() as u64));
-        let created = matches!(self.old, Old::Missing);
         let first = match self.old {
-            _ if same => format!("{shown} already has exactly this content; nothing changed."),
+            _ if self.same() => {
+                format!("{shown} already has exactly this content; nothing changed.")
+            }
             Old::Missing => format!("Created {shown} ({extent})."),
             _ => format!("Replaced {shown} ({extent})."),
         };
         // A new file's text is what the model has just written: no need to show it again.
-        let diff = if created || same { String::new() } else { self.diff.numbered() };
-        let text = change::answer(&first, &self.notes, &diff);
+        let quiet = self.created() || self.same();
+        let diff = if quiet { String::new() } else { self.diff.numbered() };
+        Ok((change::answer(&first, &self.notes, &diff), lines))
+    }
+
+    const fn created(&self) -> bool {
+        matches!(self.old, Old::Missing)
+    }
+
+    /// The receipt; none where nothing is written.
+    pub(crate) fn receipt(&self, cx: &Cx) -> Option<Receipt> {
+        let action = if self.created() { ReceiptAction::Created } else { ReceiptAction::Changed };
+        (!self.same()).then(|| Receipt {
+            before: self.before(),
+            after: Some(self.after),
+            ..Receipt::new(cx.host.name().to_owned(), self.at.real.clone(), action)
+        })
+    }
+
+    async fn carry_out(self, input: &WriteInput, cx: &Cx) -> Result<Outcome, Failure> {
+        let at = match self.data(cx) {
+            Some(data) => change::carry_out(cx, &self.at, data, true).await?.at,
+            None => self.at.clone(),
+        };
+        seen::note(cx, &at, Some(self.after));
+        let (text, lines) = self.answer(input, cx)?;
         let data = WriteData {
             path: self.at.real.text().into_owned(),
-            created,
+            created: self.created(),
             bytes: self.data.len() as u64,
             lines,
             hash_before: self.before().map(|hash| hash.to_string()),
             hash_after: self.after.to_string(),
         };
-        let receipt = Receipt {
-            host: cx.host.name().to_owned().into(),
-            path: self.at.real.clone(),
-            action: if created { ReceiptAction::Created } else { ReceiptAction::Changed },
-            before: self.before(),
-            after: Some(self.after),
-            tolerance: None,
-            ranges: Vec::new(),
-            pre_image: None,
-            mode: None,
-            made: Vec::new(),
-        };
         Ok(Outcome {
             content: vec![Part::text(text)],
             data: serde_json::to_value(data).ok(),
             detail: Some(self.detail()),
-            receipts: if same { Vec::new() } else { vec![receipt] },
+            receipts: self.receipt(cx).into_iter().collect(),
             ..Outcome::default()
         })
     }

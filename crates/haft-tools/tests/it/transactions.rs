@@ -4,7 +4,7 @@ use std::{io, sync::Arc};
 
 use haft_host::{FsOp, Memory};
 use haft_testkit::world::World;
-use haft_types::{Body, HostPath, Shape, Status, Style};
+use haft_types::{Body, HostPath, ReceiptAction, Shape, Status, Style};
 use serde_json::{Value, json};
 
 use crate::{both, done, failed, fits, local, memory};
@@ -49,7 +49,7 @@ async fn all_files_change_and_each_is_told_with_its_receipt() {
         assert_eq!(outcome.status, Status::Done, "{outcome:?}");
         fits(&world, "edit", &outcome);
         let text = outcome.joined_text();
-        assert!(text.starts_with("Edited 3 files together: 3 places replaced.\n"), "{text}");
+        assert!(text.starts_with("Edited 3 files together.\n"), "{text}");
         for told in ["sub/c.txt: 1 place replaced, the first at line 2.", "2 + 3", "a.txt: 1 place"]
         {
             assert!(text.contains(told), "{told}: {text}");
@@ -148,6 +148,67 @@ async fn what_cannot_be_put_back_is_named() {
 }
 
 #[tokio::test]
+async fn files_are_made_replaced_and_deleted_along() {
+    for world in both(FILES) {
+        let before = texts(&world).await;
+        done(&world, "read", json!({"path": "b.txt"})).await;
+        let input = |first: &str| {
+            all(&[
+                file("a.txt", first, "2"),
+                json!({"path": "b.txt", "content": "all new\n"}),
+                json!({"path": "new/deep/d.txt", "content": "made\n"}),
+                json!({"path": "sub/c.txt", "delete": true}),
+            ])
+        };
+        let text = failed(&world, "edit", input("nowhere")).await;
+        assert!(text.contains("None of the 4 files was changed."), "{text}");
+        assert_eq!(texts(&world).await, before);
+        let outcome = world.call("edit", input("two")).await;
+        let text = outcome.joined_text();
+        assert_eq!(outcome.status, Status::Done, "{text}");
+        fits(&world, "edit", &outcome);
+        for told in ["Replaced b.txt (", "Created new/deep/d.txt (", "Deleted sub/c.txt (10 bytes)"]
+        {
+            assert!(text.contains(told), "{told}: {text}");
+        }
+        let wanted =
+            [("a.txt", "one\n2\n"), ("b.txt", "all new\r\n"), ("new/deep/d.txt", "made\n")];
+        let wanted = wanted.map(|(name, text)| (name.to_owned(), text.to_owned()));
+        assert_eq!(texts(&world).await, wanted);
+        let deleted = &outcome.receipts[3];
+        assert_eq!((deleted.after, deleted.action.clone()), (None, ReceiptAction::Deleted));
+        let kept = deleted.pre_image.as_ref().unwrap();
+        assert_eq!(world.session.pre_images().get(kept).unwrap(), "one\nthree\n");
+        assert_eq!(outcome.receipts[2].made.len(), 2, "its folders go with it");
+    }
+}
+
+#[tokio::test]
+async fn what_is_wanted_of_a_file_is_said_once() {
+    let world = local(FILES);
+    std::os::unix::fs::symlink("a.txt", world.folder().unwrap().join("link")).unwrap();
+    let before = texts(&world).await;
+    done(&world, "read", json!({"path": "b.txt"})).await;
+    std::fs::write(world.folder().unwrap().join("b.txt"), "changed\n").unwrap();
+    for (entry, told) in [
+        (json!({"path": "a.txt"}), "file 2 of files, a.txt, has neither edits, content nor delete"),
+        (json!({"path": "a.txt", "content": "x", "delete": true}), "more than one of edits"),
+        (json!({"path": "a.txt", "content": "x\u{0}"}), "content of file 2"),
+        (json!({"path": "link", "delete": true}), "is a link"),
+        (json!({"path": "sub", "delete": true}), "is a folder"),
+        (json!({"path": "none", "delete": true}), "there is no file none"),
+        (json!({"path": "b.txt", "delete": true}), "b.txt changed since it was read"),
+        (json!({"path": "b.txt", "content": "x"}), "b.txt changed since it was read"),
+        (json!({"path": "a.txt", "delete": true, "expect": "0".repeat(64)}), "was expected"),
+    ] {
+        let text = failed(&world, "edit", all(&[file("sub/c.txt", "one", "1"), entry])).await;
+        assert!(text.contains(told), "{told}: {text}");
+    }
+    std::fs::write(world.folder().unwrap().join("b.txt"), "one\r\ntwo\r\n").unwrap();
+    assert_eq!(texts(&world).await, before);
+}
+
+#[tokio::test]
 async fn one_file_under_two_names_is_refused() {
     let world = local(FILES);
     let folder = world.folder().unwrap();
@@ -200,7 +261,7 @@ async fn fifty_files_change_together() {
     for world in both(&files) {
         let edits: Vec<Value> = names.iter().map(|name| file(name, "old", name)).collect();
         let text = done(&world, "edit", all(&edits)).await;
-        assert!(text.starts_with("Edited 50 files together: 50 places"), "{text:.200}");
+        assert!(text.starts_with("Edited 50 files together."), "{text:.200}");
         let found = texts(&world).await;
         assert_eq!(found.len(), 50);
         for (name, text) in found {

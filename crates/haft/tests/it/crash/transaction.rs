@@ -38,16 +38,38 @@ fn together() -> Story {
     Story::tool("three files", "edit", build, &input())
 }
 
+/// A file is edited, one made with its folders, one replaced and one deleted.
+fn all_kinds() -> Story {
+    let input = json!({"files": [
+        {"path": "new/deep/d.txt", "content": "made\n"},
+        {"path": "sub/other.txt", "delete": true},
+        {"path": "a.txt", "edits": [{"old_text": "two", "new_text": "2"}]},
+        {"path": "sub/b.sh", "content": "all new\n"},
+    ]});
+    // To delete is asked about where only edits are allowed.
+    let words = ["tool", "edit", "--mode", "bypass", "--input"];
+    let mut arguments: Vec<String> = words.map(str::to_owned).into();
+    arguments.push(input.to_string());
+    Story { name: "all kinds", build, arguments }
+}
+
 #[test]
 fn edits_of_several_files_killed_at_any_file_call_are_all_made_or_none() {
     let wanted = [
-        ("write", "journal"),
         ("rename", "journal"),
         ("renameat2", "RENAME_EXCHANGE"),
         ("fsync", "work/sub>"),
         ("unlink", "journal"),
     ];
     let torn = kill_everywhere(&together(), &wanted);
+    assert!(torn > 0, "it was never ended between two of the files");
+}
+
+#[test]
+fn changes_of_all_kinds_killed_at_any_file_call_are_all_made_or_none() {
+    let wanted =
+        [("mkdirat", "deep"), ("renameat2", "RENAME_NOREPLACE"), ("unlinkat", "other.txt")];
+    let torn = kill_everywhere(&all_kinds(), &wanted);
     assert!(torn > 0, "it was never ended between two of the files");
 }
 
