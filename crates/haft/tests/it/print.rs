@@ -7,8 +7,6 @@ use serde_json::{Value, json};
 
 use crate::world::{Input, World, events};
 
-const TWO_LINES: &str = "{\"text\":\"one\"}";
-
 fn hello(world: &World) -> String {
     world.script(&[json!({"text": "Hello, I am done."})])
 }
@@ -182,7 +180,7 @@ fn modes_and_rules_decide() {
 #[test]
 fn a_bad_script_is_named_with_its_line() {
     let world = World::new();
-    let file = world.file("s.jsonl", format!("{TWO_LINES}\n{{\"txt\": 1}}\n"));
+    let file = world.file("s.jsonl", "{\"text\": \"one\"}\n{\"txt\": 1}\n");
     let model = format!("script:{}", file.display());
     let ran = world.run(&["-p", "go", "--model", &model]);
     assert_eq!(ran.code, Some(2), "{ran:?}");
