@@ -61,6 +61,8 @@ impl Flip {
         }
         std::fs::write(base.join("w/free/name"), INSIDE).unwrap();
         std::fs::write(base.join("outside/name"), OUTSIDE).unwrap();
+        // A name that nobody may see either.
+        std::fs::write(base.join("outside/CANARY"), "").unwrap();
         let at = |name: &str| Local::path(&base.join(name)).unwrap();
         let host: Arc<dyn Host> = Arc::new(Local::at(at("home"), at("tmp"), lookup));
         let world = World::on(host, at("w"), haft_tools::builtin());
@@ -82,7 +84,7 @@ impl Flip {
         let outside = std::fs::read_to_string(self.base.join("outside/name")).unwrap();
         assert_eq!(outside, OUTSIDE, "{what}");
         let names = std::fs::read_dir(self.base.join("outside")).unwrap().count();
-        assert_eq!(names, 1, "{what}: something was made outside");
+        assert_eq!(names, 2, "{what}: something was made outside");
     }
 }
 
@@ -127,13 +129,20 @@ fn set(base: &Path, swap: Swap, other: bool) {
 /// Ways to call a tool that could be led astray.
 fn calls(tool: &str, path: &str) -> Vec<Value> {
     let edits = json!([{"old_text": "free", "new_text": "open"}]);
+    let folder = path.rsplit_once('/').map_or(".", |(folder, _)| folder);
     match tool {
         "read" => vec![json!({"path": path})],
         "write" => vec![json!({"path": path, "content": "written, all anew\n"})],
         "edit" => vec![json!({"path": path, "edits": edits})],
         "grep" => vec![json!({"pattern": "an", "path": path}), json!({"pattern": "an"})],
-        "find" => vec![json!({"pattern": "**", "follow": true}), json!({"pattern": "name"})],
-        "ls" => vec![json!({"recursive": true, "long": true}), json!({"path": path})],
+        "find" => {
+            vec![json!({"pattern": "**", "follow": true}), json!({"pattern": "*", "path": folder})]
+        }
+        "ls" => vec![
+            json!({"recursive": true, "long": true}),
+            json!({"path": folder}),
+            json!({"path": path}),
+        ],
         _ => panic!("no calls of {tool}"),
     }
 }
@@ -218,10 +227,15 @@ async fn link_flip_during_ls_leads_nowhere() {
 #[tokio::test]
 async fn what_the_races_look_for_is_there_to_be_found() {
     // The same calls without a flip, where nothing is forbidden, do find what is outside.
-    for (tool, swap) in [("read", Swap::File), ("grep", Swap::FolderLink)] {
+    for (tool, swap, nth) in [
+        ("read", Swap::File, 0),
+        ("grep", Swap::FolderLink, 0),
+        ("find", Swap::FolderLink, 1),
+        ("ls", Swap::Folder, 1),
+    ] {
         let flip = Flip::new(swap, Lookup::probed());
         set(&flip.base, swap, true);
-        let input = calls(tool, flip.path()).remove(0);
+        let input = calls(tool, flip.path()).remove(nth);
         let denied = flip.world.call(tool, input.clone()).await;
         assert_eq!(denied.status, Status::Denied, "{tool}: {denied:?}");
         flip.world.mode(Mode::Bypass);
