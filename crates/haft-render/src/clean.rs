@@ -6,6 +6,8 @@
 
 use std::{borrow::Cow, fmt::Write as _};
 
+use crate::line::Style;
+
 /// The longest start of a colour sequence that is waited for, in bytes.
 const LONGEST_COLOUR: usize = 64;
 
@@ -48,6 +50,37 @@ pub fn clean(text: &str) -> Cow<'_, str> {
         }
     }
     Cow::Owned(cleaned)
+}
+
+/// The text with every hidden character made visible but line feeds, tabs and the colours that a
+/// renderer of this crate uses.
+pub fn colours_only(text: &str) -> Cow<'_, str> {
+    if !text.contains('\u{1b}') {
+        return clean(text);
+    }
+    let mut cleaned = String::with_capacity(text.len() + 16);
+    let mut rest = text;
+    while let Some(at) = rest.find('\u{1b}') {
+        let (before, sequence) = rest.split_at(at);
+        cleaned.push_str(&clean(before));
+        // At least the one character, so that every round is a step.
+        let length = colour(sequence).unwrap_or(1);
+        if length > 1 {
+            cleaned.push_str(&sequence[..length]);
+        } else {
+            push_sign(&mut cleaned, '\u{1b}');
+        }
+        rest = &sequence[length..];
+    }
+    cleaned.push_str(&clean(rest));
+    Cow::Owned(cleaned)
+}
+
+/// The length of the renderer's own colour sequence that a text begins with.
+fn colour(text: &str) -> Option<usize> {
+    let (code, _) = text.strip_prefix("\u{1b}[")?.split_once('m')?;
+    let own = code == "0" || Style::ALL.iter().any(|style| style.code() == code);
+    (own && !code.is_empty()).then_some(code.len() + 3)
 }
 
 /// JSON text with every character that a terminal acts on, or that nobody sees, escaped.
@@ -147,6 +180,23 @@ mod tests {
             clean("plain \u{1f469}\u{200d}\u{1f680}\tx\n"),
             "plain \u{1f469}\u{200d}\u{1f680}\tx\n"
         );
+    }
+
+    #[test]
+    fn only_the_renderers_own_colours_are_kept() {
+        let own =
+            "\u{1b}[1;31mfault\u{1b}[0m \u{1b}[31mbad\u{1b}[0m\u{1b}[1;4;32mnew\u{1b}[0m\n\tx";
+        let strange = "\u{1b}[1;31m";
+        assert_eq!(colours_only(own), own.replace(strange, "\u{241b}[1;31m"));
+        for (hostile, shown) in [
+            ("\u{1b}[8mhidden", "\u{241b}[8mhidden"),
+            ("\u{1b}[mx\u{1b}[", "\u{241b}[mx\u{241b}["),
+            ("\u{1b}\u{1b}[0m\u{202e}", "\u{241b}\u{1b}[0m<U+202E>"),
+            ("\u{1b}]0;m\u{7}\r", "\u{241b}]0;m\u{2407}\u{240d}"),
+            ("\u{9b}31m", "<U+009B>31m"),
+        ] {
+            assert_eq!(colours_only(hostile), shown);
+        }
     }
 
     #[test]

@@ -41,8 +41,22 @@ pub(crate) enum Style {
 }
 
 impl Style {
+    /// Every one.
+    pub(crate) const ALL: [Self; 10] = [
+        Self::Plain,
+        Self::Dim,
+        Self::Bold,
+        Self::Path,
+        Self::Added,
+        Self::Removed,
+        Self::AddedWord,
+        Self::RemovedWord,
+        Self::Match,
+        Self::Bad,
+    ];
+
     /// Parameters of its SGR sequence (ECMA-48, 8.3.117); empty for plain text.
-    const fn code(self) -> &'static str {
+    pub(crate) const fn code(self) -> &'static str {
         match self {
             Self::Plain => "",
             Self::Dim => "2",

@@ -15,7 +15,7 @@ use crate::{
     agent,
     cli::{Common, Demo, DemoProject},
     core::{Base, Core, Which},
-    exit::{Ending, Failure, print, println},
+    exit::{Ending, Failure, print_view, println},
     face::{Style, View},
 };
 
@@ -100,7 +100,7 @@ async fn watch(core: &Core, view: View) -> Result<Seen, Failure> {
         let Some(event) = event else { break };
         seen.take(&event);
         if let Some(text) = view.event(&event) {
-            print(&text)?;
+            print_view(&text)?;
         }
         if seen.end.is_some() {
             break;

@@ -22,7 +22,7 @@ use crate::{
     agent,
     cli::{Debug, DebugWhat, Doctor},
     core::Base,
-    exit::{Ending, Failure, println},
+    exit::{Ending, Failure, print_data, println},
     face,
 };
 
@@ -254,5 +254,5 @@ pub async fn debug(arguments: &Debug, more: &[Arc<dyn AnyTool>]) -> Ending {
     let context = agent::context(&base).await?;
     let parts = system(&tools, &context.files, &agent::surroundings(&base));
     let bytes: usize = parts.iter().map(String::len).sum();
-    println(&format!("{}\n\n{bytes} bytes", parts.join("\n\n")))
+    print_data(&format!("{}\n\n{bytes} bytes\n", parts.join("\n\n")))
 }

@@ -1,6 +1,16 @@
 //! How the program ends: what is said, and with which code.
+//!
+//! **Invariant:** text leaves the program here, and nothing in it but haft's own colours acts on a
+//! terminal, wherever it came from: a setting, a flag, a file, an error of a library. What a program
+//! reads is left alone.
 
-use std::{fmt, io::Write as _, process::ExitCode};
+use std::{
+    fmt,
+    io::{IsTerminal as _, Write as _},
+    process::ExitCode,
+};
+
+use haft_render::{clean, colours_only};
 
 /// Why a run did not end well.
 #[derive(Debug)]
@@ -55,28 +65,53 @@ pub fn code(ending: &Ending) -> ExitCode {
 
 /// Writes a line to standard error. Nobody is told when even that is closed.
 pub fn say(text: &str) {
-    drop(writeln!(std::io::stderr().lock(), "{text}"));
+    drop(writeln!(std::io::stderr().lock(), "{}", clean(text)));
 }
 
-/// Writes text to standard output.
+/// Writes a line with the colours of a view to standard error.
+pub fn say_view(text: &str) {
+    drop(writeln!(std::io::stderr().lock(), "{}", colours_only(text)));
+}
+
+/// Writes text for people to standard output.
 ///
 /// # Errors
 /// A closed pipe ends the run quietly, as every filter does; other errors are told.
 pub fn print(text: &str) -> Ending {
-    let mut out = std::io::stdout().lock();
-    match out.write_all(text.as_bytes()).and_then(|()| out.flush()) {
-        Ok(()) => Ok(()),
-        Err(error) if error.kind() == std::io::ErrorKind::BrokenPipe => Err(Failure::Said(1)),
-        Err(error) => Err(Failure::Failed(format!("standard output cannot be written: {error}"))),
-    }
+    write(&clean(text))
 }
 
-/// Writes a line to standard output.
+/// Writes a line for people to standard output.
 ///
 /// # Errors
 /// As [`print`].
 pub fn println(text: &str) -> Ending {
     print(&format!("{text}\n"))
+}
+
+/// Writes text with the colours of a view to standard output.
+///
+/// # Errors
+/// As [`print`].
+pub fn print_view(text: &str) -> Ending {
+    write(&colours_only(text))
+}
+
+/// Writes to standard output what moves the cursor, which must be haft's own, and a text behind it.
+///
+/// # Errors
+/// As [`print`].
+pub fn print_behind(moves: &str, text: &str) -> Ending {
+    write(&format!("{moves}{}", colours_only(text)))
+}
+
+/// Writes text to standard output as it is, for whatever reads it; a terminal gets signs for what
+/// would act on it.
+///
+/// # Errors
+/// As [`print`].
+pub fn print_data(text: &str) -> Ending {
+    if std::io::stdout().is_terminal() { print(text) } else { write(text) }
 }
 
 /// Writes a line of JSON text to standard output, in which nothing acts on a terminal.
@@ -85,4 +120,13 @@ pub fn println(text: &str) -> Ending {
 /// As [`print`].
 pub fn println_json(text: &str) -> Ending {
     println(&haft_render::json(text))
+}
+
+fn write(text: &str) -> Ending {
+    let mut out = std::io::stdout().lock();
+    match out.write_all(text.as_bytes()).and_then(|()| out.flush()) {
+        Ok(()) => Ok(()),
+        Err(error) if error.kind() == std::io::ErrorKind::BrokenPipe => Err(Failure::Said(1)),
+        Err(error) => Err(Failure::Failed(format!("standard output cannot be written: {error}"))),
+    }
 }

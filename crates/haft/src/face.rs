@@ -67,12 +67,6 @@ pub fn sentence(text: &str) -> String {
     sentence
 }
 
-/// A text of several lines that no terminal takes for a command; left alone where a program
-/// reads it.
-pub fn printable(text: &str) -> Cow<'_, str> {
-    if std::io::stdout().is_terminal() { clean(text) } else { Cow::Borrowed(text) }
-}
-
 /// A call that was told of and has not ended.
 struct Open {
     head: String,

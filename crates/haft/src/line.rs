@@ -407,7 +407,7 @@ impl Talk {
             // What the model is told of it would stand in the middle of its turn.
             Ok(_) if self.busy => "! haft is at work: stop it with Ctrl-C first\n".to_owned(),
             Ok(asked) => undo::in_session(&self.core, &asked).await,
-            Err(text) => crate::face::printable(&text).into_owned(),
+            Err(text) => text,
         };
         self.show(&text)
     }

@@ -14,7 +14,7 @@ use crate::{
     agent,
     cli::{Output, Start},
     core::{Core, now},
-    exit::{Ending, Failure, print, println_json, say},
+    exit::{Ending, Failure, print_data, println_json, say},
     face, input,
 };
 
@@ -191,10 +191,9 @@ fn finish(output: Output, result: &Result, session: &str, took: u64) -> Ending {
     };
     match output {
         Output::Text => {
-            let text = face::printable(&result.text);
-            let text = text.trim_end();
+            let text = result.text.trim_end();
             if !text.is_empty() {
-                print(&format!("{text}\n"))?;
+                print_data(&format!("{text}\n"))?;
             }
         }
         Output::Json => println_json(

@@ -59,15 +59,16 @@ impl Runner {
         {
             return pdf::serve();
         }
-        match Cli::try_parse_from(arguments) {
+        match Cli::try_parse_from(&arguments) {
             Ok(cli) => exit::code(&self.with(cli)),
             Err(error) if error.use_stderr() => {
-                // Nobody is told when even standard error is closed.
-                drop(error.print());
+                // What was typed is quoted in it. Nobody is told when even standard error is closed.
+                drop(in_signs(&arguments).unwrap_or(error).print());
                 ExitCode::from(2)
             }
             Err(help) if std::io::stdout().is_terminal() => {
-                exit::code(&exit::print(&help.render().ansi().to_string()))
+                // Nothing that was typed is in it.
+                exit::code(&exit::print_behind(&help.render().ansi().to_string(), ""))
             }
             Err(help) => exit::code(&exit::print(&help.render().to_string())),
         }
@@ -134,6 +135,12 @@ impl Runner {
                 .into(),
         ))
     }
+}
+
+/// What is wrong with arguments of which nothing acts on a terminal any more.
+fn in_signs(arguments: &[OsString]) -> Option<clap::Error> {
+    let shown = |argument: &OsString| haft_render::clean(&argument.to_string_lossy()).into_owned();
+    Cli::try_parse_from(arguments.iter().map(shown)).err()
 }
 
 /// The command that was probably meant by a prompt of one word.

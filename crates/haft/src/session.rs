@@ -11,7 +11,7 @@ use serde_json::json;
 use crate::{
     cli::{Session, SessionAction},
     core,
-    exit::{Ending, Failure, print, println, println_json, say},
+    exit::{Ending, Failure, print_view, println, println_json, say},
     face,
 };
 
@@ -80,7 +80,7 @@ fn show(store: &Store, id: &str, json: bool, environment: &Environment) -> Endin
             Ok(event) => event,
             Err(error) => {
                 if let Some(rest) = view.finish() {
-                    print(&rest)?;
+                    print_view(&rest)?;
                 }
                 say(&format!("haft: {error}"));
                 continue;
@@ -90,11 +90,11 @@ fn show(store: &Store, id: &str, json: bool, environment: &Environment) -> Endin
         if json {
             println_json(&serde_json::to_string(&event)?)?;
         } else if let Some(text) = view.event(&event) {
-            print(&text)?;
+            print_view(&text)?;
         }
     }
     if !json && let Some(rest) = view.finish() {
-        print(&rest)?;
+        print_view(&rest)?;
     }
     if shown == 0 {
         return Err(Failure::Failed(format!(

@@ -20,7 +20,7 @@ use crate::{
     agent::Signals,
     cli::Tool,
     core::{Base, Core, Which},
-    exit::{Ending, Failure, print, println, println_json, say},
+    exit::{Ending, Failure, print_data, println, println_json, say},
     face, input, line,
 };
 
@@ -259,13 +259,13 @@ fn tell(arguments: &Tool, outcome: &Outcome, session: &str, call: &str) -> Endin
     } else {
         for part in &outcome.content {
             let text = match part {
-                Part::Text { text } => face::printable(text).into_owned(),
+                Part::Text { text } => text.clone(),
                 Part::Image { blob } => format!("[{} of {} bytes]", blob.mime, blob.len),
                 _ => continue,
             };
-            print(&text)?;
+            print_data(&text)?;
             if !text.ends_with('\n') {
-                print("\n")?;
+                print_data("\n")?;
             }
         }
     }

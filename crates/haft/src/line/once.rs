@@ -15,7 +15,7 @@ use super::{
 };
 use crate::{
     core::Core,
-    exit::say,
+    exit::{say, say_view},
     face::{Style, View, safe},
 };
 
@@ -44,7 +44,7 @@ pub fn answer_questions(core: &Core, style: &Style) -> JoinHandle<()> {
             let Some(event) = event else { return };
             let Body::Asked { question } = &event.body else { continue };
             keys.take_anew();
-            say(&view.question(question));
+            say_view(&view.question(question));
             let reply = answer(question, &mut view, &mut keys, &mut typed, &mut pauses).await;
             keys.restore();
             match reply {
@@ -99,7 +99,7 @@ async fn answer(
                     continue;
                 }
                 keys.take();
-                say(&view.question(question));
+                say_view(&view.question(question));
                 (quiet, asked) = (Instant::now(), None);
                 continue;
             }

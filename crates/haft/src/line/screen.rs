@@ -4,7 +4,7 @@
 //! and shown again. Over a pipe, and for the words themselves, nothing is ever changed.
 
 use super::draft::Draft;
-use crate::exit::{Ending, print};
+use crate::exit::{Ending, print, print_behind};
 
 /// What a typed line stands behind.
 const PROMPT: &str = "> ";
@@ -63,7 +63,7 @@ impl Screen {
         }
         let way = self.way();
         self.row = Row::Words(text.ends_with('\n'));
-        print(&format!("{way}{text}"))
+        print_behind(&way, text)
     }
 
     /// What is shown last asks for a key: what comes next begins with a new row.
@@ -81,7 +81,7 @@ impl Screen {
     pub fn prompt(&mut self) -> Ending {
         let way = self.way();
         self.row = self.typed(String::new());
-        print(&format!("{way}\n{PROMPT}"))
+        print_behind(&way, &format!("\n{PROMPT}"))
     }
 
     /// Shows the line that is typed.
@@ -91,7 +91,7 @@ impl Screen {
             way => way,
         };
         self.row = self.typed(text.to_owned());
-        print(&format!("{way}{PROMPT}{text}"))
+        print_behind(&way, &format!("{PROMPT}{text}"))
     }
 
     /// Shows what was typed behind the line.
@@ -104,7 +104,8 @@ impl Screen {
             // A terminal goes no row up for a character that is taken away.
             Row::Typed(text, width) if !behind.contains('\u{8}') || fits(text, *width) => {
                 self.row = Row::Typed(shown, *width);
-                print(behind)
+                // Cleaned key by key, and behind it what takes a character away.
+                print_behind(behind, "")
             }
             _ => self.line(&shown),
         }

@@ -47,6 +47,7 @@ mod secrets;
 mod session;
 mod settings;
 mod shared_state;
+mod signs;
 mod terminal;
 mod tool;
 mod undo;
