@@ -185,7 +185,7 @@ impl ToolSet {
             None => repair::parse(&request.raw, &spec.name)?,
         };
         repair::refuse_duplicates(&request.raw, &spec.name)?;
-        let input = repair::repair(input, &spec.input_schema, notes);
+        let input = repair::repair(input, &spec.input_schema, &spec.name, notes)?;
         let validator = self.validators[index]
             .get_or_init(|| validate::Validator::new(&spec.input_schema))
             .as_ref()

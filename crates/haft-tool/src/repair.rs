@@ -4,6 +4,7 @@
 //! value that already fits is never touched. Nothing is guessed between two meanings.
 
 mod duplicates;
+mod names;
 
 use haft_types::ToolError;
 use serde_json::{Map, Value};
@@ -15,21 +16,6 @@ const DEPTH: usize = 16;
 
 /// Most notes of one call, and most names in one of them.
 const NOTES: usize = 10;
-
-/// Our name, and the names that other products have for the same thing.
-const NAMES: &[(&str, &[&str])] = &[
-    ("path", &["file_path", "filePath", "file", "filename", "notebook_path"]),
-    ("old_text", &["old_string", "oldText", "old_str", "search"]),
-    ("new_text", &["new_string", "newText", "new_str", "replace"]),
-    ("replace_all", &["replaceAll", "all"]),
-    ("command", &["cmd", "script"]),
-    ("timeout_ms", &["timeoutMs", "timeout"]),
-    ("-i", &["ignoreCase", "ignore_case"]),
-    ("literal", &["fixedString", "fixed_string"]),
-    ("-C", &["context"]),
-    ("head_limit", &["limit"]),
-    ("unsandboxed", &["dangerouslyDisableSandbox"]),
-];
 
 /// Fields that hold paths.
 const PATHS: &[&str] = &["path", "cwd", "move_to"];
@@ -78,31 +64,51 @@ fn escape_controls(raw: &str) -> String {
     out
 }
 
-/// Mends `input` towards `schema`; `notes` gets one line for whatever the model should know.
-pub(crate) fn repair(input: Value, schema: &Value, notes: &mut Vec<String>) -> Value {
-    mend(input, schema, "", notes, 0)
+/// What is found while arguments are mended.
+#[derive(Default)]
+struct Told {
+    /// Lines for the model.
+    notes: Vec<String>,
+    /// Fields that were given several values under several names, each with what was given.
+    twice: Vec<(String, String)>,
 }
 
-fn mend(value: Value, schema: &Value, at: &str, notes: &mut Vec<String>, depth: usize) -> Value {
+/// Mends `input` towards `schema`; `notes` gets one line for whatever the model should know.
+///
+/// # Errors
+/// Names the fields that were given different values under different names, with the values.
+pub(crate) fn repair(
+    input: Value,
+    schema: &Value,
+    tool: &str,
+    notes: &mut Vec<String>,
+) -> Result<Value, ToolError> {
+    let mut told = Told::default();
+    let mended = mend(input, schema, "", &mut told, 0);
+    notes.append(&mut told.notes);
+    told.refusal(tool).map_or(Ok(mended), Err)
+}
+
+fn mend(value: Value, schema: &Value, at: &str, told: &mut Told, depth: usize) -> Value {
     if depth > DEPTH {
         return value;
     }
     match (kind(schema), value) {
-        ("object", Value::Object(map)) => Value::Object(object(map, schema, at, notes, depth)),
+        ("object", Value::Object(map)) => Value::Object(object(map, schema, at, told, depth)),
         ("object" | "array", Value::String(text)) => match nested(&text, kind(schema)) {
-            Some(inner) => mend(inner, schema, at, notes, depth + 1),
+            Some(inner) => mend(inner, schema, at, told, depth + 1),
             None => Value::String(text),
         },
         ("array", Value::Array(items)) => {
             let inner = schema.get("items").unwrap_or(&Value::Null);
             let mended = items.into_iter().enumerate().map(|(index, item)| {
-                mend(item, inner, &join(at, &index.to_string()), notes, depth + 1)
+                mend(item, inner, &join(at, &index.to_string()), told, depth + 1)
             });
             Value::Array(mended.collect())
         }
         ("array", one @ Value::Object(_)) => {
             let items = Value::Array(vec![one]);
-            mend(items, schema, at, notes, depth + 1)
+            mend(items, schema, at, told, depth + 1)
         }
         ("integer" | "number", Value::String(text)) => number(&text).unwrap_or(Value::String(text)),
         ("integer", Value::Number(number)) => whole(number),
@@ -169,7 +175,7 @@ fn object(
     mut map: Map<String, Value>,
     schema: &Value,
     at: &str,
-    notes: &mut Vec<String>,
+    told: &mut Told,
     depth: usize,
 ) -> Map<String, Value> {
     let Some(properties) = schema.get("properties").and_then(Value::as_object) else { return map };
@@ -177,9 +183,8 @@ fn object(
         let names = schema.get("required").and_then(Value::as_array);
         names.is_some_and(|names| names.iter().any(|other| other == name))
     };
-    gather_edits(&mut map, properties);
-    rename(&mut map, properties, notes);
     let open = schema.get("additionalProperties").is_some_and(|more| more != &Value::Bool(false));
+    names::take(&mut map, properties, open, at, told);
     let mut unknown = Vec::new();
     let mut mended = Map::new();
     for (name, value) in map {
@@ -187,9 +192,9 @@ fn object(
             Some(_) if value.is_null() && !required(&name) => {}
             Some(inner) => {
                 let at = join(at, &name);
-                let mut value = mend(value, inner, &at, notes, depth + 1);
+                let mut value = mend(value, inner, &at, told, depth + 1);
                 if PATHS.contains(&name.as_str()) && kind(inner) == "string" {
-                    value = from_url(value, &at, notes);
+                    value = from_url(value, &at, &mut told.notes);
                 }
                 mended.insert(name, value);
             }
@@ -201,66 +206,9 @@ fn object(
         }
     }
     if !unknown.is_empty() {
-        note(notes, || format!("ignored unknown arguments: {}", unknown.join(", ")));
+        note(&mut told.notes, || format!("ignored unknown arguments: {}", unknown.join(", ")));
     }
     mended
-}
-
-/// Takes other products' names for a field, where ours is free and theirs is not one of ours.
-fn rename(map: &mut Map<String, Value>, ours: &Map<String, Value>, notes: &mut Vec<String>) {
-    for (name, others) in NAMES.iter().filter(|(name, _)| ours.contains_key(*name)) {
-        let other = others.iter().find(|other| map.contains_key(**other));
-        let Some(other) = other.filter(|other| !ours.contains_key(**other)) else { continue };
-        if map.contains_key(*name) {
-            continue;
-        }
-        let Some(mut value) = map.shift_remove(*other) else { continue };
-        if *other == "timeout" {
-            value = seconds(value, notes);
-        }
-        map.insert((*name).to_owned(), value);
-    }
-}
-
-/// `timeout` alone is seconds below 1,000: nobody gives a command less than a second.
-fn seconds(value: Value, notes: &mut Vec<String>) -> Value {
-    let number = match &value {
-        Value::String(text) => number(text).and_then(|number| number.as_f64()),
-        other => other.as_f64(),
-    };
-    match number {
-        Some(seconds) if seconds > 0.0 && seconds < 1000.0 => {
-            note(notes, || {
-                let value = quoted(&value.to_string());
-                format!("timeout {value} was taken as seconds; timeout_ms is milliseconds")
-            });
-            whole_or(seconds * 1000.0, value)
-        }
-        _ => value,
-    }
-}
-
-fn whole_or(number: f64, otherwise: Value) -> Value {
-    serde_json::Number::from_f64(number).map_or(otherwise, whole)
-}
-
-/// Old and new text beside `path` are a list of one edit.
-fn gather_edits(map: &mut Map<String, Value>, ours: &Map<String, Value>) {
-    if !ours.contains_key("edits") || map.contains_key("edits") || ours.contains_key("old_text") {
-        return;
-    }
-    let mut edit = Map::new();
-    for (name, others) in
-        NAMES.iter().filter(|(name, _)| matches!(*name, "old_text" | "new_text" | "replace_all"))
-    {
-        let key = std::iter::once(name).chain(others.iter()).find(|key| map.contains_key(**key));
-        if let Some(value) = key.and_then(|key| map.shift_remove(*key)) {
-            edit.insert((*name).to_owned(), value);
-        }
-    }
-    if !edit.is_empty() {
-        map.insert("edits".into(), Value::Array(vec![Value::Object(edit)]));
-    }
 }
 
 /// A path written as a URL cannot mean anything else.

@@ -143,7 +143,7 @@ fn field(at: &str) -> &str {
 }
 
 /// The offending value, short; however big it is, only its start is looked at.
-fn shown(value: &Value) -> String {
+pub(crate) fn shown(value: &Value) -> String {
     let mut text = Short(String::new());
     let whole = match value {
         Value::String(long) => {

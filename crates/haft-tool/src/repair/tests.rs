@@ -28,7 +28,7 @@ fn schema() -> Value {
 
 fn mended(input: Value) -> (Value, Vec<String>) {
     let mut notes = Vec::new();
-    (repair(input, &schema(), &mut notes), notes)
+    (repair(input, &schema(), "edit", &mut notes).unwrap(), notes)
 }
 
 #[test]
@@ -62,7 +62,58 @@ fn usual_mistakes_become_what_was_meant() {
     for (input, wanted) in cases {
         assert_eq!(mended(input.clone()).0, wanted, "{input}");
     }
-    assert_eq!(repair(json!("{\"path\": \"a\"}"), &schema(), &mut vec![]), json!({"path": "a"}));
+    assert_eq!(mended(json!("{\"path\": \"a\"}")).0, json!({"path": "a"}));
+}
+
+#[test]
+fn one_field_under_several_names_has_one_value() {
+    let edit = json!({"old_text": "a", "new_text": "b"});
+    for same in [
+        json!({"path": "/a", "file": "/a", "filename": "file:///a"}),
+        json!({"path": null, "file": "/a"}),
+        json!({"file_path": "/a", "file": null}),
+    ] {
+        assert_eq!(mended(same.clone()), (json!({"path": "/a"}), vec![]), "{same}");
+    }
+    let times = json!({"path": "a", "timeout": 30, "timeoutMs": "30000", "timeout_ms": 30_000});
+    assert_eq!(mended(times).0, json!({"path": "a", "timeout_ms": 30_000}));
+    let twice = json!({"path": "a", "edits": [edit], "old_string": "a", "new_text": "b"});
+    assert_eq!(mended(twice).0, json!({"path": "a", "edits": [edit]}));
+
+    let long = "x".repeat(1_000_000);
+    for (input, wanted) in [
+        (json!({"file": "b", "filename": "a"}), "path twice: file is \"b\" and filename is \"a\""),
+        (json!({"path": "a", "file": " a"}), "path twice: path is \"a\" and file is \" a\""),
+        (json!({"path": "a", "-i": true, "ignoreCase": "no"}), "-i twice: -i is true"),
+        (json!({"path": "a", "timeout": 30, "timeout_ms": 30}), "timeout is 30"),
+        (json!({"path": "a", "edits": [edit], "replace": "c"}), "edits twice: edits is [{"),
+        (
+            json!({"path": "a", "edits": [{"search": "a", "oldText": "b"}]}),
+            "edits.0.old_text twice",
+        ),
+        (json!({"path": "a", "file": long}), "file is \"xxx"),
+    ] {
+        let error = repair(input, &schema(), "edit", &mut vec![]).unwrap_err();
+        assert!(error.message.starts_with("the arguments of edit name"), "{error}");
+        assert!(error.message.contains(wanted) && error.message.len() < 500, "{error}");
+        assert!(error.hint.is_some_and(|hint| hint.contains("Nothing was run")));
+    }
+}
+
+#[test]
+fn another_name_that_is_a_field_of_its_own_is_left_alone() {
+    let schema = json!({"type": "object", "properties": {
+        "path": {"type": "string"}, "file": {"type": "string"},
+    }});
+    for input in [json!({"path": "a", "file": "b"}), json!({"file": "b"})] {
+        let kept = repair(input.clone(), &schema, "own", &mut vec![]).unwrap();
+        assert_eq!(kept, input);
+    }
+    // A tool that takes more than it names may well take this.
+    let open = json!({"type": "object", "properties": {"path": {"type": "string"}},
+        "additionalProperties": true});
+    let input = json!({"path": "a", "file": "b"});
+    assert_eq!(repair(input.clone(), &open, "own", &mut vec![]).unwrap(), input);
 }
 
 #[test]

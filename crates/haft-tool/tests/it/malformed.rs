@@ -127,6 +127,59 @@ async fn a_field_that_is_there_twice_is_not_guessed() {
 }
 
 #[tokio::test]
+async fn two_names_of_one_field_with_different_values_are_not_guessed() {
+    for (tool, raw, words) in [
+        (
+            "write",
+            r#"{"filename": "b", "file": "a", "content": "Q"}"#,
+            &["path twice", "filename is \"b\"", "file is \"a\"", "once"][..],
+        ),
+        (
+            "edit",
+            r#"{"file": "b", "file_path": "a", "old_string": "one", "old_text": "two",
+                "new_text": "X"}"#,
+            &["path twice", "file is \"b\"", "old_text twice", "old_string is \"one\"", "\"two\""],
+        ),
+        (
+            "edit",
+            r#"{"file_path": "b", "path": "a",
+                "edits": [{"old_text": "one", "new_text": "X"}]}"#,
+            &["path twice", "path is \"a\"", "file_path is \"b\""],
+        ),
+        (
+            "edit",
+            r#"{"path": "a", "edits": [{"old_text": "one", "new_text": "X"}],
+                "old_string": "two", "new_string": "Y"}"#,
+            &["edits twice", "old_string"],
+        ),
+        (
+            "edit",
+            r#"{"path": "a",
+                "edits": [{"old_text": "one", "old_string": "two", "new_text": "X"}]}"#,
+            &["edits.0.old_text twice", "\"one\"", "\"two\""],
+        ),
+        ("probe", r#"{"path": "a", "filePath": 7}"#, &["path twice", "filePath is 7"]),
+    ] {
+        refused(tool, raw, words).await;
+    }
+}
+
+#[tokio::test]
+async fn two_names_of_one_field_with_the_same_value_are_fine() {
+    for raw in [
+        r#"{"path": "b", "file": "b", "content": "Q"}"#,
+        r#"{"path": null, "file": "b", "content": "Q"}"#,
+        r#"{"path": "b", "file": null, "content": "Q"}"#,
+    ] {
+        let (world, _) = world();
+        let outcome = world.call_raw("write", raw).await;
+        assert_eq!(outcome.status, Status::Done, "{raw}: {}", outcome.joined_text());
+        assert!(!outcome.joined_text().contains("ignored"), "{}", outcome.joined_text());
+        assert_eq!(world.read_bytes("b").await.unwrap().unwrap(), b"Q", "{raw}");
+    }
+}
+
+#[tokio::test]
 async fn depth_is_no_danger() {
     for (open, close) in [("[", "]"), ("{\"a\":", "}")] {
         let open_only = open.repeat(100_000);
