@@ -1,8 +1,10 @@
 //! The order in which kept messages make a valid request.
 //!
 //! **Invariant:** in what comes out, each call of an answer has exactly one result, right after
-//! the answer; no result lacks its call; the person's side begins and ends. For a history that
-//! the agent kept, this changes nothing; a damaged one must not make every later request fail.
+//! the answer; no result lacks its call; the person's side begins and ends, and no two answers
+//! follow each other. What comes out for a history is where that of a longer one begins: of a
+//! history that the agent kept, all stays as it is, and only an answer that was paused is followed
+//! by words that ask for the rest. A damaged one must not make every later request fail.
 
 use std::collections::HashSet;
 
@@ -23,7 +25,7 @@ pub(crate) enum Item<'a> {
 
 /// Opens a conversation whose beginning is gone.
 const OPENING: &str = "(The conversation goes on.)";
-/// Asks for an answer where the model spoke last.
+/// Asks for the rest of an answer.
 const GO_ON: &str = "Go on.";
 
 /// Brings messages into a valid order.
@@ -34,9 +36,7 @@ pub(crate) fn repaired(messages: &[Encoded]) -> Vec<Item<'_>> {
         match message.role() {
             Role::Assistant => {
                 open.close(&mut out);
-                if out.is_empty() {
-                    out.push(Item::Filler(OPENING));
-                }
+                out.extend(filler(out.last()));
                 out.push(Item::Whole(message));
                 open.begin(&message.pieces().calls);
             }
@@ -46,12 +46,22 @@ pub(crate) fn repaired(messages: &[Encoded]) -> Vec<Item<'_>> {
         }
     }
     open.close(&mut out);
-    let model_spoke_last =
-        matches!(out.last(), Some(Item::Whole(last)) if last.role() == Role::Assistant);
-    if out.is_empty() || model_spoke_last {
-        out.push(Item::Filler(if out.is_empty() { OPENING } else { GO_ON }));
-    }
+    out.extend(filler(out.last()));
     out
+}
+
+/// The person's words that have to stand between `last` and an answer, where there are none.
+///
+/// They stand between two answers for the same reason as at the end: the first of them was asked
+/// to go on, and the bytes of that request do not change. To send a paused answer alone, as its
+/// provider proposes, is for the provider's own tools, which haft has none of; models of today
+/// refuse a request whose last words are their own.
+fn filler<'a>(last: Option<&Item<'_>>) -> Option<Item<'a>> {
+    match last {
+        None => Some(Item::Filler(OPENING)),
+        Some(Item::Whole(last)) if last.role() == Role::Assistant => Some(Item::Filler(GO_ON)),
+        Some(_) => None,
+    }
 }
 
 /// The calls of the last answer that have no result yet.
@@ -141,6 +151,24 @@ mod tests {
         ];
         assert_eq!(repaired(&history), expected);
         assert_eq!(repaired(&[results(&["q"])]), vec![Item::Filler(OPENING)]);
+    }
+
+    #[test]
+    fn an_answer_right_after_another_was_asked_for_in_every_request_alike() {
+        let history = [user(), calls(&[]), calls(&[]), calls(&["a"]), results(&["a"])];
+        let [first, paused, again, answer, result] = &history;
+        let expected = [
+            Item::Whole(first),
+            Item::Whole(paused),
+            Item::Filler(GO_ON),
+            Item::Whole(again),
+            Item::Filler(GO_ON),
+            Item::Whole(answer),
+            Item::Whole(result),
+        ];
+        assert_eq!(repaired(&history[..2]), expected[..3]);
+        assert_eq!(repaired(&history[..3]), expected[..5]);
+        assert_eq!(repaired(&history), expected);
     }
 
     #[test]

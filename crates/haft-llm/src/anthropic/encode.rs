@@ -247,6 +247,7 @@ fn marks(items: &[Item<'_>]) -> [Option<usize>; 2] {
         Item::Whole(message) => {
             message.role() != Role::Assistant && message.pieces().mark.is_some()
         }
+        Item::Filler(_) => true,
         _ => false,
     });
     [markable.next().map(|(at, _)| at), markable.next().map(|(at, _)| at)]
@@ -284,6 +285,11 @@ fn push_item(out: &mut String, item: &Item<'_>, marked: bool) {
         Item::Filler(text) => {
             out.push_str("{\"role\":\"user\",\"content\":[");
             push_text(out, text);
+            if marked {
+                out.pop();
+                out.push_str(CACHE_MARK);
+                out.push('}');
+            }
             out.push_str("]}");
         }
     }

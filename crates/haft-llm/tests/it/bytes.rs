@@ -79,6 +79,44 @@ fn a_longer_request_begins_with_the_bytes_of_the_shorter_one() {
     }
 }
 
+/// A question, an answer that was paused twice, then a call with its result, and the end.
+fn paused() -> Vec<Message> {
+    let mut messages = conversation(1);
+    let Message::Assistant { wire, model, .. } = &messages[1] else { panic!("no answer") };
+    let said = |text: &str| Message::Assistant {
+        wire: wire.clone(),
+        model: model.clone(),
+        parts: vec![Part::text(text)],
+    };
+    messages.splice(1..1, [said("first"), said("second")]);
+    messages
+}
+
+#[test]
+fn what_follows_a_paused_answer_stays_in_later_requests() {
+    for wire in wires() {
+        let encoded: Vec<Encoded> =
+            paused().iter().map(|m| wire.message(m, &target(), &NoBlobs)).collect();
+        let mut before = String::new();
+        // After the question, each pause, and the result.
+        for count in [1, 2, 3, 5] {
+            let body = wire.request(&request(encoded[..count].to_vec()));
+            let bare = body.replace(MARK, "");
+            assert!(bare.starts_with(&before), "{} at {count}: {bare}", wire.name());
+            before = bare.strip_suffix("]}").unwrap().to_owned();
+            let body: Value = serde_json::from_str(&body).unwrap();
+            let messages = body["messages"].as_array().unwrap();
+            let roles: Vec<&Value> = messages.iter().map(|message| &message["role"]).collect();
+            let twice = roles.windows(2).any(|two| two[0] == "assistant" && two[0] == two[1]);
+            assert!(!twice, "{} at {count}: {roles:?}", wire.name());
+            if wire.name() == "anthropic" {
+                let last = messages.last().unwrap();
+                assert!(last.to_string().contains("cache_control"), "{count}: {last}");
+            }
+        }
+    }
+}
+
 #[test]
 fn cache_marks_are_at_most_four_and_stand_on_the_last_messages() {
     let wire = AnthropicMessages;
