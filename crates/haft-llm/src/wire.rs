@@ -164,10 +164,15 @@ pub(crate) fn wire_name(name: &str) -> String {
 
 /// The arguments for a replay: the very bytes that the model wrote where they are a JSON object,
 /// else an object that holds them as text.
+///
+/// A call that was cut off has no `input` even where what came of it is an object.
 pub(crate) fn replayed_arguments(raw: &str, input: Option<&serde_json::Value>) -> String {
-    let is_object = input.is_some_and(serde_json::Value::is_object)
-        && raw.trim_start().starts_with('{')
-        && is_json(raw);
+    let parsed = || serde_json::from_str::<serde_json::Value>(raw).is_ok_and(|all| all.is_object());
+    let is_object = raw.trim_start().starts_with('{')
+        && match input {
+            Some(input) => input.is_object() && is_json(raw),
+            None => parsed(),
+        };
     if is_object {
         return raw.to_owned();
     }
@@ -307,6 +312,10 @@ mod tests {
         assert_eq!(replay("{\"a\": \"x"), r#"{"not_valid_json":"{\"a\": \"x"}"#);
         assert_eq!(replay("[1]"), r#"{"not_valid_json":"[1]"}"#);
         assert_eq!(replay(" "), "{}");
+        assert_eq!(replay("{\"a\": \"\\ud800\"}"), r#"{"not_valid_json":"{\"a\": \"\\ud800\"}"}"#);
+        // What was cut off has no input, but what came of it may be whole, or nothing.
+        assert_eq!(replayed_arguments("{}", None), "{}");
+        assert_eq!(replayed_arguments("{ \"a\": 1 }", None), "{ \"a\": 1 }");
         assert_eq!(
             replayed_arguments("junk", Some(&serde_json::json!({}))),
             r#"{"not_valid_json":"junk"}"#
