@@ -35,7 +35,8 @@ pub use self::{
     over_fs::{FsSearch, search_lines, search_names},
     queue::{FileLock, Queues},
     search::{
-        Filter, FindQuery, Found, GrepMode, GrepQuery, Search, SearchError, Sink, Skipped, Walk,
+        Filter, FindQuery, Found, FoundLines, GrepMode, GrepQuery, Search, SearchError, Sink, Skip,
+        Skipped, Walk,
     },
     shell::{Confine, Control, Exit, Output, Program, Running, Shell, Spawn, Stdin},
     spool::{Spool, SpoolLimits, Spooled},

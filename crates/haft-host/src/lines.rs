@@ -3,7 +3,8 @@
 //! **Invariant:** memory is bounded whatever a file holds: a line of many MiB is searched in
 //! [`parts`](crate::parts) that count as lines of one number, what is still longer than [`LINE_LIMIT`] (lines of UTF-16) ends the
 //! search of its file with a cause, and at most [`TEXT_LIMIT`] bytes of found text are kept of
-//! one file; what matches beyond that is still counted. It knows no folder and no ignore file.
+//! one file; what matches beyond that is still counted, and a search that skips what is before it
+//! keeps it. It knows no folder and no ignore file.
 //!
 //! Binary files are taken as ripgrep takes them. Below a folder, a file whose first 64 KiB hold a
 //! NUL is left, and a later NUL ends its search; it counts as binary, and what matched before the
@@ -11,6 +12,7 @@
 //! end; matches behind a NUL are counted without their text.
 
 use std::{
+    collections::VecDeque,
     io::{self, Read},
     mem,
 };
@@ -53,6 +55,10 @@ pub(crate) struct FileResult {
     pub(crate) count: u64,
     /// What is shown of them.
     pub(crate) lines: Vec<MatchLine>,
+    /// The first of the matching lines, which were skipped.
+    pub(crate) skipped: u64,
+    /// Matching lines behind binary content.
+    pub(crate) hidden: u64,
     /// Memory that `lines` takes, in bytes.
     pub(crate) size: usize,
     /// Whether binary content was met.
@@ -106,15 +112,32 @@ impl Grep {
             .build()
     }
 
-    /// Searches one file; `stopped` is asked often and ends the search.
+    /// How many matching lines of a file are skipped; its name is none where it is searched alone.
+    pub(crate) fn skip(&self, name: impl FnOnce() -> Option<String>) -> u64 {
+        let skip = &self.query.skip;
+        if skip.lines > 0 && name() == skip.path { skip.lines } else { 0 }
+    }
+
+    /// Searches one file and keeps what it finds behind the first `skip` matching lines; `stopped`
+    /// is asked often and ends the search.
     pub(crate) fn search(
         &self,
         searcher: &mut Searcher,
         reader: impl Read,
+        skip: u64,
         stopped: &dyn Fn() -> bool,
     ) -> FileResult {
         let cuts = Cuts::default();
-        let mut sink = Lines { grep: self, stopped, cuts: &cuts, result: FileResult::default() };
+        let mut sink = Lines {
+            grep: self,
+            stopped,
+            cuts: &cuts,
+            skip,
+            begun: false,
+            before: VecDeque::new(),
+            before_size: 0,
+            result: FileResult::default(),
+        };
         let reader = Stoppable { reader, ended: stopped };
         let ended = if self.query.multiline {
             searcher.search_reader(&self.matcher, reader, &mut sink)
@@ -149,18 +172,54 @@ struct Lines<'a> {
     grep: &'a Grep,
     stopped: &'a dyn Fn() -> bool,
     cuts: &'a Cuts,
+    /// Matching lines that are skipped from here on.
+    skip: u64,
+    /// Whether a matching line is kept.
+    begun: bool,
+    /// The last lines of context before the first matching line that is kept.
+    before: VecDeque<MatchLine>,
+    /// Memory that `before` takes, in bytes.
+    before_size: usize,
     result: FileResult,
 }
 
 impl Lines<'_> {
-    /// Keeps a line unless too much of the file is kept already.
+    /// Keeps a line unless too much of the file is kept already; the first matching one always, so
+    /// that who skips on meets every line.
     fn keep(&mut self, number: u64, line: &[u8], spans: &[(usize, usize)]) {
-        if self.result.size >= TEXT_LIMIT {
+        let matching = !spans.is_empty();
+        if matching && !self.begun {
+            self.begun = true;
+            self.result.lines.extend(mem::take(&mut self.before));
+            self.result.size += mem::take(&mut self.before_size);
+        } else if self.result.size >= TEXT_LIMIT {
             return;
         }
         let (text, spans) = window(line, spans, self.grep.query.max_line);
-        self.result.size += text.len() + spans.len() * 8 + mem::size_of::<MatchLine>();
-        self.result.lines.push(MatchLine { number, text, spans });
+        let line = MatchLine { number, text, spans };
+        if self.begun {
+            self.result.size += size_of(&line);
+            self.result.lines.push(line);
+            return;
+        }
+        self.before_size += size_of(&line);
+        self.before.push_back(line);
+        while self.before.len() > self.grep.query.before as usize || self.before_size > TEXT_LIMIT {
+            let Some(line) = self.before.pop_front() else { break };
+            self.before_size -= size_of(&line);
+        }
+    }
+
+    /// How many of the next matching lines are skipped; the context before them goes with them.
+    fn skip(&mut self, lines: u64) -> u64 {
+        let skipped = lines.min(self.skip);
+        if skipped > 0 {
+            self.skip -= skipped;
+            self.result.skipped += skipped;
+            self.before.clear();
+            self.before_size = 0;
+        }
+        skipped
     }
 
     /// The number of a line in the file, where parts of one line have one number.
@@ -230,15 +289,19 @@ impl Sink for Lines<'_> {
             GrepMode::Content => self.result.count += lines(),
         }
         if self.result.binary {
+            self.result.hidden += lines();
             return Ok(false);
         }
-        if self.result.size >= TEXT_LIMIT {
+        // Marks are not looked for where none of the lines is kept.
+        let skipped = if self.skip > 0 { self.skip(lines()) } else { 0 };
+        let all = skipped > 0 && skipped == lines();
+        if all || (self.begun && self.result.size >= TEXT_LIMIT) {
             return Ok(true);
         }
         let spans = self.spans(searcher, found)?;
         let mut start = 0;
         let first = self.number(found.line_number(), found.absolute_byte_offset());
-        for (line, number) in found.lines().zip(first..) {
+        for ((line, number), index) in found.lines().zip(first..).zip(0..) {
             let end = start + line.len();
             let mut inside: Vec<(usize, usize)> = spans
                 .iter()
@@ -250,8 +313,10 @@ impl Sink for Lines<'_> {
                 // would be taken for context.
                 inside.push((trimmed(line).len(), trimmed(line).len()));
             }
-            self.keep(number, line, &inside);
             start = end;
+            if index >= skipped {
+                self.keep(number, line, &inside);
+            }
         }
         Ok(true)
     }
@@ -260,7 +325,8 @@ impl Sink for Lines<'_> {
         if (self.stopped)() {
             return Err(stopped());
         }
-        if !self.result.binary {
+        // The search itself knows no skipped lines: it gives their context as well.
+        if !self.result.binary && (self.begun || self.grep.query.before > 0) {
             let number = self.number(context.line_number(), context.absolute_byte_offset());
             self.keep(number, context.bytes(), &[]);
         }
@@ -276,6 +342,11 @@ impl Sink for Lines<'_> {
         self.result.binary |= finish.binary_byte_offset().is_some();
         Ok(())
     }
+}
+
+/// Memory that a line takes, in bytes.
+fn size_of(line: &MatchLine) -> usize {
+    line.text.len() + line.spans.len() * 8 + mem::size_of::<MatchLine>()
 }
 
 /// The line without its end.
@@ -389,6 +460,7 @@ const fn is_continuation(byte: u8) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::Skip;
 
     fn query(pattern: &str) -> GrepQuery {
         GrepQuery { pattern: pattern.into(), max_line: 40, ..GrepQuery::default() }
@@ -396,7 +468,7 @@ mod tests {
 
     fn run(query: &GrepQuery, text: &[u8]) -> FileResult {
         let grep = Grep::new(query).unwrap();
-        grep.search(&mut grep.searcher(false), text, &|| false)
+        grep.search(&mut grep.searcher(false), text, grep.skip(|| None), &|| false)
     }
 
     fn marked(line: &MatchLine) -> Vec<&str> {
@@ -463,7 +535,7 @@ mod tests {
         let result = run(&query("needle"), &late);
         assert!(result.binary && result.count > 5_000 && result.count <= 20_000);
         let grep = Grep::new(&query("needle")).unwrap();
-        let named = grep.search(&mut grep.searcher(true), &b"\0\nneedle\n"[..], &|| false);
+        let named = grep.search(&mut grep.searcher(true), &b"\0\nneedle\n"[..], 0, &|| false);
         assert!(named.binary && named.count == 1 && named.lines.is_empty());
     }
 
@@ -489,6 +561,62 @@ mod tests {
         let many = GrepQuery { max_line: 0, ..query("x") };
         let result = run(&many, &b"xxxxxxxxxxxxxxxxxxxxxxxxxxx\n".repeat(200_000));
         assert!(result.count == 200_000 && result.size < TEXT_LIMIT + (1 << 20));
+    }
+
+    #[test]
+    fn skipped_lines_are_counted_and_those_behind_them_given_with_their_context() {
+        let text = b"a1\nx\na2\ny\nz\na3\na4\nw\n";
+        let of = |skip, multiline| {
+            let skip = Skip { path: None, lines: skip };
+            let pattern = if multiline { "a3\na4|a\\d" } else { "a" };
+            let query = GrepQuery { before: 1, after: 1, skip, multiline, ..query(pattern) };
+            let result = run(&query, text);
+            assert_eq!(result.count, 4);
+            (result.skipped, result.lines.iter().map(|line| line.number).collect::<Vec<_>>())
+        };
+        for multiline in [false, true] {
+            assert_eq!(of(0, multiline), (0, (1..=8).collect()));
+            assert_eq!(of(1, multiline), (1, vec![2, 3, 4, 5, 6, 7, 8]));
+            assert_eq!(of(2, multiline), (2, vec![5, 6, 7, 8]));
+            assert_eq!(of(3, multiline), (3, vec![7, 8]));
+            assert_eq!(of(4, multiline), (4, vec![]));
+            assert_eq!(of(5, multiline), (4, vec![]));
+        }
+    }
+
+    #[test]
+    fn who_skips_what_was_given_meets_every_line() {
+        // Context alone is more than is kept, and a match of many lines, too.
+        let dull = format!("{}\n", "dull ".repeat(400)).repeat(3 * TEXT_LIMIT / 4_000);
+        let far = format!("{dull}needle\n{dull}needle\nneedle\n");
+        let near = "needle\n".repeat(3 * TEXT_LIMIT / 60);
+        for (text, multiline) in [(far, false), (near.clone(), false), (near, true)] {
+            let (mut met, mut rounds) = (0, 0);
+            loop {
+                let pattern = if multiline { "(needle\n)+" } else { "needle" };
+                let skip = Skip { path: None, lines: met };
+                let query = GrepQuery {
+                    before: 100_000,
+                    after: 9,
+                    max_line: 0,
+                    multiline,
+                    skip,
+                    ..query(pattern)
+                };
+                let result = run(&query, text.as_bytes());
+                let given = result.lines.iter().filter(|line| !line.spans.is_empty()).count();
+                assert_eq!((result.skipped, result.hidden), (met, 0));
+                assert!(result.error.is_none(), "{:?}", result.error);
+                assert!(result.size < TEXT_LIMIT + (1 << 20), "{}", result.size);
+                met += given as u64;
+                rounds += 1;
+                if met == result.count {
+                    break;
+                }
+                assert!(given > 0 && rounds < 9, "{met} of {}", result.count);
+            }
+            assert!(rounds > 1);
+        }
     }
 
     #[test]

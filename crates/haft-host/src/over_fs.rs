@@ -22,8 +22,8 @@ use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
 
 use crate::{
-    FileKind, FindQuery, Found, Fs, GrepQuery, Host, ListHow, Located, Search, SearchError,
-    Skipped, Walk,
+    FileKind, FindQuery, Found, FoundLines, Fs, GrepQuery, Host, ListHow, Located, Search,
+    SearchError, Skipped, Walk,
     lines::{FileResult, Grep},
     search::Sink,
     walk::{Base, FOLDER_LIMIT, IGNORE_LIMIT, Item, Name, Names, Rules, Step, Walker},
@@ -52,7 +52,7 @@ pub fn search_lines<'a>(
     at: &'a Located,
     query: &'a GrepQuery,
     walk: Walk,
-    sink: Sink<'a, FileMatches>,
+    sink: Sink<'a, FoundLines>,
 ) -> BoxFuture<'a, Result<Skipped, SearchError>> {
     match host.search() {
         Some(search) => search.grep(at, query, walk, sink),
@@ -86,7 +86,7 @@ impl Search for FsSearch<'_> {
         at: &'a Located,
         query: &'a GrepQuery,
         walk: Walk,
-        sink: Sink<'a, FileMatches>,
+        sink: Sink<'a, FoundLines>,
     ) -> BoxFuture<'a, Result<Skipped, SearchError>> {
         Box::pin(grep(self.0, at, query, walk, sink))
     }
@@ -103,8 +103,9 @@ impl Search for FsSearch<'_> {
 }
 
 /// What a file gave, with its size in memory; none without a match.
-pub(crate) fn matches_of(name: &str, result: FileResult) -> Option<(FileMatches, usize)> {
-    let found = FileMatches { path: name.to_owned(), count: result.count, lines: result.lines };
+pub(crate) fn matches_of(name: &str, result: FileResult) -> Option<(FoundLines, usize)> {
+    let file = FileMatches { path: name.to_owned(), count: result.count, lines: result.lines };
+    let found = FoundLines { file, skipped: result.skipped, hidden: result.hidden };
     (result.count > 0).then(|| (found, result.size + name.len()))
 }
 
@@ -124,7 +125,7 @@ async fn grep(
     at: &Located,
     query: &GrepQuery,
     walk: Walk,
-    sink: Sink<'_, FileMatches>,
+    sink: Sink<'_, FoundLines>,
 ) -> Result<Skipped, SearchError> {
     let grep = Arc::new(Grep::new(query)?);
     let rules = Rules::grep(query)?;
@@ -332,7 +333,8 @@ impl Files<'_> {
         file: &Located,
         name: &str,
         named: bool,
-    ) -> io::Result<Option<FileMatches>> {
+    ) -> io::Result<Option<FoundLines>> {
+        let skip = self.grep.skip(|| (!named).then(|| name.to_owned()));
         let mut searcher = self.searcher.take().unwrap_or_else(|| self.grep.searcher(named));
         let (result, first) = if file.size() <= WHOLE {
             let length = usize::try_from(WHOLE).unwrap_or(usize::MAX) + 1;
@@ -341,7 +343,7 @@ impl Files<'_> {
                 Ok(text) if text.len() == length => (None, None),
                 Ok(text) => {
                     let stopped = || self.stop.is_cancelled();
-                    let result = self.grep.search(&mut searcher, text.reader(), &stopped);
+                    let result = self.grep.search(&mut searcher, text.reader(), skip, &stopped);
                     (Some(result), None)
                 }
                 Err(error) => (None, Some(error)),
@@ -362,7 +364,7 @@ impl Files<'_> {
                 self.searcher = Some(searcher);
                 result
             }
-            None => self.search_pieces(file, searcher).await,
+            None => self.search_pieces(file, searcher, skip).await,
         };
         self.skipped.searched += 1;
         self.skipped.binary += u64::from(result.binary);
@@ -379,12 +381,17 @@ impl Files<'_> {
     }
 
     /// Searches a large file on another thread while this one reads it.
-    async fn search_pieces(&mut self, file: &Located, mut searcher: Searcher) -> FileResult {
+    async fn search_pieces(
+        &mut self,
+        file: &Located,
+        mut searcher: Searcher,
+        skip: u64,
+    ) -> FileResult {
         let (send, receive) = mpsc::channel(2);
         let (grep, stop) = (Arc::clone(&self.grep), self.stop.clone());
         let search = tokio::task::spawn_blocking(move || {
             let pieces = Pieces { receive, piece: Bytes::new() };
-            let result = grep.search(&mut searcher, pieces, &|| stop.is_cancelled());
+            let result = grep.search(&mut searcher, pieces, skip, &|| stop.is_cancelled());
             (searcher, result)
         });
         let mut offset = 0;

@@ -69,6 +69,31 @@ pub struct GrepQuery {
     pub per_file: u64,
     /// Longest line that is given whole, in characters; a longer one is windowed at its match.
     pub max_line: usize,
+    /// Where the lines begin that are wanted of one file; those before are only counted.
+    pub skip: Skip,
+}
+
+/// Matching lines of one file that are counted but not given.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Skip {
+    /// The file, as [`FileMatches::path`] names it; none for the one that is searched alone.
+    pub path: Option<String>,
+    /// How many of its first matching lines.
+    pub lines: u64,
+}
+
+/// What a search for lines found in one file.
+///
+/// Lines that are in `file.count` without being in `file.lines`, `skipped` or `hidden` were too
+/// many to be kept: a search that skips those before them gives them.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct FoundLines {
+    /// The file with the lines that were kept; at least one of those that were not skipped.
+    pub file: FileMatches,
+    /// Its first matching lines that were left out because of [`GrepQuery::skip`].
+    pub skipped: u64,
+    /// Matching lines behind binary content, which are never given.
+    pub hidden: u64,
 }
 
 /// A search for names.
@@ -155,7 +180,7 @@ pub trait Search: Send + Sync {
         at: &'a Located,
         query: &'a GrepQuery,
         walk: Walk,
-        sink: Sink<'a, FileMatches>,
+        sink: Sink<'a, FoundLines>,
     ) -> BoxFuture<'a, Result<Skipped, SearchError>>;
 
     /// Searches names of files and folders, in order.

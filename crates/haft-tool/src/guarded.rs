@@ -11,11 +11,11 @@ use std::{
 use bytes::Bytes;
 use futures::{FutureExt as _, future::BoxFuture};
 use haft_host::{
-    Caps, Confine, FileKind, Filter, FindQuery, Found, Fs, GrepQuery, Host, ListHow, Listing,
-    Located, Program, Running, Search, SearchError, Shell, Sink, Skipped, Spawn, Staged, Walk,
-    WriteHow, Written,
+    Caps, Confine, FileKind, Filter, FindQuery, Found, FoundLines, Fs, GrepQuery, Host, ListHow,
+    Listing, Located, Program, Running, Search, SearchError, Shell, Sink, Skipped, Spawn, Staged,
+    Walk, WriteHow, Written,
 };
-use haft_types::{Access, Effect, FileMatches, Follow, HostPath, Place, Style, Target};
+use haft_types::{Access, Effect, Follow, HostPath, Place, Style, Target};
 use tokio::sync::OnceCell;
 
 use crate::{
@@ -463,7 +463,7 @@ impl Search for Guarded {
         at: &'a Located,
         query: &'a GrepQuery,
         walk: Walk,
-        sink: Sink<'a, FileMatches>,
+        sink: Sink<'a, FoundLines>,
     ) -> BoxFuture<'a, Result<Skipped, SearchError>> {
         match self.need(&at.real, Access::Observe) {
             Ok(()) => haft_host::search_lines(&*self.inner, at, query, self.narrowed(walk), sink),

@@ -4,7 +4,7 @@
 //! showed. An answer without matches says what was searched and what was not. It knows no regular
 //! expressions and no ignore files: the host's search does.
 
-use haft_host::{GrepMode, GrepQuery, Skipped};
+use haft_host::{GrepMode, GrepQuery, Skip, Skipped};
 use haft_tool::{Cx, Tool, schema_of};
 use haft_types::{
     Budget, Cut, CutBy, Detail, Env, FileMatches, Guideline, Kind, Loading, Outcome, Place, Plan,
@@ -26,6 +26,9 @@ use self::page::Page;
 const LINE: usize = 2_000;
 /// Results of a page where none were asked for.
 const PAGE: u64 = 250;
+/// Most searches for one page: the second begins behind what no search keeps of one file, and more
+/// are only needed where files change meanwhile.
+const ROUNDS: usize = 4;
 /// Most lines of context on either side.
 const CONTEXT: u32 = 1_000;
 
@@ -160,10 +163,20 @@ impl Tool for Grep {
 
     async fn run(&self, input: Input, cx: &Cx) -> Result<Outcome, ToolError> {
         let root = search::root(cx, input.path.as_deref(), Field::Glob).await?;
-        let query = input.query(&root);
-        let mut page = Page::new(&input, &query, &cx.place, &root);
-        let skipped = root.grep(&query, search::walk(cx), &mut |file| page.take(file)).await?;
-        Ok(outcome(&input, page, &skipped, cx, &root))
+        let mut query = input.query(&root);
+        for _ in 0..ROUNDS {
+            let mut page = Page::new(&input, &query, &cx.place, &root);
+            let skipped = root.grep(&query, search::walk(cx), &mut |file| page.take(file)).await?;
+            match page.elsewhere.take() {
+                Some(skip) => query.skip = skip,
+                None => return Ok(outcome(&input, page, &skipped, cx, &root)),
+            }
+        }
+        let offset = input.offset.unwrap_or(0);
+        Err(ToolError::new(format!(
+            "where match {offset} is could not be found out: files changed while they were searched"
+        ))
+        .hint("Call again when nothing writes to them, or give a smaller path or glob."))
     }
 }
 
@@ -217,6 +230,11 @@ impl Input {
                 _ => 0,
             },
             max_line: LINE,
+            // Of one file it is known at once which matches lie before the page.
+            skip: Skip {
+                path: None,
+                lines: if root.is_file() { self.offset.unwrap_or(0) } else { 0 },
+            },
         }
     }
 }
@@ -227,7 +245,7 @@ fn outcome(input: &Input, page: Page<'_>, skipped: &Skipped, cx: &Cx, root: &Roo
     let unit = if input.mode() == OutputMode::Content { "matches" } else { "files" };
     let mut notes = Vec::new();
     if page.shown() == 0 && page.files.is_empty() {
-        notes.push(nothing(input, &page, skipped, root));
+        notes.push(nothing(input, &page, skipped, root, stopped));
     } else if page.more {
         notes.push(format!(
             "[{unit} {from}-{to} of at least {} so far; for the next ones call again with \
@@ -267,10 +285,22 @@ const fn so_far(stopped: bool) -> &'static str {
 }
 
 /// What is said where nothing is shown.
-fn nothing(input: &Input, page: &Page<'_>, skipped: &Skipped, root: &Root) -> String {
+fn nothing(
+    input: &Input,
+    page: &Page<'_>,
+    skipped: &Skipped,
+    root: &Root,
+    stopped: bool,
+) -> String {
     if page.seen > 0 {
-        let offset = input.offset.unwrap_or(0);
-        return format!("No matches from offset {offset} on: there are only {}.", page.seen);
+        let (offset, seen) = (input.offset.unwrap_or(0), page.seen);
+        let left = passed_over(skipped, false);
+        let left = if left.is_empty() { left } else { format!(" Not searched: {left}.") };
+        return if stopped {
+            format!("No matches from offset {offset} on were reached: {seen} so far.{left}")
+        } else {
+            format!("No matches from offset {offset} on: there are only {seen}.{left}")
+        };
     }
     let place = if root.shown == "." { "the workspace" } else { &root.shown };
     let (pattern, place) = (quoted(&input.pattern), quoted(place));

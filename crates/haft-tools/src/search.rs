@@ -6,10 +6,11 @@
 use std::{fmt::Write as _, sync::Arc};
 
 use haft_host::{
-    FileKind, FindQuery, Found, GrepQuery, Host, Located, SearchError, Sink, Skipped, Walk,
+    FileKind, FindQuery, Found, FoundLines, GrepQuery, Host, Located, SearchError, Sink, Skipped,
+    Walk,
 };
 use haft_tool::Cx;
-use haft_types::{CallId, FileMatches, Follow, HostPath, Place, Plan, Target, ToolError};
+use haft_types::{CallId, Follow, HostPath, Place, Plan, Target, ToolError};
 use schemars::JsonSchema;
 use serde::Serialize;
 
@@ -124,7 +125,7 @@ impl Root {
         &self,
         query: &GrepQuery,
         walk: Walk,
-        sink: Sink<'_, FileMatches>,
+        sink: Sink<'_, FoundLines>,
     ) -> Result<Skipped, ToolError> {
         let searched = haft_host::search_lines(&*self.host, &self.at, query, walk, sink).await;
         searched.map_err(|error| self.failed(error, Field::Glob))

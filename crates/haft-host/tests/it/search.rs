@@ -12,8 +12,8 @@ use std::{
 };
 
 use haft_host::{
-    FindQuery, Found, FsSearch, GrepMode, GrepQuery, Host, Local, Located, Search, SearchError,
-    Skipped, Walk,
+    FindQuery, Found, FoundLines, FsSearch, GrepMode, GrepQuery, Host, Local, Located, Search,
+    SearchError, Skip, Skipped, Walk,
 };
 use haft_testkit::machine;
 use haft_types::{EntryKind, FileMatches, Follow};
@@ -33,8 +33,8 @@ type Grepped = Result<(Vec<FileMatches>, Skipped), SearchError>;
 
 async fn grep(search: &dyn Search, at: &Located, query: &GrepQuery, walk: Walk) -> Grepped {
     let mut files = Vec::new();
-    let sink = &mut |file| {
-        files.push(file);
+    let sink = &mut |found: FoundLines| {
+        files.push(found.file);
         ControlFlow::Continue(())
     };
     let skipped = search.grep(at, query, walk, sink).await?;
@@ -326,6 +326,46 @@ async fn pipes_links_and_endless_lines_hold_nothing_up() {
         let follow = FindQuery { follow: true, ..all("*o*") };
         let (followed, skipped) = find(search, &place, &follow, walk()).await;
         assert_eq!((followed.len(), skipped.loops), (5, 1), "{followed:?}");
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn matching_lines_are_skipped_in_the_one_file_that_is_meant() {
+    let local = Local::new();
+    let folder = tempfile::tempdir().unwrap();
+    fs::create_dir(folder.path().join("deep")).unwrap();
+    // Read at once, and in pieces.
+    for (name, lines) in [("deep/a.txt", 5), ("deep/b.txt", 400_000), ("z.txt", 5)] {
+        fs::write(folder.path().join(name), "needle\n".repeat(lines)).unwrap();
+    }
+    let over = FsSearch(local.fs());
+    let search: [&dyn Search; 2] = [&local, &over];
+    for search in search {
+        for (root, name, lines, count) in [
+            (".", Some("deep/a.txt"), 3, 5),
+            (".", Some("deep/b.txt"), 399_998, 400_000),
+            ("deep/a.txt", None, 3, 5),
+            ("deep/b.txt", None, 399_998, 400_000),
+        ] {
+            let skip = Skip { path: name.map(str::to_owned), lines };
+            let place = at(&local, &folder.path().join(root)).await;
+            let mut found: Vec<FoundLines> = Vec::new();
+            let sink = &mut |one| {
+                found.push(one);
+                ControlFlow::Continue(())
+            };
+            let query = GrepQuery { skip, ..query("needle") };
+            search.grep(&place, &query, walk(), sink).await.unwrap();
+            for one in &found {
+                let meant = root != "." || Some(&*one.file.path) == name;
+                assert_eq!(one.skipped, if meant { lines } else { 0 }, "{}", one.file.path);
+                assert_eq!(one.file.lines[0].number, one.skipped + 1);
+                if meant {
+                    assert_eq!((one.file.lines.len(), one.file.count), (2, count));
+                }
+            }
+            assert_eq!(found.len(), if root == "." { 3 } else { 1 });
+        }
     }
 }
 

@@ -2,11 +2,13 @@
 //!
 //! **Invariant:** results are counted in the order in which the search gives them; the page shows
 //! those from `offset` on, at most `limit`, and knows for sure whether there is another. Its text
-//! stays under [`TEXT`], and what it holds about under [`HELD`], and one file's worth more.
+//! stays under [`TEXT`], and what it holds about under [`HELD`], and one file's worth more. Where a
+//! search could not keep all matches of a file, a page ends at the last that was kept; one that
+//! would begin behind it says where the search has to begin.
 
-use std::{fmt::Write as _, ops::ControlFlow};
+use std::{fmt::Write as _, mem, ops::ControlFlow};
 
-use haft_host::{GrepMode, GrepQuery};
+use haft_host::{FoundLines, GrepMode, GrepQuery, Skip};
 use haft_types::{FileMatches, HostPath, MatchLine, Place};
 
 use super::Input;
@@ -37,6 +39,8 @@ pub(super) struct Page<'a> {
     taken: u64,
     /// True when there is a result behind the page.
     pub(super) more: bool,
+    /// Set where the page begins among matches that were not kept: what a search has to skip.
+    pub(super) elsewhere: Option<Skip>,
     /// What the model reads.
     pub(super) text: String,
     /// Bytes that lines and marks take, see [`HELD`].
@@ -60,6 +64,7 @@ impl<'a> Page<'a> {
             seen: 0,
             taken: 0,
             more: false,
+            elsewhere: None,
             text: String::new(),
             held: 0,
             files: Vec::new(),
@@ -96,11 +101,12 @@ impl<'a> Page<'a> {
     }
 
     /// Takes what was found in the next file.
-    pub(super) fn take(&mut self, mut file: FileMatches) -> ControlFlow<()> {
-        file.path = self.name(&file.path);
+    pub(super) fn take(&mut self, found: FoundLines) -> ControlFlow<()> {
         if self.mode == GrepMode::Content {
-            return self.content(file);
+            return self.content(found);
         }
+        let mut file = found.file;
+        file.path = self.name(&file.path);
         if self.admit()? {
             self.text.push_str(&file.path);
             if self.mode == GrepMode::Count {
@@ -123,26 +129,21 @@ impl<'a> Page<'a> {
         }
     }
 
-    fn content(&mut self, mut file: FileMatches) -> ControlFlow<()> {
+    fn content(&mut self, found: FoundLines) -> ControlFlow<()> {
+        let FoundLines { mut file, skipped, hidden } = found;
+        self.seen += skipped;
+        let below = mem::take(&mut file.path);
+        file.path = self.name(&below);
         let given = file.lines.iter().filter(|line| !line.spans.is_empty()).count() as u64;
-        // Counted lines without text lie behind binary content or behind what is kept of a file.
-        let hidden = file.count.saturating_sub(given);
-        let mut end = ControlFlow::Continue(());
+        let lost = file.count.saturating_sub(skipped + given + hidden);
         let mut keep = vec![false; file.lines.len()];
-        let (mut size, mut held) = (0, 0);
-        for (keep, line) in keep.iter_mut().zip(&file.lines) {
-            if line.spans.is_empty() {
-                continue;
+        let (mut end, before) = self.choose(&file, &mut keep);
+        if end.is_continue() && lost > 0 {
+            let skip = Skip { path: self.only.is_none().then_some(below), lines: skipped + before };
+            end = self.behind(lost, before > 0, skip);
+            if self.elsewhere.is_some() {
+                return end;
             }
-            match self.room(size, held) {
-                ControlFlow::Continue(shown) => *keep = shown,
-                ControlFlow::Break(()) => {
-                    end = ControlFlow::Break(());
-                    break;
-                }
-            }
-            size += line.text.len() + file.path.len();
-            held += LINE_HELD + line.spans.len() * SPAN_HELD;
         }
         file.count = keep.iter().filter(|keep| **keep).count() as u64;
         self.add_context(&file.lines, &mut keep);
@@ -151,13 +152,14 @@ impl<'a> Page<'a> {
         self.write(&file);
         let spans: usize = file.lines.iter().map(|line| line.spans.len()).sum();
         self.held += file.lines.len() * LINE_HELD + spans * SPAN_HELD;
-        let note = hidden > 0 && end.is_continue() && self.seen >= self.offset;
+        // It belongs to the last page: one behind that has nothing.
+        let note = hidden > 0 && end.is_continue() && (self.seen > self.offset || self.offset == 0);
         if note {
             let lines = if hidden == 1 { "line matches" } else { "lines match" };
             let more = if file.lines.is_empty() { "" } else { "more " };
             let _ = writeln!(
                 self.text,
-                "{}: {hidden} {more}{lines}, not shown (binary content, or too much in one file)",
+                "{}: {hidden} {more}{lines}, not shown: binary content",
                 file.path
             );
         }
@@ -165,6 +167,43 @@ impl<'a> Page<'a> {
             self.files.push(file);
         }
         end
+    }
+
+    /// Marks the matching lines that the page shows, and counts those before it.
+    fn choose(&mut self, file: &FileMatches, keep: &mut [bool]) -> (ControlFlow<()>, u64) {
+        let (mut size, mut held, mut before) = (0, 0, 0);
+        for (keep, line) in keep.iter_mut().zip(&file.lines) {
+            if line.spans.is_empty() {
+                continue;
+            }
+            match self.room(size, held) {
+                ControlFlow::Continue(true) => {
+                    *keep = true;
+                    size += line.text.len() + file.path.len();
+                    held += LINE_HELD + line.spans.len() * SPAN_HELD;
+                }
+                ControlFlow::Continue(false) => before += 1,
+                ControlFlow::Break(()) => return (ControlFlow::Break(()), before),
+            }
+        }
+        (ControlFlow::Continue(()), before)
+    }
+
+    /// Counts matches of a file that were found but not kept, behind all that were given; `begun`
+    /// says that the page begins among the latter, and `skip` how to get all from its beginning.
+    fn behind(&mut self, lost: u64, begun: bool, skip: Skip) -> ControlFlow<()> {
+        if self.seen.saturating_add(lost) <= self.offset {
+            self.seen += lost;
+            return ControlFlow::Continue(());
+        }
+        if self.taken == 0 || begun {
+            let further = self.offset.saturating_sub(self.seen);
+            self.elsewhere = Some(Skip { lines: skip.lines + further, ..skip });
+        } else {
+            self.seen += 1;
+            self.more = true;
+        }
+        ControlFlow::Break(())
     }
 
     /// Reports whether the page is as large as it may be, with what is not yet written.

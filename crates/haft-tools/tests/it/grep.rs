@@ -265,3 +265,112 @@ async fn a_page_of_very_many_marks_takes_little_memory_and_loses_none() {
     println!("{offset} lines on 3 pages, {grown} bytes more memory");
     assert!(grown < 56 << 20, "{grown} bytes more");
 }
+
+/// The lines of a page as `(file, number)`, and the offset of the next page.
+fn page_of(outcome: &Outcome) -> (Vec<(String, u64)>, Option<u64>) {
+    let data = outcome.data.as_ref().unwrap();
+    let mut lines = Vec::new();
+    for file in data["files"].as_array().unwrap() {
+        for line in file["lines"].as_array().unwrap() {
+            lines.push((file["path"].as_str().unwrap().into(), line["number"].as_u64().unwrap()));
+        }
+    }
+    (lines, data["next_offset"].as_u64())
+}
+
+/// Two files with so many matches that no search keeps all of either, and one behind them.
+const MANY: [(&str, u64); 3] = [("a.txt", 90_000), ("b.txt", 90_000), ("c.txt", 2)];
+
+fn many() -> Vec<(&'static str, Vec<u8>)> {
+    let text = |lines| "needle in a line\n".repeat(usize::try_from(lines).unwrap()).into_bytes();
+    MANY.iter().map(|(path, lines)| (*path, text(*lines))).collect()
+}
+
+/// Where the n-th match of those is, from 0.
+fn place(mut n: u64) -> (String, u64) {
+    for (path, lines) in MANY {
+        if n < lines {
+            return (path.to_owned(), n + 1);
+        }
+        n -= lines;
+    }
+    panic!("{n} too many")
+}
+
+#[tokio::test]
+async fn every_match_of_a_file_with_very_many_is_on_a_page() {
+    let files = many();
+    let files: Vec<(&str, &[u8])> = files.iter().map(|(p, d)| (*p, d.as_slice())).collect();
+    for world in worlds(&files) {
+        for (path, total, first) in [("b.txt", 90_000, 90_000), (".", 180_002, 0)] {
+            for (offset, limit) in
+                [(40_000, 250), (55_000, 2_000), (85_000, 4), (total - 3, 3), (total - 4, 0)]
+            {
+                let input = json!({"pattern": "needle", "path": path, "head_limit": limit,
+                                   "offset": offset});
+                let outcome = grep(&world, input).await;
+                let told = outcome.joined_text();
+                let (lines, next) = page_of(&outcome);
+                let to = if limit == 0 { total } else { total.min(offset + limit) };
+                let want: Vec<_> = (offset..to).map(|n| place(first + n)).collect();
+                assert!(lines == want, "{path} {offset} {limit}: {told:.300}");
+                assert_eq!(next, (to < total).then_some(to), "{path} {offset} {limit}");
+                let end = format!("[matches {}-{total} of {total}]", offset + 1);
+                assert_eq!(told.ends_with(&end), to == total, "{path} {offset} {told:.300}");
+                assert!(!told.contains("not shown"), "{path} {offset} {told:.300}");
+            }
+            for offset in [total, total + 100_000] {
+                let input = json!({"pattern": "needle", "path": path, "offset": offset});
+                let want = format!("No matches from offset {offset} on: there are only {total}.");
+                assert_eq!(text(&world, input).await, want);
+            }
+        }
+    }
+}
+
+#[tokio::test]
+async fn pages_of_very_many_matches_are_large_and_follow_each_other() {
+    let files = many();
+    let world = World::local(haft_tools::builtin(), files.iter().map(|(p, t)| (p, t))).unwrap();
+    let (mut offset, mut pages) = (0, 0);
+    loop {
+        let input = json!({"pattern": "needle", "head_limit": 0, "offset": offset});
+        let data = grep(&world, input).await.data.unwrap();
+        pages += 1;
+        let Some(next) = data["next_offset"].as_u64() else {
+            assert_eq!(offset + data["matches"].as_u64().unwrap(), 180_002);
+            break;
+        };
+        assert_eq!(data["matches"], next - offset);
+        // What such a page holds is more than one answer: its two ends are looked at.
+        for at in [offset, next - 1] {
+            let input = json!({"pattern": "needle", "head_limit": 2, "offset": at});
+            assert_eq!(page_of(&grep(&world, input).await).0, [place(at), place(at + 1)]);
+        }
+        offset = next;
+    }
+    assert!(pages < 14, "{pages}");
+}
+
+#[tokio::test]
+async fn matches_behind_binary_content_are_told_with_the_last_page_only() {
+    let text = b"needle one\nneedle two\n".repeat(5_000);
+    let data = [&text[..], b"\0\nneedle three\n"].concat();
+    for world in worlds(&[("data.bin", &data)]) {
+        let page = |offset: u64| json!({"pattern": "needle", "path": "data.bin", "offset": offset});
+        let first = self::text(&world, page(0)).await;
+        assert!(first.contains("offset=250]") && !first.contains("not shown"), "{first:.300}");
+        // A file that grows binary is searched in pieces: where its NUL is met may differ.
+        let last = grep(
+            &world,
+            json!({"pattern": "needle", "path": "data.bin",
+                                       "offset": 5, "head_limit": 0}),
+        )
+        .await
+        .joined_text();
+        assert!(last.contains("not shown: binary content"), "{}", &last[last.len() - 300..]);
+        let none = self::text(&world, page(100_000)).await;
+        assert!(none.starts_with("No matches from offset 100000 on: there are only "), "{none}");
+        assert!(!none.contains("not shown"), "{none}");
+    }
+}

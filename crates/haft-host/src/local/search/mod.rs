@@ -21,7 +21,6 @@ use std::{
 
 use futures::future::BoxFuture;
 use grep_searcher::Searcher;
-use haft_types::FileMatches;
 use ignore::gitignore::gitconfig_excludes_path;
 use rustix::fs::{AtFlags, statat};
 use tokio_util::sync::CancellationToken;
@@ -35,7 +34,7 @@ use super::{
     locate::{At, kind_of, stamp_of},
 };
 use crate::{
-    FileKind, FindQuery, Found, GrepQuery, Located, Search, SearchError, Skipped, Walk,
+    FileKind, FindQuery, Found, FoundLines, GrepQuery, Located, Search, SearchError, Skipped, Walk,
     lines::{FileResult, Grep},
     over_fs::{self, matches_of},
     search::Sink,
@@ -61,7 +60,7 @@ impl Search for Local {
         at: &'a Located,
         query: &'a GrepQuery,
         walk: Walk,
-        sink: Sink<'a, FileMatches>,
+        sink: Sink<'a, FoundLines>,
     ) -> BoxFuture<'a, Result<Skipped, SearchError>> {
         let (at, query) = (at.clone(), query.clone());
         Box::pin(async move {
@@ -174,14 +173,14 @@ struct Grepping {
     files: Mutex<VecDeque<(u64, Item<Folder>)>>,
     grep: Grep,
     root: Located,
-    line: Arc<Ordered<FileMatches>>,
+    line: Arc<Ordered<FoundLines>>,
 }
 
 fn grep_job(
     at: &Located,
     query: &GrepQuery,
     walk: Walk,
-    line: &Arc<Ordered<FileMatches>>,
+    line: &Arc<Ordered<FoundLines>>,
 ) -> Result<Walked, SearchError> {
     let grep = Grep::new(query)?;
     let rules = Rules::grep(query)?;
@@ -216,7 +215,7 @@ fn grep_file(
     at: &Located,
     grep: &Grep,
     walk: &Walk,
-    line: &Ordered<FileMatches>,
+    line: &Ordered<FoundLines>,
 ) -> Result<(), SearchError> {
     let number = line.begin();
     if !(walk.allowed)(&at.real) {
@@ -225,7 +224,8 @@ fn grep_file(
     }
     let file = At::of(at)?.file(at)?;
     let reader = Positioned { file: &file, offset: 0 };
-    let result = grep.search(&mut grep.searcher(true), reader, &|| line.stopped());
+    let skip = grep.skip(|| None);
+    let result = grep.search(&mut grep.searcher(true), reader, skip, &|| line.stopped());
     let name = at.real.parent().map_or_else(|| at.real.text(), |p| at.real.shown_from(&p));
     deliver(line, number, || name.into_owned(), result);
     Ok(())
@@ -247,7 +247,7 @@ impl io::Read for Positioned<'_> {
 
 /// The name is only worked out for a file of which something is told.
 fn deliver(
-    line: &Ordered<FileMatches>,
+    line: &Ordered<FoundLines>,
     number: u64,
     name: impl FnOnce() -> String,
     result: FileResult,
@@ -353,7 +353,8 @@ impl Grepping {
             Ok(None) => self.line.end(number, None, |_| {}),
             Ok(Some(file)) => {
                 let file = Buffered::new(file, buffer);
-                let result = self.grep.search(searcher, file, &|| self.line.stopped());
+                let skip = self.grep.skip(|| Some(name()));
+                let result = self.grep.search(searcher, file, skip, &|| self.line.stopped());
                 deliver(&self.line, number, name, result);
             }
             Err(error) => self.line.end(number, None, |skipped| {

@@ -326,7 +326,8 @@ async fn search(w: &World, search: &dyn Search) -> usize {
         ..GrepQuery::default()
     };
     let mut found = 0;
-    let sink = &mut |file: haft_types::FileMatches| {
+    let sink = &mut |lines: haft_host::FoundLines| {
+        let file = lines.file;
         for line in &file.lines {
             assert!(!line.text.contains("outside"), "{} {}", w.name, file.path);
         }
