@@ -25,6 +25,8 @@ pub struct Surroundings {
     pub date: String,
     /// The workspace root.
     pub folder: String,
+    /// The folders of the workspace besides it.
+    pub added: Vec<String>,
     /// Operating system, architecture and shell.
     pub platform: String,
 }
@@ -127,7 +129,11 @@ fn moving(context: &[ContextFile], around: &Surroundings) -> String {
         }
         text.push('\n');
     }
-    let Surroundings { date, folder, platform } = around;
-    let _ = write!(text, "{DATE}{date}\nWorking folder: {folder}\nPlatform: {platform}");
+    let Surroundings { date, folder, added, platform } = around;
+    let _ = write!(text, "{DATE}{date}\nWorking folder: {folder}");
+    for folder in added {
+        let _ = write!(text, "\nFurther folder (give its path to search or list it): {folder}");
+    }
+    let _ = write!(text, "\nPlatform: {platform}");
     text
 }

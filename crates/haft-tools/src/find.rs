@@ -272,9 +272,9 @@ fn partial(names: &Names, shown: u64) -> String {
 
 /// What is said where nothing was found.
 fn nothing(input: &Input, skipped: &Skipped, root: &Root) -> String {
-    let place = if root.shown == "." { "the workspace" } else { &root.shown };
-    let mut text = format!("Nothing matches {} in {}.", quoted(&input.pattern), quoted(place));
+    let mut text = format!("Nothing matches {} in {}.", quoted(&input.pattern), root.name());
     text.push_str(&globs::doubt(&input.pattern, Field::Pattern, &root.path));
+    text.push_str(&root.elsewhere());
     let left = passed_over(skipped, true);
     if !left.is_empty() {
         text.push_str(" Not looked at: ");

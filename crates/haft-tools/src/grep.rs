@@ -302,8 +302,7 @@ fn nothing(
             format!("No matches from offset {offset} on: there are only {seen}.{left}")
         };
     }
-    let place = if root.shown == "." { "the workspace" } else { &root.shown };
-    let (pattern, place) = (quoted(&input.pattern), quoted(place));
+    let (pattern, place) = (quoted(&input.pattern), root.name());
     let mut text = format!("No matches for {pattern} in {place} ({}).", files_searched(skipped));
     if let Some(why) = left_out(input, skipped, root) {
         text.push_str(&why);
@@ -313,6 +312,7 @@ fn nothing(
     {
         text.push_str(" $ stands before \\n alone: where lines end in \\r\\n write \\r?$.");
     }
+    text.push_str(&root.elsewhere());
     let left = passed_over(skipped, true);
     if !left.is_empty() {
         text.push_str(" Not searched: ");

@@ -36,6 +36,8 @@ pub(crate) struct Root {
     pub(crate) path: HostPath,
     /// What the path is called in the answer.
     pub(crate) shown: String,
+    /// The other folders of the workspace, where its root is searched: these are not.
+    beside: Vec<String>,
 }
 
 /// The kept output that a path names; none for a path of the host.
@@ -98,7 +100,9 @@ pub(crate) async fn root(cx: &Cx, path: Option<&str>, field: Field) -> Result<Ro
             "Look with ls or find at what is there, then give a path that exists.{near}"
         )));
     }
-    Ok(Root { host: cx.host.clone(), at, path, shown })
+    let root = path == cx.place.cwd;
+    let beside = cx.place.further().filter(|_| root).map(|path| path.text().into_owned());
+    Ok(Root { host: cx.host.clone(), at, shown, beside: beside.collect(), path })
 }
 
 /// The kept output of a call as a file.
@@ -111,13 +115,31 @@ async fn out(cx: &Cx, call: &CallId) -> Result<Root, ToolError> {
     let (host, path) = cx.session().outs.open(call).ok_or_else(|| gone("no such output"))?;
     let located = host.fs().locate(&path, Follow::No).await;
     let at = located.map_err(|error| gone(&error.to_string()))?;
-    Ok(Root { host, at, path, shown })
+    Ok(Root { host, at, path, shown, beside: Vec::new() })
 }
 
 impl Root {
     /// Reports whether it is one file, not a folder.
     pub(crate) fn is_file(&self) -> bool {
         self.at.kind != FileKind::FOLDER
+    }
+
+    /// What was searched, where nothing was found there.
+    pub(crate) fn name(&self) -> String {
+        match (&*self.shown, &self.beside[..]) {
+            (".", []) => "the workspace".to_owned(),
+            (".", _) => "the working folder".to_owned(),
+            (shown, _) => quoted(shown),
+        }
+    }
+
+    /// Says of the workspace what was not searched; empty where that is nothing.
+    pub(crate) fn elsewhere(&self) -> String {
+        if self.beside.is_empty() {
+            return String::new();
+        }
+        let names: Vec<String> = self.beside.iter().map(|path| quoted(path)).collect();
+        format!(" The workspace also has {}: search there by path.", names.join(", "))
     }
 
     /// Searches lines, with the search of the host or over its files.

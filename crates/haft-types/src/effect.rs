@@ -216,6 +216,15 @@ impl Place {
         path.shown_from(&self.cwd)
     }
 
+    /// The folders of the workspace that do not lie in its root, each once.
+    pub fn further(&self) -> impl Iterator<Item = &HostPath> {
+        let outside = |at: &usize| {
+            let (folder, before) = (&self.roots[*at], &self.roots[..*at]);
+            !folder.is_within(&self.cwd) && !before.contains(folder)
+        };
+        (0..self.roots.len()).filter(outside).map(|at| &self.roots[at])
+    }
+
     /// Reports whether a path lies in the workspace.
     pub fn holds(&self, path: &HostPath) -> bool {
         self.roots.iter().any(|root| path.is_within(root))

@@ -125,6 +125,7 @@ pub fn surroundings(base: &Base) -> Surroundings {
     Surroundings {
         date: jiff::Zoned::now().date().to_string(),
         folder: base.place.cwd.text().into_owned(),
+        added: base.place.further().map(|folder| folder.text().into_owned()).collect(),
         platform: format!("{}{shell}", caps.platform),
     }
 }
@@ -219,6 +220,7 @@ mod tests {
         let around = Surroundings {
             date: "2026-01-31".into(),
             folder: "/home/user/project".into(),
+            added: Vec::new(),
             platform: "linux x86_64, shell /bin/bash".into(),
         };
         let prompt = system(&tools, &[], &around).join("\n\n");

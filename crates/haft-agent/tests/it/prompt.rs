@@ -64,6 +64,7 @@ fn around() -> Surroundings {
     Surroundings {
         date: "2026-01-31".into(),
         folder: "/w".into(),
+        added: Vec::new(),
         platform: "linux x86_64, shell /bin/sh".into(),
     }
 }
@@ -106,6 +107,15 @@ fn the_layers_stand_in_order_and_what_moves_stands_last() {
     assert_eq!(from, text.len(), "nothing comes behind the platform");
     assert!(!text.contains("silent"), "a tool without a snippet is not listed");
     assert!(!parts[0].contains("2026") && !parts[0].contains("/w"), "the first part never moves");
+}
+
+#[test]
+fn every_folder_of_the_workspace_is_named() {
+    let added = vec!["/x".to_owned(), "/y z".to_owned()];
+    let text = system(&set(&[]), &[], &Surroundings { added, ..around() }).concat();
+    let end = "Working folder: /w\nFurther folder (give its path to search or list it): /x\n\
+               Further folder (give its path to search or list it): /y z\nPlatform: ";
+    assert!(text.contains(end), "{text}");
 }
 
 #[test]
@@ -156,6 +166,7 @@ fn a_prompt_is_the_same_on_another_day_and_nowhere_else() {
     let around = |date: &str, folder: &str| Surroundings {
         date: date.into(),
         folder: folder.into(),
+        added: Vec::new(),
         platform: "linux".into(),
     };
     let of =

@@ -159,7 +159,7 @@ impl<'a> Page<'a> {
             let more = if file.lines.is_empty() { "" } else { "more " };
             let _ = writeln!(
                 self.text,
-                "{}: {hidden} {more}{lines}, not shown: binary content",
+                "{}: {hidden} {more}{lines}, not shown (binary content)",
                 file.path
             );
         }

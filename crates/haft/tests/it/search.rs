@@ -4,6 +4,7 @@
 use std::{fs, os::unix::ffi::OsStrExt as _};
 
 use haft_testkit::machine;
+use haft_types::Body;
 use serde_json::{Value, json};
 
 use crate::world::World;
@@ -106,6 +107,44 @@ fn globs_that_match_nothing_are_explained_alike() {
         let out = told(&world, tool, &json!({"pattern": "x", "path": "*.rs"}), 1);
         assert!(out.contains(&format!("give path . with {field} *.rs.")), "{tool} {out}");
     }
+}
+
+#[test]
+fn added_folders_are_named_where_only_the_working_folder_was_searched() {
+    let world = project();
+    let held = tempfile::tempdir().unwrap();
+    let other = held.path().canonicalize().unwrap();
+    fs::write(other.join("far.txt"), "far away\n").unwrap();
+    let far = other.display().to_string();
+    for flags in [&["--add-dir", &far][..], &["--add-dir", &far, "--add-dir", "src"]] {
+        for tool in ["grep", "find"] {
+            let said = |input: Value| {
+                let ran = world.tool(tool, &input, flags);
+                assert_eq!(ran.code, Some(0), "{ran:?}");
+                ran.out
+            };
+            let none = said(json!({"pattern": "far*", "path": "."}));
+            assert!(none.contains("in the working folder"), "{none}");
+            let hint = format!(" The workspace also has {far}: search there by path.");
+            assert!(none.contains(&hint), "{none}");
+            let there = said(json!({"pattern": "far*", "path": far}));
+            assert!(there.contains("far.txt"), "{there}");
+            let none = said(json!({"pattern": "nowhere", "path": far}));
+            assert!(none.contains(&format!("in {far}")) && !none.contains("also has"), "{none}");
+        }
+    }
+    let alone = told(&world, "grep", &json!({"pattern": "far"}), 0);
+    assert!(alone.starts_with("No matches for far in the workspace (") && !alone.contains("also"));
+    let model = world.script(&[json!({"text": "Hi."})]);
+    let ran = world.run(&["-p", "go", "--model", &model, "--add-dir", &far, "--add-dir", "src"]);
+    assert_eq!(ran.code, Some(0), "{ran:?}");
+    let system = world.events().into_iter().find_map(|event| match event.body {
+        Body::Pinned { system, .. } => Some(system.concat()),
+        _ => None,
+    });
+    let system = system.unwrap();
+    let line = format!("\nFurther folder (give its path to search or list it): {far}\nPlatform");
+    assert!(system.contains(&line) && system.matches("Further folder").count() == 1, "{system}");
 }
 
 #[test]
