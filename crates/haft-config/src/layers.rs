@@ -11,6 +11,7 @@ use std::{
     sync::Arc,
 };
 
+use haft_types::Misfit;
 use schemars::generate::SchemaSettings;
 use serde::{Deserialize as _, Serialize};
 use serde_json::{Map, Value};
@@ -299,13 +300,18 @@ impl Merge {
         }
         let mut names: Vec<&str> = key.split('.').collect();
         let wrong = match unfit(&names, value) {
-            Some(error) => Some((error, culprit(&mut names, value))),
-            None => out_of_range(schema, value).map(|error| (error, value)),
+            Some(misfit) => Some((misfit, culprit(&mut names, value))),
+            None => out_of_range(schema, value).map(|misfit| (misfit, value)),
         };
         if let Some((wrong, value)) = wrong {
             let shown = short(value);
-            let told = wrong.starts_with(&shown);
-            let message = if told { wrong } else { format!("{shown} does not fit: {wrong}") };
+            let message = match wrong {
+                Misfit { got: Some(_), wanted } => {
+                    format!("{shown} does not fit, wanted: {wanted}")
+                }
+                Misfit { wanted, .. } if wanted.starts_with(&shown) => wanted,
+                Misfit { wanted, .. } => format!("{shown} does not fit: {wanted}"),
+            };
             let key = names.join(".");
             self.problem(place(&key), &key, message, true);
             return;
@@ -338,7 +344,7 @@ impl Merge {
             Err(error) => self.loaded.problems.push(Problem {
                 place: "settings".to_owned(),
                 key: String::new(),
-                message: error.to_string(),
+                message: Misfit::of(&error).to_string(),
                 fatal: true,
             }),
         }
@@ -373,19 +379,24 @@ fn put(map: &mut Map<String, Value>, key: &str, value: &Value) {
     }
 }
 
-fn out_of_range(schema: &Value, value: &Value) -> Option<String> {
+fn out_of_range(schema: &Value, value: &Value) -> Option<Misfit> {
     let number = value.as_f64()?;
     let limit = |name: &str| schema.get(name).and_then(Value::as_f64);
+    let wanted = |wanted: String| Some(Misfit { got: None, wanted });
     match (limit("minimum"), limit("maximum")) {
-        (Some(least), _) if number < least => Some(format!("it must be at least {least}")),
-        (_, Some(most)) if number > most => Some(format!("it must be at most {most}")),
+        (Some(least), _) if number < least => wanted(format!("it must be at least {least}")),
+        (_, Some(most)) if number > most => wanted(format!("it must be at most {most}")),
         _ => None,
     }
 }
 
 fn unknown<'a>(name: &str, known: impl Iterator<Item = &'a String>) -> String {
     let known: Vec<&str> = known.map(String::as_str).collect();
-    let near = |other: &&&str| strsim::damerau_levenshtein(name, other) <= 2 + other.len() / 5;
+    // A third of the letters may differ: more is another word.
+    let near = |other: &&&str| {
+        let most = (name.chars().count().min(other.len()) / 3).max(1);
+        strsim::damerau_levenshtein(name, other) <= most
+    };
     let short: String = name.chars().take(80).collect();
     let closest = (name.len() <= 80)
         .then(|| known.iter().filter(near).min_by_key(|o| strsim::damerau_levenshtein(name, o)));
@@ -405,11 +416,11 @@ fn short(value: &Value) -> String {
 }
 
 /// Why a value alone is no setting of this name; none where it is one.
-fn unfit(names: &[&str], value: &Value) -> Option<String> {
+fn unfit(names: &[&str], value: &Value) -> Option<Misfit> {
     let alone = names.iter().rev().fold(value.clone(), |value, name| {
         Value::Object(Map::from_iter([((*name).to_owned(), value)]))
     });
-    Settings::deserialize(alone).err().map(|error| error.to_string())
+    Settings::deserialize(alone).err().map(|error| Misfit::of(&error))
 }
 
 /// The innermost value that does not fit; its names are added.

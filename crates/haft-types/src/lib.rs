@@ -12,6 +12,7 @@ mod effect;
 mod event;
 mod hash;
 mod message;
+mod misfit;
 mod named;
 mod outcome;
 mod path;
@@ -33,6 +34,7 @@ pub use self::{
     },
     hash::{Hash, HashParseError},
     message::{Blob, CallId, CallResult, From, Message, Part, Stop, ToolUse, Usage},
+    misfit::Misfit,
     named::{Effort, Mode, UnknownEffort, UnknownMode},
     outcome::{Outcome, Receipt, ReceiptAction, Status, ToolError},
     path::{HostPath, PathError, Style},
