@@ -26,6 +26,9 @@ pub enum LlmError {
     /// What came back is not what the wire promises.
     #[error("{0}")]
     Protocol(String),
+    /// The answer is more than any model writes, so it was given up.
+    #[error("{0}")]
+    Endless(String),
     /// The answer broke off or stalled before its end.
     #[error("{0}")]
     Cut(String),

@@ -76,7 +76,9 @@ pub(crate) fn check_parts(parts: u32) -> Result<(), LlmError> {
     if parts <= MAX_PARTS {
         return Ok(());
     }
-    Err(LlmError::Protocol(format!("the answer has more than {MAX_PARTS} parts; it was given up")))
+    Err(LlmError::Endless(format!(
+        "the answer has more than {MAX_PARTS} parts; it was given up\nAsk again, for less at once."
+    )))
 }
 
 /// A stream that ended before the answer did.

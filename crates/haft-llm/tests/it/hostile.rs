@@ -40,7 +40,8 @@ fn an_answer_of_endless_parts_is_given_up() {
         let event = |n: usize| format!("data: {}\n\n", event.replace('N', &n.to_string()));
         let body: String = (0..5_000).map(event).collect();
         let (_, error) = read(wire, body.as_bytes());
-        assert!(matches!(error, Some(LlmError::Protocol(_))), "{error:?}");
+        let Some(LlmError::Endless(text)) = error else { panic!("{error:?}") };
+        assert!(text.contains("4096 parts") && text.contains("Ask again"), "{text}");
     }
 }
 
