@@ -394,7 +394,7 @@ pub(crate) fn cut_note(cut: &Cut) -> Option<String> {
         shown
     };
     Some(match &cut.rest {
-        Some(rest) => format!("[{shown}; the whole is at {rest}]"),
+        Some(rest) => format!("[{shown}; kept at {rest}]"),
         None => format!("[{shown}]"),
     })
 }

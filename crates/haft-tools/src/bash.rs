@@ -79,9 +79,12 @@ struct Data {
     stderr: String,
     /// Whether it was stopped by timeout or cancellation.
     interrupted: bool,
-    /// Where the whole output is kept.
+    /// Where the output is kept.
     #[serde(skip_serializing_if = "Option::is_none")]
     output_path: Option<String>,
+    /// Bytes in its middle that are not kept; absent when the whole is.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    missing_bytes: Option<u64>,
 }
 
 /// Why a command is over.
@@ -237,6 +240,13 @@ async fn start(input: &Input, cx: &Cx, notes: &mut Vec<String>) -> Result<Runnin
         // Nothing is run without its record: the error says what to do about that.
         Some(cause) if cause.is::<RecordError>() => {
             ToolError::new(format!("nothing was run: {error}"))
+        }
+        _ if error.kind() == io::ErrorKind::ArgumentListTooLong => {
+            let size = input.command.len();
+            ToolError::new(format!(
+                "the command has {size} bytes, more than a shell can be given (usually 131071)"
+            ))
+            .hint("Nothing was run. Write it to a file with write, and run that: bash FILE")
         }
         _ => ToolError::new(format!("the command could not be started: {error}"))
             .hint("Nothing was run. Check cwd, or call again when the machine has room."),

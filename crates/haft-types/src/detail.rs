@@ -36,7 +36,8 @@ pub struct Cut {
     pub total: Option<u64>,
     /// What is counted, and which limit was met.
     pub by: CutBy,
-    /// Where the whole is: `out://CALL`; none when the next page is asked for by arguments.
+    /// Where it is kept, whole or in part: `out://CALL`; none when the next page is asked for by
+    /// arguments.
     pub rest: Option<String>,
 }
 

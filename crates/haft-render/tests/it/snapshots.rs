@@ -72,7 +72,7 @@ fn a_fold_says_how_much_it_hides() {
 #[test]
 fn a_cut_is_told_even_where_the_rest_is_folded() {
     let shown = plain().detail(&cut(), room(80, Some(1)));
-    assert!(shown.ends_with("[lines 9-11 of 5000 shown; the whole is at out://c1]"), "{shown}");
+    assert!(shown.ends_with("[lines 9-11 of 5000 shown; kept at out://c1]"), "{shown}");
 }
 
 #[test]

@@ -6,6 +6,7 @@
 use std::time::Duration;
 
 use haft_host::{Exit, Spooled};
+use haft_tool::REPORTING_SCRIPT;
 use haft_types::{Cut, CutBy, Detail, Outcome, Shape, Status};
 
 use super::{Data, End, Ran, TIMEOUT_MAX, exit, output::for_people};
@@ -25,10 +26,11 @@ pub(super) fn outcome(
 ) -> Outcome {
     let Ran { end, kept, .. } = ran;
     let (text, cut) = body(&kept.all);
+    let missing = missing(&kept.all);
     let stderr = kept.stderr.into_text();
     let (status, code, meaning) = judged(command, &end, &stderr, timeout);
     let mut said: Vec<String> = meaning.iter().map(|meaning| format!("[{meaning}]")).collect();
-    said.extend(left_over(&end));
+    said.extend(left_over(command, &end));
     said.append(&mut notes);
     said.extend(not_kept(&kept.all));
     let detail = Detail {
@@ -36,11 +38,7 @@ pub(super) fn outcome(
             command: command.to_owned(),
             output: for_people(&text),
             exit: code,
-            // The exit code is shown by itself; only what it means is a note.
-            note: code.map_or(meaning.clone(), |code| {
-                let words = meaning.as_deref()?.strip_prefix(&format!("exit code {code}: "))?;
-                Some(words.to_owned())
-            }),
+            note: note(code, meaning, missing),
         },
         cut,
     };
@@ -50,6 +48,7 @@ pub(super) fn outcome(
         stderr,
         interrupted: matches!(end, End::TimedOut(_) | End::Cancelled),
         output_path: kept.all.file.as_ref().map(haft_types::CallId::address),
+        missing_bytes: missing,
     };
     Outcome {
         status,
@@ -57,6 +56,17 @@ pub(super) fn outcome(
         detail: Some(detail),
         ..Outcome::text(joined(text, &said))
     }
+}
+
+/// What people are told beside the output and the exit code, which is shown by itself.
+fn note(code: Option<i32>, meaning: Option<String>, missing: Option<u64>) -> Option<String> {
+    let meaning = meaning.and_then(|meaning| match code {
+        Some(code) => meaning.strip_prefix(&format!("exit code {code}: ")).map(str::to_owned),
+        None => Some(meaning),
+    });
+    let missing = missing.map(|bytes| format!("{bytes} bytes of it are not kept"));
+    let words: Vec<String> = meaning.into_iter().chain(missing).collect();
+    (!words.is_empty()).then(|| words.join("; "))
 }
 
 fn joined(text: String, said: &[String]) -> String {
@@ -116,7 +126,7 @@ fn judged(
 }
 
 /// What the command left running.
-fn left_over(end: &End) -> Option<String> {
+fn left_over(command: &str, end: &End) -> Option<String> {
     let (End::Exited(exit) | End::TimedOut(exit)) = end else { return None };
     // At a timeout everything is stopped; only a command that ended itself leaves something.
     if exit.stopped.is_empty() || matches!(end, End::TimedOut(_)) {
@@ -126,7 +136,12 @@ fn left_over(end: &End) -> Option<String> {
         .stopped
         .iter()
         .take(NAMED)
-        .map(|(id, line)| format!("{id} {}", haft_text::names::shown(line, 80)))
+        .map(|(id, line)| {
+            // A part of the command that runs in a shell of its own has the shell's line.
+            let own = line.contains(&REPORTING_SCRIPT[..REPORTING_SCRIPT.len().min(20)]);
+            let line = if own { command.trim() } else { line };
+            format!("{id} {}", haft_text::names::shown(line, 80))
+        })
         .collect();
     let more = exit.stopped.len() - named.len();
     let more = if more > 0 { format!(" and {more} more") } else { String::new() };
@@ -137,12 +152,17 @@ fn left_over(end: &End) -> Option<String> {
     ))
 }
 
+/// How many bytes the kept file does not hold; none where it holds all, or there is none.
+fn missing(all: &Spooled) -> Option<u64> {
+    let lost = all.lost.as_ref().filter(|_| all.file.is_some())?;
+    Some(lost.end.saturating_sub(lost.start)).filter(|bytes| *bytes > 0)
+}
+
 /// What the kept file does not hold.
 fn not_kept(all: &Spooled) -> Option<String> {
-    let lost = all.lost.as_ref().filter(|_| all.file.is_some())?;
+    let bytes = missing(all)?;
     let why = all.fault.as_deref().unwrap_or("it is larger than what is kept of one call");
-    let bytes = lost.end - lost.start;
-    Some(format!("[{bytes} bytes in the middle of the kept output are missing: {}]", quoted(why)))
+    Some(format!("[{bytes} bytes of the output are not kept: {}]", quoted(why)))
 }
 
 /// The output as the model reads it: whole, or both ends and where the whole is.
@@ -158,6 +178,9 @@ fn body(all: &Spooled) -> (String, Option<Cut>) {
     let shown = (head.len() + tail.len()) as u64;
     let rest = all.file.as_ref().map(haft_types::CallId::address);
     let place = match (&rest, &all.fault) {
+        (Some(address), _) if missing(all).is_some() => {
+            format!("not all of it is kept: read or grep {address}")
+        }
         (Some(address), _) => format!("the whole is kept: read or grep {address}"),
         (None, Some(why)) => format!("the whole could not be kept: {}", quoted(why)),
         (None, None) => "the whole is not kept".to_owned(),

@@ -188,7 +188,11 @@ pub(super) fn convention(code: i32, stderr: &str) -> Option<String> {
         126 => Some("found but not executable".to_owned()),
         // Shells end with it for other faults, too, such as variables without a value.
         127 if stderr.contains("not found") => Some("command not found".to_owned()),
-        129..=160 => Some(format!("killed by signal {} ({})", code - 128, signal(code - 128))),
+        // Shells end so when a signal ended their child; a program may, for reasons of its own.
+        129..=160 => {
+            let number = code - 128;
+            Some(format!("its own, or killed by signal {number} ({})", signal(number)))
+        }
         _ => None,
     }
 }

@@ -62,16 +62,18 @@ pub(super) fn outcome(said: Said, path: &HostPath) -> Outcome {
     let mut text = if whole {
         clean(&bytes)
     } else {
-        let rest = stdout.file.as_ref().map(haft_types::CallId::address);
-        let rest = rest.map_or("not kept".to_owned(), |rest| format!("kept: read or grep {rest}"));
+        let rest = match stdout.file.as_ref().map(haft_types::CallId::address) {
+            None => "the whole is not kept".to_owned(),
+            Some(rest) if stdout.lost.is_some() => {
+                format!("not all of it is kept: read or grep {rest}")
+            }
+            Some(rest) => format!("the whole is kept: read or grep {rest}"),
+        };
         let (head, tail) = (clean(&stdout.head), clean(&stdout.tail));
         let head: String = head.chars().take(SHOWN).collect();
         let start = tail.char_indices().nth_back(SHOWN - 1).map_or(0, |(at, _)| at);
         let all = stdout.bytes;
-        format!(
-            "{head}\n[... both ends of {all} bytes; the whole is {rest} ...]\n{}",
-            &tail[start..]
-        )
+        format!("{head}\n[... both ends of {all} bytes; {rest} ...]\n{}", &tail[start..])
     };
     text.truncate(text.trim_end().len());
     if !worked {

@@ -167,6 +167,58 @@ async fn long_output_is_cut_and_kept_whole() {
 }
 
 #[tokio::test]
+async fn what_is_not_kept_is_not_called_the_whole() {
+    let world = world();
+    let (dispatcher, _) = on_disk_with(&world, 1 << 20);
+    let input = json!({"command": "seq 1 500000"});
+    let outcome = dispatcher.call("bash", input, CancellationToken::new()).await.1;
+    let text = outcome.joined_text();
+    assert!(text.contains("not all of it is kept: read or grep out://c1 ...]"), "{text}");
+    assert!(!text.contains("the whole"), "{text}");
+    let missing = data(&outcome, "missing_bytes").as_u64().unwrap();
+    assert!((2_000_000..3_388_895).contains(&missing), "{missing}");
+    assert!(text.contains(&format!("[{missing} bytes of the output are not kept: ")), "{text}");
+    let detail = outcome.detail.unwrap();
+    let Shape::Terminal { note, .. } = &detail.shape else { panic!("{detail:?}") };
+    assert_eq!(note.as_deref(), Some(&*format!("{missing} bytes of it are not kept")));
+    assert_eq!(detail.cut.unwrap().rest.as_deref(), Some("out://c1"));
+    // What is kept has nothing to say about that.
+    let kept = run(&world, "seq 1 500000").await;
+    assert_eq!(kept.data.unwrap().get("missing_bytes"), None);
+}
+
+#[tokio::test]
+async fn a_code_is_not_taken_for_a_signal() {
+    let world = world();
+    let text = run(&world, "sh -c 'exit 129'").await.joined_text();
+    assert_eq!(text, "[exit code 129: its own, or killed by signal 1 (HUP)]");
+    let text = run(&world, "sh -c 'kill -9 $$'").await.joined_text();
+    assert!(text.ends_with("[exit code 137: its own, or killed by signal 9 (KILL)]"), "{text}");
+}
+
+#[tokio::test]
+async fn a_command_that_is_too_long_is_told_how_to_run() {
+    let world = world();
+    let command = format!(": {}", "x".repeat(200_000));
+    let outcome = run(&world, &command).await;
+    let text = outcome.joined_text();
+    assert_eq!(outcome.status, Status::Failed);
+    for part in ["200002 bytes", "131071", "Write it to a file", "bash FILE"] {
+        assert!(text.contains(part), "{part}: {text}");
+    }
+    assert!(!text.contains("cwd"), "{text}");
+}
+
+#[tokio::test]
+async fn what_still_runs_is_named_as_it_was_written() {
+    let world = world();
+    let text = run(&world, "(sleep 64; echo late) & echo now").await.joined_text();
+    assert!(text.starts_with("now\n[still running"), "{text}");
+    assert!(text.contains("(sleep 64; echo late) & echo now"), "{text}");
+    assert!(!text.contains("trap") && !text.contains("--norc"), "{text}");
+}
+
+#[tokio::test]
 async fn a_timeout_answers_with_what_there_is_and_stops_everything() {
     let world = world();
     let began = Instant::now();
@@ -234,7 +286,12 @@ async fn what_a_command_leaves_running_is_stopped_and_named() {
 
 /// A dispatcher whose kept outputs are on the disk, as in the program itself.
 fn on_disk(world: &World) -> (Arc<Dispatcher>, Arc<Outs>) {
-    let outs = Arc::new(Outs::in_folder(world.folder().unwrap().join("../outs"), 1 << 32));
+    on_disk_with(world, 1 << 32)
+}
+
+/// The same with at most so many bytes.
+fn on_disk_with(world: &World, most: u64) -> (Arc<Dispatcher>, Arc<Outs>) {
+    let outs = Arc::new(Outs::in_folder(world.folder().unwrap().join("../outs"), most));
     let judge = (*world.session.judge()).clone();
     let blobs = Arc::new(MemoryBlobs::default());
     let session = Session::new("disk", world.recorder.clone(), blobs, outs.clone(), judge);
