@@ -63,8 +63,10 @@ impl Registry {
             let spec = self.filters.iter().try_fold(tool.spec(env), |spec, keep| keep(spec, env));
             // Only another real name is in the way: an alias gives way to it.
             let free = |spec: &ToolSpec| set.specs.iter().all(|other| other.name != spec.name);
-            if let Some(spec) = spec.filter(|spec| !spec.off && free(spec)) {
-                set.add(spec, tool);
+            match spec.filter(|spec| !spec.off) {
+                Some(spec) if free(&spec) => set.add(spec, tool),
+                Some(spec) => set.hidden.push(spec),
+                None => {}
             }
         }
         set
@@ -99,6 +101,8 @@ pub struct ToolSet {
     tools: Vec<Arc<dyn AnyTool>>,
     validators: Vec<OnceLock<Result<validate::Validator, String>>>,
     names: HashMap<String, usize>,
+    /// Tools whose names others have.
+    hidden: Vec<ToolSpec>,
 }
 
 impl ToolSet {
@@ -117,6 +121,14 @@ impl ToolSet {
     /// The specs, in the order in which the model sees them.
     pub fn specs(&self) -> &[Arc<ToolSpec>] {
         &self.specs
+    }
+
+    /// The tools that nobody can call because an earlier source's has the name, each with that one.
+    pub fn hidden(&self) -> impl Iterator<Item = (&ToolSpec, &ToolSpec)> {
+        self.hidden.iter().filter_map(|spec| {
+            let by = self.specs.iter().find(|other| other.name == spec.name)?;
+            Some((spec, &**by))
+        })
     }
 
     /// The spec of a tool by name or alias: exactly, then without regard to case.

@@ -4,8 +4,8 @@
 //! on standard input, and takes what it prints: an outcome as JSON (an object with `content`), or
 //! plain text.
 //!
-//! **Invariant:** loading runs only files of the given folder, each for at most [`SPEC_TIME`] and
-//! [`SPEC_SIZE`]; one that is broken is told and left out, and harms no other. Memory is fixed
+//! **Invariant:** loading runs only files of the given folder, all together for at most
+//! [`SPEC_TIME`], each with at most [`SPEC_SIZE`]; one that is broken is told and left out, and harms no other. Memory is fixed
 //! whatever a tool prints. Whether the folder is trusted is its caller's business.
 
 use std::{io, sync::Arc, time::Duration};
@@ -21,6 +21,7 @@ use haft_types::{
     Stream, Target, ToolError, ToolSpec,
 };
 use serde_json::{Value, json};
+use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
 mod answer;
@@ -30,14 +31,14 @@ use crate::{
     search::quoted,
 };
 
-/// How long an executable may take to print its spec.
-const SPEC_TIME: Duration = Duration::from_secs(10);
+/// How long the executables of a folder may take to print their specs, all together.
+const SPEC_TIME: Duration = Duration::from_secs(2);
 /// Largest spec in bytes.
 const SPEC_SIZE: usize = 256 * 1024;
 /// Most files of a folder that are looked at.
 const FILES: usize = 1_000;
 /// Specs that are asked for at once.
-const TOGETHER: usize = 4;
+const TOGETHER: usize = 16;
 /// Largest answer that is taken as JSON, in bytes; what is longer is text.
 const ANSWER: usize = 4 << 20;
 /// Bytes of the end of a longer answer.
@@ -77,8 +78,9 @@ impl Executables {
             }
         };
         let (at, entries, left) = listed;
+        let until = Instant::now() + SPEC_TIME;
         let found: Vec<Result<Option<Executable>, BrokenTool>> = stream::iter(&entries)
-            .map(|entry| load_one(host, &at, folder, entry))
+            .map(|entry| load_one(host, &at, folder, entry, until))
             .buffered(TOGETHER)
             .collect()
             .await;
@@ -130,6 +132,7 @@ async fn load_one(
     at: &Located,
     folder: &HostPath,
     entry: &DirEntry,
+    until: Instant,
 ) -> Result<Option<Executable>, BrokenTool> {
     let hidden = entry.name.starts_with(b".");
     let fits = matches!(entry.kind, EntryKind::File | EntryKind::Link);
@@ -145,10 +148,13 @@ async fn load_one(
         }
         return Ok(None);
     }
-    let asked = tokio::time::timeout(SPEC_TIME, ask_spec(host, folder, &path)).await;
+    let asked = tokio::time::timeout_at(until, ask_spec(host, folder, &path)).await;
     let Ok(spec) = asked else {
         let limit = SPEC_TIME.as_secs();
-        return Err(broken(format!("--spec did not end within {limit} s; print it at once")));
+        return Err(broken(format!(
+            "--spec did not end within {limit} s, so this tool is left out; print the spec before \
+             anything else is done"
+        )));
     };
     let spec = spec.map_err(broken)?;
     Ok(Some(Executable { path, spec }))

@@ -28,6 +28,7 @@ use serde_json::{Value, json};
 use crate::{
     cli::Common,
     deferred::Wanted,
+    executables,
     exit::{Failure, say},
     face, journal, model, pdf, undo,
 };
@@ -78,6 +79,8 @@ pub struct Base {
     pub policy: Policy,
     /// Whether tools that are not on by default are there, too.
     pub every_tool: bool,
+    /// The tool that is called, where that is all that is wanted.
+    pub called: Option<String>,
 }
 
 /// A running session with its tools.
@@ -144,8 +147,18 @@ impl Base {
         let policy = Policy::new(&rules(&loaded), anchors);
         unread(policy.problems(), &loaded)?;
         let mode = loaded.settings.mode;
-        let every_tool = false;
-        Ok(Self { environment, loaded, host, place, project, trusted, mode, policy, every_tool })
+        Ok(Self {
+            environment,
+            loaded,
+            host,
+            place,
+            project,
+            trusted,
+            mode,
+            policy,
+            every_tool: false,
+            called: None,
+        })
     }
 
     /// Where sessions are kept.
@@ -178,17 +191,7 @@ impl Base {
         env: &Env,
         more: &[Arc<dyn AnyTool>],
     ) -> Result<ToolSet, Failure> {
-        let mut registry = Registry::default().source(self.builtin());
-        let mut folders = vec![self.environment.haft_home.as_ref().map(|home| home.join("tools"))];
-        folders.push(self.trusted.then(|| self.project.join(".haft/tools")));
-        for folder in folders.into_iter().flatten().filter(|folder| folder.is_dir()) {
-            let Ok(path) = Local::path(&folder) else { continue };
-            let (tools, problems) = haft_tools::Executables::load(&*self.host, &path).await;
-            for problem in &problems {
-                say(&format!("haft: {problem}"));
-            }
-            registry = registry.source(tools);
-        }
+        let registry = self.with_executables(common, env, self.builtin()).await;
         let registry = registry.source(more.to_vec());
         if !self.loaded.rules.is_empty() {
             idle(&self.loaded, &registry.assemble(&Env { shell: true, ..env.clone() }));
@@ -214,7 +217,11 @@ impl Base {
             let wanted = there && only.as_deref().is_none_or(|only| named(only, &spec));
             (wanted && !named(&off, &spec) && !policy.hides(&spec)).then_some(spec)
         });
-        Ok(registry.assemble(env))
+        let tools = registry.assemble(env);
+        for (path, why) in executables::hidden(&tools) {
+            say(&format!("haft: {path}: {why}"));
+        }
+        Ok(tools)
     }
 
     /// Refuses names that no tool has on the command line; tells of those in the settings.

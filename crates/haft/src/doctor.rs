@@ -15,13 +15,14 @@ use haft_config::Presence;
 use haft_host::{Host as _, Output, Program, Spawn};
 use haft_llm::Wire as _;
 use haft_tool::{AnyTool, Settings, standard};
-use haft_types::ToolSpec;
+use haft_types::{Env, ToolSpec};
 use serde_json::json;
 
 use crate::{
     agent,
     cli::{Debug, DebugWhat, Doctor},
     core::Base,
+    executables,
     exit::{Ending, Failure, print_data, println},
     face,
 };
@@ -60,6 +61,7 @@ pub async fn run(arguments: &Doctor) -> Ending {
         "none: commands run with all of your rights; rules and questions are what holds them",
     ));
     lines.push(terminal(&base));
+    lines.extend(tools(&base).await);
     for (name, url, key) in providers(&base) {
         lines.push(provider(name, &url, key).await);
     }
@@ -201,6 +203,14 @@ fn terminal(base: &Base) -> Line {
     let style = face::Style::plain(&base.environment);
     let color = if style.color { "colours" } else { "no colours" };
     line("terminal", State::Fine, format!("{} columns, {color}", style.width))
+}
+
+/// The files of the folders of tools, a line each.
+async fn tools(base: &Base) -> Vec<Line> {
+    let env = Env { shell: base.host.shell().is_some(), ..Env::default() };
+    let state = |works| if works { State::Fine } else { State::Missing };
+    let told = executables::told(base, &env).await.into_iter();
+    told.map(|(works, text)| line("tool", state(works), text)).collect()
 }
 
 fn providers(base: &Base) -> [(&'static str, String, bool); 2] {

@@ -11,6 +11,7 @@ mod core;
 mod deferred;
 mod demo;
 mod doctor;
+mod executables;
 mod exit;
 mod face;
 mod input;

@@ -41,6 +41,7 @@ pub async fn run(arguments: &Tool, more: &[Arc<dyn AnyTool>]) -> Ending {
             "{extra:?} is one argument too many: give the tool's arguments as --input JSON"
         )));
     }
+    base.called = Some(arguments.name.clone());
     let value = arguments_of(arguments)?;
     let terminal = is_terminal();
     if !terminal && arguments.common.mode.is_none() && base.mode == Mode::Ask {
@@ -104,7 +105,7 @@ async fn end(
         say(&format!("haft: the whole result is lost: {error}"));
     } else if let Some(address) = whole.filter(|_| !arguments.json) {
         say(&format!(
-            "haft: the whole result: haft tool read --session {} --input '{}'",
+            "haft: what is kept of it: haft tool read --session {} --input '{}'",
             core.session_id(),
             json!({"path": address})
         ));

@@ -62,6 +62,10 @@ fn of_two_tools_with_one_name_the_earlier_source_counts() {
     let set = registry.assemble(&Env::default());
     assert_eq!(set.specs().len(), 1);
     assert_eq!(&*set.specs()[0].description, "first");
+    // The other one is told, with what is in its way.
+    let (hidden, taken): (Vec<&str>, Vec<&str>) =
+        set.hidden().map(|(spec, by)| (&*spec.description, &*by.description)).unzip();
+    assert_eq!((hidden, taken), (vec!["second"], vec!["first"]));
 }
 
 #[tokio::test]

@@ -110,12 +110,12 @@ async fn broken_tools_are_told_and_harm_no_other() {
     }
 }
 
-/// The clock stands still but when nothing else happens, so the ten seconds take none.
+/// The clock stands still but when nothing else happens, so the two seconds take none.
 #[tokio::test(start_paused = true)]
 async fn a_tool_that_hangs_is_given_up() {
     let (tools, problems) = Executables::load(&Local::new(), &folder("hanging")).await;
     assert!(tools.tools().is_empty());
-    assert!(problems[0].reason.contains("did not end within 10 s"), "{problems:?}");
+    assert!(problems[0].reason.contains("did not end within 2 s"), "{problems:?}");
 }
 
 #[tokio::test]

@@ -19,6 +19,7 @@ mod demo;
 mod disk;
 mod doctor;
 mod ends;
+mod executables;
 mod files;
 mod hostile_documents;
 mod images;
