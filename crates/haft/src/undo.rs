@@ -23,7 +23,7 @@ use haft_types::{Body, Event, EventId, Receipt};
 use serde_json::{Value, json};
 
 use self::{
-    chosen::{Group, Wanted, Which, chosen},
+    chosen::{Group, Wanted, Which, chosen, fewer},
     work::{Refused, Work, by_force, did},
 };
 use crate::{
@@ -68,8 +68,12 @@ async fn run(wanted: &Wanted, from: &Elsewhere) -> Ending {
         queues: Arc::default(),
     };
     let face = Shell { work, session: id.to_string(), redo: wanted.redo, json: from.json };
-    for group in groups {
-        face.carry_out(&group, wanted.force).await?;
+    for group in &groups {
+        face.carry_out(group, wanted.force).await?;
+    }
+    let command = if wanted.redo { "haft redo" } else { "haft undo" };
+    if let Some(text) = fewer(wanted, &groups, command) {
+        say(&format!("haft: {text}"));
     }
     Ok(())
 }
@@ -245,6 +249,10 @@ async fn in_session_telling(core: &Core, asked: &LineCommand, text: &mut String)
         if let Some(failure) = changed.unrecorded {
             return Err(failure);
         }
+    }
+    let command = if wanted.redo { "haft redo" } else { "haft undo" };
+    if let Some(fewer) = fewer(&wanted, &groups, command) {
+        let _ = writeln!(text, "- {fewer}");
     }
     Ok(())
 }

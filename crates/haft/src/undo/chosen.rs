@@ -70,6 +70,8 @@ impl Which {
 
 /// Changes that go together: the receipts newest first.
 pub struct Group {
+    /// How many changes of those that are counted these are.
+    pub count: usize,
     /// The calls that made them.
     pub calls: Vec<CallId>,
     /// What these calls were, for people.
@@ -90,7 +92,7 @@ impl Group {
             change.receipts.iter().map(left).collect::<Vec<_>>()
         };
         let others = others.flat_map(left).collect();
-        Self { calls, titles, receipts, others }
+        Self { count: 1, calls, titles, receipts, others }
     }
 
     /// The call of haft's that left a file as it was found, the newest of them.
@@ -173,7 +175,21 @@ fn to_undo(wanted: &Wanted, changes: &Changes) -> Result<Vec<Group>, String> {
     }
     let calls = meant.iter().map(|change| change.call.clone()).collect();
     let receipts = meant.iter().flat_map(|change| change.receipts.iter().rev().cloned());
-    Ok(vec![Group::of(calls, receipts.collect(), changes)])
+    Ok(vec![Group { count: units.len(), ..Group::of(calls, receipts.collect(), changes) }])
+}
+
+/// Says that fewer changes were there than were asked for.
+pub fn fewer(wanted: &Wanted, groups: &[Group], command: &str) -> Option<String> {
+    let Which::Last(asked) = wanted.which else { return None };
+    let found: usize = groups.iter().map(|group| group.count).sum();
+    let what = if wanted.turn { "turns" } else { "changes" };
+    let there = if wanted.redo { "was taken back" } else { "was there to take back" };
+    (found < asked).then(|| {
+        format!(
+            "only {found} of {asked} {what} {there} in this session; others may lie in other \
+             sessions: haft session list names them, {command} --session ID goes on in one"
+        )
+    })
 }
 
 /// The changes that could be meant.

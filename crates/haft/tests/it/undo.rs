@@ -27,6 +27,22 @@ fn edit(world: &World, path: &str, old: &str, new: &str, more: &[&str]) -> Ran {
     tool(world, "edit", &json!({"path": path, "edits": edits}), more)
 }
 
+#[test]
+fn fewer_changes_than_were_asked_for_are_told() {
+    let world = World::new();
+    for name in ["a.txt", "b.txt", "c.txt"] {
+        write(&world, name, "x\n", &[]);
+    }
+    let ran = world.run(&["undo", "3"]);
+    assert_eq!(ran.code, Some(0), "{ran:?}");
+    assert!(ran.err.contains("only 1 of 3 changes") && ran.err.contains("--session ID"), "{ran:?}");
+    let ran = world.run(&["redo", "99"]);
+    assert!(ran.err.contains("only 1 of 99 changes"), "{ran:?}");
+    assert!(ran.err.contains("haft redo --session ID"), "{ran:?}");
+    let ran = world.run(&["undo", "1"]);
+    assert_eq!((ran.code, ran.err.as_str()), (Some(0), ""), "{ran:?}");
+}
+
 fn mode(world: &World, name: &str) -> u32 {
     fs::metadata(world.work().join(name)).unwrap().permissions().mode() & 0o7777
 }
