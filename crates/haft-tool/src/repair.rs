@@ -160,13 +160,20 @@ fn number(text: &str) -> Option<Value> {
     whole.or_else(|| text.parse::<f64>().ok().filter(|n| n.is_finite()).map(Value::from))
 }
 
-/// `10.0` is the integer 10 for a model.
-#[expect(clippy::cast_possible_truncation, reason = "checked to be whole and small")]
+/// `10.0` and `1e3` are integers for a model.
+#[expect(
+    clippy::cast_possible_truncation,
+    clippy::cast_sign_loss,
+    reason = "checked to be whole and to have at most 64 bits"
+)]
 fn whole(number: serde_json::Number) -> Value {
+    const END: f64 = 18_446_744_073_709_551_616.0;
     match number.as_f64() {
-        Some(n) if !number.is_i64() && !number.is_u64() && n.fract() == 0.0 && n.abs() < 9e15 => {
-            Value::from(n as i64)
-        }
+        Some(n) if !number.is_i64() && !number.is_u64() && n.fract() == 0.0 => match n {
+            0.0..END => Value::from(n as u64),
+            n if (-END / 2.0..0.0).contains(&n) => Value::from(n as i64),
+            _ => Value::Number(number),
+        },
         _ => Value::Number(number),
     }
 }

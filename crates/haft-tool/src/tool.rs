@@ -3,7 +3,7 @@
 use std::{future::Future, marker::PhantomData, sync::Arc};
 
 use futures::{FutureExt as _, future::BoxFuture};
-use haft_types::{Detail, Env, Outcome, Place, Plan, ToolError, ToolSpec};
+use haft_types::{Detail, Env, Misfit, Outcome, Place, Plan, ToolError, ToolSpec};
 use schemars::JsonSchema;
 use serde::{
     Deserialize as _,
@@ -103,10 +103,16 @@ impl<T: Tool> AnyTool for T {
         place: &Place,
     ) -> Result<Prepared, ToolError> {
         let typed = T::Input::deserialize(&input).map_err(|error| {
-            let why: String = error.to_string().chars().take(500).collect();
-            let at = culprit::<T::Input>(&input, &error)
-                .map_or_else(String::new, |name| format!("{name}: "));
-            ToolError::new(format!("the arguments of {} do not fit: {at}{why}", spec.name))
+            let why: String = Misfit::of(&error).to_string().chars().take(500).collect();
+            let why = match culprit::<T::Input>(&input, &error) {
+                // What is inside is shown; it is not said where.
+                Some(name) if input[&*name].is_object() || input[&*name].is_array() => {
+                    format!("{name}: {why}")
+                }
+                Some(name) => format!("{name} is {why}"),
+                None => why,
+            };
+            ToolError::new(format!("the arguments of {} do not fit: {why}", spec.name))
                 .hint("Correct that argument and call again.")
         })?;
         let plan = self.plan(&typed, place)?;

@@ -17,8 +17,8 @@ use haft_host::{
 };
 use haft_tool::{AnyTool, Cx, Source, Tool, command_text};
 use haft_types::{
-    Access, Budget, EntryKind, Env, Follow, HostPath, OnInterrupt, Origin, Outcome, Place, Plan,
-    Stream, Target, ToolError, ToolSpec,
+    Access, Budget, EntryKind, Env, Follow, HostPath, Misfit, OnInterrupt, Origin, Outcome, Place,
+    Plan, Stream, Target, ToolError, ToolSpec,
 };
 use serde_json::{Value, json};
 use tokio::time::Instant;
@@ -202,7 +202,8 @@ async fn ask_spec(host: &dyn Host, folder: &HostPath, path: &HostPath) -> Result
 fn parse_spec(out: &[u8], path: &HostPath) -> Result<ToolSpec, String> {
     let spec: ToolSpec = serde_json::from_slice(out).map_err(|error| {
         let start = quoted(&String::from_utf8_lossy(&out[..out.len().min(80)]));
-        format!("--spec printed no spec as JSON: {error} (it begins {start:?})")
+        let why = Misfit::of(&error);
+        format!("--spec printed no spec as JSON: {why} (it begins {start:?})")
     })?;
     let fits = |b: u8| b.is_ascii_alphanumeric() || b == b'_' || b == b'-';
     if spec.name.is_empty() || spec.name.len() > 64 || !spec.name.bytes().all(fits) {

@@ -180,6 +180,39 @@ async fn two_names_of_one_field_with_the_same_value_are_fine() {
 }
 
 #[tokio::test]
+async fn numbers_beyond_a_tools_own_are_told_in_plain_words() {
+    for (tool, raw, words) in [
+        (
+            "read",
+            r#"{"path": "a", "offset": 18446744073709551615}"#,
+            &["offset is 18446744073709551615, wanted: a whole number from -9223372036854775808"],
+        ),
+        (
+            "grep",
+            r#"{"pattern": "one", "-A": 1e18}"#,
+            &["-A is 1000000000000000000, wanted: a whole number from 0 to 4294967295"],
+        ),
+        ("find", r#"{"pattern": "*", "limit": 1e30}"#, &["limit is 1e+30, wanted: a number"]),
+    ] {
+        let text = refused(tool, raw, words).await.joined_text();
+        for word in ["i64", "u64", "u32", "floating", "expected", "invalid"] {
+            assert!(!text.contains(word), "{tool} {raw}: {text}");
+        }
+    }
+    // A whole number is one however it is written.
+    for (tool, raw) in [
+        ("read", r#"{"path": "a", "limit": 1e18}"#),
+        ("grep", r#"{"pattern": "one", "head_limit": 1e18}"#),
+        ("find", r#"{"pattern": "*", "limit": 1.8e19}"#),
+        ("ls", r#"{"limit": 1e18}"#),
+    ] {
+        let (world, _) = world();
+        let outcome = world.call_raw(tool, raw).await;
+        assert_eq!(outcome.status, Status::Done, "{tool} {raw}: {}", outcome.joined_text());
+    }
+}
+
+#[tokio::test]
 async fn depth_is_no_danger() {
     for (open, close) in [("[", "]"), ("{\"a\":", "}")] {
         let open_only = open.repeat(100_000);

@@ -1,12 +1,12 @@
 //! What an executable's output means.
 //!
 //! **Invariant:** whatever is printed gives an answer: JSON with `content` is an outcome, all else
-//! is text, cleaned of control sequences. It takes no receipts and no images: an executable cannot
+//! is text, cleaned of control sequences. What was meant as an outcome and is none has failed, and
+//! says in which field. It takes no receipts and no images: an executable cannot
 //! prove a change, nor keep a picture.
 
 use haft_text::strip::Stripper;
-use haft_types::{Detail, HostPath, Outcome, Part, Shape, Status};
-use serde::Deserialize;
+use haft_types::{Detail, HostPath, Misfit, Outcome, Part, Shape, Status};
 use serde_json::Value;
 
 use super::Said;
@@ -15,26 +15,11 @@ use super::Said;
 const SHOWN: usize = 20_000;
 
 /// An outcome as an executable writes it.
-#[derive(Deserialize)]
 struct Answer {
-    #[serde(default)]
     status: Status,
-    content: Content,
+    texts: Vec<String>,
     data: Option<Value>,
     detail: Option<Detail>,
-}
-
-#[derive(Deserialize)]
-#[serde(untagged)]
-enum Content {
-    Text(String),
-    Parts(Vec<Piece>),
-}
-
-#[derive(Deserialize)]
-#[serde(tag = "type", rename_all = "snake_case")]
-enum Piece {
-    Text { text: String },
 }
 
 /// The answer of a run.
@@ -42,7 +27,7 @@ pub(super) fn outcome(said: Said, path: &HostPath) -> Outcome {
     let Said { stdout, stderr, exit, cancelled, lost } = said;
     let code = exit.as_ref().and_then(|exit| exit.code);
     let worked = code == Some(0) && !cancelled;
-    let (status, note) = match (cancelled, code, lost) {
+    let (mut status, note) = match (cancelled, code, lost) {
         (true, ..) => (Status::Cancelled, Some("cancelled and stopped".to_owned())),
         (_, _, Some(why)) => (Status::Failed, Some(format!("lost: {why}"))),
         (_, Some(0), _) => (Status::Done, None),
@@ -55,7 +40,13 @@ pub(super) fn outcome(said: Said, path: &HostPath) -> Outcome {
     if whole {
         match answer(&bytes) {
             Some(Ok(answer)) => return told(answer, worked, status, note),
-            Some(Err(why)) => notes.push(format!("[the answer is no outcome: {why}]")),
+            Some(Err(why)) => {
+                if worked {
+                    status = Status::Failed;
+                }
+                let ended = if worked { "; the program itself ended well" } else { "" };
+                notes.push(format!("[the answer is no outcome: {why}{ended}]"));
+            }
             None => {}
         }
     }
@@ -101,23 +92,60 @@ pub(super) fn outcome(said: Said, path: &HostPath) -> Outcome {
 }
 
 /// The outcome that was printed; none where something else was.
-fn answer(bytes: &[u8]) -> Option<Result<Answer, serde_json::Error>> {
+fn answer(bytes: &[u8]) -> Option<Result<Answer, String>> {
     let start = bytes.iter().find(|byte| !byte.is_ascii_whitespace())?;
     if *start != b'{' {
         return None;
     }
     let value: Value = serde_json::from_slice(bytes).ok()?;
     value.get("content")?;
-    Some(serde_json::from_value(value))
+    Some(read(value))
+}
+
+fn read(mut value: Value) -> Result<Answer, String> {
+    let mut take = |name: &str| value.get_mut(name).map(Value::take).filter(|v| !v.is_null());
+    let misfit = |name: &str, error: serde_json::Error| format!("{name}: {}", Misfit::of(&error));
+    let status = take("status").map_or(Ok(Status::Done), |status| {
+        serde_json::from_value(status).map_err(|error| misfit("status", error))
+    })?;
+    let texts = match take("content").unwrap_or_default() {
+        Value::String(text) => vec![text],
+        Value::Array(parts) => {
+            let parts = parts.iter().enumerate();
+            parts.map(|(at, part)| text_of(at, part)).collect::<Result<_, _>>()?
+        }
+        other => {
+            let got = shown(&other);
+            return Err(format!("content is {got}, wanted: text in quotes, or a list of {PART}"));
+        }
+    };
+    let detail = take("detail").map(serde_json::from_value).transpose();
+    let detail = detail.map_err(|error| misfit("detail", error))?;
+    Ok(Answer { status, texts, data: take("data"), detail })
+}
+
+/// One part of a content.
+const PART: &str = r#"{"type": "text", "text": "..."}"#;
+
+fn text_of(at: usize, part: &Value) -> Result<String, String> {
+    match (part["type"].as_str(), part["text"].as_str()) {
+        (Some("text"), Some(text)) => Ok(text.to_owned()),
+        _ => Err(format!("content.{at} is {}, wanted: {PART}", shown(part))),
+    }
+}
+
+/// At most 100 characters of a value.
+fn shown(value: &Value) -> String {
+    let text = value.to_string();
+    match text.char_indices().nth(100) {
+        Some((end, _)) => format!("{}...", &text[..end]),
+        None => text,
+    }
 }
 
 fn told(answer: Answer, worked: bool, ended: Status, note: Option<String>) -> Outcome {
-    let texts = match answer.content {
-        Content::Text(text) => vec![text],
-        Content::Parts(pieces) => pieces.into_iter().map(|Piece::Text { text }| text).collect(),
-    };
     let mut content: Vec<Part> =
-        texts.iter().map(|text| Part::text(clean(text.as_bytes()))).collect();
+        answer.texts.iter().map(|text| Part::text(clean(text.as_bytes()))).collect();
     // An executable that failed cannot say that it did not.
     let status = if worked || answer.status.is_error() { answer.status } else { ended };
     content.extend(note.map(|note| Part::text(format!("[{note}]"))));

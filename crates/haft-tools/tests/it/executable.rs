@@ -63,7 +63,10 @@ async fn plain_text_failures_and_odd_answers_are_answers() {
     let lied = say(&world, "false").await;
     assert_eq!(lied.status, Status::Failed);
     let odd = say(&world, "odd").await;
-    assert!(odd.joined_text().starts_with("{\"content\": 7}\n[the answer is no outcome"));
+    assert_eq!(odd.status, Status::Failed);
+    let told =
+        "{\"content\": 7}\n[the answer is no outcome: content is 7, wanted: text in quotes, ";
+    assert!(odd.joined_text().starts_with(told), "{}", odd.joined_text());
     let flood = say(&world, "flood").await;
     let text = flood.joined_text();
     assert!(text.len() < 60_000 && text.contains("9000000 bytes"), "{}", text.len());
