@@ -62,6 +62,16 @@ pub(crate) fn well_formed(text: &str) -> Result<(), ToolError> {
         .hint("Take the path as ls or find show it, or write %25 for a percent sign."))
 }
 
+/// Refuses a file under a path that is written as one of a folder.
+pub(crate) fn no_folder(text: &str) -> Result<(), ToolError> {
+    if !["/", "/.", "/.."].iter().any(|end| text.ends_with(end)) {
+        return Ok(());
+    }
+    let shown = haft_text::names::shown(text, 200);
+    Err(ToolError::new(format!("{shown} names a folder by its end; nothing was written"))
+        .hint("Give the path of a file; the folders that it lies in are made with it."))
+}
+
 /// Refuses to make a file under a path that programs cannot name.
 pub(crate) fn can_be_named(at: &Located) -> Result<(), ToolError> {
     let len = at.real.as_bytes().len();
@@ -220,12 +230,18 @@ async fn missing(cx: &Cx, asked: &str, path: &HostPath) -> ToolError {
              folder or ./ in front.",
         );
     }
-    let name = String::from_utf8_lossy(path.file_name().unwrap_or_default());
-    let name: String = name.chars().take(QUOTED).collect();
     let near = near::hint(cx, path).await;
-    ToolError::new(format!("there is no file {shown}")).hint(format!(
-        "Check the path: find with pattern {name:?} looks for it at any depth.{near}"
-    ))
+    let hint = match str::from_utf8(path.file_name().unwrap_or_default()) {
+        Ok(name) => {
+            let name: String = name.chars().take(QUOTED).collect();
+            format!("Check the path: find with pattern {name:?} looks for it at any depth.{near}")
+        }
+        // No pattern stands for its bytes.
+        Err(_) => format!(
+            "Check the path: look with ls at its folder, and write it as it is shown there.{near}"
+        ),
+    };
+    ToolError::new(format!("there is no file {shown}")).hint(hint)
 }
 
 /// A path where nothing is, safe to repeat and no longer than it helps.

@@ -168,6 +168,7 @@ impl Work {
         } else {
             files::regular(cx, &input.path, &at, "written").await?;
         }
+        files::no_folder(&input.path)?;
         let shown = cx.place.shown(&at.real).into_owned();
         let old = match at.kind {
             FileKind::Missing => Old::Missing,

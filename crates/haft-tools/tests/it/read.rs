@@ -197,3 +197,13 @@ async fn a_link_to_an_open_file_is_not_called_a_matter_of_rights() {
     assert!(text.contains("is a link to an open file of a process"), "{text}");
     assert!(text.contains("name the file by its path") && !text.contains("rights"), "{text}");
 }
+
+#[tokio::test]
+async fn a_missing_name_that_is_no_text_is_looked_for_with_ls() {
+    for world in both(&[("a.txt", b"a\n")]) {
+        let shown = failed(&world, "read", json!({"path": "bytes:no%FFne"})).await;
+        assert!(shown.contains("there is no file bytes:no%FFne"), "{shown}");
+        assert!(shown.contains("look with ls at its folder"), "{shown}");
+        assert!(!shown.contains("find with pattern") && !shown.contains('\u{FFFD}'), "{shown}");
+    }
+}

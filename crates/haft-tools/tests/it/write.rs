@@ -56,6 +56,22 @@ async fn the_mode_of_an_executable_stays() {
 }
 
 #[tokio::test]
+async fn a_path_of_a_folder_becomes_no_file() {
+    for world in both(&[("a.txt", b"old\n"), ("folder/b.txt", b"b\n")]) {
+        for path in ["new/", "new/deep/.", "a.txt/"] {
+            let shown = failed(&world, "write", content(path, "x\n")).await;
+            assert!(shown.starts_with(&format!("{path} names a folder by its end")), "{shown}");
+            assert!(shown.contains("Give the path of a file"), "{shown}");
+        }
+        assert_eq!(world.read_bytes("a.txt").await.unwrap().unwrap(), b"old\n");
+        let shown = failed(&world, "write", content("folder/", "x\n")).await;
+        assert!(shown.contains("is a folder"), "{shown}");
+        // Where a refused write had made a file, there could be no folder.
+        done(&world, "write", content("new/c.txt", "x\n")).await;
+    }
+}
+
+#[tokio::test]
 async fn a_full_disk_leaves_the_old_file_and_says_so() {
     let host = Arc::new(Memory::with_files([("/w/a.txt", &b"old\n"[..])]).unwrap());
     let root = HostPath::new(b"/w", Style::Posix).unwrap();
