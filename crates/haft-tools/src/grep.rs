@@ -4,6 +4,8 @@
 //! showed. An answer without matches says what was searched and what was not. It knows no regular
 //! expressions and no ignore files: the host's search does.
 
+use std::fmt::Write as _;
+
 use haft_host::{GrepMode, GrepQuery, Skip, Skipped};
 use haft_tool::{Cx, Tool, schema_of};
 use haft_types::{
@@ -259,6 +261,9 @@ fn outcome(input: &Input, page: Page<'_>, skipped: &Skipped, cx: &Cx, root: &Roo
     if page.shown() > 0 && !left.is_empty() {
         notes.push(format!("[not searched: {left}]"));
     }
+    if page.shown() > 0 && skipped.parts > 0 {
+        notes.push(format!("[{}]", in_parts(skipped)));
+    }
     if stopped {
         notes.push("[cancelled: this is what was found so far]".to_owned());
     }
@@ -295,7 +300,10 @@ fn nothing(
     if page.seen > 0 {
         let (offset, seen) = (input.offset.unwrap_or(0), page.seen);
         let left = passed_over(skipped, false);
-        let left = if left.is_empty() { left } else { format!(" Not searched: {left}.") };
+        let mut left = if left.is_empty() { left } else { format!(" Not searched: {left}.") };
+        if skipped.parts > 0 {
+            let _ = write!(left, " {}.", in_parts(skipped));
+        }
         return if stopped {
             format!("No matches from offset {offset} on were reached: {seen} so far.{left}")
         } else {
@@ -319,7 +327,22 @@ fn nothing(
         text.push_str(&left);
         text.push('.');
     }
+    if skipped.parts > 0 {
+        let _ = write!(text, " {}.", in_parts(skipped));
+    }
     text
+}
+
+/// Says of files with lines without end how they were searched.
+fn in_parts(skipped: &Skipped) -> String {
+    let files = match skipped.parts {
+        1 => "1 file has".to_owned(),
+        many => format!("{many} files have"),
+    };
+    format!(
+        "{files} lines of many MB: they were searched in parts of 4 MB, and what goes over \
+         from one part into the next is not found"
+    )
 }
 
 fn files_searched(skipped: &Skipped) -> String {

@@ -229,7 +229,6 @@ pub(crate) fn passed_over(skipped: &Skipped, all: bool) -> String {
         add(skipped.ignored, "ignored (no_ignore searches them)");
         add(skipped.binary, "binary");
     }
-    add(skipped.parts, "with lines of many MB, searched in parts of 4 MB");
     add(skipped.denied, "not allowed");
     add(skipped.loops, "links in circles");
     add(skipped.unreadable, "unreadable");
