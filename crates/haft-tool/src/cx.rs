@@ -95,6 +95,11 @@ impl Cx {
         if self.nested { None } else { self.conversation().standing() }
     }
 
+    /// Reports whether who called takes images, as far as is known; others get words for them.
+    pub fn vision(&self) -> bool {
+        self.dispatcher.tools.vision
+    }
+
     /// The absolute path of what the model wrote.
     ///
     /// # Errors

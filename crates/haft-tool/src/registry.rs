@@ -58,7 +58,7 @@ impl Registry {
 
     /// Assembles the tools that are on in `env`.
     pub fn assemble(&self, env: &Env) -> ToolSet {
-        let mut set = ToolSet::default();
+        let mut set = ToolSet { vision: env.vision, ..ToolSet::default() };
         for tool in self.sources.iter().flat_map(|source| source.tools()) {
             let spec = self.filters.iter().try_fold(tool.spec(env), |spec, keep| keep(spec, env));
             // Only another real name is in the way: an alias gives way to it.
@@ -101,6 +101,8 @@ pub struct ToolSet {
     tools: Vec<Arc<dyn AnyTool>>,
     validators: Vec<OnceLock<Result<validate::Validator, String>>>,
     names: HashMap<String, usize>,
+    /// True where whom the set is for takes images.
+    pub(crate) vision: bool,
     /// Tools whose names others have.
     hidden: Vec<ToolSpec>,
 }

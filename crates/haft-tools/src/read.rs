@@ -569,7 +569,7 @@ async fn image(found: &Found<'_>, cx: &Cx) -> Result<Outcome, ToolError> {
         fitted.format,
         words::size(size)
     );
-    if fitted.size != fitted.shown {
+    if fitted.size != fitted.shown && cx.vision() {
         let scale = f64::from(width) / f64::from(shown_width.max(1));
         // Writing to a string cannot fail.
         let _ = write!(

@@ -39,8 +39,12 @@ fn an_image_is_sent_as_one() {
 
 /// The body of the request that follows the call which read a picture.
 fn body_after_a_picture(world: &World, wire: Wire, model: &str) -> String {
+    body_after(world, wire, model, "red.png")
+}
+
+fn body_after(world: &World, wire: Wire, model: &str, picture: &str) -> String {
     let mock = Mock::new(vec![
-        wire.calls("see", &[("read", json!({"path": "red.png"}))]),
+        wire.calls("see", &[("read", json!({ "path": picture }))]),
         wire.text("I looked."),
     ]);
     let mut command = world.haft(&["-p", "look", "--model", model]);
@@ -70,6 +74,33 @@ fn a_model_without_vision_gets_a_note_instead_of_an_image() {
             let note = body.contains("this model takes no images");
             assert_eq!((picture, note), (seen, !seen), "{wire:?} {name} {settings} {body}");
             assert_eq!(body.contains("bmp) are shown"), seen, "{wire:?} {name} {settings}");
+        }
+    }
+}
+
+/// A picture of 2,400 x 2 black pixels, more than a model takes along one side.
+fn wide() -> Vec<u8> {
+    let (width, height, head) = (2_400_u32, 2_u32, 54_u32);
+    let size = width * height * 3;
+    let mut out = b"BM".to_vec();
+    for word in [head + size, 0, head, 40, width, height, 24 << 16 | 1, 0, size, 0, 0, 0, 0] {
+        out.extend(word.to_le_bytes());
+    }
+    out.extend(vec![0; usize::try_from(size).unwrap()]);
+    out
+}
+
+#[test]
+fn only_who_sees_an_image_is_told_how_its_coordinates_are_scaled() {
+    for (name, seen) in [("mock-1", true), ("claude-2.1", false)] {
+        for wire in WIRES {
+            let provider = wire.model().split('/').next().unwrap();
+            let world = World::new();
+            world.file("wide.bmp", &wide());
+            let body = body_after(&world, wire, &format!("{provider}/{name}"), "wide.bmp");
+            assert!(body.contains("2400 x 2 pixels"), "{wire:?} {name} {body}");
+            assert_eq!(body.contains("coordinates"), seen, "{wire:?} {name} {body}");
+            assert_eq!(body.contains("this model takes no images"), !seen, "{wire:?} {name}");
         }
     }
 }
