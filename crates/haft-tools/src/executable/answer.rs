@@ -5,6 +5,7 @@
 //! says in which field. It takes no receipts and no images: an executable cannot
 //! prove a change, nor keep a picture.
 
+use haft_host::Spooled;
 use haft_text::strip::Stripper;
 use haft_types::{Detail, HostPath, Misfit, Outcome, Part, Shape, Status};
 use serde_json::Value;
@@ -50,22 +51,7 @@ pub(super) fn outcome(said: Said, path: &HostPath) -> Outcome {
             None => {}
         }
     }
-    let mut text = if whole {
-        clean(&bytes)
-    } else {
-        let rest = match stdout.file.as_ref().map(haft_types::CallId::address) {
-            None => "the whole is not kept".to_owned(),
-            Some(rest) if stdout.lost.is_some() => {
-                format!("not all of it is kept: read or grep {rest}")
-            }
-            Some(rest) => format!("the whole is kept: read or grep {rest}"),
-        };
-        let (head, tail) = (clean(&stdout.head), clean(&stdout.tail));
-        let head: String = head.chars().take(SHOWN).collect();
-        let start = tail.char_indices().nth_back(SHOWN - 1).map_or(0, |(at, _)| at);
-        let all = stdout.bytes;
-        format!("{head}\n[... both ends of {all} bytes; {rest} ...]\n{}", &tail[start..])
-    };
+    let mut text = if whole { clean(&bytes) } else { both_ends(&stdout) };
     text.truncate(text.trim_end().len());
     if !worked {
         // What a program that worked writes there is for its author, not for the model.
@@ -89,6 +75,22 @@ pub(super) fn outcome(said: Said, path: &HostPath) -> Outcome {
         note,
     };
     Outcome { status, ..Outcome::text(text).with_detail(shape) }
+}
+
+/// The beginning and the end of output that is too long to be taken whole.
+fn both_ends(stdout: &Spooled) -> String {
+    let rest = match stdout.file.as_ref().map(haft_types::CallId::address) {
+        None => "the whole is not kept".to_owned(),
+        Some(rest) if stdout.lost.is_some() => {
+            format!("not all of it is kept: read or grep {rest}")
+        }
+        Some(rest) => format!("the whole is kept: read or grep {rest}"),
+    };
+    let (head, tail) = (clean(&stdout.head), clean(&stdout.tail));
+    let head: String = head.chars().take(SHOWN).collect();
+    let start = tail.char_indices().nth_back(SHOWN - 1).map_or(0, |(at, _)| at);
+    let all = stdout.bytes;
+    format!("{head}\n[... both ends of {all} bytes; {rest} ...]\n{}", &tail[start..])
 }
 
 /// The outcome that was printed; none where something else was.

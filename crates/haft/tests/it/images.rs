@@ -96,7 +96,7 @@ fn only_who_sees_an_image_is_told_how_its_coordinates_are_scaled() {
         for wire in WIRES {
             let provider = wire.model().split('/').next().unwrap();
             let world = World::new();
-            world.file("wide.bmp", &wide());
+            world.file("wide.bmp", wide());
             let body = body_after(&world, wire, &format!("{provider}/{name}"), "wide.bmp");
             assert!(body.contains("2400 x 2 pixels"), "{wire:?} {name} {body}");
             assert_eq!(body.contains("coordinates"), seen, "{wire:?} {name} {body}");
