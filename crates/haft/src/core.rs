@@ -284,6 +284,10 @@ pub fn home(environment: &Environment) -> Result<&Path, Failure> {
 
 /// The session whose id begins so. One that is not there was typed wrong.
 pub fn find(store: &Store, prefix: &str) -> Result<SessionId, Failure> {
+    if prefix.trim().is_empty() {
+        let text = "the id of a session is empty: give how it begins; haft session list names them";
+        return Err(Failure::Usage(text.into()));
+    }
     store.find(prefix).map_err(|error| match error {
         SessionError::NotFound { .. }
         | SessionError::Ambiguous { .. }

@@ -11,8 +11,8 @@ use haft_agent::Bus;
 use haft_config::Environment;
 use haft_render::{Renderer as _, Room, Sanitiser, Terminal, clean};
 use haft_types::{
-    Body, CallId, Detail, Env, Event, From, HostPath, Kind, Level, Outcome, Part, Question, Shape,
-    Status, Stop, ToolSpec, TurnEnd, Usage,
+    Body, CallId, Detail, Env, Event, From, Hash, HostPath, Kind, Level, Outcome, Part, Question,
+    Shape, Status, Stop, ToolSpec, TurnEnd, Usage,
 };
 use serde_json::Value;
 use tokio::task::JoinHandle;
@@ -151,6 +151,9 @@ impl View {
             Body::CallOutput { call, text, .. } => return self.output(call, text),
             Body::CallEnded { call, outcome, took } => self.ended(call, outcome, *took),
             Body::Notice { level, text } => mark(*level, text),
+            Body::Undone { calls, files, redo, .. } => {
+                undone(calls, files, *redo, self.terminal.root.as_ref())
+            }
             Body::TurnEnded { end, usage } => Self::turn_ended(end, *usage).unwrap_or_default(),
             _ => return None,
         };
@@ -368,6 +371,23 @@ fn mark(level: Level, text: &str) -> String {
         Level::Warning | Level::Error => "!",
     };
     format!("{sign} {}\n", sentence(text))
+}
+
+/// Changes that were taken back or made again.
+fn undone(
+    calls: &[CallId],
+    files: &[(HostPath, Option<Hash>)],
+    redo: bool,
+    root: Option<&HostPath>,
+) -> String {
+    let what = if redo { "made again" } else { "took back" };
+    let calls: Vec<String> = calls.iter().map(ToString::to_string).collect();
+    let shown = |path: &HostPath| match root {
+        Some(root) => path.shown_from(root).into_owned(),
+        None => path.text().into_owned(),
+    };
+    let files: Vec<String> = files.iter().map(|(path, _)| shown(path)).collect();
+    mark(Level::Info, &format!("{what} {}: {}", calls.join(", "), files.join(", ")))
 }
 
 /// Puts `by` before every line.

@@ -208,6 +208,8 @@ impl Talk {
         match &event.body {
             // What was typed at the prompt is on the screen already.
             Body::User { .. } if self.keys.is_terminal() => return Ok(()),
+            // Who asked for it is answered in more words.
+            Body::Undone { .. } => return Ok(()),
             Body::Notice { text, .. } if text.starts_with(MODE_SET) => return Ok(()),
             Body::Asked { question } => {
                 self.questions.push_back(question.clone());
@@ -302,6 +304,9 @@ impl Talk {
         {
             return self.choose(&choice);
         }
+        if asked && let [Press::Key(_)] = presses[..] {
+            self.wrong_key()?;
+        }
         let mut behind = String::new();
         for press in presses {
             let fresh = self.draft.is_empty();
@@ -321,6 +326,15 @@ impl Talk {
             }
         }
         self.screen.echo(&behind, &self.draft)
+    }
+
+    /// Says under the question what becomes of a key that answers nothing.
+    fn wrong_key(&mut self) -> Ending {
+        let keys = self.questions.front().map(keys_of).unwrap_or_default();
+        self.screen.show(&format!(
+            "  only {keys} answer: what is typed is a message now, to be sent with Enter; once the \
+             line is empty again, a key is asked for\n"
+        ))
     }
 
     /// The line is done.

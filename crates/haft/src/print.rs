@@ -168,6 +168,16 @@ impl Result {
     }
 }
 
+/// What went wrong, and how to go on where something was done before.
+fn with_way_on(error: &str, result: &Result) -> String {
+    let text = face::sentence(error);
+    if !matches!(&result.end, Some(TurnEnd::Failed { .. })) || result.calls == 0 {
+        return text;
+    }
+    let end = if text.ends_with(['.', '!', '?']) { "" } else { "." };
+    format!("{text}{end} What was done is kept: go on with haft -c -p \"Go on.\"")
+}
+
 fn finish(output: Output, result: &Result, session: &str, took: u64) -> Ending {
     let (status, error) = match &result.end {
         Some(TurnEnd::Done { stop: Stop::Refusal }) => {
@@ -220,6 +230,6 @@ fn finish(output: Output, result: &Result, session: &str, took: u64) -> Ending {
     match error {
         None => Ok(()),
         Some(_) if error == result.trouble => Err(Failure::Said(1)),
-        Some(error) => Err(Failure::Failed(face::sentence(&error))),
+        Some(error) => Err(Failure::Failed(with_way_on(&error, result))),
     }
 }

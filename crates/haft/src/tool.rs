@@ -32,7 +32,15 @@ pub async fn run(arguments: &Tool, more: &[Arc<dyn AnyTool>]) -> Ending {
     let mut base = Base::load(&arguments.common, None)?;
     base.every_tool = true;
     match arguments.name.as_str() {
-        "list" => return list(&base, arguments, more).await,
+        "list" => {
+            if let Some(extra) = &arguments.of {
+                return Err(Failure::Usage(format!(
+                    "`haft tool list` takes no name, {extra:?} is one argument too many: \
+                     haft tool spec {extra} shows one tool"
+                )));
+            }
+            return list(&base, arguments, more).await;
+        }
         "spec" => return spec(&base, arguments, more).await,
         _ => {}
     }

@@ -74,6 +74,25 @@ fn a_line_begun_before_a_question_goes_on_and_answers_nothing() {
 }
 
 #[test]
+fn a_wrong_key_that_is_taken_back_leaves_the_question_open_for_keys() {
+    let world = World::new();
+    let tmux = waiting(&world);
+    world.file("go", "");
+    asks(&tmux, 1);
+    tmux.types("x");
+    tmux.sees("> x");
+    tmux.sees("what is typed is a message");
+    tmux.key("BSpace");
+    asks(&tmux, 2);
+    tmux.types("y");
+    tmux.sees("First answer.");
+    assert_eq!(answers(&world).len(), 1);
+    assert!(world.work().join("made").exists());
+    tmux.line("/quit");
+    tmux.sees("ended with 0");
+}
+
+#[test]
 fn what_is_pasted_is_one_message_and_answers_nothing() {
     let world = World::new();
     let tmux = waiting(&world);

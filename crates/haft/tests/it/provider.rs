@@ -118,6 +118,28 @@ fn a_cut_stream_is_no_answer() {
         assert_eq!(ran.code, Some(1), "{wire:?} {ran:?}");
         assert!(ran.err.contains("broke") && ran.err.contains(&mock.url()), "{ran:?}");
         assert_eq!(mock.requests().len(), 2, "one retry was set");
+        assert!(!ran.err.contains("haft -c"), "nothing was done yet: {ran:?}");
+    }
+}
+
+#[test]
+fn what_was_done_before_a_failure_is_gone_on_with() {
+    for wire in WIRES {
+        let world = World::new();
+        world.settings("[http]\nretries = 0\n");
+        world.file("a.txt", "alpha\n");
+        let mock = Mock::with(move |nth, _| match nth {
+            0 => wire.calls("I look.", &[("read", json!({"path": "a.txt"}))]),
+            1 => HttpResponse::events("data: {not json}\n\n"),
+            _ => wire.text("It says alpha."),
+        });
+        let ran = ask(&world, wire, &mock);
+        assert_eq!(ran.code, Some(1), "{wire:?} {ran:?}");
+        assert!(ran.err.contains("What was done is kept: go on with haft -c -p"), "{ran:?}");
+        let flags = ["-c", "-p", "go on"];
+        let ran = finish(wire.haft(&world, &mock.url(), &flags), &Input::Nothing);
+        assert_eq!((ran.code, ran.out.as_str()), (Some(0), "It says alpha.\n"), "{ran:?}");
+        assert!(mock.bodies()[2].contains("alpha"), "the result is in the conversation");
     }
 }
 

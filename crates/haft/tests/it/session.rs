@@ -61,6 +61,35 @@ fn a_session_is_shown() {
 }
 
 #[test]
+fn an_undo_is_shown_with_its_session() {
+    let world = World::new();
+    let input = json!({"path": "a.txt", "content": "x\n"}).to_string();
+    let write = ["tool", "write", "--mode", "accept-edits", "--input", &input];
+    assert_eq!(world.run(&write).code, Some(0));
+    assert_eq!(world.run(&["undo"]).code, Some(0));
+    assert_eq!(world.run(&["redo"]).code, Some(0));
+    let shown = world.run(&["session", "show", &world.only_session()]).out;
+    let path = world.work().join("a.txt").display().to_string();
+    let at = |what: &str| {
+        let line = format!("\n- {what} c1: {path}\n");
+        shown.find(&line).unwrap_or_else(|| panic!("{line}{shown}"))
+    };
+    let (took, made) = (at("took back"), at("made again"));
+    assert!(took < made, "{shown}");
+}
+
+#[test]
+fn an_empty_id_is_no_beginning_of_one() {
+    let world = World::new();
+    for arguments in [&["session", "show", ""][..], &["undo", "--session", ""]] {
+        let ran = world.run(arguments);
+        assert_eq!((ran.code, ran.out.as_str()), (Some(2), ""), "{ran:?}");
+        assert!(ran.err.contains("the id of a session is empty"), "{ran:?}");
+        assert!(ran.err.contains("haft session list"), "{ran:?}");
+    }
+}
+
+#[test]
 fn nothing_of_a_session_reaches_a_terminal_raw() {
     let world = World::new();
     let evil = "a\u{1b}]52;c;aGk=\u{7}b\u{1b}[2Jc\u{202e}d\u{9b}31m";

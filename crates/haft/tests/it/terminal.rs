@@ -169,7 +169,7 @@ fn an_interrupt_stops_a_command_and_the_talk_goes_on() {
     tmux.sees("interrupted");
     gone(&format!("sleep\0{seconds}"));
     tmux.line("are you there?");
-    tmux.sees("I am still here.");
+    tmux.sees("I am still here.\n\n>");
     tmux.key("C-c");
     let screen = tmux.sees("ended with 0");
     tmux.is_sane(&world);

@@ -28,6 +28,13 @@ fn the_list_names_every_tool() {
 }
 
 #[test]
+fn a_list_takes_no_name() {
+    let ran = World::new().run(&["tool", "list", "extra"]);
+    assert_eq!((ran.code, ran.out.as_str()), (Some(2), ""), "{ran:?}");
+    assert!(ran.err.contains("\"extra\"") && ran.err.contains("haft tool spec extra"), "{ran:?}");
+}
+
+#[test]
 fn a_definition_is_shown() {
     let world = World::new();
     for name in ["edit", "MultiEdit", "Edit"] {
