@@ -18,7 +18,7 @@ fn what_was_typed_wrong_is_a_mistake() {
     let pipe = format!("script:{}", pipe.display());
     for (arguments, wanted) in [
         (&["-p", "hi", "-r", "zzz", "--model", &model][..], "\"zzz\""),
-        (&["-p", "hi", "-r", "", "--model", &model], "no session begins with"),
+        (&["-p", "hi", "-r", "", "--model", &model], "the id of a session is empty"),
         (&["-p", "hi", "-r", "0", "--model", &model], "2 sessions begin with \"0\""),
         (&["session", "show", "zz"], "\"zz\""),
         (&["-p", "hi", "--model", "script:/no/such"], "/no/such"),
