@@ -91,6 +91,8 @@ fn drawn<T: std::fmt::Debug>(strategy: impl Strategy<Value = T>) -> Vec<T> {
 
 #[test]
 fn what_is_drawn_changes_judgements_both_ways_and_not() {
+    use Verdict::{Allow, Ask, Deny};
+
     let mut seen = std::collections::BTreeSet::new();
     for (rules, call, text, added) in
         drawn((rule_sets(), calls(), prop::sample::select(TEXTS), verdicts()))
@@ -98,7 +100,6 @@ fn what_is_drawn_changes_judgements_both_ways_and_not() {
         let before = judge(&rules, &call);
         seen.insert((added, before, judge(&rules.with(added, Scope::User, text), &call)));
     }
-    use Verdict::{Allow, Ask, Deny};
     for wanted in [
         (Deny, Allow, Deny),
         (Deny, Ask, Deny),
