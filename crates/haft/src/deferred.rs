@@ -65,7 +65,8 @@ mod tests {
     #[test]
     fn a_deferred_tool_is_there_for_who_wants_it() {
         let folder = tempfile::tempdir().unwrap();
-        let spec = |name: &'static str, loading| ToolSpec { loading, ..ToolSpec::new(name, "", "") };
+        let spec =
+            |name: &'static str, loading| ToolSpec { loading, ..ToolSpec::new(name, "", "") };
         let notebooks = spec("notebook_edit", Loading::Deferred);
         let other = spec("other", Loading::Deferred);
         let has = |every, on: &[&str], spec: &ToolSpec| {
