@@ -82,6 +82,8 @@ fn what_another_program_puts_there_by_a_rename_is_never_lost() {
     for w in locals() {
         w.file("d/f", "0 ");
         let added = while_adding(&w, |n| {
+            // At ever other instants of a write, some of which leave this host the time for one.
+            thread::sleep(Duration::from_micros(n * 37 % 1500));
             fs::write(w.disk("theirs"), format!("{n} ")).unwrap();
             fs::rename(w.disk("theirs"), w.disk("d/f")).unwrap();
             begins(&w, &format!("{n} "));
@@ -97,7 +99,7 @@ fn what_another_program_writes_into_the_file_is_never_lost() {
     for w in locals() {
         w.file("d/f", "0000000 ");
         let added = while_adding(&w, |n| {
-            // At ever other instants of a write.
+            // As above.
             thread::sleep(Duration::from_micros(n * 37 % 1500));
             let text = format!("{n:07} ");
             // A file that is replaced after it was opened is lost to any program.
