@@ -11,7 +11,7 @@ use std::{
     time::Duration,
 };
 
-use haft_host::{Host, Local, Lookup};
+use haft_host::Lookup;
 use haft_policy::{Mode, Verdict};
 use haft_testkit::{
     machine::{self, make_fifo},
@@ -56,16 +56,14 @@ impl Flip {
     fn new(swap: Swap, lookup: Lookup) -> Self {
         let folder = tempfile::tempdir().unwrap();
         let base = folder.path().canonicalize().unwrap();
-        for name in ["w/free", "outside", "home", "tmp"] {
-            std::fs::create_dir_all(base.join(name)).unwrap();
+        let world = World::below(&base, lookup, haft_tools::builtin()).unwrap();
+        for name in ["w/free", "outside"] {
+            std::fs::create_dir(base.join(name)).unwrap();
         }
         std::fs::write(base.join("w/free/name"), INSIDE).unwrap();
         std::fs::write(base.join("outside/name"), OUTSIDE).unwrap();
         // A name that nobody may see either.
         std::fs::write(base.join("outside/CANARY"), "").unwrap();
-        let at = |name: &str| Local::path(&base.join(name)).unwrap();
-        let host: Arc<dyn Host> = Arc::new(Local::at(at("home"), at("tmp"), lookup));
-        let world = World::on(host, at("w"), haft_tools::builtin());
         // What is outside would be asked about, and nobody is there.
         world.mode(Mode::DontAsk);
         world.rule(Verdict::Allow, &format!("Edit(/{}/**)", base.join("w").display()));
