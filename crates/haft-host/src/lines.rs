@@ -103,13 +103,19 @@ impl Grep {
             .before_context(context(self.query.before))
             .after_context(context(self.query.after))
             .heap_limit(Some(limit))
-            .max_matches((self.query.per_file > 0).then_some(self.query.per_file))
+            .max_matches(self.most().filter(|_| !self.query.multiline))
             .binary_detection(if named {
                 BinaryDetection::convert(0)
             } else {
                 BinaryDetection::quit(0)
             })
             .build()
+    }
+
+    /// Most matching lines that are looked for in one file. The searcher counts matches, of which
+    /// one line may have several where they may go over lines; there the lines are counted here.
+    fn most(&self) -> Option<u64> {
+        (self.query.per_file > 0).then_some(self.query.per_file)
     }
 
     /// How many matching lines of a file are skipped; its name is none where it is searched alone.
@@ -277,6 +283,10 @@ impl Sink for Lines<'_> {
             return Err(stopped());
         }
         let lines = || found.lines().count() as u64;
+        let multiline = self.grep.query.multiline;
+        if multiline && self.grep.most().is_some_and(|most| self.result.count >= most) {
+            return Ok(false);
+        }
         match self.grep.query.mode {
             GrepMode::Files => {
                 self.result.count = 1;
@@ -561,6 +571,18 @@ mod tests {
         let many = GrepQuery { max_line: 0, ..query("x") };
         let result = run(&many, &b"xxxxxxxxxxxxxxxxxxxxxxxxxxx\n".repeat(200_000));
         assert!(result.count == 200_000 && result.size < TEXT_LIMIT + (1 << 20));
+    }
+
+    #[test]
+    fn a_limit_counts_lines_however_many_matches_they_have() {
+        let text = b"ab ab\nx\nab ab ab\ny\nab\nz\nab\n";
+        for multiline in [false, true] {
+            for (per_file, lines) in [(1, 2), (2, 4), (3, 6), (4, 7), (9, 7)] {
+                let query = GrepQuery { multiline, per_file, after: 1, ..query("a.?b|b") };
+                let given = run(&query, text).lines.len();
+                assert_eq!(given, lines, "{multiline} {per_file}");
+            }
+        }
     }
 
     #[test]
