@@ -578,6 +578,9 @@ async fn image(found: &Found<'_>, cx: &Cx) -> Result<Outcome, ToolError> {
              those of the file"
         );
     }
+    for note in fitted.notes.iter().filter(|_| cx.vision()) {
+        let _ = write!(text, "; {note}");
+    }
     let data = ReadData {
         hash: Some(hash.to_string()),
         image: Some(ImageData {

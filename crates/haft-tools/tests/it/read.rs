@@ -103,6 +103,26 @@ async fn an_image_is_shown_with_its_size_and_kept() {
 }
 
 #[tokio::test]
+async fn what_an_image_is_shown_as_is_told() {
+    let mut state = 7_u32;
+    let noise = image::RgbImage::from_fn(1200, 1200, |_, _| {
+        state = state.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
+        let [a, b, c, _] = state.to_be_bytes();
+        image::Rgb([a, b, c])
+    });
+    let mut png = std::io::Cursor::new(Vec::new());
+    noise.write_to(&mut png, image::ImageFormat::Png).unwrap();
+    let world = memory(&[("a.png", png.get_ref())]);
+    let outcome = world.call("read", json!({"path": "a.png"})).await;
+    fits(&world, "read", &outcome);
+    let text = outcome.joined_text();
+    assert!(text.contains("a.png: PNG image, 1200 x 1200 pixels, 4."), "{text}");
+    assert!(text.contains("MB; it is shown as JPEG") && !text.contains("multiply"), "{text}");
+    let Some(Part::Image { blob }) = outcome.content.last() else { panic!("no image") };
+    assert!(blob.mime == "image/jpeg" && blob.len.div_ceil(3) * 4 <= 5_000_000, "{blob:?}");
+}
+
+#[tokio::test]
 async fn pipes_and_devices_are_refused_at_once() {
     let world = local(&[]);
     machine::make_fifo(&world.folder().unwrap().join("pipe"));
