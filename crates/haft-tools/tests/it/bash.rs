@@ -6,7 +6,10 @@ use std::{
 };
 
 use haft_host::Outs;
-use haft_testkit::{machine::peak, world::World};
+use haft_testkit::{
+    machine::{self, peak},
+    world::World,
+};
 use haft_tool::{Dispatcher, MemoryBlobs, Session};
 use haft_types::{Body, Outcome, Shape, Status};
 use serde_json::{Value, json};
@@ -32,7 +35,20 @@ fn data<'a>(outcome: &'a Outcome, key: &str) -> &'a Value {
 #[tokio::test]
 async fn output_comes_in_order_with_both_streams_apart() {
     let world = world();
-    let outcome = run(&world, "echo one; sleep 0.1; echo two >&2; sleep 0.1; echo three").await;
+    let go = world.folder().unwrap().join("go");
+    machine::make_fifo(&go);
+    let command = "echo one; read -r _ < go; echo two >&2; read -r _ < go; echo three";
+    // It goes on when what it wrote has come.
+    let leads = async {
+        for wanted in ["one\n", "two\n"] {
+            let came =
+                |body: &Body| matches!(body, Body::CallOutput { text, .. } if text == wanted);
+            world.recorder.until(came).await;
+            let go = go.clone();
+            tokio::task::spawn_blocking(move || std::fs::write(go, "on\n")).await.unwrap().unwrap();
+        }
+    };
+    let (outcome, ()) = tokio::join!(run(&world, command), leads);
     assert_eq!(outcome.joined_text(), "one\ntwo\nthree");
     assert_eq!(outcome.status, Status::Done);
     assert_eq!(data(&outcome, "stdout"), "one\nthree\n");
