@@ -507,6 +507,9 @@ mod tests {
 
     use super::*;
 
+    /// What answers of a client begin with.
+    const ANSWERS: [&str; 2] =
+        [r#"{"jsonrpc":"2.0","id":0,"result":"#, r#"{"jsonrpc":"2.0","id":0,"error":"#];
     const HELLO: &str = r#"{"jsonrpc":"2.0","id":0,"method":"initialize","params":{"protocolVersion":"2025-06-18","capabilities":{},"clientInfo":{"name":"c","version":"1"}}}"#;
 
     fn wire(input: &[u8]) -> (Wire<&[u8]>, DuplexStream) {
@@ -538,20 +541,27 @@ mod tests {
         (written(wire, read).await, others)
     }
 
-    /// How many answers a line wants.
-    fn wanted(line: &[u8]) -> usize {
+    /// How many answers a line wants, at least and at most.
+    fn wanted(line: &[u8]) -> (usize, usize) {
         let line = line.trim_ascii();
-        let scan = Scan::of(line);
+        let holds = |key: &str| line.windows(key.len()).any(|part| part == key.as_bytes());
+        let exactly = |wanted: bool| (usize::from(wanted), usize::from(wanted));
         match serde_json::from_slice::<Value>(line) {
-            _ if line.is_empty() => 0,
+            _ if line.is_empty() => exactly(false),
             Ok(Value::Object(message)) if message.contains_key("method") => {
-                usize::from(message.contains_key("id"))
+                exactly(message.contains_key("id"))
             }
             Ok(Value::Object(message)) => {
-                usize::from(!message.contains_key("result") && !message.contains_key("error"))
+                exactly(!message.contains_key("result") && !message.contains_key("error"))
             }
-            Ok(_) => 1,
-            Err(_) => usize::from(scan.id().is_none() || !scan.is_reply()),
+            Ok(_) => exactly(true),
+            // An answer of the client's that breaks behind its head is none to be answered.
+            Err(_) if ANSWERS.iter().any(|head| line.starts_with(head.as_bytes())) => {
+                exactly(false)
+            }
+            Err(_) if !holds(r#""result""#) && !holds(r#""error""#) => exactly(true),
+            // Broken before that, it may be taken for one or not.
+            Err(_) => (0, 1),
         }
     }
 
@@ -594,8 +604,9 @@ mod tests {
             }
             let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
             let (answers, _) = runtime.unwrap().block_on(talk(&input));
-            let wanted: usize = input.split(|byte| *byte == b'\n').map(wanted).sum();
-            prop_assert_eq!(answers.len(), wanted, "{:?}", answers);
+            let wanted = input.split(|byte| *byte == b'\n').map(wanted);
+            let (least, most) = wanted.fold((0, 0), |sum, one| (sum.0 + one.0, sum.1 + one.1));
+            prop_assert!((least..=most).contains(&answers.len()), "{least}-{most}: {answers:?}");
             for answer in answers {
                 prop_assert!(answer.get("id").is_some(), "{}", answer);
                 prop_assert!(answer["result"].is_object() || answer["error"]["code"].is_i64());
