@@ -7,9 +7,12 @@
 #![expect(clippy::panic, reason = "a test that lacks something fails, and this is where it does")]
 
 use std::{
+    collections::BTreeMap,
     env, fs,
     path::{Path, PathBuf},
-    process::{Command, Stdio},
+    process::{Child, Command, Stdio},
+    thread,
+    time::{Duration, Instant},
 };
 
 /// What a failure for want of a program says to do.
@@ -122,11 +125,50 @@ pub fn times(count: u64) -> u64 {
 /// # Panics
 /// When the system does not tell.
 pub fn peak_of(process: u32) -> u64 {
-    let path = format!("/proc/{process}/status");
-    let status = fs::read_to_string(&path).unwrap_or_else(|error| panic!("{path}: {error}"));
-    let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:"));
-    let kib = line.and_then(|rest| rest.split_whitespace().next()?.parse::<u64>().ok());
-    kib.unwrap_or_else(|| panic!("{path} tells no peak:\n{status}")) << 10
+    peak_while_there(process).unwrap_or_else(|| panic!("process {process} tells no peak"))
+}
+
+/// The most memory that a process had so far, in bytes; none where it has ended.
+pub fn peak_while_there(process: u32) -> Option<u64> {
+    let status = fs::read_to_string(format!("/proc/{process}/status")).ok()?;
+    let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:"))?;
+    let kib: u64 = line.split_whitespace().next()?.parse().ok()?;
+    Some(kib << 10)
+}
+
+/// The processes that a process started and that run, with theirs.
+pub fn descendants(process: u32) -> Vec<u32> {
+    let mut found = Vec::new();
+    let Ok(threads) = fs::read_dir(format!("/proc/{process}/task")) else { return found };
+    for thread in threads.flatten() {
+        let children = fs::read_to_string(thread.path().join("children")).unwrap_or_default();
+        for child in children.split_whitespace().filter_map(|id| id.parse().ok()) {
+            found.push(child);
+            found.extend(descendants(child));
+        }
+    }
+    found
+}
+
+/// Looks at a process with all that it starts until it ends, or the time is over; gives the most
+/// bytes that they had, each at its worst, together.
+///
+/// # Panics
+/// When the process cannot be waited for.
+pub fn watched(child: &mut Child, within: Duration) -> u64 {
+    let began = Instant::now();
+    let mut seen = BTreeMap::new();
+    loop {
+        let ended = child.try_wait().unwrap_or_else(|error| panic!("waiting for it: {error}"));
+        if ended.is_some() || began.elapsed() > within {
+            return seen.values().sum();
+        }
+        for process in [child.id()].into_iter().chain(descendants(child.id())) {
+            let had = seen.entry(process).or_insert(0_u64);
+            *had = peak_while_there(process).unwrap_or(0).max(*had);
+        }
+        thread::sleep(Duration::from_millis(2));
+    }
 }
 
 /// The most memory that this process had so far, in bytes.

@@ -1,24 +1,18 @@
 //! PDF documents that are made to do harm: each call ends in time with an answer that helps, the
 //! memory of all processes together stays bounded, and nothing is left running.
 
-use std::{
-    fmt::Write as _,
-    fs,
-    io::Write as _,
-    process::Child,
-    thread,
-    time::{Duration, Instant},
-};
+use std::{fmt::Write as _, fs, io::Write as _, process::Child, time::Duration};
 
 use flate2::{Compression, write::ZlibEncoder};
+use haft_testkit::machine::{descendants, watched};
 use serde_json::json;
 
 use crate::world::{World, collect, ended, signal, until};
 
 /// What haft starts itself with to read a document.
 const READER: &str = "--read-pdf-of-standard-input";
-/// Most KiB of all processes of a call together: what the reader may have, and haft itself.
-const MEMORY: u64 = (1024 + 200) * 1024;
+/// Most bytes of all processes of a call together: what the reader may have, and haft itself.
+const MEMORY: u64 = (1024 + 200) << 20;
 /// Longest that a call may take: 20 s for the document, and some for a busy machine.
 const TIME: Duration = Duration::from_secs(35);
 
@@ -137,42 +131,6 @@ fn hostile() -> Vec<(&'static str, Vec<u8>, &'static str)> {
     ]
 }
 
-/// The processes that a process started, and theirs.
-fn descendants(process: u32) -> Vec<u32> {
-    let mut found = Vec::new();
-    let Ok(threads) = fs::read_dir(format!("/proc/{process}/task")) else { return found };
-    for thread in threads.flatten() {
-        let children = fs::read_to_string(thread.path().join("children")).unwrap_or_default();
-        for child in children.split_whitespace().filter_map(|id| id.parse().ok()) {
-            found.push(child);
-            found.extend(descendants(child));
-        }
-    }
-    found
-}
-
-/// The most memory that a process had so far, in KiB; 0 for one that is gone.
-fn peak(process: u32) -> u64 {
-    let status = fs::read_to_string(format!("/proc/{process}/status")).unwrap_or_default();
-    let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:")).unwrap_or("0");
-    line.trim().trim_end_matches(" kB").parse().unwrap()
-}
-
-/// Looks at a process with all that it started until it ends; gives the most that they had.
-fn watched(child: &mut Child) -> u64 {
-    let (mut most, began) = (0, Instant::now());
-    let mut seen = std::collections::BTreeMap::new();
-    while child.try_wait().unwrap().is_none() && began.elapsed() < TIME {
-        for process in [child.id()].into_iter().chain(descendants(child.id())) {
-            let had = seen.entry(process).or_insert(0_u64);
-            *had = peak(process).max(*had);
-        }
-        most = seen.values().sum();
-        thread::sleep(Duration::from_millis(2));
-    }
-    most
-}
-
 /// Reports whether a document is being read for a process.
 fn is_reading(process: u32) -> bool {
     readers(process).next().is_some()
@@ -198,13 +156,13 @@ fn said(name: &str, bytes: &[u8]) -> String {
     world.file(name, bytes);
     let mut child = reading(&world, name);
     let (out, err) = (collect(child.stdout.take()), collect(child.stderr.take()));
-    let most = watched(&mut child);
+    let most = watched(&mut child, TIME);
     let status = ended(&mut child, Duration::from_secs(1));
     let said = out.join().unwrap() + &err.join().unwrap();
     assert!(matches!(status.code(), Some(0 | 1)), "{name}: {status:?} {said}");
     assert!(said.contains(name), "{said}");
-    assert!(most > 10_000, "{name}: nothing was measured");
-    assert!(most < MEMORY, "{name}: {} MiB", most >> 10);
+    assert!(most > 10_000 << 10, "{name}: nothing was measured");
+    assert!(most < MEMORY, "{name}: {} MiB", most >> 20);
     said
 }
 
