@@ -26,14 +26,18 @@ use haft_types::MatchLine;
 
 use crate::{
     GrepMode, GrepQuery, SearchError,
-    parts::{Cuts, Parts},
-    pattern::{self, PATTERN_LIMIT},
+    parts::{Cuts, PART, Parts},
+    pattern::{self, PATTERN_LIMIT, STATES_LIMIT},
 };
 
 /// Longest line that can be searched, in bytes.
 pub(crate) const LINE_LIMIT: usize = 8 << 20;
 /// Longest file that can be searched across lines, in bytes.
 const MULTILINE_LIMIT: usize = 32 << 20;
+/// Bytes times characters of a pattern that are searched with nothing that could stop it: some
+/// seconds in a line, up to half a minute across lines.
+const LINE_WORK: u64 = 1 << 29;
+const MULTILINE_WORK: u64 = 1 << 32;
 /// Most bytes of found text that are kept of one file.
 const TEXT_LIMIT: usize = 4 << 20;
 /// Most marked matches of one line.
@@ -46,6 +50,8 @@ const LOOK_AHEAD: usize = 128;
 pub(crate) struct Grep {
     matcher: RegexMatcher,
     query: GrepQuery,
+    /// Characters that the pattern stands for.
+    size: u64,
 }
 
 /// What the search of one file gave.
@@ -72,7 +78,7 @@ pub(crate) struct FileResult {
 impl Grep {
     /// Compiles the pattern.
     pub(crate) fn new(query: &GrepQuery) -> Result<Self, SearchError> {
-        pattern::check(query)?;
+        let size = pattern::check(query)?.max(1);
         let mut builder = RegexMatcherBuilder::new();
         builder
             .multi_line(true)
@@ -81,7 +87,7 @@ impl Grep {
             .fixed_strings(query.literal)
             .ban_byte(Some(b'\0'))
             .size_limit(PATTERN_LIMIT)
-            .dfa_size_limit(PATTERN_LIMIT);
+            .dfa_size_limit(STATES_LIMIT);
         if query.multiline {
             builder.dot_matches_new_line(true);
         } else {
@@ -89,14 +95,15 @@ impl Grep {
         }
         let matcher =
             builder.build(&query.pattern).map_err(|error| pattern::refusal(query, &error))?;
-        Ok(Self { matcher, query: query.clone() })
+        Ok(Self { matcher, query: query.clone(), size })
     }
 
     /// A searcher, to be kept from file to file; `named` for a file that was named itself.
     pub(crate) fn searcher(&self, named: bool) -> Searcher {
         let shown = self.query.mode == GrepMode::Content;
         let context = |lines: u32| if shown { lines as usize } else { 0 };
-        let limit = if self.query.multiline { MULTILINE_LIMIT } else { LINE_LIMIT };
+        let across = least(MULTILINE_WORK / self.size, MULTILINE_LIMIT);
+        let limit = if self.query.multiline { across } else { LINE_LIMIT };
         SearcherBuilder::new()
             .line_number(shown)
             .multi_line(self.query.multiline)
@@ -148,10 +155,16 @@ impl Grep {
         let ended = if self.query.multiline {
             searcher.search_reader(&self.matcher, reader, &mut sink)
         } else {
-            searcher.search_reader(&self.matcher, Parts::new(reader, &cuts), &mut sink)
+            let part = least(LINE_WORK / self.size, PART);
+            searcher.search_reader(&self.matcher, Parts::new(reader, &cuts, part), &mut sink)
         };
         FileResult { error: ended.err(), parts: cuts.any(), ..mem::take(&mut sink.result) }
     }
+}
+
+/// The lesser of two lengths.
+fn least(length: u64, most: usize) -> usize {
+    usize::try_from(length).map_or(most, |length| length.min(most))
 }
 
 /// A reader that fails once its search is stopped.
@@ -233,6 +246,21 @@ impl Lines<'_> {
         passed.unwrap_or(0).saturating_sub(self.cuts.before(offset))
     }
 
+    /// How many matches the found lines hold; as ripgrep counts where one may go over lines.
+    fn matches(&self, found: &SinkMatch<'_>) -> io::Result<u64> {
+        let range = found.bytes_range_in_buffer();
+        let end = (range.end + LOOK_AHEAD).min(found.buffer().len());
+        let mut count = 0;
+        let take = |found: grep_matcher::Match| {
+            let inside = found.start() < range.end;
+            count += u64::from(inside);
+            inside
+        };
+        let buffer = &found.buffer()[..end];
+        self.grep.matcher.find_iter_at(buffer, range.start, take).map_err(io::Error::other)?;
+        Ok(count.max(1))
+    }
+
     /// Where the pattern matches in the found lines.
     fn spans(&self, searcher: &Searcher, found: &SinkMatch<'_>) -> io::Result<Vec<(usize, usize)>> {
         let range = found.bytes_range_in_buffer();
@@ -293,7 +321,7 @@ impl Sink for Lines<'_> {
                 return Ok(false);
             }
             GrepMode::Count => {
-                self.result.count += lines();
+                self.result.count += if multiline { self.matches(found)? } else { lines() };
                 return Ok(true);
             }
             GrepMode::Content => self.result.count += lines(),

@@ -4,8 +4,8 @@
 //! it, whatever a file holds. It cuts behind a space or a sign that separates, where there is one,
 //! so that words and numbers stay whole.
 //!
-//! **Invariant:** every byte is passed on, in order; a line below [`PART`] is never cut. Where it
-//! was cut is kept, so that lines can be numbered as they are in the file.
+//! **Invariant:** every byte is passed on, in order; a line below the length of a part is never cut.
+//! Where it was cut is kept, so that lines can be numbered as they are in the file.
 
 use std::{
     cell::RefCell,
@@ -14,10 +14,8 @@ use std::{
 
 use memchr::memrchr;
 
-/// From how many bytes on a line is cut.
+/// From how many bytes on a line is cut, at most.
 pub(crate) const PART: usize = 4 << 20;
-/// How many bytes further a good place is looked for.
-const FURTHER: usize = 1 << 20;
 /// Most bytes that are read at once.
 const STEP: usize = 256 << 10;
 /// What a byte order mark, which searches take away, may move offsets by.
@@ -43,6 +41,8 @@ impl Cuts {
 pub(crate) struct Parts<'a, R> {
     reader: R,
     cuts: &'a Cuts,
+    /// From how many bytes on a line is cut; a good place is looked for in a quarter more.
+    part: usize,
     /// Bytes that were passed on.
     passed: u64,
     /// Bytes of the present line.
@@ -52,15 +52,15 @@ pub(crate) struct Parts<'a, R> {
 }
 
 impl<'a, R: Read> Parts<'a, R> {
-    pub(crate) const fn new(reader: R, cuts: &'a Cuts) -> Self {
-        Self { reader, cuts, passed: 0, open: 0, whole: false }
+    pub(crate) const fn new(reader: R, cuts: &'a Cuts, part: usize) -> Self {
+        Self { reader, cuts, part, passed: 0, open: 0, whole: false }
     }
 }
 
 impl<R: Read> Read for Parts<'_, R> {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
         // A place is left for the end of a line, where there is one.
-        let most = buffer.len().saturating_sub(1).clamp(1, STEP).min(buffer.len());
+        let most = buffer.len().saturating_sub(1).clamp(1, STEP.min(self.part)).min(buffer.len());
         let mut length = self.reader.read(&mut buffer[..most])?;
         if self.passed == 0 {
             self.whole |= buffer.starts_with(b"\xFF\xFE") || buffer.starts_with(b"\xFE\xFF");
@@ -69,10 +69,13 @@ impl<R: Read> Read for Parts<'_, R> {
             Some(end) => self.open = length - end - 1,
             None => self.open += length,
         }
-        if self.open >= PART
+        if self.open >= self.part
             && length < buffer.len()
             && !self.whole
-            && let Some(cut) = place(&buffer[length.saturating_sub(self.open)..length], self.open)
+            && let Some(cut) = place(
+                &buffer[length.saturating_sub(self.open)..length],
+                self.open >= self.part / 4 * 5,
+            )
         {
             let cut = length - (length.min(self.open) - cut);
             buffer.copy_within(cut..length, cut + 1);
@@ -86,21 +89,21 @@ impl<R: Read> Read for Parts<'_, R> {
     }
 }
 
-/// Behind which byte of these a line of so many bytes is cut.
-fn place(bytes: &[u8], open: usize) -> Option<usize> {
+/// Behind which byte of these a line is cut; behind any character where it has to be.
+fn place(bytes: &[u8], anywhere: bool) -> Option<usize> {
     let parts = |b: &u8| b" \t,;:)]}>|&".contains(b);
     let good = bytes.iter().rposition(parts).map(|at| at + 1);
     let any = || bytes.iter().rposition(|b| b & 0xC0 != 0x80);
-    good.or_else(|| if open >= PART + FURTHER { any() } else { None })
+    good.or_else(|| if anywhere { any() } else { None })
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    fn passed(text: &[u8], step: usize) -> (Vec<u8>, Vec<u64>) {
+    fn passed(text: &[u8], part: usize, step: usize) -> (Vec<u8>, Vec<u64>) {
         let cuts = Cuts::default();
-        let (mut parts, mut out) = (Parts::new(text, &cuts), Vec::new());
+        let (mut parts, mut out) = (Parts::new(text, &cuts, part), Vec::new());
         let mut buffer = vec![0; step];
         loop {
             match parts.read(&mut buffer).unwrap() {
@@ -114,20 +117,27 @@ mod tests {
 
     #[test]
     fn nothing_is_lost_and_only_long_lines_are_cut() {
-        let short = b"line\n".repeat(PART / 4);
-        let words = [&b"x\n"[..], &b"word ".repeat(PART / 2), b"\nend\n"].concat();
-        let solid = [&b"x\n"[..], &"\u{e9}".repeat(PART * 2).into_bytes(), b"\nend"].concat();
-        for (text, some) in [(short, false), (words, true), (solid, true)] {
-            for step in [1_000, 65_536, 1 << 23] {
-                let (out, cuts) = passed(&text, step);
-                assert_eq!(!cuts.is_empty(), some, "{step}");
-                let mut back = out.clone();
-                for cut in cuts.iter().rev() {
-                    assert_eq!(back.remove(usize::try_from(*cut).unwrap()), b'\n');
+        for part in [PART, 100 << 10] {
+            let short = b"line\n".repeat(PART / 4);
+            let words = [&b"x\n"[..], &b"word ".repeat(PART / 2), b"\nend\n"].concat();
+            let solid = [&b"x\n"[..], &"\u{e9}".repeat(PART * 2).into_bytes(), b"\nend"].concat();
+            for (text, some) in [(short, false), (words, true), (solid, true)] {
+                for step in [1_000, 65_536, 1 << 23] {
+                    let (out, cuts) = passed(&text, part, step);
+                    assert_eq!(!cuts.is_empty(), some, "{step}");
+                    let mut back = Vec::with_capacity(text.len());
+                    let mut from = 0;
+                    for cut in cuts.iter().map(|cut| usize::try_from(*cut).unwrap()) {
+                        assert_eq!(out[cut], b'\n');
+                        back.extend_from_slice(&out[from..cut]);
+                        from = cut + 1;
+                    }
+                    back.extend_from_slice(&out[from..]);
+                    assert!(back == text, "{step}");
+                    let longest = part / 4 * 5 + STEP.min(part);
+                    assert!(out.split(|b| *b == b'\n').all(|line| line.len() <= longest));
+                    assert!(out.split(|b| *b == b'\n').all(|line| str::from_utf8(line).is_ok()));
                 }
-                assert!(back == text, "{step}");
-                assert!(out.split(|b| *b == b'\n').all(|line| line.len() <= PART + 2 * FURTHER));
-                assert!(out.split(|b| *b == b'\n').all(|line| str::from_utf8(line).is_ok()));
             }
         }
     }
@@ -139,6 +149,6 @@ mod tests {
             .chain(std::iter::repeat_n(0x20, PART))
             .flat_map(u16::to_le_bytes)
             .collect();
-        assert!(passed(&text, 65_536) == (text, Vec::new()));
+        assert!(passed(&text, PART, 65_536) == (text, Vec::new()));
     }
 }
