@@ -263,6 +263,33 @@ pub trait Fs: Send + Sync {
         how: WriteHow,
     ) -> BoxFuture<'a, io::Result<Box<dyn Staged>>>;
 
+    /// Does everything of a move but the last step, [`Staged::place`]: that gives a file another
+    /// name, which has to be free, and missing folders above it are made. With `data` the file
+    /// holds that from then on. Mode, owner and, where possible, extended attributes go along.
+    ///
+    /// Without `data` and within one file system it is a rename. Otherwise both names stand for a
+    /// whole file for an instant, and a crash may leave them so; other names (hard links) of the
+    /// file keep what it held.
+    ///
+    /// # Errors
+    /// [`io::ErrorKind::AlreadyExists`] when the file is not as it was located, or the name is
+    /// taken; [`io::ErrorKind::Unsupported`] on hosts that cannot; otherwise as
+    /// [`write`](Self::write).
+    ///
+    /// # Cancel safety
+    /// As [`stage`](Self::stage).
+    fn stage_move<'a>(
+        &'a self,
+        from: &'a Located,
+        to: &'a Located,
+        data: Option<Bytes>,
+    ) -> BoxFuture<'a, io::Result<Box<dyn Staged>>> {
+        let _ = (to, data);
+        let text = "files cannot be moved on this host";
+        let error = refuse(io::ErrorKind::Unsupported, &from.real, text);
+        Box::pin(std::future::ready(Err(error)))
+    }
+
     /// The permission bits of what stands at a located name; none where the host has none.
     ///
     /// # Errors

@@ -46,8 +46,10 @@ impl Markdown {
                 head(out, &format!("{}:{first_line}-{last}", self.shown(path)), "");
                 fence(out, language(path), lines(text).map(Cow::Borrowed), room);
             }
-            Shape::Diff { path, hunks, before, after } => {
-                head(out, &self.shown(path), state(before.is_some(), after.is_some()));
+            Shape::Diff { path, from, hunks, before, after } => {
+                let moved = from.as_ref().map(|from| format!(" (moved from {})", self.shown(from)));
+                let state = state(before.is_some(), after.is_some());
+                head(out, &self.shown(path), moved.as_deref().unwrap_or(state));
                 fence(out, "diff", hunks.iter().flat_map(diff_lines), room);
             }
             Shape::Entries { root, entries } => {

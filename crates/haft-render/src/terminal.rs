@@ -73,13 +73,14 @@ impl Terminal {
     fn shape(&self, shape: &Shape, room: Room, page: &mut Page, depth: usize) {
         match shape {
             Shape::File { path, first_line, text } => self.file(path, *first_line, text, page),
-            Shape::Diff { path, hunks, before, after } => {
-                let state = match (before, after) {
-                    (None, Some(_)) => " (new)",
-                    (Some(_), None) => " (deleted)",
-                    _ => "",
+            Shape::Diff { path, from, hunks, before, after } => {
+                let state = match (from, before, after) {
+                    (Some(from), ..) => format!(" (moved from {})", self.shown(from)),
+                    (_, None, Some(_)) => " (new)".to_owned(),
+                    (_, Some(_), None) => " (deleted)".to_owned(),
+                    _ => String::new(),
                 };
-                self.diff(path, hunks, state, page);
+                self.diff(path, hunks, &state, page);
             }
             Shape::Entries { root, entries } => {
                 listing::entries(&self.shown(root), entries, page);

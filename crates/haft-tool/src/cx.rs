@@ -162,8 +162,24 @@ impl Cx {
     /// without being read again. `whole` is all that it holds, with that hash.
     pub fn offer_pre_image(&self, at: &Located, whole: &bytes::Bytes, hash: Hash) {
         if let Some(keeper) = &self.keeper {
-            keeper.offer(at, whole, hash);
+            keeper.offer(at, Some(whole), hash);
         }
+    }
+
+    /// Offers the hash of what was read of a file that the call is about to move: it need not be
+    /// read again for that.
+    pub fn offer_hash(&self, at: &Located, hash: Hash) {
+        if let Some(keeper) = &self.keeper {
+            keeper.offer(at, None, hash);
+        }
+    }
+
+    /// The hash of what a located file holds, however much that is; it is read piece by piece.
+    ///
+    /// # Errors
+    /// When it cannot be read.
+    pub async fn hash(&self, at: &Located) -> std::io::Result<Hash> {
+        crate::keeper::hash(self.host.fs(), at).await
     }
 
     /// Keeps a value of the conversation across resume and fork; null removes it.

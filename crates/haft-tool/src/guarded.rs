@@ -345,13 +345,40 @@ impl Fs for Guarded {
             // The disk works on all three at once, and nobody sees the file before they are done.
             let staged = fs.stage(at, data.clone(), how);
             let (begun, staged, before) = futures::join!(self.begin(), staged, before);
-            let staged = staged?;
-            if let Err(error) = begun {
-                staged.discard().await;
-                return Err(error);
-            }
+            let staged = after(begun, staged).await?;
             let Some((keeper, before)) = before else { return Ok(staged) };
-            let write = Write { path: at.real.clone(), before, data };
+            let (path, data) = (at.real.clone(), Some(data));
+            let write = Write { path, moved: None, before, data };
+            Ok(Box::new(Kept { staged, keeper, write }) as Box<dyn Staged>)
+        }
+        .boxed()
+    }
+
+    fn stage_move<'a>(
+        &'a self,
+        from: &'a Located,
+        to: &'a Located,
+        data: Option<Bytes>,
+    ) -> BoxFuture<'a, io::Result<Box<dyn Staged>>> {
+        async move {
+            self.need(&from.real, Access::Modify)?;
+            self.need(&to.real, Access::Modify)?;
+            let fs = self.inner.fs();
+            let before = async {
+                let keeper = self.keeper.as_ref()?;
+                let before = match &data {
+                    Some(_) => keeper.before(fs, from).await,
+                    None => keeper.before_move(fs, from).await,
+                };
+                // Without its rights it is still moved back.
+                Some((keeper.clone(), before, fs.mode(from).await.ok().flatten()))
+            };
+            let staged = fs.stage_move(from, to, data.clone());
+            let (begun, staged, before) = futures::join!(self.begin(), staged, before);
+            let staged = after(begun, staged).await?;
+            let Some((keeper, before, mode)) = before else { return Ok(staged) };
+            let moved = Some((from.real.clone(), mode));
+            let write = Write { path: to.real.clone(), moved, before, data };
             Ok(Box::new(Kept { staged, keeper, write }) as Box<dyn Staged>)
         }
         .boxed()
@@ -399,6 +426,19 @@ impl Fs for Guarded {
         }
         .boxed()
     }
+}
+
+/// What was staged, if the begin of the call is on disk; otherwise it goes again.
+async fn after(
+    begun: io::Result<()>,
+    staged: io::Result<Box<dyn Staged>>,
+) -> io::Result<Box<dyn Staged>> {
+    let staged = staged?;
+    if let Err(error) = begun {
+        staged.discard().await;
+        return Err(error);
+    }
+    Ok(staged)
 }
 
 /// A write that its call's record knows once it is made.

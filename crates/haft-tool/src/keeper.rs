@@ -37,15 +37,21 @@ pub(crate) enum Before {
     Missing,
     /// Its content, kept.
     Kept(Blob),
+    /// Content with this hash, which stays in the file under its new name.
+    Stays(Hash),
     /// It could not be kept, for this reason; with the hash where it is known.
     Lost(String, Option<Hash>),
 }
 
-/// A write that is about to be made.
+/// A write that is about to be made, or a move.
 pub(crate) struct Write {
+    /// Where the file is then.
     pub path: HostPath,
+    /// Where it was, with its permission bits, where it is moved.
+    pub moved: Option<(HostPath, Option<u32>)>,
     pub before: Before,
-    pub data: Bytes,
+    /// What it holds then; none where it stays the same.
+    pub data: Option<Bytes>,
 }
 
 /// What a file holds after a change.
@@ -69,7 +75,8 @@ struct Change {
 /// What a tool has read of a file.
 struct Offer {
     stamp: Option<Stamp>,
-    whole: Bytes,
+    /// None where only its hash is known.
+    whole: Option<Bytes>,
     hash: Hash,
 }
 
@@ -98,13 +105,14 @@ impl Keeper {
     }
 
     /// Takes note of what a tool has read of a file that it is about to change.
-    pub(crate) fn offer(&self, at: &Located, whole: &Bytes, hash: Hash) {
-        let offer = Offer { stamp: at.stamp, whole: whole.clone(), hash };
+    pub(crate) fn offer(&self, at: &Located, whole: Option<&Bytes>, hash: Hash) {
+        let offer = Offer { stamp: at.stamp, whole: whole.cloned(), hash };
         self.state().offers.insert(at.real.clone(), offer);
     }
 
-    /// The content of a file where the tool has just read it in this very state.
-    fn offered(&self, at: &Located) -> Option<(Bytes, Hash)> {
+    /// The content of a file, if it was not too much, with its hash, where the tool has just read
+    /// it in this very state.
+    fn offered(&self, at: &Located) -> Option<(Option<Bytes>, Hash)> {
         let offer = self.state().offers.remove(&at.real)?;
         let same = at.stamp.is_some() && offer.stamp == at.stamp;
         same.then_some((offer.whole, offer.hash))
@@ -113,8 +121,22 @@ impl Keeper {
     /// Keeps what stands at a place before it is written to.
     pub(crate) async fn before(&self, fs: &dyn Fs, at: &Located) -> Before {
         let before = match self.offered(at) {
-            Some((whole, hash)) => self.put(whole, hash).await,
-            None => self.read(fs, at).await,
+            Some((Some(whole), hash)) => self.put(whole, hash).await,
+            _ => self.read(fs, at).await,
+        };
+        self.state().kept.insert(at.real.clone(), before.clone());
+        before
+    }
+
+    /// Looks at a file before it gets another name and holds what it held.
+    pub(crate) async fn before_move(&self, fs: &dyn Fs, at: &Located) -> Before {
+        let hash = match self.offered(at) {
+            Some((_, hash)) => Ok(hash),
+            None => hash(fs, at).await,
+        };
+        let before = match hash {
+            Ok(hash) => Before::Stays(hash),
+            Err(error) => Before::Lost(unkept(&error), None),
         };
         self.state().kept.insert(at.real.clone(), before.clone());
         before
@@ -132,12 +154,19 @@ impl Keeper {
 
     /// Takes note of a write that was made.
     pub(crate) fn wrote(&self, to: Write, made: Vec<HostPath>) {
-        let Write { path, before, data } = to;
-        let was_there = !matches!(before, Before::Missing);
-        let action = if was_there { ReceiptAction::Changed } else { ReceiptAction::Created };
-        let after =
-            if data.len() <= BRIEF { After::Hash(Hash::of(&data)) } else { After::Data(data) };
-        self.note(Change { path, action, before, after, mode: None, made });
+        let Write { path, moved, before, data } = to;
+        let after = match (data, &before) {
+            (Some(data), _) if data.len() <= BRIEF => After::Hash(Hash::of(&data)),
+            (Some(data), _) => After::Data(data),
+            (None, Before::Stays(hash)) => After::Hash(*hash),
+            (None, _) => After::Gone,
+        };
+        let (action, mode) = match (moved, &before) {
+            (Some((from, mode)), _) => (ReceiptAction::Renamed { from }, mode),
+            (None, Before::Missing) => (ReceiptAction::Created, None),
+            (None, _) => (ReceiptAction::Changed, None),
+        };
+        self.note(Change { path, action, before, after, mode, made });
     }
 
     /// Removes, and keeps what was there.
@@ -260,6 +289,20 @@ pub(crate) async fn keep(store: &dyn PreImages, fs: &dyn Fs, at: &Located) -> io
     }
 }
 
+/// The hash of what a file holds.
+pub(crate) async fn hash(fs: &dyn Fs, at: &Located) -> io::Result<Hash> {
+    let mut offset = 0;
+    let mut hasher = blake3::Hasher::new();
+    loop {
+        let piece = fs.read(at, offset, PIECE).await?;
+        hasher.update(&piece);
+        offset += piece.len() as u64;
+        if piece.len() < PIECE {
+            return Ok(Hash::from_bytes(*hasher.finalize().as_bytes()));
+        }
+    }
+}
+
 fn too_big(size: u64) -> String {
     format!("{size} bytes are too many to be kept, the most is {FILE_MAX}")
 }
@@ -310,6 +353,7 @@ fn complete(receipt: &mut Receipt, change: Change) {
             receipt.before = Some(blob.hash);
             receipt.pre_image = Some(blob);
         }
+        Before::Stays(hash) => receipt.before = Some(hash),
         Before::Lost(_, hash) => receipt.before = receipt.before.or(hash),
     }
     if receipt.after.is_none() {

@@ -42,6 +42,6 @@ pub use self::{
     stages::{After, Before, Hook, Limits, Settings, standard},
     state::{Conversation, Judge, SaveRule, Session, TypeMap},
     tool::{AnyTool, Prepared, Tool},
-    transaction::{Mended, Step, TransactionError, put_back},
+    transaction::{Becomes, Mended, Step, TransactionError, put_back},
     undo::{Conflict, Forbids, Undo, UndoError},
 };

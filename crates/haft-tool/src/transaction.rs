@@ -3,7 +3,8 @@
 //! **How:** first every new content is on the disk under a temporary name, and what it replaces is
 //! kept. Then a journal of the changes is written and synced, and one file after the other takes
 //! its name. Where one fails, those before it are put back. After a crash, the next start does the
-//! same from the journal: [`put_back`].
+//! same from the journal: [`put_back`]. A file that is moved goes back under its old name, with all
+//! that it is.
 //!
 //! **Invariant:** a file is put back only where it stands as the transaction left it; what others
 //! wrote since is never touched, and is named. Nothing changes where something cannot be put back.
@@ -16,7 +17,11 @@ use haft_host::{Expect, FileKind, Fs, Host, Located, Staged, WriteHow, Written};
 use haft_types::{Follow, Hash, HostPath, Receipt, ReceiptAction};
 use thiserror::Error;
 
-use crate::{Cx, Journaled, PreImages, keeper::Before, undo};
+use crate::{
+    Cx, Journaled, PreImages,
+    keeper::{self, Before},
+    undo,
+};
 
 /// A new content that waits to be placed; none where the file shall be gone.
 type Waiting = Option<Box<dyn Staged>>;
@@ -29,8 +34,36 @@ const SIDE_BY_SIDE: usize = 8;
 pub struct Step {
     /// The file as it was looked up: it has to be in this state still.
     pub at: Located,
-    /// What it shall hold, with its hash; none when it shall be gone.
-    pub to: Option<(Bytes, Hash)>,
+    /// What shall become of it.
+    pub to: Becomes,
+}
+
+/// What shall become of a file.
+#[derive(Clone, Debug)]
+pub enum Becomes {
+    /// It holds this, with its hash; it is made where it is not there.
+    Holding(Bytes, Hash),
+    /// It is gone.
+    Gone,
+    /// It is at another place, where nothing is.
+    Moved {
+        /// That place, as it was looked up.
+        to: Located,
+        /// What it holds then; none where it stays the same.
+        data: Option<Bytes>,
+        /// The hash of what it holds then.
+        hash: Hash,
+    },
+}
+
+impl Step {
+    /// Where the file is in the end, or was.
+    fn path(&self) -> &HostPath {
+        match &self.to {
+            Becomes::Moved { to, .. } => &to.real,
+            _ => &self.at.real,
+        }
+    }
 }
 
 /// Why files were not changed together.
@@ -158,14 +191,22 @@ impl Cx {
 
     async fn stage(&self, step: &Step) -> io::Result<Waiting> {
         let fs = self.host.fs();
-        let Some((data, _)) = &step.to else {
-            if let Some(keeper) = &self.keeper {
-                keeper.before(fs, &step.at).await;
+        match &step.to {
+            Becomes::Gone => {
+                if let Some(keeper) = &self.keeper {
+                    keeper.before(fs, &step.at).await;
+                }
+                Ok(None)
             }
-            return Ok(None);
-        };
-        let how = WriteHow { expect: expected(&step.at), parents: true, ..WriteHow::default() };
-        fs.stage(&step.at, data.clone(), how).await.map(Some)
+            Becomes::Holding(data, _) => {
+                let expect = expected(&step.at);
+                let how = WriteHow { expect, parents: true, ..WriteHow::default() };
+                fs.stage(&step.at, data.clone(), how).await.map(Some)
+            }
+            Becomes::Moved { to, data, .. } => {
+                fs.stage_move(&step.at, to, data.clone()).await.map(Some)
+            }
+        }
     }
 
     /// The changes as they are about to be made.
@@ -179,23 +220,26 @@ impl Cx {
             let path = step.at.real.clone();
             let not_kept = |why: String| TransactionError::NotKept { path: path.clone(), why };
             let kept = self.keeper.as_ref().and_then(|keeper| keeper.kept(&path));
-            let before = match kept {
-                Some(Before::Missing) => None,
-                Some(Before::Kept(blob)) => Some(blob),
+            let (before, pre_image) = match kept {
+                Some(Before::Missing) => (None, None),
+                Some(Before::Kept(blob)) => (Some(blob.hash), Some(blob)),
+                Some(Before::Stays(hash)) => (Some(hash), None),
                 Some(Before::Lost(why, _)) => return Err(not_kept(why)),
                 None => return Err(not_kept("nothing keeps what it holds".to_owned())),
             };
-            let action = match (&step.to, &before) {
-                (None, _) => ReceiptAction::Deleted,
-                (Some(_), Some(_)) => ReceiptAction::Changed,
-                (Some(_), None) => ReceiptAction::Created,
+            let (action, after) = match (&step.to, before) {
+                (Becomes::Gone, _) => (ReceiptAction::Deleted, None),
+                (Becomes::Holding(_, hash), Some(_)) => (ReceiptAction::Changed, Some(*hash)),
+                (Becomes::Holding(_, hash), None) => (ReceiptAction::Created, Some(*hash)),
+                (Becomes::Moved { hash, .. }, _) => {
+                    (ReceiptAction::Renamed { from: path.clone() }, Some(*hash))
+                }
             };
-            let mut receipt = Receipt::new(self.host.name().to_owned(), path.clone(), action);
-            receipt.after = step.to.as_ref().map(|(_, hash)| *hash);
-            receipt.before = before.as_ref().map(|blob| blob.hash);
-            receipt.pre_image = before;
-            receipt.made = made;
-            if step.to.is_none() {
+            let (host, path) = (self.host.name().to_owned(), step.path().clone());
+            let mut receipt = Receipt::new(host, path, action);
+            (receipt.before, receipt.after) = (before, after);
+            (receipt.pre_image, receipt.made) = (pre_image, made);
+            if !matches!(step.to, Becomes::Holding(..)) {
                 receipt.mode = self.host.fs().mode(&step.at).await.ok().flatten();
             }
             receipts.push(receipt);
@@ -256,9 +300,19 @@ fn expected(at: &Located) -> Expect {
 /// How a file stands to a change that may have been made.
 enum Stands {
     Before,
-    After(Located),
+    /// It was moved here, and stands under its old name too.
+    Between(Located),
+    After(Made),
     /// Otherwise, for this reason.
     Otherwise(String),
+}
+
+/// A change that was made.
+enum Made {
+    /// In this file.
+    At(Located),
+    /// A move from the first, where nothing is now, to the second.
+    Moved(Located, Located),
 }
 
 /// Puts files back that were changed while others that change with them were not.
@@ -275,24 +329,29 @@ pub async fn put_back(
     let mut mended = Mended::default();
     let mut after = Vec::new();
     let (mut old, mut gone) = (0, Vec::new());
-    for receipt in receipts.iter().filter(|receipt| receipt.before != receipt.after) {
+    let is_new = |receipt: &Receipt| receipt.before.is_none() || source(receipt).is_some();
+    for receipt in receipts.iter().filter(|receipt| changes(receipt)) {
         match stands(host, receipt).await {
             Stands::Before => {
                 old += 1;
-                gone.extend(receipt.before.is_none().then_some(receipt));
+                gone.extend(is_new(receipt).then_some(receipt));
             }
-            Stands::After(at) => after.push((receipt, at)),
+            Stands::Between(at) => {
+                old += 1;
+                after.push((receipt, Made::At(at)));
+            }
+            Stands::After(made) => after.push((receipt, made)),
             Stands::Otherwise(why) => mended.left.push((receipt.path.clone(), why)),
         }
     }
     if torn && old == 0 {
         return mended;
     }
-    for (receipt, at) in after.into_iter().rev() {
-        match restore(host.fs(), images, receipt, &at).await {
+    for (receipt, made) in after.into_iter().rev() {
+        match restore(host.fs(), images, receipt, &made).await {
             Ok(()) => {
-                mended.restored.push(receipt.path.clone());
-                gone.extend(receipt.before.is_none().then_some(receipt));
+                mended.restored.push(source(receipt).unwrap_or(&receipt.path).clone());
+                gone.extend(is_new(receipt).then_some(receipt));
             }
             Err(error) => {
                 mended.again |= passes(&error);
@@ -323,30 +382,56 @@ fn passes(error: &io::Error) -> bool {
     )
 }
 
-async fn stands(host: &dyn Host, receipt: &Receipt) -> Stands {
-    let fs = host.fs();
-    if *receipt.host != *host.name() {
-        return Stands::Otherwise(format!("it is on {}", receipt.host));
+/// Where a moved file was.
+const fn source(receipt: &Receipt) -> Option<&HostPath> {
+    match &receipt.action {
+        ReceiptAction::Renamed { from } => Some(from),
+        _ => None,
     }
-    let at = match fs.locate(&receipt.path, Follow::No).await {
-        Ok(at) if at.real == receipt.path => at,
-        Ok(at) => return Stands::Otherwise(format!("a link leads to {} now", at.real)),
-        Err(error) => return Stands::Otherwise(error.to_string()),
+}
+
+/// Reports whether anything is another because of this change.
+fn changes(receipt: &Receipt) -> bool {
+    source(receipt).is_some() || receipt.before != receipt.after
+}
+
+async fn stands(host: &dyn Host, receipt: &Receipt) -> Stands {
+    let after = async {
+        if *receipt.host != *host.name() {
+            return Err(format!("it is on {}", receipt.host));
+        }
+        let (new, holds) = look(host.fs(), &receipt.path).await?;
+        let Some(from) = source(receipt) else {
+            return Ok(match holds {
+                found if found == receipt.before => Stands::Before,
+                found if found == receipt.after => Stands::After(Made::At(new)),
+                _ => return Err("it was changed since".to_owned()),
+            });
+        };
+        let (old, held) = look(host.fs(), from).await?;
+        Ok(match (held == receipt.before, holds == receipt.after) {
+            (true, true) => Stands::Between(new),
+            (true, false) => Stands::Before,
+            (false, true) if held.is_none() => Stands::After(Made::Moved(old, new)),
+            _ => return Err(format!("it or {from} was changed since")),
+        })
     };
-    let found = match at.kind {
-        FileKind::Missing => None,
-        FileKind::FILE => match undo::hash(fs, &at).await {
-            Ok(hash) => Some(hash),
-            Err(error) => return Stands::Otherwise(error.to_string()),
-        },
-        FileKind::Entry(_) => return Stands::Otherwise("it is no regular file now".to_owned()),
-    };
-    if found == receipt.before {
-        Stands::Before
-    } else if found == receipt.after {
-        Stands::After(at)
-    } else {
-        Stands::Otherwise("it was changed since".to_owned())
+    after.await.unwrap_or_else(Stands::Otherwise)
+}
+
+/// What stands at a path, and the hash of what it holds; none where nothing is there.
+async fn look(fs: &dyn Fs, path: &HostPath) -> Result<(Located, Option<Hash>), String> {
+    let at = fs.locate(path, Follow::No).await.map_err(|error| error.to_string())?;
+    if at.real != *path {
+        return Err(format!("a link leads to {} now", at.real));
+    }
+    match at.kind {
+        FileKind::Missing => Ok((at, None)),
+        FileKind::FILE => {
+            let found = keeper::hash(fs, &at).await.map_err(|error| error.to_string())?;
+            Ok((at, Some(found)))
+        }
+        FileKind::Entry(_) => Err("it is no regular file now".to_owned()),
     }
 }
 
@@ -355,12 +440,25 @@ async fn restore(
     fs: &dyn Fs,
     images: &dyn PreImages,
     receipt: &Receipt,
-    at: &Located,
+    made: &Made,
 ) -> io::Result<()> {
-    let Some(before) = receipt.before else { return fs.remove(at).await };
-    let kept = receipt.pre_image.clone().or_else(|| images.find(&before));
-    let old = images.get(&kept.ok_or(io::ErrorKind::NotFound)?)?;
-    let (expect, set_mode) = (expected(at), receipt.mode);
-    let how = WriteHow { expect, parents: true, set_mode, ..WriteHow::default() };
-    fs.write(at, old, how).await.map(drop)
+    let old = || {
+        let kept = || receipt.before.and_then(|hash| images.find(&hash));
+        let kept = receipt.pre_image.clone().or_else(kept);
+        images.get(&kept.ok_or(io::ErrorKind::NotFound)?)
+    };
+    match made {
+        Made::Moved(from, at) => {
+            let data = (receipt.before != receipt.after).then(old).transpose()?;
+            fs.stage_move(at, from, data).await?.place().await.map(drop)
+        }
+        Made::At(at) if receipt.before.is_none() || source(receipt).is_some() => {
+            fs.remove(at).await
+        }
+        Made::At(at) => {
+            let (expect, set_mode) = (expected(at), receipt.mode);
+            let how = WriteHow { expect, parents: true, set_mode, ..WriteHow::default() };
+            fs.write(at, old()?, how).await.map(drop)
+        }
+    }
 }

@@ -9,6 +9,8 @@
 //! shall be is done, so an undo that was cut off can be begun again. It knows no session and no
 //! terminal.
 
+mod moves;
+
 use std::{
     collections::{BTreeMap, HashMap},
     io,
@@ -18,6 +20,7 @@ use std::{
 use haft_host::{Expect, FileKind, Fs, Host, Located, Queues, WriteHow};
 use haft_types::{Blob, EntryKind, Follow, Hash, HostPath, Receipt, ReceiptAction};
 
+use self::moves::Move;
 use crate::{PreImages, keeper};
 
 /// Why changes could not be taken back; nothing was changed then, but for what [`UndoError::Cut`]
@@ -130,6 +133,9 @@ struct Step {
     /// What the changes left there.
     left: Option<Hash>,
     to: To,
+    /// Where the file is now that was here; none where it is gone. One that is elsewhere is moved,
+    /// so that it keeps all that it is.
+    file: Option<HostPath>,
     mode: Option<u32>,
     /// Folders that go with it once they are empty, topmost first.
     made: Vec<HostPath>,
@@ -163,24 +169,7 @@ impl Undo<'_> {
         for path in steps.keys() {
             now.insert(path.clone(), self.look(path).await?);
         }
-        let steps = resolved(steps, &now)?;
-        let conflicts: Vec<Conflict> = steps
-            .iter()
-            .filter_map(|(path, step)| {
-                let now = &now[path];
-                let as_left = now.found == step.left || now.found == aim(step);
-                (!as_left).then(|| Conflict {
-                    path: path.clone(),
-                    left: step.left,
-                    found: now.found,
-                    kept: now.kept.clone(),
-                    to: match &step.to {
-                        To::Content(blob) => Some(blob.clone()),
-                        To::Nothing | To::From(_) => None,
-                    },
-                })
-            })
-            .collect();
+        let conflicts = conflicts(&steps, &now);
         if !force && !conflicts.is_empty() {
             return Err(UndoError::Conflict(conflicts));
         }
@@ -189,7 +178,14 @@ impl Undo<'_> {
             path: steps.keys().next().cloned().unwrap_or_else(|| self.host.home().clone()),
             source,
         })?;
-        self.carry_out(&steps, &now).await
+        let moves = moves::of(&steps, &now);
+        match self.carry_out(&steps, &now, &moves).await {
+            // A host that moves no files gets them anew.
+            Err(UndoError::Io { source, .. }) if source.kind() == io::ErrorKind::Unsupported => {
+                self.carry_out(&steps, &now, &[]).await
+            }
+            done => done,
+        }
     }
 
     /// What is to be done, by path.
@@ -230,7 +226,7 @@ impl Undo<'_> {
                 let kept = keeper::keep(&*self.pre_images, fs, &at).await;
                 let (found, kept) = match kept {
                     Ok(blob) => (blob.hash, Some(blob)),
-                    Err(_) => (hash(fs, &at).await.map_err(failed)?, None),
+                    Err(_) => (keeper::hash(fs, &at).await.map_err(failed)?, None),
                 };
                 Ok(Now { at, found: Some(found), kept, mode })
             }
@@ -261,24 +257,24 @@ impl Undo<'_> {
         &self,
         steps: &BTreeMap<HostPath, Step>,
         now: &BTreeMap<HostPath, Now>,
+        moves: &[Move],
     ) -> Result<Vec<Receipt>, UndoError> {
+        let contents = resolved(steps, now, moves)?;
         let mut receipts = Vec::new();
-        for (path, step) in steps {
-            match self.one(path, step, &now[path]).await {
-                Ok(receipt) => receipts.extend(receipt),
-                Err(source) => {
-                    let left = self.roll_back(&receipts, now).await;
-                    let path = path.clone();
-                    return Err(if left.is_empty() {
-                        UndoError::Io { path, source }
-                    } else {
-                        UndoError::Cut { path, source, left }
-                    });
-                }
-            }
+        let done = match self.move_all(moves, now, &mut receipts).await {
+            Ok(()) => self.write_all(&contents, now, moves, &mut receipts).await,
+            failed => failed,
+        };
+        if let Err((path, source)) = done {
+            let left = self.roll_back(&receipts, now, moves).await;
+            return Err(if left.is_empty() {
+                UndoError::Io { path, source }
+            } else {
+                UndoError::Cut { path, source, left }
+            });
         }
         // Folders that were made for what is gone go last, the deepest first.
-        let gone = steps.values().filter(|step| aim(step).is_none());
+        let gone = steps.values().filter(|step| matches!(step.to, To::Nothing));
         let mut made: Vec<&HostPath> = gone.flat_map(|step| &step.made).collect();
         made.sort();
         made.dedup();
@@ -289,13 +285,39 @@ impl Undo<'_> {
         Ok(receipts)
     }
 
+    /// Gives every path what it shall hold that is not moved there.
+    async fn write_all(
+        &self,
+        contents: &BTreeMap<HostPath, Step>,
+        now: &BTreeMap<HostPath, Now>,
+        moves: &[Move],
+        receipts: &mut Vec<Receipt>,
+    ) -> Result<(), (HostPath, io::Error)> {
+        for (path, step) in contents {
+            let failed = |error| (path.clone(), error);
+            let receipt = if moves.iter().any(|moved| moved.from == *path) {
+                let at = self.host.fs().locate(path, Follow::No).await.map_err(failed)?;
+                let now = Now { at, found: None, kept: None, mode: None };
+                self.one(path, step, &now).await
+            } else {
+                self.one(path, step, &now[path]).await
+            };
+            receipts.extend(receipt.map_err(failed)?);
+        }
+        Ok(())
+    }
+
     /// Does one step; one that is done already gives the receipt that it would have given, and one
     /// that changes nothing gives none.
     async fn one(&self, path: &HostPath, step: &Step, now: &Now) -> io::Result<Option<Receipt>> {
         let fs = self.host.fs();
-        let done = now.found == aim(step);
+        let wanted = match &step.to {
+            To::Content(blob) => Some(blob.hash),
+            To::Nothing | To::From(_) => None,
+        };
+        let done = now.found == wanted;
         let before = if done { step.left } else { now.found };
-        if before == aim(step) {
+        if before == wanted {
             return Ok(None);
         }
         let action = match (&step.to, before) {
@@ -305,7 +327,7 @@ impl Undo<'_> {
         };
         let mut receipt = Receipt::new(self.host.name().to_owned(), path.clone(), action);
         receipt.before = before;
-        receipt.after = aim(step);
+        receipt.after = wanted;
         // Rights that are not touched are nobody's business here.
         let touched = step.mode.is_some() || receipt.action == ReceiptAction::Deleted;
         receipt.mode = now.mode.filter(|_| touched);
@@ -331,24 +353,33 @@ impl Undo<'_> {
     }
 
     /// Puts back what was done so far; gives what could not be.
-    async fn roll_back(&self, done: &[Receipt], now: &BTreeMap<HostPath, Now>) -> Vec<HostPath> {
+    async fn roll_back(
+        &self,
+        done: &[Receipt],
+        now: &BTreeMap<HostPath, Now>,
+        moves: &[Move],
+    ) -> Vec<HostPath> {
         let mut left = Vec::new();
         for receipt in done.iter().rev() {
             let was = &now[&receipt.path];
-            if was.found != receipt.after && self.put_back(receipt, was).await.is_err() {
+            let vacated = moves.iter().any(|moved| moved.from == receipt.path);
+            let back = match &receipt.action {
+                ReceiptAction::Renamed { from } => self.move_back(receipt, from, &now[from]).await,
+                _ if was.found == receipt.after && !vacated => continue,
+                _ => self.put_back(receipt, was, vacated).await,
+            };
+            if back.is_err() {
                 left.push(receipt.path.clone());
             }
         }
         left
     }
 
-    async fn put_back(&self, receipt: &Receipt, was: &Now) -> io::Result<()> {
+    async fn put_back(&self, receipt: &Receipt, was: &Now, vacated: bool) -> io::Result<()> {
         let fs = self.host.fs();
-        let at = fs.locate(&receipt.path, Follow::No).await?;
-        if at.real != receipt.path {
-            return Err(io::ErrorKind::NotFound.into());
-        }
+        let at = self.own(&receipt.path).await?;
         match (&was.kept, was.found) {
+            _ if vacated => fs.remove(&at).await?,
             (Some(blob), _) => {
                 let how = WriteHow { parents: true, set_mode: was.mode, ..WriteHow::default() };
                 fs.write(&at, self.pre_images.get(blob)?, how).await?;
@@ -362,6 +393,12 @@ impl Undo<'_> {
             }
         }
         Ok(())
+    }
+
+    /// Looks a path up that no link leads away from.
+    async fn own(&self, path: &HostPath) -> io::Result<Located> {
+        let at = self.host.fs().locate(path, Follow::No).await?;
+        if at.real == *path { Ok(at) } else { Err(io::ErrorKind::NotFound.into()) }
     }
 }
 
@@ -415,64 +452,115 @@ fn chained<'a>(newest_first: &[&'a Receipt]) -> Option<Vec<&'a Receipt>> {
     (chain.len() == newest_first.len()).then_some(chain)
 }
 
+/// The files that are neither as the changes left them nor as they shall be.
+fn conflicts(steps: &BTreeMap<HostPath, Step>, now: &BTreeMap<HostPath, Now>) -> Vec<Conflict> {
+    let conflict = |(path, step): (&HostPath, &Step)| {
+        let found = &now[path];
+        let as_left = found.found == step.left || found.found == aim(step, steps, now);
+        (!as_left).then(|| Conflict {
+            path: path.clone(),
+            left: step.left,
+            found: found.found,
+            kept: found.kept.clone(),
+            to: match &step.to {
+                To::Content(blob) => Some(blob.clone()),
+                To::From(holder) => now.get(holder).and_then(|now| now.kept.clone()),
+                To::Nothing => None,
+            },
+        })
+    };
+    steps.iter().filter_map(conflict).collect()
+}
+
 /// The content that a path shall have.
-fn aim(step: &Step) -> Option<Hash> {
+fn aim(
+    step: &Step,
+    steps: &BTreeMap<HostPath, Step>,
+    now: &BTreeMap<HostPath, Now>,
+) -> Option<Hash> {
     match &step.to {
         To::Content(blob) => Some(blob.hash),
-        To::Nothing | To::From(_) => None,
+        To::Nothing => None,
+        To::From(holder) => {
+            let found = now.get(holder).and_then(|now| now.found);
+            found.or_else(|| steps.get(holder).and_then(|step| step.left))
+        }
     }
 }
 
 /// Adds what takes one change back; those of newer changes are there already.
 fn add(steps: &mut BTreeMap<HostPath, Step>, receipt: &Receipt) -> Result<(), UndoError> {
     let path = &receipt.path;
-    let new = |left, to| Step { left, to, mode: None, made: Vec::new() };
-    let content = || {
-        receipt.pre_image.clone().ok_or_else(|| UndoError::NotKept {
-            path: path.clone(),
-            why: "it was not kept when it was changed".to_owned(),
-        })
+    let new = |path: &HostPath, left, to| {
+        let file = Some(path.clone());
+        Step { left, to, file, mode: None, made: Vec::new() }
     };
+    let nothing = || new(path, receipt.after, To::Nothing);
+    let lost = || UndoError::NotKept {
+        path: path.clone(),
+        why: "it was not kept when it was changed".to_owned(),
+    };
+    let content = || receipt.pre_image.clone().ok_or_else(lost);
     match &receipt.action {
         ReceiptAction::Created => {
-            let step = steps.entry(path.clone()).or_insert_with(|| new(receipt.after, To::Nothing));
-            step.to = To::Nothing;
+            let step = steps.entry(path.clone()).or_insert_with(nothing);
+            (step.to, step.file) = (To::Nothing, None);
             step.made.splice(..0, receipt.made.iter().cloned());
         }
         ReceiptAction::Changed | ReceiptAction::Deleted => {
             let to = To::Content(content()?);
-            let step = steps.entry(path.clone()).or_insert_with(|| new(receipt.after, To::Nothing));
+            let step = steps.entry(path.clone()).or_insert_with(nothing);
             step.to = to;
             step.mode = receipt.mode.or(step.mode);
+            if receipt.action == ReceiptAction::Deleted {
+                step.file = None;
+            }
         }
         ReceiptAction::Renamed { from } => {
-            content()?;
-            let holds = To::From(path.clone());
-            let step = steps.entry(path.clone()).or_insert_with(|| new(receipt.after, holds));
-            let to = std::mem::replace(&mut step.to, To::Nothing);
-            let step = steps.entry(from.clone()).or_insert_with(|| new(None, To::Nothing));
-            step.to = to;
-            step.mode = receipt.mode;
+            // What was renamed and is no file has no hash.
+            receipt.before.ok_or_else(lost)?;
+            let holds = || new(path, receipt.after, To::From(path.clone()));
+            let step = steps.entry(path.clone()).or_insert_with(holds);
+            let mut to = std::mem::replace(&mut step.to, To::Nothing);
+            let file = step.file.take();
+            step.made.splice(..0, receipt.made.iter().cloned());
+            if receipt.before != receipt.after {
+                to = To::Content(content()?);
+            }
+            let step = steps.entry(from.clone()).or_insert_with(|| new(from, None, To::Nothing));
+            (step.to, step.file, step.mode) = (to, file, receipt.mode);
         }
     }
     Ok(())
 }
 
-/// Puts the content that is there in place of the path that holds it.
+/// What is not moved: for a path that shall hold what another one holds, the content.
 fn resolved(
-    mut steps: BTreeMap<HostPath, Step>,
+    steps: &BTreeMap<HostPath, Step>,
     now: &BTreeMap<HostPath, Now>,
+    moves: &[Move],
 ) -> Result<BTreeMap<HostPath, Step>, UndoError> {
-    for (path, step) in &mut steps {
+    let mut contents = steps.clone();
+    contents.retain(|path, step| {
+        let vacated = moves.iter().any(|moved| moved.from == *path);
+        let moved = moves.iter().any(|moved| moved.to == *path);
+        !moved && !(vacated && matches!(step.to, To::Nothing))
+    });
+    for (path, step) in &mut contents {
         if let To::From(holder) = &step.to {
-            let kept = now.get(holder).and_then(|now| now.kept.clone());
+            let found = now.get(holder).filter(|now| now.found.is_some()).or_else(|| {
+                // An undo that was cut off may have moved it already.
+                let left = steps.get(holder).and_then(|step| step.left);
+                now.get(path).filter(|now| left.is_some() && now.found == left)
+            });
             let why = || format!("it was renamed to {holder}, which is not there any more");
+            let kept = found.and_then(|now| now.kept.clone());
             step.to = To::Content(
                 kept.ok_or_else(|| UndoError::NotKept { path: path.clone(), why: why() })?,
             );
         }
     }
-    Ok(steps)
+    Ok(contents)
 }
 
 /// Removes a folder if it is one, and empty.
@@ -482,19 +570,4 @@ pub(crate) async fn remove_folder(fs: &dyn Fs, folder: &HostPath) -> io::Result<
         fs.remove(&at).await?;
     }
     Ok(())
-}
-
-/// The hash of what a file holds.
-pub(crate) async fn hash(fs: &dyn Fs, at: &Located) -> io::Result<Hash> {
-    const PIECE: usize = 1 << 20;
-    let mut offset = 0;
-    let mut hasher = blake3::Hasher::new();
-    loop {
-        let piece = fs.read(at, offset, PIECE).await?;
-        hasher.update(&piece);
-        offset += piece.len() as u64;
-        if piece.len() < PIECE {
-            return Ok(Hash::from_bytes(*hasher.finalize().as_bytes()));
-        }
-    }
 }

@@ -183,6 +183,12 @@ pub(crate) fn detail(
     before: Option<Hash>,
     after: Hash,
 ) -> Detail {
+    let (path, hunks) = (path.clone(), hunks(diff));
+    Shape::Diff { path, from: None, hunks, before, after: Some(after) }.into()
+}
+
+/// The changed places of a diff, for people.
+pub(crate) fn hunks(diff: &TextDiff) -> Vec<Hunk> {
     let hunks = diff.hunks.iter().map(|hunk| Hunk {
         old_start: hunk.old_start as u64,
         old_lines: hunk.old_lines as u64,
@@ -190,7 +196,7 @@ pub(crate) fn detail(
         new_lines: hunk.new_lines as u64,
         lines: hunk.lines.iter().filter_map(line).collect(),
     });
-    Shape::Diff { path: path.clone(), hunks: hunks.collect(), before, after: Some(after) }.into()
+    hunks.collect()
 }
 
 /// A remark on a line is none of its own.

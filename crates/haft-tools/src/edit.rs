@@ -301,7 +301,7 @@ impl Work {
         let data = self.data(cx);
         let written = change::carry_out(cx, &self.at, data, false).await?;
         seen::note(cx, &written.at, Some(self.after));
-        let first = format!("Edited {}", self.first(input, cx)?);
+        let first = format!("Edited {}", self.first(&input.path, cx)?);
         let text = change::answer(&first, &self.notes, &self.diff.numbered());
         let answer = EditAnswer { one: Some(self.told()), files: None };
         Ok(Outcome {
@@ -314,10 +314,10 @@ impl Work {
     }
 
     /// The file and how much of it changed.
-    fn first(&self, input: &FileEdit, cx: &Cx) -> Result<String, ToolError> {
+    fn first(&self, path: &str, cx: &Cx) -> Result<String, ToolError> {
         Ok(format!(
             "{}: {} replaced, the first at line {}.",
-            cx.place.shown(&cx.path(&input.path)?),
+            cx.place.shown(&cx.path(path)?),
             words::count(self.applied.replacements as u64, "place"),
             self.applied.first_changed_line
         ))

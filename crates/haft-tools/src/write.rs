@@ -47,6 +47,11 @@ impl WriteInput {
     pub(crate) const fn new(path: String, content: String, expect: Option<String>) -> Self {
         Self { path, content, expect }
     }
+
+    /// The same for another file.
+    pub(crate) fn at(&self, path: &str) -> Self {
+        Self { path: path.to_owned(), ..self.clone() }
+    }
 }
 
 /// What programs get from `write`.
@@ -212,8 +217,13 @@ impl Work {
     }
 
     /// Reports whether the file already has this content.
-    fn same(&self) -> bool {
+    pub(crate) fn same(&self) -> bool {
         self.before() == Some(self.after)
+    }
+
+    /// Bytes of the file then.
+    pub(crate) const fn size(&self) -> u64 {
+        self.data.len() as u64
     }
 
     const fn old_size(&self) -> usize {

@@ -75,6 +75,9 @@ pub enum Shape {
     Diff {
         /// Where.
         path: HostPath,
+        /// Where it was, where it was moved.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        from: Option<HostPath>,
         /// The changed places.
         hunks: Vec<Hunk>,
         /// Hash of the content before; none for a new file.

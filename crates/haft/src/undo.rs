@@ -19,12 +19,12 @@ use std::{
 use haft_config::Environment;
 use haft_session::{Changes, SessionId, Store, on_branch};
 use haft_tool::Conflict;
-use haft_types::{Body, Event, EventId, Receipt};
+use haft_types::{Body, Event, EventId, Receipt, ReceiptAction};
 use serde_json::{Value, json};
 
 use self::{
     chosen::{Group, Wanted, Which, chosen, fewer},
-    work::{Refused, Work, by_force, did},
+    work::{Refused, Work, by_force, did, is_kept},
 };
 use crate::{
     cli::{Common, Elsewhere, LineCommand, Redo, Undo},
@@ -153,10 +153,14 @@ impl Shell<'_> {
     fn tell(&self, group: &Group, receipts: &[Receipt]) -> Ending {
         if self.json {
             let file = |receipt: &Receipt| {
-                json!({
+                let mut told = json!({
                     "path": receipt.path, "did": did(receipt), "hash": receipt.after,
-                    "kept": receipt.before.is_none() || receipt.pre_image.is_some(),
-                })
+                    "kept": is_kept(receipt),
+                });
+                if let ReceiptAction::Renamed { from } = &receipt.action {
+                    told["from"] = json!(from);
+                }
+                told
             };
             return println_json(
                 &json!({

@@ -22,7 +22,7 @@ use tokio::runtime::Handle;
 use super::{
     Local,
     locate::{self, At},
-    write,
+    moves, write,
 };
 use crate::{
     DirEntry, Expect, FileKind, Fs, ListHow, Listing, Located, Staged, WriteHow, Written,
@@ -102,8 +102,23 @@ impl Fs for Local {
         let (at, writes, aside) = (at.clone(), Arc::clone(&self.writes), self.aside);
         let staged = self.blocking(move || write::stage(&at, &data, how, &writes));
         Box::pin(async move {
-            let stage = Some(staged.await?);
-            Ok(Box::new(Waiting { stage, aside }) as Box<dyn Staged>)
+            let ready = Some(Ready::Write(staged.await?));
+            Ok(Box::new(Waiting { ready, aside }) as Box<dyn Staged>)
+        })
+    }
+
+    fn stage_move<'a>(
+        &'a self,
+        from: &'a Located,
+        to: &'a Located,
+        data: Option<Bytes>,
+    ) -> BoxFuture<'a, io::Result<Box<dyn Staged>>> {
+        let (from, to, writes) = (from.clone(), to.clone(), Arc::clone(&self.writes));
+        let staged = self.blocking(move || moves::stage(&from, &to, data.as_deref(), &writes));
+        let aside = self.aside;
+        Box::pin(async move {
+            let ready = Some(Ready::Move(staged.await?));
+            Ok(Box::new(Waiting { ready, aside }) as Box<dyn Staged>)
         })
     }
 
@@ -149,28 +164,50 @@ fn blocking<'a, T: Send + 'static>(
     Box::pin(async { tokio::task::spawn_blocking(work).await.map_err(io::Error::other)? })
 }
 
-/// A staged write, which a thread of the runtime never touches.
+/// What is on the disk and waits for its name.
+enum Ready {
+    Write(write::Stage),
+    Move(moves::Move),
+}
+
+impl Ready {
+    fn place(self) -> io::Result<Written> {
+        match self {
+            Self::Write(stage) => stage.place(),
+            Self::Move(stage) => stage.place(),
+        }
+    }
+
+    fn made(&self) -> Vec<HostPath> {
+        match self {
+            Self::Write(stage) => stage.made(),
+            Self::Move(stage) => stage.made(),
+        }
+    }
+}
+
+/// What waits for its name; a thread of the runtime never touches it.
 struct Waiting {
-    stage: Option<write::Stage>,
+    ready: Option<Ready>,
     aside: bool,
 }
 
 impl Staged for Waiting {
     fn place(mut self: Box<Self>) -> BoxFuture<'static, io::Result<Written>> {
-        let stage = self.stage.take();
+        let ready = self.ready.take();
         blocking(self.aside, || {
-            stage.map_or_else(|| Err(io::ErrorKind::NotFound.into()), write::Stage::place)
+            ready.map_or_else(|| Err(io::ErrorKind::NotFound.into()), Ready::place)
         })
     }
 
     fn made(&self) -> Vec<HostPath> {
-        self.stage.as_ref().map(write::Stage::made).unwrap_or_default()
+        self.ready.as_ref().map(Ready::made).unwrap_or_default()
     }
 
     fn discard(mut self: Box<Self>) -> BoxFuture<'static, ()> {
-        let stage = self.stage.take();
+        let ready = self.ready.take();
         let gone = blocking(self.aside, move || {
-            drop(stage);
+            drop(ready);
             Ok(())
         });
         Box::pin(async { drop(gone.await) })
@@ -179,12 +216,12 @@ impl Staged for Waiting {
 
 impl Drop for Waiting {
     fn drop(&mut self) {
-        let stage = self.stage.take();
-        if stage.is_some()
+        let ready = self.ready.take();
+        if ready.is_some()
             && !self.aside
             && let Ok(runtime) = Handle::try_current()
         {
-            runtime.spawn_blocking(move || drop(stage));
+            runtime.spawn_blocking(move || drop(ready));
         }
     }
 }

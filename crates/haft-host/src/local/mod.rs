@@ -8,6 +8,7 @@ mod fs;
 mod ledger;
 mod leftovers;
 mod locate;
+mod moves;
 mod quick;
 mod search;
 mod shell;

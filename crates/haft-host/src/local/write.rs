@@ -83,10 +83,8 @@ pub(super) fn stage(
         return Err(locate::not_regular(located, kind));
     }
     let at = At::of(located)?;
-    let above = path.parent();
-    let entry = writes.ledger.as_ref().zip(above).map(|(ledger, above)| ledger.enter(&above));
-    let entry = entry.map(Arc::new);
-    let mut made = Made { entry: entry.clone(), folders: Vec::new(), kept: false };
+    let entry = entered(writes, &path);
+    let mut made = Made::new(entry.clone());
     let folder = made.folders(&path, &at, how.parents)?;
     writes.swept.once(&folder);
     let slot = Slot { folder, name: at.name.clone(), path };
@@ -99,6 +97,12 @@ pub(super) fn stage(
     let filled = temp.fill(data).and_then(|()| temp.take_over(&slot, old.as_ref(), how));
     filled.and_then(|()| Ok(fs::fsync(&temp.file)?)).map_err(|e| slot.failed(e))?;
     Ok(Stage { temp, made, slot, at, expect: how.expect })
+}
+
+/// Notes where a file is about to be written, for the next start.
+pub(super) fn entered(writes: &Writes, path: &HostPath) -> Option<Arc<Entry>> {
+    let (ledger, above) = writes.ledger.as_ref().zip(path.parent())?;
+    Some(Arc::new(ledger.enter(&above)))
 }
 
 impl Stage {
@@ -132,24 +136,24 @@ impl Stage {
 }
 
 /// Where a file goes: a held folder and a name in it.
-struct Slot {
-    folder: Arc<OwnedFd>,
-    name: Vec<u8>,
-    path: HostPath,
+pub(super) struct Slot {
+    pub(super) folder: Arc<OwnedFd>,
+    pub(super) name: Vec<u8>,
+    pub(super) path: HostPath,
 }
 
 impl Slot {
-    fn failed(&self, cause: impl Into<io::Error>) -> io::Error {
+    pub(super) fn failed(&self, cause: impl Into<io::Error>) -> io::Error {
         fault(&self.path, "cannot be written", cause)
     }
 
-    fn changed(&self) -> io::Error {
+    pub(super) fn changed(&self) -> io::Error {
         let text = "changed since it was read; read it again";
         refuse(io::ErrorKind::AlreadyExists, &self.path, text)
     }
 
     /// What stands there now, if it is what the writer expects and can be replaced.
-    fn expect(&self, expect: Expect) -> io::Result<Option<Stat>> {
+    pub(super) fn expect(&self, expect: Expect) -> io::Result<Option<Stat>> {
         let now = match fs::statat(&self.folder, &*self.name, AtFlags::SYMLINK_NOFOLLOW) {
             Ok(stat) => Some(stat),
             Err(Errno::NOENT) => None,
@@ -172,7 +176,7 @@ impl Slot {
         Ok(now)
     }
 
-    fn may_write(&self) -> io::Result<()> {
+    pub(super) fn may_write(&self) -> io::Result<()> {
         let flags = AtFlags::EACCESS | AtFlags::SYMLINK_NOFOLLOW;
         match fs::accessat(&self.folder, &*self.name, Access::WRITE_OK, flags) {
             // Kernels and file systems that cannot answer leave it to the rename.
@@ -186,12 +190,12 @@ impl Slot {
 ///
 /// It is best effort: where a folder cannot be locked, or a stranger keeps it locked, the write
 /// goes on as if nobody else wrote.
-struct Alone {
+pub(super) struct Alone {
     _locked: Option<OwnedFd>,
 }
 
 impl Alone {
-    fn within(held: &OwnedFd) -> Self {
+    pub(super) fn within(held: &OwnedFd) -> Self {
         let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
         let Ok(folder) = fs::openat(held, ".", flags, Mode::empty()) else {
             return Self { _locked: None };
@@ -210,15 +214,24 @@ impl Alone {
 }
 
 /// Folders that were made, removed again unless the file came to be.
-struct Made {
+pub(super) struct Made {
     entry: Option<Arc<Entry>>,
     folders: Vec<(Arc<OwnedFd>, Vec<u8>, HostPath)>,
     kept: bool,
 }
 
 impl Made {
+    pub(super) const fn new(entry: Option<Arc<Entry>>) -> Self {
+        Self { entry, folders: Vec::new(), kept: false }
+    }
+
     /// Makes the folders that were missing, top down, and holds the last one.
-    fn folders(&mut self, path: &HostPath, at: &At, wanted: bool) -> io::Result<Arc<OwnedFd>> {
+    pub(super) fn folders(
+        &mut self,
+        path: &HostPath,
+        at: &At,
+        wanted: bool,
+    ) -> io::Result<Arc<OwnedFd>> {
         let mut folder = Arc::clone(&at.folder);
         let mut above: Vec<HostPath> =
             iter::successors(path.parent(), HostPath::parent).take(at.missing.len()).collect();
@@ -247,11 +260,11 @@ impl Made {
         Ok(folder)
     }
 
-    const fn keep(&mut self) {
+    pub(super) const fn keep(&mut self) {
         self.kept = true;
     }
 
-    fn paths(&self) -> Vec<HostPath> {
+    pub(super) fn paths(&self) -> Vec<HostPath> {
         self.folders.iter().map(|(_, _, path)| path.clone()).collect()
     }
 }
@@ -268,9 +281,9 @@ impl Drop for Made {
 }
 
 /// A file under a temporary name, which is removed in the end.
-struct Temp {
+pub(super) struct Temp {
     entry: Option<Arc<Entry>>,
-    file: OwnedFd,
+    pub(super) file: OwnedFd,
     folder: Arc<OwnedFd>,
     name: String,
     /// True when nothing of this process has that name any more.
@@ -278,7 +291,7 @@ struct Temp {
 }
 
 impl Temp {
-    fn create(slot: &Slot, mode: Mode, entry: Option<Arc<Entry>>) -> io::Result<Self> {
+    pub(super) fn create(slot: &Slot, mode: Mode, entry: Option<Arc<Entry>>) -> io::Result<Self> {
         let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW;
         let mut last = Errno::EXIST;
         for _ in 0..16 {
@@ -306,10 +319,14 @@ impl Temp {
         }
     }
 
-    fn fill(&self, data: &[u8]) -> io::Result<()> {
+    pub(super) fn fill(&self, data: &[u8]) -> io::Result<()> {
+        self.fill_at(data, 0)
+    }
+
+    pub(super) fn fill_at(&self, data: &[u8], offset: u64) -> io::Result<()> {
         let mut done = 0;
         while done < data.len() {
-            match rustix::io::pwrite(&self.file, &data[done..], done as u64) {
+            match rustix::io::pwrite(&self.file, &data[done..], offset + done as u64) {
                 Ok(0) => return Err(io::ErrorKind::WriteZero.into()),
                 Ok(written) => done += written,
                 Err(Errno::INTR) => {}
@@ -320,7 +337,12 @@ impl Temp {
     }
 
     /// Gives the new file what the old one had: owner, mode, extended attributes.
-    fn take_over(&self, slot: &Slot, old: Option<&Stat>, how: WriteHow) -> io::Result<()> {
+    pub(super) fn take_over(
+        &self,
+        slot: &Slot,
+        old: Option<&Stat>,
+        how: WriteHow,
+    ) -> io::Result<()> {
         let wanted = how.set_mode.map(|mode| Mode::from(mode & 0o7777));
         let Some(old) = old else {
             return wanted.map_or(Ok(()), |mode| Ok(fs::fchmod(&self.file, mode)?));
@@ -348,7 +370,7 @@ impl Temp {
     }
 
     /// Takes the name, from `old` where a state of the file is expected.
-    fn take_name(
+    pub(super) fn take_name(
         &self,
         slot: &Slot,
         expect: Expect,
@@ -444,7 +466,7 @@ impl Temp {
 
 /// Reports whether what came out of an exchange is the file that was looked at before; its time of
 /// the last change of attributes is the one thing that an exchange itself changes.
-fn is_same(old: &Stat, out: &Stat) -> bool {
+pub(super) fn is_same(old: &Stat, out: &Stat) -> bool {
     let mut stamps = [locate::stamp_of(old), locate::stamp_of(out)];
     for stamp in &mut stamps {
         stamp.changed = 0;

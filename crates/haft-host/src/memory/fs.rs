@@ -458,6 +458,74 @@ impl Staged for Waiting {
     }
 }
 
+/// A move that waits.
+struct Moving {
+    core: Arc<Core>,
+    from: Located,
+    to: Located,
+    data: Option<Bytes>,
+}
+
+/// A move needs a free name, and makes the folders above it.
+const FREE: WriteHow = WriteHow { expect: Expect::Absent, parents: true, mode: 0, set_mode: None };
+
+impl Moving {
+    /// The file that is moved, if it is as it was located, and where it goes.
+    fn ends(&self, tree: &Tree) -> io::Result<(u64, Spot)> {
+        if let FileKind::Entry(kind) = self.from.kind
+            && kind != EntryKind::File
+        {
+            return Err(not_regular(&self.from.real, kind));
+        }
+        if self.to.kind != FileKind::Missing {
+            return Err(refuse(io::ErrorKind::AlreadyExists, &self.to.real, "is already there"));
+        }
+        let spot = &at(&self.from)?.spot;
+        if spot.node.is_none() {
+            return Err(refuse(io::ErrorKind::NotFound, &spot.real, "no such file or folder"));
+        }
+        let now = tree.find(spot.folder, &spot.name);
+        let now = now.and_then(|(_, id)| Some((id, tree.node(id)?.stamp(id))));
+        match now {
+            Some((id, stamp)) if self.from.stamp == Some(stamp) => {
+                Ok((id, target(tree, &self.to, FREE)?.0))
+            }
+            _ => {
+                let text = "changed since it was read; read it again";
+                Err(refuse(io::ErrorKind::AlreadyExists, &spot.real, text))
+            }
+        }
+    }
+
+    fn place_now(self) -> io::Result<Written> {
+        self.core.take_fault(FsOp::Rename, &self.from.real)?;
+        let mut tree = self.core.tree();
+        let (id, mut spot) = self.ends(&tree)?;
+        let old = at(&self.from)?;
+        let made = make_missing(&mut tree, &mut spot);
+        let mode = tree.node(id).map_or(0, |node| node.mode);
+        spot.node = Some(match self.data {
+            None => {
+                tree.rename((old.spot.folder, &old.spot.name), (spot.folder, &spot.name));
+                id
+            }
+            Some(data) => {
+                let new = tree.add(Content::File(data), mode);
+                tree.link(spot.folder, &spot.name, new);
+                tree.unlink(old.spot.folder, &old.spot.name);
+                new
+            }
+        });
+        Ok(Written { at: located(&tree, spot), made })
+    }
+}
+
+impl Staged for Moving {
+    fn place(self: Box<Self>) -> BoxFuture<'static, io::Result<Written>> {
+        Box::pin(async move { self.place_now() })
+    }
+}
+
 fn entry(tree: &Tree, folder: &Located, name: &[u8], id: u64, stat: bool) -> DirEntry {
     let Some(node) = tree.node(id) else { return DirEntry::default() };
     let mut entry = DirEntry { name: name.to_vec(), kind: node.kind(), ..DirEntry::default() };
@@ -523,6 +591,21 @@ impl Fs for Memory {
             target(&self.tree(), at, how)?;
             let (core, to) = (Arc::clone(&self.core), at.clone());
             Ok(Box::new(Waiting { core, to, data, how }) as Box<dyn Staged>)
+        })
+    }
+
+    fn stage_move<'a>(
+        &'a self,
+        from: &'a Located,
+        to: &'a Located,
+        data: Option<Bytes>,
+    ) -> BoxFuture<'a, io::Result<Box<dyn Staged>>> {
+        Box::pin(async move {
+            self.take_fault(FsOp::Write, &to.real)?;
+            let (core, from, to) = (Arc::clone(&self.core), from.clone(), to.clone());
+            let moving = Moving { core, from, to, data };
+            moving.ends(&self.tree())?;
+            Ok(Box::new(moving) as Box<dyn Staged>)
         })
     }
 

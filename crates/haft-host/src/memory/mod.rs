@@ -25,15 +25,15 @@ pub enum FsOp {
     Locate,
     /// [`Fs::read`].
     Read,
-    /// [`Fs::stage`], and so [`Fs::write`].
+    /// [`Fs::stage`], and so [`Fs::write`], and [`Fs::stage_move`].
     Write,
-    /// [`Staged::place`](crate::Staged::place).
+    /// [`Staged::place`](crate::Staged::place) of a write.
     Place,
     /// [`Fs::list`].
     List,
     /// [`Fs::remove`].
     Remove,
-    /// [`Fs::rename`].
+    /// [`Fs::rename`], and placing what [`Fs::stage_move`] staged.
     Rename,
 }
 

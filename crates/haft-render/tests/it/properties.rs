@@ -71,8 +71,9 @@ fn simple() -> impl Strategy<Value = Shape> {
             first_line,
             text
         }),
-        (paths(), hunks()).prop_map(|(path, hunks)| Shape::Diff {
+        (paths(), prop::option::of(paths()), hunks()).prop_map(|(path, from, hunks)| Shape::Diff {
             path,
+            from,
             hunks,
             before: None,
             after: None

@@ -26,6 +26,7 @@ fn diff() -> Shape {
     use LineMark::{Added, Kept, Removed};
     Shape::Diff {
         path: at("/w/src/a.rs"),
+        from: None,
         hunks: vec![
             Hunk {
                 old_start: 1,

@@ -15,6 +15,7 @@ const NAMES: &[(&str, &[&str])] = &[
     ("old_text", &["old_string", "oldText", "old_str", "search"]),
     ("new_text", &["new_string", "newText", "new_str", "replace"]),
     ("replace_all", &["replaceAll", "all"]),
+    ("move_to", &["moveTo", "new_path", "newPath", "rename_to", "renameTo"]),
     ("command", &["cmd", "script"]),
     ("timeout_ms", &["timeoutMs", "timeout"]),
     ("-i", &["ignoreCase", "ignore_case"]),

@@ -4,7 +4,9 @@ use std::sync::{Arc, Mutex};
 
 use haft_host::{FsOp, Memory};
 use haft_testkit::world::World;
-use haft_tool::{Cx, Journal, Journaled, MemoryPreImages, Mended, PreImages, Step, put_back};
+use haft_tool::{
+    Becomes, Cx, Journal, Journaled, MemoryPreImages, Mended, PreImages, Step, put_back,
+};
 use haft_types::{
     Access, Follow, Hash, HostPath, Outcome, Plan, Receipt, ReceiptAction, Status, Target,
     ToolError,
@@ -13,7 +15,8 @@ use serde_json::{Value, json};
 
 use crate::support::{Probe, at, tools};
 
-/// A tool that makes the files of its argument hold what it says, null for nothing.
+/// A tool that makes the files of its argument hold what it says, null for nothing, or moves them
+/// to what `to` says, with what `text` says.
 fn changer() -> Probe {
     Probe::new("change")
         .plan(|_, place| {
@@ -27,8 +30,20 @@ async fn change(input: Value, cx: Cx) -> Result<Outcome, ToolError> {
     let mut steps = Vec::new();
     for (name, text) in input["files"].as_object().unwrap() {
         let at = cx.host.fs().locate(&cx.path(name)?, Follow::Yes).await.unwrap();
-        let bytes = text.as_str().map(|text| bytes::Bytes::from(text.to_owned()));
-        steps.push(Step { at, to: bytes.map(|bytes| (bytes.clone(), Hash::of(&bytes))) });
+        let bytes = |text: &str| bytes::Bytes::from(text.to_owned());
+        let to = match text {
+            Value::String(text) => Becomes::Holding(bytes(text), Hash::of(text.as_bytes())),
+            Value::Null => Becomes::Gone,
+            to => {
+                let new = cx.path(to["to"].as_str().unwrap())?;
+                let new = cx.host.fs().locate(&new, Follow::No).await.unwrap();
+                let whole = cx.host.fs().read(&at, 0, 100).await.unwrap();
+                let data = to["text"].as_str().map(bytes);
+                let hash = Hash::of(data.as_ref().unwrap_or(&whole));
+                Becomes::Moved { to: new, data, hash }
+            }
+        };
+        steps.push(Step { at, to });
     }
     match cx.change_together(&steps).await {
         Ok(_) => Ok(Outcome::text("changed")),
@@ -215,4 +230,97 @@ async fn what_cannot_be_put_back_now_is_left_for_the_next_time_or_for_good() {
     let lost = MemoryPreImages::default();
     let mended = put_back(&host(), &lost, &receipts, true).await;
     assert!(!mended.again && mended.left.len() == 1, "{mended:?}");
+}
+
+#[tokio::test]
+async fn moves_are_put_down_with_both_names_and_go_back_where_one_fails() {
+    let (world, host, journal) = world(false);
+    let before = world.files().await.unwrap();
+    let files = json!({"a": {"to": "d/e/x", "text": "new a"}, "b": {"to": "y"}, "c": "new c"});
+    for (op, calls) in [(FsOp::Rename, 0), (FsOp::Rename, 1), (FsOp::Place, 0)] {
+        host.fail_after(op, calls, std::io::ErrorKind::PermissionDenied.into());
+        let outcome = world.call("change", json!({ "files": files })).await;
+        assert_eq!(outcome.status, Status::Failed, "{outcome:?}");
+        assert_eq!(world.files().await.unwrap(), before, "{op:?} {calls}");
+        assert!(outcome.receipts.is_empty(), "{outcome:?}");
+    }
+    let outcome = world.call("change", json!({ "files": files })).await;
+    assert_eq!(outcome.status, Status::Done, "{outcome:?}");
+    assert_eq!(host.content("/w/d/e/x").unwrap(), "new a");
+    assert_eq!(host.content("/w/y").unwrap(), "old b");
+    let begun = journal.begun.lock().unwrap();
+    let receipts = &begun.last().unwrap().1;
+    let renamed = |from: &str| ReceiptAction::Renamed { from: at(from) };
+    let told: Vec<_> = receipts.iter().map(|r| (r.path.text(), r.action.clone())).collect();
+    assert_eq!(
+        told,
+        [
+            ("/w/d/e/x".into(), renamed("/w/a")),
+            ("/w/y".into(), renamed("/w/b")),
+            ("/w/c".into(), ReceiptAction::Created),
+        ]
+    );
+    assert_eq!(receipts[1].before, receipts[1].after);
+    assert!(receipts[0].pre_image.is_some() && receipts[1].pre_image.is_none());
+    assert_eq!(outcome.receipts.len(), 3, "{outcome:?}");
+    assert_eq!((outcome.receipts[0].mode, outcome.receipts[0].made.len()), (Some(0o644), 2));
+}
+
+/// How a move stands when a start finds a journal: what is at the old name, and at the new one.
+const MOVED: [(Option<&str>, Option<&str>); 6] = [
+    (Some("old"), None),
+    (Some("old"), Some("new")),
+    (None, Some("new")),
+    (Some("old"), Some("other")),
+    (Some("other"), Some("new")),
+    (None, None),
+];
+
+#[tokio::test]
+async fn every_state_of_a_move_is_put_back_as_it_has_to_be() {
+    let images = MemoryPreImages::default();
+    let old = bytes::Bytes::from_static(b"old");
+    let kept = images.put(&old, Hash::of(b"old")).unwrap();
+    for changes in [true, false] {
+        let new = if changes { "new" } else { "old" };
+        let renamed = ReceiptAction::Renamed { from: at("/w/a") };
+        let mut receipt = Receipt::new("memory".to_owned(), at("/w/d/b"), renamed);
+        receipt.before = Some(Hash::of(b"old"));
+        receipt.after = Some(Hash::of(new.as_bytes()));
+        receipt.pre_image = changes.then(|| kept.clone());
+        receipt.made = vec![at("/w/d")];
+        let mut other = Receipt::new("memory".to_owned(), at("/w/o"), ReceiptAction::Created);
+        other.after = Some(Hash::of(b"x"));
+        let receipts = [receipt, other];
+        for ((first, then), is_whole) in
+            MOVED.into_iter().flat_map(|state| [(state, true), (state, false)])
+        {
+            let told = format!("{first:?} {then:?} {is_whole} {changes}");
+            let host = Memory::with_files([("/w/stays", "stays")]).unwrap();
+            let then = then.map(|text| if text == "new" { new } else { text });
+            for (name, text) in [("/w/a", first), ("/w/d/b", then)] {
+                let text = text.map(|text| host.add_file(name, text.to_owned()).unwrap());
+                drop(text);
+            }
+            if is_whole {
+                host.add_file("/w/o", "x").unwrap();
+            }
+            let mended = put_back(&host, &images, &receipts, true).await;
+            let found = ["/w/a", "/w/d/b"].map(|name| host.content(name));
+            let found = found.map(|text| text.map(|text| String::from_utf8(text.into()).unwrap()));
+            let found = (found[0].as_deref(), found[1].as_deref());
+            let is_new = (first, then) == (None, Some(new));
+            let wanted = match (first, then) {
+                _ if is_new && is_whole => (None, Some(new)),
+                (None, Some(then)) if then == new => (Some("old"), None),
+                (Some("old"), Some(then)) if then == new => (Some("old"), None),
+                state => state,
+            };
+            assert_eq!(found, wanted, "{told}: {mended:?}");
+            let strange = matches!(first, Some("other")) || (first, then) == (None, None);
+            assert_eq!(mended.left.len(), usize::from(strange), "{told}: {mended:?}");
+            let again = put_back(&host, &images, &receipts, true).await;
+            assert!(again.restored.is_empty(), "{told}: {again:?}");
+        }
+    }
 }

@@ -40,6 +40,11 @@ async fn one(step: &Value, cx: &Cx) -> io::Result<()> {
             fs.write(&at, text.into(), how).await.map(drop)
         }
         "remove" => fs.remove(&at).await,
+        "move" => {
+            let to = fs.locate(&path("to"), Follow::Yes).await?;
+            let data = step["text"].as_str().map(|text| text.to_owned().into());
+            fs.stage_move(&at, &to, data).await?.place().await.map(drop)
+        }
         _ => {
             let to = fs.locate(&path("to"), Follow::Yes).await?;
             fs.rename(&at, &to).await
@@ -88,12 +93,17 @@ async fn take_back(
 
 fn any_step() -> impl Strategy<Value = Value> {
     let path = || prop::sample::select(vec!["a", "b.txt", "d/c", "d/e/f"]);
-    let text = prop_oneof![
-        3 => "[a-c\r\n\u{e9}]{0,6}",
-        1 => (1_usize..3).prop_map(|n| "x".repeat(n * 1_100_000)),
-    ];
+    let text = || {
+        prop_oneof![
+            3 => "[a-c\r\n\u{e9}]{0,6}",
+            1 => (1_usize..3).prop_map(|n| "x".repeat(n * 1_100_000)),
+        ]
+    };
     prop_oneof![
-        4 => (path(), text).prop_map(|(path, text)| json!({"do": "write", "path": path, "text": text})),
+        4 => (path(), text()).prop_map(|(path, text)| json!({"do": "write", "path": path, "text": text})),
+        3 => (path(), path(), prop::option::of(text())).prop_map(|(path, to, text)| {
+            json!({"do": "move", "path": path, "to": to, "text": text})
+        }),
         2 => path().prop_map(|path| json!({"do": "remove", "path": path})),
         2 => (path(), path()).prop_map(|(path, to)| json!({"do": "rename", "path": path, "to": to})),
     ]
@@ -273,4 +283,94 @@ async fn calls_that_ended_out_of_order_are_put_in_order() {
     assert_eq!(world.read_bytes("b").await.unwrap().unwrap(), b"0");
     take_back(&world, &undone, false).await.unwrap();
     assert_eq!(world.read_bytes("a").await.unwrap().unwrap(), b"3");
+}
+
+fn moving(path: &str, to: &str, text: Option<&str>) -> Value {
+    json!({"steps": [{"do": "move", "path": path, "to": to, "text": text}]})
+}
+
+#[tokio::test]
+async fn a_moved_file_is_the_same_file_when_it_is_back() {
+    use std::os::unix::fs::MetadataExt as _;
+    let world = World::local(tools([changer()]).0, [("a", "one"), ("b", "two")]).unwrap();
+    let folder = world.folder().unwrap().to_owned();
+    let inode = |name: &str| std::fs::metadata(folder.join(name)).unwrap().ino();
+    let (a, b) = (inode("a"), inode("b"));
+    world.call("change", moving("a", "d/c", None)).await;
+    world.call("change", moving("b", "a", None)).await;
+    world.call("change", moving("d/c", "e", None)).await;
+    let all = receipts(&world);
+    assert!(all.iter().all(|receipt| receipt.pre_image.is_none()), "nothing is copied: {all:?}");
+    let undone = take_back(&world, &all, false).await.unwrap();
+    assert_eq!((inode("a"), inode("b")), (a, b));
+    assert!(!folder.join("d").exists() && !folder.join("e").exists());
+    take_back(&world, &undone, false).await.unwrap();
+    assert_eq!((inode("e"), inode("a")), (a, b));
+}
+
+#[tokio::test]
+async fn files_that_changed_places_are_taken_back_too() {
+    for world in [
+        World::memory(tools([changer()]).0, [("a", "one"), ("b", "two")]).unwrap(),
+        World::local(tools([changer()]).0, [("a", "one"), ("b", "two")]).unwrap(),
+    ] {
+        let before = files(&world).await;
+        for (path, to) in [("a", "t"), ("b", "a"), ("t", "b")] {
+            world.call("change", moving(path, to, None)).await;
+        }
+        let (after, all) = (files(&world).await, receipts(&world));
+        assert_ne!(before, after);
+        let undone = take_back(&world, &all, false).await.unwrap();
+        assert_eq!(files(&world).await, before);
+        take_back(&world, &undone, false).await.unwrap();
+        assert_eq!(files(&world).await, after);
+    }
+}
+
+#[tokio::test]
+async fn what_came_to_the_old_name_since_is_a_conflict() {
+    let host = Arc::new(Memory::with_files([("/w/a", "1")]).unwrap());
+    let root = HostPath::new(b"/w", haft_types::Style::Posix).unwrap();
+    let world = World::on(host.clone(), root, tools([changer()]).0);
+    world.call("change", moving("a", "b", None)).await;
+    let all = receipts(&world);
+    host.add_file("/w/a", "theirs").unwrap();
+    let error = take_back(&world, &all, false).await.unwrap_err();
+    assert!(matches!(&error, UndoError::Conflict(conflicts) if conflicts.len() == 1), "{error}");
+    let undone = take_back(&world, &all, true).await.unwrap();
+    assert_eq!(host.content("/w/a").unwrap(), "1");
+    assert!(host.content("/w/b").is_none());
+    take_back(&world, &undone, false).await.unwrap();
+    assert_eq!(host.content("/w/a").unwrap(), "theirs");
+    assert_eq!(host.content("/w/b").unwrap(), "1");
+}
+
+#[tokio::test]
+async fn an_undo_of_moves_that_fails_puts_them_forth_again_and_one_that_was_cut_off_goes_on() {
+    let host = Arc::new(Memory::with_files([("/w/a", "1"), ("/w/b", "2")]).unwrap());
+    let root = HostPath::new(b"/w", haft_types::Style::Posix).unwrap();
+    let world = World::on(host.clone(), root, tools([changer()]).0);
+    let before = files(&world).await;
+    world.call("change", moving("a", "d/c", Some("new"))).await;
+    world.call("change", moving("b", "d/d", None)).await;
+    world.call("change", write("e", "made")).await;
+    let (after, all) = (files(&world).await, receipts(&world));
+    for (op, calls) in [(FsOp::Rename, 0), (FsOp::Rename, 1), (FsOp::Remove, 0)] {
+        host.fail_after(op, calls, io::ErrorKind::StorageFull.into());
+        let error = take_back(&world, &all, false).await.unwrap_err();
+        assert!(matches!(error, UndoError::Io { .. }), "{error}");
+        assert_eq!(files(&world).await, after, "{op:?} {calls}");
+    }
+    // Each of them alone is done already.
+    for cut in 0..3 {
+        take_back(&world, &all[cut..=cut], false).await.unwrap();
+        let undone = take_back(&world, &all, false).await.unwrap();
+        assert_eq!(files(&world).await, before);
+        take_back(&world, &undone, false).await.unwrap();
+        assert_eq!(files(&world).await, after);
+    }
+    // Both names stand for a file where one ended between two disks.
+    host.add_file("/w/b", "2").unwrap();
+    take_back(&world, &all, false).await.unwrap();
+    assert_eq!(files(&world).await.keys().collect::<Vec<_>>(), ["a", "b"]);
 }

@@ -1,11 +1,15 @@
 //! Changes of several files that are made together or not at all.
 //!
-//! **Invariant:** every file is worked out before the first is written, and none is named twice,
-//! whatever names lead to it. The turns at the files are taken in the order of their real paths, so
-//! that two calls never wait for each other.
+//! What is deleted or moved is a name, so a link is refused there: what it leads to would stay, or
+//! go from where nobody named it. Changes of content follow links, as everywhere.
+//!
+//! **Invariant:** every file is worked out before the first is written, and no name stands twice,
+//! whatever leads to it: neither as a file nor as a place to move to. The turns at the files are
+//! taken in the order of their real paths, so that two calls never wait for each other.
 
 use haft_host::{FileKind, FileLock, Located};
-use haft_tool::{Cx, Step, TransactionError};
+use haft_text::diff::TextDiff;
+use haft_tool::{Becomes, Cx, Step, TransactionError};
 use haft_types::{
     Access, Detail, EntryKind, Follow, Hash, HostPath, Outcome, Part, Place, Plan, Receipt,
     ReceiptAction, Shape, Target, ToolError,
@@ -35,20 +39,37 @@ pub(crate) struct FileChange {
     content: Option<String>,
     /// Remove the file (default false).
     delete: Option<bool>,
+    /// New path of the file, where nothing is yet; alone, or with edits or content.
+    move_to: Option<String>,
     expect: Option<String>,
 }
 
 /// What programs get of one of several files.
-#[derive(Debug, Serialize, JsonSchema)]
+#[derive(Debug, Default, Serialize, JsonSchema)]
 pub(super) struct FileData {
-    /// Absolute path of the file, links resolved.
+    /// Absolute path of the file now, links resolved.
     path: String,
-    /// Unified diff without file names; absent for a deleted file.
+    /// Absolute path that it had before it was moved.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    moved_from: Option<String>,
+    /// Unified diff without file names; absent where the content is the same, or gone.
     #[serde(skip_serializing_if = "Option::is_none")]
     diff: Option<String>,
-    /// How many places were replaced; only for edits.
+    /// Number of the first line that differs, from 1; only for edits, as the next one.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    first_changed_line: Option<u64>,
+    /// How many places were replaced.
     #[serde(skip_serializing_if = "Option::is_none")]
     replacements: Option<u64>,
+    /// Bytes of the file now; absent for a deleted file.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    file_size: Option<u64>,
+    /// The tolerance that was needed; absent when everything matched exactly.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    tolerance: Option<String>,
+    /// Replaced byte ranges of the old content: start and end, end exclusive; only for edits.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    ranges: Option<Vec<[u64; 2]>>,
     /// BLAKE3 hash of the content before; absent for a new file.
     #[serde(skip_serializing_if = "Option::is_none")]
     hash_before: Option<String>,
@@ -57,80 +78,143 @@ pub(super) struct FileData {
     hash_after: Option<String>,
 }
 
-/// What is wanted of one file.
+/// What is wanted of one file, wherever it will be.
 enum What {
     Edit(FileEdit),
     Write(WriteInput),
     Delete,
+    /// It is only moved.
+    Keep,
 }
 
 impl FileChange {
     /// `number` counts from 1.
     fn what(&self, number: usize) -> Result<What, ToolError> {
-        let Self { path, edits, content, delete, expect } = self.clone();
-        match (edits, content, delete.unwrap_or_default()) {
-            (Some(edits), None, false) => Ok(What::Edit(FileEdit { path, edits, expect })),
-            (None, Some(content), false) => Ok(What::Write(WriteInput::new(path, content, expect))),
-            (None, None, true) => Ok(What::Delete),
-            (None, None, false) => Err(ToolError::new(format!(
-                "file {number} of files, {path}, has neither edits, content nor delete"
-            ))
-            .hint("Say what shall become of it, or leave it out.")),
-            _ => Err(ToolError::new(format!(
-                "file {number} of files, {path}, has more than one of edits, content and delete"
-            ))
-            .hint("Give the one that is meant.")),
+        let Self { path, edits, content, delete, move_to, expect } = self.clone();
+        let refused = |what: &str, hint: &'static str| {
+            let text = format!("file {number} of files, {path}, has {what}");
+            Err(ToolError::new(text).hint(hint))
+        };
+        match (edits, content, delete.unwrap_or_default(), move_to) {
+            (Some(edits), None, false, _) => Ok(What::Edit(FileEdit { path, edits, expect })),
+            (None, Some(content), false, _) => {
+                Ok(What::Write(WriteInput::new(path, content, expect)))
+            }
+            (None, None, true, None) => Ok(What::Delete),
+            (None, None, false, Some(_)) => Ok(What::Keep),
+            (None, None, false, None) => refused(
+                "neither edits, content, delete nor move_to",
+                "Say what shall become of it, or leave it out.",
+            ),
+            (None, None, true, Some(_)) => {
+                refused("delete beside move_to", "Give the one that is meant.")
+            }
+            _ => {
+                refused("more than one of edits, content and delete", "Give the one that is meant.")
+            }
         }
     }
+
+    /// Reports whether it keeps what it holds, which is then never read into memory.
+    const fn only_moves(&self) -> bool {
+        self.edits.is_none() && self.content.is_none() && self.move_to.is_some()
+    }
+
+    /// Reports whether its name is meant, and not what a link of that name leads to.
+    fn is_name(&self) -> bool {
+        self.move_to.is_some() || self.delete.unwrap_or_default()
+    }
+}
+
+/// One name in a call.
+#[derive(Clone, Copy)]
+struct Name<'a> {
+    /// Of the entry, from 1.
+    number: usize,
+    /// Whether it is where a file is moved to.
+    new: bool,
+    text: &'a str,
+}
+
+/// All names of a call, in the order in which they stand there.
+fn names(files: &[FileChange]) -> impl Iterator<Item = Name<'_>> {
+    (1..).zip(files).flat_map(|(number, file)| {
+        let new = file.move_to.as_deref().map(|text| Name { number, new: true, text });
+        std::iter::once(Name { number, new: false, text: &file.path }).chain(new)
+    })
 }
 
 /// What the call will do; a path that is written twice is refused right away.
 pub(super) fn plan(files: &[FileChange], place: &Place) -> Result<Plan, ToolError> {
-    let mut targets: Vec<(HostPath, Access)> = Vec::with_capacity(files.len());
-    for (number, file) in (1..).zip(files) {
-        let path = files::planned(place, &file.path)?;
-        if let Some(first) = targets.iter().position(|(other, _)| *other == path) {
-            return Err(twice((first, &files[first].path), (number - 1, &file.path)));
+    let mut targets: Vec<(HostPath, Access, Follow)> = Vec::with_capacity(files.len());
+    let mut paths: Vec<(Name<'_>, HostPath)> = Vec::with_capacity(files.len());
+    for name in names(files) {
+        let path = files::planned(place, name.text)?;
+        if let Some((first, _)) = paths.iter().find(|(_, other)| *other == path) {
+            return Err(twice(*first, name));
         }
-        let access = match file.what(number)? {
-            What::Edit(edit) => {
-                are_text(&edit.edits, &format!(" of file {number}"))?;
-                Access::Modify
-            }
-            What::Write(_) => {
-                let content = file.content.as_deref().unwrap_or_default();
-                change::is_text(content, &format!("content of file {number}"))?;
-                Access::Modify
-            }
-            What::Delete => Access::Destroy,
-        };
-        targets.push((path, access));
+        let file = &files[name.number - 1];
+        if !name.new {
+            are_texts(file, name.number)?;
+        }
+        let delete = file.delete.unwrap_or_default();
+        let access = if delete { Access::Destroy } else { Access::Modify };
+        // A link that is removed or moved is not what it leads to.
+        let follow = if file.is_name() { Follow::No } else { Follow::Yes };
+        targets.push((path.clone(), access, follow));
+        paths.push((name, path));
     }
-    let title = match &targets[..] {
-        [(only, _)] => format!("Editing {}", place.shown(only)),
-        [(first, _), more @ ..] => {
-            let more = words::count(more.len() as u64, "more file");
+    let title = match (&paths[..], files.len()) {
+        ([], _) => return Err(ToolError::new("files is empty").hint("Name the files to edit.")),
+        ([(_, only)], _) => format!("Editing {}", place.shown(only)),
+        ([(_, from), (_, to)], 1) => {
+            format!("Moving {} to {}", place.shown(from), place.shown(to))
+        }
+        ([(_, first), ..], number) => {
+            let more = words::count(number as u64 - 1, "more file");
             format!("Editing {} and {more}", place.shown(first))
         }
-        [] => return Err(ToolError::new("files is empty").hint("Name the files to edit.")),
     };
-    Ok(targets.into_iter().fold(Plan::new(place, title), |plan, (path, access)| {
-        // A link that is removed is not what it leads to.
-        let follow = if access == Access::Destroy { Follow::No } else { Follow::Yes };
+    Ok(targets.into_iter().fold(Plan::new(place, title), |plan, (path, access, follow)| {
         plan.with(access, Target::Path { path, follow })
     }))
 }
 
-/// The error for two entries that are one file; they are counted from 0.
-fn twice(first: (usize, &str), then: (usize, &str)) -> ToolError {
-    let (numbers, names) = ((first.0 + 1, then.0 + 1), (first.1, then.1));
+/// Refuses what does not say one thing of a file, and new texts that no text has.
+fn are_texts(file: &FileChange, number: usize) -> Result<(), ToolError> {
+    match file.what(number)? {
+        What::Edit(edit) => are_text(&edit.edits, &format!(" of file {number}")),
+        What::Write(_) => {
+            let content = file.content.as_deref().unwrap_or_default();
+            change::is_text(content, &format!("content of file {number}"))
+        }
+        What::Delete | What::Keep => Ok(()),
+    }
+}
+
+/// The error for two names that are one.
+fn twice(first: Name<'_>, then: Name<'_>) -> ToolError {
+    let told = |name: Name<'_>| match name {
+        Name { number, new: true, .. } => format!("the move_to of {number}"),
+        Name { number, .. } => number.to_string(),
+    };
+    if first.number == then.number {
+        let text = format!("{} is to be moved to {}, where it is already", first.text, then.text);
+        return ToolError::new(text).hint("Nothing was changed. Give another move_to.");
+    }
+    let (numbers, names) = ((told(first), told(then)), (first.text, then.text));
     let what = if names.0 == names.1 {
         format!("{} stands twice in files, as {} and as {}", names.0, numbers.0, numbers.1)
     } else {
         let (first, then) = names;
         format!("{first} and {then}, {} and {} of files, are one file", numbers.0, numbers.1)
     };
-    ToolError::new(what).hint("Nothing was changed. Put all edits of a file into one entry.")
+    ToolError::new(what).hint(if first.new || then.new {
+        "Nothing was changed. A name stands once in a call: give what shall be at it before or \
+         after a move in a call of its own."
+    } else {
+        "Nothing was changed. Put all edits of a file into one entry."
+    })
 }
 
 /// Works all files out, to refuse them early or to show them.
@@ -171,46 +255,99 @@ pub(super) async fn run(
     .await
 }
 
-async fn located(files: &[FileChange], cx: &Cx) -> Result<Vec<Located>, ToolError> {
+/// A file as it was looked up, and where it is moved to.
+#[derive(Clone)]
+struct Found {
+    at: Located,
+    to: Option<Located>,
+}
+
+impl Found {
+    fn all(&self) -> impl Iterator<Item = &Located> {
+        std::iter::once(&self.at).chain(&self.to)
+    }
+}
+
+async fn located(files: &[FileChange], cx: &Cx) -> Result<Vec<Found>, ToolError> {
     let mut found = Vec::with_capacity(files.len());
     for file in files {
-        if file.delete.unwrap_or_default() {
-            let path = cx.path(&file.path)?;
-            let at = cx.host.fs().locate(&path, Follow::No).await;
-            let at = at.map_err(|error| files::failed(&error))?;
-            if at.kind == FileKind::Entry(EntryKind::Link) {
-                let shown = cx.place.shown(&at.real);
-                let text = format!("{shown} is a link; only regular files are deleted");
-                return Err(ToolError::new(text).hint(
-                    "Nothing was changed. Give the path that it leads to, or remove the link with \
-                     a command.",
-                ));
-            }
-            found.push(at);
-        } else {
-            found.push(files::locate(cx, &file.path).await?);
+        if !file.is_name() {
+            found.push(Found { at: files::locate(cx, &file.path).await?, to: None });
+            continue;
         }
+        let at = own(cx, &file.path).await?;
+        if at.kind == FileKind::Entry(EntryKind::Link) {
+            return Err(is_link(&cx.place.shown(&at.real), file.move_to.is_some()));
+        }
+        let to = match &file.move_to {
+            Some(text) => {
+                let to = own(cx, text).await?;
+                is_free(cx, file, text, &to)?;
+                Some(to)
+            }
+            None => None,
+        };
+        found.push(Found { at, to });
     }
     distinct(files, &found)?;
     Ok(found)
 }
 
+/// Looks a name up without following a link.
+async fn own(cx: &Cx, text: &str) -> Result<Located, ToolError> {
+    let path = cx.path(text)?;
+    cx.host.fs().locate(&path, Follow::No).await.map_err(|error| files::failed(&error))
+}
+
+fn is_link(shown: &str, moves: bool) -> ToolError {
+    let (done, verb) = if moves { ("moved", "move") } else { ("deleted", "remove") };
+    ToolError::new(format!("{shown} is a link; only regular files are {done}")).hint(format!(
+        "Nothing was changed. Give the path that it leads to, or {verb} the link with a command."
+    ))
+}
+
+/// Refuses to move a file to where something is, or to no proper name.
+fn is_free(cx: &Cx, file: &FileChange, text: &str, to: &Located) -> Result<(), ToolError> {
+    let shown = cx.place.shown(&to.real);
+    let (what, hint) = match to.kind {
+        FileKind::Missing => {
+            files::no_folder(text)?;
+            return files::can_be_named(to);
+        }
+        FileKind::FOLDER => {
+            let name = file.path.rsplit('/').next().unwrap_or_default();
+            let hint =
+                format!("Give the whole new path, as {}/{name}.", text.trim_end_matches('/'));
+            ("a folder is there", hint)
+        }
+        FileKind::Entry(EntryKind::Link) => ("a link is there", OTHER.to_owned()),
+        FileKind::Entry(_) => ("it is already there", OTHER.to_owned()),
+    };
+    let text = format!("{} cannot be moved to {shown}: {what}", file.path);
+    Err(ToolError::new(text).hint(format!("Nothing was changed. {hint}")))
+}
+
+/// What to do about a name that is taken.
+const OTHER: &str = "Give another move_to, or first take away what is there in a call of its own.";
+
 /// Refuses files that are one, by links or by hard links.
-fn distinct(files: &[FileChange], found: &[Located]) -> Result<(), ToolError> {
-    for (then, at) in found.iter().enumerate() {
-        let is_same = |other: &Located| {
+fn distinct(files: &[FileChange], found: &[Found]) -> Result<(), ToolError> {
+    let all: Vec<(Name<'_>, &Located)> =
+        names(files).zip(found.iter().flat_map(Found::all)).collect();
+    for (then, (name, at)) in all.iter().enumerate() {
+        let is_same = |(_, other): &&(Name<'_>, &Located)| {
             let linked = at.names > 1 && other.stamp.map(|s| s.id) == at.stamp.map(|s| s.id);
             other.real == at.real || linked
         };
-        if let Some(first) = found[..then].iter().position(is_same) {
-            return Err(twice((first, &files[first].path), (then, &files[then].path)));
+        if let Some((first, _)) = all[..then].iter().find(is_same) {
+            return Err(twice(*first, *name));
         }
     }
     Ok(())
 }
 
-async fn turns(found: &[Located], cx: &Cx) -> Vec<FileLock> {
-    let mut paths: Vec<&HostPath> = found.iter().map(|at| &at.real).collect();
+async fn turns(found: &[Found], cx: &Cx) -> Vec<FileLock> {
+    let mut paths: Vec<&HostPath> = found.iter().flat_map(Found::all).map(|at| &at.real).collect();
     paths.sort();
     let mut turns = Vec::with_capacity(paths.len());
     for path in paths {
@@ -220,66 +357,126 @@ async fn turns(found: &[Located], cx: &Cx) -> Vec<FileLock> {
 }
 
 /// The worked-out change of one file.
-enum Item {
+struct Item {
+    change: Change,
+    /// Where the file is moved to, with the path as it was written.
+    to: Option<(Located, String)>,
+}
+
+enum Change {
     Edit(FileEdit, Box<Work>),
     Write(WriteInput, Box<write::Work>),
     Delete(Located, Hash),
+    Keep(Kept),
+}
+
+/// A file that keeps what it holds.
+struct Kept {
+    at: Located,
+    hash: Hash,
+    freshness: Freshness,
 }
 
 /// Works every file out as it stands now.
 async fn items(
     tool: &Edit,
     files: &[FileChange],
-    found: &[Located],
+    found: &[Found],
     cx: &Cx,
 ) -> Result<Vec<Item>, Failure> {
     let mut now = Vec::with_capacity(found.len());
-    for at in found {
-        now.push(change::renewed(cx, at).await?);
+    for (file, Found { at, to }) in files.iter().zip(found) {
+        let at = change::renewed(cx, at).await?;
+        let to = match to.as_ref().zip(file.move_to.as_deref()) {
+            Some((to, text)) => {
+                let to = change::renewed(cx, to).await?;
+                is_free(cx, file, text, &to)?;
+                Some(to)
+            }
+            None => None,
+        };
+        now.push(Found { at, to });
     }
     distinct(files, &now)?;
-    let size = now.iter().map(Located::size).fold(0, u64::saturating_add);
+    let held = files.iter().zip(&now).filter(|(file, _)| !file.only_moves());
+    let size = held.map(|(_, now)| now.at.size()).fold(0, u64::saturating_add);
     if size > MOST {
         let (size, most) = (words::size(size), words::size(MOST));
         let text = format!("the files have {size} together; at most {most} can be changed at once");
         return Err(ToolError::new(text).hint("Change them in several calls.").into());
     }
     let mut items = Vec::with_capacity(files.len());
-    for ((number, file), at) in (1..).zip(files).zip(now) {
-        let item = match file.what(number)? {
-            What::Edit(edit) => {
-                Work::of(tool, &edit, at, cx).await.map(|work| Item::Edit(edit, Box::new(work)))
-            }
-            What::Write(input) => write::Work::of(&Write { strict: tool.strict }, &input, at, cx)
-                .await
-                .map(|work| Item::Write(input, Box::new(work))),
-            What::Delete => delete(tool, file, at, cx).await,
-        };
-        items.push(item.map_err(|failure| none(failure, files))?);
+    for ((number, file), now) in (1..).zip(files).zip(now) {
+        let change = work_out(tool, (number, file), now.at, cx).await;
+        let change = change.map_err(|failure| none(failure, files))?;
+        items.push(Item { change, to: now.to.zip(file.move_to.clone()) });
     }
     Ok(items)
 }
 
+async fn work_out(
+    tool: &Edit,
+    (number, file): (usize, &FileChange),
+    at: Located,
+    cx: &Cx,
+) -> Result<Change, Failure> {
+    if file.move_to.is_some() {
+        files::regular(cx, &file.path, &at, "moved").await?;
+    }
+    Ok(match file.what(number)? {
+        What::Edit(edit) => {
+            let work = Work::of(tool, &edit, at, cx).await?;
+            Change::Edit(edit, Box::new(work))
+        }
+        What::Write(input) => {
+            let write = Write { strict: tool.strict };
+            let work = write::Work::of(&write, &input, at, cx).await?;
+            Change::Write(input, Box::new(work))
+        }
+        What::Delete => delete(tool, file, at, cx).await?,
+        What::Keep => Change::Keep(keep(tool, file, at, cx).await?),
+    })
+}
+
+/// Looks at a file that is moved as it is, of whatever size.
+async fn keep(tool: &Edit, file: &FileChange, at: Located, cx: &Cx) -> Result<Kept, Failure> {
+    let hash = cx.hash(&at).await?;
+    let freshness = freshness(file, &at, hash, cx)?;
+    if tool.strict && freshness != Freshness::Same {
+        return Err(unseen(freshness, &at, "move", cx).into());
+    }
+    cx.offer_hash(&at, hash);
+    Ok(Kept { at, hash, freshness })
+}
+
+/// How a file stands to what was seen of it; refuses one that is not what was expected.
+fn freshness(file: &FileChange, at: &Located, hash: Hash, cx: &Cx) -> Result<Freshness, ToolError> {
+    match file.expect.as_deref().map(files::expected).transpose()? {
+        Some(expected) if expected != hash => {
+            Err(files::unexpected(&cx.place.shown(&at.real), &expected, Some(&hash)))
+        }
+        Some(_) => Ok(Freshness::Same),
+        None => Ok(seen::judge(cx, at, Some(&hash))),
+    }
+}
+
+fn unseen(freshness: Freshness, at: &Located, verb: &str, cx: &Cx) -> ToolError {
+    ToolError::new(format!("{} {}", cx.place.shown(&at.real), super::why(freshness)))
+        .hint(format!("Read the file before you {verb} it, or give its hash as expect."))
+}
+
 /// Looks at a file that is to be removed.
-async fn delete(tool: &Edit, file: &FileChange, at: Located, cx: &Cx) -> Result<Item, Failure> {
+async fn delete(tool: &Edit, file: &FileChange, at: Located, cx: &Cx) -> Result<Change, Failure> {
     let shown = cx.place.shown(&at.real).into_owned();
     files::regular(cx, &file.path, &at, "deleted").await?;
     let old = files::whole(cx.host.fs(), &at, files::WHOLE, &shown).await?;
     let before = Hash::of(&old);
-    let freshness = match file.expect.as_deref().map(files::expected).transpose()? {
-        Some(expected) if expected != before => {
-            return Err(files::unexpected(&shown, &expected, Some(&before)).into());
-        }
-        Some(_) => Freshness::Same,
-        None => seen::judge(cx, &at, Some(&before)),
-    };
+    let freshness = freshness(file, &at, before, cx)?;
     if freshness == Freshness::Changed || (tool.strict && freshness == Freshness::Never) {
-        return Err(ToolError::new(format!("{shown} {}", super::why(freshness)))
-            .hint("Read the file before you delete it, or give its hash as expect.")
-            .into());
+        return Err(unseen(freshness, &at, "delete", cx).into());
     }
     cx.offer_pre_image(&at, &old, before);
-    Ok(Item::Delete(at, before))
+    Ok(Change::Delete(at, before))
 }
 
 /// Says that the fault of one file kept all of them from being changed.
@@ -303,85 +500,181 @@ fn none(failure: Failure, files: &[FileChange]) -> Failure {
 async fn once(
     tool: &Edit,
     files: &[FileChange],
-    found: &[Located],
+    found: &[Found],
     cx: &Cx,
 ) -> Result<Outcome, Failure> {
     let items = items(tool, files, found, cx).await?;
-    let steps: Vec<Step> = items.iter().filter_map(|item| item.step(cx)).collect();
-    let written = cx.change_together(&steps).await.map_err(|error| refused(error, files))?;
-    for (step, written) in steps.iter().zip(written) {
-        if let (Some((_, hash)), Some(written)) = (&step.to, written) {
-            seen::note(cx, &written.at, Some(*hash));
+    let steps: Vec<(&Item, Step)> =
+        items.iter().filter_map(|item| Some((item, item.step(cx)?))).collect();
+    let only: Vec<Step> = steps.iter().map(|(_, step)| step.clone()).collect();
+    let written = cx.change_together(&only).await.map_err(|error| refused(error, files))?;
+    for ((item, _), written) in steps.iter().zip(written) {
+        if let (Some(hash), Some(written)) = (item.known(), written) {
+            seen::note(cx, &written.at, Some(hash));
         }
     }
     answer(&items, cx).map_err(Failure::from)
 }
 
 impl Item {
+    /// The file as it was looked up.
+    fn at(&self) -> &Located {
+        match &self.change {
+            Change::Edit(_, work) => &work.at,
+            Change::Write(_, work) => &work.at,
+            Change::Delete(at, _) | Change::Keep(Kept { at, .. }) => at,
+        }
+    }
+
+    /// Where the file is in the end, or was.
+    fn real(&self) -> &HostPath {
+        self.to.as_ref().map_or_else(|| &self.at().real, |(to, _)| &to.real)
+    }
+
+    /// Where a moved file was.
+    fn source(&self) -> Option<&HostPath> {
+        self.to.as_ref().map(|_| &self.at().real)
+    }
+
+    fn before(&self) -> Option<Hash> {
+        match &self.change {
+            Change::Edit(_, work) => Some(work.before),
+            Change::Write(_, work) => work.before(),
+            Change::Delete(_, hash) | Change::Keep(Kept { hash, .. }) => Some(*hash),
+        }
+    }
+
+    fn after(&self) -> Option<Hash> {
+        match &self.change {
+            Change::Edit(_, work) => Some(work.after),
+            Change::Write(_, work) => Some(work.after),
+            Change::Keep(kept) => Some(kept.hash),
+            Change::Delete(..) => None,
+        }
+    }
+
+    /// The hash of what the file holds then, where the conversation knows all of that.
+    fn known(&self) -> Option<Hash> {
+        let unseen =
+            matches!(&self.change, Change::Keep(kept) if kept.freshness != Freshness::Same);
+        self.after().filter(|_| !unseen)
+    }
+
+    /// The change of the text; none where it stays, or goes.
+    fn diff(&self) -> Option<&TextDiff> {
+        match &self.change {
+            Change::Edit(_, work) => Some(&work.diff),
+            Change::Write(_, work) => Some(&work.diff),
+            Change::Delete(..) | Change::Keep(_) => None,
+        }
+    }
+
     /// What is to be done; none where the file is as wanted already.
     fn step(&self, cx: &Cx) -> Option<Step> {
-        let (at, to) = match self {
-            Self::Edit(_, work) => (&work.at, Some((work.data(cx), work.after))),
-            Self::Write(_, work) => (&work.at, Some((work.data(cx)?, work.after))),
-            Self::Delete(at, _) => (at, None),
+        let (data, hash) = match &self.change {
+            Change::Edit(_, work) => (Some(work.data(cx)), work.after),
+            Change::Write(_, work) => (work.data(cx), work.after),
+            Change::Keep(kept) => (None, kept.hash),
+            Change::Delete(at, _) => return Some(Step { at: at.clone(), to: Becomes::Gone }),
         };
-        Some(Step { at: at.clone(), to })
+        let to = match &self.to {
+            Some((to, _)) => Becomes::Moved { to: to.clone(), data, hash },
+            None => Becomes::Holding(data?, hash),
+        };
+        Some(Step { at: self.at().clone(), to })
     }
 
     fn detail(&self) -> Detail {
-        match self {
-            Self::Edit(_, work) => work.detail(),
-            Self::Write(_, work) => work.detail(),
-            Self::Delete(at, hash) => {
-                let (path, before) = (at.real.clone(), Some(*hash));
-                Shape::Diff { path, hunks: Vec::new(), before, after: None }.into()
-            }
-        }
+        let hunks = self.diff().map(change::hunks).unwrap_or_default();
+        let (path, from) = (self.real().clone(), self.source().cloned());
+        Shape::Diff { path, from, hunks, before: self.before(), after: self.after() }.into()
     }
 
     fn receipt(&self, cx: &Cx) -> Option<Receipt> {
-        match self {
-            Self::Edit(_, work) => Some(work.receipt(cx)),
-            Self::Write(_, work) => work.receipt(cx),
-            Self::Delete(at, hash) => {
-                let (host, path) = (cx.host.name().to_owned(), at.real.clone());
-                let receipt = Receipt::new(host, path, ReceiptAction::Deleted);
-                Some(Receipt { before: Some(*hash), ..receipt })
-            }
-        }
+        let own = match &self.change {
+            Change::Edit(_, work) => Some(work.receipt(cx)),
+            Change::Write(_, work) => work.receipt(cx),
+            Change::Delete(..) | Change::Keep(_) => None,
+        };
+        let action = match (&self.change, self.source()) {
+            (_, Some(from)) => ReceiptAction::Renamed { from: from.clone() },
+            (Change::Delete(..), None) => ReceiptAction::Deleted,
+            _ => return own,
+        };
+        let (host, path) = (cx.host.name().to_owned(), self.real().clone());
+        let receipt = own.unwrap_or_else(|| Receipt {
+            before: self.before(),
+            after: self.after(),
+            ..Receipt::new(host, path.clone(), ReceiptAction::Deleted)
+        });
+        Some(Receipt { path, action, ..receipt })
     }
 
     fn data(&self) -> FileData {
-        let (at, diff, before, after, replacements) = match self {
-            Self::Edit(_, work) => {
-                let places = work.applied.replacements as u64;
-                (&work.at, Some(&work.diff), Some(work.before), Some(work.after), Some(places))
-            }
-            Self::Write(_, work) => {
-                (&work.at, Some(&work.diff), work.before(), Some(work.after), None)
-            }
-            Self::Delete(at, hash) => (at, None, Some(*hash), None, None),
+        let text = |path: &HostPath| path.text().into_owned();
+        let data = FileData {
+            path: text(self.real()),
+            moved_from: self.source().map(text),
+            diff: self.diff().map(TextDiff::unified),
+            hash_before: self.before().map(|hash| hash.to_string()),
+            hash_after: self.after().map(|hash| hash.to_string()),
+            ..FileData::default()
         };
-        FileData {
-            path: at.real.text().into_owned(),
-            diff: diff.map(haft_text::diff::TextDiff::unified),
-            replacements,
-            hash_before: before.map(|hash| hash.to_string()),
-            hash_after: after.map(|hash| hash.to_string()),
+        match &self.change {
+            Change::Edit(_, work) => {
+                let told = work.told();
+                FileData {
+                    first_changed_line: Some(told.first_changed_line),
+                    replacements: Some(told.replacements),
+                    file_size: Some(told.file_size),
+                    tolerance: told.tolerance,
+                    ranges: Some(told.ranges),
+                    ..data
+                }
+            }
+            Change::Write(_, work) => FileData { file_size: Some(work.size()), ..data },
+            Change::Keep(kept) => FileData { file_size: Some(kept.at.size()), ..data },
+            Change::Delete(..) => data,
         }
     }
 
     fn text(&self, cx: &Cx) -> Result<String, ToolError> {
+        let text = self.change.text(cx, self.to.as_ref().map(|(_, text)| &**text))?;
+        let Some((to, asked)) = &self.to else { return Ok(text) };
+        let mut notes = Vec::new();
+        if cx.path(asked)? != to.real {
+            notes.push(format!("{asked} leads to {}", to.real));
+        }
+        let [from, new] = [self.at(), to].map(|at| cx.place.shown(&at.real));
+        let moved = format!("Moved {from} to {new}.");
+        let moved = change::answer(&moved, &notes, "");
+        Ok(if text.is_empty() { moved } else { format!("{moved}\n{text}") })
+    }
+}
+
+impl Change {
+    /// What became of a file that is at `new` now, where it was moved.
+    fn text(&self, cx: &Cx, new: Option<&str>) -> Result<String, ToolError> {
         match self {
             Self::Edit(input, work) => {
-                let first = work.first(input, cx)?;
+                let path = new.unwrap_or(&input.path);
+                let first = work.first(path, cx)?;
                 Ok(change::answer(&first, &work.notes, &work.diff.numbered()))
             }
-            Self::Write(input, work) => Ok(work.answer(input, cx)?.0),
+            Self::Write(_, work) if new.is_some() && work.same() => Ok(String::new()),
+            Self::Write(input, work) => {
+                let input = new.map_or_else(|| input.clone(), |path| input.at(path));
+                Ok(work.answer(&input, cx)?.0)
+            }
             Self::Delete(at, _) => {
                 let (shown, size) = (cx.place.shown(&at.real), words::size(at.size()));
                 Ok(format!("Deleted {shown} ({size})."))
             }
+            Self::Keep(kept) if kept.freshness == Freshness::Changed => {
+                Ok("[the file had changed since it was read; read it again before you edit it]"
+                    .to_owned())
+            }
+            Self::Keep(_) => Ok(String::new()),
         }
     }
 }

@@ -13,6 +13,7 @@ mod flips;
 mod grep;
 mod harness;
 mod ls;
+mod moves;
 mod notebook;
 mod race;
 mod read;

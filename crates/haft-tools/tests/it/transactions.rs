@@ -191,7 +191,10 @@ async fn what_is_wanted_of_a_file_is_said_once() {
     done(&world, "read", json!({"path": "b.txt"})).await;
     std::fs::write(world.folder().unwrap().join("b.txt"), "changed\n").unwrap();
     for (entry, told) in [
-        (json!({"path": "a.txt"}), "file 2 of files, a.txt, has neither edits, content nor delete"),
+        (
+            json!({"path": "a.txt"}),
+            "file 2 of files, a.txt, has neither edits, content, delete nor move_to",
+        ),
         (json!({"path": "a.txt", "content": "x", "delete": true}), "more than one of edits"),
         (json!({"path": "a.txt", "content": "x\u{0}"}), "content of file 2"),
         (json!({"path": "link", "delete": true}), "is a link"),

@@ -5,6 +5,7 @@
 use haft_session::{Change, Changes, TakenBack};
 use haft_types::{CallId, Hash, HostPath, Receipt, TurnId};
 
+use super::work::left;
 use crate::{
     cli::{Back, Undoing},
     core::NO_TURN,
@@ -86,12 +87,12 @@ impl Group {
     fn of(calls: Vec<CallId>, receipts: Vec<Receipt>, changes: &Changes) -> Self {
         let titles = calls.iter().map(|call| title(changes, call)).collect();
         let others = changes.standing().filter(|change| !calls.contains(&change.call));
-        let left = |change: &Change| {
+        let left_by = |change: &Change| {
             let title = title(changes, &change.call);
-            let left = |receipt: &Receipt| (receipt.path.clone(), receipt.after, title.clone());
-            change.receipts.iter().map(left).collect::<Vec<_>>()
+            let left = change.receipts.iter().flat_map(left);
+            left.map(|(path, hash)| (path, hash, title.clone())).collect::<Vec<_>>()
         };
-        let others = others.flat_map(left).collect();
+        let others = others.flat_map(left_by).collect();
         Self { count: 1, calls, titles, receipts, others }
     }
 

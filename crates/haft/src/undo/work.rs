@@ -97,7 +97,7 @@ impl Work<'_> {
             UndoError::Cut { .. } => Refused::told(&error.to_string()),
             error => Refused::told(&format!("{error}. Nothing was changed.")),
         })?;
-        let files = receipts.iter().map(|r| (r.path.clone(), r.after)).collect();
+        let files = receipts.iter().flat_map(left).collect();
         let calls = group.calls.clone();
         let undone = Body::Undone { calls, files, redo, receipts: receipts.clone() };
         let told = match self.bus.emit(&AgentPath::default(), NO_TURN, undone) {
@@ -137,15 +137,19 @@ impl Work<'_> {
             let _ = writeln!(text, "{what} {}", face::safe(title));
         }
         for receipt in receipts {
-            let path = face::safe(&self.base.place.shown(&receipt.path));
-            let _ = writeln!(text, "  {} {path}", did(receipt));
+            let shown = |path| face::safe(&self.base.place.shown(path));
+            let from = match &receipt.action {
+                ReceiptAction::Renamed { from } => format!("{} to ", shown(from)),
+                _ => String::new(),
+            };
+            let _ = writeln!(text, "  {} {from}{}", did(receipt), shown(&receipt.path));
         }
         text
     }
 
     /// Says what cannot be gone back on, a line each.
     pub fn lost(&self, receipts: &[Receipt]) -> Vec<String> {
-        let lost = receipts.iter().filter(|r| r.before.is_some() && r.pre_image.is_none());
+        let lost = receipts.iter().filter(|receipt| !is_kept(receipt));
         let text = |receipt: &Receipt| {
             format!(
                 "what {} held was too much to be kept: this cannot be gone back on",
@@ -196,11 +200,28 @@ pub fn by_force(command: &str, group: &Group) -> String {
     format!("nothing was changed; to replace what is there (it is kept): {command} {call} --force")
 }
 
+/// What a change left, at each path that it is about.
+pub fn left(receipt: &Receipt) -> impl Iterator<Item = (HostPath, Option<Hash>)> {
+    let from = match &receipt.action {
+        ReceiptAction::Renamed { from } => Some((from.clone(), None)),
+        _ => None,
+    };
+    std::iter::once((receipt.path.clone(), receipt.after)).chain(from)
+}
+
+/// Reports whether a change can be gone back on: what a file held is kept, or is in it still.
+pub fn is_kept(receipt: &Receipt) -> bool {
+    let stays =
+        matches!(receipt.action, ReceiptAction::Renamed { .. }) && receipt.before == receipt.after;
+    receipt.before.is_none() || receipt.pre_image.is_some() || stays
+}
+
 /// What was done to a file.
 pub const fn did(receipt: &Receipt) -> &'static str {
     match receipt.action {
         ReceiptAction::Created => "created",
         ReceiptAction::Deleted => "removed",
-        ReceiptAction::Changed | ReceiptAction::Renamed { .. } => "changed",
+        ReceiptAction::Changed => "changed",
+        ReceiptAction::Renamed { .. } => "moved",
     }
 }

@@ -3,6 +3,7 @@
 mod faults;
 mod flips;
 mod generic;
+mod moves;
 mod outputs;
 mod races;
 mod recovery;

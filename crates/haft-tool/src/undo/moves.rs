@@ -1,0 +1,97 @@
+//! Files that had another name: they are moved back, so that they keep their owner, their rights and
+//! whatever else no content tells.
+//!
+//! **Invariant:** a file is moved only onto a free name. What cannot be moved so, as in a circle, is
+//! left to be written anew.
+
+use std::{collections::BTreeMap, io};
+
+use bytes::Bytes;
+use haft_types::{Blob, HostPath, Receipt, ReceiptAction};
+
+use super::{Now, Step, To, Undo, remove_folder};
+
+/// One file that is moved back.
+pub(super) struct Move {
+    pub(super) from: HostPath,
+    pub(super) to: HostPath,
+    /// What it holds then; none where it stays as it is.
+    data: Option<Blob>,
+}
+
+/// The moves that can be made, in an order in which each name is free when its turn comes.
+pub(super) fn of(steps: &BTreeMap<HostPath, Step>, now: &BTreeMap<HostPath, Now>) -> Vec<Move> {
+    let mut moves: Vec<Move> = Vec::new();
+    let there = |path: &HostPath| now.get(path).is_some_and(|now| now.found.is_some());
+    loop {
+        let left = |path: &HostPath| moves.iter().any(|moved| moved.from == *path);
+        let taken = |path: &HostPath| moves.iter().any(|moved| moved.to == *path);
+        let next = steps.iter().find_map(|(path, step)| {
+            let holder = step.file.as_ref().filter(|holder| *holder != path)?;
+            let free = (!there(path) || left(path)) && !taken(path);
+            let data = match &step.to {
+                To::Content(blob) if Some(blob.hash) == now.get(holder)?.found => None,
+                To::Content(blob) => Some(blob.clone()),
+                To::From(_) => None,
+                To::Nothing => return None,
+            };
+            let (from, to) = (holder.clone(), path.clone());
+            (free && there(holder) && !left(holder)).then_some(Move { from, to, data })
+        });
+        match next {
+            Some(next) => moves.push(next),
+            None => return moves,
+        }
+    }
+}
+
+impl Undo<'_> {
+    /// Makes the moves, and adds the receipt of each.
+    pub(super) async fn move_all(
+        &self,
+        moves: &[Move],
+        now: &BTreeMap<HostPath, Now>,
+        receipts: &mut Vec<Receipt>,
+    ) -> Result<(), (HostPath, io::Error)> {
+        for moved in moves {
+            let was = &now[&moved.from];
+            let receipt = self.move_one(moved, was).await.map_err(|e| (moved.to.clone(), e))?;
+            receipts.push(receipt);
+        }
+        Ok(())
+    }
+
+    async fn move_one(&self, moved: &Move, was: &Now) -> io::Result<Receipt> {
+        let Move { from, to, data } = moved;
+        let content = data.as_ref().map(|blob| self.pre_images.get(blob)).transpose()?;
+        let action = ReceiptAction::Renamed { from: from.clone() };
+        let mut receipt = Receipt::new(self.host.name().to_owned(), to.clone(), action);
+        receipt.before = was.found;
+        receipt.after = data.as_ref().map(|blob| blob.hash).or(was.found);
+        receipt.pre_image.clone_from(&was.kept);
+        receipt.mode = was.mode;
+        let at = self.own(to).await?;
+        let staged = self.host.fs().stage_move(&was.at, &at, content).await?;
+        receipt.made = staged.place().await?.made;
+        Ok(receipt)
+    }
+
+    /// Goes back on a move, to where the file was, and what it held there.
+    pub(super) async fn move_back(
+        &self,
+        receipt: &Receipt,
+        from: &HostPath,
+        was: &Now,
+    ) -> io::Result<()> {
+        let (at, to) = (self.own(&receipt.path).await?, self.own(from).await?);
+        let old = |()| -> io::Result<Bytes> {
+            self.pre_images.get(was.kept.as_ref().ok_or(io::ErrorKind::NotFound)?)
+        };
+        let data = (receipt.before != receipt.after).then_some(()).map(old).transpose()?;
+        self.host.fs().stage_move(&at, &to, data).await?.place().await?;
+        for folder in receipt.made.iter().rev() {
+            drop(remove_folder(self.host.fs(), folder).await);
+        }
+        Ok(())
+    }
+}
