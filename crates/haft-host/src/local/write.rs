@@ -23,7 +23,7 @@ use std::{
 
 use haft_types::{EntryKind, HostPath};
 use rustix::{
-    fd::OwnedFd,
+    fd::{AsRawFd, OwnedFd},
     fs::{self, Access, AtFlags, FlockOperation, Mode, OFlags, RenameFlags, Stat, XattrFlags},
     io::Errno,
     process::{Gid, Uid},
@@ -46,6 +46,9 @@ const LOCK_TIME: Duration = Duration::from_millis(500);
 const LOCK_STEP: Duration = Duration::from_micros(200);
 /// Most bytes of one extended attribute, or of all their names, in Linux.
 const XATTR_MAX: usize = 64 * 1024;
+
+/// The attribute that holds a file's list of rights.
+const ACCESS_LIST: &str = "system.posix_acl_access";
 
 /// Most times that what others put there meanwhile is put back.
 const GIVE_BACK: usize = 100;
@@ -92,8 +95,11 @@ pub(super) fn stage(
     if old.is_some() {
         slot.may_write()?;
     }
-    let rights = if old.is_some() { 0o600 } else { how.mode & 0o7777 };
-    let temp = Temp::create(&slot, Mode::from(rights), entry)?;
+    let temp = if old.is_some() {
+        Temp::replacement(&slot, entry)?
+    } else {
+        Temp::create(&slot, Mode::from(how.mode & 0o7777), entry)?
+    };
     let filled = temp.fill(data).and_then(|()| temp.take_over(&slot, old.as_ref(), how));
     filled.and_then(|()| Ok(fs::fsync(&temp.file)?)).map_err(|e| slot.failed(e))?;
     Ok(Stage { temp, made, slot, at, expect: how.expect })
@@ -309,6 +315,14 @@ impl Temp {
         Err(slot.failed(last))
     }
 
+    /// Makes the file that takes the place of another one: for its owner alone, whatever its
+    /// folder passes on, until [`Self::take_over`] gives it what that one has.
+    fn replacement(slot: &Slot, entry: Option<Arc<Entry>>) -> io::Result<Self> {
+        let temp = Self::create(slot, Mode::RUSR | Mode::WUSR, entry)?;
+        remove_list(&temp.file);
+        Ok(temp)
+    }
+
     /// Removes what has the temporary name: the new file, or the old one after an exchange.
     fn clear(&self) {
         if !self.settled.replace(true)
@@ -360,9 +374,11 @@ impl Temp {
                 io::Error::new(io::Error::from(error).kind(), text)
             })?;
         }
+        // What the folder passed on goes first: the group bits of the mode would open it.
+        let bare = remove_list(&self.file);
         let mode = wanted.unwrap_or(Mode::from(old.st_mode & 0o7777));
         fs::fchmod(&self.file, mode)?;
-        if !copy_attributes(slot, &self.file) {
+        if !(copy_attributes(slot, &self.file) && bare) {
             // Without its list of rights, the group bits of the mode would grant too much.
             fs::fchmod(&self.file, mode - Mode::RWXG)?;
         }
@@ -481,12 +497,28 @@ impl Drop for Temp {
     }
 }
 
+/// Takes away the list of rights that a folder passed on; false when it may still be there.
+fn remove_list(file: &OwnedFd) -> bool {
+    if !cfg!(target_os = "linux") {
+        return true;
+    }
+    match fs::fremovexattr(file, ACCESS_LIST) {
+        Ok(()) | Err(Errno::NODATA | Errno::NOTSUP | Errno::NOSYS) => true,
+        Err(_) => false,
+    }
+}
+
 /// Copies what can be copied; false when a list of rights was there and could not be kept.
 fn copy_attributes(slot: &Slot, new: &OwnedFd) -> bool {
     let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
-    let Ok(old) = fs::openat(&slot.folder, &*slot.name, flags, Mode::empty()) else { return true };
+    let Ok(old) = fs::openat(&slot.folder, &*slot.name, flags, Mode::empty()) else {
+        return copy_list(slot, new);
+    };
     let mut names = vec![0; XATTR_MAX];
-    let Ok(len) = fs::flistxattr(&old, &mut names[..]) else { return true };
+    let len = match fs::flistxattr(&old, &mut names[..]) {
+        Ok(len) => len,
+        Err(error) => return matches!(error, Errno::NOTSUP | Errno::NOSYS),
+    };
     let mut value = Vec::new();
     let mut kept = true;
     for name in names[..len].split(|&b| b == 0).filter(|name| !name.is_empty()) {
@@ -495,11 +527,25 @@ fn copy_attributes(slot: &Slot, new: &OwnedFd) -> bool {
             continue;
         }
         value.resize(XATTR_MAX, 0);
-        let Ok(len) = fs::fgetxattr(&old, name, &mut value[..]) else { continue };
-        let set = fs::fsetxattr(new, name, &value[..len], XattrFlags::empty());
-        kept &= set.is_ok() || name != b"system.posix_acl_access";
+        let set = fs::fgetxattr(&old, name, &mut value[..])
+            .and_then(|len| fs::fsetxattr(new, name, &value[..len], XattrFlags::empty()));
+        kept &= set.is_ok() || name != ACCESS_LIST.as_bytes();
     }
     kept
+}
+
+/// Copies the list of rights of a file that may be written, and not read; as [`copy_attributes`].
+fn copy_list(slot: &Slot, new: &OwnedFd) -> bool {
+    if !cfg!(target_os = "linux") {
+        return true;
+    }
+    let mut old = format!("/proc/self/fd/{}/", slot.folder.as_raw_fd()).into_bytes();
+    old.extend_from_slice(&slot.name);
+    let mut value = vec![0; XATTR_MAX];
+    match fs::lgetxattr(&*old, ACCESS_LIST, &mut value[..]) {
+        Ok(len) => fs::fsetxattr(new, ACCESS_LIST, &value[..len], XattrFlags::empty()).is_ok(),
+        Err(error) => matches!(error, Errno::NODATA | Errno::NOTSUP | Errno::NOSYS),
+    }
 }
 
 /// Syncs a held folder; where it may not be read, or has nothing to sync, nothing is done.

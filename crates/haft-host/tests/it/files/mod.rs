@@ -7,6 +7,7 @@ mod moves;
 mod outputs;
 mod races;
 mod recovery;
+mod rights;
 mod staged;
 mod unix;
 mod writes;

@@ -62,6 +62,7 @@ const EDIT: &[Failure] = &[
     },
     Failure { syscall: "flock", line: "work", errors: &["ENOLCK", "EAGAIN"], then: Then::Done },
     Failure { syscall: "flistxattr", line: "work", errors: &["EOPNOTSUPP"], then: Then::Done },
+    Failure { syscall: "fremovexattr", line: ".tmp", errors: &["EOPNOTSUPP"], then: Then::Done },
     Failure { syscall: "unlinkat", line: ".tmp", errors: &["EIO"], then: Then::Left },
     Failure { syscall: "fsync", line: "work/sub>", errors: &["EIO"], then: Then::ToldLater },
     Failure { syscall: "fdatasync", line: "log.jsonl", errors: &["EIO"], then: Then::Refused },

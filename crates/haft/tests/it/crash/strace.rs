@@ -13,7 +13,7 @@ use crate::world::World;
 
 /// What can be disturbed: whatever is about files.
 const CALLS: &str = "openat,openat2,write,pwrite64,fsync,fdatasync,fchmod,fchown,fsetxattr,\
-                     flistxattr,newfstatat,faccessat2,rename,renameat,renameat2,unlink,unlinkat,\
+                     fremovexattr,flistxattr,newfstatat,faccessat2,rename,renameat,renameat2,unlink,unlinkat,\
                      mkdir,mkdirat,linkat,ftruncate,flock,getdents64";
 /// What a thread calls that changes files.
 const CHANGES: [&str; 7] =
