@@ -548,11 +548,7 @@ fn resolved(
     });
     for (path, step) in &mut contents {
         if let To::From(holder) = &step.to {
-            let found = now.get(holder).filter(|now| now.found.is_some()).or_else(|| {
-                // An undo that was cut off may have moved it already.
-                let left = steps.get(holder).and_then(|step| step.left);
-                now.get(path).filter(|now| left.is_some() && now.found == left)
-            });
+            let found = now.get(holder).filter(|now| now.found.is_some());
             let why = || format!("it was renamed to {holder}, which is not there any more");
             let kept = found.and_then(|now| now.kept.clone());
             step.to = To::Content(

@@ -7,7 +7,7 @@
 use std::{collections::BTreeMap, io};
 
 use bytes::Bytes;
-use haft_types::{Blob, HostPath, Receipt, ReceiptAction};
+use haft_types::{Blob, Hash, HostPath, Receipt, ReceiptAction};
 
 use super::{Now, Step, To, Undo, remove_folder};
 
@@ -15,8 +15,12 @@ use super::{Now, Step, To, Undo, remove_folder};
 pub(super) struct Move {
     pub(super) from: HostPath,
     pub(super) to: HostPath,
-    /// What it holds then; none where it stays as it is.
+    /// What it held before, and holds then.
+    hashes: (Hash, Hash),
+    /// What it holds then; none where that stays as it is.
     data: Option<Blob>,
+    /// True where an undo that was cut off has made it.
+    is_done: bool,
 }
 
 /// The moves that can be made, in an order in which each name is free when its turn comes.
@@ -28,15 +32,21 @@ pub(super) fn of(steps: &BTreeMap<HostPath, Step>, now: &BTreeMap<HostPath, Now>
         let taken = |path: &HostPath| moves.iter().any(|moved| moved.to == *path);
         let next = steps.iter().find_map(|(path, step)| {
             let holder = step.file.as_ref().filter(|holder| *holder != path)?;
-            let free = (!there(path) || left(path)) && !taken(path);
             let data = match &step.to {
-                To::Content(blob) if Some(blob.hash) == now.get(holder)?.found => None,
                 To::Content(blob) => Some(blob.clone()),
                 To::From(_) => None,
                 To::Nothing => return None,
             };
+            let found = now.get(holder).and_then(|now| now.found);
+            let before = found.or(steps.get(holder)?.left)?;
+            let hashes = (before, data.as_ref().map_or(before, |blob| blob.hash));
+            let is_done = found.is_none() && now.get(path)?.found == Some(hashes.1);
+            let free = !there(path) || left(path);
+            let can_be = found.is_some() && !left(holder) && free;
+            let data = data.filter(|_| hashes.0 != hashes.1);
             let (from, to) = (holder.clone(), path.clone());
-            (free && there(holder) && !left(holder)).then_some(Move { from, to, data })
+            let moved = Move { from, to, hashes, data, is_done };
+            (!taken(path) && (is_done || can_be)).then_some(moved)
         });
         match next {
             Some(next) => moves.push(next),
@@ -54,20 +64,25 @@ impl Undo<'_> {
         receipts: &mut Vec<Receipt>,
     ) -> Result<(), (HostPath, io::Error)> {
         for moved in moves {
-            let was = &now[&moved.from];
-            let receipt = self.move_one(moved, was).await.map_err(|e| (moved.to.clone(), e))?;
-            receipts.push(receipt);
+            let receipt = self.move_one(moved, now).await;
+            receipts.push(receipt.map_err(|error| (moved.to.clone(), error))?);
         }
         Ok(())
     }
 
-    async fn move_one(&self, moved: &Move, was: &Now) -> io::Result<Receipt> {
-        let Move { from, to, data } = moved;
-        let content = data.as_ref().map(|blob| self.pre_images.get(blob)).transpose()?;
+    /// Makes a move; one that is made already gives the receipt that it would have given.
+    async fn move_one(&self, moved: &Move, now: &BTreeMap<HostPath, Now>) -> io::Result<Receipt> {
+        let Move { from, to, hashes: (before, after), data, is_done } = moved;
+        let was = &now[from];
         let action = ReceiptAction::Renamed { from: from.clone() };
         let mut receipt = Receipt::new(self.host.name().to_owned(), to.clone(), action);
-        receipt.before = was.found;
-        receipt.after = data.as_ref().map(|blob| blob.hash).or(was.found);
+        (receipt.before, receipt.after) = (Some(*before), Some(*after));
+        if *is_done {
+            receipt.pre_image = self.pre_images.find(before);
+            receipt.mode = now[to].mode;
+            return Ok(receipt);
+        }
+        let content = data.as_ref().map(|blob| self.pre_images.get(blob)).transpose()?;
         receipt.pre_image.clone_from(&was.kept);
         receipt.mode = was.mode;
         let at = self.own(to).await?;
@@ -83,6 +98,10 @@ impl Undo<'_> {
         from: &HostPath,
         was: &Now,
     ) -> io::Result<()> {
+        if was.found.is_none() {
+            // It was made before.
+            return Ok(());
+        }
         let (at, to) = (self.own(&receipt.path).await?, self.own(from).await?);
         let old = |()| -> io::Result<Bytes> {
             self.pre_images.get(was.kept.as_ref().ok_or(io::ErrorKind::NotFound)?)

@@ -6,7 +6,7 @@ use std::{collections::BTreeSet, fs, process::Stdio};
 use serde_json::json;
 
 use super::{
-    Ends, Story, create, edit, names, records,
+    Ends, Story, create, edit, moved, moved_and_edited, names, records,
     strace::{Disturb, Ended, Spot, TRIES, disturbed, spots},
     tell, times, tree,
 };
@@ -89,6 +89,47 @@ const CREATE: &[Failure] = &[
         line: "NOREPLACE",
         errors: &["EINVAL", "ENOSYS"],
         then: Then::Done,
+    },
+];
+
+/// What is failed in a move that is a rename, where it can be.
+const MOVE: &[Failure] = &[
+    Failure { syscall: "mkdirat", line: "made", errors: &["ENOSPC", "EROFS"], then: Then::Refused },
+    Failure {
+        syscall: "renameat2",
+        line: "NOREPLACE",
+        errors: &["EIO", "EDQUOT", "EROFS"],
+        then: Then::Refused,
+    },
+    // The two names are on two disks, or the disk knows no such rename.
+    Failure {
+        syscall: "renameat2",
+        line: "NOREPLACE",
+        errors: &["EXDEV", "EINVAL", "ENOSYS"],
+        then: Then::Done,
+    },
+];
+
+/// What is failed in a move with an edit: the new file is there before the old one goes.
+const MOVE_AND_EDIT: &[Failure] = &[
+    Failure {
+        syscall: "pwrite64",
+        line: ".tmp",
+        errors: &["ENOSPC", "EDQUOT", "EIO"],
+        then: Then::Refused,
+    },
+    Failure { syscall: "fsync", line: ".tmp", errors: &["EIO", "EDQUOT"], then: Then::Refused },
+    Failure {
+        syscall: "renameat2",
+        line: "NOREPLACE",
+        errors: &["EIO", "EROFS"],
+        then: Then::Refused,
+    },
+    Failure {
+        syscall: "unlinkat",
+        line: "script.sh",
+        errors: &["EIO", "EROFS", "EPERM"],
+        then: Then::Refused,
     },
 ];
 
@@ -179,6 +220,12 @@ fn every_failing_call_of_an_edit_is_told_and_leaves_the_old_file() {
 #[test]
 fn every_failing_call_of_a_creation_is_told_and_leaves_nothing() {
     fail_everywhere(&create(), CREATE);
+}
+
+#[test]
+fn every_failing_call_of_a_move_is_told_or_gone_around() {
+    fail_everywhere(&moved(), MOVE);
+    fail_everywhere(&moved_and_edited(), MOVE_AND_EDIT);
 }
 
 /// Says what of a test this machine cannot do; a machine of CI has to be able to.

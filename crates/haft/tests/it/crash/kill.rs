@@ -8,7 +8,7 @@ use std::{
     time::{Duration, Instant},
 };
 
-use super::{Ends, Story, create, edit, tell, times, write};
+use super::{Ends, Story, create, edit, moved_and_edited, notebook, tell, times, write};
 use crate::world::{PATIENCE, World, ended, until};
 
 /// What is slowed down, and by how many microseconds.
@@ -85,7 +85,7 @@ pub fn kill_at_random(story: &Story, ends: &Ends, pace: Pace, count: u32) {
 
 #[test]
 fn a_change_killed_at_any_instant_leaves_the_old_or_the_new_files() {
-    for story in [edit(), write(), create()] {
+    for story in [edit(), write(), create(), notebook(), moved_and_edited()] {
         let ends = story.ends();
         kill_at_random(&story, &ends, Pace::Usual, times(6));
         kill_at_random(&story, &ends, Pace::Slow, times(6));

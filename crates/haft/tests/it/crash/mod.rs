@@ -17,6 +17,7 @@ use std::{
     path::{Path, PathBuf},
 };
 
+use haft_types::Hash;
 use serde_json::{Value, json};
 
 use crate::world::{Ran, World};
@@ -204,4 +205,33 @@ fn create() -> Story {
     let build = |world: &World| drop(world.file("sub/other.txt", "stays\n"));
     let input = json!({"path": "sub/made/by it/all/new.txt", "content": "new\n"});
     Story::tool("create", "write", build, &input)
+}
+
+/// A change of one cell of a notebook that is known by its hash.
+fn notebook() -> Story {
+    const CELLS: &str = concat!(
+        "{\r\n \"cells\": [{\"cell_type\": \"code\", \"id\": \"one\", \"metadata\": {},",
+        " \"outputs\": [7], \"source\": [\"alpha\"]}],\r\n \"nbformat\": 4,",
+        " \"nbformat_minor\": 5}",
+    );
+    let build = |world: &World| {
+        let file = world.file("sub/a.ipynb", CELLS);
+        fs::set_permissions(&file, fs::Permissions::from_mode(0o640)).unwrap();
+    };
+    let input = json!({"path": "sub/a.ipynb", "cell_id": "one", "new_source": "beta",
+                       "expect": Hash::of(CELLS.as_bytes())});
+    Story::tool("notebook", "notebook_edit", build, &input)
+}
+
+/// A file with rights of its own is moved into a folder that is made for it.
+fn moved() -> Story {
+    let input = json!({"files": [{"path": "sub/script.sh", "move_to": "sub/made/new.sh"}]});
+    Story::tool("move", "edit", edit().build, &input)
+}
+
+/// The same with an edit.
+fn moved_and_edited() -> Story {
+    let edits = json!([{"old_text": "two", "new_text": "2"}]);
+    let entry = json!({"path": "sub/script.sh", "move_to": "sub/made/new.sh", "edits": edits});
+    Story::tool("move and edit", "edit", edit().build, &json!({"files": [entry]}))
 }

@@ -8,7 +8,7 @@
 
 use std::{collections::BTreeSet, fs, os::unix::process::ExitStatusExt as _, path::PathBuf};
 
-use super::{Ends, Story, create, edit, tell, times, write};
+use super::{Ends, Story, create, edit, notebook, tell, times, write};
 use crate::world::World;
 
 /// What can be disturbed: whatever is about files.
@@ -258,4 +258,15 @@ fn a_creation_killed_at_any_file_call_leaves_the_new_file_or_nothing() {
     // Its few writes cannot be told from those of the log.
     let wanted = [("mkdirat", "by it"), ("renameat2", "RENAME_NOREPLACE")];
     kill_everywhere(&create(), &wanted);
+}
+
+#[test]
+fn a_notebook_killed_at_any_file_call_is_the_old_or_the_new_one() {
+    let wanted = [
+        ("pwrite64", ".tmp"),
+        ("fsync", ".tmp"),
+        ("renameat2", "RENAME_EXCHANGE"),
+        ("unlinkat", ".tmp"),
+    ];
+    kill_everywhere(&notebook(), &wanted);
 }

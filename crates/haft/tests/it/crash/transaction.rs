@@ -53,6 +53,30 @@ fn all_kinds() -> Story {
     Story { name: "all kinds", build, arguments }
 }
 
+/// A file is moved as it is, another with an edit, into folders that are made, and one is replaced.
+fn moves() -> Story {
+    let input = json!({"files": [
+        {"path": "sub/b.sh", "move_to": "new/deep/b.sh"},
+        {"path": "sub/c.txt", "move_to": "c.txt",
+         "edits": [{"old_text": "three", "new_text": "3"}]},
+        {"path": "a.txt", "content": "all new\n"},
+    ]});
+    Story::tool("moves", "edit", build, &input)
+}
+
+#[test]
+fn moves_killed_at_any_file_call_are_all_made_or_none() {
+    let wanted = [
+        ("mkdirat", "deep"),
+        ("renameat2", "b.sh"),
+        ("renameat2", "RENAME_NOREPLACE"),
+        ("unlinkat", "c.txt"),
+        ("unlink", "journal"),
+    ];
+    let torn = kill_everywhere(&moves(), &wanted);
+    assert!(torn > 0, "it was never ended between two of the files");
+}
+
 #[test]
 fn edits_of_several_files_killed_at_any_file_call_are_all_made_or_none() {
     let wanted = [
@@ -199,16 +223,34 @@ fn undo() -> Story {
     Story { name: "undo", build, arguments: vec!["undo".to_owned()] }
 }
 
+/// Takes back moves.
+fn undo_of_moves() -> Story {
+    let build = |world: &World| {
+        build(world);
+        let ran = moves().run(world);
+        assert_eq!(ran.code, Some(0), "{ran:?}");
+    };
+    Story { name: "undo of moves", build, arguments: vec!["undo".to_owned()] }
+}
+
 #[test]
 fn an_undo_killed_at_any_file_call_is_completed_by_the_next() {
-    let story = undo();
+    undone_in_the_end(&undo());
+}
+
+#[test]
+fn an_undo_of_moves_killed_at_any_file_call_is_completed_by_the_next() {
+    undone_in_the_end(&undo_of_moves());
+}
+
+fn undone_in_the_end(story: &Story) {
     let ends = story.ends();
     let (mut hit, mut old, mut between, mut new) = (BTreeSet::new(), 0, 0, 0);
-    for spot in spots(&story) {
+    for spot in spots(story) {
         let world = story.world();
-        let ended = disturbed(&story, &world, &spot, &Disturb::Kill);
+        let ended = disturbed(story, &world, &spot, &Disturb::Kill);
         let Some(line) = ended.hit else { continue };
-        let told = format!("undo killed at {line}");
+        let told = format!("{} killed at {line}", story.name);
         ends.judge_left(&world, &told);
         hit.insert(line.split('(').next().unwrap_or_default().to_owned());
         assert_eq!(world.run(&["tool", "ls"]).code, Some(0), "{told}");
@@ -226,7 +268,10 @@ fn an_undo_killed_at_any_file_call_is_completed_by_the_next() {
         assert_eq!(ran.code, Some(0), "{told}: {ran:?}");
         assert!(tree(&world.work()) == ends.before, "{told}: what was undone is made again");
     }
-    tell(&format!("undo: killed at {hit:?}; then {old} old, {between} between, {new} new"));
+    tell(&format!(
+        "{}: killed at {hit:?}; then {old} old, {between} between, {new} new",
+        story.name
+    ));
     assert!(old > 0 && new > 0, "not every way was taken: {old} {between} {new}");
     assert!(hit.contains("renameat2") && hit.contains("fsync"), "{hit:?}");
 }
