@@ -17,8 +17,8 @@ use serde_json::Value;
 use tokio_util::sync::CancellationToken;
 
 use crate::{
-    Conversation, Dispatcher, RecordError, Session, asking::Asking, keeper::Keeper, live::Live,
-    state::SHELL_CWD,
+    Conversation, Dispatcher, RecordError, Room, Session, asking::Asking, keeper::Keeper,
+    live::Live, state::SHELL_CWD,
 };
 
 /// What a call is given. Cheap to clone.
@@ -93,6 +93,11 @@ impl Cx {
     /// for a call that another tool makes.
     pub fn standing(&self) -> Option<u64> {
         if self.nested { None } else { self.conversation().standing() }
+    }
+
+    /// Room for a list in the data of this call, whose tool has a budget of so many characters.
+    pub fn data_room(&self, chars: u64) -> Room {
+        Room::new(chars, self.nested)
     }
 
     /// Reports whether who called takes images, as far as is known; others get words for them.

@@ -9,6 +9,34 @@ use std::io;
 use haft_types::{Cut, CutBy, Detail, Shape};
 use serde_json::{Map, Value};
 
+/// Bytes of data and of details for each character of a tool's budget: as many as one takes at most.
+pub(crate) const BYTES: u64 = 4;
+
+/// Bytes of data that are left for fields beside a list.
+const BESIDE: usize = 4096;
+
+/// What is left for a list in the data of an answer, in bytes of its JSON.
+///
+/// What a call gives to programs is bounded as what it gives to the model is. A tool that ends its
+/// lists where there is no room for more can say so in the data, and where to go on.
+#[derive(Debug)]
+pub struct Room(usize);
+
+impl Room {
+    /// For a tool whose budget is so many characters; a nested call gives everything.
+    pub(crate) fn new(chars: u64, nested: bool) -> Self {
+        let bytes = usize::try_from(chars.saturating_mul(BYTES)).unwrap_or(usize::MAX);
+        Self(if nested { usize::MAX } else { bytes.saturating_sub(BESIDE) })
+    }
+
+    /// Takes room for an item; false where there is none, and then none for any other.
+    pub fn take(&mut self, item: &impl serde::Serialize) -> bool {
+        let left = self.0.checked_sub(size(item) + 1);
+        self.0 = left.unwrap_or(0);
+        left.is_some()
+    }
+}
+
 /// Texts up to this many bytes are never shortened: names, paths, words of a list.
 const SHORT: usize = 200;
 
@@ -54,7 +82,14 @@ pub(crate) fn shorten_detail(detail: &mut Detail, room: usize) -> bool {
 fn measure(shape: &Shape) -> (u64, CutBy) {
     let (count, by) = match shape {
         Shape::Entries { entries, .. } => (entries.len(), CutBy::Items),
-        Shape::Matches { files, .. } => (files.len(), CutBy::Items),
+        // Matching lines where they are shown, else files: as they are counted where they are cut.
+        Shape::Matches { files, .. } => {
+            let lines = files.iter().flat_map(|file| &file.lines);
+            match lines.filter(|line| !line.spans.is_empty()).count() {
+                0 => (files.len(), CutBy::Items),
+                lines => (lines, CutBy::Items),
+            }
+        }
         Shape::Tree { nodes } => (nodes.len(), CutBy::Items),
         Shape::Table { rows, .. } => (rows.len(), CutBy::Items),
         Shape::Many { details } => (details.len(), CutBy::Items),

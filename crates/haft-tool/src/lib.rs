@@ -32,6 +32,7 @@ pub use self::{
     cx::Cx,
     dispatch::Dispatcher,
     events::{Blobs, Discard, Events, MemoryBlobs, RecordError},
+    fit::Room,
     guarded::{REPORTING_SCRIPT, command_text},
     journal::{Journal, Journaled},
     pipeline::{Call, Next, Pipeline, Stage},

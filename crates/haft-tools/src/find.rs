@@ -19,6 +19,8 @@ use crate::{
     search::{self, Root, SkippedData, passed_over, quoted},
 };
 
+/// Characters of an answer.
+const BUDGET: u64 = 50_000;
 /// Names where no limit was asked for.
 const LIMIT: u64 = 1_000;
 /// Most names of one answer.
@@ -79,7 +81,7 @@ impl Tool for Find {
             kind: Kind::Search,
             primary: "pattern".into(),
             loading: Loading::Always,
-            budget: Budget::Chars(50_000),
+            budget: Budget::Chars(BUDGET),
             ..ToolSpec::new(
                 "find",
                 "Find files",
@@ -240,9 +242,11 @@ fn outcome(input: &Input, mut names: Names, skipped: &Skipped, cx: &Cx, root: &R
         by: CutBy::Items,
         rest: None,
     });
+    let mut room = cx.data_room(BUDGET);
+    let paths: Vec<&str> = lines.iter().map(String::as_str).take_while(|l| room.take(l)).collect();
     let data = Data {
-        paths: lines.iter().map(String::as_str).collect(),
-        truncated: names.more || skipped.stopped,
+        truncated: names.more || skipped.stopped || paths.len() < lines.len(),
+        paths,
         skipped: skipped.into(),
     };
     let data = serde_json::to_value(data).ok();

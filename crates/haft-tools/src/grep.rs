@@ -7,9 +7,9 @@
 use std::fmt::Write as _;
 
 use haft_host::{GrepMode, GrepQuery, Skip, Skipped};
-use haft_tool::{Cx, Tool, schema_of};
+use haft_tool::{Cx, Room, Tool, schema_of};
 use haft_types::{
-    Budget, Cut, CutBy, Detail, Env, FileMatches, Guideline, Kind, Loading, Outcome, Place, Plan,
+    Budget, Cut, CutBy, Detail, Env, Guideline, Kind, Loading, MatchLine, Outcome, Place, Plan,
     Shape, Status, ToolError, ToolSpec,
 };
 use schemars::JsonSchema;
@@ -24,6 +24,8 @@ mod page;
 
 use self::page::Page;
 
+/// Characters of an answer.
+const BUDGET: u64 = 100_000;
 /// Longest line that is given whole, in characters.
 const LINE: usize = 2_000;
 /// Results of a page where none were asked for.
@@ -143,7 +145,7 @@ impl Tool for Grep {
             kind: Kind::Search,
             primary: "pattern".into(),
             loading: Loading::Always,
-            budget: Budget::Chars(100_000),
+            budget: Budget::Chars(BUDGET),
             ..ToolSpec::new(
                 "grep",
                 "Search contents",
@@ -274,7 +276,7 @@ fn outcome(input: &Input, page: Page<'_>, skipped: &Skipped, cx: &Cx, root: &Roo
         by: CutBy::Items,
         rest: None,
     });
-    let data = serde_json::to_value(data(input, &page, skipped)).ok();
+    let data = serde_json::to_value(data(input, &page, skipped, cx.data_room(BUDGET))).ok();
     let text = format!("{}{}", page.text, notes.join("\n"));
     let shape = Shape::Matches { root: cx.place.cwd.clone(), files: page.files };
     Outcome {
@@ -367,24 +369,40 @@ fn left_out(input: &Input, skipped: &Skipped, root: &Root) -> Option<String> {
         .then(|| format!(" No file there is left by {}.{doubt}", named.join(" and ")))
 }
 
-fn data<'a>(input: &Input, page: &'a Page<'_>, skipped: &Skipped) -> Data<'a> {
-    let line = |line: &'a haft_types::MatchLine| LineData {
-        number: line.number,
-        text: &line.text,
-        spans: &line.spans,
-    };
-    let file = |file: &'a FileMatches| FileData {
-        path: &file.path,
-        matches: file.count,
-        lines: file.lines.iter().map(line).collect(),
-    };
+/// What programs read of a page: as much of it as there is room for, and where to go on.
+fn data<'a>(input: &Input, page: &'a Page<'_>, skipped: &Skipped, mut room: Room) -> Data<'a> {
+    let of_lines = input.mode() == OutputMode::Content;
+    let (mut files, mut taken, mut full) = (Vec::with_capacity(page.files.len()), 0, false);
+    for file in &page.files {
+        let head = FileData { path: &file.path, matches: file.count, lines: Vec::new() };
+        // The list of lines has a name as well, which is not written while it is empty.
+        full = !room.take(&(head, "lines: []"));
+        if full {
+            break;
+        }
+        let lines: Vec<_> = file.lines.iter().map(line).take_while(|l| room.take(l)).collect();
+        full = lines.len() < file.lines.len();
+        let given = lines.iter().filter(|line| !line.spans.is_empty()).count() as u64;
+        taken += if of_lines { given } else { 1 };
+        if !full || given > 0 {
+            let matches = if of_lines { given } else { file.count };
+            files.push(FileData { path: &file.path, matches, lines });
+        }
+        if full {
+            break;
+        }
+    }
     Data {
         mode: input.mode(),
-        files: page.files.iter().map(file).collect(),
-        matches: page.files.iter().map(|file| file.count).sum(),
-        files_with_matches: page.files.len() as u64,
-        truncated: page.more || skipped.stopped,
-        next_offset: page.more.then(|| page.last()),
+        matches: files.iter().map(|file| file.matches).sum(),
+        files_with_matches: files.len() as u64,
+        files,
+        truncated: full || page.more || skipped.stopped,
+        next_offset: (full || page.more).then(|| page.first().saturating_sub(1) + taken),
         skipped: skipped.into(),
     }
+}
+
+fn line(line: &MatchLine) -> LineData<'_> {
+    LineData { number: line.number, text: &line.text, spans: &line.spans }
 }

@@ -23,6 +23,8 @@ use crate::{
     search::{absolute, quoted},
 };
 
+/// Characters of an answer.
+const BUDGET: u64 = 50_000;
 /// Names where no limit was asked for.
 const LIMIT: u64 = 500;
 /// Most names of one answer.
@@ -96,7 +98,7 @@ impl Tool for Ls {
             kind: Kind::Search,
             primary: "path".into(),
             loading: Loading::Always,
-            budget: Budget::Chars(50_000),
+            budget: Budget::Chars(BUDGET),
             ..ToolSpec::new(
                 "ls",
                 "List folder",
@@ -360,9 +362,12 @@ fn outcome(list: List<'_>, cx: &Cx, shown: &str) -> Outcome {
         by: CutBy::Items,
         rest: None,
     });
+    let mut room = cx.data_room(BUDGET);
+    let entries: Vec<_> =
+        list.entries.iter().map(entry_data).take_while(|entry| room.take(entry)).collect();
     let data = Data {
-        entries: list.entries.iter().map(entry_data).collect(),
-        truncated: list.more || stopped || list.left > 0,
+        truncated: list.more || stopped || list.left > 0 || entries.len() < list.entries.len(),
+        entries,
         denied: list.denied,
     };
     let data = serde_json::to_value(data).ok();

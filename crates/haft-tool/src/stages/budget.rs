@@ -30,7 +30,7 @@ impl Stage for Budget {
         async move {
             let cx = call.cx.clone();
             let mut outcome = next.run(call).await;
-            let room = usize::try_from(limit.saturating_mul(BYTES)).unwrap_or(usize::MAX);
+            let room = usize::try_from(limit.saturating_mul(fit::BYTES)).unwrap_or(usize::MAX);
             // Whoever calls another tool gets its result whole.
             if !cx.nested
                 && let Some(detail) = &mut outcome.detail
@@ -51,9 +51,6 @@ impl Stage for Budget {
 
 /// Characters for which a tool that measures its text itself may give data and details.
 const OWN: u64 = 100_000;
-
-/// Bytes of data and of details for each character of text: as many as one takes at most.
-const BYTES: u64 = 4;
 
 /// Most bytes that are written without another thread: less work than handing them over.
 const BRIEF: usize = 16 * 1024;
