@@ -114,6 +114,10 @@ pub struct Written {
     pub made: Vec<HostPath>,
 }
 
+/// Content that comes piece by piece, however much of it there is. Where it fails, so does what it
+/// is written to.
+pub type Source = Box<dyn io::Read + Send>;
+
 /// Content that is ready to become a file, see [`Fs::stage`].
 ///
 /// **Invariant:** dropped before it is placed, it leaves nothing, nor a folder that was made for
@@ -262,6 +266,31 @@ pub trait Fs: Send + Sync {
         data: Bytes,
         how: WriteHow,
     ) -> BoxFuture<'a, io::Result<Box<dyn Staged>>>;
+
+    /// Does what [`stage`](Self::stage) does with content that nobody has to hold as a whole. A host
+    /// that cannot take it piece by piece gathers it first, as this does.
+    ///
+    /// # Errors
+    /// As [`stage`](Self::stage), and those of the source, of which nothing is left then either.
+    ///
+    /// # Cancel safety
+    /// As [`stage`](Self::stage).
+    fn stage_from<'a>(
+        &'a self,
+        at: &'a Located,
+        mut from: Source,
+        how: WriteHow,
+    ) -> BoxFuture<'a, io::Result<Box<dyn Staged>>> {
+        let gather = move || {
+            let mut data = Vec::new();
+            from.read_to_end(&mut data).map(|_| Bytes::from(data))
+        };
+        Box::pin(async move {
+            let gathered = tokio::task::spawn_blocking(gather).await;
+            let data = gathered.map_err(io::Error::other)??;
+            self.stage(at, data, how).await
+        })
+    }
 
     /// Does everything of a move but the last step, [`Staged::place`]: that gives a file another
     /// name, which has to be free, and missing folders above it are made. With `data` the file

@@ -26,8 +26,8 @@ use haft_types::{HostPath, Style};
 
 pub use self::{
     fs::{
-        DirEntry, Expect, FileKind, Fs, Handle, ListHow, Listing, Located, Staged, Stamp, WriteHow,
-        Written,
+        DirEntry, Expect, FileKind, Fs, Handle, ListHow, Listing, Located, Source, Staged, Stamp,
+        WriteHow, Written,
     },
     local::{Local, Lookup},
     memory::{FsOp, Memory},

@@ -103,6 +103,19 @@ pub enum SessionError {
         /// Most bytes that are kept.
         quota: u64,
     },
+    /// There is no room for more while what is there is needed.
+    #[error(
+        "there is no room for {len} bytes beside the {held} that go with them: a session keeps \
+         {quota} for undo"
+    )]
+    NoRoom {
+        /// Bytes of the content.
+        len: u64,
+        /// Bytes that must stay.
+        held: u64,
+        /// Most bytes that are kept.
+        quota: u64,
+    },
     /// Content is not kept for undo, or not any more.
     #[error("the content {hash} is not kept any more: it had to make room for newer changes")]
     NotKept {

@@ -45,7 +45,7 @@ pub use self::{
     journal::{Journal, Journals, Left},
     list::{Listing, SessionInfo, Skipped, TITLE_MAX},
     log::Log,
-    pre_images::{Collected, PreImages, Unfinished},
+    pre_images::{Collected, Held, PreImages, Reading, Unfinished},
     read::{Branch, Events, LINE_MAX, Verdict},
     store::{SessionId, Store},
     sync::Syncer,

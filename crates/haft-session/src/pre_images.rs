@@ -9,8 +9,9 @@
 //! bigger than the quota is refused. One process writes at a time, the one that holds the log.
 
 use std::{
+    collections::{HashMap, HashSet},
     fs::{self, File},
-    io::{self, Read as _, Write as _},
+    io::{self, Read, Seek as _, SeekFrom, Write as _},
     path::{Path, PathBuf},
     sync::{Arc, Mutex, MutexGuard, PoisonError},
     time::{Duration, Instant, SystemTime},
@@ -25,6 +26,7 @@ use crate::{SessionError, SessionId, files};
 const TEMPORARY: &str = ".tmp-";
 /// What the content of any file is called.
 const MIME: &str = "application/octet-stream";
+const ZEROS: [u8; 4096] = [0; 4096];
 /// Age from which an unfinished file belongs to nobody any more.
 const ABANDONED: Duration = Duration::from_hours(1);
 
@@ -46,6 +48,8 @@ struct State {
     /// Bytes that are kept; none before the first look.
     used: Option<u64>,
     unsynced: Vec<Hash>,
+    /// What never makes room, and how many want that.
+    held: HashMap<Hash, usize>,
 }
 
 /// Content that is being kept; dropped before its end, it leaves nothing.
@@ -55,6 +59,26 @@ pub struct Unfinished {
     file: NamedTempFile,
     hasher: blake3::Hasher,
     len: u64,
+}
+
+/// Kept content on its way back.
+///
+/// **Invariant:** its end is only reached where all of it has the length and the hash that it was
+/// kept by; otherwise the last read fails.
+#[derive(Debug)]
+pub struct Reading {
+    file: File,
+    path: PathBuf,
+    hasher: blake3::Hasher,
+    left: u64,
+    hash: Hash,
+}
+
+/// Keeps content from making room for other content, until it is dropped.
+#[derive(Debug)]
+pub struct Held {
+    of: PreImages,
+    hash: Hash,
 }
 
 /// What making room took away.
@@ -111,17 +135,13 @@ impl PreImages {
         Ok(blob(hash, len))
     }
 
-    /// Gives back what was kept, after checking length and hash.
+    /// Gives back what was kept, piece by piece; length and hash are checked on the way, so it is
+    /// only known at its end that it is what was kept.
     ///
     /// # Errors
-    /// When it is missing, damaged, or cannot be read.
-    pub fn get(&self, blob: &Blob) -> Result<Vec<u8>, SessionError> {
+    /// When it is missing or cannot be opened.
+    pub fn open(&self, blob: &Blob) -> Result<Reading, SessionError> {
         let path = self.path(&blob.hash);
-        let damaged = |why: &str| SessionError::Damaged {
-            hash: blob.hash.to_string(),
-            path: path.clone(),
-            why: why.to_owned(),
-        };
         let file = match File::open(&path) {
             Ok(file) => file,
             Err(error) if error.kind() == io::ErrorKind::NotFound => {
@@ -129,13 +149,14 @@ impl PreImages {
             }
             Err(error) => return Err(SessionError::io("read", path, error)),
         };
-        let mut bytes = Vec::new();
-        let read = file.take(blob.len.saturating_add(1)).read_to_end(&mut bytes);
-        read.map_err(|error| SessionError::io("read", &path, error))?;
-        if bytes.len() as u64 != blob.len || Hash::of(&bytes) != blob.hash {
-            return Err(damaged("its content has another length or hash"));
-        }
-        Ok(bytes)
+        let (hasher, left, hash) = (blake3::Hasher::new(), blob.len, blob.hash);
+        Ok(Reading { file, path, hasher, left, hash })
+    }
+
+    /// Sees to it that this content makes no room for other content while what is given lives.
+    pub fn hold(&self, hash: Hash) -> Held {
+        *self.state().held.entry(hash).or_default() += 1;
+        Held { of: self.clone(), hash }
     }
 
     /// What is kept under a hash; none where nothing is.
@@ -196,8 +217,14 @@ impl PreImages {
             return Ok(());
         }
         let mut all = kept(&self.inner.dir);
-        all.sort_by_key(|kept| std::cmp::Reverse(kept.modified));
         let mut used = total(&all);
+        let held: HashSet<PathBuf> = self.state().held.keys().map(|hash| self.path(hash)).collect();
+        all.retain(|kept| !held.contains(&kept.path));
+        let stay = used - total(&all);
+        if stay.saturating_add(len) > quota {
+            return Err(SessionError::NoRoom { len, held: stay, quota });
+        }
+        all.sort_by_key(|kept| std::cmp::Reverse(kept.modified));
         // Some more than is needed, so that not every change has to look again.
         let wanted = quota.saturating_sub(len).min(quota - quota / 8);
         while used > wanted
@@ -239,8 +266,13 @@ impl Unfinished {
         if self.len > quota {
             return Err(SessionError::OverQuota { len: self.len, quota });
         }
-        let path = self.file.path().to_owned();
-        self.file.write_all(piece).map_err(|error| SessionError::io("write", path, error))
+        // Where nothing but zeros came a hole is left: a file with great holes stays small.
+        let done = if piece.chunks(ZEROS.len()).all(|part| part == &ZEROS[..part.len()]) {
+            self.file.seek(SeekFrom::Start(self.len)).map(drop)
+        } else {
+            self.file.write_all(piece)
+        };
+        done.map_err(|error| SessionError::io("write", self.file.path(), error))
     }
 
     fn keep(self, hash: Hash) -> Result<Blob, SessionError> {
@@ -248,11 +280,53 @@ impl Unfinished {
         into.make_room(len)?;
         let path = into.path(&hash);
         let there = fs::metadata(&path).map_or(0, |data| data.len());
+        let failed = |error| SessionError::io("write", &path, error);
+        file.as_file().set_len(len).map_err(failed)?;
         file.persist(&path).map_err(|error| SessionError::io("write", &path, error.error))?;
         let mut state = into.state();
         state.unsynced.push(hash);
         state.used = state.used.map(|used| used.saturating_add(len).saturating_sub(there));
         Ok(blob(hash, len))
+    }
+}
+
+impl Read for Reading {
+    fn read(&mut self, into: &mut [u8]) -> io::Result<usize> {
+        if into.is_empty() {
+            return Ok(0);
+        }
+        // One byte more than there should be tells content that is too long.
+        let most = usize::try_from(self.left.saturating_add(1)).unwrap_or(usize::MAX);
+        let most = most.min(into.len());
+        let got = self.file.read(&mut into[..most])?;
+        self.hasher.update(&into[..got]);
+        let same = || self.hasher.finalize().as_bytes() == self.hash.as_bytes();
+        match self.left.checked_sub(got as u64) {
+            Some(left) if got > 0 || (left == 0 && same()) => {
+                self.left = left;
+                Ok(got)
+            }
+            _ => Err(io::Error::new(
+                io::ErrorKind::InvalidData,
+                SessionError::Damaged {
+                    hash: self.hash.to_string(),
+                    path: self.path.clone(),
+                    why: "its content has another length or hash".to_owned(),
+                },
+            )),
+        }
+    }
+}
+
+impl Drop for Held {
+    fn drop(&mut self) {
+        let mut state = self.of.state();
+        if let Some(count) = state.held.get_mut(&self.hash) {
+            *count -= 1;
+            if *count == 0 {
+                state.held.remove(&self.hash);
+            }
+        }
     }
 }
 

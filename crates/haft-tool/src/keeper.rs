@@ -19,10 +19,8 @@ use haft_types::{
     Blob, EntryKind, Hash, HostPath, Outcome, Part, Place, Receipt, ReceiptAction, Text,
 };
 
-use crate::PreImages;
+use crate::{Held, PreImages};
 
-/// Most bytes of one file that are kept: more is not brought back in one piece.
-pub(crate) const FILE_MAX: u64 = 64 << 20;
 /// Most bytes that are kept without another thread: less work than handing them over.
 const BRIEF: usize = 64 * 1024;
 /// Bytes that are read at once.
@@ -83,8 +81,10 @@ struct Offer {
 #[derive(Default)]
 struct State {
     offers: HashMap<HostPath, Offer>,
-    /// What was found last at each path that is about to be changed.
-    kept: HashMap<HostPath, Before>,
+    /// What was found last at each path that is about to be changed, and in which state.
+    kept: HashMap<HostPath, (Option<Stamp>, Before)>,
+    /// What the call keeps makes no room for what it keeps later.
+    held: Vec<Held>,
     changes: Vec<Change>,
 }
 
@@ -120,11 +120,17 @@ impl Keeper {
 
     /// Keeps what stands at a place before it is written to.
     pub(crate) async fn before(&self, fs: &dyn Fs, at: &Located) -> Before {
+        let kept = self.state().kept.get(&at.real).cloned();
+        if let Some((Some(stamp), Before::Kept(blob))) = kept
+            && at.stamp == Some(stamp)
+        {
+            return Before::Kept(blob);
+        }
         let before = match self.offered(at) {
             Some((Some(whole), hash)) => self.put(whole, hash).await,
             _ => self.read(fs, at).await,
         };
-        self.state().kept.insert(at.real.clone(), before.clone());
+        self.state().kept.insert(at.real.clone(), (at.stamp, before.clone()));
         before
     }
 
@@ -138,13 +144,13 @@ impl Keeper {
             Ok(hash) => Before::Stays(hash),
             Err(error) => Before::Lost(unkept(&error), None),
         };
-        self.state().kept.insert(at.real.clone(), before.clone());
+        self.state().kept.insert(at.real.clone(), (at.stamp, before.clone()));
         before
     }
 
     /// What was found last at a path that is about to be changed.
     pub(crate) fn kept(&self, path: &HostPath) -> Option<Before> {
-        self.state().kept.get(path).cloned()
+        self.state().kept.get(path).map(|(_, before)| before.clone())
     }
 
     /// Forgets the changes of paths that are again as they were.
@@ -206,9 +212,6 @@ impl Keeper {
     }
 
     async fn put(&self, whole: Bytes, hash: Hash) -> Before {
-        if whole.len() as u64 > FILE_MAX {
-            return Before::Lost(too_big(whole.len() as u64), Some(hash));
-        }
         let store = self.store.clone();
         let brief = whole.len() <= BRIEF;
         let work = move || store.put(&whole, hash);
@@ -219,20 +222,31 @@ impl Keeper {
                 .await
                 .unwrap_or_else(|error| Err(io::Error::other(error)))
         };
-        kept.map_or_else(|error| Before::Lost(unkept(&error), Some(hash)), Before::Kept)
+        self.held(kept, Some(hash))
+    }
+
+    /// Sees to it that what was kept stays until the call has ended.
+    fn held(&self, kept: io::Result<Blob>, hash: Option<Hash>) -> Before {
+        let held = kept.and_then(|blob| {
+            let held = self.store.hold(blob.hash);
+            // Another call may have needed the room in between.
+            self.store.find(&blob.hash).ok_or(io::ErrorKind::QuotaExceeded)?;
+            Ok((blob, held))
+        });
+        match held {
+            Ok((blob, held)) => {
+                self.state().held.push(held);
+                Before::Kept(blob)
+            }
+            Err(error) => Before::Lost(unkept(&error), hash),
+        }
     }
 
     /// Reads and keeps what stands there.
     async fn read(&self, fs: &dyn Fs, at: &Located) -> Before {
         let kind = match at.kind {
             FileKind::Missing => return Before::Missing,
-            FileKind::FILE if at.size() > FILE_MAX => {
-                return Before::Lost(too_big(at.size()), None);
-            }
-            FileKind::FILE => match keep(&*self.store, fs, at).await {
-                Ok(blob) => return Before::Kept(blob),
-                Err(error) => return Before::Lost(unkept(&error), None),
-            },
+            FileKind::FILE => return self.held(keep(&*self.store, fs, at).await, None),
             FileKind::Entry(EntryKind::Folder) => "a folder",
             FileKind::Entry(EntryKind::Link) => "a link",
             FileKind::Entry(_) => "no regular file",
@@ -269,7 +283,7 @@ impl Keeper {
     }
 }
 
-/// Reads a located file to its end and keeps it.
+/// Reads a located file to its end and keeps it, piece by piece.
 ///
 /// # Errors
 /// When it cannot be read or kept.
@@ -279,11 +293,14 @@ pub(crate) async fn keep(store: &dyn PreImages, fs: &dyn Fs, at: &Located) -> io
     loop {
         let piece = fs.read(at, offset, PIECE).await?;
         offset += piece.len() as u64;
-        if offset > FILE_MAX {
-            return Err(io::Error::new(io::ErrorKind::FileTooLarge, too_big(offset)));
+        let last = piece.len() < PIECE;
+        if piece.len() <= BRIEF {
+            keeping.push(&piece)?;
+        } else {
+            let push = move || keeping.push(&piece).map(|()| keeping);
+            keeping = tokio::task::spawn_blocking(push).await.map_err(io::Error::other)??;
         }
-        keeping.push(&piece)?;
-        if piece.len() < PIECE {
+        if last {
             return keeping.finish();
         }
     }
@@ -301,10 +318,6 @@ pub(crate) async fn hash(fs: &dyn Fs, at: &Located) -> io::Result<Hash> {
             return Ok(Hash::from_bytes(*hasher.finalize().as_bytes()));
         }
     }
-}
-
-fn too_big(size: u64) -> String {
-    format!("{size} bytes are too many to be kept, the most is {FILE_MAX}")
 }
 
 fn unkept(error: &io::Error) -> String {

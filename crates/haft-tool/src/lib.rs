@@ -36,7 +36,7 @@ pub use self::{
     guarded::{REPORTING_SCRIPT, command_text},
     journal::{Journal, Journaled},
     pipeline::{Call, Next, Pipeline, Stage},
-    pre_images::{Keeping, MemoryPreImages, PreImages},
+    pre_images::{Held, Keeping, MemoryPreImages, PreImages},
     questions::{Broker, Waiting},
     registry::{Filter, Registry, Source, ToolSet},
     schema::schema_of,

@@ -5,18 +5,23 @@
 //! session or a disk.
 
 use std::{
-    collections::VecDeque,
-    io,
+    any::Any,
+    collections::{HashMap, VecDeque},
+    io::{self, Read as _},
     sync::{Arc, Mutex, MutexGuard, PoisonError},
 };
 
 use bytes::Bytes;
+use haft_host::Source;
 use haft_types::{Blob, Hash};
 
 /// What the content of any file is called.
 const MIME: &str = "application/octet-stream";
 /// Most bytes that a session keeps in memory that has no better place.
 const MEMORY_MAX: u64 = 64 << 20;
+
+/// What keeps content from making room for other content.
+pub type Held = Box<dyn Any + Send + Sync>;
 
 /// Keeps content for undo.
 pub trait PreImages: Send + Sync {
@@ -32,11 +37,26 @@ pub trait PreImages: Send + Sync {
     /// As [`begin`](Self::begin).
     fn put(&self, whole: &Bytes, hash: Hash) -> io::Result<Blob>;
 
-    /// Gives back what was kept.
+    /// Gives back what was kept, piece by piece.
+    ///
+    /// # Errors
+    /// When it is not there any more. Where it is not what its hash says, reading it fails, at its
+    /// end at the latest.
+    fn open(&self, blob: &Blob) -> io::Result<Source>;
+
+    /// Gives back what was kept, in one piece.
     ///
     /// # Errors
     /// When it is not there any more, or not what its hash says.
-    fn get(&self, blob: &Blob) -> io::Result<Bytes>;
+    fn get(&self, blob: &Blob) -> io::Result<Bytes> {
+        let mut whole = Vec::new();
+        self.open(blob)?.read_to_end(&mut whole)?;
+        Ok(whole.into())
+    }
+
+    /// Sees to it that what is kept under this hash makes no room for other content while what is
+    /// given lives. Nothing needs to be there.
+    fn hold(&self, hash: Hash) -> Held;
 
     /// What is kept under this hash; none where nothing is.
     fn find(&self, hash: &Hash) -> Option<Blob>;
@@ -76,8 +96,48 @@ pub struct MemoryPreImages {
 
 #[derive(Debug, Default)]
 struct Kept {
+    /// The oldest first.
     contents: VecDeque<(Hash, Bytes)>,
     bytes: u64,
+    /// What never makes room, and how many want that.
+    held: HashMap<Hash, usize>,
+}
+
+impl Kept {
+    /// Lets the oldest go that nobody holds until `most` bytes are left; false where too many are
+    /// held.
+    fn shrink(&mut self, most: u64) -> bool {
+        let held = |hash: &Hash| self.held.contains_key(hash);
+        let stay = self.contents.iter().filter(|(hash, _)| held(hash));
+        if stay.map(|(_, whole)| whole.len() as u64).sum::<u64>() > most {
+            return false;
+        }
+        while self.bytes > most
+            && let Some(oldest) = self.contents.iter().position(|(hash, _)| !held(hash))
+            && let Some((_, whole)) = self.contents.remove(oldest)
+        {
+            self.bytes -= whole.len() as u64;
+        }
+        true
+    }
+}
+
+/// One who holds content in memory.
+struct HeldInMemory {
+    of: MemoryPreImages,
+    hash: Hash,
+}
+
+impl Drop for HeldInMemory {
+    fn drop(&mut self) {
+        let held = &mut self.of.kept().held;
+        if let Some(count) = held.get_mut(&self.hash) {
+            *count -= 1;
+            if *count == 0 {
+                held.remove(&self.hash);
+            }
+        }
+    }
 }
 
 impl Default for MemoryPreImages {
@@ -109,10 +169,9 @@ impl MemoryPreImages {
         self.room(len)?;
         let mut kept = self.kept();
         if !kept.contents.iter().any(|(other, _)| *other == hash) {
-            while kept.bytes + len > self.quota
-                && let Some((_, old)) = kept.contents.pop_front()
-            {
-                kept.bytes -= old.len() as u64;
+            if !kept.shrink(self.quota - len) {
+                let text = format!("there is no room for {len} bytes beside what is needed");
+                return Err(io::Error::new(io::ErrorKind::QuotaExceeded, text));
             }
             kept.bytes += len;
             kept.contents.push_back((hash, whole));
@@ -131,10 +190,16 @@ impl PreImages for MemoryPreImages {
         self.add(hash, whole.clone())
     }
 
-    fn get(&self, blob: &Blob) -> io::Result<Bytes> {
+    fn open(&self, blob: &Blob) -> io::Result<Source> {
         let kept = self.kept();
         let found = kept.contents.iter().find(|(hash, _)| *hash == blob.hash);
-        found.map(|(_, whole)| whole.clone()).ok_or_else(|| io::ErrorKind::NotFound.into())
+        let (_, whole) = found.ok_or(io::ErrorKind::NotFound)?;
+        Ok(Box::new(io::Cursor::new(whole.clone())))
+    }
+
+    fn hold(&self, hash: Hash) -> Held {
+        *self.kept().held.entry(hash).or_default() += 1;
+        Box::new(HeldInMemory { of: self.clone(), hash })
     }
 
     fn find(&self, hash: &Hash) -> Option<Blob> {
@@ -187,5 +252,20 @@ mod tests {
         pieces.push(b"890").unwrap();
         assert_eq!(pieces.finish().unwrap(), second);
         assert!(images.begin(11).is_err());
+    }
+
+    #[test]
+    fn what_is_held_makes_no_room() {
+        let images = MemoryPreImages::with_quota(10);
+        let put = |text: &'static [u8]| images.put(&Bytes::from_static(text), Hash::of(text));
+        let held = images.hold(Hash::of(b"12345"));
+        let first = put(b"12345").unwrap();
+        let second = put(b"67890").unwrap();
+        put(b"abc").unwrap();
+        assert!(images.get(&first).is_ok() && images.find(&second.hash).is_none());
+        assert_eq!(put(b"123456").unwrap_err().kind(), io::ErrorKind::QuotaExceeded);
+        drop(held);
+        put(b"123456").unwrap();
+        assert!(images.get(&first).is_err());
     }
 }

@@ -17,11 +17,11 @@ use std::{
     sync::Arc,
 };
 
-use haft_host::{Expect, FileKind, Fs, Host, Located, Queues, WriteHow};
+use haft_host::{Expect, FileKind, Fs, Host, Located, Queues, WriteHow, Written};
 use haft_types::{Blob, EntryKind, Follow, Hash, HostPath, Receipt, ReceiptAction};
 
 use self::moves::Move;
-use crate::{PreImages, keeper};
+use crate::{Held, PreImages, keeper};
 
 /// Why changes could not be taken back; nothing was changed then, but for what [`UndoError::Cut`]
 /// names.
@@ -161,20 +161,29 @@ impl Undo<'_> {
         force: bool,
     ) -> Result<Vec<Receipt>, UndoError> {
         let steps = self.steps(newest_first)?;
+        // What is brought back makes no room for what is kept of that which it replaces.
+        let wanted = |step: &Step| match &step.to {
+            To::Content(blob) => Some(self.pre_images.hold(blob.hash)),
+            To::Nothing | To::From(_) => None,
+        };
+        let mut held: Vec<Held> = steps.values().filter_map(wanted).collect();
         let mut turns = Vec::new();
         for path in steps.keys() {
             turns.push(self.queues.lock(self.host.name(), path).await);
         }
         let mut now = BTreeMap::new();
         for path in steps.keys() {
-            now.insert(path.clone(), self.look(path).await?);
+            let found = self.look(path).await?;
+            held.extend(found.kept.as_ref().map(|blob| self.pre_images.hold(blob.hash)));
+            now.insert(path.clone(), found);
         }
         let conflicts = conflicts(&steps, &now);
         if !force && !conflicts.is_empty() {
             return Err(UndoError::Conflict(conflicts));
         }
-        self.contents_are_there(&steps, &now)?;
-        self.pre_images.sync().map_err(|source| UndoError::Io {
+        self.contents_are_there(&steps, &now).await?;
+        let images = self.pre_images.clone();
+        aside(move || images.sync()).await.map_err(|source| UndoError::Io {
             path: steps.keys().next().cloned().unwrap_or_else(|| self.host.home().clone()),
             source,
         })?;
@@ -226,7 +235,10 @@ impl Undo<'_> {
                 let kept = keeper::keep(&*self.pre_images, fs, &at).await;
                 let (found, kept) = match kept {
                     Ok(blob) => (blob.hash, Some(blob)),
-                    Err(_) => (keeper::hash(fs, &at).await.map_err(failed)?, None),
+                    Err(_) => {
+                        let hash = keeper::hash(fs, &at).await.map_err(failed)?;
+                        (hash, self.pre_images.find(&hash))
+                    }
                 };
                 Ok(Now { at, found: Some(found), kept, mode })
             }
@@ -237,7 +249,7 @@ impl Undo<'_> {
     }
 
     /// Sees to it that nothing is begun that cannot be ended.
-    fn contents_are_there(
+    async fn contents_are_there(
         &self,
         steps: &BTreeMap<HostPath, Step>,
         now: &BTreeMap<HostPath, Now>,
@@ -245,9 +257,12 @@ impl Undo<'_> {
         for (path, step) in steps {
             if let To::Content(blob) = &step.to
                 && now[path].found != Some(blob.hash)
-                && let Err(error) = self.pre_images.get(blob)
             {
-                return Err(UndoError::NotKept { path: path.clone(), why: error.to_string() });
+                let (images, blob) = (self.pre_images.clone(), blob.clone());
+                let is_there = move || io::copy(&mut images.open(&blob)?, &mut io::sink());
+                if let Err(error) = aside(is_there).await {
+                    return Err(UndoError::NotKept { path: path.clone(), why: error.to_string() });
+                }
             }
         }
         Ok(())
@@ -344,12 +359,17 @@ impl Undo<'_> {
                 let expect = now.at.stamp.map_or(Expect::Absent, Expect::Stamp);
                 let set_mode = step.mode;
                 let how = WriteHow { expect, parents: true, set_mode, ..WriteHow::default() };
-                let whole = self.pre_images.get(blob)?;
-                receipt.made = fs.write(&now.at, whole, how).await?.made;
+                receipt.made = self.bring_back(&now.at, blob, how).await?.made;
             }
             To::Nothing | To::From(_) => fs.remove(&now.at).await?,
         }
         Ok(Some(receipt))
+    }
+
+    /// Writes what was kept, piece by piece.
+    async fn bring_back(&self, at: &Located, blob: &Blob, how: WriteHow) -> io::Result<Written> {
+        let kept = self.pre_images.open(blob)?;
+        self.host.fs().stage_from(at, kept, how).await?.place().await
     }
 
     /// Puts back what was done so far; gives what could not be.
@@ -382,7 +402,7 @@ impl Undo<'_> {
             _ if vacated => fs.remove(&at).await?,
             (Some(blob), _) => {
                 let how = WriteHow { parents: true, set_mode: was.mode, ..WriteHow::default() };
-                fs.write(&at, self.pre_images.get(blob)?, how).await?;
+                self.bring_back(&at, blob, how).await?;
             }
             (None, Some(_)) => return Err(io::ErrorKind::NotFound.into()),
             (None, None) => {
@@ -400,6 +420,13 @@ impl Undo<'_> {
         let at = self.host.fs().locate(path, Follow::No).await?;
         if at.real == *path { Ok(at) } else { Err(io::ErrorKind::NotFound.into()) }
     }
+}
+
+/// Does what waits for a disk where it holds nobody up.
+async fn aside<T: Send + 'static>(
+    work: impl FnOnce() -> io::Result<T> + Send + 'static,
+) -> io::Result<T> {
+    tokio::task::spawn_blocking(work).await.unwrap_or_else(|error| Err(io::Error::other(error)))
 }
 
 /// The receipts with those of each file in the order in which they were made.

@@ -22,10 +22,11 @@ use tokio::runtime::Handle;
 use super::{
     Local,
     locate::{self, At},
-    moves, write,
+    moves,
+    write::{self, Content},
 };
 use crate::{
-    DirEntry, Expect, FileKind, Fs, ListHow, Listing, Located, Staged, WriteHow, Written,
+    DirEntry, Expect, FileKind, Fs, ListHow, Listing, Located, Source, Staged, WriteHow, Written,
     fault::{fault, refuse},
 };
 
@@ -90,7 +91,7 @@ impl Fs for Local {
     ) -> BoxFuture<'a, io::Result<Written>> {
         let (at, writes) = (at.clone(), Arc::clone(&self.writes));
         // In one go, so that others have the least time to come in between.
-        self.blocking(move || write::stage(&at, &data, how, &writes)?.place())
+        self.blocking(move || write::stage(&at, Content::Whole(data), how, &writes)?.place())
     }
 
     fn stage<'a>(
@@ -99,12 +100,16 @@ impl Fs for Local {
         data: Bytes,
         how: WriteHow,
     ) -> BoxFuture<'a, io::Result<Box<dyn Staged>>> {
-        let (at, writes, aside) = (at.clone(), Arc::clone(&self.writes), self.aside);
-        let staged = self.blocking(move || write::stage(&at, &data, how, &writes));
-        Box::pin(async move {
-            let ready = Some(Ready::Write(staged.await?));
-            Ok(Box::new(Waiting { ready, aside }) as Box<dyn Staged>)
-        })
+        self.stage_content(at, Content::Whole(data), how)
+    }
+
+    fn stage_from<'a>(
+        &'a self,
+        at: &'a Located,
+        from: Source,
+        how: WriteHow,
+    ) -> BoxFuture<'a, io::Result<Box<dyn Staged>>> {
+        self.stage_content(at, Content::Pieces(from), how)
     }
 
     fn stage_move<'a>(
@@ -144,6 +149,20 @@ impl Fs for Local {
 }
 
 impl Local {
+    fn stage_content<'a>(
+        &self,
+        at: &Located,
+        content: Content,
+        how: WriteHow,
+    ) -> BoxFuture<'a, io::Result<Box<dyn Staged>>> {
+        let (at, writes, aside) = (at.clone(), Arc::clone(&self.writes), self.aside);
+        let staged = self.blocking(move || write::stage(&at, content, how, &writes));
+        Box::pin(async move {
+            let ready = Some(Ready::Write(staged.await?));
+            Ok(Box::new(Waiting { ready, aside }) as Box<dyn Staged>)
+        })
+    }
+
     /// Runs what may wait for a disk on a thread where waiting holds nobody up: a mount whose
     /// server is gone lets a look at a name wait for ever. It ends even when dropped.
     fn blocking<'a, T: Send + 'static>(

@@ -21,6 +21,7 @@ use std::{
     time::{Duration, Instant},
 };
 
+use bytes::Bytes;
 use haft_types::{EntryKind, HostPath};
 use rustix::{
     fd::{AsRawFd, OwnedFd},
@@ -36,7 +37,7 @@ use super::{
     locate::{self, At},
 };
 use crate::{
-    Expect, FileKind, Located, WriteHow, Written,
+    Expect, FileKind, Located, Source, WriteHow, Written,
     fault::{fault, name_of, refuse},
 };
 
@@ -52,6 +53,9 @@ const ACCESS_LIST: &str = "system.posix_acl_access";
 
 /// Most times that what others put there meanwhile is put back.
 const GIVE_BACK: usize = 100;
+
+/// Bytes of content that are taken at once where it comes in pieces.
+const PIECE: usize = 256 * 1024;
 
 /// What a host remembers of its writes.
 #[derive(Debug, Default)]
@@ -72,10 +76,16 @@ pub(super) struct Stage {
     expect: Expect,
 }
 
-/// Brings `data` to the disk beside a located file.
+/// What a file shall hold.
+pub(super) enum Content {
+    Whole(Bytes),
+    Pieces(Source),
+}
+
+/// Brings content to the disk beside a located file.
 pub(super) fn stage(
     located: &Located,
-    data: &[u8],
+    content: Content,
     how: WriteHow,
     writes: &Writes,
 ) -> io::Result<Stage> {
@@ -100,7 +110,11 @@ pub(super) fn stage(
     } else {
         Temp::create(&slot, Mode::from(how.mode & 0o7777), entry)?
     };
-    let filled = temp.fill(data).and_then(|()| temp.take_over(&slot, old.as_ref(), how));
+    let filled = match content {
+        Content::Whole(data) => temp.fill(&data),
+        Content::Pieces(source) => temp.fill_from(source),
+    };
+    let filled = filled.and_then(|()| temp.take_over(&slot, old.as_ref(), how));
     filled.and_then(|()| Ok(fs::fsync(&temp.file)?)).map_err(|e| slot.failed(e))?;
     Ok(Stage { temp, made, slot, at, expect: how.expect })
 }
@@ -330,6 +344,24 @@ impl Temp {
             && let Some(entry) = &self.entry
         {
             entry.leaves();
+        }
+    }
+
+    /// Takes all pieces. Where a piece is nothing but zeros a hole is left: a file with great holes
+    /// would not fit on its disk otherwise.
+    pub(super) fn fill_from(&self, mut source: Source) -> io::Result<()> {
+        let (mut piece, zeros) = (vec![0; PIECE], vec![0; PIECE]);
+        let mut len = 0;
+        loop {
+            let got = match source.read(&mut piece) {
+                Ok(0) => return Ok(fs::ftruncate(&self.file, len)?),
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => continue,
+                got => got?,
+            };
+            if piece[..got] != zeros[..got] {
+                self.fill_at(&piece[..got], len)?;
+            }
+            len += got as u64;
         }
     }
 

@@ -2,16 +2,26 @@
 
 use std::{
     fs,
+    io::{Read as _, Seek as _, SeekFrom, Write as _},
     path::Path,
     time::{Duration, SystemTime},
 };
 
-use haft_session::{Changes, SessionError, SessionId, Store};
+use haft_session::{Changes, PreImages, SessionError, SessionId, Store};
 use haft_types::{
     Blob, Body, CallId, Event, Hash, HostPath, Outcome, Plan, Receipt, ReceiptAction, Style, TurnId,
 };
 
 use crate::events::{event, user};
+
+/// All of what was kept.
+fn get(images: &PreImages, blob: &Blob) -> Result<Vec<u8>, SessionError> {
+    let mut bytes = Vec::new();
+    match images.open(blob)?.read_to_end(&mut bytes) {
+        Ok(_) => Ok(bytes),
+        Err(error) => Err(error.downcast::<SessionError>().unwrap()),
+    }
+}
 
 fn aged(dir: &Path, hash: &Hash, minutes: u64) {
     let file = fs::File::open(dir.join(hash.to_string())).unwrap();
@@ -30,7 +40,7 @@ fn content_comes_back_as_it_was_or_not_at_all() {
     let blob = pieces.finish().unwrap();
     assert_eq!((blob.hash, blob.len), (Hash::of(b"one, two"), 8));
     assert_eq!(images.put(b"one, two", blob.hash).unwrap(), blob);
-    assert_eq!((images.get(&blob).unwrap().as_slice(), images.used()), (&b"one, two"[..], 8));
+    assert_eq!((get(&images, &blob).unwrap().as_slice(), images.used()), (&b"one, two"[..], 8));
     assert_eq!(images.find(&blob.hash), Some(blob.clone()));
     drop(images.begin(5).unwrap());
     let file = store.dir(&id).join("undo").join(blob.hash.to_string());
@@ -46,13 +56,15 @@ fn content_comes_back_as_it_was_or_not_at_all() {
         let mode = |path: &Path| fs::metadata(path).unwrap().permissions().mode() & 0o777;
         assert_eq!((mode(&file), mode(file.parent().unwrap())), (0o600, 0o700));
     }
-    fs::write(&file, "one, tw0").unwrap();
-    assert!(matches!(images.get(&blob), Err(SessionError::Damaged { .. })));
+    for other in ["one, tw0", "one, two!", "one, tw", ""] {
+        fs::write(&file, other).unwrap();
+        assert!(matches!(get(&images, &blob), Err(SessionError::Damaged { .. })), "{other}");
+    }
     // What is damaged is written anew.
     images.put(b"one, two", blob.hash).unwrap();
-    images.get(&blob).unwrap();
+    get(&images, &blob).unwrap();
     fs::remove_file(&file).unwrap();
-    assert!(matches!(images.get(&blob), Err(SessionError::NotKept { .. })));
+    assert!(matches!(get(&images, &blob), Err(SessionError::NotKept { .. })));
     assert_eq!(images.find(&blob.hash), None);
 }
 
@@ -71,8 +83,8 @@ fn the_oldest_make_room_and_too_much_is_refused() {
         aged(&dir, &blob.hash, minutes);
     }
     put(3).unwrap();
-    assert!(images.get(&blobs[1]).is_err(), "the oldest went");
-    assert!(images.get(&blobs[0]).is_ok() && images.get(&blobs[2]).is_ok());
+    assert!(get(&images, &blobs[1]).is_err(), "the oldest went");
+    assert!(get(&images, &blobs[0]).is_ok() && get(&images, &blobs[2]).is_ok());
     assert!(images.used() <= 100, "{}", images.used());
     // A process that comes later counts alike.
     assert_eq!(store.pre_images(&id, 100).used(), images.used());
@@ -81,7 +93,64 @@ fn the_oldest_make_room_and_too_much_is_refused() {
     let mut growing = images.begin(1).unwrap();
     assert!(growing.push(&[0; 101]).is_err());
     drop(growing);
-    assert!(images.get(&blobs[0]).is_ok(), "what is refused takes nobody's place");
+    assert!(get(&images, &blobs[0]).is_ok(), "what is refused takes nobody's place");
+}
+
+#[test]
+fn what_is_held_makes_no_room() {
+    let home = tempfile::tempdir().unwrap();
+    let (store, id) = (Store::open(home.path()), SessionId::new());
+    let images = store.pre_images(&id, 100);
+    let put = |byte: u8, len: usize| {
+        let whole = vec![byte; len];
+        images.put(&whole, Hash::of(&whole))
+    };
+    let (first, second) = (put(1, 40).unwrap(), put(2, 40).unwrap());
+    let dir = store.dir(&id).join("undo");
+    aged(&dir, &first.hash, 30);
+    let (held, again) = (images.hold(first.hash), images.hold(first.hash));
+    drop(again);
+    let third = put(3, 60).unwrap();
+    assert!(get(&images, &first).is_ok() && images.find(&second.hash).is_none());
+    let error = put(4, 61).unwrap_err();
+    assert!(matches!(error, SessionError::NoRoom { len: 61, held: 40, quota: 100 }), "{error}");
+    assert!(images.find(&third.hash).is_some(), "what is refused takes nobody's place");
+    drop(held);
+    put(4, 61).unwrap();
+    assert!(images.find(&first.hash).is_none());
+}
+
+#[test]
+fn content_with_great_holes_takes_no_room_on_the_disk() {
+    let home = tempfile::tempdir().unwrap();
+    let (store, id) = (Store::open(home.path()), SessionId::new());
+    let images = store.pre_images(&id, 1 << 30);
+    let mut file = tempfile::tempfile().unwrap();
+    file.write_all(b"first").unwrap();
+    file.seek(SeekFrom::Start(100 << 20)).unwrap();
+    file.write_all(b"middle").unwrap();
+    file.set_len((200 << 20) + 7).unwrap();
+    file.rewind().unwrap();
+    let (mut keeping, mut piece) = (images.begin(200 << 20).unwrap(), vec![0; 1 << 20]);
+    loop {
+        match file.read(&mut piece).unwrap() {
+            0 => break,
+            got => keeping.push(&piece[..got]).unwrap(),
+        }
+    }
+    let blob = keeping.finish().unwrap();
+    assert_eq!((blob.len, images.used()), ((200 << 20) + 7, (200 << 20) + 7));
+    assert_eq!(
+        std::io::copy(&mut images.open(&blob).unwrap(), &mut std::io::sink()).unwrap(),
+        blob.len
+    );
+    #[cfg(unix)]
+    {
+        use std::os::unix::fs::MetadataExt as _;
+        let path = store.dir(&id).join("undo").join(blob.hash.to_string());
+        let blocks = fs::metadata(path).unwrap().blocks();
+        assert!(blocks * 512 < 8 << 20, "{blocks} blocks");
+    }
 }
 
 #[test]

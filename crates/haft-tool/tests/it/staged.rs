@@ -11,10 +11,11 @@ use std::{
 
 use bytes::Bytes;
 use futures::{FutureExt as _, future::BoxFuture};
-use haft_host::{Expect, Memory, Outs, WriteHow};
+use haft_host::{Expect, Memory, Outs, Source, WriteHow};
 use haft_testkit::world::World;
 use haft_tool::{
-    Cx, Dispatcher, Events, Keeping, MemoryBlobs, MemoryPreImages, PreImages, RecordError, Session,
+    Cx, Dispatcher, Events, Held, Keeping, MemoryBlobs, MemoryPreImages, PreImages, RecordError,
+    Session,
 };
 use haft_types::{AgentPath, Blob, Body, Follow, Hash, Outcome, Status, ToolError, TurnId};
 use serde_json::{Value, json};
@@ -66,8 +67,11 @@ impl PreImages for Watching {
         self.seen.lock().unwrap().push(self.host.content("/w/a").unwrap());
         self.inner.put(whole, hash)
     }
-    fn get(&self, blob: &Blob) -> io::Result<Bytes> {
-        self.inner.get(blob)
+    fn open(&self, blob: &Blob) -> io::Result<Source> {
+        self.inner.open(blob)
+    }
+    fn hold(&self, hash: Hash) -> Held {
+        self.inner.hold(hash)
     }
     fn find(&self, hash: &Hash) -> Option<Blob> {
         self.inner.find(hash)

@@ -204,6 +204,77 @@ async fn what_cannot_be_kept_is_said_and_done() {
 }
 
 #[tokio::test]
+async fn what_one_call_keeps_makes_no_room_for_what_it_keeps_later() {
+    let world = World::memory(tools([changer()]).0, [("a", "123456"), ("b", "7890ab")]).unwrap();
+    let small = Arc::new(MemoryPreImages::with_quota(10));
+    assert!(world.session.pre_images.set(small).is_ok());
+    let steps = json!({"steps": [{"do": "remove", "path": "a"}, {"do": "remove", "path": "b"}]});
+    let text = world.call("change", steps).await.joined_text();
+    assert!(text.contains("b cannot be undone: ") && !text.contains("a cannot"), "{text}");
+    let all = receipts(&world);
+    take_back(&world, &all[..1], false).await.unwrap();
+    assert_eq!(world.read_bytes("a").await.unwrap().unwrap(), b"123456");
+}
+
+#[tokio::test]
+async fn what_is_brought_back_makes_no_room_for_what_it_replaces() {
+    let world = World::memory(tools([changer()]).0, [("a", "123456")]).unwrap();
+    let small = Arc::new(MemoryPreImages::with_quota(10));
+    assert!(world.session.pre_images.set(small).is_ok());
+    world.call("change", write("a", "x")).await;
+    let path = world.root.join("a").unwrap();
+    let at = world.host.fs().locate(&path, Follow::No).await.unwrap();
+    world.host.fs().write(&at, "theirs".into(), WriteHow::default()).await.unwrap();
+    let all = receipts(&world);
+    // It cannot be kept beside what is wanted back, and is replaced only by force.
+    let error = take_back(&world, &all, false).await.unwrap_err();
+    let UndoError::Conflict(conflicts) = error else { panic!("{error}") };
+    assert_eq!((conflicts[0].found, &conflicts[0].kept), (Some(Hash::of(b"theirs")), &None));
+    let undone = take_back(&world, &all, true).await.unwrap();
+    assert_eq!(world.read_bytes("a").await.unwrap().unwrap(), b"123456");
+    assert!(undone[0].before.is_some() && undone[0].pre_image.is_none(), "{undone:?}");
+}
+
+/// Bytes of a big file: more than is ever looked at as a whole.
+const BIG: usize = 70 << 20;
+
+#[tokio::test]
+async fn big_files_come_back_on_every_host() {
+    let start = [("a", "one"), ("d/c", "two")];
+    let here = World::local(tools([changer()]).0, start).unwrap();
+    for world in [here, World::memory(tools([changer()]).0, start).unwrap()] {
+        let room = Arc::new(MemoryPreImages::with_quota(1 << 30));
+        assert!(world.session.pre_images.set(room).is_ok());
+        let at = |name: &'static str| {
+            let (fs, path) = (world.host.fs(), world.root.join(name).unwrap());
+            async move { fs.locate(&path, Follow::No).await }
+        };
+        let mut big = vec![0; BIG];
+        (big[0], big[BIG / 2]) = (b'a', b'b');
+        let bytes = bytes::Bytes::from(big);
+        for name in ["a", "d/c"] {
+            let at = at(name).await.unwrap();
+            world.host.fs().write(&at, bytes.clone(), WriteHow::default()).await.unwrap();
+        }
+        let steps = json!({"steps": [
+            {"do": "write", "path": "a", "text": "small"}, {"do": "remove", "path": "d/c"},
+        ]});
+        let text = world.call("change", steps).await.joined_text();
+        assert!(!text.contains("cannot be undone"), "{text}");
+        let all = receipts(&world);
+        let undone = take_back(&world, &all, false).await.unwrap();
+        for name in ["a", "d/c"] {
+            let found = at(name).await.unwrap();
+            let there = world.host.fs().read(&found, 0, BIG + 1).await.unwrap();
+            assert!(there == bytes, "{name} has another content");
+        }
+        take_back(&world, &undone, false).await.unwrap();
+        assert_eq!(world.read_bytes("a").await.unwrap().unwrap(), b"small");
+        assert_eq!(at("d/c").await.unwrap().size(), 0);
+    }
+}
+
+#[tokio::test]
 async fn a_failure_puts_back_what_was_done() {
     let host = Arc::new(Memory::with_files([("/w/a", "1"), ("/w/b", "2")]).unwrap());
     let root = HostPath::new(b"/w", haft_types::Style::Posix).unwrap();

@@ -9,8 +9,9 @@ use std::{
 };
 
 use bytes::Bytes;
+use haft_host::Source;
 use haft_session::{SessionError, SessionId, Store};
-use haft_tool::{Keeping, PreImages};
+use haft_tool::{Held, Keeping, PreImages};
 use haft_types::{Blob, Hash};
 
 /// Longest that making room among all sessions goes on in one run.
@@ -50,7 +51,10 @@ impl Kept {
 
 fn unkept(error: SessionError) -> io::Error {
     let kind = match &error {
-        SessionError::OverQuota { .. } => io::ErrorKind::QuotaExceeded,
+        SessionError::OverQuota { .. } | SessionError::NoRoom { .. } => {
+            let text = format!("{error}: undo.session_bytes in the settings");
+            return io::Error::new(io::ErrorKind::QuotaExceeded, text);
+        }
         SessionError::NotKept { .. } => io::ErrorKind::NotFound,
         SessionError::Io { source, .. } => source.kind(),
         _ => io::ErrorKind::Other,
@@ -70,8 +74,12 @@ impl PreImages for Kept {
         self.images.put(whole, hash).map_err(unkept)
     }
 
-    fn get(&self, blob: &Blob) -> io::Result<Bytes> {
-        self.images.get(blob).map(Bytes::from).map_err(unkept)
+    fn open(&self, blob: &Blob) -> io::Result<Source> {
+        Ok(Box::new(self.images.open(blob).map_err(unkept)?))
+    }
+
+    fn hold(&self, hash: Hash) -> Held {
+        Box::new(self.images.hold(hash))
     }
 
     fn find(&self, hash: &Hash) -> Option<Blob> {

@@ -180,6 +180,7 @@ impl Work<'_> {
     /// What would change in a file; none where that is not known or no text.
     pub fn diff(&self, conflict: &Conflict) -> Option<String> {
         let content = |blob: &Option<Blob>, hash: Option<Hash>| match (blob, hash) {
+            (Some(blob), _) if blob.len > COMPARED as u64 => None,
             (Some(blob), _) => self.pre_images.get(blob).ok(),
             (None, None) => Some(Bytes::new()),
             (None, Some(_)) => None,

@@ -1,13 +1,18 @@
 //! The file tools through every face: a shell, `-p`, `--line` and an MCP client.
 
-use std::fs;
+use std::{
+    fs,
+    os::unix::fs::{FileExt as _, MetadataExt as _},
+    time::Duration,
+};
 
-use haft_types::Body;
+use haft_testkit::machine::watched;
+use haft_types::{Body, Hash};
 use serde_json::{Value, json};
 
 use crate::{
     mcp_client::{self, Client, at_once},
-    world::{Input, World},
+    world::{Input, PATIENCE, World, collect, ended},
 };
 
 /// A call, what has to be said of it, and what must not.
@@ -230,28 +235,104 @@ fn an_edit_names_the_encoding_that_it_kept() {
     assert_eq!(bytes, b"caf\xe9 is shut, the na\xefve say\n");
 }
 
+/// Bytes of a big file.
+const BIG: u64 = 200 << 20;
+
+/// A big file with holes, which nobody has to write, and its hash.
+fn big(world: &World, name: &str) -> Hash {
+    let file = fs::File::create(world.work().join(name)).unwrap();
+    file.set_len(BIG).unwrap();
+    for (place, text) in [(0, "start\n"), (BIG / 2, "middle\n"), (BIG - 4, "end\n")] {
+        file.write_all_at(text.as_bytes(), place).unwrap();
+    }
+    hash(world, name)
+}
+
+fn hash(world: &World, name: &str) -> Hash {
+    Hash::of(&fs::read(world.work().join(name)).unwrap())
+}
+
+/// Runs haft and gives what it said; fails where it took 64 MB of memory.
+fn in_little_memory(world: &World, arguments: &[&str]) -> String {
+    let mut child = world.haft(arguments).spawn().unwrap();
+    let (out, err) = (collect(child.stdout.take()), collect(child.stderr.take()));
+    let most = watched(&mut child, PATIENCE);
+    let status = ended(&mut child, Duration::from_secs(1));
+    let said = out.join().unwrap() + &err.join().unwrap();
+    assert_eq!(status.code(), Some(0), "{said}");
+    assert!((1 << 20..64 << 20).contains(&most), "{arguments:?}: {most} bytes");
+    said
+}
+
 #[test]
-fn what_is_too_big_to_be_kept_is_replaced_and_that_is_said_before_and_after() {
+fn big_files_are_kept_and_come_back_in_little_memory() {
     let world = World::new();
-    let path = world.file("big.log", "start\n");
-    // Sparse: nobody writes these bytes.
-    fs::File::options().write(true).open(&path).unwrap().set_len(65 << 20).unwrap();
+    let call = |tool: &str, input: Value| {
+        let input = input.to_string();
+        in_little_memory(&world, &["tool", tool, "--mode", "bypass", "--input", &input])
+    };
+    let (was, session) = (big(&world, "big.log"), || world.only_session());
+    let said = call("write", json!({"path": "big.log", "content": "new\n"}));
+    assert!(!said.contains("cannot be undone"), "{said}");
+    for _ in 0..2 {
+        in_little_memory(&world, &["undo", "--session", &session()]);
+        assert_eq!(hash(&world, "big.log"), was);
+        in_little_memory(&world, &["redo", "--session", &session()]);
+        assert_eq!(world.read("big.log"), "new\n");
+    }
+    in_little_memory(&world, &["undo", "--session", &session()]);
+    fs::remove_dir_all(world.state().join("sessions")).unwrap();
+    world.file("small", "small\n");
+    let becomes = |path: &str| json!({"path": path, "content": "new\n"});
+    let said = call("edit", json!({"files": [becomes("small"), becomes("big.log")]}));
+    assert!(!said.contains("cannot be undone"), "{said}");
+    assert_eq!(world.read("big.log"), "new\n");
+    in_little_memory(&world, &["undo"]);
+    assert_eq!((hash(&world, "big.log"), world.read("small").as_str()), (was, "small\n"));
+    let sparse = fs::metadata(world.work().join("big.log")).unwrap().blocks();
+    assert!(sparse * 512 < 16 << 20, "{sparse} blocks: its holes are filled");
+    fs::remove_file(world.work().join("big.log")).unwrap();
+    fs::remove_dir_all(world.state().join("sessions")).unwrap();
+}
+
+#[test]
+fn what_is_more_than_is_kept_is_replaced_and_that_is_said_before_and_after() {
+    let world = World::new();
+    world.settings("[undo]\nsession_bytes = 100000000\n");
+    big(&world, "big.log");
     let input = json!({"path": "big.log", "content": "new\n"});
     let ran = world.tool("write", &input, &["--mode", "bypass"]);
     assert_eq!(ran.code, Some(0), "{ran:?}");
-    let why = "68157440 bytes are too many to be kept, the most is 67108864";
-    assert!(ran.out.contains(&format!("big.log cannot be undone: {why}")), "{ran:?}");
+    let why = "209715200 bytes are more than the 100000000 that a session keeps for undo";
+    for part in ["big.log cannot be undone: ", why, "undo.session_bytes in the settings"] {
+        assert!(ran.out.contains(part), "{part}: {ran:?}");
+    }
     let ran = world.run(&["undo"]);
     assert_eq!(ran.code, Some(1), "{ran:?}");
     assert!(ran.err.contains("big.log") && ran.err.contains("was not kept when"), "{ran:?}");
     assert_eq!(world.read("big.log"), "new\n");
-    // A text that grows over the bound is kept as it was, so that it comes back.
+    // Together with others it is not changed at all: it could not be put back.
+    big(&world, "big.log");
+    world.file("small", "small\n");
+    let becomes = |path: &str| json!({"path": path, "content": "new\n"});
+    let input = json!({"files": [becomes("small"), becomes("big.log")]});
+    let ran = world.tool("edit", &input, &["--mode", "bypass"]);
+    assert_eq!(ran.code, Some(1), "{ran:?}");
+    assert!(ran.said().contains("big.log cannot be changed together with"), "{ran:?}");
+    assert!(ran.said().contains(why), "{ran:?}");
+    assert_eq!(world.read("small"), "small\n");
+    fs::remove_file(world.work().join("big.log")).unwrap();
+}
+
+#[test]
+fn a_text_that_grows_over_the_bound_comes_back() {
+    let world = World::new();
     let lines = format!("{}\n", "x".repeat(999)).repeat(610);
     let text = format!("here\n{lines}").repeat(100);
     world.file("grows.txt", &text);
     let edits =
         json!([{"old_text": "here\n", "new_text": "y".repeat(70_000), "replace_all": true}]);
-    let hash = haft_types::Hash::of(text.as_bytes());
+    let hash = Hash::of(text.as_bytes());
     let input = json!({"path": "grows.txt", "edits": edits, "expect": hash});
     let ran = world.tool("edit", &input, &["--mode", "bypass"]);
     assert_eq!(ran.code, Some(0), "{:.2000}", ran.err);

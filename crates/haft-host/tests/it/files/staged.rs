@@ -11,6 +11,7 @@ use std::{
 
 use bytes::Bytes;
 use haft_host::{Expect, FsOp, Host, Local, Memory, Staged, WriteHow};
+use haft_testkit::machine::peak;
 use haft_types::Follow;
 
 use super::{World, anyhow, local, locals, worlds};
@@ -179,6 +180,93 @@ async fn memory_can_be_told_to_fail_at_either_step() {
     assert_eq!(error.kind(), io::ErrorKind::StorageFull);
     assert!(error.to_string().contains("/w/a: cannot be written"), "{error}");
     assert_eq!(memory.content("/w/a").unwrap(), "old");
+}
+
+/// Content that comes in odd pieces, most of it nothing but zeros, and may fail at its end.
+struct Pieces {
+    left: usize,
+    fails: bool,
+}
+
+impl Pieces {
+    const LEN: usize = 200 << 20;
+
+    fn new(fails: bool) -> Self {
+        Self { left: Self::LEN, fails }
+    }
+}
+
+impl io::Read for Pieces {
+    fn read(&mut self, into: &mut [u8]) -> io::Result<usize> {
+        if self.left == 0 && self.fails {
+            return Err(io::Error::new(io::ErrorKind::InvalidData, "the source is damaged"));
+        }
+        // Marks at the start and in the middle; the rest is zeros.
+        let got = self.left.min(into.len()).min(100_003);
+        into[..got].fill(0);
+        let here = Self::LEN - self.left;
+        for mark in [0, Self::LEN / 2] {
+            if let Some(byte) = mark.checked_sub(here).and_then(|place| into[..got].get_mut(place))
+            {
+                *byte = b'x';
+            }
+        }
+        self.left -= got;
+        Ok(got)
+    }
+}
+
+async fn hash(w: &World, name: &str) -> blake3::Hash {
+    let (at, mut hasher, mut offset) = (w.at(name).await, blake3::Hasher::new(), 0);
+    loop {
+        let piece = w.fs().read(&at, offset, 1 << 20).await.unwrap();
+        if piece.is_empty() {
+            return hasher.finalize();
+        }
+        hasher.update(&piece);
+        offset += piece.len() as u64;
+    }
+}
+
+#[tokio::test]
+async fn content_that_comes_in_pieces_is_written_without_being_held() {
+    let mut wanted = blake3::Hasher::new();
+    wanted.update_reader(Pieces::new(false)).unwrap();
+    let wanted = wanted.finalize();
+    // The one in memory holds what it has by its nature.
+    for w in locals() {
+        w.file("d/a", "old");
+        fs::set_permissions(w.disk("d/a"), fs::Permissions::from_mode(0o640)).unwrap();
+        let (at, how, before) = (w.at("d/a").await, seen(&w, "d/a").await, peak());
+        let from = Box::new(Pieces::new(false));
+        let staged = w.fs().stage_from(&at, from, how).await.unwrap();
+        assert_eq!(w.read("d/a").await.unwrap(), "old", "{}", w.name);
+        staged.place().await.unwrap();
+        let grown = peak() - before;
+        assert!(grown < 8 << 20, "{}: {grown} bytes more", w.name);
+        let data = fs::metadata(w.disk("d/a")).unwrap();
+        assert_eq!((data.len(), data.mode() & 0o777), (Pieces::LEN as u64, 0o640));
+        assert!(data.blocks() * 512 < 16 << 20, "{}: {} blocks", w.name, data.blocks());
+        assert_eq!(hash(&w, "d/a").await, wanted, "{}", w.name);
+    }
+}
+
+#[tokio::test]
+async fn pieces_come_to_every_host_and_a_source_that_fails_leaves_nothing() {
+    for w in worlds() {
+        w.file("a", "old");
+        let how = seen(&w, "a").await;
+        let from = Box::new(io::Cursor::new("new\0\0"));
+        let staged = w.fs().stage_from(&w.at("a").await, from, how).await.unwrap();
+        staged.place().await.unwrap();
+        assert_eq!(w.read("a").await.unwrap(), "new\0\0", "{}", w.name);
+        let from = Box::new(Pieces { left: 300_000, fails: true });
+        let failed = w.fs().stage_from(&w.at("made/for/it").await, from, anyhow()).await;
+        let error = failed.err().unwrap();
+        assert_eq!(error.kind(), io::ErrorKind::InvalidData, "{}: {error}", w.name);
+        assert!(error.to_string().contains("the source is damaged"), "{}: {error}", w.name);
+        assert_eq!(w.names(".").await, ["a"], "{}", w.name);
+    }
 }
 
 /// Where the child of the test below works.
