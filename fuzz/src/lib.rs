@@ -18,7 +18,7 @@ use input::Input;
 pub fn decode(data: &[u8]) {
     let Some((&step, bytes)) = data.split_first() else { return };
     for len in [bytes.len() / 2, bytes.len().saturating_sub(1)] {
-        let _ = haft_text::decode::detect_prefix(&bytes[..len]);
+        let _ = haft_text::decode::detect_prefix(&bytes[..len], false);
     }
     let Ok(decoded) = text_of(bytes) else { return };
     let format = decoded.format();

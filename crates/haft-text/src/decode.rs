@@ -82,10 +82,13 @@ pub fn decode(bytes: &[u8]) -> Result<Decoded<'_>, DecodeError> {
 
 /// Finds the format of a file from its first bytes (64 KiB are plenty), for reading in pieces.
 ///
+/// `whole` says that these bytes are all of the file; then the answer is that of [`decode`]. Else
+/// they may end inside a character.
+///
 /// # Errors
 /// Binary content, by kind, and text in no encoding that is known.
-pub fn detect_prefix(bytes: &[u8]) -> Result<Format, DecodeError> {
-    detect::detect_prefix(bytes)
+pub fn detect_prefix(bytes: &[u8], whole: bool) -> Result<Format, DecodeError> {
+    if whole { detect::detect(bytes) } else { detect::detect_cut(bytes) }
 }
 
 /// Names what binary content is by its first bytes, as `PNG image`, else `binary data`.
@@ -302,7 +305,63 @@ mod tests {
     fn a_sample_may_end_inside_a_character() {
         let text = "日本語".repeat(100);
         for cut in 280..300 {
-            assert_eq!(detect_prefix(&text.as_bytes()[..cut]), Ok(Format::UTF8), "{cut}");
+            assert_eq!(detect_prefix(&text.as_bytes()[..cut], false), Ok(Format::UTF8), "{cut}");
         }
+        let text = "日本語のテキスト。\u{20BB7}野屋、\u{1F600}です。\n".repeat(20);
+        let mut wide: Vec<u8> = text.encode_utf16().flat_map(u16::to_le_bytes).collect();
+        for cut in 200..300 {
+            let found = detect_prefix(&wide[..cut], false).map(|format| format.encoding);
+            assert_eq!(found, Ok(Encoding::Utf16Le), "{cut}");
+        }
+        wide.splice(0..0, *b"\xFF\xFE");
+        for cut in 200..300 {
+            let found = detect_prefix(&wide[..cut], false).map(|format| format.encoding);
+            assert_eq!(found, Ok(Encoding::Utf16Le), "{cut}");
+        }
+        for name in [&b"Shift_JIS"[..], b"EUC-JP", b"gb18030", b"Big5", b"EUC-KR"] {
+            let encoding = encoding_rs::Encoding::for_label(name).unwrap();
+            let text = match name {
+                b"gb18030" => "这是中文的文章。\n更改设置内容\n测试一下㐀\n",
+                b"Big5" => "這是中文的文章，請更改設定內容。\n",
+                b"EUC-KR" => "이것은 한국어 문장입니다. 설정을 변경합니다.\n",
+                _ => "これは日本語の文章です。\n設定を変更する\n",
+            };
+            let bytes = encoding.encode(&text.repeat(40)).0.into_owned();
+            for cut in 400..420 {
+                let found = detect_prefix(&bytes[..cut], false).map(|format| format.encoding);
+                let found = found.map(Encoding::name);
+                assert!(found.as_ref().is_ok_and(|found| encoding.name() == *found), "{found:?}");
+            }
+        }
+    }
+
+    #[test]
+    fn nothing_is_cut_off_a_whole_file() {
+        let cases: &[&[u8]] = &[
+            b"\x89PNG\r\n\x1a\n",
+            b"\xff\xd8\xff",
+            b"plain text\0",
+            b"abcdefgh\x01\x02\xff\0",
+            b"one line of text\n and \xE6\x97",
+            b"a\0b\0c",
+        ];
+        for bytes in cases {
+            let whole = decode(bytes).map(|decoded| decoded.format());
+            assert_eq!(detect_prefix(bytes, true), whole, "{bytes:?}");
+        }
+        // Of a sample only half a character is left out, never what no text has.
+        for bytes in [&b"plain text\0"[..], b"some more text \x01\x02\xff\0"] {
+            let found = detect_prefix(bytes, false);
+            assert!(matches!(found, Err(DecodeError::Binary { .. })), "{found:?}");
+        }
+    }
+
+    #[test]
+    fn characters_of_four_bytes_are_gb18030() {
+        let text = "这是中文的文章。\n更改设置内容\n测试一下㐀\n".repeat(3);
+        let bytes = encoding_rs::GB18030.encode(&text).0;
+        assert_eq!(name(&bytes), "gb18030");
+        let plain = encoding_rs::GBK.encode("这是中文的文章。\n更改设置内容\n").0;
+        assert_eq!(name(&plain), "GBK");
     }
 }

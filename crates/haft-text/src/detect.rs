@@ -7,7 +7,7 @@ use chardetng::{EncodingDetector, Iso2022JpDetection, Utf8Detection};
 use memchr::memchr;
 
 use crate::decode::DecodeError;
-use crate::encode::{Encoding, Format, Legacy};
+use crate::encode::{self, Encoding, Format, Legacy};
 
 /// Magic bytes and what they announce; asked only of content that is not plain text.
 const MAGIC: &[(&[u8], &str)] = &[
@@ -54,6 +54,11 @@ const GUESS_WINDOW: usize = 1 << 20;
 /// # Errors
 /// See [`DecodeError`].
 pub(crate) fn detect(bytes: &[u8]) -> Result<Format, DecodeError> {
+    judge(bytes, true)
+}
+
+/// `whole` is false where more may follow.
+fn judge(bytes: &[u8], whole: bool) -> Result<Format, DecodeError> {
     if let Some(format) = marked(bytes)? {
         return Ok(format);
     }
@@ -73,24 +78,25 @@ pub(crate) fn detect(bytes: &[u8]) -> Result<Format, DecodeError> {
     if mostly_utf8(bytes) {
         return Ok(Format { encoding: Encoding::DamagedUtf8, bom: false });
     }
-    legacy(bytes)
+    legacy(bytes, whole)
 }
 
 /// Finds the format of a text of which only the beginning is at hand, for reading, not for writing.
 ///
 /// # Errors
 /// See [`DecodeError`].
-pub(crate) fn detect_prefix(bytes: &[u8]) -> Result<Format, DecodeError> {
-    let whole = match std::str::from_utf8(bytes) {
+pub(crate) fn detect_cut(bytes: &[u8]) -> Result<Format, DecodeError> {
+    let sound = match std::str::from_utf8(bytes) {
         Err(error) if error.error_len().is_none() => error.valid_up_to(),
-        _ if memchr(0, bytes).is_some() => bytes.len() & !1,
         _ => bytes.len(),
     };
-    // The sample may end inside a character: then a few bytes less are whole.
-    let less = (1..4).filter(|less| whole > 4 + less);
-    detect(&bytes[..whole]).or_else(|error| {
-        let mut sooner = less.map(|less| detect(&bytes[..whole - less]));
-        sooner.find_map(Result::ok).ok_or(error)
+    judge(&bytes[..sound], false).or_else(|error| {
+        // The sample may end inside a character: then a few bytes less are whole. Bytes that no
+        // text has stay in it, but half of a pair in UTF-16 looks like those too.
+        let binary = matches!(error, DecodeError::Binary { .. });
+        let fits = |format: &Format| !binary || format.encoding.is_utf16();
+        let shorter = |less: usize| judge(bytes.get(..sound.checked_sub(less)?)?, false).ok();
+        (1..4).filter_map(shorter).find(fits).ok_or(error)
     })
 }
 
@@ -261,7 +267,7 @@ fn mostly_utf8(bytes: &[u8]) -> bool {
     sound >= broken * 4
 }
 
-fn legacy(bytes: &[u8]) -> Result<Format, DecodeError> {
+fn legacy(bytes: &[u8], whole: bool) -> Result<Format, DecodeError> {
     if bytes.starts_with(b"%PDF-") {
         return Err(DecodeError::Binary { kind: kind(bytes), offset: 0 });
     }
@@ -269,7 +275,7 @@ fn legacy(bytes: &[u8]) -> Result<Format, DecodeError> {
     let first = bytes.iter().position(|byte| !byte.is_ascii()).unwrap_or(0);
     let from = first.saturating_sub(1024);
     let window = &bytes[from..bytes.len().min(first.saturating_add(GUESS_WINDOW))];
-    detector.feed(window, from + window.len() == bytes.len());
+    detector.feed(window, whole && from + window.len() == bytes.len());
     let guess = detector.guess(None, Utf8Detection::Deny);
     let refused = |reason| Err(DecodeError::Undecodable { guess: guess.name(), reason });
     if !guess.is_ascii_compatible() || guess == encoding_rs::REPLACEMENT {
@@ -282,10 +288,13 @@ fn legacy(bytes: &[u8]) -> Result<Format, DecodeError> {
     if high * 20 > text.chars().count() {
         return Err(DecodeError::Binary { kind: kind(bytes), offset: first });
     }
-    if !crate::encode::encodes_to(&text, Legacy(guess), bytes) {
-        return refused("writing it back would change bytes that nobody edited");
+    // Both are read alike, but only the second one writes characters of four bytes.
+    let wider = (guess == encoding_rs::GBK).then_some(encoding_rs::GB18030);
+    let mut readings = [Some(guess), wider].into_iter().flatten();
+    match readings.find(|one| encode::encodes_to(&text, Legacy(one), bytes)) {
+        Some(encoding) => Ok(Format { encoding: Encoding::Legacy(Legacy(encoding)), bom: false }),
+        None => refused("writing it back would change bytes that nobody edited"),
     }
-    Ok(Format { encoding: Encoding::Legacy(Legacy(guess)), bom: false })
 }
 
 /// Names what binary content is.

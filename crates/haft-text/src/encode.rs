@@ -53,6 +53,11 @@ impl Encoding {
         }
     }
 
+    /// Whether this is UTF-16, in either order of bytes.
+    pub(crate) const fn is_utf16(self) -> bool {
+        matches!(self, Self::Utf16Le | Self::Utf16Be)
+    }
+
     pub(crate) fn whatwg(self) -> &'static encoding_rs::Encoding {
         match self {
             Self::Utf8 | Self::DamagedUtf8 => encoding_rs::UTF_8,

@@ -110,7 +110,8 @@ impl Source<'_> {
         if sample.is_empty() {
             return Ok(Content::Empty);
         }
-        let format = match decode::detect_prefix(&sample) {
+        let whole = sample.len() < SAMPLE || sample.len() as u64 >= self.end();
+        let format = match decode::detect_prefix(&sample, whole) {
             Ok(format) => format,
             Err(error) => return Ok(Content::Binary(error)),
         };
