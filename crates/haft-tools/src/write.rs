@@ -3,6 +3,8 @@
 //! **Invariant:** what was there keeps its encoding, byte order mark and line ends; a state of the
 //! file that changed since this conversation saw it is never replaced.
 
+mod ends;
+
 use bytes::Bytes;
 use haft_host::{FileKind, Located};
 use haft_text::{
@@ -419,7 +421,7 @@ impl Made {
     }
 }
 
-/// Gives a new text the line ends of the old one, where those were CRLF throughout.
+/// Gives a new text the line ends of the old one, and no second byte order mark.
 fn fitted(content: String, old: Option<&Decoded<'_>>, notes: &mut Vec<String>) -> String {
     let Some(old) = old else { return content };
     let content = match content.strip_prefix('\u{feff}') {
@@ -427,13 +429,9 @@ fn fitted(content: String, old: Option<&Decoded<'_>>, notes: &mut Vec<String>) -
         Some(rest) if old.format().bom => rest.to_owned(),
         _ => content,
     };
-    let ends = old.line_ends();
-    let throughout = ends.crlf > 0 && ends.lf == 0 && ends.cr == 0;
-    if !throughout || content.contains("\r\n") || !content.contains('\n') {
-        return content;
-    }
-    notes.push("line ends are CRLF, as before".to_owned());
-    content.replace('\n', "\r\n")
+    let (content, note) = ends::fitted(content, old.text(), old.line_ends());
+    notes.extend(note);
+    content
 }
 
 /// What a write replaced that nobody had looked at.
