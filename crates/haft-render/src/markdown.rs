@@ -50,7 +50,9 @@ impl Markdown {
                 let moved = from.as_ref().map(|from| format!(" (moved from {})", self.shown(from)));
                 let state = state(before.is_some(), after.is_some());
                 head(out, &self.shown(path), moved.as_deref().unwrap_or(state));
-                fence(out, "diff", hunks.iter().flat_map(diff_lines), room);
+                if moved.is_none() || !hunks.is_empty() {
+                    fence(out, "diff", hunks.iter().flat_map(diff_lines), room);
+                }
             }
             Shape::Entries { root, entries } => {
                 head(

@@ -80,7 +80,12 @@ impl Terminal {
                     (_, Some(_), None) => " (deleted)".to_owned(),
                     _ => String::new(),
                 };
-                self.diff(path, hunks, &state, page);
+                if from.is_some() && hunks.is_empty() {
+                    let shown = self.shown(path);
+                    page.line(|line| line.with(Style::Path, &shown).with(Style::Plain, &state));
+                } else {
+                    self.diff(path, hunks, &state, page);
+                }
             }
             Shape::Entries { root, entries } => {
                 listing::entries(&self.shown(root), entries, page);

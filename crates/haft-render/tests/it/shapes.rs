@@ -53,6 +53,12 @@ fn diff() -> Shape {
     }
 }
 
+/// A file that has another name and holds the same.
+fn moved() -> Shape {
+    let (path, hash) = (at("/w/src/b.rs"), Some(Hash::of(b"b")));
+    Shape::Diff { path, from: Some(at("/w/a`b.rs")), hunks: vec![], before: hash, after: hash }
+}
+
 fn entries() -> Shape {
     let entry = |name: &str, kind| Entry { name: name.to_owned(), kind, ..Entry::default() };
     Shape::Entries {
@@ -147,6 +153,7 @@ pub fn all() -> Vec<(&'static str, Detail)> {
     let shapes = vec![
         ("file", file()),
         ("diff", diff()),
+        ("moved", moved()),
         ("entries", entries()),
         ("matches", matches()),
         ("terminal", terminal()),

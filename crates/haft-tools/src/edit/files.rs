@@ -227,7 +227,7 @@ pub(super) async fn check(
     let _turns = turns(&found, cx).await;
     let mut tries = Tries::new();
     loop {
-        match items(tool, files, &found, cx).await {
+        match items(tool, files, &found, Look::First, cx).await {
             Err(failure) if tries.more(&failure) => {}
             items => return Ok(Some(shown(&items?))),
         }
@@ -373,8 +373,18 @@ enum Change {
 /// A file that keeps what it holds.
 struct Kept {
     at: Located,
-    hash: Hash,
+    /// None where only a first look was taken at a big one.
+    hash: Option<Hash>,
     freshness: Freshness,
+}
+
+/// How much is looked at.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Look {
+    /// Before the question: no file of any size may hold that up.
+    First,
+    /// All that has to be known.
+    Whole,
 }
 
 /// Works every file out as it stands now.
@@ -382,6 +392,7 @@ async fn items(
     tool: &Edit,
     files: &[FileChange],
     found: &[Found],
+    look: Look,
     cx: &Cx,
 ) -> Result<Vec<Item>, Failure> {
     let mut now = Vec::with_capacity(found.len());
@@ -407,7 +418,7 @@ async fn items(
     }
     let mut items = Vec::with_capacity(files.len());
     for ((number, file), now) in (1..).zip(files).zip(now) {
-        let change = work_out(tool, (number, file), now.at, cx).await;
+        let change = work_out(tool, (number, file), now.at, look, cx).await;
         let change = change.map_err(|failure| none(failure, files))?;
         items.push(Item { change, to: now.to.zip(file.move_to.clone()) });
     }
@@ -418,6 +429,7 @@ async fn work_out(
     tool: &Edit,
     (number, file): (usize, &FileChange),
     at: Located,
+    look: Look,
     cx: &Cx,
 ) -> Result<Change, Failure> {
     if file.move_to.is_some() {
@@ -434,19 +446,29 @@ async fn work_out(
             Change::Write(input, Box::new(work))
         }
         What::Delete => delete(tool, file, at, cx).await?,
-        What::Keep => Change::Keep(keep(tool, file, at, cx).await?),
+        What::Keep => Change::Keep(keep(tool, file, at, look, cx).await?),
     })
 }
 
 /// Looks at a file that is moved as it is, of whatever size.
-async fn keep(tool: &Edit, file: &FileChange, at: Located, cx: &Cx) -> Result<Kept, Failure> {
+async fn keep(
+    tool: &Edit,
+    file: &FileChange,
+    at: Located,
+    look: Look,
+    cx: &Cx,
+) -> Result<Kept, Failure> {
+    if look == Look::First && at.size() > files::WHOLE {
+        let freshness = seen::judge(cx, &at, None);
+        return Ok(Kept { at, hash: None, freshness });
+    }
     let hash = cx.hash(&at).await?;
     let freshness = freshness(file, &at, hash, cx)?;
     if tool.strict && freshness != Freshness::Same {
         return Err(unseen(freshness, &at, "move", cx).into());
     }
     cx.offer_hash(&at, hash);
-    Ok(Kept { at, hash, freshness })
+    Ok(Kept { at, hash: Some(hash), freshness })
 }
 
 /// How a file stands to what was seen of it; refuses one that is not what was expected.
@@ -503,7 +525,7 @@ async fn once(
     found: &[Found],
     cx: &Cx,
 ) -> Result<Outcome, Failure> {
-    let items = items(tool, files, found, cx).await?;
+    let items = items(tool, files, found, Look::Whole, cx).await?;
     let steps: Vec<(&Item, Step)> =
         items.iter().filter_map(|item| Some((item, item.step(cx)?))).collect();
     let only: Vec<Step> = steps.iter().map(|(_, step)| step.clone()).collect();
@@ -540,7 +562,8 @@ impl Item {
         match &self.change {
             Change::Edit(_, work) => Some(work.before),
             Change::Write(_, work) => work.before(),
-            Change::Delete(_, hash) | Change::Keep(Kept { hash, .. }) => Some(*hash),
+            Change::Delete(_, hash) => Some(*hash),
+            Change::Keep(kept) => kept.hash,
         }
     }
 
@@ -548,7 +571,7 @@ impl Item {
         match &self.change {
             Change::Edit(_, work) => Some(work.after),
             Change::Write(_, work) => Some(work.after),
-            Change::Keep(kept) => Some(kept.hash),
+            Change::Keep(kept) => kept.hash,
             Change::Delete(..) => None,
         }
     }
@@ -574,7 +597,7 @@ impl Item {
         let (data, hash) = match &self.change {
             Change::Edit(_, work) => (Some(work.data(cx)), work.after),
             Change::Write(_, work) => (work.data(cx), work.after),
-            Change::Keep(kept) => (None, kept.hash),
+            Change::Keep(kept) => (None, kept.hash?),
             Change::Delete(at, _) => return Some(Step { at: at.clone(), to: Becomes::Gone }),
         };
         let to = match &self.to {

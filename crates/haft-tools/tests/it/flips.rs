@@ -124,6 +124,9 @@ fn set(base: &Path, swap: Swap, other: bool) {
     }
 }
 
+/// What moves files is edit as well, called in another way.
+const MOVE: &str = "move";
+
 /// Ways to call a tool that could be led astray.
 fn calls(tool: &str, path: &str) -> Vec<Value> {
     let edits = json!([{"old_text": "free", "new_text": "open"}]);
@@ -132,6 +135,24 @@ fn calls(tool: &str, path: &str) -> Vec<Value> {
         "read" => vec![json!({"path": path})],
         "write" => vec![json!({"path": path, "content": "written, all anew\n"})],
         "edit" => vec![json!({"path": path, "edits": edits})],
+        // The file goes away, comes anew, and what went comes back under another name beside it.
+        MOVE => {
+            static NUMBER: AtomicU64 = AtomicU64::new(0);
+            let number = NUMBER.fetch_add(1, Ordering::Relaxed);
+            let (away, back) = (format!("got/{number}"), format!("{folder}/new{number}"));
+            let call = |entry: Value| json!({"files": [entry]});
+            let edited = json!({"path": away, "move_to": back, "edits": edits});
+            let last = if number.is_multiple_of(2) {
+                edited
+            } else {
+                json!({"path": away, "move_to": back})
+            };
+            vec![
+                call(json!({"path": path, "move_to": away})),
+                call(json!({"path": path, "content": INSIDE})),
+                call(last),
+            ]
+        }
         "grep" => vec![json!({"pattern": "an", "path": path}), json!({"pattern": "an"})],
         "find" => {
             vec![json!({"pattern": "**", "follow": true}), json!({"pattern": "*", "path": folder})]
@@ -166,13 +187,15 @@ async fn race(tool: &str, swap: Swap, lookup: Lookup) {
         })
     };
     let (mut done, mut made) = (0, 0);
+    let name = if tool == MOVE { "edit" } else { tool };
     while flips.load(Ordering::Relaxed) < machine::times(40) || made < CALLS || done == 0 {
         for input in calls(tool, flip.path()) {
-            let outcome = flip.world.call(tool, input).await;
+            let outcome = flip.world.call(name, input).await;
             let said = format!("{outcome:?}");
             assert!(!said.contains("CANARY"), "{what}: {said}");
             assert!(!said.contains("panicked") && !said.contains("broke down"), "{what}: {said}");
-            done += u64::from(outcome.status == Status::Done);
+            let counts = tool != MOVE || outcome.joined_text().contains("Moved ");
+            done += u64::from(outcome.status == Status::Done && counts);
             made += 1;
             assert!(done > 0 || made < PATIENCE, "{what}: nothing was ever done: {said}");
         }
@@ -205,6 +228,11 @@ async fn link_flip_during_write_leads_nowhere() {
 #[tokio::test]
 async fn link_flip_during_edit_leads_nowhere() {
     races("edit").await;
+}
+
+#[tokio::test]
+async fn link_flip_during_move_leads_nowhere() {
+    races(MOVE).await;
 }
 
 #[tokio::test]

@@ -1,6 +1,9 @@
 //! Taking changes back through the faces that made them, from outside.
 
-use std::{fs, os::unix::fs::PermissionsExt as _};
+use std::{
+    fs,
+    os::unix::fs::{MetadataExt as _, PermissionsExt as _},
+};
 
 use haft_types::Body;
 use serde_json::{Value, json};
@@ -95,6 +98,84 @@ fn calls_from_the_shell_are_taken_back_and_made_again() {
     for wrong in ["0", "x", "c", "1.5"] {
         assert_eq!(world.run(&["undo", wrong]).code, Some(2), "{wrong}");
     }
+}
+
+#[test]
+fn moves_are_taken_back_and_made_again() {
+    let world = World::new();
+    let path = world.file("a.sh", "one\ntwo\n");
+    fs::set_permissions(&path, fs::Permissions::from_mode(0o751)).unwrap();
+    world.file("b.bin", b"\0\xff");
+    let inode = |name: &str| fs::metadata(world.work().join(name)).unwrap().ino();
+    let b = inode("b.bin");
+    let input = json!({"files": [
+        {"path": "a.sh", "move_to": "bin/run/a.sh", "edits": [{"old_text": "two", "new_text": "2"}]},
+        {"path": "b.bin", "move_to": "bin/b"},
+    ]});
+    let ran = tool(&world, "edit", &input, &[]);
+    assert!(ran.code == Some(0) && ran.out.contains("Moved b.bin to bin/b."), "{ran:?}");
+    let denied = ["--deny", "Edit(bin/**)"];
+    let back = json!({"files": [{"path": "bin/b", "move_to": "b.bin"}]});
+    assert!(tool(&world, "edit", &back, &denied).out.contains("Edit(bin/**)"));
+
+    let ran = world.run(&["undo"]);
+    assert_eq!(ran.code, Some(0), "{ran:?}");
+    for told in ["  moved bin/run/a.sh to a.sh\n", "  moved bin/b to b.bin\n"] {
+        assert!(ran.out.contains(told), "{told}: {ran:?}");
+    }
+    assert_eq!((world.read("a.sh").as_str(), mode(&world, "a.sh")), ("one\ntwo\n", 0o751));
+    assert!(inode("b.bin") == b && !world.work().join("bin").exists());
+    let ran = world.run(&["redo", "--json"]);
+    let told: Value = serde_json::from_str(&ran.out).unwrap();
+    let file = told["files"].as_array().unwrap().iter().find(|file| file["did"] == "moved");
+    assert!(file.is_some_and(|file| file["from"].is_string() && file["kept"] == true), "{told}");
+    assert_eq!((world.read("bin/run/a.sh").as_str(), inode("bin/b")), ("one\n2\n", b));
+    assert_eq!(mode(&world, "bin/run/a.sh"), 0o751);
+
+    // What stands under the old name now is not replaced unasked.
+    world.file("b.bin", "mine");
+    let ran = world.run(&["undo"]);
+    assert!(ran.code == Some(1) && ran.err.contains("b.bin was changed since"), "{ran:?}");
+    assert_eq!((world.read("b.bin").as_str(), inode("bin/b")), ("mine", b));
+    fs::remove_file(world.work().join("b.bin")).unwrap();
+    world.settings("permissions.deny = [\"Edit(b.bin)\"]\n");
+    let ran = world.run(&["undo"]);
+    assert!(ran.code == Some(1) && ran.err.contains("Edit(b.bin)"), "{ran:?}");
+    assert!(world.work().join("bin/b").exists() && world.work().join("bin/run/a.sh").exists());
+}
+
+#[test]
+fn a_turn_that_moved_a_file_and_went_on_with_it_is_taken_back() {
+    let world = World::new();
+    world.file("a.txt", "alpha\nbeta\n");
+    let call = |input: Value| json!({"calls": [{"name": "edit", "input": input}]});
+    let edits = |old: &str, new: &str| json!([{"old_text": old, "new_text": new}]);
+    let model = world.script(&[
+        call(json!({"path": "a.txt", "edits": edits("alpha", "1")})),
+        call(json!({"files": [{"path": "a.txt", "move_to": "d/b.txt"}]})),
+        call(json!({"path": "d/b.txt", "edits": edits("beta", "2")})),
+        call(json!({"files": [{"path": "d/b.txt", "move_to": "c.txt", "content": "new\n"}]})),
+        call(json!({"files": [{"path": "a.txt", "content": "shim\n"}]})),
+        json!({"text": "done"}),
+        json!({"text": "again"}),
+    ]);
+    let ran = world.run(&["-p", "go", "--mode", "accept-edits", "--model", &model]);
+    assert_eq!(ran.code, Some(0), "{ran:?}");
+    let after = |world: &World| (world.read("a.txt"), world.read("c.txt"));
+    let wanted = ("shim\n".to_owned(), "new\n".to_owned());
+    assert_eq!(after(&world), wanted);
+    let ran = world.run(&["undo", "--turn"]);
+    assert_eq!(ran.code, Some(0), "{ran:?}");
+    assert_eq!(world.read("a.txt"), "alpha\nbeta\n");
+    assert!(!world.work().join("c.txt").exists() && !world.work().join("d").exists());
+    // The conversation goes on: the model is told of both names.
+    let ran = world.run(&["-p", "and now?", "-c", "--model", &model]);
+    assert_eq!((ran.code, ran.out.as_str()), (Some(0), "again\n"), "{ran:?}");
+    assert_eq!(world.run(&["redo"]).code, Some(0));
+    assert_eq!(after(&world), wanted);
+    assert_eq!(world.run(&["undo", "c5"]).code, Some(0));
+    assert_eq!(world.run(&["undo", "c4"]).code, Some(0));
+    assert_eq!(world.read("d/b.txt"), "1\n2\n");
 }
 
 #[test]
