@@ -444,12 +444,12 @@ async fn restore(
 ) -> io::Result<()> {
     let old = || {
         let kept = || receipt.before.and_then(|hash| images.find(&hash));
-        let kept = receipt.pre_image.clone().or_else(kept);
-        images.get(&kept.ok_or(io::ErrorKind::NotFound)?)
+        receipt.pre_image.clone().or_else(kept).ok_or(io::Error::from(io::ErrorKind::NotFound))
     };
     match made {
         Made::Moved(from, at) => {
             let data = (receipt.before != receipt.after).then(old).transpose()?;
+            let data = data.map(|kept| images.get(&kept)).transpose()?;
             fs.stage_move(at, from, data).await?.place().await.map(drop)
         }
         Made::At(at) if receipt.before.is_none() || source(receipt).is_some() => {
@@ -458,7 +458,7 @@ async fn restore(
         Made::At(at) => {
             let (expect, set_mode) = (expected(at), receipt.mode);
             let how = WriteHow { expect, parents: true, set_mode, ..WriteHow::default() };
-            fs.write(at, old()?, how).await.map(drop)
+            undo::bring_back(fs, images, &old()?, at, how).await.map(drop)
         }
     }
 }

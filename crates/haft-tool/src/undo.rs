@@ -359,17 +359,11 @@ impl Undo<'_> {
                 let expect = now.at.stamp.map_or(Expect::Absent, Expect::Stamp);
                 let set_mode = step.mode;
                 let how = WriteHow { expect, parents: true, set_mode, ..WriteHow::default() };
-                receipt.made = self.bring_back(&now.at, blob, how).await?.made;
+                receipt.made = bring_back(fs, &*self.pre_images, blob, &now.at, how).await?.made;
             }
             To::Nothing | To::From(_) => fs.remove(&now.at).await?,
         }
         Ok(Some(receipt))
-    }
-
-    /// Writes what was kept, piece by piece.
-    async fn bring_back(&self, at: &Located, blob: &Blob, how: WriteHow) -> io::Result<Written> {
-        let kept = self.pre_images.open(blob)?;
-        self.host.fs().stage_from(at, kept, how).await?.place().await
     }
 
     /// Puts back what was done so far; gives what could not be.
@@ -402,7 +396,7 @@ impl Undo<'_> {
             _ if vacated => fs.remove(&at).await?,
             (Some(blob), _) => {
                 let how = WriteHow { parents: true, set_mode: was.mode, ..WriteHow::default() };
-                self.bring_back(&at, blob, how).await?;
+                bring_back(fs, &*self.pre_images, blob, &at, how).await?;
             }
             (None, Some(_)) => return Err(io::ErrorKind::NotFound.into()),
             (None, None) => {
@@ -420,6 +414,17 @@ impl Undo<'_> {
         let at = self.host.fs().locate(path, Follow::No).await?;
         if at.real == *path { Ok(at) } else { Err(io::ErrorKind::NotFound.into()) }
     }
+}
+
+/// Writes what was kept, piece by piece.
+pub(crate) async fn bring_back(
+    fs: &dyn Fs,
+    images: &dyn PreImages,
+    blob: &Blob,
+    at: &Located,
+    how: WriteHow,
+) -> io::Result<Written> {
+    fs.stage_from(at, images.open(blob)?, how).await?.place().await
 }
 
 /// Does what waits for a disk where it holds nobody up.

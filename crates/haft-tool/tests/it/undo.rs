@@ -1,12 +1,17 @@
 //! Changes are kept as they are made, and taken back and made again byte by byte.
 
-use std::{collections::BTreeMap, io, sync::Arc};
+use std::{
+    collections::BTreeMap,
+    io::{self, Read as _},
+    sync::Arc,
+};
 
-use haft_host::{FsOp, ListHow, Memory, WriteHow};
-use haft_testkit::world::World;
-use haft_tool::{Cx, MemoryPreImages, Undo, UndoError};
+use haft_host::{FsOp, ListHow, Memory, Source, WriteHow};
+use haft_testkit::{machine::peak, world::World};
+use haft_tool::{Cx, Held, Keeping, MemoryPreImages, PreImages, Undo, UndoError, put_back};
 use haft_types::{
-    Access, Body, EntryKind, Follow, Hash, HostPath, Outcome, Plan, Receipt, ReceiptAction, Target,
+    Access, Blob, Body, EntryKind, Follow, Hash, HostPath, Outcome, Plan, Receipt, ReceiptAction,
+    Target,
 };
 use proptest::prelude::*;
 use serde_json::{Value, json};
@@ -272,6 +277,59 @@ async fn big_files_come_back_on_every_host() {
         assert_eq!(world.read_bytes("a").await.unwrap().unwrap(), b"small");
         assert_eq!(at("d/c").await.unwrap().size(), 0);
     }
+}
+
+/// A store that has one file of zeros, however long it is, and no room for more.
+struct Zeros(u64);
+
+impl PreImages for Zeros {
+    fn begin(&self, _: u64) -> io::Result<Box<dyn Keeping>> {
+        Err(io::ErrorKind::QuotaExceeded.into())
+    }
+    fn put(&self, _: &bytes::Bytes, _: Hash) -> io::Result<Blob> {
+        Err(io::ErrorKind::QuotaExceeded.into())
+    }
+    fn open(&self, _: &Blob) -> io::Result<Source> {
+        Ok(Box::new(io::repeat(0).take(self.0)))
+    }
+    fn hold(&self, _: Hash) -> Held {
+        Box::new(())
+    }
+    fn find(&self, _: &Hash) -> Option<Blob> {
+        None
+    }
+    fn sync(&self) -> io::Result<()> {
+        Ok(())
+    }
+}
+
+#[tokio::test]
+async fn what_is_put_back_after_a_crash_is_never_held_as_a_whole() {
+    let world = World::local(tools([changer()]).0, [("a", "new"), ("b", "old")]).unwrap();
+    let zeros = Zeros(BIG as u64);
+    let mut hasher = blake3::Hasher::new();
+    hasher.update_reader(io::repeat(0).take(zeros.0)).unwrap();
+    let hash = Hash::from_bytes(*hasher.finalize().as_bytes());
+    let receipt = |name: &str, before: Hash, after: Hash| Receipt {
+        before: Some(before),
+        after: Some(after),
+        pre_image: Some(Blob { hash: before, len: zeros.0, mime: String::new() }),
+        ..Receipt::new(
+            world.host.name().to_owned(),
+            world.root.join(name).unwrap(),
+            ReceiptAction::Changed,
+        )
+    };
+    // Only the first of two files was changed when it crashed.
+    let [new, old] = ["new", "old"].map(|text| Hash::of(text.as_bytes()));
+    let receipts = [receipt("a", hash, new), receipt("b", old, new)];
+    let before = peak();
+    let mended = put_back(&*world.host, &zeros, &receipts, true).await;
+    let grown = peak() - before;
+    assert_eq!((mended.restored.len(), mended.left.len()), (1, 0), "{mended:?}");
+    let at = world.host.fs().locate(&receipts[0].path, Follow::No).await.unwrap();
+    assert_eq!(at.size(), zeros.0);
+    assert!(grown < 8 << 20, "{grown} bytes more");
 }
 
 #[tokio::test]
