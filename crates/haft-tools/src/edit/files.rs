@@ -366,11 +366,11 @@ struct Item {
 enum Change {
     Edit(FileEdit, Box<Work>),
     Write(WriteInput, Box<write::Work>),
-    Delete(Located, Hash),
+    Delete(Kept),
     Keep(Kept),
 }
 
-/// A file that keeps what it holds.
+/// A file that keeps what it holds, or goes with it.
 struct Kept {
     at: Located,
     /// None where only a first look was taken at a big one.
@@ -445,7 +445,7 @@ async fn work_out(
             let work = write::Work::of(&write, &input, at, cx).await?;
             Change::Write(input, Box::new(work))
         }
-        What::Delete => delete(tool, file, at, cx).await?,
+        What::Delete => Change::Delete(delete(tool, file, at, look, cx).await?),
         What::Keep => Change::Keep(keep(tool, file, at, look, cx).await?),
     })
 }
@@ -458,15 +458,21 @@ async fn keep(
     look: Look,
     cx: &Cx,
 ) -> Result<Kept, Failure> {
+    let kept = hashed(file, at, look, cx).await?;
+    if kept.hash.is_some() && tool.strict && kept.freshness != Freshness::Same {
+        return Err(unseen(kept.freshness, &kept.at, "move", cx).into());
+    }
+    Ok(kept)
+}
+
+/// Looks at all that a file holds, of whatever size, unless that would hold up a question.
+async fn hashed(file: &FileChange, at: Located, look: Look, cx: &Cx) -> Result<Kept, Failure> {
     if look == Look::First && at.size() > files::WHOLE {
         let freshness = seen::judge(cx, &at, None);
         return Ok(Kept { at, hash: None, freshness });
     }
     let hash = cx.hash(&at).await?;
     let freshness = freshness(file, &at, hash, cx)?;
-    if tool.strict && freshness != Freshness::Same {
-        return Err(unseen(freshness, &at, "move", cx).into());
-    }
     cx.offer_hash(&at, hash);
     Ok(Kept { at, hash: Some(hash), freshness })
 }
@@ -487,18 +493,34 @@ fn unseen(freshness: Freshness, at: &Located, verb: &str, cx: &Cx) -> ToolError 
         .hint(format!("Read the file before you {verb} it, or give its hash as expect."))
 }
 
-/// Looks at a file that is to be removed.
-async fn delete(tool: &Edit, file: &FileChange, at: Located, cx: &Cx) -> Result<Change, Failure> {
-    let shown = cx.place.shown(&at.real).into_owned();
+/// Looks at a file that is to be removed, of whatever size.
+async fn delete(
+    tool: &Edit,
+    file: &FileChange,
+    at: Located,
+    look: Look,
+    cx: &Cx,
+) -> Result<Kept, Failure> {
     files::regular(cx, &file.path, &at, "deleted").await?;
-    let old = files::whole(cx.host.fs(), &at, files::WHOLE, &shown).await?;
-    let before = Hash::of(&old);
-    let freshness = freshness(file, &at, before, cx)?;
-    if freshness == Freshness::Changed || (tool.strict && freshness == Freshness::Never) {
-        return Err(unseen(freshness, &at, "delete", cx).into());
+    let kept = if at.size() > files::WHOLE {
+        hashed(file, at, look, cx).await?
+    } else {
+        let shown = cx.place.shown(&at.real).into_owned();
+        let old = files::whole(cx.host.fs(), &at, files::WHOLE, &shown).await?;
+        let hash = Hash::of(&old);
+        let freshness = freshness(file, &at, hash, cx)?;
+        cx.offer_pre_image(&at, &old, hash);
+        Kept { at, hash: Some(hash), freshness }
+    };
+    let refused = match kept.freshness {
+        Freshness::Changed => true,
+        Freshness::Never => tool.strict,
+        Freshness::Same => false,
+    };
+    if kept.hash.is_some() && refused {
+        return Err(unseen(kept.freshness, &kept.at, "delete", cx).into());
     }
-    cx.offer_pre_image(&at, &old, before);
-    Ok(Change::Delete(at, before))
+    Ok(kept)
 }
 
 /// Says that the fault of one file kept all of them from being changed.
@@ -544,7 +566,7 @@ impl Item {
         match &self.change {
             Change::Edit(_, work) => &work.at,
             Change::Write(_, work) => &work.at,
-            Change::Delete(at, _) | Change::Keep(Kept { at, .. }) => at,
+            Change::Delete(kept) | Change::Keep(kept) => &kept.at,
         }
     }
 
@@ -562,8 +584,7 @@ impl Item {
         match &self.change {
             Change::Edit(_, work) => Some(work.before),
             Change::Write(_, work) => work.before(),
-            Change::Delete(_, hash) => Some(*hash),
-            Change::Keep(kept) => kept.hash,
+            Change::Delete(kept) | Change::Keep(kept) => kept.hash,
         }
     }
 
@@ -598,7 +619,9 @@ impl Item {
             Change::Edit(_, work) => (Some(work.data(cx)), work.after),
             Change::Write(_, work) => (work.data(cx), work.after),
             Change::Keep(kept) => (None, kept.hash?),
-            Change::Delete(at, _) => return Some(Step { at: at.clone(), to: Becomes::Gone }),
+            Change::Delete(kept) => {
+                return Some(Step { at: kept.at.clone(), to: Becomes::Gone });
+            }
         };
         let to = match &self.to {
             Some((to, _)) => Becomes::Moved { to: to.clone(), data, hash },
@@ -689,7 +712,7 @@ impl Change {
                 let input = new.map_or_else(|| input.clone(), |path| input.at(path));
                 Ok(work.answer(&input, cx)?.0)
             }
-            Self::Delete(at, _) => {
+            Self::Delete(Kept { at, .. }) => {
                 let (shown, size) = (cx.place.shown(&at.real), words::size(at.size()));
                 Ok(format!("Deleted {shown} ({size})."))
             }

@@ -283,10 +283,10 @@ fn big_files_are_kept_and_come_back_in_little_memory() {
     in_little_memory(&world, &["undo", "--session", &session()]);
     fs::remove_dir_all(world.state().join("sessions")).unwrap();
     world.file("small", "small\n");
-    let becomes = |path: &str| json!({"path": path, "content": "new\n"});
-    let said = call("edit", json!({"files": [becomes("small"), becomes("big.log")]}));
+    let deletes = |path: &str| json!({"path": path, "delete": true});
+    let said = call("edit", json!({"files": [deletes("small"), deletes("big.log")]}));
     assert!(!said.contains("cannot be undone"), "{said}");
-    assert_eq!(world.read("big.log"), "new\n");
+    assert!(!world.work().join("big.log").exists());
     in_little_memory(&world, &["undo"]);
     assert_eq!((hash(&world, "big.log"), world.read("small").as_str()), (was, "small\n"));
     let sparse = fs::metadata(world.work().join("big.log")).unwrap().blocks();
@@ -314,13 +314,20 @@ fn what_is_more_than_is_kept_is_replaced_and_that_is_said_before_and_after() {
     // Together with others it is not changed at all: it could not be put back.
     big(&world, "big.log");
     world.file("small", "small\n");
-    let becomes = |path: &str| json!({"path": path, "content": "new\n"});
-    let input = json!({"files": [becomes("small"), becomes("big.log")]});
-    let ran = world.tool("edit", &input, &["--mode", "bypass"]);
-    assert_eq!(ran.code, Some(1), "{ran:?}");
-    assert!(ran.said().contains("big.log cannot be changed together with"), "{ran:?}");
-    assert!(ran.said().contains(why), "{ran:?}");
-    assert_eq!(world.read("small"), "small\n");
+    for change in [json!({"content": "new\n"}), json!({"delete": true})] {
+        let becomes = |path: &str| {
+            let mut becomes = change.clone();
+            becomes["path"] = json!(path);
+            becomes
+        };
+        let input = json!({"files": [becomes("small"), becomes("big.log")]});
+        let ran = world.tool("edit", &input, &["--mode", "bypass"]);
+        assert_eq!(ran.code, Some(1), "{ran:?}");
+        assert!(ran.said().contains("big.log cannot be changed together with"), "{ran:?}");
+        assert!(ran.said().contains(why), "{ran:?}");
+        assert_eq!(world.read("small"), "small\n");
+        assert_eq!(fs::metadata(world.work().join("big.log")).unwrap().len(), BIG);
+    }
     fs::remove_file(world.work().join("big.log")).unwrap();
 }
 
