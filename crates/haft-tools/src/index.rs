@@ -10,6 +10,8 @@ use haft_host::{Located, Stamp};
 use haft_tool::Cx;
 use haft_types::{Hash, HostPath};
 
+use crate::page::Written;
+
 /// Most files that are kept; the one that was asked for longest ago goes first.
 const FILES: usize = 64;
 /// Most marks of one file: 64 KB.
@@ -39,11 +41,19 @@ pub(crate) struct Lines {
     reached: Mark,
     total: Option<u64>,
     hash: Option<Hash>,
+    written: Option<Written>,
 }
 
 impl Default for Lines {
     fn default() -> Self {
-        Self { marks: vec![Mark::START], step: STEP, reached: Mark::START, total: None, hash: None }
+        Self {
+            marks: vec![Mark::START],
+            step: STEP,
+            reached: Mark::START,
+            total: None,
+            hash: None,
+            written: None,
+        }
     }
 }
 
@@ -88,6 +98,21 @@ impl Lines {
     pub(crate) fn end(&mut self, total: u64, hash: Option<Hash>) {
         self.total = Some(total);
         self.hash = hash.or(self.hash);
+    }
+
+    /// Forgets where lines begin: they end otherwise than was told.
+    pub(crate) fn forget_lines(&mut self) {
+        *self = Self { written: self.written, ..Self::default() };
+    }
+
+    /// How the file is written, once all of it was looked at.
+    pub(crate) const fn written(&self) -> Option<Written> {
+        self.written
+    }
+
+    /// Takes note of how the file is written.
+    pub(crate) const fn settle(&mut self, written: Written) {
+        self.written = Some(written);
     }
 
     /// How many lines the file has, once they were counted.

@@ -5,14 +5,18 @@
 //! is kept. At most as many bytes are read as the file had when it was looked up, and of what an
 //! index knows already, nothing is read again.
 
-use std::fmt::Write as _;
+mod written;
+
+use std::{borrow::Cow, fmt::Write as _};
 
 use haft_host::{Fs, Located};
-use haft_text::{DecodeError, Encoding, Format, LineEnds, StreamDecoder, cut, decode};
+use haft_text::{DecodeError, Encoding, Format, StreamDecoder, cut};
 use haft_types::{Hash, ToolError};
 use memchr::{memchr, memchr_iter};
 use tokio_util::sync::CancellationToken;
 
+use self::written::Signs;
+pub(crate) use self::written::Written;
 use crate::{
     files,
     index::{LineIndex, Mark},
@@ -110,29 +114,64 @@ impl Source<'_> {
         if sample.is_empty() {
             return Ok(Content::Empty);
         }
-        let whole = sample.len() < SAMPLE || sample.len() as u64 >= self.end();
-        let format = match decode::detect_prefix(&sample, whole) {
-            Ok(format) => format,
+        let known = self.index.lines().written();
+        let all = sample.len() < SAMPLE || sample.len() as u64 >= self.end();
+        let told = match known.map_or_else(|| Written::of(&sample, all), Ok) {
+            Ok(told) => told,
             Err(error) => return Ok(Content::Binary(error)),
         };
-        let ends = Ends::of(format, &sample);
+        let mut signs = Signs::default();
+        let (mut page, own) = self.page_as(told, wanted, &sample, &mut signs).await?;
+        if page.stopped || known.is_some() {
+            return Ok(Content::Page(page));
+        }
+        if signs.all {
+            // The whole file was seen: what it says counts for all calls.
+            let written = match self.written(&signs, told, &sample).await? {
+                Ok(written) => written,
+                Err(error) => return Ok(Content::Binary(error)),
+            };
+            if written.ends != told.ends {
+                self.index.lines().forget_lines();
+            }
+            self.index.lines().settle(written);
+            if written != told {
+                (page, _) = self.page_as(written, wanted, &sample, &mut signs).await?;
+            }
+        } else if let Some(offset) = own
+            && let Some(written) = self.written_at(offset, told).await
+        {
+            (page, _) = self.page_as(written, wanted, &sample, &mut signs).await?;
+        }
+        Ok(Content::Page(page))
+    }
+
+    /// Reads the wanted lines as they were told to be written; with the offset of the first, if
+    /// some of them are not written so.
+    async fn page_as(
+        &self,
+        Written { format, ends }: Written,
+        wanted: Wanted,
+        sample: &bytes::Bytes,
+        signs: &mut Signs,
+    ) -> Result<(Page, Option<u64>), ToolError> {
         let first = if let Ok(first) = u64::try_from(wanted.first) {
             first.max(1)
         } else {
-            let lines = self.count(ends).await?;
+            let lines = self.count(ends, signs).await?;
             (lines + 1).saturating_sub(wanted.first.unsigned_abs()).max(1)
         };
         // A hash takes the whole file; where none is wanted or it is known, only the lines count.
         let whole = self.hashed() && self.index.lines().hash().is_none();
         let start = if whole { Mark::START } else { self.index.lines().nearest(first) };
         let mut scan = Scan::new(ends, format, first, wanted, start);
-        self.scan(&mut scan, start.offset, sample, whole).await?;
+        self.scan(&mut scan, start.offset, sample.clone(), whole.then_some(signs)).await?;
         let lines = self.index.lines();
-        let mut page = scan.page;
+        let (mut page, other) = (scan.page, scan.other.then_some(scan.begin).flatten());
         (page.total, page.hash) = (lines.total(), lines.hash());
         page.stopped = self.stop.is_cancelled();
         drop(lines);
-        Ok(Content::Page(page))
+        Ok((page, other))
     }
 
     /// Reports whether the file is small enough to be hashed.
@@ -146,8 +185,9 @@ impl Source<'_> {
         scan: &mut Scan,
         begin: u64,
         sample: bytes::Bytes,
-        whole: bool,
+        mut signs: Option<&mut Signs>,
     ) -> Result<(), ToolError> {
+        let whole = signs.is_some();
         let mut hasher = whole.then(blake3::Hasher::new);
         let (mut offset, mut len) = (begin, SAMPLE);
         let mut next = (begin == 0).then_some(sample);
@@ -160,14 +200,19 @@ impl Source<'_> {
             if self.stop.is_cancelled() || (data.is_empty() && offset == begin) {
                 break;
             }
-            if let Some(hasher) = &mut hasher {
+            if let (Some(hasher), Some(signs)) = (&mut hasher, &mut signs) {
                 hasher.update(&data);
+                signs.take(&data);
             }
             let mark = if offset == 0 { scan.page.format.mark_len().min(data.len()) } else { 0 };
+            scan.at = offset + mark as u64;
             scan.push(&data[mark..]);
             offset += data.len() as u64;
             if data.len() < len || offset >= self.end() {
                 scan.finish();
+                if let Some(signs) = &mut signs {
+                    signs.all = true;
+                }
                 self.index.lines().end(scan.line, hasher.as_ref().map(finished));
                 break;
             }
@@ -194,7 +239,7 @@ impl Source<'_> {
     }
 
     /// Counts all lines, as far as that was not done yet, and works the hash out on the way.
-    async fn count(&self, ends: Ends) -> Result<u64, ToolError> {
+    async fn count(&self, ends: Ends, signs: &mut Signs) -> Result<u64, ToolError> {
         let (reached, total) = {
             let lines = self.index.lines();
             (lines.reached(), lines.total())
@@ -215,6 +260,7 @@ impl Source<'_> {
             }
             if let Some(hasher) = &mut hasher {
                 hasher.update(&data);
+                signs.take(&data);
             }
             open = !ends.ends_with(&data);
             mark.line += ends.count(&data);
@@ -224,6 +270,7 @@ impl Source<'_> {
             }
         }
         let total = mark.line - u64::from(!open);
+        signs.all = hasher.is_some();
         self.index.lines().end(total, hasher.as_ref().map(finished));
         Ok(total)
     }
@@ -235,7 +282,7 @@ fn finished(hasher: &blake3::Hasher) -> Hash {
 
 /// How lines end, in bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Ends {
+pub(crate) enum Ends {
     /// One byte: LF, or CR where a file has nothing else. No encoding has it inside a character.
     Byte(u8),
     /// LF as a unit of UTF-16, low byte first.
@@ -245,11 +292,12 @@ enum Ends {
 }
 
 impl Ends {
-    fn of(format: Format, sample: &[u8]) -> Self {
+    /// Of a text; `cr` where lone carriage returns end its lines.
+    const fn of(format: Format, cr: bool) -> Self {
         match format.encoding {
             Encoding::Utf16Le => Self::Low,
             Encoding::Utf16Be => Self::High,
-            _ if LineEnds::scan(sample).cr_ends_lines() => Self::Byte(b'\r'),
+            _ if cr => Self::Byte(b'\r'),
             _ => Self::Byte(b'\n'),
         }
     }
@@ -298,6 +346,11 @@ struct Scan {
     held: Vec<u8>,
     len: u64,
     done: bool,
+    /// Offset of the next byte, and of the first wanted line.
+    at: u64,
+    begin: Option<u64>,
+    /// True when a line in UTF-8 is not.
+    other: bool,
 }
 
 impl Scan {
@@ -321,6 +374,9 @@ impl Scan {
             held: Vec::new(),
             len: 0,
             done: false,
+            at: start.offset,
+            begin: None,
+            other: false,
         }
     }
 
@@ -330,6 +386,7 @@ impl Scan {
             let breaks = self.ends.count(bytes);
             if self.line + breaks < self.page.first {
                 self.line += breaks;
+                self.at += bytes.len() as u64;
                 self.len = u64::from(!self.ends.ends_with(bytes));
                 return;
             }
@@ -345,6 +402,7 @@ impl Scan {
             let (line, rest) = bytes.split_at(end.unwrap_or(bytes.len()));
             self.len += line.len() as u64;
             if self.line >= self.page.first {
+                self.begin.get_or_insert(self.at);
                 let room = KEPT.saturating_sub(self.held.len()).min(line.len());
                 self.held.extend_from_slice(&line[..room]);
             }
@@ -352,6 +410,7 @@ impl Scan {
                 self.end_line();
                 self.line += 1;
             }
+            self.at += line.len() as u64;
             bytes = rest;
         }
     }
@@ -391,10 +450,12 @@ impl Scan {
     }
 
     /// The line as it is shown, and whether it was cut.
-    fn text(&self) -> (String, bool) {
+    fn text(&mut self) -> (String, bool) {
         let mut text = String::new();
         if self.page.format.encoding == Encoding::Utf8 {
-            text.push_str(&String::from_utf8_lossy(&self.held));
+            let shown = String::from_utf8_lossy(&self.held);
+            self.other |= matches!(shown, Cow::Owned(_)) && self.held.len() < KEPT;
+            text.push_str(&shown);
         } else {
             let mut decoder = StreamDecoder::new(self.page.format.encoding);
             decoder.push(&self.held, &mut text);

@@ -6,6 +6,7 @@ mod bad_input;
 mod bash;
 mod differential;
 mod edit;
+mod encodings;
 mod executable;
 mod find;
 mod fixtures;

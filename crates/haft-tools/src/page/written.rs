@@ -1,0 +1,156 @@
+//! How a file is written: told from its beginning, and held against all of it.
+//!
+//! **Invariant:** nothing of the file is kept beyond a few bytes. A file whose beginning misleads is
+//! read a second time, whole only up to [`WHOLE`] bytes, of a bigger one a part of [`WINDOW`].
+
+use haft_text::{DecodeError, Encoding, Format, LineEnds, decode};
+use haft_types::ToolError;
+use memchr::memchr;
+
+use super::{Ends, Source};
+use crate::files;
+
+/// Most bytes that are looked at together, as an edit would, where the beginning misleads.
+const WHOLE: u64 = 16 * 1024 * 1024;
+/// Bytes around the first that speak against the beginning, of a bigger file.
+const WINDOW: usize = 1024 * 1024;
+/// Bytes before these.
+const BEFORE: u64 = 1024;
+
+/// Encoding and line ends of a file.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Written {
+    pub(crate) format: Format,
+    pub(crate) ends: Ends,
+}
+
+impl Written {
+    /// As its first bytes say; `whole` when there are no others.
+    pub(super) fn of(sample: &[u8], whole: bool) -> Result<Self, DecodeError> {
+        let format = decode::detect_prefix(sample, whole)?;
+        Ok(Self { format, ends: Ends::of(format, LineEnds::scan(sample).cr_ends_lines()) })
+    }
+}
+
+/// What all bytes of a file say of how it is written, taken in piece by piece.
+#[derive(Debug, Default)]
+pub(super) struct Signs {
+    nul: Option<u64>,
+    lf: bool,
+    cr: bool,
+    /// The first byte that UTF-8 does not have there.
+    odd: Option<u64>,
+    /// The begin of a character whose end has not come yet.
+    open: Vec<u8>,
+    taken: u64,
+    /// True when there are no more.
+    pub(super) all: bool,
+}
+
+impl Signs {
+    pub(super) fn take(&mut self, bytes: &[u8]) {
+        self.nul = self.nul.or_else(|| Some(self.taken + memchr(0, bytes)? as u64));
+        self.lf = self.lf || memchr(b'\n', bytes).is_some();
+        self.cr = self.cr || memchr(b'\r', bytes).is_some();
+        if self.odd.is_none() {
+            self.utf8(bytes);
+        }
+        self.taken += bytes.len() as u64;
+    }
+
+    fn utf8(&mut self, bytes: &[u8]) {
+        let mut rest = bytes;
+        while !self.open.is_empty()
+            && let Some((byte, left)) = rest.split_first()
+        {
+            self.open.push(*byte);
+            match std::str::from_utf8(&self.open) {
+                Ok(_) => self.open.clear(),
+                Err(error) if error.error_len().is_none() => {}
+                Err(_) => {
+                    self.odd = Some(self.taken);
+                    return;
+                }
+            }
+            rest = left;
+        }
+        if let Err(error) = std::str::from_utf8(rest) {
+            let sound = error.valid_up_to();
+            if error.error_len().is_none() {
+                self.open.extend_from_slice(&rest[sound..]);
+            } else {
+                self.odd = Some(self.taken + (bytes.len() - rest.len() + sound) as u64);
+            }
+        }
+    }
+
+    /// Reports whether they are those of UTF-8; for all bytes of the file.
+    fn sound(&self) -> bool {
+        self.nul.is_none() && self.odd.is_none() && self.open.is_empty()
+    }
+}
+
+impl Source<'_> {
+    /// How the file is written by all that it holds.
+    pub(super) async fn written(
+        &self,
+        signs: &Signs,
+        told: Written,
+        sample: &[u8],
+    ) -> Result<Result<Written, DecodeError>, ToolError> {
+        let encoding = told.format.encoding;
+        let misled = match encoding {
+            Encoding::Utf16Le | Encoding::Utf16Be => return Ok(Ok(told)),
+            Encoding::Utf8 => !signs.sound(),
+            _ => true,
+        };
+        let format = if misled && signs.taken > sample.len() as u64 {
+            match self.closer(signs, told, sample).await? {
+                Ok(format) => format,
+                Err(error) => return Ok(Err(error)),
+            }
+        } else {
+            told.format
+        };
+        Ok(Ok(Written { format, ends: Ends::of(format, signs.cr && !signs.lf) }))
+    }
+
+    async fn closer(
+        &self,
+        signs: &Signs,
+        told: Written,
+        sample: &[u8],
+    ) -> Result<Result<Format, DecodeError>, ToolError> {
+        if signs.taken <= WHOLE {
+            let bytes = self.fs.read(self.at, 0, usize::try_from(WHOLE).unwrap_or(0)).await;
+            let bytes = bytes.map_err(|error| files::failed(&error))?;
+            let work = move || decode::decode(&bytes).map(|decoded| decoded.format());
+            let format = tokio::task::spawn_blocking(work).await;
+            return format.map_err(|e| ToolError::new(format!("the text was not decoded: {e}")));
+        }
+        if let Some(nul) = signs.nul {
+            let (kind, offset) = (decode::binary_kind(sample), nul);
+            let offset = usize::try_from(offset).unwrap_or(usize::MAX);
+            return Ok(Err(DecodeError::Binary { kind, offset }));
+        }
+        match signs.odd {
+            Some(odd) if told.format.encoding == Encoding::Utf8 && !told.format.bom => {
+                let from = odd.saturating_sub(BEFORE);
+                let window = self.piece(from, WINDOW).await?;
+                // It may begin inside a character.
+                let inside = window.iter().take_while(|byte| matches!(byte, 0x80..=0xBF)).count();
+                let begin = if from > 0 { inside.min(3) } else { 0 };
+                Ok(decode::detect_prefix(&window[begin..], false))
+            }
+            _ => Ok(Ok(told.format)),
+        }
+    }
+
+    /// How the lines from an offset on are written, where they are not what was told.
+    pub(super) async fn written_at(&self, offset: u64, told: Written) -> Option<Written> {
+        let window = self.piece(offset, WINDOW).await.ok()?;
+        let format = decode::detect_prefix(&window, false).ok()?;
+        let legacy = matches!(format.encoding, Encoding::Legacy(_));
+        legacy.then_some(Written { format, ends: told.ends })
+    }
+}

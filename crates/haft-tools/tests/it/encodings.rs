@@ -1,0 +1,105 @@
+//! `read` of files whose beginning does not say how they are written: what is shown is what an edit
+//! would take, and never another text.
+
+use haft_types::Status;
+use serde_json::{Value, json};
+
+use crate::{both, failed, local, memory};
+
+const ASCII: &[u8] = b"a line of plain text here\n";
+const JAPANESE: &[u8] =
+    b"\x82\xb1\x82\xea\x82\xcd\x93\xfa\x96{\x8c\xea\x82\xcc\x95\xb6\x8f\xcd\x82\xc5\x82\xb7\x81B\n";
+/// "Change the settings" in Shift_JIS.
+const LAST: &[u8] = b"\x90\xdd\x92\xe8\x82\xf0\x95\xcf\x8dX\x82\xb7\x82\xe9\n";
+const LAST_TEXT: &str = "設定を変更する";
+
+/// Files whose first 64 KiB are plain.
+fn files() -> Vec<(&'static str, Vec<u8>)> {
+    let plain = ASCII.repeat(4000);
+    let with = |rest: &[&[u8]]| [&plain[..], &rest.concat()].concat();
+    let two_bytes = "\u{e9}t\u{e9}\n".repeat(40_000).into_bytes();
+    vec![
+        ("plain", plain.clone()),
+        ("Japanese", with(&[&JAPANESE.repeat(50), LAST])),
+        ("Latin-1", with(&[&b"caf\xe9 d\xe9j\xe0 vu\n".repeat(20)])),
+        ("UTF-8", with(&["日本語 \u{1F600}\n".repeat(30_000).as_bytes()])),
+        ("UTF-8, shifted", [b"x", &two_bytes[..]].concat()),
+        ("damaged UTF-8", with(&["日本語\n".repeat(500).as_bytes(), b"\xff\n"])),
+        ("one odd byte, then UTF-8", [b"\xe9\n", &plain[..], &two_bytes].concat()),
+        ("cut off", with(&[b"\xe6\x97"])),
+        ("marked, damaged", [b"\xEF\xBB\xBF", &plain[..], b"\xff\n"].concat()),
+        ("big", [&ASCII.repeat(60_000)[..], &JAPANESE.repeat(50), LAST].concat()),
+    ]
+}
+
+async fn encoding(world: &haft_testkit::world::World, input: Value) -> Value {
+    let outcome = world.call("read", input).await;
+    assert_eq!(outcome.status, Status::Done, "{}", outcome.joined_text());
+    outcome.data.unwrap()["encoding"].clone()
+}
+
+#[tokio::test]
+async fn read_and_edit_take_a_file_for_the_same_text() {
+    for (what, bytes) in files() {
+        let decoded = haft_text::decode(&bytes).unwrap();
+        let name = json!(decoded.format().encoding.name());
+        let last = decoded.text().trim_end().lines().last().unwrap();
+        for world in both(&[("a.txt", &bytes)]) {
+            for (offset, limit) in [(1, 1), (-1, 1), (2000, 3), (-2, 1)] {
+                let input = json!({"path": "a.txt", "offset": offset, "limit": limit});
+                assert_eq!(encoding(&world, input).await, name, "{what} {offset}");
+            }
+            let outcome = world.call("read", json!({"path": "a.txt", "offset": -1})).await;
+            let shown = outcome.joined_text();
+            assert!(shown.contains(&format!("\t{last}")), "{what}: {shown}");
+        }
+    }
+}
+
+#[tokio::test]
+async fn what_comes_to_be_no_text_is_none_for_read_either() {
+    let bytes = [&ASCII.repeat(4000)[..], b"\0\x01\x02\n"].concat();
+    for world in both(&[("a", &bytes)]) {
+        for offset in [1, -1] {
+            let shown = failed(&world, "read", json!({"path": "a", "offset": offset})).await;
+            assert!(shown.contains("binary data"), "{shown}");
+        }
+        let edits = json!([{"old_text": "plain", "new_text": "x", "replace_all": true}]);
+        let shown = failed(&world, "edit", json!({"path": "a", "edits": edits})).await;
+        assert!(shown.contains("binary data"), "{shown}");
+    }
+}
+
+#[tokio::test]
+async fn files_that_are_too_big_to_be_decoded_whole_show_their_text_too() {
+    // Over what is decoded as a whole, and over what is hashed as a whole.
+    for size in [17 << 20, 65 << 20] {
+        let bytes = [&ASCII.repeat(size / ASCII.len())[..], &JAPANESE.repeat(50), LAST].concat();
+        let world = memory(&[("a.txt", &bytes)]);
+        let input = json!({"path": "a.txt", "offset": -1});
+        let outcome = world.call("read", input.clone()).await;
+        assert!(outcome.joined_text().contains(LAST_TEXT), "{}", outcome.joined_text());
+        // What is known of its lines by now changes nothing.
+        assert_eq!(encoding(&world, input).await, "Shift_JIS");
+        let first = world.call("read", json!({"path": "a.txt", "limit": 1})).await;
+        assert!(first.joined_text().contains("plain text"), "{}", first.joined_text());
+    }
+}
+
+#[tokio::test]
+async fn lines_end_as_all_of_the_file_says() {
+    let wide = "x".repeat(70_000);
+    let old = format!("{wide}\rtwo\rthree\r");
+    let plain = format!("a\rb{wide}\ntwo\rstill two\nthree\n");
+    let world = local(&[("old", old.as_bytes()), ("plain", plain.as_bytes())]);
+    for (path, second) in
+        [("old", "     2\ttwo\n     3\tthree"), ("plain", "     2\ttwo\rstill two\n")]
+    {
+        for offset in [2, -2] {
+            let outcome = world.call("read", json!({"path": path, "offset": offset})).await;
+            let (shown, data) = (outcome.joined_text(), outcome.data.unwrap());
+            assert!(shown.starts_with(second), "{path} {offset}: {shown:?}");
+            assert_eq!(data["total_lines"], 3, "{path} {offset}");
+        }
+    }
+}
