@@ -187,7 +187,7 @@ pub fn load(sources: &Sources) -> Loaded {
     }
     let environment = sources.environment.layer();
     merge.layer(Layer::Environment, &environment, &|key| Environment::variable(key).to_owned());
-    merge.layer(Layer::CommandLine, &sources.command_line, &|_| "command line".to_owned());
+    merge.flags(&sources.command_line);
     merge.done()
 }
 
@@ -253,6 +253,23 @@ impl Merge {
         let schema = self.schema.get_or_insert_with(|| Arc::new(schema())).clone();
         for (key, value) in entries {
             self.entry(layer, &schema, key, value, place);
+        }
+    }
+
+    /// What the command line sets: its flags name no other keys and have no numbers, so that the
+    /// schema, which takes long to make, is not asked.
+    fn flags(&mut self, flags: &Value) {
+        let mut leaf = |key: &str, value: &Value| {
+            let place = |_: &str| "command line".to_owned();
+            self.leaf(Layer::CommandLine, &Value::Null, key, value, &place);
+        };
+        for (key, value) in flags.as_object().into_iter().flatten() {
+            match value {
+                Value::Object(inner) => {
+                    inner.iter().for_each(|(name, value)| leaf(&format!("{key}.{name}"), value));
+                }
+                value => leaf(key, value),
+            }
         }
     }
 

@@ -3,7 +3,7 @@
 //! **Invariant:** names compare after folding of letter case and of what file systems ignore, by
 //! the written and by the resolved path. The tables are data; the documentation prints them.
 
-use std::{borrow::Cow, collections::HashSet, sync::LazyLock};
+use std::borrow::Cow;
 
 use haft_types::HostPath;
 
@@ -181,25 +181,34 @@ pub const PROTECTED: &[Spot] = &[
     spot(".bundle/config", "a package manager's settings"),
 ];
 
-/// The last names of all spots: a path without one of them is at none, which is quickly seen.
-static LAST_NAMES: LazyLock<HashSet<&'static str>> = LazyLock::new(|| {
-    CREDENTIALS
-        .iter()
-        .chain(PROTECTED)
-        .filter_map(|spot| spot.names.rsplit('/').next())
-        .filter(|name| !name.ends_with('*'))
-        .collect()
-});
+/// Reports whether it is the last name of a spot: a path without one of them is at none, which is
+/// quickly seen.
+fn is_last(name: &str) -> bool {
+    let ends = |spot: &Spot| {
+        let head = spot.names.strip_suffix(name);
+        head.is_some_and(|head| head.is_empty() || head.ends_with('/'))
+    };
+    !name.is_empty() && CREDENTIALS.iter().chain(PROTECTED).any(ends)
+}
 
 /// For every first byte, which lengths the last names with it have, a bit each: most names of a
 /// searched tree are told from all of them by that alone.
-static LENGTHS: LazyLock<[u64; 256]> = LazyLock::new(|| {
-    let mut lengths = [0; 256];
-    for name in LAST_NAMES.iter() {
-        lengths[usize::from(name.as_bytes()[0])] |= 1 << name.len().min(63);
+static LENGTHS: [u64; 256] = lengths(PROTECTED, lengths(CREDENTIALS, [0; 256]));
+
+const fn lengths(table: &[Spot], mut lengths: [u64; 256]) -> [u64; 256] {
+    let mut at = 0;
+    while at < table.len() {
+        let names = table[at].names.as_bytes();
+        let mut first = names.len();
+        while first > 0 && names[first - 1] != b'/' {
+            first -= 1;
+        }
+        let length = names.len() - first;
+        lengths[names[first] as usize] |= 1 << if length < 63 { length } else { 63 };
+        at += 1;
     }
     lengths
-});
+}
 
 /// The beginning of the one last name that is not fixed.
 const OPEN_NAME: &str = "ssh_host_";
@@ -213,7 +222,7 @@ pub(crate) fn is_suspect(name: &[u8]) -> bool {
         return false;
     }
     let name = fold(name);
-    LAST_NAMES.contains(&*name) || name.starts_with(OPEN_NAME)
+    is_last(&name) || name.starts_with(OPEN_NAME)
 }
 
 /// The first spot of `table` that the path is at or below.
@@ -319,12 +328,14 @@ mod tests {
 
     #[test]
     fn the_quick_look_at_a_name_misses_none() {
+        let last = |spot: &'static Spot| spot.names.rsplit('/').next();
+        let names: Vec<&str> = CREDENTIALS.iter().chain(PROTECTED).filter_map(last).collect();
         let slow = |name: &[u8]| {
             let name = fold(name);
-            LAST_NAMES.contains(&*name) || name.starts_with(OPEN_NAME)
+            names.contains(&&*name) || name.starts_with(OPEN_NAME)
         };
         let mut suspects = 0;
-        for last in LAST_NAMES.iter().copied().chain([OPEN_NAME, "ssh_host_key", "main.rs", ""]) {
+        for last in names.iter().copied().chain([OPEN_NAME, "ssh_host_key", "main.rs", ""]) {
             for name in [
                 last.to_owned(),
                 last.to_uppercase(),
@@ -341,7 +352,7 @@ mod tests {
                 suspects += usize::from(is_suspect(name.as_bytes()));
             }
         }
-        assert!(suspects > 5 * LAST_NAMES.len());
+        assert!(suspects > 5 * names.len());
         assert!(!is_suspect(b"\xff.ssh"));
     }
 

@@ -15,12 +15,12 @@
 
 use std::{ffi::OsString, io::IsTerminal as _, process::ExitCode, sync::Arc, time::Duration};
 
-use clap::{CommandFactory as _, Parser as _};
+use clap::{Args as _, CommandFactory as _, FromArgMatches as _, Parser as _};
 use haft_tool::{AnyTool, Tool};
 
 use crate::{
     agent,
-    cli::{Cli, Command, Start},
+    cli::{Cli, Command, Start, Tool as Called},
     demo, doctor,
     exit::{self, Ending, Failure},
     line, mcp, pdf, print, session, tool, undo,
@@ -59,7 +59,7 @@ impl Runner {
         {
             return pdf::serve();
         }
-        match Cli::try_parse_from(&arguments) {
+        match only_tool(&arguments).map_or_else(|| Cli::try_parse_from(&arguments), Ok) {
             Ok(cli) => exit::code(&self.with(cli)),
             Err(error) if error.use_stderr() => {
                 // What was typed is quoted in it. Nobody is told when even standard error is closed.
@@ -135,6 +135,17 @@ impl Runner {
                 .into(),
         ))
     }
+}
+
+/// The arguments of `haft tool`, where they are right: scripts call it often, and the other commands
+/// take longer to build than all of it to read. Help and errors speak of them, so they do not come
+/// from here.
+fn only_tool(arguments: &[OsString]) -> Option<Cli> {
+    let [_, name, given @ ..] = arguments else { return None };
+    let command = Called::augment_args(clap::Command::new("tool").no_binary_name(true));
+    let matches = (name == "tool").then(|| command.try_get_matches_from(given))?.ok()?;
+    let command = Some(Command::Tool(Called::from_arg_matches(&matches).ok()?));
+    Some(Cli { command, start: Start::default() })
 }
 
 /// What is wrong with arguments of which nothing acts on a terminal any more.
