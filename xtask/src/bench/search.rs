@@ -2,8 +2,8 @@
 //!
 //! Both process starts are in it. The tree is the same in every run: 5,000 files in 100 folders
 //! and about 60 MB of lines, a rare word in some. Before anything is timed the answers of both are
-//! compared, where the peer sorts with their order. ripgrep stands beside each search twice: with
-//! `--sort path`, the order of haft, and as fast as it can, in any order.
+//! compared, where the peer sorts with their order. The peer stands beside each search twice: in the
+//! order of haft (`rg --sort path`, `fd | sort`), and as fast as it can, in any order.
 //!
 //! The example `first_page` of haft-tools measures in one process how soon the first page of a
 //! common word is there, beside a search of everything: that takes a second, in a tree of
@@ -52,6 +52,13 @@ struct Pair {
     sorted: bool,
 }
 
+impl Pair {
+    /// Whether the peer gives its answers in order only with the help of another program.
+    fn through_sort(&self) -> bool {
+        self.sorted && self.peer.binary == FD.binary
+    }
+}
+
 /// One row for each search.
 pub(super) fn measure(bench: &Bench) -> Result<Vec<Row>> {
     let scratch = Scratch::new()?;
@@ -61,12 +68,14 @@ pub(super) fn measure(bench: &Bench) -> Result<Vec<Row>> {
     for pair in pairs() {
         let path = pair.peer.path()?;
         let mut ours = || time(&mut ours(bench, &scratch, &tree, &pair)?);
-        let mut theirs = || time(&mut theirs(bench, &tree, &path, &pair.arguments));
+        let mut theirs = || time(&mut theirs(bench, &tree, &path, &pair));
         let (runs, peer) = if path.is_file() {
             same(bench, &scratch, &tree, &pair).with_context(|| pair.name.clone())?;
             let mut runs = turns::measure(SAMPLES, &mut [&mut ours, &mut theirs])?;
             let peer = runs.pop().context("no run of the peer")?;
-            (runs, Ok((format!("{} {}", pair.peer.binary, pair.peer.version), peer)))
+            let through = if pair.through_sort() { " | LC_ALL=C sort" } else { "" };
+            let name = format!("{} {}{through}", pair.peer.binary, pair.peer.version);
+            (runs, Ok((name, peer)))
         } else {
             let name = pair.peer.binary;
             let missing = format!("{name} is not installed: `cargo xtask test --only {name}`");
@@ -137,22 +146,25 @@ fn pairs() -> Vec<Pair> {
     pairs.extend(grep(rare("files_with_matches"), "files with a rare word", &["-l", WORD], hits));
     pairs.extend(grep(rare("content"), "lines with a rare word", &["-n", WORD], hits));
     pairs.extend(grep(every, counted, &["-c", "^", "-g", "*0.rs"], FILES / 10));
-    pairs.push(Pair {
-        name: "find in a tree, one file of a hundred".to_owned(),
+    pairs.extend([true, false].map(|sorted| Pair {
+        name: format!(
+            "find in a tree, one file of a hundred{}",
+            if sorted { ", sorted" } else { "" }
+        ),
         tool: "find",
         input: json!({ "pattern": "*00.rs" }),
         peer: &FD,
         arguments: NAMES.to_vec(),
         answers: FILES / 100,
-        sorted: false,
-    });
+        sorted,
+    }));
     pairs
 }
 
 /// The call that lists the files with the rare word, and the command that does the same.
 pub(super) fn listing(bench: &Bench, scratch: &Scratch, tree: &Path) -> Result<[Command; 2]> {
     let pair = pairs().into_iter().find(|pair| !pair.sorted).context("there is no search")?;
-    let peer = theirs(bench, tree, &pair.peer.path()?, &pair.arguments);
+    let peer = theirs(bench, tree, &pair.peer.path()?, &pair);
     Ok([ours(bench, scratch, tree, &pair)?, peer])
 }
 
@@ -160,20 +172,26 @@ fn ours(bench: &Bench, scratch: &Scratch, tree: &Path, pair: &Pair) -> Result<Co
     bench.tool(scratch, tree, pair.tool, &pair.input)
 }
 
-fn theirs(bench: &Bench, tree: &Path, program: &Path, arguments: &[&str]) -> Command {
-    let mut command = command(&bench.project, program);
-    command.current_dir(tree).args(arguments);
-    if program.file_stem().is_some_and(|name| name == "rg") {
+fn theirs(bench: &Bench, tree: &Path, program: &Path, pair: &Pair) -> Command {
+    let mut theirs = if pair.through_sort() {
+        let mut shell = command(&bench.project, "sh");
+        shell.args(["-c", "\"$0\" \"$@\" | LC_ALL=C sort"]).arg(program);
+        shell
+    } else {
+        command(&bench.project, program)
+    };
+    theirs.current_dir(tree).args(&pair.arguments);
+    if pair.peer.binary == RIPGREP.binary {
         // Without a path it would search its standard input.
-        command.arg(".");
+        theirs.arg(".");
     }
-    command
+    theirs
 }
 
 /// Fails when the two name other files, or in another order where both sort.
 fn same(bench: &Bench, scratch: &Scratch, tree: &Path, pair: &Pair) -> Result<()> {
     let told = output(&mut ours(bench, scratch, tree, pair)?)?;
-    let peer = output(&mut theirs(bench, tree, &pair.peer.path()?, &pair.arguments))?;
+    let peer = output(&mut theirs(bench, tree, &pair.peer.path()?, pair))?;
     let (told, mut peer) = (files(&told), files(&peer));
     if !pair.sorted {
         peer.sort();
