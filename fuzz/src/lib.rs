@@ -77,9 +77,10 @@ fn spans(text: &str) {
 pub fn find(data: &[u8]) {
     let input = Input::of(data);
     let (Ok(decoded), Some(asked)) = (text_of(&input.file), input.edits.first()) else { return };
-    let exact = naive::places(decoded.text(), &asked.old_text);
+    let meant = &unmarked(&decoded, asked);
+    let exact = naive::places(decoded.text(), &meant.old_text);
     match edit::find(&decoded, asked) {
-        Ok(places) => judge(&decoded, asked, &places, &exact),
+        Ok(places) => judge(&decoded, meant, &places, &exact),
         Err(EditError::Ambiguous { places, tolerance: None, ref lines, .. }) => {
             assert_eq!(places, exact.len());
             assert!(places > 1 && lines.len() == places.min(20));
@@ -88,6 +89,16 @@ pub fn find(data: &[u8]) {
         Err(EditError::Ambiguous { places, .. }) => assert!(places > 1 && exact.is_empty()),
         Err(EditError::NotFound { .. }) => assert!(exact.is_empty(), "it is there"),
         Err(error) => assert!(!error.to_string().is_empty()),
+    }
+}
+
+/// An old text that begins the file with its byte order mark is meant without the mark.
+fn unmarked(decoded: &Decoded<'_>, asked: &Edit) -> Edit {
+    let rest = asked.old_text.strip_prefix('\u{feff}').filter(|_| decoded.format().bom);
+    let begins = |rest: &&str| naive::unified(decoded.text()).starts_with(&naive::unified(rest));
+    match rest.filter(begins) {
+        Some(rest) => Edit { old_text: rest.to_owned(), ..asked.clone() },
+        None => asked.clone(),
     }
 }
 

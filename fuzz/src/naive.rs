@@ -99,7 +99,11 @@ fn unnumbered(text: &str) -> String {
 
 /// What a text with written-out escapes may mean.
 fn readings(text: &str) -> Vec<String> {
-    ["\"'", "nt\"", "\\nt\"'"].iter().map(|known| resolved(text, known)).collect()
+    let known = ["\"'", "nt\"", "\\nt\"'"];
+    let resolved = known.iter().map(|known| resolved(text, known));
+    // A carriage return that is written out belongs to the line end after it.
+    let joined = known.iter().map(|known| self::resolved(&text.replace("\\r\\n", "\\n"), known));
+    resolved.chain(joined).collect()
 }
 
 fn resolved(text: &str, known: &str) -> String {

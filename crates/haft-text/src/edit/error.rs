@@ -43,11 +43,11 @@ pub enum EditError {
     /// The old text is in several places.
     #[error(
         "Edit {edit}: old_text is in {places} places{}{}, at {}. Add lines around it until it is \
-         unique, or set replace_all to change every exact one{}.",
+         unique, or {}.",
         if *.overlap { " that overlap" } else { "" },
         tolerated(*.tolerance),
         counted(lines, *places),
-        if *.overlap { " (of those that overlap, the first)" } else { "" }
+        every(*.tolerance, *.overlap)
     )]
     Ambiguous {
         /// Number of the edit, from 1.
@@ -61,12 +61,8 @@ pub enum EditError {
         /// The tolerance under which they match; none for exact matches.
         tolerance: Option<&'static str>,
     },
-    /// The old text is gone and the new one stands there.
-    #[error(
-        "Edit {edit}: old_text is not in the file, but new_text is, {} at line {line}: the edit \
-         seems to be applied already. Nothing was changed.",
-        times(*.places)
-    )]
+    /// The new text stands there, and the old one is gone or a part of it.
+    #[error("Edit {edit}: {}", standing_already(*line, *places, *around))]
     AlreadyApplied {
         /// Number of the edit, from 1.
         edit: usize,
@@ -74,7 +70,32 @@ pub enum EditError {
         line: usize,
         /// In how many places the new text stands; above 1 only where all were to be replaced.
         places: usize,
+        /// Whether the new text holds the old one, so that the edit could be made twice.
+        around: bool,
     },
+    /// The old text is there under a tolerance under which the new text means one thing or another.
+    #[error(
+        "Edit {edit}: old_text is at line {line} only with a tolerance ({tolerance}), and new_text \
+         can be read in two ways then: \"{}\" or \"{}\". Nothing is guessed and nothing was \
+         changed: give both texts just as they stand and shall stand in the file.",
+        readings[0], readings[1]
+    )]
+    Unclear {
+        /// Number of the edit, from 1.
+        edit: usize,
+        /// Line of the old text, from 1.
+        line: usize,
+        /// The tolerance under which it matches.
+        tolerance: &'static str,
+        /// Two readings of the new text around their first difference, made safe to show.
+        readings: [String; 2],
+    },
+    /// The edits together would leave every byte as it is.
+    #[error(
+        "The edits take back what each other changes, so nothing would change. Leave them out, or \
+         give the text that is wanted."
+    )]
+    Cancelled,
     /// The edit would leave every byte as it is.
     #[error(
         "Edit {edit}: old_text and new_text are the same, so nothing would change (line ends are kept as \
@@ -183,8 +204,35 @@ fn standing(lines: &[usize]) -> String {
     format!(" But new_text is in the file, at {noun} {list}: perhaps the edit was made before.")
 }
 
-fn times(places: usize) -> String {
-    if places == 1 { "once,".to_owned() } else { format!("in {places} places, the first") }
+fn standing_already(line: usize, places: usize, around: bool) -> String {
+    let times = match places {
+        1 => "once,".to_owned(),
+        _ => format!("in {places} places, the first"),
+    };
+    if around {
+        return format!(
+            "new_text is in the file, {times} at line {line}, with this old_text as a part of it: \
+             the edit seems to be applied already. Nothing was changed. To put the same in once \
+             more, give an old_text that holds what follows too."
+        );
+    }
+    format!(
+        "old_text is not in the file, but new_text is, {times} at line {line}: the edit seems to be \
+         applied already. Nothing was changed."
+    )
+}
+
+/// How more than one place may be changed.
+const fn every(tolerance: Option<&'static str>, overlap: bool) -> &'static str {
+    match (tolerance, overlap) {
+        (Some(_), _) => {
+            "give it exactly as it is in the file (replace_all too takes exact places only)"
+        }
+        (None, true) => {
+            "set replace_all to change every exact one (of those that overlap, the first)"
+        }
+        (None, false) => "set replace_all to change every exact one",
+    }
 }
 
 fn tolerated(tolerance: Option<&'static str>) -> String {

@@ -141,7 +141,7 @@ pub struct Place {
 /// Why the edit cannot be applied, as [`apply`] gives it for a list of this edit alone; what lies
 /// in writing the new text is not looked at.
 pub fn find(decoded: &Decoded<'_>, edit: &Edit) -> Result<Vec<Place>, EditError> {
-    let view = View::new(decoded.text(), decoded.line_ends());
+    let view = View::of(decoded);
     let mut found = Vec::new();
     locate(&view, 1, edit, &mut found)?;
     check(&view, decoded, &found)?;
@@ -184,7 +184,7 @@ pub fn apply(decoded: &Decoded<'_>, edits: &[Edit]) -> Result<Applied, EditError
     if edits.is_empty() {
         return Err(EditError::NoEdits);
     }
-    let view = View::new(decoded.text(), decoded.line_ends());
+    let view = View::of(decoded);
     let mut found = Vec::new();
     let mut tolerances = Vec::with_capacity(edits.len());
     for (number, edit) in (1..).zip(edits) {
@@ -264,6 +264,9 @@ fn build(
         })
         .sum();
     applied.hash_after = hasher.finalize().to_hex().to_string();
+    if applied.hash_after == applied.hash_before {
+        return Err(EditError::Cancelled);
+    }
     Ok(applied)
 }
 
@@ -285,17 +288,21 @@ fn locate<'e>(
     }
     let old = view::normalized(&edit.old_text);
     let new = view::without_pairs(&edit.new_text);
+    // The mark is kept apart: what is given with it stands at the beginning without it.
+    let marked = view.begins_marked(&old);
+    let (old, new) = if marked { (unmarked(old), unmarked(new)) } else { (old, new) };
     if old == new || edit.old_text == edit.new_text {
         return Err(EditError::NoChange { edit: number });
     }
+    let starts: Vec<usize> = if edit.replace_all {
+        memmem::find_iter(view.text().as_bytes(), old.as_bytes()).collect()
+    } else {
+        only_place(view, number, edit, &old)?.into_iter().collect()
+    };
+    made_already(view, number, &starts, &old, &new)?;
     let from = found.len();
-    if edit.replace_all {
-        for start in memmem::find_iter(view.text().as_bytes(), old.as_bytes()) {
-            found.push(exact(view, number, start..start + old.len(), &old, &new));
-        }
-    } else if let Some(start) = only_place(view, number, edit, &old)? {
-        found.push(exact(view, number, start..start + old.len(), &old, &new));
-    }
+    let spans = starts.into_iter().map(|start| start..start + old.len());
+    found.extend(spans.map(|span| exact(view, number, span, &old, &new)));
     if found.len() == from {
         found.push(tolerant(view, number, edit, &old, &new)?);
     }
@@ -304,6 +311,37 @@ fn locate<'e>(
         return Err(EditError::NoChange { edit: number });
     }
     Ok(())
+}
+
+fn unmarked(text: Cow<'_, str>) -> Cow<'_, str> {
+    match text.strip_prefix('\u{feff}') {
+        Some(rest) => Cow::Owned(rest.to_owned()),
+        None => text,
+    }
+}
+
+/// Refuses an edit that would put the same in again at every place.
+fn made_already(
+    view: &View<'_>,
+    edit: usize,
+    starts: &[usize],
+    old: &str,
+    new: &str,
+) -> Result<(), EditError> {
+    if starts.len() > CHECKED {
+        return Ok(());
+    }
+    let around = |start: &usize| standing::around(view, &(*start..*start + old.len()), old, new);
+    let there: Option<Vec<usize>> = starts.iter().map(around).collect();
+    match there.as_deref() {
+        None | Some([]) => Ok(()),
+        Some([first, ..]) => Err(EditError::AlreadyApplied {
+            edit,
+            line: view.number(*first),
+            places: starts.len(),
+            around: true,
+        }),
+    }
 }
 
 /// The only exact place of an old text, none without one.
@@ -320,7 +358,8 @@ fn only_place(
     // Places that differ in their line ends only: one written exactly as asked is meant.
     if places.complete() && !view.plain() && old.contains('\n') {
         let mut same = places.starts.iter().filter(|start| {
-            view.original()[view.range(&(**start..**start + old.len()))] == *edit.old_text
+            let there = &view.original()[view.range(&(**start..**start + old.len()))];
+            edit.old_text.trim_start_matches('\u{feff}') == there.trim_start_matches('\u{feff}')
         });
         if let (Some(start), None) = (same.next(), same.next()) {
             return Ok(Some(*start));
@@ -367,10 +406,14 @@ fn tolerant<'e>(
     let there = Standing::of(view, new);
     let applied = |at: usize, places: usize| {
         let line = view.number(at);
-        Err(EditError::AlreadyApplied { edit: number, line, places })
+        Err(EditError::AlreadyApplied { edit: number, line, places, around: false })
     };
     match tolerance::search(view, old, new) {
         Outcome::Many { places, name } => Err(ambiguous(view, number, &places, Some(name), false)),
+        Outcome::Unclear { at, readings, name } => {
+            let line = view.number(at);
+            Err(EditError::Unclear { edit: number, line, tolerance: name, readings })
+        }
         Outcome::One { candidate, name } => {
             let span = &candidate.span;
             let around = |there: &&Range<usize>| there.start <= span.start && span.end <= there.end;
@@ -384,23 +427,42 @@ fn tolerant<'e>(
             }
             Ok(Found { edit: number, range, text: Cow::Owned(text), tolerance: Some(name) })
         }
-        Outcome::None => {
-            let elision = old.split('\n').position(is_placeholder).map(|line| line + 1);
-            let there = if elision.is_some() { Standing::default() } else { there };
-            if let Some(first) = there.spans.first()
-                && (there.count == 1 || edit.replace_all)
-                && standing::taken_away(view, old, new)
-            {
-                return applied(first.start, there.count);
-            }
-            let starts = there.spans.iter().take(LISTED).map(|at| view.to_original(at.start));
-            Err(EditError::NotFound {
-                edit: number,
-                nearest: nearest::nearest(view, old).map(Box::new),
-                elision,
-                present: view.numbers(starts),
-            })
-        }
+        Outcome::None => Err(absent(view, number, edit, (old, new), &there)),
+    }
+}
+
+/// What there is to say of an old text that is nowhere.
+fn absent(
+    view: &View<'_>,
+    number: usize,
+    edit: &Edit,
+    (old, new): (&str, &str),
+    there: &Standing,
+) -> EditError {
+    let elision = old.split('\n').position(is_placeholder).map(|line| line + 1);
+    let near = nearest::nearest(view, old);
+    let spans = if elision.is_some() { &[][..] } else { &there.spans };
+    // The edit was made where the old text would be: where the file is most like it, or, when it is
+    // like it nowhere, anywhere.
+    let meant = |span: &Range<usize>| {
+        near.as_ref().is_none_or(|near| {
+            view.number(span.start) <= near.last && near.first <= view.number(span.end)
+        })
+    };
+    if let Some(first) = spans.first()
+        && (there.count == 1 || edit.replace_all)
+        && standing::taken_away(view, old, new)
+        && spans.iter().any(meant)
+    {
+        let (line, places) = (view.number(first.start), there.count);
+        return EditError::AlreadyApplied { edit: number, line, places, around: false };
+    }
+    let starts = spans.iter().take(LISTED).map(|at| view.to_original(at.start));
+    EditError::NotFound {
+        edit: number,
+        nearest: near.map(|near| Box::new(near.shown)),
+        elision,
+        present: view.numbers(starts),
     }
 }
 
@@ -411,8 +473,8 @@ pub fn is_placeholder(line: &str) -> bool {
     }
     let bare = line
         .trim()
-        .trim_start_matches(['/', '#', '*', '-', '<', '!', ';', '%', '{', '('])
-        .trim_end_matches(['/', '*', '-', '>', '}', ')'])
+        .trim_start_matches(['/', '#', '*', '-', '<', '!', ';', '%', '{', '(', '['])
+        .trim_end_matches(['/', '*', '-', '>', '}', ')', ']'])
         .trim()
         .to_lowercase();
     let marked = line.trim().len() > bare.len();
@@ -420,7 +482,8 @@ pub fn is_placeholder(line: &str) -> bool {
     let leading = bare.starts_with("...") || bare.starts_with('…');
     let says = ["rest of", "existing code", "remaining code", "unchanged", "same as before"];
     // `...spread` and a sentence that merely says so are text like any other.
-    dots || ((marked || leading)
-        && (leading || bare.ends_with("...") || bare.ends_with('…') || bare.len() < 40)
-        && says.iter().any(|phrase| bare.contains(phrase)))
+    dots || (marked && matches!(bare.as_str(), "snip" | "snipped"))
+        || ((marked || leading)
+            && (leading || bare.ends_with("...") || bare.ends_with('…') || bare.len() < 40)
+            && says.iter().any(|phrase| bare.contains(phrase)))
 }

@@ -31,8 +31,18 @@ const QUOTED: usize = 60;
 /// Lines before the supposed beginning that are looked at.
 const AROUND: usize = 20;
 
+/// The nearest place.
+pub(super) struct Near {
+    /// What is shown of it.
+    pub(super) shown: Nearest,
+    /// Number of the first line that stands for one of the old text, from 1.
+    pub(super) first: usize,
+    /// Number of the last such line.
+    pub(super) last: usize,
+}
+
 /// Finds the nearest place; none where nothing is alike.
-pub(super) fn nearest(view: &View<'_>, old: &str) -> Option<Nearest> {
+pub(super) fn nearest(view: &View<'_>, old: &str) -> Option<Near> {
     let mut wanted: Vec<&str> = old.split('\n').take(OLD_LIMIT).map(clip).collect();
     if wanted.len() > 1 && wanted.last() == Some(&"") {
         wanted.pop();
@@ -60,7 +70,8 @@ pub(super) fn nearest(view: &View<'_>, old: &str) -> Option<Nearest> {
     let skip = to_show.saturating_sub(3).clamp(first, last);
     let lines = file[skip..=last].iter().take(SHOWN);
     let lines = lines.map(|line| names::shown(line, WIDTH)).collect();
-    Some(Nearest { first_line: number + skip, lines, differences, more })
+    let shown = Nearest { first_line: number + skip, lines, differences, more };
+    Some(Near { shown, first: number + first, last: number + last })
 }
 
 /// The lines asked for that are compared.
@@ -238,7 +249,7 @@ mod tests {
     use crate::lines::LineEnds;
 
     fn near(file: &str, old: &str) -> Option<Nearest> {
-        nearest(&View::new(file, LineEnds::scan(file.as_bytes())), old)
+        nearest(&View::new(file, LineEnds::scan(file.as_bytes())), old).map(|near| near.shown)
     }
 
     #[test]

@@ -11,6 +11,9 @@ use crate::search;
 
 /// Places that are kept.
 const KEPT: usize = 64;
+/// Places of an old text in its new one that are looked at.
+const PARTS: usize = 16;
+
 /// Places of a new text.
 #[derive(Default)]
 pub(super) struct Standing {
@@ -56,4 +59,21 @@ pub(super) fn taken_away(view: &View<'_>, old: &str, new: &str) -> bool {
         left.remove(line.trim());
     }
     taken.len() == left.len() || (taken.len() - left.len()) * 2 < taken.len()
+}
+
+/// Where the new text begins that stands around a place of the old one, as after an edit that put
+/// something in. Blanks that were put in say nothing: they may be wanted once more.
+pub(super) fn around(view: &View<'_>, span: &Range<usize>, old: &str, new: &str) -> Option<usize> {
+    if new.len() <= old.len() {
+        return None;
+    }
+    let new = view::normalized(new);
+    let parts = search::text(new.as_bytes(), old.as_bytes(), PARTS).starts;
+    parts.into_iter().find_map(|at| {
+        let (head, tail) = (&new[..at], &new[at + old.len()..]);
+        let start = span.start.checked_sub(at)?;
+        let there = view.text().as_bytes().get(start..start + new.len())?;
+        let says = !head.trim().is_empty() || !tail.trim().is_empty();
+        (says && there == new.as_bytes()).then_some(start)
+    })
 }

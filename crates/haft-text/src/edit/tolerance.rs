@@ -5,11 +5,13 @@
 //! old text, demands one place only, and never takes more lines than were asked for. A line that
 //! differs in substance and a middle left out match under no step.
 
-use std::ops::Range;
+use std::collections::BTreeSet;
+use std::ops::{Range, RangeInclusive};
 
 use super::fold::{self, Blanks, Forms};
 use super::indent;
 use super::view::View;
+use crate::names;
 use crate::search::{self, Places};
 
 /// Places of a rewritten text that are looked at.
@@ -31,6 +33,8 @@ pub(crate) enum Step {
     None,
     One(Candidate),
     Many(Places),
+    /// One place, at this offset of the view, but a new text with two readings.
+    Unclear(usize, [String; 2]),
 }
 
 /// What the table found.
@@ -38,6 +42,7 @@ pub(crate) enum Outcome {
     None,
     One { candidate: Candidate, name: &'static str },
     Many { places: Places, name: &'static str },
+    Unclear { at: usize, readings: [String; 2], name: &'static str },
 }
 
 /// One tolerated difference.
@@ -98,6 +103,7 @@ pub(crate) fn search(view: &View<'_>, old: &str, new: &str) -> Outcome {
         let name = tolerance.name;
         match (tolerance.find)(view, old, new) {
             Step::Many(places) => return Outcome::Many { places, name },
+            Step::Unclear(at, readings) => return Outcome::Unclear { at, readings, name },
             Step::One(candidate) if sound(view, &candidate, old) => {
                 return Outcome::One { candidate, name };
             }
@@ -149,9 +155,29 @@ fn blank_ends(view: &View<'_>, old: &str, new: &str) -> Step {
         return Step::None;
     }
     let fresh = drop_blank_lines(new, head, tail);
-    rewritten(view, core.to_owned(), fresh.to_owned(), |span| {
+    let step = rewritten(view, core.to_owned(), fresh.to_owned(), |span| {
         (head == 0 || view.starts_line(span.start)) && (tail == 0 || view.ends_line(span.end))
-    })
+    });
+    match step {
+        Step::One(candidate) if new.is_empty() => {
+            Step::One(with_line_end(view, candidate, head > 0, tail > 0))
+        }
+        step => step,
+    }
+}
+
+/// Lines that are taken away take one of the line ends along that were asked for around them.
+fn with_line_end(view: &View<'_>, mut candidate: Candidate, head: bool, tail: bool) -> Candidate {
+    let text = view.text().as_bytes();
+    let (start, end) = (candidate.span.start, candidate.span.end);
+    if tail && text.get(end) == Some(&b'\n') {
+        candidate.span.end += 1;
+        candidate.old.push('\n');
+    } else if head && start > 0 && text[start - 1] == b'\n' {
+        candidate.span.start -= 1;
+        candidate.old.insert(0, '\n');
+    }
+    candidate
 }
 
 /// Splits off blank lines: how many come first, the text between, how many follow.
@@ -192,31 +218,39 @@ fn drop_blank_lines(text: &str, head: usize, tail: usize) -> &str {
 }
 
 /// What listings put between a line's number and its text.
-const SEPARATORS: [&str; 6] = ["\t", "→", ": ", ":", "| ", "|"];
+const SEPARATORS: [&str; 7] = ["\t", "→", ": ", ":", "| ", "|", "  "];
 
 fn number_prefixes(view: &View<'_>, old: &str, new: &str) -> Step {
     for separator in SEPARATORS {
         let Some((bare_old, first)) = unnumbered(old, separator) else { continue };
-        let Some(bare_new) = unnumbered_new(new, separator) else { continue };
+        let last = first + old.trim_end_matches('\n').matches('\n').count();
+        let Some((bare_new, clear)) = unnumbered_new(new, separator, first..=last) else {
+            continue;
+        };
         if bare_old.trim().is_empty() {
             continue;
         }
         // One number alone may be text: it must be the number of the very line.
-        let single = !old.trim_end_matches('\n').contains('\n');
+        let single = first == last;
         let step = rewritten(view, bare_old.clone(), bare_new.clone(), |span| {
             view.starts_line(span.start) && (!single || view.number(span.start) == first)
         });
-        match step {
-            Step::None => {}
+        let start = match step {
+            Step::None => continue,
+            Step::One(candidate) => candidate.span.start,
             Step::Many(places) if places.complete() => {
                 // The number itself says which place is meant.
                 let start = places.starts.iter().find(|start| view.number(**start) == first);
                 let Some(start) = start.copied() else { return Step::Many(places) };
-                let span = start..start + bare_old.len();
-                return Step::One(Candidate { span, old: bare_old, new: bare_new });
+                start
             }
             step => return step,
+        };
+        if !clear {
+            return Step::Unclear(start, parted(&bare_new, new));
         }
+        let span = start..start + bare_old.len();
+        return Step::One(Candidate { span, old: bare_old, new: bare_new });
     }
     Step::None
 }
@@ -260,50 +294,101 @@ fn unnumbered(text: &str, separator: &str) -> Option<(String, usize)> {
 }
 
 /// Strips numbers from the new text: from every line that is not blank, or from none. Numbers on
-/// some lines only give none, since nobody can tell which are text.
-fn unnumbered_new(text: &str, separator: &str) -> Option<String> {
+/// some lines only give none, since nobody can tell which are text. Tells too whether the numbers
+/// are those of the old text, or go on from there: others may be text.
+fn unnumbered_new(
+    text: &str,
+    separator: &str,
+    old: RangeInclusive<usize>,
+) -> Option<(String, bool)> {
     if text.split('\n').all(|line| numbered(line, separator).is_none()) {
-        return Some(text.to_owned());
+        return Some((text.to_owned(), true));
     }
+    let (mut clear, mut before) = (true, *old.start());
     let lines: Option<Vec<&str>> = text
         .split('\n')
         .map(|line| match numbered(line, separator) {
-            Some((_, rest)) => Some(rest),
+            Some((number, rest)) => {
+                let follows = before.checked_add(1) == Some(number);
+                clear &= number >= before && (old.contains(&number) || follows);
+                before = number;
+                Some(rest)
+            }
             None => line.trim().is_empty().then_some(line),
         })
         .collect();
-    lines.map(|lines| lines.join("\n"))
+    lines.map(|lines| (lines.join("\n"), clear))
 }
 
 /// Which escapes are resolved, the mildest reading first.
 const READINGS: [&[(&str, &str)]; 3] = [
     &[("\\\"", "\""), ("\\'", "'")],
-    &[("\\n", "\n"), ("\\t", "\t"), ("\\\"", "\"")],
-    &[("\\\\", "\\"), ("\\n", "\n"), ("\\t", "\t"), ("\\\"", "\""), ("\\'", "'")],
+    &[("\\r\\n", "\n"), ("\\n", "\n"), ("\\t", "\t"), ("\\\"", "\"")],
+    &[("\\\\", "\\"), ("\\r\\n", "\n"), ("\\n", "\n"), ("\\t", "\t"), ("\\\"", "\""), ("\\'", "'")],
 ];
 
 fn literal_escapes(view: &View<'_>, old: &str, new: &str) -> Step {
     if !old.contains('\\') {
         return Step::None;
     }
+    let mut found: Vec<Candidate> = Vec::new();
     for reading in READINGS {
         let real = resolved(old, reading);
-        let breaks = reading.iter().any(|(written, _)| *written == "\\n") && old.contains("\\n");
-        // Real line ends beside written ones in the new text: the written ones may be meant so.
-        if real == old || real.trim().is_empty() || (breaks && mixes(old)) || (breaks && mixes(new))
-        {
+        let breaks = real.contains('\n') && old.contains("\\n");
+        if real == old || real.trim().is_empty() || (breaks && mixes(old)) {
             continue;
         }
-        let step = rewritten(view, real, resolved(new, reading), |_| true);
-        if !matches!(step, Step::None) {
-            return step;
+        match rewritten(view, real, resolved(new, reading), |_| true) {
+            Step::One(candidate) => {
+                // What is written out beside the same that is real may be meant so.
+                if (breaks && mixes(new)) || mixes_quotes(new) {
+                    found.push(Candidate { new: new.to_owned(), ..candidate.clone() });
+                }
+                found.push(candidate);
+            }
+            Step::None => {}
+            step => return step,
         }
     }
-    Step::None
+    let Some(first) = found.first() else { return Step::None };
+    let starts = found.iter().map(|candidate| candidate.span.start);
+    let starts: Vec<usize> = starts.collect::<BTreeSet<_>>().into_iter().collect();
+    if starts.len() > 1 {
+        return Step::Many(Places { count: starts.len(), starts });
+    }
+    match found.iter().find(|other| other.new != first.new) {
+        Some(other) => Step::Unclear(first.span.start, parted(&first.new, &other.new)),
+        None => Step::One(first.clone()),
+    }
 }
 
 fn mixes(text: &str) -> bool {
     text.contains('\n') && text.contains("\\n")
+}
+
+/// Whether a text has quotes with a backslash before them and quotes without.
+fn mixes_quotes(text: &str) -> bool {
+    let escaped = text.matches("\\\"").count();
+    escaped > 0 && text.matches('"').count() > escaped
+}
+
+/// Characters of two readings that are shown before and after their first difference.
+const PARTED: (usize, usize) = (40, 20);
+
+/// Two readings of a text around their first difference, safe to show.
+fn parted(one: &str, two: &str) -> [String; 2] {
+    let same = one.chars().zip(two.chars()).take_while(|(one, two)| one == two).count();
+    let shown = |text: &str| {
+        let skip = same.saturating_sub(PARTED.0);
+        let part = text.chars().skip(skip).take(same - skip + PARTED.1);
+        let named = part.map(|character| match character {
+            '\n' => "<line feed>".to_owned(),
+            '\t' => "<tab>".to_owned(),
+            other => names::shown(other.encode_utf8(&mut [0; 4]), 1),
+        });
+        named.collect()
+    };
+    [shown(one), shown(two)]
 }
 
 fn resolved(text: &str, reading: &[(&str, &str)]) -> String {

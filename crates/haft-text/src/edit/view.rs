@@ -9,6 +9,7 @@ use std::ops::Range;
 
 use memchr::{memchr, memchr_iter, memrchr};
 
+use crate::decode::Decoded;
 use crate::lines::{self, LineEnd, LineEnds};
 
 /// Lines that the index holds at most; texts with more are only searched exactly.
@@ -21,6 +22,8 @@ pub(crate) struct View<'a> {
     /// Offsets in the view of the LFs that stand for CRLF.
     pairs: Vec<usize>,
     ends: LineEnds,
+    /// Whether a byte order mark stands before the text.
+    marked: bool,
     index: OnceCell<Option<Vec<u32>>>,
 }
 
@@ -61,7 +64,18 @@ impl<'a> View<'a> {
     pub(crate) fn new(original: &'a str, ends: LineEnds) -> Self {
         let mut pairs = Vec::with_capacity(ends.crlf);
         let normal = normalize(original, &mut pairs);
-        Self { original, normal, pairs, ends, index: OnceCell::new() }
+        Self { original, normal, pairs, ends, marked: false, index: OnceCell::new() }
+    }
+
+    pub(crate) fn of(decoded: &'a Decoded<'_>) -> Self {
+        let view = Self::new(decoded.text(), decoded.line_ends());
+        Self { marked: decoded.format().bom, ..view }
+    }
+
+    /// Whether a text is the beginning of the file with its byte order mark.
+    pub(crate) fn begins_marked(&self, text: &str) -> bool {
+        self.marked
+            && text.strip_prefix('\u{feff}').is_some_and(|rest| self.normal.starts_with(rest))
     }
 
     /// The text with LF only.

@@ -186,7 +186,7 @@ fn a_shift_that_is_not_uniform_is_refused() {
 
 #[test]
 fn repeated_and_empty_edits_have_errors_of_their_own() {
-    let applied = EditError::AlreadyApplied { edit: 1, line: 1, places: 1 };
+    let applied = EditError::AlreadyApplied { edit: 1, line: 1, places: 1, around: false };
     assert_eq!(fails("new text\n", "old text", "new text"), applied);
     // Shifted once more, this would indent twice.
     assert_eq!(fails("    a\n      b\n", "  a\n    b", "    a\n      b"), applied);
@@ -199,11 +199,139 @@ fn repeated_and_empty_edits_have_errors_of_their_own() {
     assert!(matches!(error, EditError::NotFound { elision: Some(2), .. }), "{error}");
     let all = Edit { replace_all: true, ..Edit::new("old name", "new name") };
     let error = run(b"new name\nthe new name\nnew names\n", &[all]).unwrap_err();
-    assert_eq!(error, EditError::AlreadyApplied { edit: 1, line: 1, places: 2 });
+    assert_eq!(error, EditError::AlreadyApplied { edit: 1, line: 1, places: 2, around: false });
     assert_eq!(fails("a", "a", "a"), EditError::NoChange { edit: 1 });
     assert_eq!(fails("a\r\nb", "a\r\nb", "a\nb"), EditError::NoChange { edit: 1 });
     assert_eq!(fails("a", "", "a"), EditError::EmptyOld { edit: 1 });
     assert_eq!(run(b"a", &[]), Err(EditError::NoEdits));
+}
+
+#[test]
+fn what_was_put_in_is_not_put_in_again() {
+    for (before, old, new) in [
+        ("import a\nimport c\n", "import a\n", "import a\nimport b\n"),
+        ("import a\nimport c\n", "import c", "import b\nimport c"),
+        ("fn f() {\n    g();\n}\n", "    g();\n", "    e();\n    g();\n    h();\n"),
+        ("port = 80\n", "port = 80", "port = 8080"),
+        ("a\r\nb\r\n", "a\n", "a\nx\n"),
+    ] {
+        let once = after(before.as_bytes(), old, new);
+        let error = run(&once, &[Edit::new(old, new)]).unwrap_err();
+        let applied = matches!(error, EditError::AlreadyApplied { around: true, places: 1, .. });
+        assert!(applied, "{old:?}: {error:?}");
+        let all = Edit { replace_all: true, ..Edit::new(old, new) };
+        let error = run(&once, &[all]).unwrap_err();
+        assert!(matches!(error, EditError::AlreadyApplied { around: true, .. }), "{error:?}");
+    }
+    // One line more of blanks says nothing of whether it was added before.
+    assert_eq!(after(b"a\n\nb\n", "a\n", "a\n\n"), b"a\n\n\nb\n");
+    // Where more of the file is named, it is asked for once more.
+    assert_eq!(after(b"a\nb\nc\n", "a\nb\n", "a\nb\nb\n"), b"a\nb\nb\nc\n");
+    // One place of several that is new is no place where it was done.
+    let all = Edit { replace_all: true, ..Edit::new("foo", "foo_bar") };
+    let applied = run(b"foo foo_bar", &[all]).unwrap();
+    assert_eq!(applied.to_bytes(b"foo foo_bar"), b"foo_bar foo_bar_bar");
+}
+
+#[test]
+fn applied_already_is_said_of_the_place_that_is_meant() {
+    let file = "timeout = 30\nretries = 5\nname = a\n";
+    let error = fails(file, "timeout = 20", "retries = 5");
+    let EditError::NotFound { nearest: Some(nearest), ref present, .. } = error else {
+        panic!("{error:?}")
+    };
+    assert_eq!((nearest.first_line, &**present), (1, &[2][..]));
+    let file = "def f():\n    foo( a )\n\ndef g():\n    pass\n";
+    let error = fails(file, "    foo(a)", "    pass");
+    let message = error.to_string();
+    assert!(message.contains("     2      foo( a )"), "{message}");
+    assert!(message.contains("perhaps"), "{message}");
+    // Nothing is like the old text, or the new text is what is most like it.
+    let applied = |line| EditError::AlreadyApplied { edit: 1, line, places: 1, around: false };
+    assert_eq!(fails("one\nzip();\ntwo\n", "beta", "zip();"), applied(2));
+    assert_eq!(fails("a = 1\nsum = 2\n", "sum = 1", "sum = 2"), applied(2));
+}
+
+#[test]
+fn of_two_readings_none_is_guessed() {
+    for (before, old, new, words) in [
+        (
+            "say(\"hi\")\nend\n",
+            r#"say(\"hi\")\nend"#,
+            r#"say(\"hi\\n\")\nend"#,
+            [r#"say("hi\\n")<line feed>end"#, r#"say("hi\n")<line feed>end"#],
+        ),
+        (
+            "say(\"hi\")\n",
+            r#"say(\"hi\")"#,
+            r#"say(\"hi\n\")"#,
+            [r#"say("hi\n")"#, r#"say("hi<line feed>")"#],
+        ),
+        (
+            "say(\"hi\")\n",
+            r#"say(\"hi\")"#,
+            r#"say("a \"b\" c")"#,
+            [r#"say("a "b" c")"#, r#"say("a \"b\" c")"#],
+        ),
+        (
+            "a\nb\n",
+            r"a\nb",
+            "a\nprint('\\n')\nb",
+            ["a<line feed>print('\\n')", "print('<line feed>')"],
+        ),
+        ("x\napples\n", "2: apples", "7: pears", ["\"pears\"", "\"7: pears\""]),
+        ("x\na\nb\n", "2\ta\n3\tb", "2\tA\n99\tB", ["A<line feed>B", "99<tab>B"]),
+    ] {
+        let error = fails(before, old, new);
+        assert!(matches!(error, EditError::Unclear { .. }), "{old:?} {new:?}: {error:?}");
+        let message = error.to_string();
+        for word in words {
+            assert!(message.contains(word), "{word:?} is not in: {message}");
+        }
+    }
+    // The file itself shows which reading is meant.
+    let file = b"re('\\d')\nsay(\"hi\")\n";
+    let (old, new) = (r#"re('\\d')\nsay(\"hi\")"#, r#"re('\\d')\nsay(\"hi\\n\")"#);
+    assert_eq!(after(file, old, new), b"re('\\d')\nsay(\"hi\\n\")\n");
+    let error = fails("a\"b\\nc\n-\na\"b\nc\n", r#"a\"b\nc"#, "x");
+    assert!(matches!(error, EditError::Ambiguous { places: 2, .. }), "{error}");
+}
+
+#[test]
+fn listings_and_line_ends_in_other_forms_are_known() {
+    assert_eq!(after(b"a\r\nb\r\n", "a\\r\\nb", "a\\r\\nc"), b"a\r\nc\r\n");
+    let (old, new) = ("     2  two\n     3      three", "     2  TWO\n     3      three");
+    assert_eq!(after(b"one\ntwo\n    three\n", old, new), b"one\nTWO\n    three\n");
+    let file = b"\xEF\xBB\xBFone\ntwo\n";
+    assert_eq!(after(file, "\u{feff}one\n", "\u{feff}1\n"), b"\xEF\xBB\xBF1\ntwo\n");
+    assert_eq!(after(file, "\u{feff}one", "1"), b"\xEF\xBB\xBF1\ntwo\n");
+    let error = run(file, &[Edit::new("\u{feff}two", "2")]).unwrap_err();
+    assert!(matches!(error, EditError::NotFound { .. }), "{error}");
+}
+
+#[test]
+fn lines_that_are_deleted_take_their_line_end_along() {
+    for crlf in [false, true] {
+        let ends = |text: &str| if crlf { text.replace('\n', "\r\n") } else { text.to_owned() };
+        for (before, old, want) in [
+            ("a\nfoo\nbar\nb\n", "foo\nbar\n\n", "a\nb\n"),
+            ("a\nfoo\nb\n", "\n\nfoo", "a\nb\n"),
+            ("a\nfoo\nb\n", "\n\nfoo\n", "a\nb\n"),
+            ("a\nfoo", "foo\n\n", "a\n"),
+        ] {
+            let got = after(ends(before).as_bytes(), old, "");
+            assert_eq!(String::from_utf8(got).unwrap(), ends(want), "{before:?} {old:?}");
+        }
+    }
+}
+
+#[test]
+fn edits_that_cancel_out_change_nothing() {
+    let before = b"a\n\nb\n";
+    let edits = [Edit::new("a\n", "a"), Edit::new("\nb", "\n\nb")];
+    let error = run(before, &edits).unwrap_err();
+    assert_eq!(error, EditError::Cancelled);
+    assert!(error.to_string().contains("nothing would change"), "{error}");
 }
 
 #[test]
