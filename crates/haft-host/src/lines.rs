@@ -102,8 +102,7 @@ impl Grep {
     pub(crate) fn searcher(&self, named: bool) -> Searcher {
         let shown = self.query.mode == GrepMode::Content;
         let context = |lines: u32| if shown { lines as usize } else { 0 };
-        let across = least(MULTILINE_WORK / self.size, MULTILINE_LIMIT);
-        let limit = if self.query.multiline { across } else { LINE_LIMIT };
+        let limit = if self.query.multiline { self.longest_across() } else { LINE_LIMIT };
         SearcherBuilder::new()
             .line_number(shown)
             .multi_line(self.query.multiline)
@@ -129,6 +128,23 @@ impl Grep {
     pub(crate) fn skip(&self, name: impl FnOnce() -> Option<String>) -> u64 {
         let skip = &self.query.skip;
         if skip.lines > 0 && name() == skip.path { skip.lines } else { 0 }
+    }
+
+    /// What ended a search, for whoever asked for it.
+    fn in_words(&self, error: io::Error) -> io::Error {
+        if !self.query.multiline || !error.to_string().contains("allocation limit") {
+            return error;
+        }
+        let (most, size) = (self.longest_across() / 1_000_000, self.size);
+        io::Error::other(format!(
+            "larger than the {most} MB in which a pattern of {size} characters is searched across \
+             lines; search it without multiline, or for less"
+        ))
+    }
+
+    /// The longest file that is searched across lines, in bytes.
+    fn longest_across(&self) -> usize {
+        least(MULTILINE_WORK / self.size, MULTILINE_LIMIT)
     }
 
     /// Searches one file and keeps what it finds behind the first `skip` matching lines; `stopped`
@@ -158,7 +174,8 @@ impl Grep {
             let part = least(LINE_WORK / self.size, PART);
             searcher.search_reader(&self.matcher, Parts::new(reader, &cuts, part), &mut sink)
         };
-        FileResult { error: ended.err(), parts: cuts.any(), ..mem::take(&mut sink.result) }
+        let error = ended.err().map(|error| self.in_words(error));
+        FileResult { error, parts: cuts.any(), ..mem::take(&mut sink.result) }
     }
 }
 
@@ -328,7 +345,7 @@ impl Sink for Lines<'_> {
         }
         if self.result.binary {
             self.result.hidden += lines();
-            return Ok(false);
+            return Ok(true);
         }
         // Marks are not looked for where none of the lines is kept.
         let skipped = if self.skip > 0 { self.skip(lines()) } else { 0 };

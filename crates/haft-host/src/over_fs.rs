@@ -200,10 +200,11 @@ pub(crate) async fn find(
             }
             let (mut kind, mut modified) = (item.kind, 0);
             if query.times {
-                let child = fs.child(&item.folder, &item.name, Follow::No).await;
-                let Ok(file) = child else { continue };
-                let FileKind::Entry(now) = file.kind else { continue };
-                (kind, modified) = (now, file.stamp.map_or(0, |stamp| stamp.modified));
+                // Its time may not be asked for; its name was listed.
+                if let Ok(file) = fs.child(&item.folder, &item.name, Follow::No).await {
+                    let FileKind::Entry(now) = file.kind else { continue };
+                    (kind, modified) = (now, file.stamp.map_or(0, |stamp| stamp.modified));
+                }
             }
             if sink(Found { path: item.below, kind, modified }) == ControlFlow::Break(()) {
                 return Ok(true);
@@ -229,6 +230,7 @@ fn finish(
         unreadable: folders.unreadable + files.unreadable,
         cause: folders.cause.clone().or(files.cause),
         loops: folders.loops,
+        outside: folders.outside,
         stopped,
         ..files
     })

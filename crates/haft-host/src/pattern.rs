@@ -14,7 +14,7 @@ use crate::{GrepQuery, SearchError};
 /// Memory that one of the automata of a compiled pattern may take, in bytes; there are some.
 pub(crate) const PATTERN_LIMIT: usize = 10 << 20;
 /// Memory in which a search keeps the states that it met, in bytes, in each thread.
-pub(crate) const STATES_LIMIT: usize = 4 << 20;
+pub(crate) const STATES_LIMIT: usize = 10 << 20;
 /// Longest pattern that is looked at, in bytes.
 const PATTERN_TEXT: usize = 64 << 10;
 /// Characters that a pattern may stand for, repetitions written out: the work for one byte of a

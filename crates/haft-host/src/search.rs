@@ -138,6 +138,8 @@ pub struct Skipped {
     pub cause: Option<String>,
     /// Links that lead round in circles.
     pub loops: u64,
+    /// Links out of the searched folder that were not entered.
+    pub outside: u64,
     /// Files with lines so long that they were searched in parts, between which nothing matches.
     pub parts: u64,
     /// Files that were searched.

@@ -657,8 +657,8 @@ fn doing(effect: &Effect, real: Option<&HostPath>, ask: &Ask<'_>) -> String {
         (Target::Path { path, .. }, Access::Destroy) => {
             ("overwriting or deleting", ask.place.shown(path))
         }
-        (Target::Tree { root }, Access::Observe) => ("searching", ask.place.shown(root)),
-        (Target::Tree { root }, _) => ("changing everything in", ask.place.shown(root)),
+        (Target::Tree { root }, Access::Observe) => ("searching", tree(root, ask)),
+        (Target::Tree { root }, _) => ("changing everything in", tree(root, ask)),
         (Target::Command { text }, _) => ("running", Cow::Owned(short(text))),
         (Target::Net { host }, _) => ("connecting to", Cow::Borrowed(host)),
         (Target::State { name }, _) => ("changing the state", Cow::Borrowed(name)),
@@ -668,6 +668,12 @@ fn doing(effect: &Effect, real: Option<&HostPath>, ask: &Ask<'_>) -> String {
         Some(real) => format!("{verb} {what} (which is {real})"),
         None => format!("{verb} {what}"),
     }
+}
+
+/// A folder with all in it; a dot alone would look like the end of a sentence.
+fn tree<'a>(root: &'a HostPath, ask: &Ask<'a>) -> Cow<'a, str> {
+    let shown = ask.place.shown(root);
+    if shown == "." { Cow::Borrowed("the workspace") } else { shown }
 }
 
 /// A command on one line, at most 120 characters of it.

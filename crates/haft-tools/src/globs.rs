@@ -112,6 +112,8 @@ pub(crate) fn doubt(glob: &str, field: Field, root: &HostPath) -> String {
             .to_owned()
     } else if plain.contains('\\') {
         "Names of folders are parted by /; \\ makes the next character stand for itself.".to_owned()
+    } else if plain.ends_with('/') && field == Field::Glob {
+        "With a slash at the end it is all in a folder of that name.".to_owned()
     } else if plain.ends_with('/') {
         "A slash at the end stands for folders alone.".to_owned()
     } else if !wild && field == Field::Glob && !plain.contains('.') {

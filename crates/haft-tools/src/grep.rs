@@ -204,8 +204,13 @@ impl Input {
         self.kind.as_deref().filter(|kind| !kind.is_empty())
     }
 
+    /// Lines of context that were asked for on one side.
+    fn context(&self, lines: Option<u32>) -> u32 {
+        lines.or(self.context).unwrap_or(0)
+    }
+
     fn query(&self, root: &Root) -> GrepQuery {
-        let context = |lines: Option<u32>| lines.or(self.context).unwrap_or(0).min(CONTEXT);
+        let context = |lines: Option<u32>| self.context(lines).min(CONTEXT);
         let limit = self.limit();
         let needed = self.offset.unwrap_or(0).saturating_add(limit).saturating_add(1);
         GrepQuery {
@@ -265,6 +270,9 @@ fn outcome(input: &Input, page: Page<'_>, skipped: &Skipped, cx: &Cx, root: &Roo
     }
     if page.shown() > 0 && skipped.parts > 0 {
         notes.push(format!("[{}]", in_parts(skipped)));
+    }
+    if page.shown() > 0 && input.context(input.before).max(input.context(input.after)) > CONTEXT {
+        notes.push(format!("[at most {CONTEXT} lines of context are shown; read shows more]"));
     }
     if stopped {
         notes.push("[cancelled: this is what was found so far]".to_owned());
@@ -342,8 +350,8 @@ fn in_parts(skipped: &Skipped) -> String {
         many => format!("{many} files have"),
     };
     format!(
-        "{files} lines of many MB: they were searched in parts of 4 MB, and what goes over \
-         from one part into the next is not found"
+        "{files} lines of many MB: they were searched in parts of 4 MB at most. What goes over \
+         from one part into the next is not found; each part counts as a line, also for ^ and $"
     )
 }
 

@@ -201,6 +201,8 @@ pub struct SkippedData {
     denied: u64,
     unreadable: u64,
     loops: u64,
+    /// Links out of the searched folder, not entered.
+    outside: u64,
 }
 
 impl From<&Skipped> for SkippedData {
@@ -211,6 +213,7 @@ impl From<&Skipped> for SkippedData {
             denied: skipped.denied,
             unreadable: skipped.unreadable,
             loops: skipped.loops,
+            outside: skipped.outside,
         }
     }
 }
@@ -231,6 +234,7 @@ pub(crate) fn passed_over(skipped: &Skipped, all: bool) -> String {
     }
     add(skipped.denied, "not allowed");
     add(skipped.loops, "links in circles");
+    add(skipped.outside, "links out of the searched folder (search where they lead by path)");
     add(skipped.unreadable, "unreadable");
     let mut text = parts.join(", ");
     if let Some(cause) = &skipped.cause

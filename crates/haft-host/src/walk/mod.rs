@@ -19,6 +19,9 @@ use crate::{Filter, Skipped, Walk};
 /// How deep folders may be nested; a deeper one is counted as unreadable.
 pub(crate) const DEPTH_LIMIT: usize = 256;
 
+/// Most bytes of a path that are shown with a cause.
+const SHOWN: usize = 100;
+
 /// Most names of one folder that are walked; the others are counted as unreadable.
 pub(crate) const FOLDER_LIMIT: usize = 1_000_000;
 
@@ -232,8 +235,9 @@ impl<H: Clone> Walker<H> {
         let known = id != (0, 0);
         if self.follow && known && self.frames.iter().any(|frame| frame.id == id) {
             self.skipped.loops += 1;
-        } else if real.is_some_and(|real| !(self.allowed)(real)) {
-            self.skipped.denied += 1;
+        } else if let Some(real) = real.filter(|real| !(self.allowed)(real)) {
+            let inside = real.is_within(&self.root);
+            *(if inside { &mut self.skipped.denied } else { &mut self.skipped.outside }) += 1;
         } else {
             return true;
         }
@@ -261,7 +265,12 @@ impl<H: Clone> Walker<H> {
     fn count_unreadable(&mut self, path: &HostPath, number: u64, cause: impl Display) {
         self.skipped.unreadable += number;
         let root = &self.root;
-        self.skipped.cause.get_or_insert_with(|| format!("{}: {cause}", path.shown_from(root)));
+        self.skipped.cause.get_or_insert_with(|| {
+            let shown = path.shown_from(root);
+            // The cause has to be seen behind a path of any length.
+            let from = shown.ceil_char_boundary(shown.len().saturating_sub(SHOWN));
+            format!("{}{}: {cause}", if from > 0 { "..." } else { "" }, &shown[from..])
+        });
     }
 
     /// What was passed over so far.

@@ -102,7 +102,8 @@ impl Rules {
         self.ignore
     }
 
-    /// Adds the user's own excludes, weaker than every ignore file.
+    /// Adds the user's own excludes, weaker than every ignore file; they count from the root of the
+    /// walk on, as with ripgrep when it runs there.
     pub(crate) fn set_global(&mut self, text: &[u8]) {
         self.global = parse(text);
     }
@@ -141,7 +142,7 @@ impl Rules {
         }
         let mut whitelisted = false;
         if self.ignore {
-            match self.ignored(path, folder) {
+            match self.ignored(path, root, folder) {
                 Some(true) => return Verdict::Ignored,
                 Some(false) => whitelisted = true,
                 None => {}
@@ -160,7 +161,7 @@ impl Rules {
     }
 
     /// True when an ignore file names it, false when one takes it back in.
-    fn ignored(&self, path: &[u8], folder: bool) -> Option<bool> {
+    fn ignored(&self, path: &[u8], root: usize, folder: bool) -> Option<bool> {
         let answer = |set: &Gitignore, path: &[u8]| match set.matched(as_path(path), folder) {
             Match::Ignore(_) => Some(true),
             Match::Whitelist(_) => Some(false),
@@ -175,7 +176,7 @@ impl Rules {
                 }
             }
         }
-        self.global.as_ref().and_then(|set| answer(set, path))
+        self.global.as_ref().and_then(|set| answer(set, &path[root..]))
     }
 }
 
@@ -185,9 +186,15 @@ fn as_path(bytes: &[u8]) -> &Path {
 
 /// Reads an ignore file as ripgrep does: a bad line is passed over, one that is no UTF-8 ends it.
 fn parse(text: &[u8]) -> Option<Gitignore> {
-    let text = text.strip_prefix(b"\xEF\xBB\xBF").unwrap_or(text);
+    let mut text = text.strip_prefix(b"\xEF\xBB\xBF").unwrap_or(text);
+    if text.len() >= IGNORE_LIMIT {
+        // Half a line could be a rule about everything.
+        text = &text[..memchr::memrchr(b'\n', &text[..IGNORE_LIMIT]).unwrap_or(0)];
+    }
     let mut builder = GitignoreBuilder::new("");
-    for line in text[..text.len().min(IGNORE_LIMIT)].split(|&b| b == b'\n') {
+    for line in text.split(|&b| b == b'\n') {
+        // Behind an escaped blank the end of the line would be taken for a part of the name.
+        let line = line.strip_suffix(b"\r").unwrap_or(line);
         let Ok(line) = str::from_utf8(line) else { break };
         drop(builder.add_line(None, line));
     }

@@ -1,7 +1,10 @@
 //! grep and find where nothing is found or nothing can be searched: what was wrong is said, with what
 //! to do next.
 
-use std::{fs, os::unix::ffi::OsStrExt as _};
+use std::{
+    fs,
+    os::unix::{ffi::OsStrExt as _, fs::symlink},
+};
 
 use haft_testkit::machine;
 use haft_types::Body;
@@ -216,7 +219,81 @@ fn what_the_person_ignores_everywhere_is_ignored_unless_its_file_is_denied() {
         let ran = world.tool(tool, &input, &["--deny", "Read(~/.config/git/**)"]);
         assert!(ran.out.contains("a.txt") && ran.out.contains("b.mine"), "{tool}: {}", ran.out);
     }
-    let mut rg = world.program(machine::rg());
-    let ran = rg.args(["--no-require-git", "-l", "found", "."]).current_dir(world.work()).output();
-    assert_eq!(String::from_utf8_lossy(&ran.unwrap().stdout).trim(), "./a.txt");
+    let theirs = || {
+        let mut rg = world.program(machine::rg());
+        let ran = rg.args(["--no-require-git", "-l", "found", "."]).current_dir(world.work());
+        String::from_utf8_lossy(&ran.output().unwrap().stdout).trim().to_owned()
+    };
+    assert_eq!(theirs(), "./a.txt");
+    // Patterns with a slash count from where the search begins; the file may be a link.
+    fs::rename(folder.join("ignore"), world.root().join("home/dotfile")).unwrap();
+    symlink("../../dotfile", folder.join("ignore")).unwrap();
+    fs::write(world.root().join("home/dotfile"), "/b.mine\nsub/c\n").unwrap();
+    world.file("sub/b.mine", "no word\n");
+    world.file("sub/c", "found me\n");
+    for (tool, input) in [
+        ("grep", json!({"pattern": "found", "output_mode": "files_with_matches"})),
+        ("find", json!({"pattern": "*"})),
+    ] {
+        let ran = world.tool(tool, &input, &[]);
+        assert!(ran.out.contains("a.txt") && !ran.out.contains("sub/c"), "{tool}: {}", ran.out);
+        assert!(!ran.out.lines().any(|line| line == "b.mine"), "{tool}: {}", ran.out);
+        for rule in ["Read(~/.config/git/**)", "Read(~/dotfile)"] {
+            let ran = world.tool(tool, &input, &["--deny", rule]);
+            assert!(ran.out.contains("b.mine"), "{tool} {rule}: {}", ran.out);
+        }
+    }
+    assert_eq!(theirs(), "./a.txt");
+}
+
+#[test]
+fn what_a_search_leaves_or_cuts_is_told() {
+    let world = World::new();
+    world.file("other/deep/x.rs", "needle\n");
+    world.file("sub/y.rs", "needle\n");
+    symlink("../other", world.work().join("sub/link")).unwrap();
+    let out = told(&world, "find", &json!({"pattern": "*", "path": "sub", "follow": true}), 0);
+    let outside = "[not looked at: 1 links out of the searched folder (search where they lead by \
+                   path)]";
+    assert_eq!(out, format!("link\ny.rs\n{outside}\n"));
+    let out = told(&world, "find", &json!({"pattern": "*.rs", "follow": true}), 0);
+    assert_eq!(out, "other/deep/x.rs\nsub/link/deep/x.rs\nsub/y.rs\n");
+
+    world.file("long.txt", format!("{}needle\n", "dull\n".repeat(2_000)));
+    let out =
+        told(&world, "grep", &json!({"pattern": "needle", "path": "long.txt", "-B": 3_000}), 0);
+    assert!(out.lines().count() == 1_002, "{}", out.len());
+    assert!(out.ends_with("[at most 1000 lines of context are shown; read shows more]\n"));
+
+    let deep = world.work().join(["deeper"; 300].join("/"));
+    fs::create_dir_all(&deep).unwrap();
+    fs::write(deep.join("z.rs"), "needle\n").unwrap();
+    let out = told(&world, "grep", &json!({"pattern": "needle", "glob": "*.rs"}), 0);
+    assert!(
+        out.contains("1 unreadable: ...") && out.contains("nested more than 256 deep"),
+        "{out}"
+    );
+
+    // Rules that end in the middle of one say nothing of all files.
+    let rules = format!("#{}*.rs\n", "x".repeat((1 << 20) - 3));
+    world.file("cut/.gitignore", format!("{}\n{}", "#".repeat(10), rules.replacen("x*", "\n*", 1)));
+    world.file("cut/a.txt", "needle\n");
+    let out = told(&world, "grep", &json!({"pattern": "needle", "path": "cut"}), 0);
+    assert_eq!(out, "cut/a.txt:1:needle\n");
+
+    world.file("many.bin", "\0\nneedle\nneedle\nneedle\n");
+    let out = told(&world, "grep", &json!({"pattern": "needle", "path": "many.bin"}), 0);
+    assert_eq!(out, "many.bin: 3 lines match, not shown (binary content)\n");
+
+    let out =
+        told(&world, "grep", &json!({"pattern": "needle", "glob": "nowhere/", "path": "sub"}), 0);
+    assert!(out.contains("With a slash at the end it is all in a folder of that name."), "{out}");
+    let ran = world.tool("grep", &json!({"pattern": "needle"}), &["--deny", "Read"]);
+    assert!(!ran.out.contains(".."), "{}", ran.out);
+
+    world.file("large.txt", "needle hay\n".repeat(3_200_000));
+    let input = json!({"pattern": "hay\nneedle", "path": "large.txt", "multiline": true});
+    let out = told(&world, "grep", &input, 0);
+    let why = "larger than the 33 MB in which a pattern of 10 characters is searched across lines";
+    assert!(out.contains(why), "{out}");
 }

@@ -139,16 +139,21 @@ fn add(to: &mut Skipped, from: &Skipped) {
     to.denied += from.denied;
     to.unreadable += from.unreadable;
     to.loops += from.loops;
+    to.outside += from.outside;
     to.cause = from.cause.clone().or(to.cause.take());
 }
 
 /// The user's own excludes, as git and ripgrep read them.
 fn global_excludes(walk: &Walk) -> Option<Vec<u8>> {
     let path = gitconfig_excludes_path()?;
-    if !(walk.excludes)(&Local::path(&path).ok()?) {
-        return None;
+    // The person's own file, which may be a link; it is judged by both names.
+    let real = std::fs::canonicalize(&path).ok()?;
+    for path in [&path, &real] {
+        if !(walk.excludes)(&Local::path(path).ok()?) {
+            return None;
+        }
     }
-    read_some(open_file(rustix::fs::CWD, path.as_os_str().as_encoded_bytes()).ok()??)
+    read_some(open_file(rustix::fs::CWD, real.as_os_str().as_encoded_bytes()).ok()??)
 }
 
 /// Opens the root and starts a walk in it.
@@ -411,9 +416,12 @@ fn find_job(
         if names.matches(&item.below, item.folderish) {
             let (mut kind, mut modified) = (item.kind, 0);
             if query.times {
-                let stat = statat(&item.folder, &*item.name, AtFlags::SYMLINK_NOFOLLOW);
-                let Ok(stat) = stat else { continue };
-                (kind, modified) = (kind_of(&stat), stamp_of(&stat).modified);
+                match statat(&item.folder, &*item.name, AtFlags::SYMLINK_NOFOLLOW) {
+                    Ok(stat) => (kind, modified) = (kind_of(&stat), stamp_of(&stat).modified),
+                    Err(rustix::io::Errno::NOENT) => continue,
+                    // Its time may not be asked for; its name was listed.
+                    Err(_) => {}
+                }
             }
             batch.push(Found { path: item.below, kind, modified });
         }

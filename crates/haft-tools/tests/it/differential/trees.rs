@@ -138,6 +138,9 @@ const IGNORED_OR_NOT: &[&str] = &[
     "spaces/trail",
     "spaces/kept ",
     "spaces/other",
+    "ends/blank ",
+    "ends/blank",
+    "ends/other",
     "case/upper.txt",
     "case/UPPER.txt",
     "case/fooxbar",
@@ -169,6 +172,7 @@ fn ignores(root: &Path) {
     put(root, "broken/.gitignore", b"[z-a]\n*.rs\n\xff\xfe\n*.md\n");
     put(root, "empty/.gitignore", "");
     put(root, "spaces/.gitignore", "a b.txt\ntrail   \nkept\\ \n");
+    put(root, "ends/.gitignore", "blank\\ \r\nother\r\n");
     put(root, "case/.gitignore", "UPPER.txt\nfoo*bar\n?.md\n[ab].rs\n**/z\nd/**\n");
     for path in IGNORED_OR_NOT {
         put(root, path, format!("needle {path}\nNeedle\n"));
@@ -249,12 +253,12 @@ fn contents(root: &Path) {
     put(root, "sub/gz.gz", b"\x1f\x8b\x08\0\0\0\0\0needle");
 }
 
-/// Links of every kind, pipes, and rules that are links.
+/// Links of every kind, and a pipe.
 fn links(root: &Path) {
     put(root, "real/a.rs", "needle\n");
     put(root, "real/deep/b.rs", "needle\nneedle\n");
     put(root, "z.rs", "needle\n");
-    put(root, "rules", "*.rs\n");
+    put(root, "ruled/.gitignore", "*.rs\n");
     put(root, "ruled/c.rs", "needle\n");
     put(root, "ruled/c.txt", "needle\n");
     for (to, at) in [
