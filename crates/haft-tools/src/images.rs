@@ -439,10 +439,10 @@ mod tests {
         out.into()
     }
 
-    fn chunk(name: &[u8; 4], data: &[u8]) -> Vec<u8> {
+    fn chunk(name: &str, data: &[u8]) -> Vec<u8> {
         let len = u32::try_from(data.len()).unwrap().to_le_bytes();
-        let fill: &[u8] = if data.len() % 2 == 0 { &[] } else { &[0] };
-        [name, &len[..], data, fill].concat()
+        let fill: &[u8] = if data.len().is_multiple_of(2) { &[] } else { &[0] };
+        [name.as_bytes(), &len[..], data, fill].concat()
     }
 
     /// Source: the WebP container specification, of Google.
@@ -454,16 +454,16 @@ mod tests {
         };
         let frame = |color| {
             let head = [&[0_u8; 6][..], &[5, 0, 0, 3, 0, 0, 40, 0, 0, 0]].concat();
-            chunk(b"ANMF", &[&head[..], &still(color)].concat())
+            chunk("ANMF", &[&head[..], &still(color)].concat())
         };
         let body = [
             &b"WEBP"[..],
-            &chunk(b"VP8X", &[2, 0, 0, 0, 5, 0, 0, 3, 0, 0]),
-            &chunk(b"ANIM", &[0; 6]),
+            &chunk("VP8X", &[2, 0, 0, 0, 5, 0, 0, 3, 0, 0]),
+            &chunk("ANIM", &[0; 6]),
             &frame([255, 0, 0]),
             &frame([0, 0, 255]),
         ];
-        chunk(b"RIFF", &body.concat()).into()
+        chunk("RIFF", &body.concat()).into()
     }
 
     #[test]
