@@ -47,10 +47,9 @@ impl Markdown {
                 fence(out, language(path), lines(text).map(Cow::Borrowed), room);
             }
             Shape::Diff { path, from, hunks, before, after } => {
-                let moved = from.as_ref().map(|from| format!(" (moved from {})", self.shown(from)));
-                let state = state(before.is_some(), after.is_some());
-                head(out, &self.shown(path), moved.as_deref().unwrap_or(state));
-                if moved.is_none() || !hunks.is_empty() {
+                let state = self.state(from.as_ref(), before.is_some(), after.is_some());
+                head(out, &self.shown(path), &state);
+                if from.is_none() || !hunks.is_empty() {
                     fence(out, "diff", hunks.iter().flat_map(diff_lines), room);
                 }
             }
@@ -100,20 +99,21 @@ impl Markdown {
         }
     }
 
+    /// What became of a file as a whole; one that is only moved has nothing else to show.
+    fn state(&self, from: Option<&HostPath>, before: bool, after: bool) -> String {
+        match (from, before, after) {
+            (Some(from), ..) => format!(" (moved from {})", self.shown(from)),
+            (None, false, true) => " (new)".to_owned(),
+            (None, true, false) => " (deleted)".to_owned(),
+            _ => String::new(),
+        }
+    }
+
     fn shown<'a>(&self, path: &'a HostPath) -> Cow<'a, str> {
         match &self.root {
             Some(root) => path.shown_from(root),
             None => path.text(),
         }
-    }
-}
-
-/// What became of a file as a whole.
-fn state(before: bool, after: bool) -> &'static str {
-    match (before, after) {
-        (false, true) => " (new)",
-        (true, false) => " (deleted)",
-        _ => "",
     }
 }
 

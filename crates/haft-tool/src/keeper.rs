@@ -159,7 +159,7 @@ impl Keeper {
     }
 
     /// Takes note of a write that was made.
-    pub(crate) fn wrote(&self, to: Write, made: Vec<HostPath>) {
+    pub(crate) fn wrote(&self, to: Write, folders: Vec<HostPath>) {
         let Write { path, moved, before, data } = to;
         let after = match (data, &before) {
             (Some(data), _) if data.len() <= BRIEF => After::Hash(Hash::of(&data)),
@@ -172,7 +172,7 @@ impl Keeper {
             (None, Before::Missing) => (ReceiptAction::Created, None),
             (None, _) => (ReceiptAction::Changed, None),
         };
-        self.note(Change { path, action, before, after, mode, made });
+        self.note(Change { path, action, before, after, mode, made: folders });
     }
 
     /// Removes, and keeps what was there.

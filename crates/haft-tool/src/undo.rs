@@ -233,12 +233,10 @@ impl Undo<'_> {
             FileKind::FILE => {
                 let mode = fs.mode(&at).await.map_err(failed)?;
                 let kept = keeper::keep(&*self.pre_images, fs, &at).await;
-                let (found, kept) = match kept {
-                    Ok(blob) => (blob.hash, Some(blob)),
-                    Err(_) => {
-                        let hash = keeper::hash(fs, &at).await.map_err(failed)?;
-                        (hash, self.pre_images.find(&hash))
-                    }
+                let (found, kept) = if let Ok(blob) = kept {
+                    (blob.hash, Some(blob))
+                } else {
+                    (keeper::hash(fs, &at).await.map_err(failed)?, None)
                 };
                 Ok(Now { at, found: Some(found), kept, mode })
             }
@@ -574,9 +572,9 @@ fn resolved(
 ) -> Result<BTreeMap<HostPath, Step>, UndoError> {
     let mut contents = steps.clone();
     contents.retain(|path, step| {
-        let vacated = moves.iter().any(|moved| moved.from == *path);
-        let moved = moves.iter().any(|moved| moved.to == *path);
-        !moved && !(vacated && matches!(step.to, To::Nothing))
+        let leaves = moves.iter().any(|one| one.from == *path);
+        let comes = moves.iter().any(|one| one.to == *path);
+        !(comes || leaves && matches!(step.to, To::Nothing))
     });
     for (path, step) in &mut contents {
         if let To::From(holder) = &step.to {

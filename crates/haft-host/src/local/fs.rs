@@ -122,7 +122,7 @@ impl Fs for Local {
         let staged = self.blocking(move || moves::stage(&from, &to, data.as_deref(), &writes));
         let aside = self.aside;
         Box::pin(async move {
-            let ready = Some(Ready::Move(staged.await?));
+            let ready = Some(Ready::Move(Box::new(staged.await?)));
             Ok(Box::new(Waiting { ready, aside }) as Box<dyn Staged>)
         })
     }
@@ -158,7 +158,7 @@ impl Local {
         let (at, writes, aside) = (at.clone(), Arc::clone(&self.writes), self.aside);
         let staged = self.blocking(move || write::stage(&at, content, how, &writes));
         Box::pin(async move {
-            let ready = Some(Ready::Write(staged.await?));
+            let ready = Some(Ready::Write(Box::new(staged.await?)));
             Ok(Box::new(Waiting { ready, aside }) as Box<dyn Staged>)
         })
     }
@@ -185,8 +185,8 @@ fn blocking<'a, T: Send + 'static>(
 
 /// What is on the disk and waits for its name.
 enum Ready {
-    Write(write::Stage),
-    Move(moves::Move),
+    Write(Box<write::Stage>),
+    Move(Box<moves::Move>),
 }
 
 impl Ready {

@@ -114,7 +114,7 @@ impl Move {
         sync_folder(&self.to.folder)
             .and_then(|()| sync_folder(&self.from.folder))
             .map_err(|e| failed("its folder could not be synced to disk", e))?;
-        let stat = self.now_at(&self.to).map_err(|e| failed("cannot be looked at", e))?;
+        let stat = now_at(&self.to).map_err(|e| failed("cannot be looked at", e))?;
         let held = At::new(Arc::clone(&self.to.folder), Vec::new(), self.to.name.clone(), None);
         let at = locate::located(self.to.path.clone(), &stat, held);
         Ok(Written { at, made: self.made.paths() })
@@ -128,10 +128,6 @@ impl Move {
     /// The file under its old name, if it is as it was located.
     fn unchanged(&self) -> io::Result<Stat> {
         self.from.expect(self.expect)?.ok_or_else(|| self.from.changed())
-    }
-
-    fn now_at(&self, slot: &Slot) -> rustix::io::Result<Stat> {
-        fs::statat(&slot.folder, &*slot.name, AtFlags::SYMLINK_NOFOLLOW)
     }
 
     fn failed(&self, cause: impl Into<io::Error>) -> io::Error {
@@ -148,10 +144,9 @@ impl Move {
         let like = |()| temp.take_over(&self.from, Some(old), WriteHow::default());
         filled.and_then(like).map_err(|e| self.to.failed(e))?;
         if data.is_none() {
-            let time = |seconds, nanoseconds| Timespec { tv_sec: seconds, tv_nsec: nanoseconds };
             let times = Timestamps {
-                last_access: time(old.st_atime, old.st_atime_nsec as _),
-                last_modification: time(old.st_mtime, old.st_mtime_nsec as _),
+                last_access: time(old.st_atime, old.st_atime_nsec),
+                last_modification: time(old.st_mtime, old.st_mtime_nsec),
             };
             // A file system without such times still takes the file.
             let _ = fs::futimens(&temp.file, &times);
@@ -192,7 +187,7 @@ impl Move {
                 return Err(self.failed(sticky(&at, error)));
             }
         }
-        if self.now_at(&self.to).is_ok_and(|now| is_same(old, &now)) {
+        if now_at(&self.to).is_ok_and(|now| is_same(old, &now)) {
             return Ok(true);
         }
         // Another program changed it in the last microsecond; where its name is taken already, it
@@ -205,7 +200,7 @@ impl Move {
     fn change_places(&self, old: &Stat) -> io::Result<()> {
         let Some(copy) = &self.copy else { return Err(io::ErrorKind::NotFound.into()) };
         copy.take_name(&self.to, Expect::Absent, None, &self.at)?;
-        let removed = match self.now_at(&self.from) {
+        let removed = match now_at(&self.from) {
             Ok(now) if is_same(old, &now) => {
                 fs::unlinkat(&self.from.folder, &*self.from.name, AtFlags::empty())
                     .or_else(|error| match error {
@@ -221,7 +216,7 @@ impl Move {
         };
         removed.inspect_err(|_| {
             let ours = fs::fstat(&copy.file).is_ok_and(|copy| {
-                self.now_at(&self.to).is_ok_and(|now| locate::id_of(&now) == locate::id_of(&copy))
+                now_at(&self.to).is_ok_and(|now| locate::id_of(&now) == locate::id_of(&copy))
             });
             if ours {
                 let _ = fs::unlinkat(&self.to.folder, &*self.to.name, AtFlags::empty());
@@ -232,4 +227,13 @@ impl Move {
     fn taken(&self) -> io::Error {
         refuse(io::ErrorKind::AlreadyExists, &self.to.path, "is already there")
     }
+}
+
+/// What stands at a place now, without following a link.
+fn now_at(slot: &Slot) -> rustix::io::Result<Stat> {
+    fs::statat(&slot.folder, &*slot.name, AtFlags::SYMLINK_NOFOLLOW)
+}
+
+fn time(seconds: i64, nanoseconds: impl TryInto<i64>) -> Timespec {
+    Timespec { tv_sec: seconds, tv_nsec: nanoseconds.try_into().unwrap_or(0) }
 }

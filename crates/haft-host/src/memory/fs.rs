@@ -502,7 +502,7 @@ impl Moving {
         let mut tree = self.core.tree();
         let (id, mut spot) = self.ends(&tree)?;
         let old = at(&self.from)?;
-        let made = make_missing(&mut tree, &mut spot);
+        let folders = make_missing(&mut tree, &mut spot);
         let mode = tree.node(id).map_or(0, |node| node.mode);
         spot.node = Some(match self.data {
             None => {
@@ -516,7 +516,7 @@ impl Moving {
                 new
             }
         });
-        Ok(Written { at: located(&tree, spot), made })
+        Ok(Written { at: located(&tree, spot), made: folders })
     }
 }
 

@@ -45,8 +45,8 @@ pub(super) fn of(steps: &BTreeMap<HostPath, Step>, now: &BTreeMap<HostPath, Now>
             let can_be = found.is_some() && !left(holder) && free;
             let data = data.filter(|_| hashes.0 != hashes.1);
             let (from, to) = (holder.clone(), path.clone());
-            let moved = Move { from, to, hashes, data, is_done };
-            (!taken(path) && (is_done || can_be)).then_some(moved)
+            let one = Move { from, to, hashes, data, is_done };
+            (!taken(path) && (is_done || can_be)).then_some(one)
         });
         match next {
             Some(next) => moves.push(next),

@@ -422,7 +422,7 @@ fn moving(path: &str, to: &str, text: Option<&str>) -> Value {
 async fn a_moved_file_is_the_same_file_when_it_is_back() {
     use std::os::unix::fs::MetadataExt as _;
     let world = World::local(tools([changer()]).0, [("a", "one"), ("b", "two")]).unwrap();
-    let folder = world.folder().unwrap().to_owned();
+    let folder = world.folder().unwrap();
     let inode = |name: &str| std::fs::metadata(folder.join(name)).unwrap().ino();
     let (a, b) = (inode("a"), inode("b"));
     world.call("change", moving("a", "d/c", None)).await;

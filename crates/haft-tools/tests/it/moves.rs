@@ -7,11 +7,13 @@ use std::{
     sync::Arc,
 };
 
-use haft_host::{FsOp, Memory};
+use haft_host::{FsOp, Memory, WriteHow};
 use haft_policy::{Mode, Verdict};
 use haft_testkit::world::World;
 use haft_tool::Undo;
-use haft_types::{Access, Follow, Hash, HostPath, ReceiptAction, Shape, Status, Style, Target};
+use haft_types::{
+    Access, Follow, Hash, HostPath, Outcome, ReceiptAction, Shape, Status, Style, Target,
+};
 use serde_json::{Value, json};
 
 use crate::{both, done, failed, fits, local, memory};
@@ -20,7 +22,7 @@ const FILES: &[(&str, &[u8])] =
     &[("a.txt", b"one\ntwo\n"), ("b.txt", b"one\r\ntwo\r\n"), ("sub/c.bin", b"\0\xff\x01")];
 
 fn files(entries: Value) -> Value {
-    json!({ "files": entries })
+    Value::Object([("files".to_owned(), entries)].into_iter().collect())
 }
 
 fn to(path: &str, new: &str) -> Value {
@@ -34,7 +36,7 @@ async fn tree(world: &World) -> Vec<(String, Vec<u8>)> {
 }
 
 async fn holds(world: &World, name: &str) -> Option<String> {
-    world.read_bytes(name).await.unwrap().map(|bytes| String::from_utf8(bytes.into()).unwrap())
+    world.read_bytes(name).await.unwrap().map(|bytes| String::from_utf8(bytes).unwrap())
 }
 
 #[tokio::test]
@@ -69,29 +71,7 @@ async fn files_are_moved_alone_with_edits_and_with_a_new_content() {
         let wanted = wanted.map(|(name, text)| (name.to_owned(), text.to_owned()));
         assert_eq!(tree(&world).await, wanted);
 
-        let data = &outcome.data.as_ref().unwrap()["files"];
-        let ends = |value: &Value, end: &str| value.as_str().unwrap().ends_with(end);
-        assert!(ends(&data[0]["path"], "/new/deep/a.md") && ends(&data[0]["moved_from"], "/a.txt"));
-        assert_eq!(data[0]["hash_before"], json!(Hash::of(b"one\ntwo\n")));
-        assert_eq!(data[2]["hash_before"], data[2]["hash_after"], "{data}");
-        assert_eq!((&data[2]["file_size"], data[2].get("diff")), (&json!(3), None), "{data}");
-        let Shape::Many { details } = outcome.detail.clone().unwrap().shape else { panic!("many") };
-        let Shape::Diff { path, from, hunks, .. } = &details[0].shape else { panic!("a diff") };
-        assert!(path.text().ends_with("/new/deep/a.md") && hunks.len() == 1);
-        assert!(from.as_ref().unwrap().text().ends_with("/a.txt"));
-
-        let [edited, written, kept] = &outcome.receipts[..] else { panic!("{outcome:?}") };
-        for (receipt, from, new) in [
-            (edited, "a.txt", "new/deep/a.md"),
-            (written, "b.txt", "sub/b.txt"),
-            (kept, "sub/c.bin", "c.bin"),
-        ] {
-            let [from, new] = [from, new].map(|name| world.root.join(name).unwrap());
-            assert_eq!((&receipt.path, &receipt.action), (&new, &ReceiptAction::Renamed { from }));
-            assert_eq!(receipt.pre_image.is_some(), receipt.before != receipt.after);
-            assert_eq!(receipt.mode, Some(0o644));
-        }
-        assert_eq!((edited.ranges.as_slice(), edited.made.len()), ([(4, 7)].as_slice(), 2));
+        moves_are_told(&world, &outcome);
         // What the conversation has seen it knows under the new name, too; what not, not.
         done(
             &world,
@@ -103,6 +83,33 @@ async fn files_are_moved_alone_with_edits_and_with_a_new_content() {
         take_back(&world).await;
         assert_eq!(tree(&world).await, before);
     }
+}
+
+/// Data, detail and receipts of the moves above name both names.
+fn moves_are_told(world: &World, outcome: &Outcome) {
+    let data = &outcome.data.as_ref().unwrap()["files"];
+    let ends = |value: &Value, end: &str| value.as_str().unwrap().ends_with(end);
+    assert!(ends(&data[0]["path"], "/new/deep/a.md") && ends(&data[0]["moved_from"], "/a.txt"));
+    assert_eq!(data[0]["hash_before"], json!(Hash::of(b"one\ntwo\n")));
+    assert_eq!(data[2]["hash_before"], data[2]["hash_after"], "{data}");
+    assert_eq!((&data[2]["file_size"], data[2].get("diff")), (&json!(3), None), "{data}");
+    let Shape::Many { details } = outcome.detail.clone().unwrap().shape else { panic!("many") };
+    let Shape::Diff { path, from, hunks, .. } = &details[0].shape else { panic!("a diff") };
+    assert!(path.text().ends_with("/new/deep/a.md") && hunks.len() == 1);
+    assert!(from.as_ref().unwrap().text().ends_with("/a.txt"));
+
+    let [edited, written, kept] = &outcome.receipts[..] else { panic!("{outcome:?}") };
+    for (receipt, from, new) in [
+        (edited, "a.txt", "new/deep/a.md"),
+        (written, "b.txt", "sub/b.txt"),
+        (kept, "sub/c.bin", "c.bin"),
+    ] {
+        let [from, new] = [from, new].map(|name| world.root.join(name).unwrap());
+        assert_eq!((&receipt.path, &receipt.action), (&new, &ReceiptAction::Renamed { from }));
+        assert_eq!(receipt.pre_image.is_some(), receipt.before != receipt.after);
+        assert_eq!(receipt.mode, Some(0o644));
+    }
+    assert_eq!((edited.ranges.as_slice(), edited.made.len()), ([(4, 7)].as_slice(), 2));
 }
 
 /// Takes everything back that the world's calls did.
@@ -133,7 +140,7 @@ async fn data_of_several_files_says_what_that_of_one_says() {
         for name in ["one", "several"] {
             let fs = world.host.fs();
             let at = fs.locate(&world.root.join(name).unwrap(), Follow::Yes).await.unwrap();
-            fs.write(&at, quoted.to_vec().into(), Default::default()).await.unwrap();
+            fs.write(&at, quoted.to_vec().into(), WriteHow::default()).await.unwrap();
             done(&world, "read", json!({"path": name})).await;
         }
         let one = world.call("edit", json!({"path": "one", "edits": edits})).await;
@@ -292,7 +299,7 @@ async fn what_others_changed_is_moved_along_but_not_known() {
         let write = async |text: &str| {
             let fs = world.host.fs();
             let at = fs.locate(&world.root.join("a.txt").unwrap(), Follow::Yes).await.unwrap();
-            fs.write(&at, text.to_owned().into(), Default::default()).await.unwrap();
+            fs.write(&at, text.to_owned().into(), WriteHow::default()).await.unwrap();
         };
         write("theirs\n").await;
         let expect = |hash: Hash| files(json!([{"path": "a.txt", "move_to": "n", "expect": hash}]));
