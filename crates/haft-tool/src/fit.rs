@@ -60,6 +60,7 @@ pub(crate) fn shorten_detail(detail: &mut Detail, room: usize) -> bool {
         return false;
     }
     let (total, by) = measure(&detail.shape);
+    drop_last(&mut detail.shape, room);
     let short = serde_json::to_value(&detail.shape).ok().and_then(|mut value| {
         shorten(&mut value, room.saturating_sub(CUT));
         serde_json::from_value(value).ok()
@@ -76,6 +77,29 @@ pub(crate) fn shorten_detail(detail: &mut Detail, room: usize) -> bool {
         none => *none = Some(Cut { from: 1, to: shown, total: Some(total), by, rest: None }),
     }
     true
+}
+
+/// Drops the items of a list that have no room in any case, before the list is made a value, which
+/// takes many times its memory.
+fn drop_last(shape: &mut Shape, room: usize) {
+    fn fitting<T: serde::Serialize>(items: &mut Vec<T>, mut left: usize) {
+        let fits = |item: &&T| {
+            let size = size(item);
+            let fits = size <= left;
+            left = left.saturating_sub(size);
+            fits
+        };
+        // One that is too long by itself is shortened, not lost.
+        let fitting = items.iter().take_while(fits).count().max(1);
+        items.truncate(fitting);
+    }
+    match shape {
+        Shape::Entries { entries, .. } => fitting(entries, room),
+        Shape::Matches { files, .. } => fitting(files, room),
+        Shape::Tree { nodes } => fitting(nodes, room),
+        Shape::Table { rows, .. } => fitting(rows, room),
+        _ => {}
+    }
 }
 
 /// How much there is of a shape, and what is counted.
