@@ -16,6 +16,7 @@ mod harness;
 mod ls;
 mod moves;
 mod notebook;
+mod properties;
 mod race;
 mod read;
 mod readers;
