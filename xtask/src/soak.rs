@@ -78,6 +78,14 @@ const SOAKS: &[Soak] = &[
         count: 100,
     },
     Soak {
+        name: "files",
+        about: "random changes by the file tools on both hosts, taken back and made again",
+        packages: &["haft-tools"],
+        tests: "properties::",
+        scale: Scale::Factor,
+        count: 100,
+    },
+    Soak {
         name: "crash",
         about: "changes of files that are killed at every file call and at random instants",
         packages: &["haft"],
