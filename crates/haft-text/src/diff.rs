@@ -2,7 +2,9 @@
 //!
 //! Invariant: lines are compared with their ends, hunks are in order and do not touch; the number of
 //! lines is bounded and what was left out is counted. Around known changes only the lines of the
-//! changes are looked at, so that the size of the file does not matter.
+//! changes are looked at, so that the size of the file does not matter; however many changes and
+//! however long the lines, the work does not grow with its square. CR alone ends lines in a text
+//! that has no LF.
 
 use std::fmt::Write as _;
 use std::ops::Range;
@@ -85,18 +87,25 @@ pub struct TextDiff {
     pub omitted: usize,
 }
 
+/// Lines of both texts up to which the better reading of what changed is looked for: the work for
+/// it grows with the lines times the changes.
+const HISTOGRAM: usize = 20_000;
+
 /// A stretch of lines in both texts: the line numbers before it, from 0, and the texts.
 struct Stretch<'t> {
     old_before: usize,
     new_before: usize,
     old: &'t str,
     new: &'t str,
+    /// What ends the lines of the old and of the new text.
+    ends: (u8, u8),
 }
 
 /// Compares two whole texts.
 pub fn diff(old: &str, new: &str, limits: Limits) -> TextDiff {
     let mut diff = TextDiff::default();
-    compare(&Stretch { old_before: 0, new_before: 0, old, new }, limits, &mut diff);
+    let ends = (line_end(old), line_end(new));
+    compare(&Stretch { old_before: 0, new_before: 0, old, new, ends }, limits, &mut diff);
     diff
 }
 
@@ -105,24 +114,33 @@ pub fn of_changes(old: &str, changes: &[Change], limits: Limits) -> TextDiff {
     let mut diff = TextDiff::default();
     let mut at = 0;
     let (mut old_before, mut new_before, mut counted) = (0, 0, 0);
+    let end = line_end(old);
+    let breaks = |text: &str| memchr_iter(end, text.as_bytes()).count();
     while at < changes.len() {
-        let start = back(old, changes[at].range.start, limits.context);
-        let mut stop = forth(old, changes[at].range.end, limits.context);
+        let start = back(old, changes[at].range.start, limits.context, end);
+        let mut line_stop = forth(old, changes[at].range.end, 0, end);
+        let mut stop = forth(old, changes[at].range.end, limits.context, end);
         let mut next = at + 1;
         // Changes whose surroundings touch share a hunk.
         while let Some(change) = changes.get(next)
-            && back(old, change.range.start, limits.context) <= stop
+            && (change.range.start <= stop
+                || back(old, change.range.start, limits.context, end) <= stop)
         {
-            stop = forth(old, change.range.end, limits.context).max(stop);
+            // Many changes of one line have the same surroundings.
+            if change.range.end >= line_stop && stop < old.len() {
+                line_stop = forth(old, change.range.end, 0, end);
+                stop = forth(old, change.range.end, limits.context, end).max(stop);
+            }
             next += 1;
         }
         let between = breaks(&old[counted..start]);
         old_before += between;
         new_before += between;
         let new = patched(old, start..stop, &changes[at..next]);
-        let stretch = Stretch { old_before, new_before, old: &old[start..stop], new: &new };
+        let old = &old[start..stop];
+        let stretch = Stretch { old_before, new_before, old, new: &new, ends: (end, end) };
         compare(&stretch, limits, &mut diff);
-        old_before += breaks(&old[start..stop]);
+        old_before += breaks(old);
         new_before += breaks(&new);
         counted = stop;
         at = next;
@@ -142,15 +160,23 @@ fn patched(old: &str, range: Range<usize>, changes: &[Change]) -> String {
     out
 }
 
-fn breaks(text: &str) -> usize {
-    memchr_iter(b'\n', text.as_bytes()).count()
+/// What ends the lines of a text: a line feed, or a carriage return where there is none.
+fn line_end(text: &str) -> u8 {
+    let bytes = text.as_bytes();
+    let only_cr = memchr(b'\n', bytes).is_none() && memchr(b'\r', bytes).is_some();
+    if only_cr { b'\r' } else { b'\n' }
+}
+
+/// The lines of a text with their ends.
+fn split(text: &str, end: u8) -> Vec<&str> {
+    text.split_inclusive(char::from(end)).collect()
 }
 
 /// The start of the line that is `count` lines before the one at an offset.
-fn back(text: &str, offset: usize, count: usize) -> usize {
+fn back(text: &str, offset: usize, count: usize, end: u8) -> usize {
     let mut at = offset;
     for step in 0..=count {
-        match memrchr(b'\n', &text.as_bytes()[..at]) {
+        match memrchr(end, &text.as_bytes()[..at]) {
             None => return 0,
             Some(found) if step == count => return found + 1,
             Some(found) => at = found,
@@ -160,10 +186,10 @@ fn back(text: &str, offset: usize, count: usize) -> usize {
 }
 
 /// The end of the line that is `count` lines after the one that holds an offset or ends there.
-fn forth(text: &str, offset: usize, count: usize) -> usize {
+fn forth(text: &str, offset: usize, count: usize, end: u8) -> usize {
     let mut at = offset;
     for _ in 0..=count {
-        match memchr(b'\n', &text.as_bytes()[at..]) {
+        match memchr(end, &text.as_bytes()[at..]) {
             None => return text.len(),
             Some(found) => at += found + 1,
         }
@@ -172,12 +198,14 @@ fn forth(text: &str, offset: usize, count: usize) -> usize {
 }
 
 fn compare(stretch: &Stretch<'_>, limits: Limits, out: &mut TextDiff) {
-    let old: Vec<&str> = stretch.old.split_inclusive('\n').collect();
-    let new: Vec<&str> = stretch.new.split_inclusive('\n').collect();
+    let old = split(stretch.old, stretch.ends.0);
+    let new = split(stretch.new, stretch.ends.1);
     let mut input = InternedInput::default();
     input.update_before(old.iter().copied());
     input.update_after(new.iter().copied());
-    let mut diff = Diff::compute(Algorithm::Histogram, &input);
+    let many = old.len() + new.len() > HISTOGRAM;
+    let mut diff =
+        Diff::compute(if many { Algorithm::Myers } else { Algorithm::Histogram }, &input);
     diff.postprocess_lines(&input);
     let changes: Vec<(Range<usize>, Range<usize>)> =
         diff.hunks().map(|hunk| (wide(&hunk.before), wide(&hunk.after))).collect();
@@ -248,13 +276,15 @@ impl Writer<'_, '_> {
             Kind::Removed => self.out.removed += lines.len(),
             Kind::Kept | Kind::Note => {}
         }
+        let ends = self.stretch.ends;
+        let end = char::from(if kind == Kind::Added { ends.1 } else { ends.0 });
         let room = self.limits.lines.saturating_sub(self.out.shown).min(lines.len());
         self.out.shown += room;
         self.out.omitted += lines.len() - room;
         for line in &lines[..room] {
             let text = cut::head(content(line), self.limits.width).text.into_owned();
             hunk.lines.push((kind, text));
-            if !line.ends_with('\n') {
+            if !line.ends_with(end) {
                 hunk.lines.push((Kind::Note, "No newline at end of file".to_owned()));
             }
         }
@@ -395,6 +425,25 @@ mod tests {
         let new = patched(&old, 0..old.len(), &changes);
         let limits = Limits::default();
         assert_eq!(of_changes(&old, &changes, limits), diff(&old, &new, limits));
+    }
+
+    #[test]
+    fn lines_that_carriage_returns_end_are_lines() {
+        let old = "a\rb\rc\rd\re\rf\rg\r";
+        let change = Change { edit: 1, range: 6..7, text: "D\rE".to_owned() };
+        let made = of_changes(
+            old,
+            std::slice::from_ref(&change),
+            Limits { context: 1, ..Limits::default() },
+        );
+        assert_eq!(made.unified(), "@@ -3,3 +3,4 @@\n c\n-d\n+D\n+E\n e\n");
+        let limits = Limits::default();
+        let new = patched(old, 0..old.len(), std::slice::from_ref(&change));
+        assert_eq!(of_changes(old, &[change], limits), diff(old, &new, limits));
+        let made = diff("a\rb\r", "a\nb\n", limits);
+        assert_eq!((made.added, made.removed), (2, 2));
+        assert!(made.unified().contains("Only line ends"), "{made:?}");
+        assert!(!made.unified().contains("No newline"), "{made:?}");
     }
 
     #[test]

@@ -13,7 +13,7 @@ use unicode_normalization::UnicodeNormalization;
 use unicode_segmentation::UnicodeSegmentation;
 
 use super::tolerance::{Candidate, Step};
-use super::view::{Index, View};
+use super::view::{Index, Joined, View};
 use crate::search::{self, Places};
 
 /// Places that are kept.
@@ -21,8 +21,16 @@ const KEPT: usize = 32;
 /// Lines above this many bytes that are not plain ASCII are left unfolded and match nothing.
 const LINE_LIMIT: usize = 1 << 20;
 
+/// Bytes of a text up to which its folded lines are kept for the other edits of a call.
+const FOLDED_LIMIT: usize = 32 << 20;
+
 /// A folding of lines.
 pub(super) trait Fold {
+    /// The folded lines of the whole text, where they are kept since folding is slow: what folds to
+    /// an old text stands in them.
+    fn joined<'v>(&self, _view: &'v View<'_>, _index: &Index<'_>) -> Option<&'v Joined> {
+        None
+    }
     /// The folded line.
     fn key<'t>(&self, line: &'t str) -> Cow<'t, str>;
     /// What the other methods take as `old` for a line of the old text.
@@ -137,6 +145,11 @@ impl Folded {
 }
 
 impl Fold for Forms {
+    fn joined<'v>(&self, view: &'v View<'_>, index: &Index<'_>) -> Option<&'v Joined> {
+        let lines = (0..index.len()).map(|line| self.key(index.line(line)));
+        (view.text().len() <= FOLDED_LIMIT).then(|| view.folded(|| Joined::new(lines)))
+    }
+
     fn key<'t>(&self, line: &'t str) -> Cow<'t, str> {
         if line.is_ascii() {
             return Cow::Borrowed(line);
@@ -207,16 +220,21 @@ pub(super) fn find(view: &View<'_>, fold: &dyn Fold, old: &str, new: &str) -> St
         places.push(span.start, KEPT);
         only.get_or_insert(span);
     };
+    let kept = fold.joined(view, &index).map(|joined| candidates(joined, fold, &pattern));
     if let [line] = *pattern {
         let wanted = fold.wanted(line);
-        for number in 0..index.len() {
+        let mut within = |number: usize| {
             let start = index.start(number);
             fold.within(index.line(number), &wanted, &mut |part| {
                 found(start + part.start..start + part.end);
             });
+        };
+        match kept {
+            Some(lines) => lines.into_iter().for_each(&mut within),
+            None => (0..index.len()).for_each(&mut within),
         }
     } else {
-        several(&index, fold, &pattern, &mut found);
+        several(&index, fold, &pattern, kept, &mut found);
     }
     match (places.count, only) {
         (1, Some(span)) if proven(view, fold, &span, &pattern) => {
@@ -227,10 +245,24 @@ pub(super) fn find(view: &View<'_>, fold: &dyn Fold, old: &str, new: &str) -> St
     }
 }
 
+/// The lines in which folded lines begin that hold a folded pattern.
+fn candidates(joined: &Joined, fold: &dyn Fold, pattern: &[&str]) -> Vec<usize> {
+    let keys: Vec<Cow<'_, str>> = pattern.iter().map(|line| fold.key(line)).collect();
+    let mut lines = Vec::new();
+    search::each(joined.text().as_bytes(), keys.join("\n").as_bytes(), |at| {
+        let line = joined.line(at);
+        if lines.last() != Some(&line) {
+            lines.push(line);
+        }
+    });
+    lines
+}
+
 fn several(
     index: &Index<'_>,
     fold: &dyn Fold,
     pattern: &[&str],
+    kept: Option<Vec<usize>>,
     found: &mut dyn FnMut(Range<usize>),
 ) {
     let last = pattern.len() - 1;
@@ -247,6 +279,9 @@ fn several(
             found(index.start(first) + from..index.start(stop) + to);
         }
     };
+    if let Some(lines) = kept {
+        return lines.into_iter().for_each(ends);
+    }
     let middle: Vec<u64> = pattern[1..last].iter().map(|line| hashed(&fold.key(line))).collect();
     if middle.is_empty() {
         (0..index.len() - last).for_each(ends);

@@ -4,7 +4,7 @@
 //! and the LF of one line end. A text without a CR is not copied.
 
 use std::borrow::Cow;
-use std::cell::OnceCell;
+use std::cell::{Cell, OnceCell};
 use std::ops::Range;
 
 use memchr::{memchr, memchr_iter, memrchr};
@@ -25,6 +25,38 @@ pub(crate) struct View<'a> {
     /// Whether a byte order mark stands before the text.
     marked: bool,
     index: OnceCell<Option<Vec<u32>>>,
+    folded: OnceCell<Joined>,
+    /// The line that was asked for last: where it begins, and where it ends without its end.
+    line: Cell<Option<(usize, usize)>>,
+}
+
+/// All lines in a form in which they are compared, joined again.
+pub(crate) struct Joined {
+    text: String,
+    starts: Vec<usize>,
+}
+
+impl Joined {
+    pub(crate) fn new<'t>(lines: impl Iterator<Item = Cow<'t, str>>) -> Self {
+        let mut joined = Self { text: String::new(), starts: Vec::new() };
+        for line in lines {
+            if !joined.starts.is_empty() {
+                joined.text.push('\n');
+            }
+            joined.starts.push(joined.text.len());
+            joined.text.push_str(&line);
+        }
+        joined
+    }
+
+    pub(crate) fn text(&self) -> &str {
+        &self.text
+    }
+
+    /// The line, from 0, that holds an offset.
+    pub(crate) fn line(&self, offset: usize) -> usize {
+        self.starts.partition_point(|start| *start <= offset).saturating_sub(1)
+    }
 }
 
 /// Writes CRLF and lone CR as LF.
@@ -64,7 +96,16 @@ impl<'a> View<'a> {
     pub(crate) fn new(original: &'a str, ends: LineEnds) -> Self {
         let mut pairs = Vec::with_capacity(ends.crlf);
         let normal = normalize(original, &mut pairs);
-        Self { original, normal, pairs, ends, marked: false, index: OnceCell::new() }
+        Self {
+            original,
+            normal,
+            pairs,
+            ends,
+            marked: false,
+            index: OnceCell::new(),
+            folded: OnceCell::new(),
+            line: Cell::new(None),
+        }
     }
 
     pub(crate) fn of(decoded: &'a Decoded<'_>) -> Self {
@@ -135,15 +176,35 @@ impl<'a> View<'a> {
         }
     }
 
+    /// The bounds of the line that holds an offset of the view, without its end. Many changes of one
+    /// long line ask for it.
+    fn line(&self, offset: usize) -> (usize, usize) {
+        if let Some((start, stop)) =
+            self.line.get().filter(|line| line.0 <= offset && offset <= line.1)
+        {
+            return (start, stop);
+        }
+        let text = self.normal.as_bytes();
+        let start = memrchr(b'\n', &text[..offset]).map_or(0, |at| at + 1);
+        let stop = memchr(b'\n', &text[offset..]).map_or(text.len(), |at| offset + at);
+        self.line.set(Some((start, stop)));
+        (start, stop)
+    }
+
     /// The end of the line that an offset of the view is in, if it has one.
     pub(crate) fn end_after(&self, offset: usize) -> Option<LineEnd> {
-        let found = memchr(b'\n', &self.normal.as_bytes()[offset..])?;
-        Some(self.end_at(offset + found))
+        let (_, stop) = self.line(offset);
+        (stop < self.normal.len()).then(|| self.end_at(stop))
     }
 
     /// The end of the line before the one that an offset of the view is in.
     pub(crate) fn end_before(&self, offset: usize) -> Option<LineEnd> {
-        memrchr(b'\n', &self.normal.as_bytes()[..offset]).map(|at| self.end_at(at))
+        self.line(offset).0.checked_sub(1).map(|at| self.end_at(at))
+    }
+
+    /// The lines as they are compared under a folding, which is asked for once.
+    pub(crate) fn folded(&self, fold: impl FnOnce() -> Joined) -> &Joined {
+        self.folded.get_or_init(fold)
     }
 
     /// The most frequent end; LF where there is none.

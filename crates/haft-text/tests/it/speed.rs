@@ -67,6 +67,43 @@ fn texts_that_repeat_themselves() {
     assert_eq!((shown.added, shown.shown), (1_000_000, 2000));
 }
 
+/// Replaces every place of a text; gives the lines that differ.
+fn everywhere(what: &str, file: &str, old: &str, new: &str) -> (usize, usize) {
+    let decoded = decode(file.as_bytes()).unwrap();
+    let all = Edit { replace_all: true, ..Edit::new(old, new) };
+    timed(what, 60, || {
+        let applied = apply(&decoded, &[all]).unwrap();
+        let limits = diff::Limits { context: 3, lines: 400, width: 500 };
+        let shown = diff::of_changes(decoded.text(), &applied.changes, limits);
+        (shown.removed, shown.added)
+    })
+}
+
+#[test]
+fn many_places_in_one_line_or_in_many() {
+    let line = "{\"k\":1},".repeat(500_000);
+    assert_eq!(everywhere("in one line", &line, "\"k\"", "\"key\""), (1, 1));
+    let ended = format!("{line}\r\n");
+    assert_eq!(everywhere("one line into many", &ended, "},", "},\n"), (1, 500_001));
+    let lines: String = (0..400_000).fold(String::new(), |text, number| {
+        text + if number % 97 == 0 { "L" } else { "line " } + &number.to_string() + "\n"
+    });
+    let (removed, added) = everywhere("in lines with gaps", &lines, "e", "EE");
+    assert_eq!(removed, added);
+    assert_eq!(removed, 400_000 - 400_000_usize.div_ceil(97));
+}
+
+#[test]
+fn many_edits_that_need_a_tolerance() {
+    let line = |number| format!("これは“{number}”行目の文章です。設定を変更する…\n");
+    let file: String = (0..4000).map(line).collect();
+    let edit = |number| Edit::new(format!("これは\"{number}\"行目"), format!("X{number}"));
+    let edits: Vec<Edit> = (0..800).map(edit).collect();
+    let decoded = decode(file.as_bytes()).unwrap();
+    let applied = timed("many tolerant edits", 60, || apply(&decoded, &edits).unwrap());
+    assert_eq!((applied.replacements, applied.tolerance), (800, Some("Unicode forms")));
+}
+
 #[test]
 fn one_endless_line() {
     let file = "ab ".repeat(10_000_000).into_bytes();
