@@ -273,6 +273,58 @@ impl<H: Clone> Walker<H> {
         });
     }
 
+    /// Gives away the end of the walk as a walk of its own: the second half of the folders that are
+    /// left in the outermost folder that has any, and all that comes after them.
+    pub(crate) fn split(&mut self) -> Option<Self> {
+        // The ignore files of a folder come before what is in it, on either side.
+        if !self.wanted.is_empty() || self.entering.is_some() {
+            return None;
+        }
+        let folderish =
+            |name: &Name| name.kind == EntryKind::Folder || (self.follow && name.to_folder);
+        let left = |frame: &Frame<H>| {
+            let names = frame.names.as_slice();
+            let folders: Vec<usize> =
+                (0..names.len()).filter(|&at| folderish(&names[at])).collect();
+            folders.get(folders.len() / 2).copied()
+        };
+        let (depth, at) = self
+            .frames
+            .iter()
+            .enumerate()
+            .find_map(|(depth, frame)| Some((depth, left(frame)?)))?;
+        let inside = self.frames.get(depth + 1).map_or(self.at.len(), |frame| frame.parent);
+        let mut frames = Vec::with_capacity(depth + 1);
+        for (level, frame) in self.frames[..=depth].iter_mut().enumerate() {
+            let mut names: Vec<Name> = std::mem::take(&mut frame.names).collect();
+            let rest = names.split_off(if level == depth { at } else { 0 });
+            frame.names = names.into_iter();
+            frames.push(Frame {
+                handle: frame.handle.clone(),
+                id: frame.id,
+                path: frame.path.clone(),
+                names: rest.into_iter(),
+                parent: frame.parent,
+            });
+        }
+        Some(Self {
+            rules: self.rules.outer(self.frames.len() - frames.len()),
+            allowed: Filter::clone(&self.allowed),
+            excludes: Filter::clone(&self.excludes),
+            follow: self.follow,
+            names: self.names,
+            root: self.root.clone(),
+            at: self.at[..inside].to_vec(),
+            root_len: self.root_len,
+            frames,
+            wanted: VecDeque::new(),
+            reading: None,
+            pending: None,
+            entering: None,
+            skipped: Skipped::default(),
+        })
+    }
+
     /// What was passed over so far.
     pub(crate) const fn skipped(&self) -> &Skipped {
         &self.skipped
@@ -340,5 +392,100 @@ impl<H: Clone> Walker<H> {
         }
         let (name, kind) = (name.bytes, name.kind);
         Some(Step::Item(Item { folder, path, name, below, kind, folderish }))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use haft_types::Style;
+    use tokio_util::sync::CancellationToken;
+
+    use super::*;
+    use crate::FindQuery;
+
+    /// Names inside of a folder, by its path; those of folders end in a slash.
+    const TREE: &[(&str, &[&str])] = &[
+        ("w", &[".gitignore", "a/", "b.log", "b.rs", "c/", "d/", "e", "out/"]),
+        ("w/a", &["1", "2.log", "x/", "y/"]),
+        ("w/a/x", &["deep/", "z"]),
+        ("w/a/x/deep", &["f", "out/"]),
+        ("w/a/y", &[]),
+        ("w/c", &[".ignore", "f", "out/"]),
+        ("w/c/out", &["g", "h.log"]),
+        ("w/d", &["1", "2"]),
+    ];
+
+    fn listed(path: &str) -> Vec<Name> {
+        let of = TREE.iter().find(|(folder, _)| *folder == path).map_or(&[][..], |(_, all)| all);
+        let name = |name: &&str| Name {
+            bytes: name.trim_end_matches('/').into(),
+            kind: if name.ends_with('/') { EntryKind::Folder } else { EntryKind::File },
+            to_folder: false,
+        };
+        of.iter().map(name).collect()
+    }
+
+    /// Walks on; an open folder is its path.
+    fn advance(walker: &mut Walker<String>) -> Option<Item<String>> {
+        loop {
+            match walker.next() {
+                Step::Ignore { base, names } => walker.ignore_file(match (base, names) {
+                    (Base::In(folder), [b".gitignore"]) if folder == "w" => Some(b"out\n*.log"),
+                    (Base::In(folder), [b".ignore"]) if folder == "w/c" => Some(b"!out\nf\n"),
+                    _ => None,
+                }),
+                Step::Enter { folder, name, .. } => {
+                    let path = format!("{folder}/{}", str::from_utf8(&name).unwrap());
+                    let names = listed(&path);
+                    walker.entered(path, (0, 0), names, 0);
+                }
+                Step::Item(item) => return Some(item),
+                Step::Done => return None,
+            }
+        }
+    }
+
+    /// The names of a walk and how many it passed over; it is split before it walks on to the
+    /// items whose numbers `splits` knows, and each part again in the same way.
+    fn walked(mut walker: Walker<String>, splits: &dyn Fn(usize) -> bool) -> (Vec<String>, u64) {
+        let (mut names, mut parts) = (Vec::new(), Vec::new());
+        while let Some(item) = advance(&mut walker) {
+            if splits(names.len()) {
+                parts.extend(walker.split());
+            }
+            names.push(String::from_utf8(item.below).unwrap());
+        }
+        let mut ignored = walker.skipped().ignored;
+        for part in parts.into_iter().rev() {
+            let (more, passed) = walked(part, splits);
+            names.extend(more);
+            ignored += passed;
+        }
+        (names, ignored)
+    }
+
+    #[test]
+    fn the_parts_of_a_walk_are_the_whole_walk_in_its_order() {
+        let start = || {
+            let all = || -> Filter { Arc::new(|_| true) };
+            let walk = Walk { allowed: all(), excludes: all(), stop: CancellationToken::new() };
+            let root = HostPath::new(b"/w", Style::Posix).unwrap();
+            let rules = Rules::find(&FindQuery { hidden: true, ..FindQuery::default() });
+            let mut walker = Walker::new(&root, rules, &walk, true, false);
+            walker.begin("w".to_owned(), (0, 0), listed("w"), 0);
+            walker
+        };
+        let whole = walked(start(), &|_| false);
+        let wanted = ".gitignore a a/1 a/x a/x/deep a/x/deep/f a/x/z a/y b.rs c c/.ignore c/out \
+                      c/out/g d d/1 d/2 e";
+        assert_eq!(whole.0.join(" "), wanted);
+        assert_eq!(whole.1, 6);
+        for number in 0..whole.0.len() {
+            assert_eq!(walked(start(), &|at| at == number), whole, "split at {number}");
+            assert_eq!(walked(start(), &|at| at >= number), whole, "split from {number} on");
+        }
+        assert_eq!(walked(start(), &|at| at % 3 == 1), whole);
     }
 }

@@ -9,7 +9,7 @@
 
 use std::{ffi::OsStr, os::unix::ffi::OsStrExt, path::Path};
 
-use globset::{GlobBuilder, GlobMatcher};
+use globset::{Glob, GlobBuilder, GlobSet};
 use ignore::{
     Match,
     gitignore::{Gitignore, GitignoreBuilder},
@@ -43,7 +43,7 @@ pub(crate) enum Verdict {
 }
 
 /// The ignore files of one folder.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 struct Level {
     /// Where names below this folder begin in a path.
     offset: usize,
@@ -116,6 +116,18 @@ impl Rules {
     /// Leaves the folder that was entered last.
     pub(crate) fn pop(&mut self) {
         self.levels.pop();
+    }
+
+    /// The same rules without the innermost `left` folders.
+    pub(crate) fn outer(&self, left: usize) -> Self {
+        Self {
+            globs: self.globs.clone(),
+            types: self.types.clone(),
+            hidden: self.hidden,
+            ignore: self.ignore,
+            global: self.global.clone(),
+            levels: self.levels[..self.levels.len() - left].to_vec(),
+        }
     }
 
     /// Takes the content of an ignore file of the level at `depth`, by its place in
@@ -285,7 +297,12 @@ fn edits(a: &[u8], b: &[u8]) -> usize {
 }
 
 /// Parses a glob on its own, for an error that says where it is wrong.
-fn check_glob(glob: &str) -> Result<GlobMatcher, SearchError> {
+fn check_glob(glob: &str) -> Result<Glob, SearchError> {
+    parse_glob(glob, true)
+}
+
+/// Parses a glob; its `*` matches no separator where that is `literal`.
+fn parse_glob(glob: &str, literal: bool) -> Result<Glob, SearchError> {
     if glob.len() > GLOB_LENGTH {
         let (shown, length) = (glob.chars().take(40).collect::<String>(), glob.len());
         return Err(SearchError::Glob(format!(
@@ -294,10 +311,9 @@ fn check_glob(glob: &str) -> Result<GlobMatcher, SearchError> {
         )));
     }
     GlobBuilder::new(glob)
-        .literal_separator(true)
+        .literal_separator(literal)
         .backslash_escape(true)
         .build()
-        .map(|glob| glob.compile_matcher())
         .map_err(|error| SearchError::Glob(glob_error(glob, error.kind())))
 }
 
@@ -323,7 +339,8 @@ fn glob_error(glob: &str, kind: &globset::ErrorKind) -> String {
 /// The pattern of a search for names.
 #[derive(Debug)]
 pub(crate) struct Names {
-    glob: GlobMatcher,
+    /// A set, for it needs no regular expression for most globs.
+    glob: GlobSet,
     /// Matched with whole paths instead of names.
     whole: bool,
     folders_only: bool,
@@ -340,9 +357,13 @@ impl Names {
             let shown: String = pattern.chars().take(40).collect();
             return Err(SearchError::Glob(format!("glob {shown:?} names nothing; {hint}")));
         }
+        let whole = core.contains('/') || anchored.len() < pattern.len();
+        // In a single name there are no separators.
+        let glob = parse_glob(core, whole)?;
+        let glob = GlobSet::builder().add(glob).build();
         Ok(Self {
-            glob: check_glob(core)?,
-            whole: core.contains('/') || anchored.len() < pattern.len(),
+            glob: glob.map_err(|error| SearchError::Glob(glob_error(core, error.kind())))?,
+            whole,
             folders_only: core.len() < anchored.len(),
         })
     }

@@ -265,6 +265,52 @@ async fn the_disk_any_fs_and_ripgrep_find_the_same() {
     assert!(found > 200, "in only {found} comparisons there was something to find");
 }
 
+/// A tree of some thousand names, with deep, empty and wide folders.
+fn grow_much(random: &mut Random, root: &Path) {
+    for outer in 0..5 {
+        for inner in 0..20 {
+            let folder = root.join(format!("{outer}/{inner:02}"));
+            fs::create_dir_all(&folder).unwrap();
+            grow(random, &folder, 1);
+        }
+    }
+    for number in 0..200 {
+        fs::create_dir_all(root.join(format!("2/wide/{number}"))).unwrap();
+        fs::write(root.join(format!("4/07/x{number}.rs")), "").unwrap();
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn several_threads_find_what_one_does_in_its_order() {
+    let local = Local::new();
+    let over = FsSearch(local.fs());
+    for seed in 0..2 {
+        let folder = tempfile::tempdir().unwrap();
+        grow_much(&mut Random(seed), folder.path());
+        let place = at(&local, folder.path()).await;
+        let closed = place.real.join("3/11").unwrap();
+        let allowed = move |path: &haft_types::HostPath| !path.is_within(&closed);
+        let walk = || Walk { allowed: Arc::new(allowed.clone()), ..walk() };
+        for pattern in ["*", "*/0*/**"] {
+            let one = find(&over, &place, &all(pattern), walk()).await;
+            assert!(one.0.len() > 100 && one.1.denied == 1 && one.1.ignored > 10, "{:?}", one.1);
+            for _ in 0..5 {
+                let several = find(&local, &place, &all(pattern), walk()).await;
+                assert!(several == one, "seed {seed}, {pattern}: {:?}, {:?}", several.1, one.1);
+            }
+            // Who wants no more gets the first ones.
+            let most = one.0.len() / 2;
+            let mut first = Vec::new();
+            let sink = &mut |found| {
+                first.push(found);
+                if first.len() < most { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
+            };
+            let skipped = local.find(&place, &all(pattern), walk(), sink).await.unwrap();
+            assert!(skipped.stopped && first == one.0[..most], "seed {seed}, {pattern}");
+        }
+    }
+}
+
 #[tokio::test(flavor = "multi_thread")]
 async fn denied_paths_are_never_opened_and_counted() {
     let local = Local::new();

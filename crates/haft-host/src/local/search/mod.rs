@@ -9,30 +9,29 @@
 //! Dropping the future, `Break` and the stop token end all threads at their next read.
 
 mod disk;
+mod names;
 mod ordered;
 
 use std::{
     collections::VecDeque,
-    io,
+    env, fs, io,
     ops::ControlFlow,
+    path::PathBuf,
     sync::{Arc, Mutex, MutexGuard, PoisonError, TryLockError},
-    time::{Duration, Instant},
+    time::Duration,
 };
 
 use futures::future::BoxFuture;
 use grep_searcher::Searcher;
 use ignore::gitignore::gitconfig_excludes_path;
-use rustix::fs::{AtFlags, statat};
 use tokio_util::sync::CancellationToken;
 
 use self::{
     disk::{Buffered, Folder, advance, list, open_file, open_folder, read_some},
+    names::Finding,
     ordered::{Leave, Ordered, StopOnDrop},
 };
-use super::{
-    Local,
-    locate::{At, kind_of, stamp_of},
-};
+use super::{Local, locate::At};
 use crate::{
     FileKind, FindQuery, Found, FoundLines, GrepQuery, Located, Search, SearchError, Skipped, Walk,
     lines::{FileResult, Grep},
@@ -49,10 +48,6 @@ const PATIENCE: Duration = Duration::from_millis(50);
 const AHEAD: usize = 32;
 /// In how many folders at most these are: each is held open.
 const AHEAD_FOLDERS: usize = 8;
-/// Most names that are delivered together.
-const BATCH: usize = 128;
-/// Longest time that found names wait for others.
-const BATCH_TIME: Duration = Duration::from_millis(20);
 
 impl Search for Local {
     fn grep<'a>(
@@ -143,11 +138,34 @@ fn add(to: &mut Skipped, from: &Skipped) {
     to.cause = from.cause.clone().or(to.cause.take());
 }
 
+/// Where the user's own excludes are, as git and ripgrep look for them.
+///
+/// The library does that with a regular expression, which takes longer to build than a small tree
+/// to search; so it is asked only where a configuration has the word.
+fn excludes_path() -> Option<PathBuf> {
+    let named = |name| env::var_os(name).filter(|path| !path.is_empty()).map(PathBuf::from);
+    let home = env::home_dir();
+    let below_home = |name| home.as_ref().map(|home| home.join(name));
+    let folder = named("XDG_CONFIG_HOME").or_else(|| below_home(".config"));
+    let files = [
+        named("GIT_CONFIG_GLOBAL"),
+        below_home(".gitconfig"),
+        folder.as_ref().map(|folder| folder.join("git/config")),
+        named("GIT_CONFIG_SYSTEM").or_else(|| Some("/etc/gitconfig".into())),
+    ];
+    let word = b"excludesfile";
+    let speaks = |text: Vec<u8>| text.windows(word.len()).any(|at| at.eq_ignore_ascii_case(word));
+    if files.into_iter().flatten().any(|path| fs::read(path).is_ok_and(speaks)) {
+        return gitconfig_excludes_path();
+    }
+    Some(folder?.join("git/ignore"))
+}
+
 /// The user's own excludes, as git and ripgrep read them.
 fn global_excludes(walk: &Walk) -> Option<Vec<u8>> {
-    let path = gitconfig_excludes_path()?;
+    let path = excludes_path()?;
     // The person's own file, which may be a link; it is judged by both names.
-    let real = std::fs::canonicalize(&path).ok()?;
+    let real = fs::canonicalize(&path).ok()?;
     for path in [&path, &real] {
         if !(walk.excludes)(&Local::path(path).ok()?) {
             return None;
@@ -404,36 +422,7 @@ fn find_job(
         line.end(number, found, |skipped| skipped.denied += u64::from(!allowed));
         return Ok(None);
     }
-    let mut walker = start(at, Rules::find(query), walk, true)?;
-    let mut batch = Vec::new();
-    let mut since = Instant::now();
-    let send = |batch: &mut Vec<Found>| {
-        let size = batch.iter().map(|found: &Found| found.path.len() + size_of::<Found>()).sum();
-        line.end(line.begin(), Some((std::mem::take(batch), size)), |_| {});
-        line.room()
-    };
-    while let Some(item) = advance(&mut walker, &|| line.stopped()) {
-        if names.matches(&item.below, item.folderish) {
-            let (mut kind, mut modified) = (item.kind, 0);
-            if query.times {
-                match statat(&item.folder, &*item.name, AtFlags::SYMLINK_NOFOLLOW) {
-                    Ok(stat) => (kind, modified) = (kind_of(&stat), stamp_of(&stat).modified),
-                    Err(rustix::io::Errno::NOENT) => continue,
-                    // Its time may not be asked for; its name was listed.
-                    Err(_) => {}
-                }
-            }
-            batch.push(Found { path: item.below, kind, modified });
-        }
-        if batch.len() >= BATCH || (!batch.is_empty() && since.elapsed() >= BATCH_TIME) {
-            if !send(&mut batch) {
-                break;
-            }
-            since = Instant::now();
-        }
-    }
-    if !batch.is_empty() {
-        send(&mut batch);
-    }
-    Ok(Some(Arc::new(Mutex::new(walker))))
+    let walker = start(at, Rules::find(query), walk, true)?;
+    Finding::run(names, query.times, line, walker);
+    Ok(None)
 }
