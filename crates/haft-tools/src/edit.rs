@@ -4,6 +4,7 @@
 //! this conversation has not seen is never edited over on a guess.
 
 mod files;
+mod names;
 
 use std::collections::HashMap;
 

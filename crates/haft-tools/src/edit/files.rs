@@ -3,21 +3,23 @@
 //! What is deleted or moved is a name, so a link is refused there: what it leads to would stay, or
 //! go from where nobody named it. Changes of content follow links, as everywhere.
 //!
-//! **Invariant:** every file is worked out before the first is written, and no name stands twice,
-//! whatever leads to it: neither as a file nor as a place to move to. The turns at the files are
+//! **Invariant:** every file is worked out before the first is written. The turns at the files are
 //! taken in the order of their real paths, so that two calls never wait for each other.
 
-use haft_host::{FileKind, FileLock, Located};
+use haft_host::Located;
 use haft_text::diff::TextDiff;
 use haft_tool::{Becomes, Cx, Step, TransactionError};
 use haft_types::{
-    Access, Detail, EntryKind, Follow, Hash, HostPath, Outcome, Part, Place, Plan, Receipt,
-    ReceiptAction, Shape, Target, ToolError,
+    Access, Detail, Follow, Hash, HostPath, Outcome, Part, Place, Plan, Receipt, ReceiptAction,
+    Shape, Target, ToolError,
 };
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::{Edit, EditAnswer, FileEdit, Replacement, Work, are_text};
+use super::{
+    Edit, EditAnswer, FileEdit, Replacement, Work, are_text,
+    names::{Found, Name, distinct, is_free, located, names, turns, twice},
+};
 use crate::{
     change::{self, Tries},
     files::{self, Failure},
@@ -32,7 +34,7 @@ const MOST: u64 = 256 * 1024 * 1024;
 /// One of several files.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize, JsonSchema)]
 pub(crate) struct FileChange {
-    path: String,
+    pub(super) path: String,
     #[schemars(length(min = 1))]
     edits: Option<Vec<Replacement>>,
     /// Whole content of the file, new or not.
@@ -40,7 +42,7 @@ pub(crate) struct FileChange {
     /// Remove the file (default false).
     delete: Option<bool>,
     /// New path of the file, where nothing is yet; alone, or with edits or content.
-    move_to: Option<String>,
+    pub(super) move_to: Option<String>,
     expect: Option<String>,
 }
 
@@ -121,27 +123,9 @@ impl FileChange {
     }
 
     /// Reports whether its name is meant, and not what a link of that name leads to.
-    fn is_name(&self) -> bool {
+    pub(super) fn is_name(&self) -> bool {
         self.move_to.is_some() || self.delete.unwrap_or_default()
     }
-}
-
-/// One name in a call.
-#[derive(Clone, Copy)]
-struct Name<'a> {
-    /// Of the entry, from 1.
-    number: usize,
-    /// Whether it is where a file is moved to.
-    new: bool,
-    text: &'a str,
-}
-
-/// All names of a call, in the order in which they stand there.
-fn names(files: &[FileChange]) -> impl Iterator<Item = Name<'_>> {
-    (1..).zip(files).flat_map(|(number, file)| {
-        let new = file.move_to.as_deref().map(|text| Name { number, new: true, text });
-        std::iter::once(Name { number, new: false, text: &file.path }).chain(new)
-    })
 }
 
 /// What the call will do; a path that is written twice is refused right away.
@@ -192,31 +176,6 @@ fn are_texts(file: &FileChange, number: usize) -> Result<(), ToolError> {
     }
 }
 
-/// The error for two names that are one.
-fn twice(first: Name<'_>, then: Name<'_>) -> ToolError {
-    let told = |name: Name<'_>| match name {
-        Name { number, new: true, .. } => format!("the move_to of {number}"),
-        Name { number, .. } => number.to_string(),
-    };
-    if first.number == then.number {
-        let text = format!("{} is to be moved to {}, where it is already", first.text, then.text);
-        return ToolError::new(text).hint("Nothing was changed. Give another move_to.");
-    }
-    let (numbers, names) = ((told(first), told(then)), (first.text, then.text));
-    let what = if names.0 == names.1 {
-        format!("{} stands twice in files, as {} and as {}", names.0, numbers.0, numbers.1)
-    } else {
-        let (first, then) = names;
-        format!("{first} and {then}, {} and {} of files, are one file", numbers.0, numbers.1)
-    };
-    ToolError::new(what).hint(if first.new || then.new {
-        "Nothing was changed. A name stands once in a call: give what shall be at it before or \
-         after a move in a call of its own."
-    } else {
-        "Nothing was changed. Put all edits of a file into one entry."
-    })
-}
-
 /// Works all files out, to refuse them early or to show them.
 pub(super) async fn check(
     tool: &Edit,
@@ -253,107 +212,6 @@ pub(super) async fn run(
         }
     })
     .await
-}
-
-/// A file as it was looked up, and where it is moved to.
-#[derive(Clone)]
-struct Found {
-    at: Located,
-    to: Option<Located>,
-}
-
-impl Found {
-    fn all(&self) -> impl Iterator<Item = &Located> {
-        std::iter::once(&self.at).chain(&self.to)
-    }
-}
-
-async fn located(files: &[FileChange], cx: &Cx) -> Result<Vec<Found>, ToolError> {
-    let mut found = Vec::with_capacity(files.len());
-    for file in files {
-        if !file.is_name() {
-            found.push(Found { at: files::locate(cx, &file.path).await?, to: None });
-            continue;
-        }
-        let at = own(cx, &file.path).await?;
-        if at.kind == FileKind::Entry(EntryKind::Link) {
-            return Err(is_link(&cx.place.shown(&at.real), file.move_to.is_some()));
-        }
-        let to = match &file.move_to {
-            Some(text) => {
-                let to = own(cx, text).await?;
-                is_free(cx, file, text, &to)?;
-                Some(to)
-            }
-            None => None,
-        };
-        found.push(Found { at, to });
-    }
-    distinct(files, &found)?;
-    Ok(found)
-}
-
-/// Looks a name up without following a link.
-async fn own(cx: &Cx, text: &str) -> Result<Located, ToolError> {
-    let path = cx.path(text)?;
-    cx.host.fs().locate(&path, Follow::No).await.map_err(|error| files::failed(&error))
-}
-
-fn is_link(shown: &str, moves: bool) -> ToolError {
-    let (done, verb) = if moves { ("moved", "move") } else { ("deleted", "remove") };
-    ToolError::new(format!("{shown} is a link; only regular files are {done}")).hint(format!(
-        "Nothing was changed. Give the path that it leads to, or {verb} the link with a command."
-    ))
-}
-
-/// Refuses to move a file to where something is, or to no proper name.
-fn is_free(cx: &Cx, file: &FileChange, text: &str, to: &Located) -> Result<(), ToolError> {
-    let shown = cx.place.shown(&to.real);
-    let (what, hint) = match to.kind {
-        FileKind::Missing => {
-            files::no_folder(text)?;
-            return files::can_be_named(to);
-        }
-        FileKind::FOLDER => {
-            let name = file.path.rsplit('/').next().unwrap_or_default();
-            let hint =
-                format!("Give the whole new path, as {}/{name}.", text.trim_end_matches('/'));
-            ("a folder is there", hint)
-        }
-        FileKind::Entry(EntryKind::Link) => ("a link is there", OTHER.to_owned()),
-        FileKind::Entry(_) => ("it is already there", OTHER.to_owned()),
-    };
-    let text = format!("{} cannot be moved to {shown}: {what}", file.path);
-    Err(ToolError::new(text).hint(format!("Nothing was changed. {hint}")))
-}
-
-/// What to do about a name that is taken.
-const OTHER: &str = "Give another move_to, or first take away what is there in a call of its own.";
-
-/// Refuses files that are one, by links or by hard links.
-fn distinct(files: &[FileChange], found: &[Found]) -> Result<(), ToolError> {
-    let all: Vec<(Name<'_>, &Located)> =
-        names(files).zip(found.iter().flat_map(Found::all)).collect();
-    for (then, (name, at)) in all.iter().enumerate() {
-        let is_same = |(_, other): &&(Name<'_>, &Located)| {
-            let linked = at.names > 1 && other.stamp.map(|s| s.id) == at.stamp.map(|s| s.id);
-            other.real == at.real || linked
-        };
-        if let Some((first, _)) = all[..then].iter().find(is_same) {
-            return Err(twice(*first, *name));
-        }
-    }
-    Ok(())
-}
-
-async fn turns(found: &[Found], cx: &Cx) -> Vec<FileLock> {
-    let mut paths: Vec<&HostPath> = found.iter().flat_map(Found::all).map(|at| &at.real).collect();
-    paths.sort();
-    let mut turns = Vec::with_capacity(paths.len());
-    for path in paths {
-        turns.push(cx.session().queues.lock(cx.host.name(), path).await);
-    }
-    turns
 }
 
 /// The worked-out change of one file.
@@ -530,7 +388,10 @@ fn none(failure: Failure, files: &[FileChange]) -> Failure {
         if nothing(&error.message) || error.hint.as_deref().is_some_and(nothing) {
             return error;
         }
-        let all = format!("None of the {} was changed.", words::count(files.len() as u64, "file"));
+        let all = match files.len() {
+            1 => "Nothing was changed.".to_owned(),
+            several => format!("None of the {several} files was changed."),
+        };
         let hint =
             error.hint.as_deref().map_or_else(|| all.clone(), |hint| format!("{hint} {all}"));
         error.hint(hint)
@@ -760,14 +621,14 @@ fn shown(items: &[Item]) -> Detail {
 }
 
 fn answer(items: &[Item], cx: &Cx) -> Result<Outcome, ToolError> {
-    let mut text = format!("Edited {} together.", words::count(items.len() as u64, "file"));
-    for item in items {
-        text.push('\n');
-        text.push_str(&item.text(cx)?);
+    let mut texts: Vec<String> =
+        items.iter().map(|item| item.text(cx)).collect::<Result<_, _>>()?;
+    if items.len() > 1 {
+        texts.insert(0, format!("Edited {} files together.", items.len()));
     }
     let data = EditAnswer { one: None, files: Some(items.iter().map(Item::data).collect()) };
     Ok(Outcome {
-        content: vec![Part::text(text)],
+        content: vec![Part::text(texts.join("\n"))],
         data: serde_json::to_value(data).ok(),
         detail: Some(shown(items)),
         receipts: items.iter().filter_map(|item| item.receipt(cx)).collect(),

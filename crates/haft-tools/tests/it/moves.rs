@@ -178,7 +178,10 @@ async fn what_is_there_is_never_moved_onto() {
             assert!(text.contains(told) || text.contains("is not a folder"), "{new}: {text}");
             assert_eq!(tree(&world).await, before, "{new}");
         }
-        for (path, told) in [("none", "there is no file none"), ("sub", "sub is a folder")] {
+        for (path, told) in [
+            ("none", "there is no file none"),
+            ("sub", "sub is a folder; only regular files are moved"),
+        ] {
             let text = failed(&world, "edit", to(path, "new")).await;
             assert!(text.contains(told), "{path}: {text}");
         }
@@ -358,7 +361,8 @@ async fn both_names_are_judged() {
 #[tokio::test]
 async fn the_plan_of_a_move_names_both_names() {
     let world = memory(FILES);
-    done(&world, "edit", to("a.txt", "sub/n")).await;
+    let text = done(&world, "edit", to("a.txt", "sub/n")).await;
+    assert_eq!(text, "Moved a.txt to sub/n.");
     let plan = world.recorder.bodies().into_iter().find_map(|body| match body {
         haft_types::Body::CallStarted { plan, .. } => plan,
         _ => None,
