@@ -7,7 +7,7 @@ use std::{any::Any, fmt, io, sync::Arc};
 
 use bytes::Bytes;
 use futures::future::BoxFuture;
-use haft_types::{EntryKind, Follow, HostPath};
+use haft_types::{EntryKind, Follow, HostPath, Rights};
 
 use crate::fault::refuse;
 
@@ -86,7 +86,7 @@ pub enum Expect {
 }
 
 /// How a file is written.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct WriteHow {
     /// What must be there.
     pub expect: Expect,
@@ -94,14 +94,14 @@ pub struct WriteHow {
     pub parents: bool,
     /// Permission bits of a new file, before the umask; kept from the old one otherwise.
     pub mode: u32,
-    /// Permission bits that the file gets whatever it had and whatever the umask is, as one that is
-    /// brought back.
-    pub set_mode: Option<u32>,
+    /// What the file gets whatever it had and whatever the umask is, as one that is brought back.
+    /// What the writer may not give is left out, and then no more rights are given than are named.
+    pub rights: Option<Rights>,
 }
 
 impl Default for WriteHow {
     fn default() -> Self {
-        Self { expect: Expect::Any, parents: false, mode: 0o666, set_mode: None }
+        Self { expect: Expect::Any, parents: false, mode: 0o666, rights: None }
     }
 }
 
@@ -319,11 +319,12 @@ pub trait Fs: Send + Sync {
         Box::pin(std::future::ready(Err(error)))
     }
 
-    /// The permission bits of what stands at a located name; none where the host has none.
+    /// Owner, permissions and attributes of what stands at a located name; none where the host has
+    /// none.
     ///
     /// # Errors
     /// When nothing is there any more, or it cannot be looked at.
-    fn mode<'a>(&'a self, at: &'a Located) -> BoxFuture<'a, io::Result<Option<u32>>> {
+    fn rights<'a>(&'a self, at: &'a Located) -> BoxFuture<'a, io::Result<Option<Rights>>> {
         let _ = at;
         Box::pin(std::future::ready(Ok(None)))
     }

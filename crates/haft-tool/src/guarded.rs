@@ -15,7 +15,7 @@ use haft_host::{
     Listing, Located, Program, Running, Search, SearchError, Shell, Sink, Skipped, Spawn, Staged,
     Walk, WriteHow, Written,
 };
-use haft_types::{Access, Effect, Follow, HostPath, Place, Style, Target};
+use haft_types::{Access, Effect, Follow, HostPath, Place, Rights, Style, Target};
 use tokio::sync::OnceCell;
 
 use crate::{
@@ -371,22 +371,22 @@ impl Fs for Guarded {
                     None => keeper.before_move(fs, from).await,
                 };
                 // Without its rights it is still moved back.
-                Some((keeper.clone(), before, fs.mode(from).await.ok().flatten()))
+                Some((keeper.clone(), before, fs.rights(from).await.ok().flatten()))
             };
             let staged = fs.stage_move(from, to, data.clone());
             let (begun, staged, before) = futures::join!(self.begin(), staged, before);
             let staged = after(begun, staged).await?;
-            let Some((keeper, before, mode)) = before else { return Ok(staged) };
-            let moved = Some((from.real.clone(), mode));
+            let Some((keeper, before, rights)) = before else { return Ok(staged) };
+            let moved = Some((from.real.clone(), rights));
             let write = Write { path: to.real.clone(), moved, before, data };
             Ok(Box::new(Kept { staged, keeper, write }) as Box<dyn Staged>)
         }
         .boxed()
     }
 
-    fn mode<'a>(&'a self, at: &'a Located) -> BoxFuture<'a, io::Result<Option<u32>>> {
+    fn rights<'a>(&'a self, at: &'a Located) -> BoxFuture<'a, io::Result<Option<Rights>>> {
         match self.need(&at.real, Access::Observe) {
-            Ok(()) => self.inner.fs().mode(at),
+            Ok(()) => self.inner.fs().rights(at),
             Err(error) => std::future::ready(Err(error)).boxed(),
         }
     }

@@ -16,7 +16,7 @@ use std::{
 use bytes::Bytes;
 use haft_host::{FileKind, Fs, Located, Stamp};
 use haft_types::{
-    Blob, EntryKind, Hash, HostPath, Outcome, Part, Place, Receipt, ReceiptAction, Text,
+    Blob, EntryKind, Hash, HostPath, Outcome, Part, Place, Receipt, ReceiptAction, Rights, Text,
 };
 
 use crate::{Held, PreImages};
@@ -45,8 +45,8 @@ pub(crate) enum Before {
 pub(crate) struct Write {
     /// Where the file is then.
     pub path: HostPath,
-    /// Where it was, with its permission bits, where it is moved.
-    pub moved: Option<(HostPath, Option<u32>)>,
+    /// Where it was, with its rights, where it is moved.
+    pub moved: Option<(HostPath, Option<Rights>)>,
     pub before: Before,
     /// What it holds then; none where it stays the same.
     pub data: Option<Bytes>,
@@ -66,7 +66,7 @@ struct Change {
     action: ReceiptAction,
     before: Before,
     after: After,
-    mode: Option<u32>,
+    rights: Option<Rights>,
     made: Vec<HostPath>,
 }
 
@@ -167,36 +167,36 @@ impl Keeper {
             (None, Before::Stays(hash)) => After::Hash(*hash),
             (None, _) => After::Gone,
         };
-        let (action, mode) = match (moved, &before) {
-            (Some((from, mode)), _) => (ReceiptAction::Renamed { from }, mode),
+        let (action, rights) = match (moved, &before) {
+            (Some((from, rights)), _) => (ReceiptAction::Renamed { from }, rights),
             (None, Before::Missing) => (ReceiptAction::Created, None),
             (None, _) => (ReceiptAction::Changed, None),
         };
-        self.note(Change { path, action, before, after, mode, made: folders });
+        self.note(Change { path, action, before, after, rights, made: folders });
     }
 
     /// Removes, and keeps what was there.
     pub(crate) async fn remove(&self, fs: &dyn Fs, at: &Located) -> io::Result<()> {
         let before = self.before(fs, at).await;
         // Without its rights it is still brought back, as a new file.
-        let mode = fs.mode(at).await.ok().flatten();
+        let rights = fs.rights(at).await.ok().flatten();
         fs.remove(at).await?;
         let (path, action) = (at.real.clone(), ReceiptAction::Deleted);
-        self.note(Change { path, action, before, after: After::Gone, mode, made: Vec::new() });
+        self.note(Change { path, action, before, after: After::Gone, rights, made: Vec::new() });
         Ok(())
     }
 
     /// Renames, and keeps what is renamed.
     pub(crate) async fn rename(&self, fs: &dyn Fs, from: &Located, to: &Located) -> io::Result<()> {
         let before = self.read(fs, from).await;
-        let mode = fs.mode(from).await.ok().flatten();
+        let rights = fs.rights(from).await.ok().flatten();
         fs.rename(from, to).await?;
         let after = match &before {
             Before::Kept(blob) => After::Hash(blob.hash),
             _ => After::Gone,
         };
         let (path, action) = (to.real.clone(), ReceiptAction::Renamed { from: from.real.clone() });
-        self.note(Change { path, action, before, after, mode, made: Vec::new() });
+        self.note(Change { path, action, before, after, rights, made: Vec::new() });
         Ok(())
     }
 
@@ -348,7 +348,7 @@ fn merged(changes: Vec<Change>) -> Vec<Change> {
             _ => ReceiptAction::Created,
         };
         first.after = change.after;
-        first.mode = first.mode.or(change.mode);
+        first.rights = first.rights.take().or(change.rights);
         first.made.extend(change.made);
     }
     // What came and went within the call is no change.
@@ -376,7 +376,7 @@ fn complete(receipt: &mut Receipt, change: Change) {
             After::Hash(hash) => Some(hash),
         };
     }
-    receipt.mode = receipt.mode.or(change.mode);
+    receipt.rights = receipt.rights.take().or(change.rights);
     if receipt.made.is_empty() {
         receipt.made = change.made;
     }

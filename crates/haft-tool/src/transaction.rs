@@ -240,7 +240,7 @@ impl Cx {
             (receipt.before, receipt.after) = (before, after);
             (receipt.pre_image, receipt.made) = (pre_image, made);
             if !matches!(step.to, Becomes::Holding(..)) {
-                receipt.mode = self.host.fs().mode(&step.at).await.ok().flatten();
+                receipt.rights = self.host.fs().rights(&step.at).await.ok().flatten();
             }
             receipts.push(receipt);
         }
@@ -456,8 +456,8 @@ async fn restore(
             fs.remove(at).await
         }
         Made::At(at) => {
-            let (expect, set_mode) = (expected(at), receipt.mode);
-            let how = WriteHow { expect, parents: true, set_mode, ..WriteHow::default() };
+            let (expect, rights) = (expected(at), receipt.rights.clone());
+            let how = WriteHow { expect, parents: true, rights, ..WriteHow::default() };
             undo::bring_back(fs, images, &old()?, at, how).await.map(drop)
         }
     }

@@ -18,7 +18,7 @@ use std::{
 };
 
 use haft_host::{Expect, FileKind, Fs, Host, Located, Queues, WriteHow, Written};
-use haft_types::{Blob, EntryKind, Follow, Hash, HostPath, Receipt, ReceiptAction};
+use haft_types::{Blob, EntryKind, Follow, Hash, HostPath, Receipt, ReceiptAction, Rights};
 
 use self::moves::Move;
 use crate::{Held, PreImages, keeper};
@@ -136,7 +136,7 @@ struct Step {
     /// Where the file is now that was here; none where it is gone. One that is elsewhere is moved,
     /// so that it keeps all that it is.
     file: Option<HostPath>,
-    mode: Option<u32>,
+    rights: Option<Rights>,
     /// Folders that go with it once they are empty, topmost first.
     made: Vec<HostPath>,
 }
@@ -146,7 +146,7 @@ struct Now {
     at: Located,
     found: Option<Hash>,
     kept: Option<Blob>,
-    mode: Option<u32>,
+    rights: Option<Rights>,
 }
 
 impl Undo<'_> {
@@ -229,16 +229,16 @@ impl Undo<'_> {
             return Err(blocked(format!("is reached through a link now, and is {}", at.real)));
         }
         match at.kind {
-            FileKind::Missing => Ok(Now { at, found: None, kept: None, mode: None }),
+            FileKind::Missing => Ok(Now { at, found: None, kept: None, rights: None }),
             FileKind::FILE => {
-                let mode = fs.mode(&at).await.map_err(failed)?;
+                let rights = fs.rights(&at).await.map_err(failed)?;
                 let kept = keeper::keep(&*self.pre_images, fs, &at).await;
                 let (found, kept) = if let Ok(blob) = kept {
                     (blob.hash, Some(blob))
                 } else {
                     (keeper::hash(fs, &at).await.map_err(failed)?, None)
                 };
-                Ok(Now { at, found: Some(found), kept, mode })
+                Ok(Now { at, found: Some(found), kept, rights })
             }
             FileKind::Entry(EntryKind::Link) => Err(blocked("is a link now".to_owned())),
             FileKind::FOLDER => Err(blocked("is a folder now".to_owned())),
@@ -310,7 +310,7 @@ impl Undo<'_> {
             let failed = |error| (path.clone(), error);
             let receipt = if moves.iter().any(|moved| moved.from == *path) {
                 let at = self.host.fs().locate(path, Follow::No).await.map_err(failed)?;
-                let now = Now { at, found: None, kept: None, mode: None };
+                let now = Now { at, found: None, kept: None, rights: None };
                 self.one(path, step, &now).await
             } else {
                 self.one(path, step, &now[path]).await
@@ -342,8 +342,8 @@ impl Undo<'_> {
         receipt.before = before;
         receipt.after = wanted;
         // Rights that are not touched are nobody's business here.
-        let touched = step.mode.is_some() || receipt.action == ReceiptAction::Deleted;
-        receipt.mode = now.mode.filter(|_| touched);
+        let touched = step.rights.is_some() || receipt.action == ReceiptAction::Deleted;
+        receipt.rights = now.rights.clone().filter(|_| touched);
         receipt.pre_image = if done {
             before.and_then(|hash| self.pre_images.find(&hash))
         } else {
@@ -355,8 +355,8 @@ impl Undo<'_> {
         match &step.to {
             To::Content(blob) => {
                 let expect = now.at.stamp.map_or(Expect::Absent, Expect::Stamp);
-                let set_mode = step.mode;
-                let how = WriteHow { expect, parents: true, set_mode, ..WriteHow::default() };
+                let rights = step.rights.clone();
+                let how = WriteHow { expect, parents: true, rights, ..WriteHow::default() };
                 receipt.made = bring_back(fs, &*self.pre_images, blob, &now.at, how).await?.made;
             }
             To::Nothing | To::From(_) => fs.remove(&now.at).await?,
@@ -393,7 +393,8 @@ impl Undo<'_> {
         match (&was.kept, was.found) {
             _ if vacated => fs.remove(&at).await?,
             (Some(blob), _) => {
-                let how = WriteHow { parents: true, set_mode: was.mode, ..WriteHow::default() };
+                let how =
+                    WriteHow { parents: true, rights: was.rights.clone(), ..WriteHow::default() };
                 bring_back(fs, &*self.pre_images, blob, &at, how).await?;
             }
             (None, Some(_)) => return Err(io::ErrorKind::NotFound.into()),
@@ -523,7 +524,7 @@ fn add(steps: &mut BTreeMap<HostPath, Step>, receipt: &Receipt) -> Result<(), Un
     let path = &receipt.path;
     let new = |path: &HostPath, left, to| {
         let file = Some(path.clone());
-        Step { left, to, file, mode: None, made: Vec::new() }
+        Step { left, to, file, rights: None, made: Vec::new() }
     };
     let nothing = || new(path, receipt.after, To::Nothing);
     let lost = || UndoError::NotKept {
@@ -541,7 +542,7 @@ fn add(steps: &mut BTreeMap<HostPath, Step>, receipt: &Receipt) -> Result<(), Un
             let to = To::Content(content()?);
             let step = steps.entry(path.clone()).or_insert_with(nothing);
             step.to = to;
-            step.mode = receipt.mode.or(step.mode);
+            step.rights = receipt.rights.clone().or(step.rights.take());
             if receipt.action == ReceiptAction::Deleted {
                 step.file = None;
             }
@@ -558,7 +559,7 @@ fn add(steps: &mut BTreeMap<HostPath, Step>, receipt: &Receipt) -> Result<(), Un
                 to = To::Content(content()?);
             }
             let step = steps.entry(from.clone()).or_insert_with(|| new(from, None, To::Nothing));
-            (step.to, step.file, step.mode) = (to, file, receipt.mode);
+            (step.to, step.file, step.rights) = (to, file, receipt.rights.clone());
         }
     }
     Ok(())

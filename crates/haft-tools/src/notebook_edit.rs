@@ -299,7 +299,7 @@ impl Work {
             tolerance: None,
             ranges,
             pre_image: None,
-            mode: None,
+            rights: None,
             made: Vec::new(),
         };
         Ok(Outcome {

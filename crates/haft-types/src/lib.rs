@@ -17,6 +17,7 @@ mod named;
 mod outcome;
 mod path;
 mod question;
+mod rights;
 mod schema;
 mod spec;
 
@@ -39,6 +40,7 @@ pub use self::{
     outcome::{Outcome, Receipt, ReceiptAction, Status, ToolError},
     path::{HostPath, PathError, Style},
     question::{Answerer, Choice, Question, QuestionId, QuestionKind, Reply},
+    rights::Rights,
     schema::Schema,
     spec::{Budget, Env, Guideline, Kind, Loading, OnInterrupt, Origin, ToolSpec},
 };

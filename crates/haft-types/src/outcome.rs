@@ -5,7 +5,7 @@ use std::fmt;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use crate::{Blob, Detail, Hash, HostPath, Part, Text};
+use crate::{Blob, Detail, Hash, HostPath, Part, Rights, Text};
 
 /// How a call ended.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
@@ -73,9 +73,9 @@ pub struct Receipt {
     /// The content before, kept for undo; none where nothing was kept.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub pre_image: Option<Blob>,
-    /// Permission bits before, of a file that is gone from this path now.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub mode: Option<u32>,
+    /// Owner, permissions and attributes before, of a file that is gone from this path now.
+    #[serde(flatten)]
+    pub rights: Option<Rights>,
     /// Folders that were made for it, topmost first.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub made: Vec<HostPath>,
@@ -93,7 +93,7 @@ impl Receipt {
             tolerance: None,
             ranges: Vec::new(),
             pre_image: None,
-            mode: None,
+            rights: None,
             made: Vec::new(),
         }
     }

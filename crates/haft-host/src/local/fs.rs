@@ -10,7 +10,7 @@ use std::{
 
 use bytes::Bytes;
 use futures::future::BoxFuture;
-use haft_types::{EntryKind, Follow, HostPath};
+use haft_types::{EntryKind, Follow, HostPath, Rights};
 use rustix::{
     buffer::spare_capacity,
     fd::OwnedFd,
@@ -22,7 +22,7 @@ use tokio::runtime::Handle;
 use super::{
     Local,
     locate::{self, At},
-    moves,
+    moves, rights,
     write::{self, Content},
 };
 use crate::{
@@ -91,7 +91,7 @@ impl Fs for Local {
     ) -> BoxFuture<'a, io::Result<Written>> {
         let (at, writes) = (at.clone(), Arc::clone(&self.writes));
         // In one go, so that others have the least time to come in between.
-        self.blocking(move || write::stage(&at, Content::Whole(data), how, &writes)?.place())
+        self.blocking(move || write::stage(&at, Content::Whole(data), &how, &writes)?.place())
     }
 
     fn stage<'a>(
@@ -127,9 +127,9 @@ impl Fs for Local {
         })
     }
 
-    fn mode<'a>(&'a self, at: &'a Located) -> BoxFuture<'a, io::Result<Option<u32>>> {
+    fn rights<'a>(&'a self, at: &'a Located) -> BoxFuture<'a, io::Result<Option<Rights>>> {
         let at = at.clone();
-        self.blocking(move || Ok(Some(At::of(&at)?.unchanged(&at)?.st_mode & 0o7777)))
+        self.blocking(move || rights::of(&at).map(Some))
     }
 
     fn list<'a>(&'a self, at: &'a Located, how: ListHow) -> BoxFuture<'a, io::Result<Listing>> {
@@ -156,7 +156,7 @@ impl Local {
         how: WriteHow,
     ) -> BoxFuture<'a, io::Result<Box<dyn Staged>>> {
         let (at, writes, aside) = (at.clone(), Arc::clone(&self.writes), self.aside);
-        let staged = self.blocking(move || write::stage(&at, content, how, &writes));
+        let staged = self.blocking(move || write::stage(&at, content, &how, &writes));
         Box::pin(async move {
             let ready = Some(Ready::Write(Box::new(staged.await?)));
             Ok(Box::new(Waiting { ready, aside }) as Box<dyn Staged>)

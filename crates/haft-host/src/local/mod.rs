@@ -10,6 +10,7 @@ mod leftovers;
 mod locate;
 mod moves;
 mod quick;
+mod rights;
 mod search;
 mod shell;
 mod write;

@@ -12,7 +12,7 @@ use std::{io, sync::Arc};
 
 use haft_types::HostPath;
 use rustix::{
-    fs::{self, AtFlags, Mode, Stat, Timespec, Timestamps},
+    fs::{self, AtFlags, Stat, Timespec, Timestamps},
     io::Errno,
 };
 
@@ -23,7 +23,7 @@ use super::{
     write::{Alone, Made, Slot, Temp, Writes, entered, is_same, sync_folder},
 };
 use crate::{
-    Expect, FileKind, Located, WriteHow, Written,
+    Expect, FileKind, Located, Written,
     fault::{fault, refuse},
 };
 
@@ -136,12 +136,12 @@ impl Move {
 
     /// Brings a copy to the disk beside the new name, of this content or of that of the file.
     fn copied(&self, data: Option<&[u8]>, old: &Stat) -> io::Result<Temp> {
-        let temp = Temp::create(&self.to, Mode::from(0o600), self.entry.clone())?;
+        let temp = Temp::replacement(&self.to, self.entry.clone())?;
         let filled = match data {
             Some(data) => temp.fill(data),
             None => self.pour(&temp),
         };
-        let like = |()| temp.take_over(&self.from, Some(old), WriteHow::default());
+        let like = |()| temp.take_over(&self.from, Some(old), None);
         filled.and_then(like).map_err(|e| self.to.failed(e))?;
         if data.is_none() {
             let times = Timestamps {

@@ -22,10 +22,10 @@ use std::{
 };
 
 use bytes::Bytes;
-use haft_types::{EntryKind, HostPath};
+use haft_types::{EntryKind, HostPath, Rights};
 use rustix::{
-    fd::{AsRawFd, OwnedFd},
-    fs::{self, Access, AtFlags, FlockOperation, Mode, OFlags, RenameFlags, Stat, XattrFlags},
+    fd::OwnedFd,
+    fs::{self, Access, AtFlags, FlockOperation, Mode, OFlags, RenameFlags, Stat},
     io::Errno,
     process::{Gid, Uid},
 };
@@ -35,6 +35,7 @@ use super::{
     ledger::{Entry, Ledger},
     leftovers::{self, Swept},
     locate::{self, At},
+    rights,
 };
 use crate::{
     Expect, FileKind, Located, Source, WriteHow, Written,
@@ -45,11 +46,6 @@ use crate::{
 const LOCK_TIME: Duration = Duration::from_millis(500);
 /// How long is waited before the lock is tried again.
 const LOCK_STEP: Duration = Duration::from_micros(200);
-/// Most bytes of one extended attribute, or of all their names, in Linux.
-const XATTR_MAX: usize = 64 * 1024;
-
-/// The attribute that holds a file's list of rights.
-const ACCESS_LIST: &str = "system.posix_acl_access";
 
 /// Most times that what others put there meanwhile is put back.
 const GIVE_BACK: usize = 100;
@@ -86,7 +82,7 @@ pub(super) enum Content {
 pub(super) fn stage(
     located: &Located,
     content: Content,
-    how: WriteHow,
+    how: &WriteHow,
     writes: &Writes,
 ) -> io::Result<Stage> {
     let path = located.real.clone();
@@ -105,7 +101,7 @@ pub(super) fn stage(
     if old.is_some() {
         slot.may_write()?;
     }
-    let temp = if old.is_some() {
+    let temp = if old.is_some() || how.rights.is_some() {
         Temp::replacement(&slot, entry)?
     } else {
         Temp::create(&slot, Mode::from(how.mode & 0o7777), entry)?
@@ -114,7 +110,7 @@ pub(super) fn stage(
         Content::Whole(data) => temp.fill(&data),
         Content::Pieces(source) => temp.fill_from(source),
     };
-    let filled = filled.and_then(|()| temp.take_over(&slot, old.as_ref(), how));
+    let filled = filled.and_then(|()| temp.take_over(&slot, old.as_ref(), how.rights.as_ref()));
     filled.and_then(|()| Ok(fs::fsync(&temp.file)?)).map_err(|e| slot.failed(e))?;
     Ok(Stage { temp, made, slot, at, expect: how.expect })
 }
@@ -331,9 +327,9 @@ impl Temp {
 
     /// Makes the file that takes the place of another one: for its owner alone, whatever its
     /// folder passes on, until [`Self::take_over`] gives it what that one has.
-    fn replacement(slot: &Slot, entry: Option<Arc<Entry>>) -> io::Result<Self> {
+    pub(super) fn replacement(slot: &Slot, entry: Option<Arc<Entry>>) -> io::Result<Self> {
         let temp = Self::create(slot, Mode::RUSR | Mode::WUSR, entry)?;
-        remove_list(&temp.file);
+        rights::remove_list(&temp.file);
         Ok(temp)
     }
 
@@ -382,17 +378,18 @@ impl Temp {
         Ok(())
     }
 
-    /// Gives the new file what the old one had: owner, mode, extended attributes.
+    /// Gives the new file what the old one had, or what is brought back: owner, mode, extended
+    /// attributes.
     pub(super) fn take_over(
         &self,
         slot: &Slot,
         old: Option<&Stat>,
-        how: WriteHow,
+        brought: Option<&Rights>,
     ) -> io::Result<()> {
-        let wanted = how.set_mode.map(|mode| Mode::from(mode & 0o7777));
-        let Some(old) = old else {
-            return wanted.map_or(Ok(()), |mode| Ok(fs::fchmod(&self.file, mode)?));
-        };
+        if let Some(rights) = brought.filter(|rights| old.is_none() || rights.owner.is_some()) {
+            return rights::give(&self.file, rights);
+        }
+        let Some(old) = old else { return Ok(()) };
         let new = fs::fstat(&self.file)?;
         if (new.st_uid, new.st_gid) != (old.st_uid, old.st_gid) {
             let owner = (new.st_uid != old.st_uid).then(|| Uid::from_raw(old.st_uid));
@@ -407,10 +404,11 @@ impl Temp {
             })?;
         }
         // What the folder passed on goes first: the group bits of the mode would open it.
-        let bare = remove_list(&self.file);
-        let mode = wanted.unwrap_or(Mode::from(old.st_mode & 0o7777));
+        let bare = rights::remove_list(&self.file);
+        let mode = brought.map_or(old.st_mode, |rights| rights.mode);
+        let mode = Mode::from(mode & 0o7777);
         fs::fchmod(&self.file, mode)?;
-        if !(copy_attributes(slot, &self.file) && bare) {
+        if !(rights::copy_attributes(slot, &self.file) && bare) {
             // Without its list of rights, the group bits of the mode would grant too much.
             fs::fchmod(&self.file, mode - Mode::RWXG)?;
         }
@@ -526,57 +524,6 @@ pub(super) fn is_same(old: &Stat, out: &Stat) -> bool {
 impl Drop for Temp {
     fn drop(&mut self) {
         self.clear();
-    }
-}
-
-/// Takes away the list of rights that a folder passed on; false when it may still be there.
-fn remove_list(file: &OwnedFd) -> bool {
-    if !cfg!(target_os = "linux") {
-        return true;
-    }
-    match fs::fremovexattr(file, ACCESS_LIST) {
-        Ok(()) | Err(Errno::NODATA | Errno::NOTSUP | Errno::NOSYS) => true,
-        Err(_) => false,
-    }
-}
-
-/// Copies what can be copied; false when a list of rights was there and could not be kept.
-fn copy_attributes(slot: &Slot, new: &OwnedFd) -> bool {
-    let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
-    let Ok(old) = fs::openat(&slot.folder, &*slot.name, flags, Mode::empty()) else {
-        return copy_list(slot, new);
-    };
-    let mut names = vec![0; XATTR_MAX];
-    let len = match fs::flistxattr(&old, &mut names[..]) {
-        Ok(len) => len,
-        Err(error) => return matches!(error, Errno::NOTSUP | Errno::NOSYS),
-    };
-    let mut value = Vec::new();
-    let mut kept = true;
-    for name in names[..len].split(|&b| b == 0).filter(|name| !name.is_empty()) {
-        // What the kernel says of the old content does not hold for the new one.
-        if matches!(name, b"security.capability" | b"security.ima" | b"security.evm") {
-            continue;
-        }
-        value.resize(XATTR_MAX, 0);
-        let set = fs::fgetxattr(&old, name, &mut value[..])
-            .and_then(|len| fs::fsetxattr(new, name, &value[..len], XattrFlags::empty()));
-        kept &= set.is_ok() || name != ACCESS_LIST.as_bytes();
-    }
-    kept
-}
-
-/// Copies the list of rights of a file that may be written, and not read; as [`copy_attributes`].
-fn copy_list(slot: &Slot, new: &OwnedFd) -> bool {
-    if !cfg!(target_os = "linux") {
-        return true;
-    }
-    let mut old = format!("/proc/self/fd/{}/", slot.folder.as_raw_fd()).into_bytes();
-    old.extend_from_slice(&slot.name);
-    let mut value = vec![0; XATTR_MAX];
-    match fs::lgetxattr(&*old, ACCESS_LIST, &mut value[..]) {
-        Ok(len) => fs::fsetxattr(new, ACCESS_LIST, &value[..len], XattrFlags::empty()).is_ok(),
-        Err(error) => matches!(error, Errno::NODATA | Errno::NOTSUP | Errno::NOSYS),
     }
 }
 

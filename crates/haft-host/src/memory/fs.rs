@@ -11,7 +11,7 @@ use std::{
 
 use bytes::Bytes;
 use futures::future::{BoxFuture, ready};
-use haft_types::{EntryKind, Follow, HostPath, Style};
+use haft_types::{EntryKind, Follow, HostPath, Rights, Style};
 
 use super::{
     Core, FsOp, Memory,
@@ -389,7 +389,7 @@ impl Memory {
 }
 
 /// Where a write goes now, and the permission bits of what stands there, if it may go there.
-fn target(tree: &Tree, to: &Located, how: WriteHow) -> io::Result<(Spot, Option<u32>)> {
+fn target(tree: &Tree, to: &Located, how: &WriteHow) -> io::Result<(Spot, Option<u32>)> {
     if let FileKind::Entry(kind) = to.kind
         && kind != EntryKind::File
     {
@@ -440,8 +440,8 @@ impl Waiting {
         let Self { core, to, data, how } = self;
         core.take_fault(FsOp::Place, &to.real)?;
         let mut tree = core.tree();
-        let (mut spot, old) = target(&tree, &to, how)?;
-        let mode = how.set_mode.or(old).unwrap_or(how.mode & 0o7755);
+        let (mut spot, old) = target(&tree, &to, &how)?;
+        let mode = how.rights.map(|rights| rights.mode).or(old).unwrap_or(how.mode & 0o7755);
         let folders = make_missing(&mut tree, &mut spot);
         let id = tree.add(Content::File(data), mode);
         if !tree.link(spot.folder, &spot.name, id) {
@@ -467,7 +467,7 @@ struct Moving {
 }
 
 /// A move needs a free name, and makes the folders above it.
-const FREE: WriteHow = WriteHow { expect: Expect::Absent, parents: true, mode: 0, set_mode: None };
+const FREE: WriteHow = WriteHow { expect: Expect::Absent, parents: true, mode: 0, rights: None };
 
 impl Moving {
     /// The file that is moved, if it is as it was located, and where it goes.
@@ -488,7 +488,7 @@ impl Moving {
         let now = now.and_then(|(_, id)| Some((id, tree.node(id)?.stamp(id))));
         match now {
             Some((id, stamp)) if self.from.stamp == Some(stamp) => {
-                Ok((id, target(tree, &self.to, FREE)?.0))
+                Ok((id, target(tree, &self.to, &FREE)?.0))
             }
             _ => {
                 let text = "changed since it was read; read it again";
@@ -588,7 +588,7 @@ impl Fs for Memory {
     ) -> BoxFuture<'a, io::Result<Box<dyn Staged>>> {
         Box::pin(async move {
             self.take_fault(FsOp::Write, &at.real)?;
-            target(&self.tree(), at, how)?;
+            target(&self.tree(), at, &how)?;
             let (core, to) = (Arc::clone(&self.core), at.clone());
             Ok(Box::new(Waiting { core, to, data, how }) as Box<dyn Staged>)
         })
@@ -609,11 +609,11 @@ impl Fs for Memory {
         })
     }
 
-    fn mode<'a>(&'a self, at: &'a Located) -> BoxFuture<'a, io::Result<Option<u32>>> {
+    fn rights<'a>(&'a self, at: &'a Located) -> BoxFuture<'a, io::Result<Option<Rights>>> {
         Box::pin(async move {
             let tree = self.tree();
             let id = held(&tree, at)?;
-            Ok(tree.node(id).map(|node| node.mode))
+            Ok(tree.node(id).map(|node| Rights::of_mode(node.mode)))
         })
     }
 

@@ -79,12 +79,12 @@ impl Undo<'_> {
         (receipt.before, receipt.after) = (Some(*before), Some(*after));
         if *is_done {
             receipt.pre_image = self.pre_images.find(before);
-            receipt.mode = now[to].mode;
+            receipt.rights.clone_from(&now[to].rights);
             return Ok(receipt);
         }
         let content = data.as_ref().map(|blob| self.pre_images.get(blob)).transpose()?;
         receipt.pre_image.clone_from(&was.kept);
-        receipt.mode = was.mode;
+        receipt.rights.clone_from(&was.rights);
         let at = self.own(to).await?;
         let staged = self.host.fs().stage_move(&was.at, &at, content).await?;
         receipt.made = staged.place().await?.made;

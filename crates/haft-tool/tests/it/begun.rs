@@ -73,7 +73,7 @@ async fn change(input: Value, cx: Cx) -> Result<Outcome, ToolError> {
         fs.remove(&a).await.map_err(failed)?;
     } else {
         let how = WriteHow::default();
-        let once = fs.write(&a, "once".into(), how).await.map_err(failed)?;
+        let once = fs.write(&a, "once".into(), how.clone()).await.map_err(failed)?;
         // What comes after the first change waits for nothing.
         fs.write(&once.at, "new".into(), how).await.map_err(failed)?;
     }

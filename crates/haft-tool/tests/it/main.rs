@@ -16,6 +16,7 @@ mod malformed;
 mod paths;
 mod questions;
 mod registry;
+mod rights;
 mod staged;
 mod stuck;
 mod support;

@@ -8,7 +8,7 @@ use haft_tool::{
     Becomes, Cx, Journal, Journaled, MemoryPreImages, Mended, PreImages, Step, put_back,
 };
 use haft_types::{
-    Access, Follow, Hash, HostPath, Outcome, Plan, Receipt, ReceiptAction, Status, Target,
+    Access, Follow, Hash, HostPath, Outcome, Plan, Receipt, ReceiptAction, Rights, Status, Target,
     ToolError,
 };
 use serde_json::{Value, json};
@@ -117,7 +117,8 @@ async fn what_is_about_to_change_is_put_down_before_the_first_file_changes() {
         assert_eq!(images.get(receipt.pre_image.as_ref().unwrap()).unwrap(), old);
     }
     assert_eq!(receipts[0].after, Some(Hash::of(b"new a")));
-    assert_eq!((receipts[1].after, receipts[1].mode), (None, Some(0o644)));
+    assert_eq!(receipts[1].after, None);
+    assert_eq!(receipts[1].rights, Some(Rights::of_mode(0o644)));
     assert_eq!(outcome.receipts.len(), 3, "each has a receipt without the tool's doing");
 }
 
@@ -263,7 +264,8 @@ async fn moves_are_put_down_with_both_names_and_go_back_where_one_fails() {
     assert_eq!(receipts[1].before, receipts[1].after);
     assert!(receipts[0].pre_image.is_some() && receipts[1].pre_image.is_none());
     assert_eq!(outcome.receipts.len(), 3, "{outcome:?}");
-    assert_eq!((outcome.receipts[0].mode, outcome.receipts[0].made.len()), (Some(0o644), 2));
+    assert_eq!(outcome.receipts[0].rights, Some(Rights::of_mode(0o644)));
+    assert_eq!(outcome.receipts[0].made.len(), 2);
 }
 
 /// How a move stands when a start finds a journal: what is at the old name, and at the new one.

@@ -11,7 +11,7 @@ use haft_testkit::{machine::peak, world::World};
 use haft_tool::{Cx, Held, Keeping, MemoryPreImages, PreImages, Undo, UndoError, put_back};
 use haft_types::{
     Access, Blob, Body, EntryKind, Follow, Hash, HostPath, Outcome, Plan, Receipt, ReceiptAction,
-    Target,
+    Rights, Target,
 };
 use proptest::prelude::*;
 use serde_json::{Value, json};
@@ -66,7 +66,7 @@ fn receipts(world: &World) -> Vec<Receipt> {
     ended.flatten().collect()
 }
 
-type Files = BTreeMap<String, (Vec<u8>, Option<u32>)>;
+type Files = BTreeMap<String, (Vec<u8>, Option<Rights>)>;
 
 /// Every file with its rights. Folders that were made for a file that then went are nobody's.
 async fn files(world: &World) -> Files {
@@ -75,7 +75,7 @@ async fn files(world: &World) -> Files {
         if !name.ends_with('/') {
             let path = world.root.join(&name).unwrap();
             let at = world.host.fs().locate(&path, Follow::No).await.unwrap();
-            files.insert(name, (content, world.host.fs().mode(&at).await.unwrap()));
+            files.insert(name, (content, world.host.fs().rights(&at).await.unwrap()));
         }
     }
     files

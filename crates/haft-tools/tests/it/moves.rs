@@ -107,7 +107,7 @@ fn moves_are_told(world: &World, outcome: &Outcome) {
         let [from, new] = [from, new].map(|name| world.root.join(name).unwrap());
         assert_eq!((&receipt.path, &receipt.action), (&new, &ReceiptAction::Renamed { from }));
         assert_eq!(receipt.pre_image.is_some(), receipt.before != receipt.after);
-        assert_eq!(receipt.mode, Some(0o644));
+        assert_eq!(receipt.rights.as_ref().map(|rights| rights.mode), Some(0o644));
     }
     assert_eq!((edited.ranges.as_slice(), edited.made.len()), ([(4, 7)].as_slice(), 2));
 }

@@ -266,7 +266,7 @@ fn a_missing_folder_that_becomes_a_link_leads_nowhere() {
                     }
                     if n % 2 == 0 {
                         // Where it is made at an instant without a link, it is made inside.
-                        if w.fs().write(&at, "inside".into(), how).await.is_ok() {
+                        if w.fs().write(&at, "inside".into(), how.clone()).await.is_ok() {
                             assert_eq!(names(&w, "inside/fresh"), ["file"], "{}", w.name);
                             written += 1;
                         }

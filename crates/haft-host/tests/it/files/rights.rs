@@ -8,6 +8,7 @@ use std::{
 
 use haft_host::WriteHow;
 use haft_testkit::machine;
+use haft_types::Rights;
 use rustix::fs::XattrFlags;
 
 use super::{
@@ -146,5 +147,55 @@ async fn a_list_of_rights_is_kept_where_the_old_file_may_not_be_read() {
             assert_eq!(get(&disk, ACCESS), before, "{} {name}", w.name);
             assert_eq!(fs::metadata(&disk).unwrap().mode() & 0o7777, mode, "{} {name}", w.name);
         }
+    }
+}
+
+#[tokio::test]
+async fn a_file_that_went_is_brought_back_with_all_its_rights() {
+    let root = machine::is_root("only root can give a file to another user");
+    for w in locals().into_iter().filter(passing_on) {
+        plain(&w, "team/plain");
+        w.file("team/listed", "x");
+        let listed = w.disk("team/listed");
+        rustix::fs::setxattr(&listed, ACCESS, &list(5), XattrFlags::empty()).unwrap();
+        for (name, mode) in [("team/plain", 0o4710), ("team/listed", 0o2754)] {
+            let disk = w.disk(name);
+            if root {
+                std::os::unix::fs::chown(&disk, Some(1234), Some(4321)).unwrap();
+            }
+            fs::set_permissions(&disk, Permissions::from_mode(mode)).unwrap();
+            rustix::fs::setxattr(&disk, "user.k", b"\0v\xff", XattrFlags::empty()).unwrap();
+            let state = || {
+                let meta = fs::metadata(&disk).unwrap();
+                let attributes = [get(&disk, ACCESS), get(&disk, "user.k")];
+                (meta.mode(), meta.uid(), meta.gid(), attributes)
+            };
+            let before = state();
+            let at = w.at(name).await;
+            let rights = w.fs().rights(&at).await.unwrap();
+            w.fs().remove(&at).await.unwrap();
+            let how = WriteHow { rights: rights.clone(), ..anyhow() };
+            w.write(name, "again", how.clone()).await.unwrap();
+            assert_eq!(state(), before, "{} {name}", w.name);
+            // In place of another file it has them too, and nothing of that one.
+            fs::remove_file(&disk).unwrap();
+            w.file(name, "somebody else's");
+            rustix::fs::setxattr(&disk, ACCESS, &list(7), XattrFlags::empty()).unwrap();
+            w.write(name, "again", how).await.unwrap();
+            assert_eq!(state(), before, "{} {name}", w.name);
+            let now = w.fs().rights(&w.at(name).await).await.unwrap();
+            assert_eq!(now, rights, "{} {name}", w.name);
+        }
+    }
+}
+
+#[tokio::test]
+async fn what_is_brought_back_by_its_mode_alone_has_no_list_of_rights() {
+    for w in locals().into_iter().filter(passing_on) {
+        let how = WriteHow { rights: Some(Rights::of_mode(0o640)), ..anyhow() };
+        w.write("team/back", "x", how).await.unwrap();
+        assert_eq!(get(&w.disk("team/back"), ACCESS), None, "{}", w.name);
+        let mode = fs::metadata(w.disk("team/back")).unwrap().mode();
+        assert_eq!(mode & 0o7777, 0o640, "{}", w.name);
     }
 }

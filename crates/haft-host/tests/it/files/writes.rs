@@ -104,7 +104,7 @@ async fn of_many_writers_one_creates_and_readers_see_whole_files() {
     for w in worlds() {
         let free = w.at("one").await;
         let how = expecting(Expect::Absent);
-        let tries = (0..20).map(|n| w.fs().write(&free, format!("{n}").into(), how));
+        let tries = (0..20).map(|n| w.fs().write(&free, format!("{n}").into(), how.clone()));
         let won = futures::future::join_all(tries).await;
         assert_eq!(won.iter().filter(|r| r.is_ok()).count(), 1, "{}", w.name);
 
