@@ -104,7 +104,8 @@ struct Stretch<'t> {
 /// Compares two whole texts.
 pub fn diff(old: &str, new: &str, limits: Limits) -> TextDiff {
     let mut diff = TextDiff::default();
-    let ends = (line_end(old), line_end(new));
+    let end = line_end(old);
+    let ends = (end, if end == b'\n' { end } else { line_end(new) });
     compare(&Stretch { old_before: 0, new_before: 0, old, new, ends }, limits, &mut diff);
     diff
 }

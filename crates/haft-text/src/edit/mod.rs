@@ -13,6 +13,7 @@ mod align;
 mod error;
 mod fold;
 mod indent;
+mod inside;
 mod nearest;
 mod rebuild;
 mod standing;

@@ -1,13 +1,15 @@
 //! The place of a text that is most like a text that was not found, and what differs there.
 //!
 //! Invariant: time and memory are bounded whatever the input: at most 32 MiB of text are looked at,
-//! 400 bytes of each line, 256 lines of the old text; what is shown is 10 lines of 200 characters.
+//! 400 bytes of each line to tell likeness, 256 lines of the old text; what is shown is 10 lines of
+//! 200 characters. What differs is looked for in whole lines.
 
 use std::collections::HashMap;
 
 use super::align::{self, Pair, Pieces, squashed};
 use super::error::{Difference, Nearest};
 use super::fold::hashed;
+use super::inside;
 use super::view::View;
 use crate::cut;
 use crate::names;
@@ -43,14 +45,22 @@ pub(super) struct Near {
 
 /// Finds the nearest place; none where nothing is alike.
 pub(super) fn nearest(view: &View<'_>, old: &str) -> Option<Near> {
-    let mut wanted: Vec<&str> = old.split('\n').take(OLD_LIMIT).map(clip).collect();
+    let mut wanted: Vec<&str> = old.split('\n').take(OLD_LIMIT).collect();
     if wanted.len() > 1 && wanted.last() == Some(&"") {
         wanted.pop();
     }
     let text = view.text();
     let scanned = &text[..cut::floor(text, TEXT_LIMIT)];
-    let start = by_equal_lines(scanned, &wanted).or_else(|| by_likeness(scanned, &wanted))?;
-    let file = |from: usize| scanned.split('\n').skip(from).map(clip);
+    let clipped: Vec<&str> = wanted.iter().copied().map(clip).collect();
+    let mut window = None;
+    let start = by_equal_lines(scanned, &clipped)
+        .or_else(|| by_likeness(scanned, &clipped))
+        .or_else(|| {
+            let (at, hit, part) = inside::of_long_lines(scanned, &wanted)?;
+            window = Some((hit, part));
+            Some(hit.saturating_sub(at))
+        })?;
+    let file = |from: usize| scanned.split('\n').skip(from);
     let same = file(start).zip(&wanted).take_while(|(file, old)| file == *old).count();
     // Where the first lines are there as asked for, they lead; else something was lost before.
     let (asked, from) = match same.saturating_sub(2) {
@@ -59,19 +69,36 @@ pub(super) fn nearest(view: &View<'_>, old: &str) -> Option<Near> {
     };
     let wanted = Wanted { lines: &wanted[asked..], first: asked == 0 };
     let file: Vec<&str> = file(from).take(align::FILE).collect();
-    let pairs = align::align(wanted.lines, &file, !wanted.first);
+    let compared = file.iter().zip(from..).map(|(line, number)| match &window {
+        Some((hit, part)) if *hit == number => clip(&line[part.clone()]),
+        _ => clip(line),
+    });
+    let compared: Vec<&str> = compared.collect();
+    let pairs = align::align(&clipped[asked..], &compared, !wanted.first);
     let paired = |pair: &Pair| if let Pair::Both(_, file) = pair { Some(*file) } else { None };
     let first = pairs.iter().find_map(paired)?;
     let last = pairs.iter().rev().find_map(paired)?;
     let offset = scanned.split('\n').take(from).map(|line| line.len() + 1).sum::<usize>();
     let number = view.number(offset.min(text.len()));
-    let (differences, more) = differences(&wanted, &file, &pairs, number);
-    let to_show = differences.first().map_or(first, |first| first.line.saturating_sub(number));
+    let (named, more) = differences(&wanted, &file, &pairs);
+    let to_show = named.first().map_or(first, |named| named.line);
     let skip = to_show.saturating_sub(3).clamp(first, last);
-    let lines = file[skip..=last].iter().take(SHOWN);
-    let lines = lines.map(|line| names::shown(line, WIDTH)).collect();
+    let column = |line: usize| named.iter().find(|named| named.line == line)?.column;
+    let lines = (skip..=last).take(SHOWN).map(|line| around(file[line], column(line))).collect();
+    let said = |one: Named| Difference { line: number + one.line, text: one.text };
+    let differences = named.into_iter().map(said).collect();
     let shown = Nearest { first_line: number + skip, lines, differences, more };
     Some(Near { shown, first: number + first, last: number + last })
+}
+
+/// A line as it is shown, from near a column on where that would be cut off.
+fn around(line: &str, column: Option<usize>) -> String {
+    let before = column.unwrap_or(1).saturating_sub(WIDTH / 2);
+    if before <= WIDTH / 4 {
+        return names::shown(line, WIDTH);
+    }
+    let from = line.char_indices().nth(before).map_or(line.len(), |(at, _)| at);
+    format!("[from column {}] {}", before + 1, names::shown(&line[from..], WIDTH))
 }
 
 /// The lines asked for that are compared.
@@ -134,17 +161,19 @@ fn by_likeness(text: &str, wanted: &[&str]) -> Option<usize> {
     best.1.map(|number| number.saturating_sub(at))
 }
 
+/// A line that differs, from 0, and from which character of it on, from 1.
+struct Named {
+    line: usize,
+    column: Option<usize>,
+    text: String,
+}
+
 /// The first differences, and how many lines differ besides.
-fn differences(
-    wanted: &Wanted<'_, '_>,
-    file: &[&str],
-    pairs: &[Pair],
-    number: usize,
-) -> (Vec<Difference>, usize) {
+fn differences(wanted: &Wanted<'_, '_>, file: &[&str], pairs: &[Pair]) -> (Vec<Named>, usize) {
     let mut found = Vec::new();
     let mut more = 0;
     for pair in pairs {
-        let (line, text) = match *pair {
+        let (line, column, text) = match *pair {
             Pair::Both(at, there) => {
                 let (old, line) = (wanted.lines[at], file[there]);
                 // Inside the first and the last line the old text may begin or end.
@@ -156,62 +185,75 @@ fn differences(
                 if old == line || edge {
                     continue;
                 }
-                (there, difference(old, line))
+                if found.len() == NAMED {
+                    more += 1;
+                    continue;
+                }
+                let (column, text) = difference(old, line, (first, last));
+                (there, column, text)
             }
             Pair::Lost(at, before) => {
                 let shown = names::shown(wanted.lines[at], QUOTED);
-                (before, format!("old_text has a line here that the file has not, \"{shown}\""))
+                let text = format!("old_text has a line here that the file has not, \"{shown}\"");
+                (before, None, text)
             }
             Pair::More(there) => {
                 let shown = names::shown(file[there], QUOTED);
-                (there, format!("the file has a line here that old_text has not, \"{shown}\""))
+                let text = format!("the file has a line here that old_text has not, \"{shown}\"");
+                (there, None, text)
             }
         };
         if found.len() == NAMED {
             more += 1;
         } else {
-            found.push(Difference { line: number + line, text });
+            found.push(Named { line, column, text });
         }
     }
     (found, more)
 }
 
-/// Says in which characters two lines differ.
-fn difference(old: &str, there: &str) -> String {
+/// Says in which characters two lines differ, and from which column of the file's line on; `open`
+/// tells whether the old text may begin and end inside that line.
+fn difference(old: &str, line: &str, open: (bool, bool)) -> (Option<usize>, String) {
     let blanks = [' ', '\t', '\u{a0}', '\u{3000}'];
-    if old.trim_end_matches(blanks) == there.trim_end_matches(blanks) {
+    if old.trim_end_matches(blanks) == line.trim_end_matches(blanks) {
         let tail = |line: &str| listed(&line[line.trim_end_matches(blanks).len()..]);
-        return format!("old_text ends with {}, the file's line with {}", tail(old), tail(there));
+        let column = line.trim_end_matches(blanks).chars().count() + 1;
+        let text = format!("old_text ends with {}, the file's line with {}", tail(old), tail(line));
+        return (Some(column), text);
     }
-    if old.trim_start_matches(blanks) == there.trim_start_matches(blanks) {
+    if old.trim_start_matches(blanks) == line.trim_start_matches(blanks) {
         let head = |line: &str| listed(&line[..line.len() - line.trim_start_matches(blanks).len()]);
-        return format!("old_text is indented with {}, the file with {}", head(old), head(there));
+        let text = format!("old_text is indented with {}, the file with {}", head(old), head(line));
+        return (None, text);
     }
+    let part = inside::counterpart(old, line, open);
+    let (before, there) = (line[..part.start].chars().count(), &line[part]);
     let same = old.chars().zip(there.chars()).take_while(|(old, file)| old == file).count();
-    let one = |line: &str| match line.chars().nth(same) {
+    let one = |line: &str, at: usize| match line.chars().nth(at) {
         Some(character) => names::describe(character),
         None => "the end of the line".to_owned(),
     };
     let case = if old.to_lowercase() == there.to_lowercase() { " (letter case only)" } else { "" };
     let words = passages(old, there, same).unwrap_or_default();
-    let (column, old, there) = (same + 1, one(old), one(there));
-    format!("at column {column}, old_text has {old}, the file has {there}{case}{words}")
+    let (column, asked, has) = (before + same + 1, one(old, same), one(line, before + same));
+    let text = format!("at column {column}, old_text has {asked}, the file has {has}{case}{words}");
+    (Some(column), text)
 }
 
 /// Quotes the parts in which two lines differ, where they are short and more than one character.
 fn passages(old: &str, there: &str, same: usize) -> Option<String> {
-    let rest = |line: &str| line.chars().skip(same).collect::<Vec<_>>();
-    let (old, there) = (rest(old), rest(there));
-    let tail = old.iter().rev().zip(there.iter().rev()).take_while(|(old, file)| old == file);
-    let tail = tail.count();
+    let rest = |line: &str| line.char_indices().nth(same).map_or(line.len(), |(at, _)| at);
+    let (old, there) = (&old[rest(old)..], &there[rest(there)..]);
+    let tail = old.chars().rev().zip(there.chars().rev()).take_while(|(old, file)| old == file);
+    let tail: usize = tail.map(|(old, _)| old.len_utf8()).sum();
     let (old, there) = (&old[..old.len() - tail], &there[..there.len() - tail]);
-    let short = 1..=QUOTED;
-    let single = old.len() == 1 && there.len() == 1;
-    if single || !short.contains(&old.len()) || !short.contains(&there.len()) {
+    let lengths = [old, there].map(|part| part.chars().take(QUOTED + 1).count());
+    if lengths == [1, 1] || !lengths.iter().all(|length| (1..=QUOTED).contains(length)) {
         return None;
     }
-    let shown = |part: &[char]| names::shown(&part.iter().collect::<String>(), QUOTED);
-    Some(format!(" (\"{}\" where the file has \"{}\")", shown(old), shown(there)))
+    let [old, there] = [old, there].map(|part| names::shown(part, QUOTED));
+    Some(format!(" (\"{old}\" where the file has \"{there}\")"))
 }
 
 /// Counts blanks by kind, as `1 tab and 2 spaces`.
@@ -285,6 +327,41 @@ mod tests {
         let found = near(&file, &old.replace("line 290\n", "")).unwrap();
         assert_eq!(found.differences[0].line, 291, "{found:?}");
         assert!(found.lines.iter().any(|line| line == "line 290"));
+    }
+
+    #[test]
+    fn an_old_text_that_begins_or_ends_inside_a_line_is_compared_with_that_part() {
+        let file = "def f(a, b):\n    if a:\n        return foo(a, b) + 1\n    go(a)\n";
+        let told = |old: &str| near(file, old).unwrap().differences.remove(0).text;
+        let text = "at column 23, old_text has U+0063 'c', the file has U+0062 'b'";
+        assert_eq!(told("return foo(a, c)"), text);
+        assert_eq!(told("return foo(a, c) + 1\n    go(a)"), text);
+        assert_eq!(told("    if a:\n        return foo(a, c)"), text);
+        let text = "at column 19, old_text has U+0078 'x', the file has U+0066 'f' (\"xyz\" where the file has \"foo\")";
+        assert_eq!(told("eturn xyz(a, b) + 1\n    go(a)").replace("column 16", "column 19"), text);
+        let text = "at column 24, old_text has U+005D ']', the file has U+0029 ')'";
+        assert_eq!(told("foo(a, b]"), text);
+    }
+
+    #[test]
+    fn differences_far_along_a_line_are_named_and_shown() {
+        let fields: String = (0..200).fold(String::new(), |line, at| line + &format!("field{at},"));
+        let file = format!("first\nname,{fields}new\nsecond line\n");
+        let found = near(&file, &format!("name,{fields}old\nsecond line")).unwrap();
+        let column = fields.len() + 6;
+        let text = format!(
+            "at column {column}, old_text has U+006F 'o', the file has U+006E 'n' (\"old\" where the \
+             file has \"new\")"
+        );
+        assert_eq!((found.differences[0].line, &*found.differences[0].text), (2, &*text));
+        assert!(found.lines[0].starts_with("[from column "), "{found:?}");
+        assert!(found.lines[0].ends_with("field199,new"), "{found:?}");
+        // A part of a line that is all of the file.
+        let file = file.replace('\n', ";");
+        let found = near(&file, "field100,field101,fielt102,field103").unwrap();
+        assert!(found.differences[0].text.contains("'t'"), "{found:?}");
+        assert!(found.differences[0].text.contains("the file has U+0064 'd'"), "{found:?}");
+        assert!(found.lines[0].contains("field101,field102"), "{found:?}");
     }
 
     #[test]
