@@ -21,6 +21,7 @@ use haft_host::{Expect, FileKind, Fs, Host, Located, Queues, WriteHow, Written};
 use haft_types::{Blob, EntryKind, Follow, Hash, HostPath, Receipt, ReceiptAction, Rights};
 
 use self::moves::Move;
+pub(crate) use self::moves::WHOLE;
 use crate::{Held, PreImages, keeper};
 
 /// Why changes could not be taken back; nothing was changed then, but for what [`UndoError::Cut`]

@@ -245,7 +245,7 @@ const BIG: usize = 70 << 20;
 
 #[tokio::test]
 async fn big_files_come_back_on_every_host() {
-    let start = [("a", "one"), ("d/c", "two")];
+    let start = [("a", "one"), ("d/c", "two"), ("m", "three")];
     let here = World::local(tools([changer()]).0, start).unwrap();
     for world in [here, World::memory(tools([changer()]).0, start).unwrap()] {
         let room = Arc::new(MemoryPreImages::with_quota(1 << 30));
@@ -257,18 +257,19 @@ async fn big_files_come_back_on_every_host() {
         let mut big = vec![0; BIG];
         (big[0], big[BIG / 2]) = (b'a', b'b');
         let bytes = bytes::Bytes::from(big);
-        for name in ["a", "d/c"] {
+        for name in ["a", "d/c", "m"] {
             let at = at(name).await.unwrap();
             world.host.fs().write(&at, bytes.clone(), WriteHow::default()).await.unwrap();
         }
         let steps = json!({"steps": [
             {"do": "write", "path": "a", "text": "small"}, {"do": "remove", "path": "d/c"},
+            {"do": "move", "path": "m", "to": "n", "text": "moved"},
         ]});
         let text = world.call("change", steps).await.joined_text();
         assert!(!text.contains("cannot be undone"), "{text}");
         let all = receipts(&world);
         let undone = take_back(&world, &all, false).await.unwrap();
-        for name in ["a", "d/c"] {
+        for name in ["a", "d/c", "m"] {
             let found = at(name).await.unwrap();
             let there = world.host.fs().read(&found, 0, BIG + 1).await.unwrap();
             assert!(there == bytes, "{name} has another content");
@@ -276,6 +277,8 @@ async fn big_files_come_back_on_every_host() {
         take_back(&world, &undone, false).await.unwrap();
         assert_eq!(world.read_bytes("a").await.unwrap().unwrap(), b"small");
         assert_eq!(at("d/c").await.unwrap().size(), 0);
+        assert_eq!(world.read_bytes("n").await.unwrap().unwrap(), b"moved");
+        assert!(world.read_bytes("m").await.unwrap().is_none());
     }
 }
 
@@ -305,7 +308,8 @@ impl PreImages for Zeros {
 
 #[tokio::test]
 async fn what_is_put_back_after_a_crash_is_never_held_as_a_whole() {
-    let world = World::local(tools([changer()]).0, [("a", "new"), ("b", "old")]).unwrap();
+    let start = [("a", "new"), ("b", "old"), ("d", "new")];
+    let world = World::local(tools([changer()]).0, start).unwrap();
     let zeros = Zeros(BIG as u64);
     let mut hasher = blake3::Hasher::new();
     hasher.update_reader(io::repeat(0).take(zeros.0)).unwrap();
@@ -320,15 +324,20 @@ async fn what_is_put_back_after_a_crash_is_never_held_as_a_whole() {
             ReceiptAction::Changed,
         )
     };
-    // Only the first of two files was changed when it crashed.
+    // Only the second of three files was not changed when it crashed; the third was moved, too.
     let [new, old] = ["new", "old"].map(|text| Hash::of(text.as_bytes()));
-    let receipts = [receipt("a", hash, new), receipt("b", old, new)];
+    let action = ReceiptAction::Renamed { from: world.root.join("c").unwrap() };
+    let moved = Receipt { action, ..receipt("d", hash, new) };
+    let receipts = [receipt("a", hash, new), receipt("b", old, new), moved];
     let before = peak();
     let mended = put_back(&*world.host, &zeros, &receipts, true).await;
     let grown = peak() - before;
-    assert_eq!((mended.restored.len(), mended.left.len()), (1, 0), "{mended:?}");
-    let at = world.host.fs().locate(&receipts[0].path, Follow::No).await.unwrap();
-    assert_eq!(at.size(), zeros.0);
+    assert_eq!((mended.restored.len(), mended.left.len()), (2, 0), "{mended:?}");
+    for (name, size) in [("a", zeros.0), ("c", zeros.0), ("d", 0)] {
+        let path = world.root.join(name).unwrap();
+        let at = world.host.fs().locate(&path, Follow::No).await.unwrap();
+        assert_eq!(at.size(), size, "{name}");
+    }
     assert!(grown < 8 << 20, "{grown} bytes more");
 }
 
