@@ -448,8 +448,14 @@ async fn restore(
     };
     match made {
         Made::Moved(from, at) => {
-            let data = (receipt.before != receipt.after).then(old).transpose()?;
-            let data = data.map(|kept| images.get(&kept)).transpose()?;
+            let kept = (receipt.before != receipt.after).then(old).transpose()?;
+            if let Some(kept) = kept.as_ref().filter(|kept| kept.len > undo::WHOLE) {
+                let (expect, rights) = (expected(from), receipt.rights.clone());
+                let how = WriteHow { expect, parents: true, rights, ..WriteHow::default() };
+                undo::bring_back(fs, images, kept, from, how).await?;
+                return fs.remove(at).await;
+            }
+            let data = kept.map(|kept| images.get(&kept)).transpose()?;
             fs.stage_move(at, from, data).await?.place().await.map(drop)
         }
         Made::At(at) if receipt.before.is_none() || source(receipt).is_some() => {

@@ -11,6 +11,9 @@ use haft_types::{Blob, Hash, HostPath, Receipt, ReceiptAction};
 
 use super::{Now, Step, To, Undo, remove_folder};
 
+/// Most bytes that a moved file gets: more is written piece by piece, as a new file.
+pub(crate) const WHOLE: u64 = 64 << 20;
+
 /// One file that is moved back.
 pub(super) struct Move {
     pub(super) from: HostPath,
@@ -33,9 +36,9 @@ pub(super) fn of(steps: &BTreeMap<HostPath, Step>, now: &BTreeMap<HostPath, Now>
         let next = steps.iter().find_map(|(path, step)| {
             let holder = step.file.as_ref().filter(|holder| *holder != path)?;
             let data = match &step.to {
-                To::Content(blob) => Some(blob.clone()),
+                To::Content(blob) if blob.len <= WHOLE => Some(blob.clone()),
                 To::From(_) => None,
-                To::Nothing => return None,
+                To::Content(_) | To::Nothing => return None,
             };
             let found = now.get(holder).and_then(|now| now.found);
             let before = found.or(steps.get(holder)?.left)?;
