@@ -12,6 +12,7 @@ use super::fold::hashed;
 use super::inside;
 use super::view::View;
 use crate::cut;
+use crate::lines;
 use crate::names;
 
 /// Bytes of the text that are looked at.
@@ -30,6 +31,8 @@ const WIDTH: usize = 200;
 const NAMED: usize = 3;
 /// Characters of a passage that are quoted.
 const QUOTED: usize = 60;
+/// Places for which nearly as many equal lines speak that are compared further.
+const RIVALS: usize = 16;
 /// Lines before the supposed beginning that are looked at.
 const AROUND: usize = 20;
 
@@ -143,7 +146,30 @@ fn by_equal_lines(text: &str, wanted: &[&str]) -> Option<usize> {
             }
         }
     }
-    votes.into_iter().max_by_key(|(start, votes)| (*votes, usize::MAX - start)).map(|best| best.0)
+    let most = *votes.values().max()?;
+    // Nearly as many lines may be the same elsewhere: then what is alike counts too.
+    let mut starts: Vec<usize> = votes
+        .into_iter()
+        .filter(|(_, votes)| votes * 5 >= most * 4)
+        .map(|(start, _)| start)
+        .collect();
+    starts.sort_unstable();
+    starts.truncate(RIVALS);
+    if let [start] = *starts {
+        return Some(start);
+    }
+    let pieces: Vec<Pieces> =
+        wanted.iter().take(align::OLD).map(|line| Pieces::new(line)).collect();
+    let alike = |start: usize| {
+        let from = lines::offset_of(text.as_bytes(), start + 1, false).unwrap_or(text.len());
+        let there = text[from..].split('\n');
+        pieces.iter().zip(there).map(|(line, there)| line.likeness(there)).sum::<usize>()
+    };
+    starts
+        .into_iter()
+        .map(|start| (alike(start), start))
+        .max_by_key(|(alike, start)| (*alike, usize::MAX - start))
+        .map(|best| best.1)
 }
 
 /// Finds the line that is most like the longest of the first lines asked for.
@@ -327,6 +353,15 @@ mod tests {
         let found = near(&file, &old.replace("line 290\n", "")).unwrap();
         assert_eq!(found.differences[0].line, 291, "{found:?}");
         assert!(found.lines.iter().any(|line| line == "line 290"));
+    }
+
+    #[test]
+    fn of_places_with_as_many_equal_lines_the_one_that_is_more_alike_is_shown() {
+        let block = "  assert_success\n  assert [ -x bin ]\n  assert [ -e cache ]\n";
+        let file =
+            format!("{block}\n  unstub curl\n}}\n\n{block}  assert diff -q cache root\n}}\n");
+        let found = near(&file, &format!("{block}  zanzibar diff -q cache root\n")).unwrap();
+        assert_eq!((found.differences[0].line, found.differences.len()), (11, 1), "{found:?}");
     }
 
     #[test]

@@ -73,6 +73,7 @@ pub(super) const CLASSES: &[Class] = classes! {
     Refused "no change" refused::no_change;
     Refused "empty old text" refused::empty;
     Refused "applied already" refused::applied;
+    Refused "put in already" refused::put_in;
     Refused "character not in the encoding" refused::unrepresentable;
     Refused "tolerance in a file never read" refused::unread;
     Refused "tolerance in a changed file" refused::stale;

@@ -1,7 +1,7 @@
 //! Sends calls to one `haft mcp` and compares the bytes on the disk.
 //!
-//! **Invariant:** what counts is the file, not what the answer says about it. It does not know what
-//! a class is.
+//! **Invariant:** what counts is the file; an answer may not say the contrary of it. It does not know
+//! what a class is.
 
 use std::fs;
 use std::path::PathBuf;
@@ -21,7 +21,8 @@ pub(super) enum Ended {
     Right,
     /// Refused, but it had to be carried out; the file is whole.
     RefusedWrongly,
-    /// Refused as it had to be, but not in the words that were needed.
+    /// Refused as it had to be, but not in the words that were needed; or carried out, but called an
+    /// error.
     PoorMessage,
     /// The file has other bytes than it must have.
     WrongBytes,
@@ -95,6 +96,7 @@ impl Server {
 
 fn judge(want: &Want, before: &[u8], after: &[u8], failed: bool, said: &str) -> Ended {
     match want {
+        Want::Bytes(bytes) if after == bytes && failed => Ended::PoorMessage,
         Want::Bytes(bytes) if after == bytes => Ended::Right,
         Want::Bytes(_) if failed && after == before => Ended::RefusedWrongly,
         Want::Bytes(_) => Ended::WrongBytes,
@@ -112,6 +114,7 @@ mod tests {
     fn the_file_decides() {
         let want = Want::Bytes(b"new".to_vec());
         assert_eq!(judge(&want, b"old", b"new", false, ""), Ended::Right);
+        assert_eq!(judge(&want, b"old", b"new", true, "no"), Ended::PoorMessage);
         assert_eq!(judge(&want, b"old", b"old", true, ""), Ended::RefusedWrongly);
         assert_eq!(judge(&want, b"old", b"old", false, ""), Ended::WrongBytes);
         let want = Want::Refused(vec!["line 3".to_owned()]);

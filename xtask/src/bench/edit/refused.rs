@@ -214,6 +214,25 @@ pub(super) fn applied(clean: &Clean, _: &mut Numbers) -> Made {
     Case::refused(&file, &clean.old(), &clean.new_lines(), &words)
 }
 
+/// An edit that was made before and only put something in, so that its old text is still there.
+pub(super) fn put_in(clean: &Clean, _: &mut Numbers) -> Made {
+    let kept = clean.before + clean.gone;
+    let old = clean.old()[..kept].to_vec();
+    let new = [&old[..], &clean.come].concat();
+    let mut file = clean.clone();
+    let end = clean.lines[clean.first].end;
+    let come = clean.come.iter().map(|text| Line { text: text.clone(), end });
+    file.lines.splice(clean.first + kept..clean.first + kept, come);
+    let all: Vec<String> = file.lines.iter().map(|line| line.text.clone()).collect();
+    let says = clean.come.iter().any(|line| !line.trim().is_empty());
+    if !says || end.is_empty() || places(&all.join("\n"), &old.join("\n")) != 1 {
+        return None;
+    }
+    let number = clean.first + 1;
+    let words = ["new_text is in the file", &*format!("at line {number}"), "applied already"];
+    Case::refused(&file, &old, &new, &words)
+}
+
 /// A character that the file's encoding lacks.
 pub(super) fn unrepresentable(clean: &Clean, _: &mut Numbers) -> Made {
     let Codec::Legacy(encoding) = clean.codec else { return None };
