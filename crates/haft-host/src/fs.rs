@@ -3,7 +3,7 @@
 //! **Invariant:** every method but [`Fs::locate`] works on what was located, never on a path
 //! again: links that flip in between lead nowhere.
 
-use std::{any::Any, fmt, io, sync::Arc};
+use std::{any::Any, fmt, io, os::fd::OwnedFd, sync::Arc};
 
 use bytes::Bytes;
 use futures::future::BoxFuture;
@@ -230,6 +230,17 @@ pub trait Fs: Send + Sync {
         offset: u64,
         len: usize,
     ) -> BoxFuture<'a, io::Result<Bytes>>;
+
+    /// Gives all that a located file holds to a file of this machine, which is empty, in one step
+    /// and without copying it. False where that cannot be done, as between two disks and on most
+    /// file systems: then it has to be read.
+    ///
+    /// # Errors
+    /// As [`read`](Self::read).
+    fn share<'a>(&'a self, at: &'a Located, with: OwnedFd) -> BoxFuture<'a, io::Result<bool>> {
+        let _ = (at, with);
+        Box::pin(std::future::ready(Ok(false)))
+    }
 
     /// Replaces a file, or makes it, in one step that survives a crash: old or new, never torn.
     ///

@@ -12,6 +12,7 @@ use std::{
     collections::{HashMap, HashSet},
     fs::{self, File},
     io::{self, Read, Seek as _, SeekFrom, Write as _},
+    os::fd::OwnedFd,
     path::{Path, PathBuf},
     sync::{Arc, Mutex, MutexGuard, PoisonError},
     time::{Duration, Instant, SystemTime},
@@ -249,6 +250,33 @@ impl Unfinished {
     pub fn push(&mut self, piece: &[u8]) -> Result<(), SessionError> {
         self.hasher.update(piece);
         self.write(piece)
+    }
+
+    /// The file that takes the content, for one who can fill it in one step.
+    ///
+    /// # Errors
+    /// When the system has no descriptor left.
+    pub fn file(&self) -> io::Result<OwnedFd> {
+        Ok(self.file.as_file().try_clone()?.into())
+    }
+
+    /// Takes what its file was filled with as the content, and reads it for its hash.
+    ///
+    /// # Errors
+    /// When it is more than the quota, or cannot be read.
+    pub fn filled(&mut self) -> Result<(), SessionError> {
+        let path = self.file.path().to_owned();
+        let failed = |error| SessionError::io("read", &path, error);
+        let file = self.file.as_file_mut();
+        self.len = file.metadata().map_err(failed)?.len();
+        let quota = self.into.inner.quota;
+        if self.len > quota {
+            return Err(SessionError::OverQuota { len: self.len, quota });
+        }
+        file.rewind().map_err(failed)?;
+        self.hasher = blake3::Hasher::new();
+        self.hasher.update_reader(file).map_err(failed)?;
+        Ok(())
     }
 
     /// Names what came.

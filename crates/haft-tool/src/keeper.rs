@@ -289,6 +289,13 @@ impl Keeper {
 /// When it cannot be read or kept.
 pub(crate) async fn keep(store: &dyn PreImages, fs: &dyn Fs, at: &Located) -> io::Result<Blob> {
     let mut keeping = store.begin(at.size())?;
+    if at.size() > PIECE as u64
+        && let Some(file) = keeping.file()
+        && fs.share(at, file).await?
+    {
+        let shared = move || keeping.filled().and_then(|()| keeping.finish());
+        return tokio::task::spawn_blocking(shared).await.map_err(io::Error::other)?;
+    }
     let mut offset = 0;
     loop {
         let piece = fs.read(at, offset, PIECE).await?;

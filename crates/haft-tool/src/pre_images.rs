@@ -8,6 +8,7 @@ use std::{
     any::Any,
     collections::{HashMap, VecDeque},
     io::{self, Read as _},
+    os::fd::OwnedFd,
     sync::{Arc, Mutex, MutexGuard, PoisonError},
 };
 
@@ -75,6 +76,20 @@ pub trait Keeping: Send {
     /// # Errors
     /// As [`PreImages::begin`].
     fn push(&mut self, piece: &[u8]) -> io::Result<()>;
+
+    /// A file of this machine that takes the content, for one who can fill it in one step; none
+    /// where it goes elsewhere.
+    fn file(&self) -> Option<OwnedFd> {
+        None
+    }
+
+    /// Takes what its file was filled with as the content. It waits for the disk.
+    ///
+    /// # Errors
+    /// As [`PreImages::begin`].
+    fn filled(&mut self) -> io::Result<()> {
+        Err(io::ErrorKind::Unsupported.into())
+    }
 
     /// Names what came.
     ///

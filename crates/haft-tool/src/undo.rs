@@ -237,7 +237,9 @@ impl Undo<'_> {
                 let (found, kept) = if let Ok(blob) = kept {
                     (blob.hash, Some(blob))
                 } else {
-                    (keeper::hash(fs, &at).await.map_err(failed)?, None)
+                    // There is no room for it twice.
+                    let hash = keeper::hash(fs, &at).await.map_err(failed)?;
+                    (hash, self.pre_images.find(&hash))
                 };
                 Ok(Now { at, found: Some(found), kept, rights })
             }

@@ -49,6 +49,17 @@ const NEEDS: &[Need] = &[
         },
     },
     Need {
+        name: "mkfs.btrfs",
+        packages: &["btrfs-progs"],
+        purpose: "a disk whose files share what they hold",
+        is_there: |_| {
+            let beside = ["/sbin/mkfs.btrfs", "/usr/sbin/mkfs.btrfs"];
+            !cfg!(target_os = "linux")
+                || find_program("mkfs.btrfs").is_some()
+                || beside.iter().any(|path| std::path::Path::new(path).exists())
+        },
+    },
+    Need {
         name: "c++",
         packages: &["g++"],
         purpose: "building libFuzzer",

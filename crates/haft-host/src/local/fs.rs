@@ -83,6 +83,15 @@ impl Fs for Local {
         self.blocking(move || read(&at, offset, len))
     }
 
+    fn share<'a>(&'a self, at: &'a Located, with: OwnedFd) -> BoxFuture<'a, io::Result<bool>> {
+        let at = at.clone();
+        self.blocking(move || {
+            let file = At::of(&at)?.file(&at)?;
+            // Whatever keeps it from being shared does not keep it from being read.
+            Ok(fs::ioctl_ficlone(&with, &file).is_ok())
+        })
+    }
+
     fn write<'a>(
         &'a self,
         at: &'a Located,

@@ -240,6 +240,21 @@ async fn what_is_brought_back_makes_no_room_for_what_it_replaces() {
     assert!(undone[0].before.is_some() && undone[0].pre_image.is_none(), "{undone:?}");
 }
 
+#[tokio::test]
+async fn what_is_kept_already_needs_no_room() {
+    let start = [("a", "123456"), ("b", "y")];
+    let world = World::memory(tools([changer()]).0, start).unwrap();
+    let small = Arc::new(MemoryPreImages::with_quota(10));
+    assert!(world.session.pre_images.set(small).is_ok());
+    world.call("change", write("a", "x")).await;
+    world.call("change", write("b", "123456")).await;
+    let undone = take_back(&world, &receipts(&world), false).await.unwrap();
+    assert_eq!(world.read_bytes("a").await.unwrap().unwrap(), b"123456");
+    assert!(undone.iter().all(|receipt| receipt.pre_image.is_some()), "{undone:?}");
+    take_back(&world, &undone, false).await.unwrap();
+    assert_eq!(world.read_bytes("b").await.unwrap().unwrap(), b"123456");
+}
+
 /// Bytes of a big file: more than is ever looked at as a whole.
 const BIG: usize = 70 << 20;
 

@@ -4,6 +4,7 @@
 
 use std::{
     io,
+    os::fd::OwnedFd,
     sync::{Arc, Mutex, PoisonError},
     time::Duration,
 };
@@ -96,6 +97,14 @@ struct Unfinished(haft_session::Unfinished);
 impl Keeping for Unfinished {
     fn push(&mut self, piece: &[u8]) -> io::Result<()> {
         self.0.push(piece).map_err(unkept)
+    }
+
+    fn file(&self) -> Option<OwnedFd> {
+        self.0.file().ok()
+    }
+
+    fn filled(&mut self) -> io::Result<()> {
+        self.0.filled().map_err(unkept)
     }
 
     fn finish(self: Box<Self>) -> io::Result<Blob> {

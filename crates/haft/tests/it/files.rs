@@ -3,16 +3,17 @@
 use std::{
     fs,
     os::unix::fs::{FileExt as _, MetadataExt as _},
+    process::Command,
     time::Duration,
 };
 
-use haft_testkit::machine::watched;
+use haft_testkit::machine::{self, watched};
 use haft_types::{Body, Hash};
 use serde_json::{Value, json};
 
 use crate::{
     mcp_client::{self, Client, at_once},
-    world::{Input, PATIENCE, World, collect, ended},
+    world::{Input, PATIENCE, World, collect, ended, finish},
 };
 
 /// A call, what has to be said of it, and what must not.
@@ -293,6 +294,33 @@ fn big_files_are_kept_and_come_back_in_little_memory() {
     assert!(sparse * 512 < 16 << 20, "{sparse} blocks: its holes are filled");
     fs::remove_file(world.work().join("big.log")).unwrap();
     fs::remove_dir_all(world.state().join("sessions")).unwrap();
+}
+
+#[test]
+fn on_a_disk_that_can_share_a_big_file_is_kept_without_being_copied() {
+    let world = World::new();
+    let image = world.root().join("image");
+    fs::File::create(&image).unwrap().set_len(400 << 20).unwrap();
+    let format = Command::new(machine::program("mkfs.btrfs")).arg("-q").arg(&image).output();
+    assert!(format.unwrap().status.success());
+    let mount = format!("mount -o loop {} {}", image.display(), world.work().display());
+    if !machine::may_mount("-m", &mount) {
+        return;
+    }
+    // No hole makes it small, and the disk has no room for it twice until it is brought back.
+    let script = r#"cd "$1" && mkdir state && export HAFT_HOME=$PWD/state || exit 9
+        head -c 100000000 /dev/urandom >big; sum=$(cksum <big)
+        head -c 40000000 /dev/zero >room; cat /dev/zero >filler 2>/dev/null; rm room; sync
+        "$0" tool write --mode bypass --input '{"path": "big", "content": "new"}' || exit 8
+        rm filler; sync
+        "$0" undo && test "$sum" = "$(cksum <big)" && echo BACK"#;
+    let mut command = world.program("unshare");
+    let whole = format!("{mount} && {script}");
+    command.args(["-m", "sh", "-c", &whole, env!("CARGO_BIN_EXE_haft")]).arg(world.work());
+    let ran = finish(command, &Input::Nothing);
+    assert!(ran.code == Some(0) && ran.out.ends_with("BACK\n"), "{ran:?}");
+    assert!(!ran.said().contains("cannot be undone"), "{ran:?}");
+    fs::remove_file(image).unwrap();
 }
 
 #[test]
