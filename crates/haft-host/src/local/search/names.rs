@@ -5,7 +5,9 @@
 //! where the work is, and few of them.
 //!
 //! **Invariant:** the parts stand in the order of the walk, and only the first of those that have
-//! not ended is delivered; so a search gives the same names in the same order, whoever walks. While [`BYTES`] of names wait in the others only the first goes on.
+//! not ended is delivered; so a search gives the same names in the same order, whoever walks. While
+//! [`BYTES`] of names wait in the others only the first goes on; it never waits for them, since of
+//! the parts that were given away the first is taken up first.
 
 use std::{
     collections::VecDeque,
@@ -125,7 +127,7 @@ impl Finding {
     fn part(&self) -> Option<(u64, Walker<Folder>)> {
         let mut state = self.state();
         loop {
-            let given = state.given.pop();
+            let given = state.take_given();
             if given.is_some() || state.parts.is_empty() {
                 self.wish(&state);
                 return given;
@@ -292,7 +294,43 @@ impl State {
         self.made
     }
 
+    /// The first of the parts that wait for a thread.
+    fn take_given(&mut self) -> Option<(u64, Walker<Folder>)> {
+        let place = |id: u64| self.parts.iter().position(|part| part.id == id);
+        let first = (0..self.given.len()).min_by_key(|&at| place(self.given[at].0))?;
+        Some(self.given.swap_remove(first))
+    }
+
     fn is_first(&self, id: u64) -> bool {
         self.parts.front().is_some_and(|part| part.id == id)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use haft_types::{HostPath, Style};
+    use tokio_util::sync::CancellationToken;
+
+    use super::*;
+    use crate::{Filter, FindQuery, Walk, walk::Rules};
+
+    #[test]
+    fn parts_are_taken_up_in_the_order_of_the_walk() {
+        let all = || -> Filter { Arc::new(|_| true) };
+        let walk = Walk { allowed: all(), excludes: all(), stop: CancellationToken::new() };
+        let root = HostPath::root(Style::Posix);
+        let rules = || Rules::find(&FindQuery::default());
+        let mut state = State::default();
+        let first = state.part(0);
+        let last = state.part(first);
+        let third = state.part(first);
+        let second = state.part(first);
+        let fourth = state.part(third);
+        for id in [third, last, second, fourth] {
+            state.given.push((id, Walker::new(&root, rules(), &walk, true, false)));
+        }
+        let taken: Vec<u64> = std::iter::from_fn(|| state.take_given()).map(|one| one.0).collect();
+        assert_eq!(taken, [second, third, fourth, last]);
+        assert!(state.is_first(first));
     }
 }
