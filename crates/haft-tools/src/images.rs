@@ -2,8 +2,8 @@
 //!
 //! **Invariant:** nothing goes to a model that was not decoded whole: a malformed image is an
 //! error here, not in every later request. Of one that moves the first picture goes alone. Memory is
-//! bounded by the number of pixels, which is checked before any is decoded, and one image is decoded
-//! at a time.
+//! bounded by the pixels in all and along a side, which are checked before any is decoded, and one
+//! image is decoded at a time.
 
 use std::{
     io::Cursor,
@@ -37,6 +37,11 @@ const SIDE: u32 = 2000;
 const BYTES: usize = 3_750_000;
 /// Most pixels that are decoded.
 const PIXELS: u64 = 64_000_000;
+/// Most pixels along a side of what is decoded: what scaling takes grows with it, however few the
+/// pixels are.
+const LONGEST: u32 = 65_535;
+/// Most bytes of decoded pixels.
+const DECODED: u64 = 256_000_000;
 /// Most bytes that a decoder may take.
 const MEMORY: u64 = 512 * 1024 * 1024;
 /// Most bytes of a file that is read as an image.
@@ -122,13 +127,9 @@ fn fitted(data: Bytes, shown: &str) -> Result<Fitted, ToolError> {
     reader.limits(limits);
     let mut decoder = reader.into_decoder().map_err(malformed)?;
     let (width, height) = decoder.dimensions();
-    if u64::from(width) * u64::from(height) > PIXELS || width == 0 || height == 0 {
-        return Err(ToolError::new(format!(
-            "{shown} is an image of {width} x {height} pixels; at most {} million pixels can be \
-             shown",
-            PIXELS / 1_000_000
-        ))
-        .hint("Scale it down with another program first."));
+    if let Some(limit) = too_much((width, height), decoder.total_bytes()) {
+        let what = format!("{shown} is an image of {width} x {height} pixels; {limit}");
+        return Err(ToolError::new(what).hint("Scale it down with another program first."));
     }
     let mut notes = Vec::new();
     if moves(&data, format) {
@@ -157,6 +158,22 @@ fn fitted(data: Bytes, shown: &str) -> Result<Fitted, ToolError> {
         _ => notes.push("it is shown as PNG"),
     }
     Ok(Fitted { bytes, mime, format: name, size, shown, notes })
+}
+
+/// Which limit an image is over, of that size and with so many bytes of pixels.
+fn too_much((width, height): (u32, u32), bytes: u64) -> Option<String> {
+    let pixels = u64::from(width) * u64::from(height);
+    if pixels > PIXELS || pixels == 0 {
+        return Some(format!("at most {} million pixels can be shown", PIXELS / 1_000_000));
+    }
+    if width.max(height) > LONGEST {
+        let longest = words::grouped(LONGEST.into());
+        return Some(format!("at most {longest} pixels along a side can be shown"));
+    }
+    (bytes > DECODED).then(|| {
+        let (bytes, most) = (words::size(bytes), words::size(DECODED));
+        format!("they take {bytes}, and at most {most} can be shown")
+    })
 }
 
 /// Reports whether an image has more than one picture, or whether that cannot be told.
@@ -581,13 +598,24 @@ mod tests {
         let half = whole.slice(..whole.len() / 2);
         let error = fitted(half, "half.png").err().unwrap();
         assert!(error.message.contains("half.png is a damaged image"), "{error}");
-        // The size in the header is all that is looked at: 60,000 x 60,000.
-        let mut bomb = whole.to_vec();
-        bomb[16..24].copy_from_slice(&[0, 0, 0xEA, 0x60, 0, 0, 0xEA, 0x60]);
-        let crc = crc(&bomb[12..29]);
-        bomb[29..33].copy_from_slice(&crc.to_be_bytes());
-        let error = fitted(bomb.into(), "bomb.png").err().unwrap();
-        assert!(error.message.contains("bomb.png"), "{error}");
+        // The header is all that is looked at.
+        for (width, height, kind, limit) in [
+            (60_000_u32, 60_000_u32, [8, 2], "at most 64 million pixels"),
+            (64_000_000, 1, [8, 0], "at most 65,535 pixels along a side"),
+            (1, 65_536, [1, 0], "at most 65,535 pixels along a side"),
+            (8_000, 8_000, [16, 6], "they take 512.0 MB, and at most 256.0 MB"),
+        ] {
+            let mut bomb = whole.to_vec();
+            bomb[16..20].copy_from_slice(&width.to_be_bytes());
+            bomb[20..24].copy_from_slice(&height.to_be_bytes());
+            bomb[24..26].copy_from_slice(&kind);
+            let crc = crc(&bomb[12..29]);
+            bomb[29..33].copy_from_slice(&crc.to_be_bytes());
+            let before = peak();
+            let error = fitted(bomb.into(), "bomb.png").err().unwrap();
+            assert!(error.message.contains(limit), "{error}");
+            assert!(peak() - before < 16 << 20, "{limit}: {} bytes more", peak() - before);
+        }
     }
 
     #[test]

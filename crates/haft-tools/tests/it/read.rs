@@ -103,6 +103,18 @@ async fn an_image_is_shown_with_its_size_and_kept() {
 }
 
 #[tokio::test]
+async fn each_side_of_a_thin_image_has_its_scale() {
+    let mut png = std::io::Cursor::new(Vec::new());
+    image::GrayImage::new(1, 60_000).write_to(&mut png, image::ImageFormat::Png).unwrap();
+    let world = memory(&[("a.png", png.get_ref())]);
+    let text = done(&world, "read", json!({"path": "a.png"})).await;
+    assert!(
+        text.contains("shown at 1 x 2000: multiply its coordinates by 1.000 across and by 30.000"),
+        "{text}"
+    );
+}
+
+#[tokio::test]
 async fn what_an_image_is_shown_as_is_told() {
     let mut state = 7_u32;
     let noise = image::RgbImage::from_fn(1200, 1200, |_, _| {
