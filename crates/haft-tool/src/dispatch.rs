@@ -91,6 +91,18 @@ impl Dispatcher {
         (id, self.run(request, TurnId::default(), stop).await)
     }
 
+    /// As [`call`](Self::call), with the arguments as they were written.
+    pub async fn call_written(
+        self: &Arc<Self>,
+        tool: &str,
+        raw: String,
+        stop: CancellationToken,
+    ) -> (CallId, Outcome) {
+        let id = self.session.next_call();
+        let request = ToolUse::from_wire(id.clone(), id.0.to_string(), tool.to_owned(), raw);
+        (id, self.run(request, TurnId::default(), stop).await)
+    }
+
     pub(crate) async fn run_in(self: &Arc<Self>, request: ToolUse, cx: Cx) -> Outcome {
         let call = Call::new(request, cx);
         self.pipeline.run(call).await

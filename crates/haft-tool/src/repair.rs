@@ -110,7 +110,11 @@ fn mend(value: Value, schema: &Value, at: &str, told: &mut Told, depth: usize) -
             let items = Value::Array(vec![one]);
             mend(items, schema, at, told, depth + 1)
         }
-        ("integer" | "number", Value::String(text)) => number(&text).unwrap_or(Value::String(text)),
+        (kind @ ("integer" | "number"), Value::String(text)) => match number(&text) {
+            Some(Value::Number(number)) if kind == "integer" => whole(number),
+            Some(number) => number,
+            None => Value::String(text),
+        },
         ("integer", Value::Number(number)) => whole(number),
         ("boolean", Value::String(text)) => match text.trim().to_ascii_lowercase().as_str() {
             "true" => Value::Bool(true),

@@ -24,6 +24,8 @@ use crate::{
     face, input, line,
 };
 
+/// Most bytes of arguments from standard input.
+const ARGUMENTS_MAX: u64 = 64 << 20;
 /// Longest that paths are looked up for a hint.
 const LOOK_UP: Duration = Duration::from_secs(1);
 
@@ -50,7 +52,7 @@ pub async fn run(arguments: &Tool, more: &[Arc<dyn AnyTool>]) -> Ending {
         )));
     }
     base.called = Some(arguments.name.clone());
-    let value = arguments_of(arguments)?;
+    let raw = arguments_of(arguments)?;
     let terminal = is_terminal();
     if !terminal && arguments.common.mode.is_none() && base.mode == Mode::Ask {
         base.mode = Mode::DontAsk;
@@ -69,7 +71,7 @@ pub async fn run(arguments: &Tool, more: &[Arc<dyn AnyTool>]) -> Ending {
     let plan = plans(&core);
     let stop = CancellationToken::new();
     let asking = terminal.then(|| line::answer_questions(&core, &style));
-    let running = core.dispatcher.call(&arguments.name, value, stop.clone());
+    let running = core.dispatcher.call_written(&arguments.name, raw, stop.clone());
     let mut signals = Signals::new()?;
     let signal = async || {
         signals.received().await;
@@ -236,14 +238,21 @@ async fn tools(
     base.tools(&arguments.common, &env, more).await
 }
 
-/// The arguments: given, from standard input, or none.
-fn arguments_of(arguments: &Tool) -> Result<Value, Failure> {
+/// The arguments as they were written: given, from standard input, or none.
+fn arguments_of(arguments: &Tool) -> Result<String, Failure> {
     let text = match arguments.input.as_deref() {
         Some("-") => {
             let mut text = String::new();
-            std::io::stdin().lock().take(64 << 20).read_to_string(&mut text).map_err(|error| {
+            let mut stdin = std::io::stdin().lock().take(ARGUMENTS_MAX + 1);
+            stdin.read_to_string(&mut text).map_err(|error| {
                 Failure::Usage(format!("standard input cannot be read as text: {error}"))
             })?;
+            if text.len() as u64 > ARGUMENTS_MAX {
+                return Err(Failure::Usage(format!(
+                    "standard input has more than the {} MiB that arguments may have",
+                    ARGUMENTS_MAX >> 20
+                )));
+            }
             if text.trim().is_empty() {
                 let text = "standard input is empty: it must hold the tool's arguments as JSON";
                 return Err(Failure::Usage(text.into()));
@@ -253,10 +262,17 @@ fn arguments_of(arguments: &Tool) -> Result<Value, Failure> {
         Some(text) => text.to_owned(),
         None => input::read(false)?.filter(|text| !text.trim().is_empty()).unwrap_or("{}".into()),
     };
-    serde_json::from_str(&text).map_err(|error| {
+    if let Err(error) = serde_json::from_str::<Value>(&text) {
         let start: String = text.chars().take(80).collect();
-        Failure::Usage(format!("--input is not JSON: {error}: {start:?}"))
-    })
+        // The parser says only that an escape ends early.
+        let half = if error.to_string().contains("hex escape") {
+            " (\\ud800 to \\udfff are half a character each, a surrogate, and stand in pairs)"
+        } else {
+            ""
+        };
+        return Err(Failure::Usage(format!("--input is not JSON: {error}{half}: {start:?}")));
+    }
+    Ok(text)
 }
 
 fn tell(arguments: &Tool, outcome: &Outcome, session: &str, call: &str) -> Ending {

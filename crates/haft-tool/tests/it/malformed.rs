@@ -205,6 +205,7 @@ async fn numbers_beyond_a_tools_own_are_told_in_plain_words() {
         ("grep", r#"{"pattern": "one", "head_limit": 1e18}"#),
         ("find", r#"{"pattern": "*", "limit": 1.8e19}"#),
         ("ls", r#"{"limit": 1e18}"#),
+        ("read", r#"{"path": "a", "offset": "1.0", "limit": "2e0"}"#),
     ] {
         let (world, _) = world();
         let outcome = world.call_raw(tool, raw).await;

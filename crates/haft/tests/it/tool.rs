@@ -92,6 +92,7 @@ fn mistakes_of_use_have_their_own_code() {
         (&["tool", "spec", "gerp"], &["\"gerp\"", "grep"]),
         (&["tool", "read", "--input", "{path: 1}"], &["not JSON", "{path: 1}"]),
         (&["tool", "read", "--input", ""], &["not JSON"]),
+        (&["tool", "read", "--input", r#"{"path": "\ud800"}"#], &["not JSON", "surrogate"]),
         (&["tool", "read", "--input", "-"], &["standard input is empty"]),
         (&["tool", "read", "a.txt"], &["\"a.txt\"", "--input"]),
         (&["tool", "read", "--mode", "yolo"], &["\"yolo\"", "bypass"]),
@@ -101,6 +102,20 @@ fn mistakes_of_use_have_their_own_code() {
         let ran = world.run(arguments);
         assert_eq!((ran.code, ran.out.as_str()), (Some(2), ""), "{arguments:?} {ran:?}");
         assert!(wanted.iter().all(|word| ran.err.contains(word)), "{arguments:?} {ran:?}");
+    }
+}
+
+#[test]
+fn an_argument_that_is_there_twice_runs_nothing() {
+    let world = World::new();
+    let call = ["tool", "write", "--mode", "accept-edits", "--input"];
+    for (input, twice) in [
+        (r#"{"path": "a", "path": "b", "content": "x"}"#, "\"path\" twice"),
+        (r#"{"path": "a", "content": "x", "content": ""}"#, "\"content\" twice"),
+    ] {
+        let ran = world.run(&[&call[..], &[input]].concat());
+        assert!(ran.code == Some(1) && ran.out.contains(twice), "{ran:?}");
+        assert!(!world.work().join("a").exists() && !world.work().join("b").exists());
     }
 }
 
