@@ -12,14 +12,20 @@ use std::{
 
 use bytes::Bytes;
 use haft_host::{Expect, FileKind, Located, WriteHow, Written};
-use haft_text::diff::{Kind, Limits, TextDiff};
+use haft_text::{
+    decode,
+    diff::{self, Kind, Limits, TextDiff},
+};
 use haft_tool::Cx;
 use haft_types::{
     CallId, Detail, DiffLine, Hash, HostPath, Hunk, LineMark, Outcome, Shape, ToolError,
 };
 use tokio::time::Instant;
 
-use crate::files::{self, Failure};
+use crate::{
+    files::{self, Failure},
+    seen,
+};
 
 /// How much of a diff is shown.
 pub(crate) const SHOWN: Limits = Limits { context: 3, lines: 400, width: 500 };
@@ -223,6 +229,32 @@ pub(crate) async fn carry_out(
     };
     let how = WriteHow { expect, parents, ..WriteHow::default() };
     cx.host.fs().write(at, data, how).await.map_err(Failure::from)
+}
+
+/// How much is shown of what others changed.
+const OTHERS: Limits = Limits { context: 1, lines: 60, width: 200 };
+/// Most bytes of a text that is compared with what was read of it.
+const COMPARED: usize = 4 * 1024 * 1024;
+
+/// Says what others changed in a file since the conversation saw it, before the change of now.
+pub(crate) fn since_read(cx: &Cx, at: &Located, now: &[u8]) -> String {
+    let differs = || {
+        let earlier = seen::earlier(cx, at).filter(|_| now.len() <= COMPARED)?;
+        let (earlier, now) = (decode::decode(&earlier).ok()?, decode::decode(now).ok()?);
+        let diff = diff::diff(earlier.text(), now.text(), OTHERS);
+        (!diff.is_empty()).then_some(diff)
+    };
+    let what = "the file had changed since it was read";
+    match differs() {
+        Some(diff) if diff.omitted == 0 => {
+            format!("{what}; besides this edit:\n{}", diff.numbered().trim_end_matches('\n'))
+        }
+        Some(diff) => format!(
+            "{what}; besides this edit, first:\n{}read the rest again before you edit it",
+            diff.numbered()
+        ),
+        None => format!("{what}; read it again before the next edit elsewhere in it"),
+    }
 }
 
 /// What people should know of where the change landed.

@@ -278,11 +278,7 @@ impl Work {
         })?;
         let mut work = Self { at, old, applied, diff, before, after, notes };
         if freshness == Freshness::Changed {
-            work.notes.push(
-                "the file had changed since it was read; read it again before the next edit \
-                 elsewhere in it"
-                    .to_owned(),
-            );
+            work.notes.push(change::since_read(cx, &work.at, &work.old));
         }
         change::place_notes(cx, &input.path, &work.at, &mut work.notes);
         Ok(work)
@@ -300,8 +296,9 @@ impl Work {
 
     async fn carry_out(self, input: &FileEdit, cx: &Cx) -> Result<Outcome, Failure> {
         let data = self.data(cx);
-        let written = change::carry_out(cx, &self.at, data, false).await?;
+        let written = change::carry_out(cx, &self.at, data.clone(), false).await?;
         seen::note(cx, &written.at, Some(self.after));
+        seen::keep(cx, self.after, &data);
         let first = format!("Edited {}", self.first(&input.path, cx)?);
         let text = change::answer(&first, &self.notes, &self.diff.numbered());
         let answer = EditAnswer { one: Some(self.told()), files: None };

@@ -75,6 +75,8 @@ pub(crate) struct Page {
     pub(crate) format: Format,
     /// True when it was stopped before it was complete.
     pub(crate) stopped: bool,
+    /// The whole file, where it is small enough to be kept.
+    pub(crate) whole: Option<bytes::Bytes>,
 }
 
 impl Page {
@@ -122,6 +124,7 @@ impl Source<'_> {
         };
         let mut signs = Signs::default();
         let (mut page, own) = self.page_as(told, wanted, &sample, &mut signs).await?;
+        let whole = signs.whole();
         if page.stopped || known.is_some() {
             return Ok(Content::Page(page));
         }
@@ -143,6 +146,7 @@ impl Source<'_> {
         {
             (page, _) = self.page_as(written, wanted, &sample, &mut signs).await?;
         }
+        page.whole = whole;
         Ok(Content::Page(page))
     }
 
@@ -368,6 +372,7 @@ impl Scan {
                 hash: None,
                 format,
                 stopped: false,
+                whole: None,
             },
             wanted,
             line: start.line,

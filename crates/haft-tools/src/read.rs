@@ -312,6 +312,13 @@ impl Found<'_> {
             seen::note(cx, &self.at, hash);
         }
     }
+
+    fn note_whole(&self, cx: &Cx, page: &Page) {
+        self.note(cx, page.hash);
+        if let (Some(hash), Some(whole), false) = (page.hash, &page.whole, self.kept) {
+            seen::keep(cx, hash, whole);
+        }
+    }
 }
 
 fn empty(found: &Found<'_>, cx: &Cx) -> Outcome {
@@ -379,7 +386,7 @@ fn text(page: Page, input: &ReadInput, found: &Found<'_>, cx: &Cx) -> Result<Out
         ))
         .hint(format!("Give an offset from 1 to {total}, or -20 for the last 20 lines.")));
     }
-    found.note(cx, page.hash);
+    found.note_whole(cx, &page);
     let (last, next) = (page.first + page.lines - 1, page.next());
     let data = ReadData {
         hash: page.hash.map(|hash| hash.to_string()),
@@ -570,11 +577,18 @@ async fn image(found: &Found<'_>, cx: &Cx) -> Result<Outcome, ToolError> {
         words::size(size)
     );
     if fitted.size != fitted.shown && cx.vision() {
-        let scale = f64::from(width) / f64::from(shown_width.max(1));
+        let scale = |whole: u32, shown: u32| f64::from(whole) / f64::from(shown.max(1));
+        let (x, y) = (scale(width, shown_width), scale(height, shown_height));
+        // A side that cannot be smaller has a scale of its own; roundings do not matter.
+        let by = if (x - y).abs() * f64::from(shown_height) < 1.5 {
+            format!("{x:.3}")
+        } else {
+            format!("{x:.3} across and by {y:.3} down")
+        };
         // Writing to a string cannot fail.
         let _ = write!(
             text,
-            "; shown at {shown_width} x {shown_height}: multiply its coordinates by {scale:.3} for \
+            "; shown at {shown_width} x {shown_height}: multiply its coordinates by {by} for \
              those of the file"
         );
     }

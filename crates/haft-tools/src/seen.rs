@@ -9,6 +9,7 @@ use std::{
     sync::{Mutex, PoisonError},
 };
 
+use bytes::Bytes;
 use haft_host::{Located, Stamp};
 use haft_tool::Cx;
 use haft_types::{Hash, HostPath, Outcome, Part};
@@ -119,10 +120,52 @@ pub(crate) fn note(cx: &Cx, at: &Located, hash: Option<Hash>) {
 
 /// Compares a file, with the hash of its content where it was read whole, with what was seen.
 pub(crate) fn judge(cx: &Cx, at: &Located, hash: Option<&Hash>) -> Freshness {
+    sight(cx, at).map_or(Freshness::Never, |sight| sight.judge(at, hash))
+}
+
+fn sight(cx: &Cx, at: &Located) -> Option<Sight> {
     let host = cx.host.name();
     let here = cx.conversation().map.get::<Seen>().sight(host, &at.real);
-    let before = || cx.conversation().value(&key(host, &at.real)).as_ref().and_then(Sight::of);
-    here.or_else(before).map_or(Freshness::Never, |sight| sight.judge(at, hash))
+    here.or_else(|| cx.conversation().value(&key(host, &at.real)).as_ref().and_then(Sight::of))
+}
+
+/// Most bytes of a text that is kept to tell what changed in it.
+pub(crate) const TEXT_MAX: usize = 256 * 1024;
+/// Most bytes of all such texts; the one that was seen longest ago goes first.
+const TEXTS_MAX: usize = 4 * 1024 * 1024;
+
+/// Texts that were seen last, the newest at the end. Another process of the session has none.
+#[derive(Default)]
+struct Texts(Mutex<Vec<(Hash, Bytes)>>);
+
+impl Texts {
+    fn keep(&self, hash: Hash, text: &Bytes) {
+        let mut texts = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        texts.retain(|(other, _)| *other != hash);
+        texts.push((hash, text.clone()));
+        let mut size: usize = texts.iter().map(|(_, text)| text.len()).sum();
+        while size > TEXTS_MAX {
+            size -= texts.remove(0).1.len();
+        }
+    }
+
+    fn get(&self, hash: &Hash) -> Option<Bytes> {
+        let texts = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        texts.iter().find(|(other, _)| other == hash).map(|(_, text)| text.clone())
+    }
+}
+
+/// Keeps a text that the conversation has seen or made, if it is not too long.
+pub(crate) fn keep(cx: &Cx, hash: Hash, text: &Bytes) {
+    if text.len() <= TEXT_MAX {
+        cx.conversation().map.get::<Texts>().keep(hash, text);
+    }
+}
+
+/// What a file held when the conversation saw it last, where that is kept.
+pub(crate) fn earlier(cx: &Cx, at: &Located) -> Option<Bytes> {
+    let hash = sight(cx, at)?.hash?;
+    cx.conversation().map.get::<Texts>().get(&hash)
 }
 
 /// Shorter results are given again: saying that nothing changed would save nothing.

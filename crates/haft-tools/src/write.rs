@@ -292,6 +292,7 @@ impl Work {
             None => self.at.clone(),
         };
         seen::note(cx, &at, Some(self.after));
+        seen::keep(cx, self.after, &self.data);
         let (text, lines) = self.answer(input, cx)?;
         let data = WriteData {
             path: self.at.real.text().into_owned(),

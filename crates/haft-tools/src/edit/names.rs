@@ -30,10 +30,6 @@ pub(super) fn names(files: &[FileChange]) -> impl Iterator<Item = Name<'_>> {
 
 /// The error for two names that are one.
 pub(super) fn twice(first: Name<'_>, then: Name<'_>) -> ToolError {
-    let told = |name: Name<'_>| match name {
-        Name { number, new: true, .. } => format!("the move_to of {number}"),
-        Name { number, .. } => number.to_string(),
-    };
     if first.number == then.number {
         let text = format!("{} is to be moved to {}, where it is already", first.text, then.text);
         return ToolError::new(text).hint("Nothing was changed. Give another move_to.");
@@ -51,6 +47,24 @@ pub(super) fn twice(first: Name<'_>, then: Name<'_>) -> ToolError {
     } else {
         "Nothing was changed. Put all edits of a file into one entry."
     })
+}
+
+/// The error for a name that would be a file and the folder of another one.
+fn nested(first: Name<'_>, then: Name<'_>) -> ToolError {
+    let numbers = (told(first), told(then));
+    let text = format!(
+        "{} and {}, {} and {} of files, cannot both be files: one of them would be the folder of \
+         the other",
+        first.text, then.text, numbers.0, numbers.1
+    );
+    ToolError::new(text).hint("Nothing was changed. Give one of them another path.")
+}
+
+fn told(name: Name<'_>) -> String {
+    match name {
+        Name { number, new: true, .. } => format!("the move_to of {number}"),
+        Name { number, .. } => number.to_string(),
+    }
 }
 
 /// A file as it was looked up, and where it is moved to.
@@ -149,6 +163,14 @@ pub(super) fn distinct(files: &[FileChange], found: &[Found]) -> Result<(), Tool
         };
         if let Some((first, _)) = all[..then].iter().find(is_same) {
             return Err(twice(*first, *name));
+        }
+        // A folder is refused by itself.
+        let holds = |file: &Located, other: &Located| {
+            file.kind != FileKind::FOLDER && other.real.is_within(&file.real)
+        };
+        let above = |(_, other): &&(Name<'_>, &Located)| holds(other, at) || holds(at, other);
+        if let Some((first, _)) = all[..then].iter().find(above) {
+            return Err(nested(*first, *name));
         }
     }
     Ok(())

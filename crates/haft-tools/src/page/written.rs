@@ -3,12 +3,13 @@
 //! **Invariant:** nothing of the file is kept beyond a few bytes. A file whose beginning misleads is
 //! read a second time, whole only up to [`WHOLE`] bytes, of a bigger one a part of [`WINDOW`].
 
+use bytes::Bytes;
 use haft_text::{DecodeError, Encoding, Format, LineEnds, decode};
 use haft_types::ToolError;
 use memchr::memchr;
 
 use super::{Ends, Source};
-use crate::files;
+use crate::{files, seen::TEXT_MAX};
 
 /// Most bytes that are looked at together, as an edit would, where the beginning misleads.
 const WHOLE: u64 = 16 * 1024 * 1024;
@@ -45,6 +46,8 @@ pub(super) struct Signs {
     taken: u64,
     /// True when there are no more.
     pub(super) all: bool,
+    /// All of them, while they are not too many to be kept.
+    text: Vec<u8>,
 }
 
 impl Signs {
@@ -56,6 +59,17 @@ impl Signs {
             self.utf8(bytes);
         }
         self.taken += bytes.len() as u64;
+        if self.taken <= TEXT_MAX as u64 {
+            self.text.extend_from_slice(bytes);
+        } else {
+            self.text = Vec::new();
+        }
+    }
+
+    /// The whole file, where it is small enough to be kept.
+    pub(super) fn whole(&mut self) -> Option<Bytes> {
+        let small = self.all && self.taken <= TEXT_MAX as u64;
+        small.then(|| std::mem::take(&mut self.text).into())
     }
 
     fn utf8(&mut self, bytes: &[u8]) {

@@ -184,3 +184,32 @@ async fn a_strict_edit_names_the_tolerance_that_it_does_not_take() {
         done(&strict, "edit", replace("a.txt", "one();  ", "two();")).await;
     }
 }
+
+#[tokio::test]
+async fn what_others_changed_since_the_file_was_read_is_shown() {
+    let text = repeated(1..3001, |n| format!("line {n}\n"));
+    let world = local(&[("a.txt", text.as_bytes()), ("b.txt", text.as_bytes())]);
+    let write = |name: &str, text: &str| {
+        std::fs::write(world.folder().unwrap().join(name), text).unwrap();
+    };
+    done(&world, "read", json!({"path": "a.txt", "offset": -1})).await;
+    write("a.txt", &text.replace("line 7\n", "line seven\n"));
+    let shown = done(&world, "edit", replace("a.txt", "line 2999", "x")).await;
+    assert!(shown.contains("had changed since it was read; besides this edit:\n"), "{shown}");
+    assert!(shown.contains("7 - line 7\n7 + line seven\n"), "{shown}");
+    // What the edit left is what was seen then; what a write left, too.
+    let now = String::from_utf8(world.read_bytes("a.txt").await.unwrap().unwrap()).unwrap();
+    write("a.txt", &now.replace("line 9\n", ""));
+    let shown = done(&world, "edit", replace("a.txt", "line 3000", "y")).await;
+    assert!(shown.contains("9 - line 9\n") && !shown.contains("seven"), "{shown}");
+    done(&world, "write", json!({"path": "c.txt", "content": "one\ntwo\n"})).await;
+    write("c.txt", "1\ntwo\n");
+    let shown = done(&world, "edit", replace("c.txt", "two", "2")).await;
+    assert!(shown.contains("1 - one\n1 + 1\n"), "{shown}");
+    // More than is shown is said to be more.
+    done(&world, "read", json!({"path": "b.txt", "limit": 3})).await;
+    write("b.txt", &text.replace("line 1", "l 1"));
+    let shown = done(&world, "edit", replace("b.txt", "line 2999", "x")).await;
+    assert!(shown.contains("1 + l 1\n") && shown.contains("read the rest again"), "{shown}");
+    assert!(shown.len() < 8_000, "{}", shown.len());
+}

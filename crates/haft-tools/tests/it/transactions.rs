@@ -320,3 +320,25 @@ async fn a_rule_about_one_file_holds_for_the_call() {
         assert_eq!(texts(&world).await, before);
     }
 }
+
+#[tokio::test]
+async fn a_file_that_would_be_the_folder_of_another_is_told_with_both_names() {
+    for world in both(&[("old.txt", b"old\n")]) {
+        let content = |path: &str| json!({"path": path, "content": "x\n"});
+        let moved = |to: &str| json!({"path": "old.txt", "move_to": to});
+        for (first, then, names) in [
+            (content("ff"), content("ff/g"), "ff and ff/g, 1 and 2 of files"),
+            (content("gg/deep/g"), content("gg"), "gg/deep/g and gg, 1 and 2 of files"),
+            (moved("hh"), content("hh/i"), "hh and hh/i, the move_to of 1 and 2 of files"),
+        ] {
+            let input = json!({"files": [content("other"), first, then]});
+            let shown = failed(&world, "edit", input).await;
+            let names = names.replace("2 of", "3 of").replace("1 and", "2 and");
+            assert!(shown.contains(&names) && shown.contains("cannot both be files"), "{shown}");
+            assert!(world.read_bytes("other").await.unwrap().is_none(), "{shown}");
+        }
+        // A name that only begins like another is no folder of it.
+        let input = json!({"files": [content("a"), content("ab"), content("a.d/x")]});
+        done(&world, "edit", input).await;
+    }
+}
