@@ -407,6 +407,12 @@ fn apply(
     if !matches!(encoding, Encoding::Utf8 | Encoding::DamagedUtf8) {
         notes.push(format!("written in {}, as before", encoding.name()));
     }
+    if let Some(other) = applied.taken_for {
+        notes.push(format!(
+            "nothing in the file says its encoding, and the new content looks like {other}: the next \
+             read may show it so"
+        ));
+    }
     let text = decoded.text();
     notes.extend(edits.iter().find_map(|edit| change::placeholders(text, &edit.new_text)));
     Ok((applied, diff, notes))

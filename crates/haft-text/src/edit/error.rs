@@ -129,6 +129,16 @@ pub enum EditError {
         /// Line, from 1.
         line: usize,
     },
+    /// The changed file would not be known as text in its encoding.
+    #[error(
+        "With these edits nothing would show any more that the file is text in {encoding}, since it \
+         has no byte order mark: it would be taken for something else. Convert the file to UTF-8, \
+         or write it with a byte order mark, first."
+    )]
+    Unannounced {
+        /// Name of the encoding.
+        encoding: &'static str,
+    },
     /// The file's encoding lacks a character of the new text.
     #[error("Edit {edit}: {source}")]
     Unrepresentable {

@@ -29,7 +29,8 @@ pub use error::{Difference, EditError, Nearest};
 pub use tolerance::{TOLERANCES, Tolerance};
 
 use crate::decode::Decoded;
-use crate::encode;
+use crate::detect;
+use crate::encode::{self, Encoding};
 use crate::search;
 use standing::Standing;
 use tolerance::Outcome;
@@ -97,6 +98,9 @@ pub struct Applied {
     pub tolerance: Option<&'static str>,
     /// The tolerance that each edit needed, in the order of the edits.
     pub tolerances: Vec<Option<&'static str>>,
+    /// The encoding that the changed file will be taken for, where nothing announces its encoding
+    /// and its new content looks like another one; none otherwise.
+    pub taken_for: Option<&'static str>,
     /// Length of the changed file in bytes.
     pub size: usize,
     /// BLAKE3 hash of the original as hexadecimal digits.
@@ -252,6 +256,7 @@ fn build(
         ranges,
         tolerance: tolerances.iter().find_map(|tolerance| *tolerance),
         tolerances,
+        taken_for: None,
         size: 0,
         hash_before: decoded.hash().to_owned(),
         hash_after: String::new(),
@@ -268,7 +273,26 @@ fn build(
     if applied.hash_after == applied.hash_before {
         return Err(EditError::Cancelled);
     }
+    applied.taken_for = taken_for(decoded, &applied)?;
     Ok(applied)
+}
+
+/// What the changed file will be taken for, when that is not what it was. Where nobody would take
+/// it for text, or UTF-16 for anything else, it could not be edited again.
+fn taken_for(decoded: &Decoded<'_>, applied: &Applied) -> Result<Option<&'static str>, EditError> {
+    let format = decoded.format();
+    let announced = format.bom || matches!(format.encoding, Encoding::Utf8 | Encoding::DamagedUtf8);
+    if announced {
+        return Ok(None);
+    }
+    let bytes = applied.to_bytes(decoded.bytes());
+    let name = format.encoding.name();
+    let lost = || EditError::Unannounced { encoding: name };
+    let found = detect::detect(&bytes).map_err(|_| lost())?;
+    if found == format || bytes.is_ascii() && !format.encoding.is_utf16() || bytes.is_empty() {
+        return Ok(None);
+    }
+    if format.encoding.is_utf16() { Err(lost()) } else { Ok(Some(found.encoding.name())) }
 }
 
 fn first_line(view: &View<'_>, one: &Found<'_>) -> usize {

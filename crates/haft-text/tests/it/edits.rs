@@ -50,6 +50,24 @@ fn legacy_encodings_stay_what_they_are() {
     assert!(error.to_string().contains("Shift_JIS"), "{error}");
 }
 
+#[test]
+fn a_file_that_nobody_would_know_again_is_not_written() {
+    let wide = |text: &str| text.encode_utf16().flat_map(u16::to_le_bytes).collect::<Vec<u8>>();
+    let before = wide("hello\n");
+    let error = run(&before, &[Edit::new("hello", "日本語漢字仮名交")]).unwrap_err();
+    assert_eq!(error, EditError::Unannounced { encoding: "UTF-16LE" });
+    assert!(error.to_string().contains("byte order mark"), "{error}");
+    assert_eq!(after(&before, "hello", "good bye"), wide("good bye\n"));
+    assert_eq!(after(&before, "hello\n", ""), b"");
+    let latin = encoding_rs::WINDOWS_1252.encode("Le café où l’été s’étire à loisir\n").0;
+    let applied = run(&latin, &[Edit::new("Le café où l’été s’étire à loisir", "plain")]).unwrap();
+    assert_eq!(applied.taken_for, None);
+    let applied = run(&latin, &[Edit::new(" où l’été s’étire à loisir", "")]).unwrap();
+    let again = applied.to_bytes(&latin);
+    let name = decode(&again).unwrap().format().encoding.name();
+    assert_eq!(applied.taken_for, (name != "windows-1252").then_some(name));
+}
+
 /// `Shift_JIS` by hand for the characters of the fixture.
 fn shift_jis(text: &str) -> Vec<u8> {
     const TABLE: &[(char, [u8; 2])] = &[

@@ -28,7 +28,10 @@ const CASES: &[Case<'_>] = &[
         "two places under a tolerance",
         "a \nb\n-\na  \nb\n",
         &[("a\nb", "c")],
-        &["2 places (none exact; tolerating differences in trailing blanks), at lines 1, 4"],
+        &[
+            "2 places (none exact; tolerating differences in trailing blanks), at lines 1, 4. Add",
+            "or give it exactly as it is in the file (replace_all too takes exact places only).",
+        ],
     ),
     (
         "changed number",
@@ -59,6 +62,24 @@ const CASES: &[Case<'_>] = &[
         CODE,
         &[("fn main() {\n\t// ... existing code ...\n}", "x")],
         &["line 2 stands for text that was left out", "smaller edits"],
+    ),
+    (
+        "left-out middle in brackets",
+        CODE,
+        &[("fn main() {\n\t[...]\n}", "x")],
+        &["line 2 stands for text that was left out"],
+    ),
+    (
+        "left-out middle in a comment",
+        CODE,
+        &[("fn main() {\n<!-- snip -->\n}", "x")],
+        &["line 2 stands for text that was left out"],
+    ),
+    (
+        "put in before",
+        "import a\nimport b\n",
+        &[("import a\n", "import a\nimport b\n")],
+        &["new_text is in the file, once, at line 1", "applied already", "once more"],
     ),
     (
         "uneven indentation",
