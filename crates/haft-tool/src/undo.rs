@@ -546,7 +546,8 @@ fn add(steps: &mut BTreeMap<HostPath, Step>, receipt: &Receipt) -> Result<(), Un
             let step = steps.entry(path.clone()).or_insert_with(nothing);
             step.to = to;
             step.rights = receipt.rights.clone().or(step.rights.take());
-            if receipt.action == ReceiptAction::Deleted {
+            // What has other rights now was made anew.
+            if receipt.action == ReceiptAction::Deleted || receipt.rights.is_some() {
                 step.file = None;
             }
         }

@@ -462,6 +462,23 @@ async fn a_moved_file_is_the_same_file_when_it_is_back() {
 }
 
 #[tokio::test]
+async fn a_file_that_was_made_anew_before_it_was_moved_comes_back_with_its_old_rights() {
+    use std::os::unix::fs::PermissionsExt as _;
+    let world = World::local(tools([changer()]).0, [("a", "one")]).unwrap();
+    let path = world.folder().unwrap().join("a");
+    std::fs::set_permissions(&path, std::fs::Permissions::from_mode(0o751)).unwrap();
+    let before = files(&world).await;
+    let anew = json!([{"do": "remove", "path": "a"}, {"do": "write", "path": "a", "text": "two"}]);
+    world.call("change", json!({"steps": anew})).await;
+    world.call("change", moving("a", "b", None)).await;
+    let (after, all) = (files(&world).await, receipts(&world));
+    let undone = take_back(&world, &all, false).await.unwrap();
+    assert_eq!(files(&world).await, before);
+    take_back(&world, &undone, false).await.unwrap();
+    assert_eq!(files(&world).await, after);
+}
+
+#[tokio::test]
 async fn files_that_changed_places_are_taken_back_too() {
     for world in [
         World::memory(tools([changer()]).0, [("a", "one"), ("b", "two")]).unwrap(),
