@@ -303,7 +303,11 @@ pub(crate) fn kind(bytes: &[u8]) -> &'static str {
         return "WebP image";
     }
     if bytes.get(4..8) == Some(b"ftyp") {
-        return "MP4 media";
+        return match bytes.get(8..12) {
+            Some(b"avif" | b"avis") => "AVIF image",
+            Some(b"heic" | b"heix" | b"heim" | b"heis" | b"mif1" | b"msf1") => "HEIC image",
+            _ => "MP4 media",
+        };
     }
     MAGIC.iter().find(|(magic, _)| bytes.starts_with(magic)).map_or("binary data", |(_, name)| name)
 }

@@ -287,10 +287,22 @@ pub(crate) async fn whole(
     limit: u64,
     shown: &str,
 ) -> Result<Bytes, Failure> {
+    let instead = "Read parts of it with offset and limit, or change it with a command.";
+    whole_or(fs, at, limit, shown, instead).await
+}
+
+/// As [`whole`], with what to do about a file that is too big.
+pub(crate) async fn whole_or(
+    fs: &dyn Fs,
+    at: &Located,
+    limit: u64,
+    shown: &str,
+    instead: &'static str,
+) -> Result<Bytes, Failure> {
     let too_big = |size: u64| {
         let (size, limit) = (words::size(size), words::size(limit));
         ToolError::new(format!("{shown} has {size}; at most {limit} can be handled at once"))
-            .hint("Read parts of it with offset and limit, or change it with a command.")
+            .hint(instead)
     };
     if at.size() > limit {
         return Err(too_big(at.size()).into());

@@ -449,8 +449,21 @@ fn mode_text(kind: EntryKind, mode: u32) -> String {
         EntryKind::Socket => 's',
         EntryKind::Device => 'b',
     };
+    let has = |bit: u32| mode & bit != 0;
+    // What runs as its owner or group, or keeps names, stands where the right to execute does.
+    let special = |at: usize| match at {
+        2 => Some(('s', 'S')).filter(|_| has(0o4000)),
+        5 => Some(('s', 'S')).filter(|_| has(0o2000)),
+        8 => Some(('t', 'T')).filter(|_| has(0o1000)),
+        _ => None,
+    };
     let bits = "rwxrwxrwx".chars().enumerate();
-    let bits = bits.map(|(at, c)| if mode & (0o400 >> at) == 0 { '-' } else { c });
+    let bits = bits.map(|(at, c)| match (special(at), has(0o400 >> at)) {
+        (Some((with, _)), true) => with,
+        (Some((_, without)), false) => without,
+        (None, true) => c,
+        (None, false) => '-',
+    });
     std::iter::once(first).chain(bits).collect()
 }
 

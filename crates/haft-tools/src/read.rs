@@ -473,7 +473,10 @@ impl Read {
             #[cfg(feature = "pdf")]
             Form::Pdf => {
                 let limit = readers::pdf::FILE;
-                let bytes = files::whole(source.fs, source.at, limit, &found.shown).await?;
+                let instead =
+                    "Take the pages that you need into a smaller document with a command.";
+                let shown = &found.shown;
+                let bytes = files::whole_or(source.fs, source.at, limit, shown, instead).await?;
                 let hash = haft_types::Hash::of(&bytes);
                 let pictures = input.limit.is_some_and(|limit| limit <= readers::pdf::PICTURED);
                 let task = readers::pdf::Task { wanted, pictures };
@@ -564,7 +567,9 @@ async fn binary(error: DecodeError, found: &Found<'_>, cx: &Cx) -> Result<Outcom
 }
 
 async fn image(found: &Found<'_>, cx: &Cx) -> Result<Outcome, ToolError> {
-    let bytes = files::whole(found.host.fs(), &found.at, images::FILE, &found.shown).await?;
+    let (fs, limit) = (found.host.fs(), images::FILE);
+    let instead = "Scale it down, or convert it to JPEG, with a command first.";
+    let bytes = files::whole_or(fs, &found.at, limit, &found.shown, instead).await?;
     let (hash, size) = (haft_types::Hash::of(&bytes), bytes.len() as u64);
     let fitted = images::fit(bytes, found.shown.clone(), cx.stop.clone()).await?;
     let blob = cx.keep(fitted.bytes, fitted.mime).await?;

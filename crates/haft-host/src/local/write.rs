@@ -319,6 +319,11 @@ impl Temp {
                     return Ok(Self { entry, file, folder, name, settled });
                 }
                 Err(error @ (Errno::EXIST | Errno::INTR)) => last = error,
+                Err(error @ (Errno::ACCESS | Errno::PERM | Errno::NOENT)) => {
+                    let text = "cannot be written: its folder takes no new file, which every \
+                                change is at first";
+                    return Err(fault(&slot.path, text, error));
+                }
                 Err(error) => return Err(slot.failed(error)),
             }
         }
@@ -395,9 +400,10 @@ impl Temp {
             let owner = (new.st_uid != old.st_uid).then(|| Uid::from_raw(old.st_uid));
             let group = (new.st_gid != old.st_gid).then(|| Gid::from_raw(old.st_gid));
             fs::fchown(&self.file, owner, group).map_err(|error| {
+                let whom = if owner.is_some() { "that user" } else { "a member of that group" };
                 let text = format!(
                     "it belongs to user {} and group {}, which cannot be kept ({error}); \
-                     change it as that user",
+                     change it as {whom}",
                     old.st_uid, old.st_gid
                 );
                 io::Error::new(io::Error::from(error).kind(), text)
@@ -447,6 +453,12 @@ impl Temp {
                 Err(refuse(io::ErrorKind::AlreadyExists, &slot.path, "is already there"))
             }
             Err(Errno::NOENT) if matches!(expect, Expect::Stamp(_)) => Err(slot.changed()),
+            // Trying again would never help.
+            Err(Errno::BUSY) => {
+                let text = "is mounted there by itself, as files of containers are, and cannot be \
+                            replaced by a new file; write into it with a command";
+                Err(refuse(io::ErrorKind::Unsupported, &slot.path, text))
+            }
             Err(error) => Err(slot.failed(sticky(at, error))),
         }
     }

@@ -86,6 +86,12 @@ async fn links_show_where_they_lead() {
     assert!(deep.contains("src/up -> ..\n") && !deep.contains("src/up/"), "{deep}");
     let long = ls(world, json!({"long": true, "pattern": "a.log"})).await;
     assert_eq!(long.joined_text(), "-rw-r-----          5 2024-05-06 07:08 a.log");
+    let make = "cp a.log s; cp a.log g; cp a.log t; chmod 4755 s; chmod 2645 g; chmod 1700 t";
+    world.call("bash", json!({"command": make})).await;
+    for (name, mode) in [("s", "-rwsr-xr-x"), ("g", "-rw-r-Sr-x"), ("t", "-rwx-----T")] {
+        let shown = ls(world, json!({"long": true, "pattern": name})).await.joined_text();
+        assert!(shown.starts_with(mode), "{shown}");
+    }
     let entry = &long.data.unwrap()["entries"][0];
     assert_eq!((&entry["size"], &entry["mode"]), (&json!(5), &json!(0o640)));
 }

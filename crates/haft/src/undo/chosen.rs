@@ -75,6 +75,8 @@ pub struct Group {
     pub count: usize,
     /// The calls that made them.
     pub calls: Vec<CallId>,
+    /// What names all of them behind the command, as `c12` or `3 --turn`.
+    pub named: String,
     /// What these calls were, for people.
     pub titles: Vec<String>,
     /// What is taken back, in this order.
@@ -93,7 +95,8 @@ impl Group {
             left.map(|(path, hash)| (path, hash, title.clone())).collect::<Vec<_>>()
         };
         let others = others.flat_map(left_by).collect();
-        Self { count: 1, calls, titles, receipts, others }
+        let named = calls.first().map_or_else(String::new, |call| call.0.to_string());
+        Self { count: 1, calls, named, titles, receipts, others }
     }
 
     /// The call of haft's that left a file as it was found, the newest of them.
@@ -176,7 +179,15 @@ fn to_undo(wanted: &Wanted, changes: &Changes) -> Result<Vec<Group>, String> {
     }
     let calls = meant.iter().map(|change| change.call.clone()).collect();
     let receipts = meant.iter().flat_map(|change| change.receipts.iter().rev().cloned());
-    Ok(vec![Group { count: units.len(), ..Group::of(calls, receipts.collect(), changes) }])
+    let group = Group::of(calls, receipts.collect(), changes);
+    let count = units.len();
+    let named = match (count, wanted.turn) {
+        _ if group.calls.len() == 1 => group.named.clone(),
+        (1, true) => "--turn".to_owned(),
+        (_, true) => format!("{count} --turn"),
+        (_, false) => count.to_string(),
+    };
+    Ok(vec![Group { count, named, ..group }])
 }
 
 /// Says that fewer changes were there than were asked for.
@@ -184,10 +195,11 @@ pub fn fewer(wanted: &Wanted, groups: &[Group], command: &str) -> Option<String>
     let Which::Last(asked) = wanted.which else { return None };
     let found: usize = groups.iter().map(|group| group.count).sum();
     let what = if wanted.turn { "turns" } else { "changes" };
-    let there = if wanted.redo { "was taken back" } else { "was there to take back" };
+    let verb = if found == 1 { "was" } else { "were" };
+    let there = if wanted.redo { "taken back" } else { "there to take back" };
     (found < asked).then(|| {
         format!(
-            "only {found} of {asked} {what} {there} in this session; others may lie in other \
+            "only {found} of {asked} {what} {verb} {there} in this session; others may lie in other \
              sessions: haft session list names them, {command} --session ID goes on in one"
         )
     })

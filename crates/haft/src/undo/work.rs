@@ -197,8 +197,8 @@ impl Work<'_> {
 
 /// How to go on although somebody changed the files; `command` is `haft undo` or `/undo`.
 pub fn by_force(command: &str, group: &Group) -> String {
-    let call = group.calls.first().map_or("", |call| &*call.0);
-    format!("nothing was changed; to replace what is there (it is kept): {command} {call} --force")
+    let named = &group.named;
+    format!("nothing was changed; to replace what is there (it is kept): {command} {named} --force")
 }
 
 /// What a change left, at each path that it is about.

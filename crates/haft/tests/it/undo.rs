@@ -323,3 +323,23 @@ fn what_is_not_kept_is_told_and_the_change_is_made() {
     assert_eq!(ran.code, Some(0), "{ran:?}");
     assert!(!world.work().join("n.txt").exists());
 }
+
+#[test]
+fn what_is_taken_back_by_force_is_all_that_was_asked_for() {
+    let world = World::new();
+    write(&world, "a.txt", "1\n", &[]);
+    let session = world.only_session();
+    let more = ["--session", &session];
+    write(&world, "b.txt", "1\n", &more);
+    assert_eq!(edit(&world, "a.txt", "1", "2", &more).code, Some(0));
+    world.file("a.txt", "outside\n");
+    let ran = world.run(&["undo", "3"]);
+    assert!(ran.code == Some(1) && ran.err.contains("haft undo 3 --force"), "{ran:?}");
+    let ran = world.run(&["undo", "--turn"]);
+    assert!(ran.err.contains("haft undo c3 --force"), "a call without a turn: {ran:?}");
+    let ran = world.run(&["undo", "3", "--force"]);
+    assert_eq!(ran.code, Some(0), "{ran:?}");
+    for name in ["a.txt", "b.txt"] {
+        assert!(!world.work().join(name).exists(), "{name}");
+    }
+}

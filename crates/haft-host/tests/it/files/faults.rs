@@ -214,3 +214,49 @@ async fn memory_has_a_windows_form() {
     assert_eq!(find("c:/WORK/LINK").await, ("C:\\Work\\Read.me".to_owned(), "x".into()));
     assert_eq!(find("far").await, ("D:\\Other\\File".to_owned(), "y".into()));
 }
+
+#[test]
+fn a_file_that_is_mounted_by_itself_is_told_at_once() {
+    let w = &locals()[0];
+    w.file("a", "old");
+    w.file("source", "mounted");
+    let mount =
+        format!("mount --bind '{}' '{}'", w.disk("source").display(), w.disk("a").display());
+    if !machine::may_mount("-m", &mount) {
+        return;
+    }
+    let test = "files::faults::child_writes_a_mebibyte";
+    let stage = format!(
+        "exec unshare -m sh -c \"{mount}; \
+         exec \\\"$0\\\" {test} --exact --ignored --nocapture\" \"$0\""
+    );
+    let said = child_of(test, &stage, &w.disk("a"));
+    assert!(
+        said.contains("ERROR Unsupported") && said.contains("mounted there by itself"),
+        "{said}"
+    );
+    assert_eq!(fs::read_to_string(w.disk("source")).unwrap(), "mounted");
+    assert_eq!(fs::read_dir(w.disk(".")).unwrap().count(), 2, "something was left");
+}
+
+#[test]
+fn a_folder_that_takes_no_file_is_told_as_the_cause() {
+    if !machine::is_root("only root can write as somebody else here") {
+        return;
+    }
+    let w = &locals()[0];
+    w.file("closed/own", "old");
+    let user = as_another_user(w);
+    std::os::unix::fs::chown(w.disk("closed/own"), Some(USER), Some(USER)).unwrap();
+    let said = child(&user, &w.disk("closed/own"));
+    assert!(
+        said.contains("ERROR PermissionDenied") && said.contains("its folder takes no"),
+        "{said}"
+    );
+    // Its own file, with a group that it is not in.
+    w.file("open/shared", "old");
+    std::os::unix::fs::chown(w.disk("open"), Some(USER), Some(USER)).unwrap();
+    std::os::unix::fs::chown(w.disk("open/shared"), Some(USER), Some(1)).unwrap();
+    let said = child(&user, &w.disk("open/shared"));
+    assert!(said.contains("as a member of that group"), "{said}");
+}
