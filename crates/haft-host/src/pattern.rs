@@ -19,7 +19,7 @@ pub(crate) const STATES_LIMIT: usize = 10 << 20;
 const PATTERN_TEXT: usize = 64 << 10;
 /// Characters that a pattern may stand for, repetitions written out: the work for one byte of a
 /// file grows with them.
-const PATTERN_SIZE: u64 = 4096;
+const PATTERN_SIZE: u64 = 2048;
 /// Most characters of a pattern that a refusal repeats.
 const SHOWN: usize = 200;
 /// Most characters of the piece at fault that a refusal repeats.

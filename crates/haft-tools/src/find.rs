@@ -242,11 +242,12 @@ fn outcome(input: &Input, mut names: Names, skipped: &Skipped, cx: &Cx, root: &R
         by: CutBy::Items,
         rest: None,
     });
-    let mut room = cx.data_room(BUDGET);
-    let paths: Vec<&str> = lines.iter().map(String::as_str).take_while(|l| room.take(l)).collect();
+    let mut space = cx.data_room(BUDGET);
+    let fitting = lines.iter().map(String::as_str).take_while(|line| space.take(line));
+    let shown: Vec<&str> = fitting.collect();
     let data = Data {
-        truncated: names.more || skipped.stopped || paths.len() < lines.len(),
-        paths,
+        truncated: names.more || skipped.stopped || shown.len() < lines.len(),
+        paths: shown,
         skipped: skipped.into(),
     };
     let data = serde_json::to_value(data).ok();

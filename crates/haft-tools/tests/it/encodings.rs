@@ -9,7 +9,7 @@ use crate::{both, failed, local, memory};
 const ASCII: &[u8] = b"a line of plain text here\n";
 const JAPANESE: &[u8] =
     b"\x82\xb1\x82\xea\x82\xcd\x93\xfa\x96{\x8c\xea\x82\xcc\x95\xb6\x8f\xcd\x82\xc5\x82\xb7\x81B\n";
-/// "Change the settings" in Shift_JIS.
+/// "Change the settings" in `Shift_JIS`.
 const LAST: &[u8] = b"\x90\xdd\x92\xe8\x82\xf0\x95\xcf\x8dX\x82\xb7\x82\xe9\n";
 const LAST_TEXT: &str = "設定を変更する";
 

@@ -170,7 +170,7 @@ fn patterns_that_cannot_be_searched_for_say_what_to_write() {
         assert!(out.contains("Nothing was searched."), "{pattern}: {out}");
     }
     let spec = world.run(&["tool", "spec", "grep"]).out;
-    assert!(spec.contains("at most 4,096 characters"), "the limit is told: {spec}");
+    assert!(spec.contains("at most 2,048 characters"), "the limit is told: {spec}");
 }
 
 #[test]
