@@ -102,7 +102,8 @@ impl<'t> Line<'t> {
         let likeness = if self.text == file {
             1000
         } else if self.squashed == *file_squashed {
-            950
+            // Less than the very same line behind one that was left out.
+            885
         } else {
             let likeness = self.pieces.likeness(file).min(940);
             if likeness < ALIKE {
@@ -255,6 +256,12 @@ mod tests {
         assert_eq!(end, [Pair::Both(0, 0), Pair::Both(1, 1)]);
         let blank = align(&["one", "zanzibar"], &["one", ""], false);
         assert_eq!(blank, [Pair::Both(0, 0), Pair::Lost(1, 1)]);
+        let case = align(
+            &["\"other\",", "\"case/Upper.txt\","],
+            &["\"other\",", "\"case/upper.txt\",", "\"case/Upper.txt\","],
+            false,
+        );
+        assert_eq!(case, [Pair::Both(0, 0), Pair::More(1), Pair::Both(1, 2)]);
         let anchored = align(&["a b", "c d"], &["a b", "x", "a b", "c e"], true);
         assert_eq!(anchored[0], Pair::Both(0, 0));
     }

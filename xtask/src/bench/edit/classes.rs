@@ -70,6 +70,7 @@ pub(super) const CLASSES: &[Class] = classes! {
     Refused "invented line" refused::invented;
     Refused "span too large" refused::too_large;
     Refused "overlapping edits" refused::overlap;
+    Refused "two readings of an escape" refused::two_readings;
     Refused "no change" refused::no_change;
     Refused "empty old text" refused::empty;
     Refused "applied already" refused::applied;

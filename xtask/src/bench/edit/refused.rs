@@ -73,9 +73,32 @@ fn altered(clean: &Clean, numbers: &mut Numbers, alter: impl Fn(&str) -> Option<
     if places(&there(&all), &there(&given)) > 0 {
         return None;
     }
+    if elsewhere(&wide, &given, at) {
+        return None;
+    }
     let number = line_number(&wide, at);
     let words = ["not found", &*format!("Line {number}: "), "U+", &*format!("{number:>6}  ")];
     Case::refused(&wide, &given, &clean.come, &words)
+}
+
+/// Whether another place has all lines but one too, and there one with a word of that one: then
+/// nobody can tell which of them is meant.
+fn elsewhere(clean: &Clean, given: &[String], at: usize) -> bool {
+    let words = |line: &str| -> Vec<String> {
+        let words = line.split(|c: char| !c.is_alphanumeric()).filter(|word| word.len() > 1);
+        words.map(str::to_owned).collect()
+    };
+    let alike = |(number, (line, wanted)): (usize, (&Line, &String))| {
+        if number == at {
+            let there = words(&line.text);
+            return words(wanted).iter().any(|word| there.contains(word));
+        }
+        squashed(&line.text) == squashed(wanted)
+    };
+    let places = clean.lines.windows(given.len()).enumerate();
+    places
+        .filter(|(start, _)| *start != clean.first)
+        .any(|(_, lines)| lines.iter().zip(given).enumerate().all(alike))
 }
 
 /// A word changed.
@@ -225,12 +248,30 @@ pub(super) fn put_in(clean: &Clean, _: &mut Numbers) -> Made {
     file.lines.splice(clean.first + kept..clean.first + kept, come);
     let all: Vec<String> = file.lines.iter().map(|line| line.text.clone()).collect();
     let says = clean.come.iter().any(|line| !line.trim().is_empty());
-    if !says || end.is_empty() || places(&all.join("\n"), &old.join("\n")) != 1 {
+    let named = old.join("\n");
+    if !says || named.is_empty() || end.is_empty() || places(&all.join("\n"), &named) != 1 {
         return None;
     }
     let number = clean.first + 1;
     let words = ["new_text is in the file", &*format!("at line {number}"), "applied already"];
     Case::refused(&file, &old, &new, &words)
+}
+
+/// Quotes escaped once too often, and a new text with an escape that may be one too many or not.
+pub(super) fn two_readings(clean: &Clean, numbers: &mut Numbers) -> Made {
+    let mut file = clean.clone();
+    let at = file.inner(numbers)?;
+    file.rewrite(at, format!("{} say(\"so\")", clean.old()[at]));
+    let (old, mut new) = (file.old(), file.new_lines());
+    if old.iter().chain(&new).any(|line| line.contains('\\')) {
+        return None;
+    }
+    new.push("print(\"so\\n\")".to_owned());
+    let escaped = |lines: &[String]| -> Vec<String> {
+        lines.iter().map(|line| line.replace('"', "\\\"")).collect()
+    };
+    let words = ["literal escapes", "two ways", "Nothing is guessed", "print(\"so\\n\")"];
+    Case::refused(&file, &escaped(&old), &escaped(&new), &words)
 }
 
 /// A character that the file's encoding lacks.
