@@ -231,6 +231,14 @@ pub(crate) async fn carry_out(
     cx.host.fs().write(at, data, how).await.map_err(Failure::from)
 }
 
+/// Says that nothing announces the encoding of what was written.
+pub(crate) fn taken_for(other: &str) -> String {
+    format!(
+        "nothing in the file says its encoding, and the new content looks like {other}: the next \
+         read may show it so"
+    )
+}
+
 /// How much is shown of what others changed.
 const OTHERS: Limits = Limits { context: 1, lines: 60, width: 200 };
 /// Most bytes of a text that is compared with what was read of it.

@@ -408,10 +408,7 @@ fn apply(
         notes.push(format!("written in {}, as before", encoding.name()));
     }
     if let Some(other) = applied.taken_for {
-        notes.push(format!(
-            "nothing in the file says its encoding, and the new content looks like {other}: the next \
-             read may show it so"
-        ));
+        notes.push(change::taken_for(other));
     }
     let text = decoded.text();
     notes.extend(edits.iter().find_map(|edit| change::placeholders(text, &edit.new_text)));

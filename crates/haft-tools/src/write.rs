@@ -418,7 +418,32 @@ impl Made {
         if format.encoding != Encoding::Utf8 && format.encoding != Encoding::DamagedUtf8 {
             notes.push(format!("written in {}, as before", format.encoding.name()));
         }
+        notes.extend(announced(format, &data, shown)?);
         Ok(Self { data, diff, notes })
+    }
+}
+
+/// Says what new content is taken for where nothing announces its encoding; refuses what would be
+/// no text then. As edits do.
+fn announced(format: Format, data: &[u8], shown: &str) -> Result<Option<String>, ToolError> {
+    let encoding = format.encoding;
+    let utf8 = matches!(encoding, Encoding::Utf8 | Encoding::DamagedUtf8);
+    let utf16 = matches!(encoding, Encoding::Utf16Le | Encoding::Utf16Be);
+    if format.bom || utf8 || data.is_empty() {
+        return Ok(None);
+    }
+    match decode::detect_prefix(data, true) {
+        Ok(found) if found == format => Ok(None),
+        _ if data.is_ascii() && !utf16 => Ok(None),
+        Ok(found) if !utf16 => Ok(Some(change::taken_for(found.encoding.name()))),
+        _ => {
+            let name = encoding.name();
+            Err(ToolError::new(format!(
+                "{shown} was not changed. It has no byte order mark, and with this content nothing \
+                 would show any more that it is text in {name}"
+            ))
+            .hint("Convert the file to UTF-8, or write it with a byte order mark, first."))
+        }
     }
 }
 
