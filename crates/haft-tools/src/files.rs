@@ -131,6 +131,7 @@ pub(crate) fn failed(error: &io::Error) -> ToolError {
     let hint = match error.kind() {
         // The error says what to do about that.
         _ if is_of_record(error) => "Nothing was changed.",
+        io::ErrorKind::Unsupported => "Nothing was changed.",
         io::ErrorKind::PermissionDenied => {
             "It may not be opened that way; go on without it or say what you need."
         }
