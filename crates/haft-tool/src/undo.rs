@@ -331,9 +331,11 @@ impl Undo<'_> {
             To::Content(blob) => Some(blob.hash),
             To::Nothing | To::From(_) => None,
         };
-        let done = now.found == wanted;
+        // Another file with the same content may be there, as one that was moved.
+        let as_it_was = wanted.is_none() || step.rights.is_none() || step.rights == now.rights;
+        let done = now.found == wanted && as_it_was;
         let before = if done { step.left } else { now.found };
-        if before == wanted {
+        if before == wanted && as_it_was {
             return Ok(None);
         }
         let action = match (&step.to, before) {
@@ -380,7 +382,10 @@ impl Undo<'_> {
             let vacated = moves.iter().any(|moved| moved.from == receipt.path);
             let back = match &receipt.action {
                 ReceiptAction::Renamed { from } => self.move_back(receipt, from, &now[from]).await,
-                _ if was.found == receipt.after && !vacated => continue,
+                // It was so before; with one content before and after, the rights are another's.
+                _ if was.found == receipt.after && receipt.before != receipt.after && !vacated => {
+                    continue;
+                }
                 _ => self.put_back(receipt, was, vacated).await,
             };
             if back.is_err() {
