@@ -105,6 +105,17 @@ pub enum EditError {
         /// Number of the edit, from 1.
         edit: usize,
     },
+    /// There are more places than one edit replaces.
+    #[error(
+        "Edit {edit}: old_text is in more than {most} places, which is the most that one edit replaces. \
+         Give a longer old_text, or change them all with a command such as sed."
+    )]
+    TooMany {
+        /// Number of the edit, from 1.
+        edit: usize,
+        /// Most places.
+        most: usize,
+    },
     /// Two edits change the same text.
     #[error(
         "Edits {first} and {second} overlap at line {line}. All edits are matched against the file as it \

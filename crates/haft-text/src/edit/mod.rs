@@ -301,6 +301,9 @@ fn first_line(view: &View<'_>, one: &Found<'_>) -> usize {
     view.number_in_original(one.range.start + same)
 }
 
+/// Most places that one edit replaces; each takes some hundred bytes of memory on the way.
+const PLACES_MAX: usize = 1_000_000;
+
 /// Finds where one edit applies.
 fn locate<'e>(
     view: &View<'_>,
@@ -320,10 +323,13 @@ fn locate<'e>(
         return Err(EditError::NoChange { edit: number });
     }
     let starts: Vec<usize> = if edit.replace_all {
-        memmem::find_iter(view.text().as_bytes(), old.as_bytes()).collect()
+        memmem::find_iter(view.text().as_bytes(), old.as_bytes()).take(PLACES_MAX + 1).collect()
     } else {
         only_place(view, number, edit, &old)?.into_iter().collect()
     };
+    if starts.len() > PLACES_MAX {
+        return Err(EditError::TooMany { edit: number, most: PLACES_MAX });
+    }
     made_already(view, number, &starts, &old, &new)?;
     let from = found.len();
     let spans = starts.into_iter().map(|start| start..start + old.len());

@@ -220,6 +220,10 @@ fn repeated_and_empty_edits_have_errors_of_their_own() {
     assert_eq!(error, EditError::AlreadyApplied { edit: 1, line: 1, places: 2, around: false });
     assert_eq!(fails("a", "a", "a"), EditError::NoChange { edit: 1 });
     assert_eq!(fails("a\r\nb", "a\r\nb", "a\nb"), EditError::NoChange { edit: 1 });
+    let many = "a ".repeat(1_000_001);
+    let edit = Edit { replace_all: true, ..Edit::new("a", "b") };
+    let error = apply(&decode(many.as_bytes()).unwrap(), &[edit]).unwrap_err();
+    assert_eq!(error, EditError::TooMany { edit: 1, most: 1_000_000 });
     assert_eq!(fails("a", "", "a"), EditError::EmptyOld { edit: 1 });
     assert_eq!(run(b"a", &[]), Err(EditError::NoEdits));
 }
