@@ -62,7 +62,8 @@ pub(super) fn taken_away(view: &View<'_>, old: &str, new: &str) -> bool {
 }
 
 /// Where the new text begins that stands around a place of the old one, as after an edit that put
-/// something in. Blanks that were put in say nothing: they may be wanted once more.
+/// something in. Where that is blanks and signs alone, such as a bracket or a rule of dashes, it says
+/// nothing: it may be wanted once more.
 pub(super) fn around(view: &View<'_>, span: &Range<usize>, old: &str, new: &str) -> Option<usize> {
     if new.len() <= old.len() {
         return None;
@@ -73,7 +74,7 @@ pub(super) fn around(view: &View<'_>, span: &Range<usize>, old: &str, new: &str)
         let (head, tail) = (&new[..at], &new[at + old.len()..]);
         let start = span.start.checked_sub(at)?;
         let there = view.text().as_bytes().get(start..start + new.len())?;
-        let says = !head.trim().is_empty() || !tail.trim().is_empty();
+        let says = [head, tail].iter().any(|part| part.contains(char::is_alphanumeric));
         (says && there == new.as_bytes()).then_some(start)
     })
 }

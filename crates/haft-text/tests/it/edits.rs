@@ -229,6 +229,18 @@ fn repeated_and_empty_edits_have_errors_of_their_own() {
 }
 
 #[test]
+fn brackets_and_rules_are_put_in_next_to_such_as_are_there() {
+    for (before, old, new) in [
+        ("f(g(x))\n", "g(x)", "g(x))"),
+        ("  }\n}\nfn f\n", "}\nfn f", "}\n}\nfn f"),
+        ("---\n# One\n", "# One", "---\n# One"),
+    ] {
+        let wanted = before.replacen(old, new, 1);
+        assert_eq!(after(before.as_bytes(), old, new), wanted.as_bytes(), "{old:?}");
+    }
+}
+
+#[test]
 fn what_was_put_in_is_not_put_in_again() {
     for (before, old, new) in [
         ("import a\nimport c\n", "import a\n", "import a\nimport b\n"),
