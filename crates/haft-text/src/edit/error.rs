@@ -234,7 +234,7 @@ fn standing_already(line: usize, places: usize, around: bool) -> String {
         return format!(
             "new_text is in the file, {times} at line {line}, with this old_text as a part of it: \
              the edit seems to be applied already. Nothing was changed. To put the same in once \
-             more, give an old_text that holds what follows too."
+             more, give an old_text that holds more of what is around it."
         );
     }
     format!(

@@ -31,12 +31,9 @@ impl Standing {
             return standing;
         }
         let (text, new) = (view.text(), view::normalized(new));
-        let word = |character: Option<char>| character.is_some_and(char::is_alphanumeric);
-        let (first, last) = (word(new.chars().next()), word(new.chars().next_back()));
         search::each(text.as_bytes(), new.as_bytes(), |start| {
             let stop = start + new.len();
-            let before = first && word(text[..start].chars().next_back());
-            if before || (last && word(text[stop..].chars().next())) {
+            if is_part(text, &(start..stop)) {
                 return;
             }
             standing.count += 1;
@@ -46,6 +43,14 @@ impl Standing {
         });
         standing
     }
+}
+
+/// Whether a stretch of a text begins or ends inside a word.
+fn is_part(text: &str, span: &Range<usize>) -> bool {
+    let word = |character: Option<char>| character.is_some_and(char::is_alphanumeric);
+    let (before, inside, after) = (&text[..span.start], &text[span.clone()], &text[span.end..]);
+    let first = word(inside.chars().next()) && word(before.chars().next_back());
+    first || (word(inside.chars().next_back()) && word(after.chars().next()))
 }
 
 /// Whether less than half of the lines are in the text that an edit takes away; else the new text
@@ -75,6 +80,7 @@ pub(super) fn around(view: &View<'_>, span: &Range<usize>, old: &str, new: &str)
         let start = span.start.checked_sub(at)?;
         let there = view.text().as_bytes().get(start..start + new.len())?;
         let says = [head, tail].iter().any(|part| part.contains(char::is_alphanumeric));
-        (says && there == new.as_bytes()).then_some(start)
+        let stands = says && there == new.as_bytes();
+        (stands && !is_part(view.text(), &(start..start + new.len()))).then_some(start)
     })
 }

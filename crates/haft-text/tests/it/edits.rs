@@ -234,6 +234,7 @@ fn brackets_and_rules_are_put_in_next_to_such_as_are_there() {
         ("f(g(x))\n", "g(x)", "g(x))"),
         ("  }\n}\nfn f\n", "}\nfn f", "}\n}\nfn f"),
         ("---\n# One\n", "# One", "---\n# One"),
+        ("timeout=100\n", "timeout=1", "timeout=10"),
     ] {
         let wanted = before.replacen(old, new, 1);
         assert_eq!(after(before.as_bytes(), old, new), wanted.as_bytes(), "{old:?}");
