@@ -95,6 +95,10 @@ impl Work<'_> {
         let receipts = done.map_err(|error| match error {
             UndoError::Conflict(conflicts) => Refused::Conflict(conflicts),
             UndoError::Cut { .. } => Refused::told(&error.to_string()),
+            UndoError::NotKept { .. } => Refused::told(&format!(
+                "{error}. Nothing was changed. Other calls can be taken back, each by its id, as in \
+                 haft undo c1: haft session show names them"
+            )),
             error => Refused::told(&format!("{error}. Nothing was changed.")),
         })?;
         let files = receipts.iter().flat_map(left).collect();

@@ -312,11 +312,18 @@ fn what_is_not_kept_is_told_and_the_change_is_made() {
     let world = World::new();
     world.settings("[undo]\nsession_bytes = 10\n");
     world.file("a.txt", "more than ten bytes\n");
-    let ran = edit(&world, "a.txt", "more", "less", &[]);
+    world.file("b.txt", "few\n");
+    assert_eq!(edit(&world, "b.txt", "few", "less", &[]).code, Some(0));
+    let id = world.only_session();
+    let ran = edit(&world, "a.txt", "more", "less", &["--session", &id]);
     assert!(ran.code == Some(0) && ran.out.contains("cannot be undone"), "{ran:?}");
     assert_eq!(world.read("a.txt"), "less than ten bytes\n");
     let ran = world.run(&["undo"]);
     assert!(ran.code == Some(1) && ran.err.contains("Nothing was changed"), "{ran:?}");
+    // It stands in the way of none that was made before.
+    assert!(ran.err.contains("each by its id, as in haft undo c1"), "{ran:?}");
+    assert_eq!(world.run(&["undo", "c1"]).code, Some(0));
+    assert_eq!(world.read("b.txt"), "few\n");
     // What was not there needs no room.
     write(&world, "n.txt", "new\n", &[]);
     let ran = world.run(&["undo"]);
