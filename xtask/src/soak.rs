@@ -81,7 +81,7 @@ const SOAKS: &[Soak] = &[
         name: "files",
         about: "random changes by the file tools on both hosts, taken back and made again",
         packages: &["haft-tools"],
-        tests: "properties::",
+        tests: "properties",
         scale: Scale::Factor,
         count: 100,
     },

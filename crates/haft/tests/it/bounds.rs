@@ -27,7 +27,12 @@ fn a_huge_listing_is_bounded_for_programs_and_people_and_kept_whole() {
         let size = outcome[part].to_string().len();
         assert!((50_000..=200_000).contains(&size), "{part} has {size} bytes");
     }
-    assert!(text(&outcome).contains("[the structured data of "), "{}", text(&outcome));
+    assert!(
+        text(&outcome).contains("the whole is kept: read or grep out://"),
+        "{}",
+        text(&outcome)
+    );
+    assert_eq!(outcome["data"]["truncated"], json!(true));
     let schema = world.run(&["tool", "spec", "ls"]).json();
     let entries = outcome["data"]["entries"].as_array().unwrap();
     assert!(entries.len() > 100 && entries.len() < 3_000, "{}", entries.len());
