@@ -73,7 +73,7 @@ pub(super) fn measure(bench: &Bench) -> Result<Vec<Row>> {
             same(bench, &scratch, &tree, &pair).with_context(|| pair.name.clone())?;
             let mut runs = turns::measure(SAMPLES, &mut [&mut ours, &mut theirs])?;
             let peer = runs.pop().context("no run of the peer")?;
-            let through = if pair.through_sort() { " | LC_ALL=C sort" } else { "" };
+            let through = if pair.through_sort() { ", then sort" } else { "" };
             let name = format!("{} {}{through}", pair.peer.binary, pair.peer.version);
             (runs, Ok((name, peer)))
         } else {
