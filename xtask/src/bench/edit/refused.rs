@@ -247,7 +247,8 @@ pub(super) fn put_in(clean: &Clean, _: &mut Numbers) -> Made {
     let come = clean.come.iter().map(|text| Line { text: text.clone(), end });
     file.lines.splice(clean.first + kept..clean.first + kept, come);
     let all: Vec<String> = file.lines.iter().map(|line| line.text.clone()).collect();
-    let says = clean.come.iter().any(|line| !line.trim().is_empty());
+    // One more bracket may be wanted where one stands: signs alone are put in again.
+    let says = clean.come.iter().any(|line| line.contains(char::is_alphanumeric));
     let named = old.join("\n");
     if !says || named.is_empty() || end.is_empty() || places(&all.join("\n"), &named) != 1 {
         return None;
