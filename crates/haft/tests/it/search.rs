@@ -3,14 +3,17 @@
 
 use std::{
     fs,
-    os::unix::{ffi::OsStrExt as _, fs::symlink},
+    os::unix::{
+        ffi::OsStrExt as _,
+        fs::{PermissionsExt as _, symlink},
+    },
 };
 
 use haft_testkit::machine;
 use haft_types::Body;
 use serde_json::{Value, json};
 
-use crate::world::World;
+use crate::world::{Input, World, finish};
 
 fn project() -> World {
     let world = World::new();
@@ -296,4 +299,30 @@ fn what_a_search_leaves_or_cuts_is_told() {
     let out = told(&world, "grep", &input, 0);
     let why = "larger than the 33 MB in which a pattern of 10 characters is searched across lines";
     assert!(out.contains(why), "{out}");
+}
+
+#[test]
+fn names_whose_times_may_not_be_asked_for_are_found_by_time_as_well() {
+    if !machine::is_root("only root can search as somebody else here") {
+        return;
+    }
+    let world = World::new();
+    world.file("closed/c", "");
+    // Who may list a folder but not enter it learns names, and nothing else.
+    let haft = world.root().join("haft");
+    fs::copy(env!("CARGO_BIN_EXE_haft"), &haft).unwrap();
+    let modes = [("", 0o755), ("haft", 0o755), ("home", 0o755), ("work", 0o755)];
+    for (path, mode) in modes.into_iter().chain([("work/closed", 0o744)]) {
+        fs::set_permissions(world.root().join(path), fs::Permissions::from_mode(mode)).unwrap();
+    }
+    for sort in ["path", "mtime"] {
+        let input = json!({"pattern": "*", "sort": sort}).to_string();
+        let mut user = world.program("setpriv");
+        user.args(["--reuid", "12345", "--regid", "12345", "--clear-groups"]);
+        user.arg(&haft).args(["tool", "find", "--input", &input]).current_dir(world.work());
+        let ran = finish(user, &Input::Nothing);
+        let mut found: Vec<&str> = ran.out.lines().collect();
+        found.sort_unstable();
+        assert_eq!(found, ["closed/", "closed/c"], "{sort}: {ran:?}");
+    }
 }
