@@ -1,7 +1,9 @@
 //! find: names of files and folders that match a glob.
 //!
-//! **Invariant:** at most `limit` names are held, whatever the tree is; an answer that is not all
-//! says so, with the next call. It knows no globs and no ignore files: the host's search does.
+//! **Invariant:** a bounded number of names is held, whatever the tree is: those of the page, and by
+//! time those before it. Pages neither lose nor repeat: `offset` counts the names of the pages
+//! before. An answer that is not all says so, with the next call. It knows no globs and no ignore
+//! files: the host's search does.
 
 use std::{cmp::Reverse, collections::BinaryHeap, ops::ControlFlow};
 
@@ -23,7 +25,7 @@ use crate::{
 const BUDGET: u64 = 50_000;
 /// Names where no limit was asked for.
 const LIMIT: u64 = 1_000;
-/// Most names of one answer.
+/// Most names of one answer, and most before it where all are held to be sorted.
 const LIMIT_MAX: u64 = 100_000;
 
 /// Finds files by name.
@@ -57,6 +59,8 @@ pub struct Input {
     /// Default 1000, at most 100000.
     #[schemars(range(min = 1))]
     limit: Option<u64>,
+    /// Names to skip, for the next page.
+    offset: Option<u64>,
 }
 
 /// What programs read.
@@ -66,6 +70,9 @@ struct Data<'a> {
     paths: Vec<&'a str>,
     /// Whether there are more.
     truncated: bool,
+    /// The offset of the next page.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    next_offset: Option<u64>,
     skipped: SkippedData,
 }
 
@@ -99,6 +106,10 @@ impl Tool for Find {
     }
 
     async fn run(&self, input: Input, cx: &Cx) -> Result<Outcome, ToolError> {
+        if input.sort == Some(Sort::Mtime) && input.offset > Some(LIMIT_MAX) {
+            let text = format!("offset is more than {LIMIT_MAX}, and so many names are sorted");
+            return Err(ToolError::new(text).hint("Narrow pattern or path, or sort by path."));
+        }
         let root = search::root(cx, input.path.as_deref(), Field::Pattern).await?;
         let query = FindQuery {
             pattern: globs::normal(&input.pattern, Field::Pattern, &root.path),
@@ -119,8 +130,8 @@ type Timed = (Reverse<i128>, Vec<u8>, EntryKind);
 /// The names while they are found.
 struct Names {
     sort: Sort,
+    offset: u64,
     limit: usize,
-    capped: bool,
     seen: u64,
     more: bool,
     found: Vec<(Vec<u8>, EntryKind)>,
@@ -154,11 +165,11 @@ impl Ord for ByTime {
 
 impl Names {
     fn new(input: &Input) -> Self {
-        let wanted = input.limit.unwrap_or(LIMIT);
+        let wanted = input.limit.unwrap_or(LIMIT).min(LIMIT_MAX);
         Self {
             sort: input.sort.unwrap_or_default(),
-            limit: usize::try_from(wanted.min(LIMIT_MAX)).unwrap_or(usize::MAX),
-            capped: wanted > LIMIT_MAX,
+            offset: input.offset.unwrap_or(0),
+            limit: usize::try_from(wanted).unwrap_or(usize::MAX),
             seen: 0,
             more: false,
             found: Vec::new(),
@@ -170,11 +181,14 @@ impl Names {
         self.seen += 1;
         if self.sort == Sort::Mtime {
             self.newest.push(ByTime((Reverse(found.modified), found.path, found.kind)));
-            if self.newest.len() > self.limit {
+            if self.newest.len() > self.before().saturating_add(self.limit) {
                 self.more = true;
                 // The oldest of them is the greatest.
                 self.newest.pop();
             }
+            return ControlFlow::Continue(());
+        }
+        if self.seen <= self.offset {
             return ControlFlow::Continue(());
         }
         if self.found.len() >= self.limit {
@@ -185,11 +199,17 @@ impl Names {
         ControlFlow::Continue(())
     }
 
+    /// Names before the page.
+    fn before(&self) -> usize {
+        usize::try_from(self.offset).unwrap_or(usize::MAX)
+    }
+
     /// The names in their order, as the answer shows them.
     fn entries(&mut self, root: &HostPath) -> Vec<Entry> {
         if self.sort == Sort::Mtime {
             let sorted = std::mem::take(&mut self.newest).into_sorted_vec();
-            self.found = sorted.into_iter().map(|ByTime((_, path, kind))| (path, kind)).collect();
+            let page = sorted.into_iter().skip(self.before());
+            self.found = page.map(|ByTime((_, path, kind))| (path, kind)).collect();
         }
         let found = std::mem::take(&mut self.found);
         found.into_iter().map(|(path, kind)| entry(root, &path, kind)).collect()
@@ -213,7 +233,7 @@ pub(crate) fn written(entry: &Entry) -> String {
 fn outcome(input: &Input, mut names: Names, skipped: &Skipped, cx: &Cx, root: &Root) -> Outcome {
     let stopped = cx.stop.is_cancelled();
     let entries = names.entries(&root.path);
-    let shown = entries.len() as u64;
+    let (from, to) = (names.offset + 1, names.offset + entries.len() as u64);
     let lines: Vec<String> = entries.iter().map(written).collect();
     let mut text = lines.join("\n");
     let mut note = |line: String| {
@@ -223,9 +243,9 @@ fn outcome(input: &Input, mut names: Names, skipped: &Skipped, cx: &Cx, root: &R
         text.push_str(&line);
     };
     if entries.is_empty() {
-        note(nothing(input, skipped, root));
-    } else if names.more {
-        note(partial(&names, shown));
+        note(nothing(input, &names, skipped, root, stopped));
+    } else if names.more || from > 1 {
+        note(partial(&names, from, to, stopped));
     }
     let left = passed_over(skipped, false);
     if !entries.is_empty() && !left.is_empty() {
@@ -234,10 +254,10 @@ fn outcome(input: &Input, mut names: Names, skipped: &Skipped, cx: &Cx, root: &R
     if stopped {
         note("[cancelled: this is what was found so far]".to_owned());
     }
-    let known = names.sort == Sort::Mtime && !stopped;
-    let cut = names.more.then(|| Cut {
-        from: 1,
-        to: shown,
+    let known = (names.sort == Sort::Mtime || !names.more) && !stopped;
+    let cut = (names.more || from > 1).then(|| Cut {
+        from,
+        to,
         total: known.then_some(names.seen),
         by: CutBy::Items,
         rest: None,
@@ -245,8 +265,10 @@ fn outcome(input: &Input, mut names: Names, skipped: &Skipped, cx: &Cx, root: &R
     let mut space = cx.data_room(BUDGET);
     let fitting = lines.iter().map(String::as_str).take_while(|line| space.take(line));
     let shown: Vec<&str> = fitting.collect();
+    let more = names.more || shown.len() < lines.len();
     let data = Data {
-        truncated: names.more || skipped.stopped || shown.len() < lines.len(),
+        truncated: more || skipped.stopped,
+        next_offset: more.then(|| names.offset + shown.len() as u64),
         paths: shown,
         skipped: skipped.into(),
     };
@@ -260,23 +282,30 @@ fn outcome(input: &Input, mut names: Names, skipped: &Skipped, cx: &Cx, root: &R
     }
 }
 
-/// What is said where there is more than was shown.
-fn partial(names: &Names, shown: u64) -> String {
-    let (of, how) = match names.sort {
-        Sort::Mtime => (format!("the newest {shown} of {}", names.seen), ""),
-        Sort::Path => (format!("{shown} of at least {}", names.seen), " so far"),
+/// What is said where there are names before or behind those from number `from` to `to`.
+fn partial(names: &Names, from: u64, to: u64, stopped: bool) -> String {
+    let seen = names.seen;
+    let of = match names.sort {
+        Sort::Mtime => format!("{seen}, the newest first"),
+        Sort::Path if names.more => format!("at least {seen} so far"),
+        Sort::Path if stopped => format!("{seen} so far"),
+        Sort::Path => seen.to_string(),
     };
-    let next = if names.capped || shown >= LIMIT_MAX {
-        format!("{LIMIT_MAX} is the most: narrow pattern or path")
+    let next = if names.more {
+        format!("; for the next ones call again with offset={to}, or narrow pattern or path")
     } else {
-        let limit = shown.saturating_mul(4).min(LIMIT_MAX);
-        format!("call again with limit={limit}, or narrow pattern or path")
+        String::new()
     };
-    format!("[{of} shown{how}; {next}]")
+    format!("[names {from}-{to} of {of}{next}]")
 }
 
-/// What is said where nothing was found.
-fn nothing(input: &Input, skipped: &Skipped, root: &Root) -> String {
+/// What is said where nothing is shown.
+fn nothing(input: &Input, names: &Names, skipped: &Skipped, root: &Root, stopped: bool) -> String {
+    if names.seen > 0 {
+        let past = search::past_the_end(names.offset, names.seen, ["name", "names"], stopped);
+        let left = passed_over(skipped, false);
+        return if left.is_empty() { past } else { format!("{past} Not looked at: {left}.") };
+    }
     let mut text = format!("Nothing matches {} in {}.", quoted(&input.pattern), root.name());
     text.push_str(&globs::doubt(&input.pattern, Field::Pattern, &root.path));
     text.push_str(&root.elsewhere());

@@ -314,11 +314,13 @@ fn nothing(
         if skipped.parts > 0 {
             let _ = write!(left, " {}.", in_parts(skipped));
         }
-        return if stopped {
-            format!("No matches from offset {offset} on were reached: {seen} so far.{left}")
-        } else {
-            format!("No matches from offset {offset} on: there are only {seen}.{left}")
+        let words = match input.mode() {
+            OutputMode::Content => ["match", "matches"],
+            OutputMode::FilesWithMatches | OutputMode::Count => {
+                ["file with matches", "files with matches"]
+            }
         };
+        return search::past_the_end(offset, seen, words, stopped) + &left;
     }
     let (pattern, place) = (quoted(&input.pattern), root.name());
     let mut text = format!("No matches for {pattern} in {place} ({}).", files_searched(skipped));

@@ -218,6 +218,17 @@ impl From<&Skipped> for SkippedData {
     }
 }
 
+/// What is said of a page that begins behind the last of what was found: the word for one, and
+/// that for several.
+pub(crate) fn past_the_end(offset: u64, seen: u64, words: [&str; 2], stopped: bool) -> String {
+    let (are, what) = if seen == 1 { ("is", words[0]) } else { ("are", words[1]) };
+    if stopped {
+        format!("Offset {offset} was not reached: {seen} {what} so far.")
+    } else {
+        format!("Offset {offset} is past the end: there {are} only {seen} {what}.")
+    }
+}
+
 /// What was passed over, as words; empty when nothing was.
 ///
 /// What the caller's own arguments leave out (`all`) is told only where it may explain an answer.

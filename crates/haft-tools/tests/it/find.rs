@@ -50,18 +50,55 @@ async fn names_are_found_at_any_depth_or_from_the_folder() {
 }
 
 #[tokio::test]
-async fn a_part_says_so_and_how_to_get_more() {
+async fn a_part_says_so_and_pages_lose_and_repeat_nothing() {
     for world in worlds() {
         let outcome = find(&world, json!({"pattern": "*.rs", "limit": 2})).await;
         assert_eq!(
             outcome.joined_text(),
-            ".x/f.rs\na.rs\n[2 of at least 3 shown so far; call again with limit=8, or narrow \
-             pattern or path]"
+            ".x/f.rs\na.rs\n[names 1-2 of at least 3 so far; for the next ones call again with \
+             offset=2, or narrow pattern or path]"
         );
-        assert_eq!(outcome.data.unwrap()["truncated"], json!(true));
+        let data = outcome.data.unwrap();
+        assert_eq!((&data["truncated"], &data["next_offset"]), (&json!(true), &json!(2)));
+        let rest = find(&world, json!({"pattern": "*.rs", "limit": 2, "offset": 2})).await;
+        assert_eq!(rest.joined_text(), "src/b.rs\nsrc/deep/c.rs\n[names 3-4 of 4]");
+        let cut = rest.detail.unwrap().cut.unwrap();
+        assert_eq!((cut.from, cut.to, cut.total), (3, 4, Some(4)));
+        let data = rest.data.unwrap();
+        assert_eq!((&data["truncated"], data.get("next_offset")), (&json!(false), None));
+        for sort in ["path", "mtime"] {
+            let input = json!({"pattern": "*.rs", "offset": 4, "sort": sort});
+            let past = find(&world, input).await.joined_text();
+            assert_eq!(past, "Offset 4 is past the end: there are only 4 names.");
+        }
         let zero = find(&world, json!({"pattern": "*.rs", "limit": 0})).await;
         assert_eq!(zero.status, Status::Failed);
         assert!(zero.joined_text().contains("limit"), "{}", zero.joined_text());
+    }
+}
+
+#[tokio::test]
+async fn data_that_ends_for_want_of_room_says_where_to_go_on() {
+    let name = |number| format!("{number:04}-{}", "n".repeat(200));
+    let files: Vec<String> = (0..1500).map(name).collect();
+    let files = files.iter().map(|name| (name.as_str(), "x"));
+    let world = World::memory(haft_tools::builtin(), files).unwrap();
+    for sort in ["path", "mtime"] {
+        let (mut names, mut offset, mut pages) = (Vec::new(), json!(0), 0);
+        while !offset.is_null() {
+            let input = json!({"pattern": "*", "limit": 5000, "offset": offset, "sort": sort});
+            let data = find(&world, input).await.data.unwrap();
+            names.extend(data["paths"].as_array().unwrap().clone());
+            offset = data.get("next_offset").cloned().unwrap_or_default();
+            assert_eq!(data["truncated"], json!(!offset.is_null()));
+            pages += 1;
+        }
+        assert_eq!((names.len(), pages), (1500, 2), "{sort}");
+        if sort == "mtime" {
+            // The files were made one after the other.
+            names.reverse();
+        }
+        assert!(names == (0..1500).map(name).collect::<Vec<_>>(), "{sort}");
     }
 }
 
@@ -75,7 +112,18 @@ async fn the_newest_come_first_by_time() {
     assert_eq!(sorted.joined_text(), "src/deep/c.rs\n.x/f.rs\nsrc/b.rs\na.rs");
     let newest = find(world, json!({"pattern": "*.rs", "sort": "mtime", "limit": 1})).await;
     let text = newest.joined_text();
-    assert!(text.starts_with("src/deep/c.rs\n[the newest 1 of 4 shown; "), "{text}");
+    assert_eq!(
+        text,
+        "src/deep/c.rs\n[names 1-1 of 4, the newest first; for the next ones call again with \
+         offset=1, or narrow pattern or path]"
+    );
+    let next = json!({"pattern": "*.rs", "sort": "mtime", "limit": 2, "offset": 1});
+    let next = find(world, next).await.joined_text();
+    assert!(next.starts_with(".x/f.rs\nsrc/b.rs\n[names 2-3 of 4, the newest first; "), "{next}");
+    let far = json!({"pattern": "*.rs", "sort": "mtime", "offset": 100_001});
+    let far = find(world, far).await;
+    assert_eq!(far.status, Status::Failed);
+    assert!(far.joined_text().contains("100000"), "{}", far.joined_text());
 }
 
 #[tokio::test]

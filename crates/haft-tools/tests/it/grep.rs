@@ -130,7 +130,13 @@ async fn pages_neither_lose_nor_repeat() {
             assert_eq!(pages.join("\n"), whole, "{size}");
         }
         let past = text(&world, json!({"pattern": "hit", "offset": 100})).await;
-        assert_eq!(past, "No matches from offset 100 on: there are only 70.");
+        assert_eq!(past, "Offset 100 is past the end: there are only 70 matches.");
+        for (mode, limit) in [("count", 250), ("files_with_matches", 0)] {
+            let input = json!({"pattern": "hit", "output_mode": mode, "offset": 9,
+                               "head_limit": limit});
+            let past = text(&world, input).await;
+            assert_eq!(past, "Offset 9 is past the end: there are only 7 files with matches.");
+        }
         let last = text(&world, json!({"pattern": "hit", "offset": 69})).await;
         assert_eq!(last, "f6.txt:37:hit 6.18\n[matches 70-70 of 70]");
     }
@@ -323,7 +329,8 @@ async fn every_match_of_a_file_with_very_many_is_on_a_page() {
             }
             for offset in [total, total + 100_000] {
                 let input = json!({"pattern": "needle", "path": path, "offset": offset});
-                let want = format!("No matches from offset {offset} on: there are only {total}.");
+                let end = format!("Offset {offset} is past the end");
+                let want = format!("{end}: there are only {total} matches.");
                 assert_eq!(text(&world, input).await, want);
             }
         }
@@ -381,7 +388,7 @@ async fn matches_behind_binary_content_are_told_with_the_last_page_only() {
         .joined_text();
         assert!(last.contains("not shown (binary content)"), "{}", &last[last.len() - 300..]);
         let none = self::text(&world, page(100_000)).await;
-        assert!(none.starts_with("No matches from offset 100000 on: there are only "), "{none}");
+        assert!(none.starts_with("Offset 100000 is past the end: there are only "), "{none}");
         assert!(!none.contains("not shown"), "{none}");
     }
 }
