@@ -85,8 +85,10 @@ impl EditInput {
     fn wanted(&self) -> Result<Wanted, ToolError> {
         let Self { path, edits, expect, files } = self.clone();
         let refused = |text: &str| {
-            Err(ToolError::new(text)
-                .hint("Give path and edits for one file, or files alone for several."))
+            Err(ToolError::new(text).hint(
+                "Give path and edits for one file, or files alone: of each its path, with edits, \
+                 content, delete or move_to.",
+            ))
         };
         match (path, edits, files) {
             (Some(path), Some(edits), None) => Ok(Wanted::One(FileEdit { path, edits, expect })),

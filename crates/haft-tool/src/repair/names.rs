@@ -29,6 +29,9 @@ const NAMES: &[(&str, &[&str])] = &[
 const EDITS: &str = "edits";
 const OF_AN_EDIT: &[&str] = &["old_text", "new_text", "replace_all"];
 
+/// The field that a list of files is.
+const FILES: &str = "files";
+
 /// Brings the names of one object's fields to ours; an `open` object takes others beside them.
 pub(super) fn take(
     map: &mut Map<String, Value>,
@@ -38,6 +41,9 @@ pub(super) fn take(
     told: &mut Told,
 ) {
     gather_edits(map, ours, at, told);
+    if !open {
+        gather_file(map, ours);
+    }
     for (name, others) in NAMES {
         let Some(schema) = ours.get(*name) else { continue };
         let others = others.iter().filter(|other| !ours.contains_key(**other));
@@ -81,6 +87,30 @@ fn gather_edits(
             if fitted(EDITS, EDITS, edits, schema) == fitted(EDITS, EDITS, &gathered, schema) => {}
         Some(edits) => told.twice(join(at, EDITS), &[(EDITS, edits.clone()), written]),
     }
+}
+
+/// What only one of several files can have, beside `path`, makes a list of that one file.
+fn gather_file(map: &mut Map<String, Value>, ours: &Map<String, Value>) {
+    let files = ours.get(FILES).filter(|_| ours.contains_key(EDITS));
+    let fields = files.and_then(|schema| schema.pointer("/items/properties"));
+    let Some(fields) = fields.and_then(Value::as_object) else { return };
+    let there = |map: &Map<String, Value>, key: &str| {
+        map.get(key).is_some_and(|value| !value.is_null() && value != &Value::Bool(false))
+    };
+    let others = |name: &str| NAMES.iter().find(|(ours, _)| *ours == name).map(|(_, all)| *all);
+    let keys = |name: &String| -> Vec<String> {
+        let others = others(name).unwrap_or_default().iter().map(|other| (*other).to_owned());
+        std::iter::once(name.clone()).chain(others).collect()
+    };
+    let mut theirs = fields.keys().filter(|name| !ours.contains_key(*name)).flat_map(keys);
+    if there(map, FILES) || !theirs.any(|key| there(map, &key)) {
+        return;
+    }
+    // Under whichever name: in the list they are brought to ours.
+    let all = fields.keys().flat_map(keys);
+    let moved: Map<String, Value> =
+        all.filter_map(|key| map.shift_remove(&key).map(|value| (key, value))).collect();
+    map.insert(FILES.into(), Value::Array(vec![Value::Object(moved)]));
 }
 
 /// Takes what is there under some of `keys`, of which the first is ours; tells where that is not

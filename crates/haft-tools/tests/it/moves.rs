@@ -40,6 +40,44 @@ async fn holds(world: &World, name: &str) -> Option<String> {
 }
 
 #[tokio::test]
+async fn one_file_may_stand_without_a_list() {
+    for world in both(FILES) {
+        let edit = json!({"old_text": "two", "new_text": "2"});
+        for path in ["a.txt", "b.txt"] {
+            done(&world, "read", json!({ "path": path })).await;
+        }
+        for (input, told) in [
+            (json!({"path": "a.txt", "move_to": "m.txt"}), "Moved a.txt to m.txt."),
+            (
+                json!({"file_path": "m.txt", "edits": [edit], "moveTo": "a.txt", "delete": false}),
+                "Moved m.txt to a.txt.\na.txt: 1 place",
+            ),
+            (
+                json!({"path": "b.txt", "old_string": "two", "new_string": "2", "new_path": "n"}),
+                "Moved b.txt to n.\nn: 1 place",
+            ),
+            (json!({"path": "a.txt", "content": "all new\n"}), "Replaced a.txt"),
+            (json!({"path": "a.txt", "delete": "true"}), "Deleted a.txt"),
+        ] {
+            let text = done(&world, "edit", input.clone()).await;
+            assert!(text.starts_with(told) && !text.contains("ignored"), "{input}: {text}");
+        }
+        let wanted = [("n", &b"one\r\n2\r\n"[..]), ("sub/c.bin", b"\0\xff\x01")];
+        assert_eq!(tree(&world).await, wanted.map(|(name, text)| (name.to_owned(), text.to_vec())));
+        for (input, told) in [
+            (json!({"path": "n", "move_to": "sub/c.bin"}), "sub/c.bin"),
+            (json!({"path": "n", "move_to": "m", "expect": "0".repeat(64)}), "was expected"),
+            (json!({"path": "n", "delete": true, "files": [{"path": "sub/c.bin"}]}), "beside path"),
+            (json!({"path": "n", "delete": false}), "edits is missing"),
+            (json!({"delete": true}), "path"),
+        ] {
+            let text = failed(&world, "edit", input).await;
+            assert!(text.contains(told), "{told}: {text}");
+        }
+    }
+}
+
+#[tokio::test]
 async fn files_are_moved_alone_with_edits_and_with_a_new_content() {
     for world in both(FILES) {
         done(&world, "read", json!({"path": "a.txt"})).await;
