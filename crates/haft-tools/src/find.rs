@@ -19,6 +19,7 @@ use serde::{Deserialize, Serialize};
 use crate::{
     globs::{self, Field},
     search::{self, Root, SkippedData, passed_over, quoted},
+    words,
 };
 
 /// Characters of an answer.
@@ -296,7 +297,7 @@ fn partial(names: &Names, from: u64, to: u64, stopped: bool) -> String {
     } else {
         String::new()
     };
-    format!("[names {from}-{to} of {of}{next}]")
+    format!("[{} of {of}{next}]", words::span(["name", "names"], from, to))
 }
 
 /// What is said where nothing is shown.

@@ -18,6 +18,7 @@ use serde::{Deserialize, Serialize};
 use crate::{
     globs::{self, Field},
     search::{self, Root, SkippedData, passed_over, quoted},
+    words,
 };
 
 mod page;
@@ -251,18 +252,20 @@ impl Input {
 fn outcome(input: &Input, page: Page<'_>, skipped: &Skipped, cx: &Cx, root: &Root) -> Outcome {
     let stopped = cx.stop.is_cancelled();
     let (from, to) = (page.first(), page.last());
-    let unit = if input.mode() == OutputMode::Content { "matches" } else { "files" };
+    let content = input.mode() == OutputMode::Content;
+    let unit = if content { ["match", "matches"] } else { ["file", "files"] };
+    let span = words::span(unit, from, to);
     let mut notes = Vec::new();
     if page.shown() == 0 && page.files.is_empty() {
         notes.push(nothing(input, &page, skipped, root, stopped));
     } else if page.more {
         notes.push(format!(
-            "[{unit} {from}-{to} of at least {} so far; for the next ones call again with \
+            "[{span} of at least {} so far; for the next ones call again with \
              offset={to}]",
             page.seen
         ));
     } else if from > 1 {
-        notes.push(format!("[{unit} {from}-{to} of {}{}]", page.seen, so_far(stopped)));
+        notes.push(format!("[{span} of {}{}]", page.seen, so_far(stopped)));
     }
     let left = passed_over(skipped, false);
     if page.shown() > 0 && !left.is_empty() {

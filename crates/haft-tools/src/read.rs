@@ -342,7 +342,8 @@ fn unchanged(outcome: Outcome, found: &Found<'_>) -> Outcome {
     let number = |key: &str| data.get(key).and_then(serde_json::Value::as_u64);
     let what = match (number("first_line"), number("lines")) {
         (Some(first), Some(lines)) if lines > 0 => {
-            format!("lines {first}-{} stand", first + lines - 1)
+            let stand = if lines == 1 { "stands" } else { "stand" };
+            format!("{} {stand}", words::span(["line", "lines"], first, first + lines - 1))
         }
         _ => "the same stands".to_owned(),
     };
@@ -429,8 +430,8 @@ fn notice(
             None => format!("a file of {}", words::size(found.at.size())),
         };
         let full = if page.full { ", as many as fit in one answer" } else { "" };
-        notes
-            .push(format!("lines {}-{last} of {of}{full}; read on with offset={next}", page.first));
+        let lines = words::span(["line", "lines"], page.first, last);
+        notes.push(format!("{lines} of {of}{full}; read on with offset={next}"));
     }
     if page.cut > 0 {
         let width = words::grouped(crate::page::WIDTH as u64);
@@ -523,8 +524,9 @@ fn told(
     }
     if let Some(next) = next {
         let full = if full { ", as many as fit in one answer" } else { "" };
-        notes
-            .push(format!("these are {} {first}-{last}{full}; read on with offset={next}", unit.1));
+        let is = if count == 1 { "this is" } else { "these are" };
+        let span = words::span([unit.0, unit.1], first, last);
+        notes.push(format!("{is} {span}{full}; read on with offset={next}"));
     }
     notes.extend(others);
     // Writing to a string cannot fail.

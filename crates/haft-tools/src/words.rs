@@ -8,6 +8,14 @@ pub(crate) fn count(number: u64, thing: &str) -> String {
     format!("{} {thing}{plural}", grouped(number))
 }
 
+/// Things by their numbers: `line 2`, `lines 2-5`; the word for one, and that for several.
+pub(crate) fn span(words: [&str; 2], first: u64, last: u64) -> String {
+    match words {
+        [one, _] if first == last => format!("{one} {last}"),
+        [_, several] => format!("{several} {first}-{last}"),
+    }
+}
+
 /// A number with its thousands parted by commas.
 pub(crate) fn grouped(number: u64) -> String {
     let digits = number.to_string();

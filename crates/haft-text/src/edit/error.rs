@@ -185,7 +185,10 @@ pub struct Difference {
 impl fmt::Display for Nearest {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         let last = self.first_line + self.lines.len().saturating_sub(1);
-        writeln!(formatter, "The nearest text is at lines {}-{last}:", self.first_line)?;
+        let first = self.first_line;
+        let lines =
+            if first == last { format!("line {last}") } else { format!("lines {first}-{last}") };
+        writeln!(formatter, "The nearest text is at {lines}:")?;
         for (number, line) in (self.first_line..).zip(&self.lines) {
             writeln!(formatter, "{number:>6}  {line}")?;
         }

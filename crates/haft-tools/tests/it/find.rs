@@ -114,7 +114,7 @@ async fn the_newest_come_first_by_time() {
     let text = newest.joined_text();
     assert_eq!(
         text,
-        "src/deep/c.rs\n[names 1-1 of 4, the newest first; for the next ones call again with \
+        "src/deep/c.rs\n[name 1 of 4, the newest first; for the next ones call again with \
          offset=1, or narrow pattern or path]"
     );
     let next = json!({"pattern": "*.rs", "sort": "mtime", "limit": 2, "offset": 1});

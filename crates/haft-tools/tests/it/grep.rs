@@ -94,7 +94,7 @@ async fn files_and_counts() {
         let outcome = grep(&world, first).await;
         assert_eq!(
             outcome.joined_text(),
-            ".hidden/c.rs\n[files 1-1 of at least 2 so far; for the next ones call again with \
+            ".hidden/c.rs\n[file 1 of at least 2 so far; for the next ones call again with \
              offset=1]"
         );
     }
@@ -138,7 +138,7 @@ async fn pages_neither_lose_nor_repeat() {
             assert_eq!(past, "Offset 9 is past the end: there are only 7 files with matches.");
         }
         let last = text(&world, json!({"pattern": "hit", "offset": 69})).await;
-        assert_eq!(last, "f6.txt:37:hit 6.18\n[matches 70-70 of 70]");
+        assert_eq!(last, "f6.txt:37:hit 6.18\n[match 70 of 70]");
     }
 }
 

@@ -69,6 +69,7 @@ async fn one_file_may_stand_without_a_list() {
             (json!({"path": "n", "move_to": "m", "expect": "0".repeat(64)}), "was expected"),
             (json!({"path": "n", "delete": true, "files": [{"path": "sub/c.bin"}]}), "beside path"),
             (json!({"path": "n", "delete": false}), "edits is missing"),
+            (json!({"path": "n", "edits": [edit], "content": "x"}), "more than one of edits"),
             (json!({"delete": true}), "path"),
         ] {
             let text = failed(&world, "edit", input).await;
