@@ -24,7 +24,7 @@ use tokio::time::Instant;
 
 use crate::{
     files::{self, Failure},
-    seen,
+    seen, words,
 };
 
 /// How much of a diff is shown.
@@ -229,6 +229,14 @@ pub(crate) async fn carry_out(
     };
     let how = WriteHow { expect, parents, ..WriteHow::default() };
     cx.host.fs().write(at, data, how).await.map_err(Failure::from)
+}
+
+/// Says of so many carriage returns that were put in that they end no line.
+pub(crate) fn lone_returns(many: usize) -> Option<String> {
+    let returns = words::count(many as u64, "carriage return");
+    let (stand, end) = if many == 1 { ("stands", "ends") } else { ("stand", "end") };
+    let text = format!("{returns} without a line feed {stand} in the new text and {end} no line");
+    (many > 0).then_some(text)
 }
 
 /// Says that nothing announces the encoding of what was written.

@@ -14,6 +14,7 @@ use haft_text::{
     DecodeError, EditError, Encoding, decode,
     diff::{self, TextDiff},
     edit::{self as engine, Applied},
+    lines::LineEnds,
 };
 use haft_tool::{Cx, Tool, schema_of};
 use haft_types::{
@@ -411,6 +412,12 @@ fn apply(
     }
     if let Some(other) = applied.taken_for {
         notes.push(change::taken_for(other));
+    }
+    let returns = |text: &str| LineEnds::scan(text.as_bytes()).cr;
+    if !decoded.line_ends().cr_ends_lines() {
+        let more =
+            |edit: &engine::Edit| returns(&edit.new_text).saturating_sub(returns(&edit.old_text));
+        notes.extend(change::lone_returns(edits.iter().map(more).sum()));
     }
     let text = decoded.text();
     notes.extend(edits.iter().find_map(|edit| change::placeholders(text, &edit.new_text)));

@@ -11,6 +11,7 @@ use haft_text::{
     Decoded, Encoding, Format, decode,
     diff::{self, TextDiff},
     encode,
+    lines::LineEnds,
 };
 use haft_tool::{Cx, Tool, schema_of};
 use haft_types::{
@@ -449,14 +450,19 @@ fn announced(format: Format, data: &[u8], shown: &str) -> Result<Option<String>,
 
 /// Gives a new text the line ends of the old one, and no second byte order mark.
 fn fitted(content: String, old: Option<&Decoded<'_>>, notes: &mut Vec<String>) -> String {
-    let Some(old) = old else { return content };
+    let had = old.map_or_else(LineEnds::default, Decoded::line_ends);
+    let Some(old) = old else {
+        notes.extend(ends::returns(&content, had));
+        return content;
+    };
     let content = match content.strip_prefix('\u{feff}') {
         // The mark is part of the format; it is not doubled.
         Some(rest) if old.format().bom => rest.to_owned(),
         _ => content,
     };
-    let (content, note) = ends::fitted(content, old.text(), old.line_ends());
+    let (content, note) = ends::fitted(content, old.text(), had);
     notes.extend(note);
+    notes.extend(ends::returns(&content, had));
     content
 }
 

@@ -8,6 +8,8 @@ use haft_text::{
     lines::{self, LineEnd, LineEnds},
 };
 
+use crate::change;
+
 /// Most bytes of both texts together whose lines are matched one by one.
 const MATCHED: usize = 8 << 20;
 
@@ -34,6 +36,20 @@ pub(super) fn fitted(content: String, old: &str, had: LineEnds) -> (String, Opti
         (fitted != content).then(|| format!("line ends are {}, as before", main.name()))
     };
     (fitted, note)
+}
+
+/// What is to be said of carriage returns alone in a new text, where no other note is.
+pub(super) fn returns(content: &str, had: LineEnds) -> Option<String> {
+    let now = LineEnds::scan(content.as_bytes());
+    if had.cr_ends_lines() || now.cr == 0 {
+        return None;
+    }
+    let before = LineEnds { cr: 0, ..had }.dominant();
+    match now.cr_ends_lines() {
+        true if before == LineEnd::None => None,
+        true => Some(format!("line ends were {} and are CR now", before.name())),
+        false => change::lone_returns(now.cr.saturating_sub(had.cr)),
+    }
 }
 
 fn told(now: LineEnds) -> String {

@@ -76,12 +76,40 @@ async fn a_full_disk_leaves_the_old_file_and_says_so() {
     let host = Arc::new(Memory::with_files([("/w/a.txt", &b"old\n"[..])]).unwrap());
     let root = HostPath::new(b"/w", Style::Posix).unwrap();
     let world = World::on(host.clone(), root, haft_tools::builtin());
-    for tool in ["write", "edit"] {
+    let edits = json!([{"old_text": "old", "new_text": "new"}]);
+    for (tool, input) in
+        [("write", content("a.txt", "new\n")), ("edit", json!({"path": "a.txt", "edits": edits}))]
+    {
         host.fail_next(FsOp::Write, io::Error::from(io::ErrorKind::StorageFull));
-        let input = json!({"path": "a.txt", "content": "new\n", "edits": [{"old_text": "old", "new_text": "new"}]});
         let shown = failed(&world, tool, input).await;
         assert!(shown.contains("Free some disk space"), "{shown}");
         assert_eq!(world.read_bytes("a.txt").await.unwrap().unwrap(), b"old\n");
+    }
+}
+
+#[tokio::test]
+async fn returns_that_end_no_line_are_told() {
+    for world in both(&[("a.txt", b"old\ntwo\n"), ("b.txt", b"old\rtwo\r")]) {
+        let edit = |path: &str, old: &str, new: &str| json!({"path": path, "edits": [{"old_text": old, "new_text": new}]});
+        for (tool, input, told) in [
+            ("write", content("a.txt", "one\rtwo\nthree\n"), Some("1 carriage return")),
+            ("write", content("a.txt", "one\rtwo\nfour\n"), None),
+            ("edit", edit("a.txt", "four", "f\r\ro\rur"), Some("3 carriage returns")),
+            ("edit", edit("a.txt", "o\rur", "o\rer"), None),
+            ("write", content("c.txt", "new\rtext\r"), None),
+            ("write", content("d.txt", "new\rtext\n"), Some("1 carriage return")),
+            ("write", content("a.txt", "one\rtwo\r"), Some("line ends were LF and are CR now")),
+            ("write", content("b.txt", "new\rtwo\r"), None),
+            ("edit", edit("b.txt", "new\r", "old\rone\r"), None),
+        ] {
+            let text = done(&world, tool, input.clone()).await;
+            assert_eq!(
+                told.is_none(),
+                !text.contains("CR") && !text.contains("carriage"),
+                "{text}"
+            );
+            assert!(told.is_none_or(|told| text.contains(told)), "{input}: {text}");
+        }
     }
 }
 
