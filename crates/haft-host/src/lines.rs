@@ -45,8 +45,9 @@ const SPAN_LIMIT: usize = 1000;
 /// How far behind a found stretch its pattern may look.
 const LOOK_AHEAD: usize = 128;
 
-/// A compiled search for lines.
-#[derive(Debug)]
+/// A compiled search for lines. Each thread takes a clone: the memory that a matcher works in is at
+/// hand for one thread alone, and the others would wait for it at every line.
+#[derive(Clone, Debug)]
 pub(crate) struct Grep {
     matcher: RegexMatcher,
     query: GrepQuery,
@@ -327,8 +328,8 @@ impl Sink for Lines<'_> {
         if (self.stopped)() {
             return Err(stopped());
         }
-        let lines = || found.lines().count() as u64;
         let multiline = self.grep.query.multiline;
+        let lines = || if multiline { found.lines().count() as u64 } else { 1 };
         if multiline && self.grep.most().is_some_and(|most| self.result.count >= most) {
             return Ok(false);
         }
@@ -338,7 +339,7 @@ impl Sink for Lines<'_> {
                 return Ok(false);
             }
             GrepMode::Count => {
-                self.result.count += if multiline { self.matches(found)? } else { lines() };
+                self.result.count += if multiline { self.matches(found)? } else { 1 };
                 return Ok(true);
             }
             GrepMode::Content => self.result.count += lines(),

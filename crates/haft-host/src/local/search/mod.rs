@@ -199,6 +199,13 @@ struct Grepping {
     line: Arc<Ordered<FoundLines>>,
 }
 
+/// What one of the threads has for itself.
+struct Own {
+    grep: Grep,
+    searcher: Searcher,
+    buffer: Vec<u8>,
+}
+
 fn grep_job(
     at: &Located,
     query: &GrepQuery,
@@ -304,13 +311,13 @@ fn tried<T>(mutex: &Mutex<T>) -> Option<MutexGuard<'_, T>> {
 impl Grepping {
     /// Takes files off the walk until it ends.
     fn work(&self) {
-        let mut searcher = self.grep.searcher(false);
-        let mut buffer = Vec::new();
+        let grep = self.grep.clone();
+        let mut own = Own { searcher: grep.searcher(false), grep, buffer: Vec::new() };
         while let Some((number, item)) = self.take() {
             if !self.line.turn(number) {
                 return;
             }
-            self.search(&mut searcher, &mut buffer, number, &item);
+            self.search(&mut own, number, &item);
         }
     }
 
@@ -364,20 +371,15 @@ impl Grepping {
         true
     }
 
-    fn search(
-        &self,
-        searcher: &mut Searcher,
-        buffer: &mut Vec<u8>,
-        number: u64,
-        item: &Item<Folder>,
-    ) {
+    fn search(&self, own: &mut Own, number: u64, item: &Item<Folder>) {
+        let Own { grep, searcher, buffer } = own;
         let name = || item.path.shown_from(&self.root.real).into_owned();
         match open_file(&item.folder, &item.name) {
             Ok(None) => self.line.end(number, None, |_| {}),
             Ok(Some(file)) => {
                 let file = Buffered::new(file, buffer);
-                let skip = self.grep.skip(|| Some(name()));
-                let result = self.grep.search(searcher, file, skip, &|| self.line.stopped());
+                let skip = grep.skip(|| Some(name()));
+                let result = grep.search(searcher, file, skip, &|| self.line.stopped());
                 deliver(&self.line, number, name, result);
             }
             Err(error) => self.line.end(number, None, |skipped| {
