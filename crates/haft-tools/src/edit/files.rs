@@ -28,7 +28,8 @@ use crate::{
     write::{self, Write, WriteInput},
 };
 
-/// Most bytes of all files of one call.
+/// Most bytes that one call reads of its files as wholes. What is bigger than such a file may be is
+/// read piece by piece, and only to be removed or moved.
 const MOST: u64 = 256 * 1024 * 1024;
 
 /// One of several files.
@@ -268,7 +269,8 @@ async fn items(
     }
     distinct(files, &now)?;
     let held = files.iter().zip(&now).filter(|(file, _)| !file.only_moves());
-    let size = held.map(|(_, now)| now.at.size()).fold(0, u64::saturating_add);
+    let sizes = held.map(|(_, now)| now.at.size()).filter(|size| *size <= files::WHOLE);
+    let size = sizes.fold(0, u64::saturating_add);
     if size > MOST {
         let (size, most) = (words::size(size), words::size(MOST));
         let text = format!("the files have {size} together; at most {most} can be changed at once");
@@ -604,8 +606,16 @@ fn refused(error: TransactionError, files: &[FileChange]) -> Failure {
                 Failure::Told(error) => Failure::Told(add(error)),
             }
         }
+        TransactionError::NotKept { path, why } if files.len() == 1 => {
+            ToolError::new(format!("{path} cannot be kept for undo: {why}"))
+                .hint("Nothing was changed. Use a command where it shall be done without undo.")
+                .into()
+        }
         error @ TransactionError::NotKept { .. } => ToolError::new(error.to_string())
-            .hint("Nothing was changed. Change that file in a call of its own.")
+            .hint(
+                "Nothing was changed. Write or edit that file in a call of its own; to remove it \
+                 without undo use a command.",
+            )
             .into(),
         error @ TransactionError::NoJournal(_) => {
             ToolError::new(error.to_string()).hint("Nothing was changed.").into()

@@ -284,15 +284,18 @@ fn big_files_are_kept_and_come_back_in_little_memory() {
     in_little_memory(&world, &["undo", "--session", &session()]);
     fs::remove_dir_all(world.state().join("sessions")).unwrap();
     world.file("small", "small\n");
+    big(&world, "more.log");
     let deletes = |path: &str| json!({"path": path, "delete": true});
-    let said = call("edit", json!({"files": [deletes("small"), deletes("big.log")]}));
+    let all = ["small", "big.log", "more.log"].map(deletes);
+    let said = call("edit", json!({"files": all}));
     assert!(!said.contains("cannot be undone"), "{said}");
-    assert!(!world.work().join("big.log").exists());
+    assert!(!world.work().join("big.log").exists() && !world.work().join("more.log").exists());
     in_little_memory(&world, &["undo"]);
     assert_eq!((hash(&world, "big.log"), world.read("small").as_str()), (was, "small\n"));
     let sparse = fs::metadata(world.work().join("big.log")).unwrap().blocks();
     assert!(sparse * 512 < 16 << 20, "{sparse} blocks: its holes are filled");
     fs::remove_file(world.work().join("big.log")).unwrap();
+    fs::remove_file(world.work().join("more.log")).unwrap();
     fs::remove_dir_all(world.state().join("sessions")).unwrap();
 }
 
@@ -356,6 +359,13 @@ fn what_is_more_than_is_kept_is_replaced_and_that_is_said_before_and_after() {
         assert_eq!(world.read("small"), "small\n");
         assert_eq!(fs::metadata(world.work().join("big.log")).unwrap().len(), BIG);
     }
+    let ran =
+        world.tool("edit", &json!({"path": "big.log", "delete": true}), &["--mode", "bypass"]);
+    assert_eq!(ran.code, Some(1), "{ran:?}");
+    for part in ["big.log cannot be kept for undo: ", why, "Nothing was changed", "a command"] {
+        assert!(ran.said().contains(part), "{part}: {ran:?}");
+    }
+    assert!(!ran.said().contains("of its own"), "{ran:?}");
     fs::remove_file(world.work().join("big.log")).unwrap();
 }
 
