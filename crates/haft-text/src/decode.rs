@@ -184,22 +184,45 @@ impl<'a> Decoded<'a> {
 /// become U+FFFD, so that the result is for showing and never for writing back.
 pub struct StreamDecoder {
     inner: encoding_rs::Decoder,
+    /// The first half of a unit of UTF-16, kept back: at its end the decoder makes one U+FFFD of a
+    /// lone surrogate and half a unit after it, [`decode`] one of each.
+    half: Option<u8>,
 }
 
 impl StreamDecoder {
     /// Starts a stream in an encoding; a byte order mark at its beginning is the caller's to skip.
     pub fn new(encoding: Encoding) -> Self {
-        Self { inner: encoding.whatwg().new_decoder_without_bom_handling() }
+        Self { inner: encoding.whatwg().new_decoder_without_bom_handling(), half: None }
     }
 
     /// Appends the text of the next piece.
-    pub fn push(&mut self, bytes: &[u8], out: &mut String) {
+    pub fn push(&mut self, mut bytes: &[u8], out: &mut String) {
+        if self.is_utf16() {
+            if let (Some(half), [first, rest @ ..]) = (self.half, bytes) {
+                self.half = None;
+                self.run(&[half, *first], out, false);
+                bytes = rest;
+            }
+            if !bytes.len().is_multiple_of(2)
+                && let [whole @ .., last] = bytes
+            {
+                self.half = Some(*last);
+                bytes = whole;
+            }
+        }
         self.run(bytes, out, false);
     }
 
-    /// Ends the stream: what is left of a split character becomes U+FFFD.
+    /// Ends the stream: a lone surrogate, and what is left of a split character, become U+FFFD each.
     pub fn finish(mut self, out: &mut String) {
         self.run(&[], out, true);
+        if self.half.is_some() {
+            out.push(char::REPLACEMENT_CHARACTER);
+        }
+    }
+
+    fn is_utf16(&self) -> bool {
+        [encoding_rs::UTF_16LE, encoding_rs::UTF_16BE].contains(&self.inner.encoding())
     }
 
     fn run(&mut self, mut bytes: &[u8], out: &mut String, last: bool) {
@@ -298,6 +321,41 @@ mod tests {
             decoder.push(b"\xE6\x97", &mut out);
             decoder.finish(&mut out);
             assert_eq!(out, "a日\u{1F600}b\u{FFFD}");
+        }
+    }
+
+    #[test]
+    fn damaged_utf16_is_the_same_in_pieces_and_at_once() {
+        const KINDS: [&str; 5] = ["x", "\n", "high", "low", "\u{1F600}"];
+        let unit = |kind: &str| match kind {
+            "high" => vec![0xD8D8],
+            "low" => vec![0xDCDC],
+            text => text.encode_utf16().collect(),
+        };
+        for (encoding, odd) in [Encoding::Utf16Le, Encoding::Utf16Be]
+            .into_iter()
+            .flat_map(|encoding| [&b""[..], b" ", b"\xD8"].map(|odd| (encoding, odd)))
+        {
+            for number in 0..KINDS.len().pow(4) {
+                let kinds = (0..4).map(|at| KINDS[number / KINDS.len().pow(at) % KINDS.len()]);
+                let units: Vec<u16> = kinds.flat_map(unit).collect();
+                let mut bytes: Vec<u8> = match encoding {
+                    Encoding::Utf16Be => units.into_iter().flat_map(u16::to_be_bytes).collect(),
+                    _ => units.into_iter().flat_map(u16::to_le_bytes).collect(),
+                };
+                bytes.extend_from_slice(odd);
+                let at_once = joined(&bytes, encoding, &mut Vec::new());
+                for step in 1..=5 {
+                    let mut decoder = StreamDecoder::new(encoding);
+                    let mut out = String::new();
+                    for piece in bytes.chunks(step) {
+                        decoder.push(piece, &mut out);
+                        decoder.push(b"", &mut out);
+                    }
+                    decoder.finish(&mut out);
+                    assert_eq!(out, at_once, "{encoding:?} {bytes:x?} by {step}");
+                }
+            }
         }
     }
 
