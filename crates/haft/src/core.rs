@@ -26,6 +26,7 @@ use haft_types::{
 use serde_json::{Value, json};
 
 use crate::{
+    again,
     cli::Common,
     deferred::Wanted,
     executables,
@@ -135,7 +136,9 @@ impl Base {
                 say(&format!("haft: models.{name:?}: {error}"));
             }
         }
-        let host = Arc::new(Local::new().with_ledger(haft_home.join(LEDGER)));
+        let host = Arc::new(
+            Local::new().with_ledger(haft_home.join(LEDGER)).with_supervisor(again::supervisor()),
+        );
         let place = Arc::new(place(&host, &cwd, common, &loaded)?);
         let anchors = Anchors {
             cwd: place.cwd.clone(),

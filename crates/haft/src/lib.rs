@@ -5,6 +5,7 @@
 //!
 //! **Invariant:** whatever a face does goes through the same dispatcher and the same bus.
 
+mod again;
 mod agent;
 mod cli;
 mod core;

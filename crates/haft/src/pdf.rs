@@ -5,13 +5,13 @@
 //! [`MEMORY`] and no more computing than [`SECONDS`], and it ends when haft does. What a hostile
 //! document does there harms nobody.
 
-use std::{io, process::ExitCode, sync::Arc};
+use std::{io, os::unix::ffi::OsStringExt as _, process::ExitCode, sync::Arc};
 
 use haft_host::Local;
 use haft_tools::PdfReader;
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 
-use crate::exit::say;
+use crate::{again, exit::say};
 
 /// The argument that haft starts itself with; nobody types it.
 pub const ARGUMENT: &str = "--read-pdf-of-standard-input";
@@ -23,20 +23,7 @@ const SECONDS: u64 = 25;
 
 /// Reads documents by this program, on this machine.
 pub fn reader(host: &Arc<Local>) -> PdfReader {
-    PdfReader::Apart { host: host.clone(), program: vec![own(), ARGUMENT.into()] }
-}
-
-/// This very program, also when its file was replaced or removed since it was started.
-#[cfg(target_os = "linux")]
-fn own() -> Vec<u8> {
-    b"/proc/self/exe".to_vec()
-}
-
-/// This program by its path.
-#[cfg(not(target_os = "linux"))]
-fn own() -> Vec<u8> {
-    use std::os::unix::ffi::OsStringExt as _;
-    std::env::current_exe().map(|path| path.into_os_string().into_vec()).unwrap_or_default()
+    PdfReader::Apart { host: host.clone(), program: vec![again::own().into_vec(), ARGUMENT.into()] }
 }
 
 /// Reads the document on standard input, as [`reader`] has it done.

@@ -19,11 +19,11 @@ use clap::{Args as _, CommandFactory as _, FromArgMatches as _, Parser as _};
 use haft_tool::{AnyTool, Tool};
 
 use crate::{
-    agent,
+    again, agent,
     cli::{Cli, Command, Start, Tool as Called},
     demo, doctor,
     exit::{self, Ending, Failure},
-    line, mcp, pdf, print, session, tool, undo,
+    line, mcp, print, session, tool, undo,
 };
 
 /// Builds and runs the program.
@@ -55,9 +55,9 @@ impl Runner {
             return exit::code(&exit::println(concat!("haft ", env!("CARGO_PKG_VERSION"))));
         }
         if let [_, only] = &arguments[..]
-            && only == pdf::ARGUMENT
+            && let Some(work) = again::work(only)
         {
-            return pdf::serve();
+            return work();
         }
         match only_tool(&arguments).map_or_else(|| Cli::try_parse_from(&arguments), Ok) {
             Ok(cli) => exit::code(&self.with(cli)),

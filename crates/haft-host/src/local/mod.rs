@@ -16,7 +16,9 @@ mod shell;
 mod write;
 
 use std::{
-    env, io,
+    env,
+    ffi::OsString,
+    io,
     os::unix::ffi::{OsStrExt, OsStringExt},
     path::{Path, PathBuf},
     sync::{Arc, OnceLock},
@@ -26,7 +28,7 @@ use haft_types::{HostPath, Style};
 
 use crate::{Caps, Fs, Host, Located, Search, Shell, fault::fault};
 
-pub use self::locate::Lookup;
+pub use self::{locate::Lookup, shell::supervise};
 
 /// This machine: its files, programs and search.
 #[derive(Debug)]
@@ -37,6 +39,8 @@ pub struct Local {
     caps: OnceLock<Caps>,
     writes: Arc<write::Writes>,
     quick: Arc<quick::Quick>,
+    /// The program that supervises commands, with its arguments; the one beside where none is named.
+    supervisor: Arc<[OsString]>,
     /// True where the caller is on a thread that may wait for the disk.
     aside: bool,
 }
@@ -52,7 +56,8 @@ impl Local {
     /// This machine with given folders and way of looking paths up, as tests want it.
     pub fn at(home: HostPath, temp: HostPath, lookup: Lookup) -> Self {
         let (caps, writes, quick) = (OnceLock::new(), Arc::default(), Arc::default());
-        Self { home, temp, lookup, caps, writes, quick, aside: false }
+        let supervisor = Arc::default();
+        Self { home, temp, lookup, caps, writes, quick, supervisor, aside: false }
     }
 
     /// The same machine for a caller on a thread that may wait for the disk: nothing is handed to
@@ -68,6 +73,16 @@ impl Local {
     pub fn with_ledger(self, folder: PathBuf) -> Self {
         let ledger = Some(Arc::new(ledger::Ledger::new(folder)));
         Self { writes: Arc::new(write::Writes { ledger, ..write::Writes::default() }), ..self }
+    }
+
+    /// The same machine, where commands are supervised by this program with these arguments, which
+    /// does nothing but call [`supervise`]. Without it that is `haft-supervisor` beside the program
+    /// or one folder above.
+    ///
+    /// A process has one supervisor: that of the first command, whichever host runs it.
+    #[must_use]
+    pub fn with_supervisor(self, program: Vec<OsString>) -> Self {
+        Self { supervisor: program.into(), ..self }
     }
 
     /// Removes the temporary files and empty folders that killed processes left wherever they

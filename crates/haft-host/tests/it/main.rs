@@ -5,3 +5,4 @@
 mod files;
 mod search;
 mod shell;
+mod supervision;

@@ -1,22 +1,24 @@
 //! Running programs on this machine.
 //!
-//! [`start`] starts a child, [`supervise`] follows it on a thread of its own until nothing of it is
-//! left, [`tree`] finds what it started.
+//! [`start`] makes ready what a program needs, [`link`] asks the [`supervisor`] to start it, and
+//! [`follow`] takes in what it says, on a thread of its own, until nothing of it is left.
 //!
 //! **Invariant:** the boundary at which a command can be killed lies outside every awaited future:
-//! its thread goes on when the reader stalls, and dropping the output kills the whole tree at once.
+//! its thread goes on when the reader stalls, dropping the output kills the whole tree at once, and
+//! the tree ends with haft, however that ends.
 //! At most [`QUEUE_LIMIT`] bytes of output wait, so a slow reader holds the program up.
-//!
-//! It does not outlive haft: what runs when haft itself is killed is the business of a supervisor
-//! process, which would be asked in [`start::start`] to start the child and watch haft's death.
 
+mod follow;
+mod link;
 mod start;
-mod supervise;
-mod tree;
+mod supervisor;
+mod wire;
 
 use std::{
     collections::VecDeque,
-    io,
+    ffi::OsString,
+    io::{self, Write},
+    os::unix::net::UnixStream,
     sync::{Arc, Mutex, MutexGuard, PoisonError},
 };
 
@@ -26,13 +28,14 @@ use haft_types::HostPath;
 use rustix::{
     event::{EventfdFlags, eventfd},
     fd::OwnedFd,
-    process::{Pid, Signal},
 };
 use tokio::sync::{Notify, oneshot};
 
-use self::{supervise::Supervisor, tree::Tree};
+use self::{follow::Follower, wire::Told};
 use super::Local;
 use crate::{Control, Host, Output, Running, Shell, Spawn, Stdin};
+
+pub use self::supervisor::supervise;
 
 /// Most bytes of output that wait to be read.
 const QUEUE_LIMIT: usize = 512 << 10;
@@ -40,19 +43,20 @@ const QUEUE_LIMIT: usize = 512 << 10;
 const INPUT_LIMIT: usize = 1 << 20;
 /// What a waiting piece costs beside its bytes.
 const PIECE_COST: usize = 128;
-/// Stack of a supervising thread, in bytes.
+/// Stack of a following thread, in bytes.
 const STACK: usize = 256 << 10;
 
 impl Shell for Local {
     fn spawn(&self, spawn: Spawn) -> BoxFuture<'_, io::Result<Running>> {
-        let shell = self.caps().shell;
+        let (shell, supervisor) = (self.caps().shell, Arc::clone(&self.supervisor));
         let (hand, take) = oneshot::channel();
-        // One thread starts the child and follows it, so that a folder on a mount that hangs holds
-        // nobody else up. It kills what nobody waits for any more: a dropped future drops `take`.
-        let follow = move || match begin(spawn, shell.as_ref()) {
-            Ok((running, supervisor)) => {
+        // One thread starts the program and follows it, so that a folder on a mount that hangs
+        // holds nobody else up. It kills what nobody waits for any more: a dropped future drops
+        // `take`.
+        let follow = move || match begin(spawn, shell.as_ref(), &supervisor) {
+            Ok((running, follower)) => {
                 drop(hand.send(Ok(running)));
-                supervisor.run();
+                follower.run();
             }
             Err(error) => drop(hand.send(Err(error))),
         };
@@ -61,18 +65,31 @@ impl Shell for Local {
                 .name("haft-child".into())
                 .stack_size(STACK)
                 .spawn(follow)?;
-            take.await.map_err(|_| io::Error::other("the supervising thread ended"))?
+            take.await.map_err(|_| io::Error::other("the following thread ended"))?
         })
     }
 }
 
 /// Starts a command, with the one who follows it.
-fn begin(spawn: Spawn, shell: Option<&HostPath>) -> io::Result<(Running, Supervisor)> {
+fn begin(
+    spawn: Spawn,
+    shell: Option<&HostPath>,
+    supervisor: &[OsString],
+) -> io::Result<(Running, Follower)> {
     let wake = eventfd(0, EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK)?;
-    let started = start::start(&spawn, shell)?;
-    let id = started.child.id();
-    let leader = i32::try_from(id).ok().and_then(Pid::from_raw);
-    let leader = leader.ok_or_else(|| io::Error::other("the child has no process id"))?;
+    let request = start::request(&spawn, shell)?;
+    let (ends, pipes) = start::pipes(&spawn)?;
+    let control = link::ask(supervisor, &request, &ends)?;
+    drop(ends);
+    let mut received = Vec::new();
+    let id = match follow::first(&control, &mut received)? {
+        Told::Started(id) => id,
+        Told::Failed(code) => {
+            let error = io::Error::from_raw_os_error(code);
+            return Err(start::start_error(&request, &spawn.cwd, &error));
+        }
+        other => return Err(io::Error::other(format!("the supervisor said {other:?} first"))),
+    };
     let input = match spawn.stdin {
         Stdin::Empty => Input::default(),
         Stdin::Open => Input { open: true, ..Input::default() },
@@ -82,18 +99,18 @@ fn begin(spawn: Spawn, shell: Option<&HostPath>) -> io::Result<(Running, Supervi
     };
     let shared = Arc::new(Shared {
         id,
-        tree: Tree::new(leader, started.marker.clone()),
+        control,
         state: Mutex::new(State { input, ..State::default() }),
         ready: Notify::new(),
         room: Notify::new(),
         wake,
     });
     let reader = Reader(Arc::clone(&shared));
-    let supervisor = Supervisor::new(Arc::clone(&shared), leader, started)?;
+    let follower = Follower::new(Arc::clone(&shared), pipes, received)?;
     let output = stream::unfold(reader, |reader| async {
         reader.next().await.map(|output| (output, reader))
     });
-    Ok((Running { output: Box::pin(output), control: shared }, supervisor))
+    Ok((Running { output: Box::pin(output), control: shared }, follower))
 }
 
 /// What a command was told to do.
@@ -108,7 +125,7 @@ enum Order {
     Kill,
 }
 
-/// What the reader, the writer and the supervising thread share.
+/// What the reader, the writer and the following thread share.
 #[derive(Debug, Default)]
 struct State {
     queue: VecDeque<io::Result<Output>>,
@@ -117,8 +134,6 @@ struct State {
     /// True once nothing more will be queued.
     done: bool,
     order: Order,
-    /// True once the process id may be somebody else's.
-    reaped: bool,
     input: Input,
 }
 
@@ -138,13 +153,14 @@ struct Input {
 #[derive(Debug)]
 struct Shared {
     id: u32,
-    tree: Tree,
+    /// The connection to its keeper.
+    control: UnixStream,
     state: Mutex<State>,
     /// Output or the end came.
     ready: Notify,
     /// Input was taken.
     room: Notify,
-    /// Wakes the supervising thread.
+    /// Wakes the following thread.
     wake: OwnedFd,
 }
 
@@ -158,7 +174,7 @@ impl Shared {
         let _ = rustix::io::write(&self.wake, &1_u64.to_ne_bytes());
     }
 
-    fn order(&self, order: Order, signal: Signal) {
+    fn order(&self, order: Order) {
         let mut state = self.state();
         if state.order < order && !state.done {
             state.order = order;
@@ -166,12 +182,15 @@ impl Shared {
                 state.queue.clear();
                 state.queued = 0;
             }
-            if !state.reaped {
-                self.tree.signal_group(signal);
-            }
             drop(state);
+            self.say(if order == Order::Kill { wire::Order::Kill } else { wire::Order::Stop });
             self.wake();
         }
+    }
+
+    /// Tells the keeper; one that is gone has nothing to keep.
+    fn say(&self, order: wire::Order) {
+        let _ = (&self.control).write(&[order as u8]);
     }
 
     /// Queues output for the reader.
@@ -223,7 +242,7 @@ impl Reader {
 
 impl Drop for Reader {
     fn drop(&mut self) {
-        self.0.order(Order::Kill, Signal::KILL);
+        self.0.order(Order::Kill);
     }
 }
 
@@ -261,6 +280,6 @@ impl Control for Shared {
     }
 
     fn stop(&self) {
-        self.order(Order::Stop, Signal::TERM);
+        self.order(Order::Stop);
     }
 }

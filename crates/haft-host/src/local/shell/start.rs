@@ -1,58 +1,52 @@
-//! The one function that starts a child of haft, whatever it is for.
+//! Making ready what a program is started with: its words, its variables and its pipes.
 //!
-//! **Invariant:** every child leads a session and a process group of its own, carries the marker
-//! of its tree, and inherits no descriptor but 0 to 2 and, where asked for, 3: nothing of haft's
-//! own, and nothing that haft was itself given open by its parent.
+//! What starts it is the supervisor; see [`super::supervisor`].
 
 use std::{
     env,
     ffi::{OsStr, OsString},
     fs,
-    hash::{BuildHasher, RandomState},
     io::{self, PipeReader, PipeWriter},
     os::{
-        fd::{AsRawFd, FromRawFd, OwnedFd},
+        fd::OwnedFd,
         unix::{
             ffi::{OsStrExt, OsStringExt},
             fs::PermissionsExt,
-            process::CommandExt,
         },
     },
     path::{Path, PathBuf},
-    process::{Child, Command, Stdio},
-    sync::OnceLock,
 };
 
 use haft_types::HostPath;
 
-use super::tree::MARKER;
+use super::wire::Request;
 use crate::{Program, Spawn, Stdin};
 
 /// Longest single argument that the system takes, in bytes, with its end.
 const ARGUMENT_LIMIT: usize = 128 << 10;
-/// Longest chain of markers of nested commands, in bytes.
-const MARKERS_LIMIT: usize = 1024;
-/// Where a child finds the descriptor for its report.
-const REPORT: i32 = 3;
-/// Descriptors that are marked one by one where a range cannot be.
-const OLD_LIMIT: i32 = 4096;
-/// How much the pipes of a child's output hold, where the system allows it.
+/// How much the pipes of a program's output hold, where the system allows it.
 const PIPE_SIZE: usize = 1 << 20;
 
-/// A started child and our ends of its pipes.
+/// The program's ends of its pipes.
 #[derive(Debug)]
-pub(super) struct Started {
-    pub(super) child: Child,
-    /// What its processes carry in their environment.
-    pub(super) marker: String,
+pub(super) struct Ends {
+    pub(super) input: OwnedFd,
+    pub(super) output: OwnedFd,
+    pub(super) errors: OwnedFd,
+    pub(super) report: Option<OwnedFd>,
+}
+
+/// Our ends of them.
+#[derive(Debug)]
+pub(super) struct Pipes {
     pub(super) input: Option<PipeWriter>,
     pub(super) output: PipeReader,
     pub(super) errors: PipeReader,
     pub(super) report: Option<PipeReader>,
 }
 
-/// Starts a child.
-pub(super) fn start(spawn: &Spawn, shell: Option<&HostPath>) -> io::Result<Started> {
+/// What the supervisor is asked for; checked as far as it can be before.
+pub(super) fn request(spawn: &Spawn, shell: Option<&HostPath>) -> io::Result<Request> {
     if spawn.terminal.is_some() {
         return Err(unsupported("this host cannot give a program a terminal; run it without one"));
     }
@@ -60,31 +54,35 @@ pub(super) fn start(spawn: &Spawn, shell: Option<&HostPath>) -> io::Result<Start
         return Err(unsupported("this host cannot confine a program; nothing was started"));
     }
     check_folder(&spawn.cwd)?;
-    let mut command = command(spawn, shell)?;
-    let marker = new_marker();
-    set_environment(&mut command, spawn, &marker);
-    command.current_dir(as_path(spawn.cwd.as_bytes()));
+    let (file, words, script) = program(spawn, shell)?;
+    let environment = environment(spawn, script);
+    let file = file.into_os_string().into_vec();
+    Ok(Request { file, words, environment, cwd: spawn.cwd.as_bytes().to_vec(), terminal: false })
+}
+
+/// The pipes of a program.
+pub(super) fn pipes(spawn: &Spawn) -> io::Result<(Ends, Pipes)> {
     let (output, write_output) = io::pipe()?;
     let (errors, write_errors) = io::pipe()?;
     for pipe in [&output, &errors] {
         // A larger pipe spares switches between processes; a refusal costs only speed.
         let _ = rustix::pipe::fcntl_setpipe_size(pipe, PIPE_SIZE);
     }
-    command.stdout(write_output).stderr(write_errors);
-    let input = if spawn.stdin == Stdin::Empty {
-        command.stdin(Stdio::null());
-        None
+    let (read_input, input) = if spawn.stdin == Stdin::Empty {
+        (OwnedFd::from(fs::File::open("/dev/null")?), None)
     } else {
         let (read, write) = io::pipe()?;
-        command.stdin(read);
-        Some(write)
+        (read.into(), Some(write))
     };
     let report = if spawn.report { Some(io::pipe()?) } else { None };
-    let (report, write_report) =
-        report.map_or((None, None), |(read, write)| (Some(read), Some(write)));
-    prepare_child(&mut command, write_report.map(OwnedFd::from))?;
-    let child = command.spawn().map_err(|e| start_error(&command, &spawn.cwd, &e))?;
-    Ok(Started { child, marker, input, output, errors, report })
+    let (report, write_report) = report.map(|(read, write)| (read, write.into())).unzip();
+    let ends = Ends {
+        input: read_input,
+        output: write_output.into(),
+        errors: write_errors.into(),
+        report: write_report,
+    };
+    Ok((ends, Pipes { input, output, errors, report }))
 }
 
 fn unsupported(text: &str) -> io::Error {
@@ -107,8 +105,8 @@ fn check_folder(cwd: &HostPath) -> io::Result<()> {
     Err(io::Error::new(text.0, format!("the folder {cwd} to start in {}; {hint}", text.1)))
 }
 
-/// The program with its arguments.
-fn command(spawn: &Spawn, shell: Option<&HostPath>) -> io::Result<Command> {
+/// The file of the program, its words, and whether it is a script.
+fn program(spawn: &Spawn, shell: Option<&HostPath>) -> io::Result<(PathBuf, Vec<Vec<u8>>, bool)> {
     let invalid = |text: String| Err(io::Error::new(io::ErrorKind::InvalidInput, text));
     match &spawn.program {
         Program::Script { text, args } => {
@@ -125,30 +123,27 @@ fn command(spawn: &Spawn, shell: Option<&HostPath>) -> io::Result<Command> {
                     ARGUMENT_LIMIT - 1
                 ));
             }
-            let mut command = Command::new(shell);
-            if shell.file_name() == Some(OsStr::new("bash")) {
-                command.args(["--noprofile", "--norc"]);
-            }
-            // Non-interactive shells read what these name.
-            command.env_remove("BASH_ENV").env_remove("ENV");
+            let plain: &[&str] = match shell.file_name() {
+                Some(name) if name == "bash" => &["--noprofile", "--norc"],
+                _ => &[],
+            };
             // Its messages begin with the name that it goes by.
-            let name = shell.file_name().unwrap_or(OsStr::new("sh"));
-            command.args(["-c", text]).arg(name).args(args);
-            Ok(command)
+            let name = shell.file_name().unwrap_or(OsStr::new("sh")).as_bytes();
+            let mut words = vec![shell.as_os_str().as_bytes().to_vec()];
+            words.extend(plain.iter().map(|word| word.as_bytes().to_vec()));
+            words.extend([b"-c".to_vec(), text.as_bytes().to_vec(), name.to_vec()]);
+            words.extend(args.iter().map(|arg| arg.as_bytes().to_vec()));
+            Ok((shell.to_owned(), words, true))
         }
         Program::Argv(words) => {
-            let Some((name, args)) = words.split_first().filter(|(name, _)| !name.is_empty())
-            else {
+            let Some(name) = words.first().filter(|name| !name.is_empty()) else {
                 return invalid("no program was named; give its name and arguments".to_owned());
             };
             if words.iter().any(|word| word.contains(&0)) {
                 let shown = String::from_utf8_lossy(name);
                 return invalid(format!("an argument of {shown:?} holds a NUL byte; remove it"));
             }
-            let mut command = Command::new(look_up(name, spawn)?);
-            command.arg0(OsStr::from_bytes(name));
-            command.args(args.iter().map(|arg| OsStr::from_bytes(arg)));
-            Ok(command)
+            Ok((look_up(name, spawn)?, words.clone(), false))
         }
     }
 }
@@ -184,8 +179,9 @@ fn look_up(name: &[u8], spawn: &Spawn) -> io::Result<PathBuf> {
     Err(io::Error::new(io::ErrorKind::NotFound, text))
 }
 
-fn start_error(command: &Command, cwd: &HostPath, error: &io::Error) -> io::Error {
-    let program = command.get_program().to_string_lossy();
+/// What to say where the system refused to start a program.
+pub(super) fn start_error(request: &Request, cwd: &HostPath, error: &io::Error) -> io::Error {
+    let program = String::from_utf8_lossy(&request.file);
     let hint = match error.kind() {
         io::ErrorKind::NotFound => "; it, or the interpreter that it names, is not there",
         io::ErrorKind::PermissionDenied => "; chmod +x makes a file executable",
@@ -196,96 +192,18 @@ fn start_error(command: &Command, cwd: &HostPath, error: &io::Error) -> io::Erro
     io::Error::new(error.kind(), text)
 }
 
-fn set_environment(command: &mut Command, spawn: &Spawn, marker: &str) {
-    for name in &spawn.unset {
-        if valid_name(name) {
-            command.env_remove(name);
-        }
-    }
-    for (name, value) in &spawn.set {
-        if valid_name(name) && !value.contains('\0') {
-            command.env(name, value);
-        }
-    }
-    // Commands of a haft that itself runs under one belong to both.
-    let mut chain = env::var_os(MARKER).map(OsString::into_vec).unwrap_or_default();
-    if chain.len() + marker.len() > MARKERS_LIMIT {
-        chain.clear();
-    }
-    if !chain.is_empty() {
-        chain.push(b':');
-    }
-    chain.extend_from_slice(marker.as_bytes());
-    command.env(MARKER, OsString::from_vec(chain));
-}
-
-fn valid_name(name: &str) -> bool {
-    !name.is_empty() && !name.contains(['=', '\0'])
-}
-
-/// A value that no other command has: the hasher's keys are random.
-fn new_marker() -> String {
-    let half = || RandomState::new().hash_one(std::process::id());
-    format!("haft-{:016x}{:016x}", half(), half())
-}
-
-/// Makes the child lead a session of its own and puts the report's pipe at descriptor 3.
-///
-/// There is no safe way to do either between fork and exec, and a helper program would cost every
-/// command another exec.
-#[expect(unsafe_code, reason = "what runs between fork and exec needs it; the only place")]
-fn prepare_child(command: &mut Command, report: Option<OwnedFd>) -> io::Result<()> {
-    if report.is_some() {
-        hold_report_number()?;
-    }
-    let prepare = move || {
-        rustix::process::setsid()?;
-        close_at_exec();
-        if let Some(report) = &report {
-            if report.as_raw_fd() == REPORT {
-                rustix::io::fcntl_setfd(report, rustix::io::FdFlags::empty())?;
-            } else {
-                // SAFETY: this is the child's own table of descriptors, which nothing else uses
-                // between fork and exec; the number is released again before it could be closed.
-                let mut target = unsafe { OwnedFd::from_raw_fd(REPORT) };
-                let result = rustix::io::dup2(report, &mut target);
-                std::mem::forget(target);
-                result?;
-            }
-        }
-        Ok(())
-    };
-    // SAFETY: the closure only makes system calls that are safe between fork and exec; it takes no
-    // lock and allocates nothing.
-    unsafe { command.pre_exec(prepare) };
-    Ok(())
-}
-
-/// Marks every descriptor from 3 on to be closed at exec, those of haft's own parent included.
-///
-/// It makes system calls alone, as it must between fork and exec.
-#[expect(unsafe_code, reason = "no safe wrapper marks a range of descriptors")]
-fn close_at_exec() {
-    // SAFETY: the calls take numbers alone, and only mark descriptors of the child's own table.
-    unsafe {
-        let mark = libc::CLOSE_RANGE_CLOEXEC;
-        if libc::syscall(libc::SYS_close_range, REPORT, libc::c_uint::MAX, mark) == 0 {
-            return;
-        }
-        // Kernels before 5.11.
-        for number in REPORT..OLD_LIMIT {
-            libc::fcntl(number, libc::F_SETFD, libc::FD_CLOEXEC);
-        }
-    }
-}
-
-/// Takes descriptor 3 of this process where it is free, so that no pipe by which the standard
-/// library starts children gets that number and is overwritten in the child.
-fn hold_report_number() -> io::Result<()> {
-    static HELD: OnceLock<Option<fs::File>> = OnceLock::new();
-    if HELD.get().is_none() {
-        let file = fs::File::open("/dev/null")?;
-        HELD.get_or_init(|| (file.as_raw_fd() == REPORT).then_some(file));
-    }
-    Ok(())
+/// The variables of a program: haft's own, without those left out, and those set.
+fn environment(spawn: &Spawn, script: bool) -> Vec<Vec<u8>> {
+    // Non-interactive shells read what these name.
+    let read = |name: &[u8]| script && (name == b"BASH_ENV" || name == b"ENV");
+    let set = |name: &[u8]| spawn.set.iter().any(|(set, _)| set.as_bytes() == name);
+    let unset = |name: &[u8]| spawn.unset.iter().any(|unset| unset.as_bytes() == name);
+    let own = env::vars_os()
+        .map(|(name, value)| (OsStringExt::into_vec(name), OsStringExt::into_vec(value)))
+        .filter(|(name, _)| !read(name) && !set(name) && !unset(name));
+    let given = spawn.set.iter().filter(|(name, value)| {
+        !name.is_empty() && !name.contains(['=', '\0']) && !value.contains('\0')
+    });
+    let given = given.map(|(name, value)| (name.clone().into_bytes(), value.clone().into_bytes()));
+    own.chain(given).map(|(name, value)| [name, value].join(&b'=')).collect()
 }

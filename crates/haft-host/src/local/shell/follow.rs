@@ -1,13 +1,13 @@
 //! The thread that follows one command from its start until nothing of it is left.
 //!
-//! **Invariant:** it waits for nobody but the kernel, and never longer than a stated time once the
-//! command has ended or was told to: not for the reader, not for who holds a pipe. The leader is
-//! reaped last, so that its id stands for the command until then.
+//! **Invariant:** it waits for nobody but the command's keeper, and for that never longer than a
+//! stated time once the command has ended or was told to: not for the reader, not for who holds a
+//! pipe.
 
 use std::{
-    io::{self, PipeReader, PipeWriter},
-    os::unix::process::ExitStatusExt,
-    process::{Child, ExitStatus},
+    io::{self, PipeReader, PipeWriter, Read},
+    os::unix::{net::UnixStream, process::ExitStatusExt},
+    process::ExitStatus,
     sync::Arc,
     time::{Duration, Instant},
 };
@@ -17,26 +17,23 @@ use haft_types::Stream;
 use rustix::{
     buffer::spare_capacity,
     event::{PollFd, PollFlags, Timespec, poll},
-    fd::{AsFd, OwnedFd},
+    fd::AsFd,
     fs::{OFlags, fcntl_setfl},
-    process::{Pid, PidfdFlags, Signal, WaitId, WaitIdOptions, pidfd_open, waitid},
 };
 
-use super::{Input, Order, QUEUE_LIMIT, Shared, start::Started, tree::Member};
+use super::{
+    Input, Order, QUEUE_LIMIT, Shared,
+    start::Pipes,
+    wire::{self, Told},
+};
 use crate::{Exit, Output};
 
 /// How long pipes must be silent after the end of the command.
 const IDLE: Duration = Duration::from_millis(100);
 /// How long the output of others is waited for after the end of the command.
 const LINGER: Duration = Duration::from_secs(2);
-/// How long what was told to end may take before it is killed.
-const GRACE: Duration = Duration::from_millis(500);
-/// How long killing is tried.
-const GIVE_UP: Duration = Duration::from_secs(3);
-/// How often it is looked whether all have ended.
+/// How often silent pipes are looked at.
 const LOOK: Duration = Duration::from_millis(10);
-/// How often the leader is asked for where it has no descriptor.
-const ASK: Duration = Duration::from_millis(20);
 /// How much is read at once.
 const PIECE: usize = 64 << 10;
 /// What is smaller is copied, so that it does not hold a whole buffer.
@@ -46,63 +43,101 @@ const REPORT_LIMIT: usize = 64 << 10;
 
 /// One command and our ends of its pipes.
 #[derive(Debug)]
-pub(super) struct Supervisor {
+pub(super) struct Follower {
     shared: Arc<Shared>,
-    leader: Pid,
-    child: Child,
-    /// Readable once the leader has ended; none on systems without.
-    held: Option<OwnedFd>,
     input: Option<PipeWriter>,
     output: Option<PipeReader>,
     errors: Option<PipeReader>,
     report: Option<PipeReader>,
     reported: Vec<u8>,
     buffer: Vec<u8>,
-    exited: Option<Instant>,
+    /// What the keeper said and was not understood yet.
+    received: Vec<u8>,
+    /// How the command itself ended, and when.
+    exited: Option<(ExitStatus, Instant)>,
+    left: Left,
     last_output: Instant,
     finished: bool,
 }
 
-/// What [`Supervisor::pump`] watches.
+/// What of a command still runs.
+#[derive(Clone, Debug, PartialEq, Eq)]
+enum Left {
+    /// What the keeper has not spoken about.
+    Unknown,
+    /// Nothing; what was stopped after its end.
+    Nothing(Vec<(u32, String)>),
+    /// What does not end, not even killed.
+    Stuck(Vec<(u32, String)>),
+    /// Nobody knows: its keeper is gone.
+    Lost,
+}
+
+/// What [`Follower::pump`] watches.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Watched {
     Wake,
-    Leader,
+    Keeper,
     Output,
     Errors,
     Report,
     Input,
 }
 
-impl Supervisor {
-    pub(super) fn new(shared: Arc<Shared>, leader: Pid, started: Started) -> io::Result<Self> {
-        let supervisor = Self {
+/// Waits for the first word of a keeper.
+pub(super) fn first(mut control: &UnixStream, received: &mut Vec<u8>) -> io::Result<Told> {
+    let mut buffer = [0; 1024];
+    loop {
+        if let Some(told) = Told::take(received)? {
+            return Ok(told);
+        }
+        match control.read(&mut buffer) {
+            Ok(0) => {
+                let text = "the supervisor of commands ended; nothing was run, call again";
+                return Err(io::Error::new(io::ErrorKind::BrokenPipe, text));
+            }
+            Ok(length) => received.extend_from_slice(&buffer[..length]),
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+            Err(error) => return Err(error),
+        }
+    }
+}
+
+impl Follower {
+    pub(super) fn new(shared: Arc<Shared>, pipes: Pipes, received: Vec<u8>) -> io::Result<Self> {
+        shared.control.set_nonblocking(true)?;
+        if let Some(input) = &pipes.input {
+            fcntl_setfl(input, OFlags::NONBLOCK)?;
+        }
+        let mut follower = Self {
             shared,
-            leader,
-            child: started.child,
-            held: pidfd_open(leader, PidfdFlags::empty()).ok(),
-            input: started.input,
-            output: Some(started.output),
-            errors: Some(started.errors),
-            report: started.report,
+            input: pipes.input,
+            output: Some(pipes.output),
+            errors: Some(pipes.errors),
+            report: pipes.report,
             reported: Vec::new(),
             buffer: Vec::with_capacity(PIECE),
+            received,
             exited: None,
+            left: Left::Unknown,
             last_output: Instant::now(),
             finished: false,
         };
-        if let Some(input) = &supervisor.input {
-            fcntl_setfl(input, OFlags::NONBLOCK)?;
-        }
-        Ok(supervisor)
+        follower.understand();
+        Ok(follower)
     }
 
     /// Follows the command to its end.
     pub(super) fn run(mut self) {
         self.watch();
-        let stopped = self.clear();
+        if self.left == Left::Unknown && self.order() == Order::Run {
+            self.shared.say(wire::Order::Clear);
+        }
+        while self.left == Left::Unknown {
+            self.pump(None);
+        }
         self.drain();
-        self.finish(stopped);
+        self.finish();
     }
 
     fn order(&self) -> Order {
@@ -113,11 +148,12 @@ impl Supervisor {
         self.output.is_some() || self.errors.is_some() || self.report.is_some()
     }
 
-    /// Until the leader has ended and its pipes are silent, or it is told to end.
+    /// Until nothing is left, or the command has ended and its pipes are silent, or it is told to
+    /// end.
     fn watch(&mut self) {
-        while self.order() == Order::Run {
-            let Some(exited) = self.exited else {
-                self.pump(if self.held.is_some() { None } else { Some(ASK) });
+        while self.order() == Order::Run && self.left == Left::Unknown {
+            let Some((_, exited)) = self.exited else {
+                self.pump(None);
                 continue;
             };
             let now = Instant::now();
@@ -127,39 +163,6 @@ impl Supervisor {
             }
             self.pump(Some(until - now));
         }
-    }
-
-    /// Ends whatever of the command still runs; says what a command that ended by itself left.
-    fn clear(&mut self) -> Vec<(u32, String)> {
-        let by_itself = self.order() == Order::Run;
-        let begun = Instant::now();
-        let mut members = self.members();
-        let stopped =
-            if by_itself { members.iter().map(Member::told).collect() } else { Vec::new() };
-        let mut told = false;
-        while !members.is_empty() && begun.elapsed() < GIVE_UP {
-            let kill = self.order() == Order::Kill || begun.elapsed() >= GRACE;
-            if kill {
-                for member in &members {
-                    member.signal(Signal::KILL);
-                }
-            } else if !told {
-                for member in &members {
-                    member.signal(Signal::TERM);
-                    // A stopped process takes a signal only when it goes on.
-                    member.signal(Signal::CONT);
-                }
-                told = true;
-            }
-            self.pump(Some(LOOK));
-            members = self.members();
-        }
-        stopped
-    }
-
-    fn members(&mut self) -> Vec<Member> {
-        self.check_leader();
-        self.shared.tree.members(self.exited.is_none())
     }
 
     /// Takes what still stands in the pipes; who may hold them now is not waited for.
@@ -178,7 +181,7 @@ impl Supervisor {
         }
     }
 
-    fn finish(mut self, stopped: Vec<(u32, String)>) {
+    fn finish(mut self) {
         self.finished = true;
         (self.output, self.errors, self.report, self.input) = (None, None, None, None);
         self.close_input();
@@ -186,42 +189,66 @@ impl Supervisor {
             let report = std::mem::take(&mut self.reported);
             self.shared.push(Ok(Output::Report(report.into())));
         }
-        self.check_leader();
-        let exit = if self.exited.is_some() {
-            self.reap().map(|status| {
-                Output::Exit(Exit { code: status.code(), signal: status.signal(), stopped })
-            })
-        } else {
+        self.shared.push(self.end());
+        self.over();
+    }
+
+    /// How it ended.
+    fn end(&self) -> io::Result<Output> {
+        let stuck = || {
             let text = format!("process {} does not end, not even when killed", self.shared.id);
-            Err(io::Error::new(io::ErrorKind::TimedOut, text))
+            io::Error::new(io::ErrorKind::TimedOut, text)
         };
-        let left = self.exited.is_none();
-        self.shared.push(exit);
-        self.end();
-        if left {
-            // Whenever it does end, nothing of it remains.
-            drop(self.reap());
-        }
+        let lost = || io::Error::other("the supervision of the program broke off");
+        let (status, stopped) = match (&self.left, self.exited) {
+            (Left::Nothing(stopped) | Left::Stuck(stopped), Some((status, _))) => (status, stopped),
+            (Left::Stuck(_), None) => return Err(stuck()),
+            _ => return Err(lost()),
+        };
+        let stopped = stopped.clone();
+        Ok(Output::Exit(Exit { code: status.code(), signal: status.signal(), stopped }))
     }
 
-    fn reap(&mut self) -> io::Result<ExitStatus> {
-        if self.exited.is_some() {
-            self.shared.state().reaped = true;
-        }
-        self.child.wait()
-    }
-
-    fn end(&self) {
+    fn over(&self) {
         self.shared.state().done = true;
         self.shared.ready.notify_one();
     }
 
-    /// Notes the end of the leader without reaping it.
-    fn check_leader(&mut self) {
-        let how = WaitIdOptions::EXITED | WaitIdOptions::NOWAIT | WaitIdOptions::NOHANG;
-        if self.exited.is_none() && !matches!(waitid(WaitId::Pid(self.leader), how), Ok(None)) {
-            self.exited = Some(Instant::now());
-            self.held = None;
+    /// Takes in what the keeper says.
+    fn listen(&mut self) {
+        let mut buffer = [0; 4096];
+        match (&self.shared.control).read(&mut buffer) {
+            Ok(0) => self.lost(),
+            Ok(length) => {
+                self.received.extend_from_slice(&buffer[..length]);
+                self.understand();
+            }
+            Err(error)
+                if matches!(
+                    error.kind(),
+                    io::ErrorKind::WouldBlock | io::ErrorKind::Interrupted
+                ) => {}
+            Err(_) => self.lost(),
+        }
+    }
+
+    fn understand(&mut self) {
+        loop {
+            match Told::take(&mut self.received) {
+                Ok(None) => return,
+                Ok(Some(Told::Exited(status))) => {
+                    self.exited = Some((ExitStatus::from_raw(status), Instant::now()));
+                }
+                Ok(Some(Told::Gone(stopped))) => self.left = Left::Nothing(stopped),
+                Ok(Some(Told::Stuck(left))) => self.left = Left::Stuck(left),
+                Ok(Some(Told::Started(_) | Told::Failed(_))) | Err(_) => return self.lost(),
+            }
+        }
+    }
+
+    fn lost(&mut self) {
+        if self.left == Left::Unknown {
+            self.left = Left::Lost;
         }
     }
 
@@ -237,8 +264,8 @@ impl Supervisor {
         };
         let ready = {
             let mut watched = vec![(Watched::Wake, self.shared.wake.as_fd(), PollFlags::IN)];
-            if let Some(held) = &self.held {
-                watched.push((Watched::Leader, held.as_fd(), PollFlags::IN));
+            if self.left == Left::Unknown {
+                watched.push((Watched::Keeper, self.shared.control.as_fd(), PollFlags::IN));
             }
             if let Some(pipe) = self.output.as_ref().filter(|_| !full) {
                 watched.push((Watched::Output, pipe.as_fd(), PollFlags::IN));
@@ -271,15 +298,12 @@ impl Supervisor {
         for what in ready {
             self.handle(what);
         }
-        if self.held.is_none() {
-            self.check_leader();
-        }
     }
 
     fn handle(&mut self, what: Watched) {
         match what {
             Watched::Wake => drop(rustix::io::read(&self.shared.wake, &mut [0; 8])),
-            Watched::Leader => self.check_leader(),
+            Watched::Keeper => self.listen(),
             Watched::Output => {
                 let pipe = self.output.take();
                 self.output = pipe.filter(|pipe| self.take(Stream::Stdout, pipe));
@@ -367,18 +391,13 @@ impl Supervisor {
     }
 }
 
-impl Drop for Supervisor {
+impl Drop for Follower {
     /// Leaves nothing behind, also when the thread broke off.
     fn drop(&mut self) {
         if !self.finished {
-            self.shared.tree.signal_group(Signal::KILL);
-            for member in self.shared.tree.members(true) {
-                member.signal(Signal::KILL);
-            }
-            self.shared.state().reaped = true;
-            drop(self.child.wait());
-            self.shared.push(Err(io::Error::other("the supervision of the program broke off")));
-            self.end();
+            self.shared.say(wire::Order::Kill);
+            self.shared.push(Err(io::Error::other("the following of the program broke off")));
+            self.over();
         }
     }
 }

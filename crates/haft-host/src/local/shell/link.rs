@@ -1,0 +1,125 @@
+//! haft's end of the connection to the supervisor.
+//!
+//! **Invariant:** a process of haft has one supervisor, started with its first program; where that
+//! was killed, the next program has a new one. The connection is held by nobody else, so its end
+//! tells of haft's death.
+
+use std::{
+    env,
+    ffi::OsString,
+    io::{self, IoSlice, Write},
+    mem::MaybeUninit,
+    os::{
+        fd::{AsFd, OwnedFd},
+        unix::{net::UnixStream, process::CommandExt},
+    },
+    process::{Child, Command, Stdio},
+    sync::{Arc, Mutex, PoisonError},
+};
+
+use rustix::{
+    io::Errno,
+    net::{
+        AddressFamily, SendAncillaryBuffer, SendAncillaryMessage, SendFlags, SocketFlags,
+        SocketType, sendmsg, socketpair,
+    },
+};
+
+use super::{start::Ends, supervisor::DESCRIPTORS, wire::Request};
+
+/// What the small supervising program is called, where haft itself is not it.
+const NAME: &str = "haft-supervisor";
+
+/// The one of this process.
+static SUPERVISOR: Mutex<Option<Supervisor>> = Mutex::new(None);
+
+#[derive(Debug)]
+struct Supervisor {
+    link: Arc<OwnedFd>,
+    child: Child,
+}
+
+/// Hands a request on; gives the connection to the keeper, which answers there.
+pub(super) fn ask(program: &[OsString], request: &Request, ends: &Ends) -> io::Result<UnixStream> {
+    let (ours, theirs) = UnixStream::pair()?;
+    let link = supervisor(program, None)?;
+    if let Err(error) = send(&link, &theirs, ends) {
+        if !matches!(error, Errno::PIPE | Errno::CONNRESET | Errno::NOTCONN) {
+            return Err(error.into());
+        }
+        // It was killed.
+        let link = supervisor(program, Some(&link))?;
+        send(&link, &theirs, ends)?;
+    }
+    drop(theirs);
+    // What it says to that comes with its answer.
+    let mut writer = &ours;
+    match request.send(&mut writer).and_then(|()| writer.flush()) {
+        Err(error) if error.kind() != io::ErrorKind::BrokenPipe => Err(error),
+        _ => Ok(ours),
+    }
+}
+
+fn send(link: &OwnedFd, control: &UnixStream, ends: &Ends) -> rustix::io::Result<()> {
+    let mut given = vec![control.as_fd(), ends.input.as_fd(), ends.output.as_fd()];
+    given.push(ends.errors.as_fd());
+    given.extend(ends.report.as_ref().map(AsFd::as_fd));
+    let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(DESCRIPTORS))];
+    let mut ancillary = SendAncillaryBuffer::new(&mut space);
+    ancillary.push(SendAncillaryMessage::ScmRights(&given));
+    loop {
+        match sendmsg(link, &[IoSlice::new(b"+")], &mut ancillary, SendFlags::NOSIGNAL) {
+            Err(Errno::INTR) => {}
+            other => return other.map(drop),
+        }
+    }
+}
+
+/// The supervisor; a new one where there is none, or it is the one that is `gone`.
+fn supervisor(program: &[OsString], gone: Option<&Arc<OwnedFd>>) -> io::Result<Arc<OwnedFd>> {
+    let mut now = SUPERVISOR.lock().unwrap_or_else(PoisonError::into_inner);
+    if let Some(there) =
+        now.as_ref().filter(|s| gone.is_none_or(|gone| !Arc::ptr_eq(&s.link, gone)))
+    {
+        return Ok(Arc::clone(&there.link));
+    }
+    if let Some(mut old) = now.take() {
+        // Only one that does not listen any more is replaced: it has ended or is about to.
+        let _ = old.child.kill();
+        let _ = old.child.wait();
+    }
+    let new = begin(program)?;
+    let link = Arc::clone(&new.link);
+    *now = Some(new);
+    Ok(link)
+}
+
+fn begin(program: &[OsString]) -> io::Result<Supervisor> {
+    let kind = (AddressFamily::UNIX, SocketType::SEQPACKET, SocketFlags::CLOEXEC);
+    let (ours, theirs) = socketpair(kind.0, kind.1, kind.2, None)?;
+    let beside = beside();
+    let program = if program.is_empty() { beside.as_slice() } else { program };
+    let missing = || {
+        let text = format!(
+            "commands are run by a supervisor, and the program {NAME} is not beside this one; \
+             install it there, or name another with Local::with_supervisor"
+        );
+        io::Error::new(io::ErrorKind::NotFound, text)
+    };
+    let (file, arguments) = program.split_first().ok_or_else(missing)?;
+    let mut command = Command::new(file);
+    command.arg0("tool-supervisor").args(arguments).env_clear().current_dir("/");
+    command.stdin(theirs).stdout(Stdio::null()).stderr(Stdio::null());
+    let child = command.spawn().map_err(|error| {
+        let text = format!("the supervisor of commands cannot be started: {error}");
+        io::Error::new(error.kind(), text)
+    })?;
+    Ok(Supervisor { link: Arc::new(ours), child })
+}
+
+/// The supervising program in the folder of this one, or in that above it, where tests find it.
+fn beside() -> Vec<OsString> {
+    let Ok(own) = env::current_exe() else { return Vec::new() };
+    let found = own.ancestors().skip(1).take(2).map(|folder| folder.join(NAME));
+    found.filter(|file| file.is_file()).take(1).map(OsString::from).collect()
+}

@@ -1,0 +1,103 @@
+//! What descends from a process, and signalling it, through `/proc`.
+//!
+//! The processes of a command all descend from its keeper, whatever they do: the keeper is a
+//! subreaper, so what loses its parent becomes the keeper's own child. No mark in an environment,
+//! no session and no group is needed to know them, all of which a process can leave.
+//!
+//! **Invariant:** a signal goes through a descriptor of the process that was looked at, so a
+//! process id that was given to somebody else meanwhile is never hit.
+
+use std::{collections::HashMap, fs, io::Read};
+
+use rustix::{
+    io::Errno,
+    process::{Pid, PidfdFlags, Signal, kill_process, pidfd_open, pidfd_send_signal},
+};
+
+/// Longest command line that is told, in bytes.
+const LINE_LIMIT: u64 = 200;
+
+/// A living process.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Process {
+    pub(super) pid: Pid,
+    parent: i32,
+    /// When it began, in clock ticks since the start of the machine.
+    began: u64,
+}
+
+impl Process {
+    /// What `/proc/PID/stat` says; none for one that has ended.
+    fn of(pid: Pid) -> Option<Self> {
+        let (dead, process) = Self::look(pid)?;
+        Some(process).filter(|_| !dead)
+    }
+
+    /// The process, and whether it has ended and was not reaped.
+    fn look(pid: Pid) -> Option<(bool, Self)> {
+        let text = read(pid, "stat", 4096)?;
+        // The name stands in brackets and may hold anything, brackets and spaces too.
+        let rest = &text[text.iter().rposition(|&b| b == b')')? + 2..];
+        let mut fields = str::from_utf8(rest).ok()?.split_ascii_whitespace();
+        let dead = matches!(fields.next()?, "Z" | "X");
+        let parent = fields.next()?.parse().ok()?;
+        let began = fields.nth(17)?.parse().ok()?;
+        Some((dead, Self { pid, parent, began }))
+    }
+
+    /// Sends a signal, unless the process id is somebody else's by now.
+    pub(super) fn signal(self, signal: Signal) {
+        let unchanged = || Self::of(self.pid).is_some_and(|now| now.began == self.began);
+        match pidfd_open(self.pid, PidfdFlags::empty()) {
+            Ok(held) if unchanged() => {
+                let _ = pidfd_send_signal(held, signal);
+            }
+            Err(Errno::NOSYS | Errno::PERM) if unchanged() => {
+                let _ = kill_process(self.pid, signal);
+            }
+            _ => {}
+        }
+    }
+
+    /// Its id and the beginning of its command line.
+    pub(super) fn told(self) -> (u32, String) {
+        let text = |name: &str| {
+            let bytes = read(self.pid, name, LINE_LIMIT)?;
+            let text = String::from_utf8_lossy(&bytes).replace(['\0', '\n'], " ");
+            Some(text.trim().to_owned()).filter(|text| !text.is_empty())
+        };
+        let line = text("cmdline").or_else(|| text("comm")).unwrap_or_default();
+        (self.pid.as_raw_pid().cast_unsigned(), line)
+    }
+}
+
+fn read(pid: Pid, name: &str, limit: u64) -> Option<Vec<u8>> {
+    let mut bytes = Vec::new();
+    let file = fs::File::open(format!("/proc/{}/{name}", pid.as_raw_pid())).ok()?;
+    file.take(limit).read_to_end(&mut bytes).ok()?;
+    Some(bytes)
+}
+
+/// The living processes below this one, parents before children; those of which `pass` is true,
+/// and all below them, are left out.
+pub(super) fn descendants(of: Pid, pass: impl Fn(Pid) -> bool) -> Vec<Process> {
+    let Ok(entries) = fs::read_dir("/proc") else { return Vec::new() };
+    // What has ended may still have children that were not given to another parent yet.
+    let mut children: HashMap<i32, Vec<(bool, Process)>> = HashMap::new();
+    for entry in entries.flatten() {
+        let id = entry.file_name().to_str().and_then(|name| name.parse().ok());
+        if let Some(found) = id.and_then(Pid::from_raw).and_then(Process::look) {
+            children.entry(found.1.parent).or_default().push(found);
+        }
+    }
+    let (mut all, mut next) = (Vec::new(), vec![of.as_raw_pid()]);
+    while let Some(parent) = next.pop() {
+        for (dead, child) in children.remove(&parent).unwrap_or_default() {
+            if !pass(child.pid) {
+                next.push(child.pid.as_raw_pid());
+                all.extend((!dead).then_some(child));
+            }
+        }
+    }
+    all
+}

@@ -1,0 +1,226 @@
+//! The process that keeps one command: its parent, and the one to whom all that the command
+//! starts comes back.
+//!
+//! **Invariant:** it ends only when nothing of the command is left. It waits for nobody: neither
+//! for haft to read what it says, nor for a process that ignores what it is told. When haft is
+//! gone, the command is stopped as at a timeout.
+
+use std::{
+    collections::HashSet,
+    io::{self, Read},
+    os::{fd::AsFd, unix::net::UnixStream},
+    time::{Duration, Instant},
+};
+
+use rustix::{
+    event::{PollFd, PollFlags, Timespec, poll},
+    io::Errno,
+    process::{Pid, Signal, WaitOptions, getpid, wait},
+};
+
+use super::{
+    descendants::descendants,
+    signals::Signals,
+    spawn::{Stdio, spawn},
+};
+use crate::local::shell::wire::{Order, Request, Told};
+
+/// How long what was told to end may take before it is killed.
+const GRACE: Duration = Duration::from_millis(500);
+/// How long killing is tried before it is said that it does not help.
+const GIVE_UP: Duration = Duration::from_secs(3);
+/// Time between two looks at what is being killed.
+const LOOK: Duration = Duration::from_millis(10);
+/// The same once it was given up.
+const SELDOM: Duration = Duration::from_secs(1);
+/// Rounds of killing without a pause: what forks faster than that is not found at once.
+const ROUNDS: usize = 20;
+
+/// One command and what became of it.
+#[derive(Debug)]
+struct Keeper<'a> {
+    control: UnixStream,
+    /// False once haft says nothing more.
+    heard: bool,
+    signals: &'a Signals,
+    leader: Pid,
+    /// What it was told, and since when.
+    order: Option<(Order, Instant)>,
+    /// Whether everything was told to end.
+    asked: bool,
+    /// Whether it was said that something does not end.
+    given_up: bool,
+    stopped: Vec<(u32, String)>,
+}
+
+/// Starts what is asked for and keeps it to its end.
+pub(super) fn keep(mut control: UnixStream, stdio: Stdio, signals: &Signals) -> io::Result<()> {
+    rustix::process::set_child_subreaper(Some(getpid()))?;
+    let request = Request::receive(&mut control)?;
+    let leader = match spawn(&request, stdio) {
+        Ok(leader) => leader,
+        Err(error) => {
+            let code = error.raw_os_error().unwrap_or(libc::EIO);
+            return Told::Failed(code).send(&mut control);
+        }
+    };
+    control.set_nonblocking(true)?;
+    let (order, stopped) = (None, Vec::new());
+    let mut keeper = Keeper {
+        control,
+        heard: true,
+        signals,
+        leader,
+        order,
+        asked: false,
+        given_up: false,
+        stopped,
+    };
+    keeper.tell(&Told::Started(leader.as_raw_pid().cast_unsigned()));
+    keeper.run();
+    Ok(())
+}
+
+impl Keeper<'_> {
+    fn run(&mut self) {
+        while !self.reap() {
+            let limit = self.press();
+            self.wait(limit);
+        }
+        let stopped = std::mem::take(&mut self.stopped);
+        self.tell(&Told::Gone(stopped));
+    }
+
+    /// Says something to haft, if that is still there. Its side has room for all that is ever
+    /// said to it.
+    fn tell(&mut self, told: &Told) {
+        if told.send(&mut self.control).is_err() {
+            self.heard = false;
+        }
+    }
+
+    /// Takes in what has ended; true when nothing is left.
+    fn reap(&mut self) -> bool {
+        loop {
+            match wait(WaitOptions::NOHANG) {
+                Ok(Some((pid, status))) if pid == self.leader => {
+                    self.tell(&Told::Exited(status.as_raw()));
+                }
+                Ok(Some(_)) | Err(Errno::INTR) => {}
+                Ok(None) => return false,
+                // No child and so, by what a subreaper is, no descendant.
+                Err(_) => return true,
+            }
+        }
+    }
+
+    /// Does what was told; how long to wait for an effect.
+    fn press(&mut self) -> Option<Duration> {
+        let (order, since) = self.order?;
+        let elapsed = since.elapsed();
+        if order < Order::Kill && elapsed < GRACE {
+            if !self.asked {
+                self.ask(order == Order::Clear);
+            }
+            return Some(GRACE.saturating_sub(elapsed));
+        }
+        kill(getpid(), |_| false);
+        if elapsed < GRACE + GIVE_UP {
+            return Some(LOOK);
+        }
+        if !self.given_up {
+            self.given_up = true;
+            let left = descendants(getpid(), |_| false);
+            self.tell(&Told::Stuck(left.iter().map(|process| process.told()).collect()));
+        }
+        Some(SELDOM)
+    }
+
+    /// Tells everything to end.
+    fn ask(&mut self, named: bool) {
+        self.asked = true;
+        for process in descendants(getpid(), |_| false) {
+            if named {
+                self.stopped.push(process.told());
+            }
+            process.signal(Signal::TERM);
+            // A stopped process takes a signal only when it goes on.
+            process.signal(Signal::CONT);
+        }
+    }
+
+    /// Waits for an end, an order or the time.
+    fn wait(&mut self, limit: Option<Duration>) {
+        let limit = limit.and_then(|limit| Timespec::try_from(limit).ok());
+        let mut list = vec![PollFd::new(self.signals, PollFlags::IN)];
+        if self.heard {
+            list.push(PollFd::new(&self.control, PollFlags::IN));
+        }
+        let _ = poll(&mut list, limit.as_ref());
+        let ready: Vec<bool> = list.iter().map(|fd| !fd.revents().is_empty()).collect();
+        if ready.first() == Some(&true) {
+            self.signals.clear();
+        }
+        if ready.get(1) == Some(&true) {
+            self.listen();
+        }
+    }
+
+    fn listen(&mut self) {
+        let mut bytes = [0; 16];
+        match self.control.read(&mut bytes) {
+            Ok(0) => {
+                self.heard = false;
+                // Whoever asked is gone; without an order that is haft's own death.
+                self.obey(Order::Stop);
+            }
+            Ok(length) => {
+                bytes[..length].iter().filter_map(|b| Order::of(*b)).for_each(|o| self.obey(o));
+            }
+            Err(error) if error.kind() == io::ErrorKind::WouldBlock => {}
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+            Err(_) => {
+                self.heard = false;
+                self.obey(Order::Stop);
+            }
+        }
+    }
+
+    /// A stronger order takes the place of a weaker one; the time for ending runs from the first.
+    fn obey(&mut self, order: Order) {
+        let since = self.order.map_or_else(Instant::now, |(_, since)| since);
+        if self.order.is_none_or(|(now, _)| now < order) {
+            self.order = Some((order, since));
+        }
+    }
+}
+
+/// Kills what descends from a process but for what `pass` leaves out, again and again while more
+/// comes; true when nothing was found.
+pub(super) fn kill(of: Pid, pass: impl Fn(Pid) -> bool) -> bool {
+    let mut seen = HashSet::new();
+    for round in 0..ROUNDS {
+        let found = descendants(of, &pass);
+        let mut more = false;
+        for process in &found {
+            more |= seen.insert(process.pid);
+            process.signal(Signal::KILL);
+        }
+        if !more {
+            return round == 0 && found.is_empty();
+        }
+    }
+    false
+}
+
+/// Reports whether a descriptor has something to read or its other end is gone, within `limit`.
+pub(super) fn ready(of: &impl AsFd, signals: &Signals, limit: Option<Duration>) -> bool {
+    let limit = limit.and_then(|limit| Timespec::try_from(limit).ok());
+    let mut list = [PollFd::new(of, PollFlags::IN), PollFd::new(signals, PollFlags::IN)];
+    let _ = poll(&mut list, limit.as_ref());
+    let [first, second] = list.map(|fd| !fd.revents().is_empty());
+    if second {
+        signals.clear();
+    }
+    first
+}

@@ -1,0 +1,177 @@
+//! The supervisor: a small process with one thread, beside haft, that starts its programs.
+//!
+//! haft starts it with its first program. For each one it splits off a keeper ([`keeper`]), which
+//! is the parent of the program and of everything that loses its own parent below it, so that
+//! nothing can leave the tree. Haft's death is seen as the end of a connection: keepers by
+//! their own, the supervisor by its own. Should a keeper be killed, what it kept comes to the
+//! supervisor, which kills it.
+//!
+//! **Invariant:** it ends after the last keeper, and leaves nothing. It holds none of haft's
+//! memory, files, terminals or variables.
+//!
+//! A process of its own rather than a thread, since only a process can be a subreaper and outlive
+//! haft; one with a single thread, since only that may split and go on as usual (and take on
+//! limits between fork and exec).
+
+mod descendants;
+mod keeper;
+mod signals;
+mod spawn;
+
+use std::{
+    collections::HashSet,
+    fs,
+    io::{self, IoSliceMut},
+    mem::MaybeUninit,
+    os::{fd::OwnedFd, unix::net::UnixStream},
+    panic::{AssertUnwindSafe, catch_unwind},
+    process::ExitCode,
+    time::{Duration, Instant},
+};
+
+use rustix::{
+    io::Errno,
+    net::{RecvAncillaryBuffer, RecvAncillaryMessage, RecvFlags, recvmsg},
+    process::{Pid, WaitOptions, getpid, wait},
+};
+
+use self::{
+    keeper::{keep, kill, ready},
+    signals::{Signals, fork},
+    spawn::{Stdio, hold_report_number},
+};
+
+/// Descriptors that come with a request at most: the connection, three, and the report's.
+pub(super) const DESCRIPTORS: usize = 5;
+/// How long keepers may take once haft is gone; each gives its command 500 ms, then kills.
+const CLOSING: Duration = Duration::from_millis(2_500);
+/// How long killing everything is tried then.
+const GIVE_UP: Duration = Duration::from_secs(3);
+/// Time between two looks at what is being killed.
+const LOOK: Duration = Duration::from_millis(10);
+
+/// What the supervisor process does, from its start to its end. Its standard input is the
+/// connection to haft; nobody starts it by hand.
+pub fn supervise() -> ExitCode {
+    match Supervisor::begin().map(Supervisor::run) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(_) => ExitCode::FAILURE,
+    }
+}
+
+#[derive(Debug)]
+struct Supervisor {
+    /// The connection to haft; none in a keeper, which must not hold it open.
+    haft: Option<OwnedFd>,
+    signals: Signals,
+    keepers: HashSet<Pid>,
+    /// Whether a keeper broke off, so that there may be what nobody keeps.
+    strays: bool,
+}
+
+impl Supervisor {
+    fn begin() -> io::Result<Self> {
+        let haft = rustix::io::fcntl_dupfd_cloexec(rustix::stdio::stdin(), 10)?;
+        rustix::stdio::dup2_stdin(fs::File::open("/dev/null")?)?;
+        hold_report_number()?;
+        // Keys at the terminal are for haft.
+        let _ = rustix::process::setsid();
+        rustix::process::set_child_subreaper(Some(getpid()))?;
+        // Neither `pkill haft` nor `killall haft` finds what is to clean up after it.
+        let _ = rustix::thread::set_name(c"tool-supervisor");
+        let signals = Signals::take()?;
+        Ok(Self { haft: Some(haft), signals, keepers: HashSet::new(), strays: false })
+    }
+
+    fn run(mut self) {
+        while let Some(haft) = &self.haft {
+            let limit = self.strays.then_some(LOOK);
+            if ready(haft, &self.signals, limit) {
+                self.serve();
+            }
+            self.reap();
+            if self.strays {
+                self.strays = !kill(getpid(), |pid| self.keepers.contains(&pid));
+            }
+        }
+        self.close();
+    }
+
+    /// Takes one request, or the end of the connection.
+    fn serve(&mut self) {
+        match self.haft.as_ref().map(receive) {
+            Some(Ok(Some((control, stdio)))) => {
+                // Without a keeper the connection closes, which haft takes for a failure.
+                if let Ok(pid) = self.split(control, stdio) {
+                    self.keepers.insert(pid);
+                }
+            }
+            Some(Err(error)) if passing(&error) => {}
+            _ => self.haft = None,
+        }
+    }
+
+    /// Splits off a keeper.
+    fn split(&mut self, control: UnixStream, stdio: Stdio) -> io::Result<Pid> {
+        if let Some(pid) = fork()? {
+            return Ok(pid);
+        }
+        self.haft = None;
+        let _ = rustix::thread::set_name(c"tool-keeper");
+        let kept = catch_unwind(AssertUnwindSafe(|| keep(control, stdio, &self.signals)));
+        std::process::exit(i32::from(!matches!(kept, Ok(Ok(())))));
+    }
+
+    /// Takes in what has ended; true when no child is left.
+    fn reap(&mut self) -> bool {
+        loop {
+            match wait(WaitOptions::NOHANG) {
+                Ok(Some((pid, status))) => {
+                    self.strays |= self.keepers.remove(&pid) && status.exit_status() != Some(0);
+                }
+                Ok(None) => return false,
+                Err(Errno::INTR) => {}
+                Err(_) => return true,
+            }
+        }
+    }
+
+    /// Haft is gone: its keepers clean up, and what is left then is killed.
+    fn close(mut self) {
+        let begun = Instant::now();
+        while !self.reap() && begun.elapsed() < CLOSING + GIVE_UP {
+            let over = begun.elapsed() >= CLOSING;
+            if over || self.strays {
+                kill(getpid(), |pid| !over && self.keepers.contains(&pid));
+            }
+            // The connection is at its end, so only the signals are waited for.
+            ready(&self.signals, &self.signals, Some(LOOK));
+        }
+    }
+}
+
+/// Whether what went wrong says nothing of the next request.
+fn passing(error: &io::Error) -> bool {
+    use io::ErrorKind::{Interrupted, InvalidData, WouldBlock};
+    matches!(error.kind(), WouldBlock | Interrupted | InvalidData)
+}
+
+/// Takes a request; none when haft is gone.
+fn receive(haft: &OwnedFd) -> io::Result<Option<(UnixStream, Stdio)>> {
+    let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(DESCRIPTORS))];
+    let mut ancillary = RecvAncillaryBuffer::new(&mut space);
+    let mut byte = [0];
+    let flags = RecvFlags::CMSG_CLOEXEC | RecvFlags::DONTWAIT;
+    let message = recvmsg(haft, &mut [IoSliceMut::new(&mut byte)], &mut ancillary, flags)?;
+    if message.bytes == 0 {
+        return Ok(None);
+    }
+    let mut given = ancillary.drain().flat_map(|message| match message {
+        RecvAncillaryMessage::ScmRights(given) => given.collect::<Vec<_>>(),
+        _ => Vec::new(),
+    });
+    let mut next = || given.next().ok_or_else(|| io::Error::from(io::ErrorKind::InvalidData));
+    let control = UnixStream::from(next()?);
+    let (input, output, errors) = (next()?, next()?, next()?);
+    Ok(Some((control, Stdio { input, output, errors, report: next().ok() })))
+}

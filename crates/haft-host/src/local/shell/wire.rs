@@ -1,0 +1,271 @@
+//! What haft and the keeper of a command say to each other, over a stream of their own.
+//!
+//! Frames are a length of 4 bytes (little-endian, as all numbers here), then a kind and what
+//! belongs to it. Both ends are always the same program, so there are no versions.
+
+use std::io::{self, Read, Write};
+
+/// Longest frame; a command of 128 KiB and its environment are far below it.
+const FRAME_LIMIT: usize = 16 << 20;
+
+/// A program to start.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(super) struct Request {
+    /// The file that is run.
+    pub(super) file: Vec<u8>,
+    /// The name it goes by and its arguments.
+    pub(super) words: Vec<Vec<u8>>,
+    /// Its whole environment, as `NAME=VALUE`.
+    pub(super) environment: Vec<Vec<u8>>,
+    /// The folder it starts in.
+    pub(super) cwd: Vec<u8>,
+    /// Whether its input is a terminal, which becomes its own.
+    pub(super) terminal: bool,
+}
+
+/// What haft says to a keeper after the request.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) enum Order {
+    /// The command ended: end what it left, and say what that was.
+    Clear = 1,
+    /// End everything: TERM, then KILL.
+    Stop = 2,
+    /// KILL everything.
+    Kill = 3,
+}
+
+impl Order {
+    pub(super) const fn of(byte: u8) -> Option<Self> {
+        match byte {
+            1 => Some(Self::Clear),
+            2 => Some(Self::Stop),
+            3 => Some(Self::Kill),
+            _ => None,
+        }
+    }
+}
+
+/// What a keeper says.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) enum Told {
+    /// It runs, as this process.
+    Started(u32),
+    /// It could not be started: a number of the system.
+    Failed(i32),
+    /// The command itself ended, with the system's status; what it left may still run.
+    Exited(i32),
+    /// Nothing of it is left; what was stopped after it ended.
+    Gone(Vec<(u32, String)>),
+    /// These do not end, not even killed; they are still watched.
+    Stuck(Vec<(u32, String)>),
+}
+
+impl Request {
+    /// Sends it.
+    pub(super) fn send(&self, to: &mut impl Write) -> io::Result<()> {
+        let mut frame = Frame::new(u8::from(self.terminal));
+        frame.bytes(&self.file);
+        frame.bytes(&self.cwd);
+        for list in [&self.words, &self.environment] {
+            frame.number(u32::try_from(list.len()).unwrap_or(u32::MAX));
+            for item in list {
+                frame.bytes(item);
+            }
+        }
+        frame.send(to)
+    }
+
+    /// Waits for one.
+    pub(super) fn receive(from: &mut impl Read) -> io::Result<Self> {
+        let frame = read_frame(from)?;
+        Self::read(&mut Parts(&frame)).ok_or_else(damaged)
+    }
+
+    fn read(parts: &mut Parts<'_>) -> Option<Self> {
+        Some(Self {
+            terminal: parts.byte()? != 0,
+            file: parts.bytes()?,
+            cwd: parts.bytes()?,
+            words: parts.list(Parts::bytes)?,
+            environment: parts.list(Parts::bytes)?,
+        })
+    }
+}
+
+impl Told {
+    /// Sends it.
+    pub(super) fn send(&self, to: &mut impl Write) -> io::Result<()> {
+        let numbered = |kind, number: u32| {
+            let mut frame = Frame::new(kind);
+            frame.number(number);
+            frame
+        };
+        let listed = |kind, list: &[(u32, String)]| {
+            let mut frame = numbered(kind, u32::try_from(list.len()).unwrap_or(u32::MAX));
+            for (id, line) in list {
+                frame.number(*id);
+                frame.bytes(line.as_bytes());
+            }
+            frame
+        };
+        let frame = match self {
+            Self::Started(id) => numbered(1, *id),
+            Self::Failed(code) => numbered(2, code.cast_unsigned()),
+            Self::Exited(status) => numbered(3, status.cast_unsigned()),
+            Self::Gone(list) => listed(4, list),
+            Self::Stuck(list) => listed(5, list),
+        };
+        frame.send(to)
+    }
+
+    /// Takes the first whole one off what was received.
+    pub(super) fn take(received: &mut Vec<u8>) -> io::Result<Option<Self>> {
+        let Some(length) = received.first_chunk::<4>() else { return Ok(None) };
+        let end = 4 + checked(u32::from_le_bytes(*length))?;
+        let Some(frame) = received.get(4..end) else { return Ok(None) };
+        let told = Self::read(frame).ok_or_else(damaged)?;
+        received.drain(..end);
+        Ok(Some(told))
+    }
+
+    fn read(frame: &[u8]) -> Option<Self> {
+        let mut parts = Parts(frame);
+        let kind = parts.byte()?;
+        let process = |parts: &mut Parts<'_>| {
+            let id = parts.number()?;
+            Some((id, String::from_utf8_lossy(&parts.bytes()?).into_owned()))
+        };
+        Some(match kind {
+            1 => Self::Started(parts.number()?),
+            2 => Self::Failed(parts.number()?.cast_signed()),
+            3 => Self::Exited(parts.number()?.cast_signed()),
+            4 => Self::Gone(parts.list(process)?),
+            5 => Self::Stuck(parts.list(process)?),
+            _ => return None,
+        })
+    }
+}
+
+/// A frame that is being made.
+struct Frame(Vec<u8>);
+
+impl Frame {
+    fn new(kind: u8) -> Self {
+        Self(vec![0, 0, 0, 0, kind])
+    }
+
+    fn number(&mut self, number: u32) {
+        self.0.extend_from_slice(&number.to_le_bytes());
+    }
+
+    fn bytes(&mut self, bytes: &[u8]) {
+        self.number(u32::try_from(bytes.len()).unwrap_or(u32::MAX));
+        self.0.extend_from_slice(bytes);
+    }
+
+    fn send(mut self, to: &mut impl Write) -> io::Result<()> {
+        let length = u32::try_from(self.0.len() - 4).unwrap_or(u32::MAX);
+        checked(length)?;
+        self.0[..4].copy_from_slice(&length.to_le_bytes());
+        to.write_all(&self.0)
+    }
+}
+
+/// What of a frame is not read yet.
+struct Parts<'a>(&'a [u8]);
+
+impl Parts<'_> {
+    fn byte(&mut self) -> Option<u8> {
+        let (first, rest) = self.0.split_first()?;
+        self.0 = rest;
+        Some(*first)
+    }
+
+    fn number(&mut self) -> Option<u32> {
+        let (first, rest) = self.0.split_first_chunk::<4>()?;
+        self.0 = rest;
+        Some(u32::from_le_bytes(*first))
+    }
+
+    fn list<T>(&mut self, read: impl Fn(&mut Self) -> Option<T>) -> Option<Vec<T>> {
+        (0..self.number()?).map(|_| read(self)).collect()
+    }
+
+    fn bytes(&mut self) -> Option<Vec<u8>> {
+        let length = usize::try_from(self.number()?).ok()?;
+        let (first, rest) = self.0.split_at_checked(length)?;
+        self.0 = rest;
+        Some(first.to_vec())
+    }
+}
+
+fn read_frame(from: &mut impl Read) -> io::Result<Vec<u8>> {
+    let mut length = [0; 4];
+    from.read_exact(&mut length)?;
+    let mut frame = vec![0; checked(u32::from_le_bytes(length))?];
+    from.read_exact(&mut frame)?;
+    Ok(frame)
+}
+
+fn checked(length: u32) -> io::Result<usize> {
+    let length = usize::try_from(length).ok().filter(|length| *length <= FRAME_LIMIT);
+    length.ok_or_else(|| {
+        let text = format!("a command with its environment has more than {FRAME_LIMIT} bytes");
+        io::Error::new(io::ErrorKind::ArgumentListTooLong, text)
+    })
+}
+
+fn damaged() -> io::Error {
+    io::Error::new(io::ErrorKind::InvalidData, "a message about a command is damaged")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_sent_arrives() {
+        let request = Request {
+            file: b"/bin/\xff".to_vec(),
+            words: vec![b"sh".to_vec(), Vec::new(), b"a\nb".to_vec()],
+            environment: vec![b"A=1=2".to_vec()],
+            cwd: b"/".to_vec(),
+            terminal: true,
+        };
+        let mut bytes = Vec::new();
+        request.send(&mut bytes).unwrap();
+        assert_eq!(Request::receive(&mut bytes.as_slice()).unwrap(), request);
+        for end in 0..bytes.len() {
+            assert!(Request::receive(&mut &bytes[..end]).is_err(), "{end}");
+        }
+    }
+
+    #[test]
+    fn words_of_a_keeper_arrive_in_any_pieces() {
+        let left = vec![(7, "sleep 1000".to_owned()), (9, String::new())];
+        let all = [
+            Told::Started(4_000_000_000),
+            Told::Failed(-2),
+            Told::Exited(-1),
+            Told::Gone(left.clone()),
+            Told::Gone(Vec::new()),
+            Told::Stuck(left),
+        ];
+        let mut bytes = Vec::new();
+        for told in &all {
+            told.send(&mut bytes).unwrap();
+        }
+        for step in [1, 3, bytes.len()] {
+            let (mut received, mut told) = (Vec::new(), Vec::new());
+            for piece in bytes.chunks(step) {
+                received.extend_from_slice(piece);
+                while let Some(next) = Told::take(&mut received).unwrap() {
+                    told.push(next);
+                }
+            }
+            assert_eq!(told, all, "{step}");
+        }
+        assert!(Told::take(&mut vec![1, 0, 0, 0, 99]).is_err());
+        assert!(Told::take(&mut vec![255; 4]).is_err());
+    }
+}

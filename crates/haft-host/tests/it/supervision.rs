@@ -1,0 +1,414 @@
+//! The supervisor of commands: nothing leaves the tree, whoever is killed.
+
+use std::{
+    collections::HashSet,
+    fs,
+    io::{BufRead, BufReader},
+    os::unix::process::CommandExt,
+    process::{Command, Stdio},
+    time::{Duration, Instant},
+};
+
+use bytes::Bytes;
+use futures::{StreamExt, future::join_all};
+use haft_host::{Exit, Host, Local, Output, Program, Running, Spawn, Stdin};
+use haft_types::{HostPath, Style};
+
+/// How long the processes of an ended command may live on.
+const GONE: Duration = Duration::from_secs(3);
+
+fn script(text: &str) -> Spawn {
+    let cwd = HostPath::new(b"/", Style::Posix).unwrap();
+    Spawn::new(Program::Script { text: text.into(), args: Vec::new() }, cwd)
+}
+
+async fn start(text: &str) -> Running {
+    Local::new().shell().unwrap().spawn(script(text)).await.unwrap()
+}
+
+/// The end of a command, or why there was none.
+async fn end(mut running: Running) -> Result<Exit, String> {
+    while let Some(output) = running.output.next().await {
+        match output {
+            Ok(Output::Exit(exit)) => return Ok(exit),
+            Ok(_) => {}
+            Err(error) => return Err(error.to_string()),
+        }
+    }
+    Err("no end".to_owned())
+}
+
+/// Waits until a command has said this.
+async fn said(running: &mut Running, word: &str) {
+    let mut all = Vec::new();
+    while !all.windows(word.len()).any(|part| part == word.as_bytes()) {
+        match running.output.next().await.unwrap().unwrap() {
+            Output::Bytes(_, bytes) => all.extend_from_slice(&bytes),
+            other => panic!("{other:?} before {word:?}: {:?}", String::from_utf8_lossy(&all)),
+        }
+    }
+}
+
+fn processes() -> impl Iterator<Item = u32> {
+    let entries = fs::read_dir("/proc").unwrap();
+    entries.filter_map(|entry| entry.ok()?.file_name().to_str()?.parse().ok())
+}
+
+/// State and parent of a process.
+fn stat(pid: u32) -> Option<(String, u32)> {
+    let stat = fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
+    let mut fields = stat.rsplit(") ").next()?.split(' ');
+    Some((fields.next()?.to_owned(), fields.next()?.parse().ok()?))
+}
+
+/// Living processes with this word in their command line.
+fn with_word(word: &str) -> Vec<u32> {
+    let has = |pid: &u32| {
+        let line = fs::read(format!("/proc/{pid}/cmdline")).unwrap_or_default();
+        line.split(|b| *b == 0).any(|part| part == word.as_bytes())
+    };
+    let lives = |pid: &u32| stat(*pid).is_some_and(|(state, _)| state != "Z");
+    processes().filter(has).filter(lives).collect()
+}
+
+async fn all_gone(word: &str) {
+    let until = Instant::now() + GONE;
+    while !with_word(word).is_empty() {
+        assert!(Instant::now() < until, "{:?} are left of {word}", with_word(word));
+        tokio::time::sleep(Duration::from_millis(10)).await;
+    }
+}
+
+/// A number of seconds to sleep that no other test has.
+fn own_sleep(number: u32) -> String {
+    format!("1{number:03}.{}", std::process::id())
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_has_no_mark_session_or_parent_of_the_command_is_found() {
+    let sleep = own_sleep(1);
+    // No variable, another session, another folder, no pipe, and its parents have ended.
+    let hidden = format!(
+        "env -i setsid sh -c 'cd /; (exec </dev/null >/dev/null 2>&1; env -i sleep {sleep} &)'"
+    );
+    let text = format!("{hidden}; until pgrep -f '^sleep {sleep}' >/dev/null; do :; done");
+    let exit = end(start(&text).await).await.unwrap();
+    assert!(exit.stopped.iter().any(|(_, line)| line.contains(&sleep)), "{exit:?}");
+    all_gone(&sleep).await;
+    let mut running = start(&format!("{text}; echo ready; sleep {sleep}")).await;
+    said(&mut running, "ready").await;
+    running.control.stop();
+    end(running).await.unwrap();
+    all_gone(&sleep).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_command_ends_only_what_is_its_own() {
+    let (mine, others) = (own_sleep(2), own_sleep(3));
+    let mut other =
+        start(&format!("(env -i setsid sleep {others} &); echo ready; sleep 1000")).await;
+    said(&mut other, "ready").await;
+    let exit = end(start(&format!("(env -i setsid sleep {mine} &); sleep 0.2")).await).await;
+    let exit = exit.unwrap();
+    assert_eq!(exit.stopped.len(), 1, "{exit:?}");
+    all_gone(&mine).await;
+    assert_eq!(with_word(&others).len(), 1);
+    drop(other);
+    all_gone(&others).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_killed_keeper_leaves_nothing_and_is_told() {
+    let sleep = own_sleep(4);
+    let text = format!("(setsid sleep {sleep} &) ; sleep {sleep} & echo ready; wait");
+    let mut running = start(&text).await;
+    said(&mut running, "ready").await;
+    let keeper = stat(running.control.id()).unwrap().1;
+    assert_ne!(keeper, std::process::id());
+    kill(keeper);
+    let error = end(running).await.unwrap_err();
+    assert!(error.contains("broke off"), "{error}");
+    all_gone(&sleep).await;
+    assert_eq!(end(start("exit 7").await).await.unwrap().code, Some(7));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_killed_supervisor_is_replaced_and_takes_nothing_with_it() {
+    let mut running = start("echo ready; sleep 0.5; exit 5").await;
+    said(&mut running, "ready").await;
+    let keeper = stat(running.control.id()).unwrap().1;
+    let supervisor = stat(keeper).unwrap().1;
+    kill(supervisor);
+    // Whatever is asked for right now is run by the old one or by a new one, never lost.
+    let mut codes = Vec::new();
+    for code in 1..20 {
+        let spawn = script(&format!("exit {code}"));
+        match Local::new().shell().unwrap().spawn(spawn).await {
+            Ok(running) => codes.push(end(running).await.unwrap().code),
+            Err(error) => assert!(error.to_string().contains("call again"), "{error}"),
+        }
+    }
+    assert!(codes.contains(&Some(19)), "{codes:?}");
+    assert_eq!(end(running).await.unwrap().code, Some(5));
+    // Its own parent waits for it, so that it is no zombie for long.
+    assert!(stat(supervisor).is_none(), "{:?}", stat(supervisor));
+}
+
+fn kill(pid: u32) {
+    let pid = i32::try_from(pid).ok().and_then(rustix::process::Pid::from_raw).unwrap();
+    rustix::process::kill_process(pid, rustix::process::Signal::KILL).unwrap();
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn signals_and_descriptors_of_a_program_are_as_usual() {
+    let mut running = start("grep -E 'Sig(Blk|Ign)' /proc/self/status; ps -o sid=,pgid= $$").await;
+    let mut text = Vec::new();
+    while let Some(Ok(output)) = running.output.next().await {
+        if let Output::Bytes(_, bytes) = output {
+            text.extend_from_slice(&bytes);
+        }
+    }
+    let text = String::from_utf8(text).unwrap();
+    assert!(text.contains("SigBlk:\t0000000000000000\n"), "{text}");
+    // Nothing is ignored that this process does not ignore; the broken pipe, never. (What is above
+    // 31 belongs to the C library.)
+    let ignored = |text: &str| {
+        let line = text.lines().find_map(|line| line.strip_prefix("SigIgn:")).unwrap();
+        u64::from_str_radix(line.trim(), 16).unwrap() & 0x7fff_ffff
+    };
+    let own = ignored(&fs::read_to_string("/proc/self/status").unwrap());
+    assert_eq!(ignored(&text), own & !(1 << 12), "{text}");
+    let id = running.control.id().to_string();
+    let last: Vec<&str> = text.lines().last().unwrap().split_whitespace().collect();
+    assert_eq!(last, [&id, &id], "{text}");
+}
+
+/// Runs only as the child of a test: starts commands that never end, says so, and waits.
+#[tokio::test(flavor = "multi_thread")]
+#[ignore = "the child of another test"]
+async fn child_that_is_killed() {
+    let Ok(sleep) = std::env::var("HAFT_TEST_TREE") else { return };
+    let ways = ways(&sleep);
+    let mut all = join_all(ways.iter().map(|text| start(text))).await;
+    for running in &mut all {
+        said(running, "ready").await;
+    }
+    println!("\nall ready");
+    std::future::pending::<()>().await;
+}
+
+/// Commands that leave children in every way, and go on themselves.
+fn ways(sleep: &str) -> Vec<String> {
+    [
+        "sleep N & echo ready",
+        "setsid sleep N & sleep 0.1; echo ready",
+        "( (sleep N &) & ); echo ready",
+        "nohup sleep N >/dev/null 2>&1 & echo ready",
+        "sleep N & disown 2>/dev/null; echo ready",
+        "(trap '' TERM HUP; while :; do sleep N & wait; done) & trap '' TERM; sleep 0.1; echo ready",
+        "(exec 0</dev/null; exec sleep N) & (sleep N | cat) & echo ready",
+        "script -qfc 'echo ready; sleep N' /dev/null & sleep 0.2",
+        "sleep N & kill -STOP $!; echo ready",
+        "env -i setsid sh -c '(exec >/dev/null 2>&1; env -i setsid sleep N &)'; echo ready",
+    ]
+    .iter()
+    .map(|text| format!("{text}; sleep N").replace('N', sleep))
+    .collect()
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn nothing_outlives_a_killed_parent() {
+    let sleep = own_sleep(5);
+    let mut child = Command::new(std::env::current_exe().unwrap())
+        .args(["--exact", "supervision::child_that_is_killed", "--ignored", "--nocapture"])
+        .env("HAFT_TEST_TREE", &sleep)
+        .process_group(0)
+        .stdout(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let mut lines = BufReader::new(child.stdout.take().unwrap()).lines();
+    assert!(lines.any(|line| line.unwrap() == "all ready"), "it ended before");
+    assert!(with_word(&sleep).len() >= 10, "{:?}", with_word(&sleep));
+    let mut tree: HashSet<u32> = HashSet::from([child.id()]);
+    loop {
+        let below = |pid: &u32| stat(*pid).is_some_and(|(_, parent)| tree.contains(&parent));
+        let more: Vec<u32> = processes().filter(|pid| !tree.contains(pid)).filter(below).collect();
+        if more.is_empty() {
+            break;
+        }
+        tree.extend(more);
+    }
+    child.kill().unwrap();
+    child.wait().unwrap();
+    let begun = Instant::now();
+    tree.retain(|pid| *pid != child.id());
+    while tree.iter().any(|pid| stat(*pid).is_some()) {
+        let left: Vec<_> = tree.iter().filter_map(|pid| Some((pid, stat(*pid)?))).collect();
+        assert!(begun.elapsed() < GONE, "{left:?}");
+        tokio::time::sleep(Duration::from_millis(10)).await;
+    }
+    all_gone(&sleep).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_long_command_and_open_input_go_through() {
+    let long = "x".repeat(100_000);
+    let args = vec![long.clone(); 8];
+    let program = Program::Script { text: "printf %s \"$8\"; cat".into(), args };
+    let spawn = Spawn { program, stdin: Stdin::Bytes(Bytes::from_static(b"end")), ..script("") };
+    let mut running = Local::new().shell().unwrap().spawn(spawn).await.unwrap();
+    let mut all = Vec::new();
+    while let Some(Ok(output)) = running.output.next().await {
+        if let Output::Bytes(_, bytes) = output {
+            all.extend_from_slice(&bytes);
+        }
+    }
+    assert!(all == format!("{long}end").into_bytes(), "{} bytes", all.len());
+}
+
+/// Commands that do everything that makes ending them hard.
+fn random_command(random: &mut impl FnMut(usize) -> usize, sleep: &str) -> String {
+    const BEGIN: &[&str] = &[
+        "",
+        "",
+        "trap '' TERM; ",
+        "trap 'echo trapped' TERM INT HUP; ",
+        "set -m; ",
+        "exec 2>&1; ",
+        "trap '' TERM; (trap '' TERM HUP; sleep N) & ",
+        "ulimit -n 20; ",
+    ];
+    const PARTS: &[&str] = &[
+        "sleep N & ",
+        "setsid sleep N & ",
+        "( (sleep N &) & ); ",
+        "nohup sleep N >/dev/null 2>&1 & ",
+        "(sleep N | cat) & ",
+        "yes | head -c 300000; ",
+        "yes >&2 & ",
+        "(yes & yes) | tail -c 9 & ",
+        "cat; ",
+        "(exec >/dev/null 2>&1; env -i setsid sleep N &); ",
+        "sleep N & kill -STOP $!; ",
+        "(trap '' TERM; while :; do sleep N & wait; done) & ",
+        "seq 1 20000; ",
+        "printf 'x'; ",
+        "for i in 1 2 3 4 5 6 7 8; do sleep N & done; ",
+        "sleep 0.05; ",
+        "kill -STOP $$ & ",
+        "(sh -c 'sh -c \"setsid sleep N &\" & wait' &); ",
+        "exec 1>&-; ",
+        "false; ",
+        "kill $$; ",
+    ];
+    const END: &[&str] =
+        &["", "", "", "exit 3", "sleep N", "wait", "exec sleep N", "yes", "kill -9 $$"];
+    let mut text = BEGIN[random(BEGIN.len())].to_owned();
+    for _ in 0..random(5) {
+        text.push_str(PARTS[random(PARTS.len())]);
+    }
+    text.push_str(END[random(END.len())]);
+    text.replace('N', sleep)
+}
+
+#[derive(Clone, Copy, Debug)]
+enum Ending {
+    Natural,
+    Stop,
+    Drop,
+}
+
+/// Runs one command, ends it at its deadline and says what was wrong.
+async fn ended(text: &str, sleep: &str, ending: Ending, after: Duration) -> Result<(), String> {
+    let running = start(text).await;
+    let control = running.control.clone();
+    let mut end = Box::pin(end(running));
+    let over = tokio::time::timeout(after, &mut end).await;
+    let deadline = Instant::now();
+    match (over, ending) {
+        (Ok(_), _) => {}
+        (Err(_), Ending::Drop) => drop(end),
+        (Err(_), Ending::Natural | Ending::Stop) => {
+            control.stop();
+            if let Err(error) = end.await {
+                return Err(format!("{text}\n{error}"));
+            }
+        }
+    }
+    if deadline.elapsed() > Duration::from_secs(1) {
+        return Err(format!("{text}\nended {:?} after its deadline", deadline.elapsed()));
+    }
+    while !with_word(sleep).is_empty() {
+        if deadline.elapsed() > GONE {
+            return Err(format!("{text}\n{:?} are left", with_word(sleep)));
+        }
+        tokio::time::sleep(Duration::from_millis(10)).await;
+    }
+    Ok(())
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn random_commands_leave_nothing() {
+    end(start("true").await).await.unwrap();
+    let descriptors = || fs::read_dir("/proc/self/fd").unwrap().count();
+    let before = descriptors();
+    let count = haft_testkit::machine::times(60);
+    let mut seed = 0x9e37_79b9_7f4a_7c15_u64;
+    let mut random = |below: usize| {
+        seed = seed.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        usize::try_from(seed >> 33).unwrap() % below
+    };
+    let all = (0..count).map(|number| {
+        let sleep = format!("2{number:06}.{}", std::process::id());
+        let ending = [Ending::Natural, Ending::Stop, Ending::Drop][random(3)];
+        let after = Duration::from_millis(random(700) as u64);
+        (random_command(&mut random, &sleep), sleep, ending, after)
+    });
+    let all: Vec<_> = all.collect();
+    let runs = all.iter().map(|(text, sleep, ending, after)| ended(text, sleep, *ending, *after));
+    let errors: Vec<String> = futures::stream::iter(runs)
+        .buffer_unordered(4)
+        .filter_map(|result| async { result.err() })
+        .collect()
+        .await;
+    assert!(errors.is_empty(), "{} of {count}: {errors:#?}", errors.len());
+    // Following threads end shortly after what they say last.
+    let until = Instant::now() + GONE;
+    let own: Vec<u32> = std::iter::once(std::process::id()).collect();
+    let dead = || processes().filter_map(stat).any(|(s, parent)| s == "Z" && own.contains(&parent));
+    while descriptors() > before || dead() {
+        assert!(Instant::now() < until, "{} descriptors, then {}", before, descriptors());
+        tokio::time::sleep(Duration::from_millis(10)).await;
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_fork_bomb_under_a_limit_ends() {
+    // Root is under no such limit, so it is somebody else's bomb there.
+    let bomb = "b() { b | b & }; b; sleep 1000";
+    let root = rustix::process::getuid().is_root();
+    let other = "exec setpriv --reuid=64321 --regid=64321 --clear-groups";
+    let limit = "bash -c 'ulimit -u 150; eval \"$0\"'";
+    let text = format!("{} {limit} '{bomb}'", if root { other } else { "" });
+    let mut running = start(&text).await;
+    let bombs = || {
+        let is_one = |pid: &u32| {
+            fs::read(format!("/proc/{pid}/cmdline"))
+                .is_ok_and(|line| line.windows(8).any(|part| part == b"b | b & "))
+        };
+        processes().filter(is_one).count()
+    };
+    while bombs() < 20 {
+        tokio::time::sleep(Duration::from_millis(1)).await;
+    }
+    let begun = Instant::now();
+    running.control.stop();
+    while let Some(output) = running.output.next().await {
+        output.unwrap();
+    }
+    assert!(begun.elapsed() < Duration::from_secs(2), "{:?}", begun.elapsed());
+    while bombs() > 0 {
+        assert!(begun.elapsed() < Duration::from_secs(5), "{} are left", bombs());
+        tokio::time::sleep(Duration::from_millis(10)).await;
+    }
+}
