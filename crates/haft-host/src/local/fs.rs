@@ -392,8 +392,14 @@ fn remove(located: &Located) -> io::Result<()> {
         .map_err(|e| fault(path, "was removed, but its folder could not be synced to disk", e))
 }
 
-/// Says why a name in a folder with the sticky bit may not be touched; other errors stay.
+/// Says why a name may not be touched that is a mount, or is in a folder with the sticky bit; other
+/// errors stay.
 pub(super) fn sticky(at: &At, error: Errno) -> io::Error {
+    // Trying again would never help.
+    if error == Errno::BUSY {
+        let text = "it is mounted there by itself, as files of containers are";
+        return io::Error::new(io::ErrorKind::Unsupported, text);
+    }
     let shared = fs::fstat(&at.folder).is_ok_and(|folder| folder.st_mode & 0o1000 != 0);
     if matches!(error, Errno::PERM | Errno::ACCESS) && shared {
         let text = "in this shared (sticky) folder only the owner of a file may replace, \

@@ -327,6 +327,46 @@ fn on_a_disk_that_can_share_a_big_file_is_kept_without_being_copied() {
 }
 
 #[test]
+fn a_file_that_is_mounted_by_itself_keeps_all_as_it_is() {
+    let world = World::new();
+    for name in ["a.txt", "mounted", "source"] {
+        world.file(name, name);
+    }
+    let (mount, work) = ("mount --bind source mounted", world.work());
+    if !machine::may_mount("-m", &format!("cd '{}' && {mount}", work.display())) {
+        return;
+    }
+    let edit = json!([{"old_text": "source", "new_text": "new"}]);
+    for (change, done) in [
+        (json!({"content": "new\n"}), "replaced"),
+        (json!({"edits": edit}), "replaced"),
+        (json!({"delete": true}), "removed"),
+        (json!({"move_to": "moved"}), "moved"),
+        (json!({"move_to": "moved", "edits": edit}), "moved"),
+    ] {
+        let mut mounted = change;
+        mounted["path"] = json!("mounted");
+        let input = json!({"files": [{"path": "a.txt", "content": "new\n"}, mounted]}).to_string();
+        let mut command = world.program("unshare");
+        let script =
+            format!("cd \"$1\" && {mount} && exec \"$0\" tool edit --mode bypass --input \"$2\"");
+        command.args(["-m", "sh", "-c", &script, env!("CARGO_BIN_EXE_haft")]);
+        command.arg(&work).arg(&input);
+        let ran = finish(command, &Input::Nothing);
+        let said = ran.said();
+        assert_eq!(ran.code, Some(1), "{said}");
+        for part in ["mounted there by itself", done, "put back: 1 file", "Nothing was changed."] {
+            assert!(said.contains(part), "{part}: {said}");
+        }
+        assert!(!said.contains("Read the file again"), "{said}");
+        for name in ["a.txt", "mounted", "source"] {
+            assert_eq!(world.read(name), name, "{input}");
+        }
+        assert_eq!(fs::read_dir(world.work()).unwrap().count(), 3, "{input}");
+    }
+}
+
+#[test]
 fn what_is_more_than_is_kept_is_replaced_and_that_is_said_before_and_after() {
     let world = World::new();
     world.settings("[undo]\nsession_bytes = 100000000\n");
