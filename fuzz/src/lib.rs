@@ -117,6 +117,11 @@ fn judge(decoded: &Decoded<'_>, asked: &Edit, places: &[Place], exact: &[usize])
         let asked = &asked.old_text;
         let more = naive::lines(there) > naive::lines(asked).max(naive::written_lines(asked));
         assert!(!more, "{tolerance}: more lines than were asked for: {there:?}");
+        if tolerance == "line number prefixes" && naive::ends_in_number(asked) {
+            let after = &text[place.text.end..];
+            let ends = after.is_empty() || after.starts_with(['\r', '\n']);
+            assert!(ends, "the line of the last number is not empty: {there:?}");
+        }
     }
     if !asked.replace_all && places[0].tolerance.is_none() && exact.len() != 1 {
         let same = naive::identical(text, &asked.old_text);

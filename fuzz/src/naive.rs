@@ -97,6 +97,13 @@ fn unnumbered(text: &str) -> String {
     text.split('\n').map(line).collect::<Vec<_>>().join("\n")
 }
 
+/// Whether a listing ends in a number with nothing after it, which says that its line is empty.
+pub fn ends_in_number(text: &str) -> bool {
+    let text = unified(text);
+    let last = text.split('\n').next_back().unwrap_or_default();
+    !last.is_empty() && unnumbered(last).trim().is_empty()
+}
+
 /// What a text with written-out escapes may mean.
 fn readings(text: &str) -> Vec<String> {
     let known = ["\"'", "nt\"", "\\nt\"'"];

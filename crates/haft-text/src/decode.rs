@@ -239,7 +239,8 @@ impl StreamDecoder {
 
 impl std::fmt::Debug for StreamDecoder {
     fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        formatter.debug_struct("StreamDecoder").field("encoding", &self.inner.encoding()).finish()
+        let encoding = self.inner.encoding();
+        formatter.debug_struct("StreamDecoder").field("encoding", &encoding).finish_non_exhaustive()
     }
 }
 

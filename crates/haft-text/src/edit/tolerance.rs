@@ -232,8 +232,12 @@ fn number_prefixes(view: &View<'_>, old: &str, new: &str) -> Step {
         }
         // One number alone may be text: it must be the number of the very line.
         let single = first == last;
+        // A number with nothing after it says that its line has nothing more.
+        let ends = !old.ends_with('\n') && last_line(&bare_old).trim().is_empty();
         let step = rewritten(view, bare_old.clone(), bare_new.clone(), |span| {
-            view.starts_line(span.start) && (!single || view.number(span.start) == first)
+            view.starts_line(span.start)
+                && (!single || view.number(span.start) == first)
+                && (!ends || view.ends_line(span.end))
         });
         let start = match step {
             Step::None => continue,
@@ -266,9 +270,13 @@ fn numbered<'t>(line: &'t str, separator: &str) -> Option<(usize, &'t str)> {
 /// The same for a line that may have lost the blank after its number.
 fn numbered_bare<'t>(line: &'t str, separator: &str) -> Option<(usize, &'t str)> {
     numbered(line, separator).or_else(|| {
-        let digits = line.trim().strip_suffix(separator.trim_end())?;
-        Some((digits.parse().ok()?, ""))
+        let (number, rest) = numbered(line, separator.trim_end())?;
+        rest.trim_matches([' ', '\t']).is_empty().then_some((number, ""))
     })
+}
+
+fn last_line(text: &str) -> &str {
+    text.rsplit_once('\n').map_or(text, |(_, last)| last)
 }
 
 /// Strips numbers that count up by one on every line; a final empty line needs none.

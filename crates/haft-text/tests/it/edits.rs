@@ -192,6 +192,49 @@ fn a_number_that_is_text_is_not_a_prefix() {
 }
 
 #[test]
+fn a_number_without_text_is_an_empty_line() {
+    let prefixes = ["\t", "→", ": ", ":", "| ", "|", "  "];
+    for separator in prefixes {
+        let cut = separator.trim_end();
+        // The number stands for a line that has something on it, at the end and in the middle.
+        for old in [
+            format!("     2{separator}two\n     3{separator}"),
+            format!("     2{separator}two\n     3{cut}"),
+            format!("     2{separator}two\n     3{cut} \t"),
+            format!("     1{separator}one\n     2{cut}\n     3{separator}three"),
+        ] {
+            let error = fails("one\ntwo\nthree\n", &old, "new");
+            assert!(matches!(error, EditError::NotFound { .. }), "{old:?}: {error}");
+        }
+        // It is no number of a listing: other blanks stand before it, or a sign.
+        for number in ["\t\t3", "\t 3", "\u{a0}3", "+3", " +3", "\u{3000}3"] {
+            let old = format!("     2{separator}two\n{number}{cut}");
+            for file in ["one\ntwo\nthree\n", "one\ntwo\n\nthree\n"] {
+                let error = fails(file, &old, "new");
+                assert!(matches!(error, EditError::NotFound { .. }), "{old:?}: {error}");
+            }
+        }
+        // It stands for an empty line, in the middle, at the end, and after the last line end.
+        for number in ["     3", "3"] {
+            for ended in [cut, separator] {
+                let old = format!("     2{separator}two\n{number}{ended}");
+                assert_eq!(
+                    after(b"one\ntwo\n\nfour\n", &old, "new"),
+                    b"one\nnew\nfour\n",
+                    "{old:?}"
+                );
+                assert_eq!(after(b"one\ntwo\n", &old, "new\n"), b"one\nnew\n", "{old:?}");
+                let old = format!("{old}\n     4{separator}four");
+                assert_eq!(after(b"one\ntwo\n\nfour\n", &old, "new"), b"one\nnew\n", "{old:?}");
+            }
+        }
+        // A line that is begun is text as without a number.
+        let old = format!("     2{separator}two\n     3{separator}thr");
+        assert_eq!(after(b"one\ntwo\nthree\n", &old, "wh"), b"one\nwhee\n", "{old:?}");
+    }
+}
+
+#[test]
 fn a_shift_that_is_not_uniform_is_refused() {
     let file = "  a\n  b\n    c\n";
     assert!(matches!(fails(file, "a\nb\nc", "a\nb\nd"), EditError::NotFound { .. }));
