@@ -44,6 +44,6 @@ pub const fn name_of(kind: EntryKind) -> &'static str {
         EntryKind::Link => "a link",
         EntryKind::Fifo => "a named pipe",
         EntryKind::Socket => "a socket",
-        EntryKind::Device => "a device",
+        EntryKind::Device | EntryKind::CharDevice => "a device",
     }
 }

@@ -37,7 +37,7 @@ pub(crate) fn entries(root: &str, entries: &[Entry], page: &mut Page) {
                 EntryKind::Link => ("@", Style::Plain),
                 EntryKind::Fifo => ("|", Style::Dim),
                 EntryKind::Socket => ("=", Style::Dim),
-                EntryKind::Device => (" (device)", Style::Dim),
+                EntryKind::Device | EntryKind::CharDevice => (" (device)", Style::Dim),
             };
             let line = facts(line, entry).with(style, &entry.name).with(style, end);
             let Some(target) = &entry.target else { return line };

@@ -236,7 +236,11 @@ fn entry_line(entry: &haft_types::Entry) -> String {
     line.push_str(match entry.kind {
         EntryKind::Folder => "/",
         EntryKind::Link => "@",
-        EntryKind::File | EntryKind::Fifo | EntryKind::Socket | EntryKind::Device => "",
+        EntryKind::File
+        | EntryKind::Fifo
+        | EntryKind::Socket
+        | EntryKind::Device
+        | EntryKind::CharDevice => "",
     });
     if let Some(target) = &entry.target {
         let _ = write!(line, " -> {target}{}", if entry.broken { " (broken)" } else { "" });

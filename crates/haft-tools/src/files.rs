@@ -255,7 +255,7 @@ pub(crate) const fn special(kind: EntryKind) -> &'static str {
     match kind {
         EntryKind::Fifo => "a named pipe",
         EntryKind::Socket => "a socket",
-        EntryKind::Device => "a device",
+        EntryKind::Device | EntryKind::CharDevice => "a device",
         _ => "a link that leads nowhere",
     }
 }

@@ -70,7 +70,7 @@ struct Data<'a> {
 struct EntryData<'a> {
     /// Relative to the listed folder.
     name: &'a str,
-    /// file, folder, link, fifo, socket or device.
+    /// file, folder, link, fifo, socket, device (of blocks) or char_device.
     kind: String,
     #[serde(skip_serializing_if = "Option::is_none")]
     size: Option<u64>,
@@ -448,6 +448,7 @@ fn mode_text(kind: EntryKind, mode: u32) -> String {
         EntryKind::Fifo => 'p',
         EntryKind::Socket => 's',
         EntryKind::Device => 'b',
+        EntryKind::CharDevice => 'c',
     };
     let has = |bit: u32| mode & bit != 0;
     // What runs as its owner or group, or keeps names, stands where the right to execute does.

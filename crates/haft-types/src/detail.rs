@@ -210,8 +210,10 @@ pub enum EntryKind {
     Fifo,
     /// A socket.
     Socket,
-    /// A block or character device.
+    /// A block device.
     Device,
+    /// A character device.
+    CharDevice,
 }
 
 /// One name of a listing.

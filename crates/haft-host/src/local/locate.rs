@@ -194,7 +194,8 @@ pub(super) const fn entry_kind(kind: FileType) -> Option<EntryKind> {
         FileType::Symlink => Some(EntryKind::Link),
         FileType::Fifo => Some(EntryKind::Fifo),
         FileType::Socket => Some(EntryKind::Socket),
-        FileType::CharacterDevice | FileType::BlockDevice => Some(EntryKind::Device),
+        FileType::BlockDevice => Some(EntryKind::Device),
+        FileType::CharacterDevice => Some(EntryKind::CharDevice),
         FileType::Unknown => None,
     }
 }

@@ -97,6 +97,43 @@ async fn links_show_where_they_lead() {
 }
 
 #[tokio::test]
+async fn every_kind_of_entry_is_told_apart() {
+    let world = World::local(haft_tools::builtin(), [("f", "")]).unwrap();
+    let at = world.folder().unwrap();
+    let _socket = std::os::unix::net::UnixListener::bind(at.join("s")).unwrap();
+    let make = "mkfifo p; mkdir d; ln -s f l; mknod b b 7 200; mknod c c 1 3; true";
+    world.call("bash", json!({"command": make})).await;
+    let devices = at.join("b").exists() && at.join("c").exists();
+    if !devices {
+        println!("left out: devices cannot be made here");
+    }
+    let outcome = ls(&world, json!({"long": true})).await;
+    let text = outcome.joined_text();
+    let kinds = [
+        ("b", "device"),
+        ("c", "char_device"),
+        ("d", "folder"),
+        ("f", "file"),
+        ("l", "link"),
+        ("p", "fifo"),
+        ("s", "socket"),
+    ];
+    let kinds = &kinds[if devices { 0 } else { 2 }..];
+    let data = outcome.data.unwrap();
+    let told: Vec<(&str, &str)> = data["entries"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|entry| (entry["name"].as_str().unwrap(), entry["kind"].as_str().unwrap()))
+        .collect();
+    assert_eq!(told, kinds);
+    for (line, (name, _)) in text.lines().zip(kinds) {
+        let letter = if *name == "f" { "-" } else { name };
+        assert!(line.starts_with(letter) && line.contains(&format!(" {name}")), "{line}");
+    }
+}
+
+#[tokio::test]
 async fn folders_that_cannot_be_listed_are_named() {
     for world in worlds() {
         let cases = [
