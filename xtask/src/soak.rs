@@ -86,6 +86,14 @@ const SOAKS: &[Soak] = &[
         count: 100,
     },
     Soak {
+        name: "commands",
+        about: "random commands that leave children in many ways, ended by themselves or not",
+        packages: &["haft-host"],
+        tests: "random_commands",
+        scale: Scale::Factor,
+        count: 17,
+    },
+    Soak {
         name: "crash",
         about: "changes of files that are killed at every file call and at random instants",
         packages: &["haft"],

@@ -11,7 +11,7 @@ use haft_types::{Body, Status, TurnEnd};
 use serde_json::{Value, json};
 
 use crate::world::{
-    World, all_calls_ended, collect, ended, gone, runs, signal, signal_all, unique_seconds, until,
+    World, all_calls_ended, collect, ended, gone, runs, signal, unique_seconds, until,
 };
 
 #[test]
@@ -98,8 +98,7 @@ fn a_killed_run_is_resumed_with_every_call_ended() {
     assert!(until(Duration::from_secs(30), || runs(&seconds)), "nothing was started");
     child.kill().unwrap();
     child.wait().unwrap();
-    // Nobody is left who could end its command.
-    signal_all("KILL", &seconds);
+    gone(&seconds);
     let ran = world.run(&["-p", "and now?", "-c", "--model", &model]);
     assert_eq!((ran.code, ran.out.as_str()), (Some(0), "Went on.\n"), "{ran:?}");
     all_calls_ended(&world.events());

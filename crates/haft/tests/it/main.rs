@@ -35,6 +35,7 @@ mod mcp_hostile;
 mod mcp_protocol;
 mod mistakes;
 mod notebook;
+mod outlive;
 mod output;
 mod paths;
 mod print;
