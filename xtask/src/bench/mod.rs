@@ -7,6 +7,7 @@
 //! both. Nothing is compared with a number from another day. It does not know what is measured.
 
 mod answer;
+mod command;
 mod edit;
 mod files;
 mod memory;
@@ -73,6 +74,11 @@ const FIGURES: &[Figure] = &[
         name: "files",
         about: "reads of a 1 GB file beside head and tail, an edit of 10 MB beside sed",
         measure: files::measure,
+    },
+    Figure {
+        name: "command",
+        about: "a command that does nothing, beside the shell alone",
+        measure: command::measure,
     },
     Figure {
         name: "output",
