@@ -28,7 +28,8 @@ Examples:
   haft undo 3            the last three
   haft undo c12          what the call c12 changed
   haft undo --turn       everything since the last message
-  haft redo              what was taken back last";
+  haft redo              what was taken back last
+  haft redo --turn       all that was taken back of the last turn";
 
 /// A coding agent and its tools: reads, searches, edits and runs, and asks when it matters.
 #[derive(Debug, Parser)]
@@ -233,14 +234,6 @@ pub struct Back {
     /// Replace what others changed since, too; what is there is kept, to go back to it
     #[arg(long)]
     pub force: bool,
-}
-
-/// What undo takes, wherever it is typed.
-#[derive(Debug, Args)]
-pub struct Undoing {
-    /// What redo takes, too.
-    #[command(flatten)]
-    pub back: Back,
     /// Count turns instead of calls, or take the whole turn of CALL
     #[arg(long)]
     pub turn: bool,
@@ -263,7 +256,7 @@ pub struct Elsewhere {
 pub struct Undo {
     /// What is taken back.
     #[command(flatten)]
-    pub what: Undoing,
+    pub back: Back,
     /// Where.
     #[command(flatten)]
     pub from: Elsewhere,
@@ -286,7 +279,7 @@ pub struct Redo {
 pub enum LineCommand {
     /// Take back what haft changed in files in this session
     #[command(name = "/undo")]
-    Undo(Undoing),
+    Undo(Back),
     /// Make again what was taken back
     #[command(name = "/redo")]
     Redo(Back),

@@ -36,12 +36,12 @@ pub use self::kept::kept;
 
 /// Takes changes back.
 pub async fn undo(arguments: &Undo) -> Ending {
-    run(&Wanted::undo(&arguments.what)?, &arguments.from).await
+    run(&Wanted::of(&arguments.back, false)?, &arguments.from).await
 }
 
 /// Makes changes again.
 pub async fn redo(arguments: &Redo) -> Ending {
-    run(&Wanted::redo(&arguments.back)?, &arguments.from).await
+    run(&Wanted::of(&arguments.back, true)?, &arguments.from).await
 }
 
 async fn run(wanted: &Wanted, from: &Elsewhere) -> Ending {
@@ -222,8 +222,8 @@ pub async fn in_session(core: &Core, asked: &LineCommand) -> String {
 
 async fn in_session_telling(core: &Core, asked: &LineCommand, text: &mut String) -> Ending {
     let (wanted, command) = match asked {
-        LineCommand::Undo(what) => (Wanted::undo(what)?, "/undo"),
-        LineCommand::Redo(back) => (Wanted::redo(back)?, "/redo"),
+        LineCommand::Undo(back) => (Wanted::of(back, false)?, "/undo"),
+        LineCommand::Redo(back) => (Wanted::of(back, true)?, "/redo"),
     };
     let session = &core.dispatcher.session;
     let store = core.base.store()?;

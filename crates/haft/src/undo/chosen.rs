@@ -6,11 +6,7 @@ use haft_session::{Change, Changes, TakenBack};
 use haft_types::{CallId, Hash, HostPath, Receipt, TurnId};
 
 use super::work::left;
-use crate::{
-    cli::{Back, Undoing},
-    core::NO_TURN,
-    exit::Failure,
-};
+use crate::{cli::Back, core::NO_TURN, exit::Failure};
 
 /// How many changes an error names.
 const NAMED: usize = 10;
@@ -28,16 +24,10 @@ pub struct Wanted {
 }
 
 impl Wanted {
-    /// Changes are to be taken back.
-    pub fn undo(asked: &Undoing) -> Result<Self, Failure> {
-        let Undoing { back, turn } = asked;
-        Ok(Self { turn: *turn, redo: false, ..Self::redo(back)? })
-    }
-
-    /// Changes are to be made again.
-    pub fn redo(asked: &Back) -> Result<Self, Failure> {
+    /// What was asked for: that changes are taken back, or that they are made again.
+    pub fn of(asked: &Back, redo: bool) -> Result<Self, Failure> {
         let which = Which::of(asked.which.as_deref())?;
-        Ok(Self { which, turn: false, redo: true, force: asked.force })
+        Ok(Self { which, turn: asked.turn, redo, force: asked.force })
     }
 }
 
@@ -121,24 +111,51 @@ pub fn chosen(wanted: &Wanted, changes: &Changes) -> Result<Vec<Group>, String> 
 }
 
 fn to_redo(wanted: &Wanted, changes: &Changes) -> Result<Vec<Group>, String> {
-    let newest: Vec<&TakenBack> = changes.taken_back.iter().rev().collect();
-    let taken: Vec<&TakenBack> = match &wanted.which {
-        Which::Last(count) => newest.into_iter().take(*count).collect(),
+    let mut taken = taken_back(wanted, changes);
+    match &wanted.which {
+        Which::Last(count) => taken.retain(|(unit, _)| unit < count),
         Which::Call(call) => {
-            newest.into_iter().find(|taken| taken.calls.contains(call)).into_iter().collect()
+            let meant = taken.iter().find(|(_, taken)| taken.calls.contains(call));
+            let meant = meant.map(|(unit, _)| *unit);
+            taken.retain(|(unit, _)| Some(*unit) == meant);
         }
-    };
+    }
     if taken.is_empty() {
         return Err(match &wanted.which {
             Which::Last(_) => "nothing was taken back that could be made again".to_owned(),
             Which::Call(call) => format!("{call} was not taken back"),
         });
     }
-    let group = |taken: &TakenBack| {
-        let receipts = taken.receipts.iter().rev().cloned().collect();
-        Group::of(taken.calls.clone(), receipts, changes)
+    let mut counted = Vec::new();
+    let group = |(unit, taken): (usize, &TakenBack)| {
+        let receipts = taken.receipts.iter().rev().cloned();
+        let group = Group::of(taken.calls.clone(), receipts.collect(), changes);
+        let new = !counted.contains(&unit);
+        counted.push(unit);
+        Group { count: usize::from(new), ..group }
     };
     Ok(taken.into_iter().map(group).collect())
+}
+
+/// What was taken back, the last first, each with the number of what it is counted with: what was
+/// taken back at once goes together, and where turns count, also what was at several times.
+fn taken_back<'a>(wanted: &Wanted, changes: &'a Changes) -> Vec<(usize, &'a TakenBack)> {
+    let turn = |taken: &TakenBack| {
+        let of = |change: &&Change| taken.calls.contains(&change.call);
+        let first = changes.all.iter().find(of).map(|change| change.turn);
+        first.filter(|turn| wanted.turn && *turn != NO_TURN)
+    };
+    let (mut all, mut units) = (Vec::new(), Vec::new());
+    for taken in changes.taken_back.iter().rev() {
+        let turn = turn(taken);
+        let known = units.iter().position(|other| turn.is_some() && *other == turn);
+        let unit = known.unwrap_or(units.len());
+        if unit == units.len() {
+            units.push(turn);
+        }
+        all.push((unit, taken));
+    }
+    all
 }
 
 fn to_undo(wanted: &Wanted, changes: &Changes) -> Result<Vec<Group>, String> {

@@ -95,6 +95,33 @@ fn several_changes_or_a_whole_turn_go_together() {
 }
 
 #[test]
+fn a_whole_turn_that_was_taken_back_in_pieces_is_made_again() {
+    let calls = [edit("alpha", "gamma"), edit("beta", "delta"), edit("delta", "eta")];
+    let pieces = "/undo\n/undo 2\n";
+    for (line, made) in [
+        ("/redo --turn\n", "gamma\neta\n"),
+        ("/redo c3 --turn\n", "gamma\neta\n"),
+        ("/redo 2\n", "gamma\neta\n"),
+        ("/redo\n", "gamma\ndelta\n"),
+        ("/redo c1\n", "gamma\ndelta\n"),
+    ] {
+        let world = World::new();
+        let ran = talk(&world, &calls, &format!("{pieces}{line}"));
+        assert_eq!(world.read("a.txt"), made, "{line}: {ran:?}");
+        assert!(!ran.out.contains("only "), "{line}: {ran:?}");
+    }
+    let world = World::new();
+    talk(&world, &calls, pieces);
+    let ran = world.run(&["redo", "--turn"]);
+    assert!(ran.code == Some(0) && ran.err.is_empty(), "{ran:?}");
+    assert_eq!(world.read("a.txt"), "gamma\neta\n");
+    assert_eq!(world.run(&["undo", "--turn"]).code, Some(0));
+    let ran = world.run(&["redo", "2", "--turn"]);
+    assert!(ran.err.contains("only 1 of 2 turns was taken back"), "{ran:?}");
+    assert_eq!(world.read("a.txt"), "gamma\neta\n");
+}
+
+#[test]
 fn what_somebody_changed_since_is_shown_and_replaced_by_force_alone() {
     let calls = [edit("alpha", "gamma"), bash("echo mine > a.txt")];
     let world = World::new();
@@ -120,7 +147,7 @@ fn what_somebody_changed_since_is_shown_and_replaced_by_force_alone() {
 #[test]
 fn what_cannot_be_taken_back_says_why() {
     let world = World::new();
-    let lines = "/undo x\n/undo 0\n/undo c7\n/undo 1 2\n/undo --session y\n/redo --turn\n/redo\n\
+    let lines = "/undo x\n/undo 0\n/undo c7\n/undo 1 2\n/undo --session y\n/redo --json\n/redo\n\
                  /undo --help\n/undo\n/undo\n";
     let ran = talk(&world, &[edit("alpha", "gamma")], lines);
     let mut rest = behind(&ran);
@@ -131,7 +158,7 @@ fn what_cannot_be_taken_back_says_why() {
         "! unexpected argument '2' found",
         "Usage: /undo [OPTIONS] [N or CALL]",
         "! unexpected argument '--session' found",
-        "! unexpected argument '--turn' found",
+        "! unexpected argument '--json' found",
         "Usage: /redo [OPTIONS] [N or CALL]",
         "! nothing was taken back that could be made again\n",
         "Take back what haft changed in files in this session\n",
