@@ -3,6 +3,10 @@
 //! **Invariant:** about [`SLOTS`] pieces at most are begun or wait, and while [`BYTES`] of results
 //! wait only the piece that is next in order is gone on with; so a slow reader holds the workers up
 //! instead of filling memory. Pieces are taken up in order, so that one never waits for ever.
+//!
+//! Waking the reader takes as long as searching some small files, so it is only woken for a
+//! [`PILE`] of results or [`PILE_BYTES`] of them, and at the end; a lone result it finds by itself
+//! within [`LOOK`].
 
 use std::{
     collections::VecDeque,
@@ -10,9 +14,10 @@ use std::{
         Arc, Condvar, Mutex, MutexGuard, PoisonError,
         atomic::{AtomicBool, Ordering},
     },
+    time::Duration,
 };
 
-use tokio::sync::Notify;
+use tokio::{sync::Notify, time::timeout};
 
 use crate::Skipped;
 
@@ -20,6 +25,12 @@ use crate::Skipped;
 const SLOTS: usize = 2048;
 /// Most bytes of results that wait while new work is begun.
 const BYTES: usize = 16 << 20;
+/// How many results are worth waking the reader for.
+const PILE: usize = 64;
+/// How many bytes of results are.
+const PILE_BYTES: usize = 16 << 10;
+/// How long a result waits at most until it is looked for.
+const LOOK: Duration = Duration::from_millis(20);
 
 #[derive(Debug)]
 enum Slot<T> {
@@ -36,6 +47,8 @@ struct State<T> {
     /// Number of the piece in the first slot.
     first: u64,
     slots: VecDeque<Slot<T>>,
+    /// Results that wait, and their bytes.
+    results: usize,
     bytes: usize,
     workers: usize,
     skipped: Skipped,
@@ -44,6 +57,12 @@ struct State<T> {
 impl<T> State<T> {
     fn is_full(&self) -> bool {
         self.slots.len() >= SLOTS || self.bytes >= BYTES
+    }
+
+    /// Reports whether the reader is to be woken.
+    fn is_worth_it(&self) -> bool {
+        let many = self.results >= PILE || self.bytes >= PILE_BYTES || self.is_full();
+        many && matches!(self.slots.front(), Some(Slot::Full(..)))
     }
 
     /// Goes on to the first piece that is under way or has something to deliver.
@@ -67,6 +86,7 @@ impl<T> State<T> {
                 Some(Slot::Open | Slot::Empty) => self.first += 1,
                 Some(Slot::Full(result, size)) => {
                     self.first += 1;
+                    self.results -= 1;
                     self.bytes -= size;
                     self.pass_empty();
                     return Taken::Result(result);
@@ -99,6 +119,7 @@ impl<T> Ordered<T> {
         let state = State {
             first: 0,
             slots: VecDeque::new(),
+            results: 0,
             bytes: 0,
             workers: 1,
             skipped: Skipped::default(),
@@ -149,13 +170,16 @@ impl<T> Ordered<T> {
         let mut state = self.state();
         count(&mut state.skipped);
         let at = usize::try_from(number.wrapping_sub(state.first)).unwrap_or(usize::MAX);
-        state.bytes += result.as_ref().map_or(0, |(_, size)| *size);
+        if let Some((_, size)) = &result {
+            state.results += 1;
+            state.bytes += size;
+        }
         if let Some(slot) = state.slots.get_mut(at) {
             *slot = result.map_or(Slot::Empty, |(result, size)| Slot::Full(result, size));
         }
         let was_full = state.is_full();
         state.pass_empty();
-        let deliver = matches!(state.slots.front(), Some(Slot::Full(..)));
+        let deliver = state.is_worth_it();
         drop(state);
         if deliver {
             self.ready.notify_one();
@@ -173,7 +197,7 @@ impl<T> Ordered<T> {
                 Taken::End => return None,
                 Taken::NotYet => {}
             }
-            self.ready.notified().await;
+            drop(timeout(LOOK, self.ready.notified()).await);
         }
     }
 
@@ -277,6 +301,17 @@ mod tests {
             tokio::task::yield_now().await;
         }
         tokio::time::sleep(Duration::from_millis(2)).await;
+    }
+
+    #[tokio::test]
+    async fn a_lone_result_does_not_wait_for_others() {
+        let line = Ordered::new();
+        let (first, second) = (line.begin(), line.begin());
+        let next = tokio::time::timeout(Duration::from_secs(20), line.next());
+        // The reader waits already, and the other piece never ends.
+        let (next, ()) = tokio::join!(next, async { line.end(first, Some(("result", 1)), |_| {}) });
+        assert_eq!(next.expect("nobody looked for it"), Some("result"));
+        assert_eq!(second, 1);
     }
 
     #[tokio::test]
