@@ -51,6 +51,8 @@ struct State {
     unsynced: Vec<Hash>,
     /// What never makes room, and how many want that.
     held: HashMap<Hash, usize>,
+    /// How many contents made room since that was asked.
+    let_go: u64,
 }
 
 /// Content that is being kept; dropped before its end, it leaves nothing.
@@ -200,6 +202,11 @@ impl PreImages {
         *state.used.get_or_insert_with(|| total(&kept(&self.inner.dir)))
     }
 
+    /// How many contents made room for others since this was asked last.
+    pub fn let_go(&self) -> u64 {
+        std::mem::take(&mut self.state().let_go)
+    }
+
     fn path(&self, hash: &Hash) -> PathBuf {
         self.inner.dir.join(hash.to_string())
     }
@@ -232,7 +239,10 @@ impl PreImages {
             && let Some(oldest) = all.pop()
         {
             match fs::remove_file(&oldest.path) {
-                Ok(()) => used -= oldest.len,
+                Ok(()) => {
+                    used -= oldest.len;
+                    self.state().let_go += 1;
+                }
                 Err(error) if error.kind() == io::ErrorKind::NotFound => used -= oldest.len,
                 Err(error) => return Err(SessionError::io("remove", oldest.path, error)),
             }

@@ -279,8 +279,21 @@ impl Keeper {
         if more > 0 {
             lost.push(format!("{more} more changes cannot be undone"));
         }
+        lost.extend(made_room(self.store.let_go()));
         outcome.content.extend(lost.into_iter().map(|text| Part::text(format!("[{text}]"))));
     }
+}
+
+/// Says that older content went, if any did.
+pub(crate) fn made_room(let_go: u64) -> Option<String> {
+    let copies = match let_go {
+        0 => return None,
+        1 => "1 older copy made".to_owned(),
+        many => format!("{many} older copies made"),
+    };
+    Some(format!(
+        "{copies} room for what undo keeps now: what was changed then cannot be undone any more"
+    ))
 }
 
 /// Reads a located file to its end and keeps it, piece by piece.

@@ -62,6 +62,11 @@ pub trait PreImages: Send + Sync {
     /// What is kept under this hash; none where nothing is.
     fn find(&self, hash: &Hash) -> Option<Blob>;
 
+    /// How many contents made room for others since this was asked last.
+    fn let_go(&self) -> u64 {
+        0
+    }
+
     /// Returns once everything that was kept would survive a power cut. It waits for the disk.
     ///
     /// # Errors
@@ -116,6 +121,8 @@ struct Kept {
     bytes: u64,
     /// What never makes room, and how many want that.
     held: HashMap<Hash, usize>,
+    /// How many contents made room since that was asked.
+    let_go: u64,
 }
 
 impl Kept {
@@ -132,6 +139,7 @@ impl Kept {
             && let Some((_, whole)) = self.contents.remove(oldest)
         {
             self.bytes -= whole.len() as u64;
+            self.let_go += 1;
         }
         true
     }
@@ -223,6 +231,10 @@ impl PreImages for MemoryPreImages {
         Some(blob_of(*hash, found.1.len() as u64))
     }
 
+    fn let_go(&self) -> u64 {
+        std::mem::take(&mut self.kept().let_go)
+    }
+
     fn sync(&self) -> io::Result<()> {
         Ok(())
     }
@@ -258,7 +270,9 @@ mod tests {
         let second = put(b"67890").unwrap();
         assert_eq!(put(b"12345").unwrap(), first, "kept once");
         assert_eq!(images.get(&first).unwrap(), "12345");
+        assert_eq!(images.let_go(), 0);
         put(b"abc").unwrap();
+        assert_eq!((images.let_go(), images.let_go()), (1, 0));
         assert!(images.get(&first).is_err() && images.find(&second.hash).is_some());
         let error = put(b"12345678901").unwrap_err();
         assert_eq!(error.kind(), io::ErrorKind::QuotaExceeded);

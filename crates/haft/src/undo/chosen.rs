@@ -71,7 +71,7 @@ pub struct Group {
     pub titles: Vec<String>,
     /// What is taken back, in this order.
     pub receipts: Vec<Receipt>,
-    /// What other calls left that stand: the file, its hash then, and which call it was.
+    /// What else left files as they are: the file, its hash then, and who it was, with what to do.
     pub others: Vec<(HostPath, Option<Hash>, String)>,
 }
 
@@ -79,20 +79,28 @@ impl Group {
     fn of(calls: Vec<CallId>, receipts: Vec<Receipt>, changes: &Changes) -> Self {
         let titles = calls.iter().map(|call| title(changes, call)).collect();
         let others = changes.standing().filter(|change| !calls.contains(&change.call));
-        let left_by = |change: &Change| {
-            let title = title(changes, &change.call);
-            let left = change.receipts.iter().flat_map(left);
-            left.map(|(path, hash)| (path, hash, title.clone())).collect::<Vec<_>>()
+        let made = others.map(|change| {
+            (&change.receipts, format!("{}: take that back first", title(changes, &change.call)))
+        });
+        let others = changes.taken_back.iter().filter(|taken| taken.calls != calls);
+        let taken = others.map(|taken| {
+            let titles: Vec<_> = taken.calls.iter().map(|call| title(changes, call)).collect();
+            let text = format!("taking back {}: make that again first", titles.join(", "));
+            (&taken.receipts, text)
+        });
+        let left_by = |(receipts, who): (&Vec<Receipt>, String)| {
+            let left = receipts.iter().flat_map(left).collect::<Vec<_>>();
+            left.into_iter().map(move |(path, hash)| (path, hash, who.clone()))
         };
-        let others = others.flat_map(left_by).collect();
+        let others = made.chain(taken).flat_map(left_by).collect();
         let named = calls.first().map_or_else(String::new, |call| call.0.to_string());
         Self { count: 1, calls, named, titles, receipts, others }
     }
 
-    /// The call of haft's that left a file as it was found, the newest of them.
+    /// What of haft left a file as it was found, the newest where there is more, and what to do.
     pub fn left_by(&self, path: &HostPath, found: Option<Hash>) -> Option<&str> {
         let same = |other: &&(HostPath, Option<Hash>, String)| other.0 == *path && other.1 == found;
-        self.others.iter().rfind(same).map(|(.., title)| title.as_str())
+        self.others.iter().rfind(same).map(|(.., who)| who.as_str())
     }
 }
 

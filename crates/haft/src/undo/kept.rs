@@ -87,6 +87,10 @@ impl PreImages for Kept {
         self.images.find(hash)
     }
 
+    fn let_go(&self) -> u64 {
+        self.images.let_go()
+    }
+
     fn sync(&self) -> io::Result<()> {
         self.images.sync().map_err(unkept)
     }

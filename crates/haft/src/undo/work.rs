@@ -168,10 +168,8 @@ impl Work<'_> {
         let hash = |hash: Option<Hash>| hash.map_or("no file".to_owned(), |hash| hash.to_string());
         let path = face::safe(&self.base.place.shown(&conflict.path));
         let (left, found) = (hash(conflict.left), hash(conflict.found));
-        let by = match group.left_by(&conflict.path, conflict.found) {
-            Some(call) => format!("{}: take that back first", face::safe(call)),
-            None => "someone else".to_owned(),
-        };
+        let by = group.left_by(&conflict.path, conflict.found).unwrap_or("someone else");
+        let by = face::safe(by);
         let mut text =
             format!("{path} was changed since by {by}\n  left as {left}\n  now is  {found}");
         if let Some(diff) = self.diff(conflict) {

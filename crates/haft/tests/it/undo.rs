@@ -332,6 +332,55 @@ fn what_is_not_kept_is_told_and_the_change_is_made() {
 }
 
 #[test]
+fn what_makes_room_for_a_change_is_told_with_it() {
+    let world = World::new();
+    world.settings("[undo]\nsession_bytes = 200\n");
+    for (name, first) in [("a.txt", "a"), ("b.txt", "b"), ("c.txt", "c")] {
+        world.file(name, format!("{}\n", first.repeat(70)));
+    }
+    let input = |name: &str| json!({"path": name, "content": "new\n"});
+    let ran = tool(&world, "write", &input("a.txt"), &[]);
+    let id = world.only_session();
+    let same = ["--session", &*id];
+    let next = tool(&world, "write", &input("b.txt"), &same);
+    assert!(!(ran.out.clone() + &next.out).contains("made room"), "{ran:?} {next:?}");
+    let ran = tool(&world, "write", &input("c.txt"), &same);
+    assert_eq!(ran.code, Some(0), "{ran:?}");
+    assert!(ran.out.contains("[1 older copy made room for what undo keeps now"), "{ran:?}");
+    let ran = world.run(&["undo", "2"]);
+    assert_eq!(ran.code, Some(0), "{ran:?}");
+    let ran = world.run(&["undo"]);
+    assert!(ran.code == Some(1) && ran.err.contains("a.txt"), "{ran:?}");
+}
+
+#[test]
+fn what_an_undo_by_force_left_is_told_as_its_doing() {
+    let world = World::new();
+    write(&world, "a.txt", "1\n", &[]);
+    let session = world.only_session();
+    let more = ["--session", &session];
+    for (old, new) in [("1", "2"), ("2", "3"), ("3", "4")] {
+        assert_eq!(edit(&world, "a.txt", old, new, &more).code, Some(0));
+    }
+    assert_eq!(world.run(&["undo", "c2", "--force"]).code, Some(0));
+    assert_eq!(world.read("a.txt"), "1\n");
+    let ran = world.run(&["undo"]);
+    let told = "a.txt was changed since by taking back c2 (edit: Editing a.txt): make that again \
+                first";
+    assert!(ran.code == Some(1) && ran.err.contains(told), "{ran:?}");
+    assert_eq!(world.run(&["redo", "c2"]).code, Some(0));
+    assert_eq!(world.run(&["undo"]).code, Some(0));
+    assert_eq!(world.read("a.txt"), "3\n");
+    // Of two that are to be made again, the other one.
+    assert_eq!(world.run(&["undo"]).code, Some(0));
+    let ran = world.run(&["redo", "c4"]);
+    assert!(ran.err.contains("by taking back c3 (edit"), "{ran:?}");
+    world.file("a.txt", "mine\n");
+    let ran = world.run(&["redo"]);
+    assert!(ran.err.contains("a.txt was changed since by someone else"), "{ran:?}");
+}
+
+#[test]
 fn what_is_taken_back_by_force_is_all_that_was_asked_for() {
     let world = World::new();
     write(&world, "a.txt", "1\n", &[]);
