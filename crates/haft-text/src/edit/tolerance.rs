@@ -234,10 +234,25 @@ fn number_prefixes(view: &View<'_>, old: &str, new: &str) -> Step {
         let single = first == last;
         // A number with nothing after it says that its line has nothing more.
         let ends = !old.ends_with('\n') && last_line(&bare_old).trim().is_empty();
+        let begins = |span: &Range<usize>| {
+            view.starts_line(span.start) && (!single || view.number(span.start) == first)
+        };
+        // The last line of a file may have no end, which a listing does not show.
+        let open = bare_old.strip_suffix('\n').filter(|_| !view.text().ends_with('\n'));
+        let at_end = open.filter(|text| view.text().ends_with(text));
+        if let Some(text) = at_end {
+            let span = view.text().len() - text.len()..view.text().len();
+            let fresh = bare_new.strip_suffix('\n').unwrap_or(&bare_new);
+            if begins(&span) && view.number(span.start) == first {
+                if !clear {
+                    return Step::Unclear(span.start, parted(fresh, new));
+                }
+                let (old, new) = (text.to_owned(), fresh.to_owned());
+                return Step::One(Candidate { span, old, new });
+            }
+        }
         let step = rewritten(view, bare_old.clone(), bare_new.clone(), |span| {
-            view.starts_line(span.start)
-                && (!single || view.number(span.start) == first)
-                && (!ends || view.ends_line(span.end))
+            begins(span) && (!ends || view.ends_line(span.end))
         });
         let start = match step {
             Step::None => continue,

@@ -125,6 +125,14 @@ fn tolerances_map_back_to_exact_bytes() {
             "line number prefixes",
             "one\nTWO\nthree\n",
         ),
+        (
+            "one\ntwo\nthree",
+            "     2\ttwo\n     3\tthree\n",
+            "     2\tTWO\n     3\tthree\n",
+            "line number prefixes",
+            "one\nTWO\nthree",
+        ),
+        ("one\ntwo", "2: two\n", "zwei\ndrei\n", "line number prefixes", "one\nzwei\ndrei"),
         ("say(\"a\");\n", "say(\\\"a\\\");", "say(\\\"b\\\");", "literal escapes", "say(\"b\");\n"),
         ("a\n\tb\n", "a\\n\\tb", "a\\n\\tc", "literal escapes", "a\n\tc\n"),
     ];
