@@ -260,7 +260,7 @@ async fn items(
         let to = match to.as_ref().zip(file.move_to.as_deref()) {
             Some((to, text)) => {
                 let to = change::renewed(cx, to).await?;
-                is_free(cx, file, text, &to)?;
+                is_free(cx, file, text, [&at, &to])?;
                 Some(to)
             }
             None => None,
@@ -633,8 +633,12 @@ fn shown(items: &[Item]) -> Detail {
 fn answer(items: &[Item], cx: &Cx) -> Result<Outcome, ToolError> {
     let mut texts: Vec<String> =
         items.iter().map(|item| item.text(cx)).collect::<Result<_, _>>()?;
-    if items.len() > 1 {
-        texts.insert(0, format!("Edited {} files together.", items.len()));
+    let changed = items.iter().filter(|item| item.receipt(cx).is_some()).count();
+    match items.len() {
+        1 => {}
+        _ if changed == 0 => {}
+        all if changed == all => texts.insert(0, format!("Edited {all} files together.")),
+        all => texts.insert(0, format!("Edited {changed} of {all} files; the rest is the same.")),
     }
     let data = EditAnswer { one: None, files: Some(items.iter().map(Item::data).collect()) };
     Ok(Outcome {

@@ -96,7 +96,7 @@ pub(super) async fn located(files: &[FileChange], cx: &Cx) -> Result<Vec<Found>,
         let to = match &file.move_to {
             Some(text) => {
                 let to = own(cx, text).await?;
-                is_free(cx, file, text, &to)?;
+                is_free(cx, file, text, [&at, &to])?;
                 Some(to)
             }
             None => None,
@@ -128,9 +128,16 @@ pub(super) fn is_free(
     cx: &Cx,
     file: &FileChange,
     text: &str,
-    to: &Located,
+    [at, to]: [&Located; 2],
 ) -> Result<(), ToolError> {
     let shown = cx.place.shown(&to.real);
+    if at.kind == FileKind::Missing && to.kind == FileKind::FILE {
+        let text = format!(
+            "there is no file {}, but {shown} is there: the move seems to be made already",
+            file.path
+        );
+        return Err(ToolError::new(text).hint("Nothing was changed. Look at what is there first."));
+    }
     let (what, hint) = match to.kind {
         FileKind::Missing => {
             files::no_folder(text)?;

@@ -40,6 +40,27 @@ async fn holds(world: &World, name: &str) -> Option<String> {
 }
 
 #[tokio::test]
+async fn a_move_that_is_made_again_says_so() {
+    for world in both(FILES) {
+        for input in [
+            to("a.txt", "new.txt"),
+            files(json!([{"path": "b.txt", "move_to": "n", "content": "new\n"}])),
+        ] {
+            done(&world, "edit", input.clone()).await;
+            let before = tree(&world).await;
+            let text = failed(&world, "edit", input).await;
+            assert!(text.contains("the move seems to be made already"), "{text}");
+            assert!(text.contains("Nothing was changed."), "{text}");
+            assert_eq!(tree(&world).await, before);
+        }
+        let text = failed(&world, "edit", to("a.txt", "other")).await;
+        assert!(text.contains("there is no file a.txt") && !text.contains("already"), "{text}");
+        let text = failed(&world, "edit", to("new.txt", "n")).await;
+        assert!(text.contains("it is already there"), "{text}");
+    }
+}
+
+#[tokio::test]
 async fn one_file_may_stand_without_a_list() {
     for world in both(FILES) {
         let edit = json!({"old_text": "two", "new_text": "2"});

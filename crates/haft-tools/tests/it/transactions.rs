@@ -78,6 +78,27 @@ async fn all_files_change_and_each_is_told_with_its_receipt() {
 }
 
 #[tokio::test]
+async fn files_that_hold_their_new_content_already_are_not_told_as_changed() {
+    for world in both(FILES) {
+        let same = |path: &str, content: &str| json!({"path": path, "content": content});
+        let a = same("a.txt", "one\ntwo\n");
+        let text = done(&world, "edit", all(&[a.clone(), same("n.txt", "new\n")])).await;
+        assert!(
+            text.starts_with("Edited 1 of 2 files; the rest is the same.\na.txt already"),
+            "{text}"
+        );
+        assert!(text.contains("a.txt already has exactly this content"), "{text}");
+        let outcome = world.call("edit", all(&[a, same("n.txt", "new\n")])).await;
+        let text = outcome.joined_text();
+        assert!(text.starts_with("a.txt already has") && !text.contains("Edited"), "{text}");
+        assert!(
+            text.contains("\nn.txt already has exactly") && outcome.receipts.is_empty(),
+            "{text}"
+        );
+    }
+}
+
+#[tokio::test]
 async fn one_bad_edit_and_nothing_changes() {
     for world in both(FILES) {
         let before = texts(&world).await;
