@@ -67,8 +67,8 @@ pub(crate) fn render(
         let Some(raw) = cells.get(index) else { break };
         let mut cell =
             Cell { number, text: String::new(), pictures: Vec::new(), room: PICTURES - pictures };
-        match serde_json::from_str::<Value>(raw.get()) {
-            Ok(value) => cell.show(&value),
+        match parsed(raw.get()) {
+            Ok((value, halves)) => cell.show(&value, halves),
             Err(error) => cell.head("unknown", &[format!("damaged: {error}")]),
         }
         let before = rendered.count;
@@ -95,7 +95,7 @@ impl Cell {
         let _ = writeln!(self.text, "--- cell {}: {kind}{more} ---", self.number);
     }
 
-    fn show(&mut self, cell: &Value) {
+    fn show(&mut self, cell: &Value, halves: usize) {
         let shown = |value: &Value| haft_text::names::shown(value.as_str().unwrap_or_default(), 80);
         let mut more = Vec::new();
         if cell["id"].is_string() {
@@ -104,6 +104,10 @@ impl Cell {
         let run =
             ["execution_count", "prompt_number"].into_iter().find_map(|key| cell[key].as_u64());
         more.extend(run.map(|run| format!("run {run}")));
+        if halves > 0 {
+            let halves = words::count(halves as u64, "half character");
+            more.push(format!("{halves} (surrogates) shown as {}", char::REPLACEMENT_CHARACTER));
+        }
         let kind = if cell["cell_type"].is_string() {
             shown(&cell["cell_type"])
         } else {
@@ -205,6 +209,50 @@ impl Cell {
     }
 }
 
+/// The value of a cell, and how many escapes in it stand for half a character that has no other
+/// half: they are read as U+FFFD.
+fn parsed(raw: &str) -> serde_json::Result<(Value, usize)> {
+    match serde_json::from_str(raw) {
+        Ok(value) => Ok((value, 0)),
+        Err(error) => {
+            let (mended, halves) = without_halves(raw);
+            if halves == 0 {
+                return Err(error);
+            }
+            serde_json::from_str(&mended).map(|value| (value, halves))
+        }
+    }
+}
+
+/// JSON with U+FFFD in place of escapes that stand for half a character alone, and their number.
+fn without_halves(raw: &str) -> (String, usize) {
+    let (mut out, mut rest, mut halves) = (String::with_capacity(raw.len()), raw, 0);
+    while let Some(at) = rest.find('\\') {
+        let (before, escape) = rest.split_at(at);
+        out.push_str(before);
+        let len = match half(escape) {
+            Some(0xD800..0xDC00) if half(&escape[6..]).is_some_and(|low| low >= 0xDC00) => 12,
+            Some(_) => {
+                out.push(char::REPLACEMENT_CHARACTER);
+                halves += 1;
+                rest = &escape[6..];
+                continue;
+            }
+            None => 1 + escape[1..].chars().next().map_or(0, char::len_utf8),
+        };
+        out.push_str(&escape[..len]);
+        rest = &escape[len..];
+    }
+    out.push_str(rest);
+    (out, halves)
+}
+
+/// The surrogate that an escape at the start of a text stands for.
+fn half(text: &str) -> Option<u32> {
+    let digits = text.strip_prefix("\\u")?.get(..4)?;
+    u32::from_str_radix(digits, 16).ok().filter(|unit| (0xD800..0xE000).contains(unit))
+}
+
 /// A text, which notebooks keep whole or as a list of lines.
 fn joined(value: &Value) -> Cow<'_, str> {
     match value {
@@ -261,6 +309,23 @@ mod tests {
         for none in ["", "{}", "{\"cells\": 7}", "[]", "{\"cells\": [", "\u{feff}{"] {
             assert!(render(none.as_bytes(), wanted, "a").unwrap().is_none(), "{none}");
         }
+    }
+
+    #[test]
+    fn half_a_character_hides_no_cell() {
+        let cells = r#"{"cells": [
+            {"cell_type": "code", "source": "a\ud800b \ud83d\ude00 \\ud800 \udc00\ud800"},
+            {"cell_type": "code", "source": "\u00e9", "outputs": [
+                {"output_type": "stream", "text": ["\uDFFF\uDFFF\n"]}]}]}"#;
+        let wanted = Wanted { first: 1, count: 9, room: 1000 };
+        let rendered = render(cells.as_bytes(), wanted, "a.ipynb").unwrap().unwrap();
+        assert_eq!(
+            rendered.text,
+            "--- cell 1: code, 3 half characters (surrogates) shown as \u{fffd} ---\n\
+             a\u{fffd}b \u{1f600} \\ud800 \u{fffd}\u{fffd}\n\
+             --- cell 2: code, 2 half characters (surrogates) shown as \u{fffd} ---\n\u{e9}\n\
+             --- cell 2: stdout ---\n\u{fffd}\u{fffd}\n"
+        );
     }
 
     #[test]
