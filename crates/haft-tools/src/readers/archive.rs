@@ -10,7 +10,7 @@ use haft_types::ToolError;
 use tokio::time::Instant;
 
 use super::{Form, Rendered, Wanted, damaged, gzip::TarGz, number, tar, zip};
-use crate::{files, page::Source};
+use crate::{files, page::Source, words};
 
 /// Most names that are kept.
 const ENTRIES: usize = 10_000;
@@ -79,14 +79,15 @@ pub(crate) async fn list(
         Form::Tar => "tar archive",
         _ => "tar archive in gzip",
     };
-    let mut walk = Walk { source, until: Instant::now() + TIME, cut: None };
+    let until = Instant::now() + TIME;
+    let mut walk = Walk { source, shown, until, cut: None, claimed: None };
     let mut names = Names::default();
     let listed = match form {
         Form::Zip => walk.zip(&mut names).await?,
         Form::Tar => walk.tar(&mut names).await?,
         _ => walk.tar_gz(&mut names).await?,
     };
-    let mut cut = walk.cut;
+    let (mut cut, claimed) = (walk.cut, walk.claimed);
     if let Err(why) = listed {
         if names.lines.is_empty() {
             return Err(damaged(shown, what, &why));
@@ -94,7 +95,10 @@ pub(crate) async fn list(
         cut = Some(format!("it is damaged: {why}"));
     }
     if names.full() {
-        cut = Some(format!("only its first {} are listed", names.words()));
+        let of = claimed.map(|all| format!(" of {}", words::grouped(all))).unwrap_or_default();
+        let command = if form == Form::Zip { "unzip -l" } else { "tar -tf" };
+        let only = format!("only its first {}{of} are listed", names.words());
+        cut = Some(format!("{only}; a command such as {command} lists all"));
     }
     let mut rendered = Rendered::new(what, UNIT, names.lines.len() as u64, wanted, shown)?;
     while let Some(next) = rendered.next(wanted) {
@@ -111,7 +115,10 @@ type Listed = Result<Result<(), String>, ToolError>;
 
 struct Walk<'a> {
     source: &'a Source<'a>,
+    shown: &'a str,
     until: Instant,
+    /// How many entries the archive says that it has.
+    claimed: Option<u64>,
     /// Why it ended before the archive did.
     cut: Option<String>,
 }
@@ -168,6 +175,13 @@ impl Walk<'_> {
                 }
             }
         }
+        if inside.holds_else() {
+            return Err(ToolError::new(format!(
+                "{} is gzip, but what is in it is no tar archive",
+                self.shown
+            ))
+            .hint("Unpack it with a command, such as gzip -dc, to see what it is."));
+        }
         let (found, why) = inside.end();
         *names = found;
         if self.cut.is_none() && damage.is_none() {
@@ -198,6 +212,7 @@ impl Walk<'_> {
                 Err(damage) => return Ok(Err(damage)),
             }
         }
+        self.claimed = Some(directory.entries);
         let missing = directory.entries.saturating_sub(names.lines.len() as u64);
         if missing > 0 && !names.full() && self.cut.is_none() {
             let claimed = number(directory.entries, UNIT);

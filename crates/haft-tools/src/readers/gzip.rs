@@ -26,6 +26,8 @@ struct Listing {
     scan: tar::Scan,
     names: Names,
     inflated: u64,
+    /// The first bytes, to be told by.
+    first: Vec<u8>,
     damage: Option<String>,
     /// Set where no more is taken: the decoder gives again what was refused.
     done: bool,
@@ -37,6 +39,8 @@ impl Write for Listing {
             return Err(io::ErrorKind::Other.into());
         }
         self.inflated += bytes.len() as u64;
+        let missing = tar::BLOCK.saturating_sub(self.first.len()).min(bytes.len());
+        self.first.extend_from_slice(&bytes[..missing]);
         self.damage = self.scan.push(bytes, &mut self.names).err();
         let over = self.inflated > INFLATED;
         self.done = over || self.damage.is_some() || self.names.full() || self.scan.ended();
@@ -74,9 +78,16 @@ impl TarGz {
         written.map(|()| true).map_err(|error| error.to_string())
     }
 
+    /// Reports whether what came out does not even begin like a tar archive.
+    pub(super) fn holds_else(&mut self) -> bool {
+        // What the decoder still holds comes out.
+        drop(self.0.try_finish());
+        let first = &self.0.get_ref().first;
+        !first.is_empty() && !first.iter().all(|byte| *byte == 0) && !tar::starts(first)
+    }
+
     /// The names so far, and why there may be more of them, as far as that is known.
     pub(super) fn end(mut self) -> (Names, Option<String>) {
-        // What the decoder still holds comes out.
         drop(self.0.try_finish());
         let listing = std::mem::take(self.0.get_mut());
         let why = if listing.inflated > INFLATED {

@@ -50,11 +50,25 @@ pub(crate) fn form(first: &[u8], name: &[u8]) -> Option<Form> {
     if tar::starts(first) {
         return Some(Form::Tar);
     }
-    if first.starts_with(b"%PDF-") && (ends(b".pdf") || first.contains(&0) || !first.is_ascii()) {
-        return Some(Form::Pdf);
+    match pdf_header(first) {
+        Some(0) if ends(b".pdf") || first.contains(&0) || !first.is_ascii() => {
+            return Some(Form::Pdf);
+        }
+        // Behind other bytes it may well be quoted.
+        Some(_) if ends(b".pdf") => return Some(Form::Pdf),
+        _ => {}
     }
     let object = first.trim_ascii_start().starts_with(b"{");
     (object && ends(b".ipynb")).then_some(Form::Notebook)
+}
+
+/// Bytes that may stand before a PDF document, as all programs let them.
+const BEFORE_PDF: usize = 1024;
+
+/// Where a PDF document begins in a file.
+pub(crate) fn pdf_header(bytes: &[u8]) -> Option<usize> {
+    let header = b"%PDF-";
+    memchr::memmem::find(&bytes[..bytes.len().min(BEFORE_PDF + header.len())], header)
 }
 
 /// Which parts of a file are wanted.
@@ -187,6 +201,10 @@ mod tests {
             (b"%PDF-1.4\n1 0 obj", "A.PDF", Some(Form::Pdf)),
             (b"%PDF-1.4\n1 0 obj", "about.txt", None),
             (b"%PDF-1.4\n%\xE2\xE3", "about", Some(Form::Pdf)),
+            (b"\r\n\0junk%PDF-1.4\n", "a.pdf", Some(Form::Pdf)),
+            (b"it begins with %PDF-1.4 \xE2\xE3", "about", None),
+            (&[&[b' '; 1024][..], b"%PDF-1.4"].concat(), "a.pdf", Some(Form::Pdf)),
+            (&[&[b' '; 1025][..], b"%PDF-1.4"].concat(), "a.pdf", None),
             (b" {\"cells\": []", "a.ipynb", Some(Form::Notebook)),
             (b"{\"cells\": []", "a.json", None),
             (b"", "a.tar", None),

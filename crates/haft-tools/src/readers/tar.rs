@@ -6,13 +6,17 @@
 use super::archive::{Entry, Names};
 
 /// Bytes of a block.
-const BLOCK: usize = 512;
+pub(super) const BLOCK: usize = 512;
 /// Most bytes of a header that extends the next one.
 const EXTENSION: u64 = 64 * 1024;
 
-/// Reports whether bytes begin like an archive.
+/// Reports whether bytes begin like an archive. Before POSIX there was no magic in it, and nothing
+/// behind the name of a link.
 pub(super) fn starts(first: &[u8]) -> bool {
-    first.get(..BLOCK).is_some_and(|block| block[257..].starts_with(b"ustar") && sound(block))
+    let old = |block: &[u8]| block[0] != 0 && block[257..].iter().all(|byte| *byte == 0);
+    first
+        .get(..BLOCK)
+        .is_some_and(|block| (block[257..].starts_with(b"ustar") || old(block)) && sound(block))
 }
 
 /// What an extension says of the entry after it.

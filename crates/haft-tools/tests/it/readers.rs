@@ -143,8 +143,76 @@ async fn archives_that_expand_without_end_are_bounded() {
         let input = json!({"path": path, "offset": -1});
         let text = done(&world, "read", input).await;
         assert!(text.starts_with(" 10000\t"), "{text}");
+        assert!(text.contains("a command such as tar -tf lists all"), "{text}");
         assert!(text.contains("only its first 10,000 entries are listed"), "{text}");
     }
+}
+
+/// A ZIP archive of empty files.
+fn zip_of(count: u16) -> Vec<u8> {
+    let mut directory = Vec::new();
+    for number in 0..count {
+        let mut entry = vec![0; 46];
+        entry[..4].copy_from_slice(b"PK\x01\x02");
+        entry[28] = 5;
+        entry.extend(format!("{number:05}").bytes());
+        directory.extend(entry);
+    }
+    let mut end = vec![0; 22];
+    end[..4].copy_from_slice(b"PK\x05\x06");
+    end[8..10].copy_from_slice(&count.to_le_bytes());
+    end[10..12].copy_from_slice(&count.to_le_bytes());
+    end[12..16].copy_from_slice(&u32::try_from(directory.len()).unwrap().to_le_bytes());
+    end[16..20].copy_from_slice(&4_u32.to_le_bytes());
+    [b"PK\x03\x04".to_vec(), directory, end].concat()
+}
+
+#[tokio::test]
+async fn archives_of_old_of_many_and_of_none_are_told() {
+    // An archive as tar wrote it before there was a magic: nothing behind the name of a link.
+    let mut old = inflated("gnu.tgz");
+    let (mut at, blocks) = (0, old.len() / 512);
+    while at < blocks && old[at * 512] != 0 {
+        let header = &mut old[at * 512..(at + 1) * 512];
+        let size = std::str::from_utf8(&header[124..135]).unwrap().trim_matches(['\0', ' ']);
+        let size = usize::from_str_radix(size, 8).unwrap();
+        header[257..].fill(0);
+        header[148..156].fill(b' ');
+        let sum: u64 = header.iter().map(|byte| u64::from(*byte)).sum();
+        header[148..156].copy_from_slice(format!("{sum:06o}\0 ").as_bytes());
+        at += 1 + size.div_ceil(512);
+    }
+    let text = b"this is text and no archive\n";
+    let world = memory(&[
+        ("old.tar", &old),
+        ("old.tgz", &deflated(&old)),
+        ("gnu.tgz", &file("gnu.tgz")),
+        ("text.tgz", &deflated(text)),
+        ("long.tgz", &deflated(&text.repeat(100))),
+        ("none.tgz", &deflated(&[0; 1024])),
+        ("plain.tgz", text),
+        ("many.zip", &zip_of(12_000)),
+    ]);
+    let whole = done(&world, "read", json!({"path": "gnu.tgz"})).await;
+    let lines =
+        |text: &str| text.lines().filter(|l| !l.starts_with('[')).collect::<Vec<_>>().join("\n");
+    for path in ["old.tar", "old.tgz"] {
+        let text = done(&world, "read", json!({"path": path})).await;
+        assert_eq!(lines(&text), lines(&whole), "{path}");
+    }
+    for path in ["text.tgz", "long.tgz"] {
+        let text = failed(&world, "read", json!({"path": path})).await;
+        let wants = [path, "is gzip, but what is in it is no tar archive", "gzip -dc"];
+        assert!(wants.iter().all(|want| text.contains(want)), "{text}");
+    }
+    let text = done(&world, "read", json!({"path": "none.tgz"})).await;
+    assert!(text.contains("of 0 entries]"), "{text}");
+    let text = done(&world, "read", json!({"path": "plain.tgz"})).await;
+    assert!(text.contains("this is text and no archive"), "{text}");
+    let text = done(&world, "read", json!({"path": "many.zip", "offset": -1})).await;
+    assert!(text.starts_with(" 10000\t"), "{text}");
+    let only = "only its first 10,000 entries of 12,000 are listed; a command such as unzip -l";
+    assert!(text.contains(only), "{text}");
 }
 
 #[tokio::test]
@@ -281,6 +349,23 @@ mod documents {
     use haft_testkit::world::World;
 
     use super::*;
+
+    #[tokio::test]
+    async fn what_stands_before_a_document_hides_it_not() {
+        let report = file("report.pdf");
+        let behind = |junk: &[u8]| [junk, &report].concat();
+        let (short, long) = (behind(b"\xff\0 from a printer\r\n"), behind(&[b'\n'; 1024]));
+        let world = memory(&[("short.pdf", &short), ("long.pdf", &long), ("about", &short)]);
+        for (path, bytes) in [("short.pdf", &short), ("long.pdf", &long)] {
+            let outcome = world.call("read", json!({"path": path})).await;
+            let text = outcome.joined_text();
+            assert!(text.contains("--- page 2 ---\nPage two\nThe end.\n"), "{text}");
+            assert!(text.ends_with(&format!("[{path} is a PDF document of 2 pages]")), "{text}");
+            assert_eq!(outcome.data.unwrap()["hash"], haft_types::Hash::of(bytes).to_string());
+        }
+        let text = failed(&world, "read", json!({"path": "about"})).await;
+        assert!(text.contains("about is not text"), "{text}");
+    }
 
     #[tokio::test]
     async fn pages_show_as_text_in_the_order_of_reading() {
