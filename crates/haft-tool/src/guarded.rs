@@ -12,15 +12,15 @@ use bytes::Bytes;
 use futures::{FutureExt as _, future::BoxFuture};
 use haft_host::{
     Caps, Confine, FileKind, Filter, FindQuery, Found, FoundLines, Fs, GrepQuery, Host, ListHow,
-    Listing, Located, Program, Running, Search, SearchError, Shell, Sink, Skipped, Spawn, Staged,
-    Walk, WriteHow, Written,
+    Listing, Located, Program, Running, Search, SearchError, Shell, Sink, Skipped, Source, Spawn,
+    Staged, Walk, WriteHow, Written,
 };
-use haft_types::{Access, Effect, Follow, HostPath, Place, Rights, Style, Target};
+use haft_types::{Access, Effect, Follow, Hash, HostPath, Place, Rights, Style, Target};
 use tokio::sync::OnceCell;
 
 use crate::{
     Events,
-    keeper::{Keeper, Write},
+    keeper::{Data, Keeper, Write},
     pipeline::Lost,
 };
 
@@ -337,19 +337,24 @@ impl Fs for Guarded {
     ) -> BoxFuture<'a, io::Result<Box<dyn Staged>>> {
         async move {
             self.need(&at.real, Access::Modify)?;
-            let fs = self.inner.fs();
-            let before = async {
-                let keeper = self.keeper.as_ref()?;
-                Some((keeper.clone(), keeper.before(fs, at).await))
-            };
-            // The disk works on all three at once, and nobody sees the file before they are done.
-            let staged = fs.stage(at, data.clone(), how);
-            let (begun, staged, before) = futures::join!(self.begin(), staged, before);
-            let staged = after(begun, staged).await?;
-            let Some((keeper, before)) = before else { return Ok(staged) };
-            let (path, data) = (at.real.clone(), Some(data));
-            let write = Write { path, moved: None, before, data };
-            Ok(Box::new(Kept { staged, keeper, write }) as Box<dyn Staged>)
+            let staged = self.inner.fs().stage(at, data.clone(), how);
+            self.kept(at, staged, || Ok(Data::Whole(data))).await
+        }
+        .boxed()
+    }
+
+    fn stage_from<'a>(
+        &'a self,
+        at: &'a Located,
+        from: Source,
+        how: WriteHow,
+    ) -> BoxFuture<'a, io::Result<Box<dyn Staged>>> {
+        async move {
+            self.need(&at.real, Access::Modify)?;
+            let (from, hash) = Hashing::of(from);
+            let staged = self.inner.fs().stage_from(at, Box::new(from), how);
+            let hashed = || hash.get().copied().map(Data::Hashed).ok_or_else(unread);
+            self.kept(at, staged, hashed).await
         }
         .boxed()
     }
@@ -378,6 +383,7 @@ impl Fs for Guarded {
             let staged = after(begun, staged).await?;
             let Some((keeper, before, rights)) = before else { return Ok(staged) };
             let moved = Some((from.real.clone(), rights));
+            let data = data.map(Data::Whole);
             let write = Write { path: to.real.clone(), moved, before, data };
             Ok(Box::new(Kept { staged, keeper, write }) as Box<dyn Staged>)
         }
@@ -426,6 +432,65 @@ impl Fs for Guarded {
         }
         .boxed()
     }
+}
+
+impl Guarded {
+    /// What is being staged at a place, with what was there kept and the begin of the call on disk;
+    /// `data` says what it holds, once it is staged.
+    async fn kept(
+        &self,
+        at: &Located,
+        staged: BoxFuture<'_, io::Result<Box<dyn Staged>>>,
+        data: impl FnOnce() -> io::Result<Data>,
+    ) -> io::Result<Box<dyn Staged>> {
+        let before = async {
+            let keeper = self.keeper.as_ref()?;
+            Some((keeper.clone(), keeper.before(self.inner.fs(), at).await))
+        };
+        // The disk works on all three at once, and nobody sees the file before they are done.
+        let (begun, staged, before) = futures::join!(self.begin(), staged, before);
+        let staged = after(begun, staged).await?;
+        let Some((keeper, before)) = before else { return Ok(staged) };
+        let data = match data() {
+            Ok(data) => Some(data),
+            Err(error) => {
+                staged.discard().await;
+                return Err(error);
+            }
+        };
+        let write = Write { path: at.real.clone(), moved: None, before, data };
+        Ok(Box::new(Kept { staged, keeper, write }))
+    }
+}
+
+/// Content on its way, whose hash is known at its end.
+struct Hashing {
+    from: Source,
+    hasher: blake3::Hasher,
+    hash: Arc<OnceLock<Hash>>,
+}
+
+impl Hashing {
+    fn of(from: Source) -> (Self, Arc<OnceLock<Hash>>) {
+        let hash = Arc::default();
+        (Self { from, hasher: blake3::Hasher::new(), hash: Arc::clone(&hash) }, hash)
+    }
+}
+
+impl io::Read for Hashing {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        let got = self.from.read(buffer)?;
+        self.hasher.update(&buffer[..got]);
+        if got == 0 && !buffer.is_empty() {
+            let hash = || Hash::from_bytes(*self.hasher.finalize().as_bytes());
+            self.hash.get_or_init(hash);
+        }
+        Ok(got)
+    }
+}
+
+fn unread() -> io::Error {
+    io::Error::other("the host took only a part of what was to be written")
 }
 
 /// What was staged, if the begin of the call is on disk; otherwise it goes again.

@@ -49,7 +49,14 @@ pub(crate) struct Write {
     pub moved: Option<(HostPath, Option<Rights>)>,
     pub before: Before,
     /// What it holds then; none where it stays the same.
-    pub data: Option<Bytes>,
+    pub data: Option<Data>,
+}
+
+/// What is written.
+pub(crate) enum Data {
+    Whole(Bytes),
+    /// Content that came piece by piece, by its hash.
+    Hashed(Hash),
 }
 
 /// What a file holds after a change.
@@ -162,8 +169,9 @@ impl Keeper {
     pub(crate) fn wrote(&self, to: Write, folders: Vec<HostPath>) {
         let Write { path, moved, before, data } = to;
         let after = match (data, &before) {
-            (Some(data), _) if data.len() <= BRIEF => After::Hash(Hash::of(&data)),
-            (Some(data), _) => After::Data(data),
+            (Some(Data::Whole(data)), _) if data.len() <= BRIEF => After::Hash(Hash::of(&data)),
+            (Some(Data::Whole(data)), _) => After::Data(data),
+            (Some(Data::Hashed(hash)), _) => After::Hash(hash),
             (None, Before::Stays(hash)) => After::Hash(*hash),
             (None, _) => After::Gone,
         };

@@ -11,7 +11,7 @@ use std::{
 };
 
 use bytes::Bytes;
-use haft_host::{Expect, FileKind, Located, WriteHow, Written};
+use haft_host::{Expect, FileKind, Located, Source, WriteHow, Written};
 use haft_text::{
     decode,
     diff::{self, Kind, Limits, TextDiff},
@@ -223,12 +223,27 @@ pub(crate) async fn carry_out(
     data: Bytes,
     parents: bool,
 ) -> Result<Written, Failure> {
+    let how = WriteHow { parents, ..as_located(at) };
+    cx.host.fs().write(at, data, how).await.map_err(Failure::from)
+}
+
+/// As [`carry_out`], with content that nobody holds as a whole.
+pub(crate) async fn carry_out_from(
+    cx: &Cx,
+    at: &Located,
+    from: Source,
+) -> Result<Written, Failure> {
+    let staged = cx.host.fs().stage_from(at, from, as_located(at)).await?;
+    Ok(staged.place().await?)
+}
+
+/// The way to write that expects what was located.
+fn as_located(at: &Located) -> WriteHow {
     let expect = match at.stamp {
         Some(stamp) if at.kind != FileKind::Missing => Expect::Stamp(stamp),
         _ => Expect::Absent,
     };
-    let how = WriteHow { expect, parents, ..WriteHow::default() };
-    cx.host.fs().write(at, data, how).await.map_err(Failure::from)
+    WriteHow { expect, ..WriteHow::default() }
 }
 
 /// Says of so many carriage returns that were put in that they end no line.

@@ -6,14 +6,19 @@
 mod files;
 mod names;
 
-use std::collections::HashMap;
+use std::{
+    collections::HashMap,
+    io::{self, Read},
+    mem::take,
+    vec,
+};
 
 use bytes::Bytes;
 use haft_host::Located;
 use haft_text::{
     DecodeError, EditError, Encoding, decode,
     diff::{self, TextDiff},
-    edit::{self as engine, Applied},
+    edit::{self as engine, Applied, Piece},
     lines::LineEnds,
 };
 use haft_tool::{Cx, Tool, schema_of};
@@ -297,11 +302,18 @@ impl Work {
         joined(self.applied.size, self.applied.slices(&self.old))
     }
 
-    async fn carry_out(self, input: &FileEdit, cx: &Cx) -> Result<Outcome, Failure> {
-        let data = self.data(cx);
-        let written = change::carry_out(cx, &self.at, data.clone(), false).await?;
+    async fn carry_out(mut self, input: &FileEdit, cx: &Cx) -> Result<Outcome, Failure> {
+        let written = if self.applied.size <= INLINE {
+            let data = self.data(cx);
+            let written = change::carry_out(cx, &self.at, data.clone(), false).await?;
+            seen::keep(cx, self.after, &data);
+            written
+        } else {
+            cx.offer_pre_image(&self.at, &self.old, self.before);
+            let from = Pieces::of(self.old.clone(), take(&mut self.applied.pieces));
+            change::carry_out_from(cx, &self.at, Box::new(from)).await?
+        };
         seen::note(cx, &written.at, Some(self.after));
-        seen::keep(cx, self.after, &data);
         let first = format!("Edited {}", self.first(&input.path, cx)?);
         let text = change::answer(&first, &self.notes, &self.diff.numbered());
         let answer = EditAnswer { one: Some(self.told()), files: None };
@@ -348,6 +360,42 @@ impl Work {
             hash_before: self.applied.hash_before.clone(),
             hash_after: self.applied.hash_after.clone(),
         }
+    }
+}
+
+/// The new content of a large file, read from the old one and the new pieces: nobody needs it as a
+/// whole, and to make room for it would take longer than to write it.
+struct Pieces {
+    old: Bytes,
+    rest: vec::IntoIter<Piece>,
+    /// What is left of the present piece.
+    piece: Bytes,
+}
+
+impl Pieces {
+    fn of(old: Bytes, pieces: Vec<Piece>) -> Self {
+        Self { old, rest: pieces.into_iter(), piece: Bytes::new() }
+    }
+}
+
+impl Read for Pieces {
+    /// Fills the buffer while there is anything, so that small pieces are not written one by one.
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        let mut done = 0;
+        while done < buffer.len() {
+            if self.piece.is_empty() {
+                self.piece = match self.rest.next() {
+                    Some(Piece::Keep(range)) => self.old.slice(range),
+                    Some(Piece::New(bytes)) => bytes.into(),
+                    None => break,
+                };
+                continue;
+            }
+            let some = self.piece.split_to(self.piece.len().min(buffer.len() - done));
+            buffer[done..done + some.len()].copy_from_slice(&some);
+            done += some.len();
+        }
+        Ok(done)
     }
 }
 

@@ -93,7 +93,13 @@ async fn change(input: Value, cx: Cx) -> Result<Outcome, ToolError> {
     let expect = at.stamp.map_or(Expect::Absent, Expect::Stamp);
     let expect = if input["wrong"] == true { Expect::Absent } else { expect };
     let how = WriteHow { expect, parents: true, ..WriteHow::default() };
-    fs.write(&at, "new".into(), how).await.map_err(failed)?;
+    if input["pieces"] == true {
+        let from = Box::new(io::Cursor::new("new"));
+        let staged = fs.stage_from(&at, from, how).await.map_err(failed)?;
+        staged.place().await.map_err(failed)?;
+    } else {
+        fs.write(&at, "new".into(), how).await.map_err(failed)?;
+    }
     Ok(Outcome::text("changed"))
 }
 
@@ -123,7 +129,7 @@ async fn until_waiting(log: &Log) {
 
 #[tokio::test]
 async fn the_name_is_taken_after_the_log_is_synced_and_the_old_content_kept() {
-    for offers in [false, true] {
+    for (offers, pieces) in [(false, false), (true, false), (false, true), (true, true)] {
         let host = Arc::new(Memory::with_files([("/w/a", "old")]).unwrap());
         let world = World::on(host.clone(), crate::support::at("/w"), probe());
         let log = Log::new(0, false);
@@ -131,7 +137,7 @@ async fn the_name_is_taken_after_the_log_is_synced_and_the_old_content_kept() {
         let images = Arc::new(Watching { host: host.clone(), inner, seen });
         let dispatcher = with(&world, &log, Some(images.clone()));
         let stop = CancellationToken::new();
-        let input = json!({"path": "a", "offers": offers});
+        let input = json!({"path": "a", "offers": offers, "pieces": pieces});
         let running = tokio::spawn(async move { dispatcher.call("change", input, stop).await.1 });
         until_waiting(&log).await;
         assert_eq!(host.content("/w/a").unwrap(), "old", "before the log was synced");
@@ -142,20 +148,24 @@ async fn the_name_is_taken_after_the_log_is_synced_and_the_old_content_kept() {
         assert_eq!(*images.seen.lock().unwrap(), ["old"], "kept while it stood there");
         let kept = outcome.receipts[0].pre_image.as_ref().unwrap();
         assert_eq!(images.get(kept).unwrap(), "old");
+        assert_eq!(outcome.receipts[0].after, Some(Hash::of(b"new")), "{pieces}");
     }
 }
 
 #[tokio::test]
 async fn where_one_of_the_three_fails_nothing_is_left() {
-    for (path, wrong, fails, says) in [
+    let cases = [
         ("a", false, true, "the disk is full"),
         ("new/folder/b", false, true, "the disk is full"),
         ("a", true, false, "already there"),
         ("a", true, true, "already there"),
-    ] {
+    ];
+    for ((path, wrong, fails, says), pieces) in
+        cases.map(|case| [(case, false), (case, true)]).concat()
+    {
         let world = World::local(probe(), [("a", "old")]).unwrap();
         let dispatcher = with(&world, &Log::new(100, fails), None);
-        let input = json!({"path": path, "wrong": wrong});
+        let input = json!({"path": path, "wrong": wrong, "pieces": pieces});
         let outcome = dispatcher.call("change", input, CancellationToken::new()).await.1;
         assert_eq!(outcome.status, Status::Failed, "{path}");
         assert!(outcome.joined_text().contains(says), "{path}: {outcome:?}");

@@ -151,6 +151,26 @@ async fn a_big_file_is_edited_whole() {
 }
 
 #[tokio::test]
+async fn a_big_file_of_many_places_holds_what_was_told_of_it() {
+    let text = repeated(0..60_000, |n| format!("line {n} of many{}", ["\r\n", "\n"][n % 2]));
+    for world in both(&[("a.txt", text.as_bytes())]) {
+        let edits = json!([
+            {"old_text": "line 0 of", "new_text": "line zero of"},
+            {"old_text": "many", "new_text": "\u{e9}", "replace_all": true},
+        ]);
+        done(&world, "read", json!({"path": "a.txt"})).await;
+        let outcome = world.call("edit", json!({"path": "a.txt", "edits": edits})).await;
+        let after = world.read_bytes("a.txt").await.unwrap().unwrap();
+        let wanted = text.replace("line 0 of", "line zero of").replace("many", "\u{e9}");
+        assert!(after == wanted.as_bytes());
+        let receipt = &outcome.receipts[0];
+        let hashes = (Some(Hash::of(text.as_bytes())), Some(Hash::of(&after)));
+        assert_eq!((receipt.before, receipt.after), hashes);
+        assert_eq!(receipt.pre_image.as_ref().map(|blob| blob.len), Some(text.len() as u64));
+    }
+}
+
+#[tokio::test]
 async fn a_strict_edit_names_the_tolerance_that_it_does_not_take() {
     let options = haft_tools::Options { edit_strict: true, ..haft_tools::Options::default() };
     let text = "fn a() {\n    one();  \n}\nsaid \u{201c}so\u{201d}\n";
