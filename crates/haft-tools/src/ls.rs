@@ -70,7 +70,7 @@ struct Data<'a> {
 struct EntryData<'a> {
     /// Relative to the listed folder.
     name: &'a str,
-    /// file, folder, link, fifo, socket, device (of blocks) or char_device.
+    /// file, folder, link, fifo, socket, device (of blocks) or `char_device`.
     kind: String,
     #[serde(skip_serializing_if = "Option::is_none")]
     size: Option<u64>,

@@ -479,8 +479,6 @@ impl Read {
                 let shown = &found.shown;
                 let bytes = files::whole_or(source.fs, source.at, limit, shown, instead).await?;
                 let hash = haft_types::Hash::of(&bytes);
-                // Places in a document count from its header.
-                let bytes = bytes.slice(readers::pdf_header(&bytes).unwrap_or(0)..);
                 let pictures = input.limit.is_some_and(|limit| limit <= readers::pdf::PICTURED);
                 let task = readers::pdf::Task { wanted, pictures };
                 let rendered =

@@ -136,8 +136,8 @@ impl Memory {
     /// When the path is not absolute or leads through a file, or the kind is none of these.
     pub fn add_special(&self, path: &str, kind: EntryKind) -> io::Result<()> {
         let path = self.path(path)?;
-        use EntryKind::{CharDevice, Device, Fifo, Socket};
-        if !matches!(kind, Fifo | Socket | Device | CharDevice) {
+        let device = matches!(kind, EntryKind::Device | EntryKind::CharDevice);
+        if !device && !matches!(kind, EntryKind::Fifo | EntryKind::Socket) {
             let text = "only pipes, sockets and devices are special";
             return Err(refuse(io::ErrorKind::InvalidInput, &path, text));
         }

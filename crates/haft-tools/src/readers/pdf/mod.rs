@@ -111,6 +111,8 @@ pub(crate) async fn render(
             .hint("Call again later."));
     };
     let until = Instant::now() + TIME;
+    // Places in a document count from its header.
+    let bytes = bytes.slice(super::pdf_header(&bytes).unwrap_or(0)..);
     let started = reader.start(bytes, task, permit).await;
     // Dropped, it ends the reading.
     let mut told = started.map_err(|error| {
