@@ -60,7 +60,8 @@ pub struct Spawn {
     pub stdin: Stdin,
     /// Whether it gets a descriptor 3 whose bytes come back as [`Output::Report`].
     pub report: bool,
-    /// Columns and rows of a terminal, for programs that need one.
+    /// Columns and rows of a terminal, for programs that need one: their input, output and errors,
+    /// the last two in one stream.
     pub terminal: Option<(u16, u16)>,
     /// What it may touch; none means: no sandbox.
     pub confine: Option<Confine>,

@@ -6,3 +6,4 @@ mod files;
 mod search;
 mod shell;
 mod supervision;
+mod terminal;

@@ -148,7 +148,6 @@ async fn what_cannot_start_is_named() {
             .await
             .contains("no program")
     );
-    assert!(fails(Spawn { terminal: Some((80, 24)), ..script("true") }).await.contains("terminal"));
     let confine = Some(haft_host::Confine::default());
     assert!(fails(Spawn { confine, ..script("true") }).await.contains("confine"));
 }

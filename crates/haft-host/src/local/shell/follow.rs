@@ -5,8 +5,11 @@
 //! pipe.
 
 use std::{
-    io::{self, PipeReader, PipeWriter, Read},
-    os::unix::{net::UnixStream, process::ExitStatusExt},
+    io::{self, Read},
+    os::{
+        fd::OwnedFd,
+        unix::{net::UnixStream, process::ExitStatusExt},
+    },
     process::ExitStatus,
     sync::Arc,
     time::{Duration, Instant},
@@ -19,6 +22,7 @@ use rustix::{
     event::{PollFd, PollFlags, Timespec, poll},
     fd::AsFd,
     fs::{OFlags, fcntl_setfl},
+    io::Errno,
 };
 
 use super::{
@@ -38,6 +42,8 @@ const LOOK: Duration = Duration::from_millis(10);
 const PIECE: usize = 64 << 10;
 /// What is smaller is copied, so that it does not hold a whole buffer.
 const SMALL: usize = 16 << 10;
+/// The sign that ends the input of a terminal at the start of a line, twice.
+const END_OF_INPUT: &[u8] = b"\x04\x04";
 /// Longest report.
 const REPORT_LIMIT: usize = 64 << 10;
 
@@ -45,10 +51,12 @@ const REPORT_LIMIT: usize = 64 << 10;
 #[derive(Debug)]
 pub(super) struct Follower {
     shared: Arc<Shared>,
-    input: Option<PipeWriter>,
-    output: Option<PipeReader>,
-    errors: Option<PipeReader>,
-    report: Option<PipeReader>,
+    input: Option<OwnedFd>,
+    output: Option<OwnedFd>,
+    errors: Option<OwnedFd>,
+    report: Option<OwnedFd>,
+    /// Whether the input is a terminal, which knows an end only as a sign.
+    terminal: bool,
     reported: Vec<u8>,
     buffer: Vec<u8>,
     /// What the keeper said and was not understood yet.
@@ -113,7 +121,8 @@ impl Follower {
             shared,
             input: pipes.input,
             output: Some(pipes.output),
-            errors: Some(pipes.errors),
+            terminal: pipes.errors.is_none(),
+            errors: pipes.errors,
             report: pipes.report,
             reported: Vec::new(),
             buffer: Vec::with_capacity(PIECE),
@@ -321,7 +330,7 @@ impl Follower {
     }
 
     /// Reads once; false at the end of the pipe.
-    fn take(&mut self, stream: Stream, pipe: &PipeReader) -> bool {
+    fn take(&mut self, stream: Stream, pipe: &OwnedFd) -> bool {
         self.buffer.clear();
         self.buffer.reserve(PIECE);
         match rustix::io::read(pipe, spare_capacity(&mut self.buffer)) {
@@ -336,11 +345,12 @@ impl Follower {
                 self.shared.push(Ok(Output::Bytes(stream, bytes)));
                 true
             }
-            Err(error) => error == rustix::io::Errno::INTR,
+            // A terminal without a program gives an error at its end.
+            Err(error) => matches!(error, Errno::INTR | Errno::AGAIN),
         }
     }
 
-    fn take_report(&mut self, pipe: &PipeReader) -> bool {
+    fn take_report(&mut self, pipe: &OwnedFd) -> bool {
         let mut buffer = [0; 4096];
         match rustix::io::read(pipe, &mut buffer) {
             Ok(0) => false,
@@ -349,7 +359,8 @@ impl Follower {
                 self.reported.extend_from_slice(&buffer[..length.min(room)]);
                 true
             }
-            Err(error) => error == rustix::io::Errno::INTR,
+            // A terminal without a program gives an error at its end.
+            Err(error) => matches!(error, Errno::INTR | Errno::AGAIN),
         }
     }
 
@@ -367,7 +378,7 @@ impl Follower {
                         state.input.queue.pop_front();
                     }
                 }
-                Err(rustix::io::Errno::AGAIN | rustix::io::Errno::INTR) => return,
+                Err(Errno::AGAIN | Errno::INTR) => return,
                 Err(_) => {
                     state.input.queue.clear();
                     state.input.ends = true;
@@ -377,6 +388,10 @@ impl Follower {
         let over = state.input.queue.is_empty() && state.input.ends;
         drop(state);
         if over {
+            if self.terminal {
+                // The first ends a line that was begun, or the input; then the second does.
+                let _ = rustix::io::write(input, END_OF_INPUT);
+            }
             self.close_input();
         }
         self.shared.room.notify_waiters();

@@ -91,6 +91,10 @@ fn begin(
         other => return Err(io::Error::other(format!("the supervisor said {other:?} first"))),
     };
     let input = match spawn.stdin {
+        // A terminal cannot be empty from the start: its end is written.
+        Stdin::Empty if spawn.terminal.is_some() => {
+            Input { open: true, ends: true, ..Input::default() }
+        }
         Stdin::Empty => Input::default(),
         Stdin::Open => Input { open: true, ..Input::default() },
         Stdin::Bytes(bytes) => {

@@ -5,8 +5,7 @@
 use std::{
     env,
     ffi::{OsStr, OsString},
-    fs,
-    io::{self, PipeReader, PipeWriter},
+    fs, io,
     os::{
         fd::OwnedFd,
         unix::{
@@ -18,6 +17,10 @@ use std::{
 };
 
 use haft_types::HostPath;
+use rustix::{
+    pty::{OpenptFlags, ioctl_tiocgptpeer, openpt, unlockpt},
+    termios::{Winsize, tcsetwinsize},
+};
 
 use super::wire::Request;
 use crate::{Program, Spawn, Stdin};
@@ -39,17 +42,15 @@ pub(super) struct Ends {
 /// Our ends of them.
 #[derive(Debug)]
 pub(super) struct Pipes {
-    pub(super) input: Option<PipeWriter>,
-    pub(super) output: PipeReader,
-    pub(super) errors: PipeReader,
-    pub(super) report: Option<PipeReader>,
+    pub(super) input: Option<OwnedFd>,
+    pub(super) output: OwnedFd,
+    /// None where a terminal takes both.
+    pub(super) errors: Option<OwnedFd>,
+    pub(super) report: Option<OwnedFd>,
 }
 
 /// What the supervisor is asked for; checked as far as it can be before.
 pub(super) fn request(spawn: &Spawn, shell: Option<&HostPath>) -> io::Result<Request> {
-    if spawn.terminal.is_some() {
-        return Err(unsupported("this host cannot give a program a terminal; run it without one"));
-    }
     if spawn.confine.is_some() {
         return Err(unsupported("this host cannot confine a program; nothing was started"));
     }
@@ -57,32 +58,56 @@ pub(super) fn request(spawn: &Spawn, shell: Option<&HostPath>) -> io::Result<Req
     let (file, words, script) = program(spawn, shell)?;
     let environment = environment(spawn, script);
     let file = file.into_os_string().into_vec();
-    Ok(Request { file, words, environment, cwd: spawn.cwd.as_bytes().to_vec(), terminal: false })
+    let (cwd, terminal) = (spawn.cwd.as_bytes().to_vec(), spawn.terminal.is_some());
+    Ok(Request { file, words, environment, cwd, terminal })
 }
 
-/// The pipes of a program.
+/// The pipes of a program, or its terminal.
 pub(super) fn pipes(spawn: &Spawn) -> io::Result<(Ends, Pipes)> {
+    let report = if spawn.report { Some(io::pipe()?) } else { None };
+    let (report, write_report) = report.map(|(read, write)| (read.into(), write.into())).unzip();
+    let (ends, pipes) = match spawn.terminal {
+        Some(size) => terminal(size)?,
+        None => apart(spawn.stdin == Stdin::Empty)?,
+    };
+    Ok((Ends { report: write_report, ..ends }, Pipes { report, ..pipes }))
+}
+
+fn apart(empty: bool) -> io::Result<(Ends, Pipes)> {
     let (output, write_output) = io::pipe()?;
     let (errors, write_errors) = io::pipe()?;
     for pipe in [&output, &errors] {
         // A larger pipe spares switches between processes; a refusal costs only speed.
         let _ = rustix::pipe::fcntl_setpipe_size(pipe, PIPE_SIZE);
     }
-    let (read_input, input) = if spawn.stdin == Stdin::Empty {
+    let (read_input, input) = if empty {
         (OwnedFd::from(fs::File::open("/dev/null")?), None)
     } else {
         let (read, write) = io::pipe()?;
-        (read.into(), Some(write))
+        (read.into(), Some(write.into()))
     };
-    let report = if spawn.report { Some(io::pipe()?) } else { None };
-    let (report, write_report) = report.map(|(read, write)| (read, write.into())).unzip();
+    let (output, errors) = (output.into(), Some(errors.into()));
+    let (write_output, write_errors) = (write_output.into(), write_errors.into());
+    let ends = Ends { input: read_input, output: write_output, errors: write_errors, report: None };
+    Ok((ends, Pipes { input, output, errors, report: None }))
+}
+
+/// A terminal of this many columns and rows: one stream both ways, and no errors apart.
+fn terminal((columns, rows): (u16, u16)) -> io::Result<(Ends, Pipes)> {
+    let flags = OpenptFlags::RDWR | OpenptFlags::NOCTTY | OpenptFlags::CLOEXEC;
+    let ours = openpt(flags)?;
+    unlockpt(&ours)?;
+    let theirs = ioctl_tiocgptpeer(&ours, flags)?;
+    let size = Winsize { ws_row: rows, ws_col: columns, ws_xpixel: 0, ws_ypixel: 0 };
+    tcsetwinsize(&theirs, size)?;
+    let (input, output) = (Some(ours.try_clone()?), ours);
     let ends = Ends {
-        input: read_input,
-        output: write_output.into(),
-        errors: write_errors.into(),
-        report: write_report,
+        input: theirs.try_clone()?,
+        output: theirs.try_clone()?,
+        errors: theirs,
+        report: None,
     };
-    Ok((ends, Pipes { input, output, errors, report }))
+    Ok((ends, Pipes { input, output, errors: None, report: None }))
 }
 
 fn unsupported(text: &str) -> io::Error {
