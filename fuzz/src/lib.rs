@@ -92,10 +92,13 @@ pub fn find(data: &[u8]) {
     }
 }
 
-/// An old text that begins the file with its byte order mark is meant without the mark.
+/// An old text that begins the file with its byte order mark is meant without the mark. The mark
+/// alone is meant as it is: without it nothing would be left, which is everywhere.
 fn unmarked(decoded: &Decoded<'_>, asked: &Edit) -> Edit {
     let rest = asked.old_text.strip_prefix('\u{feff}').filter(|_| decoded.format().bom);
-    let begins = |rest: &&str| naive::unified(decoded.text()).starts_with(&naive::unified(rest));
+    let begins = |rest: &&str| {
+        !rest.is_empty() && naive::unified(decoded.text()).starts_with(&naive::unified(rest))
+    };
     match rest.filter(begins) {
         Some(rest) => Edit { old_text: rest.to_owned(), ..asked.clone() },
         None => asked.clone(),
@@ -162,6 +165,7 @@ fn check(decoded: &Decoded<'_>, applied: &Applied) {
     let (mut done, mut at, mut back) = (0, 0, Vec::new());
     for (range, change) in applied.ranges.iter().zip(&applied.changes) {
         assert!(done <= range.start && range.end <= before.len(), "in order");
+        assert!(!range.is_empty(), "nothing is put in where no old text is");
         let kept = range.start - done;
         assert_eq!(after[at..at + kept], before[done..range.start]);
         back.extend_from_slice(&after[at..at + kept]);

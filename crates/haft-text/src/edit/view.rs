@@ -113,10 +113,11 @@ impl<'a> View<'a> {
         Self { marked: decoded.format().bom, ..view }
     }
 
-    /// Whether a text is the beginning of the file with its byte order mark.
+    /// Whether a text is the beginning of the file with its byte order mark; the mark alone is not,
+    /// since nothing of the text would be left to replace.
     pub(crate) fn begins_marked(&self, text: &str) -> bool {
-        self.marked
-            && text.strip_prefix('\u{feff}').is_some_and(|rest| self.normal.starts_with(rest))
+        let begins = |rest: &str| !rest.is_empty() && self.normal.starts_with(rest);
+        self.marked && text.strip_prefix('\u{feff}').is_some_and(begins)
     }
 
     /// The text with LF only.

@@ -456,3 +456,30 @@ fn receipts_say_what_was_done() {
     assert_eq!(shown.unified(), "@@ -1,3 +1,4 @@\n a\n b\n+B\n c\n");
     assert_eq!(shown.numbered(), "1   a\n2   b\n3 + B\n4   c\n");
 }
+
+#[test]
+fn a_mark_alone_is_a_character_like_any_other() {
+    let all = |old: &str, new: &str| Edit { replace_all: true, ..Edit::new(old, new) };
+    for wide in [false, true] {
+        let form = |text: &str| -> Vec<u8> {
+            if !wide {
+                return text.as_bytes().to_vec();
+            }
+            text.encode_utf16().flat_map(u16::to_le_bytes).collect()
+        };
+        // The mark of the file is no part of its text.
+        let file = form("\u{feff}one\nz\u{fc}ge\n");
+        for edit in [Edit::new("\u{feff}", "x"), all("\u{feff}", "x"), all("\u{feff}", "")] {
+            let error = run(&file, std::slice::from_ref(&edit)).unwrap_err();
+            assert!(matches!(error, EditError::NotFound { .. }), "{edit:?}: {error}");
+            let error = haft_text::edit::find(&decode(&file).unwrap(), &edit).unwrap_err();
+            assert!(matches!(error, EditError::NotFound { .. }), "{edit:?}: {error}");
+        }
+        // Further ones are.
+        let file = form("\u{feff}one\n\u{feff}two\n");
+        for edit in [Edit::new("\u{feff}", ""), all("\u{feff}", "")] {
+            let applied = run(&file, &[edit]).unwrap();
+            assert_eq!(applied.to_bytes(&file), form("\u{feff}one\ntwo\n"));
+        }
+    }
+}
