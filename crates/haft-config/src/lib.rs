@@ -8,6 +8,7 @@
 mod environment;
 mod files;
 mod layers;
+mod secrets;
 mod settings;
 mod trust;
 
@@ -15,6 +16,7 @@ pub use self::{
     environment::{Environment, Secret, VARIABLES, Variable},
     files::{ConfigError, MAX_FILE, add_rule, make_folder, save},
     layers::{FileState, Layer, Loaded, Presence, Problem, RuleText, Sources, load, schema},
+    secrets::secret_variables,
     settings::{Edit, Http, Limits, Model, Permissions, Read, Run, Settings, Shell, Tools, Undo},
     trust::Trust,
 };

@@ -143,11 +143,13 @@ pub struct Shell {
     /// Milliseconds that a command may run when the call says nothing, from 1,000 to 600,000.
     #[schemars(range(min = 1_000, max = 600_000))]
     pub timeout_ms: u64,
+    /// Names of variables that commands get although they look like secrets, such as `GH_TOKEN`.
+    pub let_through: Vec<String>,
 }
 
 impl Default for Shell {
     fn default() -> Self {
-        Self { timeout_ms: 120_000 }
+        Self { timeout_ms: 120_000, let_through: Vec::new() }
     }
 }
 

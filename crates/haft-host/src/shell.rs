@@ -52,7 +52,7 @@ pub struct Spawn {
     pub program: Program,
     /// Where it starts.
     pub cwd: HostPath,
-    /// Variables that are set on top of the host's own.
+    /// Variables that are set on top of those that the host gives.
     pub set: Vec<(String, String)>,
     /// Names of variables that are left out.
     pub unset: Vec<String>,

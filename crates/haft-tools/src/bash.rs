@@ -32,6 +32,8 @@ const TIMEOUT_MAX: u64 = 600_000;
 const STOP: Duration = Duration::from_millis(700);
 /// How long a cancelled one may; the call has 150 ms to answer.
 const CANCEL: Duration = Duration::from_millis(60);
+/// Columns and rows of the terminal that a command may have.
+const TERMINAL: (u16, u16) = (120, 40);
 /// Characters of a command that a title repeats.
 const TITLE: usize = 80;
 
@@ -66,6 +68,8 @@ pub struct Input {
     timeout_ms: Option<u64>,
     /// What it does, in 5-10 words, for the person.
     description: Option<String>,
+    /// Give it a terminal, for programs that want one; stdout and stderr are then one.
+    pty: Option<bool>,
 }
 
 /// What programs read.
@@ -257,10 +261,15 @@ async fn start(input: &Input, cx: &Cx, notes: &mut Vec<String>) -> Result<Runnin
     })?;
     let program =
         || Program::Script { text: REPORTING_SCRIPT.to_owned(), args: vec![input.command.clone()] };
+    let mut set = process::set(cx);
+    if input.pty.unwrap_or_default() {
+        set.push(("TERM".to_owned(), "xterm-256color".to_owned()));
+    }
     let spawn = |cwd: &HostPath| Spawn {
-        set: process::set(cx),
+        set: set.clone(),
         unset: process::unset(),
         report: true,
+        terminal: input.pty.unwrap_or_default().then_some(TERMINAL),
         ..Spawn::new(program(), cwd.clone())
     };
     let asked = folder(input, &cx.place)?;
@@ -374,6 +383,7 @@ mod tests {
         Input {
             command: command.to_owned(),
             cwd: None,
+            pty: None,
             timeout_ms: None,
             description: description.map(str::to_owned),
         }

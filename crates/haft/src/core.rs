@@ -136,9 +136,12 @@ impl Base {
                 say(&format!("haft: models.{name:?}: {error}"));
             }
         }
-        let host = Arc::new(
-            Local::new().with_ledger(haft_home.join(LEDGER)).with_supervisor(again::supervisor()),
-        );
+        let through = &loaded.settings.shell.let_through;
+        let host = Local::new()
+            .with_ledger(haft_home.join(LEDGER))
+            .with_supervisor(again::supervisor())
+            .with_withheld(haft_config::secret_variables(std::env::vars_os(), through));
+        let host = Arc::new(host);
         let place = Arc::new(place(&host, &cwd, common, &loaded)?);
         let anchors = Anchors {
             cwd: place.cwd.clone(),

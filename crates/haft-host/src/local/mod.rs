@@ -41,6 +41,8 @@ pub struct Local {
     quick: Arc<quick::Quick>,
     /// The program that supervises commands, with its arguments; the one beside where none is named.
     supervisor: Arc<[OsString]>,
+    /// Variables of this process that no program is given.
+    withheld: Arc<[OsString]>,
     /// True where the caller is on a thread that may wait for the disk.
     aside: bool,
 }
@@ -56,8 +58,8 @@ impl Local {
     /// This machine with given folders and way of looking paths up, as tests want it.
     pub fn at(home: HostPath, temp: HostPath, lookup: Lookup) -> Self {
         let (caps, writes, quick) = (OnceLock::new(), Arc::default(), Arc::default());
-        let supervisor = Arc::default();
-        Self { home, temp, lookup, caps, writes, quick, supervisor, aside: false }
+        let (supervisor, withheld) = (Arc::default(), Arc::default());
+        Self { home, temp, lookup, caps, writes, quick, supervisor, withheld, aside: false }
     }
 
     /// The same machine for a caller on a thread that may wait for the disk: nothing is handed to
@@ -83,6 +85,13 @@ impl Local {
     #[must_use]
     pub fn with_supervisor(self, program: Vec<OsString>) -> Self {
         Self { supervisor: program.into(), ..self }
+    }
+
+    /// The same machine, where programs are not given these variables of this process, unless they
+    /// are set for the program.
+    #[must_use]
+    pub fn with_withheld(self, names: Vec<OsString>) -> Self {
+        Self { withheld: names.into(), ..self }
     }
 
     /// Removes the temporary files and empty folders that killed processes left wherever they

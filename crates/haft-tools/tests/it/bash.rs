@@ -348,6 +348,17 @@ async fn haft_keys_are_not_given_to_commands() {
     assert_eq!(outcome.joined_text(), "end");
 }
 
+#[tokio::test(flavor = "multi_thread")]
+async fn a_terminal_is_given_where_it_is_asked_for() {
+    let world = world();
+    let command = "test -t 0 && test -t 1 && test -t 2 && stty size && printf '\\033[1mbold\\033[0m\\n' >&2; cat";
+    let outcome = world.call("bash", json!({"command": command, "pty": true})).await;
+    assert_eq!(data(&outcome, "stdout"), "40 120\nbold\n", "{outcome:?}");
+    assert_eq!((data(&outcome, "stderr"), data(&outcome, "exit_code")), (&json!(""), &json!(0)));
+    let outcome = world.call("bash", json!({"command": "test -t 1", "pty": false})).await;
+    assert_eq!(data(&outcome, "exit_code"), 1);
+}
+
 #[tokio::test]
 async fn without_a_shell_there_is_no_bash() {
     let world = World::memory(haft_tools::builtin(), [("a", "b")]).unwrap();

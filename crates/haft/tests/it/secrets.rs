@@ -96,3 +96,22 @@ fn a_denied_file_is_in_no_event() {
     let ended = ended.iter().filter(|event| matches!(event.body, Body::CallEnded { .. })).count();
     assert_eq!(ended, 5);
 }
+
+#[test]
+fn what_looks_like_a_secret_is_not_given_to_commands_but_by_name() {
+    let world = World::new();
+    let value = "ghp_16C7e42F292c6912E7710c838347Ae178B4a";
+    let input = json!({"command": "env | grep -E '^(GH|DB|MY)_' | sort"}).to_string();
+    let look = |world: &World| {
+        let mut haft = world.haft(&["tool", "bash", "--allow", "Bash", "--input", &input]);
+        haft.envs([
+            ("GH_TOKEN", value),
+            ("DB_PASSWORD", "hunter2-hunter2"),
+            ("MY_KEY", "/a/b/c/d/e/f"),
+        ]);
+        finish(haft, &Input::Nothing).out
+    };
+    assert_eq!(look(&world), "MY_KEY=/a/b/c/d/e/f\n");
+    world.settings("[shell]\nlet_through = [\"GH_TOKEN\"]\n");
+    assert_eq!(look(&world), format!("GH_TOKEN={value}\nMY_KEY=/a/b/c/d/e/f\n"));
+}

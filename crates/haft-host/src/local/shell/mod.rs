@@ -49,11 +49,12 @@ const STACK: usize = 256 << 10;
 impl Shell for Local {
     fn spawn(&self, spawn: Spawn) -> BoxFuture<'_, io::Result<Running>> {
         let (shell, supervisor) = (self.caps().shell, Arc::clone(&self.supervisor));
+        let withheld = Arc::clone(&self.withheld);
         let (hand, take) = oneshot::channel();
         // One thread starts the program and follows it, so that a folder on a mount that hangs
         // holds nobody else up. It kills what nobody waits for any more: a dropped future drops
         // `take`.
-        let follow = move || match begin(spawn, shell.as_ref(), &supervisor) {
+        let follow = move || match begin(spawn, shell.as_ref(), &supervisor, &withheld) {
             Ok((running, follower)) => {
                 drop(hand.send(Ok(running)));
                 follower.run();
@@ -75,9 +76,10 @@ fn begin(
     spawn: Spawn,
     shell: Option<&HostPath>,
     supervisor: &[OsString],
+    withheld: &[OsString],
 ) -> io::Result<(Running, Follower)> {
     let wake = eventfd(0, EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK)?;
-    let request = start::request(&spawn, shell)?;
+    let request = start::request(&spawn, shell, withheld)?;
     let (ends, pipes) = start::pipes(&spawn)?;
     let control = link::ask(supervisor, &request, &ends)?;
     drop(ends);

@@ -50,13 +50,17 @@ pub(super) struct Pipes {
 }
 
 /// What the supervisor is asked for; checked as far as it can be before.
-pub(super) fn request(spawn: &Spawn, shell: Option<&HostPath>) -> io::Result<Request> {
+pub(super) fn request(
+    spawn: &Spawn,
+    shell: Option<&HostPath>,
+    withheld: &[OsString],
+) -> io::Result<Request> {
     if spawn.confine.is_some() {
         return Err(unsupported("this host cannot confine a program; nothing was started"));
     }
     check_folder(&spawn.cwd)?;
     let (file, words, script) = program(spawn, shell)?;
-    let environment = environment(spawn, script);
+    let environment = environment(spawn, withheld, script);
     let file = file.into_os_string().into_vec();
     let (cwd, terminal) = (spawn.cwd.as_bytes().to_vec(), spawn.terminal.is_some());
     Ok(Request { file, words, environment, cwd, terminal })
@@ -218,12 +222,13 @@ pub(super) fn start_error(request: &Request, cwd: &HostPath, error: &io::Error) 
 }
 
 /// The variables of a program: haft's own, without those left out, and those set.
-fn environment(spawn: &Spawn, script: bool) -> Vec<Vec<u8>> {
+fn environment(spawn: &Spawn, withheld: &[OsString], script: bool) -> Vec<Vec<u8>> {
     // Non-interactive shells read what these name.
     let read = |name: &[u8]| script && (name == b"BASH_ENV" || name == b"ENV");
     let set = |name: &[u8]| spawn.set.iter().any(|(set, _)| set.as_bytes() == name);
     let unset = |name: &[u8]| spawn.unset.iter().any(|unset| unset.as_bytes() == name);
     let own = env::vars_os()
+        .filter(|(name, _)| !withheld.contains(name))
         .map(|(name, value)| (OsStringExt::into_vec(name), OsStringExt::into_vec(value)))
         .filter(|(name, _)| !read(name) && !set(name) && !unset(name));
     let given = spawn.set.iter().filter(|(name, value)| {

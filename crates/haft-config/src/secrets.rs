@@ -1,0 +1,127 @@
+//! Which variables of the environment hold secrets.
+//!
+//! **Invariant:** pure: names and values in, names out. A value that looks harmless is none, so that
+//! programs find what they need; what is named like a secret and looks like one is.
+
+use std::ffi::OsString;
+
+/// How parts of names end that tell of a secret.
+const NAMED: &[&str] = &[
+    "KEY",
+    "TOKEN",
+    "SECRET",
+    "PASSWORD",
+    "PASSWD",
+    "PASSPHRASE",
+    "CREDENTIAL",
+    "KEYS",
+    "TOKENS",
+    "SECRETS",
+    "PASSWORDS",
+    "CREDENTIALS",
+];
+/// Fewer characters than this are no secret worth the name.
+const SHORTEST: usize = 12;
+
+/// The names of those variables that hold secrets, but for those that are let through.
+pub fn secret_variables(
+    variables: impl Iterator<Item = (OsString, OsString)>,
+    let_through: &[String],
+) -> Vec<OsString> {
+    let holds = |(name, value): &(OsString, OsString)| {
+        let through = let_through.iter().any(|through| name == through.as_str());
+        !through && named(&name.to_string_lossy()) && secret(&value.to_string_lossy())
+    };
+    variables.filter(holds).map(|(name, _)| name).collect()
+}
+
+/// Whether a name tells of a secret.
+fn named(name: &str) -> bool {
+    let name = name.to_ascii_uppercase();
+    name.split(|c: char| !c.is_ascii_alphanumeric())
+        .any(|part| NAMED.iter().any(|named| part.ends_with(named)))
+}
+
+/// Whether a value under such a name is a secret: long enough, and no word, number, path, host or
+/// plain address.
+fn secret(value: &str) -> bool {
+    value.chars().count() >= SHORTEST
+        && !word(value)
+        && value.parse::<f64>().is_err()
+        && !path(value)
+        && !host(value)
+        && !address(value)
+}
+
+/// Letters of one case, or of a name with a capital.
+fn word(value: &str) -> bool {
+    let rest = value.strip_prefix(|c: char| c.is_ascii_uppercase()).unwrap_or(value);
+    let all = |is: fn(&char) -> bool| value.chars().all(|c| is(&c));
+    rest.chars().all(|c| c.is_ascii_lowercase()) || all(char::is_ascii_uppercase)
+}
+
+fn path(value: &str) -> bool {
+    let begins = ["/", "~/", "./", "../"].iter().any(|begin| value.starts_with(begin));
+    begins && !value.contains(['+', '='])
+}
+
+/// Names of lower case with dots between, and perhaps a port.
+fn host(value: &str) -> bool {
+    let (name, port) = value.split_once(':').unwrap_or((value, "1"));
+    let label = |label: &str| {
+        !label.is_empty()
+            && label.len() <= 63
+            && label.bytes().all(|b| b.is_ascii_lowercase() || b.is_ascii_digit() || b == b'-')
+    };
+    name.contains('.') && name.split('.').all(label) && port.parse::<u16>().is_ok()
+}
+
+/// An address that carries no name, password or question.
+fn address(value: &str) -> bool {
+    let Some((scheme, rest)) = value.split_once("://") else { return false };
+    scheme.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'+') && !rest.contains(['@', '?'])
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn held(name: &str, value: &str) -> bool {
+        let variables = std::iter::once((name.into(), value.into()));
+        !secret_variables(variables, &["LET_TOKEN".to_owned()]).is_empty()
+    }
+
+    #[test]
+    fn secrets_are_told_from_what_is_only_named_so() {
+        for (name, value) in [
+            ("GITHUB_TOKEN", "ghp_16C7e42F292c6912E7710c838347Ae178B4a"),
+            ("AWS_SECRET_ACCESS_KEY", "wJalrXUtnFEMI/K7MDENG/bPxRfiCYEXAMPLEKEY"),
+            ("DB_PASSWORD", "correct horse battery"),
+            ("db_password", "correct-horse-battery-9"),
+            ("APIKEY", "sk-1234567890abcdef"),
+            ("MY_CREDENTIALS", "{\"type\": \"service_account\"}"),
+            ("DEPLOY_TOKENS", "eyJhbGciOiJIUzI1NiJ9.eyJzdWIiOiIxIn0.abcDEF"),
+            ("SECRET_URL", "https://user:pass@example.com/"),
+            ("SIGNED_URL_TOKEN", "https://example.com/x?sig=12345678"),
+            ("SECRET", "/+8kYp3q/zzT1w=="),
+        ] {
+            assert!(held(name, value), "{name}={value}");
+        }
+        for (name, value) in [
+            ("PATH", "wJalrXUtnFEMIK7MDENG"),
+            ("GITHUB_TOKEN", "short"),
+            ("KEY_FILE", "/home/me/.ssh/id_ed25519"),
+            ("SSH_KEY", "~/.ssh/id_ed25519"),
+            ("KEYBOARD_LAYOUT", "us-international-1"),
+            ("TOKEN_LIMIT", "100000000000"),
+            ("TOKENIZER", "bert-base-uncased-v2"),
+            ("SECRET_HOST", "vault.example.com:8200"),
+            ("TOKEN_URL", "https://login.example.com/token"),
+            ("SECRET_MODE", "environment"),
+            ("SECRET_BACKEND", "Automatically"),
+            ("LET_TOKEN", "ghp_16C7e42F292c6912E7710c838347Ae178B4a"),
+        ] {
+            assert!(!held(name, value), "{name}={value}");
+        }
+    }
+}
