@@ -17,6 +17,7 @@ use crate::{
     Grants, Mode, Rule, RuleProblem, Rules, Verdict,
     glob::PathGlob,
     names::{is_known, nearest},
+    own::{Own, ends},
     parts::Parts,
     protected::{CREDENTIALS, PROTECTED, find},
     rule::{PathClass, Subject},
@@ -119,6 +120,7 @@ pub struct Policy {
     pub(crate) anchors: Anchors,
     pub(crate) rules: Vec<Placed>,
     problems: Vec<RuleProblem>,
+    own: Own,
 }
 
 /// A rule with its path patterns compiled.
@@ -160,7 +162,7 @@ impl Policy {
                 }),
             }
         }
-        Self { anchors, rules: placed, problems }
+        Self { anchors, rules: placed, problems, own: Own::default() }
     }
 
     /// Adds rules at the same places, such as one that a person has just allowed.
@@ -231,10 +233,17 @@ impl Policy {
         })
     }
 
+    /// The same, where no command may end these processes.
+    #[must_use]
+    pub fn sparing(self, own: Own) -> Self {
+        Self { own, ..self }
+    }
+
     /// Judges one call.
     pub fn decide(&self, ask: &Ask<'_>) -> Ruling {
         let judged = self.judged(ask);
-        if let Some(ruling) = self.ruled(ask, &judged, Verdict::Deny) {
+        let forbidden = self.ruled(ask, &judged, Verdict::Deny);
+        if let Some(ruling) = forbidden.or_else(|| self.fatal(&judged)) {
             return ruling;
         }
         if ask.mode == Mode::Plan
@@ -332,6 +341,21 @@ impl Policy {
             }
         }
         found
+    }
+
+    /// A command that would end haft itself.
+    fn fatal(&self, judged: &[Judged<'_>]) -> Option<Ruling> {
+        judged.iter().find_map(|Judged { effect, parts, .. }| {
+            let Target::Command { text } = &effect.target else { return None };
+            if !text.contains("kill") {
+                return None;
+            }
+            let why = match parts {
+                Some(parts) => ends(parts, &self.own),
+                None => ends(&Parts::of(text), &self.own),
+            }?;
+            Some(Ruling::new(Verdict::Deny, None, "", |_| format!("this would end haft: {why}")))
+        })
     }
 
     /// A denial or question that could not be understood asks for all that it may have meant.

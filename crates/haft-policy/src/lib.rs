@@ -22,6 +22,7 @@ mod glob;
 mod grants;
 mod lexer;
 mod names;
+mod own;
 mod parts;
 mod programs;
 mod protected;
@@ -32,6 +33,7 @@ pub use self::{
     decide::{Anchors, Ask, Policy, Remember, Ruling},
     grants::Grants,
     names::{ALIASES, own_name},
+    own::Own,
     protected::{CREDENTIALS, PROTECTED, Spot},
     rule::{Rule, RuleProblem, Rules, Scope, Verdict},
 };

@@ -5,6 +5,8 @@ use std::{
     process::ExitCode,
 };
 
+use haft_policy::Own;
+
 use crate::pdf;
 
 /// The argument of the process that supervises commands.
@@ -22,6 +24,22 @@ pub fn work(argument: &OsStr) -> Option<fn() -> ExitCode> {
 /// The supervisor of commands, as a program with its arguments.
 pub fn supervisor() -> Vec<OsString> {
     vec![own(), SUPERVISE.into()]
+}
+
+/// The processes of haft, which no command may end.
+pub fn own_processes() -> Own {
+    let words: Vec<_> =
+        std::env::args_os().map(|word| word.to_string_lossy().into_owned()).collect();
+    let group = rustix::process::getpgrp().as_raw_pid().cast_unsigned();
+    let name = |argument: &OsStr| {
+        let name = std::path::Path::new(argument).file_name()?;
+        // The system keeps so many bytes of it.
+        Some(name.to_string_lossy().chars().take(15).collect())
+    };
+    let mut names: Vec<String> = haft_host::SUPERVISORS.iter().map(ToString::to_string).collect();
+    names.extend(std::env::current_exe().ok().and_then(|file| name(file.as_os_str())));
+    let supervisor = format!("{} {SUPERVISE}", haft_host::SUPERVISORS[0]);
+    Own { ids: vec![std::process::id(), group], names, lines: vec![words.join(" "), supervisor] }
 }
 
 /// This very program, also when its file was replaced or removed since it was started.

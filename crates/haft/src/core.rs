@@ -150,7 +150,7 @@ impl Base {
             home: place.home.clone(),
             state: vec![Local::path(&haft_home)?],
         };
-        let policy = Policy::new(&rules(&loaded), anchors);
+        let policy = Policy::new(&rules(&loaded), anchors).sparing(again::own_processes());
         unread(policy.problems(), &loaded)?;
         let mode = loaded.settings.mode;
         Ok(Self {

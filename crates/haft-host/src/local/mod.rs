@@ -28,7 +28,10 @@ use haft_types::{HostPath, Style};
 
 use crate::{Caps, Fs, Host, Located, Search, Shell, fault::fault};
 
-pub use self::{locate::Lookup, shell::supervise};
+pub use self::{
+    locate::Lookup,
+    shell::{SUPERVISORS, supervise},
+};
 
 /// This machine: its files, programs and search.
 #[derive(Debug)]

@@ -2,7 +2,7 @@
 
 use serde_json::json;
 
-use crate::world::{Ran, World};
+use crate::world::{Input, Ran, World};
 
 #[test]
 fn a_refusal_is_one_sentence_with_its_full_stop() {
@@ -84,4 +84,28 @@ fn what_a_refusal_advises_is_enough() {
             assert_eq!(ran.code, Some(1), "{rule}: {ran:?}");
         }
     }
+}
+
+#[test]
+fn a_command_that_would_end_haft_is_refused_in_every_mode() {
+    let world = World::new();
+    let commands = ["pkill -9 haft", "cd /tmp; killall -r '^ha'", "kill -9 -1", "pkill -f bypass"];
+    let call = |command: &&str| json!({"name": "bash", "input": {"command": command}});
+    let calls: Vec<_> = commands.iter().map(call).collect();
+    for (command, told) in commands.iter().zip(world.told(&calls, &["--mode", "bypass"])) {
+        assert!(told.to_string().contains("this would end haft"), "{command}: {told}");
+    }
+    let ran = world.tool("bash", &json!({"command": "pkill -x haft"}), &["--allow", "Bash"]);
+    assert_eq!(ran.code, Some(1), "{ran:?}");
+    assert!(
+        ran.out.contains("kill the number") || ran.out.contains("give kill the number"),
+        "{ran:?}"
+    );
+    // Its own words on a command line are what a pattern may match by accident.
+    let ran =
+        world.tool("bash", &json!({"command": "pkill -f no-such-server"}), &["--allow", "Bash"]);
+    assert!(ran.out.contains("matches haft itself"), "{ran:?}");
+    let input = Input::Pipe("{\"command\": \"pkill -f no-such-server; echo $?\"}");
+    let ran = world.run_with(&["tool", "bash", "--allow", "Bash", "--input", "-"], &input);
+    assert!(ran.out.contains('1') && ran.code == Some(0), "{ran:?}");
 }

@@ -25,7 +25,11 @@ use rustix::{
     },
 };
 
-use super::{start::Ends, supervisor::DESCRIPTORS, wire::Request};
+use super::{
+    start::Ends,
+    supervisor::{DESCRIPTORS, SUPERVISORS},
+    wire::Request,
+};
 
 /// What the small supervising program is called, where haft itself is not it.
 const NAME: &str = "haft-supervisor";
@@ -108,7 +112,7 @@ fn begin(program: &[OsString]) -> io::Result<Supervisor> {
     };
     let (file, arguments) = program.split_first().ok_or_else(missing)?;
     let mut command = Command::new(file);
-    command.arg0("tool-supervisor").args(arguments).env_clear().current_dir("/");
+    command.arg0(SUPERVISORS[0]).args(arguments).env_clear().current_dir("/");
     command.stdin(theirs).stdout(Stdio::null()).stderr(Stdio::null());
     let child = command.spawn().map_err(|error| {
         let text = format!("the supervisor of commands cannot be started: {error}");

@@ -20,6 +20,7 @@ mod spawn;
 
 use std::{
     collections::HashSet,
+    ffi::CString,
     fs,
     io::{self, IoSliceMut},
     mem::MaybeUninit,
@@ -40,6 +41,10 @@ use self::{
     signals::{Signals, fork},
     spawn::{Stdio, hold_report_number},
 };
+
+/// What the supervisor and its keepers are called among the processes: by other names than haft's,
+/// so that neither `pkill haft` nor `killall haft` finds what is to clean up after it.
+pub const SUPERVISORS: [&str; 2] = ["tool-supervisor", "tool-keeper"];
 
 /// Descriptors that come with a request at most: the connection, three, and the report's.
 pub(super) const DESCRIPTORS: usize = 5;
@@ -77,8 +82,7 @@ impl Supervisor {
         // Keys at the terminal are for haft.
         let _ = rustix::process::setsid();
         rustix::process::set_child_subreaper(Some(getpid()))?;
-        // Neither `pkill haft` nor `killall haft` finds what is to clean up after it.
-        let _ = rustix::thread::set_name(c"tool-supervisor");
+        call(SUPERVISORS[0]);
         let signals = Signals::take()?;
         Ok(Self { haft: Some(haft), signals, keepers: HashSet::new(), strays: false })
     }
@@ -117,7 +121,7 @@ impl Supervisor {
             return Ok(pid);
         }
         self.haft = None;
-        let _ = rustix::thread::set_name(c"tool-keeper");
+        call(SUPERVISORS[1]);
         let kept = catch_unwind(AssertUnwindSafe(|| keep(control, stdio, &self.signals)));
         std::process::exit(i32::from(!matches!(kept, Ok(Ok(())))));
     }
@@ -148,6 +152,11 @@ impl Supervisor {
             ready(&self.signals, &self.signals, Some(LOOK));
         }
     }
+}
+
+/// Gives this process a name; it does its work without one, too.
+fn call(name: &str) {
+    let _ = CString::new(name).map(|name| rustix::thread::set_name(&name));
 }
 
 /// Whether what went wrong says nothing of the next request.
