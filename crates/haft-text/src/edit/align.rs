@@ -28,6 +28,9 @@ pub(super) enum Pair {
 const LOST: i32 = 100;
 /// What a line of the file between the others costs.
 const MORE: i32 = 60;
+/// What one place has to be worth more than another to be clearly the better one: more than a
+/// line is that stands for one that is hardly like it.
+pub(super) const CLEARLY: i32 = 2 * LOST;
 /// Likeness, from 0 to 1000, below which two lines never stand for each other.
 const ALIKE: usize = 200;
 
@@ -120,6 +123,18 @@ impl<'t> Line<'t> {
 /// after the last one is left out. `anchored` says that both begin at the same line.
 pub(super) fn align(old: &[&str], file: &[&str], anchored: bool) -> Vec<Pair> {
     let (old, file) = (&old[..old.len().min(OLD)], &file[..file.len().min(FILE)]);
+    let (_, steps) = table(old, file, anchored);
+    settled(&traced(&steps, old.len(), file.len()), old, file, anchored)
+}
+
+/// How alike an old text and its best place among lines of a file are: more is more.
+pub(super) fn likeness(old: &[&str], file: &[&str]) -> i32 {
+    let (old, file) = (&old[..old.len().min(OLD)], &file[..file.len().min(FILE)]);
+    table(old, file, false).0
+}
+
+/// What the best pairing is worth, and the last step of the best to each pair of places.
+fn table(old: &[&str], file: &[&str], anchored: bool) -> (i32, Vec<Step>) {
     let lines: Vec<Line<'_>> = old.iter().map(|line| Line::new(line)).collect();
     let squashes: Vec<String> = file.iter().map(|line| squashed(line)).collect();
     let width = file.len() + 1;
@@ -155,7 +170,8 @@ pub(super) fn align(old: &[&str], file: &[&str], anchored: bool) -> Vec<Pair> {
             steps[row * width + column] = step;
         }
     }
-    settled(&traced(&steps, lines.len(), file.len()), old, file, anchored)
+    // What follows the last line costs nothing.
+    (best[best.len() - 1], steps)
 }
 
 /// Pairs lines that are not alike, but stand where one of each is missing.

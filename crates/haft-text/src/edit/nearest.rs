@@ -147,29 +147,40 @@ fn by_equal_lines(text: &str, wanted: &[&str]) -> Option<usize> {
         }
     }
     let most = *votes.values().max()?;
-    // Nearly as many lines may be the same elsewhere: then what is alike counts too.
-    let mut starts: Vec<usize> = votes
+    let mut rivals: Vec<(usize, usize)> = votes
         .into_iter()
-        .filter(|(_, votes)| votes * 5 >= most * 4)
-        .map(|(start, _)| start)
+        .filter(|(_, votes)| votes * 5 >= most * 3)
+        .map(|(start, votes)| (most - votes, start))
         .collect();
-    starts.sort_unstable();
-    starts.truncate(RIVALS);
-    if let [start] = *starts {
-        return Some(start);
+    rivals.sort_unstable();
+    rivals.truncate(RIVALS);
+    let near = rivals.iter().filter(|(less, _)| (most - less) * 5 >= most * 4).count();
+    let starts: Vec<usize> = rivals.into_iter().map(|(_, start)| start).collect();
+    most_alike(text, wanted, &starts, near)
+}
+
+/// Of places for which nearly as many equal lines speak, the one that is most alike: of the first
+/// `near`, unless one of all is clearly more so with lines lost or put in between.
+fn most_alike(text: &str, wanted: &[&str], starts: &[usize], near: usize) -> Option<usize> {
+    if let [start] = starts {
+        return Some(*start);
     }
     let pieces: Vec<Pieces> =
         wanted.iter().take(align::OLD).map(|line| Pieces::new(line)).collect();
-    let alike = |start: usize| {
-        let from = lines::offset_of(text.as_bytes(), start + 1, false).unwrap_or(text.len());
-        let there = text[from..].split('\n');
-        pieces.iter().zip(there).map(|(line, there)| line.likeness(there)).sum::<usize>()
+    let from = |line: usize| {
+        let from = lines::offset_of(text.as_bytes(), line + 1, false).unwrap_or(text.len());
+        text[from..].split('\n')
     };
-    starts
-        .into_iter()
-        .map(|start| (alike(start), start))
-        .max_by_key(|(alike, start)| (*alike, usize::MAX - start))
-        .map(|best| best.1)
+    let each = |start: usize| {
+        pieces.iter().zip(from(start)).map(|(line, there)| line.likeness(there)).sum::<usize>()
+    };
+    let paired = |start: usize| {
+        let there = from(start.saturating_sub(AROUND)).take(wanted.len() + 2 * AROUND);
+        align::likeness(wanted, &there.map(clip).collect::<Vec<_>>())
+    };
+    let best = *starts[..near].iter().max_by_key(|start| (each(**start), usize::MAX - **start))?;
+    let better = *starts.iter().max_by_key(|start| (paired(**start), usize::MAX - **start))?;
+    Some(if paired(better) > paired(best) + align::CLEARLY { better } else { best })
 }
 
 /// Finds the line that is most like the longest of the first lines asked for.

@@ -153,3 +153,17 @@ fn many_places_are_counted_to_the_last_and_listed_in_part() {
     let message = apply(&decoded, &[Edit::new(old, "y")]).unwrap_err().to_string();
     assert!(message.contains("1000 places"), "{message:.200}");
 }
+
+#[test]
+fn the_nearest_place_is_the_one_that_lacks_one_line_alone() {
+    // The other has as many equal lines in the same distance, but two that are others.
+    let other = ["w", "b.c", "c.d", "d.e", "x.y", "f.g", "g.h", "end"].join("\n");
+    let meant = ["a.b", "b.c", "c.d", "d.e", "put.in", "e.f", "f.g", "g.h", "end"].join("\n");
+    let asked = ["a.b", "b.c", "c.d", "d.e", "e.f", "f.g", "g.h", "end"].join("\n");
+    let far = "nothing of it\n".repeat(200);
+    let file = format!("{other}\n{far}{meant}\n{far}");
+    let decoded = decode(file.as_bytes()).unwrap();
+    let message = apply(&decoded, &[Edit::new(&asked, "x")]).unwrap_err().to_string();
+    let line = "Line 213: the file has a line here that old_text has not, \"put.in\".";
+    assert!(message.contains(line), "{message}");
+}
