@@ -213,9 +213,12 @@ pub(super) fn squashed(line: &str) -> String {
     line.chars().map(plain).filter(|character| !character.is_whitespace()).collect()
 }
 
-/// How often a text is in another, overlapping places counted.
+/// How often a text is in another, overlapping places counted; one of nothing is nowhere.
 pub(super) fn places(text: &str, wanted: &str) -> usize {
     let (text, wanted) = (text.as_bytes(), wanted.as_bytes());
+    if wanted.is_empty() {
+        return 0;
+    }
     text.windows(wanted.len()).filter(|part| *part == wanted).count()
 }
 

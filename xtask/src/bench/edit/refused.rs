@@ -170,9 +170,25 @@ pub(super) fn dropped(clean: &Clean, numbers: &mut Numbers) -> Made {
         return None;
     }
     absent(&wide, &old)?;
+    if with_one_more(&wide, &old) {
+        return None;
+    }
     let number = line_number(&wide, at);
     let words = ["not found", &*format!("Line {number}: the file has a line here that old_text")];
     Case::refused(&wide, &old, &clean.come, &words)
+}
+
+/// Whether another place has all lines and one more between them: then nobody can tell which of
+/// them is meant.
+fn with_one_more(clean: &Clean, given: &[String]) -> bool {
+    let given: Vec<String> = given.iter().map(|line| squashed(line)).collect();
+    let mut places = clean.lines.windows(given.len() + 1).enumerate();
+    places.any(|(start, lines)| {
+        let lines: Vec<String> = lines.iter().map(|line| squashed(&line.text)).collect();
+        let without =
+            |more: usize| lines[..more] == given[..more] && lines[more + 1..] == given[more..];
+        start != clean.first && (1..given.len()).any(without)
+    })
 }
 
 /// A line of the call that the file lacks.
@@ -180,6 +196,10 @@ pub(super) fn invented(clean: &Clean, numbers: &mut Numbers) -> Made {
     let wide = clean.wider()?;
     let mut old = wide.old();
     let at = 1 + numbers.below(old.len() - 1);
+    // At the end it might as well be another last line.
+    if old[at..].iter().all(|line| line.trim().is_empty()) {
+        return None;
+    }
     old.insert(at, "this line was made up by nobody;".to_owned());
     let words =
         ["not found", "old_text has a line here that the file has not", "made up by nobody"];
