@@ -12,12 +12,14 @@ use crate::pdf;
 /// The argument of the process that supervises commands.
 const SUPERVISE: &str = "--supervise-commands";
 
+/// What a process that was started anew does, from its start to its end.
+pub type Work = fn() -> ExitCode;
+
 /// Every argument that haft starts itself with, and what is done then; nobody types them.
-const WORKS: &[(&str, fn() -> ExitCode)] =
-    &[(pdf::ARGUMENT, pdf::serve), (SUPERVISE, haft_host::supervise)];
+const WORKS: &[(&str, Work)] = &[(pdf::ARGUMENT, pdf::serve), (SUPERVISE, haft_host::supervise)];
 
 /// The work that an argument names.
-pub fn work(argument: &OsStr) -> Option<fn() -> ExitCode> {
+pub fn work(argument: &OsStr) -> Option<Work> {
     WORKS.iter().find(|(name, _)| argument == *name).map(|(_, work)| *work)
 }
 
