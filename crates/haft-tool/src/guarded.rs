@@ -24,13 +24,17 @@ use crate::{
     pipeline::Lost,
 };
 
-/// The script that runs the command in its first argument and reports the folder in which that
-/// ended to descriptor 3, which the command itself does not get.
+/// The variable in which [`REPORTING_SCRIPT`] finds its command: not an argument, since then every
+/// `pkill -f` for words of the command would end the shell that runs it.
+pub const COMMAND_VARIABLE: &str = "HAFT_COMMAND";
+
+/// The script that runs the command in [`COMMAND_VARIABLE`] and reports the folder in which that
+/// ended to descriptor 3; the command itself gets neither.
 ///
 /// Nothing of it stands before the command, and no line end, so that errors show the command's own
 /// text and line. A guarded host takes it for the command alone.
-pub const REPORTING_SCRIPT: &str =
-    "trap '{ pwd -P >&3; } 2>/dev/null' EXIT; haft=$1; shift; eval \" $haft\" 3>&-";
+pub const REPORTING_SCRIPT: &str = "trap '{ pwd -P >&3; } 2>/dev/null' EXIT; \
+    haft=$HAFT_COMMAND; unset HAFT_COMMAND; eval \" $haft\" 3>&-";
 
 /// The text of a program with its arguments, as a plan declares it and a shell would read it; none
 /// where a word is neither text nor a path.
@@ -172,8 +176,9 @@ impl Guarded {
     /// neither where the call stands nor declared.
     fn need_program(&self, spawn: &Spawn) -> io::Result<()> {
         let (text, args): (Option<String>, &[String]) = match &spawn.program {
-            Program::Script { text, args } if text == REPORTING_SCRIPT && args.len() == 1 => {
-                (args.first().cloned(), &[])
+            Program::Script { text, args } if text == REPORTING_SCRIPT && args.is_empty() => {
+                let command = spawn.set.iter().rev().find(|(name, _)| name == COMMAND_VARIABLE);
+                (command.map(|(_, command)| command.clone()), &[])
             }
             Program::Script { text, args } => (Some(text.clone()), args),
             Program::Argv(words) => (command_text(words, self.style()), &[]),

@@ -33,7 +33,7 @@ pub use self::{
     dispatch::Dispatcher,
     events::{Blobs, Discard, Events, MemoryBlobs, RecordError},
     fit::Room,
-    guarded::{REPORTING_SCRIPT, command_text},
+    guarded::{COMMAND_VARIABLE, REPORTING_SCRIPT, command_text},
     journal::{Journal, Journaled},
     pipeline::{Call, Next, Pipeline, Stage},
     pre_images::{Held, Keeping, MemoryPreImages, PreImages},

@@ -9,7 +9,7 @@ use std::{io, time::Duration};
 
 use futures::StreamExt as _;
 use haft_host::{Exit, FileKind, Output, Program, Running, Spawn};
-use haft_tool::{Cx, REPORTING_SCRIPT, RecordError, Tool, schema_of};
+use haft_tool::{COMMAND_VARIABLE, Cx, REPORTING_SCRIPT, RecordError, Tool, schema_of};
 use haft_types::{
     Access, Budget, Detail, Env, Follow, Guideline, HostPath, Kind, Loading, Outcome, Place, Plan,
     Target, ToolError, ToolSpec,
@@ -259,9 +259,9 @@ async fn start(input: &Input, cx: &Cx, notes: &mut Vec<String>) -> Result<Runnin
         ToolError::new(format!("the host {} has no shell", cx.host.name()))
             .hint("Do it with the other tools.")
     })?;
-    let program =
-        || Program::Script { text: REPORTING_SCRIPT.to_owned(), args: vec![input.command.clone()] };
+    let program = || Program::Script { text: REPORTING_SCRIPT.to_owned(), args: Vec::new() };
     let mut set = process::set(cx);
+    set.push((COMMAND_VARIABLE.to_owned(), input.command.clone()));
     if input.pty.unwrap_or_default() {
         set.push(("TERM".to_owned(), "xterm-256color".to_owned()));
     }

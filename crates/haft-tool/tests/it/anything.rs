@@ -4,7 +4,7 @@
 use haft_host::{Program, Spawn, WriteHow};
 use haft_policy::{Mode, Verdict};
 use haft_testkit::world::World;
-use haft_tool::{Cx, REPORTING_SCRIPT};
+use haft_tool::{COMMAND_VARIABLE, Cx, REPORTING_SCRIPT};
 use haft_types::{Access, Follow, HostPath, Outcome, Plan, Status, Target, ToolError};
 use serde_json::{Value, json};
 
@@ -121,7 +121,10 @@ fn runner() -> Probe {
             Some(folder) => cx.place.cwd.join(folder).unwrap(),
             None => cx.place.cwd.clone(),
         };
-        cx.host.shell().unwrap().spawn(Spawn::new(program, cwd)).await.map_err(failed)?;
+        let command = input["command"].as_str().map(|text| (COMMAND_VARIABLE.into(), text.into()));
+        let set = command.into_iter().collect();
+        let spawn = Spawn { set, ..Spawn::new(program, cwd) };
+        cx.host.shell().unwrap().spawn(spawn).await.map_err(failed)?;
         Ok(Outcome::text("spawned"))
     })
 }
@@ -139,7 +142,7 @@ async fn ran(input: Value, rules: &[&str]) -> String {
 async fn the_declared_program_runs() {
     for input in [
         json!({"declared": "true", "script": "true"}),
-        json!({"declared": "true", "script": "REPORTING", "args": ["true"]}),
+        json!({"declared": "true", "script": "REPORTING", "command": "true"}),
         json!({"declared": "test -n 'a b'", "argv": ["test", "-n", "a b"]}),
         json!({"script": "true; true", "args": ["x"]}),
         json!({"argv": ["true"], "cwd": "sub"}),
@@ -155,8 +158,9 @@ async fn another_program_or_folder_than_declared_is_refused() {
         json!({"declared": "true", "script": "true "}),
         json!({"declared": "true", "script": "true", "args": ["x"]}),
         json!({"declared": "true", "script": "eval $1", "args": ["true"]}),
-        json!({"declared": "true", "script": "REPORTING", "args": ["true; false"]}),
-        json!({"declared": "true", "script": "REPORTING", "args": ["true", "x"]}),
+        json!({"declared": "true", "script": "REPORTING", "command": "true; false"}),
+        json!({"declared": "true", "script": "REPORTING", "command": "true", "args": ["x"]}),
+        json!({"declared": "true", "script": "REPORTING"}),
         json!({"declared": "true", "argv": ["true", "x"]}),
         json!({"declared": "test -n a b", "argv": ["test", "-n", "a b"]}),
         json!({"declared": "true", "script": "true", "cwd": "sub"}),
@@ -173,7 +177,7 @@ async fn what_may_do_anything_runs_no_command_that_is_denied() {
         ("Bash(rm:*)", json!({"argv": ["rm", "x"]})),
         ("Bash(rm:*)", json!({"script": "true; rm x"})),
         ("Bash(rm:*)", json!({"script": "eval \"$1\"", "args": ["rm x"]})),
-        ("Bash(rm:*)", json!({"script": "REPORTING", "args": ["rm x"]})),
+        ("Bash(rm:*)", json!({"script": "REPORTING", "command": "rm x"})),
         ("Bash(rm:*)", json!({"script": "$X y"})),
         ("Bash", json!({"argv": ["true"]})),
     ] {

@@ -90,6 +90,8 @@ async fn the_command_gets_no_arguments_no_input_and_no_report_descriptor() {
     let text = outcome.joined_text();
     assert!(text.starts_with("[0][]\nend\n"), "{text}");
     assert!(text.to_lowercase().contains("bad file descriptor"), "{text}");
+    let own = run(&world, "env | grep -c HAFT_COMMAND; echo \"[$HAFT_COMMAND]\"").await;
+    assert_eq!(data(&own, "stdout"), "0\n[]\n", "{own:?}");
     let syntax = run(&world, "if").await;
     assert_eq!(syntax.status, Status::Failed);
     assert!(syntax.joined_text().contains("yntax error"), "{}", syntax.joined_text());
@@ -232,6 +234,14 @@ async fn what_still_runs_is_named_as_it_was_written() {
     assert!(text.starts_with("now\n[still running"), "{text}");
     assert!(text.contains("(sleep 64; echo late) & echo now"), "{text}");
     assert!(!text.contains("trap") && !text.contains("--norc"), "{text}");
+}
+
+#[tokio::test]
+async fn a_pattern_for_its_own_words_does_not_end_a_command() {
+    let world = world();
+    let command = "sleep 7123 & pkill -f 'sleep 7123'; echo ended $?; wait; echo done";
+    let outcome = run(&world, command).await;
+    assert_eq!(data(&outcome, "stdout"), "ended 0\ndone\n", "{outcome:?}");
 }
 
 #[tokio::test]

@@ -105,7 +105,7 @@ fn a_command_that_would_end_haft_is_refused_in_every_mode() {
     let ran =
         world.tool("bash", &json!({"command": "pkill -f no-such-server"}), &["--allow", "Bash"]);
     assert!(ran.out.contains("matches haft itself"), "{ran:?}");
-    let input = Input::Pipe("{\"command\": \"pkill -f '[n]o-such-server'; echo $?\"}");
+    let input = Input::Pipe("{\"command\": \"pkill -f no-such-server; echo $?\"}");
     let ran = world.run_with(&["tool", "bash", "--allow", "Bash", "--input", "-"], &input);
     assert!(ran.out.contains('1') && ran.code == Some(0), "{ran:?}");
 }
