@@ -6,10 +6,7 @@
 
 use std::{
     io::{self, Read},
-    os::{
-        fd::OwnedFd,
-        unix::{net::UnixStream, process::ExitStatusExt},
-    },
+    os::{fd::OwnedFd, unix::process::ExitStatusExt},
     process::ExitStatus,
     sync::Arc,
     time::{Duration, Instant},
@@ -90,25 +87,6 @@ enum Watched {
     Errors,
     Report,
     Input,
-}
-
-/// Waits for the first word of a keeper.
-pub(super) fn first(mut control: &UnixStream, received: &mut Vec<u8>) -> io::Result<Told> {
-    let mut buffer = [0; 1024];
-    loop {
-        if let Some(told) = Told::take(received)? {
-            return Ok(told);
-        }
-        match control.read(&mut buffer) {
-            Ok(0) => {
-                let text = "the supervisor of commands ended; nothing was run, call again";
-                return Err(io::Error::new(io::ErrorKind::BrokenPipe, text));
-            }
-            Ok(length) => received.extend_from_slice(&buffer[..length]),
-            Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
-            Err(error) => return Err(error),
-        }
-    }
 }
 
 impl Follower {

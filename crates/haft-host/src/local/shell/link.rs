@@ -7,7 +7,7 @@
 use std::{
     env,
     ffi::OsString,
-    io::{self, IoSlice, Write},
+    io::{self, IoSlice, Read},
     mem::MaybeUninit,
     os::{
         fd::{AsFd, OwnedFd},
@@ -28,7 +28,7 @@ use rustix::{
 use super::{
     start::Ends,
     supervisor::{DESCRIPTORS, SUPERVISORS},
-    wire::Request,
+    wire::{Request, Told},
 };
 
 /// What the small supervising program is called, where haft itself is not it.
@@ -43,8 +43,57 @@ struct Supervisor {
     child: Child,
 }
 
-/// Hands a request on; gives the connection to the keeper, which answers there.
-pub(super) fn ask(program: &[OsString], request: &Request, ends: &Ends) -> io::Result<UnixStream> {
+/// How often a request is made anew that certainly nobody has read.
+const TRIES: usize = 3;
+
+/// Has a program started: the connection to its keeper, with its first word and what came behind.
+pub(super) fn start(
+    program: &[OsString],
+    request: &Request,
+    ends: &Ends,
+) -> io::Result<(UnixStream, Told, Vec<u8>)> {
+    let mut tries = 0;
+    loop {
+        tries += 1;
+        let control = hand_on(program, ends)?;
+        let mut received = Vec::new();
+        let told = request.send(&mut &control).and_then(|()| first(&control, &mut received));
+        match told {
+            Ok(told) => return Ok((control, told, received)),
+            // These say that the request was not read, so nothing of it was done.
+            Err(error) if tries < TRIES && unread(&error) => {}
+            Err(error) if unread(&error) => return Err(gone()),
+            Err(error) => return Err(error),
+        }
+    }
+}
+
+fn unread(error: &io::Error) -> bool {
+    matches!(error.kind(), io::ErrorKind::BrokenPipe | io::ErrorKind::ConnectionReset)
+}
+
+fn gone() -> io::Error {
+    io::Error::other("the supervisor of commands ended; call again")
+}
+
+/// Waits for the first word of a keeper.
+fn first(mut control: &UnixStream, received: &mut Vec<u8>) -> io::Result<Told> {
+    let mut buffer = [0; 1024];
+    loop {
+        if let Some(told) = Told::take(received)? {
+            return Ok(told);
+        }
+        match control.read(&mut buffer) {
+            Ok(0) => return Err(gone()),
+            Ok(length) => received.extend_from_slice(&buffer[..length]),
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+            Err(error) => return Err(error),
+        }
+    }
+}
+
+/// Gives the supervisor the program's ends and one of a new connection, whose other end is ours.
+fn hand_on(program: &[OsString], ends: &Ends) -> io::Result<UnixStream> {
     let (ours, theirs) = UnixStream::pair()?;
     let link = supervisor(program, None)?;
     if let Err(error) = send(&link, &theirs, ends) {
@@ -55,13 +104,7 @@ pub(super) fn ask(program: &[OsString], request: &Request, ends: &Ends) -> io::R
         let link = supervisor(program, Some(&link))?;
         send(&link, &theirs, ends)?;
     }
-    drop(theirs);
-    // What it says to that comes with its answer.
-    let mut writer = &ours;
-    match request.send(&mut writer).and_then(|()| writer.flush()) {
-        Err(error) if error.kind() != io::ErrorKind::BrokenPipe => Err(error),
-        _ => Ok(ours),
-    }
+    Ok(ours)
 }
 
 fn send(link: &OwnedFd, control: &UnixStream, ends: &Ends) -> rustix::io::Result<()> {

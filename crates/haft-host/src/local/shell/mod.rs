@@ -81,10 +81,9 @@ fn begin(
     let wake = eventfd(0, EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK)?;
     let request = start::request(&spawn, shell, withheld)?;
     let (ends, pipes) = start::pipes(&spawn)?;
-    let control = link::ask(supervisor, &request, &ends)?;
+    let (control, told, received) = link::start(supervisor, &request, &ends)?;
     drop(ends);
-    let mut received = Vec::new();
-    let id = match follow::first(&control, &mut received)? {
+    let id = match told {
         Told::Started(id) => id,
         Told::Failed(code) => {
             let error = io::Error::from_raw_os_error(code);

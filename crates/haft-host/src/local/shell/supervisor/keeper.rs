@@ -8,14 +8,17 @@
 use std::{
     collections::HashSet,
     io::{self, Read},
-    os::{fd::AsFd, unix::net::UnixStream},
+    os::{
+        fd::{AsFd, BorrowedFd},
+        unix::net::UnixStream,
+    },
     time::{Duration, Instant},
 };
 
 use rustix::{
     event::{PollFd, PollFlags, Timespec, poll},
     io::Errno,
-    process::{Pid, Signal, WaitOptions, getpid, wait},
+    process::{Pid, Signal, WaitOptions, getpid, kill_process_group, wait},
 };
 
 use super::{
@@ -43,7 +46,8 @@ struct Keeper<'a> {
     /// False once haft says nothing more.
     heard: bool,
     signals: &'a Signals,
-    leader: Pid,
+    /// The program itself, until it is reaped: then its number may be somebody else's.
+    leader: Option<Pid>,
     /// What it was told, and since when.
     order: Option<(Order, Instant)>,
     /// Whether everything was told to end.
@@ -70,7 +74,7 @@ pub(super) fn keep(mut control: UnixStream, stdio: Stdio, signals: &Signals) -> 
         control,
         heard: true,
         signals,
-        leader,
+        leader: Some(leader),
         order,
         asked: false,
         given_up: false,
@@ -103,7 +107,8 @@ impl Keeper<'_> {
     fn reap(&mut self) -> bool {
         loop {
             match wait(WaitOptions::NOHANG) {
-                Ok(Some((pid, status))) if pid == self.leader => {
+                Ok(Some((pid, status))) if self.leader == Some(pid) => {
+                    self.leader = None;
                     self.tell(&Told::Exited(status.as_raw()));
                 }
                 Ok(Some(_)) | Err(Errno::INTR) => {}
@@ -151,17 +156,9 @@ impl Keeper<'_> {
 
     /// Waits for an end, an order or the time.
     fn wait(&mut self, limit: Option<Duration>) {
-        let limit = limit.and_then(|limit| Timespec::try_from(limit).ok());
-        let mut list = vec![PollFd::new(self.signals, PollFlags::IN)];
-        if self.heard {
-            list.push(PollFd::new(&self.control, PollFlags::IN));
-        }
-        let _ = poll(&mut list, limit.as_ref());
-        let ready: Vec<bool> = list.iter().map(|fd| !fd.revents().is_empty()).collect();
-        if ready.first() == Some(&true) {
-            self.signals.clear();
-        }
-        if ready.get(1) == Some(&true) {
+        if !self.heard {
+            ready(&[], self.signals, limit);
+        } else if ready(&[(self.control.as_fd(), PollFlags::IN)], self.signals, limit) == [true] {
             self.listen();
         }
     }
@@ -191,6 +188,11 @@ impl Keeper<'_> {
         let since = self.order.map_or_else(Instant::now, |(_, since)| since);
         if self.order.is_none_or(|(now, _)| now < order) {
             self.order = Some((order, since));
+            // At once, before the slower search for the others.
+            let signal = if order == Order::Kill { Signal::KILL } else { Signal::TERM };
+            if let Some(leader) = self.leader {
+                let _ = kill_process_group(leader, signal);
+            }
         }
     }
 }
@@ -213,14 +215,20 @@ pub(super) fn kill(of: Pid, pass: impl Fn(Pid) -> bool) -> bool {
     false
 }
 
-/// Reports whether a descriptor has something to read or its other end is gone, within `limit`.
-pub(super) fn ready(of: &impl AsFd, signals: &Signals, limit: Option<Duration>) -> bool {
+/// Waits, at most `limit`, until one of these has what is asked about it or is at its end, or a
+/// child has ended; reports which.
+pub(super) fn ready<const N: usize>(
+    of: &[(BorrowedFd<'_>, PollFlags); N],
+    signals: &Signals,
+    limit: Option<Duration>,
+) -> [bool; N] {
     let limit = limit.and_then(|limit| Timespec::try_from(limit).ok());
-    let mut list = [PollFd::new(of, PollFlags::IN), PollFd::new(signals, PollFlags::IN)];
-    let _ = poll(&mut list, limit.as_ref());
-    let [first, second] = list.map(|fd| !fd.revents().is_empty());
-    if second {
-        signals.clear();
+    let mut list: Vec<PollFd<'_>> =
+        of.iter().map(|(fd, flags)| PollFd::from_borrowed_fd(*fd, *flags)).collect();
+    list.push(PollFd::new(signals, PollFlags::IN));
+    if poll(&mut list, limit.as_ref()).is_err() {
+        return [false; N];
     }
-    first
+    signals.clear();
+    std::array::from_fn(|at| !list[at].revents().is_empty())
 }

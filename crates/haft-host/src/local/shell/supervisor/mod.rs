@@ -1,7 +1,7 @@
 //! The supervisor: a small process with one thread, beside haft, that starts its programs.
 //!
-//! haft starts it with its first program. For each one it splits off a keeper ([`keeper`]), which
-//! is the parent of the program and of everything that loses its own parent below it, so that
+//! haft starts it with its first program. For each one there is a keeper ([`keeper`]), split off
+//! before it is needed, which takes the request from haft itself and is the parent of the program and of everything that loses its own parent below it, so that
 //! nothing can leave the tree. Haft's death is seen as the end of a connection: keepers by
 //! their own, the supervisor by its own. Should a keeper be killed, what it kept comes to the
 //! supervisor, which kills it.
@@ -24,16 +24,21 @@ use std::{
     fs,
     io::{self, IoSliceMut},
     mem::MaybeUninit,
-    os::{fd::OwnedFd, unix::net::UnixStream},
+    os::{
+        fd::{AsFd, OwnedFd},
+        unix::net::UnixStream,
+    },
     panic::{AssertUnwindSafe, catch_unwind},
     process::ExitCode,
     time::{Duration, Instant},
 };
 
 use rustix::{
+    event::PollFlags,
     io::Errno,
     net::{RecvAncillaryBuffer, RecvAncillaryMessage, RecvFlags, recvmsg},
-    process::{Pid, WaitOptions, getpid, wait},
+    pipe::{PipeFlags, pipe_with},
+    process::{Pid, Signal, WaitOptions, getpid, set_parent_process_death_signal, wait},
 };
 
 use self::{
@@ -66,10 +71,15 @@ pub fn supervise() -> ExitCode {
 
 #[derive(Debug)]
 struct Supervisor {
-    /// The connection to haft; none in a keeper, which must not hold it open.
+    /// The connection to haft; none in a keeper at work, which must not hold it open.
     haft: Option<OwnedFd>,
+    /// Where the spare keeper says that it has taken a request, and where that is heard.
+    say: OwnedFd,
+    hear: OwnedFd,
     signals: Signals,
     keepers: HashSet<Pid>,
+    /// The keeper that waits for the next request.
+    spare: Option<Pid>,
     /// Whether a keeper broke off, so that there may be what nobody keeps.
     strays: bool,
 }
@@ -84,14 +94,29 @@ impl Supervisor {
         rustix::process::set_child_subreaper(Some(getpid()))?;
         call(SUPERVISORS[0]);
         let signals = Signals::take()?;
-        Ok(Self { haft: Some(haft), signals, keepers: HashSet::new(), strays: false })
+        let (hear, say) = pipe_with(PipeFlags::CLOEXEC | PipeFlags::NONBLOCK)?;
+        let (keepers, spare) = (HashSet::new(), None);
+        Ok(Self { haft: Some(haft), say, hear, signals, keepers, spare, strays: false })
     }
 
     fn run(mut self) {
-        while let Some(haft) = &self.haft {
-            let limit = self.strays.then_some(LOOK);
-            if ready(haft, &self.signals, limit) {
-                self.serve();
+        loop {
+            if self.spare.is_none() {
+                self.split();
+            }
+            let Some(haft) = &self.haft else { break };
+            let wanting = self.spare.is_none();
+            let limit = (self.strays || wanting).then_some(LOOK);
+            // Requests are the spare keeper's; only where there can be none they are refused here.
+            let of_haft = if wanting { PollFlags::IN } else { PollFlags::empty() };
+            let watched = [(haft.as_fd(), of_haft), (self.hear.as_fd(), PollFlags::IN)];
+            let [called, taken] = ready(&watched, &self.signals, limit);
+            if taken {
+                let _ = rustix::io::read(&self.hear, &mut [0; 8]);
+                self.spare = None;
+            }
+            if called {
+                self.refuse();
             }
             self.reap();
             if self.strays {
@@ -101,29 +126,52 @@ impl Supervisor {
         self.close();
     }
 
-    /// Takes one request, or the end of the connection.
-    fn serve(&mut self) {
+    /// Takes a request for which there is no keeper, or the end of the connection. haft takes the
+    /// end of what came with a request for a failure to start.
+    fn refuse(&mut self) {
         match self.haft.as_ref().map(receive) {
-            Some(Ok(Some((control, stdio)))) => {
-                // Without a keeper the connection closes, which haft takes for a failure.
-                if let Ok(pid) = self.split(control, stdio) {
-                    self.keepers.insert(pid);
-                }
-            }
+            Some(Ok(Some(_))) => {}
             Some(Err(error)) if passing(&error) => {}
             _ => self.haft = None,
         }
     }
 
-    /// Splits off a keeper.
-    fn split(&mut self, control: UnixStream, stdio: Stdio) -> io::Result<Pid> {
-        if let Some(pid) = fork()? {
-            return Ok(pid);
+    /// Splits off the next keeper; where that cannot be done now, it is tried again.
+    fn split(&mut self) {
+        if self.haft.is_none() {
+            return;
         }
+        match fork() {
+            Ok(Some(pid)) => {
+                self.keepers.insert(pid);
+                self.spare = Some(pid);
+            }
+            Ok(None) => {
+                call(SUPERVISORS[1]);
+                let kept = catch_unwind(AssertUnwindSafe(|| self.wait_and_keep()));
+                std::process::exit(i32::from(!matches!(kept, Ok(Ok(())))));
+            }
+            Err(_) => {}
+        }
+    }
+
+    /// What a keeper does: waits for a request, then keeps what it asks for.
+    fn wait_and_keep(&mut self) -> io::Result<()> {
+        // While it has nothing to keep, it is of no use without the supervisor.
+        set_parent_process_death_signal(Some(Signal::KILL))?;
+        let (control, stdio) = loop {
+            let Some(haft) = &self.haft else { return Ok(()) };
+            ready(&[(haft.as_fd(), PollFlags::IN)], &self.signals, None);
+            match receive(haft) {
+                Ok(Some(request)) => break request,
+                Err(error) if passing(&error) => {}
+                Ok(None) | Err(_) => return Ok(()),
+            }
+        };
+        set_parent_process_death_signal(None)?;
+        let _ = rustix::io::write(&self.say, b"+");
         self.haft = None;
-        call(SUPERVISORS[1]);
-        let kept = catch_unwind(AssertUnwindSafe(|| keep(control, stdio, &self.signals)));
-        std::process::exit(i32::from(!matches!(kept, Ok(Ok(())))));
+        keep(control, stdio, &self.signals)
     }
 
     /// Takes in what has ended; true when no child is left.
@@ -132,6 +180,7 @@ impl Supervisor {
             match wait(WaitOptions::NOHANG) {
                 Ok(Some((pid, status))) => {
                     self.strays |= self.keepers.remove(&pid) && status.exit_status() != Some(0);
+                    self.spare.take_if(|spare| *spare == pid);
                 }
                 Ok(None) => return false,
                 Err(Errno::INTR) => {}
@@ -149,7 +198,7 @@ impl Supervisor {
                 kill(getpid(), |pid| !over && self.keepers.contains(&pid));
             }
             // The connection is at its end, so only the signals are waited for.
-            ready(&self.signals, &self.signals, Some(LOOK));
+            ready(&[], &self.signals, Some(LOOK));
         }
     }
 }
