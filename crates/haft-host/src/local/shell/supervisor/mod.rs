@@ -57,7 +57,7 @@ pub(super) const DESCRIPTORS: usize = 5;
 const CLOSING: Duration = Duration::from_millis(2_500);
 /// How long killing everything is tried then.
 const GIVE_UP: Duration = Duration::from_secs(3);
-/// Time between two looks at what is being killed.
+/// Time between two looks at what is being killed, and until the next keeper is made ready.
 const LOOK: Duration = Duration::from_millis(10);
 
 /// What the supervisor process does, from its start to its end. Its standard input is the
@@ -100,22 +100,21 @@ impl Supervisor {
     }
 
     fn run(mut self) {
-        loop {
-            if self.spare.is_none() {
-                self.split();
-            }
-            let Some(haft) = &self.haft else { break };
+        while let Some(haft) = &self.haft {
             let wanting = self.spare.is_none();
-            let limit = (self.strays || wanting).then_some(LOOK);
-            // Requests are the spare keeper's; only where there can be none they are refused here.
+            // Requests are the spare keeper's; where there is none, they call for one.
             let of_haft = if wanting { PollFlags::IN } else { PollFlags::empty() };
             let watched = [(haft.as_fd(), of_haft), (self.hear.as_fd(), PollFlags::IN)];
+            let limit = (self.strays || wanting).then_some(LOOK);
             let [called, taken] = ready(&watched, &self.signals, limit);
             if taken {
                 let _ = rustix::io::read(&self.hear, &mut [0; 8]);
                 self.spare = None;
+            } else if wanting {
+                // Asked for now, or after a pause in which the last command had the processor.
+                self.split();
             }
-            if called {
+            if called && (!wanting || self.spare.is_none()) {
                 self.refuse();
             }
             self.reap();
@@ -138,9 +137,6 @@ impl Supervisor {
 
     /// Splits off the next keeper; where that cannot be done now, it is tried again.
     fn split(&mut self) {
-        if self.haft.is_none() {
-            return;
-        }
         match fork() {
             Ok(Some(pid)) => {
                 self.keepers.insert(pid);
