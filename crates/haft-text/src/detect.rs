@@ -202,22 +202,23 @@ impl Traits {
         self.blocks |= self.block.is_some_and(|block| block != upper);
         self.block.get_or_insert(upper);
         let ascii = |byte: u32| (0x20..0x7f).contains(&byte) || matches!(byte, 0x09 | 0x0a | 0x0d);
-        // The first are the commonest ideograph and syllable; the others are kana.
-        let common = matches!(code, 0x4e00 | 0xac00) || upper == 0x30;
+        // The first are the commonest ideograph, syllable and line of a box; the others are kana and
+        // what two units give together.
+        let common = matches!(code, 0x4e00 | 0xac00 | 0x2500) || upper == 0x30 || upper > 0xff;
         self.odd += usize::from(!common && (lower == 0 || (ascii(upper) && ascii(lower))));
     }
 
     /// Reports whether this is the text of somebody, not bytes that happen to be characters.
     ///
-    /// No control characters; most of what is foreign is none of the characters that pairs of
-    /// other bytes give; and one character in twenty is plain, in short texts, above all of several scripts,
-    /// more than half.
+    /// No control characters; most of what is foreign, or nearly all of everything, is none of the
+    /// characters that pairs of other bytes give; and one character in twenty is plain, in short
+    /// texts, above all of several scripts, more than half.
     const fn text(&self) -> bool {
         let short = self.characters < if self.blocks { 32 } else { 8 };
         let share = if short { 2 } else { 20 };
         self.broken == 0
             && self.controls == 0
-            && self.odd * 2 <= self.foreign
+            && (self.odd * 2 <= self.foreign || self.odd * 8 <= self.plain)
             && self.plain * share > self.characters
     }
 }
@@ -344,7 +345,30 @@ mod tests {
     }
 
     #[test]
+    fn one_character_of_two_plain_bytes_makes_no_binary_data() {
+        let plain = "an ordinary line of plain text\r\n".repeat(30);
+        for one in
+            ["wait\u{2026}", "\u{2022} item", "a\u{2122}", "x \u{2020}", "漢", "日", "\u{1f600}"]
+        {
+            for text in [format!("{plain}{one}\n"), format!("{one}\n{plain}")] {
+                for encoding in [Encoding::Utf16Le, Encoding::Utf16Be] {
+                    let found = detect(&encoded(&text, encoding));
+                    assert_eq!(found, Ok(Format { encoding, bom: false }), "{one}");
+                }
+            }
+        }
+        let boxes = ["name ", &"─".repeat(40), "\n│ x\n"].concat().repeat(5);
+        for text in [&boxes, "wait\u{2026} for it\n", "done \u{1f600}\u{1f600}\u{1f44d}\n"] {
+            for encoding in [Encoding::Utf16Le, Encoding::Utf16Be] {
+                let found = detect(&encoded(text, encoding));
+                assert_eq!(found, Ok(Format { encoding, bom: false }), "{text}");
+            }
+        }
+    }
+
+    #[test]
     fn bytes_with_nuls_are_no_text_in_utf_16() {
+        let one_letter = b"a\0b\0c\0d\0e\0f\0g\0h\0ij\0kl\0mn\0o\0p\0q\0r\0".repeat(20);
         let names = b"src/main.rs\0src/a.rs\0Cargo.toml\0x\0yy\0".repeat(20);
         let records: Vec<u8> = (0..2_000_u32).flat_map(|n| (n * 7 + 65).to_le_bytes()).collect();
         for bytes in [
@@ -356,6 +380,7 @@ mod tests {
             &b"a\0\0\0b\0\0\0".repeat(10),
             &b"one\0two\0\0three\n".repeat(30),
             &names,
+            &one_letter,
             &records,
         ] {
             assert!(matches!(detect(bytes), Err(DecodeError::Binary { .. })), "{bytes:.60?}");
