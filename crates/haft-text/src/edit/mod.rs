@@ -386,8 +386,9 @@ fn only_place(
     if places.count < 2 {
         return Ok(places.starts.first().copied());
     }
-    // Places that differ in their line ends only: one written exactly as asked is meant.
-    if places.complete() && !view.plain() && old.contains('\n') {
+    // Places that differ in their line ends only: one written exactly as asked is meant, where a
+    // carriage return was asked for; line feeds are written for whatever a file has.
+    if places.complete() && edit.old_text.contains('\r') {
         let mut same = places.starts.iter().filter(|start| {
             let there = &view.original()[view.range(&(**start..**start + old.len()))];
             edit.old_text.trim_start_matches('\u{feff}') == there.trim_start_matches('\u{feff}')

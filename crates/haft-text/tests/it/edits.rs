@@ -155,6 +155,9 @@ fn exact_comes_before_lookalikes() {
     assert_eq!((applied.tolerance, applied.first_changed_line), (None, 2));
     let before = b"a\r\nb\r\n-\na\nb\n";
     assert_eq!(after(before, "a\r\nb", "a\r\nc"), b"a\r\nc\r\n-\na\nb\n");
+    // A line feed alone is what everybody writes, whichever place is meant.
+    let error = run(before, &[Edit::new("a\nb", "a\nc")]).unwrap_err();
+    assert!(error.to_string().contains("2 places, at lines 1, 4"), "{error}");
 }
 
 #[test]
