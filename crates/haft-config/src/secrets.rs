@@ -73,7 +73,10 @@ fn host(value: &str) -> bool {
             && label.len() <= 63
             && label.bytes().all(|b| b.is_ascii_lowercase() || b.is_ascii_digit() || b == b'-')
     };
-    name.contains('.') && name.split('.').all(label) && port.parse::<u16>().is_ok()
+    // The last label of a name has no digits.
+    let top =
+        name.rsplit('.').next().is_some_and(|top| top.bytes().all(|b| b.is_ascii_lowercase()));
+    name.contains('.') && name.split('.').all(label) && top && port.parse::<u16>().is_ok()
 }
 
 /// An address that carries no name, password or question.
@@ -105,6 +108,7 @@ mod tests {
             "SECRET_URL=https://user:pass@example.com/",
             "SIGNED_URL_TOKEN=https://example.com/x?sig=12345678",
             "SECRET=/+8kYp3q/zzT1w==",
+            "VAULT_TOKEN=hvs.0a1b2c3d4e5f60718293a4b5",
         ] {
             assert!(held(variable), "{variable}");
         }

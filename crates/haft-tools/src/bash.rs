@@ -245,6 +245,10 @@ async fn start(input: &Input, cx: &Cx, notes: &mut Vec<String>) -> Result<Runnin
         Some(cause) if cause.is::<RecordError>() => {
             ToolError::new(format!("nothing was run: {error}"))
         }
+        _ if error.kind() == io::ErrorKind::ConnectionAborted => {
+            ToolError::new(format!("the command was lost: {error}"))
+                .hint("Look at what it did before you run it again.")
+        }
         _ if error.kind() == io::ErrorKind::ArgumentListTooLong => {
             let size = input.command.len();
             ToolError::new(format!(
@@ -263,7 +267,9 @@ async fn start(input: &Input, cx: &Cx, notes: &mut Vec<String>) -> Result<Runnin
     let mut set = process::set(cx);
     set.push((COMMAND_VARIABLE.to_owned(), input.command.clone()));
     if input.pty.unwrap_or_default() {
-        set.push(("TERM".to_owned(), "xterm-256color".to_owned()));
+        // Pagers would wait for keys.
+        let terminal = [("TERM", "xterm-256color"), ("PAGER", "cat"), ("GIT_PAGER", "cat")];
+        set.extend(terminal.map(|(name, value)| (name.to_owned(), value.to_owned())));
     }
     let spawn = |cwd: &HostPath| Spawn {
         set: set.clone(),

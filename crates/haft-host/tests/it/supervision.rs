@@ -133,6 +133,46 @@ async fn a_killed_keeper_leaves_nothing_and_is_told() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn a_keeper_is_not_stopped_for_long() {
+    let sleep = own_sleep(6);
+    for round in 0..20 {
+        let text = format!(
+            "kill -STOP $PPID; sleep {sleep} & kill -STOP $PPID; echo ready; sleep {sleep}"
+        );
+        let mut running = start(&text).await;
+        said(&mut running, "ready").await;
+        let begun = Instant::now();
+        running.control.stop();
+        end(running).await.unwrap();
+        assert!(begun.elapsed() < Duration::from_secs(1), "{round}: {:?}", begun.elapsed());
+        assert_eq!(with_word(&sleep), Vec::<u32>::new());
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_supervisor_that_is_stopped_holds_nobody_up_for_good() {
+    let mut running = start("echo ready; sleep 0.2").await;
+    said(&mut running, "ready").await;
+    let supervisor = stat(stat(running.control.id()).unwrap().1).unwrap().1;
+    let pid = i32::try_from(supervisor).ok().and_then(rustix::process::Pid::from_raw).unwrap();
+    rustix::process::kill_process(pid, rustix::process::Signal::STOP).unwrap();
+    let mut errors = 0;
+    for _ in 0..4 {
+        let begun = Instant::now();
+        match Local::new().shell().unwrap().spawn(script("true")).await {
+            Ok(running) => assert_eq!(end(running).await.unwrap().code, Some(0)),
+            Err(error) => {
+                assert!(error.to_string().contains("nothing was heard"), "{error}");
+                errors += 1;
+            }
+        }
+        assert!(begun.elapsed() < Duration::from_secs(15), "{:?}", begun.elapsed());
+    }
+    assert!(errors <= 1, "{errors}");
+    assert_eq!(end(running).await.unwrap().code, Some(0));
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn a_killed_supervisor_is_replaced_and_takes_nothing_with_it() {
     let mut running = start("echo ready; sleep 0.5; exit 5").await;
     said(&mut running, "ready").await;
@@ -145,7 +185,7 @@ async fn a_killed_supervisor_is_replaced_and_takes_nothing_with_it() {
         let spawn = script(&format!("exit {code}"));
         match Local::new().shell().unwrap().spawn(spawn).await {
             Ok(running) => codes.push(end(running).await.unwrap().code),
-            Err(error) => assert!(error.to_string().contains("call again"), "{error}"),
+            Err(error) => assert!(error.to_string().contains("supervis"), "{error}"),
         }
     }
     assert!(codes.contains(&Some(19)), "{codes:?}");

@@ -98,3 +98,22 @@ async fn what_it_left_ends_with_it() {
     let mut left = std::process::Command::new("pgrep");
     assert_eq!(left.args(["-f", &format!("^sleep {seconds}")]).output().unwrap().stdout, b"");
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn programs_that_set_it_up_find_its_input_empty() {
+    for text in ["python3 -q -i", "bash -i", "stty sane; sleep 0.1; stty -icanon icanon; cat"] {
+        let begun = Instant::now();
+        let mut running = start(text, Stdin::Empty).await;
+        until(&mut running, "").await;
+        assert!(begun.elapsed() < Duration::from_secs(20), "{text}: {:?}", begun.elapsed());
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_program_may_close_it() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("done");
+    let text = format!("exec <&- >&- 2>&-; sleep 0.3; touch {}", file.display());
+    assert_eq!(exit(start(&text, Stdin::Empty).await).await.code, Some(0));
+    assert!(file.exists());
+}

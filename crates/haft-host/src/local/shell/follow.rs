@@ -35,6 +35,8 @@ const IDLE: Duration = Duration::from_millis(100);
 const LINGER: Duration = Duration::from_secs(2);
 /// How often silent pipes are looked at.
 const LOOK: Duration = Duration::from_millis(10);
+/// How often the end of a terminal's input is told again.
+const AGAIN: Duration = Duration::from_millis(500);
 /// How much is read at once.
 const PIECE: usize = 64 << 10;
 /// What is smaller is copied, so that it does not hold a whole buffer.
@@ -54,6 +56,8 @@ pub(super) struct Follower {
     report: Option<OwnedFd>,
     /// Whether the input is a terminal, which knows an end only as a sign.
     terminal: bool,
+    /// Our end of a terminal that nobody has open now: closing it would end the program.
+    held: Option<OwnedFd>,
     reported: Vec<u8>,
     buffer: Vec<u8>,
     /// What the keeper said and was not understood yet.
@@ -100,6 +104,7 @@ impl Follower {
             input: pipes.input,
             output: Some(pipes.output),
             terminal: pipes.errors.is_none(),
+            held: None,
             errors: pipes.errors,
             report: pipes.report,
             reported: Vec::new(),
@@ -140,7 +145,11 @@ impl Follower {
     fn watch(&mut self) {
         while self.order() == Order::Run && self.left == Left::Unknown {
             let Some((_, exited)) = self.exited else {
-                self.pump(None);
+                let empty = self.terminal && self.input.is_none();
+                self.pump(empty.then_some(AGAIN));
+                if empty {
+                    self.end_input_again();
+                }
                 continue;
             };
             let now = Instant::now();
@@ -171,6 +180,7 @@ impl Follower {
     fn finish(mut self) {
         self.finished = true;
         (self.output, self.errors, self.report, self.input) = (None, None, None, None);
+        self.held = None;
         self.close_input();
         if !self.reported.is_empty() {
             let report = std::mem::take(&mut self.reported);
@@ -292,8 +302,13 @@ impl Follower {
             Watched::Wake => drop(rustix::io::read(&self.shared.wake, &mut [0; 8])),
             Watched::Keeper => self.listen(),
             Watched::Output => {
-                let pipe = self.output.take();
-                self.output = pipe.filter(|pipe| self.take(Stream::Stdout, pipe));
+                if let Some(pipe) = self.output.take() {
+                    if self.take(Stream::Stdout, &pipe) {
+                        self.output = Some(pipe);
+                    } else if self.terminal {
+                        self.held = Some(pipe);
+                    }
+                }
             }
             Watched::Errors => {
                 let pipe = self.errors.take();
@@ -373,6 +388,13 @@ impl Follower {
             self.close_input();
         }
         self.shared.room.notify_waiters();
+    }
+
+    /// Programs that set their terminal up throw away what was typed before, an end too.
+    fn end_input_again(&self) {
+        if let Some(terminal) = self.output.as_ref().or(self.held.as_ref()) {
+            let _ = rustix::io::write(terminal, END_OF_INPUT);
+        }
     }
 
     fn close_input(&mut self) {

@@ -15,6 +15,7 @@ use std::{
     },
     process::{Child, Command, Stdio},
     sync::{Arc, Mutex, PoisonError},
+    time::Duration,
 };
 
 use rustix::{
@@ -43,6 +44,13 @@ struct Supervisor {
     child: Child,
 }
 
+/// How long a keeper may take until a program is started; folders on slow mounts take their time.
+const PATIENCE: Duration = Duration::from_secs(10);
+/// What is said when it takes longer.
+const LATE: &str = "nothing was heard of it for 10 s; its folder may be on a disk that hangs";
+/// What is said when the keeper ended before its first word.
+const ENDED: &str = "what supervises it ended while it was started; it may have run in part";
+
 /// How often a request is made anew that certainly nobody has read.
 const TRIES: usize = 3;
 
@@ -56,13 +64,21 @@ pub(super) fn start(
     loop {
         tries += 1;
         let control = hand_on(program, ends)?;
+        control.set_read_timeout(Some(PATIENCE))?;
         let mut received = Vec::new();
         let told = request.send(&mut &control).and_then(|()| first(&control, &mut received));
         match told {
             Ok(told) => return Ok((control, told, received)),
+            Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
+                give_up();
+                return Err(io::Error::new(io::ErrorKind::TimedOut, LATE));
+            }
             // These say that the request was not read, so nothing of it was done.
             Err(error) if tries < TRIES && unread(&error) => {}
-            Err(error) if unread(&error) => return Err(gone()),
+            Err(error) if unread(&error) => {
+                let text = "the supervisor of commands ends again and again; nothing was run";
+                return Err(io::Error::other(text));
+            }
             Err(error) => return Err(error),
         }
     }
@@ -70,10 +86,6 @@ pub(super) fn start(
 
 fn unread(error: &io::Error) -> bool {
     matches!(error.kind(), io::ErrorKind::BrokenPipe | io::ErrorKind::ConnectionReset)
-}
-
-fn gone() -> io::Error {
-    io::Error::other("the supervisor of commands ended; call again")
 }
 
 /// Waits for the first word of a keeper.
@@ -84,7 +96,7 @@ fn first(mut control: &UnixStream, received: &mut Vec<u8>) -> io::Result<Told> {
             return Ok(told);
         }
         match control.read(&mut buffer) {
-            Ok(0) => return Err(gone()),
+            Ok(0) => return Err(io::Error::new(io::ErrorKind::ConnectionAborted, ENDED)),
             Ok(length) => received.extend_from_slice(&buffer[..length]),
             Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
             Err(error) => return Err(error),
@@ -130,15 +142,25 @@ fn supervisor(program: &[OsString], gone: Option<&Arc<OwnedFd>>) -> io::Result<A
     {
         return Ok(Arc::clone(&there.link));
     }
-    if let Some(mut old) = now.take() {
-        // Only one that does not listen any more is replaced: it has ended or is about to.
-        let _ = old.child.kill();
-        let _ = old.child.wait();
-    }
+    // Only one that does not listen any more is replaced: it has ended or is about to.
+    end(now.take());
     let new = begin(program)?;
     let link = Arc::clone(&new.link);
     *now = Some(new);
     Ok(link)
+}
+
+/// Ends a supervisor that does not answer: the next command has a new one, and those that run have
+/// their keepers.
+fn give_up() {
+    end(SUPERVISOR.lock().unwrap_or_else(PoisonError::into_inner).take());
+}
+
+fn end(supervisor: Option<Supervisor>) {
+    if let Some(mut old) = supervisor {
+        let _ = old.child.kill();
+        let _ = old.child.wait();
+    }
 }
 
 fn begin(program: &[OsString]) -> io::Result<Supervisor> {

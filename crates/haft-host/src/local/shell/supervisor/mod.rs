@@ -38,7 +38,9 @@ use rustix::{
     io::Errno,
     net::{RecvAncillaryBuffer, RecvAncillaryMessage, RecvFlags, recvmsg},
     pipe::{PipeFlags, pipe_with},
-    process::{Pid, Signal, WaitOptions, getpid, set_parent_process_death_signal, wait},
+    process::{
+        Pid, Signal, WaitOptions, getpid, kill_process, set_parent_process_death_signal, wait,
+    },
 };
 
 use self::{
@@ -173,7 +175,11 @@ impl Supervisor {
     /// Takes in what has ended; true when no child is left.
     fn reap(&mut self) -> bool {
         loop {
-            match wait(WaitOptions::NOHANG) {
+            match wait(WaitOptions::NOHANG | WaitOptions::UNTRACED) {
+                // A command may stop its parent, but then nobody would keep it.
+                Ok(Some((pid, status))) if status.stopped() => {
+                    let _ = kill_process(pid, Signal::CONT);
+                }
                 Ok(Some((pid, status))) => {
                     self.strays |= self.keepers.remove(&pid) && status.exit_status() != Some(0);
                     self.spare.take_if(|spare| *spare == pid);
