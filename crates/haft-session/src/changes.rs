@@ -4,6 +4,8 @@
 //! that it made in turn; it stands at the place of its first receipt. What was taken back last is
 //! made again first. It knows nothing of files: receipts are only passed on.
 
+mod parts;
+
 use haft_types::{Body, CallId, Event, Receipt, TurnId};
 
 /// What one call changed.
@@ -25,10 +27,12 @@ pub struct Change {
     pub undone: bool,
 }
 
-/// Changes that were taken back together and not made again.
+/// Changes that were taken back and not made again, as few as can be made again by themselves.
 #[derive(Clone, Debug, PartialEq)]
 pub struct TakenBack {
-    /// The calls.
+    /// The number of the undo, from 1; what it took back at once has the same.
+    pub undo: usize,
+    /// The calls, the newest first.
     pub calls: Vec<CallId>,
     /// What was done to the files for it, oldest first.
     pub receipts: Vec<Receipt>,
@@ -41,6 +45,8 @@ pub struct Changes {
     pub all: Vec<Change>,
     /// What is taken back now, the last one last.
     pub taken_back: Vec<TakenBack>,
+    /// How many undos there were.
+    undos: usize,
     /// Calls that began, with their tool and what they were to do.
     begun: Vec<(CallId, String, String)>,
 }
@@ -92,10 +98,12 @@ impl Changes {
                     change.undone = !redo;
                 }
                 if *redo {
-                    self.taken_back.retain(|taken| taken.calls != *calls);
+                    let again = |taken: &TakenBack| taken.calls.iter().all(|c| calls.contains(c));
+                    self.taken_back.retain(|taken| !again(taken));
                 } else {
-                    let (calls, receipts) = (calls.clone(), receipts.clone());
-                    self.taken_back.push(TakenBack { calls, receipts });
+                    self.undos += 1;
+                    let parts = parts::parts(self.undos, calls, receipts, &self.all);
+                    self.taken_back.extend(parts);
                 }
             }
             _ => {}

@@ -323,8 +323,8 @@ impl Undo<'_> {
         Ok(())
     }
 
-    /// Does one step; one that is done already gives the receipt that it would have given, and one
-    /// that changes nothing gives none.
+    /// Does one step; one that is done already gives the receipt that it would have given, where it
+    /// can be gone back on, and one that changes nothing gives none.
     async fn one(&self, path: &HostPath, step: &Step, now: &Now) -> io::Result<Option<Receipt>> {
         let fs = self.host.fs();
         let wanted = match &step.to {
@@ -338,6 +338,16 @@ impl Undo<'_> {
         if before == wanted && as_it_was {
             return Ok(None);
         }
+        let kept = if done {
+            before.and_then(|hash| self.pre_images.find(&hash))
+        } else {
+            now.kept.clone()
+        };
+        if done && before.is_some() && kept.is_none() {
+            // Somebody else has done it, and nobody kept what was there: there is nothing to go
+            // back to.
+            return Ok(None);
+        }
         let action = match (&step.to, before) {
             (To::Nothing, _) => ReceiptAction::Deleted,
             (_, None) => ReceiptAction::Created,
@@ -349,11 +359,7 @@ impl Undo<'_> {
         // Rights that are not touched are nobody's business here.
         let touched = step.rights.is_some() || receipt.action == ReceiptAction::Deleted;
         receipt.rights = now.rights.clone().filter(|_| touched);
-        receipt.pre_image = if done {
-            before.and_then(|hash| self.pre_images.find(&hash))
-        } else {
-            now.kept.clone()
-        };
+        receipt.pre_image = kept;
         if done {
             return Ok(Some(receipt));
         }

@@ -28,7 +28,8 @@ Examples:
   haft undo 3            the last three
   haft undo c12          what the call c12 changed
   haft undo --turn       everything since the last message
-  haft redo              what was taken back last
+  haft redo              what the last undo took back
+  haft redo 2            the two calls that were taken back last
   haft redo --turn       all that was taken back of the last turn";
 
 /// A coding agent and its tools: reads, searches, edits and runs, and asks when it matters.
@@ -228,7 +229,8 @@ pub struct Doctor {
 /// What undo and redo take alike, wherever they are typed.
 #[derive(Debug, Args)]
 pub struct Back {
-    /// How many, the newest first, or the id of one call, such as c12; 1 without it
+    /// How many, the last ones first, or the id of one call, such as c12; without it the last one,
+    /// and of what was taken back all that was at once
     #[arg(value_name = "N or CALL")]
     pub which: Option<String>,
     /// Replace what others changed since, too; what is there is kept, to go back to it

@@ -24,7 +24,7 @@ use serde_json::{Value, json};
 
 use self::{
     chosen::{Group, Wanted, Which, chosen, fewer},
-    work::{Refused, Work, by_force, did, is_kept},
+    work::{Refused, Work, as_wanted, by_force, did, is_kept},
 };
 use crate::{
     cli::{Common, Elsewhere, LineCommand, Redo, Undo},
@@ -51,7 +51,7 @@ async fn run(wanted: &Wanted, from: &Elsewhere) -> Ending {
     // Held from here on: nobody else changes what is decided on.
     let log = store.resume(&id)?;
     let events = events(&store, &id)?;
-    let groups = groups(wanted, &events, log.leaf())
+    let group = group(wanted, &events, log.leaf())
         .map_err(|text| Failure::Failed(format!("session {id}: {text}")))?;
     let root = events.iter().find_map(|event| match &event.body {
         Body::Session { cwd, .. } => cwd.as_str().map(PathBuf::from),
@@ -68,17 +68,15 @@ async fn run(wanted: &Wanted, from: &Elsewhere) -> Ending {
         queues: Arc::default(),
     };
     let face = Shell { work, session: id.to_string(), redo: wanted.redo, json: from.json };
-    for group in &groups {
-        face.carry_out(group, wanted.force).await?;
-    }
+    face.carry_out(&group, wanted.force).await?;
     let command = if wanted.redo { "haft redo" } else { "haft undo" };
-    if let Some(text) = fewer(wanted, &groups, command) {
+    if let Some(text) = fewer(wanted, &group, command) {
         say(&format!("haft: {text}"));
     }
     Ok(())
 }
 
-fn groups(wanted: &Wanted, events: &[Event], leaf: EventId) -> Result<Vec<Group>, String> {
+fn group(wanted: &Wanted, events: &[Event], leaf: EventId) -> Result<Group, String> {
     chosen(wanted, &Changes::of(on_branch(events, leaf)))
 }
 
@@ -96,8 +94,8 @@ fn session(store: &Store, wanted: &Wanted, prefix: Option<&str>) -> Result<Sessi
         let changes = Changes::of(on_branch(&events, leaf));
         let fits = match (&wanted.which, wanted.redo) {
             (Which::Call(call), _) => changes.all.iter().any(|change| change.call == *call),
-            (Which::Last(_), true) => !changes.taken_back.is_empty(),
-            (Which::Last(_), false) => changes.standing().next().is_some(),
+            (Which::Newest | Which::Last(_), true) => !changes.taken_back.is_empty(),
+            (Which::Newest | Which::Last(_), false) => changes.standing().next().is_some(),
         };
         if fits {
             return Ok(info.id);
@@ -166,6 +164,7 @@ impl Shell<'_> {
                 &json!({
                     "session": self.session, "redo": self.redo, "calls": group.calls,
                     "files": receipts.iter().map(file).collect::<Vec<_>>(),
+                    "unchanged": as_wanted(group, receipts),
                 })
                 .to_string(),
             );
@@ -228,7 +227,7 @@ async fn in_session_telling(core: &Core, asked: &LineCommand, text: &mut String)
     let session = &core.dispatcher.session;
     let store = core.base.store()?;
     let events = events(&store, &store.find(&session.id)?)?;
-    let groups = groups(&wanted, &events, core.bus.leaf()).map_err(Failure::Failed)?;
+    let group = group(&wanted, &events, core.bus.leaf()).map_err(Failure::Failed)?;
     let work = Work {
         base: &core.base,
         policy: session.judge().policy.clone(),
@@ -236,26 +235,24 @@ async fn in_session_telling(core: &Core, asked: &LineCommand, text: &mut String)
         pre_images: session.pre_images(),
         queues: session.queues.clone(),
     };
-    for group in &groups {
-        let changed = match work.carry_out(group, wanted.redo, wanted.force).await {
-            Err(Refused::Conflict(conflicts)) => {
-                for conflict in &conflicts {
-                    let _ = writeln!(text, "! {}", work.conflict(group, conflict));
-                }
-                return Err(Failure::Failed(by_force(command, group)));
+    let changed = match work.carry_out(&group, wanted.redo, wanted.force).await {
+        Err(Refused::Conflict(conflicts)) => {
+            for conflict in &conflicts {
+                let _ = writeln!(text, "! {}", work.conflict(&group, conflict));
             }
-            done => done.map_err(Refused::failure)?,
-        };
-        text.push_str(&work.told(group, wanted.redo, &changed.receipts));
-        for lost in work.lost(&changed.receipts) {
-            let _ = writeln!(text, "! {lost}");
+            return Err(Failure::Failed(by_force(command, &group)));
         }
-        if let Some(failure) = changed.unrecorded {
-            return Err(failure);
-        }
+        done => done.map_err(Refused::failure)?,
+    };
+    text.push_str(&work.told(&group, wanted.redo, &changed.receipts));
+    for lost in work.lost(&changed.receipts) {
+        let _ = writeln!(text, "! {lost}");
+    }
+    if let Some(failure) = changed.unrecorded {
+        return Err(failure);
     }
     let command = if wanted.redo { "haft redo" } else { "haft undo" };
-    if let Some(fewer) = fewer(&wanted, &groups, command) {
+    if let Some(fewer) = fewer(&wanted, &group, command) {
         let _ = writeln!(text, "- {fewer}");
     }
     Ok(())

@@ -2,6 +2,8 @@
 //!
 //! **Invariant:** decided on the session's events alone; nothing is looked at and nothing changed.
 
+use std::collections::HashSet;
+
 use haft_session::{Change, Changes, TakenBack};
 use haft_types::{CallId, Hash, HostPath, Receipt, TurnId};
 
@@ -33,6 +35,8 @@ impl Wanted {
 
 /// Which changes.
 pub enum Which {
+    /// The last change; of what was taken back, all that was at once.
+    Newest,
     /// The newest.
     Last(usize),
     /// Those of one call.
@@ -41,7 +45,7 @@ pub enum Which {
 
 impl Which {
     fn of(text: Option<&str>) -> Result<Self, Failure> {
-        let Some(text) = text else { return Ok(Self::Last(1)) };
+        let Some(text) = text else { return Ok(Self::Newest) };
         let digits = |text: &str| !text.is_empty() && text.bytes().all(|b| b.is_ascii_digit());
         if digits(text) {
             return match text.parse() {
@@ -59,11 +63,11 @@ impl Which {
     }
 }
 
-/// Changes that go together: the receipts newest first.
+/// Changes that go together.
 pub struct Group {
     /// How many changes of those that are counted these are.
     pub count: usize,
-    /// The calls that made them.
+    /// The calls that made them, in the order in which they are taken back or made again.
     pub calls: Vec<CallId>,
     /// What names all of them behind the command, as `c12` or `3 --turn`.
     pub named: String,
@@ -76,13 +80,22 @@ pub struct Group {
 }
 
 impl Group {
-    fn of(calls: Vec<CallId>, receipts: Vec<Receipt>, changes: &Changes) -> Self {
+    fn of(
+        wanted: &Wanted,
+        count: usize,
+        calls: Vec<CallId>,
+        receipts: Vec<Receipt>,
+        changes: &Changes,
+    ) -> Self {
         let titles = calls.iter().map(|call| title(changes, call)).collect();
         let others = changes.standing().filter(|change| !calls.contains(&change.call));
         let made = others.map(|change| {
             (&change.receipts, format!("{}: take that back first", title(changes, &change.call)))
         });
-        let others = changes.taken_back.iter().filter(|taken| taken.calls != calls);
+        let others = changes
+            .taken_back
+            .iter()
+            .filter(|taken| !taken.calls.iter().all(|call| calls.contains(call)));
         let taken = others.map(|taken| {
             let titles: Vec<_> = taken.calls.iter().map(|call| title(changes, call)).collect();
             let text = format!("taking back {}: make that again first", titles.join(", "));
@@ -93,8 +106,14 @@ impl Group {
             left.into_iter().map(move |(path, hash)| (path, hash, who.clone()))
         };
         let others = made.chain(taken).flat_map(left_by).collect();
-        let named = calls.first().map_or_else(String::new, |call| call.0.to_string());
-        Self { count: 1, calls, named, titles, receipts, others }
+        let turn = if wanted.turn { " --turn" } else { "" };
+        let named = match (&wanted.which, &*calls) {
+            (_, [call]) => call.0.to_string(),
+            (Which::Call(call), _) => format!("{call}{turn}"),
+            _ if wanted.turn && count == 1 => "--turn".to_owned(),
+            _ => format!("{count}{turn}"),
+        };
+        Self { count, calls, named, titles, receipts, others }
     }
 
     /// What of haft left a file as it was found, the newest where there is more, and what to do.
@@ -114,13 +133,18 @@ fn title(changes: &Changes, call: &CallId) -> String {
 }
 
 /// What is to be taken back or made again, in this order.
-pub fn chosen(wanted: &Wanted, changes: &Changes) -> Result<Vec<Group>, String> {
+pub fn chosen(wanted: &Wanted, changes: &Changes) -> Result<Group, String> {
     if wanted.redo { to_redo(wanted, changes) } else { to_undo(wanted, changes) }
 }
 
-fn to_redo(wanted: &Wanted, changes: &Changes) -> Result<Vec<Group>, String> {
+fn to_redo(wanted: &Wanted, changes: &Changes) -> Result<Group, String> {
     let mut taken = taken_back(wanted, changes);
     match &wanted.which {
+        Which::Newest if wanted.turn => taken.retain(|(unit, _)| *unit == 0),
+        Which::Newest => {
+            let last = taken.first().map(|(_, taken)| taken.undo);
+            taken.retain(|(_, taken)| Some(taken.undo) == last);
+        }
         Which::Last(count) => taken.retain(|(unit, _)| unit < count),
         Which::Call(call) => {
             let meant = taken.iter().find(|(_, taken)| taken.calls.contains(call));
@@ -130,31 +154,35 @@ fn to_redo(wanted: &Wanted, changes: &Changes) -> Result<Vec<Group>, String> {
     }
     if taken.is_empty() {
         return Err(match &wanted.which {
-            Which::Last(_) => "nothing was taken back that could be made again".to_owned(),
+            Which::Newest | Which::Last(_) => {
+                "nothing was taken back that could be made again".to_owned()
+            }
             Which::Call(call) => format!("{call} was not taken back"),
         });
     }
-    let mut counted = Vec::new();
-    let group = |(unit, taken): (usize, &TakenBack)| {
-        let receipts = taken.receipts.iter().rev().cloned();
-        let group = Group::of(taken.calls.clone(), receipts.collect(), changes);
-        let new = !counted.contains(&unit);
-        counted.push(unit);
-        Group { count: usize::from(new), ..group }
-    };
-    Ok(taken.into_iter().map(group).collect())
+    let calls: Vec<CallId> =
+        taken.iter().flat_map(|(_, taken)| taken.calls.iter().rev().cloned()).collect();
+    let units: HashSet<usize> = taken.iter().map(|(unit, _)| *unit).collect();
+    let count = if wanted.turn { units.len() } else { calls.len() };
+    let receipts = taken.iter().flat_map(|(_, taken)| taken.receipts.iter().rev().cloned());
+    Ok(Group::of(wanted, count, calls, receipts.collect(), changes))
 }
 
-/// What was taken back, the last first, each with the number of what it is counted with: what was
-/// taken back at once goes together, and where turns count, also what was at several times.
+/// What was taken back, the last first, each with the number of what it is counted with: calls one
+/// by one, but for those that cannot be made again alone, and turns with all of their calls.
 fn taken_back<'a>(wanted: &Wanted, changes: &'a Changes) -> Vec<(usize, &'a TakenBack)> {
     let turn = |taken: &TakenBack| {
         let of = |change: &&Change| taken.calls.contains(&change.call);
         let first = changes.all.iter().find(of).map(|change| change.turn);
         first.filter(|turn| wanted.turn && *turn != NO_TURN)
     };
-    let (mut all, mut units) = (Vec::new(), Vec::new());
+    let (mut all, mut units, mut calls) = (Vec::new(), Vec::new(), 0);
     for taken in changes.taken_back.iter().rev() {
+        if !wanted.turn {
+            all.push((calls, taken));
+            calls += taken.calls.len();
+            continue;
+        }
         let turn = turn(taken);
         let known = units.iter().position(|other| turn.is_some() && *other == turn);
         let unit = known.unwrap_or(units.len());
@@ -166,7 +194,7 @@ fn taken_back<'a>(wanted: &Wanted, changes: &'a Changes) -> Vec<(usize, &'a Take
     all
 }
 
-fn to_undo(wanted: &Wanted, changes: &Changes) -> Result<Vec<Group>, String> {
+fn to_undo(wanted: &Wanted, changes: &Changes) -> Result<Group, String> {
     // Calls that no agent made belong to no turn: each stands for itself.
     let unit = |call: &CallId, turn: TurnId| match turn {
         turn if wanted.turn && turn != NO_TURN => (turn, None),
@@ -180,6 +208,7 @@ fn to_undo(wanted: &Wanted, changes: &Changes) -> Result<Vec<Group>, String> {
         }
     }
     match &wanted.which {
+        Which::Newest => units.truncate(1),
         Which::Last(count) => units.truncate(*count),
         Which::Call(call) => {
             let found = changes.all.iter().find(|change| change.call == *call);
@@ -204,21 +233,13 @@ fn to_undo(wanted: &Wanted, changes: &Changes) -> Result<Vec<Group>, String> {
     }
     let calls = meant.iter().map(|change| change.call.clone()).collect();
     let receipts = meant.iter().flat_map(|change| change.receipts.iter().rev().cloned());
-    let group = Group::of(calls, receipts.collect(), changes);
-    let count = units.len();
-    let named = match (count, wanted.turn) {
-        _ if group.calls.len() == 1 => group.named.clone(),
-        (1, true) => "--turn".to_owned(),
-        (_, true) => format!("{count} --turn"),
-        (_, false) => count.to_string(),
-    };
-    Ok(vec![Group { count, named, ..group }])
+    Ok(Group::of(wanted, units.len(), calls, receipts.collect(), changes))
 }
 
 /// Says that fewer changes were there than were asked for.
-pub fn fewer(wanted: &Wanted, groups: &[Group], command: &str) -> Option<String> {
+pub fn fewer(wanted: &Wanted, group: &Group, command: &str) -> Option<String> {
     let Which::Last(asked) = wanted.which else { return None };
-    let found: usize = groups.iter().map(|group| group.count).sum();
+    let found = group.count;
     let what = if wanted.turn { "turns" } else { "changes" };
     let verb = if found == 1 { "was" } else { "were" };
     let there = if wanted.redo { "taken back" } else { "there to take back" };

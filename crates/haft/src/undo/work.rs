@@ -148,6 +148,19 @@ impl Work<'_> {
             };
             let _ = writeln!(text, "  {} {from}{}", did(receipt), shown(&receipt.path));
         }
+        let when = match (&*group.calls, redo) {
+            ([call], false) => format!("before {call}"),
+            (_, false) => "before".to_owned(),
+            ([call], true) => format!("after {call}"),
+            (_, true) => "after".to_owned(),
+        };
+        for path in as_wanted(group, receipts) {
+            let path = face::safe(&self.base.place.shown(path));
+            let _ = writeln!(text, "  {path} is already as it was {when}");
+        }
+        if redo && group.receipts.is_empty() {
+            text.push_str("  no file: what it had made was gone before it was taken back\n");
+        }
         text
     }
 
@@ -217,6 +230,23 @@ pub fn is_kept(receipt: &Receipt) -> bool {
     let stays =
         matches!(receipt.action, ReceiptAction::Renamed { .. }) && receipt.before == receipt.after;
     receipt.before.is_none() || receipt.pre_image.is_some() || stays
+}
+
+/// The files for which nothing was to be done although the group changed them: they are as they
+/// shall be.
+pub fn as_wanted<'a>(group: &'a Group, done: &[Receipt]) -> Vec<&'a HostPath> {
+    let done: Vec<HostPath> = done.iter().flat_map(left).map(|(path, _)| path).collect();
+    let mut paths: Vec<&HostPath> = group.receipts.iter().map(|receipt| &receipt.path).collect();
+    paths.sort();
+    paths.dedup();
+    let differs = |path: &HostPath| {
+        let mut newest_first = group.receipts.iter().filter(|receipt| receipt.path == *path);
+        let newest = newest_first.next();
+        let oldest = newest_first.next_back().or(newest);
+        newest.map(|receipt| receipt.after) != oldest.map(|receipt| receipt.before)
+    };
+    paths.retain(|path| !done.contains(path) && differs(path));
+    paths
 }
 
 /// What was done to a file.

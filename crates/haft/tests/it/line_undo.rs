@@ -101,9 +101,10 @@ fn a_whole_turn_that_was_taken_back_in_pieces_is_made_again() {
     for (line, made) in [
         ("/redo --turn\n", "gamma\neta\n"),
         ("/redo c3 --turn\n", "gamma\neta\n"),
-        ("/redo 2\n", "gamma\neta\n"),
+        ("/redo 3\n", "gamma\neta\n"),
+        ("/redo 2\n", "gamma\ndelta\n"),
         ("/redo\n", "gamma\ndelta\n"),
-        ("/redo c1\n", "gamma\ndelta\n"),
+        ("/redo c1\n", "gamma\nbeta\n"),
     ] {
         let world = World::new();
         let ran = talk(&world, &calls, &format!("{pieces}{line}"));

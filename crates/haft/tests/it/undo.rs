@@ -78,8 +78,8 @@ fn calls_from_the_shell_are_taken_back_and_made_again() {
     let ran = world.run(&["undo"]);
     assert_eq!(ran.code, Some(1), "{ran:?}");
 
-    let ran = world.run(&["redo", "2"]);
-    assert_eq!(ran.code, Some(0), "{ran:?}");
+    let ran = world.run(&["redo", "3"]);
+    assert_eq!((ran.code, ran.err.as_str()), (Some(0), ""), "{ran:?}");
     assert_eq!(world.read("a.txt"), "one\r\n2\r\n");
     assert_eq!((world.read("b.txt").as_str(), mode(&world, "a.txt")), ("over\n", 0o640));
     assert_eq!(world.read("deep/er/new.sh"), "echo\n");
@@ -398,4 +398,75 @@ fn what_is_taken_back_by_force_is_all_that_was_asked_for() {
     for name in ["a.txt", "b.txt"] {
         assert!(!world.work().join(name).exists(), "{name}");
     }
+}
+
+#[test]
+fn what_is_as_it_was_already_is_told_and_stands_in_the_way_of_nothing() {
+    let world = World::new();
+    world.file("a.txt", "one\n");
+    assert_eq!(edit(&world, "a.txt", "one", "two", &[]).code, Some(0));
+    let id = world.only_session();
+    let same = ["--session", &*id];
+    write(&world, "b.txt", "b\n", &same);
+    write(&world, "n.txt", "n\n", &same);
+    world.file("a.txt", "one\n");
+    fs::remove_file(world.work().join("n.txt")).unwrap();
+    let ran = world.run(&["undo"]);
+    assert_eq!((ran.code, ran.err.as_str()), (Some(0), ""), "{ran:?}");
+    assert!(ran.out.contains("  n.txt is already as it was before c3\n"), "{ran:?}");
+    let ran = world.run(&["undo", "2", "--json"]);
+    let told: Value = serde_json::from_str(&ran.out).unwrap();
+    assert_eq!(told["files"].as_array().unwrap().len(), 1, "{told}");
+    assert_eq!(told["unchanged"], json!([world.work().join("a.txt")]), "{told}");
+    let ran = world.run(&["redo", "c1"]);
+    assert_eq!((ran.code, ran.err.as_str()), (Some(0), ""), "{ran:?}");
+    assert!(ran.out.contains("no file: what it had made was gone"), "{ran:?}");
+    let ran = world.run(&["redo", "2"]);
+    assert_eq!((ran.code, ran.err.as_str()), (Some(0), ""), "{ran:?}");
+    assert_eq!((world.read("a.txt").as_str(), world.read("b.txt").as_str()), ("one\n", "b\n"));
+}
+
+#[test]
+fn calls_are_counted_where_they_are_made_again() {
+    let world = World::new();
+    write(&world, "a.txt", "1\n", &[]);
+    let id = world.only_session();
+    let same = ["--session", &*id];
+    write(&world, "b.txt", "b\n", &same);
+    for (old, new) in [("1", "2"), ("2", "3")] {
+        assert_eq!(edit(&world, "a.txt", old, new, &same).code, Some(0));
+    }
+    let titles = |ran: &Ran| -> Vec<String> {
+        let made = ran.out.lines().filter_map(|line| line.strip_prefix("Made again "));
+        made.map(|line| line.split(' ').next().unwrap().to_owned()).collect()
+    };
+    let there = || {
+        let read = |name: &str| fs::read_to_string(world.work().join(name)).unwrap_or_default();
+        (read("a.txt"), read("b.txt"))
+    };
+    let undo = |count: &str| assert_eq!(world.run(&["undo", count]).code, Some(0));
+    let redo = |which: &[&str]| {
+        let ran = world.run(&[&["redo"], which].concat());
+        assert_eq!((ran.code, ran.err.as_str()), (Some(0), ""), "{ran:?}");
+        (titles(&ran).join(" "), there())
+    };
+    let made = |titles: &str, a: &str, b: &str| (titles.to_owned(), (a.to_owned(), b.to_owned()));
+    undo("4");
+    assert_eq!(redo(&["c2"]), made("c2", "", "b\n"));
+    assert_eq!(redo(&["1"]), made("c1", "1\n", "b\n"));
+    assert_eq!(redo(&["2"]), made("c3 c4", "3\n", "b\n"));
+    undo("4");
+    assert_eq!(redo(&["3"]), made("c1 c2 c3", "2\n", "b\n"));
+    // Each can be taken back again by itself.
+    assert_eq!(world.run(&["undo", "c3"]).code, Some(0));
+    assert_eq!(there(), ("1\n".to_owned(), "b\n".to_owned()));
+    assert_eq!(redo(&["c3"]), made("c3", "2\n", "b\n"));
+    undo("3");
+    // Without a count all that the last undo took back.
+    assert_eq!(redo(&[]), made("c1 c2 c3", "2\n", "b\n"));
+    let ran = world.run(&["redo", "3"]);
+    assert!(ran.err.contains("only 1 of 3 changes was taken back"), "{ran:?}");
+    assert_eq!(there().0, "3\n");
+    undo("4");
+    assert_eq!(redo(&["4"]), made("c1 c2 c3 c4", "3\n", "b\n"));
 }
