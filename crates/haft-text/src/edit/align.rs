@@ -34,6 +34,9 @@ pub(super) const CLEARLY: i32 = 2 * LOST;
 /// Likeness, from 0 to 1000, below which two lines never stand for each other.
 const ALIKE: usize = 200;
 
+/// Bytes of a line that is short: pieces of three bytes say little of it.
+const SHORT: usize = 32;
+
 /// A line without blanks, in lower case, with plain quotes and dashes.
 pub(super) fn squashed(line: &str) -> String {
     clip(line)
@@ -84,6 +87,37 @@ impl Pieces {
     }
 }
 
+/// Likeness of a short line to another, or to as much of its beginning or end, by what they have in
+/// common at both ends, from 500 to 1000; else 0.
+pub(super) fn ends(old: &str, file: &str) -> usize {
+    let [old, file] = [old, file].map(|line| clip(line).trim());
+    if old.len() > SHORT {
+        return 0;
+    }
+    let length = old.chars().count();
+    let part = |more: usize| {
+        let first = file.char_indices().nth(length).map_or(file, |(at, _)| &file[..at]);
+        let last = file.char_indices().rev().nth(length - 1).map_or(file, |(at, _)| &file[at..]);
+        [first, last]
+            .map(|part| in_common(old, part))
+            .into_iter()
+            .filter(|like| *like >= more)
+            .max()
+    };
+    let all = if file.len() > SHORT { 0 } else { in_common(old, file) };
+    // A part has to say more.
+    if length == 0 || all >= 500 { all } else { part(750).unwrap_or(0) }
+}
+
+fn in_common(old: &str, file: &str) -> usize {
+    let equal = |(old, file): &(char, char)| plain(*old) == plain(*file);
+    let head = old.chars().zip(file.chars()).take_while(equal).count();
+    let tail = old.chars().rev().zip(file.chars().rev()).take_while(equal).count();
+    let [old, file] = [old, file].map(|line| line.chars().count());
+    let same = (head + tail).min(old).min(file);
+    if same < 2 { 0 } else { same * 1000 / old.max(file) }
+}
+
 /// A line of the old text, looked at once.
 struct Line<'t> {
     text: &'t str,
@@ -110,7 +144,8 @@ impl<'t> Line<'t> {
         } else {
             let likeness = self.pieces.likeness(file).min(940);
             if likeness < ALIKE {
-                return None;
+                // Worth the least, but more than a line lost and another one put in.
+                return (ends(self.text, file) > 0).then_some(1);
             }
             // Two lines that are half alike are worth less than one that is the same.
             likeness * likeness / 1000
@@ -124,7 +159,7 @@ impl<'t> Line<'t> {
 pub(super) fn align(old: &[&str], file: &[&str], anchored: bool) -> Vec<Pair> {
     let (old, file) = (&old[..old.len().min(OLD)], &file[..file.len().min(FILE)]);
     let (_, steps) = table(old, file, anchored);
-    settled(&traced(&steps, old.len(), file.len()), old, file, anchored)
+    settled(&traced(&steps, old.len(), file.len(), anchored), old, file, anchored)
 }
 
 /// How alike an old text and its best place among lines of a file are: more is more.
@@ -217,7 +252,7 @@ enum Step {
     More,
 }
 
-fn traced(steps: &[Step], old: usize, file: usize) -> Vec<Pair> {
+fn traced(steps: &[Step], old: usize, file: usize, anchored: bool) -> Vec<Pair> {
     let mut pairs = Vec::new();
     let (mut row, mut column) = (old, file);
     while row > 0 {
@@ -238,6 +273,9 @@ fn traced(steps: &[Step], old: usize, file: usize) -> Vec<Pair> {
                 }
             }
         }
+    }
+    if anchored {
+        pairs.extend((0..column).rev().map(Pair::More));
     }
     pairs.reverse();
     pairs

@@ -48,10 +48,12 @@ pub(super) struct Near {
 
 /// Finds the nearest place; none where nothing is alike.
 pub(super) fn nearest(view: &View<'_>, old: &str) -> Option<Near> {
-    let mut wanted: Vec<&str> = old.split('\n').take(OLD_LIMIT).collect();
-    if wanted.len() > 1 && wanted.last() == Some(&"") {
-        wanted.pop();
+    let mut all: Vec<&str> = old.split('\n').collect();
+    let ended = all.len() > 1 && all.last() == Some(&"");
+    if ended {
+        all.pop();
     }
+    let wanted = &all[..all.len().min(OLD_LIMIT)];
     let text = view.text();
     let scanned = &text[..cut::floor(text, TEXT_LIMIT)];
     let clipped: Vec<&str> = wanted.iter().copied().map(clip).collect();
@@ -59,25 +61,25 @@ pub(super) fn nearest(view: &View<'_>, old: &str) -> Option<Near> {
     let start = by_equal_lines(scanned, &clipped)
         .or_else(|| by_likeness(scanned, &clipped))
         .or_else(|| {
-            let (at, hit, part) = inside::of_long_lines(scanned, &wanted)?;
+            let (at, hit, part) = inside::of_long_lines(scanned, wanted)?;
             window = Some((hit, part));
             Some(hit.saturating_sub(at))
-        })?;
-    let file = |from: usize| scanned.split('\n').skip(from);
-    let same = file(start).zip(&wanted).take_while(|(file, old)| file == *old).count();
-    // Where the first lines are there as asked for, they lead; else something was lost before.
-    let (asked, from) = match same.saturating_sub(2) {
-        0 => (0, start.saturating_sub(AROUND)),
-        known => (known, start + known),
-    };
-    let wanted = Wanted { lines: &wanted[asked..], first: asked == 0 };
-    let file: Vec<&str> = file(from).take(align::FILE).collect();
+        })
+        .or_else(|| by_ends(scanned, wanted))?;
+    let (asked, from) = beyond_the_equal(scanned, &all, start);
+    let rest = &all[asked..];
+    let compared = rest.iter().take(align::OLD).map(|line| clip(line));
+    let clipped: Vec<&str> = compared.collect();
+    let wanted = Wanted { lines: rest, first: asked == 0, ended };
+    // Behind the last line end there is no line.
+    let whole = scanned.strip_suffix('\n').unwrap_or(scanned);
+    let file: Vec<&str> = whole.split('\n').skip(from).take(align::FILE).collect();
     let compared = file.iter().zip(from..).map(|(line, number)| match &window {
         Some((hit, part)) if *hit == number => clip(&line[part.clone()]),
         _ => clip(line),
     });
     let compared: Vec<&str> = compared.collect();
-    let pairs = align::align(&clipped[asked..], &compared, !wanted.first);
+    let pairs = align::align(&clipped, &compared, !wanted.first);
     let paired = |pair: &Pair| if let Pair::Both(_, file) = pair { Some(*file) } else { None };
     let first = pairs.iter().find_map(paired)?;
     let last = pairs.iter().rev().find_map(paired)?;
@@ -92,6 +94,31 @@ pub(super) fn nearest(view: &View<'_>, old: &str) -> Option<Near> {
     let differences = named.into_iter().map(said).collect();
     let shown = Nearest { first_line: number + skip, lines, differences, more };
     Some(Near { shown, first: number + first, last: number + last })
+}
+
+/// How many lines asked for are there from about a line on, less two to compare with, and the line
+/// of the file that stands for the next one.
+fn beyond_the_equal(text: &str, wanted: &[&str], start: usize) -> (usize, usize) {
+    let before = start.saturating_sub(AROUND);
+    let lines = text.split('\n').skip(before).take(wanted.len() + 2 * AROUND);
+    let lines: Vec<&str> = lines.collect();
+    let same = |from: &usize| {
+        let pairs = lines.iter().skip(*from).zip(wanted).enumerate();
+        // The first line may begin inside of the file's.
+        let equal = |(at, (file, old)): &(usize, (&&str, &&str))| {
+            file == old || (*at == 0 && file.ends_with(**old))
+        };
+        pairs.take_while(equal).count()
+    };
+    // Lines that were left out further down let the beginning seem to be elsewhere.
+    let supposed = start - before;
+    let longest = (0..2 * AROUND).rev().max_by_key(same).filter(|from| same(from) > align::OLD / 2);
+    let from = longest.filter(|from| same(from) > same(&supposed)).unwrap_or(supposed);
+    // Where the first lines are there as asked for, they lead; else something was lost before.
+    match same(&from).saturating_sub(2) {
+        0 => (0, before),
+        known => (known, before + from + known),
+    }
 }
 
 /// A line as it is shown, from near a column on where that would be cut off.
@@ -109,6 +136,8 @@ struct Wanted<'w, 't> {
     lines: &'w [&'t str],
     /// Whether the first of them is the first of the old text.
     first: bool,
+    /// Whether the last of them ends with a line end.
+    ended: bool,
 }
 
 pub(super) fn clip(line: &str) -> &str {
@@ -198,6 +227,21 @@ fn by_likeness(text: &str, wanted: &[&str]) -> Option<usize> {
     best.1.map(|number| number.saturating_sub(at))
 }
 
+/// Finds the line that has the most of the ends of the longest of the first lines asked for, which
+/// is short.
+fn by_ends(text: &str, wanted: &[&str]) -> Option<usize> {
+    let (at, anchor) =
+        wanted.iter().enumerate().take(16).max_by_key(|(_, line)| line.trim().len())?;
+    let mut best = (0, None);
+    for (number, line) in text.split('\n').enumerate() {
+        let likeness = align::ends(anchor, line);
+        if likeness > best.0 {
+            best = (likeness, Some(number));
+        }
+    }
+    best.1.map(|number| number.saturating_sub(at))
+}
+
 /// A line that differs, from 0, and from which character of it on, from 1.
 struct Named {
     line: usize,
@@ -215,7 +259,7 @@ fn differences(wanted: &Wanted<'_, '_>, file: &[&str], pairs: &[Pair]) -> (Vec<N
                 let (old, line) = (wanted.lines[at], file[there]);
                 // Inside the first and the last line the old text may begin or end.
                 let first = at == 0 && wanted.first;
-                let last = at + 1 == wanted.lines.len();
+                let last = at + 1 == wanted.lines.len() && !wanted.ended;
                 let edge = (first && line.ends_with(old))
                     || (last && line.starts_with(old))
                     || (first && last && line.contains(old));
@@ -252,6 +296,13 @@ fn differences(wanted: &Wanted<'_, '_>, file: &[&str], pairs: &[Pair]) -> (Vec<N
 /// Says in which characters two lines differ, and from which column of the file's line on; `open`
 /// tells whether the old text may begin and end inside that line.
 fn difference(old: &str, line: &str, open: (bool, bool)) -> (Option<usize>, String) {
+    if let Some(mark) = mark_of(old).filter(|mark| !line.contains(*mark)) {
+        let text = format!(
+            "old_text has \"{mark}\", the mark of a line that was not shown as a whole, which is not \
+             in the file: give the text that is there, or none of that side of the line"
+        );
+        return (None, text);
+    }
     let blanks = [' ', '\t', '\u{a0}', '\u{3000}'];
     if old.trim_end_matches(blanks) == line.trim_end_matches(blanks) {
         let tail = |line: &str| listed(&line[line.trim_end_matches(blanks).len()..]);
@@ -266,7 +317,9 @@ fn difference(old: &str, line: &str, open: (bool, bool)) -> (Option<usize>, Stri
     }
     let part = inside::counterpart(old, line, open);
     let (before, there) = (line[..part.start].chars().count(), &line[part]);
-    let same = old.chars().zip(there.chars()).take_while(|(old, file)| old == file).count();
+    // What is equal can go on behind that part.
+    let rest = line.chars().skip(before);
+    let same = old.chars().zip(rest).take_while(|(old, file)| old == file).count();
     let one = |line: &str, at: usize| match line.chars().nth(at) {
         Some(character) => names::describe(character),
         None => "the end of the line".to_owned(),
@@ -278,18 +331,35 @@ fn difference(old: &str, line: &str, open: (bool, bool)) -> (Option<usize>, Stri
     (Some(column), text)
 }
 
-/// Quotes the parts in which two lines differ, where they are short and more than one character.
+/// The mark with which this line was shown, by this or by what reads files, because it is long.
+fn mark_of(line: &str) -> Option<&str> {
+    let first = |mark: &str| line.trim_start().starts_with(mark).then(|| line.trim_start());
+    let cut = line.find("[cut here: the line has ").map(|at| &line[at..]);
+    let marked = cut.or_else(|| first("[from column "))?;
+    Some(&marked[..=marked.find(']')?])
+}
+
+/// Quotes the parts in which two lines differ, where they are short and more than one character;
+/// where one has nothing there, with the character before.
 fn passages(old: &str, there: &str, same: usize) -> Option<String> {
-    let rest = |line: &str| line.char_indices().nth(same).map_or(line.len(), |(at, _)| at);
-    let (old, there) = (&old[rest(old)..], &there[rest(there)..]);
-    let tail = old.chars().rev().zip(there.chars().rev()).take_while(|(old, file)| old == file);
+    let rest = |line: &str, at: usize| line.char_indices().nth(at).map_or(line.len(), |(at, _)| at);
+    let [asked, has] = [old, there].map(|line| &line[rest(line, same)..]);
+    let tail = asked.chars().rev().zip(has.chars().rev()).take_while(|(old, file)| old == file);
     let tail: usize = tail.map(|(old, _)| old.len_utf8()).sum();
-    let (old, there) = (&old[..old.len() - tail], &there[..there.len() - tail]);
-    let lengths = [old, there].map(|part| part.chars().take(QUOTED + 1).count());
-    if lengths == [1, 1] || !lengths.iter().all(|length| (1..=QUOTED).contains(length)) {
+    let part = |line: &str, at: usize| {
+        let part = &line[rest(line, at)..line.len() - tail];
+        (part.to_owned(), part.chars().take(QUOTED + 1).count())
+    };
+    let mut parts = [old, there].map(|line| part(line, same));
+    if parts.iter().any(|part| part.1 == 0) && parts.iter().any(|part| part.1 > 1) {
+        let before = same.checked_sub(1)?;
+        parts = [old, there].map(|line| part(line, before));
+    }
+    let [(old, asked), (there, has)] = parts;
+    if (asked, has) == (1, 1) || ![asked, has].iter().all(|length| (1..=QUOTED).contains(length)) {
         return None;
     }
-    let [old, there] = [old, there].map(|part| names::shown(part, QUOTED));
+    let [old, there] = [old, there].map(|part| names::shown(&part, QUOTED));
     Some(format!(" (\"{old}\" where the file has \"{there}\")"))
 }
 
@@ -408,6 +478,173 @@ mod tests {
         assert!(found.differences[0].text.contains("'t'"), "{found:?}");
         assert!(found.differences[0].text.contains("the file has U+0064 'd'"), "{found:?}");
         assert!(found.lines[0].contains("field101,field102"), "{found:?}");
+    }
+
+    /// What is said of the first difference, with its line.
+    fn told(file: &str, old: &str) -> (usize, String) {
+        let found = near(file, old).unwrap_or_else(|| panic!("nothing is like {old:?}"));
+        let first = found.differences.into_iter().next();
+        first.map_or((0, String::new()), |first| (first.line, first.text))
+    }
+
+    fn joined(count: usize, between: &str, one: impl Fn(usize) -> String) -> String {
+        (0..count).map(one).collect::<Vec<_>>().join(between)
+    }
+
+    #[test]
+    fn one_wrong_character_in_a_long_repetitive_line_is_at_its_column() {
+        let lines = [
+            format!("[{}]", joined(1200, ", ", |_| "0".to_owned())),
+            joined(1500, ",", |at| (at % 10).to_string()),
+            joined(800, " ", |at| format!("L{},{}", at % 20, at % 7)),
+            "\\x00".repeat(900),
+            joined(300, ",", |at| format!("{{\"x\":{},\"y\":0}}", at % 12)),
+            joined(400, "\u{e9}", |at| format!("{}\u{6f22}", at % 9)),
+        ];
+        for line in lines {
+            let characters: Vec<char> = line.chars().collect();
+            let count = characters.len();
+            let file = format!("x\n{line}\ny\n");
+            for wrong in [0, 1, count / 3, count / 2, count * 9 / 10, count - 1] {
+                let right = names::describe(characters[wrong]);
+                let text = format!(
+                    "at column {}, old_text has U+0023 '#', the file has {right}",
+                    wrong + 1
+                );
+                let mut old = characters.clone();
+                old[wrong] = '#';
+                let old: String = old.into_iter().collect();
+                assert_eq!(told(&file, &old), (2, text.clone()), "of {count}");
+                assert_eq!(told(&file, &format!("x\n{old}")), (2, text.clone()), "of {count}");
+                assert_eq!(told(&file, &format!("{old}\ny")), (2, text), "of {count}");
+            }
+            // A part of it can stand in many places; what is said of one of them is true there.
+            for wrong in [count / 3, count * 9 / 10] {
+                let before: String = characters[50..wrong].iter().collect();
+                let after = &characters[wrong + 1..count.min(wrong + 300)];
+                for after in [after.iter().collect(), " and a made up end".repeat(30)] {
+                    let (_, text) = told(&file, &format!("{before}#{after}"));
+                    assert!(text.contains("old_text has U+0023 '#', the file has "), "{text}");
+                    let column: usize =
+                        text["at column ".len()..text.find(',').unwrap()].parse().unwrap();
+                    let there: String = characters[..column - 1].iter().collect();
+                    assert!(there.ends_with(&before), "column {column}, true {wrong}");
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn two_wrong_characters_in_a_long_line_are_between_what_is_right() {
+        let line = joined(300, ";", |at| format!("{}", at * 7919 % 1000));
+        let (from, to) = (200, 1000);
+        let mut old = line[from..to].to_owned();
+        old.replace_range(0..1, "#");
+        old.replace_range(700..701, "##");
+        let (_, text) = told(&format!("a\n{line}\nb\n"), &old);
+        assert!(text.starts_with("at column 201, old_text has U+0023 '#'"), "{text}");
+        // An inserted and a lost part near the beginning.
+        let old = format!("{}zanzibar{}", &line[from..from + 5], &line[from + 5..to]);
+        let (_, text) = told(&format!("a\n{line}\nb\n"), &old);
+        assert!(text.starts_with("at column 206, old_text has U+007A 'z'"), "{text}");
+        let old = format!("{}{}", &line[from..from + 50], &line[from + 75..to]);
+        let (_, text) = told(&format!("a\n{line}\nb\n"), &old);
+        assert!(text.starts_with("at column 251, "), "{text}");
+    }
+
+    #[test]
+    fn a_difference_far_down_in_a_long_old_text_is_named() {
+        let line =
+            |at: usize| format!("    let value_{at} = compute({}); // {}", at * 7 % 13, at % 11);
+        let lines: Vec<String> = (0..3000).map(line).collect();
+        let file = lines.join("\n") + "\n";
+        for (count, wrong) in [(300, 270), (300, 257), (200, 100), (1500, 1499), (2000, 900)] {
+            let asked = &lines[100..100 + count];
+            let mut old = asked.to_vec();
+            old[wrong] = old[wrong].replace("let", "Let");
+            let text = "at column 5, old_text has U+004C 'L', the file has U+006C 'l'";
+            let (at, said) = told(&file, &(old.join("\n") + "\n"));
+            assert_eq!(at, 101 + wrong, "{count} {wrong}: {said}");
+            assert!(said.starts_with(text), "{said}");
+            // The same, where it begins inside of a line.
+            let (at, _) = told(&file, old.join("\n").trim_start());
+            assert_eq!(at, 101 + wrong, "{count} {wrong}");
+        }
+        for (count, wrong) in [(200, 80), (200, 100), (300, 80), (1000, 140), (1000, 500)] {
+            let mut old = lines[100..100 + count].to_vec();
+            old.remove(wrong);
+            let (at, said) = told(&file, &old.join("\n"));
+            assert_eq!(at, 101 + wrong, "{count} {wrong}: {said}");
+            assert!(said.contains("that old_text has not"), "{said}");
+        }
+    }
+
+    #[test]
+    fn a_line_that_goes_on_where_the_old_text_ends_its_line_is_named() {
+        let end = "old_text has the end of the line, the file has ";
+        let (line, text) = told("line 5x\nb\n", "line 5\n");
+        assert_eq!((line, text), (1, format!("at column 7, {end}U+0078 'x'")));
+        let (line, text) = told("a\nreturn xy;\n}\n", "a\nreturn x\n");
+        assert!(text.starts_with(&format!("at column 9, {end}U+0079 'y'")), "{line} {text}");
+        let (line, text) = told("a\n    go(b) // now\n}\n", "go(b)\n}\n");
+        assert!(text.starts_with(&format!("at column 10, {end}U+0020")), "{line} {text}");
+    }
+
+    #[test]
+    fn blank_lines_too_many_and_too_few_are_named() {
+        let more = "the file has a line here that old_text has not, \"\"";
+        let lost = "old_text has a line here that the file has not, \"\"";
+        assert_eq!(told("x=1\n\n\n\ny=2\n", "x=1\n\n\ny=2").1, more);
+        assert_eq!(told("x=1\n\n\ny=2\n", "x=1\n\n\n\ny=2").1, lost);
+        assert_eq!(told("fn a() {}\n\n\nfn b() {}\n", "fn a() {}\n\nfn b() {}\n").1, more);
+        assert_eq!(told("a\nfn b() {}\nc\n", "\n\nfn b() {}\nc").1, lost);
+        assert_eq!(told("zero\n\nfn b() {}\nc\n", "\n\n\nfn b() {}\nc").1, lost);
+        assert_eq!(told("a = 1\nfn b() {}\n\nc\n", "fn b() {}\n\n\n").1, lost);
+    }
+
+    #[test]
+    fn what_stands_for_a_character_is_quoted() {
+        let quoted = "(\"&\" where the file has \"&amp;\")";
+        let (line, text) = told("a &amp; b <c>\n", "a & b <c>");
+        assert!(text.starts_with("at column 4, ") && text.ends_with(quoted), "{line} {text}");
+        let (_, text) = told("  <p>if (one &lt; b &amp;&amp; last)</p>\n", "if (one < b && last)");
+        let quoted = "(\"< b &&\" where the file has \"&lt; b &amp;&amp;\")";
+        assert!(text.starts_with("at column 14, ") && text.ends_with(quoted), "{text}");
+        let (_, text) = told("say(\"caf\\u00e9 au lait\")\n", "say(\"caf\u{e9} au lait\")");
+        assert!(text.starts_with("at column 9, "), "{text}");
+        let (_, text) = told("  f(a, &quot;y&quot;, last)\n", "f(a, \"y\", last)");
+        assert!(text.starts_with("at column 8, "), "{text}");
+    }
+
+    #[test]
+    fn short_texts_that_are_nearly_there_are_found() {
+        let file = "fn a() {\n    i++;\n}\na\u{200b}b c\nx\u{a0}= 1\n-\n";
+        for (old, line, says) in [
+            ("i--;", 2, "old_text has U+002D"),
+            ("fn b() {", 1, "at column 4, old_text has U+0062 'b'"),
+            ("fn b()", 1, "at column 4, old_text has U+0062 'b'"),
+            ("ab c", 4, "the file has U+200B"),
+            ("x = 2", 5, "the file has U+00A0"),
+            ("i;", 2, "old_text has U+003B ';', the file has U+002B '+'"),
+        ] {
+            let (at, text) = told(file, old);
+            assert!(at == line && text.contains(says), "{old}: {at} {text}");
+        }
+        for old in ["q", "while", "+", "()", "zz;"] {
+            assert_eq!(near(file, old), None, "{old}");
+        }
+    }
+
+    #[test]
+    fn a_mark_of_a_line_that_was_shown_cut_is_named() {
+        let line = joined(900, " ", |at| format!("{}", at * 7919 % 1000));
+        let file = format!("x\n{line}\ny\n");
+        let shown = format!("{}[cut here: the line has {} bytes]", &line[..2000], line.len());
+        for old in [shown.clone(), format!("{shown}\ny"), format!("x\n{shown}\ny\n")] {
+            let (at, text) = told(&file, &old);
+            assert!(at == 2 && text.contains("is not in the file"), "{at} {text}");
+            assert!(text.contains("\"[cut here: the line has 3"), "{text}");
+        }
     }
 
     #[test]
