@@ -8,6 +8,7 @@ use memchr::memchr;
 
 use crate::decode::DecodeError;
 use crate::encode::{self, Encoding, Format, Legacy};
+use crate::guess;
 
 /// Magic bytes and what they announce; asked only of content that is not plain text.
 const MAGIC: &[(&[u8], &str)] = &[
@@ -119,8 +120,7 @@ fn marked(bytes: &[u8]) -> Result<Option<Format>, DecodeError> {
         if traits.broken * 20 > traits.characters {
             return Err(DecodeError::Undecodable {
                 guess: encoding.name(),
-                reason: "the byte order mark says so, but the rest has lone surrogates or half \
-                         a character",
+                reason: "after its byte order mark there are lone surrogates or half a character",
             });
         }
         if traits.controls > 0 {
@@ -276,13 +276,20 @@ fn legacy(bytes: &[u8], whole: bool) -> Result<Format, DecodeError> {
     let first = bytes.iter().position(|byte| !byte.is_ascii()).unwrap_or(0);
     let from = first.saturating_sub(1024);
     let window = &bytes[from..bytes.len().min(first.saturating_add(GUESS_WINDOW))];
-    detector.feed(window, whole && from + window.len() == bytes.len());
-    let guess = detector.guess(None, Utf8Detection::Deny);
+    let last = whole && from + window.len() == bytes.len();
+    detector.feed(window, last);
+    let told = detector.guess(None, Utf8Detection::Deny);
+    let read = |guess: &'static encoding_rs::Encoding| {
+        guess.decode_without_bom_handling_and_without_replacement(bytes)
+    };
+    // What has more bytes may still be what the detector says.
+    let better = guess::overruled(window, told, last);
+    let guess = better.filter(|one| !whole || read(one).is_some()).unwrap_or(told);
     let refused = |reason| Err(DecodeError::Undecodable { guess: guess.name(), reason });
     if !guess.is_ascii_compatible() || guess == encoding_rs::REPLACEMENT {
         return refused("no encoding that can be written back");
     }
-    let Some(text) = guess.decode_without_bom_handling_and_without_replacement(bytes) else {
+    let Some(text) = read(guess) else {
         return refused("some bytes are not valid in it");
     };
     let high = text.chars().filter(|character| matches!(character, '\u{80}'..='\u{9f}')).count();

@@ -21,6 +21,7 @@ mod detect;
 pub mod diff;
 pub mod edit;
 pub mod encode;
+mod guess;
 pub mod json;
 pub mod lines;
 pub mod names;

@@ -438,7 +438,10 @@ fn notice(
         notes.push(format!("{} cut at {width} characters", words::count(page.cut, "line")));
     }
     if !matches!(page.format.encoding, Encoding::Utf8) {
-        notes.push(format!("the file is in {}", page.format.encoding.name()));
+        // Nothing in a file announces a legacy encoding.
+        let guess = matches!(page.format.encoding, Encoding::Legacy(_));
+        let probably = if guess { "probably " } else { "" };
+        notes.push(format!("the file is {probably}in {}", page.format.encoding.name()));
     }
     if notes.is_empty() { String::new() } else { format!("[{}]", notes.join("; ")) }
 }

@@ -141,6 +141,15 @@ fn a_character_that_the_encoding_lacks_is_named() {
 }
 
 #[test]
+fn damage_after_a_byte_order_mark_is_told_in_one_sentence() {
+    let message = decode(b"\xFF\xFE\0\xD8").unwrap_err().to_string();
+    let want =
+        "the best guess is UTF-16LE, but after its byte order mark there are lone surrogates";
+    assert!(message.contains(want), "{message}");
+    assert_eq!(message.matches(", but ").count(), 1, "{message}");
+}
+
+#[test]
 fn many_places_are_counted_to_the_last_and_listed_in_part() {
     let file = "x\n".repeat(1000);
     let decoded = decode(file.as_bytes()).unwrap();

@@ -87,6 +87,20 @@ async fn files_that_are_too_big_to_be_decoded_whole_show_their_text_too() {
 }
 
 #[tokio::test]
+async fn an_encoding_that_nothing_announces_is_told_as_a_guess() {
+    let wide: Vec<u8> = "one\n".encode_utf16().flat_map(u16::to_le_bytes).collect();
+    for (bytes, want) in [
+        (&b"5 \xb5s\n"[..], "[the file is probably in windows-1252]"),
+        (&JAPANESE.repeat(9), "[the file is probably in Shift_JIS]"),
+        (&[b"\xff\xfe", &wide[..]].concat(), "[the file is in UTF-16LE]"),
+    ] {
+        let world = memory(&[("a.txt", bytes)]);
+        let outcome = world.call("read", json!({"path": "a.txt"})).await;
+        assert!(outcome.joined_text().ends_with(want), "{}", outcome.joined_text());
+    }
+}
+
+#[tokio::test]
 async fn lines_end_as_all_of_the_file_says() {
     let wide = "x".repeat(70_000);
     let old = format!("{wide}\rtwo\rthree\r");
