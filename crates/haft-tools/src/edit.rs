@@ -5,6 +5,7 @@
 
 mod files;
 mod names;
+mod notebook;
 
 use std::{
     collections::HashMap,
@@ -442,8 +443,18 @@ fn apply(
         other @ DecodeError::Undecodable { .. } => ToolError::new(format!("{shown}: {other}")),
     })?;
     let decoded = decoded.with_hash(before.to_string());
-    let applied =
-        engine::apply(&decoded, edits).map_err(|error| refused(&error, freshness, shown))?;
+    let applied = engine::apply(&decoded, edits).map_err(|error| {
+        let refused = refused(&error, freshness, shown);
+        let cell = match error {
+            EditError::NotFound { .. } => notebook::cell_of(decoded.text(), edits, shown),
+            _ => None,
+        };
+        match cell {
+            Some(hint) => refused.hint(hint),
+            None => refused,
+        }
+    })?;
+    notebook::stays_json(old, &applied, shown)?;
     if freshness != Freshness::Same {
         exact_and_unique(&applied, freshness, shown)?;
     }

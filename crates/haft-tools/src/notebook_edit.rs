@@ -33,7 +33,7 @@ use crate::{
 /// Notebooks above this size are worked on where that holds nobody up.
 const INLINE: usize = 256 * 1024;
 /// What UTF-8 files may begin with.
-const MARK: &[u8] = b"\xEF\xBB\xBF";
+pub(crate) const MARK: &[u8] = b"\xEF\xBB\xBF";
 
 /// Changes cells of notebooks.
 #[derive(Clone, Debug, Default)]
@@ -309,6 +309,29 @@ impl Work {
             receipts: vec![receipt],
             ..Outcome::default()
         })
+    }
+}
+
+/// The cells of a notebook, for who looks for one.
+pub(crate) struct Sources<'t>(Notebook<'t>);
+
+impl<'t> Sources<'t> {
+    /// None where the text is no notebook.
+    pub(crate) fn of(text: &'t str) -> Option<Self> {
+        Notebook::of(text, "").ok().map(Self)
+    }
+
+    /// The number, from 1, of the cell that stands at an offset.
+    pub(crate) fn at(&self, offset: usize) -> Option<usize> {
+        self.0.cells.iter().position(|cell| cell.contains(&offset)).map(|index| index + 1)
+    }
+
+    /// The number, from 1, of the first cell in whose source a text stands.
+    pub(crate) fn with(&self, text: &str) -> Option<usize> {
+        let text = text.trim_end_matches('\n');
+        let holds =
+            |index: &usize| self.0.cell(*index).is_some_and(|cell| cell.source().contains(text));
+        (0..self.0.cells.len()).find(holds).map(|index| index + 1)
     }
 }
 

@@ -617,3 +617,25 @@ async fn not_a_byte_outside_the_cell_changes_whatever_the_layout() {
     }
     assert!(modes.iter().all(|count| *count > 50), "{modes:?}");
 }
+
+#[tokio::test]
+async fn edit_leaves_a_notebook_json_and_names_the_cell() {
+    for world in both(&[("a.ipynb", NOTEBOOK.as_bytes())]) {
+        done(&world, "read", json!({"path": "a.ipynb"})).await;
+        let edit = |old: &str, new: &str| json!({"path": "a.ipynb", "edits": [{"old_text": old, "new_text": new}]});
+        let text = failed(&world, "edit", edit("print(1 + 1)", "print(\"2\")")).await;
+        assert!(text.contains("no JSON any more") && text.contains("with cell 2"), "{text}");
+        // As read shows it.
+        let text = failed(&world, "edit", edit("a = \"é\"\nprint(1", "a = 2")).await;
+        assert!(text.contains("notebook_edit, with cell 2 and"), "{text}");
+        assert_eq!(content(&world, "a.ipynb").await, NOTEBOOK);
+        done(&world, "edit", edit("print(1 + 1)", "print(\\\"2\\\")")).await;
+        let wanted = NOTEBOOK.replace("print(1 + 1)", "print(\\\"2\\\")");
+        assert_eq!(content(&world, "a.ipynb").await, wanted);
+    }
+    // What is no JSON already may be mended in steps.
+    let world = memory(&[("a.ipynb", b"{\"cells\": [}, }\n")]);
+    done(&world, "read", json!({"path": "a.ipynb"})).await;
+    let input = json!({"path": "a.ipynb", "edits": [{"old_text": "[}", "new_text": "[]"}]});
+    done(&world, "edit", input).await;
+}
