@@ -30,6 +30,7 @@ use crate::{
     cli::{Common, Elsewhere, LineCommand, Redo, Undo},
     core::{self, Base, Core},
     exit::{Ending, Failure, print, println_json, say},
+    face,
 };
 
 pub use self::kept::kept;
@@ -87,32 +88,59 @@ fn session(store: &Store, wanted: &Wanted, prefix: Option<&str>) -> Result<Sessi
     }
     let here = std::env::current_dir()?.canonicalize()?;
     let here = haft_host::Local::path(&here)?;
-    let mut other = None;
-    for info in store.list()?.sessions.into_iter().filter(|info| info.cwd.as_ref() == Some(&here)) {
+    let (mut known, mut any, mut above) = (None, None, None);
+    for info in store.list()?.sessions {
+        let Some(cwd) = info.cwd.filter(|cwd| here.is_within(cwd)) else { continue };
+        if cwd != here && above.is_some() {
+            continue;
+        }
         let events = events(store, &info.id)?;
         let leaf = events.iter().filter_map(|event| event.id).max().unwrap_or_default();
         let changes = Changes::of(on_branch(&events, leaf));
-        let fits = match (&wanted.which, wanted.redo) {
-            (Which::Call(call), _) => changes.all.iter().any(|change| change.call == *call),
-            (Which::Newest | Which::Last(_), true) => !changes.taken_back.is_empty(),
-            (Which::Newest | Which::Last(_), false) => changes.standing().next().is_some(),
-        };
-        if fits {
-            return Ok(info.id);
-        }
-        if !changes.all.is_empty() {
-            other.get_or_insert(info.id);
+        match (fits(wanted, &changes), cwd == here) {
+            (true, true) => return Ok(info.id),
+            (true, false) => above = Some((info.id, cwd)),
+            (false, true) => {
+                if has_call(wanted, &changes) {
+                    known.get_or_insert(info.id);
+                } else if !changes.all.is_empty() {
+                    any.get_or_insert(info.id);
+                }
+            }
+            (false, false) => {}
         }
     }
     // Why that one has nothing of it is told by what it has.
-    if let (Which::Call(_), Some(other)) = (&wanted.which, other) {
+    if let (Which::Call(_), Some(other)) = (&wanted.which, known.or(any)) {
         return Ok(other);
     }
     let what =
         if wanted.redo { "was taken back" } else { "of haft's changes is there to take back" };
-    Err(Failure::Failed(format!(
-        "nothing {what} in {here}: name a session of another folder with --session"
-    )))
+    let hint = match above {
+        Some((id, cwd)) => {
+            format!("but the session {id} of {cwd} has some: name it with --session")
+        }
+        None => "name a session of another folder with --session".to_owned(),
+    };
+    let (here, hint) = (face::safe(&here.text()), face::safe(&hint));
+    Err(Failure::Failed(format!("nothing {what} in {here}: {hint}")))
+}
+
+/// Reports whether a session has what is wanted.
+fn fits(wanted: &Wanted, changes: &Changes) -> bool {
+    match (&wanted.which, wanted.redo) {
+        (Which::Call(call), redo) => {
+            changes.all.iter().any(|change| change.call == *call && change.undone == redo)
+        }
+        (Which::Newest | Which::Last(_), true) => !changes.taken_back.is_empty(),
+        (Which::Newest | Which::Last(_), false) => changes.standing().next().is_some(),
+    }
+}
+
+/// Reports whether a session has the call that is named.
+fn has_call(wanted: &Wanted, changes: &Changes) -> bool {
+    let Which::Call(call) = &wanted.which else { return false };
+    changes.all.iter().any(|change| change.call == *call)
 }
 
 fn events(store: &Store, id: &SessionId) -> Result<Vec<Event>, Failure> {

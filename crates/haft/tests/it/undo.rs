@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 
 use crate::{
     mcp_client::Client,
-    world::{Ran, World},
+    world::{Input, Ran, World, finish},
 };
 
 fn tool(world: &World, name: &str, input: &Value, more: &[&str]) -> Ran {
@@ -469,4 +469,29 @@ fn calls_are_counted_where_they_are_made_again() {
     assert_eq!(there().0, "3\n");
     undo("4");
     assert_eq!(redo(&["4"]), made("c1 c2 c3 c4", "3\n", "b\n"));
+}
+
+#[test]
+fn the_session_that_has_the_change_is_found() {
+    let world = World::new();
+    fs::create_dir(world.work().join("sub")).unwrap();
+    write(&world, "a.txt", "1\n", &[]);
+    let first = world.only_session();
+    write(&world, "b.txt", "1\n", &[]);
+    let mut command = world.haft(&["undo"]);
+    command.current_dir(world.work().join("sub"));
+    let ran = finish(command, &Input::Nothing);
+    assert_eq!(ran.code, Some(1), "{ran:?}");
+    let of = format!(" of {} has some: name it with --session", world.work().display());
+    assert!(ran.err.contains("nothing of haft's changes") && ran.err.contains(&of), "{ran:?}");
+    // The newest session that has it still.
+    assert_eq!(world.run(&["undo", "c1"]).code, Some(0));
+    assert!(!world.work().join("b.txt").exists());
+    let ran = world.run(&["undo", "c1", "--json"]);
+    assert_eq!(ran.json()["session"], *first, "{ran:?}");
+    assert!(!world.work().join("a.txt").exists());
+    let ran = world.run(&["undo", "c1"]);
+    assert!(ran.code == Some(1) && ran.err.contains("c1 is taken back already"), "{ran:?}");
+    let ran = world.run(&["redo", "c1", "--json"]);
+    assert_eq!(ran.code, Some(0), "{ran:?}");
 }
