@@ -284,25 +284,25 @@ fn finished(hasher: &blake3::Hasher) -> Hash {
     Hash::from_bytes(*hasher.finalize().as_bytes())
 }
 
-/// How lines end, in bytes.
+/// How lines end, in bytes: by LF, or by CR where a file has nothing else.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Ends {
-    /// One byte: LF, or CR where a file has nothing else. No encoding has it inside a character.
+    /// One byte. No encoding has it inside a character.
     Byte(u8),
-    /// LF as a unit of UTF-16, low byte first.
-    Low,
-    /// LF as a unit of UTF-16, high byte first.
-    High,
+    /// A unit of UTF-16, low byte first.
+    Low(u8),
+    /// A unit of UTF-16, high byte first.
+    High(u8),
 }
 
 impl Ends {
     /// Of a text; `cr` where lone carriage returns end its lines.
     const fn of(format: Format, cr: bool) -> Self {
+        let byte = if cr { b'\r' } else { b'\n' };
         match format.encoding {
-            Encoding::Utf16Le => Self::Low,
-            Encoding::Utf16Be => Self::High,
-            _ if cr => Self::Byte(b'\r'),
-            _ => Self::Byte(b'\n'),
+            Encoding::Utf16Le => Self::Low(byte),
+            Encoding::Utf16Be => Self::High(byte),
+            _ => Self::Byte(byte),
         }
     }
 
@@ -310,22 +310,16 @@ impl Ends {
     fn after(self, bytes: &[u8]) -> Option<usize> {
         match self {
             Self::Byte(byte) => memchr(byte, bytes).map(|at| at + 1),
-            Self::Low | Self::High => self.units(bytes).next(),
+            Self::Low(byte) => units(bytes, byte, 0).next(),
+            Self::High(byte) => units(bytes, byte, 1).next(),
         }
-    }
-
-    fn units(self, bytes: &[u8]) -> impl Iterator<Item = usize> + '_ {
-        let (place, other) = if self == Self::Low { (0, 1) } else { (1, 0) };
-        memchr_iter(b'\n', bytes).filter_map(move |at| {
-            let start = at - at % 2;
-            (at % 2 == place && bytes.get(start + other) == Some(&0)).then_some(start + 2)
-        })
     }
 
     fn count(self, bytes: &[u8]) -> u64 {
         let count = match self {
             Self::Byte(byte) => memchr_iter(byte, bytes).count(),
-            Self::Low | Self::High => self.units(bytes).count(),
+            Self::Low(byte) => units(bytes, byte, 0).count(),
+            Self::High(byte) => units(bytes, byte, 1).count(),
         };
         count as u64
     }
@@ -333,10 +327,18 @@ impl Ends {
     fn ends_with(self, bytes: &[u8]) -> bool {
         match self {
             Self::Byte(byte) => bytes.last() == Some(&byte),
-            Self::Low => bytes.ends_with(b"\n\0"),
-            Self::High => bytes.ends_with(b"\0\n"),
+            Self::Low(byte) => bytes.ends_with(&[byte, 0]),
+            Self::High(byte) => bytes.ends_with(&[0, byte]),
         }
     }
+}
+
+/// Where the bytes after each unit of UTF-16 are that is `byte`, at `place` in it, and a NUL.
+fn units(bytes: &[u8], byte: u8, place: usize) -> impl Iterator<Item = usize> + '_ {
+    memchr_iter(byte, bytes).filter_map(move |at| {
+        let start = at - at % 2;
+        (at % 2 == place && bytes.get(start + 1 - place) == Some(&0)).then_some(start + 2)
+    })
 }
 
 /// Takes the bytes of a file in and keeps the wanted lines.
@@ -580,7 +582,25 @@ mod tests {
 
     #[tokio::test]
     async fn old_mac_line_ends_end_lines() {
-        let page = page(b"a\rb\rc", 2, 1).await;
-        assert_eq!((page.plain.as_str(), page.total), ("b\n", Some(3)));
+        let low = |text: &str| text.encode_utf16().flat_map(u16::to_le_bytes).collect::<Vec<_>>();
+        let high = |text: &str| text.encode_utf16().flat_map(u16::to_be_bytes).collect::<Vec<_>>();
+        // Characters with the bytes of both line ends in them end nothing.
+        let text = "a\rb\u{10d}\u{a0d}\u{d0a}\u{a0a}\rc";
+        let second = "b\u{10d}\u{a0d}\u{d0a}\u{a0a}\n";
+        let wide = [[b"\xFF\xFE", &*low(text)].concat(), [b"\xFE\xFF", &*high(text)].concat()];
+        for data in [text.as_bytes(), &wide[0], &wide[1]] {
+            for from in [2, -2] {
+                let page = page(data, from, 1).await;
+                assert_eq!((page.plain.as_str(), page.total), (second, Some(3)), "{from}");
+            }
+        }
+        // The line feed that speaks against them comes late.
+        for (end, total) in [("\r", 30_002), ("\n", 1)] {
+            let text = ["a line\r".repeat(30_000), "last\u{10d}\r".into(), "x".into(), end.into()];
+            for data in [low(&text.concat()), high(&text.concat())] {
+                assert_eq!(page(&data, 1, 1).await.total, Some(total), "{end:?}");
+                assert_eq!(page(&data, -1, 1).await.total, Some(total), "{end:?}");
+            }
+        }
     }
 }

@@ -4,7 +4,7 @@
 //! read a second time, whole only up to [`WHOLE`] bytes, of a bigger one a part of [`WINDOW`].
 
 use bytes::Bytes;
-use haft_text::{DecodeError, Encoding, Format, LineEnds, decode};
+use haft_text::{DecodeError, Encoding, Format, decode};
 use haft_types::ToolError;
 use memchr::memchr;
 
@@ -29,16 +29,27 @@ impl Written {
     /// As its first bytes say; `whole` when there are no others.
     pub(super) fn of(sample: &[u8], whole: bool) -> Result<Self, DecodeError> {
         let format = decode::detect_prefix(sample, whole)?;
-        Ok(Self { format, ends: Ends::of(format, LineEnds::scan(sample).cr_ends_lines()) })
+        let has = |cr: bool| Ends::of(format, cr).after(sample).is_some();
+        Ok(Self { format, ends: Ends::of(format, has(true) && !has(false)) })
     }
 }
+
+/// All that ends lines.
+const ENDS: [Ends; 6] = [
+    Ends::Byte(b'\n'),
+    Ends::Byte(b'\r'),
+    Ends::Low(b'\n'),
+    Ends::Low(b'\r'),
+    Ends::High(b'\n'),
+    Ends::High(b'\r'),
+];
 
 /// What all bytes of a file say of how it is written, taken in piece by piece.
 #[derive(Debug, Default)]
 pub(super) struct Signs {
     nul: Option<u64>,
-    lf: bool,
-    cr: bool,
+    /// Which of [`ENDS`] are in it.
+    ends: [bool; ENDS.len()],
     /// The first byte that UTF-8 does not have there.
     odd: Option<u64>,
     /// The begin of a character whose end has not come yet.
@@ -53,8 +64,12 @@ pub(super) struct Signs {
 impl Signs {
     pub(super) fn take(&mut self, bytes: &[u8]) {
         self.nul = self.nul.or_else(|| Some(self.taken + memchr(0, bytes)? as u64));
-        self.lf = self.lf || memchr(b'\n', bytes).is_some();
-        self.cr = self.cr || memchr(b'\r', bytes).is_some();
+        // A line end in UTF-16 has a NUL.
+        let wide = self.nul.is_some();
+        for (end, seen) in ENDS.iter().zip(&mut self.ends) {
+            let asked = wide || matches!(end, Ends::Byte(_));
+            *seen = *seen || (asked && end.after(bytes).is_some());
+        }
         if self.odd.is_none() {
             self.utf8(bytes);
         }
@@ -98,6 +113,15 @@ impl Signs {
         }
     }
 
+    /// How lines end; for all bytes of the file.
+    fn line_ends(&self, format: Format) -> Ends {
+        let has = |cr: bool| {
+            let wanted = Ends::of(format, cr);
+            ENDS.iter().zip(self.ends).any(|(end, seen)| seen && *end == wanted)
+        };
+        Ends::of(format, has(true) && !has(false))
+    }
+
     /// Reports whether they are those of UTF-8; for all bytes of the file.
     fn sound(&self) -> bool {
         self.nul.is_none() && self.odd.is_none() && self.open.is_empty()
@@ -114,7 +138,7 @@ impl Source<'_> {
     ) -> Result<Result<Written, DecodeError>, ToolError> {
         let encoding = told.format.encoding;
         let misled = match encoding {
-            Encoding::Utf16Le | Encoding::Utf16Be => return Ok(Ok(told)),
+            Encoding::Utf16Le | Encoding::Utf16Be => false,
             Encoding::Utf8 => !signs.sound(),
             _ => true,
         };
@@ -126,7 +150,7 @@ impl Source<'_> {
         } else {
             told.format
         };
-        Ok(Ok(Written { format, ends: Ends::of(format, signs.cr && !signs.lf) }))
+        Ok(Ok(Written { format, ends: signs.line_ends(format) }))
     }
 
     async fn closer(
