@@ -427,8 +427,10 @@ fn window(line: &[u8], spans: &[(usize, usize)], max: usize) -> (String, Vec<(u3
     if from > 0 {
         text.push('…');
     }
+    // What lies in the end of the line, as between `\r` and `\n`, is at the end of what is shown.
     let spans: Vec<(usize, usize)> = spans
         .iter()
+        .map(|span| (span.0.min(line.len()), span.1.min(line.len())))
         .filter(|span| span.0 <= to && (span.1 > from || span.0 >= from))
         .map(|span| (span.0.clamp(from, to) - from, span.1.clamp(from, to) - from))
         .collect();
@@ -684,6 +686,31 @@ mod tests {
                 assert!(given > 0 && rounds < 9, "{met} of {}", result.count);
             }
             assert!(rounds > 1);
+        }
+    }
+
+    #[test]
+    fn every_line_that_matches_is_marked_whatever_its_end_and_the_match() {
+        let patterns = "$ ^ ;?$ \\w*$ a*$ foo|$ #.*|$ \\z a* \\s*$ \\b|$ \\r?$ \\r \\s (?i)FOO|$ a.*$ \
+                        $\\s? [^a]* \\s+\\z";
+        let patterns = patterns.split(' ').chain(["", "[ \\t]*$"]);
+        let lines = ["", "a", "foo; ", "\u{e9}#", " \t", "a\r", &"x".repeat(90)];
+        let ends = ["\n", "\r\n", ""];
+        for (pattern, multiline) in patterns.flat_map(|p| [(p, false), (p, true)]) {
+            for around in [0, 1] {
+                let query =
+                    GrepQuery { multiline, before: around, after: around, ..query(pattern) };
+                let grep = Grep::new(&query).unwrap();
+                let mut searcher = grep.searcher(false);
+                for (first, second) in lines.iter().flat_map(|a| ["", "a", "b;"].map(|b| (*a, b))) {
+                    for (one, two) in ends.iter().flat_map(|a| ends.map(|b| (*a, b))) {
+                        let text = format!("{first}{one}{second}{two}");
+                        let result = grep.search(&mut searcher, text.as_bytes(), 0, &|| false);
+                        let met = result.lines.iter().filter(|line| !line.spans.is_empty()).count();
+                        assert_eq!(met as u64, result.count, "{query:?} {text:?} {result:?}");
+                    }
+                }
+            }
         }
     }
 
