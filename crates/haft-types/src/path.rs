@@ -27,7 +27,8 @@ pub enum Style {
 /// An absolute path in the bytes of its host.
 ///
 /// In JSON, and for the model, it is its text, or `bytes:` and percent-encoding where the bytes
-/// are not UTF-8. A tool takes back what another tool showed.
+/// are not UTF-8 or the text would be read as something else. A tool takes back what another tool
+/// showed.
 #[derive(Clone)]
 pub struct HostPath {
     bytes: Box<[u8]>,
@@ -234,10 +235,15 @@ fn check(bytes: &[u8]) -> Result<(), PathError> {
     if bytes.contains(&0) { Err(PathError::Nul(shown(bytes, 200))) } else { Ok(()) }
 }
 
-/// The bytes as text where they are and show nothing by stealth, percent-encoded otherwise.
+/// The bytes as text where they are and show nothing by stealth, percent-encoded otherwise. A name
+/// that begins as an encoded path or as the home folder does would lead elsewhere: it is encoded.
 fn text_of(bytes: &[u8]) -> Cow<'_, str> {
+    let misread = |text: &str| {
+        text.starts_with("bytes:")
+            || text.strip_prefix('~').is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
+    };
     match std::str::from_utf8(bytes) {
-        Ok(text) if !text.contains(char::is_control) => Cow::Borrowed(text),
+        Ok(text) if !text.contains(char::is_control) && !misread(text) => Cow::Borrowed(text),
         _ => Cow::Owned(format!("bytes:{}", percent_encode(bytes, ESCAPED))),
     }
 }
@@ -372,6 +378,46 @@ mod tests {
         assert_eq!(serde_json::from_str::<HostPath>(&json).unwrap(), path);
         assert_eq!(path.shown_from(&posix("/w")), "bytes:%FF 50%25.txt");
         assert_eq!(posix("/w").join(&path.shown_from(&posix("/w"))).unwrap(), path);
+    }
+
+    #[test]
+    fn what_is_shown_leads_back_to_the_same_path() {
+        let names: [&[u8]; 13] = [
+            b"a b",
+            b"a%20b",
+            b"bytes:a%20b",
+            b"bytes:",
+            b"bytes:%zz",
+            b"bytes:bytes:%41",
+            b"~",
+            b"~a",
+            b"BYTES:a",
+            b"\xff",
+            b"\x1b[2J",
+            "\u{e9}".as_bytes(),
+            b"out:",
+        ];
+        let place = crate::Place {
+            host: "local".into(),
+            cwd: posix("/w"),
+            roots: vec![posix("/w")],
+            home: posix("/home/me"),
+            temp: posix("/tmp"),
+        };
+        for (one, two) in names.iter().flat_map(|one| names.map(|two| (*one, two))) {
+            for path in [[b"/w/", one].concat(), [b"/w/", one, b"/", two].concat()] {
+                let path = HostPath::new(&path, Style::Posix).unwrap();
+                let shown = place.shown(&path);
+                assert_eq!(place.path(&shown).as_ref(), Ok(&path), "{shown}");
+                let json = serde_json::to_string(&path).unwrap();
+                assert_eq!(serde_json::from_str::<HostPath>(&json).unwrap(), path);
+                for root in [posix("/w"), posix("/"), path.parent().unwrap()] {
+                    assert_eq!(root.join(&path.shown_from(&root)).as_ref(), Ok(&path));
+                }
+            }
+        }
+        assert_eq!(posix("/w/bytes:a%20b").shown_from(&posix("/w")), "bytes:bytes:a%2520b");
+        assert_eq!(posix("/w/a/bytes:b").shown_from(&posix("/w")), "a/bytes:b");
     }
 
     #[test]
