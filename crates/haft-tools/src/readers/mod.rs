@@ -58,7 +58,8 @@ pub(crate) fn form(first: &[u8], name: &[u8]) -> Option<Form> {
         Some(_) if ends(b".pdf") => return Some(Form::Pdf),
         _ => {}
     }
-    let object = first.trim_ascii_start().starts_with(b"{");
+    let text = first.strip_prefix(b"\xEF\xBB\xBF").unwrap_or(first);
+    let object = text.trim_ascii_start().starts_with(b"{");
     (object && ends(b".ipynb")).then_some(Form::Notebook)
 }
 
@@ -206,6 +207,7 @@ mod tests {
             (&[&[b' '; 1024][..], b"%PDF-1.4"].concat(), "a.pdf", Some(Form::Pdf)),
             (&[&[b' '; 1025][..], b"%PDF-1.4"].concat(), "a.pdf", None),
             (b" {\"cells\": []", "a.ipynb", Some(Form::Notebook)),
+            (b"\xEF\xBB\xBF{\"cells\": []", "a.ipynb", Some(Form::Notebook)),
             (b"{\"cells\": []", "a.json", None),
             (b"", "a.tar", None),
         ] {
