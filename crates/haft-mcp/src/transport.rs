@@ -175,10 +175,13 @@ impl<R: AsyncRead + Unpin + Send> Wire<R> {
                 }
                 self.refuse(&Value::Null, (INVALID_REQUEST, why));
             }
-            Err(error) => {
-                let why = format!("the line is not JSON that can be read: {error}");
-                self.unreadable(&Scan::of(text), (PARSE, why));
-            }
+            Err(error) => match without_arguments(text, &error) {
+                Some(message) => self.message(message, text),
+                None => {
+                    let why = format!("the line is not JSON that can be read: {error}");
+                    self.unreadable(&Scan::of(text), (PARSE, why));
+                }
+            },
         }
     }
 
@@ -382,6 +385,30 @@ fn misfit(method: &str, params: Option<&Value>) -> String {
         }
         None => format!("the params of {method} are not as the protocol says"),
     }
+}
+
+/// A message whose fault is half a character in the arguments of a call, with an empty object in
+/// their place: the tools, which get them as they were written, say what is wrong with them.
+fn without_arguments(text: &[u8], error: &serde_json::Error) -> Option<Map<String, Value>> {
+    type Raw<'a> = BTreeMap<String, &'a RawValue>;
+    let read = |raw: &RawValue| serde_json::from_str::<Value>(raw.get()).ok();
+    // The parser says only that an escape ends early.
+    if !error.to_string().contains("hex escape") {
+        return None;
+    }
+    let mut outer: Raw<'_> = serde_json::from_slice(text).ok()?;
+    let inner: Raw<'_> = serde_json::from_str(outer.remove("params")?.get()).ok()?;
+    let mut params = Map::new();
+    for (name, raw) in inner {
+        let empty = || (name == "arguments").then(|| json!({}));
+        params.insert(name.clone(), read(raw).or_else(empty)?);
+    }
+    let mut message = Map::new();
+    for (name, raw) in outer {
+        message.insert(name, read(raw)?);
+    }
+    message.insert("params".to_owned(), Value::Object(params));
+    Some(message)
 }
 
 /// Takes the arguments of a call out of it as they were written, and checks the rest.

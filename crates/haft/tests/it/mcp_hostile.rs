@@ -30,7 +30,7 @@ fn malformed_requests_are_answered_and_run_nothing() {
     let cut = call("5", "");
     for (line, id, code) in [
         (call("1", &format!(",\"x\":{deep}")), json!(1), -32700),
-        (call("2", ",\"x\":\"\\ud800\""), json!(2), -32700),
+        (call("2", "").replace("\"bash\"", "\"\\ud800\""), json!(2), -32700),
         (call("\"three\"", ",,"), json!("three"), -32700),
         (call("4", "").replace("touch", "\u{1}"), json!(4), -32700),
         (cut[..cut.len() - 4].to_owned(), json!(5), -32700),
@@ -53,6 +53,15 @@ fn malformed_requests_are_answered_and_run_nothing() {
         assert!(answer["error"]["message"].as_str().unwrap().len() < 500, "{answer}");
         client.is_well();
     }
+    // The tool says what is wrong with its arguments, so that the model can mend them.
+    client.send(call("13", ",\"x\":\"a\\ud83d b\""));
+    let answer = client.hear();
+    assert_eq!(
+        (&answer["id"], &answer["result"]["isError"]),
+        (&json!(13), &json!(true)),
+        "{answer}"
+    );
+    assert!(text(&answer).contains("half a character each"), "{answer}");
     client.send(b"{\"id\":12,\"method\":\"\xff\"}");
     assert_eq!(client.hear()["id"], 12);
     client.is_well();
