@@ -316,9 +316,10 @@ fn unnumbered(text: &str, separator: &str) -> Option<(String, usize)> {
     first.map(|first| (out, first))
 }
 
-/// Strips numbers from the new text: from every line that is not blank, or from none. Numbers on
-/// some lines only give none, since nobody can tell which are text. Tells too whether the numbers
-/// are those of the old text, or go on from there: others may be text.
+/// Strips numbers from the new text: from every line that is not blank, or from none; one that has
+/// nothing after it must be the next. Numbers on some lines only give none, since nobody can tell
+/// which are text. Tells too whether the numbers are those of the old text, or go on from there:
+/// others may be text.
 fn unnumbered_new(
     text: &str,
     separator: &str,
@@ -330,9 +331,14 @@ fn unnumbered_new(
     let (mut clear, mut before) = (true, *old.start());
     let lines: Option<Vec<&str>> = text
         .split('\n')
-        .map(|line| match numbered(line, separator) {
+        .enumerate()
+        .map(|(at, line)| match numbered_bare(line, separator) {
             Some((number, rest)) => {
                 let follows = before.checked_add(1) == Some(number);
+                let next = follows || (at == 0 && number == before);
+                if !next && numbered(line, separator).is_none() {
+                    return None;
+                }
                 clear &= number >= before && (old.contains(&number) || follows);
                 before = number;
                 Some(rest)

@@ -239,6 +239,21 @@ fn a_number_without_text_is_an_empty_line() {
                 assert_eq!(after(b"one\ntwo\n\nfour\n", &old, "new"), b"one\nnew\n", "{old:?}");
             }
         }
+        // In the new text, too, where it is the next number.
+        let old = format!("     2{separator}two\n     3{cut}\n     4{separator}four");
+        let new = format!("     2{separator}zwei\n     3{cut}\n     4{separator}vier\n     5{cut}");
+        assert_eq!(
+            after(b"one\ntwo\n\nfour\nx\n", &old, &new),
+            b"one\nzwei\n\nvier\n\nx\n",
+            "{old:?}"
+        );
+        let new = format!("     2{cut}\n     3{separator}drei");
+        assert_eq!(after(b"one\ntwo\n\nfour\n", &old, &new), b"one\n\ndrei\n", "{old:?}");
+        // Another number may be text.
+        let new = format!("     2{separator}zwei\n7{cut}\n     4{separator}vier");
+        let error = fails("one\ntwo\n\nfour\n", &old, &new);
+        let unsure = matches!(error, EditError::NotFound { .. } | EditError::Unclear { .. });
+        assert!(unsure, "{old:?}: {error}");
         // A line that is begun is text as without a number.
         let old = format!("     2{separator}two\n     3{separator}thr");
         assert_eq!(after(b"one\ntwo\nthree\n", &old, "wh"), b"one\nwhee\n", "{old:?}");
