@@ -482,7 +482,7 @@ impl Read {
                 let shown = &found.shown;
                 let bytes = files::whole_or(source.fs, source.at, limit, shown, instead).await?;
                 let hash = haft_types::Hash::of(&bytes);
-                let pictures = input.limit.is_some_and(|limit| limit <= readers::pdf::PICTURED);
+                let pictures = input.limit.is_some_and(|limit| limit <= readers::PICTURED);
                 let task = readers::pdf::Task { wanted, pictures };
                 let rendered =
                     readers::pdf::render(&self.pdf, bytes, task, &found.shown, &cx.stop).await?;
@@ -496,18 +496,40 @@ impl Read {
             return Err(readers::cancelled(&found.shown));
         }
         found.note(cx, hash);
-        let mut images = Vec::new();
-        for picture in std::mem::take(&mut rendered.pictures) {
-            let name = format!("{} of {}", picture.name, found.shown);
-            match images::fit(picture.bytes, name, cx.stop.clone()).await {
-                Ok(fitted) => images.push(cx.keep(fitted.bytes, fitted.mime).await?),
-                Err(error) => rendered.notes.push(error.message),
-            }
-        }
+        let images = attached(&mut rendered, found, cx).await?;
         let mut outcome = told(rendered, input, hash, found);
-        outcome.content.extend(images.into_iter().map(|blob| Part::Image { blob }));
+        outcome.content.extend(images);
         Ok(Some(outcome))
     }
+}
+
+/// The pictures of a file's parts, with a note of the pages that they are of.
+async fn attached(
+    rendered: &mut Rendered,
+    found: &Found<'_>,
+    cx: &Cx,
+) -> Result<Vec<Part>, ToolError> {
+    let (mut images, mut names) = (Vec::new(), Vec::new());
+    for picture in std::mem::take(&mut rendered.pictures) {
+        let name = format!("{} of {}", picture.name, found.shown);
+        match images::fit(picture.bytes, name, cx.stop.clone()).await {
+            Ok(fitted) => {
+                images.push(Part::Image { blob: cx.keep(fitted.bytes, fitted.mime).await? });
+                names.push(picture.name);
+            }
+            Err(error) => rendered.notes.push(error.message),
+        }
+    }
+    // A cell says itself where it has a picture.
+    if rendered.unit.0 == "page" && !names.is_empty() && cx.vision() {
+        let are = if names.len() == 1 { "image is" } else { "images are" };
+        rendered.notes.push(format!("the {are} of {}", names.join(", ")));
+        if (names.len() as u64) < rendered.count {
+            let most = readers::PICTURED;
+            rendered.notes.push(format!("pages with text are drawn where limit is at most {most}"));
+        }
+    }
+    Ok(images)
 }
 
 fn told(

@@ -72,6 +72,9 @@ pub(crate) fn pdf_header(bytes: &[u8]) -> Option<usize> {
     memchr::memmem::find(&bytes[..bytes.len().min(BEFORE_PDF + header.len())], header)
 }
 
+/// Pages that are asked for at most where their pictures are given, too.
+pub(crate) const PICTURED: u64 = 3;
+
 /// Which parts of a file are wanted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Wanted {

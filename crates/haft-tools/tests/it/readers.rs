@@ -418,6 +418,72 @@ mod documents {
         assert_eq!((picture[(300, 300)].0, picture[(1400, 300)].0), ([255, 0, 0], [255; 3]));
     }
 
+    /// A document of a page of text and an empty one.
+    const TWO: &str = "%PDF-1.4
+1 0 obj<</Type/Catalog/Pages 2 0 R>>endobj
+2 0 obj<</Type/Pages/Kids[3 0 R 4 0 R]/Count 2/MediaBox[0 0 200 200]>>endobj
+3 0 obj<</Type/Page/Parent 2 0 R/Contents 5 0 R/Resources<</Font<</F 6 0 R>>>>>>endobj
+4 0 obj<</Type/Page/Parent 2 0 R>>endobj
+5 0 obj<</Length 47>>stream
+BT /F 12 Tf 10 100 Td (Words to be read) Tj ET
+endstream endobj
+6 0 obj<</Type/Font/Subtype/Type1/BaseFont/Helvetica>>endobj
+trailer<</Root 1 0 R>>
+%%EOF
+";
+
+    #[tokio::test]
+    async fn pictures_are_told_by_the_pages_that_they_are_of() {
+        let report = file("report.pdf");
+        let world = memory(&[("two.pdf", TWO.as_bytes()), ("report.pdf", &report)]);
+        for (input, images, note) in [
+            (
+                json!({"path": "two.pdf"}),
+                1,
+                "[two.pdf is a PDF document of 2 pages; the image is of page 2; pages with text \
+                 are drawn where limit is at most 3]",
+            ),
+            (
+                json!({"path": "two.pdf", "limit": 3}),
+                2,
+                "[two.pdf is a PDF document of 2 pages; the images are of page 1, page 2]",
+            ),
+            (
+                json!({"path": "report.pdf", "offset": 2, "limit": 1}),
+                1,
+                "[report.pdf is a PDF document of 2 pages; the image is of page 2]",
+            ),
+        ] {
+            let outcome = world.call("read", input).await;
+            assert_eq!(pictures(&outcome), images);
+            let text = outcome.joined_text();
+            assert!(text.contains(note), "{text}");
+        }
+    }
+
+    #[tokio::test]
+    async fn a_document_that_was_cut_is_not_told_as_whole() {
+        let report = file("report.pdf");
+        let end = TWO.find("trailer").unwrap();
+        let junk = [&report, &[b'\n'; 900][..]].concat();
+        let world = memory(&[
+            ("cut.pdf", &TWO.as_bytes()[..end]),
+            ("report.pdf", &report[..report.len() - 30]),
+            ("whole.pdf", &report),
+            ("junk.pdf", &junk),
+        ]);
+        for (path, cut) in
+            [("cut.pdf", true), ("report.pdf", true), ("whole.pdf", false), ("junk.pdf", false)]
+        {
+            let text = done(&world, "read", json!({"path": path})).await;
+            assert_eq!(
+                text.contains("cut off or damaged, and pages may be missing"),
+                cut,
+                "{text}"
+            );
+        }
+    }
+
     #[tokio::test]
     async fn documents_that_cannot_be_read_say_why() {
         let report = file("report.pdf");

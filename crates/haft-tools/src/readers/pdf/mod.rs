@@ -27,12 +27,12 @@ pub use self::apart::{PdfReader, read_pdf};
 
 /// Most bytes of a document.
 pub(crate) const FILE: u64 = 32 * 1024 * 1024;
-/// Pages that are asked for at most where their pictures are given, too.
-pub(crate) const PICTURED: u64 = 3;
 /// How long all of it may take.
 const TIME: Duration = Duration::from_secs(20);
 /// How long a call waits for the document before it.
 const TURN: Duration = TIME;
+/// Bytes at the end of a file in which its mark is looked for.
+const END: usize = 1024;
 /// Most pictures of one answer.
 const PICTURES: usize = 8;
 
@@ -111,6 +111,7 @@ pub(crate) async fn render(
             .hint("Call again later."));
     };
     let until = Instant::now() + TIME;
+    let whole = has_end(&bytes);
     // Places in a document count from its header.
     let bytes = bytes.slice(super::pdf_header(&bytes).unwrap_or(0)..);
     let started = reader.start(bytes, task, permit).await;
@@ -137,7 +138,21 @@ pub(crate) async fn render(
             break None;
         }
     };
-    pages.shown(why)
+    let mut rendered = pages.shown(why)?;
+    if !whole {
+        rendered.notes.push(
+            "the end of the document (%%EOF) was not found: it is cut off or damaged, and pages \
+             may be missing"
+                .to_owned(),
+        );
+    }
+    Ok(rendered)
+}
+
+/// Reports whether a file ends as a document does; as elsewhere, bytes may follow.
+fn has_end(bytes: &[u8]) -> bool {
+    let last = &bytes[bytes.len().saturating_sub(END)..];
+    memchr::memmem::find(last, b"%%EOF").is_some()
 }
 
 /// The pages that were told so far.
