@@ -175,13 +175,13 @@ impl<R: AsyncRead + Unpin + Send> Wire<R> {
                 }
                 self.refuse(&Value::Null, (INVALID_REQUEST, why));
             }
-            Err(error) => match without_arguments(text, &error) {
-                Some(message) => self.message(message, text),
-                None => {
-                    let why = format!("the line is not JSON that can be read: {error}");
-                    self.unreadable(&Scan::of(text), (PARSE, why));
+            Err(error) => {
+                if let Some(message) = without_arguments(text, &error) {
+                    return self.message(message, text);
                 }
-            },
+                let why = format!("the line is not JSON that can be read: {error}");
+                self.unreadable(&Scan::of(text), (PARSE, why));
+            }
         }
     }
 

@@ -52,8 +52,8 @@ pub(super) fn cell_of(text: &str, edits: &[engine::Edit], shown: &str) -> Option
         return None;
     }
     let sources = Sources::of(text)?;
-    let missing = edits.iter().filter(|edit| !text.contains(&edit.old_text));
-    let cell = missing.filter_map(|edit| sources.with(&edit.old_text)).next()?;
+    let mut missing = edits.iter().filter(|edit| !text.contains(&edit.old_text));
+    let cell = missing.find_map(|edit| sources.with(&edit.old_text))?;
     Some(format!(
         "The text is in the source of cell {cell}, which stands in the file as JSON: change it with \
          notebook_edit, with cell {cell} and its whole new source."
