@@ -1,7 +1,7 @@
 //! `resolve`: looks every path of the plan up, once, with its links resolved and held.
 //!
 //! A path that models put something around is looked up without it where nothing has the written
-//! name; the call is then made anew with what is there.
+//! name; the call is then made anew with what is there. For a new file its folder tells.
 //!
 //! **Invariant:** nothing is opened here for reading or writing. What cannot be located is told
 //! only after the rules allowed it, so that a denied path does not even say whether it is there; of
@@ -12,7 +12,7 @@ use std::{io, time::Duration};
 use futures::{FutureExt as _, future::BoxFuture};
 use haft_host::{FileKind, Fs, Located};
 use haft_policy::Verdict;
-use haft_types::{EntryKind, Follow, HostPath, Outcome, Status, Target, ToolError};
+use haft_types::{Access, EntryKind, Follow, HostPath, Outcome, Status, Target, ToolError};
 use tokio::time::timeout;
 
 use super::rules;
@@ -137,13 +137,33 @@ async fn mended(call: &Call, limit: Duration) -> Result<Option<Call>, ToolError>
     for index in 0..written.len().min(meant.len()) {
         let missing = is_missing(&call.located[index]);
         let there = !is_missing(&other.located[index]);
+        let is_new = missing && !there && modifies(call, index);
         found |= missing && there;
+        if let (true, Some(written), Some(meant)) = (is_new, &written[index], &meant[index]) {
+            let folder_tells = only_folder(call.cx.host.fs(), written, meant);
+            found |= timeout(limit, folder_tells).await.unwrap_or_default();
+        }
         if !missing && written[index] != meant[index] {
             return Ok(None);
         }
     }
     other.notes.extend(notes);
     Ok((found && written.len() == meant.len()).then_some(other))
+}
+
+fn modifies(call: &Call, index: usize) -> bool {
+    let effect = call.plan().and_then(|plan| plan.effects.get(index));
+    effect.is_some_and(|effect| effect.access == Access::Modify)
+}
+
+/// Reports whether of the folders of two forms of a new file's path only that of the second is
+/// there.
+async fn only_folder(fs: &dyn Fs, written: &HostPath, meant: &HostPath) -> bool {
+    let (Some(written), Some(meant)) = (written.parent(), meant.parent()) else { return false };
+    let kind = |folder: HostPath| async move {
+        fs.locate(&folder, Follow::Yes).await.ok().map(|found| found.kind)
+    };
+    kind(written).await == Some(FileKind::Missing) && kind(meant).await == Some(FileKind::FOLDER)
 }
 
 /// What is wrong with a path of a call that no rule denies, where nothing can be done with it.

@@ -59,6 +59,24 @@ async fn where_neither_is_there_the_written_one_is_meant() {
 }
 
 #[tokio::test]
+async fn a_new_file_lies_in_the_folder_that_is_there() {
+    for (path, there, is) in [
+        ("@src/new", "src/x", "src/new"),
+        ("\"src/new\"", "src/x", "src/new"),
+        ("@src/new", "@src/x", "@src/new"),
+        ("@src/new", "other/x", "@src/new"),
+    ] {
+        let world = files(&[there]);
+        let written = world.call("write", json!({"path": path, "content": "x"})).await;
+        let text = written.joined_text();
+        assert_eq!(written.status, Status::Done, "{path}: {text}");
+        assert_eq!(text.contains("was taken as"), path != is, "{path}: {text}");
+        let there = world.files().await.unwrap();
+        assert!(there.contains_key(is), "{path}: {:?}", there.keys());
+    }
+}
+
+#[tokio::test]
 async fn a_denial_of_either_form_denies() {
     for (rule, there) in [("Read(a)", true), ("Read(a)", false), ("Read(@a)", true)] {
         let world = files(if there { &["a"] } else { &["x"] });
