@@ -87,7 +87,7 @@ pub(super) fn nearest(view: &View<'_>, old: &str) -> Option<Near> {
     let number = view.number(offset.min(text.len()));
     let (named, more) = differences(&wanted, &file, &pairs);
     let to_show = named.first().map_or(first, |named| named.line);
-    let skip = to_show.saturating_sub(3).clamp(first, last);
+    let skip = to_show.saturating_sub(3).clamp(first.min(to_show), last);
     let column = |line: usize| named.iter().find(|named| named.line == line)?.column;
     let lines = (skip..=last).take(SHOWN).map(|line| around(file[line], column(line))).collect();
     let said = |one: Named| Difference { line: number + one.line, text: one.text };
@@ -299,7 +299,7 @@ fn difference(old: &str, line: &str, open: (bool, bool)) -> (Option<usize>, Stri
     if let Some(mark) = mark_of(old).filter(|mark| !line.contains(*mark)) {
         let text = format!(
             "old_text has \"{mark}\", the mark of a line that was not shown as a whole, which is not \
-             in the file: give the text that is there, or none of that side of the line"
+             in the file: give the text that stands there instead, or leave that part of the line out"
         );
         return (None, text);
     }
@@ -594,7 +594,9 @@ mod tests {
     fn blank_lines_too_many_and_too_few_are_named() {
         let more = "the file has a line here that old_text has not, \"\"";
         let lost = "old_text has a line here that the file has not, \"\"";
-        assert_eq!(told("x=1\n\n\n\ny=2\n", "x=1\n\n\ny=2").1, more);
+        let found = near("x=1\n\n\n\ny=2\n", "x=1\n\n\ny=2").unwrap();
+        assert_eq!((found.differences[0].line, &*found.differences[0].text), (2, more));
+        assert!(found.first_line <= 2, "{found:?}");
         assert_eq!(told("x=1\n\n\ny=2\n", "x=1\n\n\n\ny=2").1, lost);
         assert_eq!(told("fn a() {}\n\n\nfn b() {}\n", "fn a() {}\n\nfn b() {}\n").1, more);
         assert_eq!(told("a\nfn b() {}\nc\n", "\n\nfn b() {}\nc").1, lost);
