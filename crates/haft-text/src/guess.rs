@@ -28,7 +28,7 @@ pub(crate) fn overruled(
 /// Reports whether all that is not ASCII are signs of windows-1252 where signs stand, and at most a
 /// few of its letters.
 fn western(bytes: &[u8], guess: &'static Encoding) -> bool {
-    let (mut signs, mut letters, mut own) = (0_usize, 0_usize, 0_usize);
+    let (mut signs, mut letters) = (0_usize, 0_usize);
     let mut kinds = [0_u8; KINDS];
     for (at, &byte) in bytes.iter().enumerate().filter(|(_, byte)| !byte.is_ascii()) {
         let before = at.checked_sub(1).map_or(b'\n', |at| bytes[at]);
@@ -42,17 +42,15 @@ fn western(bytes: &[u8], guess: &'static Encoding) -> bool {
             };
             *kind = byte;
             letters += 1;
-            own += usize::from(!is_central(byte));
         } else if is_sign(&bytes[..at], byte, after) {
-            signs += 1;
+            signs += usize::from(is_letter_in(guess, byte));
         } else {
             return false;
         }
     }
-    // Of the letters of Central Europe the detector knows more.
+    // Of the letters of Central Europe the detector knows more, but not where it takes signs for some.
     let central = [encoding_rs::WINDOWS_1250, encoding_rs::ISO_8859_2].contains(&guess);
-    let told = central && (own > 0 || signs == 0);
-    letters <= LETTERS && (letters == 0 || !told)
+    letters <= LETTERS && (letters == 0 || !central || signs > 0)
 }
 
 /// Letters of Western Europe but those at whose places other encodings have common ones, as the
@@ -61,11 +59,12 @@ const fn is_letter(byte: u8) -> bool {
     byte >= 0xC0 && !matches!(byte, 0xD0 | 0xD7 | 0xDD | 0xDE | 0xF0 | 0xF7 | 0xFD..)
 }
 
-/// Letters that the encodings of Central Europe have at the same place.
-const fn is_central(byte: u8) -> bool {
-    matches!(byte | 0x20, 0xE1 | 0xE2 | 0xE4 | 0xE7 | 0xE9 | 0xEB | 0xED | 0xEE | 0xF3 | 0xF4)
-        || matches!(byte | 0x20, 0xF6 | 0xFA | 0xFC)
-        || byte == 0xDF
+/// Reports whether an encoding has a letter where windows-1252 has a sign.
+fn is_letter_in(guess: &'static Encoding, byte: u8) -> bool {
+    let bytes = [byte];
+    let read = |encoding: &'static Encoding| encoding.decode_without_bom_handling(&bytes).0;
+    let letter = read(guess);
+    letter.chars().all(char::is_alphabetic) && letter != read(encoding_rs::WINDOWS_1252)
 }
 
 /// Reports whether a byte is a sign of windows-1252 beside which no letter stands that speaks
@@ -152,6 +151,7 @@ mod tests {
             "# Müller ™\n",
             "x ÷ 2 × 3\n",
             "¿Qué?\n",
+            "a naïve approach /* é ± */\n",
         ] {
             assert_eq!(read(text, WINDOWS_1252), (text.to_owned(), "windows-1252"));
         }
@@ -173,6 +173,7 @@ mod tests {
             ("// może był\n", WINDOWS_1250),
             ("// był\n", WINDOWS_1250),
             ("// ž\n", WINDOWS_1250),
+            ("// 20 °C – může být, něco\n", WINDOWS_1250),
             ("// žít, ještě šíp, žízeň\n", WINDOWS_1250),
             ("// może był łódź\n", ISO_8859_2),
             ("// текст\n", WINDOWS_1251),
