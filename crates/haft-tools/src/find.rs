@@ -121,6 +121,9 @@ impl Tool for Find {
         };
         let mut names = Names::new(&input);
         let skipped = root.find(&query, search::walk(cx), &mut |found| names.take(found)).await?;
+        if names.seen == 0 {
+            root.explain(&input.pattern, Field::Pattern, query.follow).await;
+        }
         Ok(outcome(&input, names, &skipped, cx, &root))
     }
 }
@@ -308,7 +311,7 @@ fn nothing(input: &Input, names: &Names, skipped: &Skipped, root: &Root, stopped
         return if left.is_empty() { past } else { format!("{past} Not looked at: {left}.") };
     }
     let mut text = format!("Nothing matches {} in {}.", quoted(&input.pattern), root.name());
-    text.push_str(&globs::doubt(&input.pattern, Field::Pattern, &root.path));
+    text.push_str(&root.doubt(&input.pattern, Field::Pattern));
     text.push_str(&root.elsewhere());
     let left = passed_over(skipped, true);
     if !left.is_empty() {

@@ -172,10 +172,14 @@ impl Tool for Grep {
         for _ in 0..ROUNDS {
             let mut page = Page::new(&input, &query, &cx.place, &root);
             let skipped = root.grep(&query, search::walk(cx), &mut |file| page.take(file)).await?;
-            match page.elsewhere.take() {
-                Some(skip) => query.skip = skip,
-                None => return Ok(outcome(&input, page, &skipped, cx, &root)),
+            if let Some(skip) = page.elsewhere.take() {
+                query.skip = skip;
+                continue;
             }
+            if let Some(glob) = input.glob().filter(|_| skipped.searched == 0) {
+                root.explain(glob, Field::Glob, false).await;
+            }
+            return Ok(outcome(&input, page, &skipped, cx, &root));
         }
         let offset = input.offset.unwrap_or(0);
         Err(ToolError::new(format!(
@@ -376,7 +380,7 @@ fn left_out(input: &Input, skipped: &Skipped, root: &Root) -> Option<String> {
         .iter()
         .filter_map(|(name, value)| value.map(|value| format!("{name} {}", quoted(value))))
         .collect();
-    let doubt = |glob| globs::doubt(glob, Field::Glob, &root.path);
+    let doubt = |glob| root.doubt(glob, Field::Glob);
     let doubt = glob.map_or_else(String::new, doubt);
     (!named.is_empty())
         .then(|| format!(" No file there is left by {}.{doubt}", named.join(" and ")))

@@ -389,6 +389,9 @@ fn notes(list: &List<'_>, shown: &str, stopped: bool) -> Vec<String> {
             format!("{} holds nothing that may be shown.", quoted(shown))
         } else if list.names.all() {
             format!("{} is empty.", quoted(shown))
+        } else if list.names.whole && !list.recursive {
+            let shown = quoted(shown);
+            format!("Nothing in {shown} has such a name: no name has a /; recursive lists paths.")
         } else {
             format!("Nothing in {} has such a name.", quoted(shown))
         });

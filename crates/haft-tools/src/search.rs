@@ -3,7 +3,10 @@
 //! **Invariant:** a search goes through the search of its host, or over its files where it has
 //! none; what was not searched is told, never silently left out. It knows neither of the two tools.
 
-use std::{fmt::Write as _, sync::Arc};
+use std::{
+    fmt::Write as _,
+    sync::{Arc, OnceLock},
+};
 
 use haft_host::{
     FileKind, FindQuery, Found, FoundLines, GrepQuery, Host, Located, SearchError, Sink, Skipped,
@@ -38,6 +41,8 @@ pub(crate) struct Root {
     pub(crate) shown: String,
     /// The other folders of the workspace, where its root is searched: these are not.
     beside: Vec<String>,
+    /// Why a glob matched nothing, as [`explain`](Self::explain) found.
+    why: OnceLock<String>,
 }
 
 /// The kept output that a path names; none for a path of the host.
@@ -102,7 +107,14 @@ pub(crate) async fn root(cx: &Cx, path: Option<&str>, field: Field) -> Result<Ro
     }
     let root = path == cx.place.cwd;
     let beside = cx.place.further().filter(|_| root).map(|path| path.text().into_owned());
-    Ok(Root { host: cx.host.clone(), at, shown, beside: beside.collect(), path })
+    Ok(Root {
+        host: cx.host.clone(),
+        at,
+        shown,
+        beside: beside.collect(),
+        path,
+        why: OnceLock::new(),
+    })
 }
 
 /// The kept output of a call as a file.
@@ -115,7 +127,7 @@ async fn out(cx: &Cx, call: &CallId) -> Result<Root, ToolError> {
     let (host, path) = cx.session().outs.open(call).ok_or_else(|| gone("no such output"))?;
     let located = host.fs().locate(&path, Follow::No).await;
     let at = located.map_err(|error| gone(&error.to_string()))?;
-    Ok(Root { host, at, path, shown, beside: Vec::new() })
+    Ok(Root { host, at, path, shown, beside: Vec::new(), why: OnceLock::new() })
 }
 
 impl Root {
@@ -140,6 +152,51 @@ impl Root {
         }
         let names: Vec<String> = self.beside.iter().map(|path| quoted(path)).collect();
         format!(" The workspace also has {}: search there by path.", names.join(", "))
+    }
+
+    /// Looks whether what a glob names is there all the same: in brackets, or behind a link.
+    pub(crate) async fn explain(&self, glob: &str, field: Field, follow: bool) {
+        let glob = globs::normal(glob, field, &self.path);
+        let names: Vec<&str> = glob.trim_start_matches('/').split('/').collect();
+        let mut path = self.path.clone();
+        for (at, name) in names.iter().enumerate() {
+            if self.is_file() || name.contains(['*', '?', '{', '!', '\\']) {
+                return;
+            }
+            let Ok(next) = path.join_bytes(name.as_bytes()) else { return };
+            let fs = self.host.fs();
+            let Ok(found) = fs.locate(&next, Follow::No).await else { return };
+            let folder = fs.locate(&next, Follow::Yes).await;
+            let folder = folder.is_ok_and(|folder| folder.kind == FileKind::FOLDER);
+            if found.kind == FileKind::Missing {
+                return;
+            }
+            let shown = quoted(&names[..=at].join("/"));
+            if name.contains('[') {
+                let escaped = glob.replace('[', "\\[").replace(']', "\\]");
+                let path = if folder { ", or give it as path" } else { "" };
+                let why = format!(
+                    " [ ] stands for one of the characters in it: for {shown}, which is there, \
+                     write {}{path}.",
+                    quoted(&escaped)
+                );
+                return drop(self.why.set(why));
+            }
+            if folder && found.kind != FileKind::FOLDER && !follow {
+                let or = if field == Field::Pattern { ", or set follow" } else { "" };
+                let why = format!(
+                    " {shown} is a link to a folder, which is not entered: give it as path{or}."
+                );
+                return drop(self.why.set(why));
+            }
+            path = next;
+        }
+    }
+
+    /// A likely reason why a glob matched nothing, as a sentence with a space before it.
+    pub(crate) fn doubt(&self, glob: &str, field: Field) -> String {
+        let found = self.why.get().cloned();
+        found.unwrap_or_else(|| globs::doubt(glob, field, &self.path))
     }
 
     /// Searches lines, with the search of the host or over its files.

@@ -161,3 +161,28 @@ async fn other_products_names_lead_here() {
     let outcome = world.call("Glob", json!({"pattern": "a.rs"})).await;
     assert_eq!(outcome.joined_text(), "a.rs");
 }
+
+#[tokio::test]
+async fn a_glob_that_misses_what_it_names_says_how_to_meet_it() {
+    let world = crate::local(&[("src/[id]/a.rs", b"needle"), ("x[1].rs", b"needle")]);
+    world.call("bash", json!({"command": "ln -s src lnk"})).await;
+    let class = "[ ] stands for one of the characters in it";
+    let link = "lnk is a link to a folder, which is not entered: give it as path";
+    for (tool, input, want) in [
+        ("find", json!({"pattern": "src/[id]/*"}), class),
+        ("find", json!({"pattern": "src/[id]/*"}), "write src/\\[id\\]/*, or give it as path."),
+        ("find", json!({"pattern": "x[1].rs"}), "write x\\[1\\].rs."),
+        ("find", json!({"pattern": "lnk/*"}), link),
+        ("find", json!({"pattern": "lnk/*"}), "or set follow."),
+        ("grep", json!({"pattern": "needle", "glob": "src/[id]/*"}), class),
+        ("grep", json!({"pattern": "needle", "glob": "lnk/*"}), link),
+        ("ls", json!({"pattern": "src/*"}), "no name has a /; recursive lists paths"),
+    ] {
+        let text = crate::done(&world, tool, input.clone()).await;
+        assert!(text.contains(want), "{input}: {text}");
+    }
+    let text = crate::done(&world, "find", json!({"pattern": "src/\\[id\\]/*"})).await;
+    assert_eq!(text, "src/[id]/a.rs");
+    let input = json!({"pattern": "needle", "glob": "src/\\[id\\]/*"});
+    assert_eq!(crate::done(&world, "grep", input).await, "src/[id]/a.rs:1:needle");
+}
