@@ -196,4 +196,25 @@ mod tests {
         let part = counterpart("return foo(alphX, beta);", &long, (true, true));
         assert_eq!(&long[part], "return foo(alpha, beta);");
     }
+    #[test]
+    fn parts_are_whole_characters_of_the_line() {
+        let mut seed = 1_u64;
+        let mut random = |below: usize| {
+            seed = seed.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963);
+            usize::try_from(seed >> 33).unwrap() % below
+        };
+        let letters = ['a', '\u{e9}', '\u{e8}', '\u{6f22}', '\u{1f600}', '\u{1f601}', ','];
+        for _ in 0..1_000 {
+            let mut word = |most| (0..random(most)).map(|_| letters[random(7)]).collect::<String>();
+            let line = word(12).repeat(9) + &word(40);
+            let old = if word(3).is_empty() { word(20) } else { word(4) + &line + &word(4) };
+            let old: String = old.chars().skip(word(30).chars().count()).collect();
+            for open in [(true, true), (true, false), (false, true)] {
+                let parts = [Some(counterpart(&old, &line, open)), by_ends(&old, &line, open)];
+                for part in parts.into_iter().flatten() {
+                    assert!(line.get(part.clone()).is_some(), "{old:?} in {line:?}: {part:?}");
+                }
+            }
+        }
+    }
 }
