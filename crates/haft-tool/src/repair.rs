@@ -130,6 +130,9 @@ fn kind(schema: &Value) -> &str {
 }
 
 /// Adds a note while there are few: a hostile call could make a million.
+/// What the note of arguments that the tool does not know begins with.
+const UNKNOWN: &str = "ignored unknown arguments: ";
+
 fn note(notes: &mut Vec<String>, text: impl FnOnce() -> String) {
     if notes.len() < NOTES {
         notes.push(text());
@@ -217,7 +220,11 @@ fn object(
         }
     }
     if !unknown.is_empty() {
-        note(&mut told.notes, || format!("ignored unknown arguments: {}", unknown.join(", ")));
+        let names = unknown.join(", ");
+        match told.notes.iter_mut().find(|note| note.starts_with(UNKNOWN)) {
+            Some(note) => *note = format!("{note}, {names}"),
+            None => note(&mut told.notes, || format!("{UNKNOWN}{names}")),
+        }
     }
     mended
 }

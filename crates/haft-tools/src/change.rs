@@ -322,7 +322,7 @@ pub(crate) fn answer(first: &str, notes: &[String], diff: &str) -> String {
     for note in notes {
         out.push_str("\n[");
         out.push_str(note);
-        out.push(']');
+        out.push_str(if note.contains('\n') { "\n]" } else { "]" });
     }
     if !diff.is_empty() {
         out.push('\n');

@@ -17,7 +17,7 @@ use haft_types::{
     ReceiptAction, ToolError, ToolSpec,
 };
 use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
+use serde::{Deserialize, Serialize, de::IgnoredAny};
 
 use self::{
     cells::{Cell, Notebook},
@@ -234,6 +234,11 @@ impl Work {
         let shown = cx.place.shown(&at.real).into_owned();
         let old = files::whole(cx.host.fs(), &at, files::WHOLE, &shown).await?;
         let before = Hash::of(&old);
+        if !is_named_one(&shown) && serde_json::from_slice::<IgnoredAny>(&old).is_err() {
+            return Err(ToolError::new(format!("{shown} is no notebook: it is no JSON"))
+                .hint("Use edit for other files that are text.")
+                .into());
+        }
         is_known(input, &at, before, cx, &shown)?;
         let (text, asked) = (old.clone(), input.clone());
         let work_out = move || Made::of(&text, before, &asked, &shown);
@@ -310,6 +315,11 @@ impl Work {
             ..Outcome::default()
         })
     }
+}
+
+/// Reports whether a file is a notebook by its name.
+pub(crate) fn is_named_one(shown: &str) -> bool {
+    shown.rsplit_once('.').is_some_and(|(_, ending)| ending.eq_ignore_ascii_case("ipynb"))
 }
 
 /// The cells of a notebook, for who looks for one.

@@ -393,7 +393,8 @@ impl Made {
         if !expected {
             whole(&content, old, decoded.as_ref(), freshness, shown)?;
         }
-        if freshness == Freshness::Never {
+        let was_empty = matches!(old, Old::Whole(bytes, _) if bytes.is_empty());
+        if freshness == Freshness::Never && !was_empty {
             notes.push(format!(
                 "the file was never read in this conversation; {}",
                 lost(old, decoded.as_ref())

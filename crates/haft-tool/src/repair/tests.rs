@@ -145,6 +145,9 @@ fn unknown_keys_are_dropped_and_told() {
     let (input, notes) = mended(json!({"path": "a", "explanation": "x"}));
     assert_eq!(input, json!({"path": "a"}));
     assert_eq!(notes, ["ignored unknown arguments: explanation"]);
+    let edits = json!([{"old_text": "a", "new_text": "b", "why": 1}]);
+    let (_, notes) = mended(json!({"path": "a", "edits": edits, "explanation": "x"}));
+    assert!(notes.len() == 1 && notes[0].contains("why, explanation"), "{notes:?}");
 }
 
 #[test]

@@ -9,13 +9,8 @@ use serde::de::IgnoredAny;
 
 use crate::{
     files::joined,
-    notebook_edit::{MARK, Sources},
+    notebook_edit::{MARK, Sources, is_named_one},
 };
-
-/// Reports whether a file is a notebook by its name.
-pub(super) fn is_one(shown: &str) -> bool {
-    shown.rsplit_once('.').is_some_and(|(_, ending)| ending.eq_ignore_ascii_case("ipynb"))
-}
 
 fn json(bytes: &[u8]) -> serde_json::Result<IgnoredAny> {
     serde_json::from_slice(bytes.strip_prefix(MARK).unwrap_or(bytes))
@@ -23,7 +18,7 @@ fn json(bytes: &[u8]) -> serde_json::Result<IgnoredAny> {
 
 /// Refuses edits after which a notebook is no JSON any more.
 pub(super) fn stays_json(old: &[u8], applied: &Applied, shown: &str) -> Result<(), ToolError> {
-    if !is_one(shown) || json(old).is_err() {
+    if !is_named_one(shown) || json(old).is_err() {
         return Ok(());
     }
     let new: Bytes = joined(applied.size, applied.slices(old));
@@ -48,7 +43,7 @@ pub(super) fn stays_json(old: &[u8], applied: &Applied, shown: &str) -> Result<(
 
 /// Says in which cell of a notebook text stands that was not found in its file.
 pub(super) fn cell_of(text: &str, edits: &[engine::Edit], shown: &str) -> Option<String> {
-    if !is_one(shown) {
+    if !is_named_one(shown) {
         return None;
     }
     let sources = Sources::of(text)?;

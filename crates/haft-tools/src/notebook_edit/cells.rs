@@ -151,7 +151,8 @@ fn refused(error: JsonSpanError, shown: &str) -> ToolError {
 
 fn numbers(indices: &[usize]) -> String {
     let numbers: Vec<String> = indices.iter().map(|index| (index + 1).to_string()).collect();
-    format!("cell {}", numbers.join(", "))
+    let cells = if numbers.len() == 1 { "cell" } else { "cells" };
+    format!("{cells} {}", numbers.join(", "))
 }
 
 /// Says which ids there are.

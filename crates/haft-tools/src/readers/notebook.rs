@@ -65,8 +65,8 @@ pub(crate) fn render(
     while let Some(number) = rendered.next(wanted) {
         let index = usize::try_from(number - 1).unwrap_or(usize::MAX);
         let Some(raw) = cells.get(index) else { break };
-        let mut cell =
-            Cell { number, text: String::new(), pictures: Vec::new(), room: PICTURES - pictures };
+        let room = PICTURES - pictures;
+        let mut cell = Cell { number, text: String::new(), pictures: Vec::new(), room, output: 0 };
         match parsed(raw.get()) {
             Ok((value, halves)) => cell.show(&value, halves),
             Err(error) => cell.head("unknown", &[format!("damaged: {error}")]),
@@ -86,6 +86,8 @@ struct Cell {
     pictures: Vec<Picture>,
     /// Pictures that may still be shown.
     room: usize,
+    /// Which of its outputs is shown, from 0.
+    output: usize,
 }
 
 impl Cell {
@@ -121,7 +123,8 @@ impl Cell {
             let name = haft_text::names::shown(name, 80);
             self.line(&format!("[attachment {name} is not shown]"));
         }
-        for output in cell["outputs"].as_array().into_iter().flatten() {
+        for (number, output) in cell["outputs"].as_array().into_iter().flatten().enumerate() {
+            self.output = number;
             self.output(output);
         }
     }
@@ -163,7 +166,14 @@ impl Cell {
     /// Text of a program: without control sequences, its middle cut out where it is long.
     fn printed(&mut self, text: &str) {
         let text = haft_text::strip::strip(text);
-        self.line(&haft_text::cut::middle(&text, OUTPUT).text);
+        let cut = haft_text::cut::middle(&text, OUTPUT);
+        self.line(&cut.text);
+        if cut.omitted > 0 {
+            let (cell, output) = (self.number - 1, self.output);
+            self.line(&format!(
+                "[cut: the whole is in the JSON of the file, as cells[{cell}].outputs[{output}]]"
+            ));
+        }
     }
 
     fn data(&mut self, data: &Value) {
@@ -335,5 +345,6 @@ mod tests {
             {"output_type": "stream", "text": long}]}]}));
         assert!(rendered.text.contains(&long));
         assert!(rendered.text.len() < 62_000, "{}", rendered.text.len());
+        assert!(rendered.text.ends_with(", as cells[0].outputs[0]]\n"), "the way to the rest");
     }
 }

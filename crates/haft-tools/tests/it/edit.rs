@@ -217,6 +217,7 @@ async fn what_others_changed_since_the_file_was_read_is_shown() {
     let shown = done(&world, "edit", replace("a.txt", "line 2999", "x")).await;
     assert!(shown.contains("had changed since it was read; besides this edit:\n"), "{shown}");
     assert!(shown.contains("7 - line 7\n7 + line seven\n"), "{shown}");
+    assert!(shown.contains("\n]\n"), "the note ends on a line of its own: {shown}");
     // What the edit left is what was seen then; what a write left, too.
     let now = String::from_utf8(world.read_bytes("a.txt").await.unwrap().unwrap()).unwrap();
     write("a.txt", &now.replace("line 9\n", ""));

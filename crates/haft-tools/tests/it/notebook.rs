@@ -262,7 +262,7 @@ async fn cells_are_named_by_one_id_or_number() {
         input
     };
     for (path, name, words) in [
-        ("a.ipynb", json!({"cell_id": "a"}), &["\"a\" is that of 2 cells", "cell 1, 3"][..]),
+        ("a.ipynb", json!({"cell_id": "a"}), &["\"a\" is that of 2 cells", "cells 1, 3"][..]),
         ("a.ipynb", json!({"cell_id": "b", "cell": 1}), &["cell 1", "\"b\"", "that of cell 2"]),
         (
             "a.ipynb",
@@ -292,6 +292,10 @@ async fn only_a_notebook_that_was_seen_as_it_is_changes() {
     let input = json!({"path": "a.ipynb", "cell": 1, "new_source": "new"});
     let text = failed(&world, "notebook_edit", input.clone()).await;
     assert!(text.contains("a.ipynb was not read in this conversation"), "{text}");
+    std::fs::write(world.folder().unwrap().join("x.txt"), "text\n").unwrap();
+    let other = json!({"path": "x.txt", "cell": 1, "new_source": "new"});
+    let text = failed(&world, "notebook_edit", other).await;
+    assert!(text.contains("x.txt is no notebook"), "{text}");
     done(&world, "read", json!({"path": "a.ipynb", "limit": 1})).await;
     let other = NOTEBOOK.replace("print", "show");
     std::fs::write(&path, &other).unwrap();

@@ -121,3 +121,13 @@ async fn a_character_that_the_old_encoding_lacks_is_named() {
         assert_eq!(world.read_bytes("a.txt").await.unwrap().unwrap(), b"caf\xe9 d\xe9j\xe0\n");
     }
 }
+
+#[tokio::test]
+async fn of_an_empty_file_nothing_is_lost() {
+    for world in both(&[("empty", b""), ("full", b"x\n")]) {
+        for (path, lost) in [("empty", false), ("full", true)] {
+            let text = done(&world, "write", json!({"path": path, "content": "y\n"})).await;
+            assert_eq!(text.contains("never read"), lost, "{text}");
+        }
+    }
+}
