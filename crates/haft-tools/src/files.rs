@@ -39,6 +39,28 @@ pub(crate) fn is_address(text: &str) -> bool {
     text.get(..OUT.len()).is_some_and(|scheme| scheme.eq_ignore_ascii_case(OUT))
 }
 
+/// What a kept output without its middle has to be told with; none where all of it is kept.
+///
+/// As much is kept before what is lost as behind it, so that the line which says how much that is
+/// stands in the middle of the file: no such line that a program wrote is taken for it.
+pub(crate) async fn gap(fs: &dyn Fs, at: &Located) -> Option<String> {
+    let (size, from) = (at.size(), (at.size() / 2).saturating_sub(40));
+    let middle = fs.read(at, from, 80).await.ok()?;
+    let begin = memchr::memmem::find(&middle, b"\n[haft: ")?;
+    let mark = &middle[begin..];
+    let end = memchr::memmem::find(mark, b" bytes are left out here]\n")?;
+    let lost: u64 = str::from_utf8(&mark[8..end]).ok()?.parse().ok()?;
+    let start = from + begin as u64;
+    if start + end as u64 + 26 + start != size {
+        return None;
+    }
+    let lost = words::grouped(lost);
+    Some(format!(
+        "{lost} bytes from the middle of the output were not kept: behind the line that says so, \
+         line numbers are not those of the output"
+    ))
+}
+
 /// Refuses the address of a kept output where a path is wanted.
 pub(crate) fn no_address(text: &str) -> Result<(), ToolError> {
     if !is_address(text) {

@@ -281,6 +281,7 @@ fn outcome(input: &Input, page: Page<'_>, skipped: &Skipped, cx: &Cx, root: &Roo
     if page.shown() > 0 && input.context(input.before).max(input.context(input.after)) > CONTEXT {
         notes.push(format!("[at most {CONTEXT} lines of context are shown; read shows more]"));
     }
+    notes.extend(root.gap.iter().map(|gap| format!("[{gap}]")));
     if stopped {
         notes.push("[cancelled: this is what was found so far]".to_owned());
     }

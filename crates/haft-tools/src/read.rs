@@ -193,7 +193,7 @@ impl Tool for Read {
         let at = files::locate(cx, &input.path).await?;
         files::regular(cx, &input.path, &at, "read").await?;
         let shown = cx.place.shown(&cx.path(&input.path)?).into_owned();
-        let found = Found { host: cx.host.as_ref(), at, shown, kept: false };
+        let found = Found { host: cx.host.as_ref(), at, shown, kept: false, gap: None };
         self.found(&input, &found, cx).await
     }
 }
@@ -205,6 +205,8 @@ struct Found<'a> {
     shown: String,
     /// True for a kept output of a call.
     kept: bool,
+    /// What is missing of it.
+    gap: Option<String>,
 }
 
 impl Read {
@@ -232,7 +234,8 @@ impl Read {
         if at.stamp.is_none() {
             return Err(unknown());
         }
-        let found = Found { host: host.as_ref(), at, shown: input.path.clone(), kept: true };
+        let gap = files::gap(host.fs(), &at).await;
+        let found = Found { host: host.as_ref(), at, shown: input.path.clone(), kept: true, gap };
         self.found(input, &found, cx).await
     }
 
@@ -437,6 +440,7 @@ fn notice(
         let width = words::grouped(crate::page::WIDTH as u64);
         notes.push(format!("{} cut at {width} characters", words::count(page.cut, "line")));
     }
+    notes.extend(found.gap.clone());
     if !matches!(page.format.encoding, Encoding::Utf8) {
         // Nothing in a file announces a legacy encoding.
         let guess = matches!(page.format.encoding, Encoding::Legacy(_));

@@ -43,6 +43,8 @@ pub(crate) struct Root {
     beside: Vec<String>,
     /// Why a glob matched nothing, as [`explain`](Self::explain) found.
     why: OnceLock<String>,
+    /// What is missing of a kept output.
+    pub(crate) gap: Option<String>,
 }
 
 /// The kept output that a path names; none for a path of the host.
@@ -114,6 +116,7 @@ pub(crate) async fn root(cx: &Cx, path: Option<&str>, field: Field) -> Result<Ro
         beside: beside.collect(),
         path,
         why: OnceLock::new(),
+        gap: None,
     })
 }
 
@@ -127,7 +130,8 @@ async fn out(cx: &Cx, call: &CallId) -> Result<Root, ToolError> {
     let (host, path) = cx.session().outs.open(call).ok_or_else(|| gone("no such output"))?;
     let located = host.fs().locate(&path, Follow::No).await;
     let at = located.map_err(|error| gone(&error.to_string()))?;
-    Ok(Root { host, at, path, shown, beside: Vec::new(), why: OnceLock::new() })
+    let gap = files::gap(host.fs(), &at).await;
+    Ok(Root { host, at, path, shown, beside: Vec::new(), why: OnceLock::new(), gap })
 }
 
 impl Root {

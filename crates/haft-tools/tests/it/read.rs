@@ -86,6 +86,34 @@ async fn kept_outputs_are_read_by_their_address() {
 }
 
 #[tokio::test]
+async fn what_a_kept_output_lost_is_told_with_what_is_shown_of_it() {
+    let world = memory(&[]);
+    let mark = "\n[haft: 1234 bytes are left out here]\n";
+    let kept = |before: usize, behind: usize| {
+        [&"a\n".repeat(before), mark, &"b\n".repeat(behind)].concat().into_bytes()
+    };
+    for (name, output, lost) in [
+        ("c1", kept(100, 100), true),
+        ("c2", kept(1, 1), true),
+        // A program wrote the line.
+        ("c3", kept(100, 99), false),
+        ("c4", b"a\n".repeat(200), false),
+    ] {
+        world.session.outs.put(&CallId(name.into()), &output).unwrap();
+        let path = format!("out://{name}");
+        for (tool, input) in [
+            ("read", json!({"path": path, "limit": 1})),
+            ("grep", json!({"path": path, "pattern": "b"})),
+            ("grep", json!({"path": path, "pattern": "zebra"})),
+        ] {
+            let text = done(&world, tool, input).await;
+            let told = text.contains("1,234 bytes from the middle of the output were not kept");
+            assert_eq!(told, lost, "{tool} {name}: {text}");
+        }
+    }
+}
+
+#[tokio::test]
 async fn an_image_is_shown_with_its_size_and_kept() {
     let mut png = std::io::Cursor::new(Vec::new());
     image::RgbImage::new(3000, 10).write_to(&mut png, image::ImageFormat::Png).unwrap();
