@@ -20,7 +20,7 @@ const CHANGES: [&str; 7] =
     ["rename", "unlink", "mkdir", "linkat", "ftruncate", "fchmod", "O_CREAT"];
 
 /// How often a call is tried to be hit that threads may make in another order.
-pub const TRIES: u32 = 40;
+pub const TRIES: u32 = 100;
 
 /// One call of a thread, and how it is found again.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
