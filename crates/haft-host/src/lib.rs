@@ -29,7 +29,7 @@ pub use self::{
         DirEntry, Expect, FileKind, Fs, Handle, ListHow, Listing, Located, Source, Staged, Stamp,
         WriteHow, Written,
     },
-    local::{Local, Lookup, SUPERVISORS, supervise},
+    local::{Local, Lookup, SUPERVISORS, end_supervisor, supervise},
     memory::{FsOp, Memory},
     out::{OutWriter, Outs},
     over_fs::{FsSearch, search_lines, search_names},

@@ -60,7 +60,11 @@ impl Runner {
             return work();
         }
         match only_tool(&arguments).map_or_else(|| Cli::try_parse_from(&arguments), Ok) {
-            Ok(cli) => exit::code(&self.with(cli)),
+            Ok(cli) => {
+                let code = exit::code(&self.with(cli));
+                haft_host::end_supervisor();
+                code
+            }
             Err(error) if error.use_stderr() => {
                 // What was typed is quoted in it. Nobody is told when even standard error is closed.
                 drop(in_signs(&arguments).unwrap_or(error).print());

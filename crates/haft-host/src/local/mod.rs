@@ -30,7 +30,7 @@ use crate::{Caps, Fs, Host, Located, Search, Shell, fault::fault};
 
 pub use self::{
     locate::Lookup,
-    shell::{SUPERVISORS, supervise},
+    shell::{SUPERVISORS, end_supervisor, supervise},
 };
 
 /// This machine: its files, programs and search.

@@ -153,3 +153,14 @@ fn nothing_outlives_a_client_that_goes() {
         all_gone(name, &leaving.seconds, begun);
     }
 }
+
+#[test]
+fn a_run_that_ends_leaves_no_supervisor_to_others() {
+    let world = World::new();
+    let input = json!({"command": "cat /proc/$PPID/stat"}).to_string();
+    let ran = world.run(&["tool", "bash", "--allow", "Bash", "--input", &input]);
+    // The parent of the command's keeper is the supervisor.
+    let (_, rest) = ran.out.rsplit_once(") ").unwrap_or_else(|| panic!("{ran:?}"));
+    let supervisor = rest.split(' ').nth(1).unwrap();
+    assert!(!fs::exists(format!("/proc/{supervisor}")).unwrap(), "{ran:?}");
+}

@@ -15,14 +15,14 @@ use std::{
     },
     process::{Child, Command, Stdio},
     sync::{Arc, Mutex, PoisonError},
-    time::Duration,
+    time::{Duration, Instant},
 };
 
 use rustix::{
     io::Errno,
     net::{
-        AddressFamily, SendAncillaryBuffer, SendAncillaryMessage, SendFlags, SocketFlags,
-        SocketType, sendmsg, socketpair,
+        AddressFamily, SendAncillaryBuffer, SendAncillaryMessage, SendFlags, Shutdown, SocketFlags,
+        SocketType, sendmsg, shutdown, socketpair,
     },
 };
 
@@ -46,6 +46,8 @@ struct Supervisor {
 
 /// How long a keeper may take until a program is started; folders on slow mounts take their time.
 const PATIENCE: Duration = Duration::from_secs(10);
+/// How long the end of a supervisor is waited for.
+const FAREWELL: Duration = Duration::from_millis(200);
 /// What is said when it takes longer.
 const LATE: &str = "nothing was heard of it for 10 s; its folder may be on a disk that hangs";
 /// What is said when the keeper ended before its first word.
@@ -160,6 +162,19 @@ fn end(supervisor: Option<Supervisor>) {
     if let Some(mut old) = supervisor {
         let _ = old.child.kill();
         let _ = old.child.wait();
+    }
+}
+
+/// Lets the supervisor of this process end, and waits for it, at most [`FAREWELL`]: at the end of a
+/// program, whose parent may be one that waits for nobody. Commands that run are stopped.
+pub fn end_supervisor() {
+    let taken = SUPERVISOR.lock().unwrap_or_else(PoisonError::into_inner).take();
+    let Some(mut old) = taken else { return };
+    // Others may hold the connection for a moment.
+    let _ = shutdown(&old.link, Shutdown::Both);
+    let until = Instant::now() + FAREWELL;
+    while matches!(old.child.try_wait(), Ok(None)) && Instant::now() < until {
+        std::thread::sleep(Duration::from_millis(1));
     }
 }
 

@@ -35,7 +35,10 @@ use self::{follow::Follower, wire::Told};
 use super::Local;
 use crate::{Control, Host, Output, Running, Shell, Spawn, Stdin};
 
-pub use self::supervisor::{SUPERVISORS, supervise};
+pub use self::{
+    link::end_supervisor,
+    supervisor::{SUPERVISORS, supervise},
+};
 
 /// Most bytes of output that wait to be read.
 const QUEUE_LIMIT: usize = 512 << 10;
