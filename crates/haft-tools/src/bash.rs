@@ -245,7 +245,8 @@ async fn start(input: &Input, cx: &Cx, notes: &mut Vec<String>) -> Result<Runnin
         Some(cause) if cause.is::<RecordError>() => {
             ToolError::new(format!("nothing was run: {error}"))
         }
-        _ if error.kind() == io::ErrorKind::ConnectionAborted => {
+        // It may have been started all the same.
+        _ if matches!(error.kind(), io::ErrorKind::ConnectionAborted | io::ErrorKind::TimedOut) => {
             ToolError::new(format!("the command was lost: {error}"))
                 .hint("Look at what it did before you run it again.")
         }

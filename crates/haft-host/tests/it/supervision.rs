@@ -157,9 +157,14 @@ async fn a_supervisor_that_is_stopped_holds_nobody_up_for_good() {
     let pid = i32::try_from(supervisor).ok().and_then(rustix::process::Pid::from_raw).unwrap();
     rustix::process::kill_process(pid, rustix::process::Signal::STOP).unwrap();
     let mut errors = 0;
+    // Longer than a connection holds by itself, so that handing it on waits, too.
+    let long = format!("true {}", "x".repeat(120_000));
+    let args = vec![long.clone(), long.clone(), long];
+    let program = Program::Script { text: "true".into(), args };
     for _ in 0..4 {
         let begun = Instant::now();
-        match Local::new().shell().unwrap().spawn(script("true")).await {
+        let spawn = Spawn { program: program.clone(), ..script("") };
+        match Local::new().shell().unwrap().spawn(spawn).await {
             Ok(running) => assert_eq!(end(running).await.unwrap().code, Some(0)),
             Err(error) => {
                 assert!(error.to_string().contains("nothing was heard"), "{error}");
@@ -415,8 +420,10 @@ async fn random_commands_leave_nothing() {
     assert!(errors.is_empty(), "{} of {count}: {errors:#?}", errors.len());
     // Following threads end shortly after what they say last.
     let until = Instant::now() + GONE;
-    let own: Vec<u32> = std::iter::once(std::process::id()).collect();
-    let dead = || processes().filter_map(stat).any(|(s, parent)| s == "Z" && own.contains(&parent));
+    // Neither this process nor its supervisor keeps what has ended.
+    let own = std::process::id();
+    let ours = |pid: u32| pid == own || stat(pid).is_some_and(|(_, parent)| parent == own);
+    let dead = || processes().filter_map(stat).any(|(state, parent)| state == "Z" && ours(parent));
     while descriptors() > before || dead() {
         assert!(Instant::now() < until, "{} descriptors, then {}", before, descriptors());
         tokio::time::sleep(Duration::from_millis(10)).await;

@@ -67,6 +67,8 @@ pub(super) fn start(
         tries += 1;
         let control = hand_on(program, ends)?;
         control.set_read_timeout(Some(PATIENCE))?;
+        // What fits is taken at the first timeout, and the rest waits once more.
+        control.set_write_timeout(Some(PATIENCE / 2))?;
         let mut received = Vec::new();
         let told = request.send(&mut &control).and_then(|()| first(&control, &mut received));
         match told {
