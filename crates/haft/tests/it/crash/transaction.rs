@@ -107,7 +107,7 @@ fn edits_of_several_files_killed_at_any_instant_are_all_made_or_none() {
 
 /// Ends the story between two of its files; gives the world as that left it.
 fn torn(story: &Story, ends: &Ends) -> World {
-    for _ in 0..TRIES * 4 {
+    for _ in 0..TRIES * 10 {
         let exchanges = |spot: &Spot| spot.line.contains("RENAME_EXCHANGE");
         for spot in spots(story).into_iter().filter(exchanges) {
             let world = story.world();
