@@ -15,6 +15,7 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 
+pub mod clean;
 pub mod cut;
 pub mod decode;
 mod detect;

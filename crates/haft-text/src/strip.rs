@@ -1,4 +1,5 @@
-//! Terminal output to plain text: control sequences go, carriage-return progress collapses.
+//! Terminal output to plain text: control sequences go; progress collapses, whether it returns to
+//! the start of its line by a carriage return or by a sequence.
 //!
 //! Invariant: the result has no ESC, no C0 control but LF and tab, no DEL and no C1; it does not
 //! depend on where the stream was split; memory is bounded whatever comes (a line that is still
@@ -19,8 +20,10 @@ enum State {
     Escape,
     /// After ESC and an intermediate character.
     Intermediate,
-    /// Within a control sequence (CSI).
+    /// Within a control sequence (CSI), behind as many characters.
     Sequence(usize),
+    /// Within one whose only parameter so far names the first column.
+    First(usize),
     /// Within an operating system command (OSC), which BEL ends too.
     Command(usize),
     /// Within a device control, privacy, application or start of string (DCS, PM, APC, SOS).
@@ -149,7 +152,12 @@ impl Stripper {
                 '0'..='~' => self.state = State::Ground,
                 _ => self.abort(character, out),
             },
-            State::Sequence(length) => match character {
+            State::First(_) if matches!(character, 'G' | '`') => {
+                // To the first column, as a carriage return goes.
+                (self.state, self.returned) = (State::Ground, true);
+            }
+            State::First(0) if matches!(character, '0' | '1') => self.state = State::First(1),
+            State::Sequence(length) | State::First(length) => match character {
                 '@'..='~' => self.state = State::Ground,
                 ' '..='?' if length < SEQUENCE_LIMIT => self.state = State::Sequence(length + 1),
                 _ => self.abort(character, out),
@@ -176,7 +184,7 @@ impl Stripper {
 
     fn escape(&mut self, character: char, out: &mut String) {
         self.state = match character {
-            '[' => State::Sequence(0),
+            '[' => State::First(0),
             ']' => State::Command(0),
             'P' | 'X' | '^' | '_' => State::Text(0),
             ' '..='/' => State::Intermediate,
@@ -200,7 +208,7 @@ impl Stripper {
             }
             '\u{1b}' => self.state = State::Escape,
             '\u{90}' | '\u{98}' | '\u{9e}' | '\u{9f}' => self.state = State::Text(0),
-            '\u{9b}' => self.state = State::Sequence(0),
+            '\u{9b}' => self.state = State::First(0),
             '\u{9d}' => self.state = State::Command(0),
             _ if character.is_control() => {}
             _ if self.bidi && reorders(character) => {}
@@ -264,6 +272,10 @@ mod tests {
             ("\u{1b}Pq#0;2\ndata\u{1b}\\y", "y"),
             ("\u{9b}31mc1\u{85}", "c1"),
             ("10%\r50%\r100%\n", "100%\n"),
+            ("10%\u{1b}[1G50%\u{1b}[G100%\n", "100%\n"),
+            ("1\u{1b}[2K\u{1b}[0G2\u{9b}1`3\n", "3\n"),
+            ("a\u{1b}[12Gb\u{1b}[1;1Gc\u{1b}[11Gd\n", "abcd\n"),
+            ("last\u{1b}[1G", "last"),
             ("done\r\n", "done\n"),
             ("a\r\r\nb", "a\nb"),
             ("last\r", "last"),
