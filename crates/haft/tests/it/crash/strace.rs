@@ -167,8 +167,9 @@ fn spot(world: &World, threads: &[Vec<Traced>], thread: &[Traced], at: usize) ->
         let mut others = threads.iter().filter(|other| **other != *thread);
         others.all(|other| counted(other) < nth).then_some(nth)
     };
-    let spot =
-        |nth, about| Some(Spot { syscall: name(line).into(), nth, about, late: false, line: line.clone() });
+    let spot = |nth, about| {
+        Some(Spot { syscall: name(line).into(), nth, about, late: false, line: line.clone() })
+    };
     if let Some(nth) = is_told("") {
         return spot(nth, None);
     }
