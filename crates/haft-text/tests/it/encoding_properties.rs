@@ -4,7 +4,7 @@
 //! file for, the bytes go back as they came, and outside the replaced ranges they stay.
 
 use encoding_rs::Encoding;
-use haft_text::edit::{Edit, apply, find};
+use haft_text::edit::{Edit, EditError, apply, find};
 use haft_text::encode::Format;
 use haft_text::{cut, decode, encode};
 use proptest::{prelude::*, strategy::ValueTree as _, test_runner::TestRunner};
@@ -175,6 +175,10 @@ proptest! {
                 prop_assert!(*places[0].lines.start() <= applied.first_changed_line);
             }
             (Err(found), Err(applied)) => prop_assert_eq!(found, applied),
+            // Only what the new text leaves tells whether the file can be read again.
+            (Ok(_), Err(EditError::Unannounced { .. })) => {
+                prop_assert!(std::str::from_utf8(&bytes).is_err());
+            }
             (found, applied) => prop_assert!(false, "{found:?} but {applied:?}"),
         }
     }
