@@ -1,7 +1,7 @@
 //! Where whole outputs are kept: `out://CALL`.
 //!
-//! **Invariant:** a call's output is one file named by its id, in a folder of our own (0700, files
-//! 0600) or in memory; an id that is no plain name is refused. All outputs of a session together
+//! **Invariant:** a call's output is one file named by its id, as the program wrote it, in a folder of
+//! our own (0700, files 0600) or in memory; [`text`] shows it clean; an id that is no plain name is refused. All outputs of a session together
 //! stay under one cap, and what does not fit is refused with a reason, never cut silently.
 
 use std::{
@@ -22,6 +22,8 @@ use rustix::fs::{FallocateFlags, OFlags};
 
 use crate::{Host, Local, Memory};
 
+mod text;
+
 /// Bytes that are copied at once when an output is joined.
 const STEP: usize = 1024 * 1024;
 
@@ -36,6 +38,7 @@ struct Shared {
     place: Place,
     cap: u64,
     used: AtomicU64,
+    views: text::Views,
 }
 
 #[derive(Debug)]
@@ -62,7 +65,8 @@ impl Outs {
     }
 
     fn new(place: Place, cap: u64) -> Self {
-        Self { shared: Arc::new(Shared { place, cap, used: AtomicU64::new(0) }) }
+        let (used, views) = (AtomicU64::new(0), text::Views::default());
+        Self { shared: Arc::new(Shared { place, cap, used, views }) }
     }
 
     /// Begins the output of a call, in place of an earlier one of the same id.
@@ -74,6 +78,7 @@ impl Outs {
     pub fn create(&self, call: &CallId) -> io::Result<OutWriter> {
         checked(call)?;
         let shared = Arc::clone(&self.shared);
+        shared.forget_text(call);
         let store = match &self.shared.place {
             Place::Folder { .. } => Store::Disk { start: None, round: None },
             Place::Memory { host, base } => {
@@ -143,10 +148,11 @@ fn checked(call: &CallId) -> io::Result<()> {
 }
 
 impl Shared {
-    /// Takes `more` bytes off what is left of the cap.
+    /// Takes `more` bytes off what is left of the cap; clean texts of outputs make room.
     fn reserve(&self, more: u64) -> io::Result<()> {
         let fits = |used: u64| used.checked_add(more).filter(|used| *used <= self.cap);
-        match self.used.fetch_update(Ordering::Relaxed, Ordering::Relaxed, fits) {
+        let take = || self.used.fetch_update(Ordering::Relaxed, Ordering::Relaxed, fits);
+        match take().or_else(|used| if self.drop_texts() { take() } else { Err(used) }) {
             Ok(_) => Ok(()),
             Err(used) => {
                 let text = format!(

@@ -1,8 +1,9 @@
 //! Output without end in fixed memory.
 //!
 //! **Invariant:** however the bytes are cut into pieces, head, tail, counts and file are the same.
-//! At most the head, the tail and two chunks of a MiB are in memory; the file never holds more
-//! than its cap and one line. A full disk ends the file, never the output.
+//! At most the head, the tail and two chunks of a MiB are in memory (with what else the buffers
+//! hold of which these are parts); the file never holds more than its cap and one line. A full disk
+//! ends the file, never the output. Large pieces reach the file without being copied.
 //!
 //! The file begins only when head and tail do not hold everything any more. Its first half takes
 //! the start of the output; what comes then goes round and round in a second file, which at the
@@ -10,13 +11,15 @@
 
 use std::{io, ops::Range};
 
-use bytes::Bytes;
+use bytes::{Bytes, BytesMut};
 use haft_types::CallId;
 
 use crate::out::OutWriter;
 
 /// Bytes that are handed to the file at once.
 const CHUNK: usize = 1024 * 1024;
+/// Smaller pieces are put together before they are written.
+const SMALL: usize = 64 * 1024;
 
 /// How much of an output is kept.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -94,6 +97,14 @@ impl Spool {
     /// # Cancel safety
     /// A dropped future may lose these bytes for the file, which then ends there and says so.
     pub async fn push(&mut self, bytes: &[u8]) {
+        self.push_shared(&Bytes::copy_from_slice(bytes)).await;
+    }
+
+    /// Does what [`Self::push`] does without copying them.
+    ///
+    /// # Cancel safety
+    /// As that of [`Self::push`].
+    pub async fn push_shared(&mut self, bytes: &Bytes) {
         let Some(&last) = bytes.last() else { return };
         self.last = last;
         self.bytes = self.bytes.saturating_add(bytes.len() as u64);
@@ -130,10 +141,16 @@ impl Spool {
         }
     }
 
-    /// Ends the output.
-    pub async fn finish(mut self) -> Spooled {
+    /// Ends the output; without a file where head and tail are everything.
+    pub async fn finish(self) -> Spooled {
+        let keep = self.head.len() as u64 + self.tail.bytes.len() as u64 != self.bytes;
+        self.finish_as(keep).await
+    }
+
+    /// Ends the output; where it is not to be kept, there is a file only of what had to be written
+    /// already.
+    pub async fn finish_as(mut self, keep: bool) -> Spooled {
         let tail = self.tail.to_vec();
-        let whole = (self.head.len() + tail.len()) as u64 == self.bytes;
         let mut spooled = Spooled {
             head: self.head.into(),
             tail: tail.into(),
@@ -142,7 +159,7 @@ impl Spool {
             ..Spooled::default()
         };
         if let Some(file) = self.file.take()
-            && (!whole || file.begun)
+            && (keep || file.begun)
         {
             (spooled.file, spooled.lost, spooled.fault) = file.finish(self.bytes).await;
         }
@@ -186,6 +203,38 @@ impl Ring {
     }
 }
 
+/// What is written at once: pieces as they came, small ones put together.
+#[derive(Debug, Default)]
+struct Chunk {
+    pieces: Vec<Bytes>,
+    open: BytesMut,
+    size: usize,
+}
+
+impl Chunk {
+    fn push(&mut self, bytes: Bytes) {
+        self.size += bytes.len();
+        if bytes.len() < SMALL {
+            self.open.extend_from_slice(&bytes);
+            if self.open.len() >= SMALL {
+                self.pieces.push(self.open.split().freeze());
+            }
+            return;
+        }
+        if !self.open.is_empty() {
+            self.pieces.push(self.open.split().freeze());
+        }
+        self.pieces.push(bytes);
+    }
+
+    fn into_pieces(mut self) -> Vec<Bytes> {
+        if !self.open.is_empty() {
+            self.pieces.push(self.open.freeze());
+        }
+        self.pieces
+    }
+}
+
 /// The file of a spool: a chunk is filled here while the one before goes to the disk.
 #[derive(Debug)]
 struct File {
@@ -193,7 +242,7 @@ struct File {
     out: Option<OutWriter>,
     busy: Option<tokio::task::JoinHandle<Wrote>>,
     call: CallId,
-    chunk: Vec<u8>,
+    chunk: Chunk,
     half: u64,
     /// Bytes of the output that were handed on.
     handed: u64,
@@ -207,7 +256,6 @@ struct File {
 #[derive(Debug)]
 struct Wrote {
     out: OutWriter,
-    chunk: Vec<u8>,
     failed: Option<(u64, String)>,
 }
 
@@ -217,7 +265,7 @@ impl File {
             call: out.call().clone(),
             out: Some(out),
             busy: None,
-            chunk: Vec::new(),
+            chunk: Chunk::default(),
             half: cap / 2,
             handed: 0,
             begun: false,
@@ -226,14 +274,13 @@ impl File {
         }
     }
 
-    async fn push(&mut self, mut bytes: &[u8]) {
+    async fn push(&mut self, bytes: &Bytes) {
         self.given_up();
-        while !bytes.is_empty() && self.failed.is_none() {
-            let (now, later) = bytes.split_at((CHUNK - self.chunk.len()).min(bytes.len()));
-            self.chunk.extend_from_slice(now);
-            bytes = later;
-            if self.chunk.len() == CHUNK {
-                self.owed = !bytes.is_empty();
+        let mut rest = bytes.clone();
+        while !rest.is_empty() && self.failed.is_none() {
+            self.chunk.push(rest.split_to((CHUNK - self.chunk.size).min(rest.len())));
+            if self.chunk.size == CHUNK {
+                self.owed = !rest.is_empty();
                 self.write().await;
                 self.owed = false;
             }
@@ -249,38 +296,36 @@ impl File {
 
     /// Hands the chunk on, once the one before is written.
     async fn write(&mut self) {
-        let spare = self.settle().await;
-        if self.failed.is_some() {
-            self.chunk = Vec::new();
-            return;
-        }
-        let Some(mut out) = self.out.take() else { return };
+        self.settle().await;
+        let chunk = std::mem::take(&mut self.chunk);
+        let Some(mut out) = self.out.take_if(|_| self.failed.is_none()) else { return };
         self.begun = true;
-        let chunk = std::mem::replace(&mut self.chunk, spare);
-        let (at, half) = (self.handed, self.half);
-        self.handed += chunk.len() as u64;
+        let (mut at, half) = (self.handed, self.half);
+        self.handed += chunk.size as u64;
         self.busy = Some(tokio::task::spawn_blocking(move || {
-            let failed = put(&mut out, &chunk, at, half).err();
-            Wrote { out, chunk, failed }
+            let mut failed = None;
+            for piece in chunk.into_pieces() {
+                failed = put(&mut out, &piece, at, half).err();
+                if failed.is_some() {
+                    break;
+                }
+                at += piece.len() as u64;
+            }
+            Wrote { out, failed }
         }));
     }
 
-    /// Waits for the chunk that is being written; gives its memory back.
-    async fn settle(&mut self) -> Vec<u8> {
-        let Some(busy) = &mut self.busy else { return Vec::new() };
+    /// Waits for the chunk that is being written.
+    async fn settle(&mut self) {
+        let Some(busy) = &mut self.busy else { return };
         let wrote = busy.await;
         self.busy = None;
         match wrote {
-            Ok(Wrote { out, mut chunk, failed }) => {
+            Ok(Wrote { out, failed }) => {
                 self.out = Some(out);
                 self.failed = failed.or(self.failed.take());
-                chunk.clear();
-                chunk
             }
-            Err(error) => {
-                self.failed = Some((0, error.to_string()));
-                Vec::new()
-            }
+            Err(error) => self.failed = Some((0, error.to_string())),
         }
     }
 

@@ -95,6 +95,11 @@ impl Cx {
         if self.nested { None } else { self.conversation().standing() }
     }
 
+    /// Reports whether another tool makes this call, and so gets its result whole.
+    pub const fn is_nested(&self) -> bool {
+        self.nested
+    }
+
     /// Room for a list in the data of this call, whose tool has a budget of so many characters.
     pub fn data_room(&self, chars: u64) -> Room {
         Room::new(chars, self.nested)

@@ -308,7 +308,7 @@ async fn collect(mut running: Running, mut spool: Spool, stop: &CancellationToke
             () = patience => break,
             next = running.output.next() => match next {
                 Some(Ok(Output::Bytes(Stream::Stdout, bytes))) => {
-                    spool.push(&bytes).await;
+                    spool.push_shared(&bytes).await;
                     // Output that never pauses would leave the clock no chance to run.
                     tokio::task::yield_now().await;
                 }

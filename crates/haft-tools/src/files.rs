@@ -3,12 +3,12 @@
 //!
 //! **Invariant:** nothing is opened that is no regular file, and nothing is read without a bound.
 
-use std::io;
+use std::{io, sync::Arc};
 
 use bytes::{Bytes, BytesMut};
-use haft_host::{FileKind, Fs, Located};
+use haft_host::{FileKind, Fs, Host, Located};
 use haft_tool::{Cx, RecordError};
-use haft_types::{EntryKind, Hash, HostPath, Place, ToolError};
+use haft_types::{CallId, EntryKind, Follow, Hash, HostPath, Place, ToolError};
 
 use crate::{near, words};
 
@@ -39,13 +39,26 @@ pub(crate) fn is_address(text: &str) -> bool {
     text.get(..OUT.len()).is_some_and(|scheme| scheme.eq_ignore_ascii_case(OUT))
 }
 
+/// Where the kept output of a call is read as clean text; none where none is kept.
+pub(crate) async fn kept(
+    cx: &Cx,
+    call: &CallId,
+) -> Result<Option<(Arc<dyn Host>, HostPath)>, ToolError> {
+    cx.session().outs.text(call).await.map_err(|error| {
+        ToolError::new(format!("{} cannot be shown as clean text: {error}", call.address()))
+            .hint("Run the command again with less output, or into a file.")
+    })
+}
+
 /// What a kept output without its middle has to be told with; none where all of it is kept.
 ///
 /// As much is kept before what is lost as behind it, so that the line which says how much that is
 /// stands in the middle of the file: no such line that a program wrote is taken for it.
-pub(crate) async fn gap(fs: &dyn Fs, at: &Located) -> Option<String> {
+pub(crate) async fn gap(cx: &Cx, call: &CallId) -> Option<String> {
+    let (host, path) = cx.session().outs.open(call)?;
+    let at = host.fs().locate(&path, Follow::No).await.ok()?;
     let (size, from) = (at.size(), (at.size() / 2).saturating_sub(40));
-    let middle = fs.read(at, from, 80).await.ok()?;
+    let middle = host.fs().read(&at, from, 80).await.ok()?;
     let begin = memchr::memmem::find(&middle, b"\n[haft: ")?;
     let mark = &middle[begin..];
     let end = memchr::memmem::find(mark, b" bytes are left out here]\n")?;

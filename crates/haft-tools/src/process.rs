@@ -26,44 +26,72 @@ pub(crate) fn set(cx: &Cx) -> Vec<(String, String)> {
 }
 
 /// The first and the last bytes of a text that may grow without end.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug)]
 pub(crate) struct Ends {
     head: String,
     tail: String,
     left_out: u64,
+    /// Bytes that are kept of each end.
+    each: usize,
 }
 
-/// Bytes that are kept of each end.
+/// Bytes that are kept of each end where nothing else is said.
 const END: usize = 50_000;
 
+impl Default for Ends {
+    fn default() -> Self {
+        Self::of(END)
+    }
+}
+
 impl Ends {
+    /// Keeps as many bytes of each end.
+    pub(crate) const fn of(each: usize) -> Self {
+        Self { head: String::new(), tail: String::new(), left_out: 0, each }
+    }
+
     /// Adds to the end.
     pub(crate) fn push(&mut self, text: &str) {
         let mut rest = text;
         if self.tail.is_empty() && self.left_out == 0 {
-            let room = rest.floor_char_boundary(END.saturating_sub(self.head.len()));
+            let room = rest.floor_char_boundary(self.each.saturating_sub(self.head.len()));
             self.head.push_str(&rest[..room]);
             rest = &rest[room..];
         }
-        if rest.len() > END {
-            let from = rest.ceil_char_boundary(rest.len() - END);
+        if rest.len() > self.each {
+            let from = rest.ceil_char_boundary(rest.len() - self.each);
             self.left_out += (self.tail.len() + from) as u64;
             self.tail.clear();
             rest = &rest[from..];
         }
         self.tail.push_str(rest);
         // Cutting only at twice the size makes the moving of bytes linear in all that was pushed.
-        if self.tail.len() > 2 * END {
+        if self.tail.len() > 2 * self.each {
             self.shorten();
         }
     }
 
     fn shorten(&mut self) {
-        if self.tail.len() > END {
-            let from = self.tail.ceil_char_boundary(self.tail.len() - END);
+        if self.tail.len() > self.each {
+            let from = self.tail.ceil_char_boundary(self.tail.len() - self.each);
             self.left_out += from as u64;
             self.tail.drain(..from);
         }
+    }
+
+    /// Says that bytes follow that nobody will see.
+    pub(crate) fn skip(&mut self, bytes: u64) {
+        if bytes > 0 {
+            self.left_out += self.tail.len() as u64 + bytes;
+            self.tail.clear();
+        }
+    }
+
+    /// Both ends, and how many bytes there were in all.
+    pub(crate) fn into_parts(mut self) -> (String, String, u64) {
+        self.shorten();
+        let bytes = (self.head.len() + self.tail.len()) as u64 + self.left_out;
+        (self.head, self.tail, bytes)
     }
 
     /// Both ends, with a mark between them where something is left out.

@@ -228,13 +228,13 @@ impl Read {
                 .hint("Take the address from the notice of the result that was cut.")
         };
         let call = CallId::from_address(&input.path).ok_or_else(unknown)?;
-        let (host, path) = cx.session().outs.open(&call).ok_or_else(unknown)?;
+        let (host, path) = files::kept(cx, &call).await?.ok_or_else(unknown)?;
         let located = host.fs().locate(&path, haft_types::Follow::No).await;
         let at = located.map_err(|error| files::failed(&error))?;
         if at.stamp.is_none() {
             return Err(unknown());
         }
-        let gap = files::gap(host.fs(), &at).await;
+        let gap = files::gap(cx, &call).await;
         let found = Found { host: host.as_ref(), at, shown: input.path.clone(), kept: true, gap };
         self.found(input, &found, cx).await
     }

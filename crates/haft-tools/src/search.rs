@@ -127,10 +127,10 @@ async fn out(cx: &Cx, call: &CallId) -> Result<Root, ToolError> {
         ToolError::new(format!("{shown} is not kept: {why}"))
             .hint("Only a result that says so is kept; run the call again to get its output.")
     };
-    let (host, path) = cx.session().outs.open(call).ok_or_else(|| gone("no such output"))?;
+    let (host, path) = files::kept(cx, call).await?.ok_or_else(|| gone("no such output"))?;
     let located = host.fs().locate(&path, Follow::No).await;
     let at = located.map_err(|error| gone(&error.to_string()))?;
-    let gap = files::gap(host.fs(), &at).await;
+    let gap = files::gap(cx, call).await;
     Ok(Root { host, at, path, shown, beside: Vec::new(), why: OnceLock::new(), gap })
 }
 

@@ -1,15 +1,22 @@
 //! A running command's output: cleaned, shown live, and kept.
 //!
-//! **Invariant:** memory is fixed however much comes. Control sequences are gone, progress lines
-//! are collapsed and characters whole in everything that leaves here. People see at most
-//! [`RATE`] pieces a second of at most [`LIVE`] bytes; what is dropped there is counted.
+//! **Invariant:** memory is fixed however much comes. The file gets what the command wrote, byte for
+//! byte in whole lines, those of both streams in the order in which they came. In everything else
+//! that leaves here control sequences are gone, progress lines are collapsed and characters whole.
+//! People see at most [`RATE`] pieces a second of at most [`LIVE`] bytes; what is dropped there is
+//! counted.
+//!
+//! The first [`EXACT`] bytes are cleaned as they come. Of what follows only what somebody will see
+//! is: the last of it, and what is shown live; the rest is kept without being looked at.
 
-use std::time::Duration;
+use std::{collections::VecDeque, time::Duration};
 
+use bytes::{Bytes, BytesMut};
 use haft_host::{Spool, SpoolLimits, Spooled};
-use haft_text::{Encoding, StreamDecoder, strip::Stripper};
+use haft_text::{clean::Cleaner, strip::Stripper};
 use haft_tool::Cx;
 use haft_types::Stream;
+use memchr::memmem;
 use tokio::time::Instant;
 
 use crate::process::Ends;
@@ -22,6 +29,14 @@ const LIVE: usize = 16 * 1024;
 const STRETCHES: usize = 4;
 /// Bytes of each end that stay in memory.
 const END: usize = 64 * 1024;
+/// Most characters that are shown whole: what is said beside them fits the budget, too.
+const WHOLE: usize = 28_500;
+/// Bytes that are cleaned as they come.
+const EXACT: usize = 4 << 20;
+/// Bytes at the end that are cleaned of what comes then.
+const RECENT: usize = 256 << 10;
+/// Bytes of an open line that wait for its end.
+const LINE: usize = 64 << 10;
 
 /// How a shell says that `eval` read what it could not understand.
 const EVAL: &str = ": eval: ";
@@ -33,101 +48,119 @@ pub(super) struct Streams {
     spool: Spool,
     out: Channel,
     err: Channel,
+    /// Both streams together, line by line as they came.
+    ends: Ends,
+    rest: Recent,
+    /// Bytes that were cleaned at once; beyond [`EXACT`] only what somebody will see is.
+    cleaned: usize,
     pub(super) live: Live,
+    pieces: Vec<Bytes>,
     clean: String,
 }
 
 /// One of the two streams.
 struct Channel {
     stream: Stream,
-    decoder: Option<StreamDecoder>,
-    stripper: Stripper,
-    text: String,
-    ends: Ends,
-    /// Whether plain lines may be taken as they are.
-    plain: bool,
+    /// The line that has no end yet.
+    open: BytesMut,
     /// Whether what comes next begins a line.
     fresh: bool,
+    cleaner: Cleaner,
+    ends: Ends,
+    rest: Recent,
 }
 
 impl Channel {
     fn new(stream: Stream) -> Self {
         Self {
             stream,
-            decoder: Some(StreamDecoder::new(Encoding::Utf8)),
-            stripper: Stripper::new(),
-            text: String::new(),
-            ends: Ends::default(),
-            plain: true,
+            open: BytesMut::new(),
             fresh: true,
+            cleaner: Cleaner::new(),
+            ends: Ends::default(),
+            rest: Recent::default(),
         }
     }
 
-    fn push(&mut self, bytes: &[u8], clean: &mut String) {
-        let from = clean.len();
-        let rest = if self.plain { self.push_plain(bytes, clean) } else { bytes };
-        self.push_any(rest, clean);
-        // An ASCII byte at the end leaves no part of a character behind.
-        self.plain = bytes.last().is_none_or(u8::is_ascii) && self.stripper.is_plain();
-        self.leaves(clean, from);
-    }
-
-    /// What is clean from here on leaves.
-    fn leaves(&mut self, clean: &mut String, from: usize) {
-        if self.stream == Stream::Stderr && clean[from..].contains(EVAL) {
-            let text = clean.split_off(from);
-            for line in text.split_inclusive('\n') {
-                let own = self.fresh.then(|| without_eval(line)).flatten();
-                clean.push_str(own.as_deref().unwrap_or(line));
-                self.fresh = true;
-            }
-        }
-        if clean.len() > from {
-            self.fresh = clean.ends_with('\n');
-        }
-        self.ends.push(&clean[from..]);
-    }
-
-    fn push_any(&mut self, bytes: &[u8], clean: &mut String) {
-        self.text.clear();
-        if let Some(decoder) = &mut self.decoder {
-            decoder.push(bytes, &mut self.text);
-        }
-        self.stripper.push(&self.text, clean);
-    }
-
-    /// Takes the lines at the start as they are where nothing has to be cleaned; gives the rest.
-    ///
-    /// Most output is like that, and is then only copied.
-    fn push_plain<'a>(&mut self, bytes: &'a [u8], clean: &mut String) -> &'a [u8] {
+    /// Takes bytes in and gives the lines that are complete; a very long one in parts.
+    fn lines(&mut self, bytes: &Bytes, pieces: &mut Vec<Bytes>) {
         let end = |at: usize| at + 1;
-        let (first, last) = (memchr::memchr(b'\n', bytes), memchr::memrchr(b'\n', bytes));
-        let (Some(first), Some(last)) = (first.map(end), last.map(end)) else { return bytes };
-        let control = |b: u8| (b < b' ' && b != b'\n' && b != b'\t') || b == 0x7f || b == 0xc2;
-        if bytes[..last].iter().fold(false, |any, b| any | control(*b)) {
-            return bytes;
+        let (first, last) = match memchr::memrchr(b'\n', bytes).map(end) {
+            Some(last) if self.open.is_empty() => (0, last),
+            Some(last) => (memchr::memchr(b'\n', bytes).map_or(0, end), last),
+            None if self.open.len() + bytes.len() > LINE => (0, bytes.len()),
+            None => (0, 0),
+        };
+        self.open.extend_from_slice(&bytes[..first]);
+        if last > 0 && !self.open.is_empty() {
+            let line = self.open.split().freeze();
+            self.leaves(line, pieces);
         }
-        let Ok(lines) = std::str::from_utf8(&bytes[..last]) else { return bytes };
-        // The first one ends the line that the stripper holds.
-        self.stripper.push(&lines[..first], clean);
-        clean.push_str(&lines[first..]);
-        &bytes[last..]
+        if last > first {
+            self.leaves(bytes.slice(first..last), pieces);
+        }
+        self.open.extend_from_slice(&bytes[last..]);
     }
 
-    fn finish(&mut self, clean: &mut String) {
-        let from = clean.len();
-        self.text.clear();
-        if let Some(decoder) = self.decoder.take() {
-            decoder.finish(&mut self.text);
-        }
-        self.stripper.push(&self.text, clean);
-        std::mem::take(&mut self.stripper).finish(clean);
-        self.leaves(clean, from);
+    /// Gives a piece, without what haft itself added to the shell's own errors.
+    fn leaves(&mut self, piece: Bytes, pieces: &mut Vec<Bytes>) {
+        let fresh = std::mem::replace(&mut self.fresh, piece.ends_with(b"\n"));
+        let own = self.stream == Stream::Stderr && memmem::find(&piece, EVAL.as_bytes()).is_some();
+        pieces.push(if own { without_evals(&piece, fresh) } else { piece });
     }
 }
 
-/// A line of the shell itself as it would be were the command run without haft's `eval` around it;
-/// none for any other line.
+/// The last pieces of output that is not cleaned at once.
+#[derive(Default)]
+struct Recent {
+    pieces: VecDeque<(Stream, Bytes)>,
+    size: usize,
+    /// Bytes that were dropped before them.
+    skipped: u64,
+}
+
+impl Recent {
+    fn push(&mut self, stream: Stream, piece: &Bytes) {
+        self.size += piece.len();
+        self.pieces.push_back((stream, piece.clone()));
+        while let Some((_, first)) =
+            self.pieces.pop_front_if(|(_, first)| self.size - first.len() >= RECENT)
+        {
+            self.size -= first.len();
+            self.skipped += first.len() as u64;
+        }
+    }
+
+    /// Adds what is kept to the text before it, clean.
+    fn end(self, ends: &mut Ends) {
+        ends.skip(self.skipped);
+        let mut cleaners = [Cleaner::new(), Cleaner::new()];
+        let mut clean = String::new();
+        for (stream, piece) in self.pieces {
+            clean.clear();
+            cleaners[usize::from(stream == Stream::Stderr)].push(&piece, &mut clean);
+            ends.push(&clean);
+        }
+        for cleaner in cleaners {
+            clean.clear();
+            cleaner.finish(&mut clean);
+            ends.push(&clean);
+        }
+    }
+}
+
+/// Lines of the shell itself as they would be were the command run without haft's `eval` around it.
+fn without_evals(piece: &Bytes, fresh: bool) -> Bytes {
+    let (mut lines, mut fresh) = (Vec::with_capacity(piece.len()), fresh);
+    for line in piece.split_inclusive(|byte| *byte == b'\n') {
+        let own = str::from_utf8(line).ok().filter(|_| fresh).and_then(without_eval);
+        lines.extend_from_slice(own.as_deref().map_or(line, str::as_bytes));
+        fresh = true;
+    }
+    lines.into()
+}
+
+/// A line without the word of an `eval`; none for any other line.
 fn without_eval(line: &str) -> Option<String> {
     let (shell, rest) = line.split_once(": ").filter(|(name, _)| SHELLS.contains(name))?;
     let (line, (number, rest)) = match rest.strip_prefix("eval: line ") {
@@ -140,7 +173,8 @@ fn without_eval(line: &str) -> Option<String> {
 
 /// What was kept of the output.
 pub(super) struct Kept {
-    /// Both streams together.
+    /// Both streams together: their clean ends, which are whole only where they can be shown so, and
+    /// the file with all that came.
     pub(super) all: Spooled,
     pub(super) stdout: Ends,
     pub(super) stderr: Ends,
@@ -148,12 +182,16 @@ pub(super) struct Kept {
 
 impl Streams {
     pub(super) fn new(cx: &Cx) -> Self {
-        let limits = SpoolLimits { head: END, tail: END, ..SpoolLimits::default() };
+        let limits = SpoolLimits { head: 0, tail: 0, ..SpoolLimits::default() };
         Self {
             spool: cx.spool(limits),
             out: Channel::new(Stream::Stdout),
             err: Channel::new(Stream::Stderr),
+            ends: Ends::of(END),
+            rest: Recent::default(),
+            cleaned: 0,
             live: Live::default(),
+            pieces: Vec::new(),
             clean: String::new(),
         }
     }
@@ -162,49 +200,114 @@ impl Streams {
     ///
     /// # Cancel safety
     /// A dropped future may lose these bytes for the kept file.
-    pub(super) async fn take(&mut self, stream: Stream, bytes: &[u8]) {
-        self.clean.clear();
+    pub(super) async fn take(&mut self, stream: Stream, bytes: &Bytes) {
         let channel = if stream == Stream::Stdout { &mut self.out } else { &mut self.err };
-        channel.push(bytes, &mut self.clean);
-        if !self.clean.is_empty() {
-            self.live.push(stream, &self.clean);
-            self.spool.push(self.clean.as_bytes()).await;
+        self.pieces.clear();
+        channel.lines(bytes, &mut self.pieces);
+        self.pieces_came(stream).await;
+    }
+
+    async fn pieces_came(&mut self, stream: Stream) {
+        let pieces = std::mem::take(&mut self.pieces);
+        for piece in &pieces {
+            self.came(stream, piece);
+        }
+        for piece in &pieces {
+            self.spool.push_shared(piece).await;
+        }
+        self.pieces = pieces;
+    }
+
+    /// Lines of a stream, for all that is shown of it.
+    fn came(&mut self, stream: Stream, piece: &Bytes) {
+        let channel = if stream == Stream::Stdout { &mut self.out } else { &mut self.err };
+        if self.cleaned >= EXACT {
+            channel.rest.push(stream, piece);
+            self.rest.push(stream, piece);
+            self.live.push_raw(stream, piece);
+            return;
+        }
+        self.cleaned += piece.len();
+        self.clean.clear();
+        channel.cleaner.push(piece, &mut self.clean);
+        self.leaves(stream);
+        if self.cleaned >= EXACT {
+            self.end_cleaning();
+        }
+    }
+
+    /// Gives the clean text of a stream to all who show it.
+    fn leaves(&mut self, stream: Stream) {
+        let channel = if stream == Stream::Stdout { &mut self.out } else { &mut self.err };
+        channel.ends.push(&self.clean);
+        self.ends.push(&self.clean);
+        self.live.push(stream, &self.clean);
+    }
+
+    fn end_cleaning(&mut self) {
+        for stream in [Stream::Stdout, Stream::Stderr] {
+            let channel = if stream == Stream::Stdout { &mut self.out } else { &mut self.err };
+            self.clean.clear();
+            std::mem::take(&mut channel.cleaner).finish(&mut self.clean);
+            self.leaves(stream);
         }
     }
 
     /// Ends both streams; where `patience` runs out, the file is given up and the rest is kept.
     pub(super) async fn finish(mut self, cx: &Cx, patience: Option<Duration>) -> Kept {
-        let mut whole_line = true;
-        for channel in [&mut self.out, &mut self.err] {
-            self.clean.clear();
-            channel.finish(&mut self.clean);
-            if self.clean.is_empty() {
-                continue;
+        let out = self.out.open.split().freeze();
+        let err = self.err.open.split().freeze();
+        let both = !out.is_empty() && !err.is_empty() && !out.ends_with(b"\n");
+        for (stream, line) in [(Stream::Stdout, out), (Stream::Stderr, err)] {
+            let line = if both && stream == Stream::Stdout {
+                [&line[..], b"\n"].concat().into()
+            } else {
+                line
+            };
+            let channel = if stream == Stream::Stdout { &mut self.out } else { &mut self.err };
+            self.pieces.clear();
+            if !line.is_empty() {
+                channel.leaves(line, &mut self.pieces);
             }
-            if !whole_line {
-                self.spool.push(b"\n").await;
-            }
-            whole_line = self.clean.ends_with('\n');
-            self.live.push(channel.stream, &self.clean);
-            self.spool.push(self.clean.as_bytes()).await;
+            self.pieces_came(stream).await;
+        }
+        if self.cleaned < EXACT {
+            self.end_cleaning();
         }
         self.live.flush(cx);
+        self.out.rest.end(&mut self.out.ends);
+        self.err.rest.end(&mut self.err.ends);
+        self.rest.end(&mut self.ends);
+        let (mut head, mut tail, bytes) = self.ends.into_parts();
+        let left_out = (head.len() + tail.len()) as u64 != bytes;
+        let long = !cx.is_nested() && is_longer(&head, &tail, WHOLE);
+        if long && !left_out {
+            // Whoever shows them cuts what is not whole.
+            head.push_str(&tail);
+            tail = head.split_off(head.ceil_char_boundary(head.len() / 2));
+            head.pop();
+        }
+        let keep = left_out || long;
         let all = match patience {
-            None => self.spool.finish().await,
-            Some(patience) => within(self.spool, patience).await,
+            None => self.spool.finish_as(keep).await,
+            Some(patience) => within(self.spool, keep, patience).await,
         };
+        let all = Spooled { head: head.into(), tail: tail.into(), bytes, ..all };
         Kept { all, stdout: self.out.ends, stderr: self.err.ends }
     }
 }
 
+/// Reports whether a text of two parts has more characters.
+fn is_longer(head: &str, tail: &str, characters: usize) -> bool {
+    head.len() + tail.len() > characters
+        && head.chars().chain(tail.chars()).nth(characters).is_some()
+}
+
 /// Ends a spool for a caller that cannot wait for the disk.
-async fn within(spool: Spool, patience: Duration) -> Spooled {
-    let (head, tail, bytes) = (spool.head().to_vec(), spool.tail(), spool.bytes());
-    let finished = tokio::time::timeout(patience, spool.finish()).await;
+async fn within(spool: Spool, keep: bool, patience: Duration) -> Spooled {
+    let bytes = spool.bytes();
+    let finished = tokio::time::timeout(patience, spool.finish_as(keep)).await;
     finished.unwrap_or_else(|_| Spooled {
-        head: head.into(),
-        tail: tail.into(),
-        bytes,
         lost: Some(0..bytes),
         fault: Some("the disk was too slow".to_owned()),
         ..Spooled::default()
@@ -234,6 +337,19 @@ impl Live {
             Some((last, pending)) if *last == stream || full => pending.push_str(now),
             _ => self.pending.push((stream, now.to_owned())),
         }
+    }
+
+    /// The same of what is not clean yet; of that only what is shown is cleaned.
+    fn push_raw(&mut self, stream: Stream, piece: &[u8]) {
+        let room = LIVE.saturating_sub(self.size).min(piece.len());
+        let lines = memchr::memrchr(b'\n', &piece[..room]).map_or(room, |at| at + 1);
+        if lines > 0 {
+            let (mut clean, mut cleaner) = (String::new(), Cleaner::new());
+            cleaner.push(&piece[..lines], &mut clean);
+            cleaner.finish(&mut clean);
+            self.push(stream, &clean);
+        }
+        self.dropped += (piece.len() - lines) as u64;
     }
 
     /// When the next piece may be shown; none while there is nothing to show.
@@ -278,38 +394,6 @@ pub(crate) fn for_people(text: &str) -> String {
 mod tests {
     use super::*;
 
-    /// What a channel gives for a stream in pieces of this size.
-    fn cleaned(bytes: &[u8], step: usize, plain: bool) -> String {
-        let (mut channel, mut all) = (Channel::new(Stream::Stdout), String::new());
-        for piece in bytes.chunks(step) {
-            channel.plain &= plain;
-            channel.push(piece, &mut all);
-        }
-        channel.finish(&mut all);
-        all
-    }
-
-    #[test]
-    fn the_short_way_gives_what_the_long_one_gives() {
-        let long = "x".repeat(70_000);
-        let texts = [
-            "a\nb\n\nc",
-            "plain\nthen \u{1b}[31mred\u{1b}[0m\nplain again\n",
-            "10%\r20%\r\n30%\rdone\nmore\n",
-            "日本\n語 é\u{a0}\u{85}x\n",
-            "\u{1b}]0;title\nstill the title\u{7}after\nlines\n",
-            &format!("{long}\n{long}\rback\n"),
-        ];
-        for text in texts {
-            let whole = cleaned(text.as_bytes(), usize::MAX, false);
-            for step in [1, 2, 3, 7, 64, 65_536, usize::MAX] {
-                assert_eq!(cleaned(text.as_bytes(), step, true), whole, "{step} {text:.40?}");
-            }
-        }
-        let damaged = b"ok\n\xe6\x97\nok\n\xff\n";
-        assert_eq!(cleaned(damaged, 1, true), cleaned(damaged, 99, false));
-    }
-
     #[test]
     fn the_shell_does_not_tell_of_our_eval() {
         for (told, plain) in [
@@ -326,10 +410,34 @@ mod tests {
         }
         let text = "a bash: eval: line 1: x\nbash: eval: line 2: y\n";
         for step in [1, 5, 30, 99] {
-            let (mut channel, mut all) = (Channel::new(Stream::Stderr), String::new());
-            text.as_bytes().chunks(step).for_each(|piece| channel.push(piece, &mut all));
-            channel.finish(&mut all);
-            assert_eq!(all, "a bash: eval: line 1: x\nbash: line 2: y\n", "{step}");
+            assert_eq!(
+                lines_of(text, step),
+                "a bash: eval: line 1: x\nbash: line 2: y\n",
+                "{step}"
+            );
+        }
+    }
+
+    /// What leaves a channel for standard error, with the line that is open at its end.
+    fn lines_of(text: &str, step: usize) -> String {
+        let (mut channel, mut pieces) = (Channel::new(Stream::Stderr), Vec::new());
+        for piece in text.as_bytes().chunks(step) {
+            channel.lines(&Bytes::copy_from_slice(piece), &mut pieces);
+        }
+        pieces.push(channel.open.freeze());
+        String::from_utf8(pieces.concat()).unwrap()
+    }
+
+    #[test]
+    fn lines_leave_whole_and_long_ones_in_parts() {
+        let long = format!("{0}\nshort\n{0}", "x".repeat(3 * LINE));
+        for step in [7, 1000, LINE + 1, 2 * LINE, usize::MAX] {
+            assert_eq!(lines_of(&long, step), long, "{step}");
+            let (mut channel, mut pieces) = (Channel::new(Stream::Stdout), Vec::new());
+            for piece in b"one\ntwo\nthree".chunks(step) {
+                channel.lines(&Bytes::copy_from_slice(piece), &mut pieces);
+            }
+            assert!(pieces.iter().all(|piece| piece.ends_with(b"\n")), "{step}");
         }
     }
 

@@ -4,6 +4,7 @@
 
 mod bad_input;
 mod bash;
+mod bash_output;
 mod differential;
 mod edit;
 mod encodings;

@@ -1,0 +1,118 @@
+//! What is kept of a command's output, and what is shown of it.
+
+use std::time::Instant;
+
+use haft_testkit::world::World;
+use haft_types::{Body, CallId, Follow, Outcome, Status};
+use serde_json::{Value, json};
+use tokio_util::sync::CancellationToken;
+
+use crate::bash::{data, on_disk, run, world};
+
+/// What is kept, byte for byte.
+async fn raw(world: &World, call: u64) -> Vec<u8> {
+    let (host, path) = world.session.outs.open(&CallId::nth(call)).unwrap();
+    let at = host.fs().locate(&path, Follow::No).await.unwrap();
+    host.fs().read(&at, 0, usize::MAX).await.unwrap().to_vec()
+}
+
+async fn text(world: &World, tool: &str, input: Value) -> String {
+    world.call(tool, input).await.joined_text()
+}
+
+#[tokio::test]
+async fn what_is_kept_is_raw_and_is_read_clean() {
+    let world = world();
+    let script = "for n in $(seq 1 9000); do printf '1%%\\r\\033[31mline %s\\033[0m\\n' $n; done";
+    let outcome = run(&world, script).await;
+    let shown = outcome.joined_text();
+    assert!(shown.starts_with("line 1\nline 2\n") && shown.ends_with("\nline 9000"), "{shown}");
+    assert_eq!(data(&outcome, "output_path"), "out://c1");
+    let kept = raw(&world, 1).await;
+    assert!(kept.starts_with(b"1%\r\x1b[31mline 1\x1b[0m\n") && kept.ends_with(b"\x1b[0m\n"));
+    let lines = text(&world, "read", json!({"path": "out://c1", "offset": 4000, "limit": 2})).await;
+    assert!(lines.contains("4000\tline 4000\n") && lines.contains("4001\tline 4001"), "{lines}");
+    let last = text(&world, "read", json!({"path": "out://c1", "offset": -1})).await;
+    assert!(last.contains("9000\tline 9000"), "{last}");
+    let found = text(&world, "grep", json!({"pattern": "^line 8765$", "path": "out://c1"})).await;
+    assert_eq!(found, "out://c1:8765:line 8765");
+    let none = text(&world, "grep", json!({"pattern": "1%|\\x1b", "path": "out://c1"})).await;
+    assert!(none.starts_with("No match"), "{none}");
+}
+
+#[tokio::test]
+async fn what_is_cut_is_addressed_for_programs_too() {
+    let world = world();
+    for (call, (last, is_cut)) in [(5_000, false), (6_000, true), (20_000, true)].iter().enumerate()
+    {
+        let outcome = run(&world, &format!("seq 1 {last}")).await;
+        let shown = outcome.joined_text();
+        let address = format!("out://c{}", call + 1);
+        assert!(shown.starts_with("1\n2\n") && shown.ends_with(&format!("\n{last}")), "{shown}");
+        assert!(shown.chars().count() <= 30_000);
+        assert_eq!(shown.contains(&address), *is_cut, "{shown}");
+        let path = data(&outcome, "output_path").as_str();
+        assert_eq!(path, is_cut.then_some(&*address));
+        let cut = outcome.detail.as_ref().and_then(|detail| detail.cut.as_ref());
+        assert_eq!(cut.and_then(|cut| cut.rest.as_deref()), path);
+    }
+}
+
+/// A call with its outputs on the disk.
+async fn kept(world: &World, command: &str) -> (CallId, Outcome, haft_host::Outs) {
+    let (dispatcher, outs) = on_disk(world);
+    let input = json!({"command": command});
+    let (id, outcome) = dispatcher.call("bash", input, CancellationToken::new()).await;
+    (id, outcome, (*outs).clone())
+}
+
+#[tokio::test]
+async fn the_end_of_much_output_is_clean_and_errors_among_it_are_whole() {
+    let world = world();
+    let script = "for n in 1 2 3; do echo \"problem $n\" >&2; \
+                  yes \"$(printf '\\033[1m%060d\\033[0m' $n)\" | head -n 100000; done; \
+                  printf '\\033[32mdone\\033[0m'";
+    let (id, outcome, outs) = kept(&world, script).await;
+    assert_eq!(outcome.status, Status::Done);
+    let shown = outcome.joined_text();
+    assert!(shown.ends_with(&format!("\n{:060}\ndone", 3)), "{}", &shown[shown.len() - 300..]);
+    assert!(shown.contains(&format!("\n{:060}\n", 1)));
+    assert!(!shown.contains('\u{1b}') && shown.chars().count() <= 30_000);
+    assert!(shown.contains("(300004 lines in all)"), "{shown}");
+    assert_eq!(data(&outcome, "stderr"), "problem 1\nproblem 2\nproblem 3\n");
+    let stdout = data(&outcome, "stdout").as_str().unwrap();
+    assert!(stdout.ends_with("\ndone") && !stdout.contains('\u{1b}'));
+    let (_, path) = outs.text(&id).await.unwrap().unwrap();
+    let clean = std::fs::read_to_string(path.as_str().unwrap()).unwrap();
+    assert_eq!(clean.lines().count(), 300_004);
+    let problems: Vec<&str> = clean.lines().filter(|line| line.starts_with('p')).collect();
+    assert_eq!(problems, ["problem 1", "problem 2", "problem 3"]);
+}
+
+#[tokio::test]
+async fn progress_that_is_longer_than_the_budget_leaves_the_text_around_it_whole() {
+    let world = world();
+    let script = "echo before; yes 'step 1 of 2' | head -n 50000 | tr '\\n' '\\r'; \
+                  yes \"$(printf 'step 2\\033[1G')\" | head -n 50000 | tr -d '\\n'; \
+                  echo; echo after";
+    let outcome = run(&world, script).await;
+    assert_eq!(outcome.joined_text(), "before\nstep 2\nafter");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_hundred_thousand_lines_are_few_events() {
+    let world = world();
+    let begun = Instant::now();
+    let outcome = run(&world, "for n in 1 2 3 4; do seq 1 100000; echo $n >&2; done").await;
+    let rounds = begun.elapsed().as_millis() / 50 + 2;
+    assert_eq!(outcome.status, Status::Done);
+    let (mut pieces, mut bytes) = (0, 0);
+    for body in world.recorder.bodies() {
+        if let Body::CallOutput { text, .. } = body {
+            pieces += 1;
+            bytes += text.len() as u128;
+        }
+    }
+    println!("{pieces} pieces of {bytes} bytes for 400,004 lines in {rounds} rounds");
+    assert!(pieces <= 5 * rounds && bytes <= (17 << 10) * rounds, "{pieces} pieces, {bytes} bytes");
+}
