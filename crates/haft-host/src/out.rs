@@ -266,6 +266,37 @@ impl OutWriter {
         written
     }
 
+    /// Puts a line behind the first `half` of the start, and behind that what follows `half + drop`.
+    pub(crate) fn close_gap(&mut self, half: u64, line: &[u8], drop: u64) -> io::Result<()> {
+        let line_len = line.len() as u64;
+        self.shared.used.fetch_add(line_len, Ordering::Relaxed);
+        self.shared.release(drop);
+        let (from, end) = (half + drop, self.start_len);
+        self.start_len = end - drop + line_len;
+        match &mut self.store {
+            Store::Memory { start, .. } => {
+                let place = |at: u64| usize::try_from(at).unwrap_or(usize::MAX).min(start.len());
+                let gap = place(half)..place(from);
+                start.splice(gap, line.iter().copied());
+                Ok(())
+            }
+            Store::Disk { start, .. } => {
+                let file = start.as_ref().ok_or(io::ErrorKind::NotFound)?;
+                // What is moved by less than a piece is read before it is overwritten.
+                let mut next = piece_at(file, from, end)?;
+                write_at(Some(file), line, half)?;
+                let (mut read, mut write) = (from + next.len() as u64, half + line_len);
+                while !next.is_empty() {
+                    let now = std::mem::replace(&mut next, piece_at(file, read, end)?);
+                    read += next.len() as u64;
+                    write_at(Some(file), &now, write)?;
+                    write += now.len() as u64;
+                }
+                file.set_len(write)
+            }
+        }
+    }
+
     /// Writes at a place of what goes round; it grows only at its end.
     pub(crate) fn write_round(&mut self, place: u64, bytes: &[u8]) -> io::Result<()> {
         let end = place + bytes.len() as u64;
@@ -413,6 +444,13 @@ impl Drop for OutWriter {
 
 fn write_at(file: Option<&File>, bytes: &[u8], at: u64) -> io::Result<()> {
     file.map_or_else(|| Err(io::ErrorKind::NotFound.into()), |file| file.write_all_at(bytes, at))
+}
+
+/// A piece of a file, at most up to `end`.
+fn piece_at(file: &File, at: u64, end: u64) -> io::Result<Vec<u8>> {
+    let mut piece = vec![0; usize::try_from(end.saturating_sub(at)).unwrap_or(STEP).min(STEP)];
+    file.read_exact_at(&mut piece, at)?;
+    Ok(piece)
 }
 
 /// Begins with a dot, as no id does.

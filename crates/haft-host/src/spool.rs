@@ -5,9 +5,10 @@
 //! hold of which these are parts); the file never holds more than its cap and one line. A full disk
 //! ends the file, never the output. Large pieces reach the file without being copied.
 //!
-//! The file begins only when head and tail do not hold everything any more. Its first half takes
-//! the start of the output; what comes then goes round and round in a second file, which at the
-//! end is joined to the first behind a line that says how much is left out.
+//! The file begins only when head and tail do not hold everything any more. What comes when it is
+//! full goes round and round in a second one of half the size; at the end that takes the place of
+//! the second half of the first, behind a line that says how much is left out. So only output that
+//! is larger than the cap is ever copied.
 
 use std::{io, ops::Range};
 
@@ -371,35 +372,33 @@ impl File {
 
 /// Writes a piece of the output that begins at `at`; an error says how much of the start is kept.
 fn put(out: &mut OutWriter, piece: &[u8], at: u64, half: u64) -> Result<(), (u64, String)> {
-    let room = usize::try_from(half.saturating_sub(at)).unwrap_or(usize::MAX).min(piece.len());
+    let cap = 2 * half;
+    let room = usize::try_from(cap.saturating_sub(at)).unwrap_or(usize::MAX).min(piece.len());
     let (start, mut rest) = piece.split_at(room);
     if !start.is_empty() {
         out.append(start).map_err(|e| (out.len(), e.to_string()))?;
     }
-    let mut place = (at + room as u64).saturating_sub(half);
+    let mut place = (at + room as u64).saturating_sub(cap);
     while !rest.is_empty() && half > 0 {
         let to_end = usize::try_from(half - place % half).unwrap_or(usize::MAX);
         let (now, later) = rest.split_at(to_end.min(rest.len()));
-        out.write_round(place % half, now).map_err(|e| (half, e.to_string()))?;
+        out.write_round(place % half, now).map_err(|e| (out.len(), e.to_string()))?;
         place += now.len() as u64;
         rest = later;
     }
     Ok(())
 }
 
-/// Brings what went round behind the start, in its order, with a line before it that says how
-/// much is missing.
+/// Brings the last half of the output behind its first, with a line before it that says how much
+/// is missing.
 fn join(out: &mut OutWriter, bytes: u64, half: u64) -> Result<(), (u64, String)> {
-    let rest = bytes.saturating_sub(half);
-    if rest == 0 {
+    let round = bytes.saturating_sub(2 * half);
+    if round == 0 {
         return Ok(());
     }
-    let start = out.len();
-    let failed = |e: io::Error| (start, e.to_string());
-    if rest > half {
-        let mark = format!("\n[haft: {} bytes are left out here]\n", rest - half);
-        out.append_over(mark.as_bytes()).map_err(failed)?;
-    }
-    let begin = if rest > half && half > 0 { rest % half } else { 0 };
-    out.join(begin..rest.min(half), 0..begin).map_err(failed)
+    let failed = |e: io::Error| (half, e.to_string());
+    let mark = format!("\n[haft: {round} bytes are left out here]\n");
+    out.close_gap(half, mark.as_bytes(), round.min(half)).map_err(failed)?;
+    let begin = if round > half && half > 0 { round % half } else { 0 };
+    out.join(begin..round.min(half), 0..begin).map_err(failed)
 }
