@@ -10,7 +10,10 @@ use std::{borrow::Cow, ops::Range};
 
 use bytes::Bytes;
 use haft_host::Located;
-use haft_text::diff::{self, TextDiff};
+use haft_text::{
+    diff::{self, TextDiff},
+    lines::{LineEnd, LineEnds},
+};
 use haft_tool::{Cx, Tool, schema_of};
 use haft_types::{
     Detail, Env, Guideline, Hash, Kind, Loading, OnInterrupt, Outcome, Part, Place, Plan, Receipt,
@@ -28,6 +31,7 @@ use crate::{
     files::{self, Failure},
     seen::{self, Freshness},
     words,
+    write::ends,
 };
 
 /// Notebooks above this size are worked on where that holds nobody up.
@@ -322,6 +326,11 @@ pub(crate) fn is_named_one(shown: &str) -> bool {
     shown.rsplit_once('.').is_some_and(|(_, ending)| ending.eq_ignore_ascii_case("ipynb"))
 }
 
+/// Reports why bytes are no JSON.
+pub(crate) fn json(bytes: &[u8]) -> serde_json::Result<IgnoredAny> {
+    serde_json::from_slice(bytes.strip_prefix(MARK).unwrap_or(bytes))
+}
+
 /// The cells of a notebook, for who looks for one.
 pub(crate) struct Sources<'t>(Notebook<'t>);
 
@@ -417,6 +426,7 @@ impl Made {
         let notebook = Notebook::of(text, shown)?;
         let picked = notebook.pick(input.cell_id.as_deref(), input.cell, shown)?;
         let count = notebook.cells.len() as u64;
+        let (input, ends) = &fitted(&notebook, picked, input);
         let (mut changed, cells) = match (input.mode(), picked) {
             (Mode::Insert, picked) => (insert(&notebook, picked, before, input), count + 1),
             (Mode::Replace, Some(index)) => (replace(&notebook, index, input, shown)?, count),
@@ -427,6 +437,7 @@ impl Made {
             && input.mode() != Mode::Delete
         {
             changed.notes.extend(change::placeholders(&changed.old, new));
+            changed.notes.extend(ends.clone());
         }
         changed.replaced.sort_by_key(|(range, _)| (range.start, range.end));
         let data = Bytes::from(spliced(bytes, mark, &changed.replaced));
@@ -443,6 +454,31 @@ impl Made {
             notes: changed.notes,
         })
     }
+}
+
+/// The input with the line ends of the source that it replaces, or of the notebook where that has
+/// none; a notebook without any has line feeds, as Jupyter writes them. Says so where it differs.
+fn fitted(
+    notebook: &Notebook<'_>,
+    picked: Option<usize>,
+    input: &NotebookEditInput,
+) -> (NotebookEditInput, Option<String>) {
+    let mut input = input.clone();
+    let Some(new) = input.new_source.take() else { return (input, None) };
+    let source = |index| notebook.cell(index).map(|cell| cell.source()).unwrap_or_default();
+    let replaced = picked.filter(|_| input.mode() == Mode::Replace);
+    let old = replaced.map(source).unwrap_or_default();
+    let mut had = LineEnds::scan(old.as_bytes());
+    if had.dominant() == LineEnd::None {
+        let all: String = (0..notebook.cells.len()).map(source).collect();
+        had = LineEnds::scan(all.as_bytes());
+    }
+    if had.dominant() == LineEnd::None {
+        had.lf = 1;
+    }
+    let (new, note) = ends::fitted(new, &old, had);
+    input.new_source = Some(new);
+    (input, note)
 }
 
 /// What differs in the sources. Hardly one has a line end at its end: only where just one of them

@@ -3,7 +3,7 @@
 //! **Invariant:** what was there keeps its encoding, byte order mark and line ends; a state of the
 //! file that changed since this conversation saw it is never replaced.
 
-mod ends;
+pub(crate) mod ends;
 
 use bytes::Bytes;
 use haft_host::{FileKind, Located};
@@ -24,6 +24,7 @@ use serde::{Deserialize, Serialize};
 use crate::{
     change,
     files::{self, Failure},
+    notebook_edit,
     seen::{self, Freshness},
     words,
 };
@@ -404,6 +405,7 @@ impl Made {
         }
         let text = decoded.as_ref().map_or("", Decoded::text);
         notes.extend(change::placeholders(text, &content));
+        notes.extend(no_notebook(bytes, &content, old, shown));
         let format = decoded.as_ref().map_or(Format::UTF8, Decoded::format);
         let content = fitted(content, decoded.as_ref(), &mut notes);
         let compared = text.len() + content.len() <= COMPARED;
@@ -447,6 +449,22 @@ fn announced(format: Format, data: &[u8], shown: &str) -> Result<Option<String>,
             .hint("Convert the file to UTF-8, or write it with a byte order mark, first."))
         }
     }
+}
+
+/// Says of a file that is named as a notebook that nothing can open it as one.
+fn no_notebook(bytes: &[u8], content: &str, old: &Old, shown: &str) -> Option<String> {
+    let nothing = matches!(old, Old::Missing) && content.is_empty();
+    if nothing || !notebook_edit::is_named_one(shown) {
+        return None;
+    }
+    let error = notebook_edit::json(content.as_bytes()).err()?;
+    let was = !bytes.is_empty() && notebook_edit::json(bytes).is_ok();
+    let what = if was {
+        "the file was a notebook, and is no JSON any more"
+    } else {
+        "the file is named as a notebook, and is no JSON"
+    };
+    Some(format!("{what}: {error}; a cell of a notebook is changed with notebook_edit"))
 }
 
 /// Gives a new text the line ends of the old one, and no second byte order mark.

@@ -5,16 +5,11 @@
 use bytes::Bytes;
 use haft_text::{edit as engine, edit::Applied};
 use haft_types::ToolError;
-use serde::de::IgnoredAny;
 
 use crate::{
     files::joined,
-    notebook_edit::{MARK, Sources, is_named_one},
+    notebook_edit::{MARK, Sources, is_named_one, json},
 };
-
-fn json(bytes: &[u8]) -> serde_json::Result<IgnoredAny> {
-    serde_json::from_slice(bytes.strip_prefix(MARK).unwrap_or(bytes))
-}
 
 /// Refuses edits after which a notebook is no JSON any more.
 pub(super) fn stays_json(old: &[u8], applied: &Applied, shown: &str) -> Result<(), ToolError> {

@@ -40,6 +40,12 @@ pub(super) struct Cell<'t> {
 impl<'t> Notebook<'t> {
     /// Finds the cells.
     pub fn of(text: &'t str, shown: &str) -> Result<Self, ToolError> {
+        if text.trim().is_empty() {
+            return Err(ToolError::new(format!("{shown} is empty, and no notebook yet")).hint(
+                "Write a whole one with write, as {\"cells\": [], \"metadata\": {}, \"nbformat\": 4, \
+                 \"nbformat_minor\": 5}, then insert its cells.",
+            ));
+        }
         let top = json::members(text, &[]).map_err(|error| refused(error, shown))?;
         let value = |name: &str| {
             let member = top.iter().rfind(|member| member.name == name)?;

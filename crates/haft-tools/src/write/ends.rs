@@ -14,7 +14,7 @@ use crate::change;
 const MATCHED: usize = 8 << 20;
 
 /// Gives `content` the line ends of `old`, and says so where that is not what the content had.
-pub(super) fn fitted(content: String, old: &str, had: LineEnds) -> (String, Option<String>) {
+pub(crate) fn fitted(content: String, old: &str, had: LineEnds) -> (String, Option<String>) {
     let main = match (had.lf, had.crlf) {
         _ if had.cr_ends_lines() => LineEnd::Cr,
         (0, 0) => return (content, None),

@@ -211,12 +211,14 @@ async fn what_is_no_notebook_is_refused_in_words() {
     let deep = "[".repeat(200);
     let attached = r#"{"nbformat": 4, "cells": [{"cell_type": "raw", "source": "x",
         "attachments": {"a.png": {}}}, 7, {}]}"#;
-    let cases: [(&[u8], &[&str]); 12] = [
+    let cases: [(&[u8], &[&str]); 13] = [
         (
             b"{\"nbformat\": 4,\n \"cells\": [}",
             &["a value is missing at line 2, column 12.", "Mend"],
         ),
-        (b"", &["cannot be edited as a notebook", "line 1, column 1"]),
+        // An edit of no text is refused, so that is no way out.
+        (b"", &["empty", "with write", "nbformat"]),
+        (b" \r\n", &["empty", "with write"]),
         (b"text\n", &["is not JSON", "line 1, column 1"]),
         (deep.as_bytes(), &["128 levels"]),
         (b"[1]", &["it is JSON, but no object"]),
@@ -377,6 +379,7 @@ impl Numbers {
         of[self.below(of.len())]
     }
 
+    /// Line ends of one kind: others would be fitted.
     fn text(&mut self) -> String {
         let pieces = [
             "a",
@@ -389,7 +392,7 @@ impl Numbers {
             "日",
             "\u{1F600}",
             "]}",
-            "\r\n",
+            "\u{2028}",
             "\u{1}",
             ", ",
         ];
@@ -620,6 +623,51 @@ async fn not_a_byte_outside_the_cell_changes_whatever_the_layout() {
         }
     }
     assert!(modes.iter().all(|count| *count > 50), "{modes:?}");
+}
+
+#[tokio::test]
+async fn a_new_source_has_the_line_ends_of_the_notebook() {
+    let crlf = NOTEBOOK.replace("\\u00e9\\\"\\n", "\\u00e9\\\"\\r\\n");
+    let mixed = crlf.replace("print(1 + 1)\"", "print(1 + 1)\\n\"");
+    let insert = |cell: u64, source: &str| json!({"path": "a.ipynb", "cell": cell, "new_source": source, "edit_mode": "insert"});
+    let replace =
+        |cell: u64, source: &str| json!({"path": "a.ipynb", "cell": cell, "new_source": source});
+    let (lf, as_before) = ("a = 1\nb = 3\n", "line ends are LF, as before");
+    for (text, input, want, told) in [
+        (NOTEBOOK, replace(2, "a = 1\r\nb = 3\r\n"), lf, Some(as_before)),
+        (NOTEBOOK, replace(2, lf), lf, None),
+        // The cell has none of its own: what the others have counts.
+        (NOTEBOOK, replace(1, "a = 1\r\nb = 3\r\n"), lf, Some(as_before)),
+        (NOTEBOOK, insert(1, "a = 1\r\nb = 3\r\n"), lf, Some(as_before)),
+        (&crlf, insert(2, lf), "a = 1\r\nb = 3\r\n", Some("line ends are CRLF, as before")),
+        (&crlf, replace(2, "a = \"é\"\nb"), "a = \"é\"\r\nb", Some("CRLF, as before")),
+        (&mixed, replace(2, "a = \"é\"\nb\n"), "a = \"é\"\r\nb\n", Some("mixed, as before")),
+        (
+            "{\"nbformat\": 4, \"cells\": []}",
+            json!({"path": "a.ipynb", "new_source": "a = 1\r\nb = 3\r\n",
+            "edit_mode": "insert"}),
+            lf,
+            Some("line ends are LF"),
+        ),
+    ] {
+        for world in both(&[("a.ipynb", text.as_bytes())]) {
+            done(&world, "read", json!({"path": "a.ipynb"})).await;
+            let said = done(&world, "notebook_edit", input.clone()).await;
+            let now: Value = serde_json::from_str(&content(&world, "a.ipynb").await).unwrap();
+            let cells = now["cells"].as_array().unwrap();
+            let source = |cell: &Value| match &cell["source"] {
+                Value::Array(lines) => lines.iter().map(|line| line.as_str().unwrap()).collect(),
+                other => other.as_str().unwrap().to_owned(),
+            };
+            assert!(cells.iter().any(|cell| source(cell) == want), "{input}: {now}");
+            assert_eq!(said.contains("line ends"), told.is_some(), "{said}");
+            assert!(told.is_none_or(|told| said.contains(told)), "{said}");
+        }
+    }
+    let world = memory(&[("a.ipynb", NOTEBOOK.as_bytes())]);
+    done(&world, "read", json!({"path": "a.ipynb"})).await;
+    let same = replace(2, "a = \"é\"\r\nprint(1 + 1)");
+    assert!(failed(&world, "notebook_edit", same).await.contains("already has exactly"));
 }
 
 #[tokio::test]

@@ -131,3 +131,28 @@ async fn of_an_empty_file_nothing_is_lost() {
         }
     }
 }
+
+#[tokio::test]
+async fn a_notebook_that_becomes_none_is_told() {
+    let notebook = r#"{"cells": [], "metadata": {}, "nbformat": 4, "nbformat_minor": 5}"#;
+    let files: [(&str, &[u8]); 2] = [("a.ipynb", notebook.as_bytes()), ("b.json", b"{}\n")];
+    for world in both(&files) {
+        done(&world, "read", json!({"path": "a.ipynb"})).await;
+        for (path, text, told) in [
+            ("a.ipynb", "print(1)\n", Some("was a notebook, and is no JSON any more")),
+            ("a.ipynb", "print(2)\n", Some("is named as a notebook, and is no JSON")),
+            ("a.ipynb", notebook, None),
+            ("a.ipynb", "", Some("was a notebook, and is no JSON any more")),
+            ("new.ipynb", "print(1)\n", Some("is named as a notebook, and is no JSON")),
+            ("empty.ipynb", "", None),
+            ("b.json", "print(1)\n", None),
+        ] {
+            let said = done(&world, "write", content(path, text)).await;
+            assert_eq!(said.contains("notebook_edit"), told.is_some(), "{path}: {said}");
+            assert!(told.is_none_or(|told| said.contains(told)), "{path}: {said}");
+            let several = json!({"files": [{"path": path, "content": text}]});
+            let again = done(&world, "edit", several).await;
+            assert!(!again.contains("notebook_edit"), "nothing is written: {again}");
+        }
+    }
+}
