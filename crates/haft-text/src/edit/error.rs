@@ -26,8 +26,8 @@ pub enum EditError {
     },
     /// The old text is nowhere.
     #[error(
-        "Edit {edit}: old_text was not found.{}{}{}",
-        elided(*.elision), standing(.present), shown(.nearest.as_deref())
+        "Edit {edit}: old_text was not found.{}{}{}{}",
+        elided(*.elision), pasted(*.numbered), standing(.present), shown(.nearest.as_deref())
     )]
     NotFound {
         /// Number of the edit, from 1.
@@ -36,9 +36,30 @@ pub enum EditError {
         nearest: Option<Box<Nearest>>,
         /// Line of `old_text`, from 1, that stands for text left out.
         elision: Option<usize>,
+        /// Whether its lines begin with numbers as listings of the file have them.
+        numbered: bool,
         /// Lines, from 1, where `new_text` stands already, though nobody can tell whether that comes
         /// from this edit.
         present: Vec<usize>,
+    },
+    /// The old text is nowhere, but in the new text of an edit before it.
+    #[error(
+        "Edit {edit}: old_text was not found. It is in new_text of edit {on}, but all edits are \
+         matched against the file as it is now: join the two into one."
+    )]
+    Dependent {
+        /// Number of the edit, from 1.
+        edit: usize,
+        /// Number of the one that brings the old text.
+        on: usize,
+    },
+    /// Several edits cannot be applied.
+    #[error("{}{}", together(.errors), unseen(*.rest))]
+    Several {
+        /// The errors of the first of them, in order; at least two.
+        errors: Vec<Self>,
+        /// How many edits after these were not looked at.
+        rest: usize,
     },
     /// The old text is in several places.
     #[error(
@@ -160,6 +181,31 @@ pub enum EditError {
     },
 }
 
+impl EditError {
+    /// The errors of the single edits, in order; this one where it is the only one.
+    pub fn each(&self) -> &[Self] {
+        match self {
+            Self::Several { errors, .. } => errors,
+            only => std::slice::from_ref(only),
+        }
+    }
+
+    /// The number of the edit that could not be found a place for, from 1.
+    pub(super) const fn edit(&self) -> Option<usize> {
+        match self {
+            Self::EmptyOld { edit }
+            | Self::NotFound { edit, .. }
+            | Self::Dependent { edit, .. }
+            | Self::Ambiguous { edit, .. }
+            | Self::AlreadyApplied { edit, .. }
+            | Self::Unclear { edit, .. }
+            | Self::NoChange { edit }
+            | Self::TooMany { edit, .. } => Some(*edit),
+            _ => None,
+        }
+    }
+}
+
 /// The place that is most like what was looked for.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Nearest {
@@ -218,6 +264,26 @@ fn elided(line: Option<usize>) -> String {
         )
     })
     .unwrap_or_default()
+}
+
+fn together(errors: &[EditError]) -> String {
+    errors.iter().map(ToString::to_string).collect::<Vec<_>>().join("\n")
+}
+
+fn unseen(rest: usize) -> String {
+    match rest {
+        0 => String::new(),
+        1 => "\nThe edit after these was not looked at.".to_owned(),
+        rest => format!("\nThe {rest} edits after these were not looked at."),
+    }
+}
+
+const fn pasted(numbered: bool) -> &'static str {
+    if numbered {
+        " It begins with line numbers, which are not in the file: leave them out."
+    } else {
+        ""
+    }
 }
 
 fn standing(lines: &[usize]) -> String {

@@ -2,7 +2,8 @@
 //!
 //! Invariant: the first line may match at the end of a line, the last one at the beginning, all
 //! lines between match whole; the work is linear in text and pattern. Which differences a folding
-//! forgets is the folding's business; here offsets always refer to the unfolded line.
+//! forgets is the folding's business; here offsets always refer to the unfolded line. What differs
+//! in substance, as a digit and the same one raised, folds to different lines.
 
 use std::borrow::Cow;
 use std::hash::{DefaultHasher, Hash, Hasher};
@@ -10,6 +11,7 @@ use std::ops::Range;
 
 use memchr::memmem;
 use unicode_normalization::UnicodeNormalization;
+use unicode_normalization::char::decompose_compatible;
 use unicode_segmentation::UnicodeSegmentation;
 
 use super::tolerance::{Candidate, Step};
@@ -117,6 +119,46 @@ pub(super) const fn plain(character: char) -> char {
     }
 }
 
+/// Whether a character is another form of the letters, digits and signs to which it is compatible,
+/// and not a thing of its own as a raised digit or a fraction is: half and full width, ligatures,
+/// dots in a row, and the shapes that Arabic letters take in words.
+const fn is_form(character: char) -> bool {
+    matches!(character,
+        '\u{ff01}'..='\u{ff9f}' | '\u{ffe0}'..='\u{ffe2}' | '\u{ffe5}' | '\u{ffe6}'
+        | '\u{fb00}'..='\u{fb06}' | '\u{fb13}'..='\u{fb17}' | '\u{2024}'..='\u{2026}'
+        | '\u{fb50}'..='\u{fbb1}' | '\u{fe80}'..='\u{fefc}')
+}
+
+/// Folds characters.
+fn fold(characters: impl Iterator<Item = char>) -> String {
+    let mut out = String::new();
+    for character in characters.map(plain) {
+        if is_form(character) {
+            decompose_compatible(character, |part| out.push(part));
+        } else {
+            out.push(character);
+        }
+    }
+    if out.is_ascii() { out } else { out.nfc().collect() }
+}
+
+/// Whether a character stands for plainer ones, so that it may be there unseen.
+pub(super) fn is_lookalike(character: char) -> bool {
+    !character.is_ascii() && (plain(character) != character || is_form(character))
+}
+
+/// Where a line and one that folds alike part in the same places: offsets in both, from the
+/// beginnings to the ends, with as little as can be between them.
+pub(super) fn boundaries(one: &str, other: &str) -> Vec<(usize, usize)> {
+    let ends = vec![(0, 0), (one.len(), other.len())];
+    let (Some(first), Some(second)) = (Folded::new(one), Folded::new(other)) else { return ends };
+    if first.text != second.text {
+        return ends;
+    }
+    let both = |(folded, at): &(usize, usize)| Some((*at, second.unfolded(*folded)?));
+    first.marks.iter().filter_map(both).collect()
+}
+
 /// A folded line with the offsets at which both forms have a boundary.
 struct Folded {
     text: String,
@@ -132,7 +174,7 @@ impl Folded {
         let mut folded = Self { text: String::with_capacity(line.len()), marks: Vec::new() };
         for (at, grapheme) in line.grapheme_indices(true) {
             folded.marks.push((folded.text.len(), at));
-            folded.text.extend(grapheme.chars().map(plain).nfkc());
+            folded.text.push_str(&fold(grapheme.chars()));
         }
         folded.marks.push((folded.text.len(), line.len()));
         Some(folded)

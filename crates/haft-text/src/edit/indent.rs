@@ -2,7 +2,8 @@
 //!
 //! Invariant: the difference is read from all lines that are not blank, never from the first only,
 //! and the new text goes through the very same change or the match is refused. Blanks at the ends
-//! of lines are no evidence against.
+//! of lines are no evidence against. Places that are equal but for their indentation are candidates
+//! together, whatever indentation they have.
 
 use super::fold::hashed;
 use super::tolerance::{Candidate, Step};
@@ -29,7 +30,7 @@ enum Shift {
 
 impl Shift {
     fn line(&self, line: &str) -> Option<String> {
-        if line.trim().is_empty() {
+        if bare(line).is_empty() {
             return Some(line.to_owned());
         }
         let (indent, rest) = split(line);
@@ -59,27 +60,64 @@ fn split(line: &str) -> (&str, &str) {
     line.split_at(line.len() - rest.len())
 }
 
+/// The name of the tolerance of a text that is indented more or less.
+pub(super) const SHIFTED: &str = "indentation";
+
+const fn is_blank(character: char) -> bool {
+    matches!(character, ' ' | '\t')
+}
+
+/// A line without its indentation and the blanks at its end.
+fn bare(line: &str) -> &str {
+    line.trim_matches(is_blank)
+}
+
 /// Finds lines indented more or less than given.
 pub(super) fn shifted(view: &View<'_>, old: &str, new: &str) -> Step {
-    find(view, old, new, &|pairs| {
-        let (given, file) = pairs.first()?;
-        let shift = if let Some(more) = file.strip_suffix(given) {
-            Shift::Add(more.to_owned())
-        } else {
-            Shift::Remove(given.strip_suffix(file)?.to_owned())
-        };
-        fits(&shift, pairs)
-    })
+    find(view, old, new, &by_the_same)
 }
 
 /// Finds lines indented with tabs where spaces are given, or the other way round.
 pub(super) fn converted(view: &View<'_>, old: &str, new: &str) -> Step {
-    find(view, old, new, &|pairs| {
-        [4, 2, 8, 3, 1, 6, 5, 7]
-            .into_iter()
-            .flat_map(|width| [Shift::Tabs(width), Shift::Spaces(width)])
-            .find_map(|shift| fits(&shift, pairs))
-    })
+    find(view, old, new, &by_width)
+}
+
+fn by_the_same(pairs: &[(&str, &str)]) -> Option<Shift> {
+    let (given, file) = pairs.first()?;
+    let shift = if let Some(more) = file.strip_suffix(given) {
+        Shift::Add(more.to_owned())
+    } else {
+        Shift::Remove(given.strip_suffix(file)?.to_owned())
+    };
+    fits(&shift, pairs)
+}
+
+fn by_width(pairs: &[(&str, &str)]) -> Option<Shift> {
+    [4, 2, 8, 3, 1, 6, 5, 7]
+        .into_iter()
+        .flat_map(|width| [Shift::Tabs(width), Shift::Spaces(width)])
+        .find_map(|shift| fits(&shift, pairs))
+}
+
+/// The new text where an old one of one line begins inside the indentation of its line at `start`:
+/// what the line has before it comes before all further lines, too. None where that is not so, or
+/// there are none.
+pub(super) fn inside(view: &View<'_>, start: usize, old: &str, new: &str) -> Option<String> {
+    let line = old.strip_suffix('\n').unwrap_or(old);
+    let given = split(line).0;
+    if line.contains('\n') || given.is_empty() || bare(line).is_empty() {
+        return None;
+    }
+    let more = view.before(start);
+    if more.is_empty() || !more.chars().all(is_blank) {
+        return None;
+    }
+    let (first, rest) = new.split_once('\n')?;
+    if bare(first).is_empty() || split(first).0 != given {
+        return None;
+    }
+    let shifted = Shift::Add(more.to_owned()).text(rest)?;
+    (shifted != rest).then(|| format!("{first}\n{shifted}"))
 }
 
 /// Gives the shift back when it explains every pair of indentations and changes at least one.
@@ -92,30 +130,35 @@ fn fits(shift: &Shift, pairs: &[(&str, &str)]) -> Option<Shift> {
     (all && any).then(|| shift.clone())
 }
 
-type Reading<'f> = dyn Fn(&[(&str, &str)]) -> Option<Shift> + 'f;
+type Reading = dyn Fn(&[(&str, &str)]) -> Option<Shift>;
 
-fn find(view: &View<'_>, old: &str, new: &str, reading: &Reading<'_>) -> Step {
+fn find(view: &View<'_>, old: &str, new: &str, reading: &Reading) -> Step {
     let Some(index) = view.index() else { return Step::None };
     let mut pattern: Vec<&str> = old.split('\n').collect();
     let ended = pattern.len() > 1 && pattern.last() == Some(&"");
     if ended {
         pattern.pop();
     }
-    let keys: Vec<u64> = pattern.iter().map(|line| hashed(line.trim())).collect();
+    let keys: Vec<u64> = pattern.iter().map(|line| hashed(bare(line))).collect();
     let mut places = Places::default();
     let mut only = None;
+    // Whether there is a place of which a tolerance about indentation tells how it differs.
+    let mut told = false;
     let mut work = 0_usize;
-    let lines = (0..index.len()).map(|line| hashed(index.line(line).trim()));
+    let lines = (0..index.len()).map(|line| hashed(bare(index.line(line))));
     search::sequence(lines, &keys, |first| {
         let next = first + pattern.len();
         work += pattern.len();
         if work > WORK_LIMIT || (ended && next >= index.len()) {
             return;
         }
-        if let Some(shift) = compare(&index, first, &pattern, reading) {
+        if let Some(pairs) = indentations(&index, first, &pattern) {
             places.push(index.start(first), KEPT);
+            told = told || by_the_same(&pairs).is_some() || by_width(&pairs).is_some();
             let stop = if ended { index.start(next) } else { index.stop(next - 1) };
-            only.get_or_insert((index.start(first)..stop, shift));
+            if only.is_none() {
+                only = reading(&pairs).map(|shift| (index.start(first)..stop, shift));
+            }
         }
     });
     match (places.count, only) {
@@ -125,26 +168,28 @@ fn find(view: &View<'_>, old: &str, new: &str, reading: &Reading<'_>) -> Step {
                 _ => Step::None,
             }
         }
-        (0 | 1, _) | (_, None) => Step::None,
-        _ => Step::Many(places),
+        (0 | 1, _) => Step::None,
+        _ if told => Step::Many(places),
+        _ => Step::None,
     }
 }
 
-fn compare(
-    index: &Index<'_>,
+/// The indentations asked for and those of the file, of all lines that are not blank; none where
+/// lines differ in anything else.
+fn indentations<'t>(
+    index: &Index<'t>,
     first: usize,
-    pattern: &[&str],
-    reading: &Reading<'_>,
-) -> Option<Shift> {
+    pattern: &[&'t str],
+) -> Option<Vec<(&'t str, &'t str)>> {
     let mut pairs = Vec::with_capacity(pattern.len());
     for (given, number) in pattern.iter().zip(first..) {
         let line = index.line(number);
-        if given.trim() != line.trim() {
+        if bare(given) != bare(line) {
             return None;
         }
-        if !given.trim().is_empty() {
+        if !bare(given).is_empty() {
             pairs.push((split(given).0, split(line).0));
         }
     }
-    reading(&pairs)
+    Some(pairs)
 }

@@ -3,7 +3,8 @@
 //! An old text that is nowhere exactly may differ in one of the ways of [`TOLERANCES`]. They are not
 //! combined: each forgets something, and two of them together would leave too little evidence. (The
 //! two about indentation also forgive blanks at the ends of lines, which nobody sees; which line
-//! ends a file has matters to none.)
+//! ends a file has matters to none.) Where an old text of one line begins inside the indentation of
+//! its line, the further lines of the new one are indented as much more.
 //!
 //! Invariant: all edits match against the original, all or nothing, and every byte outside the
 //! replaced spans stays as it was, because it is never rewritten: the result is a list of ranges of
@@ -11,11 +12,14 @@
 
 mod align;
 mod error;
+mod escapes;
 mod fold;
 mod indent;
 mod inside;
 mod nearest;
+mod prefixes;
 mod rebuild;
+mod respell;
 mod standing;
 mod tolerance;
 mod view;
@@ -98,6 +102,9 @@ pub struct Applied {
     pub tolerance: Option<&'static str>,
     /// The tolerance that each edit needed, in the order of the edits.
     pub tolerances: Vec<Option<&'static str>>,
+    /// The characters that look like plain ones and that the lines did not have, where an edit that
+    /// needed the tolerance of Unicode forms brings such: its number, and each of them once.
+    pub brought: Vec<(usize, Vec<char>)>,
     /// The encoding that the changed file will be taken for, where nothing announces its encoding
     /// and its new content looks like another one; none otherwise.
     pub taken_for: Option<&'static str>,
@@ -179,12 +186,16 @@ struct Found<'e> {
     range: Range<usize>,
     text: Cow<'e, str>,
     tolerance: Option<&'static str>,
+    brought: Vec<char>,
 }
+
+/// Edits that cannot be applied which are told; those after the last of them are not looked at.
+const FAILED: usize = 5;
 
 /// Applies edits to a decoded file, all or none.
 ///
 /// # Errors
-/// The first edit that cannot be applied, with its reason; see [`EditError`].
+/// The edits that cannot be applied, with their reasons; see [`EditError`].
 pub fn apply(decoded: &Decoded<'_>, edits: &[Edit]) -> Result<Applied, EditError> {
     if edits.is_empty() {
         return Err(EditError::NoEdits);
@@ -192,14 +203,45 @@ pub fn apply(decoded: &Decoded<'_>, edits: &[Edit]) -> Result<Applied, EditError
     let view = View::of(decoded);
     let mut found = Vec::new();
     let mut tolerances = Vec::with_capacity(edits.len());
+    let mut failed = Vec::new();
     for (number, edit) in (1..).zip(edits) {
         let from = found.len();
-        locate(&view, number, edit, &mut found)?;
+        if let Err(error) = locate(&view, number, edit, &mut found) {
+            failed.push(dependent(error, edit, &edits[..number - 1]));
+            if failed.len() == FAILED {
+                break;
+            }
+        }
         tolerances.push(found[from..].iter().find_map(|one| one.tolerance));
+    }
+    match (failed.len(), failed.pop()) {
+        (_, None) => {}
+        (1, Some(only)) => return Err(only),
+        (all, Some(last)) => {
+            let rest = if all < FAILED { 0 } else { edits.len() - last.edit().unwrap_or_default() };
+            failed.push(last);
+            return Err(EditError::Several { errors: failed, rest });
+        }
     }
     found.sort_by_key(|one| one.range.start);
     check(&view, decoded, &found)?;
     build(&view, decoded, found, tolerances)
+}
+
+/// Tells of an old text that is not in the file, but in what an earlier edit puts there.
+fn dependent(error: EditError, edit: &Edit, before: &[Edit]) -> EditError {
+    let (EditError::NotFound { edit: number, .. }
+    | EditError::AlreadyApplied { edit: number, around: false, .. }) = error
+    else {
+        return error;
+    };
+    let old = view::normalized(&edit.old_text);
+    let brings =
+        |other: &Edit| !old.trim().is_empty() && view::normalized(&other.new_text).contains(&*old);
+    match before.iter().position(brings) {
+        Some(index) => EditError::Dependent { edit: number, on: index + 1 },
+        None => error,
+    }
 }
 
 fn check(view: &View<'_>, decoded: &Decoded<'_>, found: &[Found<'_>]) -> Result<(), EditError> {
@@ -244,6 +286,8 @@ fn build(
     if done < decoded.bytes().len() {
         pieces.push(Piece::Keep(done..decoded.bytes().len()));
     }
+    let brought = found.iter().filter(|one| !one.brought.is_empty());
+    let brought = brought.map(|one| (one.edit, one.brought.clone())).collect();
     let first_changed_line = found.first().map_or(1, |one| first_line(view, one));
     let mut applied = Applied {
         pieces,
@@ -256,6 +300,7 @@ fn build(
         ranges,
         tolerance: tolerances.iter().find_map(|tolerance| *tolerance),
         tolerances,
+        brought,
         taken_for: None,
         size: 0,
         hash_before: decoded.hash().to_owned(),
@@ -330,10 +375,16 @@ fn locate<'e>(
     if starts.len() > PLACES_MAX {
         return Err(EditError::TooMany { edit: number, most: PLACES_MAX });
     }
+    let shifted = match *starts {
+        [start] if !edit.replace_all => indent::inside(view, start, &old, &new),
+        _ => None,
+    };
+    let tolerance = shifted.as_ref().map(|_| indent::SHIFTED);
+    let new = shifted.map_or(new, Cow::Owned);
     made_already(view, number, &starts, &old, &new)?;
     let from = found.len();
     let spans = starts.into_iter().map(|start| start..start + old.len());
-    found.extend(spans.map(|span| exact(view, number, span, &old, &new)));
+    found.extend(spans.map(|span| Found { tolerance, ..exact(view, number, span, &old, &new) }));
     if found.len() == from {
         found.push(tolerant(view, number, edit, &old, &new)?);
     }
@@ -425,7 +476,7 @@ fn exact<'e>(
     } else {
         Cow::Owned(rebuild::rebuild(view, &span, old, new))
     };
-    Found { edit, range: view.range(&span), text, tolerance: None }
+    Found { edit, range: view.range(&span), text, tolerance: None, brought: Vec::new() }
 }
 
 fn tolerant<'e>(
@@ -452,12 +503,18 @@ fn tolerant<'e>(
             if let Some(there) = there.spans.iter().find(around) {
                 return applied(there.start, 1);
             }
-            let text = rebuild::rebuild(view, span, &candidate.old, &candidate.new);
+            let shifted = indent::inside(view, span.start, &candidate.old, &candidate.new);
+            let new = shifted.as_ref().unwrap_or(&candidate.new);
+            let text = rebuild::rebuild(view, span, &candidate.old, new);
             let range = view.range(span);
             if view.original()[range.clone()] == *text {
                 return applied(span.start, 1);
             }
-            Ok(Found { edit: number, range, text: Cow::Owned(text), tolerance: Some(name) })
+            let there = &view.original()[range.clone()];
+            let forms = name == tolerance::FORMS;
+            let brought = if forms { respell::brought(there, &text) } else { Vec::new() };
+            let text = Cow::Owned(text);
+            Ok(Found { edit: number, range, text, tolerance: Some(name), brought })
         }
         Outcome::None => Err(absent(view, number, edit, (old, new), &there)),
     }
@@ -494,6 +551,7 @@ fn absent(
         edit: number,
         nearest: near.map(|near| Box::new(near.shown)),
         elision,
+        numbered: prefixes::stand_in(view, old),
         present: view.numbers(starts),
     }
 }

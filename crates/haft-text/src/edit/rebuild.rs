@@ -14,9 +14,9 @@ use crate::lines::LineEnd;
 /// Lines of both texts together up to which the middle is compared line by line.
 const COMPARE_LIMIT: usize = 20_000;
 
-/// What a line of the new text stands for.
+/// What a line, or a word, of the new text stands for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Origin {
+pub(super) enum Origin {
     /// The same line of the old text.
     Same(usize),
     /// Takes the place of a line of the old text.
@@ -70,7 +70,8 @@ fn neighbour(view: &View<'_>, span: &Range<usize>) -> LineEnd {
         .unwrap_or_else(|| view.usual_end())
 }
 
-fn origins(old: &[&str], new: &[&str]) -> Vec<Origin> {
+/// What each line, or word, of the new text stands for.
+pub(super) fn origins(old: &[&str], new: &[&str]) -> Vec<Origin> {
     let head = old.iter().zip(new).take_while(|(old, new)| old == new).count();
     let tail = old[head..]
         .iter()

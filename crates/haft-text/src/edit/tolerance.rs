@@ -5,12 +5,11 @@
 //! old text, demands one place only, and never takes more lines than were asked for. A line that
 //! differs in substance and a middle left out match under no step.
 
-use std::collections::BTreeSet;
 use std::ops::{Range, RangeInclusive};
 
 use super::fold::{self, Blanks, Forms};
-use super::indent;
 use super::view::View;
+use super::{escapes, indent, respell};
 use crate::names;
 use crate::search::{self, Places};
 
@@ -55,6 +54,9 @@ pub struct Tolerance {
     find: fn(&View<'_>, &str, &str) -> Step,
 }
 
+/// The name of the tolerance of other forms of characters.
+pub(super) const FORMS: &str = "Unicode forms";
+
 /// All tolerances in the order in which they are tried.
 pub static TOLERANCES: [Tolerance; 7] = [
     Tolerance {
@@ -68,12 +70,12 @@ pub static TOLERANCES: [Tolerance; 7] = [
         find: blank_ends,
     },
     Tolerance {
-        name: "Unicode forms",
-        meaning: "composed and compatibility forms, curly quotes, dashes, odd spaces",
+        name: FORMS,
+        meaning: "composed forms, ligatures, full width, curly quotes, dashes, odd spaces",
         find: unicode_forms,
     },
     Tolerance {
-        name: "indentation",
+        name: indent::SHIFTED,
         meaning: "the same indentation more or less on every line; the new text is shifted alike",
         find: indent::shifted,
     },
@@ -90,7 +92,7 @@ pub static TOLERANCES: [Tolerance; 7] = [
     Tolerance {
         name: "literal escapes",
         meaning: r#"`\n`, `\t` and `\"` written out where real characters are meant"#,
-        find: literal_escapes,
+        find: escapes::literal,
     },
 ];
 
@@ -126,11 +128,18 @@ fn trailing_blanks(view: &View<'_>, old: &str, new: &str) -> Step {
 }
 
 fn unicode_forms(view: &View<'_>, old: &str, new: &str) -> Step {
-    fold::find(view, &Forms, old, new)
+    match fold::find(view, &Forms, old, new) {
+        Step::One(Candidate { span, old, new }) => {
+            let there = view.text()[span.clone()].to_owned();
+            let new = respell::respelled(&there, &old, &new);
+            Step::One(Candidate { span, old: there, new })
+        }
+        step => step,
+    }
 }
 
 /// Finds rewritten texts exactly, at places that `fits` accepts.
-fn rewritten(
+pub(super) fn rewritten(
     view: &View<'_>,
     old: String,
     new: String,
@@ -218,7 +227,9 @@ fn drop_blank_lines(text: &str, head: usize, tail: usize) -> &str {
 }
 
 /// What listings put between a line's number and its text.
-const SEPARATORS: [&str; 7] = ["\t", "→", ": ", ":", "| ", "|", "  "];
+const SEPARATORS: [&str; 8] = ["\t", "→", ": ", ":", "| ", "|", "  ", DIFF];
+/// What the diff in an answer of edit puts there; a line that came has a sign in it.
+const DIFF: &str = "   ";
 
 fn number_prefixes(view: &View<'_>, old: &str, new: &str) -> Step {
     for separator in SEPARATORS {
@@ -279,7 +290,9 @@ fn numbered<'t>(line: &'t str, separator: &str) -> Option<(usize, &'t str)> {
     let line = line.trim_start_matches(' ');
     let digits = line.bytes().take_while(u8::is_ascii_digit).count();
     let number = line.get(..digits)?.parse().ok()?;
-    Some((number, line[digits..].strip_prefix(separator)?))
+    let rest = &line[digits..];
+    let came = || rest.strip_prefix(" + ").filter(|_| separator == DIFF);
+    Some((number, rest.strip_prefix(separator).or_else(came)?))
 }
 
 /// The same for a line that may have lost the blank after its number.
@@ -349,63 +362,11 @@ fn unnumbered_new(
     lines.map(|lines| (lines.join("\n"), clear))
 }
 
-/// Which escapes are resolved, the mildest reading first.
-const READINGS: [&[(&str, &str)]; 3] = [
-    &[("\\\"", "\""), ("\\'", "'")],
-    &[("\\r\\n", "\n"), ("\\n", "\n"), ("\\t", "\t"), ("\\\"", "\"")],
-    &[("\\\\", "\\"), ("\\r\\n", "\n"), ("\\n", "\n"), ("\\t", "\t"), ("\\\"", "\""), ("\\'", "'")],
-];
-
-fn literal_escapes(view: &View<'_>, old: &str, new: &str) -> Step {
-    if !old.contains('\\') {
-        return Step::None;
-    }
-    let mut found: Vec<Candidate> = Vec::new();
-    for reading in READINGS {
-        let real = resolved(old, reading);
-        let breaks = real.contains('\n') && old.contains("\\n");
-        if real == old || real.trim().is_empty() || (breaks && mixes(old)) {
-            continue;
-        }
-        match rewritten(view, real, resolved(new, reading), |_| true) {
-            Step::One(candidate) => {
-                // What is written out beside the same that is real may be meant so.
-                if (breaks && mixes(new)) || mixes_quotes(new) {
-                    found.push(Candidate { new: new.to_owned(), ..candidate.clone() });
-                }
-                found.push(candidate);
-            }
-            Step::None => {}
-            step => return step,
-        }
-    }
-    let Some(first) = found.first() else { return Step::None };
-    let starts = found.iter().map(|candidate| candidate.span.start);
-    let starts: Vec<usize> = starts.collect::<BTreeSet<_>>().into_iter().collect();
-    if starts.len() > 1 {
-        return Step::Many(Places { count: starts.len(), starts });
-    }
-    match found.iter().find(|other| other.new != first.new) {
-        Some(other) => Step::Unclear(first.span.start, parted(&first.new, &other.new)),
-        None => Step::One(first.clone()),
-    }
-}
-
-fn mixes(text: &str) -> bool {
-    text.contains('\n') && text.contains("\\n")
-}
-
-/// Whether a text has quotes with a backslash before them and quotes without.
-fn mixes_quotes(text: &str) -> bool {
-    let escaped = text.matches("\\\"").count();
-    escaped > 0 && text.matches('"').count() > escaped
-}
-
 /// Characters of two readings that are shown before and after their first difference.
 const PARTED: (usize, usize) = (40, 20);
 
 /// Two readings of a text around their first difference, safe to show.
-fn parted(one: &str, two: &str) -> [String; 2] {
+pub(super) fn parted(one: &str, two: &str) -> [String; 2] {
     let same = one.chars().zip(two.chars()).take_while(|(one, two)| one == two).count();
     let shown = |text: &str| {
         let skip = same.saturating_sub(PARTED.0);
@@ -420,27 +381,6 @@ fn parted(one: &str, two: &str) -> [String; 2] {
     [shown(one), shown(two)]
 }
 
-fn resolved(text: &str, reading: &[(&str, &str)]) -> String {
-    let mut out = String::with_capacity(text.len());
-    let mut rest = text;
-    while let Some(at) = rest.find('\\') {
-        out.push_str(&rest[..at]);
-        rest = &rest[at..];
-        let found = reading.iter().find(|(written, _)| rest.starts_with(written));
-        if let Some((written, real)) = found {
-            out.push_str(real);
-            rest = &rest[written.len()..];
-        } else {
-            // A pair of backslashes stays a pair: its second one begins nothing.
-            let kept = if rest.starts_with("\\\\") { 2 } else { 1 };
-            out.push_str(&rest[..kept]);
-            rest = &rest[kept..];
-        }
-    }
-    out.push_str(rest);
-    out
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -450,13 +390,6 @@ mod tests {
         assert_eq!(unnumbered("  9\ta\n 10\tb\n", "\t"), Some(("a\nb\n".to_owned(), 9)));
         assert_eq!(unnumbered("9\ta\n11\tb", "\t"), None);
         assert_eq!(unnumbered("7: x\n8:", ": "), Some(("x\n".to_owned(), 7)));
-    }
-
-    #[test]
-    fn escapes_are_read_mildest_first() {
-        assert_eq!(resolved(r#"a\"b\n"#, READINGS[0]), "a\"b\\n");
-        assert_eq!(resolved(r"a\tb\\n", READINGS[1]), "a\tb\\\\n");
-        assert_eq!(resolved(r"a\\nb\n", READINGS[2]), "a\\nb\n");
     }
 
     #[test]

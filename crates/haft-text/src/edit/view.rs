@@ -192,6 +192,11 @@ impl<'a> View<'a> {
         (start, stop)
     }
 
+    /// What the line that holds an offset of the view has before it.
+    pub(crate) fn before(&self, offset: usize) -> &str {
+        &self.normal[self.line(offset).0..offset]
+    }
+
     /// The end of the line that an offset of the view is in, if it has one.
     pub(crate) fn end_after(&self, offset: usize) -> Option<LineEnd> {
         let (_, stop) = self.line(offset);

@@ -102,7 +102,7 @@ fn tolerances_map_back_to_exact_bytes() {
         ("a  \nb\t\nc\n", "a\nb\nc", "a\nB\nc", "trailing blanks", "a  \nB\nc\n"),
         ("x\na\nb\ny", "\na\nb\n\n", "\nA\nb\n\n", "blank lines at the ends", "x\nA\nb\ny"),
         ("last", "last\n", "end\n", "blank lines at the ends", "end"),
-        ("say “hi” – ok\u{a0}now\n", "\"hi\" - ok now", "\"yo\"", "Unicode forms", "say \"yo\"\n"),
+        ("say “hi” – ok\u{a0}now\n", "\"hi\" - ok now", "\"yo\"", "Unicode forms", "say “yo”\n"),
         ("cafe\u{301} au lait\n", "caf\u{e9}", "tea", "Unicode forms", "tea au lait\n"),
         (
             "mod m {\n    fn f() {\n        g();\n    }\n}\n",

@@ -10,3 +10,5 @@ mod messages;
 mod properties;
 #[cfg(test)]
 mod speed;
+#[cfg(test)]
+mod tolerances;

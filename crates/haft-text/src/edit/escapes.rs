@@ -1,0 +1,286 @@
+//! Escapes that are written out where the file has the real characters.
+//!
+//! Invariant: an escape of the new text becomes real only where nothing speaks for it being meant as
+//! it is written: else both readings are given back, and none is chosen.
+
+use std::collections::BTreeSet;
+
+use unicode_segmentation::UnicodeSegmentation;
+
+use super::rebuild::{Origin, origins};
+use super::tolerance::{Candidate, Step, parted, rewritten};
+use super::view::View;
+use crate::search::Places;
+
+/// How an escape is written, and what it stands for.
+type Escape = (&'static str, &'static str);
+
+const QUOTE: Escape = ("\\\"", "\"");
+const TICK: Escape = ("\\'", "'");
+const BOTH: Escape = ("\\r\\n", "\n");
+const END: Escape = ("\\n", "\n");
+const TAB: Escape = ("\\t", "\t");
+
+/// Which escapes are resolved, the mildest reading first.
+const READINGS: [&[Escape]; 3] =
+    [&[QUOTE, TICK], &[BOTH, END, TAB, QUOTE], &[("\\\\", "\\"), BOTH, END, TAB, QUOTE, TICK]];
+
+pub(super) fn literal(view: &View<'_>, old: &str, new: &str) -> Step {
+    if !old.contains('\\') {
+        return Step::None;
+    }
+    let mut found: Vec<Candidate> = Vec::new();
+    for reading in READINGS {
+        let parts = parts(old, reading);
+        let real = resolved(&parts);
+        let breaks = real.contains('\n') && old.contains("\\n");
+        if real == old || real.trim().is_empty() || (breaks && mixes(old)) {
+            continue;
+        }
+        let fresh = self::parts(new, reading);
+        match rewritten(view, real, resolved(&fresh), |_| true) {
+            Step::One(candidate) => {
+                // What is written out beside the same that is real may be meant so.
+                if (breaks && mixes(new)) || mixes_quotes(new) {
+                    found.push(Candidate { new: new.to_owned(), ..candidate.clone() });
+                } else {
+                    let new = resolved(&certain(&parts, fresh));
+                    found.push(Candidate { new, ..candidate.clone() });
+                }
+                found.push(candidate);
+            }
+            Step::None => {}
+            step => return step,
+        }
+    }
+    let Some(first) = found.first() else { return Step::None };
+    let starts = found.iter().map(|candidate| candidate.span.start);
+    let starts: Vec<usize> = starts.collect::<BTreeSet<_>>().into_iter().collect();
+    if starts.len() > 1 {
+        return Step::Many(Places { count: starts.len(), starts });
+    }
+    match found.iter().find(|other| other.new != first.new) {
+        Some(other) => Step::Unclear(first.span.start, parted(&first.new, &other.new)),
+        None => Step::One(first.clone()),
+    }
+}
+
+fn mixes(text: &str) -> bool {
+    text.contains('\n') && text.contains("\\n")
+}
+
+/// Whether a text has quotes with a backslash before them and quotes without.
+fn mixes_quotes(text: &str) -> bool {
+    let escaped = text.matches("\\\"").count();
+    escaped > 0 && text.matches('"').count() > escaped
+}
+
+/// A word, a sign, or an escape.
+#[derive(Clone, Copy)]
+struct Part<'t> {
+    written: &'t str,
+    /// What it stands for, where it is one of the escapes of a reading.
+    real: Option<&'static str>,
+}
+
+impl Part<'_> {
+    fn first(&self) -> Option<char> {
+        self.written.chars().next()
+    }
+
+    /// Whether it is or stands for a line end or a tab.
+    fn is_blank_escape(&self) -> bool {
+        matches!(self.real, Some("\n" | "\t"))
+    }
+}
+
+fn parts<'t>(text: &'t str, reading: &[Escape]) -> Vec<Part<'t>> {
+    let mut parts = Vec::new();
+    let mut rest = text;
+    while !rest.is_empty() {
+        let plain = rest.find('\\').unwrap_or(rest.len());
+        // An apostrophe may begin a string.
+        let words = rest[..plain].split_word_bounds().flat_map(|word| {
+            let pieces = word.split_inclusive('\'');
+            pieces.flat_map(|piece| {
+                let (text, tick) = piece.split_at(piece.len() - usize::from(piece.ends_with('\'')));
+                [text, tick].into_iter().filter(|part| !part.is_empty())
+            })
+        });
+        parts.extend(words.map(|written| Part { written, real: None }));
+        rest = &rest[plain..];
+        if rest.is_empty() {
+            break;
+        }
+        let found = reading.iter().find(|(written, _)| rest.starts_with(written));
+        // A pair of backslashes stays a pair: its second one begins nothing.
+        let length = match found {
+            Some((written, _)) => written.len(),
+            None if rest.starts_with("\\\\") => 2,
+            None => 1,
+        };
+        let (written, next) = rest.split_at(length);
+        parts.push(Part { written, real: found.map(|found| found.1) });
+        rest = next;
+    }
+    parts
+}
+
+fn resolved(parts: &[Part<'_>]) -> String {
+    parts.iter().map(|part| part.real.unwrap_or(part.written)).collect()
+}
+
+/// The new text with all escapes as they are written that may be meant so.
+fn certain<'t>(old: &[Part<'_>], mut new: Vec<Part<'t>>) -> Vec<Part<'t>> {
+    let kinds: BTreeSet<&str> =
+        old.iter().filter(|part| part.real.is_some()).map(|part| part.written).collect();
+    let agrees = agreeing(old, &new);
+    let quoted = quoted(&new);
+    let bare = |part: &Part<'_>| part.real.is_none() && part.written == "\"";
+    let bare_quotes = old.iter().chain(&new).any(bare);
+    // Who writes out what is escaped writes no backslash that stands for itself.
+    let alone = new
+        .iter()
+        .zip(&agrees)
+        .any(|(part, agrees)| !agrees && part.real.is_none() && part.written == "\\");
+    let doubtful: Vec<bool> = (0..new.len())
+        .map(|at| {
+            let part = new[at];
+            if part.real.is_none() || agrees[at] {
+                return false;
+            }
+            match part.written {
+                "\\\"" => !kinds.contains("\\\"") && (bare_quotes || quoted[at]),
+                _ if !kinds.contains(part.written) => true,
+                _ if part.is_blank_escape() => alone || quoted[at] || is_path(&new, at),
+                _ => false,
+            }
+        })
+        .collect();
+    for (part, doubtful) in new.iter_mut().zip(doubtful) {
+        if doubtful {
+            part.real = None;
+        }
+    }
+    new
+}
+
+/// Which parts of the new text the old one has too, with what is beside them.
+fn agreeing(old: &[Part<'_>], new: &[Part<'_>]) -> Vec<bool> {
+    let (count, fresh) = (old.len(), new.len());
+    let olds: Vec<&str> = old.iter().map(|part| part.written).collect();
+    let news: Vec<&str> = new.iter().map(|part| part.written).collect();
+    let origins = origins(&olds, &news);
+    let same = |at: usize| match origins[at] {
+        Origin::Same(number) => Some(number),
+        Origin::For(_) | Origin::Added => None,
+    };
+    (0..fresh)
+        .map(|at| {
+            let Some(number) = same(at) else { return false };
+            let before = match at.checked_sub(1) {
+                Some(before) => same(before).is_some_and(|before| before + 1 == number),
+                None => number == 0,
+            };
+            let after =
+                if at + 1 < fresh { same(at + 1) == Some(number + 1) } else { number + 1 == count };
+            before && after
+        })
+        .collect()
+}
+
+/// Which parts stand between quotes: what ends a line is between none.
+fn quoted(parts: &[Part<'_>]) -> Vec<bool> {
+    let mut quoted = vec![false; parts.len()];
+    let mut at = 0;
+    while at < parts.len() {
+        let close = opens(parts, at).and_then(|quote| closing(parts, at, quote));
+        let Some(close) = close else {
+            at += 1;
+            continue;
+        };
+        quoted[at + 1..close].fill(true);
+        at = close + 1;
+    }
+    quoted
+}
+
+/// The quote that a part is, escaped or not.
+fn quote(part: &Part<'_>) -> Option<char> {
+    let text = part.real.unwrap_or(part.written);
+    let mut characters = text.chars();
+    let quote = characters.next().filter(|first| matches!(first, '"' | '\'' | '`' | '$' | '/'));
+    quote.filter(|_| characters.next().is_none())
+}
+
+/// The quote that begins with a part.
+fn opens(parts: &[Part<'_>], at: usize) -> Option<char> {
+    let quote = quote(&parts[at])?;
+    let before = at.checked_sub(1).map(|before| &parts[before]);
+    let next = parts.get(at + 1)?;
+    let goes_on = next.is_blank_escape() || !next.first().is_some_and(char::is_whitespace);
+    match quote {
+        '\'' => {
+            // A letter before it makes it an apostrophe, unless it says what string that is.
+            let word = before.filter(|part| part.real.is_none()).map_or("", |part| part.written);
+            let prefix = word.len() <= 2 && word.chars().all(|letter| "fFrRbBuU".contains(letter));
+            (prefix || !word.ends_with(char::is_alphanumeric)).then_some(quote)
+        }
+        '$' => goes_on.then_some(quote),
+        // Of signs that are mostly none, only an escape right behind it makes a quote.
+        '/' => next.is_blank_escape().then_some(quote),
+        _ => Some(quote),
+    }
+}
+
+/// Where the quote ends that begins with a part, on the same line.
+fn closing(parts: &[Part<'_>], from: usize, wanted: char) -> Option<usize> {
+    for (at, part) in parts.iter().enumerate().skip(from + 1) {
+        if part.real.is_none() && part.written.contains('\n') {
+            return None;
+        }
+        if quote(part) != Some(wanted) {
+            continue;
+        }
+        let after = parts.get(at + 1).filter(|part| part.real.is_none()).and_then(Part::first);
+        let before = &parts[at - 1];
+        let alone = !after.is_some_and(char::is_alphanumeric);
+        let ends = match wanted {
+            '\'' => alone,
+            // TeX ends with a sign behind a letter; a name of a variable begins with one.
+            '$' => {
+                let blank = before.real.is_none() && before.written.ends_with(char::is_whitespace);
+                let escape = before.is_blank_escape() && at - 1 > from + 1;
+                alone && !blank && !escape
+            }
+            _ => true,
+        };
+        if ends {
+            return Some(at);
+        }
+    }
+    None
+}
+
+/// Whether an escape stands right behind the letter of a drive: `C:\new`.
+fn is_path(parts: &[Part<'_>], at: usize) -> bool {
+    let plain = |back: usize| {
+        let part = parts.get(at.checked_sub(back)?)?;
+        part.real.is_none().then_some(part.written)
+    };
+    let letter = |word: &str| word.len() == 1 && word.chars().all(|one| one.is_ascii_uppercase());
+    plain(1) == Some(":") && plain(2).is_some_and(letter)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn escapes_are_read_mildest_first() {
+        let resolved = |text, reading| resolved(&parts(text, reading));
+        assert_eq!(resolved(r#"a\"b\n"#, READINGS[0]), "a\"b\\n");
+        assert_eq!(resolved(r"a\tb\\n", READINGS[1]), "a\tb\\\\n");
+        assert_eq!(resolved(r"a\\nb\n", READINGS[2]), "a\\nb\n");
+    }
+}
