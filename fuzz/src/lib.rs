@@ -114,7 +114,15 @@ fn judge(decoded: &Decoded<'_>, asked: &Edit, places: &[Place], exact: &[usize])
             assert_eq!(naive::unified(there), naive::unified(&asked.old_text));
             continue;
         };
-        assert!(exact.is_empty(), "exact places come first");
+        if !exact.is_empty() {
+            let before = &text[..place.text.start];
+            assert!(tolerance == "indentation" && before.ends_with([' ', '\t']), "{tolerance}");
+            assert!(there.starts_with([' ', '\t']) && naive::lines(&asked.new_text) > 0);
+            assert_eq!(naive::unified(there), naive::unified(&asked.old_text));
+            let same = naive::identical(text, &asked.old_text);
+            assert!(exact.len() == 1 || same == [place.text.start], "one of several");
+            continue;
+        }
         assert_eq!(places.len(), 1);
         assert!(naive::evidence(tolerance, there, &asked.old_text), "{tolerance}: {there:?}");
         let asked = &asked.old_text;

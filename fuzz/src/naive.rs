@@ -50,7 +50,9 @@ pub fn line(text: &str, offset: usize) -> usize {
 pub fn evidence(tolerance: &str, there: &str, asked: &str) -> bool {
     let (there, asked) = (unified(there), unified(asked));
     match tolerance {
-        "Unicode forms" => folded(&there) == folded(&asked),
+        "Unicode forms" => {
+            folded(&there) == folded(&asked) && things(&there) == things(&asked)
+        }
         "line number prefixes" => bare(&there) == bare(&unnumbered(&asked)),
         "literal escapes" => readings(&asked).iter().any(|real| *real == there),
         "trailing blanks" => ends(&there) == ends(&asked),
@@ -87,12 +89,24 @@ fn folded(text: &str) -> String {
     text.chars().map(plain).nfkc().map(plain).collect()
 }
 
+/// What only resembles digits and letters: raised and lowered ones, fractions, enclosed ones, signs.
+fn things(text: &str) -> String {
+    let thing = |character: &char| {
+        matches!(character,
+            'ª' | 'º' | '²' | '³' | '¹' | '¼'..='¾' | '\u{2070}'..='\u{209f}'
+            | '\u{2100}'..='\u{2125}' | '\u{2127}'..='\u{2129}' | '\u{212c}'..='\u{218f}'
+            | '\u{2460}'..='\u{24ff}' | '\u{3200}'..='\u{33ff}')
+    };
+    text.chars().filter(thing).collect()
+}
+
 /// A text without the numbers that listings put before its lines.
 fn unnumbered(text: &str) -> String {
     let line = |line: &str| {
         let rest = line.trim_start_matches(' ');
         let rest = rest.trim_start_matches(|character: char| character.is_ascii_digit());
-        rest.strip_prefix(['\t', '→', ':', '|']).unwrap_or(rest).to_owned()
+        let bare = rest.strip_prefix(['\t', '→', ':', '|']).or_else(|| rest.strip_prefix(" + "));
+        bare.unwrap_or(rest).to_owned()
     };
     text.split('\n').map(line).collect::<Vec<_>>().join("\n")
 }

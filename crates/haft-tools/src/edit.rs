@@ -21,6 +21,7 @@ use haft_text::{
     diff::{self, TextDiff},
     edit::{self as engine, Applied, Piece},
     lines::LineEnds,
+    names::describe,
 };
 use haft_tool::{Cx, Tool, schema_of};
 use haft_types::{
@@ -425,6 +426,9 @@ const fn why(freshness: Freshness) -> &'static str {
     }
 }
 
+/// Characters that an answer names.
+const BROUGHT: usize = 8;
+
 type Done = (Applied, TextDiff, Vec<String>);
 
 /// The pure part: decode, match, replace, and compare.
@@ -445,11 +449,7 @@ fn apply(
     let decoded = decoded.with_hash(before.to_string());
     let applied = engine::apply(&decoded, edits).map_err(|error| {
         let refused = refused(&error, freshness, shown);
-        let cell = match error {
-            EditError::NotFound { .. } => notebook::cell_of(decoded.text(), edits, shown),
-            _ => None,
-        };
-        match cell {
+        match notebook::cell_of(decoded.text(), edits, &error, shown) {
             Some(hint) => refused.hint(hint),
             None => refused,
         }
@@ -464,6 +464,13 @@ fn apply(
         if let Some(tolerance) = tolerance {
             notes.push(format!("edit {number} matched with a tolerance: {tolerance}"));
         }
+    }
+    for (number, brought) in &applied.brought {
+        let named: Vec<String> = brought.iter().take(BROUGHT).map(|it| describe(*it)).collect();
+        notes.push(format!(
+            "new_text of edit {number} brings in {}, which the lines that it replaces did not have",
+            named.join(", ")
+        ));
     }
     let encoding = decoded.format().encoding;
     if !matches!(encoding, Encoding::Utf8 | Encoding::DamagedUtf8) {
@@ -485,8 +492,10 @@ fn apply(
 
 fn refused(error: &EditError, freshness: Freshness, shown: &str) -> ToolError {
     let refused = ToolError::new(format!("{shown} was not changed. {error}"));
-    let searched = matches!(error, EditError::NotFound { .. } | EditError::AlreadyApplied { .. });
-    if freshness == Freshness::Same || !searched {
+    let searched = |error: &EditError| {
+        matches!(error, EditError::NotFound { .. } | EditError::AlreadyApplied { .. })
+    };
+    if freshness == Freshness::Same || !error.each().iter().any(searched) {
         return refused;
     }
     refused.hint(format!("The file {}: read it, then edit what is there.", why(freshness)))

@@ -276,13 +276,37 @@ async fn items(
         let text = format!("the files have {size} together; at most {most} can be changed at once");
         return Err(ToolError::new(text).hint("Change them in several calls.").into());
     }
-    let mut items = Vec::with_capacity(files.len());
+    let (mut items, mut failed) = (Vec::with_capacity(files.len()), Vec::new());
     for ((number, file), now) in (1..).zip(files).zip(now) {
-        let change = work_out(tool, (number, file), now.at, look, cx).await;
-        let change = change.map_err(|failure| none(failure, files))?;
-        items.push(Item { change, to: now.to.zip(file.move_to.clone()) });
+        match work_out(tool, (number, file), now.at, look, cx).await {
+            Ok(change) => items.push(Item { change, to: now.to.zip(file.move_to.clone()) }),
+            Err(Failure::Told(error)) => failed.push(error),
+            Err(raced) => return Err(none(raced, files)),
+        }
     }
-    Ok(items)
+    match together(failed) {
+        Some(error) => Err(none(error.into(), files)),
+        None => Ok(items),
+    }
+}
+
+/// Files whose faults are told at once.
+const TOLD: usize = 5;
+
+/// One error of all that is wrong with files; none where nothing is.
+fn together(mut failed: Vec<ToolError>) -> Option<ToolError> {
+    if failed.len() < 2 {
+        return failed.pop();
+    }
+    let mut told: Vec<String> = failed.iter().take(TOLD).map(ToString::to_string).collect();
+    if let Some(more @ 1..) = failed.len().checked_sub(TOLD) {
+        told.push(format!(
+            "{} cannot be changed as asked either.",
+            words::count(more as u64, "more file")
+        ));
+    }
+    let status = failed[0].status;
+    Some(ToolError { status, ..ToolError::new(told.join("\n")) })
 }
 
 async fn work_out(

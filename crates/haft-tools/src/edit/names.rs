@@ -17,14 +17,18 @@ pub(super) struct Name<'a> {
     pub(super) number: usize,
     /// Whether it is where a file is moved to.
     pub(super) new: bool,
+    /// Whether its file is moved.
+    pub(super) moves: bool,
     pub(super) text: &'a str,
 }
 
 /// All names of a call, in the order in which they stand there.
 pub(super) fn names(files: &[FileChange]) -> impl Iterator<Item = Name<'_>> {
     (1..).zip(files).flat_map(|(number, file)| {
-        let new = file.move_to.as_deref().map(|text| Name { number, new: true, text });
-        std::iter::once(Name { number, new: false, text: &file.path }).chain(new)
+        let moves = file.move_to.is_some();
+        let name = |new, text| Name { number, new, moves, text };
+        let new = file.move_to.as_deref().map(|text| name(true, text));
+        std::iter::once(name(false, &file.path)).chain(new)
     })
 }
 
@@ -41,7 +45,7 @@ pub(super) fn twice(first: Name<'_>, then: Name<'_>) -> ToolError {
         let (first, then) = names;
         format!("{first} and {then}, {} and {} of files, are one file", numbers.0, numbers.1)
     };
-    ToolError::new(what).hint(if first.new || then.new {
+    ToolError::new(what).hint(if first.moves || then.moves {
         "Nothing was changed. A name stands once in a call: give what shall be at it before or \
          after a move in a call of its own."
     } else {

@@ -3,7 +3,10 @@
 //! **Invariant:** no edit makes of a notebook that can be read one that cannot.
 
 use bytes::Bytes;
-use haft_text::{edit as engine, edit::Applied};
+use haft_text::{
+    edit::{self as engine, Applied, EditError},
+    lines::{self, LineEnds},
+};
 use haft_types::ToolError;
 
 use crate::{
@@ -36,16 +39,38 @@ pub(super) fn stays_json(old: &[u8], applied: &Applied, shown: &str) -> Result<(
     .hint(hint))
 }
 
-/// Says in which cell of a notebook text stands that was not found in its file.
-pub(super) fn cell_of(text: &str, edits: &[engine::Edit], shown: &str) -> Option<String> {
+/// Says in which cell of a notebook text stands that was not found in its file, or is nearly there.
+pub(super) fn cell_of(
+    text: &str,
+    edits: &[engine::Edit],
+    error: &EditError,
+    shown: &str,
+) -> Option<String> {
     if !is_named_one(shown) {
         return None;
     }
+    let absent = |error: &EditError| matches!(error, EditError::NotFound { .. });
+    let error = error.each().iter().find(|error| absent(error))?;
     let sources = Sources::of(text)?;
     let mut missing = edits.iter().filter(|edit| !text.contains(&edit.old_text));
-    let cell = missing.find_map(|edit| sources.with(&edit.old_text))?;
+    if let Some(cell) = missing.find_map(|edit| sources.with(&edit.old_text)) {
+        return Some(format!(
+            "The text is in the source of cell {cell}, which stands in the file as JSON: change it \
+             with notebook_edit, with cell {cell} and its whole new source."
+        ));
+    }
+    let near = nearest_cell(text, error, &sources);
+    let near = near.map(|cell| format!(" The nearest text is in cell {cell}."));
     Some(format!(
-        "The text is in the source of cell {cell}, which stands in the file as JSON: change it with \
-         notebook_edit, with cell {cell} and its whole new source."
+        "Sources of cells stand in the file as JSON: change one with notebook_edit, by the number or \
+         the id of its cell, and give its whole new source.{}",
+        near.unwrap_or_default()
     ))
+}
+
+fn nearest_cell(text: &str, error: &EditError, sources: &Sources<'_>) -> Option<usize> {
+    let EditError::NotFound { nearest: Some(near), .. } = error else { return None };
+    let cr_ends = LineEnds::scan(text.as_bytes()).cr_ends_lines();
+    let mut lines = near.first_line..near.first_line + near.lines.len();
+    lines.find_map(|line| sources.at(lines::offset_of(text.as_bytes(), line, cr_ends)?))
 }

@@ -234,3 +234,48 @@ async fn what_others_changed_since_the_file_was_read_is_shown() {
     assert!(shown.contains("1 + l 1\n") && shown.contains("read the rest again"), "{shown}");
     assert!(shown.len() < 8_000, "{}", shown.len());
 }
+
+#[tokio::test]
+async fn what_a_tolerance_brings_into_a_file_is_told() {
+    let world = memory(&[("a.txt", "say “so” now\nclass A:\n        x = 1\n".as_bytes())]);
+    done(&world, "read", json!({"path": "a.txt"})).await;
+    let edit = replace("a.txt", "say \"so\" now", "say \"no\"\u{a0}now\u{2014}");
+    let text = done(&world, "edit", edit).await;
+    assert!(
+        text.contains("new_text of edit 1 brings in U+00A0 (no-break space), U+2014"),
+        "{text}"
+    );
+    assert!(text.contains("+ say “no”\u{a0}now\u{2014}"), "{text}");
+    let text = done(&world, "edit", replace("a.txt", "    x = 1\n", "    x = 1\n    y\n")).await;
+    assert!(text.contains("edit 1 matched with a tolerance: indentation"), "{text}");
+    assert!(text.contains("4 +         y"), "{text}");
+}
+
+#[tokio::test]
+async fn all_edits_that_fail_are_told_at_once() {
+    let world = memory(&[("a.txt", b"import os\nalpha\nbeta\n")]);
+    done(&world, "read", json!({"path": "a.txt"})).await;
+    let edit = |old: &str, new: &str| json!({"old_text": old, "new_text": new});
+    let edits =
+        [edit("import os", "import os\nimport sys"), edit("import sys", "x"), edit("gamma", "y")];
+    let text = failed(&world, "edit", json!({"path": "a.txt", "edits": edits})).await;
+    for told in
+        ["a.txt was not changed", "Edit 2: ", "in new_text of edit 1", "Edit 3: old_text was"]
+    {
+        assert!(text.contains(told), "{told}: {text}");
+    }
+}
+
+#[tokio::test]
+async fn text_of_a_notebook_as_read_shows_it_leads_to_its_cell() {
+    let cell = |id: &str, source: &[&str]| json!({"cell_type": "code", "id": id, "metadata": {}, "outputs": [], "source": source});
+    let notebook = json!({"cells": [cell("one", &["z = 0"]), cell("two", &["a = 1\n", "b = 2"])],
+        "metadata": {}, "nbformat": 4, "nbformat_minor": 5});
+    let text = serde_json::to_string_pretty(&notebook).unwrap();
+    let world = memory(&[("a.ipynb", text.as_bytes())]);
+    done(&world, "read", json!({"path": "a.ipynb"})).await;
+    for old in ["a = 1\nb = 2", "a = 1\nb = 2\n", "a = 1\nb = 3", "     1\ta = 1\n     2\tb = 2"] {
+        let text = failed(&world, "edit", replace("a.ipynb", old, "c")).await;
+        assert!(text.contains("notebook_edit") && text.contains("cell 2"), "{old}: {text}");
+    }
+}

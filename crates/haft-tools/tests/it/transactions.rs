@@ -363,3 +363,35 @@ async fn a_file_that_would_be_the_folder_of_another_is_told_with_both_names() {
         done(&world, "edit", input).await;
     }
 }
+
+#[tokio::test]
+async fn all_files_that_fail_are_told_at_once() {
+    let names: Vec<String> = (0..8).map(|number| format!("{number}.txt")).collect();
+    let there: Vec<(&str, &[u8])> =
+        names.iter().map(|name| (name.as_str(), b"old\n".as_slice())).collect();
+    for world in both(&there) {
+        let edits: Vec<Value> = names.iter().map(|name| file(name, "old", "new")).collect();
+        let mut two = edits.clone();
+        (two[1], two[3]) = (file("1.txt", "gone", "x"), file("missing.txt", "old", "x"));
+        let text = failed(&world, "edit", all(&two)).await;
+        for told in ["1.txt was not changed. Edit 1", "missing.txt", "None of the 8 files was"] {
+            assert!(text.contains(told), "{told}: {text}");
+        }
+        let every: Vec<Value> = names.iter().map(|name| file(name, "gone", "new")).collect();
+        let text = failed(&world, "edit", all(&every)).await;
+        assert!(text.contains("4.txt was not") && !text.contains("5.txt"), "{text}");
+        assert!(text.contains("3 more files cannot be changed as asked either."), "{text}");
+        assert!(texts(&world).await.iter().all(|(_, text)| text == "old\n"));
+    }
+}
+
+#[tokio::test]
+async fn a_moved_file_is_made_anew_in_a_call_of_its_own() {
+    let world = memory(FILES);
+    let entries =
+        [json!({"path": "a.txt", "move_to": "d.txt"}), json!({"path": "a.txt", "content": "x"})];
+    for entries in [entries.clone(), [entries[1].clone(), entries[0].clone()]] {
+        let text = failed(&world, "edit", all(&entries)).await;
+        assert!(text.contains("in a call of its own") && !text.contains("one entry"), "{text}");
+    }
+}
