@@ -92,6 +92,8 @@ pub struct Exit {
     pub signal: Option<i32>,
     /// What it left running and was stopped: process id and command line.
     pub stopped: Vec<(u32, String)>,
+    /// What of that does not end, not even killed, and still is there.
+    pub stuck: Vec<(u32, String)>,
 }
 
 /// What a running program says.

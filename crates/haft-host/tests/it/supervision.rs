@@ -132,6 +132,40 @@ async fn a_killed_keeper_leaves_nothing_and_is_told() {
     assert_eq!(end(start("exit 7").await).await.unwrap().code, Some(7));
 }
 
+/// Runs only as the child of a test: the supervisor is that of the whole process.
+#[tokio::test(flavor = "multi_thread")]
+#[ignore = "the child of another test"]
+async fn child_whose_supervisor_and_keeper_are_killed() {
+    let Ok(sleep) = std::env::var("HAFT_TEST_TREE") else { return };
+    for terminal in [None, Some((80, 25))] {
+        let text = format!("(sleep {sleep} &); sleep {sleep} & echo ready; wait");
+        let spawn = Spawn { terminal, ..script(&text) };
+        let mut running = Local::new().shell().unwrap().spawn(spawn).await.unwrap();
+        said(&mut running, "ready").await;
+        let keeper = stat(running.control.id()).unwrap().1;
+        let supervisor = stat(keeper).unwrap().1;
+        // One that is stopped kills nothing while the other is being killed.
+        let pid = |pid: u32| rustix::process::Pid::from_raw(pid.cast_signed()).unwrap();
+        rustix::process::kill_process(pid(supervisor), rustix::process::Signal::STOP).unwrap();
+        kill(supervisor);
+        kill(keeper);
+        let error = end(running).await.unwrap_err();
+        assert!(error.contains("broke off"), "{error}");
+        all_gone(&sleep).await;
+    }
+}
+
+#[test]
+fn a_supervisor_that_is_killed_with_a_keeper_leaves_nothing() {
+    let sleep = own_sleep(9);
+    let name = "supervision::child_whose_supervisor_and_keeper_are_killed";
+    let mut child = Command::new(std::env::current_exe().unwrap());
+    child.args(["--exact", name, "--ignored", "--nocapture"]).env("HAFT_TEST_TREE", &sleep);
+    let output = child.output().unwrap();
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    assert_eq!(with_word(&sleep), Vec::<u32>::new());
+}
+
 #[tokio::test(flavor = "multi_thread")]
 async fn a_keeper_is_not_stopped_for_long() {
     let sleep = own_sleep(6);

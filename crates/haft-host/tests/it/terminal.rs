@@ -100,6 +100,17 @@ async fn what_it_left_ends_with_it() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn what_still_ran_at_its_end_is_named() {
+    for round in 0..20 {
+        let seconds = format!("{}.{}", 500 + round, std::process::id());
+        let exit = exit(start(&format!("sleep {seconds} & true"), Stdin::Empty).await).await;
+        assert_eq!(exit.code, Some(0), "{exit:?}");
+        let named = exit.stopped.iter().any(|(_, line)| line.contains(&seconds));
+        assert!(named, "{round}: {exit:?}");
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn programs_that_set_it_up_find_its_input_empty() {
     for text in ["python3 -q -i", "bash -i", "stty sane; sleep 0.1; stty -icanon icanon; cat"] {
         let begun = Instant::now();

@@ -31,6 +31,7 @@ pub(super) fn outcome(
     let (status, code, meaning) = judged(command, &end, &stderr, timeout);
     let mut said: Vec<String> = meaning.iter().map(|meaning| format!("[{meaning}]")).collect();
     said.extend(left_over(command, &end));
+    said.extend(stuck(command, &end));
     said.append(&mut notes);
     said.extend(not_kept(&kept.all));
     let detail = Detail {
@@ -132,24 +133,33 @@ fn left_over(command: &str, end: &End) -> Option<String> {
     if exit.stopped.is_empty() || matches!(end, End::TimedOut(_)) {
         return None;
     }
-    let named: Vec<String> = exit
-        .stopped
-        .iter()
-        .take(NAMED)
-        .map(|(id, line)| {
-            // A part of the command that runs in a shell of its own has the shell's line.
-            let own = line.contains(&REPORTING_SCRIPT[..REPORTING_SCRIPT.len().min(20)]);
-            let line = if own { command.trim() } else { line };
-            format!("{id} {}", haft_text::names::shown(line, 80))
-        })
-        .collect();
-    let more = exit.stopped.len() - named.len();
-    let more = if more > 0 { format!(" and {more} more") } else { String::new() };
+    let named = named(command, &exit.stopped);
     Some(format!(
-        "[still running when the command ended, and stopped: {}{more}; a command's processes end \
-         with it]",
-        named.join(", ")
+        "[still running when the command ended, and stopped: {named}; a command's processes end \
+         with it]"
     ))
+}
+
+/// What could not be stopped.
+fn stuck(command: &str, end: &End) -> Option<String> {
+    let (End::Exited(exit) | End::TimedOut(exit)) = end else { return None };
+    let named = (!exit.stuck.is_empty()).then(|| named(command, &exit.stuck))?;
+    Some(format!("[still there, for they do not end even when killed: {named}]"))
+}
+
+/// Processes by their ids and command lines.
+fn named(command: &str, processes: &[(u32, String)]) -> String {
+    let named = processes.iter().take(NAMED).map(|(id, line)| {
+        // A part of the command that runs in a shell of its own has the shell's line.
+        let own = line.contains(&REPORTING_SCRIPT[..REPORTING_SCRIPT.len().min(20)]);
+        let line = if own { command.trim() } else { line };
+        format!("{id} {}", haft_text::names::shown(line, 80))
+    });
+    let named = named.collect::<Vec<_>>().join(", ");
+    match processes.len().saturating_sub(NAMED) {
+        0 => named,
+        more => format!("{named} and {more} more"),
+    }
 }
 
 /// How many bytes the kept file does not hold; none where it holds all, or there is none.
@@ -211,5 +221,28 @@ fn last(text: &str) -> &str {
     match text.find('\n') {
         Some(at) if at < SHOWN / 8 => &text[at + 1..],
         _ => text,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_could_not_be_stopped_is_told() {
+        let stuck = |number| (number, format!("dd if=/dev/sd{number}"));
+        let exit = Exit { code: Some(0), stuck: vec![stuck(7), stuck(8)], ..Exit::default() };
+        for end in [End::Exited(exit.clone()), End::TimedOut(exit)] {
+            let said = super::stuck("make", &end).unwrap();
+            assert!(said.contains("7 dd if=/dev/sd7, 8 dd if=/dev/sd8]"), "{said}");
+            assert_eq!(left_over("make", &end), None);
+        }
+        assert_eq!(super::stuck("make", &End::Exited(Exit::default())), None);
+        let many: Vec<_> = (0..12).map(|n| (n, REPORTING_SCRIPT.to_owned())).collect();
+        let said = named(" make all\n", &many);
+        assert!(
+            said.starts_with("0 make all, 1 make all,") && said.ends_with(" and 2 more"),
+            "{said}"
+        );
     }
 }

@@ -26,6 +26,7 @@ use rustix::{
 use super::{
     Input, Order, QUEUE_LIMIT, Shared,
     start::Pipes,
+    supervisor::kill_session,
     wire::{self, Told},
 };
 use crate::{Exit, Output};
@@ -198,6 +199,9 @@ impl Follower {
 
     fn finish(mut self) {
         self.finished = true;
+        if let (Left::Lost, Some(session)) = (&self.left, self.shared.session) {
+            kill_session(session, self.exited.is_some());
+        }
         (self.output, self.errors, self.report, self.input) = (None, None, None, None);
         self.held = None;
         self.close_input();
@@ -216,13 +220,13 @@ impl Follower {
             io::Error::new(io::ErrorKind::TimedOut, text)
         };
         let lost = || io::Error::other("the supervision of the program broke off");
-        let (status, stopped) = match (&self.left, self.exited) {
-            (Left::Nothing(stopped) | Left::Stuck(stopped), Some((status, _))) => (status, stopped),
+        let (status, stopped, stuck) = match (&self.left, self.exited) {
+            (Left::Nothing(stopped), Some((status, _))) => (status, stopped.clone(), Vec::new()),
+            (Left::Stuck(stuck), Some((status, _))) => (status, Vec::new(), stuck.clone()),
             (Left::Stuck(_), None) => return Err(stuck()),
             _ => return Err(lost()),
         };
-        let stopped = stopped.clone();
-        Ok(Output::Exit(Exit { code: status.code(), signal: status.signal(), stopped }))
+        Ok(Output::Exit(Exit { code: status.code(), signal: status.signal(), stopped, stuck }))
     }
 
     fn over(&self) {

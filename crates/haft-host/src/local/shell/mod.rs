@@ -28,6 +28,7 @@ use haft_types::HostPath;
 use rustix::{
     event::{EventfdFlags, eventfd},
     fd::OwnedFd,
+    process::{Pid, getsid},
 };
 use tokio::sync::{Notify, oneshot};
 
@@ -105,8 +106,11 @@ fn begin(
             Input { bytes: bytes.len(), queue: [bytes].into(), open: true, ends: true }
         }
     };
+    // Right after its start nobody else can have its number.
+    let pid = i32::try_from(id).ok().and_then(Pid::from_raw);
     let shared = Arc::new(Shared {
         id,
+        session: pid.and_then(|pid| getsid(Some(pid)).ok()),
         control,
         state: Mutex::new(State { input, ..State::default() }),
         ready: Notify::new(),
@@ -161,6 +165,8 @@ struct Input {
 #[derive(Debug)]
 struct Shared {
     id: u32,
+    /// Its session; none where it ended at once.
+    session: Option<Pid>,
     /// The connection to its keeper.
     control: UnixStream,
     state: Mutex<State>,

@@ -62,8 +62,7 @@ pub(super) fn request(
     let (file, words, script) = program(spawn, shell)?;
     let environment = environment(spawn, withheld, script);
     let file = file.into_os_string().into_vec();
-    let (cwd, terminal) = (spawn.cwd.as_bytes().to_vec(), spawn.terminal.is_some());
-    Ok(Request { file, words, environment, cwd, terminal })
+    Ok(Request { file, words, environment, cwd: spawn.cwd.as_bytes().to_vec() })
 }
 
 /// The pipes of a program, or its terminal.

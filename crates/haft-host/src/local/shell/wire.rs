@@ -19,8 +19,6 @@ pub(super) struct Request {
     pub(super) environment: Vec<Vec<u8>>,
     /// The folder it starts in.
     pub(super) cwd: Vec<u8>,
-    /// Whether its input is a terminal, which becomes its own.
-    pub(super) terminal: bool,
 }
 
 /// What haft says to a keeper after the request.
@@ -63,7 +61,7 @@ pub(super) enum Told {
 impl Request {
     /// Sends it.
     pub(super) fn send(&self, to: &mut impl Write) -> io::Result<()> {
-        let mut frame = Frame::new(u8::from(self.terminal));
+        let mut frame = Frame::new(0);
         frame.bytes(&self.file);
         frame.bytes(&self.cwd);
         for list in [&self.words, &self.environment] {
@@ -82,8 +80,9 @@ impl Request {
     }
 
     fn read(parts: &mut Parts<'_>) -> Option<Self> {
+        // There is one kind.
+        parts.byte()?;
         Some(Self {
-            terminal: parts.byte()? != 0,
             file: parts.bytes()?,
             cwd: parts.bytes()?,
             words: parts.list(Parts::bytes)?,
@@ -230,7 +229,6 @@ mod tests {
             words: vec![b"sh".to_vec(), Vec::new(), b"a\nb".to_vec()],
             environment: vec![b"A=1=2".to_vec()],
             cwd: b"/".to_vec(),
-            terminal: true,
         };
         let mut bytes = Vec::new();
         request.send(&mut bytes).unwrap();

@@ -342,7 +342,7 @@ mod tests {
 
     #[test]
     fn ends_of_a_reader_are_told_apart() {
-        let exit = |code, signal| Exit { code, signal, stopped: Vec::new() };
+        let exit = |code, signal| Exit { code, signal, ..Exit::default() };
         for (exit, complaint, want) in [
             (exit(None, Some(6)), "memory allocation of 99 bytes failed\n", "more memory than"),
             (exit(None, Some(6)), "\nthread 'pdf' has overflowed its stack\n", "nested too deeply"),

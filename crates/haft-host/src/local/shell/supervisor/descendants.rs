@@ -16,12 +16,15 @@ use rustix::{
 
 /// Longest command line that is told, in bytes.
 const LINE_LIMIT: u64 = 200;
+/// Rounds of killing without a pause: what forks faster than that is not found at once.
+pub(super) const ROUNDS: usize = 20;
 
 /// A living process.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Process {
     pub(super) pid: Pid,
     parent: i32,
+    session: i32,
     /// When it began, in clock ticks since the start of the machine.
     began: u64,
 }
@@ -41,8 +44,9 @@ impl Process {
         let mut fields = str::from_utf8(rest).ok()?.split_ascii_whitespace();
         let dead = matches!(fields.next()?, "Z" | "X");
         let parent = fields.next()?.parse().ok()?;
-        let began = fields.nth(17)?.parse().ok()?;
-        Some((dead, Self { pid, parent, began }))
+        let session = fields.nth(1)?.parse().ok()?;
+        let began = fields.nth(15)?.parse().ok()?;
+        Some((dead, Self { pid, parent, session, began }))
     }
 
     /// Sends a signal, unless the process id is somebody else's by now.
@@ -78,26 +82,49 @@ fn read(pid: Pid, name: &str, limit: u64) -> Option<Vec<u8>> {
     Some(bytes)
 }
 
+fn all() -> impl Iterator<Item = (bool, Process)> {
+    let entries = fs::read_dir("/proc").into_iter().flatten().flatten();
+    entries
+        .filter_map(|entry| entry.file_name().to_str()?.parse().ok().and_then(Pid::from_raw))
+        .filter_map(Process::look)
+}
+
+/// Kills what is left of a session that nobody keeps any more, as far as it can be known: what made
+/// a session of its own is not found.
+///
+/// `ended` says that its leader has ended before: a process of that number is somebody else's then,
+/// and so may be its session.
+pub(in crate::local::shell) fn kill_session(of: Pid, ended: bool) {
+    for _ in 0..ROUNDS {
+        let found: Vec<Process> = all()
+            .filter(|(dead, process)| !dead && process.session == of.as_raw_pid())
+            .map(|(_, process)| process)
+            .collect();
+        if found.is_empty() || (ended && found.iter().any(|process| process.pid == of)) {
+            return;
+        }
+        for process in found {
+            process.signal(Signal::KILL);
+        }
+    }
+}
+
 /// The living processes below this one, parents before children; those of which `pass` is true,
 /// and all below them, are left out.
 pub(super) fn descendants(of: Pid, pass: impl Fn(Pid) -> bool) -> Vec<Process> {
-    let Ok(entries) = fs::read_dir("/proc") else { return Vec::new() };
     // What has ended may still have children that were not given to another parent yet.
     let mut children: HashMap<i32, Vec<(bool, Process)>> = HashMap::new();
-    for entry in entries.flatten() {
-        let id = entry.file_name().to_str().and_then(|name| name.parse().ok());
-        if let Some(found) = id.and_then(Pid::from_raw).and_then(Process::look) {
-            children.entry(found.1.parent).or_default().push(found);
-        }
+    for found in all() {
+        children.entry(found.1.parent).or_default().push(found);
     }
-    let (mut all, mut next) = (Vec::new(), vec![of.as_raw_pid()]);
+    let (mut below, mut next) = (Vec::new(), vec![of.as_raw_pid()]);
     while let Some(parent) = next.pop() {
         for (dead, child) in children.remove(&parent).unwrap_or_default() {
             if !pass(child.pid) {
                 next.push(child.pid.as_raw_pid());
-                all.extend((!dead).then_some(child));
+                below.extend((!dead).then_some(child));
             }
         }
     }
-    all
+    below
 }

@@ -22,11 +22,11 @@ use rustix::{
 };
 
 use super::{
-    descendants::descendants,
+    descendants::{ROUNDS, descendants},
     signals::Signals,
-    spawn::{Stdio, spawn},
+    spawn::{Group, Leader, Stdio},
 };
-use crate::local::shell::wire::{Order, Request, Told};
+use crate::local::shell::wire::{Order, Told};
 
 /// How long what was told to end may take before it is killed.
 const GRACE: Duration = Duration::from_millis(500);
@@ -36,8 +36,6 @@ const GIVE_UP: Duration = Duration::from_secs(3);
 const LOOK: Duration = Duration::from_millis(10);
 /// The same once it was given up.
 const SELDOM: Duration = Duration::from_secs(1);
-/// Rounds of killing without a pause: what forks faster than that is not found at once.
-const ROUNDS: usize = 20;
 
 /// One command and what became of it.
 #[derive(Debug)]
@@ -58,10 +56,18 @@ struct Keeper<'a> {
 }
 
 /// Starts what is asked for and keeps it to its end.
-pub(super) fn keep(mut control: UnixStream, stdio: Stdio, signals: &Signals) -> io::Result<()> {
+pub(super) fn keep(
+    mut control: UnixStream,
+    stdio: Stdio,
+    leader: Option<Leader>,
+    signals: &Signals,
+) -> io::Result<()> {
     rustix::process::set_child_subreaper(Some(getpid()))?;
-    let request = Request::receive(&mut control)?;
-    let leader = match spawn(&request, stdio) {
+    let started = match leader {
+        Some(leader) if !rustix::termios::isatty(&stdio.input) => leader.start(&control, stdio),
+        leader => start_anew(leader, &control, stdio),
+    };
+    let leader = match started {
         Ok(leader) => leader,
         Err(error) => {
             let code = error.raw_os_error().unwrap_or(libc::EIO);
@@ -83,6 +89,17 @@ pub(super) fn keep(mut control: UnixStream, stdio: Stdio, signals: &Signals) -> 
     keeper.tell(&Told::Started(leader.as_raw_pid().cast_unsigned()));
     keeper.run();
     Ok(())
+}
+
+/// The same with a process that is split off now: at a terminal, which becomes the keeper's own.
+fn start_anew(spare: Option<Leader>, control: &UnixStream, stdio: Stdio) -> io::Result<Pid> {
+    drop(spare);
+    if !rustix::termios::isatty(&stdio.input) {
+        return Leader::split(Group::Session)?.start(control, stdio);
+    }
+    rustix::process::setsid()?;
+    rustix::process::ioctl_tiocsctty(&stdio.input)?;
+    Leader::split(Group::Foreground)?.start(control, stdio)
 }
 
 impl Keeper<'_> {

@@ -4,7 +4,8 @@
 //! before it is needed, which takes the request from haft itself and is the parent of the program and of everything that loses its own parent below it, so that
 //! nothing can leave the tree. Haft's death is seen as the end of a connection: keepers by
 //! their own, the supervisor by its own. Should a keeper be killed, what it kept comes to the
-//! supervisor, which kills it.
+//! supervisor, which kills it; should both be, haft itself kills what is left of the command's
+//! session.
 //!
 //! **Invariant:** it ends after the last keeper, and leaves nothing. It holds none of haft's
 //! memory, files, terminals or variables.
@@ -25,7 +26,7 @@ use std::{
     io::{self, IoSliceMut},
     mem::MaybeUninit,
     os::{
-        fd::{AsFd, OwnedFd},
+        fd::{AsFd, BorrowedFd, OwnedFd},
         unix::net::UnixStream,
     },
     panic::{AssertUnwindSafe, catch_unwind},
@@ -43,10 +44,11 @@ use rustix::{
     },
 };
 
+pub(super) use self::descendants::kill_session;
 use self::{
     keeper::{keep, kill, ready},
     signals::{Signals, fork},
-    spawn::{Stdio, hold_report_number},
+    spawn::{Group, Leader, Stdio, hold_report_number},
 };
 
 /// What the supervisor and its keepers are called among the processes: by other names than haft's,
@@ -130,7 +132,7 @@ impl Supervisor {
     /// Takes a request for which there is no keeper, or the end of the connection. haft takes the
     /// end of what came with a request for a failure to start.
     fn refuse(&mut self) {
-        match self.haft.as_ref().map(receive) {
+        match self.haft.as_ref().map(|haft| receive(haft.as_fd(), false)) {
             Some(Ok(Some(_))) => {}
             Some(Err(error)) if passing(&error) => {}
             _ => self.haft = None,
@@ -157,10 +159,12 @@ impl Supervisor {
     fn wait_and_keep(&mut self) -> io::Result<()> {
         // While it has nothing to keep, it is of no use without the supervisor.
         set_parent_process_death_signal(Some(Signal::KILL))?;
+        // Split off while there is time. Where that fails now it may not when it is needed.
+        let leader = Leader::split(Group::Session).ok();
         let (control, stdio) = loop {
             let Some(haft) = &self.haft else { return Ok(()) };
             ready(&[(haft.as_fd(), PollFlags::IN)], &self.signals, None);
-            match receive(haft) {
+            match receive(haft.as_fd(), false) {
                 Ok(Some(request)) => break request,
                 Err(error) if passing(&error) => {}
                 Ok(None) | Err(_) => return Ok(()),
@@ -169,7 +173,7 @@ impl Supervisor {
         set_parent_process_death_signal(None)?;
         let _ = rustix::io::write(&self.say, b"+");
         self.haft = None;
-        keep(control, stdio, &self.signals)
+        keep(control, stdio, leader, &self.signals)
     }
 
     /// Takes in what has ended; true when no child is left.
@@ -216,13 +220,14 @@ fn passing(error: &io::Error) -> bool {
     matches!(error.kind(), WouldBlock | Interrupted | InvalidData)
 }
 
-/// Takes a request; none when haft is gone.
-fn receive(haft: &OwnedFd) -> io::Result<Option<(UnixStream, Stdio)>> {
+/// Takes a request; none when whoever sends it is gone.
+fn receive(from: BorrowedFd<'_>, wait: bool) -> io::Result<Option<(UnixStream, Stdio)>> {
     let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(DESCRIPTORS))];
     let mut ancillary = RecvAncillaryBuffer::new(&mut space);
     let mut byte = [0];
-    let flags = RecvFlags::CMSG_CLOEXEC | RecvFlags::DONTWAIT;
-    let message = recvmsg(haft, &mut [IoSliceMut::new(&mut byte)], &mut ancillary, flags)?;
+    let mut flags = RecvFlags::CMSG_CLOEXEC;
+    flags.set(RecvFlags::DONTWAIT, !wait);
+    let message = recvmsg(from, &mut [IoSliceMut::new(&mut byte)], &mut ancillary, flags)?;
     if message.bytes == 0 {
         return Ok(None);
     }

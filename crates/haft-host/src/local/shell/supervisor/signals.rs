@@ -51,6 +51,18 @@ impl AsFd for Signals {
     }
 }
 
+/// Holds a signal back from this process, until [`give_back`].
+pub(super) fn hold_back(signal: libc::c_int) -> io::Result<()> {
+    let mut set = MaybeUninit::<libc::sigset_t>::uninit();
+    // SAFETY: `sigemptyset` initialises the set, which is then valid.
+    let done = unsafe {
+        libc::sigemptyset(set.as_mut_ptr());
+        libc::sigaddset(set.as_mut_ptr(), signal);
+        libc::sigprocmask(libc::SIG_BLOCK, set.as_ptr(), ptr::null_mut())
+    };
+    if done == 0 { Ok(()) } else { Err(io::Error::last_os_error()) }
+}
+
 /// Takes no signal away from the program that this process is about to become.
 ///
 /// It makes one system call and nothing else, as it must between fork and exec.

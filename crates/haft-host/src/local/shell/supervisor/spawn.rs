@@ -1,22 +1,35 @@
-//! The one function that starts a program, whatever it is for.
+//! The one place where a program is started, whatever it is for.
 //!
-//! **Invariant:** every program leads a session and a process group of its own and inherits no
-//! descriptor but 0 to 2 and, where asked for, 3: nothing of haft's own, and nothing that haft was
-//! itself given open by its parent.
+//! The process that becomes a program is split off before it is needed ([`Leader`]); it is given the
+//! request and its descriptors, and becomes the program.
+//!
+//! **Invariant:** every program leads a process group of its own, and, but for one that has a
+//! terminal, a session; it inherits no descriptor but 0 to 2 and, where asked for, 3: nothing of
+//! haft's own, and nothing that haft was itself given open by its parent. It does not outlive its
+//! keeper.
 
 use std::{
     ffi::OsStr,
-    fs, io,
+    fs,
+    io::{self, IoSlice, Read, Write},
+    mem::MaybeUninit,
     os::{
-        fd::{AsRawFd, FromRawFd, OwnedFd},
-        unix::{ffi::OsStrExt, process::CommandExt},
+        fd::{AsFd, AsRawFd, FromRawFd, OwnedFd},
+        unix::{ffi::OsStrExt, net::UnixStream, process::CommandExt},
     },
+    panic::{AssertUnwindSafe, catch_unwind},
     process::Command,
 };
 
-use rustix::process::{Pid, Signal, set_parent_process_death_signal};
+use rustix::{
+    net::{SendAncillaryBuffer, SendAncillaryMessage, SendFlags, sendmsg},
+    process::{Pid, Signal, set_parent_process_death_signal},
+};
 
-use super::signals::give_back;
+use super::{
+    DESCRIPTORS, receive,
+    signals::{fork, give_back, hold_back},
+};
 use crate::local::shell::wire::Request;
 
 /// Where a program finds the descriptor for its report.
@@ -33,8 +46,71 @@ pub(super) struct Stdio {
     pub(super) report: Option<OwnedFd>,
 }
 
-/// Starts it.
-pub(super) fn spawn(request: &Request, stdio: Stdio) -> io::Result<Pid> {
+/// A process that is to become a program.
+#[derive(Debug)]
+pub(super) struct Leader {
+    pid: Pid,
+    /// Ends when it has become the program; before that it can only say why it could not.
+    link: UnixStream,
+}
+
+impl Leader {
+    /// Splits it off; only for a process with one thread.
+    pub(super) fn split(group: Group) -> io::Result<Self> {
+        let (link, theirs) = UnixStream::pair()?;
+        if let Some(pid) = fork()? {
+            return Ok(Self { pid, link });
+        }
+        drop(link);
+        let become_it = || become_program(theirs, group);
+        let _ = catch_unwind(AssertUnwindSafe(become_it));
+        std::process::exit(1)
+    }
+
+    /// Has it become the program that haft asks for over this connection.
+    pub(super) fn start(self, control: &UnixStream, stdio: Stdio) -> io::Result<Pid> {
+        let mut given = vec![control.as_fd(), stdio.input.as_fd(), stdio.output.as_fd()];
+        given.push(stdio.errors.as_fd());
+        given.extend(stdio.report.as_ref().map(AsFd::as_fd));
+        let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(DESCRIPTORS))];
+        let mut ancillary = SendAncillaryBuffer::new(&mut space);
+        ancillary.push(SendAncillaryMessage::ScmRights(&given));
+        sendmsg(&self.link, &[IoSlice::new(b"+")], &mut ancillary, SendFlags::NOSIGNAL)?;
+        drop(ancillary);
+        drop(stdio);
+        let mut code = [0; 4];
+        match (&self.link).read_exact(&mut code) {
+            Ok(()) => Err(io::Error::from_raw_os_error(i32::from_le_bytes(code))),
+            Err(error) if error.kind() == io::ErrorKind::UnexpectedEof => Ok(self.pid),
+            Err(error) => Err(error),
+        }
+    }
+}
+
+/// What a program leads.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Group {
+    /// A session of its own.
+    Session,
+    /// The foreground of the keeper's terminal: ended with its leader, a session would take all
+    /// that runs at its terminal with it, before anybody could say what that was.
+    Foreground,
+}
+
+/// Waits for what is to be run, and becomes it; returns only where that fails or is not wanted.
+fn become_program(mut link: UnixStream, group: Group) -> io::Result<()> {
+    set_parent_process_death_signal(Some(Signal::KILL))?;
+    if group == Group::Session {
+        rustix::process::setsid()?;
+    }
+    let Some((mut control, stdio)) = receive(link.as_fd(), true)? else { return Ok(()) };
+    let request = Request::receive(&mut control);
+    let error = request.map_or_else(|error| error, |request| become_it(&request, stdio, group));
+    let code = error.raw_os_error().unwrap_or(libc::EIO);
+    link.write_all(&code.to_le_bytes())
+}
+
+fn become_it(request: &Request, stdio: Stdio, group: Group) -> io::Error {
     let text = |bytes: &[u8]| OsStr::from_bytes(bytes).to_owned();
     let mut words = request.words.iter().map(|word| text(word));
     let mut command = Command::new(text(&request.file));
@@ -46,29 +122,27 @@ pub(super) fn spawn(request: &Request, stdio: Stdio) -> io::Result<Pid> {
     }));
     command.current_dir(text(&request.cwd));
     command.stdin(stdio.input).stdout(stdio.output).stderr(stdio.errors);
-    prepare(&mut command, stdio.report, request.terminal);
-    let id = command.spawn()?.id();
-    let pid = i32::try_from(id).ok().and_then(Pid::from_raw);
-    pid.ok_or_else(|| io::Error::other("the program has no process id"))
+    prepare(&mut command, stdio.report, group);
+    command.exec()
 }
 
-/// Makes the program lead a session of its own and puts the report's pipe at descriptor 3.
+/// Makes the program lead its group and puts the report's pipe at descriptor 3.
 ///
-/// There is no safe way to do either between fork and exec.
-#[expect(unsafe_code, reason = "what runs between fork and exec needs it; the only place")]
-fn prepare(command: &mut Command, report: Option<OwnedFd>, terminal: bool) {
+/// There is no safe way to do the last before exec.
+#[expect(unsafe_code, reason = "what runs right before exec needs it; the only place")]
+fn prepare(command: &mut Command, report: Option<OwnedFd>, group: Group) {
     let prepare = move || {
-        give_back()?;
-        rustix::process::setsid()?;
-        // It does not outlive its keeper, should that be killed.
-        set_parent_process_death_signal(Some(Signal::KILL))?;
-        if terminal {
-            rustix::process::ioctl_tiocsctty(rustix::stdio::stdin())?;
+        if group == Group::Foreground {
+            rustix::process::setpgid(None, None)?;
+            // Whoever is in the background is stopped by asking for the foreground.
+            hold_back(libc::SIGTTOU)?;
+            rustix::termios::tcsetpgrp(rustix::stdio::stdin(), rustix::process::getpgrp())?;
         }
+        give_back()?;
         close_at_exec();
         if let Some(report) = &report {
-            // SAFETY: this is the child's own table of descriptors, which nothing else uses
-            // between fork and exec; the number is released again before it could be closed.
+            // SAFETY: this is the process's own table of descriptors, which nothing else uses
+            // before exec; the number is released again before it could be closed.
             let mut target = unsafe { OwnedFd::from_raw_fd(REPORT) };
             let result = rustix::io::dup2(report, &mut target);
             std::mem::forget(target);
@@ -76,8 +150,7 @@ fn prepare(command: &mut Command, report: Option<OwnedFd>, terminal: bool) {
         }
         Ok(())
     };
-    // SAFETY: the closure only makes system calls that are safe between fork and exec; it takes no
-    // lock and allocates nothing.
+    // SAFETY: this process has one thread, so that anything may be called before exec.
     unsafe { command.pre_exec(prepare) };
 }
 
