@@ -450,16 +450,18 @@ async fn aside<T: Send + 'static>(
 /// The receipts with those of each file in the order in which they were made.
 ///
 /// Calls that ran side by side end in another order than that in which they changed a file; what
-/// each of them found and left tells. Files that were renamed are left in the given order.
+/// each of them found and left tells. Paths that a file was moved to or from keep the given order.
 fn in_order(newest_first: &[Receipt]) -> Vec<&Receipt> {
     let mut ordered: Vec<&Receipt> = newest_first.iter().collect();
     let mut places: BTreeMap<&HostPath, Vec<usize>> = BTreeMap::new();
+    let mut moved: Vec<&HostPath> = Vec::new();
     for (place, receipt) in newest_first.iter().enumerate() {
         places.entry(&receipt.path).or_default().push(place);
-        if matches!(receipt.action, ReceiptAction::Renamed { .. }) {
-            return ordered;
+        if let ReceiptAction::Renamed { from } = &receipt.action {
+            moved.extend([&receipt.path, from]);
         }
     }
+    moved.iter().for_each(|path| drop(places.remove(path)));
     for places in places.values() {
         let given: Vec<&Receipt> = places.iter().map(|place| &newest_first[*place]).collect();
         if let Some(chained) = chained(&given) {

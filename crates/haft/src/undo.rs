@@ -17,13 +17,13 @@ use std::{
 };
 
 use haft_config::Environment;
-use haft_session::{Changes, SessionId, Store, on_branch};
+use haft_session::{Changes, SessionError, SessionId, Store, on_branch};
 use haft_tool::Conflict;
 use haft_types::{Body, Event, EventId, Receipt, ReceiptAction};
 use serde_json::{Value, json};
 
 use self::{
-    chosen::{Group, Wanted, Which, chosen, fewer},
+    chosen::{Group, Wanted, Which, chosen, other_count},
     work::{Refused, Work, as_wanted, by_force, did, is_kept},
 };
 use crate::{
@@ -50,7 +50,7 @@ async fn run(wanted: &Wanted, from: &Elsewhere) -> Ending {
     let store = Store::open(core::home(&environment)?);
     let id = session(&store, wanted, from.session.as_deref())?;
     // Held from here on: nobody else changes what is decided on.
-    let log = store.resume(&id)?;
+    let log = store.resume(&id).map_err(in_use)?;
     let events = events(&store, &id)?;
     let group = group(wanted, &events, log.leaf())
         .map_err(|text| Failure::Failed(format!("session {id}: {text}")))?;
@@ -71,10 +71,20 @@ async fn run(wanted: &Wanted, from: &Elsewhere) -> Ending {
     let face = Shell { work, session: id.to_string(), redo: wanted.redo, json: from.json };
     face.carry_out(&group, wanted.force).await?;
     let command = if wanted.redo { "haft redo" } else { "haft undo" };
-    if let Some(text) = fewer(wanted, &group, command) {
+    if let Some(text) = other_count(wanted, &group, command) {
         say(&format!("haft: {text}"));
     }
     Ok(())
+}
+
+/// Says of a session that another haft holds what takes its changes back: no new session does.
+fn in_use(error: SessionError) -> Failure {
+    let SessionError::InUse { session } = error else { return error.into() };
+    Failure::Failed(format!(
+        "session {session} is in use by another haft, and only that one can change its files \
+         meanwhile: end it (a haft mcp ends with its client) and call this again, or type /undo or \
+         /redo there where it is in line mode"
+    ))
 }
 
 fn group(wanted: &Wanted, events: &[Event], leaf: EventId) -> Result<Group, String> {
@@ -280,8 +290,8 @@ async fn in_session_telling(core: &Core, asked: &LineCommand, text: &mut String)
         return Err(failure);
     }
     let command = if wanted.redo { "haft redo" } else { "haft undo" };
-    if let Some(fewer) = fewer(&wanted, &group, command) {
-        let _ = writeln!(text, "- {fewer}");
+    if let Some(told) = other_count(&wanted, &group, command) {
+        let _ = writeln!(text, "- {told}");
     }
     Ok(())
 }

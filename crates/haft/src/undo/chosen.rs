@@ -2,9 +2,9 @@
 //!
 //! **Invariant:** decided on the session's events alone; nothing is looked at and nothing changed.
 
-use std::collections::HashSet;
+use std::{cmp::Reverse, collections::BTreeSet};
 
-use haft_session::{Change, Changes, TakenBack};
+use haft_session::{Changes, TakenBack};
 use haft_types::{CallId, Hash, HostPath, Receipt, TurnId};
 
 use super::work::left;
@@ -73,6 +73,11 @@ pub struct Group {
     pub named: String,
     /// What these calls were, for people.
     pub titles: Vec<String>,
+    /// The calls of which nothing can be made again: it was gone before they were taken back.
+    pub gone: Vec<CallId>,
+    /// Where these are more than were asked for: how many were, the calls that go only together,
+    /// and those between them.
+    more: Option<(usize, Vec<CallId>, Vec<CallId>)>,
     /// What is taken back, in this order.
     pub receipts: Vec<Receipt>,
     /// What else left files as they are: the file, its hash then, and who it was, with what to do.
@@ -113,7 +118,7 @@ impl Group {
             _ if wanted.turn && count == 1 => "--turn".to_owned(),
             _ => format!("{count}{turn}"),
         };
-        Self { count, calls, named, titles, receipts, others }
+        Self { count, calls, named, titles, gone: Vec::new(), more: None, receipts, others }
     }
 
     /// What of haft left a file as it was found, the newest where there is more, and what to do.
@@ -138,21 +143,16 @@ pub fn chosen(wanted: &Wanted, changes: &Changes) -> Result<Group, String> {
 }
 
 fn to_redo(wanted: &Wanted, changes: &Changes) -> Result<Group, String> {
-    let mut taken = taken_back(wanted, changes);
-    match &wanted.which {
-        Which::Newest if wanted.turn => taken.retain(|(unit, _)| *unit == 0),
-        Which::Newest => {
-            let last = taken.first().map(|(_, taken)| taken.undo);
-            taken.retain(|(_, taken)| Some(taken.undo) == last);
-        }
-        Which::Last(count) => taken.retain(|(unit, _)| unit < count),
-        Which::Call(call) => {
-            let meant = taken.iter().find(|(_, taken)| taken.calls.contains(call));
-            let meant = meant.map(|(unit, _)| *unit);
-            taken.retain(|(unit, _)| Some(*unit) == meant);
-        }
-    }
-    if taken.is_empty() {
+    let back = to_make_again(wanted, changes);
+    let newest = back.first().map(|call| call.taken.undo);
+    let is_asked = |call: &&Taken<'_>| match &wanted.which {
+        Which::Newest if wanted.turn => call.unit == 0,
+        Which::Newest => Some(call.taken.undo) == newest,
+        Which::Last(count) => call.unit < *count,
+        Which::Call(id) => back.iter().any(|other| other.call == id && other.unit == call.unit),
+    };
+    let asked: BTreeSet<usize> = back.iter().filter(is_asked).map(|call| call.unit).collect();
+    if asked.is_empty() {
         return Err(match &wanted.which {
             Which::Newest | Which::Last(_) => {
                 "nothing was taken back that could be made again".to_owned()
@@ -160,46 +160,97 @@ fn to_redo(wanted: &Wanted, changes: &Changes) -> Result<Group, String> {
             Which::Call(call) => format!("{call} was not taken back"),
         });
     }
-    let calls: Vec<CallId> =
-        taken.iter().flat_map(|(_, taken)| taken.calls.iter().rev().cloned()).collect();
-    let units: HashSet<usize> = taken.iter().map(|(unit, _)| *unit).collect();
-    let count = if wanted.turn { units.len() } else { calls.len() };
-    let receipts = taken.iter().flat_map(|(_, taken)| taken.receipts.iter().rev().cloned());
-    Ok(Group::of(wanted, count, calls, receipts.collect(), changes))
+    let (meant, together) = closed(&back, &asked, !matches!(wanted.which, Which::Call(_)));
+    let chosen: Vec<&Taken<'_>> = back.iter().filter(|call| meant.contains(&call.unit)).collect();
+    let calls = chosen.iter().map(|call| call.call.clone()).collect();
+    let has = |taken: &&TakenBack| chosen.iter().any(|call| std::ptr::eq(call.taken, *taken));
+    let taken = changes.taken_back.iter().rev().filter(has);
+    let receipts = taken.flat_map(|taken| taken.receipts.iter().rev().cloned());
+    let mut group = Group::of(wanted, meant.len(), calls, receipts.collect(), changes);
+    let gone = chosen.iter().filter(|call| call.taken.receipts.is_empty());
+    group.gone = gone.map(|call| call.call.clone()).collect();
+    if meant.len() > asked.len() {
+        let between = chosen
+            .iter()
+            .filter(|call| !asked.contains(&call.unit) && !together.contains(&call.call))
+            .map(|call| call.call.clone());
+        let between = between.collect();
+        group.more = Some((asked.len(), together.into_iter().cloned().collect(), between));
+    }
+    Ok(group)
 }
 
-/// What was taken back, the last first, each with the number of what it is counted with: calls one
-/// by one, but for those that cannot be made again alone, and turns with all of their calls.
-fn taken_back<'a>(wanted: &Wanted, changes: &'a Changes) -> Vec<(usize, &'a TakenBack)> {
-    let turn = |taken: &TakenBack| {
-        let of = |change: &&Change| taken.calls.contains(&change.call);
-        let first = changes.all.iter().find(of).map(|change| change.turn);
-        first.filter(|turn| wanted.turn && *turn != NO_TURN)
-    };
-    let (mut all, mut units, mut calls) = (Vec::new(), Vec::new(), 0);
-    for taken in changes.taken_back.iter().rev() {
-        if !wanted.turn {
-            all.push((calls, taken));
-            calls += taken.calls.len();
-            continue;
+/// A call that is taken back.
+struct Taken<'a> {
+    call: &'a CallId,
+    /// The number of what it is counted with: a call counts by itself, or a turn with all its calls.
+    unit: usize,
+    /// What it can be made again with.
+    taken: &'a TakenBack,
+}
+
+/// The calls that are taken back in the order in which they are made again: those of the last undo
+/// first, of one undo as they were made.
+fn to_make_again<'a>(wanted: &Wanted, changes: &'a Changes) -> Vec<Taken<'a>> {
+    let place = |call: &CallId| changes.all.iter().position(|change| change.call == *call);
+    let of =
+        |taken: &'a TakenBack| taken.calls.iter().map(move |call| Taken { call, unit: 0, taken });
+    let mut back: Vec<Taken<'a>> = changes.taken_back.iter().flat_map(of).collect();
+    back.sort_by_key(|back| (Reverse(back.taken.undo), place(back.call)));
+    let mut units = Vec::new();
+    for call in &mut back {
+        let turn = place(call.call).map_or(NO_TURN, |at| changes.all[at].turn);
+        let unit = unit(wanted, call.call, turn);
+        let known = units.iter().position(|other| *other == unit);
+        call.unit = known.unwrap_or(units.len());
+        if known.is_none() {
+            units.push(unit);
         }
-        let turn = turn(taken);
-        let known = units.iter().position(|other| turn.is_some() && *other == turn);
-        let unit = known.unwrap_or(units.len());
-        if unit == units.len() {
-            units.push(turn);
-        }
-        all.push((unit, taken));
     }
-    all
+    back
+}
+
+/// What has to be made again with what is asked for, and the calls for which that is so: those that
+/// go together, and where the order counts all that comes before them.
+fn closed<'a>(
+    back: &[Taken<'a>],
+    asked: &BTreeSet<usize>,
+    in_order: bool,
+) -> (BTreeSet<usize>, Vec<&'a CallId>) {
+    let mut meant = asked.clone();
+    loop {
+        let goes = |call: &&Taken<'_>| {
+            let with = |other: &Taken<'_>| std::ptr::eq(other.taken, call.taken);
+            back.iter().any(|other| meant.contains(&other.unit) && with(other))
+        };
+        let mut more: BTreeSet<usize> = back.iter().filter(goes).map(|call| call.unit).collect();
+        if let Some(last) = more.last().copied().filter(|_| in_order) {
+            more.extend(0..last);
+        }
+        if more == meant {
+            break;
+        }
+        meant = more;
+    }
+    let is_tied = |call: &&Taken<'a>| {
+        let ties = |other: &Taken<'_>| {
+            std::ptr::eq(other.taken, call.taken)
+                && asked.contains(&other.unit) != asked.contains(&call.unit)
+        };
+        meant.contains(&call.unit) && back.iter().any(ties)
+    };
+    let together = back.iter().filter(is_tied).map(|call| call.call).collect();
+    (meant, together)
+}
+
+/// What a call is counted with. Calls that no agent made belong to no turn: each stands for itself.
+fn unit(wanted: &Wanted, call: &CallId, turn: TurnId) -> (TurnId, Option<CallId>) {
+    let alone = !wanted.turn || turn == NO_TURN;
+    (turn, alone.then(|| call.clone()))
 }
 
 fn to_undo(wanted: &Wanted, changes: &Changes) -> Result<Group, String> {
-    // Calls that no agent made belong to no turn: each stands for itself.
-    let unit = |call: &CallId, turn: TurnId| match turn {
-        turn if wanted.turn && turn != NO_TURN => (turn, None),
-        turn => (turn, Some(call.clone())),
-    };
+    let unit = |call: &CallId, turn: TurnId| unit(wanted, call, turn);
     let mut units = Vec::new();
     for change in changes.standing().rev() {
         let unit = unit(&change.call, change.turn);
@@ -236,11 +287,23 @@ fn to_undo(wanted: &Wanted, changes: &Changes) -> Result<Group, String> {
     Ok(Group::of(wanted, units.len(), calls, receipts.collect(), changes))
 }
 
-/// Says that fewer changes were there than were asked for.
-pub fn fewer(wanted: &Wanted, group: &Group, command: &str) -> Option<String> {
-    let Which::Last(asked) = wanted.which else { return None };
+/// Says that fewer changes were there than were asked for, or that more had to go together.
+pub fn other_count(wanted: &Wanted, group: &Group, command: &str) -> Option<String> {
     let found = group.count;
     let what = if wanted.turn { "turns" } else { "changes" };
+    if let Some((asked, together, between)) = &group.more {
+        let together = listed(together);
+        let stands = if between.len() == 1 { "stands" } else { "stand" };
+        let between = match &**between {
+            [] => String::new(),
+            between => format!(", and {} {stands} between them", listed(between)),
+        };
+        return Some(format!(
+            "{found} {what} were made again, and not {asked}: {together} can be made again only \
+             together{between}"
+        ));
+    }
+    let Which::Last(asked) = wanted.which else { return None };
     let verb = if found == 1 { "was" } else { "were" };
     let there = if wanted.redo { "taken back" } else { "there to take back" };
     (found < asked).then(|| {
@@ -249,6 +312,16 @@ pub fn fewer(wanted: &Wanted, group: &Group, command: &str) -> Option<String> {
              sessions: haft session list names them, {command} --session ID goes on in one"
         )
     })
+}
+
+/// Names of calls, as `c1, c2 and c3`.
+fn listed(calls: &[CallId]) -> String {
+    let names: Vec<String> = calls.iter().map(ToString::to_string).collect();
+    match names.split_last() {
+        Some((last, [])) => last.clone(),
+        Some((last, more)) => format!("{} and {last}", more.join(", ")),
+        None => String::new(),
+    }
 }
 
 /// The changes that could be meant.

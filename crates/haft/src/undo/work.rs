@@ -136,9 +136,15 @@ impl Work<'_> {
     /// Says what was done, a line each.
     pub fn told(&self, group: &Group, redo: bool, receipts: &[Receipt]) -> String {
         let (mut text, what) = (String::new(), if redo { "Made again" } else { "Took back" });
-        for title in &group.titles {
+        for (call, title) in group.calls.iter().zip(&group.titles) {
+            let title = face::safe(title);
             // Writing to a string cannot fail.
-            let _ = writeln!(text, "{what} {}", face::safe(title));
+            let _ = if group.gone.contains(call) {
+                let why = "what it had made was gone before it was taken back";
+                writeln!(text, "Made nothing again of {title}: {why}")
+            } else {
+                writeln!(text, "{what} {title}")
+            };
         }
         for receipt in receipts {
             let shown = |path| face::safe(&self.base.place.shown(path));
@@ -157,9 +163,6 @@ impl Work<'_> {
         for path in as_wanted(group, receipts) {
             let path = face::safe(&self.base.place.shown(path));
             let _ = writeln!(text, "  {path} is already as it was {when}");
-        }
-        if redo && group.receipts.is_empty() {
-            text.push_str("  no file: what it had made was gone before it was taken back\n");
         }
         text
     }

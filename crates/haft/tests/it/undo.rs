@@ -420,7 +420,12 @@ fn what_is_as_it_was_already_is_told_and_stands_in_the_way_of_nothing() {
     assert_eq!(told["unchanged"], json!([world.work().join("a.txt")]), "{told}");
     let ran = world.run(&["redo", "c1"]);
     assert_eq!((ran.code, ran.err.as_str()), (Some(0), ""), "{ran:?}");
-    assert!(ran.out.contains("no file: what it had made was gone"), "{ran:?}");
+    // Nothing was made, so nothing else is said.
+    assert_eq!(
+        ran.out,
+        "Made nothing again of c1 (edit: Editing a.txt): what it had made was gone before it was \
+         taken back\n"
+    );
     let ran = world.run(&["redo", "2"]);
     assert_eq!((ran.code, ran.err.as_str()), (Some(0), ""), "{ran:?}");
     assert_eq!((world.read("a.txt").as_str(), world.read("b.txt").as_str()), ("one\n", "b\n"));
@@ -469,6 +474,83 @@ fn calls_are_counted_where_they_are_made_again() {
     assert_eq!(there().0, "3\n");
     undo("4");
     assert_eq!(redo(&["4"]), made("c1 c2 c3 c4", "3\n", "b\n"));
+}
+
+/// Two files, and calls that move and change them; gives the calls that were made again, what was
+/// said, and what is there then.
+fn made_again(calls: &[Value], which: &[&str]) -> (String, String, Vec<(String, String)>) {
+    let world = World::new();
+    world.file("a", "aaa\n");
+    world.file("c", "ccc\n");
+    let mut more: Vec<String> = Vec::new();
+    for files in calls {
+        let flags: Vec<&str> = more.iter().map(|flag| &**flag).collect();
+        let ran = tool(&world, "edit", &json!({"files": files}), &flags);
+        assert_eq!(ran.code, Some(0), "{ran:?}");
+        more = vec!["--session".to_owned(), world.only_session()];
+    }
+    assert_eq!(world.run(&["undo", &calls.len().to_string()]).code, Some(0));
+    assert_eq!((world.read("a").as_str(), world.read("c").as_str()), ("aaa\n", "ccc\n"));
+    let ran = world.run(&[&["redo", "--json"], which].concat());
+    assert_eq!(ran.code, Some(0), "{ran:?}");
+    let told: Vec<String> = serde_json::from_value(ran.json()["calls"].clone()).unwrap();
+    let there = ["a", "c", "m", "z"].into_iter().filter_map(|name| {
+        let text = fs::read_to_string(world.work().join(name)).ok()?;
+        Some((name.to_owned(), text.trim_end().to_owned()))
+    });
+    (told.join(" "), ran.err, there.collect())
+}
+
+#[test]
+fn calls_are_made_again_in_their_order_and_what_goes_together_is_told() {
+    let content = |path: &str, text: &str| json!({"path": path, "content": text});
+    let moved = |from: &str, to: &str| json!([{"path": from, "move_to": to}]);
+    let alone = |path: &str, text: &str| json!([content(path, text)]);
+    let edited = [alone("c", "C1\n"), alone("a", "A2\n"), moved("c", "m")];
+    let twice = [moved("c", "z"), alone("a", "A2\n"), moved("z", "m")];
+    let then = [moved("c", "z"), alone("z", "C2\n")];
+    // One file with three states, of which the first came with a file that was moved later.
+    let chained =
+        [json!([content("a", "A1\n"), content("c", "C1\n")]), alone("a", "A2\n"), moved("c", "m")];
+    let told = |many: u64, asked: u64, calls: &str, between: &str| {
+        format!(
+            "haft: {many} changes were made again, and not {asked}: {calls} can be made again \
+             only together{between}\n"
+        )
+    };
+    let (one_three, between) = ("c1 and c3", ", and c2 stands between them");
+    type Case<'a> = (&'a [Value], &'a [&'a str], &'a str, String, &'a [(&'a str, &'a str)]);
+    let cases: [Case<'_>; 9] = [
+        (&edited, &["1"], "c1 c2 c3", told(3, 1, one_three, between), &[("a", "A2"), ("m", "C1")]),
+        (&edited, &["c2"], "c2", String::new(), &[("a", "A2"), ("c", "ccc")]),
+        (&edited, &["c1"], "c1 c3", told(2, 1, one_three, ""), &[("a", "aaa"), ("m", "C1")]),
+        (&edited, &[], "c1 c2 c3", String::new(), &[("a", "A2"), ("m", "C1")]),
+        (&twice, &["2"], "c1 c2 c3", told(3, 2, one_three, ""), &[("a", "A2"), ("m", "ccc")]),
+        (&twice, &["3"], "c1 c2 c3", String::new(), &[("a", "A2"), ("m", "ccc")]),
+        (&then, &["1"], "c1 c2", told(2, 1, "c1 and c2", ""), &[("a", "aaa"), ("z", "C2")]),
+        (&chained, &["3"], "c1 c2 c3", String::new(), &[("a", "A2"), ("m", "C1")]),
+        (&chained, &[], "c1 c2 c3", String::new(), &[("a", "A2"), ("m", "C1")]),
+    ];
+    for (calls, which, made, said, there) in cases {
+        let there: Vec<_> = there.iter().map(|(n, t)| (n.to_string(), t.to_string())).collect();
+        assert_eq!(made_again(calls, which), (made.to_owned(), said, there), "{calls:?} {which:?}");
+    }
+}
+
+#[test]
+fn a_session_in_use_names_what_takes_its_changes_back() {
+    let world = World::new();
+    let mut client = Client::greeted(&world, &["--mode", "accept-edits"]);
+    client.call("write", &json!({"path": "a.txt", "content": "x\n"}));
+    let ran = world.run(&["undo"]);
+    assert_eq!(ran.code, Some(1), "{ran:?}");
+    for word in ["in use by another haft", "haft mcp", "/undo"] {
+        assert!(ran.err.contains(word), "{word}: {ran:?}");
+    }
+    assert!(!ran.err.contains("new session"), "{ran:?}");
+    client.ends_well();
+    assert_eq!(world.run(&["undo"]).code, Some(0));
+    assert!(!world.work().join("a.txt").exists());
 }
 
 #[test]
