@@ -295,6 +295,62 @@ pub(super) fn two_readings(clean: &Clean, numbers: &mut Numbers) -> Made {
     Case::refused(&file, &escaped(&old), &escaped(&new), &words)
 }
 
+/// Line ends written out, and a string of the new text with one that is meant as it is written.
+pub(super) fn escape_in_a_string(clean: &Clean, numbers: &mut Numbers) -> Made {
+    let (old, mut new) = (clean.old(), clean.new_lines());
+    if old.iter().chain(&new).any(|line| line.contains('\\')) || old.len() < 2 {
+        return None;
+    }
+    let string = ["print(\"x\\n\")", "re.sub('\\n', a)", "p = \"C:\\new\\table\"", "say(`a\\tb`)"];
+    new.push(string[numbers.below(string.len())].to_owned());
+    let written = |lines: &[String]| lines.join("\\n").replace('\t', "\\t");
+    let words = ["literal escapes", "two ways", "Nothing is guessed"];
+    Case::refused(clean, &[written(&old)], &[written(&new)], &words)
+}
+
+/// The old text twice, indented with spaces and with tabs, and in the call in a third way.
+pub(super) fn two_indentations(clean: &Clean, _: &mut Numbers) -> Made {
+    if clean.lines.last()?.end.is_empty() || clean.old().iter().any(|line| line.starts_with('\t')) {
+        return None;
+    }
+    let indented = |lines: &[String], by: &str| -> Vec<String> {
+        let line = |line: &String| {
+            if line.trim().is_empty() { line.clone() } else { format!("{by}{line}") }
+        };
+        lines.iter().map(line).collect()
+    };
+    let mut file = clean.clone();
+    let end = clean.lines.first()?.end;
+    file.lines.push(Line { text: "-- and once more --".into(), end });
+    let copy = indented(&clean.old(), "\t");
+    file.lines.extend(copy.into_iter().map(|text| Line { text, end }));
+    for (at, text) in indented(&clean.old(), "    ").into_iter().enumerate() {
+        file.rewrite(at, text);
+    }
+    let (old, new) = (indented(&clean.old(), "      "), indented(&clean.new_lines(), "      "));
+    let (first, second) = (clean.first + 1, clean.lines.len() + 2);
+    let lines = format!("at lines {first}, {second}");
+    Case::refused(&file, &old, &new, &["2 places", "tolerating", "indentation", &lines])
+}
+
+/// A raised or enclosed digit, a fraction or a sign of its own in the file, plain ones in the call.
+pub(super) fn compatible_digits(clean: &Clean, numbers: &mut Numbers) -> Made {
+    if !clean.codec.unicode() {
+        return None;
+    }
+    let pairs =
+        [("10²", "102"), ("2⁵", "25"), ("1½", "11⁄2"), ("①", "1"), ("x₁", "x1"), ("20 ℃", "20 °C")];
+    let (there, given) = pairs[numbers.below(pairs.len())];
+    let mut file = clean.clone();
+    let at = file.inner(numbers)?;
+    let line = clean.old()[at].clone();
+    file.rewrite(at, format!("{line} # {there} worth"));
+    let mut old = clean.old();
+    old[at] = format!("{line} # {given} worth");
+    let words = ["not found", &*format!("Line {}: ", line_number(clean, at)), "U+"];
+    Case::refused(&file, &old, &clean.new_lines(), &words)
+}
+
 /// A character that the file's encoding lacks.
 pub(super) fn unrepresentable(clean: &Clean, _: &mut Numbers) -> Made {
     let Codec::Legacy(encoding) = clean.codec else { return None };

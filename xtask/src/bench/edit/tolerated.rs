@@ -122,7 +122,8 @@ pub(super) fn decomposed(clean: &Clean, numbers: &mut Numbers) -> Made {
 
 /// Ligatures, full-width letters and the like.
 pub(super) fn compatible(clean: &Clean, numbers: &mut Numbers) -> Made {
-    let pairs = [("ﬁne and ﬂat", "fine and flat"), ("ＡＢＣ１２", "ABC12"), ("m² №", "m2 No")];
+    let pairs =
+        [("ﬁne and ﬂat", "fine and flat"), ("ＡＢＣ１２", "ABC12"), ("wait… so", "wait... so")];
     spelt(clean, numbers, &pairs)
 }
 
@@ -147,6 +148,65 @@ pub(super) fn spaces(clean: &Clean, numbers: &mut Numbers) -> Made {
     let pairs =
         [("a\u{a0}b", "a b"), ("a\u{3000}b", "a b"), ("5\u{202f}km", "5 km"), ("a b", "a\u{a0}b")];
     spelt(clean, numbers, &pairs)
+}
+
+/// One word of a line changed whose quotes, dashes and spaces the call writes plainly.
+pub(super) fn partly_edited(clean: &Clean, numbers: &mut Numbers) -> Made {
+    if !clean.codec.unicode() {
+        return None;
+    }
+    let at = clean.inner(numbers)?;
+    let (head, tail) =
+        [("“So” it’s — a\u{a0}", "\u{a0}— b “and” ﬁne"), ("10\u{a0}€ – ", " – ‘it’s’"), ("“", "”")]
+            [numbers.below(3)];
+    let plain = |text: &str| {
+        let text = text.replace(['“', '”'], "\"").replace(['‘', '’'], "'");
+        text.replace(['—', '–'], "-").replace('\u{a0}', " ").replace('ﬁ', "fi")
+    };
+    let line = clean.old()[at].clone();
+    let [there, given, then] =
+        ["brownworth", "brownworth", "redworth"].map(|word| [head, word, tail].concat());
+    let (mut file, mut after) = (clean.clone(), clean.clone());
+    file.rewrite(at, format!("{line} # {there}"));
+    after.rewrite(at, format!("{line} # {then}"));
+    let (mut old, mut new) = (clean.old(), clean.old());
+    old[at] = format!("{line} # {}", plain(&given));
+    new[at] = format!("{line} # {}", plain(&then));
+    let want = Want::Bytes(after.file()?);
+    Some(Case::new(file.file()?, &old.join("\n"), &new.join("\n"), want))
+}
+
+/// No-break spaces throughout the call, none in the file.
+pub(super) fn spaces_brought(clean: &Clean, _: &mut Numbers) -> Made {
+    let odd = |lines: &[String]| lines.iter().any(|line| line.contains('\u{a0}'));
+    let given = |lines: Vec<String>| -> Vec<String> {
+        lines.iter().map(|line| line.replace(' ', "\u{a0}")).collect()
+    };
+    let (old, new) = (clean.old(), clean.new_lines());
+    if odd(&old) || odd(&new) || !old.iter().any(|line| line.contains(' ')) {
+        return None;
+    }
+    Case::applied(clean, &given(old), &given(new))
+}
+
+/// One line with a part of its indentation, and a further one that shall stand like it.
+pub(super) fn inside_the_indentation(clean: &Clean, numbers: &mut Numbers) -> Made {
+    let at = numbers.below(clean.old().len());
+    let line = clean.old()[at].clone();
+    let bare = line.trim_start_matches(' ');
+    let deep = line.len() - bare.len();
+    let given = " "
+        .repeat(deep.checked_sub(1).filter(|most| *most > 0).map(|most| 1 + numbers.below(most))?);
+    let old = format!("{given}{bare}");
+    let text: String = clean.lines.iter().flat_map(|line| [&*line.text, "\n"]).collect();
+    let end = clean.lines[clean.first + at].end;
+    if bare.trim().len() < 3 || places(&text, &old) != 1 || end.is_empty() {
+        return None;
+    }
+    let mut after = clean.clone();
+    after.rewrite(at, format!("{line}{end}{}added();", " ".repeat(deep)));
+    let want = Want::Bytes(after.file()?);
+    Some(Case::new(clean.file()?, &old, &format!("{old}\n{given}added();"), want))
 }
 
 fn is_blank(line: &str) -> bool {
@@ -255,10 +315,21 @@ pub(super) fn escaped_quotes(clean: &Clean, numbers: &mut Numbers) -> Made {
     Case::applied(&file, &escaped(file.old())?, &escaped(file.new_lines())?)
 }
 
+/// Whether lines come with what the old text does not have, so that nobody can tell whether an
+/// escape of it is meant as it is written, or with quotes that stay open.
+fn is_unsure(clean: &Clean) -> bool {
+    let has = |lines: &[String], sign: char| lines.iter().any(|line| line.contains(sign));
+    let old = clean.old();
+    let comes = |sign: &char| has(&clean.come, *sign) && !has(&old, *sign);
+    let open =
+        |line: &String| ['"', '\'', '`'].iter().any(|sign| line.matches(*sign).count() % 2 == 1);
+    ['\t', '"'].iter().any(comes) || clean.come.iter().any(open)
+}
+
 /// Line ends and tabs written out.
 pub(super) fn escaped_ends(clean: &Clean, _: &mut Numbers) -> Made {
     let (old, new) = (clean.old(), clean.new_lines());
-    if old.iter().chain(&new).any(|line| line.contains('\\')) || old.len() < 2 {
+    if old.iter().chain(&new).any(|line| line.contains('\\')) || old.len() < 2 || is_unsure(clean) {
         return None;
     }
     let written = |lines: &[String]| lines.join("\\n").replace('\t', "\\t");
@@ -271,6 +342,9 @@ pub(super) fn escaped_twice(clean: &Clean, numbers: &mut Numbers) -> Made {
     let mut file = clean.clone();
     let at = file.inner(numbers)?;
     file.rewrite(at, format!("{} path('\\\\d')", clean.old()[at]));
+    if is_unsure(clean) {
+        return None;
+    }
     let written = |lines: &[String]| {
         let text = lines.join("\n").replace('\\', "\\\\").replace('\n', "\\n");
         text.replace('\t', "\\t").replace('"', "\\\"")
