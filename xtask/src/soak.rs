@@ -94,6 +94,14 @@ const SOAKS: &[Soak] = &[
         count: 17,
     },
     Soak {
+        name: "output",
+        about: "a command that prints 10^10 bytes: memory, time beside a bare pipe, what is kept",
+        packages: &["haft-tools"],
+        tests: "output_without_end",
+        scale: Scale::Factor,
+        count: 100,
+    },
+    Soak {
         name: "crash",
         about: "changes of files that are killed at every file call and at random instants",
         packages: &["haft"],

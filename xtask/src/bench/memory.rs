@@ -41,7 +41,7 @@ pub(super) fn measure(bench: &Bench) -> Result<Vec<Row>> {
     let mut values = [const { Vec::new() }; 5];
     for _ in 0..RUNS {
         values[0].push(idle(bench, &scratch)?);
-        values[1].push(peak(&mut output::printing(bench, &scratch)?)?);
+        values[1].push(peak(&mut output::printing(bench, &scratch, 100_000_000)?)?);
         let [mut ours, mut theirs] = search::listing(bench, &scratch, &tree)?;
         values[2].push(peak(&mut ours)?);
         values[4].push(reading(bench, &scratch, &large)?);

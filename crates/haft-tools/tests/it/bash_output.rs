@@ -1,8 +1,12 @@
 //! What is kept of a command's output, and what is shown of it.
 
-use std::time::Instant;
+use std::{
+    io::Read as _,
+    process::{Command, Stdio},
+    time::{Duration, Instant},
+};
 
-use haft_testkit::world::World;
+use haft_testkit::{machine, world::World};
 use haft_types::{Body, CallId, Follow, Outcome, Status};
 use serde_json::{Value, json};
 use tokio_util::sync::CancellationToken;
@@ -115,4 +119,43 @@ async fn a_hundred_thousand_lines_are_few_events() {
     }
     println!("{pieces} pieces of {bytes} bytes for 400,004 lines in {rounds} rounds");
     assert!(pieces <= 5 * rounds && bytes <= (17 << 10) * rounds, "{pieces} pieces, {bytes} bytes");
+}
+
+/// Reads what a command prints from a bare pipe; how long that takes.
+fn bare(command: &str) -> Duration {
+    let begun = Instant::now();
+    let mut child =
+        Command::new("sh").args(["-c", command]).stdout(Stdio::piped()).spawn().unwrap();
+    let (mut pipe, mut piece) = (child.stdout.take().unwrap(), vec![0; 64 << 10]);
+    while pipe.read(&mut piece).unwrap() > 0 {}
+    child.wait().unwrap();
+    begun.elapsed()
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn output_without_end_is_kept_at_both_ends_in_little_memory() {
+    let world = world();
+    let bytes = machine::times(100_000_000);
+    let command = format!("yes 'a line of output' | head -c {bytes}");
+    let alone = bare(&command);
+    let (before, begun) = (machine::peak(), Instant::now());
+    let (dispatcher, outs) = on_disk(&world);
+    let input = json!({"command": command, "timeout_ms": 600_000});
+    let (id, outcome) = dispatcher.call("bash", input, CancellationToken::new()).await;
+    let (took, grown) = (begun.elapsed(), machine::peak() - before);
+    println!(
+        "{bytes} bytes in {:.2} s, {:.2} times what a bare pipe takes, {} KiB more memory",
+        took.as_secs_f64(),
+        took.as_secs_f64() / alone.as_secs_f64(),
+        grown >> 10
+    );
+    assert_eq!(outcome.status, Status::Done, "{}", outcome.joined_text());
+    assert!(grown < 64 << 20, "{grown} bytes more");
+    let kept = std::fs::metadata(outs.open(&id).unwrap().1.as_str().unwrap()).unwrap().len();
+    let cap = 1 << 30;
+    assert!((bytes.min(cap)..=cap + 100).contains(&kept) && outs.used() == kept, "{kept}");
+    assert_eq!(data(&outcome, "missing_bytes").as_u64(), bytes.checked_sub(cap).filter(|n| *n > 0));
+    let lines = bytes.div_ceil(17);
+    let shown = outcome.joined_text();
+    assert!(shown.contains(&format!("of {bytes} bytes ({lines} lines in all)")), "{shown:.20000}");
 }
