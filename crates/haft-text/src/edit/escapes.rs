@@ -227,8 +227,12 @@ fn opens(parts: &[Part<'_>], at: usize) -> Option<char> {
             (prefix || !word.ends_with(char::is_alphanumeric)).then_some(quote)
         }
         '$' => goes_on.then_some(quote),
-        // Of signs that are mostly none, only an escape right behind it makes a quote.
-        '/' => next.is_blank_escape().then_some(quote),
+        // A pattern begins behind a sign or a blank, a comment ends its line with one more of these.
+        '/' => {
+            let sign = |text: &str| text.ends_with([' ', '(', ',', '=', ':', '[', '!', '&', '|']);
+            let begins = before.is_none_or(|part| part.real.is_none() && sign(part.written));
+            (begins && next.is_blank_escape()).then_some(quote)
+        }
         _ => Some(quote),
     }
 }

@@ -66,6 +66,18 @@ fn an_escape_that_agrees_with_the_old_text_is_resolved() {
             "$a = 1;\n$b = $c;\n$d = 2;\nb\n",
         ),
         ("a(\"x\")\nb\n", r#"a("x")\nb"#, r#"a("x")\nc("y")\nb"#, "a(\"x\")\nc(\"y\")\nb\n"),
+        (
+            "/// a\n/// b\n",
+            r"/// a\n/// b",
+            r"/// a\n/// x\n///\n/// y\n/// b",
+            "/// a\n/// x\n///\n/// y\n/// b\n",
+        ),
+        (
+            "/* a */\n/* b */\n",
+            r"/* a */\n/* b */",
+            r"/* a */\n/* c */\n/* b */",
+            "/* a */\n/* c */\n/* b */\n",
+        ),
         ("a\nb\n", r"a\nb", r#"a\nsay(\"x\")\nb"#, "a\nsay(\"x\")\nb\n"),
     ] {
         assert_eq!(after(file, old, new), want, "{new}");
