@@ -1,15 +1,20 @@
 //! Searching the lines of one file, from any reader, with ripgrep's searcher.
 //!
 //! **Invariant:** memory is bounded whatever a file holds: a line of many MiB is searched in
-//! [`parts`](crate::parts) that count as lines of one number, what is still longer than [`LINE_LIMIT`] (lines of UTF-16) ends the
-//! search of its file with a cause, and at most [`TEXT_LIMIT`] bytes of found text are kept of
-//! one file; what matches beyond that is still counted, and a search that skips what is before it
-//! keeps it. It knows no folder and no ignore file.
+//! [`parts`](crate::parts) that count as lines of one number, what is still longer than
+//! [`NARROW_LIMIT`] (lines of UTF-16) ends the search of its file with a cause, and at most
+//! [`TEXT_LIMIT`] bytes of found text are kept of one file; what matches beyond that is still
+//! counted, and a search that skips what is before it keeps it. It knows no folder and no ignore file.
 //!
 //! Binary files are taken as ripgrep takes them. Below a folder, a file whose first 64 KiB hold a
 //! NUL is left, and a later NUL ends its search; it counts as binary, and what matched before the
-//! NUL is given (ripgrep drops it in its counts). A file that was named itself is searched to its
-//! end; matches behind a NUL are counted without their text.
+//! NUL is given with where that was (ripgrep drops it in its counts). A file that was named itself
+//! is searched to its end; matches behind a NUL are counted without their text.
+//!
+//! With context, the lines around the present one are held as well. Where they are too long for
+//! that, or in UTF-16, the search of the file ends as [`tight`](FileResult::tight): a
+//! [`Grep::narrow`] one, which takes more memory and cuts long lines into smaller parts, goes
+//! through it again.
 
 use std::{
     collections::VecDeque,
@@ -24,14 +29,19 @@ use grep_searcher::{
 };
 use haft_types::MatchLine;
 
+use self::window::{trimmed, window};
 use crate::{
-    GrepMode, GrepQuery, SearchError,
+    GrepMode, GrepQuery, SearchError, Skipped,
     parts::{Cuts, PART, Parts},
     pattern::{self, PATTERN_LIMIT, STATES_LIMIT},
 };
 
+mod window;
+
 /// Longest line that can be searched, in bytes.
 pub(crate) const LINE_LIMIT: usize = 8 << 20;
+/// Memory of a search in smaller parts, in bytes.
+const NARROW_LIMIT: usize = 64 << 20;
 /// Longest file that can be searched across lines, in bytes.
 const MULTILINE_LIMIT: usize = 32 << 20;
 /// Bytes times characters of a pattern that are searched with nothing that could stop it: some
@@ -53,6 +63,8 @@ pub(crate) struct Grep {
     query: GrepQuery,
     /// Characters that the pattern stands for.
     size: u64,
+    /// Whether lines are cut so that with their context they fit into [`NARROW_LIMIT`].
+    narrow: bool,
 }
 
 /// What the search of one file gave.
@@ -66,10 +78,16 @@ pub(crate) struct FileResult {
     pub(crate) skipped: u64,
     /// Matching lines behind binary content.
     pub(crate) hidden: u64,
+    /// Those of `lines` that a match goes over into from the line before.
+    pub(crate) joined: Vec<usize>,
     /// Memory that `lines` takes, in bytes.
     pub(crate) size: usize,
     /// Whether binary content was met.
     pub(crate) binary: bool,
+    /// Where binary content ended the search, in bytes.
+    pub(crate) until: Option<u64>,
+    /// Whether lines and their context were too long to be held: see [`Grep::narrow`].
+    pub(crate) tight: bool,
     /// Whether lines were so long that they were searched in parts.
     pub(crate) parts: bool,
     /// Why the search ended early.
@@ -96,14 +114,23 @@ impl Grep {
         }
         let matcher =
             builder.build(&query.pattern).map_err(|error| pattern::refusal(query, &error))?;
-        Ok(Self { matcher, query: query.clone(), size })
+        Ok(Self { matcher, query: query.clone(), size, narrow: false })
+    }
+
+    /// The same search for a file whose lines and their context were too long to be held.
+    pub(crate) fn narrow(&self) -> Self {
+        Self { narrow: true, ..self.clone() }
     }
 
     /// A searcher, to be kept from file to file; `named` for a file that was named itself.
     pub(crate) fn searcher(&self, named: bool) -> Searcher {
         let shown = self.query.mode == GrepMode::Content;
         let context = |lines: u32| if shown { lines as usize } else { 0 };
-        let limit = if self.query.multiline { self.longest_across() } else { LINE_LIMIT };
+        let limit = match self.query.multiline {
+            true => self.longest_across(),
+            false if self.narrow => NARROW_LIMIT,
+            false => LINE_LIMIT,
+        };
         SearcherBuilder::new()
             .line_number(shown)
             .multi_line(self.query.multiline)
@@ -133,14 +160,31 @@ impl Grep {
 
     /// What ended a search, for whoever asked for it.
     fn in_words(&self, error: io::Error) -> io::Error {
-        if !self.query.multiline || !error.to_string().contains("allocation limit") {
+        if !is_tight(&error) {
             return error;
+        }
+        if !self.query.multiline {
+            return io::Error::other(
+                "has a line of many MB, which only in UTF-8 can be searched in parts; convert it \
+                 to UTF-8 to search all of it",
+            );
         }
         let (most, size) = (self.longest_across() / 1_000_000, self.size);
         io::Error::other(format!(
             "larger than the {most} MB in which a pattern of {size} characters is searched across \
              lines; search it without multiline, or for less"
         ))
+    }
+
+    /// From how many bytes on a line is cut.
+    fn part(&self) -> usize {
+        let part = least(LINE_WORK / self.size, PART);
+        if !self.narrow {
+            return part;
+        }
+        // The lines before, the one that matched last, the present one, and what is read ahead; a
+        // part may be over its length by a quarter and as much as is read at once.
+        part.min(NARROW_LIMIT / (self.query.before as usize + 3) / 9 * 4)
     }
 
     /// The longest file that is searched across lines, in bytes.
@@ -164,6 +208,7 @@ impl Grep {
             cuts: &cuts,
             skip,
             begun: false,
+            past: false,
             before: VecDeque::new(),
             before_size: 0,
             result: FileResult::default(),
@@ -172,17 +217,24 @@ impl Grep {
         let ended = if self.query.multiline {
             searcher.search_reader(&self.matcher, reader, &mut sink)
         } else {
-            let part = least(LINE_WORK / self.size, PART);
-            searcher.search_reader(&self.matcher, Parts::new(reader, &cuts, part), &mut sink)
+            let reader = Parts::new(reader, &cuts, self.part());
+            searcher.search_reader(&self.matcher, reader, &mut sink)
         };
+        let tight = !self.query.multiline && !self.narrow;
+        let tight = tight && ended.as_ref().err().is_some_and(is_tight);
         let error = ended.err().map(|error| self.in_words(error));
-        FileResult { error, parts: cuts.any(), ..mem::take(&mut sink.result) }
+        FileResult { error, tight, parts: cuts.any(), ..mem::take(&mut sink.result) }
     }
 }
 
 /// The lesser of two lengths.
 fn least(length: u64, most: usize) -> usize {
     usize::try_from(length).map_or(most, |length| length.min(most))
+}
+
+/// Reports whether what ended a search is that it would have taken too much memory.
+fn is_tight(error: &io::Error) -> bool {
+    error.to_string().contains("allocation limit")
 }
 
 /// A reader that fails once its search is stopped.
@@ -204,6 +256,16 @@ fn stopped() -> io::Error {
     io::Error::other("the search was stopped")
 }
 
+impl Skipped {
+    /// Counts a file that was searched.
+    pub(crate) fn took(&mut self, result: &FileResult) {
+        let to_its_end = result.until.is_none();
+        self.searched += u64::from(to_its_end);
+        self.binary += u64::from(!to_its_end);
+        self.parts += u64::from(result.parts);
+    }
+}
+
 /// Collects the lines of one file.
 struct Lines<'a> {
     grep: &'a Grep,
@@ -213,6 +275,8 @@ struct Lines<'a> {
     skip: u64,
     /// Whether a matching line is kept.
     begun: bool,
+    /// Whether a match over lines began behind those that are wanted.
+    past: bool,
     /// The last lines of context before the first matching line that is kept.
     before: VecDeque<MatchLine>,
     /// Memory that `before` takes, in bytes.
@@ -223,8 +287,11 @@ struct Lines<'a> {
 impl Lines<'_> {
     /// Keeps a line unless too much of the file is kept already; the first matching one always, so
     /// that who skips on meets every line.
-    fn keep(&mut self, number: u64, line: &[u8], spans: &[(usize, usize)]) {
+    fn keep(&mut self, number: u64, line: &[u8], spans: &[(usize, usize)], joined: bool) {
         let matching = !spans.is_empty();
+        if !self.replaces(number, matching) {
+            return;
+        }
         if matching && !self.begun {
             self.begun = true;
             self.result.lines.extend(mem::take(&mut self.before));
@@ -235,6 +302,9 @@ impl Lines<'_> {
         let (text, spans) = window(line, spans, self.grep.query.max_line);
         let line = MatchLine { number, text, spans };
         if self.begun {
+            if joined {
+                self.result.joined.push(self.result.lines.len());
+            }
             self.result.size += size_of(&line);
             self.result.lines.push(line);
             return;
@@ -245,6 +315,25 @@ impl Lines<'_> {
             let Some(line) = self.before.pop_front() else { break };
             self.before_size -= size_of(&line);
         }
+    }
+
+    /// Whether a line is to be kept, in place of what was kept of it: of one that was cut, each part
+    /// that matches is shown, and only where none does the first or, before a match, the last one.
+    fn replaces(&mut self, number: u64, matching: bool) -> bool {
+        let lines = &mut self.result.lines;
+        let last = if self.begun { lines.last() } else { self.before.back() };
+        let Some(last) = last.filter(|last| last.number == number && self.cuts.any()) else {
+            return true;
+        };
+        let (size, context) = (size_of(last), last.spans.is_empty());
+        if !self.begun {
+            self.before_size -= size;
+            self.before.pop_back();
+        } else if matching && context {
+            self.result.size -= size;
+            lines.pop();
+        }
+        matching || !self.begun
     }
 
     /// How many of the next matching lines are skipped; the context before them goes with them.
@@ -262,21 +351,6 @@ impl Lines<'_> {
     /// The number of a line in the file, where parts of one line have one number.
     fn number(&self, passed: Option<u64>, offset: u64) -> u64 {
         passed.unwrap_or(0).saturating_sub(self.cuts.before(offset))
-    }
-
-    /// How many matches the found lines hold; as ripgrep counts where one may go over lines.
-    fn matches(&self, found: &SinkMatch<'_>) -> io::Result<u64> {
-        let range = found.bytes_range_in_buffer();
-        let end = (range.end + LOOK_AHEAD).min(found.buffer().len());
-        let mut count = 0;
-        let take = |found: grep_matcher::Match| {
-            let inside = found.start() < range.end;
-            count += u64::from(inside);
-            inside
-        };
-        let buffer = &found.buffer()[..end];
-        self.grep.matcher.find_iter_at(buffer, range.start, take).map_err(io::Error::other)?;
-        Ok(count.max(1))
     }
 
     /// Where the pattern matches in the found lines.
@@ -330,28 +404,32 @@ impl Sink for Lines<'_> {
         }
         let multiline = self.grep.query.multiline;
         let lines = || if multiline { found.lines().count() as u64 } else { 1 };
-        if multiline && self.grep.most().is_some_and(|most| self.result.count >= most) {
+        if self.past {
             return Ok(false);
         }
+        let before = self.result.count;
         match self.grep.query.mode {
             GrepMode::Files => {
                 self.result.count = 1;
                 return Ok(false);
             }
             GrepMode::Count => {
-                self.result.count += if multiline { self.matches(found)? } else { 1 };
+                self.result.count += lines();
                 return Ok(true);
             }
             GrepMode::Content => self.result.count += lines(),
         }
+        let most = self.grep.most().filter(|_| multiline).unwrap_or(u64::MAX);
         if self.result.binary {
             self.result.hidden += lines();
+            self.past = self.result.count >= most;
             return Ok(true);
         }
         // Marks are not looked for where none of the lines is kept.
         let skipped = if self.skip > 0 { self.skip(lines()) } else { 0 };
         let all = skipped > 0 && skipped == lines();
         if all || (self.begun && self.result.size >= TEXT_LIMIT) {
+            self.past = self.result.count >= most;
             return Ok(true);
         }
         let spans = self.spans(searcher, found)?;
@@ -369,9 +447,12 @@ impl Sink for Lines<'_> {
                 // would be taken for context.
                 inside.push((trimmed(line).len(), trimmed(line).len()));
             }
+            let joined = multiline && spans.iter().any(|span| span.0 < start && span.1 > start);
             start = end;
+            // A match is given whole, so that the limit is reached where another one begins.
+            self.past |= !joined && before + index >= most.saturating_sub(1);
             if index >= skipped {
-                self.keep(number, line, &inside);
+                self.keep(number, line, &inside, joined);
             }
         }
         Ok(true)
@@ -384,7 +465,7 @@ impl Sink for Lines<'_> {
         // The search itself knows no skipped lines: it gives their context as well.
         if !self.result.binary && (self.begun || self.grep.query.before > 0) {
             let number = self.number(context.line_number(), context.absolute_byte_offset());
-            self.keep(number, context.bytes(), &[]);
+            self.keep(number, context.bytes(), &[], false);
         }
         Ok(true)
     }
@@ -394,8 +475,12 @@ impl Sink for Lines<'_> {
         Ok(true)
     }
 
-    fn finish(&mut self, _: &Searcher, finish: &SinkFinish) -> io::Result<()> {
-        self.result.binary |= finish.binary_byte_offset().is_some();
+    fn finish(&mut self, searcher: &Searcher, finish: &SinkFinish) -> io::Result<()> {
+        let Some(offset) = finish.binary_byte_offset() else { return Ok(()) };
+        self.result.binary = true;
+        if searcher.binary_detection().quit_byte().is_some() {
+            self.result.until = Some(offset.saturating_sub(self.cuts.before(offset)));
+        }
         Ok(())
     }
 }
@@ -403,116 +488,6 @@ impl Sink for Lines<'_> {
 /// Memory that a line takes, in bytes.
 fn size_of(line: &MatchLine) -> usize {
     line.text.len() + line.spans.len() * 8 + mem::size_of::<MatchLine>()
-}
-
-/// The line without its end.
-fn trimmed(line: &[u8]) -> &[u8] {
-    let line = line.strip_suffix(b"\n").unwrap_or(line);
-    line.strip_suffix(b"\r").unwrap_or(line)
-}
-
-/// The text of a line and where its matches are in it, at most `max` characters (0 = all) around
-/// the first match, with `…` where it was cut. What is no UTF-8 becomes U+FFFD.
-fn window(line: &[u8], spans: &[(usize, usize)], max: usize) -> (String, Vec<(u32, u32)>) {
-    let line = trimmed(line);
-    let (from, to) = if max == 0 || line.len() <= max || characters(line, max) == line.len() {
-        (0, line.len())
-    } else {
-        let first = spans.first().map_or(0, |span| span.0.min(line.len()));
-        let from = back(line, first, max / 4);
-        let to = from + characters(&line[from..], max);
-        if to == line.len() { (back(line, to, max), to) } else { (from, to) }
-    };
-    let mut text = String::with_capacity(to - from + 6);
-    if from > 0 {
-        text.push('…');
-    }
-    // What lies in the end of the line, as between `\r` and `\n`, is at the end of what is shown.
-    let spans: Vec<(usize, usize)> = spans
-        .iter()
-        .map(|span| (span.0.min(line.len()), span.1.min(line.len())))
-        .filter(|span| span.0 <= to && (span.1 > from || span.0 >= from))
-        .map(|span| (span.0.clamp(from, to) - from, span.1.clamp(from, to) - from))
-        .collect();
-    let spans = decode(&line[from..to], &spans, &mut text);
-    if to < line.len() {
-        text.push('…');
-    }
-    (text, spans)
-}
-
-/// Appends bytes as text, and says where the spans came to lie.
-fn decode(bytes: &[u8], spans: &[(usize, usize)], text: &mut String) -> Vec<(u32, u32)> {
-    if let Ok(whole) = str::from_utf8(bytes) {
-        let start = text.len();
-        text.push_str(whole);
-        let put = |at: usize| u32::try_from(start + at).unwrap_or(u32::MAX);
-        return spans
-            .iter()
-            .map(|&(a, b)| (put(whole.floor_char_boundary(a)), put(whole.ceil_char_boundary(b))))
-            .collect();
-    }
-    // One pass: both ends of the spans go up, so one cursor over them is enough.
-    let mut edges: Vec<(usize, usize)> = Vec::with_capacity(spans.len() * 2);
-    for (index, span) in spans.iter().enumerate() {
-        edges.extend([(span.0, index * 2), (span.1, index * 2 + 1)]);
-    }
-    let mut placed = vec![0_u32; edges.len()];
-    let mut edge = 0;
-    let mut at = 0;
-    for chunk in bytes.utf8_chunks() {
-        let start = text.len();
-        text.push_str(chunk.valid());
-        let valid_end = at + chunk.valid().len();
-        while edge < edges.len() && edges[edge].0 <= valid_end {
-            let inside = chunk.valid().floor_char_boundary(edges[edge].0 - at);
-            placed[edges[edge].1] = u32::try_from(start + inside).unwrap_or(u32::MAX);
-            edge += 1;
-        }
-        if !chunk.invalid().is_empty() {
-            text.push(char::REPLACEMENT_CHARACTER);
-        }
-        at = valid_end + chunk.invalid().len();
-        while edge < edges.len() && edges[edge].0 < at {
-            placed[edges[edge].1] = u32::try_from(text.len()).unwrap_or(u32::MAX);
-            edge += 1;
-        }
-    }
-    let end = u32::try_from(text.len()).unwrap_or(u32::MAX);
-    for (_, index) in &edges[edge..] {
-        placed[*index] = end;
-    }
-    placed.chunks_exact(2).map(|pair| (pair[0], pair[1].max(pair[0]))).collect()
-}
-
-/// Bytes that the first `max` characters take.
-fn characters(bytes: &[u8], max: usize) -> usize {
-    let mut count = 0;
-    for (at, &byte) in bytes.iter().enumerate() {
-        if !is_continuation(byte) || at >= max.saturating_mul(4) {
-            if count == max || at >= max.saturating_mul(4) {
-                return at;
-            }
-            count += 1;
-        }
-    }
-    bytes.len()
-}
-
-/// Where the character begins that is `max` characters before `at`.
-fn back(bytes: &[u8], at: usize, max: usize) -> usize {
-    let mut start = at;
-    let mut count = 0;
-    let least = at.saturating_sub(max.saturating_mul(4));
-    while start > least && count < max {
-        start -= 1;
-        count += usize::from(!is_continuation(bytes[start]));
-    }
-    start
-}
-
-const fn is_continuation(byte: u8) -> bool {
-    byte & 0xC0 == 0x80
 }
 
 #[cfg(test)]
@@ -592,9 +567,11 @@ mod tests {
         late.extend_from_slice(b"\0\nneedle\n");
         let result = run(&query("needle"), &late);
         assert!(result.binary && result.count > 5_000 && result.count <= 20_000);
+        assert_eq!(result.until, Some(140_000));
         let grep = Grep::new(&query("needle")).unwrap();
         let named = grep.search(&mut grep.searcher(true), &b"\0\nneedle\n"[..], 0, &|| false);
         assert!(named.binary && named.count == 1 && named.lines.is_empty());
+        assert_eq!(named.until, None);
     }
 
     #[test]
@@ -606,6 +583,25 @@ mod tests {
             let lines: Vec<_> = result.lines.iter().map(|l| (l.number, marked(l)[0])).collect();
             assert_eq!(lines, [(2, "needle"), (2, "needle"), (3, "needle")]);
             assert!(result.parts && result.error.is_none() && result.size < 10_000);
+        }
+    }
+
+    #[test]
+    fn lines_too_long_for_their_context_are_cut_into_smaller_parts() {
+        let (short, endless) = ("l\n".repeat(9), "word ".repeat(LINE_LIMIT / 4));
+        let text = format!("{endless}\n{short}needle\n{endless}\n{endless}\n{short}needle\nl\n");
+        for (before, after) in [(0, 1), (1, 0), (1, 1), (20, 20), (1_000, 1_000)] {
+            let grep = Grep::new(&GrepQuery { before, after, ..query("needle|^l$") }).unwrap();
+            let first = grep.search(&mut grep.searcher(false), text.as_bytes(), 0, &|| false);
+            assert!(first.tight && first.error.is_some(), "{before} {after}");
+            let narrow = grep.narrow();
+            let mut searcher = narrow.searcher(false);
+            let result = narrow.search(&mut searcher, text.as_bytes(), 0, &|| false);
+            assert!(result.error.is_none() && !result.tight, "{:?}", result.error);
+            let met: Vec<u64> =
+                result.lines.iter().filter(|l| !l.spans.is_empty()).map(|l| l.number).collect();
+            assert_eq!(met, (2..=11).chain(14..=24).collect::<Vec<_>>(), "{before} {after}");
+            assert_eq!(result.count, 21);
         }
     }
 

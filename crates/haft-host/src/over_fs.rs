@@ -105,7 +105,8 @@ impl Search for FsSearch<'_> {
 /// What a file gave, with its size in memory; none without a match.
 pub(crate) fn matches_of(name: &str, result: FileResult) -> Option<(FoundLines, usize)> {
     let file = FileMatches { path: name.to_owned(), count: result.count, lines: result.lines };
-    let found = FoundLines { file, skipped: result.skipped, hidden: result.hidden };
+    let FileResult { skipped, hidden, joined, until, .. } = result;
+    let found = FoundLines { file, skipped, hidden, joined, until };
     (result.count > 0).then(|| (found, result.size + name.len()))
 }
 
@@ -366,11 +367,12 @@ impl Files<'_> {
                 self.searcher = Some(searcher);
                 result
             }
-            None => self.search_pieces(file, searcher, skip).await,
+            None => {
+                let result = self.search_pieces(file, Arc::clone(&self.grep), searcher, skip).await;
+                self.in_parts(file, result, (named, skip)).await
+            }
         };
-        self.skipped.searched += 1;
-        self.skipped.binary += u64::from(result.binary);
-        self.skipped.parts += u64::from(result.parts);
+        self.skipped.took(&result);
         if let Some(error) = &result.error {
             self.unreadable(name, error);
         }
@@ -382,15 +384,33 @@ impl Files<'_> {
         self.skipped.cause.get_or_insert_with(|| format!("{name}: {error}"));
     }
 
+    /// Searches a file again whose lines were too long to be held with their context.
+    async fn in_parts(
+        &mut self,
+        file: &Located,
+        result: FileResult,
+        (named, skip): (bool, u64),
+    ) -> FileResult {
+        if !result.tight {
+            return result;
+        }
+        let narrow = self.grep.narrow();
+        let (usual, searcher) = (self.searcher.take(), narrow.searcher(named));
+        let result = self.search_pieces(file, Arc::new(narrow), searcher, skip).await;
+        self.searcher = usual;
+        result
+    }
+
     /// Searches a large file on another thread while this one reads it.
     async fn search_pieces(
         &mut self,
         file: &Located,
+        grep: Arc<Grep>,
         mut searcher: Searcher,
         skip: u64,
     ) -> FileResult {
         let (send, receive) = mpsc::channel(2);
-        let (grep, stop) = (Arc::clone(&self.grep), self.stop.clone());
+        let stop = self.stop.clone();
         let search = tokio::task::spawn_blocking(move || {
             let pieces = Pieces { receive, piece: Bytes::new() };
             let result = grep.search(&mut searcher, pieces, skip, &|| stop.is_cancelled());

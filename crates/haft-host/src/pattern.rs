@@ -127,6 +127,12 @@ fn nul(pattern: &str) -> String {
 /// What is wrong in a regular expression, where, and what to write instead.
 fn syntax(pattern: &str) -> Option<String> {
     let (reason, span, advice) = match parser().parse(pattern).err()? {
+        regex_syntax::Error::Parse(e) if again(pattern, e.span()).is_some() => {
+            let span = again(pattern, e.span())?;
+            let kind = ast::ErrorKind::UnsupportedBackreference;
+            let advice = "write out what is meant to come again".to_owned();
+            (kind.to_string(), span, advice)
+        }
         regex_syntax::Error::Parse(e) => {
             let span = piece(pattern, e.kind(), e.span());
             (e.kind().to_string(), span.clone(), advice(e.kind(), &pattern[span]))
@@ -144,6 +150,13 @@ fn syntax(pattern: &str) -> Option<String> {
         shown(pattern, SHOWN),
         shown(&pattern[span], PIECE)
     ))
+}
+
+/// The bytes of `(?P=name)`, where that is at fault.
+fn again(pattern: &str, span: &ast::Span) -> Option<std::ops::Range<usize>> {
+    let start = pattern.get(..span.end.offset)?.rfind("(?")?;
+    let end = start + pattern[start..].find(')')? + 1;
+    pattern[start..end].starts_with("(?P=").then_some(start..end)
 }
 
 /// The bytes of the piece at fault.
@@ -259,6 +272,8 @@ mod tests {
             ("x(abc", "character 2 (\"(\")", "close it with )"),
             ("abc)", "(\")\")", "write \\) for"),
             ("[a", "(\"[\")", "close it with ]"),
+            ("(?P<n>foo)(?P=n)", "character 11 (\"(?P=n)\")", "meant to come again"),
+            ("(?P<n>foo)(?P=n)", "backreferences are not supported", "meant to come again"),
             ("[z-a]", "(\"z-a\")", "lower end first"),
             ("\\q", "(\"\\\\q\")", "\\\\ for a backslash"),
             ("fn\\Z", "(\"\\\\Z\")", "end of a line is $"),

@@ -35,7 +35,7 @@ pub enum GrepMode {
     Content,
     /// Only which files match; a file is left at its first match.
     Files,
-    /// How many lines match.
+    /// How many lines match; of a match over several lines each counts.
     Count,
 }
 
@@ -92,8 +92,14 @@ pub struct FoundLines {
     pub file: FileMatches,
     /// Its first matching lines that were left out because of [`GrepQuery::skip`].
     pub skipped: u64,
-    /// Matching lines behind binary content, which are never given.
+    /// Matching lines behind binary content, which are never given. There may be more where the
+    /// search of the file ended at [`GrepQuery::per_file`].
     pub hidden: u64,
+    /// The lines, as indexes into those of `file` and in order, that a match goes over into from
+    /// the line before.
+    pub joined: Vec<usize>,
+    /// Where binary content ended the search of the file, about, in bytes; none where its end did.
+    pub until: Option<u64>,
 }
 
 /// A search for names.
@@ -126,7 +132,7 @@ pub struct Found {
 /// What a search passed over.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Skipped {
-    /// Files with binary content.
+    /// Files that were searched only up to binary content, or not at all because of it.
     pub binary: u64,
     /// Files and folders named by ignore files, each counted once where it was left.
     pub ignored: u64,
@@ -142,7 +148,7 @@ pub struct Skipped {
     pub outside: u64,
     /// Files with lines so long that they were searched in parts, between which nothing matches.
     pub parts: u64,
-    /// Files that were searched.
+    /// Files that were searched to their end.
     pub searched: u64,
     /// True when the walk ended before everything was seen.
     pub stopped: bool,

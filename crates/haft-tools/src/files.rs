@@ -10,7 +10,7 @@ use haft_host::{FileKind, Fs, Host, Located};
 use haft_tool::{Cx, RecordError};
 use haft_types::{CallId, EntryKind, Follow, Hash, HostPath, Place, ToolError};
 
-use crate::{near, words};
+use crate::{globs, near, words};
 
 /// Most bytes of a file that is hashed, edited or compared as a whole.
 pub(crate) const WHOLE: u64 = 64 * 1024 * 1024;
@@ -267,13 +267,15 @@ async fn missing(cx: &Cx, asked: &str, path: &HostPath) -> ToolError {
         );
     }
     let near = near::hint(cx, path).await;
-    let hint = match str::from_utf8(path.file_name().unwrap_or_default()) {
-        Ok(name) => {
+    let name = str::from_utf8(path.file_name().unwrap_or_default()).ok();
+    let hint = match name.filter(|name| !name.contains(char::is_control)) {
+        Some(name) => {
             let name: String = name.chars().take(QUOTED).collect();
-            format!("Check the path: find with pattern {name:?} looks for it at any depth.{near}")
+            let glob = globs::escaped(&name);
+            format!("Check the path: find with pattern \"{glob}\" looks for it at any depth.{near}")
         }
-        // No pattern stands for its bytes.
-        Err(_) => format!(
+        // No pattern that can be written here stands for it.
+        None => format!(
             "Check the path: look with ls at its folder, and write it as it is shown there.{near}"
         ),
     };

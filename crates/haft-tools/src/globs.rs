@@ -86,11 +86,41 @@ pub(crate) fn normal(glob: &str, field: Field, root: &HostPath) -> String {
     format!("{not}{text}")
 }
 
+/// A name as a glob that stands for it alone.
+pub(crate) fn escaped(name: &str) -> String {
+    let mut glob = String::with_capacity(name.len());
+    for sign in name.chars() {
+        if matches!(sign, '*' | '?' | '[' | ']' | '{' | '}' | '\\') {
+            glob.push('\\');
+        }
+        glob.push(sign);
+    }
+    glob
+}
+
+/// What brackets in a glob stand for, where those of a name may be meant, as a sentence.
+pub(crate) fn brackets(glob: &str) -> Option<String> {
+    let group = |open: char, close: char| {
+        let start = glob.match_indices(open).find(|(at, _)| !glob[..*at].ends_with('\\'))?.0;
+        let end = start + glob[start..].find(close)? + 1;
+        Some(&glob[start..end])
+    };
+    let alone = group('{', '}').filter(|group| !group.contains([',', '.']));
+    let (meaning, found) = match group('[', ']') {
+        Some(class) => ("[ ] stands for one of the characters in it", class),
+        None => ("{ } stands for one of the words in it", alone?),
+    };
+    let written = quoted(&escaped(found));
+    Some(format!("{meaning}: for a name with {} write {written}.", quoted(found)))
+}
+
 /// A likely reason why a glob matched nothing, as a sentence with a space before it.
 pub(crate) fn doubt(glob: &str, field: Field, root: &HostPath) -> String {
     let plain = plain(glob, field);
     let wild = plain.contains(['*', '?', '[', '{']);
     let regex = [".*", ".+", "\\.", "$", "^", "(", "|"];
+    // A bracket in a name is a name; what stands beside a class is an expression all the same.
+    let expression = regex.iter().any(|sign| *sign != "(" && plain.contains(sign));
     let sentence = if plain.starts_with('/') {
         let (folder, rest) = split(plain);
         format!(
@@ -98,13 +128,16 @@ pub(crate) fn doubt(glob: &str, field: Field, root: &HostPath) -> String {
             elsewhere(&folder, &rest, field)
         )
     } else if let Some((first, _)) = plain.split_once('/')
-        && root.file_name() == Some(first.as_bytes())
+        && let Some(name) = root.file_name().and_then(|name| str::from_utf8(name).ok())
+        && one_of(first, name)
     {
-        format!("It is compared with paths below {}: leave that out.", quoted(first))
+        format!("It is compared with paths below {}: leave that out.", quoted(name))
     } else if plain.split('/').any(|name| name == ".git") {
         "What is in .git is left out unless path leads there.".to_owned()
     } else if field == Field::Pattern && plain.starts_with('!') {
         "A pattern of find leaves nothing out: ! stands for itself.".to_owned()
+    } else if let Some(brackets) = brackets(plain).filter(|_| !expression) {
+        brackets
     } else if let Some(joined) = joined(plain) {
         format!("Several are written as one: {}.", quoted(&joined))
     } else if regex.iter().any(|sign| plain.contains(sign)) {
@@ -129,6 +162,12 @@ pub(crate) fn doubt(glob: &str, field: Field, root: &HostPath) -> String {
     format!(" {sentence}")
 }
 
+/// Reports whether a name is what a piece of a glob stands for, or one of the words in its braces.
+fn one_of(piece: &str, name: &str) -> bool {
+    let words = piece.strip_prefix('{').and_then(|rest| rest.strip_suffix('}')).unwrap_or(piece);
+    words.split(',').any(|word| word == name)
+}
+
 /// Several globs in one text, as braces would join them; none where it is one.
 fn joined(text: &str) -> Option<String> {
     if text.contains(['{', '}', '\\', '[']) {
@@ -147,12 +186,12 @@ pub(crate) fn in_path(path: &str, field: Field) -> Option<String> {
         return None;
     }
     let (folder, rest) = split(path);
-    Some(format!(
-        "path takes no glob: give path {} with {} {}.",
-        quoted(&folder),
-        field.name(),
-        quoted(&rest)
-    ))
+    let (folder, name, rest) = (quoted(&folder), field.name(), quoted(&rest));
+    let before = match field {
+        Field::Glob => String::new(),
+        Field::Pattern => format!(", or with {rest}/ in front of yours"),
+    };
+    Some(format!("path takes no glob: give path {folder} with {name} {rest}{before}."))
 }
 
 /// The glob without the sign that turns it round, which only grep knows.
@@ -235,6 +274,30 @@ mod tests {
         for glob in ["/x", "a..b", "*.rs", "~x", "./x"] {
             assert!(check(glob, Field::Pattern).is_ok(), "{glob}");
         }
+    }
+
+    #[test]
+    fn brackets_of_names_are_told_wherever_nothing_was_found() {
+        let root = HostPath::new(b"/w/src", Style::Posix).unwrap();
+        for (glob, written) in [
+            ("[name].ts", "write \\[name\\]."),
+            ("**/[id]/**", "write \\[id\\]."),
+            ("(app)/[id]/page.tsx", "write \\[id\\]."),
+            ("[...all].ts", "write \\[...all\\]."),
+            ("{a}.ts", "write \\{a\\}."),
+        ] {
+            let told = doubt(glob, Field::Pattern, &root);
+            assert!(told.contains(written), "{glob}: {told}");
+        }
+        for (glob, told) in [
+            ("\\[name\\].ts", "\\ makes the next"),
+            ("[a-z]+\\.rs$", "not a regular expression"),
+            ("{src,lib}/**", "compared with paths below src"),
+            ("src/**", "compared with paths below src"),
+        ] {
+            assert!(doubt(glob, Field::Glob, &root).contains(told), "{glob}");
+        }
+        assert_eq!(escaped("a[b]{c}*?\\d"), "a\\[b\\]\\{c\\}\\*\\?\\\\d");
     }
 
     #[test]

@@ -82,9 +82,9 @@ pub struct Input {
     numbers: Option<bool>,
     /// Take pattern as plain text.
     literal: Option<bool>,
-    /// Let a match span lines.
+    /// Let a match span lines; . matches line ends too.
     multiline: Option<bool>,
-    /// Most matches (files in the other modes); default 250, 0 = all.
+    /// Most matches (files in the other modes); default 250, 0 = all that fit.
     head_limit: Option<u64>,
     /// Results to skip, for the next page.
     offset: Option<u64>,
@@ -105,9 +105,12 @@ struct Data<'a> {
     files_with_matches: u64,
     /// Whether there is more.
     truncated: bool,
-    /// The offset of the next page.
+    /// The offset of what follows these data.
     #[serde(skip_serializing_if = "Option::is_none")]
     next_offset: Option<u64>,
+    /// Set where the text shows more matches than these data hold.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    less_than_text: bool,
     skipped: SkippedData,
 }
 
@@ -115,6 +118,12 @@ struct Data<'a> {
 struct FileData<'a> {
     path: &'a str,
     matches: u64,
+    /// Further lines that match behind binary content and are not given; at least so many.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    hidden: Option<u64>,
+    /// Where binary content ended the search of the file, in bytes.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    searched_to: Option<u64>,
     /// Shown lines; one without spans is context.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     lines: Vec<LineData<'a>>,
@@ -124,7 +133,7 @@ struct FileData<'a> {
 struct LineData<'a> {
     number: u64,
     text: &'a str,
-    /// Byte ranges of text that matched.
+    /// Byte ranges of text that matched; the first 1,000 at most.
     spans: &'a [(u32, u32)],
 }
 
@@ -176,7 +185,7 @@ impl Tool for Grep {
                 query.skip = skip;
                 continue;
             }
-            if let Some(glob) = input.glob().filter(|_| skipped.searched == 0) {
+            if let Some(glob) = input.glob().filter(|_| skipped.searched + skipped.binary == 0) {
                 root.explain(glob, Field::Glob, false).await;
             }
             return Ok(outcome(&input, page, &skipped, cx, &root));
@@ -268,7 +277,7 @@ fn outcome(input: &Input, page: Page<'_>, skipped: &Skipped, cx: &Cx, root: &Roo
              offset={to}]",
             page.seen
         ));
-    } else if from > 1 {
+    } else if from > 1 && page.shown() > 0 {
         notes.push(format!("[{span} of {}{}]", page.seen, so_far(stopped)));
     }
     let left = passed_over(skipped, false);
@@ -285,7 +294,7 @@ fn outcome(input: &Input, page: Page<'_>, skipped: &Skipped, cx: &Cx, root: &Roo
     if stopped {
         notes.push("[cancelled: this is what was found so far]".to_owned());
     }
-    let cut = (page.more || from > 1).then(|| Cut {
+    let cut = (page.more || (from > 1 && to >= from)).then(|| Cut {
         from,
         to,
         total: (!page.more && !stopped).then_some(page.seen),
@@ -334,11 +343,8 @@ fn nothing(
     let mut text = format!("No matches for {pattern} in {place} ({}).", files_searched(skipped));
     if let Some(why) = left_out(input, skipped, root) {
         text.push_str(&why);
-    } else if !input.literal.unwrap_or(false)
-        && input.pattern.contains('$')
-        && !input.pattern.contains("\\r")
-    {
-        text.push_str(" $ stands before \\n alone: where lines end in \\r\\n write \\r?$.");
+    } else if let Some(why) = misread(&input.pattern, input.literal.unwrap_or(false)) {
+        text.push_str(why);
     }
     text.push_str(&root.elsewhere());
     let left = passed_over(skipped, true);
@@ -351,6 +357,32 @@ fn nothing(
         let _ = write!(text, " {}.", in_parts(skipped));
     }
     text
+}
+
+/// What a pattern that matched nothing may have been meant for, as a sentence with a space before.
+fn misread(pattern: &str, literal: bool) -> Option<&'static str> {
+    let within = |sign: char| {
+        let inner = pattern.strip_prefix(sign).and_then(|rest| rest.strip_suffix(sign));
+        inner.is_some_and(|inner| !inner.is_empty())
+    };
+    if within('"') || within('\'') {
+        return Some(" The quotes count as part of the pattern.");
+    }
+    if within('/') {
+        return Some(" The slashes count as part of the pattern: leave them out.");
+    }
+    if literal {
+        let escaped = pattern.contains('\\');
+        return escaped.then_some(" With literal a \\ stands for itself: leave it out.");
+    }
+    if pattern.contains("\\|") {
+        return Some(" \\| is a bar itself: for one or the other write |.");
+    }
+    if pattern.contains("\\(") && pattern.contains("\\)") {
+        return Some(" \\( and \\) are the brackets themselves: a group is written ( ).");
+    }
+    (pattern.contains('$') && !pattern.contains("\\r"))
+        .then_some(" $ stands before \\n alone: where lines end in \\r\\n write \\r?$.")
 }
 
 /// Says of files with lines without end how they were searched.
@@ -372,7 +404,7 @@ fn files_searched(skipped: &Skipped) -> String {
 
 /// Why there was no file to search, where the arguments left out all of them.
 fn left_out(input: &Input, skipped: &Skipped, root: &Root) -> Option<String> {
-    if skipped.searched + skipped.denied + skipped.unreadable > 0 {
+    if skipped.searched + skipped.binary + skipped.denied + skipped.unreadable > 0 {
         return None;
     }
     let (glob, kind) = (input.glob(), input.kind());
@@ -391,10 +423,16 @@ fn left_out(input: &Input, skipped: &Skipped, root: &Root) -> Option<String> {
 fn data<'a>(input: &Input, page: &'a Page<'_>, skipped: &Skipped, mut room: Room) -> Data<'a> {
     let of_lines = input.mode() == OutputMode::Content;
     let (mut files, mut taken, mut full) = (Vec::with_capacity(page.files.len()), 0, false);
-    for file in &page.files {
-        let head = FileData { path: &file.path, matches: file.count, lines: Vec::new() };
+    for (file, end) in page.files.iter().zip(&page.ends) {
+        let head = FileData {
+            path: &file.path,
+            matches: file.count,
+            hidden: (end.hidden > 0).then_some(end.hidden),
+            searched_to: end.until,
+            lines: Vec::new(),
+        };
         // The list of lines has a name as well, which is not written while it is empty.
-        full = !room.take(&(head, "lines: []"));
+        full = !room.take(&(&head, "lines: []"));
         if full {
             break;
         }
@@ -404,7 +442,7 @@ fn data<'a>(input: &Input, page: &'a Page<'_>, skipped: &Skipped, mut room: Room
         taken += if of_lines { given } else { 1 };
         if !full || given > 0 {
             let matches = if of_lines { given } else { file.count };
-            files.push(FileData { path: &file.path, matches, lines });
+            files.push(FileData { matches, lines, ..head });
         }
         if full {
             break;
@@ -417,6 +455,7 @@ fn data<'a>(input: &Input, page: &'a Page<'_>, skipped: &Skipped, mut room: Room
         files,
         truncated: full || page.more || skipped.stopped,
         next_offset: (full || page.more).then(|| page.first().saturating_sub(1) + taken),
+        less_than_text: full,
         skipped: skipped.into(),
     }
 }

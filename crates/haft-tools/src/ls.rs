@@ -19,7 +19,7 @@ use serde::{Deserialize, Serialize};
 use crate::{
     files,
     find::written,
-    near,
+    globs, near,
     search::{absolute, quoted},
 };
 
@@ -160,6 +160,8 @@ struct Names {
     glob: Option<GlobMatcher>,
     /// Whether the glob is for whole paths below the root.
     whole: bool,
+    /// What brackets in the glob stand for.
+    brackets: Option<String>,
     hidden: bool,
 }
 
@@ -177,6 +179,7 @@ impl Names {
         Ok(Self {
             glob: glob.map(|glob| glob.compile_matcher()),
             whole: pattern.is_some_and(|pattern| pattern.contains('/')),
+            brackets: pattern.and_then(globs::brackets),
             hidden: input.hidden.unwrap_or(true),
         })
     }
@@ -393,7 +396,8 @@ fn notes(list: &List<'_>, shown: &str, stopped: bool) -> Vec<String> {
             let shown = quoted(shown);
             format!("Nothing in {shown} has such a name: no name has a /; recursive lists paths.")
         } else {
-            format!("Nothing in {} has such a name.", quoted(shown))
+            let brackets = list.names.brackets.as_ref().map(|told| format!(" {told}"));
+            format!("Nothing in {} has such a name.{}", quoted(shown), brackets.unwrap_or_default())
         });
     }
     if list.more {

@@ -302,11 +302,16 @@ pub(crate) fn passed_over(skipped: &Skipped, all: bool) -> String {
     };
     if all {
         add(skipped.ignored, "ignored (no_ignore searches them)");
-        add(skipped.binary, "binary");
+        add(skipped.binary, "binary (given as path, one is searched to its end)");
     }
     add(skipped.denied, "not allowed");
-    add(skipped.loops, "links in circles");
-    add(skipped.outside, "links out of the searched folder (search where they lead by path)");
+    let links = |count: u64| if count == 1 { "link" } else { "links" };
+    add(skipped.loops, &format!("{} in circles", links(skipped.loops)));
+    let outside = links(skipped.outside);
+    add(
+        skipped.outside,
+        &format!("{outside} out of the searched folder (search where they lead by path)"),
+    );
     add(skipped.unreadable, "unreadable");
     let mut text = parts.join(", ");
     if let Some(cause) = &skipped.cause

@@ -2,9 +2,10 @@
 //!
 //! **Invariant:** results are counted in the order in which the search gives them; the page shows
 //! those from `offset` on, at most `limit`, and knows for sure whether there is another. Its text
-//! stays under [`TEXT`], and what it holds about under [`HELD`], and one file's worth more. Where a
-//! search could not keep all matches of a file, a page ends at the last that was kept; one that
-//! would begin behind it says where the search has to begin.
+//! stays under [`TEXT`], and what it holds about under [`HELD`], and one file's worth more. A match
+//! that goes over several lines is never parted but by those. Where a search could not keep all
+//! matches of a file, a page ends at the last that was kept; one that would begin behind it says
+//! where the search has to begin.
 
 use std::{fmt::Write as _, mem, ops::ControlFlow};
 
@@ -47,6 +48,21 @@ pub(super) struct Page<'a> {
     held: usize,
     /// What the page shows.
     pub(super) files: Vec<FileMatches>,
+    /// For each of those, how far it was searched.
+    pub(super) ends: Vec<End>,
+    /// Most matching lines that were looked for in one file; 0 = all.
+    per_file: u64,
+}
+
+/// How far a file was searched, where that is not all of it.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct End {
+    /// Matching lines behind binary content.
+    pub(super) hidden: u64,
+    /// Whether there may be more of those.
+    at_least: bool,
+    /// Where binary content ended the search, in bytes.
+    pub(super) until: Option<u64>,
 }
 
 impl<'a> Page<'a> {
@@ -68,6 +84,8 @@ impl<'a> Page<'a> {
             text: String::new(),
             held: 0,
             files: Vec::new(),
+            ends: Vec::new(),
+            per_file: query.per_file,
         }
     }
 
@@ -109,11 +127,16 @@ impl<'a> Page<'a> {
         file.path = self.name(&file.path);
         if self.admit()? {
             self.text.push_str(&file.path);
+            let end = End { until: found.until, ..End::default() };
             if self.mode == GrepMode::Count {
                 let _ = write!(self.text, ":{}", file.count);
+                if let Some(at) = end.until {
+                    let _ = write!(self.text, " (only {}, {MORE} to count all)", up_to(at));
+                }
             }
             self.text.push('\n');
             self.files.push(file);
+            self.ends.push(end);
         }
         ControlFlow::Continue(())
     }
@@ -130,14 +153,16 @@ impl<'a> Page<'a> {
     }
 
     fn content(&mut self, found: FoundLines) -> ControlFlow<()> {
-        let FoundLines { mut file, skipped, hidden } = found;
+        let FoundLines { mut file, skipped, hidden, joined, until } = found;
+        let at_least = hidden > 0 && self.per_file > 0 && file.count >= self.per_file;
+        let tail = End { hidden, at_least, until };
         self.seen += skipped;
         let below = mem::take(&mut file.path);
         file.path = self.name(&below);
         let given = file.lines.iter().filter(|line| !line.spans.is_empty()).count() as u64;
         let lost = file.count.saturating_sub(skipped + given + hidden);
         let mut keep = vec![false; file.lines.len()];
-        let (mut end, before) = self.choose(&file, &mut keep);
+        let (mut end, before) = self.choose(&file, &joined, &mut keep);
         if end.is_continue() && lost > 0 {
             let skip = Skip { path: self.only.is_none().then_some(below), lines: skipped + before };
             end = self.behind(lost, before > 0, skip);
@@ -153,30 +178,39 @@ impl<'a> Page<'a> {
         let spans: usize = file.lines.iter().map(|line| line.spans.len()).sum();
         self.held += file.lines.len() * LINE_HELD + spans * SPAN_HELD;
         // It belongs to the last page: one behind that has nothing.
-        let note = hidden > 0 && end.is_continue() && (self.seen > self.offset || self.offset == 0);
-        if note {
-            let lines = if hidden == 1 { "line matches" } else { "lines match" };
-            let more = if file.lines.is_empty() { "" } else { "more " };
-            let _ = writeln!(
-                self.text,
-                "{}: {hidden} {more}{lines}, not shown (binary content)",
-                file.path
-            );
-        }
+        let last = self.seen > self.offset || self.offset == 0 || self.seen == 0;
+        let note = end.is_continue() && last && tail.note(&mut self.text, &file);
         if !file.lines.is_empty() || note {
             self.files.push(file);
+            self.ends.push(tail);
         }
         end
     }
 
     /// Marks the matching lines that the page shows, and counts those before it.
-    fn choose(&mut self, file: &FileMatches, keep: &mut [bool]) -> (ControlFlow<()>, u64) {
+    fn choose(
+        &mut self,
+        file: &FileMatches,
+        joined: &[usize],
+        keep: &mut [bool],
+    ) -> (ControlFlow<()>, u64) {
         let (mut size, mut held, mut before) = (0, 0, 0);
-        for (keep, line) in keep.iter_mut().zip(&file.lines) {
+        let mut joined = joined.iter().peekable();
+        let mut last = false;
+        for (index, (keep, line)) in keep.iter_mut().zip(&file.lines).enumerate() {
+            let goes_on = joined.next_if_eq(&&index).is_some();
             if line.spans.is_empty() {
                 continue;
             }
-            match self.room(size, held) {
+            let room = if goes_on && last && !self.is_full(size, held) {
+                self.seen += 1;
+                self.taken += 1;
+                ControlFlow::Continue(true)
+            } else {
+                self.room(size, held)
+            };
+            last = room == ControlFlow::Continue(true);
+            match room {
                 ControlFlow::Continue(true) => {
                     *keep = true;
                     size += line.text.len() + file.path.len();
@@ -257,5 +291,36 @@ impl<'a> Page<'a> {
             self.text.push_str(&line.text);
             self.text.push('\n');
         }
+    }
+}
+
+/// What to do about a file that was not searched to its end.
+const MORE: &str = "give it as path";
+
+/// How far a file was searched that ended at this byte.
+fn up_to(at: u64) -> String {
+    format!("up to its binary content near byte {at}")
+}
+
+impl End {
+    /// Says how far the file was searched; false where that is all of it.
+    fn note(self, text: &mut String, file: &FileMatches) -> bool {
+        let path = &file.path;
+        if let Some(at) = self.until {
+            let _ = writeln!(text, "[{path} was searched only {}: {MORE} for the rest]", up_to(at));
+        } else if self.hidden > 0 {
+            let lines = if self.hidden == 1 { "line matches" } else { "lines match" };
+            let more = if file.lines.is_empty() { "" } else { "more " };
+            let (least, count) = match self.at_least {
+                true => ("at least ", "; output_mode count gives the number of all"),
+                false => ("", ""),
+            };
+            let hidden = self.hidden;
+            let _ = writeln!(
+                text,
+                "{path}: {least}{hidden} {more}{lines}, not shown (binary content){count}"
+            );
+        }
+        self.until.is_some() || self.hidden > 0
     }
 }

@@ -183,7 +183,7 @@ async fn what_is_no_regular_file_is_named_and_left_alone() {
             &["bin.dat is not text but ELF program, 17 bytes", "program that knows"],
             &["bin.dat is not text but ELF program", "program that knows"],
             &["-"],
-            &["Done", "No matches for thr in bin.dat", "1 binary"],
+            &["Done", "No matches for thr in bin.dat", "(1 file searched)."],
             NONE,
             &["bin.dat is no folder", "Use read"],
         ],

@@ -186,3 +186,36 @@ async fn a_glob_that_misses_what_it_names_says_how_to_meet_it() {
     let input = json!({"pattern": "needle", "glob": "src/\\[id\\]/*"});
     assert_eq!(crate::done(&world, "grep", input).await, "src/[id]/a.rs:1:needle");
 }
+
+#[tokio::test]
+async fn names_with_brackets_are_found_by_the_pattern_that_is_told() {
+    let files: [(&str, &[u8]); 2] =
+        [("x/y/[name].ts", b"needle\n"), ("app/[id]/page.tsx", b"needle\n")];
+    for world in crate::both(&files) {
+        let missing = json!({"path": "pages/[name].ts"});
+        let told = world.call("read", missing).await.joined_text();
+        let pattern = r"\[name\].ts";
+        assert!(told.contains(&format!("find with pattern \"{pattern}\" looks")), "{told}");
+        let found = world.call("find", json!({"pattern": pattern})).await.joined_text();
+        assert_eq!(found, "x/y/[name].ts");
+        for (tool, input, written) in [
+            ("find", json!({"pattern": "[name].ts"}), r"write \[name\]."),
+            ("find", json!({"pattern": "**/[name].ts"}), r"write \[name\]."),
+            ("find", json!({"pattern": "{a}.ts"}), r"write \{a\}."),
+            ("grep", json!({"pattern": "needle", "glob": "[name].ts"}), r"write \[name\]."),
+            ("grep", json!({"pattern": "needle", "glob": "**/[id]/**"}), r"write \[id\]."),
+            ("ls", json!({"path": "app", "pattern": "[id]"}), r"write \[id\]."),
+        ] {
+            let told = world.call(tool, input.clone()).await.joined_text();
+            assert!(told.contains(written), "{tool} {input}: {told}");
+        }
+        let odd = json!({"path": "no\u{1b}[31m.txt"});
+        let told = world.call("read", odd).await.joined_text();
+        assert!(told.contains("look with ls at its folder") && !told.contains("u{1b}"), "{told}");
+        let told = world.call("find", json!({"pattern": "*.rs", "path": "*"})).await.joined_text();
+        assert!(told.contains("with */ in front of yours"), "{told}");
+        let braces = json!({"pattern": "needle", "path": "x", "glob": "{x,lib}/**"});
+        let told = world.call("grep", braces).await.joined_text();
+        assert!(told.contains("compared with paths below x: leave that out"), "{told}");
+    }
+}

@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 use tokio_util::sync::CancellationToken;
 
 /// The same files on both hosts.
-fn worlds(files: &[(&str, &[u8])]) -> [World; 2] {
+pub(crate) fn worlds(files: &[(&str, &[u8])]) -> [World; 2] {
     let files = || files.iter().map(|(path, data)| (*path, *data));
     [
         World::local(haft_tools::builtin(), files()).unwrap(),
@@ -28,7 +28,7 @@ fn project() -> [World; 2] {
     ])
 }
 
-async fn grep(world: &World, input: Value) -> Outcome {
+pub(crate) async fn grep(world: &World, input: Value) -> Outcome {
     let outcome = world.call("grep", input).await;
     if outcome.data.is_some() {
         crate::fits(world, "grep", &outcome);
@@ -36,7 +36,7 @@ async fn grep(world: &World, input: Value) -> Outcome {
     outcome
 }
 
-async fn text(world: &World, input: Value) -> String {
+pub(crate) async fn text(world: &World, input: Value) -> String {
     let outcome = grep(world, input).await;
     assert_eq!(outcome.status, Status::Done, "{}", outcome.joined_text());
     outcome.joined_text()
@@ -371,24 +371,22 @@ async fn pages_of_very_many_matches_are_large_and_follow_each_other() {
 }
 
 #[tokio::test]
-async fn matches_behind_binary_content_are_told_with_the_last_page_only() {
-    let text = b"needle one\nneedle two\n".repeat(5_000);
-    let data = [&text[..], b"\0\nneedle three\n"].concat();
-    for world in worlds(&[("data.bin", &data)]) {
-        let page = |offset: u64| json!({"pattern": "needle", "path": "data.bin", "offset": offset});
-        let first = self::text(&world, page(0)).await;
-        assert!(first.contains("offset=250]") && !first.contains("not shown"), "{first:.300}");
-        // A file that grows binary is searched in pieces: where its NUL is met may differ.
-        let last = grep(
-            &world,
-            json!({"pattern": "needle", "path": "data.bin",
-                                       "offset": 5, "head_limit": 0}),
-        )
-        .await
-        .joined_text();
-        assert!(last.contains("not shown (binary content)"), "{}", &last[last.len() - 300..]);
-        let none = self::text(&world, page(100_000)).await;
-        assert!(none.starts_with("Offset 100000 is past the end: there are only "), "{none}");
-        assert!(!none.contains("not shown"), "{none}");
+async fn patterns_of_another_syntax_are_told_where_nothing_was_found() {
+    for world in worlds(&[("a.txt", b"alpha\nint (foo)\nfoo(\n")]) {
+        for (pattern, literal, told) in [
+            (r"alpha\|beta", false, r"\| is a bar itself: for one or the other write |."),
+            (r"int \\\(foo\)", false, "a group is written ( )."),
+            ("\"alpha\"", false, "The quotes count as part of the pattern."),
+            ("/alpha/", false, "The slashes count as part of the pattern"),
+            (r"foo\(", true, r"With literal a \ stands for itself"),
+            ("zebra$", false, r"$ stands before \n alone"),
+        ] {
+            let shown = text(&world, json!({"pattern": pattern, "literal": literal})).await;
+            assert!(shown.contains(told), "{pattern}: {shown}");
+        }
+        for pattern in ["zebra", "\"", "//", r"x\(", r"a\\b"] {
+            let shown = text(&world, json!({"pattern": pattern})).await;
+            assert!(shown.ends_with("(1 file searched)."), "{pattern}: {shown}");
+        }
     }
 }

@@ -13,6 +13,7 @@ mod find;
 mod fixtures;
 mod flips;
 mod grep;
+mod grep_binary;
 mod harness;
 mod ls;
 mod moves;

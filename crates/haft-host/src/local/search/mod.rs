@@ -253,9 +253,13 @@ fn grep_file(
         return Ok(());
     }
     let file = At::of(at)?.file(at)?;
-    let reader = Positioned { file: &file, offset: 0 };
     let skip = grep.skip(|| None);
-    let result = grep.search(&mut grep.searcher(true), reader, skip, &|| line.stopped());
+    let search = |grep: &Grep| {
+        let reader = Positioned { file: &file, offset: 0 };
+        grep.search(&mut grep.searcher(true), reader, skip, &|| line.stopped())
+    };
+    let result = search(grep);
+    let result = if result.tight { search(&grep.narrow()) } else { result };
     let name = at.real.parent().map_or_else(|| at.real.text(), |p| at.real.shown_from(&p));
     deliver(line, number, || name.into_owned(), result);
     Ok(())
@@ -282,16 +286,17 @@ fn deliver(
     name: impl FnOnce() -> String,
     result: FileResult,
 ) {
-    let (binary, parts) = (result.binary, result.parts);
+    let mut counts = Skipped::default();
+    counts.took(&result);
     let error = result.error.as_ref().map(ToString::to_string);
     let told = result.count > 0 || error.is_some();
     let name = if told { name() } else { String::new() };
     let found = matches_of(&name, result);
     let stopped = error.is_some() && line.stopped();
     line.end(number, found, |skipped| {
-        skipped.searched += 1;
-        skipped.binary += u64::from(binary);
-        skipped.parts += u64::from(parts);
+        skipped.searched += counts.searched;
+        skipped.binary += counts.binary;
+        skipped.parts += counts.parts;
         if let Some(error) = error.as_ref().filter(|_| !stopped) {
             skipped.unreadable += 1;
             skipped.cause.get_or_insert_with(|| format!("{name}: {error}"));
@@ -379,7 +384,14 @@ impl Grepping {
             Ok(Some(file)) => {
                 let file = Buffered::new(file, buffer);
                 let skip = grep.skip(|| Some(name()));
-                let result = grep.search(searcher, file, skip, &|| self.line.stopped());
+                let mut result = grep.search(searcher, file, skip, &|| self.line.stopped());
+                if result.tight
+                    && let Ok(Some(file)) = open_file(&item.folder, &item.name)
+                {
+                    let (narrow, file) = (grep.narrow(), Buffered::new(file, buffer));
+                    let mut searcher = narrow.searcher(false);
+                    result = narrow.search(&mut searcher, file, skip, &|| self.line.stopped());
+                }
                 deliver(&self.line, number, name, result);
             }
             Err(error) => self.line.end(number, None, |skipped| {

@@ -126,6 +126,9 @@ fn shaped() -> Vec<Value> {
         ("begin.*?end", json!({"multiline": true, "output_mode": "count"})),
         ("needle.*?(needle|\\z)", json!({"multiline": true, "output_mode": "count"})),
         ("^|e", json!({"multiline": true, "output_mode": "count"})),
+        ("needle", json!({"multiline": true, "output_mode": "count"})),
+        ("e", json!({"multiline": true, "output_mode": "count"})),
+        ("[a-z]", json!({"multiline": true, "output_mode": "count", "-i": true})),
         ("e+[^e]", json!({"multiline": true})),
         ("\\s+", json!({"multiline": true})),
         ("$", json!({"multiline": true})),
@@ -160,6 +163,7 @@ fn placed(tree: &str) -> Vec<Value> {
             "late-in-line.bin",
         ],
         "links" => &["real", "ruled", "to-file.rs"],
+        "long" => &["far.bin", "first.js"],
         _ => &["t5", "t3/u4"],
     };
     let mut all = Vec::new();
@@ -169,6 +173,12 @@ fn placed(tree: &str) -> Vec<Value> {
         }
         all.push(json!({"pattern": "needle", "path": path, "glob": "*.rs"}));
         all.push(json!({"pattern": "needle", "path": path, "glob": "/*.txt", "no_ignore": true}));
+    }
+    if tree == "long" {
+        for (name, lines) in [("-A", 1), ("-B", 1), ("-C", 1), ("-B", 30), ("-C", 300)] {
+            all.push(json!({"pattern": "needle", "glob": "*.js", name: lines}));
+            all.push(json!({"pattern": "^line$", "path": "first.js", name: lines}));
+        }
     }
     all
 }
@@ -180,9 +190,12 @@ pub(super) async fn compare(tree: &Tree, all: &mut Vec<Compared>) {
         let mode = input["output_mode"].as_str().unwrap_or("content");
         let (printed, base) = ripgrep(tree, &input, mode);
         // As JSON it has a line at the end of each search, whatever was found.
-        let found = printed.as_ref().is_ok_and(|text| match mode {
-            "content" => text.windows(14).any(|part| part == b"\"type\":\"match\""),
-            _ => !text.is_empty(),
+        let found = printed.as_ref().is_ok_and(|text| {
+            if as_json(&input, mode) {
+                text.windows(14).any(|part| part == b"\"type\":\"match\"")
+            } else {
+                !text.is_empty()
+            }
         });
         let difference = difference(tree, &input, mode, printed, &base).await;
         let query = written(&input);
@@ -220,13 +233,32 @@ async fn difference(
         let pages = pages(tree, input, |page| matching(&lines(page, multiline))).await;
         return pages.and_then(|pages| first_difference(&pages, &matching(&ours)));
     }
-    let theirs = their_files(tree, base, &printed, mode == "count");
+    let theirs = if as_json(input, mode) {
+        let mut files: Vec<(String, u64)> = Vec::new();
+        for (path, ..) in their_lines(tree, base, &printed, true) {
+            match files.last_mut().filter(|last| last.0 == path) {
+                Some(last) => last.1 += 1,
+                None => files.push((path, 1)),
+            }
+        }
+        files
+    } else {
+        their_files(tree, base, &printed, mode == "count")
+    };
     let ours = files(&whole, mode == "count");
     if let Some(difference) = first_difference(&ours, &theirs) {
         return Some(difference);
     }
     let pages = pages(tree, input, |page| files(page, mode == "count")).await;
     pages.and_then(|pages| first_difference(&pages, &ours))
+}
+
+/// Whether ripgrep is asked for the lines themselves: where a match may go over lines it counts
+/// matches, and haft lines.
+fn as_json(input: &Value, mode: &str) -> bool {
+    let over_lines = input["multiline"] == json!(true)
+        && input["pattern"].as_str().is_some_and(|pattern| pattern.contains(['.', '\\', '^']));
+    mode == "content" || (mode == "count" && over_lines)
 }
 
 /// What ripgrep prints where the search starts, and that folder; paths go through NUL.
@@ -245,6 +277,7 @@ fn ripgrep(tree: &Tree, input: &Value, mode: &str) -> (Result<Vec<u8>, String>, 
         }
     }
     let on = |name: &str| input[name] == json!(true);
+    let json = as_json(input, mode);
     for (flag, on) in [
         ("--ignore-case", on("-i")),
         ("--hidden", input["hidden"] != json!(false)),
@@ -252,11 +285,11 @@ fn ripgrep(tree: &Tree, input: &Value, mode: &str) -> (Result<Vec<u8>, String>, 
         ("--fixed-strings", on("literal")),
         ("--multiline", on("multiline")),
         ("--multiline-dotall", on("multiline")),
-        ("--json", mode == "content"),
+        ("--json", json),
         ("--files-with-matches", mode == "files_with_matches"),
-        ("--count", mode == "count"),
-        ("--null", mode != "content"),
-        ("--with-filename", mode != "content"),
+        ("--count", mode == "count" && !json),
+        ("--null", !json),
+        ("--with-filename", !json),
     ] {
         if on {
             rg.arg(flag);

@@ -111,7 +111,7 @@ fn with(input: &Value, more: &[(&str, Value)]) -> Value {
 #[tokio::test(flavor = "multi_thread")]
 async fn grep_gives_what_ripgrep_gives() {
     let mut all = Vec::new();
-    for tree in Tree::all() {
+    for tree in Tree::all().into_iter().chain([Tree::of_long_lines()]) {
         grep::compare(&tree, &mut all).await;
     }
     assert!(all.len() >= 200, "{}", all.len());

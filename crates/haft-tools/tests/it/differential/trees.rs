@@ -33,19 +33,26 @@ impl Tree {
             ("links", links),
             ("many", many),
         ];
-        let make = |(name, make): (&'static str, Maker)| {
-            let share = match name {
-                "names" | "links" => 3,
-                "many" => 8,
-                _ => 1,
-            };
-            let none: [(&str, &[u8]); 0] = [];
-            let world = World::local(haft_tools::builtin(), none).unwrap();
-            let root = PathBuf::from(world.root.as_str().unwrap());
-            make(&root);
-            Self { name, world, root, share }
+        makers.into_iter().map(|(name, make)| Self::made(name, make)).collect()
+    }
+
+    /// One more, for what is said of lines and not of names.
+    pub(super) fn of_long_lines() -> Self {
+        Self::made("long", long)
+    }
+
+    fn made(name: &'static str, make: Maker) -> Self {
+        let share = match name {
+            "names" | "links" => 3,
+            "many" => 8,
+            "long" => 400,
+            _ => 1,
         };
-        makers.into_iter().map(make).collect()
+        let none: [(&str, &[u8]); 0] = [];
+        let world = World::local(haft_tools::builtin(), none).unwrap();
+        let root = PathBuf::from(world.root.as_str().unwrap());
+        make(&root);
+        Self { name, world, root, share }
     }
 }
 
@@ -301,4 +308,13 @@ fn many(root: &Path) {
     for (at, rules) in [(".gitignore", "*.log\nt3/u4/\n"), ("t5/.gitignore", "!*.log\n/u2\n")] {
         put(root, at, rules);
     }
+}
+
+/// Lines without end between short ones, and content that is binary only far behind.
+fn long(root: &Path) {
+    let (short, endless) = ("line\n".repeat(50), format!("{}\n", "word; ".repeat(1_500_000)));
+    put(root, "middle.js", [&short, "needle 0\n", &short, &endless, &short, "needle 1"].concat());
+    put(root, "first.js", [&endless, &short, "needle 0\nline\nneedle 1\n"].concat());
+    let far = format!("needle\n{}needle\n\0\nneedle\nneedle\n", "x\n".repeat(200_000));
+    put(root, "far.bin", far);
 }
