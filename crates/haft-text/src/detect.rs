@@ -115,15 +115,20 @@ fn marked(bytes: &[u8]) -> Result<Option<Format>, DecodeError> {
     }
     for encoding in [Encoding::Utf16Le, Encoding::Utf16Be] {
         let Some(rest) = bytes.strip_prefix(encoding.mark()) else { continue };
+        // The mark tells; beyond it only a NUL says that it is none, as in UTF-8.
+        if let Some(at) = units(rest, encoding).position(|unit| unit == 0) {
+            return Err(DecodeError::Binary { kind: kind(bytes), offset: 2 + 2 * at });
+        }
         let traits = utf16_traits(rest, encoding);
         // Few broken places are shown and kept as they are, as in UTF-8.
-        if traits.broken * 20 > traits.characters {
+        if traits.broken > 1 && traits.broken * 20 > traits.characters {
             return Err(DecodeError::Undecodable {
                 guess: encoding.name(),
                 reason: "after its byte order mark there are lone surrogates or half a character",
             });
         }
-        if traits.controls > 0 {
+        // Bytes that begin like the mark by chance: no text has as many characters without meaning.
+        if traits.broken > 1 && traits.controls * 20 > traits.characters {
             return Err(DecodeError::Binary { kind: kind(bytes), offset: 2 });
         }
         return Ok(Some(Format { encoding, bom: true }));
@@ -349,6 +354,36 @@ mod tests {
                 assert_eq!(found, Ok(Format { encoding, bom: false }), "{text}");
             }
         }
+    }
+
+    #[test]
+    fn after_a_mark_only_a_nul_or_bytes_of_chance_make_binary_data_of_utf_16() {
+        let line = "an ordinary line of plain text\r\n";
+        for sign in ["\u{85}", "\u{7}", "\u{b}", "\u{8}", "\u{7f}", "\u{1}", "\u{1a}", "\u{e000}"] {
+            for text in [format!("{line}a{sign}b\n"), format!("a{sign}\n").repeat(20), sign.into()]
+            {
+                for encoding in [Encoding::Utf16Le, Encoding::Utf16Be] {
+                    let bytes = [encoding.mark(), &encoded(&text, encoding)].concat();
+                    assert_eq!(detect(&bytes), Ok(Format { encoding, bom: true }), "{text:?}");
+                    let nul = [&bytes[..], &[0, 0]].concat();
+                    let told =
+                        Err(DecodeError::Binary { kind: "binary data", offset: bytes.len() });
+                    assert_eq!(detect(&nul), told, "{text:?}");
+                    // The last byte is missing, of however little.
+                    let cut = &bytes[..bytes.len() - 1];
+                    assert_eq!(detect(cut), Ok(Format { encoding, bom: true }), "{text:?}");
+                }
+            }
+        }
+        let mut state = 1_u64;
+        let chance: Vec<u8> = std::iter::repeat_with(|| {
+            state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
+            u8::try_from(state >> 56).unwrap() | 1
+        })
+        .take(2_000)
+        .collect();
+        let bytes = [&b"\xff\xfe"[..], &chance].concat();
+        assert!(matches!(detect(&bytes), Err(DecodeError::Binary { .. })), "{:?}", detect(&bytes));
     }
 
     #[test]

@@ -113,7 +113,7 @@ pub(crate) async fn fit(
 
 fn fitted(data: Bytes, shown: &str) -> Result<Fitted, ToolError> {
     let malformed = |error: image::ImageError| {
-        ToolError::new(format!("{shown} is a damaged image: {error}"))
+        ToolError::new(format!("{shown} is a damaged image: {}", in_words(&error)))
             .hint("It is not shown. Look at the file with other tools, or make it anew.")
     };
     let found = format_of(&data).and_then(|format| Some((format, names(format)?)));
@@ -158,6 +158,21 @@ fn fitted(data: Bytes, shown: &str) -> Result<Fitted, ToolError> {
         _ => notes.push("it is shown as PNG"),
     }
     Ok(Fitted { bytes, mime, format: name, size, shown, notes })
+}
+
+/// What is wrong with an image, without the insides of its decoder.
+fn in_words(error: &image::ImageError) -> String {
+    let told = error.to_string();
+    let has = |words: &[&str]| words.iter().any(|word| told.contains(word));
+    if has(&["before IHDR", "MissingIhdr"]) {
+        "its header chunk is missing".to_owned()
+    } else if has(&["CRC", "checksum", "Checksum"]) {
+        "a checksum is wrong".to_owned()
+    } else if told.contains('{') {
+        "its parts do not fit together".to_owned()
+    } else {
+        told
+    }
 }
 
 /// Which limit an image is over, of that size and with so many bytes of pixels.

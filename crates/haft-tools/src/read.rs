@@ -292,9 +292,9 @@ impl Read {
                 status: Status::Cancelled,
                 ..Outcome::default()
             }),
-            Content::Page(page) if page.total == Some(0) => Ok(empty(found, cx)),
+            Content::Page(page) if page.total == Some(0) => Ok(empty(found, Some(&page), cx)),
             Content::Page(page) => text(page, input, found, cx),
-            Content::Empty => Ok(empty(found, cx)),
+            Content::Empty => Ok(empty(found, None, cx)),
             Content::Binary(error) => binary(error, found, cx).await,
         }
     }
@@ -324,18 +324,28 @@ impl Found<'_> {
     }
 }
 
-fn empty(found: &Found<'_>, cx: &Cx) -> Outcome {
-    let hash = (found.at.size() == 0).then(|| haft_types::Hash::of(b""));
-    found.note(cx, hash);
+/// A file without lines; `page` where it has bytes all the same, which are a byte order mark.
+fn empty(found: &Found<'_>, page: Option<&Page>, cx: &Cx) -> Outcome {
+    let nothing = (found.at.size() == 0).then(|| haft_types::Hash::of(b""));
+    let hash = page.and_then(|page| page.hash).or(nothing);
+    let encoding = page.map_or(Encoding::Utf8, |page| page.format.encoding);
+    match page {
+        Some(page) => found.note_whole(cx, page),
+        None => found.note(cx, hash),
+    }
     let data = ReadData {
         hash: hash.map(|hash| hash.to_string()),
-        encoding: Some(Encoding::Utf8.name().to_owned()),
+        encoding: Some(encoding.name().to_owned()),
         first_line: Some(1),
         lines: Some(0),
         total_lines: Some(0),
         ..found.data()
     };
-    let text = format!("[{} is empty: it has no lines]", found.shown);
+    let named = match encoding {
+        Encoding::Utf8 => String::new(),
+        other => format!("; the file is in {}", other.name()),
+    };
+    let text = format!("[{} is empty: it has no lines{named}]", found.shown);
     outcome(text, data, shape(&found.at.real, 1, String::new(), None))
 }
 
@@ -445,7 +455,10 @@ fn notice(
         // Nothing in a file announces a legacy encoding.
         let guess = matches!(page.format.encoding, Encoding::Legacy(_));
         let probably = if guess { "probably " } else { "" };
-        notes.push(format!("the file is {probably}in {}", page.format.encoding.name()));
+        let wide = matches!(page.format.encoding, Encoding::Utf16Le | Encoding::Utf16Be);
+        let broken = wide && page.plain.contains('\u{FFFD}');
+        let broken = if broken { ", with broken places, shown as \u{FFFD}" } else { "" };
+        notes.push(format!("the file is {probably}in {}{broken}", page.format.encoding.name()));
     }
     if notes.is_empty() { String::new() } else { format!("[{}]", notes.join("; ")) }
 }
@@ -543,11 +556,20 @@ fn told(
     found: &Found<'_>,
 ) -> Outcome {
     let next = rendered.rest();
-    let Rendered { what, unit, mut text, first, count, total, full, notes: others, .. } = rendered;
+    let Rendered { what, unit, mut text, first, count, total, full, beyond, notes: others, .. } =
+        rendered;
     let last = (first + count).saturating_sub(1);
     let partial = next.is_some() || first > 1;
-    let mut notes =
-        vec![format!("{} is a {what} of {}", found.shown, readers::number(total, unit))];
+    let listed = readers::number(total, unit);
+    let of = match beyond.flatten() {
+        Some(all) => {
+            let all = readers::number(all, unit);
+            format!("{all}, of which the first {} are listed", words::grouped(total))
+        }
+        None if beyond.is_some() => format!("{listed} or more, of which those are listed"),
+        None => listed,
+    };
+    let mut notes = vec![format!("{} is a {what} of {of}", found.shown)];
     if input.offset == Some(0) {
         notes.push(format!("offset 0 was taken as 1: {} are counted from 1", unit.1));
     }
@@ -556,6 +578,9 @@ fn told(
         let is = if count == 1 { "this is" } else { "these are" };
         let span = words::span([unit.0, unit.1], first, last);
         notes.push(format!("{is} {span}{full}; read on with offset={next}"));
+    } else if first > 1 {
+        let is = if count == 1 { "this is" } else { "these are" };
+        notes.push(format!("{is} {}", words::span([unit.0, unit.1], first, last)));
     }
     notes.extend(others);
     // Writing to a string cannot fail.
@@ -563,13 +588,13 @@ fn told(
     let data = ReadData {
         hash: hash.map(|hash| hash.to_string()),
         next_offset: next,
-        truncated: partial,
+        truncated: partial || beyond.is_some(),
         parts: Some(PartsData {
             of: what.to_owned(),
             unit: unit.0.to_owned(),
             first,
             count,
-            total,
+            total: beyond.flatten().unwrap_or(total),
         }),
         ..found.data()
     };

@@ -10,7 +10,7 @@ use haft_types::ToolError;
 use tokio::time::Instant;
 
 use super::{Form, Rendered, Wanted, damaged, gzip::TarGz, number, tar, zip};
-use crate::{files, page::Source, words};
+use crate::{files, page::Source};
 
 /// Most names that are kept.
 const ENTRIES: usize = 10_000;
@@ -94,19 +94,33 @@ pub(crate) async fn list(
         }
         cut = Some(format!("it is damaged: {why}"));
     }
-    if names.full() {
-        let of = claimed.map(|all| format!(" of {}", words::grouped(all))).unwrap_or_default();
-        let command = if form == Form::Zip { "unzip -l" } else { "tar -tf" };
-        let only = format!("only its first {}{of} are listed", names.words());
-        cut = Some(format!("{only}; a command such as {command} lists all"));
+    let listed = names.lines.len() as u64;
+    // All of exactly as many as are listed are all.
+    let more = names.full() && claimed.is_none_or(|all| all > listed);
+    let command = if form == Form::Zip { "unzip -l" } else { "tar -tf" };
+    if more && !(0..=listed.cast_signed()).contains(&wanted.first) {
+        let all =
+            claimed.map_or_else(|| format!("more than {}", names.words()), |all| number(all, UNIT));
+        let error = format!(
+            "{shown} has {all}, and only its first {} are listed; offset {} is behind those",
+            names.words(),
+            wanted.first
+        );
+        return Err(ToolError::new(error).hint(format!("A command such as {command} lists all.")));
     }
-    let mut rendered = Rendered::new(what, UNIT, names.lines.len() as u64, wanted, shown)?;
+    let mut rendered = Rendered::new(what, UNIT, listed, wanted, shown)?;
     while let Some(next) = rendered.next(wanted) {
         let index = usize::try_from(next - 1).unwrap_or(usize::MAX);
         let Some(line) = names.lines.get(index) else { break };
         rendered.take(&format!("{next:>6}\t{line}\n"), Vec::new(), wanted);
     }
-    rendered.notes.extend(cut.map(|why| format!("there may be more entries: {why}")));
+    if more {
+        rendered.beyond = Some(claimed);
+        rendered.notes.push(format!("a command such as {command} lists all"));
+    } else if let Some(why) = cut {
+        rendered.beyond = Some(None);
+        rendered.notes.push(format!("there may be more entries: {why}"));
+    }
     Ok(rendered)
 }
 

@@ -112,6 +112,8 @@ pub(crate) struct Rendered {
     pub(crate) count: u64,
     /// How many there are.
     pub(crate) total: u64,
+    /// Set where the file has more than those, or may have; with the number of all, if known.
+    pub(crate) beyond: Option<Option<u64>>,
     /// True when the room ended it, not the count.
     pub(crate) full: bool,
     /// What else has to be said.

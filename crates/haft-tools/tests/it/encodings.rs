@@ -117,3 +117,58 @@ async fn lines_end_as_all_of_the_file_says() {
         }
     }
 }
+
+/// Text in UTF-16 with its mark, low bytes first.
+fn wide(text: &str) -> Vec<u8> {
+    "\u{feff}".encode_utf16().chain(text.encode_utf16()).flat_map(u16::to_le_bytes).collect()
+}
+
+#[tokio::test]
+async fn a_mark_makes_text_of_utf_16_whatever_signs_are_in_it() {
+    let text = "first line\u{85}of two\nsecond \u{7} line\n".repeat(20);
+    let late = format!("{}last\u{85}\n", "plain text\n".repeat(7_000));
+    for world in both(&[("a.txt", &wide(&text)), ("late.txt", &wide(&late))]) {
+        for path in ["a.txt", "late.txt"] {
+            let outcome = world.call("read", json!({"path": path, "limit": 2})).await;
+            assert_eq!(outcome.data.unwrap()["encoding"], "UTF-16LE", "{path}");
+        }
+        let edits = json!([{"old_text": "last", "new_text": "very last"}]);
+        let edited = world.call("edit", json!({"path": "late.txt", "edits": edits})).await;
+        assert_eq!(edited.status, Status::Done, "{}", edited.joined_text());
+        let write = json!({"path": "a.txt", "content": "new\n"});
+        let told = world.call("write", write).await.joined_text();
+        assert!(told.contains("UTF-16LE"), "{told}");
+        assert_eq!(world.read_bytes("a.txt").await.unwrap().unwrap(), wide("new\n"));
+    }
+}
+
+#[tokio::test]
+async fn broken_places_of_utf_16_are_shown_and_told_in_files_of_every_size() {
+    let small = wide("hello\r\nend\r\n");
+    let (small, mut big) = (&small[..small.len() - 1], wide("x\n"));
+    big.extend_from_slice(b"\x00\xd8\n\0");
+    big.extend_from_slice(&wide(&"plain text\n".repeat(60_000))[2..]);
+    for world in both(&[("small.txt", small), ("big.txt", &big)]) {
+        for path in ["small.txt", "big.txt"] {
+            let shown = world.call("read", json!({"path": path, "limit": 9})).await.joined_text();
+            assert!(shown.contains('\u{FFFD}'), "{path} {shown}");
+            let note = "the file is in UTF-16LE, with broken places, shown as \u{FFFD}]";
+            assert!(shown.ends_with(note), "{path} {shown}");
+        }
+    }
+}
+
+#[tokio::test]
+async fn a_file_of_nothing_but_a_mark_has_its_encoding_and_a_hash() {
+    for (bytes, name) in [(&b"\xfe\xff"[..], "UTF-16BE"), (b"\xef\xbb\xbf", "UTF-8")] {
+        for world in both(&[("a.txt", bytes)]) {
+            let outcome = world.call("read", json!({"path": "a.txt"})).await;
+            let data = outcome.data.as_ref().unwrap();
+            assert_eq!(data["encoding"], name);
+            assert_eq!(data["hash"], haft_types::Hash::of(bytes).to_string());
+            let told = outcome.joined_text();
+            assert!(told.starts_with("[a.txt is empty: it has no lines"), "{told}");
+            assert_eq!(told.contains("the file is in UTF-16BE"), name == "UTF-16BE", "{told}");
+        }
+    }
+}

@@ -140,11 +140,19 @@ async fn archives_that_expand_without_end_are_bounded() {
     let bounded = text.contains("no more than 268.4 MB of it") || text.contains("took too long");
     assert!(text.starts_with("     1\t") && bounded, "{text}");
     for path in ["many.tar", "many.tgz"] {
-        let input = json!({"path": path, "offset": -1});
-        let text = done(&world, "read", input).await;
+        let input = json!({"path": path, "offset": 10_000});
+        let outcome = world.call("read", input).await;
+        assert_eq!(outcome.data.as_ref().unwrap()["truncated"], true);
+        let text = outcome.joined_text();
         assert!(text.starts_with(" 10000\t"), "{text}");
-        assert!(text.contains("a command such as tar -tf lists all"), "{text}");
-        assert!(text.contains("only its first 10,000 entries are listed"), "{text}");
+        let all = "of 10,000 entries or more, of which those are listed; this is entry 10000; a \
+                   command such as tar -tf lists all]";
+        assert!(text.ends_with(all), "{text}");
+        for offset in [-1, 10_001] {
+            let text = failed(&world, "read", json!({"path": path, "offset": offset})).await;
+            let wants = ["has more than 10,000 entries", "tar -tf lists all", "is behind those"];
+            assert!(wants.iter().all(|want| text.contains(want)), "{text}");
+        }
     }
 }
 
@@ -209,10 +217,18 @@ async fn archives_of_old_of_many_and_of_none_are_told() {
     assert!(text.contains("of 0 entries]"), "{text}");
     let text = done(&world, "read", json!({"path": "plain.tgz"})).await;
     assert!(text.contains("this is text and no archive"), "{text}");
-    let text = done(&world, "read", json!({"path": "many.zip", "offset": -1})).await;
+    let outcome = world.call("read", json!({"path": "many.zip", "offset": 10_000})).await;
+    let (text, data) = (outcome.joined_text(), outcome.data.unwrap());
     assert!(text.starts_with(" 10000\t"), "{text}");
-    let only = "only its first 10,000 entries of 12,000 are listed; a command such as unzip -l";
-    assert!(text.contains(only), "{text}");
+    let only = "is a ZIP archive of 12,000 entries, of which the first 10,000 are listed; this is \
+                entry 10000; a command such as unzip -l lists all]";
+    assert!(text.ends_with(only), "{text}");
+    assert_eq!((&data["truncated"], &data["parts"]["total"]), (&json!(true), &json!(12_000)));
+    for offset in [-1, 10_001] {
+        let text = failed(&world, "read", json!({"path": "many.zip", "offset": offset})).await;
+        let wants = ["has 12,000 entries", "first 10,000 entries are listed", "unzip -l lists all"];
+        assert!(wants.iter().all(|want| text.contains(want)), "{text}");
+    }
 }
 
 #[tokio::test]
@@ -451,7 +467,7 @@ trailer<</Root 1 0 R>>
             (
                 json!({"path": "report.pdf", "offset": 2, "limit": 1}),
                 1,
-                "[report.pdf is a PDF document of 2 pages; the image is of page 2]",
+                "[report.pdf is a PDF document of 2 pages; this is page 2; the image is of page 2]",
             ),
         ] {
             let outcome = world.call("read", input).await;
@@ -617,5 +633,23 @@ trailer<</Root 1 0 R>>
             tokio::time::sleep(std::time::Duration::from_millis(5)).await;
         }
         panic!("it still runs: {:?}", line());
+    }
+}
+
+#[tokio::test]
+async fn what_is_wrong_with_an_image_is_said_in_words() {
+    let mut png = std::io::Cursor::new(Vec::new());
+    image::RgbImage::new(30, 10).write_to(&mut png, image::ImageFormat::Png).unwrap();
+    let png = png.into_inner();
+    // Behind the 8 bytes of the signature the header takes 25.
+    let headless = [&png[..8], &png[33..]].concat();
+    let mut other = png.clone();
+    other[29] ^= 1;
+    let world = memory(&[("headless.png", &headless), ("other.png", &other)]);
+    for (path, why) in
+        [("headless.png", "its header chunk is missing"), ("other.png", "a checksum is wrong")]
+    {
+        let text = failed(&world, "read", json!({"path": path})).await;
+        assert!(text.contains(&format!("{path} is a damaged image: {why}")), "{text}");
     }
 }
