@@ -14,8 +14,10 @@ use std::{
 use futures::{FutureExt as _, StreamExt as _};
 use haft_llm::{Delta, Effort, Encoded, LlmError, Provider, Request, Target};
 use haft_session::Fold;
-use haft_tool::{Dispatcher, Events as _, RecordError};
-use haft_types::{Body, BreakCause, CallId, Level, Part, Stop, ToolUse, TurnEnd, TurnId, Usage};
+use haft_tool::{Dispatcher, Events as _, Jobs, RecordError};
+use haft_types::{
+    Body, BreakCause, CallId, From, Level, Part, Stop, ToolUse, TurnEnd, TurnId, Usage,
+};
 use tokio::{sync::mpsc, task::JoinHandle, time::Instant};
 use tokio_util::sync::CancellationToken;
 
@@ -288,6 +290,8 @@ impl Agent {
                 self.abandon = CancellationToken::new();
                 self.unsaid = None;
                 (self.steps, self.usage) = (0, Usage::default());
+                // What cannot be kept now is told with the request, or stops that.
+                drop(self.report_jobs());
             }
             Action::Say(words) => {
                 let body = Body::User { from: words.from, parts: words.parts.clone() };
@@ -384,6 +388,17 @@ impl Agent {
             self.emit(Body::Break { cause, at_byte })?;
             self.emit(Body::Pinned { system, tools })?;
             self.setup.cause = None;
+        }
+        self.report_jobs()
+    }
+
+    /// Says which jobs have ended of which the model does not know that.
+    fn report_jobs(&self) -> Result<(), RecordError> {
+        let Dispatcher { session, agent, .. } = &*self.setup.dispatcher;
+        for job in session.map.get::<Jobs>().unreported(agent) {
+            let (from, parts) = (From::Job(job.id().to_owned()), vec![Part::text(job.report())]);
+            self.emit(Body::User { from, parts })?;
+            job.told();
         }
         Ok(())
     }

@@ -35,6 +35,8 @@ pub struct Settings {
     pub edit: Edit,
     /// The shell.
     pub shell: Shell,
+    /// Commands in the background.
+    pub jobs: Jobs,
     /// How long things may take and how much they may keep.
     pub limits: Limits,
     /// What is kept so that changes can be taken back.
@@ -150,6 +152,36 @@ pub struct Shell {
 impl Default for Shell {
     fn default() -> Self {
         Self { timeout_ms: 120_000, let_through: Vec::new() }
+    }
+}
+
+/// Commands in the background.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(default)]
+pub struct Jobs {
+    /// Jobs that may run at the same time, from 0 to 256.
+    #[schemars(range(min = 0, max = 256))]
+    pub running: u64,
+    /// Bytes of the newest output of one that stay in memory, from 16,384 to 16,777,216.
+    #[schemars(range(min = 16_384, max = 16_777_216))]
+    pub memory_bytes: u64,
+    /// Seconds that one may run, from 1 to 604,800.
+    #[schemars(range(min = 1, max = 604_800))]
+    pub life_seconds: u64,
+    /// Bytes of the output of one that are kept on disk, from 65,536 to 1,073,741,824; never more
+    /// than `limits.output_bytes`.
+    #[schemars(range(min = 65_536, max = 1_073_741_824))]
+    pub disk_bytes: u64,
+}
+
+impl Default for Jobs {
+    fn default() -> Self {
+        Self {
+            running: 16,
+            memory_bytes: 256 << 10,
+            life_seconds: 12 * 60 * 60,
+            disk_bytes: 256 << 20,
+        }
     }
 }
 

@@ -22,6 +22,7 @@ mod shell;
 mod spool;
 mod walk;
 
+use futures::future::BoxFuture;
 use haft_types::{HostPath, Style};
 
 pub use self::{
@@ -60,6 +61,12 @@ pub trait Host: Send + Sync {
     fn shell(&self) -> Option<&dyn Shell>;
     /// Its own search; none where only [`Fs`] can be walked.
     fn search(&self) -> Option<&dyn Search>;
+    /// Reports whether a program there takes connections at this TCP port of its own loopback
+    /// addresses. Looking disturbs nobody where the host can tell without connecting.
+    fn listens(&self, port: u16) -> BoxFuture<'_, bool> {
+        let _ = port;
+        Box::pin(std::future::ready(false))
+    }
 }
 
 /// What a host is and can do, as probed; never a wish.

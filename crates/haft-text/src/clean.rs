@@ -40,6 +40,11 @@ impl Cleaner {
         self.plain = bytes.last().is_none_or(u8::is_ascii) && self.stripper.is_plain();
     }
 
+    /// Appends the open line as far as it has come; what follows may still change it.
+    pub fn open(&self, out: &mut String) {
+        self.stripper.clone().finish(out);
+    }
+
     /// Ends the stream and appends the open line.
     pub fn finish(mut self, out: &mut String) {
         self.text.clear();

@@ -267,6 +267,9 @@ impl Host for Guarded {
         // Where the host has none its files are searched, with the same filter.
         Some(self)
     }
+    fn listens(&self, port: u16) -> BoxFuture<'_, bool> {
+        self.inner.listens(port)
+    }
 }
 
 impl Fs for Guarded {

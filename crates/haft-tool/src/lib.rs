@@ -12,6 +12,7 @@ mod dispatch;
 mod events;
 mod fit;
 mod guarded;
+mod jobs;
 mod journal;
 mod keeper;
 mod live;
@@ -34,6 +35,7 @@ pub use self::{
     events::{Blobs, Discard, Events, MemoryBlobs, RecordError},
     fit::Room,
     guarded::{COMMAND_VARIABLE, REPORTING_SCRIPT, command_text},
+    jobs::{Ended, Job, JobLimits, JobPlace, Jobs, Said, Test, Work},
     journal::{Journal, Journaled},
     pipeline::{Call, Next, Pipeline, Stage},
     pre_images::{Held, Keeping, MemoryPreImages, PreImages},

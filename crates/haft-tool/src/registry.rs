@@ -194,11 +194,12 @@ impl ToolSet {
     ) -> Result<Prepared, ToolError> {
         let index = self.index(&request.name).ok_or_else(|| self.unknown(&request.name))?;
         let spec = &self.specs[index];
-        let input = match &request.input {
+        let mut input = match &request.input {
             Some(input) => input.clone(),
             None => repair::parse(&request.raw, &spec.name)?,
         };
         repair::refuse_duplicates(&request.raw, &spec.name)?;
+        repair::imply(&request.name, &mut input, &spec.input_schema);
         let input = repair::repair(input, &spec.input_schema, &spec.name, notes)?;
         let validator = self.validators[index]
             .get_or_init(|| validate::Validator::new(&spec.input_schema))

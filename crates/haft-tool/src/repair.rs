@@ -9,7 +9,7 @@ mod names;
 use haft_types::ToolError;
 use serde_json::{Map, Value};
 
-pub(crate) use self::duplicates::refuse as refuse_duplicates;
+pub(crate) use self::{duplicates::refuse as refuse_duplicates, names::imply};
 
 /// Deepest nesting of a schema that is followed.
 const DEPTH: usize = 16;

@@ -8,8 +8,8 @@
 use std::{io, time::Duration};
 
 use futures::StreamExt as _;
-use haft_host::{Exit, FileKind, Output, Program, Running, Spawn};
-use haft_tool::{COMMAND_VARIABLE, Cx, REPORTING_SCRIPT, RecordError, Tool, schema_of};
+use haft_host::{Exit, FileKind, Output, Program, Running, Spawn, Stdin};
+use haft_tool::{COMMAND_VARIABLE, Cx, Jobs, REPORTING_SCRIPT, RecordError, Tool, schema_of};
 use haft_types::{
     Access, Budget, Detail, Env, Follow, Guideline, HostPath, Kind, Loading, Outcome, Place, Plan,
     Target, ToolError, ToolSpec,
@@ -19,11 +19,15 @@ use serde::{Deserialize, Serialize};
 use tokio::time::{Instant, sleep_until};
 
 mod answer;
+mod background;
 mod exit;
 mod output;
 
 use self::output::Streams;
-pub(crate) use self::output::for_people;
+pub(crate) use self::{
+    answer::{first, last},
+    output::for_people,
+};
 use crate::{Options, process, search::quoted};
 
 /// Most milliseconds that a command may take.
@@ -64,8 +68,10 @@ pub struct Input {
     command: String,
     /// Folder for this call only, from the workspace root; default: where the last call ended.
     cwd: Option<String>,
-    /// Milliseconds, at most 600000.
+    /// Milliseconds, at most 600000; of a job any.
     timeout_ms: Option<u64>,
+    /// Begin a job and answer at once: for servers, watchers.
+    run_in_background: Option<bool>,
     /// What it does, in 5-10 words, for the person.
     description: Option<String>,
     /// Give it a terminal, for programs that want one; stdout and stderr are then one.
@@ -73,7 +79,7 @@ pub struct Input {
 }
 
 /// What programs read.
-#[derive(Debug, Serialize, JsonSchema)]
+#[derive(Debug, Default, Serialize, JsonSchema)]
 struct Data {
     /// Absent when it was stopped.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -83,6 +89,9 @@ struct Data {
     stderr: String,
     /// Whether it was stopped by timeout or cancellation.
     interrupted: bool,
+    /// The job that it runs on as.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    job_id: Option<String>,
     /// Where the output is kept.
     #[serde(skip_serializing_if = "Option::is_none")]
     output_path: Option<String>,
@@ -192,11 +201,14 @@ impl Tool for Bash {
     }
 
     async fn run(&self, input: Input, cx: &Cx) -> Result<Outcome, ToolError> {
+        if input.run_in_background.unwrap_or_default() {
+            return background::begin(input, cx).await;
+        }
         let mut notes = Vec::new();
         let asked = input.timeout_ms.unwrap_or(self.timeout);
         let timeout = Duration::from_millis(asked.min(TIMEOUT_MAX));
         let deadline = Instant::now() + timeout;
-        let running = start(&input, cx, &mut notes).await?;
+        let running = start(&input, Stdin::Empty, cx, &mut notes).await?;
         let ran = follow(running, cx, deadline).await;
         if asked > TIMEOUT_MAX {
             notes.push(format!("[timeout_ms {asked} was cut to the most there is, {TIMEOUT_MAX}]"));
@@ -204,23 +216,33 @@ impl Tool for Bash {
         if input.cwd.is_none() {
             notes.extend(carry(&ran.report, cx));
         }
+        notes.extend(cx.session().map.get::<Jobs>().news(cx));
         Ok(answer::outcome(&input.command, ran, timeout, notes))
     }
 }
 
 /// What people see of a call before its result.
 fn title(input: &Input) -> String {
-    let first = |text: &str| {
-        let line = text.trim().lines().next().unwrap_or_default().to_owned();
-        haft_text::names::shown(&line, TITLE)
-    };
-    let description = input.description.as_deref().map(first);
+    let is_described = input.description.as_deref().is_some_and(|text| !line(text).is_empty());
+    let name = name(input);
+    if is_described { name } else { format!("Running {name}") }
+}
+
+/// What a command does, as far as it is said, else its first line.
+fn name(input: &Input) -> String {
+    let description = input.description.as_deref().map(line);
     if let Some(description) = description.filter(|text| !text.is_empty()) {
         return description;
     }
     let lines = input.command.trim().lines().count();
     let more = if lines > 1 { format!(" ({lines} lines)") } else { String::new() };
-    format!("Running {}{more}", first(&input.command))
+    format!("{}{more}", line(&input.command))
+}
+
+/// The first line of a text, as it can be shown.
+fn line(text: &str) -> String {
+    let line = text.trim().lines().next().unwrap_or_default().to_owned();
+    haft_text::names::shown(&line, TITLE)
 }
 
 /// The workspace root.
@@ -239,7 +261,12 @@ fn folder(input: &Input, place: &Place) -> Result<Option<HostPath>, ToolError> {
 }
 
 /// Starts the command; a carried folder that is gone gives way to the workspace root.
-async fn start(input: &Input, cx: &Cx, notes: &mut Vec<String>) -> Result<Running, ToolError> {
+async fn start(
+    input: &Input,
+    stdin: Stdin,
+    cx: &Cx,
+    notes: &mut Vec<String>,
+) -> Result<Running, ToolError> {
     let failed = |error: io::Error| match error.get_ref() {
         // Nothing is run without its record: the error says what to do about that.
         Some(cause) if cause.is::<RecordError>() => {
@@ -275,6 +302,7 @@ async fn start(input: &Input, cx: &Cx, notes: &mut Vec<String>) -> Result<Runnin
     let spawn = |cwd: &HostPath| Spawn {
         set: set.clone(),
         unset: process::unset(),
+        stdin: stdin.clone(),
         report: true,
         terminal: input.pty.unwrap_or_default().then_some(TERMINAL),
         ..Spawn::new(program(), cwd.clone())
@@ -391,6 +419,7 @@ mod tests {
             command: command.to_owned(),
             cwd: None,
             pty: None,
+            run_in_background: None,
             timeout_ms: None,
             description: description.map(str::to_owned),
         }

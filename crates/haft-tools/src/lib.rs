@@ -13,6 +13,7 @@ mod globs;
 mod grep;
 mod images;
 mod index;
+mod job;
 mod ls;
 mod near;
 mod notebook_edit;
@@ -37,6 +38,7 @@ pub use self::{
     executable::{BrokenTool, Executables},
     find::Find,
     grep::Grep,
+    job::Job,
     ls::Ls,
     notebook_edit::NotebookEdit,
     read::Read,
@@ -89,6 +91,7 @@ pub fn with(options: &Options) -> Vec<Arc<dyn AnyTool>> {
         Arc::new(Grep::default()),
         Arc::new(Find::default()),
         Arc::new(Ls::default()),
+        Arc::new(Job),
         Arc::new(NotebookEdit),
     ]
 }

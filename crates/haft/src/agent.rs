@@ -204,7 +204,7 @@ mod tests {
     use haft_llm::Wire;
     use haft_testkit::harness::shouts;
     use haft_tool::Registry;
-    use haft_types::Env;
+    use haft_types::{Env, Loading};
 
     use super::*;
 
@@ -216,7 +216,10 @@ mod tests {
     #[test]
     fn prompt_and_definitions_stay_within_their_bounds() {
         let env = Env { vision: true, shell: true, ..Env::default() };
-        let tools = Registry::default().source(haft_tools::builtin()).assemble(&env);
+        let by_default =
+            |spec: ToolSpec, _: &Env| (spec.loading != Loading::Deferred).then_some(spec);
+        let tools = Registry::default().source(haft_tools::builtin()).filter(by_default);
+        let tools = tools.assemble(&env);
         let around = Surroundings {
             date: "2026-01-31".into(),
             folder: "/home/user/project".into(),

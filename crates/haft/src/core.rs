@@ -16,8 +16,8 @@ use haft_host::{Host, Local, Outs};
 use haft_policy::{ALIASES, Anchors, Grants, Mode, Policy, RuleProblem, Rules, Scope, Verdict};
 use haft_session::{Fold, LineFault, Log, SessionError, SessionId, Store};
 use haft_tool::{
-    AnyTool, Conversation, Dispatcher, Events as _, Judge, Limits, Registry, SaveRule, Session,
-    Settings as Stages, ToolSet, standard,
+    AnyTool, Conversation, Dispatcher, Events as _, Job, JobLimits, Jobs, Judge, Limits, Registry,
+    SaveRule, Session, Settings as Stages, ToolSet, standard,
 };
 use haft_types::{
     AgentPath, Body, CallId, Env, Event, EventId, HostPath, Outcome, Part, Place, QuestionId,
@@ -31,7 +31,7 @@ use crate::{
     deferred::Wanted,
     executables,
     exit::{Failure, say},
-    face, journal, model, pdf, undo,
+    face, jobs, journal, model, pdf, undo,
 };
 
 /// Most bytes of all kept outputs of a session.
@@ -45,6 +45,9 @@ const LEDGER: &str = "writing";
 const RECOVERY: Duration = Duration::from_millis(500);
 /// Longest that a run waits until what was done by half is taken back.
 const MENDING: Duration = Duration::from_secs(5);
+
+/// How long jobs may take to end with their session.
+const END_JOBS: Duration = Duration::from_millis(2_500);
 
 /// Which session a face works in.
 #[derive(Clone, Debug, Default)]
@@ -323,6 +326,7 @@ impl Core {
             _ => Bus::new(log, now),
         };
         let past = Past::of(&events, bus.leaf());
+        let before = jobs::Past::of(&events, bus.leaf());
         let session = session(&base, &bus, id.clone(), out_dir);
         // Set once, right here.
         drop(session.pre_images.set(pre_images));
@@ -344,6 +348,7 @@ impl Core {
         let Past { pinned, answered, .. } = past;
         let mut core = Self { base, bus, dispatcher, fold: past.fold, pinned, answered };
         core.begin(events.is_empty(), id, open)?;
+        before.resume(&core.jobs(), &core.bus)?;
         core.fold = fold.lock().unwrap_or_else(PoisonError::into_inner).clone();
         Ok(core)
     }
@@ -371,8 +376,19 @@ impl Core {
         Ok(())
     }
 
-    /// Makes everything durable and ends all feeds.
+    /// What goes on beside the calls.
+    pub fn jobs(&self) -> Arc<Jobs> {
+        self.dispatcher.session.map.get()
+    }
+
+    /// Stops the jobs, all together; gives those that ran.
+    pub async fn end_jobs(&self) -> Vec<Arc<Job>> {
+        self.jobs().end(END_JOBS).await
+    }
+
+    /// Stops what still runs, makes everything durable and ends all feeds.
     pub async fn close(&self) {
+        self.end_jobs().await;
         // What was only observed is not kept; what was kept was synced before it was told.
         if !self.bus.is_held()
             && let Err(error) = self.bus.sync().await
@@ -478,6 +494,13 @@ fn session(base: &Base, bus: &Bus, id: String, out_dir: PathBuf) -> Session {
     let outs = Arc::new(Outs::in_folder(out_dir, OUTS_MAX));
     let session = Session::new(id, Arc::new(bus.clone()), Arc::new(bus.clone()), outs, judge);
     session.output_max.get_or_init(|| base.loaded.settings.limits.output_bytes);
+    let jobs = &base.loaded.settings.jobs;
+    session.map.get::<Jobs>().limit(JobLimits {
+        running: usize::try_from(jobs.running).unwrap_or(usize::MAX),
+        memory: usize::try_from(jobs.memory_bytes).unwrap_or(usize::MAX),
+        life: Duration::from_secs(jobs.life_seconds),
+        disk: jobs.disk_bytes,
+    });
     if base.trusted {
         // In a folder that is not trusted the rule would not count the next time.
         let rules = LocalRules(base.project.join(".haft/settings.local.toml"));

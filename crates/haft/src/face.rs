@@ -11,8 +11,8 @@ use haft_agent::Bus;
 use haft_config::Environment;
 use haft_render::{Renderer as _, Room, Sanitiser, Terminal, clean};
 use haft_types::{
-    Body, CallId, Detail, Env, Event, From, Hash, HostPath, Kind, Level, Outcome, Part, Question,
-    Shape, Status, Stop, ToolSpec, TurnEnd, Usage,
+    Body, CallId, Detail, Env, Event, From, Hash, HostPath, JobEnd, Kind, Level, Outcome, Part,
+    Question, Shape, Status, Stop, ToolSpec, TurnEnd, Usage,
 };
 use serde_json::Value;
 use tokio::task::JoinHandle;
@@ -127,7 +127,8 @@ impl View {
     /// What is to be written for an event; it brings its own line ends.
     pub fn event(&mut self, event: &Event) -> Option<String> {
         let text = match &event.body {
-            Body::User { from: From::Haft, .. } => return None,
+            // The end of a job is told to people when it comes.
+            Body::User { from: From::Haft | From::Job(_), .. } => return None,
             Body::User { parts, .. } => said(parts),
             Body::AnswerPart { index, part: Part::Text { text } } => {
                 return self.streamed(*index, text);
@@ -151,6 +152,10 @@ impl View {
             Body::CallOutput { call, text, .. } => return self.output(call, text),
             Body::CallEnded { call, outcome, took } => self.ended(call, outcome, *took),
             Body::Notice { level, text } => mark(*level, text),
+            Body::JobStarted { job, title, .. } => {
+                mark(Level::Info, &format!("{job} runs in the background: {title}"))
+            }
+            Body::JobEnded { job, end, exit } => mark(Level::Info, &job_ended(job, *end, *exit)),
             Body::Undone { calls, files, redo, .. } => {
                 undone(calls, files, *redo, self.terminal.root.as_ref())
             }
@@ -371,6 +376,16 @@ fn mark(level: Level, text: &str) -> String {
         Level::Warning | Level::Error => "!",
     };
     format!("{sign} {}\n", sentence(text))
+}
+
+/// How a job ended.
+fn job_ended(job: &str, end: JobEnd, exit: Option<i32>) -> String {
+    match (end, exit) {
+        (JobEnd::Exited, Some(code)) => format!("{job} has ended: exit code {code}"),
+        (JobEnd::Exited, None) => format!("{job} has ended"),
+        (JobEnd::Stopped, _) => format!("{job} was stopped"),
+        (JobEnd::Lost, _) => format!("{job} is lost: how it ended is not known"),
+    }
 }
 
 /// Changes that were taken back or made again.

@@ -16,6 +16,7 @@ mod executables;
 mod exit;
 mod face;
 mod input;
+mod jobs;
 mod journal;
 mod line;
 mod mcp;

@@ -230,7 +230,12 @@ impl Talk {
         if let Some(text) = self.view.event(event) {
             self.tell(&text)?;
         }
-        if matches!(event.body, Body::TurnEnded { .. }) { self.prompt() } else { Ok(()) }
+        match event.body {
+            Body::TurnEnded { .. } | Body::JobStarted { .. } | Body::JobEnded { .. } => {
+                self.prompt()
+            }
+            _ => Ok(()),
+        }
     }
 
     /// Shows it, or holds it back until the open question is settled.

@@ -6,9 +6,9 @@
 use std::{sync::Arc, time::Duration};
 
 use haft_agent::{Agent, Feed, Handle, Input, When};
-use haft_tool::AnyTool;
+use haft_tool::{AnyTool, Job};
 use haft_types::{Body, Event, Level, Part, Status, Stop, TurnEnd, Usage};
-use serde_json::json;
+use serde_json::{Value, json};
 
 use crate::{
     agent,
@@ -54,9 +54,33 @@ pub async fn run(start: &Start, more: &[Arc<dyn AnyTool>]) -> Ending {
     let result = follow(&mut feed, &handle, start.output, most).await;
     // However it went: what runs is stopped, and the log is whole.
     handle.close().await;
+    let stopped = core.end_jobs().await;
     core.close().await;
+    let result = result?;
+    while let Some(event) = feed.next().await {
+        if start.output == Output::StreamJson {
+            println_json(&serde_json::to_string(&*event)?)?;
+        }
+    }
+    if !stopped.is_empty() {
+        let named: Vec<String> = stopped.iter().map(|job| face::safe(&job.named())).collect();
+        say(&format!("haft: stopped with the end of the run: {}", named.join(", ")));
+    }
     let took = now().saturating_sub(began);
-    finish(start.output, &result?, core.session_id(), took)
+    finish(start.output, &result, &core, took)
+}
+
+/// The jobs of a run, as programs read them.
+fn jobs_of(core: &Core) -> Vec<Value> {
+    let one = |job: &Arc<Job>| {
+        let end = job.end();
+        json!({
+            "job": job.id(), "title": job.title(), "call": job.call(),
+            "end": end.as_ref().map(|end| end.how), "exit": end.as_ref().and_then(|end| end.exit),
+            "output": end.and_then(|end| end.address),
+        })
+    };
+    core.jobs().all().iter().map(one).collect()
 }
 
 /// Prints the session's first event, which names it: programs go on with it by that.
@@ -178,7 +202,7 @@ fn with_way_on(error: &str, result: &Result) -> String {
     format!("{text}{end} What was done is kept: go on with haft -c -p \"Go on.\"")
 }
 
-fn finish(output: Output, result: &Result, session: &str, took: u64) -> Ending {
+fn finish(output: Output, result: &Result, core: &Core, took: u64) -> Ending {
     let (status, error) = match &result.end {
         Some(TurnEnd::Done { stop: Stop::Refusal }) => {
             ("refused", Some("the provider refused to answer".to_owned()))
@@ -209,9 +233,9 @@ fn finish(output: Output, result: &Result, session: &str, took: u64) -> Ending {
         Output::Json => println_json(
             &json!({
                 "type": "result", "status": status, "stop": stop, "text": result.text, "error": error,
-                "session": session, "steps": result.steps, "calls": result.calls,
-                "failed_calls": result.failed, "denied": result.denied, "usage": result.usage,
-                "took_ms": took,
+                "session": core.session_id(), "steps": result.steps, "calls": result.calls,
+                "failed_calls": result.failed, "denied": result.denied, "jobs": jobs_of(core),
+                "usage": result.usage, "took_ms": took,
             })
             .to_string(),
         )?,

@@ -9,6 +9,7 @@ mod ledger;
 mod leftovers;
 mod locate;
 mod moves;
+mod ports;
 mod quick;
 mod rights;
 mod search;
@@ -24,6 +25,7 @@ use std::{
     sync::{Arc, OnceLock},
 };
 
+use futures::future::BoxFuture;
 use haft_types::{HostPath, Style};
 
 use crate::{Caps, Fs, Host, Located, Search, Shell, fault::fault};
@@ -191,5 +193,8 @@ impl Host for Local {
     }
     fn search(&self) -> Option<&dyn Search> {
         Some(self)
+    }
+    fn listens(&self, port: u16) -> BoxFuture<'_, bool> {
+        Box::pin(ports::listens(port))
     }
 }

@@ -23,7 +23,37 @@ const NAMES: &[(&str, &[&str])] = &[
     ("-C", &["context"]),
     ("head_limit", &["limit"]),
     ("unsandboxed", &["dangerouslyDisableSandbox"]),
+    ("job", &["job_id", "task_id", "bash_id", "shell_id"]),
 ];
+
+/// What other products' names for a tool say by themselves: field and value.
+const IMPLIED: &[(&str, &str, &str)] = &[
+    ("TaskStop", "action", "stop"),
+    ("KillShell", "action", "stop"),
+    ("TaskOutput", "action", "output"),
+    ("BashOutput", "action", "output"),
+];
+
+/// Adds what the name says under which a tool was called.
+pub(crate) fn imply(name: &str, input: &mut Value, schema: &Value) {
+    let Some(map) = input.as_object_mut() else { return };
+    let implied = IMPLIED.iter().find(|(theirs, field, _)| {
+        theirs.eq_ignore_ascii_case(name)
+            && schema.pointer(&format!("/properties/{field}")).is_some()
+            && !map.contains_key(*field)
+    });
+    let Some((_, field, value)) = implied else { return };
+    let mut value = *value;
+    if value == "output" {
+        // A look that blocks is a wait; any other has no time to run out.
+        if map.shift_remove("block") == Some(Value::Bool(true)) {
+            value = "wait";
+        } else {
+            map.shift_remove("timeout");
+        }
+    }
+    map.insert((*field).to_owned(), value.into());
+}
 
 /// The field that a list of edits is, and those of one edit in it.
 const EDITS: &str = "edits";

@@ -50,6 +50,7 @@ pub(super) fn outcome(
         interrupted: matches!(end, End::TimedOut(_) | End::Cancelled),
         output_path: kept.all.file.as_ref().map(haft_types::CallId::address),
         missing_bytes: missing,
+        job_id: None,
     };
     Outcome {
         status,
@@ -86,7 +87,7 @@ fn joined(text: String, said: &[String]) -> String {
 }
 
 /// How it ended, its exit code, and what is said about that.
-fn judged(
+pub(super) fn judged(
     command: &str,
     end: &End,
     stderr: &str,
@@ -127,7 +128,7 @@ fn judged(
 }
 
 /// What the command left running.
-fn left_over(command: &str, end: &End) -> Option<String> {
+pub(super) fn left_over(command: &str, end: &End) -> Option<String> {
     let (End::Exited(exit) | End::TimedOut(exit)) = end else { return None };
     // At a timeout everything is stopped; only a command that ended itself leaves something.
     if exit.stopped.is_empty() || matches!(end, End::TimedOut(_)) {
@@ -135,8 +136,8 @@ fn left_over(command: &str, end: &End) -> Option<String> {
     }
     let named = named(command, &exit.stopped);
     Some(format!(
-        "[still running when the command ended, and stopped: {named}; a command's processes end \
-         with it]"
+        "[still running when the command ended, and stopped: {named}; what shall go on needs \
+         run_in_background]"
     ))
 }
 
@@ -169,7 +170,7 @@ fn missing(all: &Spooled) -> Option<u64> {
 }
 
 /// What the kept file does not hold.
-fn not_kept(all: &Spooled) -> Option<String> {
+pub(super) fn not_kept(all: &Spooled) -> Option<String> {
     let bytes = missing(all)?;
     let why = all.fault.as_deref().unwrap_or("it is larger than what is kept of one call");
     Some(format!("[{bytes} bytes of the output are not kept: {}]", quoted(why)))
@@ -205,7 +206,7 @@ fn body(all: &Spooled) -> (String, Option<Cut>) {
 }
 
 /// The first characters, up to a line end where one is near.
-fn first(text: &str) -> &str {
+pub(crate) fn first(text: &str) -> &str {
     let end = text.char_indices().nth(SHOWN).map_or(text.len(), |(at, _)| at);
     let text = text[..end].trim_end_matches('\u{fffd}');
     match text.rfind('\n') {
@@ -215,7 +216,7 @@ fn first(text: &str) -> &str {
 }
 
 /// The last characters, from a line's start where one is near.
-fn last(text: &str) -> &str {
+pub(crate) fn last(text: &str) -> &str {
     let start = text.char_indices().nth_back(SHOWN - 1).map_or(0, |(at, _)| at);
     let text = text[start..].trim_start_matches('\u{fffd}');
     match text.find('\n') {

@@ -15,6 +15,7 @@ mod flips;
 mod grep;
 mod grep_binary;
 mod harness;
+mod jobs;
 mod ls;
 mod moves;
 mod notebook;

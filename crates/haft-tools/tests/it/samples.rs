@@ -23,6 +23,7 @@ pub(crate) fn all() -> Vec<Sample> {
         edit(sample("edit")),
         write(sample("write")),
         notebook_edit(sample("notebook_edit")),
+        job(sample("job")),
     ];
     samples.extend(searches(sample));
     samples
@@ -43,6 +44,26 @@ fn read(sample: Sample) -> Sample {
             (json!({"path": "a\u{0}b"}), vec!["NUL"]),
         ],
         denied: Some(("Read(hidden.txt)", json!({"path": "hidden.txt"}))),
+        ..sample
+    }
+}
+
+fn job(sample: Sample) -> Sample {
+    Sample {
+        shell: true,
+        good: vec![json!({"action": "list"})],
+        bad: vec![
+            (json!({"action": "output", "job": "j9"}), vec!["no job \"j9\"", "There are no jobs"]),
+            (json!({"action": "wait"}), vec!["no job", "run_in_background"]),
+            (json!({"action": "list", "port": 80}), vec!["port", "list", "wait"]),
+            (json!({"action": "wait", "text": "x"}), vec!["text", "wait", "input"]),
+            (json!({"action": "wait", "port": 1, "pattern": "x"}), vec!["port", "pattern"]),
+            (json!({"action": "wait", "pattern": "("}), vec!["(", "regular expression"]),
+            (json!({"action": "wait", "port": 0}), vec!["port", "0"]),
+            (json!({"action": "input"}), vec!["text"]),
+            (json!({"action": "stop", "job": "j9"}), vec!["j9"]),
+        ],
+        denied: Some(("Job", json!({"action": "list"}))),
         ..sample
     }
 }

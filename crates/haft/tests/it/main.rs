@@ -24,6 +24,7 @@ mod files;
 mod hostile_documents;
 mod images;
 mod instructions;
+mod jobs;
 mod kept_outputs;
 mod line;
 mod line_keys;

@@ -1,0 +1,297 @@
+//! Jobs: what goes on beside the calls of a session, such as a command in the background.
+//!
+//! **Invariant:** a job is told once as begun and once as ended. Memory is fixed however much it
+//! says. None outlives [`Jobs::end`], nor the table. The end is reported to the model once: with
+//! the next request of the agent whose call began the job, unless it was seen in an answer before.
+//! What a job is made of it does not know: that is a [`Work`].
+
+mod job;
+
+use std::{
+    collections::BTreeMap,
+    sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, Weak},
+    time::Duration,
+};
+
+use futures::{FutureExt as _, future::join_all};
+use haft_types::{AgentPath, Body, CallId, JobEnd, ToolError, TurnId};
+use tokio::task::AbortHandle;
+
+pub use self::job::{Ended, Job, Said, Test, Work};
+use crate::Cx;
+
+/// Ended jobs that stay listed.
+const ENDED: usize = 32;
+
+/// What the jobs of a session may take.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct JobLimits {
+    /// Most that run at once.
+    pub running: usize,
+    /// Bytes of the newest output of one that stay in memory.
+    pub memory: usize,
+    /// How long one may run.
+    pub life: Duration,
+    /// Bytes of one's output that are kept on disk.
+    pub disk: u64,
+}
+
+impl Default for JobLimits {
+    /// 16 jobs, each with 256 KiB in memory, 12 hours and 256 MiB on disk.
+    fn default() -> Self {
+        Self { running: 16, memory: 256 << 10, life: Duration::from_hours(12), disk: 256 << 20 }
+    }
+}
+
+/// The jobs of a session, in its [`map`](crate::Session::map).
+#[derive(Default)]
+pub struct Jobs {
+    limits: OnceLock<JobLimits>,
+    table: Mutex<Table>,
+}
+
+#[derive(Default)]
+struct Table {
+    /// By the number in the id.
+    jobs: BTreeMap<u64, Arc<Job>>,
+    tasks: BTreeMap<u64, AbortHandle>,
+    /// The last number that was given.
+    last: u64,
+    /// Places that are taken and not running yet.
+    starting: usize,
+    /// Why none can begin; unset while one can.
+    refused: Option<String>,
+}
+
+impl Table {
+    fn running(&self) -> impl Iterator<Item = &Arc<Job>> {
+        self.jobs.values().filter(|job| job.end().is_none())
+    }
+
+    /// Forgets the oldest of those that ended, first those whose end is known.
+    fn prune(&mut self) {
+        let mut ended: Vec<(bool, u64)> = self
+            .jobs
+            .iter()
+            .filter(|(_, job)| job.end().is_some())
+            .map(|(number, job)| (!job.is_told(), *number))
+            .collect();
+        ended.sort_unstable();
+        for (_, number) in &ended[..ended.len().saturating_sub(ENDED)] {
+            self.jobs.remove(number);
+        }
+        let jobs = &self.jobs;
+        self.tasks.retain(|number, _| jobs.get(number).is_some_and(|job| job.end().is_none()));
+    }
+}
+
+impl Jobs {
+    /// Sets the limits; the first time counts.
+    pub fn limit(&self, limits: JobLimits) {
+        self.limits.get_or_init(|| limits);
+    }
+
+    /// What jobs may take.
+    pub fn limits(&self) -> JobLimits {
+        *self.limits.get_or_init(JobLimits::default)
+    }
+
+    /// From here on none can begin, for this reason.
+    pub fn refuse(&self, why: &str) {
+        self.table().refused.get_or_insert_with(|| why.to_owned());
+    }
+
+    /// Takes a place for one more.
+    ///
+    /// # Errors
+    /// When too many run, or none can begin any more.
+    pub fn begin(self: &Arc<Self>) -> Result<JobPlace, ToolError> {
+        let most = self.limits().running;
+        let mut table = self.table();
+        if let Some(why) = &table.refused {
+            return Err(ToolError::new(format!("no job can begin: {why}"))
+                .hint("Nothing was run. Run it without run_in_background."));
+        }
+        if table.running().count() + table.starting >= most {
+            let named: Vec<String> = table.running().map(|job| job.named()).collect();
+            return Err(ToolError::new(format!(
+                "{most} jobs run, and no more may at once: {}",
+                named.join(", ")
+            ))
+            .hint("Nothing was run. End one with job {action: stop}, or wait for one."));
+        }
+        table.starting += 1;
+        drop(table);
+        Ok(JobPlace { jobs: Arc::clone(self) })
+    }
+
+    /// All that are listed, the oldest first.
+    pub fn all(&self) -> Vec<Arc<Job>> {
+        self.table().jobs.values().cloned().collect()
+    }
+
+    /// The one of this name; without a name the only one that runs, else the only one there is.
+    ///
+    /// # Errors
+    /// Names those that there are.
+    pub fn find(&self, id: Option<&str>) -> Result<Arc<Job>, ToolError> {
+        let all = self.all();
+        let named: Vec<String> = all.iter().map(|job| job.named()).collect();
+        let listed = match named.len() {
+            0 => "There are no jobs: bash with run_in_background begins one.".to_owned(),
+            _ => format!("The jobs are: {}.", named.join(", ")),
+        };
+        if let Some(id) = id {
+            let shown: String = id.chars().take(100).collect();
+            return all
+                .into_iter()
+                .find(|job| job.id() == id.trim())
+                .ok_or_else(|| ToolError::new(format!("there is no job {shown:?}")).hint(listed));
+        }
+        let mut running: Vec<_> = all.iter().filter(|job| job.end().is_none()).collect();
+        if running.is_empty() {
+            running = all.iter().collect();
+        }
+        match &running[..] {
+            [one] => Ok(Arc::clone(one)),
+            [] => Err(ToolError::new("there is no job").hint(listed)),
+            _ => Err(ToolError::new("job is missing, and there are several").hint(listed)),
+        }
+    }
+
+    /// The jobs that an agent's calls began, that ended, and whose end its model does not know.
+    pub fn unreported(&self, agent: &AgentPath) -> Vec<Arc<Job>> {
+        let news = |job: &&Arc<Job>| job.agent() == agent && job.end().is_some() && !job.is_told();
+        self.table().jobs.values().filter(news).cloned().collect()
+    }
+
+    /// What an answer says of jobs that ended, for callers without requests of their own that
+    /// would say it: over MCP and on the command line.
+    pub fn news(&self, cx: &Cx) -> Vec<String> {
+        if cx.nested || cx.conversation().standing().is_some() {
+            return Vec::new();
+        }
+        let news = self.unreported(cx.agent());
+        let tell = |job: &Arc<Job>| {
+            job.told();
+            format!("[{}]", job.report())
+        };
+        news.iter().map(tell).collect()
+    }
+
+    /// Takes note of a job of an earlier run of this session, whose name is taken.
+    pub fn saw(&self, id: &str) {
+        let mut table = self.table();
+        table.last = table.last.max(number(id).unwrap_or(0));
+    }
+
+    /// Takes note of a job of an earlier run of this session, begun by that call of that agent,
+    /// with its end, of which the model is still to be told.
+    pub fn was(&self, id: &str, (call, agent): (CallId, AgentPath), title: &str, ended: Ended) {
+        self.saw(id);
+        let Some(number) = number(id) else { return };
+        let job = Job::over(id, (call, agent, TurnId::default()), title.to_owned(), ended);
+        self.table().jobs.insert(number, Arc::new(job));
+    }
+
+    /// Stops all that run, all together, and lets none begin any more; gives those that it stopped.
+    ///
+    /// What does not end within this time is given up: it is killed.
+    pub async fn end(&self, within: Duration) -> Vec<Arc<Job>> {
+        self.refuse("the session is ending");
+        let running: Vec<Arc<Job>> = self.table().running().cloned().collect();
+        for job in &running {
+            job.stop();
+        }
+        let ends = join_all(running.iter().map(|job| job.ended()));
+        if tokio::time::timeout(within, ends).await.is_err() {
+            std::mem::take(&mut self.table().tasks).values().for_each(AbortHandle::abort);
+            for job in &running {
+                job.finish(Ended::new(
+                    JobEnd::Stopped,
+                    "killed: it did not end when it was stopped",
+                ));
+            }
+        }
+        running
+    }
+
+    fn table(&self) -> MutexGuard<'_, Table> {
+        self.table.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Drop for Jobs {
+    /// Nothing goes on when nobody can ask for it any more.
+    fn drop(&mut self) {
+        self.table().tasks.values().for_each(AbortHandle::abort);
+    }
+}
+
+/// The number in an id.
+fn number(id: &str) -> Option<u64> {
+    id.strip_prefix('j')?.parse().ok()
+}
+
+/// A place for a job that is about to begin; dropped, it is free again.
+pub struct JobPlace {
+    jobs: Arc<Jobs>,
+}
+
+impl JobPlace {
+    /// Begins the job of a call: `follow` is its life, which gives how it ended.
+    ///
+    /// Of the call nothing is held on to but its names, so that the session can end.
+    ///
+    /// # Errors
+    /// When its begin cannot be told; `follow` is dropped then.
+    pub fn start<F>(
+        self,
+        cx: &Cx,
+        title: String,
+        work: Arc<dyn Work>,
+        follow: impl FnOnce(Arc<Job>) -> F,
+    ) -> Result<Arc<Job>, ToolError>
+    where
+        F: Future<Output = Ended> + Send + 'static,
+    {
+        // Held to the end: who ends all jobs meets this one, or none begins.
+        let mut table = self.jobs.table();
+        if let Some(why) = &table.refused {
+            return Err(ToolError::new(format!("no job can begin: {why}; it was stopped")));
+        }
+        table.last += 1;
+        let number = table.last;
+        let (id, call) = (format!("j{number}"), cx.call.clone());
+        let started =
+            Body::JobStarted { job: id.clone(), call: call.clone(), title: title.clone() };
+        cx.emit(started).map_err(|error| ToolError::new(format!("{error}\nIt was stopped.")))?;
+        let memory = self.jobs.limits().memory;
+        let (agent, events) = (cx.agent().clone(), cx.session().events.clone());
+        let tell = move |agent: &AgentPath, turn: TurnId, body| {
+            // Where it cannot be kept, the next request is not made either, which tells it.
+            drop(events.emit(agent, turn, body));
+        };
+        let job =
+            Arc::new(Job::new(id, (call, agent, cx.turn), title, memory, work, Box::new(tell)));
+        let life = std::panic::AssertUnwindSafe(follow(Arc::clone(&job))).catch_unwind();
+        let (of, jobs) = (Arc::clone(&job), Arc::downgrade(&self.jobs));
+        let task = tokio::spawn(async move {
+            let broke = |_| Ended::new(JobEnd::Lost, "lost: what followed it broke down");
+            of.finish(life.await.unwrap_or_else(broke));
+            if let Some(jobs) = Weak::upgrade(&jobs) {
+                jobs.table().prune();
+            }
+        });
+        table.jobs.insert(number, Arc::clone(&job));
+        table.tasks.insert(number, task.abort_handle());
+        drop(table);
+        Ok(job)
+    }
+}
+
+impl Drop for JobPlace {
+    fn drop(&mut self) {
+        self.jobs.table().starting -= 1;
+    }
+}

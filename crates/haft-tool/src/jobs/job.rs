@@ -1,0 +1,439 @@
+//! One job: what it is, what it said last, and how it ended.
+//!
+//! **Invariant:** of its output only the newest is held, whole characters always. A line that has
+//! not ended yet counts for nobody's mark: it may still change, and is given anew each time.
+
+use std::{
+    collections::VecDeque,
+    fmt::Write as _,
+    io,
+    ops::Range,
+    sync::{Arc, Mutex, MutexGuard, PoisonError},
+    time::Duration,
+};
+
+use bytes::Bytes;
+use futures::{FutureExt as _, future::BoxFuture};
+use haft_types::{AgentPath, Body, CallId, JobEnd, TurnId};
+use tokio::{
+    sync::{oneshot, watch},
+    time::Instant,
+};
+use tokio_util::sync::CancellationToken;
+
+/// Lines and characters of the end of its output that a report holds.
+const LAST_LINES: usize = 10;
+const LAST_CHARS: usize = 1_000;
+/// Characters of a title where it is only named.
+const NAME: usize = 60;
+
+/// What a job is made of: a command, later also an agent or a watcher.
+pub trait Work: Send + Sync {
+    /// Sends bytes to its input, as they are.
+    ///
+    /// # Errors
+    /// When nobody reads it any more, or it has none.
+    fn input(&self, bytes: Bytes) -> BoxFuture<'_, io::Result<()>>;
+    /// Ends its input.
+    fn end_input(&self);
+    /// Ends it, with time to clean up. Its end is told by what follows it.
+    fn stop(&self);
+}
+
+/// Finds something in a text.
+pub type Test = Box<dyn Fn(&str) -> Option<Range<usize>> + Send>;
+
+/// Takes the events of a job.
+pub(super) type Tell = Box<dyn Fn(&AgentPath, TurnId, Body) + Send + Sync>;
+
+/// How a job ended.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Ended {
+    /// Whether by itself.
+    pub how: JobEnd,
+    /// Its exit code, where it had one.
+    pub exit: Option<i32>,
+    /// The same in words: `exit code 1`, `stopped`.
+    pub words: String,
+    /// What else is to be said, such as what of its output is not kept.
+    pub notes: Vec<String>,
+    /// Where its whole output is kept; none where it said nothing.
+    pub address: Option<String>,
+    /// When.
+    pub at: Instant,
+}
+
+impl Ended {
+    /// An end now, in words.
+    pub fn new(how: JobEnd, words: impl Into<String>) -> Self {
+        let (words, at) = (words.into(), Instant::now());
+        Self { how, exit: None, words, notes: Vec::new(), address: None, at }
+    }
+}
+
+/// A stretch of a job's output.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Said {
+    /// Where it begins, in bytes of the clean output; more than what was asked for where that is
+    /// not held any more.
+    pub from: u64,
+    /// Where it ends: the mark for the next look.
+    pub next: u64,
+    /// Whole lines.
+    pub text: String,
+    /// The line that has not ended yet.
+    pub open: String,
+}
+
+/// See the module.
+pub struct Job {
+    id: String,
+    call: CallId,
+    agent: AgentPath,
+    turn: TurnId,
+    title: String,
+    began: Instant,
+    work: Arc<dyn Work>,
+    stopping: CancellationToken,
+    state: Mutex<State>,
+    end: watch::Sender<Option<Ended>>,
+    tell: Tell,
+}
+
+#[derive(Default)]
+struct State {
+    recent: Recent,
+    open: String,
+    /// True from an input on until something came.
+    stale: bool,
+    told: bool,
+    watches: Vec<(Test, oneshot::Sender<String>)>,
+}
+
+impl Job {
+    pub(super) fn new(
+        id: String,
+        (call, agent, turn): (CallId, AgentPath, TurnId),
+        title: String,
+        memory: usize,
+        work: Arc<dyn Work>,
+        tell: Tell,
+    ) -> Self {
+        let state =
+            State { recent: Recent { cap: memory, ..Recent::default() }, ..State::default() };
+        Self {
+            id,
+            call,
+            agent,
+            turn,
+            title,
+            began: Instant::now(),
+            work,
+            stopping: CancellationToken::new(),
+            state: Mutex::new(state),
+            end: watch::channel(None).0,
+            tell,
+        }
+    }
+
+    /// One that ended before.
+    pub(super) fn over(
+        id: &str,
+        names: (CallId, AgentPath, TurnId),
+        title: String,
+        ended: Ended,
+    ) -> Self {
+        let tell: Tell = Box::new(|_, _, _| {});
+        let job =
+            Self { began: ended.at, ..Self::new(id.into(), names, title, 0, Arc::new(Gone), tell) };
+        job.end.send_replace(Some(ended));
+        job
+    }
+
+    /// Its name: `j1`.
+    pub fn id(&self) -> &str {
+        &self.id
+    }
+
+    /// The call that began it.
+    pub const fn call(&self) -> &CallId {
+        &self.call
+    }
+
+    /// The agent of that call.
+    pub const fn agent(&self) -> &AgentPath {
+        &self.agent
+    }
+
+    /// What it does, in one line.
+    pub fn title(&self) -> &str {
+        &self.title
+    }
+
+    /// Its name with what it does.
+    pub fn named(&self) -> String {
+        let short: String = self.title.chars().take(NAME).collect();
+        let more = if short.len() < self.title.len() { "..." } else { "" };
+        format!("{} ({short}{more})", self.id)
+    }
+
+    /// How long it ran, or runs so far.
+    pub fn lasted(&self) -> Duration {
+        let until = self.end().map_or_else(Instant::now, |ended| ended.at);
+        until.duration_since(self.began)
+    }
+
+    /// How it ended; none while it runs.
+    pub fn end(&self) -> Option<Ended> {
+        self.end.borrow().clone()
+    }
+
+    /// Waits for its end.
+    pub async fn ended(&self) -> Ended {
+        let mut end = self.end.subscribe();
+        let ended = end.wait_for(Option::is_some).await.ok().and_then(|end| end.clone());
+        match ended {
+            Some(ended) => ended,
+            // The sender is held here, so this is never reached.
+            None => std::future::pending().await,
+        }
+    }
+
+    /// Tells how it ended; the first time counts.
+    pub(super) fn finish(&self, ended: Ended) {
+        let (end, exit, job) = (ended.how, ended.exit, self.id.clone());
+        let first = self.end.send_if_modified(|now| {
+            let first = now.is_none();
+            if first {
+                *now = Some(ended);
+            }
+            first
+        });
+        if first {
+            self.state().watches.clear();
+            (self.tell)(&self.agent, self.turn, Body::JobEnded { job, end, exit });
+        }
+    }
+
+    /// Adds whole lines to its output, and says how far the next one has come.
+    pub fn push(&self, text: &str, open: &str) {
+        let mut state = self.state();
+        state.stale = false;
+        state.recent.push(text);
+        state.open.clear();
+        state.open.push_str(open);
+        state.watches.retain(|(_, found)| !found.is_closed());
+        let watches = std::mem::take(&mut state.watches);
+        for (test, found) in watches {
+            match seen(&test, text).or_else(|| seen(&test, open)) {
+                // Who gave up meanwhile has no use for it.
+                Some(line) => drop(found.send(line)),
+                None => state.watches.push((test, found)),
+            }
+        }
+    }
+
+    /// Its output from a mark on, as far as it is held.
+    pub fn since(&self, mark: u64) -> Said {
+        let state = self.state();
+        let (from, text) = state.recent.since(mark);
+        let (text, next) = (text.to_owned(), state.recent.end());
+        Said { from, next, text, open: state.open.clone() }
+    }
+
+    /// Where its output ends.
+    pub fn mark(&self) -> u64 {
+        self.state().recent.end()
+    }
+
+    /// Gives the line in which something is found in its output from a mark on, also in what comes;
+    /// gives none once it has ended.
+    ///
+    /// A line that has not ended counts as far as it has come, unless input was sent since.
+    pub fn watch(&self, mark: u64, test: Test) -> oneshot::Receiver<String> {
+        let (found, look) = oneshot::channel();
+        let mut state = self.state();
+        let open = if state.stale { "" } else { &*state.open };
+        match seen(&test, state.recent.since(mark).1).or_else(|| seen(&test, open)) {
+            Some(line) => drop(found.send(line)),
+            None if self.end.borrow().is_none() => state.watches.push((test, found)),
+            None => {}
+        }
+        look
+    }
+
+    /// Sends bytes to its input, as they are.
+    ///
+    /// # Errors
+    /// When nobody reads it any more, or it has none.
+    pub async fn input(&self, bytes: Bytes) -> io::Result<()> {
+        self.state().stale = true;
+        self.work.input(bytes).await
+    }
+
+    /// Ends its input.
+    pub fn end_input(&self) {
+        self.work.end_input();
+    }
+
+    /// Ends it, with time to clean up.
+    pub fn stop(&self) {
+        self.stopping.cancel();
+        self.work.stop();
+    }
+
+    /// Cancelled once it is to end.
+    pub const fn stopping(&self) -> &CancellationToken {
+        &self.stopping
+    }
+
+    /// Says that the model of its agent knows how it ended.
+    pub fn told(&self) {
+        self.state().told = true;
+    }
+
+    pub(super) fn is_told(&self) -> bool {
+        self.state().told
+    }
+
+    /// How it ended, with the last that it said.
+    pub fn report(&self) -> String {
+        let Some(ended) = self.end() else { return format!("The job {} runs.", self.named()) };
+        let took = self.lasted().as_secs();
+        let mut text =
+            format!("The job {} of {} has ended: {}", self.named(), self.call, ended.words);
+        // Writing into a string cannot fail.
+        if self.began < ended.at {
+            let _ = write!(text, ", after {took} s");
+        }
+        text.push('.');
+        for note in &ended.notes {
+            let _ = write!(text, " {note}");
+        }
+        if let Some(address) = &ended.address {
+            let _ = write!(text, " All that it said: {address}.");
+        }
+        let said = self.since(0);
+        let last = last_lines(&said.text);
+        if !last.is_empty() {
+            text.push_str(" Its last lines:");
+            for line in last {
+                text.extend(["\n| ", &line]);
+            }
+        }
+        text
+    }
+
+    fn state(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// The line in which something is found.
+fn seen(find: &Test, text: &str) -> Option<String> {
+    let found = find(text)?;
+    let start = text[..found.start].rfind('\n').map_or(0, |at| at + 1);
+    let end = text[found.start..].find('\n').map_or(text.len(), |at| found.start + at);
+    Some(text[start..end].to_owned())
+}
+
+/// The last lines of a text, as many as a report has room for.
+fn last_lines(text: &str) -> Vec<String> {
+    let (mut kept, mut room) = (VecDeque::new(), LAST_CHARS);
+    for line in text.lines().rev().take(LAST_LINES) {
+        if room == 0 {
+            break;
+        }
+        let short: String = line.chars().take(room).collect();
+        let more = if short.len() < line.len() { "..." } else { "" };
+        room -= short.chars().count().clamp(1, room);
+        kept.push_front(format!("{short}{more}"));
+    }
+    kept.into()
+}
+
+/// The newest of a text that grows without end.
+#[derive(Default)]
+struct Recent {
+    text: String,
+    /// Bytes before `text`.
+    start: u64,
+    cap: usize,
+}
+
+impl Recent {
+    fn push(&mut self, text: &str) {
+        if text.len() >= self.cap {
+            let from = text.ceil_char_boundary(text.len() - self.cap);
+            self.start += (self.text.len() + from) as u64;
+            self.text.clear();
+            self.text.push_str(&text[from..]);
+            return;
+        }
+        self.text.push_str(text);
+        // Cutting only a quarter too late makes the moving of bytes linear in all that came.
+        if self.text.len() > self.cap + self.cap / 4 {
+            let from = self.text.ceil_char_boundary(self.text.len() - self.cap);
+            self.start += from as u64;
+            self.text.drain(..from);
+        }
+    }
+
+    const fn end(&self) -> u64 {
+        self.start + self.text.len() as u64
+    }
+
+    /// What is held from a mark on, and where that begins.
+    fn since(&self, mark: u64) -> (u64, &str) {
+        let skipped = usize::try_from(mark.saturating_sub(self.start)).unwrap_or(usize::MAX);
+        let from = self.text.ceil_char_boundary(skipped.min(self.text.len()));
+        (self.start + from as u64, &self.text[from..])
+    }
+}
+
+/// Nothing any more.
+struct Gone;
+
+impl Work for Gone {
+    fn input(&self, _: Bytes) -> BoxFuture<'_, io::Result<()>> {
+        std::future::ready(Err(io::ErrorKind::BrokenPipe.into())).boxed()
+    }
+    fn end_input(&self) {}
+    fn stop(&self) {}
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_newest_is_held_and_marks_stay_what_they_are() {
+        let (mut recent, mut all) = (Recent { cap: 100, ..Recent::default() }, String::new());
+        for n in 0..1_000 {
+            let line = format!("日本 {n}\n").repeat(n % 7);
+            let mark = recent.end();
+            recent.push(&line);
+            all.push_str(&line);
+            assert!(recent.text.len() <= 125, "{}", recent.text.len());
+            assert_eq!(recent.end(), all.len() as u64);
+            for mark in [0, mark, mark + 1, recent.end(), recent.end() + 9] {
+                let (from, text) = recent.since(mark);
+                assert!(from >= mark.min(recent.end()));
+                assert_eq!(text, &all[usize::try_from(from).unwrap()..]);
+            }
+        }
+        recent.push(&"x".repeat(1_000));
+        assert_eq!(recent.since(0).1.len(), 100);
+    }
+
+    #[test]
+    fn the_last_lines_are_short_whatever_they_are() {
+        assert!(last_lines("").is_empty());
+        assert_eq!(last_lines("a\nb\n"), ["a", "b"]);
+        assert_eq!(last_lines(&"x\n".repeat(99)).len(), LAST_LINES);
+        let long = last_lines(&format!("first\n{}\nlast\n", "é".repeat(5_000)));
+        assert_eq!(long.len(), 2, "{long:?}");
+        assert!(long[0].ends_with("é...") && long[0].chars().count() < LAST_CHARS);
+        assert_eq!(long[1], "last");
+    }
+}

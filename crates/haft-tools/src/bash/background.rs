@@ -1,0 +1,194 @@
+//! Commands in the background: jobs that are made of a command.
+//!
+//! **Invariant:** a command that began here is followed until nothing of it is left: to its own
+//! end, to the end of its life, or until it is stopped. It belongs to the session and not to its
+//! call or turn; whatever ends its follower kills it.
+
+use std::{io, sync::Arc, time::Duration};
+
+use bytes::Bytes;
+use futures::{StreamExt as _, future::BoxFuture};
+use haft_host::{Control, Exit, Output, Running, Spool, SpoolLimits, Spooled, Stdin};
+use haft_text::clean::Cleaner;
+use haft_tool::{Cx, Ended, Job, Jobs, Work};
+use haft_types::{JobEnd, Outcome, Shape, Stream, ToolError};
+use tokio::time::Instant;
+
+use super::{Data, End, Input, answer, at, name};
+
+/// How long a job that is stopped may take to end: TERM, 500 ms, KILL, and what it still says.
+const STOP: Duration = Duration::from_secs(2);
+/// How soon its output can be read at its address.
+const KEEP: Duration = Duration::from_millis(500);
+
+/// Begins a command in the background.
+pub(super) async fn begin(input: Input, cx: &Cx) -> Result<Outcome, ToolError> {
+    let jobs = cx.session().map.get::<Jobs>();
+    let place = jobs.begin()?;
+    let limits = jobs.limits();
+    let mut said = Vec::new();
+    let asked = input.timeout_ms.map(Duration::from_millis);
+    let life = asked.unwrap_or(limits.life).min(limits.life);
+    let running = super::start(&input, Stdin::Open, cx, &mut said).await?;
+    let ends = SpoolLimits { head: 0, tail: 0, file_cap: limits.disk };
+    let voice = Voice::new(cx.spool(ends));
+    let work = Arc::new(Command(Arc::clone(&running.control)));
+    let follow = |job| follow(input.command.clone(), running, voice, job, life);
+    let job = place.start(cx, name(&input), work, follow)?;
+    let (id, address) = (job.id(), cx.call.address());
+    said.insert(
+        0,
+        format!(
+            "[job {id} runs in the background; job has its output, all of it goes to {address}, \
+             and its end will be told]"
+        ),
+    );
+    if asked.is_some() {
+        said.push(format!("[it is stopped after {} s]", life.as_secs_f64()));
+    }
+    said.extend(jobs.news(cx));
+    let note = Some(format!("job {id} in the background"));
+    let data = Data { job_id: Some(id.to_owned()), output_path: Some(address), ..Data::default() };
+    let (command, output) = (input.command, String::new());
+    Ok(Outcome {
+        data: serde_json::to_value(data).ok(),
+        detail: Some(Shape::Terminal { command, output, exit: None, note }.into()),
+        ..Outcome::text(said.join("\n"))
+    })
+}
+
+/// A command as a job.
+struct Command(Arc<dyn Control>);
+
+impl Work for Command {
+    fn input(&self, bytes: Bytes) -> BoxFuture<'_, io::Result<()>> {
+        self.0.write(bytes)
+    }
+    fn end_input(&self) {
+        self.0.end_input();
+    }
+    fn stop(&self) {
+        self.0.stop();
+    }
+}
+
+/// Why nothing more comes.
+enum Over {
+    Exited(Exit),
+    Lost(String),
+}
+
+/// Takes the output of a command in until it is over.
+async fn follow(
+    command: String,
+    mut running: Running,
+    mut voice: Voice,
+    job: Arc<Job>,
+    life: Duration,
+) -> Ended {
+    let end_of_life = Instant::now() + life;
+    let (mut patience, mut lived_out, mut keep) = (None, false, None);
+    let over = loop {
+        tokio::select! {
+            biased;
+            () = job.stopping().cancelled(), if patience.is_none() => {
+                patience = Some(Instant::now() + STOP);
+            }
+            () = at(Some(end_of_life)), if patience.is_none() => {
+                lived_out = true;
+                job.stop();
+            }
+            () = at(patience) => break Over::Lost("it did not end when it was stopped".to_owned()),
+            () = at(keep) => {
+                voice.spool.flush().await;
+                keep = None;
+            }
+            next = running.output.next() => match next {
+                Some(Ok(Output::Bytes(stream, bytes))) => {
+                    voice.take(stream, &bytes, &job).await;
+                    keep.get_or_insert_with(|| Instant::now() + KEEP);
+                    // Output that never pauses would leave others no chance to run.
+                    tokio::task::yield_now().await;
+                }
+                Some(Ok(Output::Report(_))) => {}
+                Some(Ok(Output::Exit(exit))) => break Over::Exited(exit),
+                Some(Err(error)) => break Over::Lost(error.to_string()),
+                None => break Over::Lost("its output ended".to_owned()),
+            },
+        }
+    };
+    drop(running);
+    let kept = voice.finish(&job).await;
+    let stopped = job.stopping().is_cancelled() && !lived_out;
+    let ended = ended(&command, over, stopped, lived_out.then_some(life));
+    let address = kept.file.as_ref().map(haft_types::CallId::address);
+    let mut notes = ended.notes.clone();
+    notes.extend(answer::not_kept(&kept).as_deref().map(bare));
+    Ended { address, notes, ..ended }
+}
+
+/// How a command ended, in words.
+fn ended(command: &str, over: Over, stopped: bool, life: Option<Duration>) -> Ended {
+    let exit = match over {
+        Over::Exited(exit) => exit,
+        Over::Lost(why) => return Ended::new(JobEnd::Lost, format!("lost: {why}")),
+    };
+    let code = exit.code;
+    if let Some(life) = life {
+        let words = format!("stopped, for its time of {} s was over", life.as_secs_f64());
+        return Ended { exit: code, ..Ended::new(JobEnd::Stopped, words) };
+    }
+    if stopped {
+        return Ended { exit: code, ..Ended::new(JobEnd::Stopped, "stopped") };
+    }
+    let end = End::Exited(exit);
+    let meaning = answer::judged(command, &end, "", Duration::ZERO).2;
+    let words = meaning.unwrap_or_else(|| "exit code 0".to_owned());
+    let notes = answer::left_over(command, &end).as_deref().map(bare).into_iter().collect();
+    Ended { exit: code, notes, ..Ended::new(JobEnd::Exited, words) }
+}
+
+/// What is said beside an output, without the brackets that it has there.
+fn bare(note: &str) -> String {
+    note.trim_start_matches('[').trim_end_matches(']').to_owned()
+}
+
+/// What a command says, cleaned: to its job, and to its address.
+struct Voice {
+    spool: Spool,
+    out: Cleaner,
+    err: Cleaner,
+}
+
+impl Voice {
+    fn new(spool: Spool) -> Self {
+        Self { spool, out: Cleaner::new(), err: Cleaner::new() }
+    }
+
+    async fn take(&mut self, stream: Stream, bytes: &[u8], job: &Job) {
+        let (mut text, mut open) = (String::new(), String::new());
+        let cleaner = if stream == Stream::Stdout { &mut self.out } else { &mut self.err };
+        cleaner.push(bytes, &mut text);
+        self.out.open(&mut open);
+        let out = open.len();
+        self.err.open(&mut open);
+        if out > 0 && open.len() > out {
+            open.insert(out, '\n');
+        }
+        job.push(&text, &open);
+        self.spool.push(text.as_bytes()).await;
+    }
+
+    async fn finish(mut self, job: &Job) -> Spooled {
+        for cleaner in [self.out, self.err] {
+            let mut text = String::new();
+            cleaner.finish(&mut text);
+            if !text.is_empty() && !text.ends_with('\n') {
+                text.push('\n');
+            }
+            job.push(&text, "");
+            self.spool.push(text.as_bytes()).await;
+        }
+        self.spool.finish().await
+    }
+}

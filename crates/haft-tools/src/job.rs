@@ -1,0 +1,497 @@
+//! job: looks at what runs in the background, waits for it, tells it things and ends it.
+//!
+//! **Invariant:** a look gives what came since the look before, each line once. Running out of time
+//! is an answer. A cancelled wait ends at once, and what it waited for goes on.
+
+use std::{
+    collections::HashMap,
+    fmt::Write as _,
+    sync::{Arc, Mutex, PoisonError},
+    time::Duration,
+};
+
+use bytes::Bytes;
+use haft_tool::{Cx, Job as Running, Jobs, Said, Test, Tool, schema_of};
+use haft_types::{
+    Access, Budget, Cell, Detail, Env, JobEnd, Kind, Loading, Outcome, Place, Plan, Shape, Status,
+    Target, ToolError, ToolSpec,
+};
+use regex::RegexBuilder;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use tokio::time::{Instant, sleep, sleep_until};
+
+use crate::{
+    bash::{first, for_people, last},
+    search::quoted,
+};
+
+/// Milliseconds that a wait takes where nothing was asked for, and the most of them.
+const WAIT: u64 = 30_000;
+const WAIT_MAX: u64 = 600_000;
+/// How often a port is looked at.
+const LOOK: Duration = Duration::from_millis(50);
+/// How long the end of a job is waited for that was stopped.
+const STOP: Duration = Duration::from_millis(2_500);
+/// Bytes of a compiled pattern.
+const PATTERN: usize = 1 << 20;
+/// Characters of a found line that are repeated.
+const LINE: usize = 500;
+/// Characters of an answer's output that are given whole.
+const WHOLE: usize = 28_000;
+
+/// Handles jobs.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Job;
+
+/// What is wanted.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+enum Action {
+    List,
+    Output,
+    Wait,
+    Input,
+    Stop,
+}
+
+impl Action {
+    const fn name(self) -> &'static str {
+        match self {
+            Self::List => "list",
+            Self::Output => "output",
+            Self::Wait => "wait",
+            Self::Input => "input",
+            Self::Stop => "stop",
+        }
+    }
+}
+
+/// Arguments.
+#[derive(Debug, Deserialize, JsonSchema)]
+pub struct Input {
+    action: Action,
+    /// E.g. "j1"; default: the only one.
+    job: Option<String>,
+    /// Mark to look from: `next` of an answer; default: your last look.
+    since: Option<u64>,
+    /// wait: until this port on localhost is open.
+    #[schemars(range(min = 1, max = 65_535))]
+    port: Option<u16>,
+    /// wait: until a line matches this regex; without both: until it ends.
+    pattern: Option<String>,
+    /// wait: default 30000, at most 600000.
+    timeout_ms: Option<u64>,
+    /// input: sent as it is; end a line with \n.
+    text: Option<String>,
+    /// input: end it after text.
+    eof: Option<bool>,
+}
+
+/// What programs read.
+#[derive(Debug, Default, Serialize, JsonSchema)]
+struct Data {
+    /// All jobs, for list; else the one.
+    jobs: Vec<JobData>,
+    /// Its output since the mark, without control sequences.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    output: Option<String>,
+    /// The mark for the next look.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    next: Option<u64>,
+    /// Bytes behind the mark that are not held any more.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    missing_bytes: Option<u64>,
+    /// What a wait ended with: end, port, pattern or timeout.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    waited: Option<&'static str>,
+    /// The line that matched.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    line: Option<String>,
+}
+
+#[derive(Debug, Serialize, JsonSchema)]
+struct JobData {
+    job: String,
+    title: String,
+    call: String,
+    /// running, exited, stopped or lost.
+    state: &'static str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    exit_code: Option<i32>,
+    /// Milliseconds that it runs, or ran.
+    took: u64,
+    /// Bytes of output.
+    bytes: u64,
+}
+
+impl JobData {
+    fn of(job: &Running) -> Self {
+        let end = job.end();
+        Self {
+            job: job.id().to_owned(),
+            title: job.title().to_owned(),
+            call: job.call().to_string(),
+            state: match end.as_ref().map(|end| end.how) {
+                None => "running",
+                Some(JobEnd::Exited) => "exited",
+                Some(JobEnd::Stopped) => "stopped",
+                Some(JobEnd::Lost) => "lost",
+            },
+            exit_code: end.and_then(|end| end.exit),
+            took: u64::try_from(job.lasted().as_millis()).unwrap_or(u64::MAX),
+            bytes: job.mark(),
+        }
+    }
+}
+
+/// How far a conversation has seen the output of each job.
+#[derive(Default)]
+struct Looks(Mutex<HashMap<String, u64>>);
+
+impl Looks {
+    fn of(&self, job: &Running) -> u64 {
+        let looks = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        looks.get(job.id()).copied().unwrap_or(0)
+    }
+
+    fn note(&self, job: &Running, mark: u64) {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).insert(job.id().to_owned(), mark);
+    }
+}
+
+impl Tool for Job {
+    type Input = Input;
+
+    fn spec(&self, env: &Env) -> ToolSpec {
+        let names = ["TaskStop", "TaskOutput", "BashOutput", "KillShell"];
+        ToolSpec {
+            aliases: names.map(Into::into).into(),
+            output_schema: schema_of::<Data>(),
+            snippet: "See, wait for, answer or stop what bash runs in the background".into(),
+            hint: "background job output wait port stop input process server".into(),
+            kind: Kind::Execute,
+            primary: "action".into(),
+            loading: Loading::Always,
+            budget: Budget::Chars(30_000),
+            off: !env.shell,
+            ..ToolSpec::new(
+                "job",
+                "Background job",
+                "Handle jobs, which bash begins with run_in_background: list them, get output \
+                 since your last look, wait, send input, stop. You are told when one ends.",
+            )
+        }
+    }
+
+    fn plan(&self, input: &Input, place: &Place) -> Result<Plan, ToolError> {
+        check_fields(input)?;
+        let job = input.job.as_deref().map_or_else(|| "a job".to_owned(), quoted);
+        let state = |access| (access, Target::State { name: "jobs".into() });
+        let with = |title: String, (access, target)| Plan::new(place, title).with(access, target);
+        Ok(match input.action {
+            Action::List => with("Listing the jobs".to_owned(), state(Access::Observe)),
+            Action::Output => with(format!("Looking at {job}"), state(Access::Observe)),
+            Action::Wait => with(format!("Waiting for {job}"), state(Access::Observe)),
+            Action::Stop => with(format!("Stopping {job}"), state(Access::Modify)),
+            // A shell would run it, so it is judged as a command is.
+            Action::Input => with(format!("Typing into {job}"), state(Access::Modify)).with(
+                Access::Destroy,
+                Target::Command { text: input.text.clone().unwrap_or_default() },
+            ),
+        })
+    }
+
+    async fn run(&self, input: Input, cx: &Cx) -> Result<Outcome, ToolError> {
+        let jobs = cx.session().map.get::<Jobs>();
+        if input.action == Action::List {
+            return Ok(list(&jobs, cx));
+        }
+        let job = jobs.find(input.job.as_deref().filter(|job| !job.trim().is_empty()))?;
+        let looks = cx.conversation().map.get::<Looks>();
+        let since = input.since.unwrap_or_else(|| looks.of(&job));
+        if since > job.mark() {
+            let hint = format!("The output of {} has {} bytes so far.", job.id(), job.mark());
+            let text = format!("since {since} lies behind the end of the output");
+            return Err(ToolError::new(text).hint(hint));
+        }
+        let mut answer = Answer::default();
+        match input.action {
+            Action::List | Action::Output => {}
+            Action::Wait => wait(&input, &job, since, cx, &mut answer).await?,
+            Action::Input => type_in(&input, &job, &mut answer).await?,
+            Action::Stop => stop(&job, cx, &mut answer).await,
+        }
+        // What was typed is answered later; the answer is another look.
+        let said = (input.action != Action::Input).then(|| job.since(since));
+        if let Some(said) = &said {
+            looks.note(&job, said.next);
+        }
+        let mut outcome = answer.outcome(&job, since, said, cx);
+        outcome.content.extend(jobs.news(cx).into_iter().map(Into::into));
+        Ok(outcome)
+    }
+}
+
+/// Refuses what does not belong to the action, and what is missing.
+fn check_fields(input: &Input) -> Result<(), ToolError> {
+    use Action::{Input as TypeIn, Output, Stop, Wait};
+    let looks: &[Action] = &[Output, Wait, Stop];
+    let given: [(&str, bool, &[Action]); 7] = [
+        ("job", input.job.is_some(), &[Output, Wait, TypeIn, Stop]),
+        ("since", input.since.is_some(), looks),
+        ("port", input.port.is_some(), &[Wait]),
+        ("pattern", input.pattern.is_some(), &[Wait]),
+        ("timeout_ms", input.timeout_ms.is_some(), &[Wait]),
+        ("text", input.text.is_some(), &[TypeIn]),
+        ("eof", input.eof.is_some(), &[TypeIn]),
+    ];
+    let stray = given.iter().find(|(_, given, of)| *given && !of.contains(&input.action));
+    if let Some((name, _, of)) = stray {
+        let of: Vec<&str> = of.iter().map(|action| action.name()).collect();
+        let text = format!("{name} does not belong to the action {}", input.action.name());
+        return Err(ToolError::new(text)
+            .hint(format!("Nothing was done. {name} goes with {}.", of.join(", "))));
+    }
+    if input.port.is_some() && input.pattern.is_some() {
+        return Err(ToolError::new("port and pattern are both given")
+            .hint("Wait for one of them, then for the other."));
+    }
+    let silent = input.text.as_deref().is_none_or(str::is_empty) && !input.eof.unwrap_or_default();
+    if input.action == TypeIn && silent {
+        return Err(ToolError::new("text is missing: input sends it")
+            .hint("Give the text, with \\n at the end of a line, or eof: true to end the input."));
+    }
+    if let Some(pattern) = &input.pattern {
+        drop(test(pattern)?);
+    }
+    Ok(())
+}
+
+/// A pattern as a test of output.
+fn test(pattern: &str) -> Result<Test, ToolError> {
+    let mut builder = RegexBuilder::new(pattern);
+    let regex = builder.multi_line(true).size_limit(PATTERN).build().map_err(|error| {
+        let shown = haft_text::names::shown(pattern, 200);
+        ToolError::new(format!("the pattern {shown} is no regular expression: {error}"))
+            .hint("Correct it; in front of ( ) [ ] { } . * + ? ^ $ | put a backslash to mean them.")
+    })?;
+    Ok(Box::new(move |text| regex.find(text).map(|found| found.range())))
+}
+
+/// What is told of an action.
+#[derive(Default)]
+struct Answer {
+    status: Status,
+    notes: Vec<String>,
+    waited: Option<&'static str>,
+    line: Option<String>,
+}
+
+fn list(jobs: &Jobs, cx: &Cx) -> Outcome {
+    let all: Vec<JobData> = jobs.all().iter().map(|job| JobData::of(job)).collect();
+    let mut text = String::new();
+    let mut rows = Vec::new();
+    for job in &all {
+        let exit = job.exit_code.map(|code| format!(", exit code {code}")).unwrap_or_default();
+        let (state, title) = (format!("{}{exit}", job.state), for_people(&job.title));
+        let took = job.took / 1000;
+        // Writing into a string cannot fail.
+        let _ = writeln!(text, "{} {state}, {took} s, {} of {}", job.job, title, job.call);
+        let took = Cell::Text(format!("{took} s"));
+        rows.push(vec![Cell::Text(job.job.clone()), Cell::Text(state), took, Cell::Text(title)]);
+    }
+    if all.is_empty() {
+        text.push_str("There are no jobs: bash with run_in_background begins one.");
+    }
+    let columns = ["job", "state", "for", "title"].map(str::to_owned).into();
+    let mut outcome = Outcome {
+        data: serde_json::to_value(Data { jobs: all, ..Data::default() }).ok(),
+        detail: Some(Shape::Table { columns, rows }.into()),
+        ..Outcome::text(text.trim_end().to_owned())
+    };
+    outcome.content.extend(jobs.news(cx).into_iter().map(Into::into));
+    outcome
+}
+
+/// Waits for what was asked for, or the end of the job.
+async fn wait(
+    input: &Input,
+    job: &Arc<Running>,
+    since: u64,
+    cx: &Cx,
+    answer: &mut Answer,
+) -> Result<(), ToolError> {
+    let asked = input.timeout_ms.unwrap_or(WAIT);
+    if asked > WAIT_MAX {
+        answer.notes.push(format!("timeout_ms {asked} was cut to the most there is, {WAIT_MAX}"));
+    }
+    let until = Instant::now() + Duration::from_millis(asked.min(WAIT_MAX));
+    let pattern = input.pattern.as_deref();
+    let look = pattern.map(test).transpose()?.map(|test| job.watch(since, test));
+    let found = async {
+        match look {
+            Some(look) => look.await.ok(),
+            None => std::future::pending().await,
+        }
+    };
+    let open = async {
+        let Some(port) = input.port else { return std::future::pending().await };
+        while !cx.host.listens(port).await {
+            sleep(LOOK).await;
+        }
+    };
+    let over = tokio::select! {
+        biased;
+        () = cx.stop.cancelled() => {
+            answer.status = Status::Cancelled;
+            answer.notes.push(format!("the wait was cancelled; {} goes on", job.id()));
+            return Ok(());
+        }
+        Some(line) = found => {
+            answer.line = Some(haft_text::names::shown(&for_people(&line), LINE));
+            "pattern"
+        }
+        () = open => "port",
+        _ = job.ended() => "end",
+        () = sleep_until(until) => "timeout",
+    };
+    answer.waited = Some(over);
+    let wanted = match (pattern, input.port) {
+        (Some(pattern), _) => format!("a match of {}", haft_text::names::shown(pattern, 100)),
+        (_, Some(port)) => format!("port {port} to be open"),
+        _ => "its end".to_owned(),
+    };
+    answer.notes.push(match over {
+        "pattern" => format!("matched: {}", answer.line.as_deref().unwrap_or_default()),
+        "port" => format!("port {} is open", input.port.unwrap_or_default()),
+        "timeout" => format!("still waiting for {wanted} after {asked} ms; this is what came"),
+        _ if pattern.is_some() || input.port.is_some() => {
+            format!("it ended while {wanted} was waited for")
+        }
+        _ => return Ok(()),
+    });
+    Ok(())
+}
+
+async fn type_in(input: &Input, job: &Running, answer: &mut Answer) -> Result<(), ToolError> {
+    let gone = |why: &dyn std::fmt::Display| {
+        ToolError::new(format!("{} takes no input: {why}", job.id()))
+            .hint("See what it said last with job {action: output}.")
+    };
+    if let Some(ended) = job.end() {
+        return Err(gone(&format!("it has ended ({})", ended.words)));
+    }
+    let text = input.text.clone().unwrap_or_default();
+    let (bytes, line) = (text.len(), text.ends_with('\n'));
+    if bytes > 0 {
+        job.input(Bytes::from(text)).await.map_err(|error| gone(&error))?;
+    }
+    let end = if line { "a newline at their end" } else { "no newline at their end" };
+    answer.notes.push(format!("sent {bytes} bytes, {end}"));
+    if input.eof.unwrap_or_default() {
+        job.end_input();
+        answer.notes.push("its input was ended".to_owned());
+    }
+    Ok(())
+}
+
+async fn stop(job: &Running, cx: &Cx, answer: &mut Answer) {
+    if job.end().is_some() {
+        answer.notes.push("it had ended before".to_owned());
+        return;
+    }
+    job.stop();
+    tokio::select! {
+        _ = job.ended() => {}
+        () = sleep(STOP) => answer.notes.push("it has not ended yet; it will be killed".to_owned()),
+        () = cx.stop.cancelled() => answer.status = Status::Cancelled,
+    }
+}
+
+impl Answer {
+    fn outcome(self, job: &Running, since: u64, said: Option<Said>, cx: &Cx) -> Outcome {
+        let (mut notes, mut data) = (Vec::new(), Data::default());
+        let mut text = String::new();
+        if let Some(said) = said {
+            let missing = said.from.saturating_sub(since);
+            if missing > 0 {
+                let place = job.call().address();
+                notes.push(format!("{missing} bytes before this are only in {place}"));
+                data.missing_bytes = Some(missing);
+            }
+            let whole = format!("{}{}", said.text, said.open);
+            text = shortened(whole.trim_end_matches('\n'), &job.call().address());
+            data.next = Some(said.next);
+            data.output = Some(text.clone());
+            if text.is_empty() {
+                notes.push("no new output".to_owned());
+            }
+        }
+        notes.extend(self.notes);
+        notes.push(state(job, data.next));
+        if let Some(ended) = job.end() {
+            notes.extend(ended.notes);
+            if data.output.is_some() && cx.agent() == job.agent() {
+                job.told();
+            }
+        }
+        let shown = for_people(&text);
+        let shape = Shape::Terminal {
+            command: job.named(),
+            output: shown,
+            exit: job.end().and_then(|ended| ended.exit),
+            note: Some(notes.join("; ")),
+        };
+        for note in &notes {
+            if !text.is_empty() {
+                text.push('\n');
+            }
+            text.extend(["[", note, "]"]);
+        }
+        (data.jobs, data.waited, data.line) = (vec![JobData::of(job)], self.waited, self.line);
+        Outcome {
+            status: self.status,
+            data: serde_json::to_value(data).ok(),
+            detail: Some(Detail::from(shape)),
+            ..Outcome::text(text)
+        }
+    }
+}
+
+/// Whether it runs, or how it ended.
+fn state(job: &Running, next: Option<u64>) -> String {
+    let (id, took) = (job.id(), job.lasted().as_secs());
+    let next = next.map(|next| format!("; next mark {next}")).unwrap_or_default();
+    match job.end() {
+        None => format!("{id} runs since {took} s{next}"),
+        Some(ended) => format!("{id} has ended after {took} s: {}", ended.words),
+    }
+}
+
+/// A text, or both ends of it where it is too long for an answer.
+fn shortened(text: &str, address: &str) -> String {
+    if text.chars().nth(WHOLE).is_none() {
+        return text.to_owned();
+    }
+    let (head, tail) = (first(text), last(text));
+    let left = text.len() - head.len() - tail.len();
+    format!(
+        "{head}\n[... {left} bytes left out; the whole is kept: read or grep {address} ...]\n{tail}"
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_long_output_shows_both_ends() {
+        assert_eq!(shortened("a\nb", "out://c1"), "a\nb");
+        let text = (0..20_000).map(|n| format!("line {n}")).collect::<Vec<_>>().join("\n");
+        let short = shortened(&text, "out://c1");
+        assert!(short.chars().count() < 29_000, "{}", short.len());
+        assert!(short.starts_with("line 0\n") && short.ends_with("line 19999\n"));
+        assert!(short.contains("out://c1"));
+    }
+}
