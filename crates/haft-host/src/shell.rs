@@ -140,4 +140,23 @@ pub trait Shell: Send + Sync {
     /// # Cancel safety
     /// A dropped future leaves no process.
     fn spawn(&self, spawn: Spawn) -> BoxFuture<'_, io::Result<Running>>;
+
+    /// Starts a program that is not run before `ready` is done, and not at all where that fails; what
+    /// it needs is made ready meanwhile.
+    ///
+    /// # Errors
+    /// As those of [`Self::spawn`], and that of `ready`.
+    ///
+    /// # Cancel safety
+    /// As that of [`Self::spawn`].
+    fn spawn_after<'a>(
+        &'a self,
+        spawn: Spawn,
+        ready: BoxFuture<'a, io::Result<()>>,
+    ) -> BoxFuture<'a, io::Result<Running>> {
+        Box::pin(async move {
+            ready.await?;
+            self.spawn(spawn).await
+        })
+    }
 }

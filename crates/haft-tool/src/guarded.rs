@@ -548,8 +548,8 @@ impl Shell for Guarded {
                 return Err(io::ErrorKind::Unsupported.into());
             };
             self.need_program(&spawn)?;
-            self.begin().await?;
-            shell.spawn(Spawn { confine: self.confine.clone(), ..spawn }).await
+            let spawn = Spawn { confine: self.confine.clone(), ..spawn };
+            shell.spawn_after(spawn, self.begin().boxed()).await
         }
         .boxed()
     }

@@ -315,3 +315,32 @@ async fn no_child_is_left_whatever_way_it_was_left() {
         tokio::time::sleep(Duration::from_millis(20)).await;
     }
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn nothing_is_run_before_it_may_be() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("ran");
+    let spawn = script(&format!("touch {}", file.display()));
+    let host = Local::new();
+    let shell = host.shell().unwrap();
+    // The second one finds its supervisor there.
+    for _ in 0..2 {
+        let (go, wait) = tokio::sync::oneshot::channel::<()>();
+        let ready = async { wait.await.map_err(std::io::Error::other) };
+        let mut starting = shell.spawn_after(spawn.clone(), Box::pin(ready));
+        // Long enough for all that is done ahead.
+        let early = tokio::time::timeout(Duration::from_millis(300), &mut starting).await;
+        assert!(early.is_err() && !file.exists());
+        go.send(()).unwrap();
+        assert_eq!(read(starting.await.unwrap()).await.exit.code, Some(0));
+        fs::remove_file(&file).unwrap();
+        let never = Box::pin(async { Err(std::io::Error::other("no record")) });
+        let error = shell.spawn_after(spawn.clone(), never).await.err().unwrap();
+        assert_eq!(error.to_string(), "no record");
+        let mut given_up = shell.spawn_after(spawn.clone(), Box::pin(std::future::pending()));
+        assert!(futures::poll!(&mut given_up).is_pending());
+        drop(given_up);
+        assert_eq!(run(script("exit 3")).await.exit.code, Some(3));
+        assert!(!file.exists());
+    }
+}

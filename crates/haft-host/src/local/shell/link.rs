@@ -57,15 +57,21 @@ const ENDED: &str = "what supervises it ended while it was started; it may have 
 const TRIES: usize = 3;
 
 /// Has a program started: the connection to its keeper, with its first word and what came behind.
+///
+/// All is handed on before `may_run` is asked; what is to be run is told only then.
 pub(super) fn start(
     program: &[OsString],
     request: &Request,
     ends: &Ends,
+    may_run: impl FnOnce() -> bool,
 ) -> io::Result<(UnixStream, Told, Vec<u8>)> {
-    let mut tries = 0;
+    let (mut tries, mut may_run) = (0, Some(may_run));
     loop {
         tries += 1;
         let control = hand_on(program, ends)?;
+        if may_run.take().is_some_and(|may_run| !may_run()) {
+            return Err(io::Error::new(io::ErrorKind::Interrupted, "it is not to be run any more"));
+        }
         control.set_read_timeout(Some(PATIENCE))?;
         // What fits is taken at the first timeout, and the rest waits once more.
         control.set_write_timeout(Some(PATIENCE / 2))?;

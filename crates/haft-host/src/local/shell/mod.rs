@@ -19,7 +19,7 @@ use std::{
     ffi::OsString,
     io::{self, Write},
     os::unix::net::UnixStream,
-    sync::{Arc, Mutex, MutexGuard, PoisonError},
+    sync::{Arc, Mutex, MutexGuard, PoisonError, mpsc},
 };
 
 use bytes::Bytes;
@@ -52,40 +52,56 @@ const STACK: usize = 256 << 10;
 
 impl Shell for Local {
     fn spawn(&self, spawn: Spawn) -> BoxFuture<'_, io::Result<Running>> {
+        self.spawn_after(spawn, Box::pin(std::future::ready(Ok(()))))
+    }
+
+    fn spawn_after<'a>(
+        &'a self,
+        spawn: Spawn,
+        ready: BoxFuture<'a, io::Result<()>>,
+    ) -> BoxFuture<'a, io::Result<Running>> {
         let (shell, supervisor) = (self.caps().shell, Arc::clone(&self.supervisor));
         let withheld = Arc::clone(&self.withheld);
         let (hand, take) = oneshot::channel();
+        let (go, wait) = mpsc::channel();
         // One thread starts the program and follows it, so that a folder on a mount that hangs
         // holds nobody else up. It kills what nobody waits for any more: a dropped future drops
-        // `take`.
-        let follow = move || match begin(spawn, shell.as_ref(), &supervisor, &withheld) {
-            Ok((running, follower)) => {
-                drop(hand.send(Ok(running)));
-                follower.run();
+        // `go` and `take`.
+        let follow = move || {
+            let may_run = || wait.recv().is_ok();
+            match begin(spawn, shell.as_ref(), &supervisor, &withheld, may_run) {
+                Ok((running, follower)) => {
+                    drop(hand.send(Ok(running)));
+                    follower.run();
+                }
+                Err(error) => drop(hand.send(Err(error))),
             }
-            Err(error) => drop(hand.send(Err(error))),
         };
         Box::pin(async move {
             std::thread::Builder::new()
                 .name("haft-child".into())
                 .stack_size(STACK)
                 .spawn(follow)?;
+            ready.await?;
+            // Who could not make it ready does not wait any more.
+            let _ = go.send(());
             take.await.map_err(|_| io::Error::other("the following thread ended"))?
         })
     }
 }
 
-/// Starts a command, with the one who follows it.
+/// Starts a command, with the one who follows it; `may_run` waits until it may be run.
 fn begin(
     spawn: Spawn,
     shell: Option<&HostPath>,
     supervisor: &[OsString],
     withheld: &[OsString],
+    may_run: impl FnOnce() -> bool,
 ) -> io::Result<(Running, Follower)> {
     let wake = eventfd(0, EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK)?;
     let request = start::request(&spawn, shell, withheld)?;
     let (ends, pipes) = start::pipes(&spawn)?;
-    let (control, told, received) = link::start(supervisor, &request, &ends)?;
+    let (control, told, received) = link::start(supervisor, &request, &ends, may_run)?;
     drop(ends);
     let id = match told {
         Told::Started(id) => id,

@@ -71,7 +71,9 @@ pub(super) fn keep(
         Ok(leader) => leader,
         Err(error) => {
             let code = error.raw_os_error().unwrap_or(libc::EIO);
-            return Told::Failed(code).send(&mut control);
+            // Who does not listen any more has changed their mind.
+            let _ = Told::Failed(code).send(&mut control);
+            return Ok(());
         }
     };
     control.set_nonblocking(true)?;
