@@ -19,6 +19,11 @@ use crate::{
     },
 };
 
+/// A command that goes on once the file `go` is there.
+fn waiting(then: &str) -> String {
+    format!("while ! [ -e go ]; do sleep 0.02; done; {then}")
+}
+
 /// A call that begins a command in the background.
 fn begin(command: &str) -> Value {
     json!({"name": "bash", "input": {"command": command, "run_in_background": true}})
@@ -51,9 +56,12 @@ fn ends(events: &[Event]) -> Vec<(String, JobEnd, Option<i32>)> {
 #[test]
 fn the_end_of_the_run_stops_its_jobs_and_says_which() {
     let answers = |seconds: &str| {
+        let go = json!({"name": "bash", "input": {"command": "touch go"}});
+        let wait = job(json!({"action": "wait", "job": "j2"}));
+        let second = begin(&waiting("echo said; exit 3"));
         [
-            json!({"calls": [begin(&format!("sleep {seconds}")), begin("echo said; exit 3")]}),
-            json!({"calls": [job(json!({"action": "wait", "job": "j2"}))]}),
+            json!({"calls": [begin(&format!("sleep {seconds}")), second]}),
+            json!({"calls": [go, wait]}),
             json!({"text": "End."}),
         ]
     };
@@ -248,14 +256,15 @@ fn jobs_of_a_client_live_as_long_as_its_connection() {
     assert_eq!(begun["result"]["structuredContent"]["job_id"], "j1", "{begun}");
     let up = client.call("job", &json!({"action": "wait", "pattern": "up"}));
     assert_eq!(up["result"]["structuredContent"]["line"], "up", "{up}");
-    client.call("bash", &start("echo words; exit 6"));
+    client.call("bash", &start(&waiting("echo words; exit 6")));
+    client.call("bash", &json!({"command": "touch go"}));
     // The other goes on: only the end of this one is told, with an answer of bash or job.
     let mut told = String::new();
     let came = until(Duration::from_secs(30), || {
         told = text(&client.call("bash", &json!({"command": "true"}))).to_owned();
         told.contains("has ended")
     });
-    assert!(came && told.contains("j2 (echo words; exit 6)"), "{told}");
+    assert!(came && told.contains("j2 (while"), "{told}");
     assert!(told.contains("exit code 6") && told.contains("| words"), "{told}");
     let again = text(&client.call("job", &json!({"action": "list"}))).to_owned();
     assert!(!again.contains("has ended") && again.contains("j1 running"), "{again}");
