@@ -133,8 +133,10 @@ impl Default for Read {
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(default)]
 pub struct Edit {
-    /// Whether only text is replaced that is there exactly. Without it a near miss, such as blanks
-    /// at the ends of lines or another indentation, is taken where it can mean one place alone.
+    /// Whether only files are changed that the conversation has read as they are, and only text is
+    /// replaced that is there exactly. Without it exact text of one place is replaced in other files
+    /// too, and a near miss, such as blanks at the ends of lines or another indentation, is taken
+    /// where it can mean one place alone.
     pub strict: bool,
 }
 

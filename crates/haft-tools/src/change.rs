@@ -5,6 +5,8 @@
 //! saw is never lost; where another was faster, it is worked out anew from what he left. What was worked out for a question is carried out only for the same call with
 //! the same arguments and the same state of the file; otherwise it is worked out anew.
 
+mod shown;
+
 use std::{
     sync::{Mutex, PoisonError},
     time::Duration,
@@ -14,7 +16,7 @@ use bytes::Bytes;
 use haft_host::{Expect, FileKind, Located, Source, WriteHow, Written};
 use haft_text::{
     decode,
-    diff::{self, Kind, Limits, TextDiff},
+    diff::{Kind, Limits, TextDiff},
 };
 use haft_tool::Cx;
 use haft_types::{
@@ -22,6 +24,7 @@ use haft_types::{
 };
 use tokio::time::Instant;
 
+pub(crate) use self::shown::{compared, of_changes, unseen};
 use crate::{
     files::{self, Failure},
     seen, words,
@@ -29,6 +32,9 @@ use crate::{
 
 /// How much of a diff is shown.
 pub(crate) const SHOWN: Limits = Limits { context: 3, lines: 400, width: 500 };
+
+/// Why a file that was not seen as it is stays as it is.
+pub(crate) const STRICT: &str = "with the setting edit.strict it has to be read as it is";
 
 /// Most bytes of a change that waits to be carried out; a bigger one is worked out again.
 const WAITING: usize = 32 * 1024 * 1024;
@@ -272,7 +278,7 @@ pub(crate) fn since_read(cx: &Cx, at: &Located, now: &[u8]) -> String {
     let differs = || {
         let earlier = seen::earlier(cx, at).filter(|_| now.len() <= COMPARED)?;
         let (earlier, now) = (decode::decode(&earlier).ok()?, decode::decode(now).ok()?);
-        let diff = diff::diff(earlier.text(), now.text(), OTHERS);
+        let diff = compared(earlier.text(), now.text(), OTHERS);
         (!diff.is_empty()).then_some(diff)
     };
     let what = "the file had changed since it was read";

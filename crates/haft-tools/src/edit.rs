@@ -18,7 +18,7 @@ use bytes::Bytes;
 use haft_host::Located;
 use haft_text::{
     DecodeError, EditError, Encoding, decode,
-    diff::{self, TextDiff},
+    diff::TextDiff,
     edit::{self as engine, Applied, Piece},
     lines::LineEnds,
     names::describe,
@@ -42,10 +42,9 @@ use crate::{
 /// Replaces text in files.
 #[derive(Clone, Debug, Default)]
 pub struct Edit {
-    /// Whether files that were never read in the conversation, or changed since, are refused.
+    /// Whether files that were never read in the conversation, or changed since, are refused, and
+    /// so is text that is not there exactly.
     pub strict: bool,
-    /// Whether only text is replaced that is there exactly.
-    pub exact: bool,
 }
 
 /// One replacement.
@@ -265,13 +264,14 @@ impl Work {
             None => seen::judge(cx, &at, Some(&before)),
         };
         if tool.strict && freshness != Freshness::Same {
-            return Err(ToolError::new(format!("{shown} {}", why(freshness))).hint(SEE).into());
+            let text = format!("{shown} {}; {}", why(freshness), change::STRICT);
+            return Err(ToolError::new(text).hint(SEE).into());
         }
         let edits: Vec<engine::Edit> = input.edits.iter().map(Replacement::engine).collect();
-        let (text, name, exact) = (old.clone(), shown.clone(), tool.exact);
+        let (text, name, strict) = (old.clone(), shown.clone(), tool.strict);
         let apply = move || {
             let done = apply(&text, &edits, before, freshness, &name)?;
-            if exact {
+            if strict {
                 exactly(&done.0, &name)?;
             }
             Ok::<_, ToolError>(done)
@@ -458,8 +458,8 @@ fn apply(
     if freshness != Freshness::Same {
         exact_and_unique(&applied, freshness, shown)?;
     }
-    let diff = diff::of_changes(decoded.text(), &applied.changes, change::SHOWN);
-    let mut notes = Vec::new();
+    let diff = change::of_changes(decoded.text(), &applied.changes, change::SHOWN);
+    let mut notes = change::unseen(&diff);
     for (number, tolerance) in (1..).zip(&applied.tolerances) {
         if let Some(tolerance) = tolerance {
             notes.push(format!("edit {number} matched with a tolerance: {tolerance}"));

@@ -55,8 +55,9 @@ pub struct Options {
     /// Milliseconds that `bash` lets a command run when the call says nothing, from 1 to 600,000;
     /// 120,000 by default.
     pub command_ms: u64,
-    /// Whether `edit` takes only text that is there exactly; without it, near misses that can mean
-    /// one place alone are tolerated, and told. False by default.
+    /// Whether `edit` takes only text that is there exactly, and `edit` and `write` change only files
+    /// that the conversation has read as they are; without it, near misses that can mean one place
+    /// alone are tolerated, and so is exact text in other files, and told. False by default.
     pub edit_strict: bool,
     /// Where `read` has PDF documents read; on a thread of this process by default.
     #[cfg(feature = "pdf")]
@@ -86,8 +87,8 @@ pub fn with(options: &Options) -> Vec<Arc<dyn AnyTool>> {
     vec![
         Arc::new(Read::new(options)),
         Arc::new(Bash::new(options)),
-        Arc::new(Edit { exact: options.edit_strict, ..Edit::default() }),
-        Arc::new(Write::default()),
+        Arc::new(Edit { strict: options.edit_strict }),
+        Arc::new(Write { strict: options.edit_strict }),
         Arc::new(Grep::default()),
         Arc::new(Find::default()),
         Arc::new(Ls::default()),

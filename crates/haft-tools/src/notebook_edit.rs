@@ -11,7 +11,7 @@ use std::{borrow::Cow, ops::Range};
 use bytes::Bytes;
 use haft_host::Located;
 use haft_text::{
-    diff::{self, TextDiff},
+    diff::TextDiff,
     lines::{LineEnd, LineEnds},
 };
 use haft_tool::{Cx, Tool, schema_of};
@@ -439,12 +439,14 @@ impl Made {
             changed.notes.extend(change::placeholders(&changed.old, new));
             changed.notes.extend(ends.clone());
         }
+        let diff = compared(&changed.old, &changed.new);
+        changed.notes.extend(change::unseen(&diff));
         changed.replaced.sort_by_key(|(range, _)| (range.start, range.end));
         let data = Bytes::from(spliced(bytes, mark, &changed.replaced));
         let ranges = changed.replaced.iter().map(|(at, _)| at.start + mark..at.end + mark);
         Ok(Self {
             after: Hash::of(&data),
-            diff: compared(&changed.old, &changed.new),
+            diff,
             ranges: ranges.collect(),
             data,
             cell: changed.index as u64 + 1,
@@ -486,10 +488,10 @@ fn fitted(
 fn compared(old: &str, new: &str) -> TextDiff {
     let open = |text: &str| text.is_empty() || !text.ends_with('\n');
     if !open(old) || !open(new) {
-        return diff::diff(old, new, change::SHOWN);
+        return change::compared(old, new, change::SHOWN);
     }
     let ended = |text: &str| if text.is_empty() { String::new() } else { format!("{text}\n") };
-    diff::diff(&ended(old), &ended(new), change::SHOWN)
+    change::compared(&ended(old), &ended(new), change::SHOWN)
 }
 
 /// The bytes with the ranges of their text replaced, which are in order.

@@ -7,12 +7,7 @@ pub(crate) mod ends;
 
 use bytes::Bytes;
 use haft_host::{FileKind, Located};
-use haft_text::{
-    Decoded, Encoding, Format, decode,
-    diff::{self, TextDiff},
-    encode,
-    lines::LineEnds,
-};
+use haft_text::{Decoded, Encoding, Format, decode, diff::TextDiff, encode, lines::LineEnds};
 use haft_tool::{Cx, Tool, schema_of};
 use haft_types::{
     Detail, Env, Guideline, Hash, Kind, Loading, OnInterrupt, Outcome, Part, Place, Plan, Receipt,
@@ -190,7 +185,8 @@ impl Work {
         };
         let freshness = freshness(input, &at, &old, cx, &shown)?;
         if tool.strict && freshness == Freshness::Never {
-            return Err(ToolError::new(format!("{shown} was not read in this conversation"))
+            let text = format!("{shown} was not read in this conversation; {}", change::STRICT);
+            return Err(ToolError::new(text)
                 .hint("Read the file before you replace it, or give its hash as expect.")
                 .into());
         }
@@ -409,8 +405,12 @@ impl Made {
         let format = decoded.as_ref().map_or(Format::UTF8, Decoded::format);
         let content = fitted(content, decoded.as_ref(), &mut notes);
         let compared = text.len() + content.len() <= COMPARED;
-        let diff =
-            if compared { diff::diff(text, &content, change::SHOWN) } else { TextDiff::default() };
+        let diff = if compared {
+            change::compared(text, &content, change::SHOWN)
+        } else {
+            TextDiff::default()
+        };
+        notes.extend(change::unseen(&diff));
         let data = match format.encoding {
             Encoding::Utf8 | Encoding::DamagedUtf8 if !format.bom => Bytes::from(content),
             _ => Bytes::from(

@@ -373,7 +373,13 @@ fn freshness(file: &FileChange, at: &Located, hash: Hash, cx: &Cx) -> Result<Fre
 }
 
 fn unseen(freshness: Freshness, at: &Located, verb: &str, cx: &Cx) -> ToolError {
-    ToolError::new(format!("{} {}", cx.place.shown(&at.real), super::why(freshness)))
+    let shown = cx.place.shown(&at.real);
+    // One that changed is refused anyway where it is to be removed.
+    let why = match freshness {
+        Freshness::Never => format!("{}; {}", super::why(freshness), change::STRICT),
+        other => super::why(other).to_owned(),
+    };
+    ToolError::new(format!("{shown} {why}"))
         .hint(format!("Read the file before you {verb} it, or give its hash as expect."))
 }
 
@@ -599,9 +605,12 @@ impl Change {
                 let input = new.map_or_else(|| input.clone(), |path| input.at(path));
                 Ok(work.answer(&input, cx)?.0)
             }
-            Self::Delete(Kept { at, .. }) => {
+            Self::Delete(Kept { at, freshness, .. }) => {
                 let (shown, size) = (cx.place.shown(&at.real), words::size(at.size()));
-                Ok(format!("Deleted {shown} ({size})."))
+                let unread = *freshness == Freshness::Never && at.size() > 0;
+                let note = "the file was never read in this conversation".to_owned();
+                let notes = if unread { vec![note] } else { Vec::new() };
+                Ok(change::answer(&format!("Deleted {shown} ({size})."), &notes, ""))
             }
             Self::Keep(kept) if kept.freshness == Freshness::Changed => {
                 Ok("[the file had changed since it was read; read it again before you edit it]"

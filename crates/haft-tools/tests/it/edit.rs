@@ -205,6 +205,149 @@ async fn a_strict_edit_names_the_tolerance_that_it_does_not_take() {
     }
 }
 
+/// The diff that people see of a call that works, its text and the diff of its data.
+async fn shown(world: &World, tool: &str, input: Value) -> (Vec<String>, String, String) {
+    let outcome = world.call(tool, input).await;
+    let text = outcome.joined_text();
+    let data = outcome.data.unwrap();
+    let data = data["diff"].as_str().unwrap_or_default().to_owned();
+    let Some(Shape::Diff { hunks, .. }) = outcome.detail.map(|detail| detail.shape) else {
+        panic!("no diff: {text}")
+    };
+    let lines = hunks.into_iter().flat_map(|hunk| hunk.lines).map(|line| line.text);
+    (lines.collect(), text, data)
+}
+
+#[tokio::test]
+async fn a_change_in_a_long_line_is_in_the_part_that_is_shown() {
+    let words = repeated(0..200, |n| format!("wörd{n} "));
+    let json = format!("{{{}}}", repeated(0..900, |n| format!("\"key{n}\":{n},")));
+    for (line, old, new) in [
+        (&words, "wörd113", "wörd1I3"),
+        (&words, "wörd113 ", "wörd113"),
+        (&words, "wörd199 ", "the end of a line that is longer than it was"),
+        (&words, "wörd1 ", "word1 "),
+        (&json, "\"key700\":700", "\"key700\":701"),
+        (&json, "\"key899\":899,", "\"key899\":899,"),
+    ] {
+        let text = format!("first\n{line}\nlast\n");
+        let new = if old == new { "\"key899\":null," } else { new };
+        let by_edit = replace("a.txt", old, new);
+        let by_write = json!({"path": "a.txt", "content": text.replace(old, new)});
+        for (tool, input) in [("edit", by_edit), ("write", by_write)] {
+            let world = memory(&[("a.txt", text.as_bytes())]);
+            done(&world, "read", json!({"path": "a.txt"})).await;
+            let (lines, text, data) = shown(&world, tool, input).await;
+            assert!(lines[1] != lines[2], "{tool} {new}: {lines:?}");
+            assert!(lines[1].contains(old), "{tool}: {lines:?}");
+            assert!(lines[2].contains(new), "{tool}: {lines:?}");
+            assert!(lines.iter().all(|line| line.chars().count() < 560), "{lines:?}");
+            for line in &lines[1..3] {
+                assert!(text.contains(line.as_str()), "{tool}: {text}");
+                assert!(data.contains(line.as_str()) || tool == "write", "{data}");
+            }
+            assert_eq!((&*lines[0], &*lines[3]), ("first", "last"));
+        }
+    }
+}
+
+#[tokio::test]
+async fn the_marks_of_a_long_line_count_what_is_not_shown() {
+    let line = "ab".repeat(1_000);
+    let world = memory(&[("a.txt", format!("{line}XY{line}\n").as_bytes())]);
+    let (lines, ..) = shown(&world, "edit", replace("a.txt", "XY", "Z")).await;
+    for (line, middle, whole) in [(&lines[0], "XY", 4_002), (&lines[1], "Z", 4_001)] {
+        let (before, rest) = line.split_once(" characters cut]").unwrap();
+        let (text, behind) = rest.rsplit_once('[').unwrap();
+        let cut: usize = before[1..].parse().unwrap();
+        let behind: usize = behind.split(' ').next().unwrap().parse().unwrap();
+        assert_eq!(cut + text.len() + behind, whole, "{line}");
+        assert_eq!((cut + text.find(middle).unwrap(), text.len()), (2_000, 500), "{line}");
+    }
+    assert_eq!(lines.len(), 2, "each starts at the same character: {lines:?}");
+}
+
+#[tokio::test]
+async fn a_change_that_nobody_sees_is_named() {
+    for (old, new, told) in [
+        ("a\u{a0}b", "a b", "[line 2: U+00A0 (no-break space) is now a space]"),
+        ("a b", "a\u{a0}b", "[line 2: a space is now U+00A0 (no-break space)]"),
+        ("a\u{a0}b\u{a0}c", "a b c", "no-break space) is now a space (2 times)]"),
+        ("ab", "a\u{200b}b", "[line 2: U+200B (zero width space) is new]"),
+        ("a\u{202e}b", "ab", "[line 2: U+202E is gone]"),
+        ("ab", "ab  ", "[line 2: at its end no blank before and 2 blanks now]"),
+        ("ab \t", "ab ", "[line 2: at its end 2 blanks before and 1 blank now]"),
+        ("ab ", "ab\t", "[line 2: at its end 1 blank before and other 1 blank now]"),
+        ("ab", "a\u{feff}b ", "U+FEFF (byte order mark) is new, at its end no blank before"),
+    ] {
+        let text = format!("one\n{old}\nlast\n");
+        let by_write = json!({"path": "a.txt", "content": format!("one\n{new}\nlast\n")});
+        for (tool, input) in
+            [("edit", replace("a.txt", &text[4..], &format!("{new}\nlast\n"))), ("write", by_write)]
+        {
+            let world = memory(&[("a.txt", text.as_bytes())]);
+            done(&world, "read", json!({"path": "a.txt"})).await;
+            let (_, text, data) = shown(&world, tool, input).await;
+            assert!(text.contains(told), "{tool} {old:?} {new:?}: {text}");
+            // What is applied by a program is the text itself.
+            let exact = data.contains(&format!("-{old}\n+{new}\n"));
+            assert!(exact || tool == "write", "{data}");
+            assert!(!data.contains("line 2"), "{data}");
+        }
+    }
+    // What can be seen is not named, and of many lines it is said how many more there are.
+    let world = memory(&[("a.txt", b"one\ntwo\n"), ("b.txt", "a\u{a0}b\n".repeat(9).as_bytes())]);
+    let (_, text, _) = shown(&world, "edit", replace("a.txt", "two", "two, three ")).await;
+    assert!(!text.contains("[line"), "{text}");
+    let mut all = replace("b.txt", "\u{a0}", " ");
+    all["edits"][0]["replace_all"] = json!(true);
+    done(&world, "read", json!({"path": "b.txt"})).await;
+    let (_, text, _) = shown(&world, "edit", all).await;
+    assert!(text.contains("[line 5: ") && !text.contains("[line 6: "), "{text}");
+    assert!(text.contains("[4 more lines changed in characters that cannot be seen]"), "{text}");
+}
+
+#[tokio::test]
+async fn a_strict_edit_takes_only_what_was_read_as_it_is() {
+    let options = haft_tools::Options { edit_strict: true, ..haft_tools::Options::default() };
+    let one = |change: Value| {
+        let mut file = json!({"path": "a.txt"});
+        file.as_object_mut().unwrap().extend(change.as_object().unwrap().clone());
+        json!({"files": [file]})
+    };
+    let edits = json!([{"old_text": "old", "new_text": "new"}]);
+    let expect = Hash::of(b"old\n").to_string();
+    for (tool, input) in [
+        ("edit", replace("a.txt", "old", "new")),
+        ("edit", one(json!({"edits": edits}))),
+        ("edit", one(json!({"content": "new\n"}))),
+        ("edit", one(json!({"delete": true}))),
+        ("edit", one(json!({"move_to": "b.txt"}))),
+        ("write", json!({"path": "a.txt", "content": "new\n"})),
+    ] {
+        let strict = || World::local(haft_tools::with(&options), [("a.txt", "old\n")]).unwrap();
+        let world = strict();
+        let shown = failed(&world, tool, input.clone()).await;
+        assert!(shown.contains("a.txt was not read in this conversation"), "{input}: {shown}");
+        assert!(shown.contains("edit.strict") && shown.contains("Read the file"), "{shown}");
+        done(&world, "read", json!({"path": "a.txt"})).await;
+        std::fs::write(world.folder().unwrap().join("a.txt"), "old\ntwo\n").unwrap();
+        let shown = failed(&world, tool, input.clone()).await;
+        assert!(shown.contains("a.txt changed since it was read"), "{input}: {shown}");
+        assert!(shown.contains("Read the file"), "{shown}");
+        assert_eq!(world.read_bytes("a.txt").await.unwrap().unwrap(), b"old\ntwo\n");
+        done(&world, "read", json!({"path": "a.txt"})).await;
+        done(&world, tool, input.clone()).await;
+        // The hash of what is known stands for a read.
+        let mut known = input;
+        let at = if known["files"].is_array() { &mut known["files"][0] } else { &mut known };
+        at["expect"] = json!(expect);
+        done(&strict(), tool, known).await;
+        // Of a new file nothing is lost.
+        done(&world, "write", json!({"path": "new.txt", "content": "new\n"})).await;
+    }
+}
+
 #[tokio::test]
 async fn what_others_changed_since_the_file_was_read_is_shown() {
     let text = repeated(1..3001, |n| format!("line {n}\n"));
