@@ -188,8 +188,9 @@ async fn files_are_made_replaced_and_deleted_along() {
         let text = outcome.joined_text();
         assert_eq!(outcome.status, Status::Done, "{text}");
         fits(&world, "edit", &outcome);
-        for told in ["Replaced b.txt (", "Created new/deep/d.txt (", "Deleted sub/c.txt (10 bytes)"]
-        {
+        let deleted =
+            "Deleted sub/c.txt (10 bytes).\n[the file was never read in this conversation]";
+        for told in ["Replaced b.txt (", "Created new/deep/d.txt (", deleted] {
             assert!(text.contains(told), "{told}: {text}");
         }
         let wanted =
@@ -201,6 +202,8 @@ async fn files_are_made_replaced_and_deleted_along() {
         let kept = deleted.pre_image.as_ref().unwrap();
         assert_eq!(world.session.pre_images().get(kept).unwrap(), "one\nthree\n");
         assert_eq!(outcome.receipts[2].made.len(), 2, "its folders go with it");
+        let known = all(&[json!({"path": "b.txt", "delete": true})]);
+        assert_eq!(done(&world, "edit", known).await, "Deleted b.txt (9 bytes).");
     }
 }
 
