@@ -1,7 +1,7 @@
 //! ls: the names in a folder.
 //!
-//! **Invariant:** names are sorted by their bytes, folder by folder; at most `limit` are given and
-//! a bounded number is held, whatever the tree is. Links are shown, never followed. Ignored files
+//! **Invariant:** names are sorted by their bytes, folder by folder; at most `limit` of those behind
+//! the first `offset` are given and a bounded number is held, whatever the tree is. Links are shown, never followed. Ignored files
 //! are shown, too: it knows no ignore files.
 
 use std::fmt::Write as _;
@@ -20,7 +20,8 @@ use crate::{
     files,
     find::written,
     globs, near,
-    search::{absolute, quoted},
+    search::{absolute, past_the_end, quoted},
+    words,
 };
 
 /// Characters of an answer.
@@ -54,6 +55,8 @@ pub struct Input {
     /// Default 500, at most 100000.
     #[schemars(range(min = 1))]
     limit: Option<u64>,
+    /// Names to skip, for the next page.
+    offset: Option<u64>,
 }
 
 /// What programs read.
@@ -62,6 +65,9 @@ struct Data<'a> {
     entries: Vec<EntryData<'a>>,
     /// Whether there are more.
     truncated: bool,
+    /// The offset of what follows these data.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    next_offset: Option<u64>,
     /// Names that rules hide.
     denied: u64,
 }
@@ -214,6 +220,9 @@ struct List<'a> {
     recursive: bool,
     long: bool,
     limit: usize,
+    /// Names before the page, and how many of them were met.
+    offset: u64,
+    skipped: u64,
     entries: Vec<Entry>,
     more: bool,
     /// Names of the one folder in all, where that is what was asked for.
@@ -238,6 +247,8 @@ impl<'a> List<'a> {
             recursive: input.recursive.unwrap_or(false),
             long: input.long.unwrap_or(false),
             limit: usize::try_from(limit).unwrap_or(usize::MAX),
+            offset: input.offset.unwrap_or(0),
+            skipped: 0,
             entries: Vec::new(),
             more: false,
             total: None,
@@ -249,18 +260,26 @@ impl<'a> List<'a> {
         }
     }
 
+    /// Numbers of the first and the last name that are given, from 1.
+    const fn page(&self) -> (u64, u64) {
+        (self.skipped + 1, self.skipped + self.entries.len() as u64)
+    }
+
     /// Lists a located folder.
     async fn open(&mut self, at: Located) -> std::io::Result<Frame> {
-        let wanted = if self.names.all() { self.limit } else { HELD };
+        // The page and one name more, which tells that it is not the last.
+        let before = usize::try_from(self.offset).unwrap_or(usize::MAX);
+        let page = before.saturating_add(self.limit).saturating_add(1);
+        let wanted = if self.names.all() { page } else { HELD };
         let limit = wanted.min(HELD - self.held).max(1);
         let Listing { entries, total, denied } =
             self.fs.list(&at, ListHow { limit, stat: self.long }).await?;
         let total = total.saturating_sub(denied);
         self.denied += denied;
-        if self.names.all() && !self.recursive {
+        if self.names.all() && !self.recursive && page <= HELD {
             self.total = Some(total);
             self.more = total > entries.len() as u64;
-        } else if !self.names.all() || entries.len() < self.limit {
+        } else if !self.names.all() || entries.len() < page {
             // Otherwise the limit is met before anybody misses the rest.
             self.left += total - entries.len() as u64;
         }
@@ -302,6 +321,10 @@ impl<'a> List<'a> {
         let below = path.shown_from(base);
         let name = String::from_utf8_lossy(&entry.name);
         if !self.names.wants(&below, &name) {
+            return Ok(());
+        }
+        if self.skipped < self.offset {
+            self.skipped += 1;
             return Ok(());
         }
         if self.entries.len() >= self.limit {
@@ -358,9 +381,10 @@ fn outcome(list: List<'_>, cx: &Cx, shown: &str) -> Outcome {
         text.push_str(&note);
         text.push('\n');
     }
-    let cut = list.more.then_some(Cut {
-        from: 1,
-        to: list.entries.len() as u64,
+    let (from, to) = list.page();
+    let cut = (list.more || (from > 1 && to >= from)).then_some(Cut {
+        from,
+        to,
         total: list.total,
         by: CutBy::Items,
         rest: None,
@@ -368,8 +392,10 @@ fn outcome(list: List<'_>, cx: &Cx, shown: &str) -> Outcome {
     let mut room = cx.data_room(BUDGET);
     let entries: Vec<_> =
         list.entries.iter().map(entry_data).take_while(|entry| room.take(entry)).collect();
+    let more = list.more || entries.len() < list.entries.len();
     let data = Data {
-        truncated: list.more || stopped || list.left > 0 || entries.len() < list.entries.len(),
+        truncated: more || stopped || list.left > 0,
+        next_offset: more.then(|| list.skipped + entries.len() as u64),
         entries,
         denied: list.denied,
     };
@@ -387,7 +413,9 @@ fn outcome(list: List<'_>, cx: &Cx, shown: &str) -> Outcome {
 fn notes(list: &List<'_>, shown: &str, stopped: bool) -> Vec<String> {
     let mut notes = Vec::new();
     let count = list.entries.len();
-    if count == 0 && !stopped {
+    if count == 0 && list.skipped > 0 {
+        notes.push(past_the_end(list.offset, list.skipped, ["name", "names"], stopped));
+    } else if count == 0 && !stopped {
         notes.push(if list.names.all() && list.denied > 0 {
             format!("{} holds nothing that may be shown.", quoted(shown))
         } else if list.names.all() {
@@ -400,18 +428,17 @@ fn notes(list: &List<'_>, shown: &str, stopped: bool) -> Vec<String> {
             format!("Nothing in {} has such a name.{}", quoted(shown), brackets.unwrap_or_default())
         });
     }
+    let (from, to) = list.page();
+    let span = words::span(["name", "names"], from, to);
+    let of = list.total.map(|total| format!(" of {total}")).unwrap_or_default();
     if list.more {
-        let of = match list.total {
-            Some(total) => format!("{count} of {total} names shown"),
-            None => format!("{count} names shown so far, there are more"),
-        };
-        let next = (count as u64).saturating_mul(4).min(LIMIT_MAX);
-        let next = if count as u64 >= LIMIT_MAX {
-            "give a pattern or a folder below".to_owned()
-        } else {
-            format!("call again with limit={next}, or give a pattern or a folder below")
-        };
-        notes.push(format!("[{of}; {next}]"));
+        let more = if list.total.is_some() { "" } else { ", there are more" };
+        notes.push(format!(
+            "[{span}{of}{more}; for the next ones call again with offset={to}, or give a pattern or \
+             a folder below]"
+        ));
+    } else if from > 1 && count > 0 {
+        notes.push(format!("[{span}{of}]"));
     }
     if list.denied > 0 {
         let entries = if list.denied == 1 { "entry" } else { "entries" };

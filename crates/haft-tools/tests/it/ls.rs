@@ -58,15 +58,53 @@ async fn a_part_says_of_how_much() {
         let flat = ls(&world, json!({"limit": 2})).await.joined_text();
         assert_eq!(
             flat,
-            ".gitignore\na.log\n[2 of 5 names shown; call again with limit=8, or give a pattern \
-             or a folder below]"
+            ".gitignore\na.log\n[names 1-2 of 5; for the next ones call again with offset=2, or \
+             give a pattern or a folder below]"
         );
         let deep = ls(&world, json!({"recursive": true, "limit": 5})).await;
         let text = deep.joined_text();
-        assert!(text.contains("src/c.rs\n[5 names shown so far, there are more; call"), "{text}");
+        assert!(text.contains("src/c.rs\n[names 1-5, there are more; for the next"), "{text}");
         let exact = ls(&world, json!({"recursive": true, "limit": 9})).await;
         assert!(exact.joined_text().ends_with("zoo/e.txt"), "{}", exact.joined_text());
         assert_eq!(exact.data.unwrap()["truncated"], json!(false));
+    }
+}
+
+#[tokio::test]
+async fn pages_give_every_name_once() {
+    for world in worlds() {
+        for whole in [
+            json!({}),
+            json!({"hidden": false}),
+            json!({"pattern": "*.rs", "recursive": true}),
+            json!({"recursive": true}),
+        ] {
+            let all: Vec<String> =
+                ls(&world, whole.clone()).await.joined_text().lines().map(str::to_owned).collect();
+            for limit in [1, 2, 3, 5] {
+                let (mut met, mut offset) = (Vec::new(), Some(0));
+                while let Some(from) = offset {
+                    let mut input = whole.clone();
+                    (input["limit"], input["offset"]) = (json!(limit), json!(from));
+                    let page = ls(&world, input).await;
+                    let text = page.joined_text();
+                    met.extend(
+                        text.lines().filter(|line| !line.starts_with('[')).map(str::to_owned),
+                    );
+                    let data = page.data.unwrap();
+                    offset = data["next_offset"].as_u64();
+                    assert_eq!(data["truncated"], json!(offset.is_some()));
+                    let next = offset.map(|next| format!("call again with offset={next},"));
+                    assert!(next.is_none_or(|next| text.contains(&next)), "{text}");
+                }
+                assert_eq!(met, all, "{whole} {limit}");
+            }
+            let past = json!({"offset": 100, "recursive": true});
+            let past = ls(&world, past).await.joined_text();
+            assert_eq!(past, "Offset 100 is past the end: there are only 9 names.");
+        }
+        let last = ls(&world, json!({"offset": 4})).await.joined_text();
+        assert_eq!(last, "zoo/\n[name 5 of 5]");
     }
 }
 
