@@ -362,15 +362,12 @@ impl Files<'_> {
             self.unreadable(name, &error);
             return Ok(None);
         }
-        let result = match result {
-            Some(result) => {
-                self.searcher = Some(searcher);
-                result
-            }
-            None => {
-                let result = self.search_pieces(file, Arc::clone(&self.grep), searcher, skip).await;
-                self.in_parts(file, result, (named, skip)).await
-            }
+        let result = if let Some(result) = result {
+            self.searcher = Some(searcher);
+            result
+        } else {
+            let result = self.search_pieces(file, Arc::clone(&self.grep), searcher, skip).await;
+            self.in_parts(file, result, (named, skip)).await
         };
         self.skipped.took(&result);
         if let Some(error) = &result.error {

@@ -18,7 +18,7 @@ use serde::{Deserialize, Serialize};
 use crate::{
     Options, files, images, index,
     page::{Content, Page, Source, Wanted},
-    readers::{self, Form, Rendered},
+    readers::{self, Beyond, Form, Rendered},
     seen, words,
 };
 
@@ -561,13 +561,13 @@ fn told(
     let last = (first + count).saturating_sub(1);
     let partial = next.is_some() || first > 1;
     let listed = readers::number(total, unit);
-    let of = match beyond.flatten() {
-        Some(all) => {
-            let all = readers::number(all, unit);
-            format!("{all}, of which the first {} are listed", words::grouped(total))
+    let (of, all) = match beyond {
+        Beyond::Of(all) => {
+            let first = words::grouped(total);
+            (format!("{}, of which the first {first} are listed", readers::number(all, unit)), all)
         }
-        None if beyond.is_some() => format!("{listed} or more, of which those are listed"),
-        None => listed,
+        Beyond::More => (format!("more than {listed}, of which those are listed"), total),
+        Beyond::Nothing | Beyond::Perhaps => (listed, total),
     };
     let mut notes = vec![format!("{} is a {what} of {of}", found.shown)];
     if input.offset == Some(0) {
@@ -588,13 +588,13 @@ fn told(
     let data = ReadData {
         hash: hash.map(|hash| hash.to_string()),
         next_offset: next,
-        truncated: partial || beyond.is_some(),
+        truncated: partial || beyond != Beyond::Nothing,
         parts: Some(PartsData {
             of: what.to_owned(),
             unit: unit.0.to_owned(),
             first,
             count,
-            total: beyond.flatten().unwrap_or(total),
+            total: all,
         }),
         ..found.data()
     };

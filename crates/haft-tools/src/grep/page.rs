@@ -178,8 +178,8 @@ impl<'a> Page<'a> {
         let spans: usize = file.lines.iter().map(|line| line.spans.len()).sum();
         self.held += file.lines.len() * LINE_HELD + spans * SPAN_HELD;
         // It belongs to the last page: one behind that has nothing.
-        let last = self.seen > self.offset || self.offset == 0 || self.seen == 0;
-        let note = end.is_continue() && last && tail.note(&mut self.text, &file);
+        let here = self.seen > self.offset || self.offset == 0 || self.seen == 0;
+        let note = end.is_continue() && here && tail.note(&mut self.text, &file);
         if !file.lines.is_empty() || note {
             self.files.push(file);
             self.ends.push(tail);
@@ -311,9 +311,10 @@ impl End {
         } else if self.hidden > 0 {
             let lines = if self.hidden == 1 { "line matches" } else { "lines match" };
             let more = if file.lines.is_empty() { "" } else { "more " };
-            let (least, count) = match self.at_least {
-                true => ("at least ", "; output_mode count gives the number of all"),
-                false => ("", ""),
+            let (least, count) = if self.at_least {
+                ("at least ", "; output_mode count gives the number of all")
+            } else {
+                ("", "")
             };
             let hidden = self.hidden;
             let _ = writeln!(

@@ -9,7 +9,7 @@ use std::time::Duration;
 use haft_types::ToolError;
 use tokio::time::Instant;
 
-use super::{Form, Rendered, Wanted, damaged, gzip::TarGz, number, tar, zip};
+use super::{Beyond, Form, Rendered, Wanted, damaged, gzip::TarGz, number, tar, zip};
 use crate::{files, page::Source};
 
 /// Most names that are kept.
@@ -115,10 +115,10 @@ pub(crate) async fn list(
         rendered.take(&format!("{next:>6}\t{line}\n"), Vec::new(), wanted);
     }
     if more {
-        rendered.beyond = Some(claimed);
+        rendered.beyond = claimed.map_or(Beyond::More, Beyond::Of);
         rendered.notes.push(format!("a command such as {command} lists all"));
     } else if let Some(why) = cut {
-        rendered.beyond = Some(None);
+        rendered.beyond = Beyond::Perhaps;
         rendered.notes.push(format!("there may be more entries: {why}"));
     }
     Ok(rendered)

@@ -95,6 +95,19 @@ pub(crate) struct Picture {
     pub(crate) bytes: Bytes,
 }
 
+/// What a file has beyond the parts that were counted.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) enum Beyond {
+    #[default]
+    Nothing,
+    /// It broke off: perhaps more.
+    Perhaps,
+    /// More.
+    More,
+    /// More; so many in all.
+    Of(u64),
+}
+
 /// Some parts of a file as text.
 #[derive(Debug, Default)]
 pub(crate) struct Rendered {
@@ -112,8 +125,8 @@ pub(crate) struct Rendered {
     pub(crate) count: u64,
     /// How many there are.
     pub(crate) total: u64,
-    /// Set where the file has more than those, or may have; with the number of all, if known.
-    pub(crate) beyond: Option<Option<u64>>,
+    /// What the file has beyond those.
+    pub(crate) beyond: Beyond,
     /// True when the room ended it, not the count.
     pub(crate) full: bool,
     /// What else has to be said.

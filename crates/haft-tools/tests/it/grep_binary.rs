@@ -51,10 +51,10 @@ async fn where_binary_content_ends_the_search_of_a_tree_is_told() {
         }
         let by_path = json!({"pattern": "ERROR", "path": "mix.log", "output_mode": "count"});
         assert_eq!(text(&world, by_path).await, "mix.log:1005");
-        let none = text(&world, json!({"pattern": "zebra"})).await;
+        let nowhere = text(&world, json!({"pattern": "zebra"})).await;
         let want = "No matches for zebra in the workspace (2 files searched). Not searched: 2 binary \
                     (given as path, one is searched to its end).";
-        assert_eq!(none, want);
+        assert_eq!(nowhere, want);
     }
 }
 

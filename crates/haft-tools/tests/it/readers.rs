@@ -145,7 +145,7 @@ async fn archives_that_expand_without_end_are_bounded() {
         assert_eq!(outcome.data.as_ref().unwrap()["truncated"], true);
         let text = outcome.joined_text();
         assert!(text.starts_with(" 10000\t"), "{text}");
-        let all = "of 10,000 entries or more, of which those are listed; this is entry 10000; a \
+        let all = "of more than 10,000 entries, of which those are listed; this is entry 10000; a \
                    command such as tar -tf lists all]";
         assert!(text.ends_with(all), "{text}");
         for offset in [-1, 10_001] {
