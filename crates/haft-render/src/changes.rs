@@ -7,6 +7,8 @@ use std::ops::Range;
 use haft_types::{DiffLine, LineMark};
 use similar::{ChangeTag, TextDiff};
 
+use crate::clean::{format_code, is_hidden};
+
 /// The longest line that is compared word by word, in bytes.
 const LONGEST_LINE: usize = 600;
 
@@ -34,6 +36,41 @@ pub(crate) fn changed_words(lines: &[DiffLine], shown: usize) -> Vec<Vec<Range<u
         at += (removed + added).max(1);
     }
     all
+}
+
+/// A line whose changed parts are all seen, with these parts; none where they are as it is: blanks
+/// of an uncommon kind become signs, and so do all blanks that changed at its end.
+pub(crate) fn made_visible(text: &str, changed: &[Range<usize>]) -> Option<(String, Ranges)> {
+    let uncommon = |c: char| c.is_whitespace() && !matches!(c, ' ' | '\t') && !is_hidden(c);
+    let blank = |part: &str| !part.is_empty() && part.trim().is_empty();
+    let at_end = |range: &Range<usize>| range.end == text.len();
+    let is_unseen = |range: &Range<usize>| {
+        let part = text.get(range.clone()).unwrap_or_default();
+        part.contains(uncommon) || (at_end(range) && part.ends_with(char::is_whitespace))
+    };
+    if !changed.iter().any(is_unseen) {
+        return None;
+    }
+    let (mut shown, mut ranges, mut at) = (String::new(), Ranges::new(), 0);
+    for range in changed {
+        let (before, part) = (text.get(at..range.start)?, text.get(range.clone())?);
+        shown.push_str(before);
+        let start = shown.len();
+        let mut rest = part;
+        while let Some(c) = rest.chars().next() {
+            match c {
+                ' ' if at_end(range) && blank(rest) => shown.push('\u{b7}'),
+                '\t' if at_end(range) && blank(rest) => shown.push('\u{2192}'),
+                c if uncommon(c) => shown.push_str(&format_code(u32::from(c))),
+                c => shown.push(c),
+            }
+            rest = &rest[c.len_utf8()..];
+        }
+        ranges.push(start..shown.len());
+        at = range.end;
+    }
+    shown.push_str(text.get(at..)?);
+    Some((shown, ranges))
 }
 
 fn run(lines: &[DiffLine], mark: LineMark) -> usize {

@@ -8,7 +8,9 @@ use std::{borrow::Cow, fmt::Write as _};
 use haft_types::{Cell, Detail, EntryKind, FileMatches, HostPath, Hunk, LineMark, Node, Shape};
 
 use crate::{
-    Renderer, Room, Sanitiser, clean,
+    Renderer, Room, Sanitiser,
+    changes::{changed_words, made_visible},
+    clean,
     line::lines,
     listing::{cell_text, walk},
     terminal::{cut_note, image_text},
@@ -221,13 +223,16 @@ fn diff_lines(hunk: &Hunk) -> impl Iterator<Item = Cow<'_, str>> {
         "@@ -{},{} +{},{} @@",
         hunk.old_start, hunk.old_lines, hunk.new_start, hunk.new_lines
     );
-    std::iter::once(Cow::Owned(head)).chain(hunk.lines.iter().map(|line| {
+    let words = changed_words(&hunk.lines, usize::MAX);
+    std::iter::once(Cow::Owned(head)).chain(hunk.lines.iter().zip(words).map(|(line, words)| {
         let mark = match line.mark {
             LineMark::Kept => ' ',
             LineMark::Added => '+',
             LineMark::Removed => '-',
         };
-        Cow::Owned(format!("{mark}{}", line.text))
+        let visible = made_visible(&line.text, &words);
+        let text = visible.as_ref().map_or(&line.text, |(text, _)| text);
+        Cow::Owned(format!("{mark}{text}"))
     }))
 }
 

@@ -9,7 +9,7 @@ use serde_json::Value;
 
 use crate::{
     Renderer, Room, Sanitiser, call_text,
-    changes::changed_words,
+    changes::{changed_words, made_visible},
     line::{Line, Page, Style, lines, width},
     listing, outcome_text,
     units::{bytes, count},
@@ -210,8 +210,14 @@ fn diff_line(
     };
     let gutter = if changed.mark == LineMark::Kept { Style::Dim } else { plain };
     let mut line = line.with(gutter, numbers).tabs_from_here();
-    let spans = words.into_iter().flatten().map(|range| (range.start, range.end));
-    spanned(&mut line, &changed.text, spans, plain, marked);
+    let words = words.map_or(&[][..], Vec::as_slice);
+    let visible = made_visible(&changed.text, words);
+    let (text, words) = match &visible {
+        Some((text, words)) => (text, &words[..]),
+        None => (&changed.text, words),
+    };
+    let spans = words.iter().map(|range| (range.start, range.end));
+    spanned(&mut line, text, spans, plain, marked);
     line
 }
 

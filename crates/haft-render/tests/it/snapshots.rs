@@ -1,7 +1,7 @@
 //! What every shape looks like, pinned.
 
 use haft_render::{Markdown, Renderer as _, Room, Terminal};
-use haft_types::{Detail, Outcome, Shape, Status, ToolSpec};
+use haft_types::{Detail, DiffLine, Hash, Hunk, LineMark, Outcome, Shape, Status, ToolSpec};
 
 use crate::shapes::{all, at, cut};
 
@@ -88,4 +88,33 @@ fn calls_and_ends_have_one_line() {
     assert_eq!(plain().call(&tool, Some(&input), None, room(10, None)), "read src/\u{2026}");
     let failed = Outcome::ended(Status::Failed, "no such file");
     assert_eq!(plain().outcome(&failed, 3, room(80, None)), "failed in 3 ms: no such file");
+}
+
+#[test]
+fn a_change_of_blanks_is_seen() {
+    use LineMark::{Added, Removed};
+    for (old, new, shown) in [
+        ("a\u{a0}b c", "a b c", ["a<U+00A0>b c", "a b c"]),
+        ("let a;", "let a; \t", ["let a;", "let a;\u{b7}\u{2192}"]),
+        ("let a;\u{3000} ", "let a;", ["let a;<U+3000>\u{b7}", "let a;"]),
+        ("a\u{200b}b", "ab", ["a<U+200B>b", "ab"]),
+        // What did not change, and blanks that part words, are as they are.
+        ("x\u{a0}y one", "x\u{a0}y two", ["x\u{a0}y one", "x\u{a0}y two"]),
+        ("let a;", "let a = b;", ["let a;", "let a = b;"]),
+    ] {
+        let lines = [(Removed, old), (Added, new)];
+        let lines = lines.map(|(mark, text)| DiffLine { mark, text: text.to_owned() });
+        let (old_start, old_lines, new_start, new_lines) = (1, 1, 1, 1);
+        let hunk = Hunk { old_start, old_lines, new_start, new_lines, lines: lines.to_vec() };
+        let (path, hash) = (at("/w/a.rs"), Some(Hash::of(b"a")));
+        let hunks = vec![hunk];
+        let diff = Shape::Diff { path, from: None, hunks, before: hash, after: hash }.into();
+        let text = plain().detail(&diff, room(80, None));
+        let prose = Markdown::default().detail(&diff, room(80, None));
+        for (mark, line) in ["-", "+"].into_iter().zip(shown) {
+            let ends = format!(" {mark} {line}");
+            assert!(text.lines().any(|shown| shown.ends_with(&ends)), "{text}");
+            assert!(prose.contains(&format!("\n{mark}{line}\n")), "{prose}");
+        }
+    }
 }
