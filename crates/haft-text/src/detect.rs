@@ -120,8 +120,9 @@ fn marked(bytes: &[u8]) -> Result<Option<Format>, DecodeError> {
             return Err(DecodeError::Binary { kind: kind(bytes), offset: 2 + 2 * at });
         }
         let traits = utf16_traits(rest, encoding);
-        // Few broken places are shown and kept as they are, as in UTF-8.
-        if traits.broken > 1 && traits.broken * 20 > traits.characters {
+        // Few broken places are shown and kept as they are, as in UTF-8; one of whatever there is.
+        let few = traits.broken <= usize::from(traits.characters > 0);
+        if !few && traits.broken * 20 > traits.characters {
             return Err(DecodeError::Undecodable {
                 guess: encoding.name(),
                 reason: "after its byte order mark there are lone surrogates or half a character",
@@ -369,9 +370,9 @@ mod tests {
                     let told =
                         Err(DecodeError::Binary { kind: "binary data", offset: bytes.len() });
                     assert_eq!(detect(&nul), told, "{text:?}");
-                    // The last byte is missing, of however little.
-                    let cut = &bytes[..bytes.len() - 1];
-                    assert_eq!(detect(cut), Ok(Format { encoding, bom: true }), "{text:?}");
+                    // The second half of the last character is missing, of however little.
+                    let longer = [&bytes[..], &[b'x']].concat();
+                    assert_eq!(detect(&longer), Ok(Format { encoding, bom: true }), "{text:?}");
                 }
             }
         }
