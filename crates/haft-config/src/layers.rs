@@ -168,7 +168,8 @@ pub fn schema() -> Value {
 /// What a project must not decide for the person: not even once its folder is trusted.
 fn is_reserved(key: &str, value: &Value) -> bool {
     let bypass = value.as_str().is_some_and(|v| v == "bypass" || v == "bypassPermissions");
-    key.starts_with("http.") || key.starts_with("undo.") || (key == "mode" && bypass)
+    ["http.", "undo.", "shell.changes."].iter().any(|table| key.starts_with(table))
+        || (key == "mode" && bypass)
 }
 
 /// Reads all layers.

@@ -17,6 +17,8 @@ pub use self::{
     files::{ConfigError, MAX_FILE, add_rule, make_folder, save},
     layers::{FileState, Layer, Loaded, Presence, Problem, RuleText, Sources, load, schema},
     secrets::secret_variables,
-    settings::{Edit, Http, Limits, Model, Permissions, Read, Run, Settings, Shell, Tools, Undo},
+    settings::{
+        Changes, Edit, Http, Limits, Model, Permissions, Read, Run, Settings, Shell, Tools, Undo,
+    },
     trust::Trust,
 };

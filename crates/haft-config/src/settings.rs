@@ -149,11 +149,36 @@ pub struct Shell {
     pub timeout_ms: u64,
     /// Names of variables that commands get although they look like secrets, such as `GH_TOKEN`.
     pub let_through: Vec<String>,
+    /// What commands change.
+    pub changes: Changes,
 }
 
 impl Default for Shell {
     fn default() -> Self {
-        Self { timeout_ms: 120_000, let_through: Vec::new() }
+        Self { timeout_ms: 120_000, let_through: Vec::new(), changes: Changes::default() }
+    }
+}
+
+/// What commands change: files below the workspace that git would not ignore are looked at before
+/// and after each of them, so that it can be told and taken back. A project cannot set it.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(default)]
+pub struct Changes {
+    /// Whether it is looked for.
+    pub on: bool,
+    /// Most files, and most folders, of the workspace, from 1 to 1,000,000; where there are more,
+    /// nothing is looked for.
+    #[schemars(range(min = 1, max = 1_000_000))]
+    pub files: u64,
+    /// Bytes of the biggest file that can be brought back, from 0 to 1,073,741,824. All copies
+    /// together take at most `undo.session_bytes`.
+    #[schemars(range(min = 0, max = 1_073_741_824))]
+    pub file_bytes: u64,
+}
+
+impl Default for Changes {
+    fn default() -> Self {
+        Self { on: true, files: 20_000, file_bytes: 4 << 20 }
     }
 }
 

@@ -20,6 +20,7 @@ mod queue;
 mod search;
 mod shell;
 mod spool;
+mod survey;
 mod walk;
 
 use futures::future::BoxFuture;
@@ -41,6 +42,7 @@ pub use self::{
     },
     shell::{Confine, Control, Exit, Output, Program, Running, Shell, Spawn, Stdin},
     spool::{Spool, SpoolLimits, Spooled},
+    survey::{Content, Copies, Made, Node, Survey, SurveyError, SurveyLimits, Surveys},
 };
 
 /// One place to act. Hosts share nothing but this trait.
@@ -66,6 +68,10 @@ pub trait Host: Send + Sync {
     fn listens(&self, port: u16) -> BoxFuture<'_, bool> {
         let _ = port;
         Box::pin(std::future::ready(false))
+    }
+    /// What looks at whole trees; none where what a program changed cannot be found.
+    fn surveys(&self) -> Option<&dyn Surveys> {
+        None
     }
 }
 

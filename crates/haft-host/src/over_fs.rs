@@ -262,7 +262,7 @@ async fn begin(fs: &dyn Fs, at: &Located, walker: &mut Walker<Folder>) -> io::Re
 async fn advance(fs: &dyn Fs, walker: &mut Walker<Folder>) -> Option<Item<Folder>> {
     loop {
         match walker.next() {
-            Step::Ignore { base, names } => {
+            Step::Ignore { base, names, .. } => {
                 let text = ignore_file(fs, base, names).await;
                 walker.ignore_file(text.as_deref());
             }

@@ -172,6 +172,11 @@ impl Policy {
         self.problems.extend(more.problems);
     }
 
+    /// Reports whether a path belongs to haft's own state.
+    pub fn is_own(&self, path: &HostPath) -> bool {
+        self.anchors.state.iter().any(|state| path.is_within(state))
+    }
+
     /// Everything that is wrong with the rules, for people.
     pub fn problems(&self) -> &[RuleProblem] {
         &self.problems
@@ -326,7 +331,7 @@ impl Policy {
                     let reason = |what: &str| format!("{what} touches the whole home folder");
                     return Some(Ruling::ask(Remember::Never, None, &what(), reason));
                 }
-                let own = || self.anchors.state.iter().any(|state| path.is_within(state));
+                let own = || self.is_own(path);
                 let spot = if !changes || found.is_some() {
                     None
                 } else if own() {

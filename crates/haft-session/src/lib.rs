@@ -22,6 +22,7 @@
 mod answer;
 mod blobs;
 mod changes;
+mod copies;
 mod error;
 mod files;
 mod fold;
@@ -39,6 +40,7 @@ mod tree;
 pub use self::{
     blobs::{BLOB_MAX, Blobs},
     changes::{Change, Changes, TakenBack},
+    copies::Copies,
     error::{LineError, LineFault, SessionError},
     fold::{Fold, conversation, on_branch, states},
     inline::{INLINE_MAX, Packed},

@@ -21,7 +21,7 @@ use std::{
 use haft_types::{Blob, Hash};
 use tempfile::NamedTempFile;
 
-use crate::{SessionError, SessionId, files};
+use crate::{Copies, SessionError, SessionId, files};
 
 /// Prefix of unfinished files.
 const TEMPORARY: &str = ".tmp-";
@@ -194,6 +194,14 @@ impl PreImages {
             files::sync_dir(dir).map_err(|error| failed(dir, error))?;
         }
         Ok(())
+    }
+
+    /// A place for copies of what files hold before a command, with room for as much as the quota.
+    ///
+    /// # Errors
+    /// When it cannot be made.
+    pub fn copies(&self) -> Result<Copies, SessionError> {
+        Copies::new(&self.inner.dir, self.inner.quota)
     }
 
     /// Bytes that are kept now.

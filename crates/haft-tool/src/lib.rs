@@ -24,6 +24,7 @@ mod repair;
 mod schema;
 mod stages;
 mod state;
+mod survey;
 mod tool;
 mod transaction;
 mod undo;
@@ -44,6 +45,7 @@ pub use self::{
     schema::schema_of,
     stages::{After, Before, Hook, Limits, Settings, standard},
     state::{Conversation, Judge, SaveRule, Session, TypeMap},
+    survey::Watching,
     tool::{AnyTool, Prepared, Tool},
     transaction::{Becomes, Mended, Step, TransactionError, put_back},
     undo::{Conflict, Forbids, Undo, UndoError},

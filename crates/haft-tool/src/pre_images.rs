@@ -13,7 +13,7 @@ use std::{
 };
 
 use bytes::Bytes;
-use haft_host::Source;
+use haft_host::{Copies, Source};
 use haft_types::{Blob, Hash};
 
 /// What the content of any file is called.
@@ -67,6 +67,15 @@ pub trait PreImages: Send + Sync {
         0
     }
 
+    /// A place for copies of what files hold before a command that may change them. They are gone
+    /// with the last one who holds it.
+    ///
+    /// # Errors
+    /// When none can be made.
+    fn copies(&self) -> io::Result<Arc<dyn Copies>> {
+        Ok(Arc::new(MemoryCopies::default()))
+    }
+
     /// Returns once everything that was kept would survive a power cut. It waits for the disk.
     ///
     /// # Errors
@@ -101,6 +110,38 @@ pub trait Keeping: Send {
     /// # Errors
     /// When it cannot be written.
     fn finish(self: Box<Self>) -> io::Result<Blob>;
+}
+
+/// Copies in memory.
+#[derive(Debug, Default)]
+struct MemoryCopies(Mutex<Vec<u8>>);
+
+impl MemoryCopies {
+    fn bytes(&self) -> MutexGuard<'_, Vec<u8>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Copies for MemoryCopies {
+    fn add(&self, content: &[u8]) -> Option<u64> {
+        let mut bytes = self.bytes();
+        let at = bytes.len() as u64;
+        (at + content.len() as u64 <= MEMORY_MAX).then(|| {
+            bytes.extend_from_slice(content);
+            at
+        })
+    }
+
+    fn get(&self, at: u64, len: u64) -> io::Result<Bytes> {
+        let range = usize::try_from(at).ok().zip(usize::try_from(at + len).ok());
+        let bytes = self.bytes();
+        let found = range.and_then(|(from, to)| bytes.get(from..to));
+        Ok(Bytes::copy_from_slice(found.ok_or(io::ErrorKind::UnexpectedEof)?))
+    }
+
+    fn used(&self) -> u64 {
+        self.bytes().len() as u64
+    }
 }
 
 fn blob_of(hash: Hash, len: u64) -> Blob {

@@ -9,6 +9,7 @@
 //! shall be is done, so an undo that was cut off can be begun again. It knows no session and no
 //! terminal.
 
+mod folders;
 mod moves;
 
 use std::{
@@ -17,11 +18,14 @@ use std::{
     sync::Arc,
 };
 
-use haft_host::{Expect, FileKind, Fs, Host, Located, Queues, WriteHow, Written};
+use haft_host::{Expect, FileKind, Fs, Host, Located, Made, Queues, WriteHow, Written};
 use haft_types::{Blob, EntryKind, Follow, Hash, HostPath, Receipt, ReceiptAction, Rights};
 
-use self::moves::Move;
 pub(crate) use self::moves::WHOLE;
+use self::{
+    folders::{Folders, above},
+    moves::Move,
+};
 use crate::{Held, PreImages, keeper};
 
 /// Why changes could not be taken back; nothing was changed then, but for what [`UndoError::Cut`]
@@ -124,6 +128,8 @@ enum To {
     Nothing,
     /// A file with this content.
     Content(Blob),
+    /// A link that points where this says.
+    Link(Blob),
     /// What another path holds now.
     From(HostPath),
 }
@@ -133,6 +139,8 @@ enum To {
 struct Step {
     /// What the changes left there.
     left: Option<Hash>,
+    /// What that is: a file or a link.
+    kind: EntryKind,
     to: To,
     /// Where the file is now that was here; none where it is gone. One that is elsewhere is moved,
     /// so that it keeps all that it is.
@@ -142,10 +150,28 @@ struct Step {
     made: Vec<HostPath>,
 }
 
+/// Everything that is to be done, by path.
+#[derive(Default)]
+struct Steps {
+    /// Files and links.
+    steps: BTreeMap<HostPath, Step>,
+    folders: Folders,
+}
+
+impl Step {
+    /// Reports whether a link was left there, or shall be.
+    fn is_of_links(&self) -> bool {
+        (self.left.is_some() && self.kind == EntryKind::Link) || matches!(self.to, To::Link(_))
+    }
+}
+
 /// A path as it is now.
 struct Now {
-    at: Located,
+    /// None where nothing can be: something else stands above it.
+    at: Option<Located>,
     found: Option<Hash>,
+    /// What was found: a file or a link.
+    kind: EntryKind,
     kept: Option<Blob>,
     rights: Option<Rights>,
 }
@@ -161,10 +187,10 @@ impl Undo<'_> {
         newest_first: &[Receipt],
         force: bool,
     ) -> Result<Vec<Receipt>, UndoError> {
-        let steps = self.steps(newest_first)?;
+        let Steps { steps, folders } = self.steps(newest_first, force)?;
         // What is brought back makes no room for what is kept of that which it replaces.
         let wanted = |step: &Step| match &step.to {
-            To::Content(blob) => Some(self.pre_images.hold(blob.hash)),
+            To::Content(blob) | To::Link(blob) => Some(self.pre_images.hold(blob.hash)),
             To::Nothing | To::From(_) => None,
         };
         let mut held: Vec<Held> = steps.values().filter_map(wanted).collect();
@@ -174,7 +200,7 @@ impl Undo<'_> {
         }
         let mut now = BTreeMap::new();
         for path in steps.keys() {
-            let found = self.look(path).await?;
+            let found = self.look(path, &steps, &folders).await?;
             held.extend(found.kept.as_ref().map(|blob| self.pre_images.hold(blob.hash)));
             now.insert(path.clone(), found);
         }
@@ -182,25 +208,28 @@ impl Undo<'_> {
         if !force && !conflicts.is_empty() {
             return Err(UndoError::Conflict(conflicts));
         }
+        self.look_at_folders(&folders, &steps).await?;
         self.contents_are_there(&steps, &now).await?;
         let images = self.pre_images.clone();
         aside(move || images.sync()).await.map_err(|source| UndoError::Io {
             path: steps.keys().next().cloned().unwrap_or_else(|| self.host.home().clone()),
             source,
         })?;
-        let moves = moves::of(&steps, &now);
-        match self.carry_out(&steps, &now, &moves).await {
+        let moves = moves::of(&steps, &folders, &now);
+        match self.carry_out(&steps, &folders, &now, &moves).await {
             // A host that moves no files gets them anew.
-            Err(UndoError::Io { source, .. }) if source.kind() == io::ErrorKind::Unsupported => {
-                self.carry_out(&steps, &now, &[]).await
+            Err(UndoError::Io { source, .. })
+                if source.kind() == io::ErrorKind::Unsupported && !moves.is_empty() =>
+            {
+                self.carry_out(&steps, &folders, &now, &[]).await
             }
             done => done,
         }
     }
 
     /// What is to be done, by path.
-    fn steps(&self, newest_first: &[Receipt]) -> Result<BTreeMap<HostPath, Step>, UndoError> {
-        let mut steps: BTreeMap<HostPath, Step> = BTreeMap::new();
+    fn steps(&self, newest_first: &[Receipt], force: bool) -> Result<Steps, UndoError> {
+        let mut all = Steps::default();
         for receipt in in_order(newest_first) {
             if *receipt.host != *self.host.name() {
                 let (path, host) = (receipt.path.clone(), receipt.host.to_string());
@@ -215,22 +244,37 @@ impl Undo<'_> {
                     return Err(UndoError::Denied { path: path.clone(), why });
                 }
             }
-            add(&mut steps, receipt)?;
+            match add(&mut all, receipt) {
+                // What was never kept is left as it is.
+                Err(UndoError::NotKept { .. }) if force => {}
+                added => added?,
+            }
         }
-        Ok(steps)
+        Ok(all)
     }
 
     /// Looks at a path, and keeps what is there.
-    async fn look(&self, path: &HostPath) -> Result<Now, UndoError> {
+    async fn look(
+        &self,
+        path: &HostPath,
+        steps: &BTreeMap<HostPath, Step>,
+        folders: &Folders,
+    ) -> Result<Now, UndoError> {
         let failed = |source| UndoError::Io { path: path.clone(), source };
         let blocked = |why: String| UndoError::Blocked { path: path.clone(), why };
+        let nothing = |at| Now { at, found: None, kind: EntryKind::File, kept: None, rights: None };
+        let is_left = |path: &HostPath| steps.get(path).is_some_and(|step| step.left.is_some());
+        if above(path).any(|above| is_left(&above)) {
+            // The changes have put a file or a link where its folder shall be.
+            return Ok(nothing(None));
+        }
         let fs = self.host.fs();
         let at = fs.locate(path, Follow::No).await.map_err(failed)?;
         if at.real != *path {
             return Err(blocked(format!("is reached through a link now, and is {}", at.real)));
         }
         match at.kind {
-            FileKind::Missing => Ok(Now { at, found: None, kept: None, rights: None }),
+            FileKind::Missing => Ok(nothing(Some(at))),
             FileKind::FILE => {
                 let rights = fs.rights(&at).await.map_err(failed)?;
                 let kept = keeper::keep(&*self.pre_images, fs, &at).await;
@@ -241,9 +285,23 @@ impl Undo<'_> {
                     let hash = keeper::hash(fs, &at).await.map_err(failed)?;
                     (hash, self.pre_images.find(&hash))
                 };
-                Ok(Now { at, found: Some(found), kept, rights })
+                let (at, found) = (Some(at), Some(found));
+                Ok(Now { at, found, kind: EntryKind::File, kept, rights })
+            }
+            FileKind::Entry(EntryKind::Link) if steps.get(path).is_some_and(Step::is_of_links) => {
+                let surveys = self.host.surveys().ok_or(io::ErrorKind::Unsupported);
+                let surveys = surveys.map_err(|kind| failed(kind.into()))?;
+                let target = surveys.target(&at).await.map_err(failed)?;
+                let hash = Hash::of(&target);
+                let kept = self.pre_images.put(&target.into(), hash).ok();
+                let (at, found) = (Some(at), Some(hash));
+                Ok(Now { at, found, kind: EntryKind::Link, kept, rights: None })
             }
             FileKind::Entry(EntryKind::Link) => Err(blocked("is a link now".to_owned())),
+            // It goes before.
+            FileKind::FOLDER if folders.get(path).is_some_and(|folder| folder.left) => {
+                Ok(nothing(Some(at)))
+            }
             FileKind::FOLDER => Err(blocked("is a folder now".to_owned())),
             FileKind::Entry(_) => Err(blocked("is no regular file now".to_owned())),
         }
@@ -256,7 +314,7 @@ impl Undo<'_> {
         now: &BTreeMap<HostPath, Now>,
     ) -> Result<(), UndoError> {
         for (path, step) in steps {
-            if let To::Content(blob) = &step.to
+            if let To::Content(blob) | To::Link(blob) = &step.to
                 && now[path].found != Some(blob.hash)
             {
                 let (images, blob) = (self.pre_images.clone(), blob.clone());
@@ -272,15 +330,13 @@ impl Undo<'_> {
     async fn carry_out(
         &self,
         steps: &BTreeMap<HostPath, Step>,
+        folders: &Folders,
         now: &BTreeMap<HostPath, Now>,
         moves: &[Move],
     ) -> Result<Vec<Receipt>, UndoError> {
         let contents = resolved(steps, now, moves)?;
         let mut receipts = Vec::new();
-        let done = match self.move_all(moves, now, &mut receipts).await {
-            Ok(()) => self.write_all(&contents, now, moves, &mut receipts).await,
-            failed => failed,
-        };
+        let done = self.do_all(&contents, folders, now, moves, &mut receipts).await;
         if let Err((path, source)) = done {
             let left = self.roll_back(&receipts, now, moves).await;
             return Err(if left.is_empty() {
@@ -301,19 +357,42 @@ impl Undo<'_> {
         Ok(receipts)
     }
 
-    /// Gives every path what it shall hold that is not moved there.
+    /// Does everything, in the order in which each thing finds the room that it needs.
+    async fn do_all(
+        &self,
+        contents: &BTreeMap<HostPath, Step>,
+        folders: &Folders,
+        now: &BTreeMap<HostPath, Now>,
+        moves: &[Move],
+        receipts: &mut Vec<Receipt>,
+    ) -> Result<(), (HostPath, io::Error)> {
+        let goes = |step: &Step| matches!(step.to, To::Nothing);
+        let in_the_way = |path: &HostPath| folders.contains_key(path);
+        let first = |path: &HostPath, step: &Step| goes(step) && in_the_way(path);
+        self.write_all(contents, now, moves, first, receipts).await?;
+        self.make_folders(folders, receipts).await?;
+        self.move_all(moves, now, receipts).await?;
+        let then = |path: &HostPath, step: &Step| goes(step) && !in_the_way(path);
+        self.write_all(contents, now, moves, then, receipts).await?;
+        self.remove_folders(folders, receipts).await?;
+        self.write_all(contents, now, moves, |_, step| !goes(step), receipts).await?;
+        self.finish_folders(folders).await
+    }
+
+    /// Gives the paths that are `meant` what they shall hold, if it is not moved there.
     async fn write_all(
         &self,
         contents: &BTreeMap<HostPath, Step>,
         now: &BTreeMap<HostPath, Now>,
         moves: &[Move],
+        meant: impl Fn(&HostPath, &Step) -> bool,
         receipts: &mut Vec<Receipt>,
     ) -> Result<(), (HostPath, io::Error)> {
-        for (path, step) in contents {
+        for (path, step) in contents.iter().filter(|(path, step)| meant(path, step)) {
             let failed = |error| (path.clone(), error);
             let receipt = if moves.iter().any(|moved| moved.from == *path) {
-                let at = self.host.fs().locate(path, Follow::No).await.map_err(failed)?;
-                let now = Now { at, found: None, kept: None, rights: None };
+                let kind = EntryKind::File;
+                let now = Now { at: None, found: None, kind, kept: None, rights: None };
                 self.one(path, step, &now).await
             } else {
                 self.one(path, step, &now[path]).await
@@ -323,20 +402,22 @@ impl Undo<'_> {
         Ok(())
     }
 
-    /// Does one step; one that is done already gives the receipt that it would have given, where it
+    /// Does one step; one that is done already gives the receipts that it would have given, where it
     /// can be gone back on, and one that changes nothing gives none.
-    async fn one(&self, path: &HostPath, step: &Step, now: &Now) -> io::Result<Option<Receipt>> {
-        let fs = self.host.fs();
-        let wanted = match &step.to {
-            To::Content(blob) => Some(blob.hash),
-            To::Nothing | To::From(_) => None,
+    async fn one(&self, path: &HostPath, step: &Step, now: &Now) -> io::Result<Vec<Receipt>> {
+        let (wanted, kind) = match &step.to {
+            To::Content(blob) => (Some(blob.hash), EntryKind::File),
+            To::Link(blob) => (Some(blob.hash), EntryKind::Link),
+            To::Nothing | To::From(_) => (None, now.kind),
         };
         // Another file with the same content may be there, as one that was moved.
         let as_it_was = wanted.is_none() || step.rights.is_none() || step.rights == now.rights;
+        let as_it_was = as_it_was && (now.found.is_none() || kind == now.kind);
         let done = now.found == wanted && as_it_was;
-        let before = if done { step.left } else { now.found };
-        if before == wanted && as_it_was {
-            return Ok(None);
+        let (before, old) = if done { (step.left, step.kind) } else { (now.found, now.kind) };
+        let other = before.is_some() && wanted.is_some() && old != kind;
+        if before == wanted && as_it_was && !other {
+            return Ok(Vec::new());
         }
         let kept = if done {
             before.and_then(|hash| self.pre_images.find(&hash))
@@ -346,33 +427,79 @@ impl Undo<'_> {
         if done && before.is_some() && kept.is_none() {
             // Somebody else has done it, and nobody kept what was there: there is nothing to go
             // back to.
-            return Ok(None);
+            return Ok(Vec::new());
         }
         let action = match (&step.to, before) {
             (To::Nothing, _) => ReceiptAction::Deleted,
             (_, None) => ReceiptAction::Created,
+            (_, Some(_)) if other => ReceiptAction::Created,
             (_, Some(_)) => ReceiptAction::Changed,
         };
-        let mut receipt = Receipt::new(self.host.name().to_owned(), path.clone(), action);
-        receipt.before = before;
+        // What was there of another kind went, and then the new one came.
+        let mut went = None;
+        let mut receipt = self.receipt(path, action, if wanted.is_some() { kind } else { old });
         receipt.after = wanted;
-        // Rights that are not touched are nobody's business here.
-        let touched = step.rights.is_some() || receipt.action == ReceiptAction::Deleted;
-        receipt.rights = now.rights.clone().filter(|_| touched);
-        receipt.pre_image = kept;
-        if done {
-            return Ok(Some(receipt));
+        if other {
+            let mut gone = self.receipt(path, ReceiptAction::Deleted, old);
+            (gone.before, gone.pre_image, gone.rights) = (before, kept, now.rights.clone());
+            went = Some(gone);
+        } else {
+            receipt.before = before;
+            // Rights that are not touched are nobody's business here.
+            let touched = step.rights.is_some() || receipt.action == ReceiptAction::Deleted;
+            receipt.rights = now.rights.clone().filter(|_| touched);
+            receipt.pre_image = kept;
         }
+        if !done {
+            receipt.made = self.bring(path, step, now).await?;
+        }
+        Ok(went.into_iter().chain([receipt]).collect())
+    }
+
+    fn receipt(&self, path: &HostPath, action: ReceiptAction, kind: EntryKind) -> Receipt {
+        Receipt { kind, ..Receipt::new(self.host.name().to_owned(), path.clone(), action) }
+    }
+
+    /// Puts at a path what shall be there; gives the folders that were made for it.
+    async fn bring(&self, path: &HostPath, step: &Step, now: &Now) -> io::Result<Vec<HostPath>> {
+        let fs = self.host.fs();
+        let at = match &now.at {
+            // Another name of the same file may have gone, which is a change of it.
+            Some(at) if now.found.is_some() && at.names > 1 => {
+                let again = self.own(path).await?;
+                let held = |at: &Located| at.stamp.map(|one| (one.id, one.size, one.modified));
+                if held(&again) == held(at) { again } else { at.clone() }
+            }
+            Some(at) if now.found.is_some() => at.clone(),
+            // Folders may have come or gone since.
+            _ => self.own(path).await?,
+        };
         match &step.to {
             To::Content(blob) => {
-                let expect = now.at.stamp.map_or(Expect::Absent, Expect::Stamp);
+                let expect = match now.found {
+                    Some(_) => at.stamp.map_or(Expect::Absent, Expect::Stamp),
+                    None => Expect::Absent,
+                };
                 let rights = step.rights.clone();
+                if now.kind == EntryKind::Link && now.found.is_some() {
+                    fs.remove(&at).await?;
+                    let (at, how) =
+                        (self.own(path).await?, WriteHow { rights, ..WriteHow::default() });
+                    return Ok(bring_back(fs, &*self.pre_images, blob, &at, how).await?.made);
+                }
                 let how = WriteHow { expect, parents: true, rights, ..WriteHow::default() };
-                receipt.made = bring_back(fs, &*self.pre_images, blob, &now.at, how).await?.made;
+                return Ok(bring_back(fs, &*self.pre_images, blob, &at, how).await?.made);
             }
-            To::Nothing | To::From(_) => fs.remove(&now.at).await?,
+            To::Link(blob) => {
+                let target = self.pre_images.get(blob)?.to_vec();
+                if now.found.is_some() {
+                    fs.remove(&at).await?;
+                }
+                self.make(&self.own(path).await?, Made::Link(target)).await?;
+            }
+            To::Nothing | To::From(_) => fs.remove(&at).await?,
         }
-        Ok(Some(receipt))
+        Ok(Vec::new())
     }
 
     /// Puts back what was done so far; gives what could not be.
@@ -384,6 +511,12 @@ impl Undo<'_> {
     ) -> Vec<HostPath> {
         let mut left = Vec::new();
         for receipt in done.iter().rev() {
+            if receipt.kind == EntryKind::Folder {
+                if self.put_folder_back(receipt).await.is_err() {
+                    left.push(receipt.path.clone());
+                }
+                continue;
+            }
             let was = &now[&receipt.path];
             let vacated = moves.iter().any(|moved| moved.from == receipt.path);
             let back = match &receipt.action {
@@ -406,7 +539,18 @@ impl Undo<'_> {
         let at = self.own(&receipt.path).await?;
         match (&was.kept, was.found) {
             _ if vacated => fs.remove(&at).await?,
+            (Some(blob), Some(_)) if was.kind == EntryKind::Link => {
+                if at.kind != FileKind::Missing {
+                    fs.remove(&at).await?;
+                }
+                let target = self.pre_images.get(blob)?.to_vec();
+                self.make(&self.own(&receipt.path).await?, Made::Link(target)).await?;
+            }
             (Some(blob), _) => {
+                if at.kind == FileKind::Entry(EntryKind::Link) {
+                    fs.remove(&at).await?;
+                }
+                let at = self.own(&receipt.path).await?;
                 let how =
                     WriteHow { parents: true, rights: was.rights.clone(), ..WriteHow::default() };
                 bring_back(fs, &*self.pre_images, blob, &at, how).await?;
@@ -503,14 +647,21 @@ fn chained<'a>(newest_first: &[&'a Receipt]) -> Option<Vec<&'a Receipt>> {
 fn conflicts(steps: &BTreeMap<HostPath, Step>, now: &BTreeMap<HostPath, Now>) -> Vec<Conflict> {
     let conflict = |(path, step): (&HostPath, &Step)| {
         let found = &now[path];
-        let as_left = found.found == step.left || found.found == aim(step, steps, now);
+        let same = |hash: Option<Hash>, kind| {
+            found.found == hash && (hash.is_none() || found.kind == kind)
+        };
+        let shall_be = match step.to {
+            To::Link(_) => EntryKind::Link,
+            _ => EntryKind::File,
+        };
+        let as_left = same(step.left, step.kind) || same(aim(step, steps, now), shall_be);
         (!as_left).then(|| Conflict {
             path: path.clone(),
             left: step.left,
             found: found.found,
             kept: found.kept.clone(),
             to: match &step.to {
-                To::Content(blob) => Some(blob.clone()),
+                To::Content(blob) | To::Link(blob) => Some(blob.clone()),
                 To::From(holder) => now.get(holder).and_then(|now| now.kept.clone()),
                 To::Nothing => None,
             },
@@ -526,7 +677,7 @@ fn aim(
     now: &BTreeMap<HostPath, Now>,
 ) -> Option<Hash> {
     match &step.to {
-        To::Content(blob) => Some(blob.hash),
+        To::Content(blob) | To::Link(blob) => Some(blob.hash),
         To::Nothing => None,
         To::From(holder) => {
             let found = now.get(holder).and_then(|now| now.found);
@@ -536,11 +687,16 @@ fn aim(
 }
 
 /// Adds what takes one change back; those of newer changes are there already.
-fn add(steps: &mut BTreeMap<HostPath, Step>, receipt: &Receipt) -> Result<(), UndoError> {
+fn add(all: &mut Steps, receipt: &Receipt) -> Result<(), UndoError> {
+    let Steps { steps, folders } = all;
     let path = &receipt.path;
+    if receipt.kind == EntryKind::Folder {
+        folders::add(folders, receipt);
+        return Ok(());
+    }
     let new = |path: &HostPath, left, to| {
         let file = Some(path.clone());
-        Step { left, to, file, rights: None, made: Vec::new() }
+        Step { left, kind: receipt.kind, to, file, rights: None, made: Vec::new() }
     };
     let nothing = || new(path, receipt.after, To::Nothing);
     let lost = || UndoError::NotKept {
@@ -555,7 +711,10 @@ fn add(steps: &mut BTreeMap<HostPath, Step>, receipt: &Receipt) -> Result<(), Un
             step.made.splice(..0, receipt.made.iter().cloned());
         }
         ReceiptAction::Changed | ReceiptAction::Deleted => {
-            let to = To::Content(content()?);
+            let to = match receipt.kind {
+                EntryKind::Link => To::Link(content()?),
+                _ => To::Content(content()?),
+            };
             let step = steps.entry(path.clone()).or_insert_with(nothing);
             step.to = to;
             step.rights = receipt.rights.clone().or(step.rights.take());
@@ -567,13 +726,14 @@ fn add(steps: &mut BTreeMap<HostPath, Step>, receipt: &Receipt) -> Result<(), Un
         ReceiptAction::Renamed { from } => {
             // What was renamed and is no file has no hash.
             receipt.before.ok_or_else(lost)?;
+            let other = (receipt.before != receipt.after).then(content).transpose()?;
             let holds = || new(path, receipt.after, To::From(path.clone()));
             let step = steps.entry(path.clone()).or_insert_with(holds);
             let mut to = std::mem::replace(&mut step.to, To::Nothing);
             let file = step.file.take();
             step.made.splice(..0, receipt.made.iter().cloned());
-            if receipt.before != receipt.after {
-                to = To::Content(content()?);
+            if let Some(content) = other {
+                to = To::Content(content);
             }
             let step = steps.entry(from.clone()).or_insert_with(|| new(from, None, To::Nothing));
             (step.to, step.file, step.rights) = (to, file, receipt.rights.clone());

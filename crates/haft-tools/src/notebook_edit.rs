@@ -299,17 +299,12 @@ impl Work {
             hash_before: self.before.to_string(),
             hash_after: after.to_string(),
         };
+        let (host, path) = (cx.host.name().to_owned(), self.at.real.clone());
         let receipt = Receipt {
-            host: cx.host.name().to_owned().into(),
-            path: self.at.real.clone(),
-            action: ReceiptAction::Changed,
             before: Some(self.before),
             after: Some(*after),
-            tolerance: None,
             ranges,
-            pre_image: None,
-            rights: None,
-            made: Vec::new(),
+            ..Receipt::new(host, path, ReceiptAction::Changed)
         };
         Ok(Outcome {
             content: vec![Part::text(text)],

@@ -5,7 +5,7 @@ use std::fmt;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use crate::{Blob, Detail, Hash, HostPath, Part, Rights, Text};
+use crate::{Blob, Detail, EntryKind, Hash, HostPath, Part, Rights, Text};
 
 /// How a call ended.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
@@ -58,7 +58,11 @@ pub struct Receipt {
     /// What was done.
     #[serde(flatten)]
     pub action: ReceiptAction,
-    /// Hash of the content before; none where there was no file, or it was not hashed.
+    /// What it was done to. What turned from one kind into another has a receipt of each.
+    #[serde(default, skip_serializing_if = "is_file")]
+    pub kind: EntryKind,
+    /// Hash of the content before; none where there was no file, or it was not hashed. The content
+    /// of a link is where it points, that of a folder is nothing.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub before: Option<Hash>,
     /// Hash of the content after; none where there is no file any more.
@@ -73,12 +77,18 @@ pub struct Receipt {
     /// The content before, kept for undo; none where nothing was kept.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub pre_image: Option<Blob>,
-    /// Owner, permissions and attributes before, of a file that is gone from this path now.
+    /// Owner, permissions and attributes before, of a file that is gone from this path now, or has
+    /// others now.
     #[serde(flatten)]
     pub rights: Option<Rights>,
     /// Folders that were made for it, topmost first.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub made: Vec<HostPath>,
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde asks so")]
+fn is_file(kind: &EntryKind) -> bool {
+    *kind == EntryKind::File
 }
 
 impl Receipt {
@@ -88,6 +98,7 @@ impl Receipt {
             host: host.into(),
             path,
             action,
+            kind: EntryKind::File,
             before: None,
             after: None,
             tolerance: None,

@@ -17,7 +17,7 @@ use haft_policy::{ALIASES, Anchors, Grants, Mode, Policy, RuleProblem, Rules, Sc
 use haft_session::{Fold, LineFault, Log, SessionError, SessionId, Store};
 use haft_tool::{
     AnyTool, Conversation, Dispatcher, Events as _, Job, JobLimits, Jobs, Judge, Limits, Registry,
-    SaveRule, Session, Settings as Stages, ToolSet, standard,
+    SaveRule, Session, Settings as Stages, ToolSet, Watching, standard,
 };
 use haft_types::{
     AgentPath, Body, CallId, Env, Event, EventId, HostPath, Outcome, Part, Place, QuestionId,
@@ -511,7 +511,12 @@ fn session(base: &Base, bus: &Bus, id: String, out_dir: PathBuf) -> Session {
 
 fn stages(base: &Base) -> Stages {
     let call = Some(Duration::from_secs(base.loaded.settings.limits.call_seconds));
-    Stages { limits: Limits { call, ..Limits::default() }, hooks: Vec::new() }
+    let changes = &base.loaded.settings.shell.changes;
+    let watching = changes.on.then(|| Watching {
+        files: usize::try_from(changes.files).unwrap_or(usize::MAX),
+        file_bytes: changes.file_bytes,
+    });
+    Stages { limits: Limits { call, ..Limits::default() }, hooks: Vec::new(), watching }
 }
 
 /// Keeps allowances for good in the person's own settings of the project.

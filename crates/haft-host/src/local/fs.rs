@@ -174,7 +174,7 @@ impl Local {
 
     /// Runs what may wait for a disk on a thread where waiting holds nobody up: a mount whose
     /// server is gone lets a look at a name wait for ever. It ends even when dropped.
-    fn blocking<'a, T: Send + 'static>(
+    pub(super) fn blocking<'a, T: Send + 'static>(
         &self,
         work: impl FnOnce() -> io::Result<T> + Send + 'static,
     ) -> BoxFuture<'a, io::Result<T>> {

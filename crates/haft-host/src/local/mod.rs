@@ -14,6 +14,7 @@ mod quick;
 mod rights;
 mod search;
 mod shell;
+mod survey;
 mod write;
 
 use std::{
@@ -28,7 +29,7 @@ use std::{
 use futures::future::BoxFuture;
 use haft_types::{HostPath, Style};
 
-use crate::{Caps, Fs, Host, Located, Search, Shell, fault::fault};
+use crate::{Caps, Fs, Host, Located, Search, Shell, Surveys, fault::fault};
 
 pub use self::{
     locate::Lookup,
@@ -196,5 +197,8 @@ impl Host for Local {
     }
     fn listens(&self, port: u16) -> BoxFuture<'_, bool> {
         Box::pin(ports::listens(port))
+    }
+    fn surveys(&self) -> Option<&dyn Surveys> {
+        Some(self)
     }
 }

@@ -32,31 +32,51 @@ pub(super) fn of(located: &Located) -> io::Result<Rights> {
     if located.kind != FileKind::FILE {
         return Ok(rights);
     }
-    let (mut noted, mut whole) = (0, true);
-    let note = |name: &[u8], value: rustix::io::Result<&[u8]>| {
-        let listed = name == ACCESS_LIST.as_bytes();
-        match (std::str::from_utf8(name), value) {
-            (Ok(name), Ok(value)) if listed || noted + value.len() <= NOTED_MAX => {
-                noted += value.len();
-                rights.note(name, value);
-            }
-            _ => whole &= !listed,
-        }
-    };
-    match at.file(located) {
-        Ok(file) => whole &= each(&file, note).is_ok(),
+    let whole = match at.file(located) {
+        Ok(file) => noted(&file, &mut rights),
         // One that may not be read can still be removed.
         Err(_) => match list_unread(&at.folder, &at.name) {
-            Ok(Some(list)) => rights.note(ACCESS_LIST, &list),
-            Ok(None) => {}
-            Err(_) => whole = false,
+            Ok(Some(list)) => {
+                rights.note(ACCESS_LIST, &list);
+                true
+            }
+            Ok(None) => true,
+            Err(_) => false,
         },
-    }
+    };
     if !whole {
         // Without its list of rights, the group bits of the mode would grant too much.
         rights.mode &= !Mode::RWXG.bits();
     }
     Ok(rights)
+}
+
+/// Takes note of the attributes of an open file, whose mode is noted already.
+pub(super) fn note(file: &OwnedFd, rights: &mut Rights) {
+    // Most have none, and room for them takes longer to make than to ask.
+    let none: &mut [u8] = &mut [];
+    if matches!(fs::flistxattr(file, none), Ok(0) | Err(Errno::NOTSUP | Errno::NOSYS)) {
+        return;
+    }
+    if !noted(file, rights) {
+        rights.mode &= !Mode::RWXG.bits();
+    }
+}
+
+/// False where a list of rights could not be taken note of.
+fn noted(file: &OwnedFd, rights: &mut Rights) -> bool {
+    let (mut size, mut whole) = (0, true);
+    let seen = each(file, |name, value| {
+        let listed = name == ACCESS_LIST.as_bytes();
+        match (std::str::from_utf8(name), value) {
+            (Ok(name), Ok(value)) if listed || size + value.len() <= NOTED_MAX => {
+                size += value.len();
+                rights.note(name, value);
+            }
+            _ => whole &= !listed,
+        }
+    });
+    whole && seen.is_ok()
 }
 
 /// Gives a file that nobody sees yet what another one had.

@@ -71,6 +71,8 @@ pub(crate) enum Step<H> {
         base: Base<H>,
         /// The names below it; none of them may be a link.
         names: &'static [&'static [u8]],
+        /// The whole path of the file.
+        path: HostPath,
     },
     /// Open a folder, ask [`Walker::may_enter`], list it, and answer with [`Walker::entered`], or
     /// with [`Walker::unreadable`].
@@ -103,6 +105,7 @@ struct Frame<H> {
 #[derive(Debug)]
 struct Wanted<H> {
     base: Base<H>,
+    path: HostPath,
     depth: usize,
     which: usize,
 }
@@ -185,8 +188,11 @@ impl<H: Clone> Walker<H> {
             Base::Above(_) => &self.excludes,
             Base::In(_) => &self.allowed,
         };
-        if self.rules.reads_ignore_files() && path.is_ok_and(|path| allowed(&path)) {
-            self.wanted.push_back(Wanted { base, depth, which });
+        if let Ok(path) = path
+            && self.rules.reads(which)
+            && allowed(&path)
+        {
+            self.wanted.push_back(Wanted { base, path, depth, which });
         }
     }
 
@@ -335,7 +341,8 @@ impl<H: Clone> Walker<H> {
         loop {
             if let Some(wanted) = self.wanted.pop_front() {
                 self.reading = Some((wanted.depth, wanted.which));
-                return Step::Ignore { base: wanted.base, names: IGNORE_FILES[wanted.which] };
+                let (base, path) = (wanted.base, wanted.path);
+                return Step::Ignore { base, names: IGNORE_FILES[wanted.which], path };
             }
             let pending = self.pending.take();
             let deep = self.frames.len() >= DEPTH_LIMIT;
@@ -431,7 +438,7 @@ mod tests {
     fn advance(walker: &mut Walker<String>) -> Option<Item<String>> {
         loop {
             match walker.next() {
-                Step::Ignore { base, names } => walker.ignore_file(match (base, names) {
+                Step::Ignore { base, names, .. } => walker.ignore_file(match (base, names) {
                     (Base::In(folder), [b".gitignore"]) if folder == "w" => Some(b"out\n*.log"),
                     (Base::In(folder), [b".ignore"]) if folder == "w/c" => Some(b"!out\nf\n"),
                     _ => None,

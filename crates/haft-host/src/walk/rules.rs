@@ -31,6 +31,9 @@ const GLOB_LENGTH: usize = 4 << 10;
 pub(crate) const IGNORE_FILES: [&[&[u8]]; 4] =
     [&[b".rgignore"], &[b".ignore"], &[b".gitignore"], &[b".git", b"info", b"exclude"]];
 
+/// Where those that git knows begin in [`IGNORE_FILES`].
+const GIT_FILES: usize = 2;
+
 /// What becomes of an entry.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Verdict {
@@ -57,11 +60,19 @@ pub(crate) struct Rules {
     types: Types,
     hidden: bool,
     ignore: bool,
+    /// Whether the ignore files count that git knows nothing of.
+    beyond_git: bool,
     global: Option<Gitignore>,
     levels: Vec<Level>,
 }
 
 impl Rules {
+    /// Leaves out what git would, and nothing else.
+    pub(crate) fn git() -> Self {
+        let hidden = FindQuery { hidden: true, ..FindQuery::default() };
+        Self { beyond_git: false, ..Self::find(&hidden) }
+    }
+
     /// Rules of a search for lines.
     pub(crate) fn grep(query: &GrepQuery) -> Result<Self, SearchError> {
         if query.globs.len() > GLOBS {
@@ -80,6 +91,7 @@ impl Rules {
             types: types(&query.types)?,
             hidden: query.hidden,
             ignore: !query.no_ignore,
+            beyond_git: true,
             global: None,
             levels: Vec::new(),
         })
@@ -92,6 +104,7 @@ impl Rules {
             types: Types::empty(),
             hidden: query.hidden,
             ignore: !query.no_ignore,
+            beyond_git: true,
             global: None,
             levels: Vec::new(),
         }
@@ -100,6 +113,11 @@ impl Rules {
     /// Reports whether ignore files count.
     pub(crate) const fn reads_ignore_files(&self) -> bool {
         self.ignore
+    }
+
+    /// Reports whether the ignore file at this place in [`IGNORE_FILES`] counts.
+    pub(crate) const fn reads(&self, which: usize) -> bool {
+        self.ignore && (self.beyond_git || which >= GIT_FILES)
     }
 
     /// Adds the user's own excludes, weaker than every ignore file; they count from the root of the
@@ -125,6 +143,7 @@ impl Rules {
             types: self.types.clone(),
             hidden: self.hidden,
             ignore: self.ignore,
+            beyond_git: self.beyond_git,
             global: self.global.clone(),
             levels: self.levels[..self.levels.len() - left].to_vec(),
         }

@@ -15,6 +15,9 @@ pub fn parts(
     receipts: &[Receipt],
     all: &[Change],
 ) -> Vec<TakenBack> {
+    if calls.len() == 1 {
+        return vec![TakenBack { undo, calls: calls.to_vec(), receipts: receipts.to_vec() }];
+    }
     let changes: Vec<Option<&Change>> =
         calls.iter().map(|call| all.iter().find(|change| change.call == *call)).collect();
     if changes.iter().any(Option::is_none) {

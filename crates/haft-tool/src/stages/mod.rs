@@ -22,7 +22,7 @@ use std::{sync::Arc, time::Duration};
 
 pub use self::hooks::{After, Before, Hook};
 pub(crate) use self::record::started;
-use crate::Pipeline;
+use crate::{Pipeline, Watching};
 
 /// Limits of the stages.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -47,12 +47,21 @@ impl Default for Limits {
 }
 
 /// What the standard pipeline is made from.
-#[derive(Clone, Default)]
+#[derive(Clone)]
 pub struct Settings {
     /// See [`Limits`].
     pub limits: Limits,
     /// Programs of the person that see calls before and after they run.
     pub hooks: Vec<Arc<dyn Hook>>,
+    /// How much is looked at around a command, to find what it changed; none where nothing is.
+    pub watching: Option<Watching>,
+}
+
+impl Default for Settings {
+    fn default() -> Self {
+        let (limits, hooks) = (Limits::default(), Vec::new());
+        Self { limits, hooks, watching: Some(Watching::default()) }
+    }
 }
 
 /// The pipeline that every face runs.
@@ -68,7 +77,7 @@ pub fn standard(settings: &Settings) -> Pipeline {
         .then(rules::Rules)
         .then(check::Check(settings.limits.look))
         .then(ask::Ask)
-        .then(snapshot::Snapshot)
+        .then(snapshot::Snapshot(settings.watching))
         .then(budget::Budget)
         .then(hooks::HooksAfter(hooks()))
         .then(sandbox::Sandbox)

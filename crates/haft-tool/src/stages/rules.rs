@@ -108,7 +108,7 @@ pub(super) fn with_ask<T>(
 }
 
 /// What of a folder is hidden from the call; worked out only where a folder is listed.
-pub(super) fn hidden(call: &Call) -> Hidden {
+pub(crate) fn hidden(call: &Call) -> Hidden {
     let judge = call.cx.session().judge();
     let Ok(prepared) = call.ready() else { return Arc::new(|_, _| Arc::new(|_| true)) };
     let tool = prepared.spec.name.clone();

@@ -4,16 +4,22 @@
 //! **Invariant:** before any effect beyond observing, the begin of the call is synced: a power cut
 //! cannot leave a change that the log knows nothing of. For what goes through the host, the host
 //! waits for that right before the first change; all else waits here. What a changed file held is
-//! kept by the host of the call in the moment of the change; the receipts name it.
+//! kept by the host of the call in the moment of the change; the receipts name it. What a command
+//! changes is found by looking at the files before and after it.
 
 use std::sync::Arc;
 
 use futures::{FutureExt as _, future::BoxFuture};
 use haft_types::{Access, Effect, Outcome, Plan, Target, ToolError};
 
-use crate::{Call, Next, Stage, keeper::Keeper};
+use crate::{
+    Call, Next, Stage,
+    keeper::Keeper,
+    survey::{Begun, Watch, Watching},
+};
 
-pub(super) struct Snapshot;
+/// Holds how much is looked at around a command; none where nothing is.
+pub(super) struct Snapshot(pub Option<Watching>);
 
 /// Reports whether the host of the call sees to it that this effect is recorded first.
 fn is_guarded(effect: &Effect) -> bool {
@@ -22,6 +28,12 @@ fn is_guarded(effect: &Effect) -> bool {
             effect.target,
             Target::Path { .. } | Target::Tree { .. } | Target::Command { .. }
         )
+}
+
+/// Reports whether an effect changes files behind the host's back.
+fn is_unseen(effect: &Effect) -> bool {
+    effect.access != Access::Observe
+        && matches!(effect.target, Target::Command { .. } | Target::Anything)
 }
 
 impl Stage for Snapshot {
@@ -41,9 +53,23 @@ impl Stage for Snapshot {
             let host = call.cx.dispatcher.host.name();
             let keeper = Arc::new(Keeper::new(call.cx.session().pre_images(), host));
             call.cx.keeper = Some(keeper.clone());
-            let place = call.cx.place.clone();
+            let watch = call.cx.session().map.get::<Watch>();
+            let unseen = call.plan().is_some_and(|plan| plan.effects.iter().any(is_unseen));
+            let begun = match self.0.filter(|_| unseen) {
+                Some(watching) => watch.begin(&call, watching).await,
+                None => Begun::Off(None),
+            };
+            let cx = call.cx.clone();
             let mut outcome = next.run(call).await;
-            keeper.fill(&place, &mut outcome);
+            keeper.fill(&cx.place, &mut outcome);
+            watch.claim(&outcome.receipts);
+            match begun {
+                Begun::Watched(watched) => {
+                    watched.end(&cx, &mut outcome, cx.stop.is_cancelled()).await;
+                }
+                Begun::Off(Some(text)) => outcome.content.push(format!("[{text}]").into()),
+                Begun::Off(None) => {}
+            }
             outcome
         }
         .boxed()

@@ -7,9 +7,10 @@
 use std::{collections::BTreeMap, io};
 
 use bytes::Bytes;
+use haft_host::FileKind;
 use haft_types::{Blob, Hash, HostPath, Receipt, ReceiptAction};
 
-use super::{Now, Step, To, Undo, remove_folder};
+use super::{Now, Step, To, Undo, folders::Folders, remove_folder};
 
 /// Most bytes that a moved file gets: more is written piece by piece, as a new file.
 pub(crate) const WHOLE: u64 = 64 << 20;
@@ -27,18 +28,27 @@ pub(super) struct Move {
 }
 
 /// The moves that can be made, in an order in which each name is free when its turn comes.
-pub(super) fn of(steps: &BTreeMap<HostPath, Step>, now: &BTreeMap<HostPath, Now>) -> Vec<Move> {
+pub(super) fn of(
+    steps: &BTreeMap<HostPath, Step>,
+    folders: &Folders,
+    now: &BTreeMap<HostPath, Now>,
+) -> Vec<Move> {
     let mut moves: Vec<Move> = Vec::new();
-    let there = |path: &HostPath| now.get(path).is_some_and(|now| now.found.is_some());
+    // A folder goes only after what is moved.
+    let folder = |now: &Now| now.at.as_ref().is_some_and(|at| at.kind == FileKind::FOLDER);
+    let there =
+        |path: &HostPath| now.get(path).is_some_and(|now| now.found.is_some() || folder(now));
     loop {
         let left = |path: &HostPath| moves.iter().any(|moved| moved.from == *path);
         let taken = |path: &HostPath| moves.iter().any(|moved| moved.to == *path);
         let next = steps.iter().find_map(|(path, step)| {
-            let holder = step.file.as_ref().filter(|holder| *holder != path)?;
+            // Where a folder is to be made nothing can wait for its turn.
+            let stays = |holder: &&HostPath| *holder != path && !folders.contains_key(*holder);
+            let holder = step.file.as_ref().filter(stays)?;
             let data = match &step.to {
                 To::Content(blob) if blob.len <= WHOLE => Some(blob.clone()),
                 To::From(_) => None,
-                To::Content(_) | To::Nothing => return None,
+                To::Content(_) | To::Link(_) | To::Nothing => return None,
             };
             let found = now.get(holder).and_then(|now| now.found);
             let before = found.or(steps.get(holder)?.left)?;
@@ -89,7 +99,8 @@ impl Undo<'_> {
         receipt.pre_image.clone_from(&was.kept);
         receipt.rights.clone_from(&was.rights);
         let at = self.own(to).await?;
-        let staged = self.host.fs().stage_move(&was.at, &at, content).await?;
+        let held = was.at.as_ref().ok_or(io::ErrorKind::NotFound)?;
+        let staged = self.host.fs().stage_move(held, &at, content).await?;
         receipt.made = staged.place().await?.made;
         Ok(receipt)
     }

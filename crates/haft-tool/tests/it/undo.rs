@@ -201,11 +201,16 @@ async fn what_cannot_be_kept_is_said_and_done() {
     assert!(outcome.joined_text().contains("a cannot be undone: "), "{outcome:?}");
     assert!(!world.call("change", write("b", "y")).await.joined_text().contains("undone"));
     let all = receipts(&world);
-    let error = take_back(&world, &all, true).await.unwrap_err();
+    let error = take_back(&world, &all, false).await.unwrap_err();
     assert!(matches!(&error, UndoError::NotKept { .. }), "{error}");
     assert_eq!(world.read_bytes("b").await.unwrap().unwrap(), b"y", "all or nothing");
-    take_back(&world, &all[1..], false).await.unwrap();
+    let undone = take_back(&world, &all[1..], false).await.unwrap();
     assert_eq!(world.read_bytes("b").await.unwrap().unwrap(), b"ok");
+    take_back(&world, &undone, false).await.unwrap();
+    // Who knows it, and wants the rest, gets that.
+    take_back(&world, &all, true).await.unwrap();
+    assert_eq!(world.read_bytes("b").await.unwrap().unwrap(), b"ok");
+    assert_eq!(world.read_bytes("a").await.unwrap().unwrap(), b"x");
 }
 
 #[tokio::test]

@@ -85,7 +85,7 @@ async fn a_cancelled_tool_answers_with_what_it_said() {
     };
     let (outcome, ()) = tokio::join!(call, cancel);
     assert_eq!(outcome.status, Status::Cancelled);
-    assert_eq!(outcome.joined_text(), "waiting\n[cancelled and stopped]");
+    assert_eq!(outcome.joined_text(), "waiting\n[cancelled and stopped]\n[created: said]");
 }
 
 #[tokio::test]

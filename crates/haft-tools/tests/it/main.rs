@@ -5,6 +5,7 @@
 mod bad_input;
 mod bash;
 mod bash_output;
+mod changed;
 mod differential;
 mod edit;
 mod encodings;

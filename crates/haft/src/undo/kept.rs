@@ -10,7 +10,7 @@ use std::{
 };
 
 use bytes::Bytes;
-use haft_host::Source;
+use haft_host::{Copies, Source};
 use haft_session::{SessionError, SessionId, Store};
 use haft_tool::{Held, Keeping, PreImages};
 use haft_types::{Blob, Hash};
@@ -91,8 +91,28 @@ impl PreImages for Kept {
         self.images.let_go()
     }
 
+    fn copies(&self) -> io::Result<Arc<dyn Copies>> {
+        Ok(Arc::new(Copied(self.images.copies().map_err(unkept)?)))
+    }
+
     fn sync(&self) -> io::Result<()> {
         self.images.sync().map_err(unkept)
+    }
+}
+
+struct Copied(haft_session::Copies);
+
+impl Copies for Copied {
+    fn add(&self, content: &[u8]) -> Option<u64> {
+        self.0.add(content)
+    }
+
+    fn get(&self, at: u64, len: u64) -> io::Result<Bytes> {
+        self.0.get(at, len).map(Bytes::from)
+    }
+
+    fn used(&self) -> u64 {
+        self.0.used()
     }
 }
 

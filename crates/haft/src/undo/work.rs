@@ -12,7 +12,7 @@ use haft_policy::{Ask, Grants, Mode, Policy, Verdict};
 use haft_text::{decode, diff};
 use haft_tool::{Conflict, Events as _, PreImages, UndoError};
 use haft_types::{
-    AgentPath, Blob, Body, Hash, HostPath, Kind, Plan, Receipt, ReceiptAction, ToolSpec,
+    AgentPath, Blob, Body, EntryKind, Hash, HostPath, Kind, Plan, Receipt, ReceiptAction, ToolSpec,
 };
 use serde_json::json;
 
@@ -97,11 +97,13 @@ impl Work<'_> {
             UndoError::Cut { .. } => Refused::told(&error.to_string()),
             UndoError::NotKept { .. } => Refused::told(&format!(
                 "{error}. Nothing was changed. Other calls can be taken back, each by its id, as in \
-                 haft undo c1: haft session show names them"
+                 haft undo c1: haft session show names them; with --force this is left as it is, and \
+                 the rest is taken back"
             )),
             error => Refused::told(&format!("{error}. Nothing was changed.")),
         })?;
-        let files = receipts.iter().flat_map(left).collect();
+        let is_file = |receipt: &&Receipt| receipt.kind != EntryKind::Folder;
+        let files = receipts.iter().filter(is_file).flat_map(left).collect();
         let calls = group.calls.clone();
         let undone = Body::Undone { calls, files, redo, receipts: receipts.clone() };
         let told = match self.bus.emit(&AgentPath::default(), NO_TURN, undone) {
@@ -152,7 +154,8 @@ impl Work<'_> {
                 ReceiptAction::Renamed { from } => format!("{} to ", shown(from)),
                 _ => String::new(),
             };
-            let _ = writeln!(text, "  {} {from}{}", did(receipt), shown(&receipt.path));
+            let slash = if receipt.kind == EntryKind::Folder { "/" } else { "" };
+            let _ = writeln!(text, "  {} {from}{}{slash}", did(receipt), shown(&receipt.path));
         }
         let when = match (&*group.calls, redo) {
             ([call], false) => format!("before {call}"),
@@ -161,8 +164,13 @@ impl Work<'_> {
             (_, true) => "after".to_owned(),
         };
         for path in as_wanted(group, receipts) {
+            let lost = group.receipts.iter().any(|one| one.path == *path && !is_kept(one));
             let path = face::safe(&self.base.place.shown(path));
-            let _ = writeln!(text, "  {path} is already as it was {when}");
+            let _ = if lost {
+                writeln!(text, "  {path} is left as it is: what it held {when} was not kept")
+            } else {
+                writeln!(text, "  {path} is already as it was {when}")
+            };
         }
         text
     }
@@ -232,7 +240,8 @@ pub fn left(receipt: &Receipt) -> impl Iterator<Item = (HostPath, Option<Hash>)>
 pub fn is_kept(receipt: &Receipt) -> bool {
     let stays =
         matches!(receipt.action, ReceiptAction::Renamed { .. }) && receipt.before == receipt.after;
-    receipt.before.is_none() || receipt.pre_image.is_some() || stays
+    let holds = receipt.before.is_some() && receipt.kind != EntryKind::Folder;
+    !holds || receipt.pre_image.is_some() || stays
 }
 
 /// The files for which nothing was to be done although the group changed them: they are as they

@@ -125,7 +125,13 @@ fn a_whole_turn_that_was_taken_back_in_pieces_is_made_again() {
 #[test]
 fn what_somebody_changed_since_is_shown_and_replaced_by_force_alone() {
     let calls = [edit("alpha", "gamma"), bash("echo mine > a.txt")];
-    let world = World::new();
+    // What a command did that was not looked for is nobody's.
+    let world = || {
+        let world = World::new();
+        world.settings("[shell.changes]\non = false\n");
+        world
+    };
+    let (new, world) = (world, world());
     let ran = talk(&world, &calls, "/undo\n");
     let shown = behind(&ran);
     for words in [
@@ -137,10 +143,10 @@ fn what_somebody_changed_since_is_shown_and_replaced_by_force_alone() {
         assert!(shown.contains(words), "{words:?} is not in {shown}");
     }
     assert_eq!(world.read("a.txt"), "mine\n");
-    let world = World::new();
+    let world = new();
     talk(&world, &calls, "/undo c1 --force\n");
     assert_eq!(world.read("a.txt"), "alpha\nbeta\n");
-    let world = World::new();
+    let world = new();
     talk(&world, &calls, "/undo --force\n/redo\n");
     assert_eq!(world.read("a.txt"), "mine\n", "what was there is not lost");
 }
@@ -207,6 +213,9 @@ fn in_a_terminal_nothing_is_taken_back_while_haft_is_at_work() {
     tmux.sees("First answer.");
     let prompts = || tmux.screen().trim_end().ends_with("\n>");
     assert!(until(Duration::from_secs(20), prompts), "{}", tmux.screen());
+    // What the command made is its own change.
+    tmux.line("/undo");
+    tmux.sees("Took back c2");
     tmux.line("/undo");
     tmux.sees("Took back c1");
     tmux.sees("changed a.txt");

@@ -28,7 +28,7 @@ const BUFFER: usize = 64 << 10;
 const LIST: usize = 32 << 10;
 
 /// An open folder.
-pub(super) type Folder = Arc<OwnedFd>;
+pub(in super::super) type Folder = Arc<OwnedFd>;
 
 const FOLDER: OFlags =
     OFlags::DIRECTORY.union(OFlags::NOFOLLOW).union(OFlags::NONBLOCK).union(OFlags::CLOEXEC);
@@ -41,7 +41,7 @@ pub(super) fn open_folder(folder: impl AsFd, name: &[u8]) -> rustix::io::Result<
 }
 
 /// Opens a regular file below an open folder; none when it is none any more.
-pub(super) fn open_file(folder: impl AsFd, name: &[u8]) -> io::Result<Option<Opened>> {
+pub(in super::super) fn open_file(folder: impl AsFd, name: &[u8]) -> io::Result<Option<Opened>> {
     use rustix::io::Errno;
     let file = match openat(folder, name, FILE | OFlags::RDONLY, Mode::empty()) {
         Ok(file) => file,
@@ -55,9 +55,16 @@ pub(super) fn open_file(folder: impl AsFd, name: &[u8]) -> io::Result<Option<Ope
 }
 
 /// An open regular file, with the size that it had then.
-pub(super) struct Opened {
+pub(in super::super) struct Opened {
     file: File,
     size: u64,
+}
+
+impl Opened {
+    /// The file itself.
+    pub(in super::super) fn into_file(self) -> File {
+        self.file
+    }
 }
 
 /// Reads a file through a buffer that outlives it, so that a small one takes a single call.
@@ -137,7 +144,7 @@ pub(super) fn list(folder: &OwnedFd) -> io::Result<(Vec<Name>, u64)> {
 }
 
 /// Reads an ignore file; none where it is not there or is no regular file.
-fn ignore_file(base: &Base<Folder>, names: &[&[u8]]) -> Option<Vec<u8>> {
+pub(in super::super) fn ignore_file(base: &Base<Folder>, names: &[&[u8]]) -> Option<Vec<u8>> {
     let mut folder = match base {
         Base::In(folder) => Arc::clone(folder),
         Base::Above(path) => {
@@ -162,6 +169,17 @@ pub(super) fn read_some(opened: Opened) -> Option<Vec<u8>> {
     Some(text)
 }
 
+/// Goes into a folder that the walk asks for, or passes it over.
+pub(in super::super) fn enter(walker: &mut Walker<Folder>, folder: &Folder, name: &[u8]) {
+    match open_folder(folder, name) {
+        Ok(entered) => match list(&entered) {
+            Ok((names, left)) => walker.entered(entered, (0, 0), names, left),
+            Err(error) => walker.unreadable(error),
+        },
+        Err(error) => walker.unreadable(error),
+    }
+}
+
 /// Walks on to the next entry; none at the end, or once `stopped` says so.
 pub(super) fn advance(
     walker: &mut Walker<Folder>,
@@ -169,16 +187,10 @@ pub(super) fn advance(
 ) -> Option<Item<Folder>> {
     while !stopped() {
         match walker.next() {
-            Step::Ignore { base, names } => {
+            Step::Ignore { base, names, .. } => {
                 walker.ignore_file(ignore_file(&base, names).as_deref());
             }
-            Step::Enter { folder, name, .. } => match open_folder(&folder, &name) {
-                Ok(entered) => match list(&entered) {
-                    Ok((names, left)) => walker.entered(entered, (0, 0), names, left),
-                    Err(error) => walker.unreadable(error),
-                },
-                Err(error) => walker.unreadable(error),
-            },
+            Step::Enter { folder, name, .. } => enter(walker, &folder, &name),
             Step::Item(item) => return Some(item),
             Step::Done => return None,
         }

@@ -26,8 +26,9 @@ use grep_searcher::Searcher;
 use ignore::gitignore::gitconfig_excludes_path;
 use tokio_util::sync::CancellationToken;
 
+pub(super) use self::disk::{Folder, enter, ignore_file, open_file};
 use self::{
-    disk::{Buffered, Folder, advance, list, open_file, open_folder, read_some},
+    disk::{Buffered, advance, list, open_folder, read_some},
     names::Finding,
     ordered::{Leave, Ordered, StopOnDrop},
 };
@@ -175,7 +176,12 @@ fn global_excludes(walk: &Walk) -> Option<Vec<u8>> {
 }
 
 /// Opens the root and starts a walk in it.
-fn start(at: &Located, mut rules: Rules, walk: &Walk, names: bool) -> io::Result<Walker<Folder>> {
+pub(super) fn start(
+    at: &Located,
+    mut rules: Rules,
+    walk: &Walk,
+    names: bool,
+) -> io::Result<Walker<Folder>> {
     let held = At::of(at)?.inside(at)?;
     let root = open_folder(&*held, b".")?;
     if rules.reads_ignore_files()

@@ -1,0 +1,474 @@
+//! Surveys of this machine: several threads walk, look at each name, and read what is new.
+//!
+//! **Invariant:** files are opened below an open folder by one name and without following a link;
+//! the stamp that is noted was taken after the content was read, and where it differs from the one
+//! before, the file counts as fresh and is read again the next time.
+
+use std::{
+    collections::HashMap,
+    io::{self, Read as _},
+    sync::{
+        Arc, Condvar, Mutex, MutexGuard, PoisonError,
+        atomic::{AtomicBool, AtomicUsize, Ordering},
+    },
+    thread,
+    time::{Instant, SystemTime},
+};
+
+use futures::future::BoxFuture;
+use haft_types::{EntryKind, Follow, Hash, HostPath, Rights};
+use rustix::{
+    fd::{AsFd, OwnedFd},
+    fs::{self, AtFlags, Mode, OFlags, Stat, StatxFlags},
+    io::Errno,
+    process::{Gid, Uid},
+};
+use tokio_util::sync::CancellationToken;
+
+use super::{
+    Local,
+    locate::{self, At, Lookup, kind_of, stamp_of},
+    rights,
+    search::{Folder, enter, ignore_file, open_file, start},
+};
+use crate::{
+    Content, Copies, Located, Made, Node, Stamp, Survey, SurveyError, SurveyLimits, Surveys, Walk,
+    fault::fault,
+    walk::{Item, Rules, Step, Walker},
+};
+
+/// Most threads of one survey.
+const THREADS: usize = 8;
+/// How many names a thread walks before it gives a part away.
+const GRAIN: usize = 64;
+/// How long after a change another one may leave the same time: some ticks of the kernel.
+const TICK: i128 = 20_000_000;
+/// The same for disks that know whole seconds, or two.
+const COARSE_TICK: i128 = 2_000_000_000;
+const SECOND: i128 = 1_000_000_000;
+
+impl Surveys for Local {
+    fn survey<'a>(
+        &'a self,
+        roots: &'a [Located],
+        known: Arc<Survey>,
+        copies: Arc<dyn Copies>,
+        limits: SurveyLimits,
+        walk: Walk,
+    ) -> BoxFuture<'a, Result<Survey, SurveyError>> {
+        let (roots, lookup) = (roots.to_vec(), self.lookup);
+        Box::pin(async move {
+            // Who waits no more lets it end.
+            let stop = walk.stop.child_token();
+            let _stops = stop.clone().drop_guard();
+            let work = move || {
+                let began = now();
+                let job = Job {
+                    known: &known,
+                    copies: &*copies,
+                    limits,
+                    stop,
+                    until: Instant::now() + limits.within,
+                    now: began,
+                    files: AtomicUsize::new(0),
+                    folders: AtomicUsize::new(0),
+                    fault: Mutex::default(),
+                    ended: AtomicBool::new(false),
+                    given: Mutex::default(),
+                    changed: Condvar::new(),
+                    hungry: AtomicUsize::new(0),
+                };
+                let mut survey = job.run(&roots, &walk)?;
+                survey.began = began;
+                survey.roots = roots.iter().map(|root| root.real.clone()).collect();
+                job.carry_over(lookup, &roots, &mut survey, &walk);
+                Ok(survey)
+            };
+            tokio::task::spawn_blocking(work)
+                .await
+                .map_err(|error| io::Error::other(format!("the look broke off: {error}")))?
+        })
+    }
+
+    fn born(&self, path: &HostPath) -> Option<i128> {
+        let at = locate::locate(self.lookup, path, Follow::No).ok()?;
+        let held = At::of(&at).ok().filter(|_| at.real == *path)?;
+        let flags = AtFlags::SYMLINK_NOFOLLOW;
+        let stat = fs::statx(&held.folder, &*held.name, flags, StatxFlags::BTIME).ok()?;
+        let known = StatxFlags::from_bits_retain(stat.stx_mask).contains(StatxFlags::BTIME);
+        let born = i128::from(stat.stx_btime.tv_sec) * SECOND + i128::from(stat.stx_btime.tv_nsec);
+        known.then_some(born)
+    }
+
+    fn make<'a>(&'a self, at: &'a Located, made: Made) -> BoxFuture<'a, io::Result<()>> {
+        let at = at.clone();
+        self.blocking(move || {
+            let held = At::of(&at)?;
+            if !held.missing.is_empty() {
+                return Err(io::ErrorKind::NotFound.into());
+            }
+            let done = match &made {
+                Made::Folder => fs::mkdirat(&held.folder, &*held.name, Mode::RWXU),
+                Made::Link(target) => fs::symlinkat(&**target, &held.folder, &*held.name),
+            };
+            done.map_err(|error| fault(&at.real, "cannot be made", error))
+        })
+    }
+
+    fn target<'a>(&'a self, at: &'a Located) -> BoxFuture<'a, io::Result<Vec<u8>>> {
+        let at = at.clone();
+        self.blocking(move || {
+            let held = At::of(&at)?;
+            let target = fs::readlinkat(&held.folder, &*held.name, Vec::new());
+            let target = target.map_err(|error| fault(&at.real, "cannot be read", error))?;
+            Ok(target.into_bytes())
+        })
+    }
+
+    fn give<'a>(
+        &'a self,
+        folder: &'a Located,
+        rights: &'a Rights,
+    ) -> BoxFuture<'a, io::Result<()>> {
+        let (folder, rights) = (folder.clone(), rights.clone());
+        self.blocking(move || give(&folder, &rights))
+    }
+}
+
+/// Gives a folder an owner and permissions.
+fn give(folder: &Located, rights: &Rights) -> io::Result<()> {
+    let failed = |error| fault(&folder.real, "cannot be given its rights", error);
+    let held = At::of(folder)?;
+    let stat = held.unchanged(folder)?;
+    let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+    let open = fs::openat(&held.folder, &*held.name, flags, Mode::empty());
+    if let (Some((user, group)), Ok(open)) = (rights.owner, &open)
+        && (user, group) != (stat.st_uid, stat.st_gid)
+    {
+        // One who may not give it away keeps it.
+        let _ = fs::fchown(open, Some(Uid::from_raw(user)), Some(Gid::from_raw(group)));
+    }
+    let mode = Mode::from(rights.mode & 0o7777);
+    match open {
+        Ok(open) => fs::fchmod(&open, mode).map_err(failed),
+        // One that may not be read is named; it was no link a moment ago.
+        Err(Errno::ACCESS) => {
+            fs::chmodat(&held.folder, &*held.name, mode, AtFlags::empty()).map_err(failed)
+        }
+        Err(error) => Err(failed(error)),
+    }
+}
+
+fn now() -> i128 {
+    let since = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH);
+    since.map_or(0, |since| i128::try_from(since.as_nanos()).unwrap_or(i128::MAX))
+}
+
+/// What the threads of one survey share.
+struct Job<'a> {
+    known: &'a Survey,
+    copies: &'a dyn Copies,
+    limits: SurveyLimits,
+    stop: CancellationToken,
+    until: Instant,
+    now: i128,
+    files: AtomicUsize,
+    folders: AtomicUsize,
+    /// Why it ended early.
+    fault: Mutex<Option<SurveyError>>,
+    ended: AtomicBool,
+    given: Mutex<Given>,
+    /// A part was given away, or a thread has nothing to do.
+    changed: Condvar,
+    /// How many parts are wished for, to be asked without the lock.
+    hungry: AtomicUsize,
+}
+
+/// Parts of the walk that wait for a thread.
+#[derive(Default)]
+struct Given {
+    parts: Vec<Walker<Folder>>,
+    idle: usize,
+}
+
+/// What one thread found.
+#[derive(Default)]
+struct Own {
+    nodes: Vec<(HostPath, Arc<Node>)>,
+    rules: Vec<(HostPath, Arc<[u8]>)>,
+    buffer: Vec<u8>,
+}
+
+impl Job<'_> {
+    fn run(&self, roots: &[Located], walk: &Walk) -> Result<Survey, SurveyError> {
+        for root in roots {
+            let walker = start(root, Rules::git(), walk, true)?;
+            self.given().parts.push(walker);
+        }
+        let threads = thread::available_parallelism().map_or(1, usize::from).min(THREADS);
+        let found: Vec<Own> = thread::scope(|scope| {
+            let others: Vec<_> = (1..threads).map(|_| scope.spawn(|| self.work(threads))).collect();
+            let mut found = vec![self.work(threads)];
+            for other in others {
+                match other.join() {
+                    Ok(own) => found.push(own),
+                    Err(_) => self.end(io::Error::other("a part of the look broke off").into()),
+                }
+            }
+            found
+        });
+        if let Some(fault) = self.fault.lock().unwrap_or_else(PoisonError::into_inner).take() {
+            return Err(fault);
+        }
+        let mut survey =
+            Survey { nodes: HashMap::with_capacity(self.count()), ..Survey::default() };
+        for own in found {
+            survey.nodes.extend(own.nodes);
+            survey.rules.extend(own.rules);
+        }
+        Ok(survey)
+    }
+
+    fn count(&self) -> usize {
+        self.files.load(Ordering::Relaxed) + self.folders.load(Ordering::Relaxed)
+    }
+
+    fn given(&self) -> MutexGuard<'_, Given> {
+        self.given.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Ends the work of all threads.
+    fn end(&self, fault: SurveyError) {
+        self.fault.lock().unwrap_or_else(PoisonError::into_inner).get_or_insert(fault);
+        self.ended.store(true, Ordering::Relaxed);
+        drop(self.given());
+        self.changed.notify_all();
+    }
+
+    fn ended(&self) -> bool {
+        if self.ended.load(Ordering::Relaxed) {
+            return true;
+        }
+        if self.stop.is_cancelled() {
+            self.end(SurveyError::Stopped);
+        } else if Instant::now() > self.until {
+            self.end(SurveyError::TooLong(self.limits.within));
+        }
+        self.ended.load(Ordering::Relaxed)
+    }
+
+    /// Walks parts until none is left.
+    fn work(&self, threads: usize) -> Own {
+        let mut own = Own::default();
+        while let Some(mut walker) = self.part(threads) {
+            let mut names = 0;
+            while let Some(item) = self.advance(&mut walker, &mut own) {
+                self.look(item, &mut own);
+                names += 1;
+                if names >= GRAIN && self.hungry.load(Ordering::Relaxed) > 0 {
+                    names = 0;
+                    self.share(&mut walker);
+                }
+            }
+        }
+        own
+    }
+
+    /// Waits for a part; none once nothing is left, or the work has ended.
+    fn part(&self, threads: usize) -> Option<Walker<Folder>> {
+        let mut given = self.given();
+        given.idle += 1;
+        loop {
+            if self.ended.load(Ordering::Relaxed) {
+                return None;
+            }
+            if let Some(part) = given.parts.pop() {
+                given.idle -= 1;
+                self.wish(&given);
+                return Some(part);
+            }
+            if given.idle == threads {
+                self.changed.notify_all();
+                return None;
+            }
+            self.wish(&given);
+            given = self.changed.wait(given).unwrap_or_else(PoisonError::into_inner);
+        }
+    }
+
+    fn wish(&self, given: &Given) {
+        self.hungry.store(given.idle.saturating_sub(given.parts.len()), Ordering::Relaxed);
+    }
+
+    /// Gives the end of a walk to a thread that has nothing to do.
+    fn share(&self, walker: &mut Walker<Folder>) {
+        let Some(part) = walker.split() else { return };
+        let mut given = self.given();
+        given.parts.push(part);
+        self.wish(&given);
+        drop(given);
+        self.changed.notify_one();
+    }
+
+    /// Walks on to the next entry; none at the end, or once all shall end.
+    fn advance(&self, walker: &mut Walker<Folder>, own: &mut Own) -> Option<Item<Folder>> {
+        while !self.ended() {
+            match walker.next() {
+                Step::Ignore { base, names, path } => {
+                    let text = ignore_file(&base, names);
+                    own.rules.extend(text.as_ref().map(|text| (path, text.as_slice().into())));
+                    walker.ignore_file(text.as_deref());
+                }
+                Step::Enter { folder, name, .. } => enter(walker, &folder, &name),
+                Step::Item(item) => return Some(item),
+                Step::Done => return None,
+            }
+        }
+        None
+    }
+
+    /// Takes note of what stands at a name.
+    fn look(&self, item: Item<Folder>, own: &mut Own) {
+        let flags = AtFlags::SYMLINK_NOFOLLOW | AtFlags::NO_AUTOMOUNT;
+        // What is gone by now was never there.
+        let Ok(stat) = fs::statat(&item.folder, &*item.name, flags) else { return };
+        let count = match kind_of(&stat) {
+            EntryKind::Folder => &self.folders,
+            EntryKind::File | EntryKind::Link => &self.files,
+            // What is no file of a project nobody wants back.
+            _ => return,
+        };
+        if count.fetch_add(1, Ordering::Relaxed) >= self.limits.files {
+            self.end(SurveyError::TooMany(self.limits.files));
+            return;
+        }
+        let known = self.known.nodes.get(&item.path);
+        if let Some(node) = self.node(known, &item.folder, &item.name, &stat, &mut own.buffer) {
+            own.nodes.push((item.path, node));
+        }
+    }
+
+    /// What stands at a name; none where it is gone.
+    fn node(
+        &self,
+        known: Option<&Arc<Node>>,
+        folder: impl AsFd,
+        name: &[u8],
+        stat: &Stat,
+        buffer: &mut Vec<u8>,
+    ) -> Option<Arc<Node>> {
+        let (kind, stamp) = (kind_of(stat), stamp_of(stat));
+        if let Some(known) = known
+            && (known.kind, known.stamp, known.is_fresh) == (kind, stamp, false)
+        {
+            return Some(Arc::clone(known));
+        }
+        let mut rights = Rights::of_mode(stat.st_mode & 0o7777);
+        rights.owner = Some((stat.st_uid, stat.st_gid));
+        let mut node = Node {
+            kind,
+            stamp,
+            rights,
+            content: Content::Nothing,
+            is_fresh: self.is_fresh(&stamp),
+        };
+        match kind {
+            EntryKind::File => self.read(known, folder, name, &mut node, buffer)?,
+            EntryKind::Link => {
+                let target = fs::readlinkat(folder, name, Vec::new()).ok()?;
+                node.content = Content::Link(target.into_bytes());
+            }
+            _ => {}
+        }
+        Some(Arc::new(node))
+    }
+
+    fn is_fresh(&self, stamp: &Stamp) -> bool {
+        let whole = stamp.changed.rem_euclid(SECOND) == 0;
+        stamp.changed >= self.now - if whole { COARSE_TICK } else { TICK }
+    }
+
+    /// Reads a file and keeps a copy; none where it is gone.
+    fn read(
+        &self,
+        known: Option<&Arc<Node>>,
+        folder: impl AsFd,
+        name: &[u8],
+        node: &mut Node,
+        buffer: &mut Vec<u8>,
+    ) -> Option<()> {
+        if node.stamp.size > self.limits.file_bytes {
+            node.content = Content::Big;
+            return Some(());
+        }
+        let Ok(opened) = open_file(folder, name) else {
+            node.content = Content::Unread;
+            return Some(());
+        };
+        let opened = opened?;
+        buffer.clear();
+        let most = self.limits.file_bytes.saturating_add(1);
+        let mut file = opened.into_file();
+        let read = (&mut file).take(most).read_to_end(buffer);
+        let file = OwnedFd::from(file);
+        let now = fs::fstat(&file);
+        let (Ok(_), Ok(now)) = (read, now) else {
+            node.content = Content::Unread;
+            return Some(());
+        };
+        let stamp = stamp_of(&now);
+        node.is_fresh |= stamp != node.stamp || stamp.size != buffer.len() as u64;
+        node.stamp = stamp;
+        rights::note(&file, &mut node.rights);
+        node.content =
+            if buffer.len() as u64 >= most { Content::Big } else { self.keep(known, buffer) };
+        Some(())
+    }
+
+    /// Keeps a copy, but for what is kept of the same file already.
+    fn keep(&self, known: Option<&Arc<Node>>, content: &[u8]) -> Content {
+        let hash = Hash::of(content);
+        if let Some(known) = known
+            && let Content::Kept { hash: old, .. } = known.content
+            && old == hash
+        {
+            return known.content.clone();
+        }
+        match self.copies.add(content) {
+            Some(at) => Content::Kept { hash, at, len: content.len() as u64 },
+            None => Content::NoRoom(hash),
+        }
+    }
+
+    /// Looks after what was known and was not come upon: it may be ignored now, or stand in a folder
+    /// that cannot be listed any more. Only what is really gone is left out.
+    fn carry_over(&self, lookup: Lookup, roots: &[Located], survey: &mut Survey, walk: &Walk) {
+        let lost = self.known.nodes.iter().filter(|(path, _)| {
+            roots.iter().any(|root| path.is_within(&root.real))
+                && !survey.nodes.contains_key(path)
+                && (walk.allowed)(path)
+        });
+        let mut buffer = Vec::new();
+        let found: Vec<_> = lost
+            .filter_map(|(path, known)| {
+                let node = match locate::locate(lookup, path, Follow::No) {
+                    Ok(at) if at.real == *path => {
+                        let held = At::of(&at).ok()?;
+                        let stat = held.now().ok()??;
+                        self.node(Some(known), &held.folder, &held.name, &stat, &mut buffer)?
+                    }
+                    // A folder above is a link now.
+                    Ok(_) => return None,
+                    Err(error) if is_gone(&error) => return None,
+                    Err(_) => Arc::clone(known),
+                };
+                Some((path.clone(), node))
+            })
+            .collect();
+        survey.nodes.extend(found);
+    }
+}
+
+fn is_gone(error: &io::Error) -> bool {
+    matches!(error.kind(), io::ErrorKind::NotFound | io::ErrorKind::NotADirectory)
+}

@@ -1,0 +1,193 @@
+//! The state of everything below some folders, taken before and after what no host sees.
+//!
+//! **Invariant:** what is told of a path is what stood there at one moment between begin and end of
+//! the survey; a file whose stamp could not tell a change from no change is read again the next
+//! time. No link is followed, and what git would ignore is left out, `.git` included.
+
+use std::{collections::HashMap, io, sync::Arc, time::Duration};
+
+use bytes::Bytes;
+use futures::future::BoxFuture;
+use haft_types::{EntryKind, Hash, HostPath, Rights};
+
+use crate::{
+    Located, Stamp, Walk,
+    walk::{IGNORE_FILES, Rules, Verdict},
+};
+
+/// What stands at one path.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Node {
+    /// What it is; a link is a link.
+    pub kind: EntryKind,
+    /// Its state.
+    pub stamp: Stamp,
+    /// Owner, permissions, and of a file its attributes.
+    pub rights: Rights,
+    /// What it holds.
+    pub content: Content,
+    /// True where it changed so short before it was looked at that a later change might leave the
+    /// same stamp.
+    pub is_fresh: bool,
+}
+
+/// What a file or a link holds.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Content {
+    /// Neither file nor link: nothing.
+    Nothing,
+    /// A file of which a copy is kept.
+    Kept {
+        /// Its hash.
+        hash: Hash,
+        /// Where the copy begins.
+        at: u64,
+        /// Its size in bytes.
+        len: u64,
+    },
+    /// A file for whose copy there was no room, by its hash.
+    NoRoom(Hash),
+    /// A file that is bigger than those that are read.
+    Big,
+    /// A file that could not be read.
+    Unread,
+    /// Where a link points, as written in it.
+    Link(Vec<u8>),
+}
+
+/// What was found below some folders.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Survey {
+    /// When it began, in nanoseconds since the Unix epoch.
+    pub began: i128,
+    /// The files, links and folders that stand there, the folders themselves left out.
+    pub nodes: HashMap<HostPath, Arc<Node>>,
+    /// The folders themselves.
+    pub roots: Vec<HostPath>,
+    /// The ignore files that counted, by their paths.
+    pub rules: HashMap<HostPath, Arc<[u8]>>,
+}
+
+impl Survey {
+    /// Reports whether an ignore file kept a path out of it.
+    pub fn ignored(&self, path: &HostPath, is_folder: bool) -> bool {
+        let Some(root) = self.roots.iter().find(|root| path.is_within(root)) else { return false };
+        let mut rules = Rules::git();
+        let (mut folder, mut at) = (HostPath::root(path.style()), Vec::new());
+        let depth = root.names().count();
+        let names: Vec<&[u8]> = path.names().collect();
+        for (number, name) in names.iter().enumerate() {
+            rules.push(at.len());
+            for (which, file) in IGNORE_FILES.iter().enumerate() {
+                let file = folder.join_bytes(&file.join(&b'/'));
+                if let Some(text) = file.ok().and_then(|file| self.rules.get(&file)) {
+                    rules.add(number, which, text);
+                }
+            }
+            at.extend_from_slice(name);
+            let inner = number + 1 < names.len();
+            if number >= depth && rules.judge(&at, 0, inner || is_folder) == Verdict::Ignored {
+                return true;
+            }
+            at.push(b'/');
+            let Ok(below) = folder.join_bytes(name) else { return false };
+            folder = below;
+        }
+        false
+    }
+}
+
+/// What a survey may look at and keep.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct SurveyLimits {
+    /// Most files and links, and most folders.
+    pub files: usize,
+    /// Most bytes of a file that is read.
+    pub file_bytes: u64,
+    /// How long it may take.
+    pub within: Duration,
+}
+
+/// Why there is no survey.
+#[derive(Debug, thiserror::Error)]
+pub enum SurveyError {
+    /// There are more files, or more folders, than it may look at.
+    #[error("there are more than {0} files")]
+    TooMany(usize),
+    /// It took longer than it may.
+    #[error("looking at the files takes longer than {0:?}")]
+    TooLong(Duration),
+    /// It was cancelled.
+    #[error("cancelled")]
+    Stopped,
+    /// A folder that it begins at cannot be listed.
+    #[error(transparent)]
+    Io(#[from] io::Error),
+}
+
+/// Copies of what files held, for as long as somebody holds this.
+pub trait Copies: Send + Sync {
+    /// Keeps a copy, and says where it begins; none where there is no room for it.
+    fn add(&self, content: &[u8]) -> Option<u64>;
+
+    /// Gives a copy back.
+    ///
+    /// # Errors
+    /// When it cannot be read.
+    fn get(&self, at: u64, len: u64) -> io::Result<Bytes>;
+
+    /// How many bytes were added.
+    fn used(&self) -> u64;
+}
+
+/// What is made anew at a path where nothing is.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Made {
+    /// A folder.
+    Folder,
+    /// A link that points there.
+    Link(Vec<u8>),
+}
+
+/// Looks at whole trees, and restores what is no file in them.
+pub trait Surveys: Send + Sync {
+    /// Looks at everything below some folders. A file that `known` has with the same stamp is not
+    /// read; of any other a copy is kept.
+    ///
+    /// # Errors
+    /// See [`SurveyError`].
+    ///
+    /// # Cancel safety
+    /// A dropped future ends at its next look at the stop token of the walk.
+    fn survey<'a>(
+        &'a self,
+        roots: &'a [Located],
+        known: Arc<Survey>,
+        copies: Arc<dyn Copies>,
+        limits: SurveyLimits,
+        walk: Walk,
+    ) -> BoxFuture<'a, Result<Survey, SurveyError>>;
+
+    /// When what stands at a path came into being, in nanoseconds since the Unix epoch; none where
+    /// nothing is there or the disk does not know.
+    fn born(&self, path: &HostPath) -> Option<i128>;
+
+    /// Makes a folder or a link where nothing is.
+    ///
+    /// # Errors
+    /// [`io::ErrorKind::AlreadyExists`] when something is there; otherwise the cause.
+    fn make<'a>(&'a self, at: &'a Located, made: Made) -> BoxFuture<'a, io::Result<()>>;
+
+    /// Where a located link points, as written in it.
+    ///
+    /// # Errors
+    /// When it is no link any more.
+    fn target<'a>(&'a self, at: &'a Located) -> BoxFuture<'a, io::Result<Vec<u8>>>;
+
+    /// Gives a located folder these permissions and, where that may be, this owner.
+    ///
+    /// # Errors
+    /// When it is no folder any more, or may not be changed.
+    fn give<'a>(&'a self, folder: &'a Located, rights: &'a Rights)
+    -> BoxFuture<'a, io::Result<()>>;
+}

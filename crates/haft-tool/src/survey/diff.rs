@@ -1,0 +1,271 @@
+//! What differs between two looks at the same files, and the receipts of it.
+//!
+//! **Invariant:** a path counts as created only where nothing was there before: what an ignore file
+//! hid then and hides no more was there. A file counts as renamed only where its old name is free
+//! now, its new one was free before, and it holds the same.
+
+use std::collections::HashMap;
+
+use haft_host::{Content, Copies, Node, Survey};
+use haft_types::{Blob, EntryKind, Hash, HostPath, Receipt, ReceiptAction};
+
+use super::{Changes, Claims, Kept, Watching};
+use crate::PreImages;
+
+/// How one path changed: what was there, and what is.
+#[derive(Clone, Debug)]
+pub(super) struct Change {
+    pub(super) path: HostPath,
+    pub(super) action: ReceiptAction,
+    before: Option<Node>,
+    after: Option<Node>,
+}
+
+impl Change {
+    /// Reports whether it can be taken back by a hash alone, of a file of at most `most` bytes.
+    pub(super) fn is_big(&self, most: u64) -> bool {
+        let is_big = |node: &Node| node.content == Content::Big && node.stamp.size <= most;
+        let by_hash = matches!(self.action, ReceiptAction::Created | ReceiptAction::Renamed { .. });
+        by_hash && self.after.as_ref().is_some_and(is_big)
+    }
+
+    /// Takes note of the hash of what is there.
+    pub(super) fn know(&mut self, hash: Hash) {
+        for node in self.before.iter_mut().chain(&mut self.after) {
+            node.content = Content::NoRoom(hash);
+        }
+    }
+}
+
+/// Says when what stands at a path came into being.
+type Born<'a> = &'a dyn Fn(&HostPath) -> Option<i128>;
+
+/// Reports whether less than half of the room that copies take is of use, and some is wanted.
+pub(super) fn is_wasteful(survey: &Survey, used: u64) -> bool {
+    let mut live = 0;
+    let mut wanting = false;
+    for node in survey.nodes.values() {
+        match node.content {
+            Content::Kept { len, .. } => live += len,
+            Content::NoRoom(_) => wanting = true,
+            _ => {}
+        }
+    }
+    wanting && live < used / 2
+}
+
+/// What differs, without what is told already.
+pub(super) fn changes(before: &Survey, after: &Survey, claims: &Claims, born: Born<'_>) -> Changes {
+    let mut gone: Vec<&HostPath> = Vec::new();
+    let mut come: Vec<&HostPath> = Vec::new();
+    let mut changes = Changes::new();
+    for (path, old) in &before.nodes {
+        match after.nodes.get(path) {
+            None => gone.push(path),
+            Some(new) if new.kind != old.kind => {
+                changes.push(change(path, ReceiptAction::Deleted, Some(old), None));
+                changes.push(change(path, ReceiptAction::Created, None, Some(new)));
+            }
+            Some(new) if !is_same(old, new) => {
+                changes.push(change(path, ReceiptAction::Changed, Some(old), Some(new)));
+            }
+            Some(_) => {}
+        }
+    }
+    come.extend(after.nodes.keys().filter(|path| !before.nodes.contains_key(*path)));
+    // Each of two names of a file has to find the other one always.
+    gone.sort();
+    come.sort();
+    renamed(before, after, &mut gone, &mut come, &mut changes);
+    let shifted = shifted_rules(before, after);
+    come.retain(|path| {
+        let new = &after.nodes[*path];
+        let was_there = || {
+            before.ignored(path, new.kind == EntryKind::Folder)
+                && (new.stamp.changed < before.began
+                    || born(path).is_some_and(|born| born < before.began))
+        };
+        !shifted.iter().any(|folder| path.is_within(folder)) || !was_there()
+    });
+    let of = |survey: &'_ Survey, path| survey.nodes.get(path).map(|node| (**node).clone());
+    changes.extend(gone.into_iter().map(|path| {
+        let (action, before) = (ReceiptAction::Deleted, of(before, path));
+        Change { path: path.clone(), action, before, after: None }
+    }));
+    changes.extend(come.into_iter().map(|path| {
+        let (action, after) = (ReceiptAction::Created, of(after, path));
+        Change { path: path.clone(), action, before: None, after }
+    }));
+    changes.retain(|change| !is_claimed(change, claims));
+    // What went goes first, the deepest of it before what it was in.
+    changes.sort_by(|a, b| {
+        let went = |change: &Change| change.action == ReceiptAction::Deleted;
+        let by_path = if went(a) { b.path.cmp(&a.path) } else { a.path.cmp(&b.path) };
+        went(b).cmp(&went(a)).then(by_path)
+    });
+    changes
+}
+
+fn change(
+    path: &HostPath,
+    action: ReceiptAction,
+    before: Option<&std::sync::Arc<Node>>,
+    after: Option<&std::sync::Arc<Node>>,
+) -> Change {
+    let node = |node: Option<&std::sync::Arc<Node>>| node.map(|node| (**node).clone());
+    Change { path: path.clone(), action, before: node(before), after: node(after) }
+}
+
+/// Reports whether a change is told already.
+fn is_claimed(change: &Change, claims: &Claims) -> bool {
+    let now = change.after.as_ref().map(|node| (node.kind, hash(node)));
+    claims.get(&change.path).is_some_and(|claimed| *claimed == now)
+}
+
+/// Pairs the files that went with those that came.
+fn renamed(
+    before: &Survey,
+    after: &Survey,
+    gone: &mut Vec<&HostPath>,
+    come: &mut Vec<&HostPath>,
+    changes: &mut Changes,
+) {
+    let mut by_id: HashMap<(u64, u64), Vec<&HostPath>> = HashMap::new();
+    for path in gone.iter().rev() {
+        by_id.entry(before.nodes[*path].stamp.id).or_default().push(path);
+    }
+    come.retain(|path| {
+        let new = &after.nodes[*path];
+        let from = by_id.get_mut(&new.stamp.id).and_then(|names| {
+            let old = &before.nodes[*names.last()?];
+            holds_same(old, new).then(|| names.pop()).flatten()
+        });
+        let Some(from) = from else { return true };
+        let action = ReceiptAction::Renamed { from: from.clone() };
+        changes.push(change(path, action, before.nodes.get(from), Some(new)));
+        gone.retain(|path| *path != from);
+        false
+    });
+}
+
+/// Reports whether it is the same thing, though the disk gives a number anew once it is free.
+fn holds_same(old: &Node, new: &Node) -> bool {
+    old.kind == new.kind
+        && match old.kind {
+            EntryKind::File => {
+                let state = |node: &Node| (node.stamp.size, node.stamp.modified);
+                let content = match (&old.content, &new.content) {
+                    (Content::Big, Content::Big) => state(old) == state(new),
+                    _ => hash(old).is_some() && hash(old) == hash(new),
+                };
+                content && old.rights == new.rights
+            }
+            EntryKind::Folder => old.stamp.modified == new.stamp.modified,
+            _ => false,
+        }
+}
+
+/// The folders for which other rules hold now than before.
+fn shifted_rules(before: &Survey, after: &Survey) -> Vec<HostPath> {
+    let differs = |file: &&HostPath| before.rules.get(*file) != after.rules.get(*file);
+    let files = before.rules.keys().chain(after.rules.keys()).filter(differs);
+    // `.git/info/exclude` stands for the folder of `.git`.
+    let folder = |file: &HostPath| match file.file_name() {
+        Some(b"exclude") => file.parent()?.parent()?.parent(),
+        _ => file.parent(),
+    };
+    files.filter_map(folder).collect()
+}
+
+/// Reports whether nothing that undo could bring back differs.
+fn is_same(old: &Node, new: &Node) -> bool {
+    let content = match (&old.content, &new.content) {
+        (Content::Big | Content::Unread, _) | (_, Content::Big | Content::Unread) => {
+            let state = |node: &Node| (node.stamp.id, node.stamp.size, node.stamp.modified);
+            old.stamp == new.stamp || state(old) == state(new)
+        }
+        _ => hash(old) == hash(new),
+    };
+    // Nobody gives permissions to a link.
+    content && (old.kind == EntryKind::Link || old.rights == new.rights)
+}
+
+/// The hash of what stands there, as receipts have it; none where that is not known.
+fn hash(node: &Node) -> Option<Hash> {
+    match &node.content {
+        Content::Nothing => Some(Hash::of(b"")),
+        Content::Kept { hash, .. } | Content::NoRoom(hash) => Some(*hash),
+        Content::Link(target) => Some(Hash::of(target)),
+        Content::Big | Content::Unread => None,
+    }
+}
+
+/// Keeps what changed files held, and gives the receipt of each change.
+pub(super) fn receipts(
+    changes: &[Change],
+    copies: &dyn Copies,
+    images: &dyn PreImages,
+    host: &str,
+    watching: Watching,
+) -> Kept {
+    let mut kept =
+        Kept { receipts: Vec::with_capacity(changes.len()), lost: Vec::new(), held: Vec::new() };
+    for change in changes {
+        let Some(node) = change.before.as_ref().or(change.after.as_ref()) else { continue };
+        let mut receipt = Receipt::new(host.to_owned(), change.path.clone(), change.action.clone());
+        receipt.kind = node.kind;
+        receipt.after = change.after.as_ref().and_then(hash);
+        let mut why = None;
+        if let Some(before) = &change.before {
+            receipt.before = hash(before);
+            let stands = change.after.as_ref().is_some_and(|after| after.rights == before.rights);
+            let renamed = matches!(change.action, ReceiptAction::Renamed { .. });
+            receipt.rights = (renamed || !stands).then(|| before.rights.clone());
+            if node.kind != EntryKind::Folder && !renamed {
+                match pre_image(before, copies, images, watching) {
+                    Ok(blob) => {
+                        kept.held.push(images.hold(blob.hash));
+                        receipt.pre_image = Some(blob);
+                    }
+                    Err(text) => why = Some(text),
+                }
+            }
+        }
+        if change.after.is_some() && receipt.after.is_none() {
+            why.get_or_insert_with(|| unread(change.after.as_ref(), watching));
+        }
+        kept.lost.extend(why.map(|why| (change.path.clone(), why)));
+        kept.receipts.push(receipt);
+    }
+    kept
+}
+
+/// Keeps what a file held, or where a link pointed.
+fn pre_image(
+    node: &Node,
+    copies: &dyn Copies,
+    images: &dyn PreImages,
+    watching: Watching,
+) -> Result<Blob, String> {
+    let (content, hash) = match &node.content {
+        Content::Kept { hash, at, len } => {
+            (copies.get(*at, *len).map_err(|error| error.to_string())?, *hash)
+        }
+        Content::Link(target) => (target.clone().into(), Hash::of(target)),
+        Content::NoRoom(_) => {
+            return Err("there was no room for a copy: undo.session_bytes in the settings".into());
+        }
+        _ => return Err(unread(Some(node), watching)),
+    };
+    images.put(&content, hash).map_err(|error| error.to_string())
+}
+
+fn unread(node: Option<&Node>, watching: Watching) -> String {
+    match node.map(|node| &node.content) {
+        Some(Content::Big) => {
+            let most = watching.file_bytes;
+            format!("it has more than {most} bytes: shell.changes.file_bytes in the settings")
+        }
+        _ => "it could not be read".to_owned(),
+    }
+}

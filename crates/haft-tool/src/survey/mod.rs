@@ -1,0 +1,322 @@
+//! Finds what a command changed: the files below the workspace are looked at before and after it.
+//!
+//! What was found last is kept for the session, so that only what differs from it is read again and
+//! copied. Copies are no pre-images yet: they live as long as the session's process, and only of
+//! what a command really changed a pre-image is kept.
+//!
+//! **Invariant:** a command is never held up by what cannot be found or kept: the answer says so.
+//! What a rule hides from the caller is neither copied nor named. Two commands at once do not tell
+//! the same change twice; which of them made it is then not known.
+
+mod diff;
+mod told;
+
+use std::{
+    collections::HashMap,
+    sync::{Arc, Mutex, MutexGuard, PoisonError, Weak},
+    time::Duration,
+};
+
+use haft_host::{Copies, FileKind, Host, Located, Survey, SurveyError, SurveyLimits, Walk};
+use haft_types::{EntryKind, Follow, Hash, HostPath, Outcome, Part, Receipt, ReceiptAction};
+use tokio_util::sync::CancellationToken;
+
+use self::{
+    diff::{Change, changes, receipts},
+    told::Told,
+};
+use crate::{Call, Held, PreImages, stages::rules};
+
+/// How much is looked at around a command.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Watching {
+    /// Most files of the workspace, and most folders; where there are more, nothing is looked at.
+    pub files: usize,
+    /// Most bytes of a file that is copied.
+    pub file_bytes: u64,
+}
+
+impl Default for Watching {
+    fn default() -> Self {
+        Self { files: 20_000, file_bytes: 4 << 20 }
+    }
+}
+
+/// Longest that one look at all files may take.
+const WITHIN: Duration = Duration::from_secs(20);
+/// Longest that it may take after a command that was cancelled: who cancelled it waits.
+const WITHIN_CANCELLED: Duration = Duration::from_millis(50);
+
+/// Most bytes of a file that is read for its hash alone.
+const HASHED: u64 = 64 << 20;
+
+/// What became of paths by changes that are told already: kind and hash, none where nothing is.
+type Claims = HashMap<HostPath, Option<(EntryKind, Option<Hash>)>>;
+
+/// What a session knows of the files of its workspace.
+#[derive(Default)]
+pub(crate) struct Watch {
+    state: tokio::sync::Mutex<State>,
+    /// The commands that run now.
+    open: Mutex<Vec<Weak<Mutex<Claims>>>>,
+}
+
+#[derive(Default)]
+struct State {
+    /// True once nothing is looked at any more, which was said then.
+    off: bool,
+    last: Arc<Survey>,
+    copies: Option<Arc<dyn Copies>>,
+}
+
+/// A command that is about to run.
+pub(crate) struct Watched {
+    watch: Arc<Watch>,
+    watching: Watching,
+    host: Arc<dyn Host>,
+    roots: Vec<Located>,
+    walk: Walk,
+    before: Arc<Survey>,
+    copies: Arc<dyn Copies>,
+    claims: Arc<Mutex<Claims>>,
+    images: Arc<dyn PreImages>,
+}
+
+/// What came of looking at the files before a command.
+pub(crate) enum Begun {
+    Watched(Box<Watched>),
+    /// Nothing is looked at; with what is to be said of it, once.
+    Off(Option<String>),
+}
+
+fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+impl Watch {
+    /// Looks at the files before a command.
+    pub(crate) async fn begin(self: &Arc<Self>, call: &Call, watching: Watching) -> Begun {
+        let host = call.cx.dispatcher.host.clone();
+        let mut state = self.state.lock().await;
+        if state.off || (host.surveys().is_none() && host.shell().is_none()) {
+            return Begun::Off(None);
+        }
+        let images = call.cx.session().pre_images();
+        let walk = walk(call);
+        let looked = match roots(call, &*host).await {
+            Ok(roots) => {
+                let looked = state.look(&*host, &roots, &walk, watching, &*images).await;
+                looked.map(|(before, copies)| (roots, before, copies))
+            }
+            Err(error) => Err(error.into()),
+        };
+        let (roots, before, copies) = match looked {
+            Ok(looked) => looked,
+            Err(SurveyError::Stopped) => return Begun::Off(None),
+            Err(error) => {
+                *state = State { off: true, ..State::default() };
+                return Begun::Off(Some(off(&error)));
+            }
+        };
+        let claims = Arc::default();
+        let mut open = locked(&self.open);
+        open.retain(|other| other.strong_count() > 0);
+        open.push(Arc::downgrade(&claims));
+        drop(open);
+        // What was cancelled is looked at all the same.
+        let walk = Walk { stop: CancellationToken::new(), ..walk };
+        let watch = Arc::clone(self);
+        Begun::Watched(Box::new(Watched {
+            watch,
+            watching,
+            host,
+            roots,
+            walk,
+            before,
+            copies,
+            claims,
+            images,
+        }))
+    }
+
+    /// Takes note of changes that are told, so that no command that runs tells them, too.
+    pub(crate) fn claim(&self, receipts: &[Receipt]) {
+        if receipts.is_empty() {
+            return;
+        }
+        let open = locked(&self.open);
+        for claims in open.iter().filter_map(Weak::upgrade) {
+            claim(&mut locked(&claims), receipts);
+        }
+    }
+}
+
+fn claim(claims: &mut Claims, receipts: &[Receipt]) {
+    for receipt in receipts {
+        if let ReceiptAction::Renamed { from } = &receipt.action {
+            claims.insert(from.clone(), None);
+        }
+        let is_there = receipt.action != ReceiptAction::Deleted;
+        claims.insert(receipt.path.clone(), is_there.then_some((receipt.kind, receipt.after)));
+    }
+}
+
+/// Says that nothing is looked at, and what follows from that.
+fn off(error: &SurveyError) -> String {
+    let hint = match error {
+        SurveyError::TooMany(_) => " (shell.changes.files in the settings)",
+        _ => "",
+    };
+    format!(
+        "what commands change is not looked for in this session: {error}{hint}; haft undo does not \
+         take it back"
+    )
+}
+
+/// What of the workspace the caller may know.
+fn walk(call: &Call) -> Walk {
+    let judge = call.cx.session().judge();
+    let root = HostPath::root(call.cx.dispatcher.host.style());
+    let hidden = rules::hidden(call)(&root, &root);
+    let excluded = hidden.clone();
+    Walk {
+        allowed: Arc::new(move |path| !hidden(path) && !judge.policy.is_own(path)),
+        excludes: Arc::new(move |path| !excluded(path)),
+        stop: call.cx.stop.clone(),
+    }
+}
+
+/// The folders of the workspace, none of them inside another.
+async fn roots(call: &Call, host: &dyn Host) -> std::io::Result<Vec<Located>> {
+    let mut roots: Vec<Located> = Vec::new();
+    for path in &call.place().roots {
+        let at = host.fs().locate(path, Follow::Yes).await?;
+        if at.kind == FileKind::FOLDER && !roots.iter().any(|root| at.real.is_within(&root.real)) {
+            roots.retain(|root| !root.real.is_within(&at.real));
+            roots.push(at);
+        }
+    }
+    Ok(roots)
+}
+
+impl State {
+    /// Looks at the files as they are now.
+    async fn look(
+        &mut self,
+        host: &dyn Host,
+        roots: &[Located],
+        walk: &Walk,
+        watching: Watching,
+        images: &dyn PreImages,
+    ) -> Result<(Arc<Survey>, Arc<dyn Copies>), SurveyError> {
+        let surveys = host.surveys().ok_or_else(|| {
+            let text = format!("the host {} cannot look at whole folders", host.name());
+            std::io::Error::other(text)
+        })?;
+        let limits =
+            SurveyLimits { files: watching.files, file_bytes: watching.file_bytes, within: WITHIN };
+        loop {
+            let copies = match &self.copies {
+                Some(copies) => Arc::clone(copies),
+                None => images.copies()?,
+            };
+            self.copies = Some(Arc::clone(&copies));
+            let known = Arc::clone(&self.last);
+            let is_first = known.nodes.is_empty();
+            let survey = surveys.survey(roots, known, copies.clone(), limits, walk.clone()).await?;
+            if !is_first && diff::is_wasteful(&survey, copies.used()) {
+                // Most of what takes the room is of no use any more.
+                (self.copies, self.last) = (None, Arc::default());
+                continue;
+            }
+            self.last = Arc::new(survey);
+            return Ok((Arc::clone(&self.last), copies));
+        }
+    }
+}
+
+impl Watched {
+    /// Looks at the files after the command, and tells what became of them.
+    pub(crate) async fn end(self, call: &crate::Cx, outcome: &mut Outcome, cancelled: bool) {
+        let place = call.place.clone();
+        let looked = self.look();
+        let looked = if cancelled {
+            tokio::time::timeout(WITHIN_CANCELLED, looked).await.ok()
+        } else {
+            Some(looked.await)
+        };
+        let after = match looked {
+            Some(Ok(after)) => after,
+            Some(Err(error)) => return note(outcome, &off(&error)),
+            None => {
+                return note(outcome, "what the command changed by then was not looked for");
+            }
+        };
+        let mut claims = std::mem::take(&mut *locked(&self.claims));
+        claim(&mut claims, &outcome.receipts);
+        let born = |path: &HostPath| self.host.surveys()?.born(path);
+        let mut changes = changes(&self.before, &after, &claims, &born);
+        if changes.is_empty() {
+            return;
+        }
+        for change in &mut changes {
+            self.hash_big(change).await;
+        }
+        let (copies, images) = (self.copies.clone(), self.images.clone());
+        let (host, watching) = (self.host.name().to_owned(), self.watching);
+        let work = move || receipts(&changes, &*copies, &*images, &host, watching);
+        let kept = tokio::task::spawn_blocking(work).await;
+        let Ok(kept) = kept else {
+            return note(outcome, "what the command changed could not be kept");
+        };
+        let told = Told::of(&kept.receipts, &kept.lost, &place);
+        if let Some(data) = outcome.data.as_mut().and_then(serde_json::Value::as_object_mut) {
+            data.insert("changes".to_owned(), told.data());
+        }
+        note(outcome, &told.text());
+        if let Some(room) = crate::keeper::made_room(self.images.let_go()) {
+            note(outcome, &room);
+        }
+        self.watch.claim(&kept.receipts);
+        outcome.receipts.extend(kept.receipts);
+    }
+
+    /// Works the hash of a file out that is too big to be copied, where its change can be taken back
+    /// without a copy.
+    async fn hash_big(&self, change: &mut Change) {
+        if change.is_big(HASHED)
+            && let fs = self.host.fs()
+            && let Ok(at) = fs.locate(&change.path, Follow::No).await
+            && at.real == change.path
+            && let Ok(hash) = crate::keeper::hash(fs, &at).await
+        {
+            change.know(hash);
+        }
+    }
+
+    async fn look(&self) -> Result<Arc<Survey>, SurveyError> {
+        let mut state = self.watch.state.lock().await;
+        let (host, roots) = (&*self.host, &self.roots);
+        let looked = state.look(host, roots, &self.walk, self.watching, &*self.images).await;
+        if looked.is_err() {
+            *state = State { off: true, ..State::default() };
+        }
+        looked.map(|(after, _)| after)
+    }
+}
+
+fn note(outcome: &mut Outcome, text: &str) {
+    outcome.content.push(Part::text(format!("[{text}]")));
+}
+
+/// Receipts of what a command changed.
+struct Kept {
+    receipts: Vec<Receipt>,
+    /// What cannot be taken back, and why.
+    lost: Vec<(HostPath, String)>,
+    /// What is kept makes no room for what is kept beside it.
+    held: Vec<Held>,
+}
+
+/// How one path changed.
+type Changes = Vec<Change>;

@@ -1,0 +1,114 @@
+//! What is said of the changes of a command: one line for the model, some names for programs.
+
+use std::{collections::HashSet, fmt::Write as _};
+
+use haft_types::{EntryKind, HostPath, Place, Receipt, ReceiptAction};
+use serde_json::{Map, Value, json};
+
+/// Most names in the line.
+const NAMES: usize = 8;
+/// Most names for programs.
+const LISTED: usize = 20;
+/// Most files that are told one by one because they cannot be brought back.
+const LOST: usize = 5;
+/// The words for what was done.
+const DID: [&str; 4] = ["changed", "created", "deleted", "renamed"];
+
+/// The place of what was done in [`DID`].
+const fn did(action: &ReceiptAction) -> usize {
+    match action {
+        ReceiptAction::Changed => 0,
+        ReceiptAction::Created => 1,
+        ReceiptAction::Deleted => 2,
+        ReceiptAction::Renamed { .. } => 3,
+    }
+}
+
+/// The changes in words.
+pub(super) struct Told {
+    /// What was done, as its place in [`DID`], and to what.
+    named: Vec<(usize, String)>,
+    /// How many are inside of what is named.
+    inside: usize,
+    lost: Vec<String>,
+}
+
+impl Told {
+    /// What is inside of a folder that came or went as a whole is counted only.
+    pub(super) fn of(receipts: &[Receipt], lost: &[(HostPath, String)], place: &Place) -> Self {
+        let mut named = Vec::new();
+        let mut inside = 0;
+        let whole = |receipt: &&Receipt| {
+            receipt.kind == EntryKind::Folder && receipt.action != ReceiptAction::Changed
+        };
+        let folders: HashSet<(&HostPath, usize)> =
+            receipts.iter().filter(whole).map(|one| (&one.path, did(&one.action))).collect();
+        for receipt in receipts {
+            let what = did(&receipt.action);
+            let above = receipt.path.parent();
+            if above.is_some_and(|above| folders.contains(&(&above, what))) {
+                inside += 1;
+                continue;
+            }
+            let slash = if receipt.kind == EntryKind::Folder { "/" } else { "" };
+            let name = format!("{}{slash}", place.shown(&receipt.path));
+            named.push(match &receipt.action {
+                ReceiptAction::Renamed { from } => {
+                    (what, format!("{}{slash} to {name}", place.shown(from)))
+                }
+                _ => (what, name),
+            });
+        }
+        named.sort();
+        let lost = lost.iter().map(|(path, why)| format!("{} ({why})", place.shown(path)));
+        Self { named, inside, lost: lost.collect() }
+    }
+
+    /// One line, or two where something cannot be taken back.
+    pub(super) fn text(&self) -> String {
+        let mut parts = Vec::new();
+        for (number, did) in DID.iter().enumerate() {
+            let shown = self.named.iter().take(NAMES).filter(|(what, _)| *what == number);
+            let names: Vec<&str> = shown.map(|(_, name)| &**name).collect();
+            if !names.is_empty() {
+                parts.push(format!("{did}: {}", names.join(", ")));
+            }
+        }
+        let more = self.named.len().saturating_sub(NAMES);
+        if more > 0 {
+            parts.push(format!("{more} more"));
+        }
+        if self.inside > 0 {
+            parts.push(format!("{} inside of these folders", self.inside));
+        }
+        let mut text = parts.join("; ");
+        if !self.lost.is_empty() {
+            let more = self.lost.len().saturating_sub(LOST);
+            let more = if more > 0 { format!(", {more} more") } else { String::new() };
+            let shown: Vec<&str> = self.lost.iter().take(LOST).map(|text| &**text).collect();
+            // Writing into a string cannot fail.
+            let _ = write!(text, "]\n[cannot be undone: {}{more}", shown.join(", "));
+        }
+        text
+    }
+
+    /// What programs read.
+    pub(super) fn data(&self) -> Value {
+        let mut data = Map::new();
+        for (what, name) in self.named.iter().take(LISTED) {
+            let list = data.entry(DID[*what]).or_insert_with(|| json!([]));
+            if let Value::Array(list) = list {
+                list.push(json!(name));
+            }
+        }
+        let more = self.named.len().saturating_sub(LISTED) + self.inside;
+        if more > 0 {
+            data.insert("more".to_owned(), json!(more));
+        }
+        if !self.lost.is_empty() {
+            let shown: Vec<&String> = self.lost.iter().take(LISTED).collect();
+            data.insert("not_undoable".to_owned(), json!(shown));
+        }
+        Value::Object(data)
+    }
+}

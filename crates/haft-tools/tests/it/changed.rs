@@ -1,0 +1,431 @@
+//! What a command changed: found, told, taken back byte for byte and made again.
+
+use std::{
+    collections::BTreeMap,
+    fs,
+    os::unix::{ffi::OsStrExt as _, fs::PermissionsExt as _},
+    path::Path,
+    sync::Arc,
+};
+
+use haft_testkit::{machine::times, world::World};
+use haft_tool::{Dispatcher, MemoryPreImages, Settings, Undo, UndoError, Watching, standard};
+use haft_types::{Body, EntryKind, Outcome, Receipt, ReceiptAction, Status};
+use proptest::{prelude::*, test_runner::TestRunner};
+use serde_json::json;
+use tokio_util::sync::CancellationToken;
+
+/// What stands at each path: its kind with its permissions, and its content or target.
+type Tree = BTreeMap<String, (String, Vec<u8>)>;
+
+/// Everything below a folder, whoever ignores it.
+fn tree(root: &Path) -> Tree {
+    let mut found = Tree::new();
+    let mut open = vec![root.to_owned()];
+    while let Some(folder) = open.pop() {
+        for entry in fs::read_dir(&folder).unwrap() {
+            let path = entry.unwrap().path();
+            let name = path.strip_prefix(root).unwrap().to_str().unwrap().to_owned();
+            let data = fs::symlink_metadata(&path).unwrap();
+            let mode = data.permissions().mode() & 0o7777;
+            let (kind, content) = if data.is_symlink() {
+                ("link".into(), fs::read_link(&path).unwrap().as_os_str().as_bytes().to_vec())
+            } else if data.is_dir() {
+                open.push(path);
+                (format!("folder {mode:o}"), Vec::new())
+            } else {
+                (format!("file {mode:o}"), fs::read(&path).unwrap())
+            };
+            found.insert(name, (kind, content));
+        }
+    }
+    found
+}
+
+fn world() -> World {
+    World::local(
+        haft_tools::builtin(),
+        [
+            (".gitignore", "*.log\n/target/\n"),
+            (".git/config", "[core]\n"),
+            ("a.txt", "one\ntwo\n"),
+            ("b c.txt", "three\n"),
+            ("d/e", "four\n"),
+            ("d/f/g.txt", "five\n"),
+            ("d/old.log", "ignored\n"),
+            ("target/out", "built\n"),
+            ("empty", ""),
+        ],
+    )
+    .unwrap()
+}
+
+/// What all calls changed, oldest first.
+fn receipts(world: &World) -> Vec<Receipt> {
+    let bodies = world.recorder.bodies();
+    let ended = bodies.into_iter().filter_map(|body| match body {
+        Body::CallEnded { outcome, .. } => Some(outcome.receipts),
+        _ => None,
+    });
+    ended.flatten().collect()
+}
+
+/// Takes changes back that are given oldest first; gives what was done for it in the same order.
+async fn take_back(
+    world: &World,
+    oldest_first: &[Receipt],
+    force: bool,
+) -> Result<Vec<Receipt>, UndoError> {
+    let newest_first: Vec<Receipt> = oldest_first.iter().rev().cloned().collect();
+    let undo = Undo {
+        host: &*world.host,
+        queues: &world.session.queues,
+        pre_images: world.session.pre_images(),
+        forbids: &|_| None,
+    };
+    undo.take_back(&newest_first, force).await
+}
+
+async fn bash(world: &World, command: &str) -> Outcome {
+    let outcome = world.call("bash", json!({"command": command})).await;
+    crate::fits(world, "bash", &outcome);
+    outcome
+}
+
+/// The line that tells of changes.
+fn told(outcome: &Outcome) -> String {
+    let text = outcome.joined_text();
+    let lines = text.lines().filter(|line| line.starts_with('['));
+    lines.collect::<Vec<_>>().join("\n")
+}
+
+fn any_command() -> impl Strategy<Value = String> {
+    let path = || {
+        prop::sample::select(vec![
+            "a.txt",
+            "'b c.txt'",
+            "d",
+            "d/e",
+            "d/f",
+            "d/f/g.txt",
+            "empty",
+            "n",
+            "n/o",
+            "n/o/p",
+            "x.txt",
+            "d/old.log",
+            "target/out",
+            ".gitignore",
+            "l",
+        ])
+    };
+    let text = prop::sample::select(vec!["", "one\\ntwo\\n", "three\\n", "x", "\\0\\377"]);
+    let mode = prop::sample::select(vec!["600", "644", "755", "400", "555", "700"]);
+    prop_oneof![
+        4 => (path(), text.clone()).prop_map(|(path, text)| format!("printf '{text}' > {path}")),
+        3 => (path(), text).prop_map(|(path, text)| format!("printf '{text}' >> {path}")),
+        3 => path().prop_map(|path| format!("rm -rf {path}")),
+        4 => (path(), path()).prop_map(|(from, to)| format!("mv {from} {to}")),
+        3 => (path(), path()).prop_map(|(from, to)| format!("mv -T {from} {to}")),
+        2 => (path(), path()).prop_map(|(from, to)| format!("cp -r {from} {to}")),
+        2 => (path(), mode).prop_map(|(path, mode)| format!("chmod {mode} {path}")),
+        2 => path().prop_map(|path| format!("mkdir -p {path}")),
+        2 => (path(), path()).prop_map(|(from, to)| format!("ln -sfn {from} {to}")),
+        1 => (path(), path()).prop_map(|(from, to)| format!("ln {from} {to}")),
+        2 => path().prop_map(|path| format!("sed -i s/o/0/ {path}")),
+        1 => path().prop_map(|path| format!("touch {path}")),
+        // The same size and the same time: nothing but the change time tells it.
+        2 => path().prop_map(|path| format!(
+            "[ -f {path} ] && touch -r {path} /tmp/ref$$ && printf Q | dd of={path} conv=notrunc \
+             bs=1 count=1 && touch -r /tmp/ref$$ {path}; rm -f /tmp/ref$$"
+        )),
+    ]
+}
+
+/// Only the paths that undo is about: not what git ignores at either end, nor `.git`.
+fn covered(tree: &Tree) -> Tree {
+    let is_kept = |name: &str| {
+        !name.split('/').any(|name| name.strip_suffix(".log").is_some())
+            && !name.starts_with("target")
+            && !name.starts_with(".git/")
+    };
+    tree.iter().filter(|(name, _)| is_kept(name)).map(|(a, b)| (a.clone(), b.clone())).collect()
+}
+
+/// Compares what undo is about; a folder that is left because of what git ignores in it is not.
+fn assert_same(now: &Tree, wanted: &Tree, what: &str) {
+    let (mut found, wanted) = (covered(now), covered(wanted));
+    let ignored: Vec<&String> = now.keys().filter(|name| !found.contains_key(*name)).collect();
+    let holds = |folder: &str| ignored.iter().any(|name| name.starts_with(&format!("{folder}/")));
+    let left: Vec<String> =
+        found.keys().filter(|name| !wanted.contains_key(*name) && holds(name)).cloned().collect();
+    found.retain(|name, _| !left.contains(name));
+    assert_eq!(found, wanted, "{what}");
+}
+
+async fn there_and_back(scripts: &[String], split: usize) {
+    let world = world();
+    let root = world.folder().unwrap();
+    let before = tree(&root);
+    let mut middle = None;
+    for (number, script) in scripts.iter().enumerate() {
+        if number == split {
+            middle = Some((tree(&root), receipts(&world).len()));
+        }
+        bash(&world, script).await;
+    }
+    let (middle, cut) = middle.unwrap();
+    let after = tree(&root);
+    let all = receipts(&world);
+    for receipt in &all {
+        let path = receipt.path.shown_from(&world.root).into_owned();
+        assert!(path != ".git" && !path.starts_with(".git/"), "{receipt:?}");
+    }
+    let undone = take_back(&world, &all, false).await.unwrap();
+    assert_same(&tree(&root), &before, "undone");
+    let redone = take_back(&world, &undone, false).await.unwrap();
+    assert_same(&tree(&root), &after, "made again");
+    take_back(&world, &redone, false).await.unwrap();
+    assert_same(&tree(&root), &before, "undone again");
+    take_back(&world, &undone, false).await.unwrap();
+    take_back(&world, &all[cut..], false).await.unwrap();
+    assert_same(&tree(&root), &middle, "the last calls");
+    take_back(&world, &all[..cut], false).await.unwrap();
+    assert_same(&tree(&root), &before, "the first calls");
+}
+
+#[test]
+fn whatever_commands_do_to_files_is_taken_back_and_made_again() {
+    let script = prop::collection::vec(any_command(), 1..6).prop_map(|all| all.join("; "));
+    let cases = (prop::collection::vec(script, 1..4), any::<prop::sample::Index>());
+    let config = ProptestConfig {
+        cases: times(60).try_into().unwrap(),
+        failure_persistence: None,
+        max_shrink_iters: 300,
+        ..ProptestConfig::default()
+    };
+    let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build().unwrap();
+    let run = TestRunner::new(config).run(&cases, |(scripts, split)| {
+        runtime.block_on(there_and_back(&scripts, split.index(scripts.len())));
+        Ok(())
+    });
+    run.unwrap_or_else(|error| panic!("{error}"));
+}
+
+/// The same world where other limits hold.
+fn watched(mut world: World, watching: Option<Watching>) -> World {
+    let pipeline = standard(&Settings { watching, ..Settings::default() });
+    let old = &world.dispatcher;
+    let dispatcher = Dispatcher {
+        session: old.session.clone(),
+        conversation: old.conversation.clone(),
+        tools: old.tools.clone(),
+        pipeline: Arc::new(pipeline),
+        place: old.place.clone(),
+        host: old.host.clone(),
+        agent: old.agent.clone(),
+    };
+    world.dispatcher = Arc::new(dispatcher);
+    world
+}
+
+#[tokio::test]
+async fn one_line_tells_what_a_command_did() {
+    let world = world();
+    let command = "echo new > n.txt; echo more >> a.txt; rm d/e; mv 'b c.txt' c.txt; \
+                   touch d/old.log target/new; mkdir -p m/o; echo x > m/o/p; chmod 600 empty";
+    let outcome = bash(&world, command).await;
+    let line = "[changed: a.txt, empty; created: m/, n.txt; deleted: d/e; \
+                renamed: b c.txt to c.txt; 2 inside of these folders]";
+    assert_eq!(told(&outcome), line);
+    let changes = outcome.data.as_ref().and_then(|data| data.get("changes")).unwrap();
+    let wanted = json!({
+        "changed": ["a.txt", "empty"], "created": ["m/", "n.txt"], "deleted": ["d/e"],
+        "renamed": ["b c.txt to c.txt"], "more": 2,
+    });
+    assert_eq!(changes, &wanted);
+    let found = receipts(&world);
+    assert_eq!(found.len(), 8, "{found:?}");
+    let folders = found.iter().filter(|receipt| receipt.kind == EntryKind::Folder);
+    assert_eq!(folders.count(), 2);
+    let moved = |one: &&Receipt| matches!(one.action, ReceiptAction::Renamed { .. });
+    let moved = found.iter().find(moved).unwrap();
+    assert!(moved.before.is_some() && moved.before == moved.after, "{moved:?}");
+    // Nothing is said where nothing changed, nor where only times did.
+    assert_eq!(told(&bash(&world, "touch a.txt; cat a.txt > /dev/null").await), "");
+    let many = bash(&world, "for i in $(seq 30); do echo $i > f$i; done").await;
+    assert!(told(&many).ends_with("; 22 more]"), "{}", told(&many));
+}
+
+#[tokio::test]
+async fn a_change_that_leaves_size_and_time_is_found() {
+    let world = world();
+    let command = "touch -r a.txt /tmp/r$$; printf ONE | dd of=a.txt conv=notrunc 2> /dev/null; \
+                   touch -r /tmp/r$$ a.txt; rm /tmp/r$$";
+    for _ in 0..5 {
+        let before = fs::read(world.folder().unwrap().join("a.txt")).unwrap();
+        assert_eq!(told(&bash(&world, command).await), "[changed: a.txt]");
+        let all = receipts(&world);
+        take_back(&world, &all[all.len() - 1..], false).await.unwrap();
+        assert_eq!(fs::read(world.folder().unwrap().join("a.txt")).unwrap(), before);
+    }
+}
+
+#[tokio::test]
+async fn what_others_changed_since_is_not_replaced_unasked() {
+    let world = world();
+    bash(&world, "echo two > a.txt; mkdir n; echo x > n/x; rm d/e").await;
+    let root = world.folder().unwrap();
+    fs::write(root.join("a.txt"), "mine\n").unwrap();
+    fs::write(root.join("n/mine"), "mine\n").unwrap();
+    let all = receipts(&world);
+    let error = take_back(&world, &all, false).await.unwrap_err();
+    assert!(matches!(&error, UndoError::Conflict(found) if found.len() == 1), "{error}");
+    assert!(root.join("n/x").exists() && !root.join("d/e").exists(), "nothing was done");
+    take_back(&world, &all, true).await.unwrap();
+    assert_eq!(fs::read(root.join("a.txt")).unwrap(), b"one\ntwo\n");
+    // A folder that somebody put something into stays.
+    assert!(
+        !root.join("n/x").exists() && root.join("n/mine").exists() && root.join("d/e").exists()
+    );
+}
+
+#[tokio::test]
+async fn a_folder_takes_what_git_ignores_in_it_along() {
+    let world = world();
+    bash(&world, "mv d moved").await;
+    let root = world.folder().unwrap();
+    let undone = take_back(&world, &receipts(&world), false).await.unwrap();
+    assert_eq!(fs::read(root.join("d/old.log")).unwrap(), b"ignored\n");
+    assert!(!root.join("moved").exists());
+    take_back(&world, &undone, false).await.unwrap();
+    assert_eq!(fs::read(root.join("moved/old.log")).unwrap(), b"ignored\n");
+    assert!(!root.join("d").exists());
+}
+
+#[tokio::test]
+async fn what_an_ignore_file_hides_no_more_was_not_made() {
+    let world = world();
+    let before = tree(&world.folder().unwrap());
+    let outcome = bash(&world, "rm .gitignore; echo new > new.log").await;
+    assert_eq!(told(&outcome), "[created: new.log; deleted: .gitignore]");
+    take_back(&world, &receipts(&world), false).await.unwrap();
+    assert_eq!(tree(&world.folder().unwrap()), before);
+    // What it hides from now on is not gone.
+    let outcome = bash(&world, "echo '*.txt' >> .gitignore; echo more >> a.txt").await;
+    assert_eq!(told(&outcome), "[changed: .gitignore, a.txt]");
+}
+
+#[tokio::test]
+async fn what_is_too_big_is_named_and_the_rest_can_be_taken_back() {
+    let small = Watching { file_bytes: 100, ..Watching::default() };
+    let world = watched(world(), Some(small));
+    let root = world.folder().unwrap();
+    fs::write(root.join("big"), vec![b'x'; 1000]).unwrap();
+    fs::write(root.join("moved"), vec![b'y'; 1000]).unwrap();
+    let outcome =
+        bash(&world, "echo x >> big; echo x >> a.txt; mv moved there; cp there new").await;
+    let lines = told(&outcome);
+    let (first, second) = lines.split_once('\n').unwrap();
+    assert_eq!(first, "[changed: a.txt, big; created: new; renamed: moved to there]");
+    assert!(second.starts_with("[cannot be undone: big (it has more than 100 bytes: "), "{second}");
+    assert!(!second.contains("there") && !second.contains("new"), "{second}");
+    let error = take_back(&world, &receipts(&world), false).await.unwrap_err();
+    assert!(matches!(error, UndoError::NotKept { .. }), "{error}");
+    assert!(fs::read(root.join("a.txt")).unwrap().ends_with(b"x\n"), "all or nothing");
+    take_back(&world, &receipts(&world), true).await.unwrap();
+    assert_eq!(fs::read(root.join("a.txt")).unwrap(), b"one\ntwo\n");
+    assert!(root.join("moved").exists() && !root.join("new").exists());
+}
+
+#[tokio::test]
+async fn copies_that_find_no_room_are_named() {
+    let world = world();
+    assert!(world.session.pre_images.set(Arc::new(MemoryPreImages::with_quota(12))).is_ok());
+    let outcome =
+        bash(&world, "for f in a.txt 'b c.txt' d/e d/f/g.txt; do echo x >> \"$f\"; done").await;
+    assert!(told(&outcome).contains("\n[cannot be undone: "), "{}", told(&outcome));
+    assert_eq!(receipts(&world).len(), 4);
+}
+
+#[tokio::test]
+async fn too_many_files_are_told_once_and_not_looked_at() {
+    let few = Watching { files: 8, ..Watching::default() };
+    let world = watched(world(), Some(few));
+    let root = world.folder().unwrap();
+    assert_eq!(told(&bash(&world, "echo x >> a.txt").await), "[changed: a.txt]");
+    for number in 0..3 {
+        fs::write(root.join(format!("more{number}")), "").unwrap();
+    }
+    let text = told(&bash(&world, "echo x >> a.txt").await);
+    assert!(text.contains("more than 8 files (shell.changes.files in the settings)"), "{text}");
+    assert_eq!(told(&bash(&world, "echo x >> a.txt").await), "", "once");
+    assert_eq!(receipts(&world).len(), 1);
+    let off = watched(self::world(), None);
+    assert_eq!(told(&bash(&off, "echo x >> a.txt").await), "");
+    assert_eq!(receipts(&off).len(), 0);
+}
+
+#[tokio::test]
+async fn a_command_that_is_stopped_is_looked_after_too() {
+    let world = world();
+    let input = json!({"command": "echo x > late; echo y >> a.txt; sleep 100", "timeout_ms": 400});
+    let outcome = world.call("bash", input).await;
+    assert_eq!(outcome.status, Status::TimedOut);
+    assert!(told(&outcome).ends_with("[changed: a.txt; created: late]"), "{}", told(&outcome));
+    let stop = CancellationToken::new();
+    let input = json!({"command": "rm late; echo gone; sleep 100"});
+    let call = world.call_until("bash", input, stop.clone());
+    let cancel = async {
+        let said = |body: &Body| matches!(body, Body::CallOutput { text, .. } if text == "gone\n");
+        world.recorder.until(said).await;
+        stop.cancel();
+    };
+    let (outcome, ()) = tokio::join!(call, cancel);
+    assert_eq!(outcome.status, Status::Cancelled);
+    assert!(told(&outcome).ends_with("[deleted: late]"), "{}", told(&outcome));
+    take_back(&world, &receipts(&world), false).await.unwrap();
+    assert!(!world.folder().unwrap().join("late").exists());
+}
+
+#[tokio::test]
+async fn two_commands_at_once_tell_a_change_once() {
+    let world = world();
+    let before = tree(&world.folder().unwrap());
+    haft_testkit::machine::make_fifo(&world.folder().unwrap().join("target/go"));
+    // Each goes on when the other one has written.
+    let one = bash(&world, "echo one > one; read -r _ < target/go; echo one > three");
+    let two = bash(&world, "echo two > two; echo on > target/go");
+    let (one, two) = tokio::join!(one, two);
+    assert_eq!((one.status, two.status), (Status::Done, Status::Done));
+    let mut made: Vec<String> =
+        receipts(&world).iter().map(|one| one.path.shown_from(&world.root).into_owned()).collect();
+    made.sort();
+    assert_eq!(made, ["one", "three", "two"], "{} {}", told(&one), told(&two));
+    fs::remove_file(world.folder().unwrap().join("target/go")).unwrap();
+    take_back(&world, &receipts(&world), false).await.unwrap();
+    assert_eq!(tree(&world.folder().unwrap()), before);
+}
+
+#[tokio::test]
+async fn what_a_rule_hides_is_neither_named_nor_copied() {
+    let world = world();
+    world.rule(haft_policy::Verdict::Deny, "Read(hidden.txt)");
+    let outcome = bash(&world, "echo x > hidden.txt; echo x > seen.txt").await;
+    assert_eq!(told(&outcome), "[created: seen.txt]");
+    assert!(!serde_json::to_string(&receipts(&world)).unwrap().contains("hidden"));
+}
+
+#[tokio::test]
+async fn a_change_of_an_edit_tool_beside_is_not_told_twice() {
+    let world = world();
+    bash(&world, "echo x >> a.txt").await;
+    let input = json!({"path": "n.txt", "content": "mine\n"});
+    world.call("write", input).await;
+    assert_eq!(told(&bash(&world, "echo x >> a.txt").await), "[changed: a.txt]");
+    let all = receipts(&world);
+    assert_eq!(all.len(), 3);
+    take_back(&world, &all, false).await.unwrap();
+    assert_eq!(fs::read(world.folder().unwrap().join("a.txt")).unwrap(), b"one\ntwo\n");
+    assert!(!world.folder().unwrap().join("n.txt").exists());
+}
