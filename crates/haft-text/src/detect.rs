@@ -371,7 +371,7 @@ mod tests {
                         Err(DecodeError::Binary { kind: "binary data", offset: bytes.len() });
                     assert_eq!(detect(&nul), told, "{text:?}");
                     // The second half of the last character is missing, of however little.
-                    let longer = [&bytes[..], &[b'x']].concat();
+                    let longer = [&bytes[..], b"x"].concat();
                     assert_eq!(detect(&longer), Ok(Format { encoding, bom: true }), "{text:?}");
                 }
             }
