@@ -195,8 +195,12 @@ impl Shared {
             .custom_flags(OFlags::NOFOLLOW.bits().cast_signed())
             .open(&path)?;
         let before = file.metadata()?.len();
-        file.set_len(0)?;
-        self.release(before);
+        if before > 0 {
+            // Not of an empty one: ext4 brings a file that was made empty to the disk when it is
+            // closed, and its writer would wait for that.
+            file.set_len(0)?;
+            self.release(before);
+        }
         Ok(file)
     }
 
