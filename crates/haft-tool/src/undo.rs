@@ -605,7 +605,7 @@ fn in_order(newest_first: &[Receipt]) -> Vec<&Receipt> {
             moved.extend([&receipt.path, from]);
         }
     }
-    moved.iter().for_each(|path| drop(places.remove(path)));
+    places.retain(|path, _| !moved.contains(path));
     for places in places.values() {
         let given: Vec<&Receipt> = places.iter().map(|place| &newest_first[*place]).collect();
         if let Some(chained) = chained(&given) {

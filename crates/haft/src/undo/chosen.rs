@@ -144,10 +144,10 @@ pub fn chosen(wanted: &Wanted, changes: &Changes) -> Result<Group, String> {
 
 fn to_redo(wanted: &Wanted, changes: &Changes) -> Result<Group, String> {
     let back = to_make_again(wanted, changes);
-    let newest = back.first().map(|call| call.taken.undo);
+    let newest = back.first().map(|call| call.with.undo);
     let is_asked = |call: &&Taken<'_>| match &wanted.which {
         Which::Newest if wanted.turn => call.unit == 0,
-        Which::Newest => Some(call.taken.undo) == newest,
+        Which::Newest => Some(call.with.undo) == newest,
         Which::Last(count) => call.unit < *count,
         Which::Call(id) => back.iter().any(|other| other.call == id && other.unit == call.unit),
     };
@@ -163,11 +163,11 @@ fn to_redo(wanted: &Wanted, changes: &Changes) -> Result<Group, String> {
     let (meant, together) = closed(&back, &asked, !matches!(wanted.which, Which::Call(_)));
     let chosen: Vec<&Taken<'_>> = back.iter().filter(|call| meant.contains(&call.unit)).collect();
     let calls = chosen.iter().map(|call| call.call.clone()).collect();
-    let has = |taken: &&TakenBack| chosen.iter().any(|call| std::ptr::eq(call.taken, *taken));
+    let has = |taken: &&TakenBack| chosen.iter().any(|call| std::ptr::eq(call.with, *taken));
     let taken = changes.taken_back.iter().rev().filter(has);
     let receipts = taken.flat_map(|taken| taken.receipts.iter().rev().cloned());
     let mut group = Group::of(wanted, meant.len(), calls, receipts.collect(), changes);
-    let gone = chosen.iter().filter(|call| call.taken.receipts.is_empty());
+    let gone = chosen.iter().filter(|call| call.with.receipts.is_empty());
     group.gone = gone.map(|call| call.call.clone()).collect();
     if meant.len() > asked.len() {
         let between = chosen
@@ -186,17 +186,18 @@ struct Taken<'a> {
     /// The number of what it is counted with: a call counts by itself, or a turn with all its calls.
     unit: usize,
     /// What it can be made again with.
-    taken: &'a TakenBack,
+    with: &'a TakenBack,
 }
 
 /// The calls that are taken back in the order in which they are made again: those of the last undo
 /// first, of one undo as they were made.
 fn to_make_again<'a>(wanted: &Wanted, changes: &'a Changes) -> Vec<Taken<'a>> {
     let place = |call: &CallId| changes.all.iter().position(|change| change.call == *call);
-    let of =
-        |taken: &'a TakenBack| taken.calls.iter().map(move |call| Taken { call, unit: 0, taken });
+    let of = |taken: &'a TakenBack| {
+        taken.calls.iter().map(move |call| Taken { call, unit: 0, with: taken })
+    };
     let mut back: Vec<Taken<'a>> = changes.taken_back.iter().flat_map(of).collect();
-    back.sort_by_key(|back| (Reverse(back.taken.undo), place(back.call)));
+    back.sort_by_key(|back| (Reverse(back.with.undo), place(back.call)));
     let mut units = Vec::new();
     for call in &mut back {
         let turn = place(call.call).map_or(NO_TURN, |at| changes.all[at].turn);
@@ -220,7 +221,7 @@ fn closed<'a>(
     let mut meant = asked.clone();
     loop {
         let goes = |call: &&Taken<'_>| {
-            let with = |other: &Taken<'_>| std::ptr::eq(other.taken, call.taken);
+            let with = |other: &Taken<'_>| std::ptr::eq(other.with, call.with);
             back.iter().any(|other| meant.contains(&other.unit) && with(other))
         };
         let mut more: BTreeSet<usize> = back.iter().filter(goes).map(|call| call.unit).collect();
@@ -234,7 +235,7 @@ fn closed<'a>(
     }
     let is_tied = |call: &&Taken<'a>| {
         let ties = |other: &Taken<'_>| {
-            std::ptr::eq(other.taken, call.taken)
+            std::ptr::eq(other.with, call.with)
                 && asked.contains(&other.unit) != asked.contains(&call.unit)
         };
         meant.contains(&call.unit) && back.iter().any(ties)

@@ -501,6 +501,9 @@ fn made_again(calls: &[Value], which: &[&str]) -> (String, String, Vec<(String, 
     (told.join(" "), ran.err, there.collect())
 }
 
+/// Calls that were taken back, the redo, and what comes of it as [`made_again`] gives it.
+type Case<'a> = (&'a [Value], &'a [&'a str], &'a str, String, &'a [(&'a str, &'a str)]);
+
 #[test]
 fn calls_are_made_again_in_their_order_and_what_goes_together_is_told() {
     let content = |path: &str, text: &str| json!({"path": path, "content": text});
@@ -519,7 +522,6 @@ fn calls_are_made_again_in_their_order_and_what_goes_together_is_told() {
         )
     };
     let (one_three, between) = ("c1 and c3", ", and c2 stands between them");
-    type Case<'a> = (&'a [Value], &'a [&'a str], &'a str, String, &'a [(&'a str, &'a str)]);
     let cases: [Case<'_>; 9] = [
         (&edited, &["1"], "c1 c2 c3", told(3, 1, one_three, between), &[("a", "A2"), ("m", "C1")]),
         (&edited, &["c2"], "c2", String::new(), &[("a", "A2"), ("c", "ccc")]),
