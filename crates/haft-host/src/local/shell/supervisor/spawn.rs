@@ -76,7 +76,6 @@ impl Leader {
         let mut ancillary = SendAncillaryBuffer::new(&mut space);
         ancillary.push(SendAncillaryMessage::ScmRights(&given));
         sendmsg(&self.link, &[IoSlice::new(b"+")], &mut ancillary, SendFlags::NOSIGNAL)?;
-        drop(ancillary);
         drop(stdio);
         let mut code = [0; 4];
         match (&self.link).read_exact(&mut code) {
