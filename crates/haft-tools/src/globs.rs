@@ -188,8 +188,10 @@ pub(crate) fn in_path(path: &str, field: Field) -> Option<String> {
     let (folder, rest) = split(path);
     let (folder, name, rest) = (quoted(&folder), field.name(), quoted(&rest));
     let before = match field {
-        Field::Glob => String::new(),
-        Field::Pattern => format!(", or with {rest}/ in front of yours"),
+        Field::Pattern if matches!(&*rest, "*" | "**") => {
+            format!(", or with {rest}/ in front of yours")
+        }
+        _ => String::new(),
     };
     Some(format!("path takes no glob: give path {folder} with {name} {rest}{before}."))
 }

@@ -256,7 +256,7 @@ fn what_a_search_leaves_or_cuts_is_told() {
     world.file("sub/y.rs", "needle\n");
     symlink("../other", world.work().join("sub/link")).unwrap();
     let out = told(&world, "find", &json!({"pattern": "*", "path": "sub", "follow": true}), 0);
-    let outside = "[not looked at: 1 links out of the searched folder (search where they lead by \
+    let outside = "[not looked at: 1 link out of the searched folder (search where they lead by \
                    path)]";
     assert_eq!(out, format!("link\ny.rs\n{outside}\n"));
     let out = told(&world, "find", &json!({"pattern": "*.rs", "follow": true}), 0);
