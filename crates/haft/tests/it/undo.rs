@@ -579,3 +579,68 @@ fn the_session_that_has_the_change_is_found() {
     let ran = world.run(&["redo", "c1", "--json"]);
     assert_eq!(ran.code, Some(0), "{ran:?}");
 }
+
+/// What a command does to the files of a world, and how each of them looks then.
+const COMMAND: &str = "echo more >> a.txt; rm b.txt; mkdir n; echo new > n/c.txt; ln -s a.txt l; \
+                       echo built > ignored.log; chmod 600 d.txt";
+
+fn before_a_command(world: &World) {
+    world.file(".gitignore", "*.log\n");
+    world.file("a.txt", "one\n");
+    world.file("b.txt", "two\n");
+    world.file("d.txt", "four\n");
+    fs::set_permissions(world.work().join("d.txt"), fs::Permissions::from_mode(0o644)).unwrap();
+}
+
+fn is_undone(world: &World) {
+    let there = |name: &str| fs::symlink_metadata(world.work().join(name)).is_ok();
+    assert_eq!((world.read("a.txt").as_str(), world.read("b.txt").as_str()), ("one\n", "two\n"));
+    assert!(!there("n") && !there("l") && there("ignored.log"));
+    assert_eq!(mode(world, "d.txt"), 0o644);
+}
+
+fn is_made(world: &World) {
+    assert_eq!(world.read("a.txt"), "one\nmore\n");
+    assert_eq!(world.read("n/c.txt"), "new\n");
+    assert!(!world.work().join("b.txt").exists());
+    assert_eq!(fs::read_link(world.work().join("l")).unwrap().to_str(), Some("a.txt"));
+    assert_eq!(mode(world, "d.txt"), 0o600);
+}
+
+#[test]
+fn what_a_command_did_is_taken_back_whoever_ran_it() {
+    let told = "[changed: a.txt, d.txt; created: l, n/; deleted: b.txt; 1 inside of these folders]";
+    let input = json!({"command": COMMAND});
+    let by_tool = |world: &World| {
+        let ran = world.tool("bash", &input, &["--mode", "bypass"]);
+        assert!(ran.out.contains(told), "{ran:?}");
+    };
+    let by_model = |world: &World| {
+        let calls = json!([{"name": "bash", "input": input}]);
+        let model = world.script(&[json!({"calls": calls}), json!({"text": "Done."})]);
+        let ran = world.run(&["-p", "go", "--mode", "bypass", "--model", &model]);
+        assert_eq!(ran.code, Some(0), "{ran:?}");
+    };
+    let by_client = |world: &World| {
+        let mut client = Client::greeted(world, &["--mode", "bypass"]);
+        let answer = client.call("bash", &input).to_string();
+        assert!(answer.contains(told), "{answer}");
+        client.ends_well();
+    };
+    for run in [&by_tool as &dyn Fn(&World), &by_model, &by_client] {
+        let world = World::new();
+        before_a_command(&world);
+        run(&world);
+        is_made(&world);
+        let ran = world.run(&["undo"]);
+        assert!(ran.code == Some(0) && ran.out.contains("removed n/"), "{ran:?}");
+        is_undone(&world);
+        assert_eq!(world.run(&["redo"]).code, Some(0));
+        is_made(&world);
+        world.file("a.txt", "mine\n");
+        let ran = world.run(&["undo"]);
+        assert!(ran.code == Some(1) && ran.err.contains("a.txt was changed since"), "{ran:?}");
+        assert_eq!(world.run(&["undo", "--force"]).code, Some(0));
+        is_undone(&world);
+    }
+}
