@@ -147,6 +147,8 @@ pub struct Shell {
     /// Milliseconds that a command may run when the call says nothing, from 1,000 to 600,000.
     #[schemars(range(min = 1_000, max = 600_000))]
     pub timeout_ms: u64,
+    /// Whether a command whose time is over goes on as a job instead of being stopped.
+    pub promote: bool,
     /// Names of variables that commands get although they look like secrets, such as `GH_TOKEN`.
     pub let_through: Vec<String>,
     /// What commands change.
@@ -155,7 +157,12 @@ pub struct Shell {
 
 impl Default for Shell {
     fn default() -> Self {
-        Self { timeout_ms: 120_000, let_through: Vec::new(), changes: Changes::default() }
+        Self {
+            timeout_ms: 120_000,
+            promote: false,
+            let_through: Vec::new(),
+            changes: Changes::default(),
+        }
     }
 }
 

@@ -5,11 +5,13 @@
 //! end stays in fixed memory. The folder is carried to the next call only inside the workspace. It
 //! knows no rules and does not classify commands.
 
-use std::{io, time::Duration};
+use std::{io, sync::Arc, time::Duration};
 
 use futures::StreamExt as _;
 use haft_host::{Exit, FileKind, Output, Program, Running, Spawn, Stdin};
-use haft_tool::{COMMAND_VARIABLE, Cx, Jobs, REPORTING_SCRIPT, RecordError, Tool, schema_of};
+use haft_tool::{
+    COMMAND_VARIABLE, Cx, JobPlace, Jobs, REPORTING_SCRIPT, RecordError, Tool, schema_of,
+};
 use haft_types::{
     Access, Budget, Detail, Env, Follow, Guideline, HostPath, Kind, Loading, Outcome, Place, Plan,
     Target, ToolError, ToolSpec,
@@ -46,12 +48,15 @@ const TITLE: usize = 80;
 pub struct Bash {
     /// Milliseconds that a command may take where nothing was asked for.
     timeout: u64,
+    /// Whether one that takes longer goes on as a job.
+    promote: bool,
 }
 
 impl Bash {
     /// The tool with the limits that a person set.
     pub fn new(options: &Options) -> Self {
-        Self { timeout: options.command_ms.clamp(1, TIMEOUT_MAX) }
+        let timeout = options.command_ms.clamp(1, TIMEOUT_MAX);
+        Self { timeout, promote: options.command_promote }
     }
 }
 
@@ -70,7 +75,7 @@ pub struct Input {
     cwd: Option<String>,
     /// Milliseconds, at most 600000; of a job any.
     timeout_ms: Option<u64>,
-    /// Begin a job and answer at once: for servers, watchers.
+    /// Begin a job (see job) and answer at once.
     run_in_background: Option<bool>,
     /// What it does, in 5-10 words, for the person.
     description: Option<String>,
@@ -113,6 +118,13 @@ enum End {
     Lost(String),
 }
 
+/// What became of a command.
+enum Followed {
+    Ran(Ran),
+    /// Its time was over, and there is a place for it among the jobs.
+    GoesOn(Running, output::Handed, JobPlace),
+}
+
 /// A command that was run.
 struct Ran {
     end: End,
@@ -130,6 +142,7 @@ impl Tool for Bash {
             ms if ms % 1000 == 0 => format!("{} s", ms / 1000),
             ms => format!("{ms} ms"),
         };
+        let over = if self.promote { "It goes on as a job" } else { "It is stopped" };
         ToolSpec {
             output_schema: schema_of::<Data>(),
             snippet: format!("Run a shell command (stdin is empty, {time} unless timeout_ms)")
@@ -150,7 +163,7 @@ impl Tool for Bash {
                 "Run command",
                 format!(
                     "Run a command in the shell and get stdout and stderr in the order they came, \
-                     without escape codes. stdin is empty, so nothing can be typed. It is stopped \
+                     without escape codes. stdin is empty, so nothing can be typed. {over} \
                      after {time} unless timeout_ms says otherwise. The next call starts in the \
                      folder this one ends in, while that is in the workspace; variables are not \
                      kept. Over 30,000 characters you get both ends and an out:// address of the \
@@ -209,7 +222,14 @@ impl Tool for Bash {
         let timeout = Duration::from_millis(asked.min(TIMEOUT_MAX));
         let deadline = Instant::now() + timeout;
         let running = start(&input, Stdin::Empty, cx, &mut notes).await?;
-        let ran = follow(running, cx, deadline).await;
+        let promote = self.promote.then(|| cx.session().map.get::<Jobs>());
+        let ran = match follow(running, cx, deadline, promote).await {
+            Followed::Ran(ran) => ran,
+            Followed::GoesOn(running, handed, place) => {
+                let now = background::Now { handed, timeout, notes };
+                return background::go_on(&input, running, now, place, cx);
+            }
+        };
         if asked > TIMEOUT_MAX {
             notes.push(format!("[timeout_ms {asked} was cut to the most there is, {TIMEOUT_MAX}]"));
         }
@@ -327,7 +347,12 @@ fn gone(error: &io::Error) -> bool {
 }
 
 /// Takes the output in until the command ends or is stopped.
-async fn follow(mut running: Running, cx: &Cx, deadline: Instant) -> Ran {
+async fn follow(
+    mut running: Running,
+    cx: &Cx,
+    deadline: Instant,
+    promote: Option<Arc<Jobs>>,
+) -> Followed {
     let mut streams = Streams::new(cx);
     let mut report = Vec::new();
     let mut stopped: Option<(End, Instant)> = None;
@@ -343,6 +368,9 @@ async fn follow(mut running: Running, cx: &Cx, deadline: Instant) -> Ran {
                 stopped = Some((End::Cancelled, Instant::now() + CANCEL));
             }
             () = at(Some(deadline)), if stopped.is_none() => {
+                if let Some(place) = promote.as_ref().and_then(|jobs| jobs.begin().ok()) {
+                    return Followed::GoesOn(running, streams.hand_over(cx), place);
+                }
                 running.control.stop();
                 stopped = Some((End::TimedOut(Exit::default()), Instant::now() + STOP));
             }
@@ -378,7 +406,7 @@ async fn follow(mut running: Running, cx: &Cx, deadline: Instant) -> Ran {
         End::Exited(_) | End::Lost(_) => None,
     };
     let kept = streams.finish(cx, patience).await;
-    Ran { end, kept, report }
+    Followed::Ran(Ran { end, kept, report })
 }
 
 /// Waits until then; for ever where there is no time to wait for.

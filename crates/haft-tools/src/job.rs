@@ -11,7 +11,7 @@ use std::{
 };
 
 use bytes::Bytes;
-use haft_tool::{Cx, Job as Running, Jobs, Said, Test, Tool, schema_of};
+use haft_tool::{Cx, Ended, Job as Running, Jobs, Said, Test, Tool, schema_of};
 use haft_types::{
     Access, Budget, Cell, Detail, Env, JobEnd, Kind, Loading, Outcome, Place, Plan, Shape, Status,
     Target, ToolError, ToolSpec,
@@ -19,7 +19,7 @@ use haft_types::{
 use regex::RegexBuilder;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use tokio::time::{Instant, sleep, sleep_until};
+use tokio::time::{Instant, sleep, sleep_until, timeout};
 
 use crate::{
     bash::{first, for_people, last},
@@ -33,6 +33,8 @@ const WAIT_MAX: u64 = 600_000;
 const LOOK: Duration = Duration::from_millis(50);
 /// How long the end of a job is waited for that was stopped.
 const STOP: Duration = Duration::from_millis(2_500);
+/// How long input waits for what was sent before to be read.
+const TAKEN: Duration = Duration::from_secs(5);
 /// Bytes of a compiled pattern.
 const PATTERN: usize = 1 << 20;
 /// Characters of a found line that are repeated.
@@ -73,18 +75,18 @@ pub struct Input {
     action: Action,
     /// E.g. "j1"; default: the only one.
     job: Option<String>,
-    /// Mark to look from: `next` of an answer; default: your last look.
+    /// Mark, `next` of an answer; default: your last look.
     since: Option<u64>,
-    /// wait: until this port on localhost is open.
+    /// wait: until this local port is open.
     #[schemars(range(min = 1, max = 65_535))]
     port: Option<u16>,
-    /// wait: until a line matches this regex; without both: until it ends.
+    /// wait: until a line matches this regex; default: its end.
     pattern: Option<String>,
     /// wait: default 30000, at most 600000.
     timeout_ms: Option<u64>,
     /// input: sent as it is; end a line with \n.
     text: Option<String>,
-    /// input: end it after text.
+    /// input: then end it.
     eof: Option<bool>,
 }
 
@@ -126,13 +128,12 @@ struct JobData {
 }
 
 impl JobData {
-    fn of(job: &Running) -> Self {
-        let end = job.end();
+    fn of(job: &Running, end: Option<&Ended>) -> Self {
         Self {
             job: job.id().to_owned(),
             title: job.title().to_owned(),
             call: job.call().to_string(),
-            state: match end.as_ref().map(|end| end.how) {
+            state: match end.map(|end| end.how) {
                 None => "running",
                 Some(JobEnd::Exited) => "exited",
                 Some(JobEnd::Stopped) => "stopped",
@@ -168,7 +169,7 @@ impl Tool for Job {
         ToolSpec {
             aliases: names.map(Into::into).into(),
             output_schema: schema_of::<Data>(),
-            snippet: "See, wait for, answer or stop what bash runs in the background".into(),
+            snippet: "See, wait for, answer or stop jobs in the background".into(),
             hint: "background job output wait port stop input process server".into(),
             kind: Kind::Execute,
             primary: "action".into(),
@@ -178,8 +179,8 @@ impl Tool for Job {
             ..ToolSpec::new(
                 "job",
                 "Background job",
-                "Handle jobs, which bash begins with run_in_background: list them, get output \
-                 since your last look, wait, send input, stop. You are told when one ends.",
+                "List jobs (bash begins them with run_in_background), get output since your last \
+                 look, wait, send input, stop. You are told when one ends.",
             )
         }
     }
@@ -222,12 +223,14 @@ impl Tool for Job {
             Action::Input => type_in(&input, &job, &mut answer).await?,
             Action::Stop => stop(&job, cx, &mut answer).await,
         }
+        // Looked at first: all that an ended one said is there.
+        let end = job.end();
         // What was typed is answered later; the answer is another look.
         let said = (input.action != Action::Input).then(|| job.since(since));
         if let Some(said) = &said {
             looks.note(&job, said.next);
         }
-        let mut outcome = answer.outcome(&job, since, said, cx);
+        let mut outcome = answer.outcome((&job, end), since, said, cx);
         outcome.content.extend(jobs.news(cx).into_iter().map(Into::into));
         Ok(outcome)
     }
@@ -289,7 +292,8 @@ struct Answer {
 }
 
 fn list(jobs: &Jobs, cx: &Cx) -> Outcome {
-    let all: Vec<JobData> = jobs.all().iter().map(|job| JobData::of(job)).collect();
+    let all: Vec<JobData> =
+        jobs.all().iter().map(|job| JobData::of(job, job.end().as_ref())).collect();
     let mut text = String::new();
     let mut rows = Vec::new();
     for job in &all {
@@ -385,7 +389,10 @@ async fn type_in(input: &Input, job: &Running, answer: &mut Answer) -> Result<()
     let text = input.text.clone().unwrap_or_default();
     let (bytes, line) = (text.len(), text.ends_with('\n'));
     if bytes > 0 {
-        job.input(Bytes::from(text)).await.map_err(|error| gone(&error))?;
+        match timeout(TAKEN, job.input(Bytes::from(text))).await {
+            Ok(sent) => sent.map_err(|error| gone(&error))?,
+            Err(_) => return Err(gone(&"it reads nothing of what was sent before")),
+        }
     }
     let end = if line { "a newline at their end" } else { "no newline at their end" };
     answer.notes.push(format!("sent {bytes} bytes, {end}"));
@@ -410,7 +417,13 @@ async fn stop(job: &Running, cx: &Cx, answer: &mut Answer) {
 }
 
 impl Answer {
-    fn outcome(self, job: &Running, since: u64, said: Option<Said>, cx: &Cx) -> Outcome {
+    fn outcome(
+        self,
+        (job, end): (&Running, Option<Ended>),
+        since: u64,
+        said: Option<Said>,
+        cx: &Cx,
+    ) -> Outcome {
         let (mut notes, mut data) = (Vec::new(), Data::default());
         let mut text = String::new();
         if let Some(said) = said {
@@ -429,9 +442,9 @@ impl Answer {
             }
         }
         notes.extend(self.notes);
-        notes.push(state(job, data.next));
-        if let Some(ended) = job.end() {
-            notes.extend(ended.notes);
+        notes.push(state(job, end.as_ref(), data.next));
+        if let Some(ended) = &end {
+            notes.extend(ended.notes.iter().cloned());
             if data.output.is_some() && cx.agent() == job.agent() {
                 job.told();
             }
@@ -440,7 +453,7 @@ impl Answer {
         let shape = Shape::Terminal {
             command: job.named(),
             output: shown,
-            exit: job.end().and_then(|ended| ended.exit),
+            exit: end.as_ref().and_then(|ended| ended.exit),
             note: Some(notes.join("; ")),
         };
         for note in &notes {
@@ -449,7 +462,8 @@ impl Answer {
             }
             text.extend(["[", note, "]"]);
         }
-        (data.jobs, data.waited, data.line) = (vec![JobData::of(job)], self.waited, self.line);
+        (data.jobs, data.waited, data.line) =
+            (vec![JobData::of(job, end.as_ref())], self.waited, self.line);
         Outcome {
             status: self.status,
             data: serde_json::to_value(data).ok(),
@@ -460,17 +474,17 @@ impl Answer {
 }
 
 /// Whether it runs, or how it ended.
-fn state(job: &Running, next: Option<u64>) -> String {
+fn state(job: &Running, end: Option<&Ended>, next: Option<u64>) -> String {
     let (id, took) = (job.id(), job.lasted().as_secs());
     let next = next.map(|next| format!("; next mark {next}")).unwrap_or_default();
-    match job.end() {
+    match end {
         None => format!("{id} runs since {took} s{next}"),
         Some(ended) => format!("{id} has ended after {took} s: {}", ended.words),
     }
 }
 
 /// A text, or both ends of it where it is too long for an answer.
-fn shortened(text: &str, address: &str) -> String {
+pub(crate) fn shortened(text: &str, address: &str) -> String {
     if text.chars().nth(WHOLE).is_none() {
         return text.to_owned();
     }

@@ -55,6 +55,9 @@ pub struct Options {
     /// Milliseconds that `bash` lets a command run when the call says nothing, from 1 to 600,000;
     /// 120,000 by default.
     pub command_ms: u64,
+    /// Whether a command whose time is over goes on as a job instead of being stopped; false by
+    /// default.
+    pub command_promote: bool,
     /// Whether `edit` takes only text that is there exactly, and `edit` and `write` change only files
     /// that the conversation has read as they are; without it, near misses that can mean one place
     /// alone are tolerated, and so is exact text in other files, and told. False by default.
@@ -70,6 +73,7 @@ impl Default for Options {
             read_lines: 2_000,
             read_bytes: 100_000,
             command_ms: 120_000,
+            command_promote: false,
             edit_strict: false,
             #[cfg(feature = "pdf")]
             pdf: PdfReader::default(),

@@ -263,6 +263,7 @@ impl Base {
             read_lines: settings.read.max_lines,
             read_bytes: settings.read.max_bytes,
             command_ms: settings.shell.timeout_ms,
+            command_promote: settings.shell.promote,
             edit_strict: settings.edit.strict,
             pdf: pdf::reader(&self.host),
         })

@@ -30,7 +30,7 @@ pub(super) fn outcome(
     let stderr = kept.stderr.into_text();
     let (status, code, meaning) = judged(command, &end, &stderr, timeout);
     let mut said: Vec<String> = meaning.iter().map(|meaning| format!("[{meaning}]")).collect();
-    said.extend(left_over(command, &end));
+    said.extend(left_over(command, &end, "what shall go on needs run_in_background"));
     said.extend(stuck(command, &end));
     said.append(&mut notes);
     said.extend(not_kept(&kept.all));
@@ -71,7 +71,7 @@ fn note(code: Option<i32>, meaning: Option<String>, missing: Option<u64>) -> Opt
     (!words.is_empty()).then(|| words.join("; "))
 }
 
-fn joined(text: String, said: &[String]) -> String {
+pub(super) fn joined(text: String, said: &[String]) -> String {
     let mut text = text;
     text.truncate(text.trim_end_matches('\n').len());
     if text.is_empty() && said.is_empty() {
@@ -128,17 +128,14 @@ pub(super) fn judged(
 }
 
 /// What the command left running.
-pub(super) fn left_over(command: &str, end: &End) -> Option<String> {
+pub(super) fn left_over(command: &str, end: &End, advice: &str) -> Option<String> {
     let (End::Exited(exit) | End::TimedOut(exit)) = end else { return None };
     // At a timeout everything is stopped; only a command that ended itself leaves something.
     if exit.stopped.is_empty() || matches!(end, End::TimedOut(_)) {
         return None;
     }
     let named = named(command, &exit.stopped);
-    Some(format!(
-        "[still running when the command ended, and stopped: {named}; what shall go on needs \
-         run_in_background]"
-    ))
+    Some(format!("[still running when the command ended, and stopped: {named}; {advice}]"))
 }
 
 /// What could not be stopped.
@@ -236,7 +233,7 @@ mod tests {
         for end in [End::Exited(exit.clone()), End::TimedOut(exit)] {
             let said = super::stuck("make", &end).unwrap();
             assert!(said.contains("7 dd if=/dev/sd7, 8 dd if=/dev/sd8]"), "{said}");
-            assert_eq!(left_over("make", &end), None);
+            assert_eq!(left_over("make", &end, ""), None);
         }
         assert_eq!(super::stuck("make", &End::Exited(Exit::default())), None);
         let many: Vec<_> = (0..12).map(|n| (n, REPORTING_SCRIPT.to_owned())).collect();

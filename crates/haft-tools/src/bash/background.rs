@@ -10,11 +10,15 @@ use bytes::Bytes;
 use futures::{StreamExt as _, future::BoxFuture};
 use haft_host::{Control, Exit, Output, Running, Spool, SpoolLimits, Spooled, Stdin};
 use haft_text::clean::Cleaner;
-use haft_tool::{Cx, Ended, Job, Jobs, Work};
+use haft_tool::{Cx, Ended, Job, JobPlace, Jobs, Work};
 use haft_types::{JobEnd, Outcome, Shape, Stream, ToolError};
 use tokio::time::Instant;
 
-use super::{Data, End, Input, answer, at, name};
+use super::{
+    Data, End, Input, answer, at, name,
+    output::{Handed, for_people},
+};
+use crate::job::shortened;
 
 /// How long a job that is stopped may take to end: TERM, 500 ms, KILL, and what it still says.
 const STOP: Duration = Duration::from_secs(2);
@@ -32,29 +36,79 @@ pub(super) async fn begin(input: Input, cx: &Cx) -> Result<Outcome, ToolError> {
     let running = super::start(&input, Stdin::Open, cx, &mut said).await?;
     let ends = SpoolLimits { head: 0, tail: 0, file_cap: limits.disk };
     let voice = Voice::new(cx.spool(ends));
-    let work = Arc::new(Command(Arc::clone(&running.control)));
-    let follow = |job| follow(input.command.clone(), running, voice, job, life);
-    let job = place.start(cx, name(&input), work, follow)?;
-    let (id, address) = (job.id(), cx.call.address());
-    said.insert(
-        0,
-        format!(
-            "[job {id} runs in the background; job has its output, all of it goes to {address}, \
-             and its end will be told]"
-        ),
-    );
+    let job = start(&input, running, (voice, life), place, cx)?;
+    said.insert(0, format!("[job {} runs in the background; {}]", job.id(), way(cx)));
     if asked.is_some() {
         said.push(format!("[it is stopped after {} s]", life.as_secs_f64()));
     }
     said.extend(jobs.news(cx));
+    Ok(outcome(input.command, String::new(), Data::default(), &job, &said))
+}
+
+/// A command whose time as a call is over, and what came of it so far.
+pub(super) struct Now {
+    pub(super) handed: Handed,
+    pub(super) timeout: Duration,
+    pub(super) notes: Vec<String>,
+}
+
+/// Lets a command go on as a job whose time as a call is over.
+pub(super) fn go_on(
+    input: &Input,
+    running: Running,
+    now: Now,
+    place: JobPlace,
+    cx: &Cx,
+) -> Result<Outcome, ToolError> {
+    let Now { handed, timeout, notes: mut said } = now;
+    let jobs = cx.session().map.get::<Jobs>();
+    let mut voice = Voice::new(handed.spool);
+    voice.before.clone_from(&handed.all);
+    voice.held = handed.open;
+    let job = start(input, running, (voice, jobs.limits().life), place, cx)?;
+    said.push(format!(
+        "[it still runs after {} s and goes on as job {}; {}]",
+        timeout.as_secs_f64(),
+        job.id(),
+        way(cx)
+    ));
+    said.extend(jobs.news(cx));
+    let Handed { all, stdout, stderr, .. } = handed;
+    let data = Data { stdout, stderr, ..Data::default() };
+    let text = shortened(all.trim_end_matches('\n'), &cx.call.address());
+    Ok(outcome(input.command.clone(), text, data, &job, &said))
+}
+
+/// Where all that a job says is found.
+fn way(cx: &Cx) -> String {
+    let address = cx.call.address();
+    format!("job has its output, all of it goes to {address}, and its end will be told")
+}
+
+/// Makes a job of a running command.
+fn start(
+    input: &Input,
+    running: Running,
+    (voice, life): (Voice, Duration),
+    place: JobPlace,
+    cx: &Cx,
+) -> Result<Arc<Job>, ToolError> {
+    let work = Arc::new(Command(Arc::clone(&running.control)));
+    let follow = |job| follow(input.command.clone(), running, voice, job, life);
+    place.start(cx, name(input), work, follow)
+}
+
+/// The answer of a call whose command goes on.
+fn outcome(command: String, text: String, data: Data, job: &Job, said: &[String]) -> Outcome {
+    let (id, address) = (job.id().to_owned(), job.call().address());
     let note = Some(format!("job {id} in the background"));
-    let data = Data { job_id: Some(id.to_owned()), output_path: Some(address), ..Data::default() };
-    let (command, output) = (input.command, String::new());
-    Ok(Outcome {
+    let data = Data { job_id: Some(id), output_path: Some(address), ..data };
+    let output = for_people(&text);
+    Outcome {
         data: serde_json::to_value(data).ok(),
         detail: Some(Shape::Terminal { command, output, exit: None, note }.into()),
-        ..Outcome::text(said.join("\n"))
-    })
+        ..Outcome::text(answer::joined(text, said))
+    }
 }
 
 /// A command as a job.
@@ -88,6 +142,7 @@ async fn follow(
 ) -> Ended {
     let end_of_life = Instant::now() + life;
     let (mut patience, mut lived_out, mut keep) = (None, false, None);
+    voice.begin(&job).await;
     let over = loop {
         tokio::select! {
             biased;
@@ -144,7 +199,8 @@ fn ended(command: &str, over: Over, stopped: bool, life: Option<Duration>) -> En
     let end = End::Exited(exit);
     let meaning = answer::judged(command, &end, "", Duration::ZERO).2;
     let words = meaning.unwrap_or_else(|| "exit code 0".to_owned());
-    let notes = answer::left_over(command, &end).as_deref().map(bare).into_iter().collect();
+    let advice = "a job ends with its command, so leave & out of it";
+    let notes = answer::left_over(command, &end, advice).as_deref().map(bare).into_iter().collect();
     Ended { exit: code, notes, ..Ended::new(JobEnd::Exited, words) }
 }
 
@@ -158,11 +214,24 @@ struct Voice {
     spool: Spool,
     out: Cleaner,
     err: Cleaner,
+    /// What came before, which is at its address already.
+    before: String,
+    /// The lines of both streams that were open then.
+    held: [Bytes; 2],
 }
 
 impl Voice {
     fn new(spool: Spool) -> Self {
-        Self { spool, out: Cleaner::new(), err: Cleaner::new() }
+        let (before, held) = Default::default();
+        Self { spool, out: Cleaner::new(), err: Cleaner::new(), before, held }
+    }
+
+    /// Says what came before.
+    async fn begin(&mut self, job: &Job) {
+        job.push(&std::mem::take(&mut self.before), "");
+        let [out, err] = std::mem::take(&mut self.held);
+        self.take(Stream::Stdout, &out, job).await;
+        self.take(Stream::Stderr, &err, job).await;
     }
 
     async fn take(&mut self, stream: Stream, bytes: &[u8], job: &Job) {

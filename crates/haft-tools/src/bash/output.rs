@@ -180,6 +180,16 @@ pub(super) struct Kept {
     pub(super) stderr: Ends,
 }
 
+/// What came of a command that goes on; each text is its two ends where it is long.
+pub(super) struct Handed {
+    pub(super) spool: Spool,
+    /// The open line of each stream.
+    pub(super) open: [Bytes; 2],
+    pub(super) all: String,
+    pub(super) stdout: String,
+    pub(super) stderr: String,
+}
+
 impl Streams {
     pub(super) fn new(cx: &Cx) -> Self {
         let limits = SpoolLimits { head: 0, tail: 0, ..SpoolLimits::default() };
@@ -250,6 +260,24 @@ impl Streams {
             self.clean.clear();
             std::mem::take(&mut channel.cleaner).finish(&mut self.clean);
             self.leaves(stream);
+        }
+    }
+
+    /// Hands over what came so far to whom the command goes on for.
+    pub(super) fn hand_over(mut self, cx: &Cx) -> Handed {
+        if self.cleaned < EXACT {
+            self.end_cleaning();
+        }
+        self.live.flush(cx);
+        self.out.rest.end(&mut self.out.ends);
+        self.err.rest.end(&mut self.err.ends);
+        self.rest.end(&mut self.ends);
+        Handed {
+            spool: self.spool,
+            open: [self.out.open.freeze(), self.err.open.freeze()],
+            all: self.ends.into_text(),
+            stdout: self.out.ends.into_text(),
+            stderr: self.err.ends.into_text(),
         }
     }
 

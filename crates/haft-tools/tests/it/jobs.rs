@@ -295,6 +295,28 @@ async fn a_job_that_ignores_the_wish_to_end_is_killed() {
 }
 
 #[tokio::test]
+async fn what_a_job_itself_leaves_in_the_background_ends_with_it() {
+    let world = world();
+    begin(&world, "sleep 60 & echo begun").await;
+    let end = job(&world, "wait", json!({})).await.joined_text();
+    assert!(end.contains("sleep 60; a job ends with its command"), "{end}");
+}
+
+#[tokio::test]
+async fn input_that_nobody_reads_is_no_wait_without_end() {
+    let world = world();
+    begin(&world, "sleep 60").await;
+    let text = "x".repeat(1 << 20);
+    let mut outcomes = Vec::new();
+    for _ in 0..3 {
+        outcomes.push(job(&world, "input", json!({"text": text})).await);
+    }
+    assert_eq!(outcomes[0].status, Status::Done, "{}", outcomes[0].joined_text());
+    let told = outcomes[2].joined_text();
+    assert!(told.contains("it reads nothing of what was sent before"), "{told}");
+}
+
+#[tokio::test]
 async fn names_that_are_not_there_list_those_that_are() {
     let world = world();
     begin(&world, "sleep 60").await;
@@ -490,4 +512,33 @@ async fn a_busy_job_takes_little_and_tells_nobody() {
     let find = json!({"pattern": "^100000$", "path": "out://c1"});
     let middle = once_kept(&world, "grep", find).await;
     assert!(middle.contains("100000"), "{middle}");
+}
+
+#[tokio::test]
+async fn a_command_whose_time_is_over_may_go_on_as_a_job() {
+    let options = haft_tools::Options { command_promote: true, ..haft_tools::Options::default() };
+    let world = World::local(haft_tools::with(&options), [("b.txt", "")]).unwrap();
+    let command = "echo one; printf 'par'; while ! [ -e go ]; do sleep 0.02; done; echo t; exit 3";
+    let input = json!({"command": command, "timeout_ms": 1_000});
+    let outcome = world.call("bash", input.clone()).await;
+    let text = outcome.joined_text();
+    assert_eq!(outcome.status, Status::Done, "{text}");
+    assert!(text.starts_with("one\n[it still runs after 1 s and goes on as job j1;"), "{text}");
+    crate::fits(&world, "bash", &outcome);
+    assert_eq!(
+        (&data(&outcome)["job_id"], &data(&outcome)["stdout"]),
+        (&json!("j1"), &json!("one\n"))
+    );
+    world.call("bash", json!({"command": "touch go"})).await;
+    let end = job(&world, "wait", json!({})).await;
+    assert_eq!(data(&end)["output"], "one\npart", "{}", end.joined_text());
+    assert!(end.joined_text().contains("exit code 3"), "{}", end.joined_text());
+    let kept = world.call("read", json!({"path": "out://c1"})).await.joined_text();
+    assert!(kept.contains("one") && kept.contains("part"), "{kept}");
+
+    // Where there is no place for it, it is stopped as without the setting.
+    jobs(&world).refuse("no more");
+    let command = json!({"command": "sleep 60", "timeout_ms": 200});
+    let stopped = world.call("bash", command).await;
+    assert_eq!(stopped.status, Status::TimedOut, "{}", stopped.joined_text());
 }

@@ -14,8 +14,8 @@ use crate::{
     terminal::Tmux,
     wire::{Mock, Wire},
     world::{
-        Input, World, all_calls_ended, ended, events, finish, gone, runs, signal, unique_seconds,
-        until,
+        Input, World, all_calls_ended, ended, events, finish, gone, holding, runs, signal,
+        unique_seconds, until,
     },
 };
 
@@ -29,7 +29,7 @@ fn begin(command: &str) -> Value {
     json!({"name": "bash", "input": {"command": command, "run_in_background": true}})
 }
 
-fn job(input: Value) -> Value {
+fn job(input: &Value) -> Value {
     json!({"name": "job", "input": input})
 }
 
@@ -57,7 +57,7 @@ fn ends(events: &[Event]) -> Vec<(String, JobEnd, Option<i32>)> {
 fn the_end_of_the_run_stops_its_jobs_and_says_which() {
     let answers = |seconds: &str| {
         let go = json!({"name": "bash", "input": {"command": "touch go"}});
-        let wait = job(json!({"action": "wait", "job": "j2"}));
+        let wait = job(&json!({"action": "wait", "job": "j2"}));
         let second = begin(&waiting("echo said; exit 3"));
         [
             json!({"calls": [begin(&format!("sleep {seconds}")), second]}),
@@ -143,7 +143,7 @@ fn a_run_that_goes_on_is_told_what_became_of_its_jobs() {
     let model = world.script(&[
         json!({"calls": [begin(&format!("sleep {seconds}"))]}),
         json!({"text": "First."}),
-        json!({"calls": [job(json!({"action": "list"})), begin("exit 0")]}),
+        json!({"calls": [job(&json!({"action": "list"})), begin("exit 0")]}),
         json!({"text": "Second."}),
         json!({"text": "Third."}),
     ]);
@@ -172,12 +172,14 @@ fn nothing_outlives_a_haft_that_is_killed_and_its_jobs_are_lost() {
     for way in ["sleep N", "setsid sleep N & trap '' TERM HUP; sleep N", "exec setsid sleep N"] {
         let (world, seconds) = (World::new(), unique_seconds());
         let command = way.replace('N', &seconds);
-        let wait = job(json!({"action": "wait", "timeout_ms": 600_000}));
+        let wait = job(&json!({"action": "wait", "timeout_ms": 600_000}));
         let model =
             world.script(&[json!({"calls": [begin(&command), wait]}), json!({"text": "On."})]);
         let flags = ["--model", &model, "--mode", "bypass"];
         let mut child = world.haft(&[&["-p", "go"][..], &flags].concat()).spawn().unwrap();
-        assert!(until(Duration::from_secs(30), || runs(&seconds)), "nothing was started");
+        // What the log does not know of cannot be told.
+        let told = || !holding(&world.state(), b"job_started").is_empty();
+        assert!(until(Duration::from_secs(30), || runs(&seconds) && told()), "nothing was started");
         let killed = Instant::now();
         child.kill().unwrap();
         child.wait().unwrap();
@@ -199,7 +201,7 @@ fn a_job_outlives_an_interrupted_turn_but_not_the_talk() {
     let model = world.script(&[
         json!({"calls": [begin(&format!("sleep {seconds}"))]}),
         json!({"calls": [hang]}),
-        json!({"calls": [job(json!({"action": "output"}))]}),
+        json!({"calls": [job(&json!({"action": "output"}))]}),
         json!({"text": "It goes on."}),
     ]);
     let tmux = Tmux::talk(&world, &model, "--mode bypass");
@@ -221,7 +223,7 @@ fn a_job_outlives_an_interrupted_turn_but_not_the_talk() {
 fn line_mode_shows_when_a_job_ends() {
     let world = World::new();
     let model = world.script(&[
-        json!({"calls": [begin("exit 5"), job(json!({"action": "wait"}))]}),
+        json!({"calls": [begin("exit 5"), job(&json!({"action": "wait"}))]}),
         json!({"text": "Seen."}),
     ]);
     let flags = ["--line", "--model", &model, "--mode", "bypass"];
@@ -305,10 +307,10 @@ fn a_busy_job_slows_no_other_call_and_streams_nothing() {
     let looks: Vec<Value> = (0..20).map(|_| json!({"name": "ls", "input": {}})).collect();
     let busy = "i=0; while :; do seq 1 10000; sleep 0.1; done";
     let model = world.script(&[
-        json!({"calls": [begin(busy), job(json!({"action": "wait", "pattern": "^10000$"}))]}),
+        json!({"calls": [begin(busy), job(&json!({"action": "wait", "pattern": "^10000$"}))]}),
         json!({"calls": looks}),
-        json!({"calls": [job(json!({"action": "wait", "timeout_ms": 3_000})),
-            job(json!({"action": "stop", "since": 0}))]}),
+        json!({"calls": [job(&json!({"action": "wait", "timeout_ms": 3_000})),
+            job(&json!({"action": "stop", "since": 0}))]}),
         json!({"text": "End."}),
     ]);
     let flags = ["-p", "go", "--model", &model, "--mode", "bypass", "--output", "stream-json"];

@@ -113,7 +113,7 @@ fn the_inspector_lists_the_tools() {
     let listed: Value = serde_json::from_str(&ran.out).unwrap_or_else(|e| panic!("{e}: {ran:?}"));
     let names: Vec<&str> =
         listed["tools"].as_array().unwrap().iter().map(|t| t["name"].as_str().unwrap()).collect();
-    let wanted = ["read", "bash", "edit", "write", "grep", "find", "ls", "notebook_edit"];
+    let wanted = ["read", "bash", "edit", "write", "grep", "find", "ls", "job", "notebook_edit"];
     assert_eq!(names, wanted);
 }
 

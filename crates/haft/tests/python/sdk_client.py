@@ -61,7 +61,7 @@ async def tools():
     async with session() as client:
         listed = (await client.list_tools()).tools
         names = [tool.name for tool in listed]
-        wanted = ["read", "bash", "edit", "write", "grep", "find", "ls", "notebook_edit"]
+        wanted = ["read", "bash", "edit", "write", "grep", "find", "ls", "job", "notebook_edit"]
         assert names == wanted, names
         for tool in listed:
             for schema in (tool.input_schema, tool.output_schema):
