@@ -355,8 +355,7 @@ async fn follow(
 ) -> Followed {
     let mut streams = Streams::new(cx);
     let mut report = Vec::new();
-    let mut stopped: Option<(End, Instant)> = None;
-    let mut cancelled = false;
+    let (mut cancelled, mut stopped): (bool, Option<(End, Instant)>) = (false, None);
     let end = loop {
         let shown = streams.live.due();
         let patience = stopped.as_ref().map(|(_, until)| *until);
