@@ -307,15 +307,21 @@ impl Fold {
     }
 }
 
+/// Most files that are named to the model when changes were taken back.
+const NAMED: usize = 50;
+
 /// What the model is told when changes were taken back or made again.
 fn undone(calls: &[CallId], files: &[(HostPath, Option<Hash>)], redo: bool) -> String {
     let calls: Vec<&str> = calls.iter().map(|call| &*call.0).collect();
     let what = if redo { "made again" } else { "taken back" };
     let mut text = format!("Changes were {what}, by the person's wish: {}.", calls.join(", "));
-    for (path, hash) in files {
+    for (path, hash) in files.iter().take(NAMED) {
         let state = if hash.is_some() { "has another content now" } else { "is gone now" };
         // Writing into a string cannot fail.
         let _ = write!(text, "\n{path} {state}");
+    }
+    if let Some(more @ 1..) = files.len().checked_sub(NAMED) {
+        let _ = write!(text, "\n{more} more files changed so");
     }
     text.push_str("\nRead a file again before you rely on what it held.");
     text
@@ -352,4 +358,21 @@ pub fn on_branch(events: &[Event], leaf: EventId) -> impl Iterator<Item = &Event
         events.iter().rev().filter_map(|event| Some((event.id?, event))).collect();
     let path = events.iter().collect::<Tree>().path(leaf);
     path.into_iter().filter_map(move |id| by_id.get(&id).copied())
+}
+
+#[cfg(test)]
+mod tests {
+    use haft_types::Style;
+
+    use super::*;
+
+    #[test]
+    fn of_many_files_that_were_taken_back_some_are_named() {
+        let path = |n: usize| HostPath::new(format!("/w/{n}").as_bytes(), Style::Posix).unwrap();
+        let files: Vec<_> = (0..NAMED + 7).map(|number| (path(number), None)).collect();
+        let calls = [CallId("c1".into())];
+        let text = undone(&calls, &files, false);
+        assert!(text.contains("\n/w/49 is gone now\n7 more files changed so\n"), "{text}");
+        assert!(!undone(&calls, &files[..NAMED], false).contains("more files"));
+    }
 }
