@@ -4,7 +4,7 @@
 //! hid then and hides no more was there. A file counts as renamed only where its old name is free
 //! now, its new one was free before, and it holds the same.
 
-use std::collections::HashMap;
+use std::{collections::HashMap, sync::Arc};
 
 use haft_host::{Content, Copies, Node, Survey};
 use haft_types::{Blob, EntryKind, Hash, HostPath, Receipt, ReceiptAction};
@@ -62,6 +62,8 @@ pub(super) fn changes(before: &Survey, after: &Survey, claims: &Claims, born: Bo
     for (path, old) in &before.nodes {
         match after.nodes.get(path) {
             None => gone.push(path),
+            // What was not looked into again is shared.
+            Some(new) if Arc::ptr_eq(old, new) => {}
             Some(new) if new.kind != old.kind => {
                 changes.push(change(path, ReceiptAction::Deleted, Some(old), None));
                 changes.push(change(path, ReceiptAction::Created, None, Some(new)));
@@ -72,7 +74,9 @@ pub(super) fn changes(before: &Survey, after: &Survey, claims: &Claims, born: Bo
             Some(_) => {}
         }
     }
-    come.extend(after.nodes.keys().filter(|path| !before.nodes.contains_key(*path)));
+    if after.nodes.len() + gone.len() > before.nodes.len() {
+        come.extend(after.nodes.keys().filter(|path| !before.nodes.contains_key(*path)));
+    }
     // Each of two names of a file has to find the other one always.
     gone.sort();
     come.sort();
@@ -109,10 +113,10 @@ pub(super) fn changes(before: &Survey, after: &Survey, claims: &Claims, born: Bo
 fn change(
     path: &HostPath,
     action: ReceiptAction,
-    before: Option<&std::sync::Arc<Node>>,
-    after: Option<&std::sync::Arc<Node>>,
+    before: Option<&Arc<Node>>,
+    after: Option<&Arc<Node>>,
 ) -> Change {
-    let node = |node: Option<&std::sync::Arc<Node>>| node.map(|node| (**node).clone());
+    let node = |node: Option<&Arc<Node>>| node.map(|node| (**node).clone());
     Change { path: path.clone(), action, before: node(before), after: node(after) }
 }
 
