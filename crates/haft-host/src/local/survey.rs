@@ -32,7 +32,8 @@ use super::{
     search::{Folder, enter, ignore_file, open_file, start},
 };
 use crate::{
-    Content, Copies, Located, Made, Node, Stamp, Survey, SurveyError, SurveyLimits, Surveys, Walk,
+    Content, Copies, FileKind, Located, Made, Node, Stamp, Survey, SurveyError, SurveyLimits,
+    Surveys, Walk,
     fault::fault,
     walk::{Item, Rules, Step, Walker},
 };
@@ -460,6 +461,8 @@ impl Job<'_> {
                     // A folder above is a link now.
                     Ok(_) => return None,
                     Err(error) if is_gone(&error) => return None,
+                    // So it is where the link leads to nothing that can be looked up.
+                    Err(_) if link_above(lookup, path) => return None,
                     Err(_) => Arc::clone(known),
                 };
                 Some((path.clone(), node))
@@ -467,6 +470,14 @@ impl Job<'_> {
             .collect();
         survey.nodes.extend(found);
     }
+}
+
+/// Reports whether one of the folders above a path is none any more, wherever it leads.
+fn link_above(lookup: Lookup, path: &HostPath) -> bool {
+    std::iter::successors(path.parent(), HostPath::parent).any(|above| {
+        let at = locate::locate(lookup, &above, Follow::No);
+        at.is_ok_and(|at| at.real == above && at.kind != FileKind::FOLDER)
+    })
 }
 
 fn is_gone(error: &io::Error) -> bool {

@@ -474,3 +474,23 @@ async fn a_change_of_an_edit_tool_beside_is_not_told_twice() {
     assert_eq!(fs::read(world.folder().unwrap().join("a.txt")).unwrap(), b"one\ntwo\n");
     assert!(!world.folder().unwrap().join("n.txt").exists());
 }
+
+#[tokio::test]
+async fn a_folder_that_became_a_link_is_gone_wherever_it_leads() {
+    for command in [
+        "rm -rf d; ln -s d d",
+        "rm -rf d; ln -s k d; ln -s d k",
+        "rm -rf d; ln -s d/x d",
+        "rm -rf d/f; ln -s f d/f; echo f >> .gitignore",
+        "rm -rf d; ln -s \"$(head -c 4000 /dev/zero | tr '\\0' a)\" d",
+    ] {
+        let world = world();
+        let root = world.folder().unwrap();
+        fs::remove_file(root.join("d/old.log")).unwrap();
+        let before = tree(&root);
+        bash(&world, command).await;
+        assert_ne!(tree(&root), before, "{command}");
+        take_back(&world, &receipts(&world), false).await.unwrap();
+        assert_same(&tree(&root), &before, command);
+    }
+}
