@@ -4,6 +4,7 @@
 //! it is written: else both readings are given back, and none is chosen.
 
 use std::collections::BTreeSet;
+use std::ops::Range;
 
 use unicode_segmentation::UnicodeSegmentation;
 
@@ -44,7 +45,8 @@ pub(super) fn literal(view: &View<'_>, old: &str, new: &str) -> Step {
                 if (breaks && mixes(new)) || mixes_quotes(new) {
                     found.push(Candidate { new: new.to_owned(), ..candidate.clone() });
                 } else {
-                    let new = resolved(&certain(&parts, fresh));
+                    let there = &view.text()[candidate.span.clone()];
+                    let new = resolved(&certain(&parts, fresh, there));
                     found.push(Candidate { new, ..candidate.clone() });
                 }
                 found.push(candidate);
@@ -130,12 +132,25 @@ fn resolved(parts: &[Part<'_>]) -> String {
     parts.iter().map(|part| part.real.unwrap_or(part.written)).collect()
 }
 
-/// The new text with all escapes as they are written that may be meant so.
-fn certain<'t>(old: &[Part<'_>], mut new: Vec<Part<'t>>) -> Vec<Part<'t>> {
+/// The new text with all escapes as they are written that may be meant so; `there` is what the file
+/// has in the place of the old one.
+fn certain<'t>(old: &[Part<'_>], mut new: Vec<Part<'t>>, there: &str) -> Vec<Part<'t>> {
     let kinds: BTreeSet<&str> =
         old.iter().filter(|part| part.real.is_some()).map(|part| part.written).collect();
     let agrees = agreeing(old, &new);
-    let quoted = quoted(&new);
+    let mut quoted = quoted(&new);
+    let known: BTreeSet<&str> = there.split('\n').collect();
+    let mut stands = vec![false; new.len()];
+    for line in lines(&new, &agrees, &quoted) {
+        if is_crooked(&new[line.clone()]) {
+            // What its quotes hold, and whether its ends are between some, nobody can tell.
+            quoted[line.start.saturating_sub(1)..new.len().min(line.end + 1)].fill(true);
+        }
+        if new[line.clone()].iter().any(|part| part.real.is_some()) {
+            let written: String = new[line.clone()].iter().map(|part| part.written).collect();
+            stands[line].fill(known.contains(written.as_str()));
+        }
+    }
     let bare = |part: &Part<'_>| part.real.is_none() && part.written == "\"";
     let bare_quotes = old.iter().chain(&new).any(bare);
     // Who writes out what is escaped writes no backslash that stands for itself.
@@ -150,6 +165,7 @@ fn certain<'t>(old: &[Part<'_>], mut new: Vec<Part<'t>>) -> Vec<Part<'t>> {
                 return false;
             }
             match part.written {
+                _ if stands[at] => true,
                 "\\\"" => !kinds.contains("\\\"") && (bare_quotes || quoted[at]),
                 _ if !kinds.contains(part.written) => true,
                 _ if part.is_blank_escape() => alone || quoted[at] || is_path(&new, at),
@@ -163,6 +179,64 @@ fn certain<'t>(old: &[Part<'_>], mut new: Vec<Part<'t>>) -> Vec<Part<'t>> {
         }
     }
     new
+}
+
+/// The lines of a text without their ends, be those real or escapes.
+fn lines(parts: &[Part<'_>], agrees: &[bool], quoted: &[bool]) -> Vec<Range<usize>> {
+    // A line end that the old text has between quotes too is in a string of more lines.
+    let ends = |at: &usize| match parts[*at].real {
+        Some(real) => real == "\n" && !(agrees[*at] && quoted[*at]),
+        None => parts[*at].written.contains('\n'),
+    };
+    let mut lines = Vec::new();
+    let mut start = 0;
+    for end in (0..parts.len()).filter(ends).chain([parts.len()]) {
+        lines.push(start..end);
+        start = end + 1;
+    }
+    lines
+}
+
+/// Whether a line has a quote that may be none, or one of a string that begins or ends elsewhere.
+fn is_crooked(line: &[Part<'_>]) -> bool {
+    // A quote alone between two of the other kind is a text.
+    let is_text = |at: usize| {
+        let beside = at.checked_sub(1).map(|before| (quote(&line[before]), line.get(at + 1)));
+        beside.is_some_and(|(before, after)| {
+            let other = before.filter(|other| matches!(other, '"' | '\''));
+            other.is_some() && other != quote(&line[at]) && other == after.and_then(quote)
+        })
+    };
+    let (mut double, mut ticks, mut single) = (0, 0, 0);
+    for (at, part) in line.iter().enumerate().filter(|(at, _)| !is_text(*at)) {
+        match quote(part) {
+            Some('"') => {
+                let word = at.checked_sub(1).map_or("", |before| line[before].written);
+                let begins = !word.ends_with(char::is_alphanumeric) || is_prefix(word);
+                if double % 2 == 0 && !begins {
+                    return true;
+                }
+                double += 1;
+            }
+            Some('`') => ticks += 1,
+            Some('\'') if at >= single => {
+                // One before a word may be that of a lifetime.
+                let word = line.get(at + 1).and_then(Part::first).is_some_and(char::is_alphabetic);
+                match opens(line, at).and_then(|quote| closing(line, at, quote)) {
+                    Some(close) => single = close + 1,
+                    None if opens(line, at).is_some() && !word => return true,
+                    None => {}
+                }
+            }
+            _ => {}
+        }
+    }
+    double % 2 == 1 || ticks % 2 == 1
+}
+
+/// Whether a word before a quote says what string begins.
+fn is_prefix(word: &str) -> bool {
+    word.len() <= 2 && word.chars().all(|letter| "fFrRbBuULc".contains(letter))
 }
 
 /// Which parts of the new text the old one has too, with what is beside them.
@@ -223,8 +297,7 @@ fn opens(parts: &[Part<'_>], at: usize) -> Option<char> {
         '\'' => {
             // A letter before it makes it an apostrophe, unless it says what string that is.
             let word = before.filter(|part| part.real.is_none()).map_or("", |part| part.written);
-            let prefix = word.len() <= 2 && word.chars().all(|letter| "fFrRbBuU".contains(letter));
-            (prefix || !word.ends_with(char::is_alphanumeric)).then_some(quote)
+            (is_prefix(word) || !word.ends_with(char::is_alphanumeric)).then_some(quote)
         }
         '$' => goes_on.then_some(quote),
         // A pattern begins behind a sign or a blank, a comment ends its line with one more of these.

@@ -41,6 +41,18 @@ fn an_escape_that_may_be_meant_literally_is_not_resolved() {
         (abc, r"a = 1\nb = 2", r"a = s.split(/\n/)\nb = 2"),
         (abc, r"a = 1\nb = 2", r"a = C:\new\nb = 2"),
         (abc, r"a = 1\nb = 2", r"a = 1\n\tb = 2"),
+        // A quote without a partner pairs with one of the string behind it.
+        (abc, r"a = 1\nb = 2\n", r#"a = 1\nb = 2 // the 5" one, join("\n")\n"#),
+        (abc, r"a = 1\nb = 2\n", r#"a = 1\nb = 2 // 5" join("\n") 6"\n"#),
+        (abc, r"a = 1\nb = 2\n", r"a = 1\nb = 2 // the '90s one, join('\n')\n"),
+        (abc, r"a = 1\nb = 2\n", r"a = 1\nb = 2 // ` and `\n`\n"),
+        (
+            "fn a(c: char) {\n    let q = 1;\n    end();\n}\n",
+            r"fn a(c: char) {\n    let q = 1;\n",
+            r#"fn a(c: char) {\n    let q = 1; // the 5" one, join("\n")\n"#,
+        ),
+        // A line as the file has it.
+        ("# r'\\\\?\\C:'\nb = 2\n", "# r'\\\\\\\\?\\\\C:'\nb = 2", "# r'\\\\?\\C:'\nb = 3"),
     ] {
         let error = one(file, old, new).map(|_| format!("{new} was made")).unwrap_err();
         assert!(matches!(error, EditError::Unclear { .. }), "{new}: {error:?}");
@@ -79,6 +91,9 @@ fn an_escape_that_agrees_with_the_old_text_is_resolved() {
             "/* a */\n/* c */\n/* b */\n",
         ),
         ("a\nb\n", r"a\nb", r#"a\nsay(\"x\")\nb"#, "a\nsay(\"x\")\nb\n"),
+        ("a\nb\n", r"a\nb", r#"a\nc(r"x", '"', "'")\nb"#, "a\nc(r\"x\", '\"', \"'\")\nb\n"),
+        ("// 5\"\na\nb\n", r#"// 5"\na\nb"#, r#"// 5"\na\nc\nb"#, "// 5\"\na\nc\nb\n"),
+        ("a = '\\'\nb\n", r"a = '\\'\nb", r"a = '\\'\nc", "a = '\\'\nc\n"),
     ] {
         assert_eq!(after(file, old, new), want, "{new}");
     }
