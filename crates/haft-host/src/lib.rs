@@ -42,7 +42,7 @@ pub use self::{
     },
     shell::{Confine, Control, Exit, Output, Program, Running, Shell, Spawn, Stdin},
     spool::{Spool, SpoolLimits, Spooled},
-    survey::{Content, Copies, Made, Node, Survey, SurveyError, SurveyLimits, Surveys},
+    survey::{Born, Content, Copies, Made, Node, Survey, SurveyError, SurveyLimits, Surveys},
 };
 
 /// One place to act. Hosts share nothing but this trait.

@@ -140,6 +140,31 @@ pub trait Copies: Send + Sync {
     fn used(&self) -> u64;
 }
 
+/// When something came into being.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Born {
+    /// In nanoseconds since the Unix epoch.
+    pub at: i128,
+    /// How many names it has now; more than one may stand elsewhere. A folder has one.
+    pub names: u64,
+}
+
+impl Born {
+    /// Reports whether that was before a moment, in nanoseconds since the Unix epoch, for sure: the
+    /// times of a disk are those of the last tick.
+    pub const fn is_before(&self, moment: i128) -> bool {
+        self.at < moment - tick(self.at)
+    }
+}
+
+const SECOND: i128 = 1_000_000_000;
+
+/// How long after a change at this time another one may leave the same time: some ticks of the
+/// kernel, or two seconds on disks that know whole ones, or two.
+pub(crate) const fn tick(time: i128) -> i128 {
+    if time.rem_euclid(SECOND) == 0 { 2 * SECOND } else { SECOND / 50 }
+}
+
 /// What is made anew at a path where nothing is.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Made {
@@ -168,9 +193,9 @@ pub trait Surveys: Send + Sync {
         walk: Walk,
     ) -> BoxFuture<'a, Result<Survey, SurveyError>>;
 
-    /// When what stands at a path came into being, in nanoseconds since the Unix epoch; none where
-    /// nothing is there or the disk does not know.
-    fn born(&self, path: &HostPath) -> Option<i128>;
+    /// When what stands at a path came into being; none where nothing is there or the disk does not
+    /// know.
+    fn born(&self, path: &HostPath) -> Option<Born>;
 
     /// Makes a folder or a link where nothing is.
     ///

@@ -32,9 +32,10 @@ use super::{
     search::{Folder, enter, ignore_file, open_file, start},
 };
 use crate::{
-    Content, Copies, FileKind, Located, Made, Node, Stamp, Survey, SurveyError, SurveyLimits,
+    Born, Content, Copies, FileKind, Located, Made, Node, Stamp, Survey, SurveyError, SurveyLimits,
     Surveys, Walk,
     fault::fault,
+    survey::tick,
     walk::{Item, Rules, Step, Walker},
 };
 
@@ -42,10 +43,6 @@ use crate::{
 const THREADS: usize = 8;
 /// How many names a thread walks before it gives a part away.
 const GRAIN: usize = 64;
-/// How long after a change another one may leave the same time: some ticks of the kernel.
-const TICK: i128 = 20_000_000;
-/// The same for disks that know whole seconds, or two.
-const COARSE_TICK: i128 = 2_000_000_000;
 const SECOND: i128 = 1_000_000_000;
 
 impl Surveys for Local {
@@ -91,14 +88,15 @@ impl Surveys for Local {
         })
     }
 
-    fn born(&self, path: &HostPath) -> Option<i128> {
+    fn born(&self, path: &HostPath) -> Option<Born> {
         let at = locate::locate(self.lookup, path, Follow::No).ok()?;
         let held = At::of(&at).ok().filter(|_| at.real == *path)?;
         let flags = AtFlags::SYMLINK_NOFOLLOW;
         let stat = fs::statx(&held.folder, &*held.name, flags, StatxFlags::BTIME).ok()?;
         let known = StatxFlags::from_bits_retain(stat.stx_mask).contains(StatxFlags::BTIME);
         let born = i128::from(stat.stx_btime.tv_sec) * SECOND + i128::from(stat.stx_btime.tv_nsec);
-        known.then_some(born)
+        let names = if at.kind == FileKind::FOLDER { 1 } else { at.names };
+        known.then_some(Born { at: born, names })
     }
 
     fn make<'a>(&'a self, at: &'a Located, made: Made) -> BoxFuture<'a, io::Result<()>> {
@@ -385,8 +383,7 @@ impl Job<'_> {
     }
 
     fn is_fresh(&self, stamp: &Stamp) -> bool {
-        let whole = stamp.changed.rem_euclid(SECOND) == 0;
-        stamp.changed >= self.now - if whole { COARSE_TICK } else { TICK }
+        stamp.changed >= self.now - tick(stamp.changed)
     }
 
     /// Reads a file and keeps a copy; none where it is gone.

@@ -2,11 +2,15 @@
 //!
 //! **Invariant:** a path counts as created only where nothing was there before: what an ignore file
 //! hid then and hides no more was there. A file counts as renamed only where its old name is free
-//! now, its new one was free before, and it holds the same.
+//! now, its new one was free before, and it holds the same. What is older than the command and was
+//! nowhere below the folders was moved in: to remove it would be to lose it.
 
-use std::{collections::HashMap, sync::Arc};
+use std::{
+    collections::{HashMap, HashSet},
+    sync::Arc,
+};
 
-use haft_host::{Content, Copies, Node, Survey};
+use haft_host::{Born, Content, Copies, Node, Survey};
 use haft_types::{Blob, EntryKind, Hash, HostPath, Receipt, ReceiptAction};
 
 use super::{Changes, Claims, Kept, Watching};
@@ -17,6 +21,8 @@ use crate::PreImages;
 pub(super) struct Change {
     pub(super) path: HostPath,
     pub(super) action: ReceiptAction,
+    /// It was there before, where nobody looked.
+    moved_in: bool,
     before: Option<Node>,
     after: Option<Node>,
 }
@@ -26,7 +32,7 @@ impl Change {
     pub(super) fn is_big(&self, most: u64) -> bool {
         let is_big = |node: &Node| node.content == Content::Big && node.stamp.size <= most;
         let by_hash = matches!(self.action, ReceiptAction::Created | ReceiptAction::Renamed { .. });
-        by_hash && self.after.as_ref().is_some_and(is_big)
+        by_hash && !self.moved_in && self.after.as_ref().is_some_and(is_big)
     }
 
     /// Takes note of the hash of what is there.
@@ -38,7 +44,7 @@ impl Change {
 }
 
 /// Says when what stands at a path came into being.
-type Born<'a> = &'a dyn Fn(&HostPath) -> Option<i128>;
+type BornAt<'a> = &'a dyn Fn(&HostPath) -> Option<Born>;
 
 /// Reports whether less than half of the room that copies take is of use, and some is wanted.
 pub(super) fn is_wasteful(survey: &Survey, used: u64) -> bool {
@@ -55,7 +61,12 @@ pub(super) fn is_wasteful(survey: &Survey, used: u64) -> bool {
 }
 
 /// What differs, without what is told already.
-pub(super) fn changes(before: &Survey, after: &Survey, claims: &Claims, born: Born<'_>) -> Changes {
+pub(super) fn changes(
+    before: &Survey,
+    after: &Survey,
+    claims: &Claims,
+    born: BornAt<'_>,
+) -> Changes {
     let mut gone: Vec<&HostPath> = Vec::new();
     let mut come: Vec<&HostPath> = Vec::new();
     let mut changes = Changes::new();
@@ -87,19 +98,13 @@ pub(super) fn changes(before: &Survey, after: &Survey, claims: &Claims, born: Bo
         let was_there = || {
             before.ignored(path, new.kind == EntryKind::Folder)
                 && (new.stamp.changed < before.began
-                    || born(path).is_some_and(|born| born < before.began))
+                    || born(path).is_some_and(|born| born.at < before.began))
         };
         !shifted.iter().any(|folder| path.is_within(folder)) || !was_there()
     });
-    let of = |survey: &'_ Survey, path| survey.nodes.get(path).map(|node| (**node).clone());
-    changes.extend(gone.into_iter().map(|path| {
-        let (action, before) = (ReceiptAction::Deleted, of(before, path));
-        Change { path: path.clone(), action, before, after: None }
-    }));
-    changes.extend(come.into_iter().map(|path| {
-        let (action, after) = (ReceiptAction::Created, of(after, path));
-        Change { path: path.clone(), action, before: None, after }
-    }));
+    let deleted = |path| change(path, ReceiptAction::Deleted, before.nodes.get(path), None);
+    changes.extend(gone.into_iter().map(deleted));
+    created(before, after, &come, born, &mut changes);
     changes.retain(|change| !is_claimed(change, claims));
     // What went goes first, the deepest of it before what it was in.
     changes.sort_by(|a, b| {
@@ -117,7 +122,27 @@ fn change(
     after: Option<&Arc<Node>>,
 ) -> Change {
     let node = |node: Option<&Arc<Node>>| node.map(|node| (**node).clone());
-    Change { path: path.clone(), action, before: node(before), after: node(after) }
+    let (before, after) = (node(before), node(after));
+    Change { path: path.clone(), action, moved_in: false, before, after }
+}
+
+/// Tells what was made from what was moved in: that is older, and had no name below the folders.
+fn created(
+    before: &Survey,
+    after: &Survey,
+    come: &[&HostPath],
+    born: BornAt<'_>,
+    changes: &mut Changes,
+) {
+    let mut ids: Option<HashSet<(u64, u64)>> = None;
+    for path in come {
+        let new = &after.nodes[*path];
+        let is_old = born(path).is_some_and(|born| born.names == 1 && born.is_before(before.began));
+        let known = || before.nodes.values().map(|node| node.stamp.id).collect();
+        let moved_in = is_old && !ids.get_or_insert_with(known).contains(&new.stamp.id);
+        let created = change(path, ReceiptAction::Created, None, Some(new));
+        changes.push(Change { moved_in, ..created });
+    }
 }
 
 /// Reports whether a change is told already.
@@ -212,10 +237,13 @@ pub(super) fn receipts(
     host: &str,
     watching: Watching,
 ) -> Kept {
-    let mut kept =
-        Kept { receipts: Vec::with_capacity(changes.len()), lost: Vec::new(), held: Vec::new() };
+    let mut kept = Kept { receipts: Vec::with_capacity(changes.len()), ..Kept::default() };
     for change in changes {
         let Some(node) = change.before.as_ref().or(change.after.as_ref()) else { continue };
+        if change.moved_in {
+            kept.moved_in.push((change.path.clone(), node.kind));
+            continue;
+        }
         let mut receipt = Receipt::new(host.to_owned(), change.path.clone(), change.action.clone());
         receipt.kind = node.kind;
         receipt.after = change.after.as_ref().and_then(hash);

@@ -269,7 +269,7 @@ impl Watched {
         let Ok(kept) = kept else {
             return note(outcome, "what the command changed could not be kept");
         };
-        let told = Told::of(&kept.receipts, &kept.lost, &place);
+        let told = Told::of(&kept, &place);
         if let Some(data) = outcome.data.as_mut().and_then(serde_json::Value::as_object_mut) {
             data.insert("changes".to_owned(), told.data());
         }
@@ -310,8 +310,12 @@ fn note(outcome: &mut Outcome, text: &str) {
 }
 
 /// Receipts of what a command changed.
+#[derive(Default)]
 struct Kept {
     receipts: Vec<Receipt>,
+    /// What was there before, and not below the folders: it has no receipt, since to take it back
+    /// would be to lose it.
+    moved_in: Vec<(HostPath, EntryKind)>,
     /// What cannot be taken back, and why.
     lost: Vec<(HostPath, String)>,
     /// What is kept makes no room for what is kept beside it.

@@ -2,8 +2,10 @@
 
 use std::{collections::HashSet, fmt::Write as _};
 
-use haft_types::{EntryKind, HostPath, Place, Receipt, ReceiptAction};
+use haft_types::{EntryKind, HostPath, Place, ReceiptAction};
 use serde_json::{Map, Value, json};
+
+use super::Kept;
 
 /// Most names in the line.
 const NAMES: usize = 8;
@@ -12,7 +14,8 @@ const LISTED: usize = 20;
 /// Most files that are told one by one because they cannot be brought back.
 const LOST: usize = 5;
 /// The words for what was done.
-const DID: [&str; 4] = ["changed", "created", "deleted", "renamed"];
+const DID: [&str; 5] = ["changed", "created", "deleted", "renamed", "moved_in"];
+const MOVED_IN: usize = 4;
 
 /// The place of what was done in [`DID`].
 const fn did(action: &ReceiptAction) -> usize {
@@ -35,32 +38,38 @@ pub(super) struct Told {
 
 impl Told {
     /// What is inside of a folder that came or went as a whole is counted only.
-    pub(super) fn of(receipts: &[Receipt], lost: &[(HostPath, String)], place: &Place) -> Self {
+    pub(super) fn of(kept: &Kept, place: &Place) -> Self {
+        let done = kept.receipts.iter().map(|one| {
+            let from = match &one.action {
+                ReceiptAction::Renamed { from } => Some(from),
+                _ => None,
+            };
+            (did(&one.action), &one.path, one.kind, from)
+        });
+        let moved_in = kept.moved_in.iter().map(|(path, kind)| (MOVED_IN, path, *kind, None));
+        let all: Vec<_> = done.chain(moved_in).collect();
+        let changed = did(&ReceiptAction::Changed);
+        let whole =
+            all.iter().filter(|(what, _, kind, _)| *kind == EntryKind::Folder && *what != changed);
+        let folders: HashSet<(&HostPath, usize)> =
+            whole.map(|(what, path, ..)| (*path, *what)).collect();
         let mut named = Vec::new();
         let mut inside = 0;
-        let whole = |receipt: &&Receipt| {
-            receipt.kind == EntryKind::Folder && receipt.action != ReceiptAction::Changed
-        };
-        let folders: HashSet<(&HostPath, usize)> =
-            receipts.iter().filter(whole).map(|one| (&one.path, did(&one.action))).collect();
-        for receipt in receipts {
-            let what = did(&receipt.action);
-            let above = receipt.path.parent();
+        for (what, path, kind, from) in all {
+            let above = path.parent();
             if above.is_some_and(|above| folders.contains(&(&above, what))) {
                 inside += 1;
                 continue;
             }
-            let slash = if receipt.kind == EntryKind::Folder { "/" } else { "" };
-            let name = format!("{}{slash}", place.shown(&receipt.path));
-            named.push(match &receipt.action {
-                ReceiptAction::Renamed { from } => {
-                    (what, format!("{}{slash} to {name}", place.shown(from)))
-                }
-                _ => (what, name),
+            let slash = if kind == EntryKind::Folder { "/" } else { "" };
+            let name = format!("{}{slash}", place.shown(path));
+            named.push(match from {
+                Some(from) => (what, format!("{}{slash} to {name}", place.shown(from))),
+                None => (what, name),
             });
         }
         named.sort();
-        let lost = lost.iter().map(|(path, why)| format!("{} ({why})", place.shown(path)));
+        let lost = kept.lost.iter().map(|(path, why)| format!("{} ({why})", place.shown(path)));
         Self { named, inside, lost: lost.collect() }
     }
 
@@ -71,6 +80,7 @@ impl Told {
             let shown = self.named.iter().take(NAMES).filter(|(what, _)| *what == number);
             let names: Vec<&str> = shown.map(|(_, name)| &**name).collect();
             if !names.is_empty() {
+                let did = if number == MOVED_IN { "moved in, which undo leaves" } else { did };
                 parts.push(format!("{did}: {}", names.join(", ")));
             }
         }

@@ -7,6 +7,7 @@ use std::{
     os::unix::{ffi::OsStrExt as _, fs::PermissionsExt as _},
     path::Path,
     sync::Arc,
+    time::Duration,
 };
 
 use haft_testkit::{machine::times, world::World};
@@ -166,6 +167,7 @@ fn assert_same(now: &Tree, wanted: &Tree, what: &str) {
 
 async fn there_and_back(scripts: &[String], split: usize) {
     let world = world();
+    let mut moved_in = Vec::new();
     let root = world.folder().unwrap();
     let before = tree(&root);
     let mut middle = None;
@@ -173,8 +175,20 @@ async fn there_and_back(scripts: &[String], split: usize) {
         if number == split {
             middle = Some((tree(&root), receipts(&world).len()));
         }
-        bash(&world, script).await;
+        let outcome = bash(&world, script).await;
+        let names = outcome.data.as_ref().and_then(|data| data.pointer("/changes/moved_in"));
+        let names = names.and_then(|names| names.as_array()).into_iter().flatten();
+        moved_in.extend(names.map(|name| name.as_str().unwrap().trim_end_matches('/').to_owned()));
     }
+    let assert_same = |now: &Tree, wanted: &Tree, what: &str| {
+        let mut now = now.clone();
+        // What was moved in stays.
+        now.retain(|name, _| {
+            let inside = |moved: &String| Path::new(name).starts_with(moved);
+            wanted.contains_key(name) || !moved_in.iter().any(inside)
+        });
+        assert_same(&now, wanted, what);
+    };
     let (middle, cut) = middle.unwrap();
     let after = tree(&root);
     let all = receipts(&world);
@@ -492,5 +506,32 @@ async fn a_folder_that_became_a_link_is_gone_wherever_it_leads() {
         assert_ne!(tree(&root), before, "{command}");
         take_back(&world, &receipts(&world), false).await.unwrap();
         assert_same(&tree(&root), &before, command);
+    }
+}
+
+#[tokio::test]
+async fn what_was_moved_in_is_told_and_stays() {
+    let world = world();
+    let root = world.folder().unwrap();
+    fs::create_dir(root.join("target/in")).unwrap();
+    fs::write(root.join("target/in/x"), "only copy\n").unwrap();
+    let Ok(born) = fs::metadata(root.join("target/in/x")).unwrap().created() else { return };
+    // A disk's times are as exact as the kernel's ticks.
+    while born.elapsed().unwrap() < Duration::from_millis(100) {
+        tokio::task::yield_now().await;
+    }
+    let command = "mv target/out out.txt; mv target/in in; echo new > in/new; echo x >> a.txt; \
+                   mv 'b c.txt' c.txt; echo x >> c.txt; ln d/old.log linked";
+    let outcome = bash(&world, command).await;
+    let line = "[changed: a.txt; created: c.txt, in/new, linked; deleted: b c.txt; moved in, which \
+                undo leaves: in/, out.txt; 1 inside of these folders]";
+    assert_eq!(told(&outcome), line);
+    take_back(&world, &receipts(&world), false).await.unwrap();
+    assert_eq!(fs::read(root.join("out.txt")).unwrap(), b"built\n");
+    assert_eq!(fs::read(root.join("in/x")).unwrap(), b"only copy\n");
+    assert_eq!(fs::read(root.join("a.txt")).unwrap(), b"one\ntwo\n");
+    assert_eq!(fs::read(root.join("b c.txt")).unwrap(), b"three\n");
+    for name in ["in/new", "linked", "c.txt"] {
+        assert!(!root.join(name).exists(), "{name}");
     }
 }
