@@ -157,7 +157,8 @@ impl Born {
     }
 }
 
-const SECOND: i128 = 1_000_000_000;
+/// In nanoseconds.
+pub(crate) const SECOND: i128 = 1_000_000_000;
 
 /// How long after a change at this time another one may leave the same time: some ticks of the
 /// kernel, or two seconds on disks that know whole ones, or two.

@@ -35,7 +35,7 @@ use crate::{
     Born, Content, Copies, FileKind, Located, Made, Node, Stamp, Survey, SurveyError, SurveyLimits,
     Surveys, Walk,
     fault::fault,
-    survey::tick,
+    survey::{SECOND, tick},
     walk::{Item, Rules, Step, Walker},
 };
 
@@ -43,7 +43,6 @@ use crate::{
 const THREADS: usize = 8;
 /// How many names a thread walks before it gives a part away.
 const GRAIN: usize = 64;
-const SECOND: i128 = 1_000_000_000;
 
 impl Surveys for Local {
     fn survey<'a>(
