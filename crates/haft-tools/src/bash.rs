@@ -120,9 +120,9 @@ enum End {
 
 /// What became of a command.
 enum Followed {
-    Ran(Ran),
+    Ran(Box<Ran>),
     /// Its time was over, and there is a place for it among the jobs.
-    GoesOn(Running, output::Handed, JobPlace),
+    GoesOn(Running, Box<output::Handed>, JobPlace),
 }
 
 /// A command that was run.
@@ -224,7 +224,7 @@ impl Tool for Bash {
         let running = start(&input, Stdin::Empty, cx, &mut notes).await?;
         let promote = self.promote.then(|| cx.session().map.get::<Jobs>());
         let ran = match follow(running, cx, deadline, promote).await {
-            Followed::Ran(ran) => ran,
+            Followed::Ran(ran) => *ran,
             Followed::GoesOn(running, handed, place) => {
                 let now = background::Now { handed, timeout, notes };
                 return background::go_on(&input, running, now, place, cx);
@@ -368,7 +368,7 @@ async fn follow(
             }
             () = at(Some(deadline)), if stopped.is_none() => {
                 if let Some(place) = promote.as_ref().and_then(|jobs| jobs.begin().ok()) {
-                    return Followed::GoesOn(running, streams.hand_over(cx), place);
+                    return Followed::GoesOn(running, Box::new(streams.hand_over(cx)), place);
                 }
                 running.control.stop();
                 stopped = Some((End::TimedOut(Exit::default()), Instant::now() + STOP));
@@ -405,7 +405,7 @@ async fn follow(
         End::Exited(_) | End::Lost(_) => None,
     };
     let kept = streams.finish(cx, patience).await;
-    Followed::Ran(Ran { end, kept, report })
+    Followed::Ran(Box::new(Ran { end, kept, report }))
 }
 
 /// Waits until then; for ever where there is no time to wait for.

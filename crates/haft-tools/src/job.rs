@@ -80,7 +80,7 @@ pub struct Input {
     /// wait: until this local port is open.
     #[schemars(range(min = 1, max = 65_535))]
     port: Option<u16>,
-    /// wait: until a line matches this regex; default: its end.
+    /// wait: until a line not shown before matches this regex; default: its end.
     pattern: Option<String>,
     /// wait: default 30000, at most 600000.
     timeout_ms: Option<u64>,
@@ -434,7 +434,7 @@ impl Answer {
                 data.missing_bytes = Some(missing);
             }
             let whole = format!("{}{}", said.text, said.open);
-            text = shortened(whole.trim_end_matches('\n'), &job.call().address());
+            text = shortened(&whole, whole.len() as u64, &job.call().address());
             data.next = Some(said.next);
             data.output = Some(text.clone());
             if text.is_empty() {
@@ -483,13 +483,20 @@ fn state(job: &Running, end: Option<&Ended>, next: Option<u64>) -> String {
     }
 }
 
-/// A text, or both ends of it where it is too long for an answer.
-pub(crate) fn shortened(text: &str, address: &str) -> String {
+/// A text without the line ends at its end, or both ends of it where it is too long for an answer;
+/// it was made of as many bytes.
+pub(crate) fn shortened(text: &str, bytes: u64, address: &str) -> String {
+    let is_all = text.len() as u64 == bytes;
+    let text = text.trim_end_matches('\n');
     if text.chars().nth(WHOLE).is_none() {
         return text.to_owned();
     }
     let (head, tail) = (first(text), last(text));
-    let left = text.len() - head.len() - tail.len();
+    let left = if is_all {
+        (text.len() - head.len() - tail.len()).to_string()
+    } else {
+        format!("the middle of {bytes}")
+    };
     format!(
         "{head}\n[... {left} bytes left out; the whole is kept: read or grep {address} ...]\n{tail}"
     )
@@ -501,11 +508,13 @@ mod tests {
 
     #[test]
     fn a_long_output_shows_both_ends() {
-        assert_eq!(shortened("a\nb", "out://c1"), "a\nb");
+        assert_eq!(shortened("a\nb\n", 4, "out://c1"), "a\nb");
         let text = (0..20_000).map(|n| format!("line {n}")).collect::<Vec<_>>().join("\n");
-        let short = shortened(&text, "out://c1");
+        let short = shortened(&text, text.len() as u64, "out://c1");
         assert!(short.chars().count() < 29_000, "{}", short.len());
         assert!(short.starts_with("line 0\n") && short.ends_with("line 19999"));
         assert!(short.contains("out://c1"));
+        let short = shortened(&text, 5_000_000, "out://c1");
+        assert!(short.contains("\n[... the middle of 5000000 bytes left out; "));
     }
 }

@@ -95,10 +95,20 @@ impl Ends {
     }
 
     /// Both ends, with a mark between them where something is left out.
-    pub(crate) fn into_text(mut self) -> String {
+    pub(crate) fn into_text(self) -> String {
+        self.into_text_of(None)
+    }
+
+    /// The same of a text that was made of as many bytes; those are what is counted.
+    pub(crate) fn into_text_of(mut self, bytes: Option<u64>) -> String {
         self.shorten();
         if self.left_out > 0 {
-            let _ = write!(self.head, "\n[... {} bytes left out ...]\n", self.left_out);
+            let all = (self.head.len() + self.tail.len()) as u64 + self.left_out;
+            let left = match bytes.filter(|bytes| *bytes != all) {
+                None => format!("{} bytes", self.left_out),
+                Some(bytes) => format!("the middle of {bytes} bytes"),
+            };
+            let _ = write!(self.head, "\n[... {left} left out ...]\n");
         }
         self.head.push_str(&self.tail);
         self.head

@@ -79,7 +79,7 @@ pub struct Said {
     pub from: u64,
     /// Where it ends: the mark for the next look.
     pub next: u64,
-    /// Whole lines.
+    /// Whole lines; the last line of all as it is.
     pub text: String,
     /// The line that has not ended yet.
     pub open: String,
@@ -215,7 +215,8 @@ impl Job {
         }
     }
 
-    /// Adds whole lines to its output, and says how far the next one has come.
+    /// Adds whole lines to its output, at its end also one without an end, and says how far the next
+    /// one has come.
     pub fn push(&self, text: &str, open: &str) {
         let mut state = self.state();
         state.stale = false;

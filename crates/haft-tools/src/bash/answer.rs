@@ -25,10 +25,9 @@ pub(super) fn outcome(
     mut notes: Vec<String>,
 ) -> Outcome {
     let Ran { end, kept, .. } = ran;
-    let (text, cut) = body(&kept.all);
+    let (text, cut) = body(&kept.all, kept.bytes);
     let missing = missing(&kept.all);
-    let stderr = kept.stderr.into_text();
-    let (status, code, meaning) = judged(command, &end, &stderr, timeout);
+    let (status, code, meaning) = judged(command, &end, &kept.stderr, timeout);
     let mut said: Vec<String> = meaning.iter().map(|meaning| format!("[{meaning}]")).collect();
     said.extend(left_over(command, &end, "what shall go on needs run_in_background"));
     said.extend(stuck(command, &end));
@@ -45,8 +44,8 @@ pub(super) fn outcome(
     };
     let data = Data {
         exit_code: code,
-        stdout: kept.stdout.into_text(),
-        stderr,
+        stdout: kept.stdout,
+        stderr: kept.stderr,
         interrupted: matches!(end, End::TimedOut(_) | End::Cancelled),
         output_path: kept.all.file.as_ref().map(haft_types::CallId::address),
         missing_bytes: missing,
@@ -174,7 +173,9 @@ pub(super) fn not_kept(all: &Spooled) -> Option<String> {
 }
 
 /// The output as the model reads it: whole, or both ends and where the whole is.
-fn body(all: &Spooled) -> (String, Option<Cut>) {
+///
+/// What is counted are the bytes of the output as it came, as many as `came`.
+fn body(all: &Spooled, came: u64) -> (String, Option<Cut>) {
     let (head, tail) = (String::from_utf8_lossy(&all.head), String::from_utf8_lossy(&all.tail));
     if all.is_whole() {
         // A character may lie across the border between the two.
@@ -193,19 +194,24 @@ fn body(all: &Spooled) -> (String, Option<Cut>) {
         (None, Some(why)) => format!("the whole could not be kept: {}", quoted(why)),
         (None, None) => "the whole is not kept".to_owned(),
     };
-    let left = all.bytes.saturating_sub(shown);
-    let mark = format!(
-        "\n[... {left} of {} bytes ({} lines in all) left out; {place} ...]\n",
-        all.bytes, all.lines
-    );
-    let cut = Cut { from: 1, to: shown, total: Some(all.bytes), by: CutBy::Bytes, rest };
+    // Of what cleaning changed it is not known how many bytes are shown.
+    let left = if all.bytes == came {
+        came.saturating_sub(shown).to_string()
+    } else {
+        "the middle".to_owned()
+    };
+    let lines = all.lines;
+    let mark =
+        format!("\n[... {left} of {came} bytes ({lines} lines in all) left out; {place} ...]\n");
+    let to = shown.min(came.saturating_sub(1));
+    let cut = Cut { from: 1, to, total: Some(came), by: CutBy::Bytes, rest };
     (format!("{head}{mark}{tail}"), Some(cut))
 }
 
 /// The first characters, up to a line end where one is near.
 pub(crate) fn first(text: &str) -> &str {
     let end = text.char_indices().nth(SHOWN).map_or(text.len(), |(at, _)| at);
-    let text = text[..end].trim_end_matches('\u{fffd}');
+    let text = &text[..end];
     match text.rfind('\n') {
         Some(at) if text.len() - at < SHOWN / 8 => &text[..at],
         _ => text,
@@ -215,7 +221,7 @@ pub(crate) fn first(text: &str) -> &str {
 /// The last characters, from a line's start where one is near.
 pub(crate) fn last(text: &str) -> &str {
     let start = text.char_indices().nth_back(SHOWN - 1).map_or(0, |(at, _)| at);
-    let text = text[start..].trim_start_matches('\u{fffd}');
+    let text = &text[start..];
     match text.find('\n') {
         Some(at) if at < SHOWN / 8 => &text[at + 1..],
         _ => text,

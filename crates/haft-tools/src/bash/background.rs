@@ -47,7 +47,7 @@ pub(super) async fn begin(input: Input, cx: &Cx) -> Result<Outcome, ToolError> {
 
 /// A command whose time as a call is over, and what came of it so far.
 pub(super) struct Now {
-    pub(super) handed: Handed,
+    pub(super) handed: Box<Handed>,
     pub(super) timeout: Duration,
     pub(super) notes: Vec<String>,
 }
@@ -73,9 +73,9 @@ pub(super) fn go_on(
         way(cx)
     ));
     said.extend(jobs.news(cx));
-    let Handed { all, stdout, stderr, .. } = handed;
+    let Handed { all, bytes, stdout, stderr, .. } = *handed;
     let data = Data { stdout, stderr, ..Data::default() };
-    let text = shortened(all.trim_end_matches('\n'), &cx.call.address());
+    let text = shortened(&all, bytes, &cx.call.address());
     Ok(outcome(input.command.clone(), text, data, &job, &said))
 }
 
@@ -249,15 +249,15 @@ impl Voice {
     }
 
     async fn finish(mut self, job: &Job) -> Spooled {
-        for cleaner in [self.out, self.err] {
-            let mut text = String::new();
-            cleaner.finish(&mut text);
-            if !text.is_empty() && !text.ends_with('\n') {
-                text.push('\n');
-            }
-            job.push(&text, "");
-            self.spool.push(text.as_bytes()).await;
+        let (mut text, mut err) = (String::new(), String::new());
+        self.out.finish(&mut text);
+        self.err.finish(&mut err);
+        if !text.is_empty() && !text.ends_with('\n') && !err.is_empty() {
+            text.push('\n');
         }
+        text.push_str(&err);
+        job.push(&text, "");
+        self.spool.push(text.as_bytes()).await;
         self.spool.finish().await
     }
 }

@@ -68,6 +68,8 @@ struct Channel {
     cleaner: Cleaner,
     ends: Ends,
     rest: Recent,
+    /// Bytes that left, as they came.
+    bytes: u64,
 }
 
 impl Channel {
@@ -79,6 +81,7 @@ impl Channel {
             cleaner: Cleaner::new(),
             ends: Ends::default(),
             rest: Recent::default(),
+            bytes: 0,
         }
     }
 
@@ -106,7 +109,15 @@ impl Channel {
     fn leaves(&mut self, piece: Bytes, pieces: &mut Vec<Bytes>) {
         let fresh = std::mem::replace(&mut self.fresh, piece.ends_with(b"\n"));
         let own = self.stream == Stream::Stderr && memmem::find(&piece, EVAL.as_bytes()).is_some();
-        pieces.push(if own { without_evals(&piece, fresh) } else { piece });
+        let piece = if own { without_evals(&piece, fresh) } else { piece };
+        self.bytes += piece.len() as u64;
+        pieces.push(piece);
+    }
+
+    /// The clean text that left, or both ends of it.
+    fn into_text(mut self) -> String {
+        self.rest.end(&mut self.ends);
+        self.ends.into_text_of(Some(self.bytes))
     }
 }
 
@@ -176,8 +187,10 @@ pub(super) struct Kept {
     /// Both streams together: their clean ends, which are whole only where they can be shown so, and
     /// the file with all that came.
     pub(super) all: Spooled,
-    pub(super) stdout: Ends,
-    pub(super) stderr: Ends,
+    /// Bytes of the output as it came, which cleaning makes fewer or more of.
+    pub(super) bytes: u64,
+    pub(super) stdout: String,
+    pub(super) stderr: String,
 }
 
 /// What came of a command that goes on; each text is its two ends where it is long.
@@ -185,6 +198,8 @@ pub(super) struct Handed {
     pub(super) spool: Spool,
     /// The open line of each stream.
     pub(super) open: [Bytes; 2],
+    /// Bytes of the output as it came.
+    pub(super) bytes: u64,
     pub(super) all: String,
     pub(super) stdout: String,
     pub(super) stderr: String,
@@ -269,15 +284,16 @@ impl Streams {
             self.end_cleaning();
         }
         self.live.flush(cx);
-        self.out.rest.end(&mut self.out.ends);
-        self.err.rest.end(&mut self.err.ends);
         self.rest.end(&mut self.ends);
+        let bytes = self.spool.bytes();
+        let open = [&mut self.out, &mut self.err].map(|channel| channel.open.split().freeze());
         Handed {
             spool: self.spool,
-            open: [self.out.open.freeze(), self.err.open.freeze()],
-            all: self.ends.into_text(),
-            stdout: self.out.ends.into_text(),
-            stderr: self.err.ends.into_text(),
+            open,
+            bytes,
+            all: self.ends.into_text_of(Some(bytes)),
+            stdout: self.out.into_text(),
+            stderr: self.err.into_text(),
         }
     }
 
@@ -303,9 +319,8 @@ impl Streams {
             self.end_cleaning();
         }
         self.live.flush(cx);
-        self.out.rest.end(&mut self.out.ends);
-        self.err.rest.end(&mut self.err.ends);
         self.rest.end(&mut self.ends);
+        let came = self.spool.bytes();
         let (mut head, mut tail, bytes) = self.ends.into_parts();
         let left_out = (head.len() + tail.len()) as u64 != bytes;
         let long = !cx.is_nested() && is_longer(&head, &tail, WHOLE);
@@ -321,7 +336,7 @@ impl Streams {
             Some(patience) => within(self.spool, keep, patience).await,
         };
         let all = Spooled { head: head.into(), tail: tail.into(), bytes, ..all };
-        Kept { all, stdout: self.out.ends, stderr: self.err.ends }
+        Kept { all, bytes: came, stdout: self.out.into_text(), stderr: self.err.into_text() }
     }
 }
 

@@ -333,7 +333,9 @@ async fn endless_output_takes_no_memory() {
     assert_eq!(outcome.status, Status::TimedOut);
     let written = outcome.detail.and_then(|detail| detail.cut).and_then(|cut| cut.total).unwrap();
     assert!(written > 2 << 20, "only {written} bytes came");
-    assert!(outs.open(&id).is_some() && outs.used() >= written, "{} of {written}", outs.used());
+    // Of one call no more than this is kept, and a fast machine prints more.
+    let kept = written.min(1 << 30);
+    assert!(outs.open(&id).is_some() && outs.used() >= kept, "{} of {written}", outs.used());
     let grown = peak() - before;
     assert!(grown < 32 << 20, "{grown} bytes more for {written} bytes of output");
     let shown: usize = world

@@ -159,3 +159,46 @@ async fn output_without_end_is_kept_at_both_ends_in_little_memory() {
     let shown = outcome.joined_text();
     assert!(shown.contains(&format!("of {bytes} bytes ({lines} lines in all)")), "{shown:.20000}");
 }
+
+#[tokio::test]
+async fn output_that_is_no_text_shows_both_ends_too() {
+    let world = world();
+    let outcome = run(&world, "head -c 40000 /dev/zero | tr '\\0' '\\377'").await;
+    let shown = outcome.joined_text();
+    assert_eq!(shown.matches('\u{fffd}').count(), 28_000, "{shown:.300}");
+    assert!(shown.starts_with('\u{fffd}') && shown.ends_with('\u{fffd}'));
+    assert!(shown.contains("\n[... the middle of 40000 bytes (1 lines in all) left out; "));
+    let cut = outcome.detail.unwrap().cut.unwrap();
+    assert!(cut.total == Some(40_000) && cut.to < 40_000, "{cut:?}");
+}
+
+#[tokio::test]
+async fn what_is_counted_are_the_bytes_that_are_kept() {
+    let world = world();
+    for (command, bytes, exact) in [
+        ("head -c 150000 /dev/zero | tr '\\0' '\\303'; yes | head -c 4850000", 5_000_000, false),
+        ("head -c 300000 /dev/zero | tr '\\0' '\\303'", 300_000, false),
+        ("yes \"$(printf '\\033[1mbold')\" | head -c 90000", 90_000, false),
+        ("yes \"$(printf '\\033[1mbold')\" | head -c 9000000", 9_000_000, false),
+        ("yes plain | head -c 90000", 90_000, true),
+        ("yes plain | head -c 9000000", 9_000_000, true),
+        ("printf %060000d 1; printf x >&2", 60_002, true),
+    ] {
+        let (_, outcome, outs) = kept(&world, command).await;
+        let shown = outcome.joined_text();
+        assert_eq!(outcome.status, Status::Done, "{}", &shown[shown.len() - 300..]);
+        assert_eq!(outs.used(), bytes, "{command}");
+        let mark = shown.lines().find(|line| line.starts_with("[... ")).unwrap();
+        assert!(mark.contains(&format!(" of {bytes} bytes (")), "{mark}");
+        let cut = outcome.detail.as_ref().and_then(|detail| detail.cut.as_ref()).unwrap();
+        assert_eq!(cut.total, Some(bytes), "{command}");
+        let left = mark.split(' ').nth(1).and_then(|left| left.parse::<u64>().ok());
+        assert_eq!(left, exact.then(|| bytes - cut.to), "{mark}");
+        let stdout = data(&outcome, "stdout").as_str().unwrap();
+        let mark = stdout.lines().find(|line| line.starts_with("[... "));
+        assert!(
+            exact || mark.is_none_or(|mark| mark.contains(&format!(" of {bytes} "))),
+            "{mark:?}"
+        );
+    }
+}

@@ -13,7 +13,7 @@ use haft_testkit::{
     world::World,
 };
 use haft_tool::{JobLimits, Jobs};
-use haft_types::{Body, JobEnd, Outcome, Status};
+use haft_types::{Body, CallId, Follow, JobEnd, Outcome, Status};
 use serde_json::{Value, json};
 use tokio_util::sync::CancellationToken;
 
@@ -488,6 +488,27 @@ async fn control_sequences_and_broken_characters_reach_nobody() {
     }
     let detail = serde_json::to_string(&end.detail).unwrap();
     assert!(!detail.contains('\u{202e}'), "{detail}");
+}
+
+#[tokio::test]
+async fn a_last_line_without_an_end_is_kept_as_it_is() {
+    let world = world();
+    for (call, (command, said)) in
+        [("printf abc", "abc"), ("printf abc; printf de >&2", "abc\nde"), ("echo abc", "abc\n")]
+            .into_iter()
+            .enumerate()
+    {
+        let id = begin(&world, command).await;
+        let end = job(&world, "wait", json!({"job": id})).await;
+        assert_eq!(data(&end)["output"], said.trim_end(), "{command}");
+        assert_eq!(data(&end)["next"], said.len(), "{command}");
+        assert_eq!(data(&end)["jobs"][0]["bytes"], said.len(), "{command}");
+        let call = CallId::nth(2 * call as u64 + 1);
+        let (host, path) = world.session.outs.open(&call).unwrap();
+        let at = host.fs().locate(&path, Follow::No).await.unwrap();
+        let kept = host.fs().read(&at, 0, usize::MAX).await.unwrap();
+        assert_eq!(kept, said.as_bytes(), "{command}");
+    }
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
