@@ -1,6 +1,7 @@
 //! bash through the real pipeline, on this machine.
 
 use std::{
+    io::Write as _,
     sync::Arc,
     time::{Duration, Instant},
 };
@@ -38,14 +39,15 @@ async fn output_comes_in_order_with_both_streams_apart() {
     let go = world.folder().unwrap().join("go");
     machine::make_fifo(&go);
     let command = "echo one; read -r _ < go; echo two >&2; read -r _ < go; echo three";
+    // Held open from both sides: neither end waits for the other, nor sees it go.
+    let mut held = std::fs::File::options().read(true).write(true).open(go).unwrap();
     // It goes on when what it wrote has come.
     let leads = async {
         for wanted in ["one\n", "two\n"] {
             let came =
                 |body: &Body| matches!(body, Body::CallOutput { text, .. } if text == wanted);
             world.recorder.until(came).await;
-            let go = go.clone();
-            tokio::task::spawn_blocking(move || std::fs::write(go, "on\n")).await.unwrap().unwrap();
+            held.write_all(b"on\n").unwrap();
         }
     };
     let (outcome, ()) = tokio::join!(run(&world, command), leads);
