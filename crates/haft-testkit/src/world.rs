@@ -14,12 +14,12 @@ use futures::{FutureExt as _, future::BoxFuture};
 use haft_host::{FileKind, Host, ListHow, Local, Lookup, Memory, Outs};
 use haft_policy::{Anchors, Grants, Mode, Policy, Rules, Scope, Verdict};
 use haft_tool::{
-    AnyTool, Broker, Conversation, Dispatcher, Events, Judge, MemoryBlobs, RecordError, Registry,
-    Session, Settings, standard,
+    AnyTool, Broker, Conversation, Dispatcher, Events, Forbids, Judge, MemoryBlobs, RecordError,
+    Registry, Session, Settings, Undo, UndoError, standard,
 };
 use haft_types::{
-    AgentPath, Body, EntryKind, Env, Follow, HostPath, Outcome, Place, Reply, Style, ToolUse,
-    TurnId,
+    AgentPath, Body, EntryKind, Env, Follow, HostPath, Outcome, Place, Receipt, Reply, Style,
+    ToolUse, TurnId,
 };
 use serde_json::Value;
 use tokio::sync::Notify;
@@ -224,6 +224,23 @@ impl World {
     /// Calls a tool that is cancelled by `stop`.
     pub async fn call_until(&self, tool: &str, input: Value, stop: CancellationToken) -> Outcome {
         self.dispatcher.call(tool, input, stop).await.1
+    }
+
+    /// Takes changes back that are given oldest first, but for paths of which `forbids` says why
+    /// not; gives what was done for it in the same order.
+    ///
+    /// # Errors
+    /// See [`UndoError`].
+    pub async fn take_back(
+        &self,
+        oldest_first: &[Receipt],
+        force: bool,
+        forbids: Forbids<'_>,
+    ) -> Result<Vec<Receipt>, UndoError> {
+        let newest_first: Vec<Receipt> = oldest_first.iter().rev().cloned().collect();
+        let (queues, pre_images) = (&self.session.queues, self.session.pre_images());
+        let undo = Undo { host: &*self.host, queues, pre_images, forbids };
+        undo.take_back(&newest_first, force).await
     }
 
     /// Calls a tool with arguments as a model streamed them.

@@ -8,7 +8,7 @@ use std::{
 
 use haft_host::{FsOp, ListHow, Memory, Source, WriteHow};
 use haft_testkit::{machine::peak, world::World};
-use haft_tool::{Cx, Held, Keeping, MemoryPreImages, PreImages, Undo, UndoError, put_back};
+use haft_tool::{Cx, Held, Keeping, MemoryPreImages, PreImages, UndoError, put_back};
 use haft_types::{
     Access, Blob, Body, EntryKind, Follow, Hash, HostPath, Outcome, Plan, Receipt, ReceiptAction,
     Rights, Target,
@@ -86,14 +86,11 @@ async fn take_back(
     oldest_first: &[Receipt],
     force: bool,
 ) -> Result<Vec<Receipt>, UndoError> {
-    let newest_first: Vec<Receipt> = oldest_first.iter().rev().cloned().collect();
-    let undo = Undo {
-        host: &*world.host,
-        queues: &world.session.queues,
-        pre_images: world.session.pre_images(),
-        forbids: &|path| path.text().ends_with("denied").then(|| "a rule says so".to_owned()),
-    };
-    undo.take_back(&newest_first, force).await
+    world
+        .take_back(oldest_first, force, &|path| {
+            path.text().ends_with("denied").then(|| "a rule says so".to_owned())
+        })
+        .await
 }
 
 fn any_step() -> impl Strategy<Value = Value> {

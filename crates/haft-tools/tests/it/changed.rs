@@ -11,7 +11,7 @@ use std::{
 };
 
 use haft_testkit::{machine::times, world::World};
-use haft_tool::{Dispatcher, MemoryPreImages, Settings, Undo, UndoError, Watching, standard};
+use haft_tool::{Dispatcher, MemoryPreImages, Settings, UndoError, Watching, standard};
 use haft_types::{Body, EntryKind, Outcome, Receipt, ReceiptAction, Status};
 use proptest::{prelude::*, test_runner::TestRunner};
 use serde_json::json;
@@ -78,14 +78,7 @@ async fn take_back(
     oldest_first: &[Receipt],
     force: bool,
 ) -> Result<Vec<Receipt>, UndoError> {
-    let newest_first: Vec<Receipt> = oldest_first.iter().rev().cloned().collect();
-    let undo = Undo {
-        host: &*world.host,
-        queues: &world.session.queues,
-        pre_images: world.session.pre_images(),
-        forbids: &|_| None,
-    };
-    undo.take_back(&newest_first, force).await
+    world.take_back(oldest_first, force, &|_| None).await
 }
 
 async fn bash(world: &World, command: &str) -> Outcome {
