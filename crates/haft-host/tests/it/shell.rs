@@ -117,6 +117,21 @@ async fn much_output_comes_whole_and_in_order() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn a_slow_reader_loses_nothing_of_what_has_ended() {
+    let size = 1_500_000;
+    let mut running = start(script(&format!("yes | head -c {size}"))).await.unwrap();
+    let (mut length, mut pauses) = (0, [0, 0, 2_300, 500].into_iter());
+    while let Some(output) = running.output.next().await {
+        if let Output::Bytes(_, bytes) = output.unwrap() {
+            length += bytes.len();
+        }
+        // Longer than the output of who else may hold the pipes is waited for.
+        tokio::time::sleep(Duration::from_millis(pauses.next().unwrap_or(0))).await;
+    }
+    assert_eq!(length, size);
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn descriptor_3_reports() {
     let text = "printf 'cwd=%s' \"$PWD\" >&3; exec 3>&-; echo out";
     let said = run(Spawn { report: true, ..script(text) }).await;

@@ -21,11 +21,12 @@ use rustix::{
     fd::AsFd,
     fs::{OFlags, fcntl_setfl},
     io::Errno,
+    pipe::fcntl_getpipe_size,
 };
 
 use super::{
     Input, Order, QUEUE_LIMIT, Shared,
-    start::Pipes,
+    start::{PIPE_SIZE, Pipes},
     supervisor::kill_session,
     wire::{self, Told},
 };
@@ -79,10 +80,16 @@ pub(super) struct Follower {
     filling: bool,
     /// What the keeper said and was not understood yet.
     received: Vec<u8>,
-    /// How the command itself ended, and when.
-    exited: Option<(ExitStatus, Instant)>,
+    /// How the command itself ended, and when by [`Self::clock`].
+    exited: Option<(ExitStatus, Duration)>,
     left: Left,
-    last_output: Instant,
+    /// By [`Self::clock`].
+    last_output: Duration,
+    began: Instant,
+    /// Time in which there was no room for output.
+    held_up: Duration,
+    /// Bytes that may still be taken of each stream; none while there is no bound.
+    room: Option<[usize; 2]>,
     finished: bool,
 }
 
@@ -132,7 +139,10 @@ impl Follower {
             received,
             exited: None,
             left: Left::Unknown,
-            last_output: Instant::now(),
+            last_output: Duration::ZERO,
+            began: Instant::now(),
+            held_up: Duration::ZERO,
+            room: None,
             finished: false,
         };
         follower.understand();
@@ -172,29 +182,40 @@ impl Follower {
                 }
                 continue;
             };
-            let now = Instant::now();
+            let now = self.clock();
             let until = (exited.max(self.last_output) + IDLE).min(exited + LINGER);
             if !self.piped() || now >= until {
                 return;
             }
-            self.pump(Some(until - now));
+            let full = self.full();
+            self.pump((!full).then(|| until.saturating_sub(now)));
         }
     }
 
-    /// Takes what still stands in the pipes; who may hold them now is not waited for.
+    /// Takes what still stands in the pipes, however slowly it is read; who may hold them now is not
+    /// waited for.
     fn drain(&mut self) {
-        let mut since = Instant::now();
-        let begun = since;
+        let begun = self.clock();
+        let hold = |pipe: &Option<OwnedFd>| {
+            let size = pipe.as_ref().and_then(|pipe| fcntl_getpipe_size(pipe).ok());
+            size.unwrap_or(PIPE_SIZE)
+        };
+        self.room = Some([hold(&self.output), hold(&self.errors)]);
         while self.piped() && self.order() < Order::Kill {
+            let now = self.clock();
             if self.full() {
                 self.pump(None);
-                since = Instant::now();
-            } else if since.max(self.last_output).elapsed() >= IDLE || begun.elapsed() >= LINGER {
+            } else if now - begun.max(self.last_output) >= IDLE || now - begun >= LINGER {
                 return;
             } else {
                 self.pump(Some(LOOK));
             }
         }
+    }
+
+    /// Time since the start in which there was room for output: a slow reader stops it.
+    fn clock(&self) -> Duration {
+        self.began.elapsed().saturating_sub(self.held_up)
     }
 
     fn finish(mut self) {
@@ -257,7 +278,7 @@ impl Follower {
             match Told::take(&mut self.received) {
                 Ok(None) => return,
                 Ok(Some(Told::Exited(status))) => {
-                    self.exited = Some((ExitStatus::from_raw(status), Instant::now()));
+                    self.exited = Some((ExitStatus::from_raw(status), self.clock()));
                 }
                 Ok(Some(Told::Gone(stopped))) => self.left = Left::Nothing(stopped),
                 Ok(Some(Told::Stuck(left))) => self.left = Left::Stuck(left),
@@ -307,7 +328,12 @@ impl Follower {
             let limit = if self.filling && !full { Some(FILLING) } else { limit };
             let limit = limit.and_then(|limit| Timespec::try_from(limit).ok());
             self.filling = false;
-            if poll(&mut list, limit.as_ref()).is_err() {
+            let begun = Instant::now();
+            let polled = poll(&mut list, limit.as_ref());
+            if full {
+                self.held_up += begun.elapsed();
+            }
+            if polled.is_err() {
                 return;
             }
             let ready = list.iter().map(|fd| !fd.revents().is_empty());
@@ -365,12 +391,15 @@ impl Follower {
                     }
                     bytes
                 };
-                let (now, before) = (Instant::now(), self.last_output);
+                let (now, before) = (self.clock(), self.last_output);
                 self.burst = if now - before < PAUSE { self.burst + length } else { length };
                 self.filling = self.burst >= FAST && length < PIECE;
                 self.last_output = now;
                 self.shared.push(Ok(Output::Bytes(stream, bytes)));
-                true
+                let Some(room) = &mut self.room else { return true };
+                let room = &mut room[usize::from(stream == Stream::Stderr)];
+                *room = room.saturating_sub(length);
+                *room > 0
             }
             // A terminal without a program gives an error at its end.
             Err(error) => matches!(error, Errno::INTR | Errno::AGAIN),

@@ -28,7 +28,7 @@ use crate::{Program, Spawn, Stdin};
 /// Longest single argument that the system takes, in bytes, with its end.
 const ARGUMENT_LIMIT: usize = 128 << 10;
 /// How much the pipes of a program's output hold, where the system allows it.
-const PIPE_SIZE: usize = 1 << 20;
+pub(super) const PIPE_SIZE: usize = 1 << 20;
 
 /// The program's ends of its pipes.
 #[derive(Debug)]
