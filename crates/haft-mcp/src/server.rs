@@ -40,6 +40,10 @@ pub type Watch = Arc<dyn Fn() -> BoxStream<'static, Arc<Event>> + Send + Sync>;
 
 /// Most lists of tools that are made at once.
 const LISTS: usize = 4;
+/// How long calls may still run once the client has said all.
+const LAST_CALLS: Duration = Duration::from_secs(1);
+/// How long their answers may take when they are cancelled then.
+const LAST_WORDS: Duration = Duration::from_millis(500);
 /// How long cancelled calls may take to end.
 const END_WITHIN: Duration = Duration::from_secs(3);
 
@@ -297,7 +301,8 @@ async fn notices(
 }
 
 /// Serves one client over standard input and output until it has said all and has its answers, or
-/// `until` is over, then ends what still runs.
+/// `until` is over, then ends what still runs. What runs a second after the client has said all is
+/// cancelled, and answered as that.
 ///
 /// # Errors
 /// When the client reads nothing of what it asks for.
@@ -323,12 +328,18 @@ pub async fn serve_stdio(server: Server, until: impl Future<Output = ()>) -> Res
     let alone = async {
         said.cancelled().await;
         session.questions.set_somebody(false);
-        std::future::pending().await
+        tokio::time::sleep(LAST_CALLS).await;
+        stop.cancel();
+        tokio::time::sleep(LAST_WORDS).await;
+        // Who has all answers may still read them.
+        if calls.is_empty() {
+            std::future::pending::<()>().await;
+        }
     };
     let ended = tokio::select! {
         ended = serving => ended,
         () = until => Ok(()),
-        never = alone => never,
+        () = alone => Ok(()),
     };
     stop.cancel();
     calls.close();

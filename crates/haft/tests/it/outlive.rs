@@ -9,7 +9,10 @@ use std::{
 
 use serde_json::json;
 
-use crate::world::{World, ended, runs, signal, unique_seconds, until};
+use crate::{
+    mcp_client::{Client, text},
+    world::{World, ended, runs, signal, unique_seconds, until},
+};
 
 /// How long what a command left may go on.
 const LEFT: Duration = Duration::from_secs(3);
@@ -151,6 +154,31 @@ fn nothing_outlives_a_client_that_goes() {
         drop((leaving.child.stdin.take(), leaving.child.stdout.take()));
         ended(&mut leaving.child, LEFT);
         all_gone(name, &leaving.seconds, begun);
+    }
+}
+
+#[test]
+fn a_client_that_has_said_all_is_answered_and_nothing_is_left() {
+    let (world, seconds) = (World::new(), unique_seconds());
+    let sleep = format!("trap '' TERM; sleep {seconds}");
+    let job = json!({"command": sleep, "run_in_background": true});
+    let long = json!({"command": format!("{sleep} & touch ready; wait")});
+    let wait = json!({"action": "wait", "job": "j1", "timeout_ms": 600_000});
+    let mut client = Client::greeted(&world, &["--mode", "bypass"]);
+    client.call("bash", &job);
+    client.begin(&json!(7), "bash", &long);
+    client.begin(&json!(8), "job", &wait);
+    let there = || world.work().join("ready").exists();
+    assert!(until(Duration::from_secs(30), there), "nothing was started");
+    let begun = Instant::now();
+    let end = client.end();
+    assert!(begun.elapsed() < LEFT, "{:?}", begun.elapsed());
+    all_gone("a client that has said all", &seconds, begun);
+    assert_eq!(end.code, Some(0), "{end:?}");
+    for id in [7, 8] {
+        let answer = end.notices.iter().find(|said| said["id"] == id);
+        let answer = answer.unwrap_or_else(|| panic!("{id} has no answer: {end:?}"));
+        assert!(text(answer).contains("cancelled"), "{answer}");
     }
 }
 
