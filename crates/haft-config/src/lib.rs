@@ -8,7 +8,6 @@
 mod environment;
 mod files;
 mod layers;
-mod secrets;
 mod settings;
 mod trust;
 
@@ -16,7 +15,6 @@ pub use self::{
     environment::{Environment, Secret, VARIABLES, Variable},
     files::{ConfigError, MAX_FILE, add_rule, make_folder, save},
     layers::{FileState, Layer, Loaded, Presence, Problem, RuleText, Sources, load, schema},
-    secrets::secret_variables,
     settings::{
         Changes, Edit, Http, Limits, Model, Permissions, Read, Run, Settings, Shell, Tools, Undo,
     },

@@ -149,7 +149,8 @@ pub struct Shell {
     pub timeout_ms: u64,
     /// Whether a command whose time is over goes on as a job instead of being stopped.
     pub promote: bool,
-    /// Names of variables that commands get although they look like secrets, such as `GH_TOKEN`.
+    /// Names of variables that commands get although they look like secrets, such as `GH_TOKEN`. A
+    /// project cannot set it.
     pub let_through: Vec<String>,
     /// What commands change.
     pub changes: Changes,

@@ -18,6 +18,7 @@ mod parts;
 mod pattern;
 mod queue;
 mod search;
+mod secrets;
 mod shell;
 mod spool;
 mod survey;
@@ -68,6 +69,10 @@ pub trait Host: Send + Sync {
     fn listens(&self, port: u16) -> BoxFuture<'_, bool> {
         let _ = port;
         Box::pin(std::future::ready(false))
+    }
+    /// Names of variables that its programs are not given, as what they hold looks like a secret.
+    fn withheld(&self) -> Vec<String> {
+        Vec::new()
     }
     /// What looks at whole trees; none where what a program changed cannot be found.
     fn surveys(&self) -> Option<&dyn Surveys> {

@@ -270,6 +270,9 @@ impl Host for Guarded {
     fn listens(&self, port: u16) -> BoxFuture<'_, bool> {
         self.inner.listens(port)
     }
+    fn withheld(&self) -> Vec<String> {
+        self.inner.withheld()
+    }
 }
 
 impl Fs for Guarded {

@@ -24,6 +24,7 @@ mod answer;
 mod background;
 mod exit;
 mod output;
+mod withheld;
 
 use self::output::Streams;
 pub(crate) use self::{
@@ -233,6 +234,9 @@ impl Tool for Bash {
         if asked > TIMEOUT_MAX {
             notes.push(format!("[timeout_ms {asked} was cut to the most there is, {TIMEOUT_MAX}]"));
         }
+        let failed = matches!(&ran.end, End::Exited(exit) if exit.code != Some(0));
+        let said = failed.then_some([&*ran.kept.stderr, &*ran.kept.stdout]);
+        notes.extend(withheld::note(&input.command, said, cx));
         if input.cwd.is_none() {
             notes.extend(carry(&ran.report, cx));
         }
@@ -321,7 +325,6 @@ async fn start(
     }
     let spawn = |cwd: &HostPath| Spawn {
         set: set.clone(),
-        unset: process::unset(),
         stdin: stdin.clone(),
         report: true,
         terminal: input.pty.unwrap_or_default().then_some(TERMINAL),

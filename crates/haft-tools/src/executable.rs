@@ -169,8 +169,7 @@ async fn is_script(host: &dyn Host, at: &Located, name: &[u8]) -> bool {
 async fn ask_spec(host: &dyn Host, folder: &HostPath, path: &HostPath) -> Result<ToolSpec, String> {
     let shell = host.shell().ok_or("no program can be run on this host")?;
     let argv = vec![path.as_bytes().to_vec(), b"--spec".to_vec()];
-    let spawn =
-        Spawn { unset: process::unset(), ..Spawn::new(Program::Argv(argv), folder.clone()) };
+    let spawn = Spawn::new(Program::Argv(argv), folder.clone());
     let mut running =
         shell.spawn(spawn).await.map_err(|error| format!("cannot be started: {error}"))?;
     let (mut out, mut complaint) = (Vec::new(), Ends::default());
@@ -268,7 +267,6 @@ impl Tool for Executable {
         let root = cx.place.roots.first().unwrap_or(&cx.place.cwd);
         let spawn = Spawn {
             set: process::set(cx),
-            unset: process::unset(),
             stdin: Stdin::Bytes(format!("{input}\n").into()),
             ..Spawn::new(Program::Argv(argv), root.clone())
         };

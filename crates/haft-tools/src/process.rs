@@ -1,5 +1,5 @@
-//! What bash and executable tools have in common: variables that children do not get, and bounded
-//! memory of what they say.
+//! What bash and executable tools have in common: variables that children get, and bounded memory
+//! of what they say.
 //!
 //! **Invariant:** [`Ends`] holds a fixed number of bytes however long a text grows, and never a
 //! part of a character.
@@ -7,15 +7,6 @@
 use std::fmt::Write as _;
 
 use haft_tool::Cx;
-
-/// Variables that no child is given: the keys that haft itself talks to models with.
-pub(crate) const SECRETS: [&str; 3] =
-    ["ANTHROPIC_API_KEY", "ANTHROPIC_AUTH_TOKEN", "OPENAI_API_KEY"];
-
-/// The variables that are left out of a child's environment.
-pub(crate) fn unset() -> Vec<String> {
-    SECRETS.iter().map(ToString::to_string).collect()
-}
 
 /// The variables that a child gets on top of the host's own.
 pub(crate) fn set(cx: &Cx) -> Vec<(String, String)> {

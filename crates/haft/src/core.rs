@@ -139,11 +139,10 @@ impl Base {
                 say(&format!("haft: models.{name:?}: {error}"));
             }
         }
-        let through = &loaded.settings.shell.let_through;
         let host = Local::new()
             .with_ledger(haft_home.join(LEDGER))
             .with_supervisor(again::supervisor())
-            .with_withheld(haft_config::secret_variables(std::env::vars_os(), through));
+            .with_let_through(loaded.settings.shell.let_through.clone());
         let host = Arc::new(host);
         let place = Arc::new(place(&host, &cwd, common, &loaded)?);
         let anchors = Anchors {

@@ -29,7 +29,7 @@ use std::{
 use futures::future::BoxFuture;
 use haft_types::{HostPath, Style};
 
-use crate::{Caps, Fs, Host, Located, Search, Shell, Surveys, fault::fault};
+use crate::{Caps, Fs, Host, Located, Search, Shell, Surveys, fault::fault, secrets::Withheld};
 
 pub use self::{
     locate::Lookup,
@@ -47,8 +47,8 @@ pub struct Local {
     quick: Arc<quick::Quick>,
     /// The program that supervises commands, with its arguments; the one beside where none is named.
     supervisor: Arc<[OsString]>,
-    /// Variables of this process that no program is given.
-    withheld: Arc<[OsString]>,
+    /// Which variables of this process no program is given.
+    withheld: Arc<Withheld>,
     /// True where the caller is on a thread that may wait for the disk.
     aside: bool,
 }
@@ -93,11 +93,11 @@ impl Local {
         Self { supervisor: program.into(), ..self }
     }
 
-    /// The same machine, where programs are not given these variables of this process, unless they
-    /// are set for the program.
+    /// The same machine, where programs get these variables of this process although they look like
+    /// secrets. Others that do are left out, unless they are set for the program.
     #[must_use]
-    pub fn with_withheld(self, names: Vec<OsString>) -> Self {
-        Self { withheld: names.into(), ..self }
+    pub fn with_let_through(self, names: Vec<String>) -> Self {
+        Self { withheld: Arc::new(Withheld { let_through: names }), ..self }
     }
 
     /// Removes the temporary files and empty folders that killed processes left wherever they
@@ -197,6 +197,12 @@ impl Host for Local {
     }
     fn listens(&self, port: u16) -> BoxFuture<'_, bool> {
         Box::pin(ports::listens(port))
+    }
+    fn withheld(&self) -> Vec<String> {
+        let held = env::vars_os().filter(|(name, value)| {
+            self.withheld.holds(&name.to_string_lossy(), &value.to_string_lossy())
+        });
+        held.map(|(name, _)| name.to_string_lossy().into_owned()).collect()
     }
     fn surveys(&self) -> Option<&dyn Surveys> {
         Some(self)

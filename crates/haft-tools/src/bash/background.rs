@@ -17,6 +17,7 @@ use tokio::time::Instant;
 use super::{
     Data, End, Input, answer, at, name,
     output::{Handed, for_people},
+    withheld,
 };
 use crate::job::shortened;
 
@@ -41,6 +42,7 @@ pub(super) async fn begin(input: Input, cx: &Cx) -> Result<Outcome, ToolError> {
     if asked.is_some() {
         said.push(format!("[it is stopped after {} s]", life.as_secs_f64()));
     }
+    said.extend(withheld::note(&input.command, None, cx));
     said.extend(jobs.news(cx));
     Ok(outcome(input.command, String::new(), Data::default(), &job, &said))
 }

@@ -115,3 +115,62 @@ fn what_looks_like_a_secret_is_not_given_to_commands_but_by_name() {
     world.settings("[shell]\nlet_through = [\"GH_TOKEN\"]\n");
     assert_eq!(look(&world), format!("GH_TOKEN={value}\nMY_KEY=/a/b/c/d/e/f\n"));
 }
+
+/// What the answers of these commands say beside their output of variables that were withheld.
+fn told_of_withheld(world: &World, commands: &[&str]) -> Vec<String> {
+    let calls: Vec<_> = commands
+        .iter()
+        .map(|c| json!({"calls": [{"name": "bash", "input": {"command": c}}]}))
+        .collect();
+    let model = world.script(&[&calls[..], &[json!({"text": "End."})]].concat());
+    let mut haft = world.haft(&["-p", "go", "--mode", "bypass", "--model", &model]);
+    haft.envs([
+        ("GH_TOKEN", "ghp_16C7e42F292c6912E7710c838347Ae178B4a"),
+        ("DB_PASSWORD", "hunter2-hunter2"),
+        ("ANTHROPIC_API_KEY", CANARY),
+    ]);
+    let ran = finish(haft, &Input::Nothing);
+    assert_eq!(ran.code, Some(0), "{ran:?}");
+    let note = |outcome: serde_json::Value| {
+        let text = crate::world::text(&outcome);
+        assert!(!text.contains("hunter2") && !text.contains("ghp_"), "{text}");
+        let line = text.lines().find(|line| line.contains("withheld")).unwrap_or_default();
+        line.split(" withheld").next().unwrap().to_owned()
+    };
+    world.outcomes().into_iter().map(note).collect()
+}
+
+#[test]
+fn an_answer_names_the_variables_that_its_command_missed() {
+    let world = World::new();
+    let commands = [
+        "echo \"<$GH_TOKEN>\"",
+        "true",
+        "false",
+        "echo 'error: set DB_PASSWORD first' >&2; exit 4",
+        "echo 'set DB_PASSWORD first'",
+        "GH_TOKEN=other; echo x",
+        "echo 'HTTP 401: Unauthorized' >&2; exit 1",
+        "echo 'HTTP 401: Unauthorized' >&2; exit 1",
+    ];
+    let all = "[ANTHROPIC_API_KEY, DB_PASSWORD, GH_TOKEN are";
+    let wanted = ["[GH_TOKEN is", "", "", "[DB_PASSWORD is", "[DB_PASSWORD is", "", all, ""];
+    assert_eq!(told_of_withheld(&world, &commands), wanted);
+    // What is let through is neither withheld nor told of.
+    let world = World::new();
+    world.settings("[shell]\nlet_through = [\"GH_TOKEN\"]\n");
+    let commands = ["test -n \"$GH_TOKEN\"", "test -n \"$DB_PASSWORD\""];
+    assert_eq!(told_of_withheld(&world, &commands), ["", "[DB_PASSWORD is"]);
+}
+
+#[test]
+fn a_project_cannot_let_variables_through() {
+    let world = World::new();
+    world.file(".haft/settings.toml", "[shell]\nlet_through = [\"GH_TOKEN\"]\n");
+    let input = json!({"command": "echo \"<$GH_TOKEN>\""}).to_string();
+    let mut haft = world.haft(&["tool", "bash", "--trust", "--mode", "bypass", "--input", &input]);
+    haft.env("GH_TOKEN", "ghp_16C7e42F292c6912E7710c838347Ae178B4a");
+    let ran = finish(haft, &Input::Nothing);
+    assert!(ran.out.starts_with("<>\n[GH_TOKEN is withheld"), "{ran:?}");
+    assert!(ran.err.contains("a project may not set this"), "{ran:?}");
+}

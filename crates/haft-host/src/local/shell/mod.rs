@@ -34,7 +34,7 @@ use tokio::sync::{Notify, oneshot};
 
 use self::{follow::Follower, wire::Told};
 use super::Local;
-use crate::{Control, Host, Output, Running, Shell, Spawn, Stdin};
+use crate::{Control, Host, Output, Running, Shell, Spawn, Stdin, secrets::Withheld};
 
 pub use self::{
     link::end_supervisor,
@@ -95,7 +95,7 @@ fn begin(
     spawn: Spawn,
     shell: Option<&HostPath>,
     supervisor: &[OsString],
-    withheld: &[OsString],
+    withheld: &Withheld,
     may_run: impl FnOnce() -> bool,
 ) -> io::Result<(Running, Follower)> {
     let wake = eventfd(0, EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK)?;

@@ -23,7 +23,7 @@ use rustix::{
 };
 
 use super::wire::Request;
-use crate::{Program, Spawn, Stdin};
+use crate::{Program, Spawn, Stdin, secrets::Withheld};
 
 /// Longest single argument that the system takes, in bytes, with its end.
 const ARGUMENT_LIMIT: usize = 128 << 10;
@@ -53,7 +53,7 @@ pub(super) struct Pipes {
 pub(super) fn request(
     spawn: &Spawn,
     shell: Option<&HostPath>,
-    withheld: &[OsString],
+    withheld: &Withheld,
 ) -> io::Result<Request> {
     if spawn.confine.is_some() {
         return Err(unsupported("this host cannot confine a program; nothing was started"));
@@ -221,13 +221,13 @@ pub(super) fn start_error(request: &Request, cwd: &HostPath, error: &io::Error) 
 }
 
 /// The variables of a program: haft's own, without those left out, and those set.
-fn environment(spawn: &Spawn, withheld: &[OsString], script: bool) -> Vec<Vec<u8>> {
+fn environment(spawn: &Spawn, withheld: &Withheld, script: bool) -> Vec<Vec<u8>> {
     // Non-interactive shells read what these name.
     let read = |name: &[u8]| script && (name == b"BASH_ENV" || name == b"ENV");
     let set = |name: &[u8]| spawn.set.iter().any(|(set, _)| set.as_bytes() == name);
     let unset = |name: &[u8]| spawn.unset.iter().any(|unset| unset.as_bytes() == name);
     let own = env::vars_os()
-        .filter(|(name, _)| !withheld.contains(name))
+        .filter(|(name, value)| !withheld.holds(&name.to_string_lossy(), &value.to_string_lossy()))
         .map(|(name, value)| (OsStringExt::into_vec(name), OsStringExt::into_vec(value)))
         .filter(|(name, _)| !read(name) && !set(name) && !unset(name));
     let given = spawn.set.iter().filter(|(name, value)| {

@@ -24,7 +24,6 @@ use tokio::sync::{OwnedSemaphorePermit, mpsc};
 use tokio_util::sync::CancellationToken;
 
 use super::{FILE, Refusal, TIME, Task, Told, pages};
-use crate::process;
 
 /// Bytes of the stack that a document is read on.
 const STACK: usize = 32 * 1024 * 1024;
@@ -135,7 +134,6 @@ async fn apart(
     input.extend_from_slice(&bytes);
     let spawn = Spawn {
         stdin: Stdin::Bytes(input.freeze()),
-        unset: process::unset(),
         ..Spawn::new(Program::Argv(program.to_vec()), HostPath::root(host.style()))
     };
     let running = shell.spawn(spawn).await?;

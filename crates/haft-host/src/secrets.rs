@@ -1,10 +1,10 @@
-//! Which variables of the environment hold secrets.
+//! Which variables hold secrets, so that programs are not given them.
 //!
-//! **Invariant:** pure: names and values in, names out. A value that looks harmless is none, so that
+//! **Invariant:** the one place that says so, and pure. A value that looks harmless is none, so that
 //! programs find what they need; what is named like a secret and looks like one is.
 
-use std::ffi::OsString;
-
+/// The keys that haft itself talks to models with, whatever they look like.
+const OWN: &[&str] = &["ANTHROPIC_API_KEY", "ANTHROPIC_AUTH_TOKEN", "OPENAI_API_KEY"];
 /// How parts of names end that tell of a secret.
 const NAMED: &[&str] = &[
     "KEY",
@@ -23,16 +23,19 @@ const NAMED: &[&str] = &[
 /// Fewer characters than this are no secret worth the name.
 const SHORTEST: usize = 12;
 
-/// The names of those variables that hold secrets, but for those that are let through.
-pub fn secret_variables(
-    variables: impl Iterator<Item = (OsString, OsString)>,
-    let_through: &[String],
-) -> Vec<OsString> {
-    let holds = |(name, value): &(OsString, OsString)| {
-        let through = let_through.iter().any(|through| name == through.as_str());
-        !through && named(&name.to_string_lossy()) && secret(&value.to_string_lossy())
-    };
-    variables.filter(holds).map(|(name, _)| name).collect()
+/// What decides whether a variable is left out of what programs are given.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Withheld {
+    /// Names that are given all the same.
+    pub let_through: Vec<String>,
+}
+
+impl Withheld {
+    /// Reports whether a variable is left out.
+    pub fn holds(&self, name: &str, value: &str) -> bool {
+        let is_secret = OWN.contains(&name) || named(name) && secret(value);
+        is_secret && !self.let_through.iter().any(|through| through == name)
+    }
 }
 
 /// Whether a name tells of a secret.
@@ -91,8 +94,7 @@ mod tests {
 
     fn held(variable: &str) -> bool {
         let (name, value) = variable.split_once('=').unwrap();
-        let variables = std::iter::once((name.into(), value.into()));
-        !secret_variables(variables, &["LETTOKEN".to_owned()]).is_empty()
+        Withheld { let_through: vec!["LETTOKEN".to_owned()] }.holds(name, value)
     }
 
     #[test]
@@ -109,6 +111,7 @@ mod tests {
             "SIGNED_URL_TOKEN=https://example.com/x?sig=12345678",
             "SECRET=/+8kYp3q/zzT1w==",
             "VAULT_TOKEN=hvs.0a1b2c3d4e5f60718293a4b5",
+            "OPENAI_API_KEY=short",
         ] {
             assert!(held(variable), "{variable}");
         }
