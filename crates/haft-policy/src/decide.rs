@@ -85,6 +85,8 @@ pub struct Ruling {
     pub brief: String,
     /// For how long a yes may count, where the decision is to ask.
     pub remember: Remember,
+    /// What to do instead of what is denied, in sentences, where that is known.
+    pub instead: Option<String>,
 }
 
 impl Ruling {
@@ -96,7 +98,7 @@ impl Ruling {
     ) -> Self {
         let rule = rule.map(|rule| rule.text.clone());
         let (reason, brief) = (reason(what), reason("this"));
-        Self { verdict, rule, reason, brief, remember: Remember::Never }
+        Self { verdict, rule, reason, brief, remember: Remember::Never, instead: None }
     }
 
     fn ask(
@@ -355,11 +357,13 @@ impl Policy {
             if !text.contains("kill") {
                 return None;
             }
-            let why = match parts {
+            let (why, instead) = match parts {
                 Some(parts) => ends(parts, &self.own),
                 None => ends(&Parts::of(text), &self.own),
             }?;
-            Some(Ruling::new(Verdict::Deny, None, "", |_| format!("this would end haft: {why}")))
+            let reason = |_: &str| format!("this would end haft: {why}");
+            let ruling = Ruling::new(Verdict::Deny, None, "", reason);
+            Some(Ruling { instead: Some(instead.to_owned()), ..ruling })
         })
     }
 

@@ -27,36 +27,36 @@ pub struct Own {
     pub lines: Vec<String>,
 }
 
-/// What in a text would end one of them, and what to write instead.
-pub(crate) fn ends(parts: &Parts, own: &Own) -> Option<String> {
+/// What in a text would end one of them, and what to do instead, in a sentence of its own.
+pub(crate) fn ends(parts: &Parts, own: &Own) -> Option<(String, &'static str)> {
+    const ONE: &str = "Give kill the number of the one process that you mean.";
     let commands = || parts.runs.iter().flat_map(words);
     let kills = commands().any(|words| program(&words) == "kill");
     commands().find_map(|words| {
         let arguments = words.get(1..).unwrap_or_default();
         match program(&words) {
-            "pkill" => by_pattern(arguments, own).then_some(
-                "its pattern matches haft itself, whose command line may hold these words too; match \
-                 more exactly (pkill -x NAME), or give kill the number that pgrep -a shows for the \
-                 one process you mean",
-            ),
+            "pkill" => by_pattern(arguments, own).then_some((
+                "its pattern matches haft itself, whose command line may hold these words too",
+                "Match more exactly (pkill -x NAME), or give kill the number that pgrep -a shows for \
+                 the one process that you mean.",
+            )),
             // What it finds goes to a kill in the same text.
-            "pgrep" if kills || fed_to_kill(parts) => by_pattern(arguments, own).then_some(
-                "what pgrep finds for it is haft itself, too; look first (pgrep -a), then kill the one \
-                 number you mean",
-            ),
+            "pgrep" if kills || fed_to_kill(parts) => by_pattern(arguments, own).then_some((
+                "what pgrep finds for it is haft itself, too",
+                "Look first (pgrep -a), then give kill the number of the one process that you mean.",
+            )),
             "pidof" if kills || fed_to_kill(parts) => arguments
                 .iter()
                 .any(|name| own.names.contains(name))
-                .then_some("that is haft itself; kill the one number you mean"),
-            "killall" => by_name(arguments, own).then_some(
-                "that is the name of haft itself, or of everything; kill the one number you mean",
-            ),
-            "killall5" => Some("it ends everything, haft itself too; kill the one number you mean"),
+                .then_some(("that is haft itself", ONE)),
+            "killall" => by_name(arguments, own)
+                .then_some(("that is the name of haft itself, or of everything", ONE)),
+            "killall5" => Some(("it ends everything, haft itself too", ONE)),
             "kill" => by_number(arguments, own)
-                .then_some("that number is haft itself, or everything; kill the one you mean"),
+                .then_some(("that number is haft itself, or everything", ONE)),
             _ => None,
         }
-        .map(|why| format!("{}: {why}", words.join(" ")))
+        .map(|(why, instead)| (format!("{}: {why}", words.join(" ")), instead))
     })
 }
 

@@ -55,9 +55,10 @@ pub(crate) fn decide(call: &Call) -> Result<Ruling, ToolError> {
 
 /// The refusal as the model reads it.
 pub(super) fn denied(ruling: &Ruling) -> ToolError {
-    ToolError::denied(format!("{}.", ruling.reason)).hint(
-        "Do not try to reach the same by other means; go on without it, or say what you need.",
-    )
+    let general =
+        "Do not try to reach the same by other means; go on without it, or say what you need.";
+    let hint = ruling.instead.clone().unwrap_or_else(|| general.to_owned());
+    ToolError::denied(format!("{}.", ruling.reason)).hint(hint)
 }
 
 /// Reports whether observing everything that the plan names would need no question.
