@@ -6,7 +6,7 @@
 
 mod parts;
 
-use haft_types::{Body, CallId, Event, Receipt, TurnId};
+use haft_types::{Body, CallId, Event, Receipt, Status, TurnId};
 
 /// What one call changed.
 #[derive(Clone, Debug, PartialEq)]
@@ -68,31 +68,16 @@ impl Changes {
                 self.begun.push((call.clone(), tool.clone(), title));
             }
             Body::CallEnded { call, outcome, .. } => {
-                let outer = outer(call);
-                let receipts = outcome.receipts.iter().cloned();
-                if outcome.receipts.is_empty() {
-                } else if let Some(change) = self.all.iter_mut().rfind(|c| c.call == outer) {
-                    change.receipts.extend(receipts);
-                    change.at = event.at;
-                } else {
-                    let begun = self.begun.iter().find(|(begun, ..)| *begun == outer);
-                    let (tool, title) = begun
-                        .map(|(_, tool, title)| (tool.clone(), title.clone()))
-                        .unwrap_or_default();
-                    self.all.push(Change {
-                        call: outer,
-                        turn: event.turn,
-                        tool,
-                        title,
-                        at: event.at,
-                        receipts: receipts.collect(),
-                        undone: false,
-                    });
-                }
-                if is_outer(call) {
+                self.add(event, call, &outcome.receipts);
+                // More may be found of one that was stopped.
+                if is_outer(call)
+                    && outcome.status != Status::Cancelled
+                    && outcome.status != Status::TimedOut
+                {
                     self.begun.retain(|(begun, ..)| begun != call);
                 }
             }
+            Body::Found { call, receipts } => self.add(event, call, receipts),
             Body::Undone { calls, redo, receipts, .. } => {
                 for change in self.all.iter_mut().filter(|change| calls.contains(&change.call)) {
                     change.undone = !redo;
@@ -107,6 +92,30 @@ impl Changes {
                 }
             }
             _ => {}
+        }
+    }
+
+    /// Takes what a call changed.
+    fn add(&mut self, event: &Event, call: &CallId, receipts: &[Receipt]) {
+        let outer = outer(call);
+        let receipts = receipts.iter().cloned();
+        if receipts.len() == 0 {
+        } else if let Some(change) = self.all.iter_mut().rfind(|c| c.call == outer) {
+            change.receipts.extend(receipts);
+            change.at = event.at;
+        } else {
+            let begun = self.begun.iter().find(|(begun, ..)| *begun == outer);
+            let (tool, title) =
+                begun.map(|(_, tool, title)| (tool.clone(), title.clone())).unwrap_or_default();
+            self.all.push(Change {
+                call: outer,
+                turn: event.turn,
+                tool,
+                title,
+                at: event.at,
+                receipts: receipts.collect(),
+                undone: false,
+            });
         }
     }
 

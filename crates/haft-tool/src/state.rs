@@ -122,6 +122,11 @@ impl Session {
         CallId::nth(self.calls.fetch_add(1, Ordering::Relaxed) + 1)
     }
 
+    /// Waits until all that commands changed is found, also those whose answer did not wait for it.
+    pub async fn settle(&self) {
+        self.map.get::<crate::survey::Watch>().settle().await;
+    }
+
     /// What calls are judged by now.
     pub fn judge(&self) -> Arc<Judge> {
         self.judge.read().unwrap_or_else(PoisonError::into_inner).clone()

@@ -272,6 +272,13 @@ pub enum Body {
         /// Wall time in milliseconds, without time spent asking.
         took: u64,
     },
+    /// What a call changed was found after its end.
+    Found {
+        /// Which call.
+        call: CallId,
+        /// What it changed.
+        receipts: Vec<Receipt>,
+    },
     /// Something waits for a person.
     Asked {
         /// The question.

@@ -389,6 +389,7 @@ impl Core {
     /// Stops what still runs, makes everything durable and ends all feeds.
     pub async fn close(&self) {
         self.end_jobs().await;
+        self.dispatcher.session.settle().await;
         // What was only observed is not kept; what was kept was synced before it was told.
         if !self.bus.is_held()
             && let Err(error) = self.bus.sync().await

@@ -263,6 +263,7 @@ async fn in_session_telling(core: &Core, asked: &LineCommand, text: &mut String)
         LineCommand::Redo(back) => (Wanted::of(back, true)?, "/redo"),
     };
     let session = &core.dispatcher.session;
+    session.settle().await;
     let store = core.base.store()?;
     let events = events(&store, &store.find(&session.id)?)?;
     let group = group(&wanted, &events, core.bus.leaf()).map_err(Failure::Failed)?;

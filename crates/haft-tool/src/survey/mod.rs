@@ -5,10 +5,12 @@
 //! what a command really changed a pre-image is kept.
 //!
 //! **Invariant:** a command is never held up by what cannot be found or kept: the answer says so.
-//! What a rule hides from the caller is neither copied nor named. Two commands at once do not tell
+//! What was cancelled is answered at once, and looked at all the same: see [`late`]. What a rule hides
+//! from the caller is neither copied nor named. Two commands at once do not tell
 //! the same change twice; which of them made it is then not known.
 
 mod diff;
+mod late;
 mod told;
 
 use std::{
@@ -18,7 +20,9 @@ use std::{
 };
 
 use haft_host::{Copies, FileKind, Host, Located, Survey, SurveyError, SurveyLimits, Walk};
-use haft_types::{EntryKind, Follow, Hash, HostPath, Outcome, Part, Receipt, ReceiptAction};
+use haft_types::{
+    EntryKind, Follow, Hash, HostPath, Outcome, Part, Place, Receipt, ReceiptAction, Status,
+};
 use tokio_util::sync::CancellationToken;
 
 use self::{
@@ -44,8 +48,10 @@ impl Default for Watching {
 
 /// Longest that one look at all files may take.
 const WITHIN: Duration = Duration::from_secs(20);
-/// Longest that it may take after a command that was cancelled: who cancelled it waits.
-const WITHIN_CANCELLED: Duration = Duration::from_millis(50);
+/// Longest that the answer of a cancelled command waits for it; then it goes on beside the session.
+const WAITS_CANCELLED: Duration = Duration::from_millis(50);
+/// Longest that the answer of a command waits for it whose time was over.
+const WAITS_TIMED_OUT: Duration = Duration::from_millis(300);
 
 /// Most bytes of a file that is read for its hash alone.
 const HASHED: u64 = 64 << 20;
@@ -59,6 +65,8 @@ pub(crate) struct Watch {
     state: tokio::sync::Mutex<State>,
     /// The commands that run now.
     open: Mutex<Vec<Weak<Mutex<Claims>>>>,
+    /// Looks that go on after the answer of their command.
+    late: late::Late,
 }
 
 #[derive(Default)]
@@ -137,6 +145,11 @@ impl Watch {
             claims,
             images,
         }))
+    }
+
+    /// Waits for the looks that go on after their commands.
+    pub(crate) async fn settle(&self) {
+        self.late.settle().await;
     }
 
     /// Takes note of changes that are told, so that no command that runs tells them, too.
@@ -235,29 +248,72 @@ impl State {
     }
 }
 
+/// What looking at the files after a command gave.
+#[derive(Default)]
+struct Found {
+    receipts: Vec<Receipt>,
+    /// What programs read; none where nothing changed.
+    data: Option<serde_json::Value>,
+    /// What is said of it, a line each.
+    lines: Vec<String>,
+}
+
+impl Found {
+    fn told(text: impl Into<String>) -> Self {
+        Self { lines: vec![text.into()], ..Self::default() }
+    }
+
+    /// Adds it to what the command gave back.
+    fn add_to(self, outcome: &mut Outcome) {
+        if let (Some(data), Some(changes)) =
+            (outcome.data.as_mut().and_then(serde_json::Value::as_object_mut), self.data)
+        {
+            data.insert("changes".to_owned(), changes);
+        }
+        self.lines.iter().for_each(|line| note(outcome, line));
+        outcome.receipts.extend(self.receipts);
+    }
+}
+
 impl Watched {
-    /// Looks at the files after the command, and tells what became of them.
+    /// Looks at the files after the command, and tells what became of them. Where the answer is not
+    /// to wait for that, it is told later.
     pub(crate) async fn end(self, call: &crate::Cx, outcome: &mut Outcome, cancelled: bool) {
-        let place = call.place.clone();
-        let looked = self.look();
-        let looked = if cancelled {
-            tokio::time::timeout(WITHIN_CANCELLED, looked).await.ok()
-        } else {
-            Some(looked.await)
+        let watch = self.watch.clone();
+        for line in watch.late.told() {
+            note(outcome, &line);
+        }
+        let mut finding = Box::pin(self.find(call.place.clone(), outcome.receipts.clone()));
+        let waits = match outcome.status {
+            _ if cancelled => Some(WAITS_CANCELLED),
+            Status::TimedOut => Some(WAITS_TIMED_OUT),
+            _ => None,
         };
-        let after = match looked {
-            Some(Ok(after)) => after,
-            Some(Err(error)) => return note(outcome, &off(&error)),
+        let found = match waits {
+            Some(waits) => tokio::time::timeout(waits, &mut finding).await.ok(),
+            None => Some((&mut finding).await),
+        };
+        match found {
+            Some(found) => found.add_to(outcome),
             None => {
-                return note(outcome, "what the command changed by then was not looked for");
+                note(outcome, late::LATER);
+                watch.late.follow(call.clone(), finding);
             }
+        }
+    }
+
+    /// Finds what became of the files; `told` is what the command told itself.
+    async fn find(self, place: Arc<Place>, told: Vec<Receipt>) -> Found {
+        let after = match self.look().await {
+            Ok(after) => after,
+            Err(error) => return Found::told(off(&error)),
         };
         let mut claims = std::mem::take(&mut *locked(&self.claims));
-        claim(&mut claims, &outcome.receipts);
+        claim(&mut claims, &told);
         let born = |path: &HostPath| self.host.surveys()?.born(path);
         let mut changes = changes(&self.before, &after, &claims, &born);
         if changes.is_empty() {
-            return;
+            return Found::default();
         }
         for change in &mut changes {
             self.hash_big(change).await;
@@ -265,20 +321,14 @@ impl Watched {
         let (copies, images) = (self.copies.clone(), self.images.clone());
         let (host, watching) = (self.host.name().to_owned(), self.watching);
         let work = move || receipts(&changes, &*copies, &*images, &host, watching);
-        let kept = tokio::task::spawn_blocking(work).await;
-        let Ok(kept) = kept else {
-            return note(outcome, "what the command changed could not be kept");
+        let Ok(kept) = tokio::task::spawn_blocking(work).await else {
+            return Found::told("what the command changed could not be kept");
         };
         let told = Told::of(&kept, &place);
-        if let Some(data) = outcome.data.as_mut().and_then(serde_json::Value::as_object_mut) {
-            data.insert("changes".to_owned(), told.data());
-        }
-        note(outcome, &told.text());
-        if let Some(room) = crate::keeper::made_room(self.images.let_go()) {
-            note(outcome, &room);
-        }
+        let made_room = crate::keeper::made_room(self.images.let_go());
+        let lines = std::iter::once(told.text()).chain(made_room).collect();
         self.watch.claim(&kept.receipts);
-        outcome.receipts.extend(kept.receipts);
+        Found { receipts: kept.receipts, data: Some(told.data()), lines }
     }
 
     /// Works the hash of a file out that is too big to be copied, where its change can be taken back

@@ -18,10 +18,10 @@ use serde_json::json;
 use tokio_util::sync::CancellationToken;
 
 /// What stands at each path: its kind with its permissions, and its content or target.
-type Tree = BTreeMap<String, (String, Vec<u8>)>;
+pub type Tree = BTreeMap<String, (String, Vec<u8>)>;
 
 /// Everything below a folder, whoever ignores it.
-fn tree(root: &Path) -> Tree {
+pub fn tree(root: &Path) -> Tree {
     let mut found = Tree::new();
     let mut open = vec![root.to_owned()];
     while let Some(folder) = open.pop() {
@@ -44,7 +44,7 @@ fn tree(root: &Path) -> Tree {
     found
 }
 
-fn world() -> World {
+pub fn world() -> World {
     World::local(
         haft_tools::builtin(),
         [
@@ -63,17 +63,18 @@ fn world() -> World {
 }
 
 /// What all calls changed, oldest first.
-fn receipts(world: &World) -> Vec<Receipt> {
+pub fn receipts(world: &World) -> Vec<Receipt> {
     let bodies = world.recorder.bodies();
     let ended = bodies.into_iter().filter_map(|body| match body {
         Body::CallEnded { outcome, .. } => Some(outcome.receipts),
+        Body::Found { receipts, .. } => Some(receipts),
         _ => None,
     });
     ended.flatten().collect()
 }
 
 /// Takes changes back that are given oldest first; gives what was done for it in the same order.
-async fn take_back(
+pub async fn take_back(
     world: &World,
     oldest_first: &[Receipt],
     force: bool,
@@ -81,14 +82,14 @@ async fn take_back(
     world.take_back(oldest_first, force, &|_| None).await
 }
 
-async fn bash(world: &World, command: &str) -> Outcome {
+pub async fn bash(world: &World, command: &str) -> Outcome {
     let outcome = world.call("bash", json!({"command": command})).await;
     crate::fits(world, "bash", &outcome);
     outcome
 }
 
 /// The line that tells of changes.
-fn told(outcome: &Outcome) -> String {
+pub fn told(outcome: &Outcome) -> String {
     let text = outcome.joined_text();
     let lines = text.lines().filter(|line| line.starts_with('['));
     lines.collect::<Vec<_>>().join("\n")
@@ -253,7 +254,7 @@ fn whatever_commands_do_to_files_is_taken_back_and_made_again() {
 }
 
 /// The same world where other limits hold.
-fn watched(mut world: World, watching: Option<Watching>) -> World {
+pub fn watched(mut world: World, watching: Option<Watching>) -> World {
     let pipeline = standard(&Settings { watching, ..Settings::default() });
     let old = &world.dispatcher;
     let dispatcher = Dispatcher {
@@ -418,6 +419,7 @@ async fn a_command_that_is_stopped_is_looked_after_too() {
         let command = format!("rm late; echo gone {tries}; sleep 100");
         let outcome = cancelled(&world, &command, &format!("gone {tries}\n")).await;
         assert_eq!(outcome.status, Status::Cancelled);
+        world.session.settle().await;
         if told(&outcome).ends_with("[deleted: late]") {
             break;
         }
@@ -429,7 +431,7 @@ async fn a_command_that_is_stopped_is_looked_after_too() {
 }
 
 /// Runs a command, and cancels the call once it has said this.
-async fn cancelled(world: &World, command: &str, words: &str) -> Outcome {
+pub async fn cancelled(world: &World, command: &str, words: &str) -> Outcome {
     let stop = CancellationToken::new();
     let call = world.call_until("bash", json!({"command": command}), stop.clone());
     let cancel = async {

@@ -6,6 +6,7 @@ mod bad_input;
 mod bash;
 mod bash_output;
 mod changed;
+mod changed_late;
 mod differential;
 mod edit;
 mod encodings;

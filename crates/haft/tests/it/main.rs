@@ -13,6 +13,7 @@ mod bounds;
 mod cli;
 mod command_rules;
 mod crash;
+mod cut_off;
 mod damaged_logs;
 mod definitions;
 mod demo;

@@ -1,0 +1,63 @@
+//! What commands changed that were cancelled, or whose time was over: it is found after their answer.
+//!
+//! **Invariant:** such a look began before the answer, so that the next command is looked at after
+//! it. What it finds is in the log, and told to people at once, to the model with the next command.
+
+use std::{future::Future, sync::Mutex};
+
+use haft_types::{Body, Level};
+use tokio::task::JoinHandle;
+
+use super::{Found, locked};
+use crate::Cx;
+
+/// What the answer of such a command says.
+pub(super) const LATER: &str =
+    "what it changed is still looked for: haft undo takes that back, and it is told next";
+
+#[derive(Default)]
+pub(super) struct Late {
+    looks: Mutex<Vec<JoinHandle<()>>>,
+    /// What no model was told yet.
+    untold: std::sync::Arc<Mutex<Vec<String>>>,
+}
+
+impl Late {
+    /// Sees to it that a look goes on, and that what it finds is told.
+    pub(super) fn follow(&self, call: Cx, look: impl Future<Output = Found> + Send + 'static) {
+        let untold = self.untold.clone();
+        let work = async move {
+            let Found { receipts, lines, .. } = look.await;
+            let id = call.call.clone();
+            if !receipts.is_empty()
+                && let Err(error) = call.emit(Body::Found { call: id.clone(), receipts })
+            {
+                let text = format!("what {id} changed cannot be taken back: {error}");
+                // A log that cannot be written is told of by whoever writes it next.
+                drop(call.emit(Body::Notice { level: Level::Error, text }));
+            }
+            for line in lines {
+                let text = format!("by {id}, found after its end: {line}");
+                drop(call.emit(Body::Notice { level: Level::Info, text: text.clone() }));
+                locked(&untold).push(text);
+            }
+        };
+        let mut looks = locked(&self.looks);
+        looks.retain(|look| !look.is_finished());
+        looks.push(tokio::spawn(work));
+    }
+
+    /// What no model was told yet; from now on it was.
+    pub(super) fn told(&self) -> Vec<String> {
+        std::mem::take(&mut locked(&self.untold))
+    }
+
+    /// Waits until nothing is looked for any more.
+    pub(super) async fn settle(&self) {
+        let looks = std::mem::take(&mut *locked(&self.looks));
+        for look in looks {
+            // One that broke off has nothing to tell.
+            drop(look.await);
+        }
+    }
+}

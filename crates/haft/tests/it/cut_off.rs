@@ -1,0 +1,105 @@
+//! What commands changed that were cancelled or killed with haft: it can be taken back all the same.
+
+use std::{collections::BTreeMap, fs, process::Stdio, time::Duration};
+
+use serde_json::json;
+
+use crate::{
+    mcp_client::Client,
+    world::{World, collect, ended, gone, runs, signal, unique_seconds, until},
+};
+
+/// How many files a command changes: more than can be looked at while the answer waits.
+const MANY: usize = 250;
+/// Longest that anything here takes.
+const LIMIT: Duration = Duration::from_secs(30);
+
+/// What every file of the workspace holds.
+type Files = BTreeMap<String, Vec<u8>>;
+
+fn files(world: &World) -> Files {
+    let all = fs::read_dir(world.work()).unwrap().flatten();
+    let named = all.map(|entry| (entry.file_name().into_string().unwrap(), entry.path()));
+    named.map(|(name, path)| (name, fs::read(path).unwrap())).collect()
+}
+
+/// A workspace with many files, and a command that changes them all and then waits.
+fn many() -> (World, String, String) {
+    let (world, seconds) = (World::new(), unique_seconds());
+    for number in 0..MANY {
+        world.file(&format!("f{number}"), format!("{number}\n"));
+    }
+    let command = format!("sed -i s/^/x/ f*; rm f1 f2; echo new > n; sleep {seconds}");
+    (world, command, seconds)
+}
+
+fn waits(seconds: &str) {
+    assert!(until(LIMIT, || runs(seconds)), "the command never came to its end");
+}
+
+fn taken_back(world: &World, before: &Files) {
+    let ran = world.run(&["undo"]);
+    assert_eq!(ran.code, Some(0), "{ran:?}");
+    assert!(files(world) == *before, "{ran:?}");
+}
+
+#[test]
+fn what_a_cancelled_command_changed_is_taken_back_in_every_face() {
+    // A client that cancels, and goes at once.
+    let (world, command, seconds) = many();
+    let before = files(&world);
+    let mut client = Client::greeted(&world, &["--mode", "bypass"]);
+    client.begin(&json!(1), "bash", &json!({"command": command}));
+    waits(&seconds);
+    client.cancel(&json!(1));
+    gone(&seconds);
+    client.ends_well();
+    taken_back(&world, &before);
+
+    // A shell, and a run of an agent.
+    for face in ["tool", "-p"] {
+        let (world, command, seconds) = many();
+        let before = files(&world);
+        let input = json!({"command": command});
+        let call = json!({"name": "bash", "input": input});
+        let model = world.script(&[json!({"calls": [call]}), json!({"text": "never"})]);
+        let flags = match face {
+            "tool" => ["tool", "bash", "--mode", "bypass", "--input", "-"].to_vec(),
+            _ => ["-p", "go", "--model", &model, "--mode", "bypass"].to_vec(),
+        };
+        // What waits for the command looks for its words in the arguments of all programs.
+        let given = world.root().join("input.json");
+        fs::write(&given, input.to_string()).unwrap();
+        let mut haft = world.haft(&flags);
+        let mut child = haft.stdin(fs::File::open(given).unwrap()).spawn().unwrap();
+        let (_out, err) = (collect(child.stdout.take()), collect(child.stderr.take()));
+        waits(&seconds);
+        signal("INT", child.id());
+        let status = ended(&mut child, LIMIT);
+        assert_eq!(status.code(), Some(1), "{face}: {}", err.join().unwrap());
+        gone(&seconds);
+        taken_back(&world, &before);
+    }
+}
+
+#[test]
+fn what_was_cancelled_in_a_talk_is_taken_back_there() {
+    let (world, command, seconds) = many();
+    let before = files(&world);
+    let call = json!({"name": "bash", "input": {"command": command}});
+    let model = world.script(&[json!({"calls": [call]}), json!({"text": "never"})]);
+    let flags = ["--line", "--mode", "bypass", "--model", &model];
+    let mut child = world.haft(&flags).stdin(Stdio::piped()).spawn().unwrap();
+    let (out, err) = (collect(child.stdout.take()), collect(child.stderr.take()));
+    let mut input = child.stdin.take().unwrap();
+    std::io::Write::write_all(&mut input, b"go\n").unwrap();
+    waits(&seconds);
+    signal("INT", child.id());
+    std::io::Write::write_all(&mut input, b"/undo\n/quit\n").unwrap();
+    drop(input);
+    ended(&mut child, LIMIT);
+    gone(&seconds);
+    let (out, err) = (out.join().unwrap(), err.join().unwrap());
+    assert!(out.contains("Took back c1"), "{out} {err}");
+    assert!(files(&world) == before, "{out} {err}");
+}
