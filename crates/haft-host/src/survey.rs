@@ -9,6 +9,7 @@ use std::{collections::HashMap, io, sync::Arc, time::Duration};
 use bytes::Bytes;
 use futures::future::BoxFuture;
 use haft_types::{EntryKind, Hash, HostPath, Rights};
+use serde::{Deserialize, Serialize};
 
 use crate::{
     Located, Stamp, Walk,
@@ -16,7 +17,7 @@ use crate::{
 };
 
 /// What stands at one path.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Node {
     /// What it is; a link is a link.
     pub kind: EntryKind,
@@ -32,7 +33,7 @@ pub struct Node {
 }
 
 /// What a file or a link holds.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Content {
     /// Neither file nor link: nothing.
     Nothing,
@@ -138,6 +139,18 @@ pub trait Copies: Send + Sync {
 
     /// How many bytes were added.
     fn used(&self) -> u64;
+
+    /// Puts down what another process may find beside the copies where this one is killed: behind
+    /// what was put down before, or `anew`, in place of it. In memory it is found by nobody.
+    ///
+    /// # Errors
+    /// When it cannot be written; part of it may be there then.
+    fn put_down(&self, _text: &[u8], _anew: bool) -> io::Result<()> {
+        Ok(())
+    }
+
+    /// Puts down that the process lives.
+    fn lives(&self) {}
 }
 
 /// When something came into being.

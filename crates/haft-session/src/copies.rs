@@ -1,32 +1,83 @@
-//! Copies of what files hold before a command that may change them, in one file without a name.
+//! Copies of what files hold before a command that may change them, in one file: `before/<id>/copies`.
 //!
-//! **Invariant:** there are never more bytes than the quota, and the file goes with its last user,
-//! however that ends: nothing of it is ever found on the disk later.
+//! Beside it stands what was put down of the commands that run, in `text`: another process of the
+//! session finds both where this one is killed.
+//!
+//! **Invariant:** there are never more bytes than the quota, and the files go with their last user.
 
 use std::{
-    fs::File,
-    io,
+    fs::{self, File},
+    io::{self, Write as _},
     os::unix::fs::FileExt as _,
-    path::Path,
-    sync::atomic::{AtomicU64, Ordering},
+    path::{Path, PathBuf},
+    sync::{
+        Mutex, PoisonError,
+        atomic::{AtomicU64, Ordering},
+    },
+    time::SystemTime,
 };
 
 use crate::{SessionError, files};
 
+/// Most bytes of text that are read.
+const TEXT_MAX: u64 = 1 << 30;
+
 /// See the module.
 #[derive(Debug)]
 pub struct Copies {
+    dir: PathBuf,
     file: File,
+    text: Mutex<File>,
     quota: u64,
     used: AtomicU64,
 }
 
+/// What a killed process left; dropped, it is gone.
+#[derive(Debug)]
+pub struct Left {
+    /// Its copies.
+    pub copies: Copies,
+    /// What it put down beside them.
+    pub text: Vec<u8>,
+    /// When it lived for sure.
+    pub lived: SystemTime,
+}
+
 impl Copies {
-    pub(crate) fn new(dir: &Path, quota: u64) -> Result<Self, SessionError> {
-        files::create_dir(dir).map_err(|error| SessionError::home(dir, error))?;
-        let file = tempfile::tempfile_in(dir);
-        let file = file.map_err(|error| SessionError::io("write", dir, error))?;
-        Ok(Self { file, quota, used: AtomicU64::new(0) })
+    pub(crate) fn new(all: &Path, quota: u64) -> Result<Self, SessionError> {
+        let dir = all.join(uuid::Uuid::now_v7().to_string());
+        files::create_dir(&dir).map_err(|error| SessionError::home(&dir, error))?;
+        let open = |name: &str| {
+            let mut options = files::private();
+            options.read(true).write(true).create_new(true).open(dir.join(name))
+        };
+        let made = open("copies").and_then(|file| Ok((file, open("text")?)));
+        let (file, text) = made.map_err(|error| SessionError::io("write", &dir, error))?;
+        Ok(Self { dir, file, text: Mutex::new(text), quota, used: AtomicU64::new(0) })
+    }
+
+    /// What killed processes left; whoever asks holds the log of the session.
+    pub(crate) fn left(all: &Path) -> Result<Vec<Left>, SessionError> {
+        let failed = |error| SessionError::io("read", all, error);
+        let entries = match fs::read_dir(all) {
+            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
+            entries => entries.map_err(failed)?,
+        };
+        let mut dirs: Vec<PathBuf> = entries.flatten().map(|entry| entry.path()).collect();
+        // In the order in which they were begun.
+        dirs.sort();
+        let mut left = Vec::new();
+        for dir in dirs {
+            match read(&dir) {
+                Ok(found) => left.push(found),
+                // It was ended before both files were there.
+                Err(error) if error.kind() == io::ErrorKind::NotFound => {
+                    drop(fs::remove_dir_all(&dir));
+                }
+                Err(error) => return Err(failed(error)),
+            }
+        }
+        Ok(left)
     }
 
     /// Adds a copy, and says where it begins; none where there is no room for it.
@@ -54,6 +105,54 @@ impl Copies {
     pub fn used(&self) -> u64 {
         self.used.load(Ordering::Relaxed)
     }
+
+    /// Puts text down behind what was put down before, or `anew`, in place of it.
+    ///
+    /// # Errors
+    /// When it cannot be written.
+    pub fn put_down(&self, text: &[u8], anew: bool) -> io::Result<()> {
+        let mut file = self.text.lock().unwrap_or_else(PoisonError::into_inner);
+        if !anew {
+            return file.write_all(text);
+        }
+        let next = self.dir.join("next");
+        let mut fresh = files::private().write(true).create(true).truncate(true).open(&next)?;
+        fresh.write_all(text)?;
+        fs::rename(next, self.dir.join("text"))?;
+        *file = fresh;
+        Ok(())
+    }
+
+    /// Puts down that the process lives.
+    pub fn lives(&self) {
+        let file = self.text.lock().unwrap_or_else(PoisonError::into_inner);
+        // The next time will do.
+        drop(file.set_modified(SystemTime::now()));
+    }
+}
+
+impl Drop for Copies {
+    fn drop(&mut self) {
+        // What cannot be removed goes with the next process of the session, or with the session.
+        drop(fs::remove_dir_all(&self.dir));
+        if let Some(all) = self.dir.parent() {
+            drop(fs::remove_dir(all));
+        }
+    }
+}
+
+fn read(dir: &Path) -> io::Result<Left> {
+    let (path, copies) = (dir.join("text"), dir.join("copies"));
+    let len = files::regular(&copies)?.len();
+    let data = files::regular(&path)?;
+    if data.len() > TEXT_MAX {
+        return Err(io::Error::other("it is too long"));
+    }
+    let (file, text) = (File::open(copies)?, File::open(&path)?);
+    // Nothing is added to it.
+    let (dir, used) = (dir.to_owned(), AtomicU64::new(len));
+    let copies = Copies { dir, file, text: Mutex::new(text), quota: 0, used };
+    Ok(Left { copies, text: fs::read(path)?, lived: data.modified()? })
 }
 
 #[cfg(test)]
@@ -63,7 +162,7 @@ mod tests {
     #[test]
     fn copies_come_back_and_take_no_more_than_their_room() {
         let folder = tempfile::tempdir().unwrap();
-        let dir = folder.path().join("undo");
+        let dir = folder.path().join("before");
         let copies = Copies::new(&dir, 10).unwrap();
         let (one, two) = (copies.add(b"12345").unwrap(), copies.add(b"678").unwrap());
         assert_eq!(copies.add(b"901"), None, "more than the quota");
@@ -73,6 +172,31 @@ mod tests {
         assert_eq!(copies.get(three, 2).unwrap(), b"90");
         assert_eq!((copies.used(), copies.add(b"x")), (10, None));
         assert!(copies.get(three, 3).is_err());
-        assert_eq!(std::fs::read_dir(dir).unwrap().count(), 0, "it has no name");
+        drop(copies);
+        assert!(!dir.exists(), "nothing is left");
+    }
+
+    #[test]
+    fn what_a_killed_process_left_is_found_until_it_is_let_go() {
+        let folder = tempfile::tempdir().unwrap();
+        let dir = folder.path().join("before");
+        assert!(Copies::left(&dir).unwrap().is_empty());
+        let copies = Copies::new(&dir, 10).unwrap();
+        let at = copies.add(b"held").unwrap();
+        copies.put_down(b"lost\n", false).unwrap();
+        copies.put_down(b"one\n", true).unwrap();
+        copies.put_down(b"two\n", false).unwrap();
+        // Killed, it drops nothing.
+        std::mem::forget(copies);
+        fs::create_dir(dir.join("half")).unwrap();
+        let all = Copies::left(&dir).unwrap();
+        let [left] = &all[..] else { panic!("one was left") };
+        assert_eq!(
+            (&left.text[..], left.copies.get(at, 4).unwrap()),
+            (&b"one\ntwo\n"[..], b"held".to_vec())
+        );
+        assert!(left.lived.elapsed().unwrap().as_secs() < 60 && left.copies.add(b"x").is_none());
+        drop(all);
+        assert!(!dir.exists(), "it was let go");
     }
 }

@@ -8,6 +8,7 @@
 //! sessions/<id>/log.torn-<n>     what a crash left unfinished at the end of the log
 //! sessions/<id>/blobs/<hash>     everything above 8 KiB, named by its content
 //! sessions/<id>/undo/<hash>      what changed files held before
+//! sessions/<id>/before/<n>       copies of what files hold, while a process may run commands
 //! sessions/<id>/out/<call>       whole outputs of calls: `out://CALL`
 //! journal/<id>.json              what several files hold that are changing together
 //! ```
@@ -40,7 +41,7 @@ mod tree;
 pub use self::{
     blobs::{BLOB_MAX, Blobs},
     changes::{Change, Changes, TakenBack},
-    copies::Copies,
+    copies::{Copies, Left as LeftCopies},
     error::{LineError, LineFault, SessionError},
     fold::{Fold, conversation, on_branch, states},
     inline::{INLINE_MAX, Packed},

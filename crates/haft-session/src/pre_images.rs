@@ -21,7 +21,7 @@ use std::{
 use haft_types::{Blob, Hash};
 use tempfile::NamedTempFile;
 
-use crate::{Copies, SessionError, SessionId, files};
+use crate::{Copies, SessionError, SessionId, copies::Left, files};
 
 /// Prefix of unfinished files.
 const TEMPORARY: &str = ".tmp-";
@@ -201,7 +201,25 @@ impl PreImages {
     /// # Errors
     /// When it cannot be made.
     pub fn copies(&self) -> Result<Copies, SessionError> {
-        Copies::new(&self.inner.dir, self.inner.quota)
+        Copies::new(&self.before(), self.inner.quota)
+    }
+
+    /// What processes of this session left of such copies that were killed. Whoever asks holds the
+    /// log of the session.
+    ///
+    /// # Errors
+    /// When it is there and cannot be read.
+    pub fn left(&self) -> Result<Vec<Left>, SessionError> {
+        Copies::left(&self.before())
+    }
+
+    /// Reports whether copies are there: those of a process that runs, or was killed.
+    pub fn has_copies(&self) -> bool {
+        self.before().exists()
+    }
+
+    fn before(&self) -> PathBuf {
+        before(&self.inner.dir)
     }
 
     /// Bytes that are kept now.
@@ -390,6 +408,17 @@ fn is_whole(path: &Path, hash: &Hash, len: u64) -> bool {
     hasher.update_reader(file).is_ok() && hasher.finalize().as_bytes() == hash.as_bytes()
 }
 
+/// Where the copies are, beside what is kept.
+fn before(undo: &Path) -> PathBuf {
+    undo.with_file_name("before")
+}
+
+/// How many bytes the copies take that a killed process left.
+fn copied(undo: &Path) -> u64 {
+    let all = fs::read_dir(before(undo)).into_iter().flatten().flatten();
+    all.map(|one| fs::metadata(one.path().join("copies")).map_or(0, |data| data.len())).sum()
+}
+
 /// What is kept in a folder; what a killed process left unfinished is removed.
 fn kept(dir: &Path) -> Vec<Kept> {
     let Ok(entries) = fs::read_dir(dir) else { return Vec::new() };
@@ -435,11 +464,12 @@ pub(crate) fn collect(
             break;
         }
         let dir = sessions.join(id.as_str());
-        let len = total(&kept(&dir.join("undo")));
+        let undo = dir.join("undo");
+        let len = total(&kept(&undo)) + copied(&undo);
         used += len;
         if len > 0 && id != *mine {
             let active = fs::metadata(dir.join("log.jsonl")).and_then(|data| data.modified());
-            all.push((active.unwrap_or(SystemTime::UNIX_EPOCH), len, dir.join("undo")));
+            all.push((active.unwrap_or(SystemTime::UNIX_EPOCH), len, undo));
         }
     }
     all.sort();
@@ -448,7 +478,10 @@ pub(crate) fn collect(
         if used <= most || began.elapsed() > within {
             break;
         }
-        if fs::remove_dir_all(&dir).is_ok() {
+        // A process that still runs goes on with its open files.
+        drop(fs::remove_dir_all(before(&dir)));
+        let removed = fs::remove_dir_all(&dir);
+        if removed.is_ok() || !dir.exists() {
             used -= len;
             collected.sessions += 1;
             collected.bytes += len;

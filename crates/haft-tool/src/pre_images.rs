@@ -76,11 +76,29 @@ pub trait PreImages: Send + Sync {
         Ok(Arc::new(MemoryCopies::default()))
     }
 
+    /// What processes of this session left there that were killed.
+    ///
+    /// # Errors
+    /// When it cannot be read.
+    fn left(&self) -> io::Result<Vec<Left>> {
+        Ok(Vec::new())
+    }
+
     /// Returns once everything that was kept would survive a power cut. It waits for the disk.
     ///
     /// # Errors
     /// When the system cannot promise that.
     fn sync(&self) -> io::Result<()>;
+}
+
+/// What a killed process left of its copies; dropped, it is gone.
+pub struct Left {
+    /// The copies.
+    pub copies: Arc<dyn Copies>,
+    /// What was put down beside them.
+    pub text: Vec<u8>,
+    /// When the process lived for sure, in nanoseconds since the Unix epoch.
+    pub lived: i128,
 }
 
 /// Content that is being kept; dropped before its end, it is not.

@@ -127,6 +127,11 @@ impl Session {
         self.map.get::<crate::survey::Watch>().settle().await;
     }
 
+    /// As [`settle`](Self::settle), where no call follows: lets go of what it knows of the files.
+    pub async fn close(&self) {
+        self.map.get::<crate::survey::Watch>().close().await;
+    }
+
     /// What calls are judged by now.
     pub fn judge(&self) -> Arc<Judge> {
         self.judge.read().unwrap_or_else(PoisonError::into_inner).clone()

@@ -31,7 +31,7 @@ use crate::{
     deferred::Wanted,
     executables,
     exit::{Failure, say},
-    face, jobs, journal, model, pdf, undo,
+    face, jobs, journal, killed, model, pdf, undo,
 };
 
 /// Most bytes of all kept outputs of a session.
@@ -342,12 +342,14 @@ impl Core {
             host: base.host.clone(),
             agent: AgentPath::default(),
         });
-        let open = past.fold.unanswered();
+        let mut open = past.fold.unanswered();
         let fold = Arc::new(Mutex::new(past.fold.clone()));
         bus.follow(&fold);
         let Past { pinned, answered, .. } = past;
         let mut core = Self { base, bus, dispatcher, fold: past.fold, pinned, answered };
+        let killed = killed::add(&core, &events, &mut open).await?;
         core.begin(events.is_empty(), id, open)?;
+        killed::kept(killed, &core.bus).await?;
         before.resume(&core.jobs(), &core.bus)?;
         core.fold = fold.lock().unwrap_or_else(PoisonError::into_inner).clone();
         Ok(core)
@@ -389,7 +391,7 @@ impl Core {
     /// Stops what still runs, makes everything durable and ends all feeds.
     pub async fn close(&self) {
         self.end_jobs().await;
-        self.dispatcher.session.settle().await;
+        self.dispatcher.session.close().await;
         // What was only observed is not kept; what was kept was synced before it was told.
         if !self.bus.is_held()
             && let Err(error) = self.bus.sync().await
@@ -510,14 +512,19 @@ fn session(base: &Base, bus: &Bus, id: String, out_dir: PathBuf) -> Session {
     session
 }
 
-fn stages(base: &Base) -> Stages {
-    let call = Some(Duration::from_secs(base.loaded.settings.limits.call_seconds));
+/// How much is looked at around a command; none where nothing is.
+pub fn watching(base: &Base) -> Option<Watching> {
     let changes = &base.loaded.settings.shell.changes;
-    let watching = changes.on.then(|| Watching {
+    changes.on.then(|| Watching {
         files: usize::try_from(changes.files).unwrap_or(usize::MAX),
         file_bytes: changes.file_bytes,
-    });
-    Stages { limits: Limits { call, ..Limits::default() }, hooks: Vec::new(), watching }
+    })
+}
+
+fn stages(base: &Base) -> Stages {
+    let call = Some(Duration::from_secs(base.loaded.settings.limits.call_seconds));
+    let limits = Limits { call, ..Limits::default() };
+    Stages { limits, hooks: Vec::new(), watching: watching(base) }
 }
 
 /// Keeps allowances for good in the person's own settings of the project.

@@ -18,6 +18,7 @@ mod face;
 mod input;
 mod jobs;
 mod journal;
+mod killed;
 mod line;
 mod mcp;
 mod model;

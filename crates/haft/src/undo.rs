@@ -12,14 +12,13 @@ mod work;
 use std::{
     fmt::Write as _,
     io::{self, BufRead as _, IsTerminal as _, Write as _},
-    path::PathBuf,
     sync::Arc,
 };
 
 use haft_config::Environment;
 use haft_session::{Changes, SessionError, SessionId, Store, on_branch};
 use haft_tool::Conflict;
-use haft_types::{Body, Event, EventId, Receipt, ReceiptAction};
+use haft_types::{Event, EventId, Receipt, ReceiptAction};
 use serde_json::{Value, json};
 
 use self::{
@@ -30,7 +29,7 @@ use crate::{
     cli::{Common, Elsewhere, LineCommand, Redo, Undo},
     core::{self, Base, Core},
     exit::{Ending, Failure, print, println_json, say},
-    face,
+    face, killed,
 };
 
 pub use self::kept::kept;
@@ -48,17 +47,14 @@ pub async fn redo(arguments: &Redo) -> Ending {
 async fn run(wanted: &Wanted, from: &Elsewhere) -> Ending {
     let environment = Environment::capture();
     let store = Store::open(core::home(&environment)?);
-    let id = session(&store, wanted, from.session.as_deref())?;
+    let id = session(&store, wanted, from.session.as_deref()).await?;
+    killed::settle(&store, &id).await?;
     // Held from here on: nobody else changes what is decided on.
     let log = store.resume(&id).map_err(in_use)?;
     let events = events(&store, &id)?;
     let group = group(wanted, &events, log.leaf())
         .map_err(|text| Failure::Failed(format!("session {id}: {text}")))?;
-    let root = events.iter().find_map(|event| match &event.body {
-        Body::Session { cwd, .. } => cwd.as_str().map(PathBuf::from),
-        _ => None,
-    });
-    let root = root.filter(|root| root.is_dir());
+    let root = killed::root_of(&events);
     let base = Base::load_in(environment, &Common::default(), root.as_deref())?;
     core::recover(&base)?;
     let work = Work {
@@ -92,7 +88,11 @@ fn group(wanted: &Wanted, events: &[Event], leaf: EventId) -> Result<Group, Stri
 }
 
 /// The session that is meant: the last one of this folder that has what is wanted.
-fn session(store: &Store, wanted: &Wanted, prefix: Option<&str>) -> Result<SessionId, Failure> {
+async fn session(
+    store: &Store,
+    wanted: &Wanted,
+    prefix: Option<&str>,
+) -> Result<SessionId, Failure> {
     if let Some(prefix) = prefix {
         return core::find(store, prefix);
     }
@@ -104,6 +104,7 @@ fn session(store: &Store, wanted: &Wanted, prefix: Option<&str>) -> Result<Sessi
         if cwd != here && above.is_some() {
             continue;
         }
+        killed::settle(store, &info.id).await?;
         let events = events(store, &info.id)?;
         let leaf = events.iter().filter_map(|event| event.id).max().unwrap_or_default();
         let changes = Changes::of(on_branch(&events, leaf));

@@ -24,7 +24,7 @@ pub(super) struct Change {
     /// It was there before, where nobody looked.
     moved_in: bool,
     before: Option<Node>,
-    after: Option<Node>,
+    pub(super) after: Option<Node>,
 }
 
 impl Change {
@@ -44,7 +44,7 @@ impl Change {
 }
 
 /// Says when what stands at a path came into being.
-type BornAt<'a> = &'a dyn Fn(&HostPath) -> Option<Born>;
+pub(super) type BornAt<'a> = &'a dyn Fn(&HostPath) -> Option<Born>;
 
 /// Reports whether less than half of the room that copies take is of use, and some is wanted.
 pub(super) fn is_wasteful(survey: &Survey, used: u64) -> bool {

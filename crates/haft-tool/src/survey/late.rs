@@ -3,12 +3,16 @@
 //! **Invariant:** such a look began before the answer, so that the next command is looked at after
 //! it. What it finds is in the log, and told to people at once, to the model with the next command.
 
-use std::{future::Future, sync::Mutex};
+use std::{
+    future::Future,
+    sync::{Arc, Mutex},
+};
 
+use haft_host::Copies;
 use haft_types::{Body, Level};
 use tokio::task::JoinHandle;
 
-use super::{Found, locked};
+use super::{Found, down, found_later, locked};
 use crate::Cx;
 
 /// What the answer of such a command says.
@@ -19,12 +23,17 @@ pub(super) const LATER: &str =
 pub(super) struct Late {
     looks: Mutex<Vec<JoinHandle<()>>>,
     /// What no model was told yet.
-    untold: std::sync::Arc<Mutex<Vec<String>>>,
+    untold: Arc<Mutex<Vec<String>>>,
 }
 
 impl Late {
     /// Sees to it that a look goes on, and that what it finds is told.
-    pub(super) fn follow(&self, call: Cx, look: impl Future<Output = Found> + Send + 'static) {
+    pub(super) fn follow(
+        &self,
+        call: Cx,
+        copies: Arc<dyn Copies>,
+        look: impl Future<Output = Found> + Send + 'static,
+    ) {
         let untold = self.untold.clone();
         let work = async move {
             let Found { receipts, lines, .. } = look.await;
@@ -36,8 +45,9 @@ impl Late {
                 // A log that cannot be written is told of by whoever writes it next.
                 drop(call.emit(Body::Notice { level: Level::Error, text }));
             }
+            down::end(&*copies, &id);
             for line in lines {
-                let text = format!("by {id}, found after its end: {line}");
+                let text = found_later(&id, &line);
                 drop(call.emit(Body::Notice { level: Level::Info, text: text.clone() }));
                 locked(&untold).push(text);
             }
@@ -45,6 +55,11 @@ impl Late {
         let mut looks = locked(&self.looks);
         looks.retain(|look| !look.is_finished());
         looks.push(tokio::spawn(work));
+    }
+
+    /// Takes note of what the next command tells.
+    pub(super) fn tell(&self, text: String) {
+        locked(&self.untold).push(text);
     }
 
     /// What no model was told yet; from now on it was.

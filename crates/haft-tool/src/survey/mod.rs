@@ -10,6 +10,8 @@
 //! the same change twice; which of them made it is then not known.
 
 mod diff;
+mod down;
+mod killed;
 mod late;
 mod told;
 
@@ -21,15 +23,19 @@ use std::{
 
 use haft_host::{Copies, FileKind, Host, Located, Survey, SurveyError, SurveyLimits, Walk};
 use haft_types::{
-    EntryKind, Follow, Hash, HostPath, Outcome, Part, Place, Receipt, ReceiptAction, Status,
+    CallId, EntryKind, Follow, Hash, HostPath, Outcome, Part, Place, Receipt, ReceiptAction,
+    Status, Style,
 };
+use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;
 
+pub use self::killed::Killed;
 use self::{
     diff::{Change, changes, receipts},
+    down::Down,
     told::Told,
 };
-use crate::{Call, Held, PreImages, stages::rules};
+use crate::{Call, Held, Judge, PreImages};
 
 /// How much is looked at around a command.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -53,6 +59,9 @@ const WAITS_CANCELLED: Duration = Duration::from_millis(50);
 /// Longest that the answer of a command waits for it whose time was over.
 const WAITS_TIMED_OUT: Duration = Duration::from_millis(300);
 
+/// How often a process whose command runs tells that it lives.
+const SIGN: Duration = Duration::from_secs(1);
+
 /// Most bytes of a file that is read for its hash alone.
 const HASHED: u64 = 64 << 20;
 
@@ -75,6 +84,7 @@ struct State {
     off: bool,
     last: Arc<Survey>,
     copies: Option<Arc<dyn Copies>>,
+    down: Down,
 }
 
 /// A command that is about to run.
@@ -88,6 +98,27 @@ pub(crate) struct Watched {
     copies: Arc<dyn Copies>,
     claims: Arc<Mutex<Claims>>,
     images: Arc<dyn PreImages>,
+    _signs: Signs,
+}
+
+/// Tells again and again that haft lives while a command runs.
+struct Signs(JoinHandle<()>);
+
+impl Signs {
+    fn of(copies: Arc<dyn Copies>) -> Self {
+        Self(tokio::spawn(async move {
+            loop {
+                tokio::time::sleep(SIGN).await;
+                copies.lives();
+            }
+        }))
+    }
+}
+
+impl Drop for Signs {
+    fn drop(&mut self) {
+        self.0.abort();
+    }
 }
 
 /// What came of looking at the files before a command.
@@ -110,7 +141,8 @@ impl Watch {
             return Begun::Off(None);
         }
         let images = call.cx.session().pre_images();
-        let walk = walk(call);
+        let walk =
+            self::walk(&call.cx.session().judge(), call.tool(), host.style(), call.cx.stop.clone());
         let looked = match roots(call, &*host).await {
             Ok(roots) => {
                 let looked = state.look(&*host, &roots, &walk, watching, &*images).await;
@@ -127,10 +159,13 @@ impl Watch {
             }
         };
         let claims = Arc::default();
-        let mut open = locked(&self.open);
-        open.retain(|other| other.strong_count() > 0);
-        open.push(Arc::downgrade(&claims));
-        drop(open);
+        let alone = {
+            let mut open = locked(&self.open);
+            open.retain(|other| other.strong_count() > 0);
+            open.push(Arc::downgrade(&claims));
+            open.len() == 1
+        };
+        state.down.before(&*copies, (&call.request.id, call.tool()), &before, alone);
         // What was cancelled is looked at all the same.
         let walk = Walk { stop: CancellationToken::new(), ..walk };
         let watch = Arc::clone(self);
@@ -141,15 +176,22 @@ impl Watch {
             roots,
             walk,
             before,
-            copies,
+            copies: copies.clone(),
             claims,
             images,
+            _signs: Signs::of(copies),
         }))
     }
 
     /// Waits for the looks that go on after their commands.
     pub(crate) async fn settle(&self) {
         self.late.settle().await;
+    }
+
+    /// Lets go of what is known of the files; nothing runs any more.
+    pub(crate) async fn close(&self) {
+        self.settle().await;
+        *self.state.lock().await = State::default();
     }
 
     /// Takes note of changes that are told, so that no command that runs tells them, too.
@@ -186,16 +228,15 @@ fn off(error: &SurveyError) -> String {
     )
 }
 
-/// What of the workspace the caller may know.
-fn walk(call: &Call) -> Walk {
-    let judge = call.cx.session().judge();
-    let root = HostPath::root(call.cx.dispatcher.host.style());
-    let hidden = rules::hidden(call)(&root, &root);
-    let excluded = hidden.clone();
+/// What of the workspace the caller of a tool may know.
+fn walk(judge: &Arc<Judge>, tool: &str, style: Style, stop: CancellationToken) -> Walk {
+    let root = HostPath::root(style);
+    let hidden = Arc::new(judge.policy.path_filter(tool, &root, &root));
+    let (excluded, judge) = (hidden.clone(), judge.clone());
     Walk {
         allowed: Arc::new(move |path| !hidden(path) && !judge.policy.is_own(path)),
         excludes: Arc::new(move |path| !excluded(path)),
-        stop: call.cx.stop.clone(),
+        stop,
     }
 }
 
@@ -233,7 +274,9 @@ impl State {
                 Some(copies) => Arc::clone(copies),
                 None => images.copies()?,
             };
-            self.copies = Some(Arc::clone(&copies));
+            if self.copies.replace(Arc::clone(&copies)).is_none() {
+                self.down = Down::default();
+            }
             let known = Arc::clone(&self.last);
             let is_first = known.nodes.is_empty();
             let survey = surveys.survey(roots, known, copies.clone(), limits, walk.clone()).await?;
@@ -283,6 +326,7 @@ impl Watched {
         for line in watch.late.told() {
             note(outcome, &line);
         }
+        let copies = self.copies.clone();
         let mut finding = Box::pin(self.find(call.place.clone(), outcome.receipts.clone()));
         let waits = match outcome.status {
             _ if cancelled => Some(WAITS_CANCELLED),
@@ -293,12 +337,12 @@ impl Watched {
             Some(waits) => tokio::time::timeout(waits, &mut finding).await.ok(),
             None => Some((&mut finding).await),
         };
-        match found {
-            Some(found) => found.add_to(outcome),
-            None => {
-                note(outcome, late::LATER);
-                watch.late.follow(call.clone(), finding);
-            }
+        if let Some(found) = found {
+            found.add_to(outcome);
+            down::end(&*copies, &call.call);
+        } else {
+            note(outcome, late::LATER);
+            watch.late.follow(call.clone(), copies, finding);
         }
     }
 
@@ -353,6 +397,10 @@ impl Watched {
         }
         looked.map(|(after, _)| after)
     }
+}
+
+fn found_later(call: &CallId, line: &str) -> String {
+    format!("by {call}, found after its end: {line}")
 }
 
 fn note(outcome: &mut Outcome, text: &str) {

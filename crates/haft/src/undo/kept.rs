@@ -6,13 +6,13 @@ use std::{
     io,
     os::fd::OwnedFd,
     sync::{Arc, Mutex, PoisonError},
-    time::Duration,
+    time::{Duration, SystemTime},
 };
 
 use bytes::Bytes;
 use haft_host::{Copies, Source};
 use haft_session::{SessionError, SessionId, Store};
-use haft_tool::{Held, Keeping, PreImages};
+use haft_tool::{Held, Keeping, Left, PreImages};
 use haft_types::{Blob, Hash};
 
 /// Longest that making room among all sessions goes on in one run.
@@ -95,6 +95,16 @@ impl PreImages for Kept {
         Ok(Arc::new(Copied(self.images.copies().map_err(unkept)?)))
     }
 
+    fn left(&self) -> io::Result<Vec<Left>> {
+        let since = |time: SystemTime| time.duration_since(SystemTime::UNIX_EPOCH);
+        let left = |left: haft_session::LeftCopies| Left {
+            copies: Arc::new(Copied(left.copies)),
+            text: left.text,
+            lived: since(left.lived).map_or(0, |at| i128::try_from(at.as_nanos()).unwrap_or(0)),
+        };
+        Ok(self.images.left().map_err(unkept)?.into_iter().map(left).collect())
+    }
+
     fn sync(&self) -> io::Result<()> {
         self.images.sync().map_err(unkept)
     }
@@ -113,6 +123,14 @@ impl Copies for Copied {
 
     fn used(&self) -> u64 {
         self.0.used()
+    }
+
+    fn put_down(&self, text: &[u8], anew: bool) -> io::Result<()> {
+        self.0.put_down(text, anew)
+    }
+
+    fn lives(&self) {
+        self.0.lives();
     }
 }
 

@@ -23,6 +23,53 @@ fn files(world: &World) -> Files {
     named.map(|(name, path)| (name, fs::read(path).unwrap())).collect()
 }
 
+/// A workspace with some files, and a command that changes them in all ways and then waits.
+fn some() -> (World, String, String) {
+    let (world, seconds) = (World::new(), unique_seconds());
+    for name in ["a", "b", "c", "d"] {
+        world.file(name, format!("{name}\n"));
+    }
+    let command = format!("echo x >> a; rm b; mv c e; chmod 600 d; echo n > n; sleep {seconds}");
+    (world, command, seconds)
+}
+
+/// haft in a face, while its command waits; it is killed then.
+fn killed(face: &str) -> (World, Files, Option<String>) {
+    let (world, command, seconds) = some();
+    let before = files(&world);
+    let input = json!({"command": command});
+    let call = json!({"name": "bash", "input": input});
+    let model = world.script(&[json!({"calls": [call]}), json!({"text": "Went on."})]);
+    let given = world.root().join("input");
+    let (flags, text) = match face {
+        "tool" => (vec!["tool", "bash", "--mode", "bypass", "--input", "-"], input.to_string()),
+        "-p" => (vec!["-p", "go", "--model", &model, "--mode", "bypass"], String::new()),
+        _ => (vec!["--line", "--model", &model, "--mode", "bypass"], "go\n".to_owned()),
+    };
+    fs::write(&given, text).unwrap();
+    if face == "mcp" {
+        let mut client = Client::greeted(&world, &["--mode", "bypass"]);
+        client.begin(&json!(1), "bash", &input);
+        waits(&seconds);
+        signal("KILL", client.process());
+        client.ended();
+    } else {
+        let pipe = fs::File::open(given).unwrap();
+        let mut child = world.haft(&flags).stdin(Stdio::piped()).spawn().unwrap();
+        let mut to = child.stdin.take().unwrap();
+        std::io::copy(&mut &pipe, &mut to).unwrap();
+        // A line is typed, and more may follow; arguments are whole.
+        let held = (face == "--line").then_some(to);
+        waits(&seconds);
+        child.kill().unwrap();
+        child.wait().unwrap();
+        drop(held);
+    }
+    gone(&seconds);
+    assert_ne!(files(&world), before, "{face}");
+    (world, before, Some(model))
+}
+
 /// A workspace with many files, and a command that changes them all and then waits.
 fn many() -> (World, String, String) {
     let (world, seconds) = (World::new(), unique_seconds());
@@ -102,4 +149,61 @@ fn what_was_cancelled_in_a_talk_is_taken_back_there() {
     let (out, err) = (out.join().unwrap(), err.join().unwrap());
     assert!(out.contains("Took back c1"), "{out} {err}");
     assert!(files(&world) == before, "{out} {err}");
+}
+
+#[test]
+fn what_a_command_changed_is_taken_back_though_haft_was_killed_in_every_face() {
+    for face in ["tool", "-p", "--line", "mcp"] {
+        let (world, before, _) = killed(face);
+        let ran = world.run(&["undo"]);
+        assert_eq!(ran.code, Some(0), "{face}: {ran:?}");
+        let told =
+            "c1 ran when haft was killed: changed: a, d; created: n; deleted: b; renamed: c to e";
+        assert!(ran.err.contains(told), "{face}: {ran:?}");
+        assert!(ran.out.contains("Took back c1 (bash: "), "{face}: {ran:?}");
+        assert_eq!(files(&world), before, "{face}");
+        let mode = fs::metadata(world.work().join("d")).unwrap().permissions();
+        assert_ne!(std::os::unix::fs::PermissionsExt::mode(&mode) & 0o777, 0o600, "{face}");
+        // It is told once, and can be made again.
+        let ran = world.run(&["redo"]);
+        assert_eq!((ran.code, &*ran.err), (Some(0), ""), "{face}: {ran:?}");
+        assert_eq!(world.read("n"), "n\n", "{face}");
+        let session = world.state().join("sessions").join(world.only_session());
+        assert!(!session.join("before").exists(), "{face}: nothing is left of it");
+    }
+}
+
+#[test]
+fn a_run_that_goes_on_tells_the_model_what_a_killed_one_changed() {
+    let (world, before, model) = killed("-p");
+    let model = model.unwrap();
+    let ran = world.run(&["-p", "and now?", "-c", "--model", &model, "--mode", "bypass"]);
+    assert_eq!((ran.code, &*ran.out), (Some(0), "Went on.\n"), "{ran:?}");
+    assert!(ran.err.contains("c1 ran when haft was killed: changed: a, d"), "{ran:?}");
+    let outcomes = world.outcomes();
+    let told = crate::world::text(&outcomes[0]);
+    assert!(told.contains("[changed: a, d; created: n; deleted: b; renamed: c to e]"), "{told}");
+    taken_back(&world, &before);
+}
+
+#[test]
+fn what_changed_after_haft_was_killed_is_left() {
+    let (world, before, _) = killed("tool");
+    let session = world.state().join("sessions").join(world.only_session()).join("before");
+    let text = fs::read_dir(session).unwrap().next().unwrap().unwrap().path().join("text");
+    // As if all of it had come long after.
+    let long_ago = std::time::SystemTime::now() - Duration::from_hours(1);
+    fs::File::options().append(true).open(text).unwrap().set_modified(long_ago).unwrap();
+    let ran = world.run(&["undo"]);
+    assert_eq!(ran.code, Some(0), "{ran:?}");
+    assert!(
+        ran.err.contains("cannot be undone: ")
+            && ran.err.contains("a (it changed after haft was killed)"),
+        "{ran:?}"
+    );
+    let now = files(&world);
+    assert_eq!(
+        (&now["a"][..], &now["n"][..], now["b"] == before["b"]),
+        (&b"a\nx\n"[..], &b"n\n"[..], true)
+    );
 }
