@@ -65,6 +65,9 @@ pub struct Spawn {
     pub terminal: Option<(u16, u16)>,
     /// What it may touch; none means: no sandbox.
     pub confine: Option<Confine>,
+    /// Names of programs that go on when it ends, with all that they started: as the system knows
+    /// them, or the last part of what they were started as.
+    pub keep: Vec<String>,
 }
 
 impl Spawn {
@@ -79,6 +82,7 @@ impl Spawn {
             report: false,
             terminal: None,
             confine: None,
+            keep: Vec::new(),
         }
     }
 }
@@ -94,6 +98,8 @@ pub struct Exit {
     pub stopped: Vec<(u32, String)>,
     /// What of that does not end, not even killed, and still is there.
     pub stuck: Vec<(u32, String)>,
+    /// What goes on, as [`Spawn::keep`] says.
+    pub kept: Vec<(u32, String)>,
 }
 
 /// What a running program says.
@@ -103,13 +109,14 @@ pub enum Output {
     Bytes(Stream, Bytes),
     /// Bytes that it wrote to descriptor 3, whole, at most 64 KiB; before the exit.
     Report(Bytes),
-    /// The end: nothing comes after it.
+    /// The end: nothing comes after it. Only where something is kept, its output may come, and at
+    /// its end another one.
     Exit(Exit),
 }
 
 /// A program that runs. Dropping it kills the program with all its children.
 pub struct Running {
-    /// What it says; ends after [`Output::Exit`]. Not reading it holds the program up.
+    /// What it says; ends after the last [`Output::Exit`]. Not reading it holds the program up.
     pub output: BoxStream<'static, io::Result<Output>>,
     /// How it is told something meanwhile.
     pub control: Arc<dyn Control>,

@@ -494,3 +494,60 @@ async fn a_fork_bomb_under_a_limit_ends() {
         tokio::time::sleep(Duration::from_millis(10)).await;
     }
 }
+
+/// What a command says until it ends, and how it ends.
+async fn to_its_end(running: &mut Running) -> (String, Exit) {
+    let mut all = Vec::new();
+    loop {
+        match running.output.next().await.unwrap().unwrap() {
+            Output::Bytes(_, bytes) => all.extend_from_slice(&bytes),
+            Output::Report(_) => {}
+            Output::Exit(exit) => return (String::from_utf8(all).unwrap(), exit),
+        }
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_is_to_be_kept_goes_on_with_all_below_it() {
+    let (below, other, short) = (own_sleep(4), own_sleep(5), own_sleep(6));
+    let names = ["a-very-long-name-of-a-daemon", "/bin", "tail"].map(str::to_owned);
+    // It loses its parent and its session, and holds the pipes of the command.
+    let daemon = format!("trap 'echo bye; exit' TERM; sleep {below} & echo up; wait");
+    let daemon = format!("exec -a /opt/{} bash -c \"{daemon}\"", names[0]);
+    let wait = |sleep: &str| format!("until pgrep -f '^sleep {sleep}' >/dev/null; do :; done");
+    let text = format!(
+        "(setsid bash -c '{}' &); (sleep {other} &); {}; {}; printf end; exit 3",
+        daemon.replace('\'', "'\\''"),
+        wait(&below),
+        wait(&other)
+    );
+    let keep = || Spawn { keep: names.to_vec(), ..script(&text) };
+    let shell = Local::new();
+    let mut running = shell.shell().unwrap().spawn(keep()).await.unwrap();
+    let (all, exit) = to_its_end(&mut running).await;
+    assert_eq!((&*all, exit.code), ("up\nend", Some(3)), "{exit:?}");
+    let has = |list: &[(u32, String)], word: &str| list.iter().any(|(_, line)| line.contains(word));
+    assert!(has(&exit.kept, &names[0]) && has(&exit.kept, &below), "{exit:?}");
+    assert!(exit.kept.len() == 2 && exit.stopped.len() == 1, "{exit:?}");
+    assert!(has(&exit.stopped, &other) && with_word(&other).is_empty(), "{exit:?}");
+    assert_eq!(with_word(&below).len(), 1);
+    running.control.stop();
+    let (all, exit) = to_its_end(&mut running).await;
+    assert_eq!((&*all, exit.code, exit.kept.len()), ("bye\n", Some(3), 0), "{exit:?}");
+    assert!(running.output.next().await.is_none());
+    all_gone(&below).await;
+    // Whoever drops it ends it, too.
+    let mut running = shell.shell().unwrap().spawn(keep()).await.unwrap();
+    assert_eq!(to_its_end(&mut running).await.1.kept.len(), 2);
+    drop(running);
+    all_gone(&below).await;
+    // One that has no pipe, by the name that the system has of it; it ends by itself.
+    let text = format!("sleep {short} & exec >/dev/null 2>&1; tail -f --pid=$! /dev/null & ");
+    let text = format!("{text} {}", wait(&short));
+    let spawn = Spawn { keep: names.to_vec(), ..script(&text) };
+    let mut running = shell.shell().unwrap().spawn(spawn).await.unwrap();
+    let (_, exit) = to_its_end(&mut running).await;
+    assert!(has(&exit.stopped, &short) && has(&exit.kept, "tail"), "{exit:?}");
+    let (_, exit) = to_its_end(&mut running).await;
+    assert!(exit.kept.is_empty() && exit.stopped.is_empty(), "{exit:?}");
+}

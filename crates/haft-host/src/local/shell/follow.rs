@@ -83,6 +83,8 @@ pub(super) struct Follower {
     /// How the command itself ended, and when by [`Self::clock`].
     exited: Option<(ExitStatus, Duration)>,
     left: Left,
+    /// What was stopped at the end of the command and what goes on, where that is not told yet.
+    kept: Option<(Vec<(u32, String)>, Vec<(u32, String)>)>,
     /// By [`Self::clock`].
     last_output: Duration,
     began: Instant,
@@ -139,6 +141,7 @@ impl Follower {
             received,
             exited: None,
             left: Left::Unknown,
+            kept: None,
             last_output: Duration::ZERO,
             began: Instant::now(),
             held_up: Duration::ZERO,
@@ -153,12 +156,13 @@ impl Follower {
     pub(super) fn run(mut self) {
         self.watch();
         if self.left == Left::Unknown && self.order() == Order::Run {
-            self.shared.say(wire::Order::Clear);
+            self.shared.clear();
         }
         while self.left == Left::Unknown {
             self.pump(None);
+            self.tell_kept();
         }
-        self.drain();
+        self.drain(IDLE);
         self.finish();
     }
 
@@ -194,18 +198,18 @@ impl Follower {
 
     /// Takes what still stands in the pipes, however slowly it is read; who may hold them now is not
     /// waited for.
-    fn drain(&mut self) {
+    fn drain(&mut self, idle: Duration) {
         let begun = self.clock();
         let hold = |pipe: &Option<OwnedFd>| {
             let size = pipe.as_ref().and_then(|pipe| fcntl_getpipe_size(pipe).ok());
             size.unwrap_or(PIPE_SIZE)
         };
         self.room = Some([hold(&self.output), hold(&self.errors)]);
-        while self.piped() && self.order() < Order::Kill {
+        while self.may_come() && self.order() < Order::Kill {
             let now = self.clock();
             if self.full() {
                 self.pump(None);
-            } else if now - begun.max(self.last_output) >= IDLE || now - begun >= LINGER {
+            } else if now - begun.max(self.last_output) >= idle || now - begun >= LINGER {
                 return;
             } else {
                 self.pump(Some(LOOK));
@@ -213,9 +217,39 @@ impl Follower {
         }
     }
 
+    fn may_come(&self) -> bool {
+        (self.output.is_some() && self.may_take(Stream::Stdout))
+            || (self.errors.is_some() && self.may_take(Stream::Stderr))
+            || self.report.is_some()
+    }
+
+    fn may_take(&self, stream: Stream) -> bool {
+        self.room.is_none_or(|room| room[usize::from(stream == Stream::Stderr)] > 0)
+    }
+
     /// Time since the start in which there was room for output: a slow reader stops it.
     fn clock(&self) -> Duration {
         self.began.elapsed().saturating_sub(self.held_up)
+    }
+
+    /// Tells the end of a command of which something goes on, behind what came before it.
+    fn tell_kept(&mut self) {
+        let Some((stopped, kept)) = self.kept.take() else { return };
+        let Some((status, _)) = self.exited else { return self.lost() };
+        self.drain(LOOK);
+        self.room = None;
+        self.report();
+        let (code, signal) = (status.code(), status.signal());
+        self.shared.push(Ok(Output::Exit(Exit { code, signal, stopped, kept, ..Exit::default() })));
+    }
+
+    /// Passes on what the command reported.
+    fn report(&mut self) {
+        self.report = None;
+        if !self.reported.is_empty() {
+            let report = std::mem::take(&mut self.reported);
+            self.shared.push(Ok(Output::Report(report.into())));
+        }
     }
 
     fn finish(mut self) {
@@ -223,13 +257,10 @@ impl Follower {
         if let (Left::Lost, Some(session)) = (&self.left, self.shared.session) {
             kill_session(session, self.exited.is_some());
         }
-        (self.output, self.errors, self.report, self.input) = (None, None, None, None);
+        (self.output, self.errors, self.input) = (None, None, None);
         self.held = None;
         self.close_input();
-        if !self.reported.is_empty() {
-            let report = std::mem::take(&mut self.reported);
-            self.shared.push(Ok(Output::Report(report.into())));
-        }
+        self.report();
         self.shared.push(self.end());
         self.over();
     }
@@ -247,7 +278,8 @@ impl Follower {
             (Left::Stuck(_), None) => return Err(stuck()),
             _ => return Err(lost()),
         };
-        Ok(Output::Exit(Exit { code: status.code(), signal: status.signal(), stopped, stuck }))
+        let (code, signal) = (status.code(), status.signal());
+        Ok(Output::Exit(Exit { code, signal, stopped, stuck, kept: Vec::new() }))
     }
 
     fn over(&self) {
@@ -282,6 +314,7 @@ impl Follower {
                 }
                 Ok(Some(Told::Gone(stopped))) => self.left = Left::Nothing(stopped),
                 Ok(Some(Told::Stuck(left))) => self.left = Left::Stuck(left),
+                Ok(Some(Told::Kept(stopped, kept))) => self.kept = Some((stopped, kept)),
                 Ok(Some(Told::Started(_) | Told::Failed(_))) | Err(_) => return self.lost(),
             }
         }
@@ -309,10 +342,11 @@ impl Follower {
                 watched.push((Watched::Keeper, self.shared.control.as_fd(), PollFlags::IN));
             }
             let reading = !full && !self.filling;
-            if let Some(pipe) = self.output.as_ref().filter(|_| reading) {
+            let reading = |stream| reading && self.may_take(stream);
+            if let Some(pipe) = self.output.as_ref().filter(|_| reading(Stream::Stdout)) {
                 watched.push((Watched::Output, pipe.as_fd(), PollFlags::IN));
             }
-            if let Some(pipe) = self.errors.as_ref().filter(|_| reading) {
+            if let Some(pipe) = self.errors.as_ref().filter(|_| reading(Stream::Stderr)) {
                 watched.push((Watched::Errors, pipe.as_fd(), PollFlags::IN));
             }
             if let Some(pipe) = &self.report {
@@ -396,10 +430,11 @@ impl Follower {
                 self.filling = self.burst >= FAST && length < PIECE;
                 self.last_output = now;
                 self.shared.push(Ok(Output::Bytes(stream, bytes)));
-                let Some(room) = &mut self.room else { return true };
-                let room = &mut room[usize::from(stream == Stream::Stderr)];
-                *room = room.saturating_sub(length);
-                *room > 0
+                if let Some(room) = &mut self.room {
+                    let room = &mut room[usize::from(stream == Stream::Stderr)];
+                    *room = room.saturating_sub(length);
+                }
+                true
             }
             // A terminal without a program gives an error at its end.
             Err(error) => matches!(error, Errno::INTR | Errno::AGAIN),

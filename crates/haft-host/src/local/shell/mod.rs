@@ -132,6 +132,7 @@ fn begin(
         ready: Notify::new(),
         room: Notify::new(),
         wake,
+        keep: spawn.keep,
     });
     let reader = Reader(Arc::clone(&shared));
     let follower = Follower::new(Arc::clone(&shared), pipes, received)?;
@@ -192,6 +193,8 @@ struct Shared {
     room: Notify,
     /// Wakes the following thread.
     wake: OwnedFd,
+    /// Names of programs that go on when the command ends.
+    keep: Vec<String>,
 }
 
 impl Shared {
@@ -221,6 +224,12 @@ impl Shared {
     /// Tells the keeper; one that is gone has nothing to keep.
     fn say(&self, order: wire::Order) {
         let _ = (&self.control).write(&[order as u8]);
+    }
+
+    /// Tells the keeper that the command has ended.
+    fn clear(&self) {
+        let sparing = if self.keep.is_empty() { Vec::new() } else { wire::sparing(&self.keep) };
+        let _ = (&self.control).write_all(&[&sparing[..], &[wire::Order::Clear as u8]].concat());
     }
 
     /// Queues output for the reader.

@@ -24,7 +24,8 @@ pub(super) struct Request {
 /// What haft says to a keeper after the request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Order {
-    /// The command ended: end what it left, and say what that was.
+    /// The command ended: end what it left, and say what that was. Names in front of it
+    /// ([`sparing`]) are those of programs that go on.
     Clear = 1,
     /// End everything: TERM, then KILL.
     Stop = 2,
@@ -43,6 +44,55 @@ impl Order {
     }
 }
 
+/// What begins the names that are told before [`Order::Clear`].
+const SPARING: u8 = 4;
+/// Most bytes of all of them.
+const SPARED: usize = 32 << 10;
+
+/// Says that programs of these names go on when a command ends.
+pub(super) fn sparing(names: &[String]) -> Vec<u8> {
+    let mut said = vec![SPARING, 0, 0, 0, 0];
+    for name in names {
+        if said.len() + name.len() < SPARED {
+            said.extend([name.as_bytes(), b"\0"].concat());
+        }
+    }
+    let length = u32::try_from(said.len() - 5).unwrap_or(0);
+    said[1..5].copy_from_slice(&length.to_le_bytes());
+    said
+}
+
+/// What a keeper is told.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) enum Said {
+    Order(Order),
+    /// Names of programs that go on.
+    Sparing(Vec<Vec<u8>>),
+}
+
+impl Said {
+    /// Takes the first whole one off what was received.
+    pub(super) fn take(received: &mut Vec<u8>) -> Option<Self> {
+        loop {
+            let (first, rest) = received.split_first()?;
+            let (said, length) = match Order::of(*first) {
+                Some(order) => (Some(Self::Order(order)), 1),
+                None if *first == SPARING => {
+                    let names = Parts(rest).bytes()?;
+                    let length = 5 + names.len();
+                    let names = names.split(|byte| *byte == 0).filter(|name| !name.is_empty());
+                    (Some(Self::Sparing(names.map(<[u8]>::to_vec).collect())), length)
+                }
+                None => (None, 1),
+            };
+            received.drain(..length);
+            if said.is_some() {
+                return said;
+            }
+        }
+    }
+}
+
 /// What a keeper says.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Told {
@@ -56,6 +106,8 @@ pub(super) enum Told {
     Gone(Vec<(u32, String)>),
     /// These do not end, not even killed; they are still watched.
     Stuck(Vec<(u32, String)>),
+    /// What was stopped after the command ended, and what goes on.
+    Kept(Vec<(u32, String)>, Vec<(u32, String)>),
 }
 
 impl Request {
@@ -99,11 +151,14 @@ impl Told {
             frame.number(number);
             frame
         };
-        let listed = |kind, list: &[(u32, String)]| {
-            let mut frame = numbered(kind, u32::try_from(list.len()).unwrap_or(u32::MAX));
-            for (id, line) in list {
-                frame.number(*id);
-                frame.bytes(line.as_bytes());
+        let listed = |kind, lists: &[&[(u32, String)]]| {
+            let mut frame = Frame::new(kind);
+            for list in lists {
+                frame.number(u32::try_from(list.len()).unwrap_or(u32::MAX));
+                for (id, line) in *list {
+                    frame.number(*id);
+                    frame.bytes(line.as_bytes());
+                }
             }
             frame
         };
@@ -111,8 +166,9 @@ impl Told {
             Self::Started(id) => numbered(1, *id),
             Self::Failed(code) => numbered(2, code.cast_unsigned()),
             Self::Exited(status) => numbered(3, status.cast_unsigned()),
-            Self::Gone(list) => listed(4, list),
-            Self::Stuck(list) => listed(5, list),
+            Self::Gone(list) => listed(4, &[list]),
+            Self::Stuck(list) => listed(5, &[list]),
+            Self::Kept(stopped, kept) => listed(6, &[stopped, kept]),
         };
         frame.send(to)
     }
@@ -140,6 +196,7 @@ impl Told {
             3 => Self::Exited(parts.number()?.cast_signed()),
             4 => Self::Gone(parts.list(process)?),
             5 => Self::Stuck(parts.list(process)?),
+            6 => Self::Kept(parts.list(process)?, parts.list(process)?),
             _ => return None,
         })
     }
@@ -247,6 +304,7 @@ mod tests {
             Told::Exited(-1),
             Told::Gone(left.clone()),
             Told::Gone(Vec::new()),
+            Told::Kept(left.clone(), vec![(1, "x".to_owned())]),
             Told::Stuck(left),
         ];
         let mut bytes = Vec::new();
@@ -262,6 +320,18 @@ mod tests {
                 }
             }
             assert_eq!(told, all, "{step}");
+        }
+        let names = ["a".to_owned(), "x".repeat(SPARED), "b c".to_owned()];
+        let said = [&[2][..], &sparing(&names), &[99, 1]].concat();
+        for step in [1, 7, said.len()] {
+            let (mut received, mut heard) = (Vec::new(), Vec::new());
+            for piece in said.chunks(step) {
+                received.extend_from_slice(piece);
+                heard.extend(std::iter::from_fn(|| Said::take(&mut received)));
+            }
+            let spared = Said::Sparing(vec![b"a".to_vec(), b"b c".to_vec()]);
+            let orders = [Order::Stop, Order::Clear].map(Said::Order);
+            assert_eq!(heard, [orders[0].clone(), spared, orders[1].clone()], "{step}");
         }
         assert!(Told::take(&mut vec![1, 0, 0, 0, 99]).is_err());
         assert!(Told::take(&mut vec![255; 4]).is_err());

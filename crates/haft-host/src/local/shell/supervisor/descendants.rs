@@ -7,13 +7,19 @@
 //! **Invariant:** a signal goes through a descriptor of the process that was looked at, so a
 //! process id that was given to somebody else meanwhile is never hit.
 
-use std::{collections::HashMap, fs, io::Read};
+use std::{
+    collections::{HashMap, HashSet},
+    fs,
+    io::Read,
+};
 
 use rustix::{
     io::Errno,
     process::{Pid, PidfdFlags, Signal, kill_process, pidfd_open, pidfd_send_signal},
 };
 
+/// How much of a program's name the system knows, in bytes.
+const COMM: usize = 15;
 /// Longest command line that is told, in bytes.
 const LINE_LIMIT: u64 = 200;
 /// Rounds of killing without a pause: what forks faster than that is not found at once.
@@ -61,6 +67,21 @@ impl Process {
             }
             _ => {}
         }
+    }
+
+    /// Reports whether it has one of these names: the system's, or the last part of what it was
+    /// started as.
+    fn is_one_of(self, names: &[Vec<u8>]) -> bool {
+        let comm = read(self.pid, "comm", 64).unwrap_or_default();
+        let comm = comm.strip_suffix(b"\n").unwrap_or(&comm);
+        let line = read(self.pid, "cmdline", 4096).unwrap_or_default();
+        let first = line.split(|byte| *byte == 0).next().unwrap_or_default();
+        let base = first.rsplit(|byte| *byte == b'/').next().unwrap_or_default();
+        let is = |name: &Vec<u8>| {
+            let short = &name[..name.len().min(COMM)];
+            base == name.as_slice() || (comm == short && !comm.is_empty())
+        };
+        names.iter().any(is)
     }
 
     /// Its id and the beginning of its command line.
@@ -112,19 +133,55 @@ pub(in crate::local::shell) fn kill_session(of: Pid, ended: bool) {
 /// The living processes below this one, parents before children; those of which `pass` is true,
 /// and all below them, are left out.
 pub(super) fn descendants(of: Pid, pass: impl Fn(Pid) -> bool) -> Vec<Process> {
+    divided(of, |process| pass(process.pid)).0
+}
+
+/// The living processes below this one, parents before children: those that are not kept, and those
+/// that are, each with all below it.
+fn divided(of: Pid, is_kept: impl Fn(Process) -> bool) -> (Vec<Process>, Vec<Process>) {
     // What has ended may still have children that were not given to another parent yet.
     let mut children: HashMap<i32, Vec<(bool, Process)>> = HashMap::new();
     for found in all() {
         children.entry(found.1.parent).or_default().push(found);
     }
-    let (mut below, mut next) = (Vec::new(), vec![of.as_raw_pid()]);
-    while let Some(parent) = next.pop() {
+    let (mut others, mut kept) = (Vec::new(), Vec::new());
+    let mut next = vec![(of.as_raw_pid(), false)];
+    while let Some((parent, keep)) = next.pop() {
         for (dead, child) in children.remove(&parent).unwrap_or_default() {
-            if !pass(child.pid) {
-                next.push(child.pid.as_raw_pid());
-                below.extend((!dead).then_some(child));
-            }
+            let keep = keep || is_kept(child);
+            next.push((child.pid.as_raw_pid(), keep));
+            let list = if keep { &mut kept } else { &mut others };
+            list.extend((!dead).then_some(child));
         }
     }
-    below
+    (others, kept)
+}
+
+/// Programs that go on when their command ends.
+#[derive(Debug, Default)]
+pub(super) struct Spared {
+    names: Vec<Vec<u8>>,
+    /// What was found to be one of them or below one: it stays so when it loses its parent.
+    found: HashSet<(Pid, u64)>,
+}
+
+impl Spared {
+    pub(super) fn of(names: Vec<Vec<u8>>) -> Self {
+        Self { names, found: HashSet::new() }
+    }
+
+    pub(super) const fn is_empty(&self) -> bool {
+        self.names.is_empty()
+    }
+
+    fn has(&self, process: Process) -> bool {
+        self.found.contains(&(process.pid, process.began)) || process.is_one_of(&self.names)
+    }
+
+    /// What lives below a process and is not to go on, and what is.
+    pub(super) fn divide(&mut self, of: Pid) -> (Vec<Process>, Vec<Process>) {
+        let (others, kept) = divided(of, |process| self.has(process));
+        self.found.extend(kept.iter().map(|process| (process.pid, process.began)));
+        (others, kept)
+    }
 }

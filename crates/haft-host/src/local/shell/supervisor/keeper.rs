@@ -1,7 +1,7 @@
 //! The process that keeps one command: its parent, and the one to whom all that the command
 //! starts comes back.
 //!
-//! **Invariant:** it ends only when nothing of the command is left. It waits for nobody: neither
+//! **Invariant:** it ends only when nothing of the command is left, what goes on after it included. It waits for nobody: neither
 //! for haft to read what it says, nor for a process that ignores what it is told. When haft is
 //! gone, the command is stopped as at a timeout.
 
@@ -22,11 +22,11 @@ use rustix::{
 };
 
 use super::{
-    descendants::{ROUNDS, descendants},
+    descendants::{Process, ROUNDS, Spared, descendants},
     signals::Signals,
     spawn::{Group, Leader, Stdio},
 };
-use crate::local::shell::wire::{Order, Told};
+use crate::local::shell::wire::{Order, Said, Told};
 
 /// How long what was told to end may take before it is killed.
 const GRACE: Duration = Duration::from_millis(500);
@@ -43,6 +43,8 @@ struct Keeper<'a> {
     control: UnixStream,
     /// False once haft says nothing more.
     heard: bool,
+    /// What haft said and was not understood yet.
+    received: Vec<u8>,
     signals: &'a Signals,
     /// The program itself, until it is reaped: then its number may be somebody else's.
     leader: Option<Pid>,
@@ -53,6 +55,8 @@ struct Keeper<'a> {
     /// Whether it was said that something does not end.
     given_up: bool,
     stopped: Vec<(u32, String)>,
+    /// What goes on when the command ends.
+    spared: Spared,
 }
 
 /// Starts what is asked for and keeps it to its end.
@@ -81,12 +85,14 @@ pub(super) fn keep(
     let mut keeper = Keeper {
         control,
         heard: true,
+        received: Vec::new(),
         signals,
         leader: Some(leader),
         order,
         asked: false,
         given_up: false,
         stopped,
+        spared: Spared::default(),
     };
     keeper.tell(&Told::Started(leader.as_raw_pid().cast_unsigned()));
     keeper.run();
@@ -142,9 +148,12 @@ impl Keeper<'_> {
     fn press(&mut self) -> Option<Duration> {
         let (order, since) = self.order?;
         let elapsed = since.elapsed();
+        if order == Order::Clear && !self.spared.is_empty() {
+            return self.clear(elapsed);
+        }
         if order < Order::Kill && elapsed < GRACE {
             if !self.asked {
-                self.ask(order == Order::Clear);
+                self.ask(&descendants(getpid(), |_| false), order == Order::Clear);
             }
             return Some(GRACE.saturating_sub(elapsed));
         }
@@ -160,10 +169,32 @@ impl Keeper<'_> {
         Some(SELDOM)
     }
 
-    /// Tells everything to end.
-    fn ask(&mut self, named: bool) {
+    /// Ends what the command left but for what goes on, which is then kept as before.
+    fn clear(&mut self, elapsed: Duration) -> Option<Duration> {
+        let (others, kept) = self.spared.divide(getpid());
+        if kept.is_empty() || elapsed >= GRACE + GIVE_UP {
+            self.spared = Spared::default();
+            return self.press();
+        }
+        if others.is_empty() {
+            let kept = kept.iter().map(|process| process.told()).collect();
+            let stopped = std::mem::take(&mut self.stopped);
+            (self.order, self.asked, self.spared) = (None, false, Spared::default());
+            self.tell(&Told::Kept(stopped, kept));
+            return None;
+        }
+        if !self.asked {
+            self.ask(&others, true);
+        } else if elapsed >= GRACE {
+            others.iter().for_each(|process| process.signal(Signal::KILL));
+        }
+        Some(LOOK)
+    }
+
+    /// Tells these to end.
+    fn ask(&mut self, processes: &[Process], named: bool) {
         self.asked = true;
-        for process in descendants(getpid(), |_| false) {
+        for process in processes {
             if named {
                 self.stopped.push(process.told());
             }
@@ -183,7 +214,7 @@ impl Keeper<'_> {
     }
 
     fn listen(&mut self) {
-        let mut bytes = [0; 16];
+        let mut bytes = [0; 4096];
         match self.control.read(&mut bytes) {
             Ok(0) => {
                 self.heard = false;
@@ -191,7 +222,13 @@ impl Keeper<'_> {
                 self.obey(Order::Stop);
             }
             Ok(length) => {
-                bytes[..length].iter().filter_map(|b| Order::of(*b)).for_each(|o| self.obey(o));
+                self.received.extend_from_slice(&bytes[..length]);
+                while let Some(said) = Said::take(&mut self.received) {
+                    match said {
+                        Said::Order(order) => self.obey(order),
+                        Said::Sparing(names) => self.spared = Spared::of(names),
+                    }
+                }
             }
             Err(error) if error.kind() == io::ErrorKind::WouldBlock => {}
             Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
