@@ -149,6 +149,9 @@ pub struct Shell {
     pub timeout_ms: u64,
     /// Whether a command whose time is over goes on as a job instead of being stopped.
     pub promote: bool,
+    /// Names of programs, such as build daemons, that go on as a job when their command ends,
+    /// instead of being stopped.
+    pub keep: Vec<String>,
     /// Names of variables that commands get although they look like secrets, such as `GH_TOKEN`. A
     /// project cannot set it.
     pub let_through: Vec<String>,
@@ -161,6 +164,7 @@ impl Default for Shell {
         Self {
             timeout_ms: 120_000,
             promote: false,
+            keep: Vec::new(),
             let_through: Vec::new(),
             changes: Changes::default(),
         }

@@ -142,6 +142,30 @@ impl Spool {
         }
     }
 
+    /// What is kept so far, with what came in its file as far as that can be; more may come.
+    pub async fn so_far(&mut self) -> Spooled {
+        self.flush().await;
+        let mut spooled = Spooled {
+            head: Bytes::copy_from_slice(&self.head),
+            tail: self.tail.to_vec().into(),
+            bytes: self.bytes,
+            lines: self.lines(),
+            ..Spooled::default()
+        };
+        if let Some(file) = self.file.as_ref().filter(|file| file.begun) {
+            spooled.file = Some(file.call.clone());
+            if let Some((kept, why)) = &file.failed {
+                spooled.lost = Some((*kept).min(self.bytes)..self.bytes);
+                spooled.fault = Some(why.clone());
+            }
+        }
+        spooled
+    }
+
+    fn lines(&self) -> u64 {
+        self.line_ends + u64::from(self.last != b'\n')
+    }
+
     /// Ends the output; without a file where head and tail are everything.
     pub async fn finish(self) -> Spooled {
         let keep = self.head.len() as u64 + self.tail.bytes.len() as u64 != self.bytes;
@@ -152,11 +176,12 @@ impl Spool {
     /// already.
     pub async fn finish_as(mut self, keep: bool) -> Spooled {
         let tail = self.tail.to_vec();
+        let lines = self.lines();
         let mut spooled = Spooled {
             head: self.head.into(),
             tail: tail.into(),
             bytes: self.bytes,
-            lines: self.line_ends + u64::from(self.last != b'\n'),
+            lines,
             ..Spooled::default()
         };
         if let Some(file) = self.file.take()

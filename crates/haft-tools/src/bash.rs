@@ -7,11 +7,8 @@
 
 use std::{io, sync::Arc, time::Duration};
 
-use futures::StreamExt as _;
-use haft_host::{Exit, FileKind, Output, Program, Running, Spawn, Stdin};
-use haft_tool::{
-    COMMAND_VARIABLE, Cx, JobPlace, Jobs, REPORTING_SCRIPT, RecordError, Tool, schema_of,
-};
+use haft_host::{Exit, FileKind, Program, Running, Spawn, Stdin};
+use haft_tool::{COMMAND_VARIABLE, Cx, Jobs, REPORTING_SCRIPT, RecordError, Tool, schema_of};
 use haft_types::{
     Access, Budget, Detail, Env, Follow, Guideline, HostPath, Kind, Loading, Outcome, Place, Plan,
     Target, ToolError, ToolSpec,
@@ -23,10 +20,11 @@ use tokio::time::{Instant, sleep_until};
 mod answer;
 mod background;
 mod exit;
+mod follow;
 mod output;
 mod withheld;
 
-use self::output::Streams;
+use self::follow::{Followed, follow};
 pub(crate) use self::{
     answer::{first, last},
     output::for_people,
@@ -35,29 +33,28 @@ use crate::{Options, process, search::quoted};
 
 /// Most milliseconds that a command may take.
 const TIMEOUT_MAX: u64 = 600_000;
-/// How long a command that is stopped at its timeout may take to end: TERM, 500 ms, KILL.
-const STOP: Duration = Duration::from_millis(700);
-/// How long a cancelled one may; the call has 150 ms to answer.
-const CANCEL: Duration = Duration::from_millis(60);
 /// Columns and rows of the terminal that a command may have.
 const TERMINAL: (u16, u16) = (120, 40);
 /// Characters of a command that a title repeats.
 const TITLE: usize = 80;
 
 /// Runs commands in a shell.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 pub struct Bash {
     /// Milliseconds that a command may take where nothing was asked for.
     timeout: u64,
     /// Whether one that takes longer goes on as a job.
     promote: bool,
+    /// Names of programs that go on as a job when their command ends.
+    keep: Arc<[String]>,
 }
 
 impl Bash {
     /// The tool with the limits that a person set.
     pub fn new(options: &Options) -> Self {
         let timeout = options.command_ms.clamp(1, TIMEOUT_MAX);
-        Self { timeout, promote: options.command_promote }
+        let keep = options.command_keep.clone().into();
+        Self { timeout, promote: options.command_promote, keep }
     }
 }
 
@@ -119,19 +116,14 @@ enum End {
     Lost(String),
 }
 
-/// What became of a command.
-enum Followed {
-    Ran(Box<Ran>),
-    /// Its time was over, and there is a place for it among the jobs.
-    GoesOn(Running, Box<output::Handed>, JobPlace),
-}
-
 /// A command that was run.
 struct Ran {
     end: End,
     kept: output::Kept,
     /// Where it ended, in the host's bytes; empty where it did not say.
     report: Vec<u8>,
+    /// The job that goes on of it.
+    job: Option<String>,
 }
 
 impl Tool for Bash {
@@ -222,10 +214,11 @@ impl Tool for Bash {
         let asked = input.timeout_ms.unwrap_or(self.timeout);
         let timeout = Duration::from_millis(asked.min(TIMEOUT_MAX));
         let deadline = Instant::now() + timeout;
-        let running = start(&input, Stdin::Empty, cx, &mut notes).await?;
-        let promote = self.promote.then(|| cx.session().map.get::<Jobs>());
-        let ran = match follow(running, cx, deadline, promote).await {
+        let running = start(&input, (Stdin::Empty, &self.keep), cx, &mut notes).await?;
+        let followed = follow(running, cx, (deadline, self.promote), &mut notes).await;
+        let ran = match followed {
             Followed::Ran(ran) => *ran,
+            Followed::Keeps(keeping) => background::keep(&input, *keeping, cx, &mut notes)?,
             Followed::GoesOn(running, handed, place) => {
                 let now = background::Now { handed, timeout, notes };
                 return background::go_on(&input, running, now, place, cx);
@@ -287,7 +280,7 @@ fn folder(input: &Input, place: &Place) -> Result<Option<HostPath>, ToolError> {
 /// Starts the command; a carried folder that is gone gives way to the workspace root.
 async fn start(
     input: &Input,
-    stdin: Stdin,
+    (stdin, keep): (Stdin, &[String]),
     cx: &Cx,
     notes: &mut Vec<String>,
 ) -> Result<Running, ToolError> {
@@ -316,18 +309,13 @@ async fn start(
             .hint("Do it with the other tools.")
     })?;
     let program = || Program::Script { text: REPORTING_SCRIPT.to_owned(), args: Vec::new() };
-    let mut set = process::set(cx);
-    set.push((COMMAND_VARIABLE.to_owned(), input.command.clone()));
-    if input.pty.unwrap_or_default() {
-        // Pagers would wait for keys.
-        let terminal = [("TERM", "xterm-256color"), ("PAGER", "cat"), ("GIT_PAGER", "cat")];
-        set.extend(terminal.map(|(name, value)| (name.to_owned(), value.to_owned())));
-    }
+    let set = variables(input, cx);
     let spawn = |cwd: &HostPath| Spawn {
         set: set.clone(),
         stdin: stdin.clone(),
         report: true,
         terminal: input.pty.unwrap_or_default().then_some(TERMINAL),
+        keep: keep.to_vec(),
         ..Spawn::new(program(), cwd.clone())
     };
     let asked = folder(input, &cx.place)?;
@@ -345,70 +333,20 @@ async fn start(
     }
 }
 
-fn gone(error: &io::Error) -> bool {
-    matches!(error.kind(), io::ErrorKind::NotFound | io::ErrorKind::NotADirectory)
+/// The variables of a command beside those of haft itself.
+fn variables(input: &Input, cx: &Cx) -> Vec<(String, String)> {
+    let mut set = process::set(cx);
+    set.push((COMMAND_VARIABLE.to_owned(), input.command.clone()));
+    if input.pty.unwrap_or_default() {
+        // Pagers would wait for keys.
+        let terminal = [("TERM", "xterm-256color"), ("PAGER", "cat"), ("GIT_PAGER", "cat")];
+        set.extend(terminal.map(|(name, value)| (name.to_owned(), value.to_owned())));
+    }
+    set
 }
 
-/// Takes the output in until the command ends or is stopped.
-async fn follow(
-    mut running: Running,
-    cx: &Cx,
-    deadline: Instant,
-    promote: Option<Arc<Jobs>>,
-) -> Followed {
-    let mut streams = Streams::new(cx);
-    let mut report = Vec::new();
-    let (mut cancelled, mut stopped): (bool, Option<(End, Instant)>) = (false, None);
-    let end = loop {
-        let shown = streams.live.due();
-        let patience = stopped.as_ref().map(|(_, until)| *until);
-        tokio::select! {
-            biased;
-            () = cx.stop.cancelled(), if !cancelled => {
-                cancelled = true;
-                running.control.stop();
-                stopped = Some((End::Cancelled, Instant::now() + CANCEL));
-            }
-            () = at(Some(deadline)), if stopped.is_none() => {
-                if let Some(place) = promote.as_ref().and_then(|jobs| jobs.begin().ok()) {
-                    return Followed::GoesOn(running, Box::new(streams.hand_over(cx)), place);
-                }
-                running.control.stop();
-                stopped = Some((End::TimedOut(Exit::default()), Instant::now() + STOP));
-            }
-            () = at(patience) => break stopped.map_or(End::Cancelled, |(end, _)| end),
-            () = at(shown) => streams.live.flush(cx),
-            next = running.output.next() => match next {
-                Some(Ok(Output::Bytes(stream, bytes))) => tokio::select! {
-                    biased;
-                    // Output that never pauses would leave the clock no chance to run.
-                    () = async {
-                        streams.take(stream, &bytes).await;
-                        streams.live.flush_due(cx);
-                        tokio::task::yield_now().await;
-                    } => {}
-                    // A disk that hangs must not hold up who gave up waiting.
-                    () = cx.stop.cancelled(), if !cancelled => {}
-                },
-                Some(Ok(Output::Report(bytes))) => report = bytes.to_vec(),
-                Some(Ok(Output::Exit(exit))) => break match stopped {
-                    None => End::Exited(exit),
-                    Some((End::TimedOut(_), _)) => End::TimedOut(exit),
-                    Some((end, _)) => end,
-                },
-                Some(Err(error)) => break End::Lost(error.to_string()),
-                None => break stopped
-                    .map_or_else(|| End::Lost("its output ended".to_owned()), |(end, _)| end),
-            },
-        }
-    };
-    let patience = match end {
-        End::Cancelled => Some(CANCEL / 2),
-        End::TimedOut(_) => Some(Duration::from_millis(150)),
-        End::Exited(_) | End::Lost(_) => None,
-    };
-    let kept = streams.finish(cx, patience).await;
-    Followed::Ran(Box::new(Ran { end, kept, report }))
+fn gone(error: &io::Error) -> bool {
+    matches!(error.kind(), io::ErrorKind::NotFound | io::ErrorKind::NotADirectory)
 }
 
 /// Waits until then; for ever where there is no time to wait for.

@@ -58,6 +58,9 @@ pub struct Options {
     /// Whether a command whose time is over goes on as a job instead of being stopped; false by
     /// default.
     pub command_promote: bool,
+    /// Names of programs that go on as a job when their command ends, such as build daemons; none
+    /// by default.
+    pub command_keep: Vec<String>,
     /// Whether `edit` takes only text that is there exactly, and `edit` and `write` change only files
     /// that the conversation has read as they are; without it, near misses that can mean one place
     /// alone are tolerated, and so is exact text in other files, and told. False by default.
@@ -74,6 +77,7 @@ impl Default for Options {
             read_bytes: 100_000,
             command_ms: 120_000,
             command_promote: false,
+            command_keep: Vec::new(),
             edit_strict: false,
             #[cfg(feature = "pdf")]
             pdf: PdfReader::default(),

@@ -263,6 +263,7 @@ impl Base {
             read_bytes: settings.read.max_bytes,
             command_ms: settings.shell.timeout_ms,
             command_promote: settings.shell.promote,
+            command_keep: settings.shell.keep.clone(),
             edit_strict: settings.edit.strict,
             pdf: pdf::reader(&self.host),
         })

@@ -24,7 +24,7 @@ pub(super) fn outcome(
     timeout: Duration,
     mut notes: Vec<String>,
 ) -> Outcome {
-    let Ran { end, kept, .. } = ran;
+    let Ran { end, kept, job, .. } = ran;
     let (text, cut) = body(&kept.all, kept.bytes);
     let missing = missing(&kept.all);
     let (status, code, meaning) = judged(command, &end, &kept.stderr, timeout);
@@ -49,7 +49,7 @@ pub(super) fn outcome(
         interrupted: matches!(end, End::TimedOut(_) | End::Cancelled),
         output_path: kept.all.file.as_ref().map(haft_types::CallId::address),
         missing_bytes: missing,
-        job_id: None,
+        job_id: job,
     };
     Outcome {
         status,
@@ -137,6 +137,12 @@ pub(super) fn left_over(command: &str, end: &End, advice: &str) -> Option<String
     Some(format!("[still running when the command ended, and stopped: {named}; {advice}]"))
 }
 
+/// How a command ended, and what was stopped because it was not to go on after all.
+pub(super) fn in_all(first: Option<Exit>, exit: Exit) -> Exit {
+    let Some(first) = first else { return exit };
+    Exit { stopped: [first.stopped, first.kept].concat(), ..exit }
+}
+
 /// What could not be stopped.
 fn stuck(command: &str, end: &End) -> Option<String> {
     let (End::Exited(exit) | End::TimedOut(exit)) = end else { return None };
@@ -145,7 +151,7 @@ fn stuck(command: &str, end: &End) -> Option<String> {
 }
 
 /// Processes by their ids and command lines.
-fn named(command: &str, processes: &[(u32, String)]) -> String {
+pub(super) fn named(command: &str, processes: &[(u32, String)]) -> String {
     let named = processes.iter().take(NAMED).map(|(id, line)| {
         // A part of the command that runs in a shell of its own has the shell's line.
         let own = line.contains(&REPORTING_SCRIPT[..REPORTING_SCRIPT.len().min(20)]);

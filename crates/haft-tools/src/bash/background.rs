@@ -15,8 +15,8 @@ use haft_types::{JobEnd, Outcome, Shape, Stream, ToolError};
 use tokio::time::Instant;
 
 use super::{
-    Data, End, Input, answer, at, name,
-    output::{Handed, for_people},
+    Data, End, Input, Ran, answer, at, name,
+    output::{Handed, Kept, Lines, for_people},
     withheld,
 };
 use crate::job::shortened;
@@ -34,10 +34,10 @@ pub(super) async fn begin(input: Input, cx: &Cx) -> Result<Outcome, ToolError> {
     let mut said = Vec::new();
     let asked = input.timeout_ms.map(Duration::from_millis);
     let life = asked.unwrap_or(limits.life).min(limits.life);
-    let running = super::start(&input, Stdin::Open, cx, &mut said).await?;
+    let running = super::start(&input, (Stdin::Open, &[]), cx, &mut said).await?;
     let ends = SpoolLimits { head: 0, tail: 0, file_cap: limits.disk };
     let voice = Voice::new(cx.spool(ends));
-    let job = start(&input, running, (voice, life), place, cx)?;
+    let job = start(Of::command(&input), running, (voice, life), place, cx)?;
     said.insert(0, format!("[job {} runs in the background; {}]", job.id(), way(cx)));
     if asked.is_some() {
         said.push(format!("[it is stopped after {} s]", life.as_secs_f64()));
@@ -67,7 +67,7 @@ pub(super) fn go_on(
     let mut voice = Voice::new(handed.spool);
     voice.before.clone_from(&handed.all);
     voice.held = handed.open;
-    let job = start(input, running, (voice, jobs.limits().life), place, cx)?;
+    let job = start(Of::command(input), running, (voice, jobs.limits().life), place, cx)?;
     said.push(format!(
         "[it still runs after {} s and goes on as job {}; {}]",
         timeout.as_secs_f64(),
@@ -81,23 +81,73 @@ pub(super) fn go_on(
     Ok(outcome(input.command.clone(), text, data, &job, &said))
 }
 
+/// A command that has ended, of which something goes on.
+pub(super) struct Keeping {
+    pub(super) running: Running,
+    pub(super) exit: Exit,
+    pub(super) kept: Kept,
+    pub(super) spool: Spool,
+    pub(super) report: Vec<u8>,
+    pub(super) place: JobPlace,
+}
+
+/// Makes a job of what goes on of a command that has ended, and says so.
+pub(super) fn keep(
+    input: &Input,
+    keeping: Keeping,
+    cx: &Cx,
+    notes: &mut Vec<String>,
+) -> Result<Ran, ToolError> {
+    let Keeping { running, exit, kept, spool, report, place } = keeping;
+    let life = cx.session().map.get::<Jobs>().limits().life;
+    let more = match exit.kept.len().saturating_sub(1) {
+        0 => String::new(),
+        more => format!(" and {more} more"),
+    };
+    let first = exit.kept.get(..1).unwrap_or_default();
+    let title = format!("{}{more}", answer::named(&input.command, first));
+    let of = Of { title, command: None };
+    let job = start(of, running, (Voice::new(spool), life), place, cx)?;
+    notes.push(format!(
+        "[still running when the command ended: {}; shell.keep lets it go on, as job {}; {}]",
+        answer::named(&input.command, &exit.kept),
+        job.id(),
+        way(cx)
+    ));
+    let job = Some(job.id().to_owned());
+    Ok(Ran { end: End::Exited(exit), kept, report, job })
+}
+
 /// Where all that a job says is found.
 fn way(cx: &Cx) -> String {
     let address = cx.call.address();
     format!("job has its output, all of it goes to {address}, and its end will be told")
 }
 
+/// What a job is made of.
+struct Of {
+    title: String,
+    /// None for what goes on of one that has ended.
+    command: Option<String>,
+}
+
+impl Of {
+    fn command(input: &Input) -> Self {
+        Self { title: name(input), command: Some(input.command.clone()) }
+    }
+}
+
 /// Makes a job of a running command.
 fn start(
-    input: &Input,
+    of: Of,
     running: Running,
     (voice, life): (Voice, Duration),
     place: JobPlace,
     cx: &Cx,
 ) -> Result<Arc<Job>, ToolError> {
     let work = Arc::new(Command(Arc::clone(&running.control)));
-    let follow = |job| follow(input.command.clone(), running, voice, job, life);
-    place.start(cx, name(input), work, follow)
+    let follow = |job| follow(of.command, running, voice, job, life);
+    place.start(cx, of.title, work, follow)
 }
 
 /// The answer of a call whose command goes on.
@@ -136,7 +186,7 @@ enum Over {
 
 /// Takes the output of a command in until it is over.
 async fn follow(
-    command: String,
+    command: Option<String>,
     mut running: Running,
     mut voice: Voice,
     job: Arc<Job>,
@@ -144,6 +194,7 @@ async fn follow(
 ) -> Ended {
     let end_of_life = Instant::now() + life;
     let (mut patience, mut lived_out, mut keep) = (None, false, None);
+    let mut first: Option<Exit> = None;
     voice.begin(&job).await;
     let over = loop {
         tokio::select! {
@@ -168,7 +219,13 @@ async fn follow(
                     tokio::task::yield_now().await;
                 }
                 Some(Ok(Output::Report(_))) => {}
-                Some(Ok(Output::Exit(exit))) => break Over::Exited(exit),
+                // What a job leaves ends with it.
+                Some(Ok(Output::Exit(exit))) if !exit.kept.is_empty() => {
+                    running.control.stop();
+                    patience.get_or_insert_with(|| Instant::now() + STOP);
+                    first = Some(exit);
+                }
+                Some(Ok(Output::Exit(exit))) => break Over::Exited(answer::in_all(first, exit)),
                 Some(Err(error)) => break Over::Lost(error.to_string()),
                 None => break Over::Lost("its output ended".to_owned()),
             },
@@ -177,7 +234,7 @@ async fn follow(
     drop(running);
     let kept = voice.finish(&job).await;
     let stopped = job.stopping().is_cancelled() && !lived_out;
-    let ended = ended(&command, over, stopped, lived_out.then_some(life));
+    let ended = ended(command.as_deref(), over, stopped, lived_out.then_some(life));
     let address = kept.file.as_ref().map(haft_types::CallId::address);
     let mut notes = ended.notes.clone();
     notes.extend(answer::not_kept(&kept).as_deref().map(bare));
@@ -185,12 +242,13 @@ async fn follow(
 }
 
 /// How a command ended, in words.
-fn ended(command: &str, over: Over, stopped: bool, life: Option<Duration>) -> Ended {
+fn ended(command: Option<&str>, over: Over, stopped: bool, life: Option<Duration>) -> Ended {
     let exit = match over {
         Over::Exited(exit) => exit,
         Over::Lost(why) => return Ended::new(JobEnd::Lost, format!("lost: {why}")),
     };
-    let code = exit.code;
+    // The code of what goes on after its command is nobody's.
+    let code = exit.code.filter(|_| command.is_some());
     if let Some(life) = life {
         let words = format!("stopped, for its time of {} s was over", life.as_secs_f64());
         return Ended { exit: code, ..Ended::new(JobEnd::Stopped, words) };
@@ -198,6 +256,7 @@ fn ended(command: &str, over: Over, stopped: bool, life: Option<Duration>) -> En
     if stopped {
         return Ended { exit: code, ..Ended::new(JobEnd::Stopped, "stopped") };
     }
+    let Some(command) = command else { return Ended::new(JobEnd::Exited, "by itself") };
     let end = End::Exited(exit);
     let meaning = answer::judged(command, &end, "", Duration::ZERO).2;
     let words = meaning.unwrap_or_else(|| "exit code 0".to_owned());
@@ -211,9 +270,10 @@ fn bare(note: &str) -> String {
     note.trim_start_matches('[').trim_end_matches(']').to_owned()
 }
 
-/// What a command says, cleaned: to its job, and to its address.
+/// What a command says: cleaned to its job, and as it is, in whole lines, to its address.
 struct Voice {
     spool: Spool,
+    lines: [Lines; 2],
     out: Cleaner,
     err: Cleaner,
     /// What came before, which is at its address already.
@@ -225,7 +285,8 @@ struct Voice {
 impl Voice {
     fn new(spool: Spool) -> Self {
         let (before, held) = Default::default();
-        Self { spool, out: Cleaner::new(), err: Cleaner::new(), before, held }
+        let lines = [Stream::Stdout, Stream::Stderr].map(Lines::new);
+        Self { spool, lines, out: Cleaner::new(), err: Cleaner::new(), before, held }
     }
 
     /// Says what came before.
@@ -236,7 +297,7 @@ impl Voice {
         self.take(Stream::Stderr, &err, job).await;
     }
 
-    async fn take(&mut self, stream: Stream, bytes: &[u8], job: &Job) {
+    async fn take(&mut self, stream: Stream, bytes: &Bytes, job: &Job) {
         let (mut text, mut open) = (String::new(), String::new());
         let cleaner = if stream == Stream::Stdout { &mut self.out } else { &mut self.err };
         cleaner.push(bytes, &mut text);
@@ -247,7 +308,11 @@ impl Voice {
             open.insert(out, '\n');
         }
         job.push(&text, &open);
-        self.spool.push(text.as_bytes()).await;
+        let mut pieces = Vec::new();
+        self.lines[usize::from(stream == Stream::Stderr)].take(bytes, &mut pieces);
+        for piece in &pieces {
+            self.spool.push_shared(piece).await;
+        }
     }
 
     async fn finish(mut self, job: &Job) -> Spooled {
@@ -259,7 +324,10 @@ impl Voice {
         }
         text.push_str(&err);
         job.push(&text, "");
-        self.spool.push(text.as_bytes()).await;
+        let [out, err] = &mut self.lines;
+        for (_, piece) in Lines::last(out, err) {
+            self.spool.push_shared(&piece).await;
+        }
         self.spool.finish().await
     }
 }

@@ -60,33 +60,43 @@ pub(super) struct Streams {
 
 /// One of the two streams.
 struct Channel {
+    lines: Lines,
+    cleaner: Cleaner,
+    ends: Ends,
+    rest: Recent,
+}
+
+impl Channel {
+    fn new(stream: Stream) -> Self {
+        let (cleaner, ends, rest) = Default::default();
+        Self { lines: Lines::new(stream), cleaner, ends, rest }
+    }
+
+    /// The clean text that left, or both ends of it.
+    fn into_text(mut self) -> String {
+        self.rest.end(&mut self.ends);
+        self.ends.into_text_of(Some(self.lines.bytes))
+    }
+}
+
+/// A stream in whole lines, byte for byte.
+pub(super) struct Lines {
     stream: Stream,
     /// The line that has no end yet.
     open: BytesMut,
     /// Whether what comes next begins a line.
     fresh: bool,
-    cleaner: Cleaner,
-    ends: Ends,
-    rest: Recent,
     /// Bytes that left, as they came.
     bytes: u64,
 }
 
-impl Channel {
-    fn new(stream: Stream) -> Self {
-        Self {
-            stream,
-            open: BytesMut::new(),
-            fresh: true,
-            cleaner: Cleaner::new(),
-            ends: Ends::default(),
-            rest: Recent::default(),
-            bytes: 0,
-        }
+impl Lines {
+    pub(super) fn new(stream: Stream) -> Self {
+        Self { stream, open: BytesMut::new(), fresh: true, bytes: 0 }
     }
 
     /// Takes bytes in and gives the lines that are complete; a very long one in parts.
-    fn lines(&mut self, bytes: &Bytes, pieces: &mut Vec<Bytes>) {
+    pub(super) fn take(&mut self, bytes: &Bytes, pieces: &mut Vec<Bytes>) {
         let end = |at: usize| at + 1;
         let (first, last) = match memchr::memrchr(b'\n', bytes).map(end) {
             Some(last) if self.open.is_empty() => (0, last),
@@ -114,10 +124,21 @@ impl Channel {
         pieces.push(piece);
     }
 
-    /// The clean text that left, or both ends of it.
-    fn into_text(mut self) -> String {
-        self.rest.end(&mut self.ends);
-        self.ends.into_text_of(Some(self.bytes))
+    /// The lines of both streams that never got an end, each in a line of its own.
+    pub(super) fn last(out: &mut Self, err: &mut Self) -> Vec<(Stream, Bytes)> {
+        let both = !out.open.is_empty() && !err.open.is_empty() && !out.open.ends_with(b"\n");
+        if both {
+            out.open.extend_from_slice(b"\n");
+        }
+        let mut all = Vec::new();
+        for lines in [out, err] {
+            let (open, mut pieces) = (lines.open.split().freeze(), Vec::new());
+            if !open.is_empty() {
+                lines.leaves(open, &mut pieces);
+            }
+            all.extend(pieces.into_iter().map(|piece| (lines.stream, piece)));
+        }
+        all
     }
 }
 
@@ -228,7 +249,7 @@ impl Streams {
     pub(super) async fn take(&mut self, stream: Stream, bytes: &Bytes) {
         let channel = if stream == Stream::Stdout { &mut self.out } else { &mut self.err };
         self.pieces.clear();
-        channel.lines(bytes, &mut self.pieces);
+        channel.lines.take(bytes, &mut self.pieces);
         self.pieces_came(stream).await;
     }
 
@@ -286,7 +307,8 @@ impl Streams {
         self.live.flush(cx);
         self.rest.end(&mut self.ends);
         let bytes = self.spool.bytes();
-        let open = [&mut self.out, &mut self.err].map(|channel| channel.open.split().freeze());
+        let open =
+            [&mut self.out, &mut self.err].map(|channel| channel.lines.open.split().freeze());
         Handed {
             spool: self.spool,
             open,
@@ -298,21 +320,26 @@ impl Streams {
     }
 
     /// Ends both streams; where `patience` runs out, the file is given up and the rest is kept.
-    pub(super) async fn finish(mut self, cx: &Cx, patience: Option<Duration>) -> Kept {
-        let out = self.out.open.split().freeze();
-        let err = self.err.open.split().freeze();
-        let both = !out.is_empty() && !err.is_empty() && !out.ends_with(b"\n");
-        for (stream, line) in [(Stream::Stdout, out), (Stream::Stderr, err)] {
-            let line = if both && stream == Stream::Stdout {
-                [&line[..], b"\n"].concat().into()
-            } else {
-                line
-            };
-            let channel = if stream == Stream::Stdout { &mut self.out } else { &mut self.err };
-            self.pieces.clear();
-            if !line.is_empty() {
-                channel.leaves(line, &mut self.pieces);
-            }
+    pub(super) async fn finish(self, cx: &Cx, patience: Option<Duration>) -> Kept {
+        let (spool, keep, kept) = self.end(cx).await;
+        let file = match patience {
+            None => spool.finish_as(keep).await,
+            Some(patience) => within(spool, keep, patience).await,
+        };
+        kept.with(file)
+    }
+
+    /// Ends both streams of a command of which something goes on; gives what keeps all that comes.
+    pub(super) async fn pause(self, cx: &Cx) -> (Kept, Spool) {
+        let (mut spool, _, kept) = self.end(cx).await;
+        let file = spool.so_far().await;
+        (kept.with(file), spool)
+    }
+
+    /// Ends what is shown; says whether a file has to be kept beside it.
+    async fn end(mut self, cx: &Cx) -> (Spool, bool, Kept) {
+        for (stream, piece) in Lines::last(&mut self.out.lines, &mut self.err.lines) {
+            self.pieces = vec![piece];
             self.pieces_came(stream).await;
         }
         if self.cleaned < EXACT {
@@ -330,13 +357,18 @@ impl Streams {
             tail = head.split_off(head.ceil_char_boundary(head.len() / 2));
             head.pop();
         }
-        let keep = left_out || long;
-        let all = match patience {
-            None => self.spool.finish_as(keep).await,
-            Some(patience) => within(self.spool, keep, patience).await,
-        };
-        let all = Spooled { head: head.into(), tail: tail.into(), bytes, ..all };
-        Kept { all, bytes: came, stdout: self.out.into_text(), stderr: self.err.into_text() }
+        let all = Spooled { head: head.into(), tail: tail.into(), bytes, ..Spooled::default() };
+        let (stdout, stderr) = (self.out.into_text(), self.err.into_text());
+        (self.spool, left_out || long, Kept { all, bytes: came, stdout, stderr })
+    }
+}
+
+impl Kept {
+    /// The same with the file.
+    fn with(mut self, file: Spooled) -> Self {
+        let Spooled { head, tail, bytes, .. } = self.all;
+        self.all = Spooled { head, tail, bytes, ..file };
+        self
     }
 }
 
@@ -463,11 +495,11 @@ mod tests {
 
     /// What leaves a channel for standard error, with the line that is open at its end.
     fn lines_of(text: &str, step: usize) -> String {
-        let (mut channel, mut pieces) = (Channel::new(Stream::Stderr), Vec::new());
+        let (mut lines, mut pieces) = (Lines::new(Stream::Stderr), Vec::new());
         for piece in text.as_bytes().chunks(step) {
-            channel.lines(&Bytes::copy_from_slice(piece), &mut pieces);
+            lines.take(&Bytes::copy_from_slice(piece), &mut pieces);
         }
-        pieces.push(channel.open.freeze());
+        pieces.push(lines.open.freeze());
         String::from_utf8(pieces.concat()).unwrap()
     }
 
@@ -476,9 +508,9 @@ mod tests {
         let long = format!("{0}\nshort\n{0}", "x".repeat(3 * LINE));
         for step in [7, 1000, LINE + 1, 2 * LINE, usize::MAX] {
             assert_eq!(lines_of(&long, step), long, "{step}");
-            let (mut channel, mut pieces) = (Channel::new(Stream::Stdout), Vec::new());
+            let (mut lines, mut pieces) = (Lines::new(Stream::Stdout), Vec::new());
             for piece in b"one\ntwo\nthree".chunks(step) {
-                channel.lines(&Bytes::copy_from_slice(piece), &mut pieces);
+                lines.take(&Bytes::copy_from_slice(piece), &mut pieces);
             }
             assert!(pieces.iter().all(|piece| piece.ends_with(b"\n")), "{step}");
         }

@@ -17,6 +17,8 @@ use haft_types::{Body, CallId, Follow, JobEnd, Outcome, Status};
 use serde_json::{Value, json};
 use tokio_util::sync::CancellationToken;
 
+use crate::bash::on_disk;
+
 fn world() -> World {
     World::local(haft_tools::builtin(), [("b.txt", "one\ntwo\n")]).unwrap()
 }
@@ -562,4 +564,103 @@ async fn a_command_whose_time_is_over_may_go_on_as_a_job() {
     let command = json!({"command": "sleep 60", "timeout_ms": 200});
     let stopped = world.call("bash", command).await;
     assert_eq!(stopped.status, Status::TimedOut, "{}", stopped.joined_text());
+}
+
+/// Begins a program of this name that has no parent and no session of the command and holds its
+/// pipes, and waits until it is there.
+fn daemon(name: &str, what: &str) -> String {
+    let daemon = format!("exec -a /opt/{name} bash -c \"touch there; {what}\"");
+    format!("rm -f there; (setsid bash -c '{daemon}' &); until [ -e there ]; do sleep 0.02; done; ")
+}
+
+#[tokio::test]
+async fn what_is_named_goes_on_as_a_job_when_its_command_ends() {
+    let keep = vec!["builderd".to_owned(), "other".to_owned()];
+    let options = haft_tools::Options { command_keep: keep, ..haft_tools::Options::default() };
+    let world = World::local(haft_tools::with(&options), [("b.txt", "")]).unwrap();
+    let (dispatcher, _) = on_disk(&world);
+    let call = async |name: &str, input: Value| {
+        dispatcher.call(name, input, CancellationToken::new()).await.1
+    };
+    let waits = "while ! [ -e go ]; do sleep 0.02; done; printf 'la\\033[1mter\\n'; sleep 67";
+    let waits = waits.replace('\'', "'\\''");
+    let left = daemon("builderd", &waits.replace('\\', "\\\\"));
+    let command = format!("echo up; {left} sleep 63 & mkdir in; cd in; printf open; exit 4");
+    let outcome = call("bash", json!({"command": command})).await;
+    crate::fits(&world, "bash", &outcome);
+    let text = outcome.joined_text();
+    assert!(text.starts_with("up\nopen\n[exit code 4]\n[still running"), "{text}");
+    assert!(text.contains("stopped: ") && text.contains("sleep 63"), "{text}");
+    assert!(text.contains("builderd") && text.contains("go on, as job j1; "), "{text}");
+    assert!(text.contains("the next command starts in in]"), "{text}");
+    let told = ["exit_code", "stdout", "job_id"].map(|key| &data(&outcome)[key]);
+    assert_eq!(told, [&json!(4), &json!("up\nopen"), &json!("j1")], "{text}");
+    call("bash", json!({"command": "touch ../go"})).await;
+    let wait = json!({"action": "wait", "job": "j1", "pattern": "^later$"});
+    let later = call("job", wait).await.joined_text();
+    assert!(later.starts_with("later\n[matched: later]"), "{later}");
+    let stop = call("job", json!({"action": "stop", "job": "j1"})).await.joined_text();
+    assert!(stop.contains("j1 has ended") && stop.ends_with(": stopped]"), "{stop}");
+    let read = call("read", json!({"path": "out://c1"})).await.joined_text();
+    assert!(read.contains("1\tup\n") && read.contains("openlater"), "{read}");
+}
+
+#[tokio::test]
+async fn what_goes_on_ends_by_itself_with_its_job_or_where_there_is_no_place() {
+    let options = haft_tools::Options {
+        command_keep: vec!["builderd".to_owned()],
+        command_promote: true,
+        ..haft_tools::Options::default()
+    };
+    let world = World::local(haft_tools::with(&options), [("b.txt", "")]).unwrap();
+    let left = daemon("builderd", "while ! [ -e go ]; do sleep 0.02; done");
+    let outcome = world.call("bash", json!({"command": left})).await;
+    assert_eq!(outcome.status, Status::Done, "{}", outcome.joined_text());
+    assert_eq!(data(&outcome)["job_id"], "j1", "{}", outcome.joined_text());
+    world.call("bash", json!({"command": "touch go"})).await;
+    let end = job(&world, "wait", json!({})).await.joined_text();
+    assert!(end.contains("j1 has ended after ") && end.contains("s: by itself"), "{end}");
+    assert_eq!(ends(&world), [("j1".to_owned(), JobEnd::Exited, None)]);
+
+    // What a job leaves ends with it, also where that was a call before.
+    let left = daemon("builderd", "sleep 68; true");
+    begin(&world, &left).await;
+    let end = job(&world, "wait", json!({"job": "j2"})).await.joined_text();
+    assert!(end.contains("exit code 0") && end.contains("and stopped: "), "{end}");
+    let slow = format!("{left} until [ -e done ]; do sleep 0.02; done; exit 5");
+    let input = json!({"command": slow, "timeout_ms": 1_500});
+    assert_eq!(data(&world.call("bash", input).await)["job_id"], "j3");
+    world.call("bash", json!({"command": "touch done"})).await;
+    let end = job(&world, "wait", json!({"job": "j3"})).await.joined_text();
+    assert!(end.contains("exit code 5") && end.contains("and stopped: "), "{end}");
+    assert!(end.contains("builderd"), "{end}");
+
+    jobs(&world).refuse("this is the last call");
+    let began = Instant::now();
+    let outcome = world.call("bash", json!({"command": left})).await;
+    let text = outcome.joined_text();
+    assert!(began.elapsed() < Duration::from_secs(5), "{:?}", began.elapsed());
+    assert_eq!((outcome.status, &data(&outcome)["job_id"]), (Status::Done, &Value::Null), "{text}");
+    assert!(text.contains("and stopped: ") && text.contains("builderd"), "{text}");
+    assert!(text.contains("no job can begin: this is the last call"), "{text}");
+}
+
+#[tokio::test]
+async fn the_file_of_a_job_has_what_it_said_byte_for_byte() {
+    let world = world();
+    let (dispatcher, outs) = on_disk(&world);
+    let call = async |name: &str, input: Value| {
+        dispatcher.call(name, input, CancellationToken::new()).await.1
+    };
+    let command = r"printf '10%%\r20%%\r\033[1mdone\033[0m\nbad \xe6\x97\n\033[2Kopen'";
+    let input = json!({"command": command, "run_in_background": true});
+    call("bash", input).await;
+    let end = call("job", json!({"action": "wait"})).await;
+    assert!(data(&end)["output"].as_str().unwrap().starts_with("done\nbad \u{fffd}\nopen"));
+    let (host, path) = outs.open(&CallId::nth(1)).unwrap();
+    let at = host.fs().locate(&path, Follow::No).await.unwrap();
+    let kept = host.fs().read(&at, 0, usize::MAX).await.unwrap();
+    assert_eq!(kept, b"10%\r20%\r\x1b[1mdone\x1b[0m\nbad \xe6\x97\n\x1b[2Kopen"[..]);
+    let read = call("read", json!({"path": "out://c1"})).await.joined_text();
+    assert!(read.contains("1\tdone\n     2\tbad \u{fffd}\n     3\topen"), "{read:?}");
 }

@@ -325,3 +325,63 @@ fn a_busy_job_slows_no_other_call_and_streams_nothing() {
     let kept = fs::metadata(&outs).unwrap_or_else(|error| panic!("{}: {error}", outs.display()));
     assert!(kept.len() <= (1 << 20) + 200, "{}", kept.len());
 }
+
+/// What makes a daemon that holds the pipes of its command and has left its session, and the
+/// settings that let it go on.
+fn daemon(world: &World, seconds: &str) -> String {
+    world.settings("[shell]\nkeep = [\"builderd\"]\n");
+    let daemon = format!("exec -a builderd bash -c \"touch there; sleep {seconds}; true\"");
+    format!("(setsid bash -c '{daemon}' &); until [ -e there ]; do sleep 0.02; done; echo built")
+}
+
+#[test]
+fn what_is_kept_lives_as_long_as_haft() {
+    // One call has no jobs.
+    let (world, seconds) = (World::new(), unique_seconds());
+    let command = daemon(&world, &seconds);
+    let ran = world.tool("bash", &json!({"command": command}), &["--mode", "bypass"]);
+    assert!(ran.out.starts_with("built\n[still running when the command ended, and st"), "{ran:?}");
+    assert!(ran.out.contains("shell.keep could not let it go on: no job can begin"), "{ran:?}");
+    assert!(!runs(&seconds), "it outlives its call");
+
+    let (world, seconds) = (World::new(), unique_seconds());
+    let command = daemon(&world, &seconds);
+    let command = json!({"name": "bash", "input": {"command": command}});
+    let look =
+        json!({"name": "bash", "input": {"command": format!("pgrep -f '^sleep {seconds}'")}});
+    let model = world.script(&[
+        json!({"calls": [command]}),
+        json!({"calls": [look, job(&json!({"action": "list"}))]}),
+        json!({"text": "End."}),
+    ]);
+    let flags = ["-p", "go", "--model", &model, "--mode", "bypass"];
+    let ran = world.run(&flags);
+    assert_eq!(ran.code, Some(0), "{ran:?}");
+    let told: Vec<String> = world.outcomes().iter().map(crate::world::text).collect();
+    assert!(told[0].starts_with("built\n[still running"), "{told:?}");
+    assert!(told[0].contains("shell.keep lets it go on, as job j1; "), "{told:?}");
+    assert!(told[1].parse::<u32>().is_ok() && told[2].contains("j1 running"), "{told:?}");
+    assert!(ran.err.contains("j1 (") && ran.err.contains("builderd"), "{ran:?}");
+    assert!(!runs(&seconds), "it outlives the run");
+}
+
+#[test]
+fn what_is_kept_for_a_client_ends_with_it_in_whatever_way_it_ends() {
+    for name in ["", "TERM", "KILL"] {
+        let (world, seconds) = (World::new(), unique_seconds());
+        let command = daemon(&world, &seconds);
+        let mut client = Client::greeted(&world, &["--mode", "bypass"]);
+        let built = client.call("bash", &json!({"command": command}));
+        assert_eq!(built["result"]["structuredContent"]["job_id"], "j1", "{built}");
+        assert!(runs(&seconds), "{built}");
+        let out = client.call("job", &json!({"action": "output"}));
+        assert!(text(&out).contains("j1 runs since"), "{out}");
+        if name.is_empty() {
+            client.ends_well();
+        } else {
+            signal(name, client.process());
+            client.ended();
+        }
+        assert!(until(Duration::from_secs(3), || !runs(&seconds)), "{name}: it runs on");
+    }
+}

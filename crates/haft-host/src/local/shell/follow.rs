@@ -58,6 +58,9 @@ const END_OF_INPUT: &[u8] = b"\x04\x04";
 /// Longest report.
 const REPORT_LIMIT: usize = 64 << 10;
 
+/// Processes by their numbers and command lines.
+type Processes = Vec<(u32, String)>;
+
 /// One command and our ends of its pipes.
 #[derive(Debug)]
 pub(super) struct Follower {
@@ -84,7 +87,7 @@ pub(super) struct Follower {
     exited: Option<(ExitStatus, Duration)>,
     left: Left,
     /// What was stopped at the end of the command and what goes on, where that is not told yet.
-    kept: Option<(Vec<(u32, String)>, Vec<(u32, String)>)>,
+    kept: Option<(Processes, Processes)>,
     /// By [`Self::clock`].
     last_output: Duration,
     began: Instant,
@@ -101,9 +104,9 @@ enum Left {
     /// What the keeper has not spoken about.
     Unknown,
     /// Nothing; what was stopped after its end.
-    Nothing(Vec<(u32, String)>),
+    Nothing(Processes),
     /// What does not end, not even killed.
-    Stuck(Vec<(u32, String)>),
+    Stuck(Processes),
     /// Nobody knows: its keeper is gone.
     Lost,
 }
@@ -209,7 +212,7 @@ impl Follower {
             let now = self.clock();
             if self.full() {
                 self.pump(None);
-            } else if now - begun.max(self.last_output) >= idle || now - begun >= LINGER {
+            } else if now >= (begun.max(self.last_output) + idle).min(begun + LINGER) {
                 return;
             } else {
                 self.pump(Some(LOOK));
@@ -426,7 +429,7 @@ impl Follower {
                     bytes
                 };
                 let (now, before) = (self.clock(), self.last_output);
-                self.burst = if now - before < PAUSE { self.burst + length } else { length };
+                self.burst = if now < before + PAUSE { self.burst + length } else { length };
                 self.filling = self.burst >= FAST && length < PIECE;
                 self.last_output = now;
                 self.shared.push(Ok(Output::Bytes(stream, bytes)));

@@ -186,7 +186,9 @@ impl Keeper<'_> {
         if !self.asked {
             self.ask(&others, true);
         } else if elapsed >= GRACE {
-            others.iter().for_each(|process| process.signal(Signal::KILL));
+            for process in others {
+                process.signal(Signal::KILL);
+            }
         }
         Some(LOOK)
     }

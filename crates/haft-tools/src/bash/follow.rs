@@ -1,0 +1,158 @@
+//! Following a command to its end, its timeout or the cancellation of its call.
+//!
+//! **Invariant:** it waits for nothing without a bound: neither for what was told to end, nor for a
+//! disk that hangs once the call is cancelled.
+
+use std::{io, sync::Arc, time::Duration};
+
+use futures::StreamExt as _;
+use haft_host::{Exit, Output, Running};
+use haft_tool::{Cx, JobPlace, Jobs};
+use tokio::time::Instant;
+
+use super::{
+    End, Ran, answer, at,
+    background::Keeping,
+    output::{Handed, Streams},
+};
+
+/// How long a command that is stopped at its timeout may take to end: TERM, 500 ms, KILL.
+const STOP: Duration = Duration::from_millis(700);
+/// How long a cancelled one may; the call has 150 ms to answer.
+const CANCEL: Duration = Duration::from_millis(60);
+
+/// What became of a command.
+pub(super) enum Followed {
+    Ran(Box<Ran>),
+    /// Its time was over, and there is a place for it among the jobs.
+    GoesOn(Running, Box<Handed>, JobPlace),
+    /// It has ended, and something of it goes on.
+    Keeps(Box<Keeping>),
+}
+
+/// A command that runs.
+struct Following<'a> {
+    cx: &'a Cx,
+    running: Running,
+    jobs: Arc<Jobs>,
+    streams: Streams,
+    report: Vec<u8>,
+    /// Its end, where something was to go on that had no place.
+    first: Option<Exit>,
+    cancelled: bool,
+    /// Why it was told to end, and until when that is waited for.
+    stopped: Option<(End, Instant)>,
+    notes: &'a mut Vec<String>,
+}
+
+/// What follows from something that a command said.
+enum Next {
+    More,
+    Over(End),
+    Keep(Exit, JobPlace),
+}
+
+/// Takes the output in until the command ends or is stopped.
+pub(super) async fn follow(
+    running: Running,
+    cx: &Cx,
+    (deadline, promote): (Instant, bool),
+    notes: &mut Vec<String>,
+) -> Followed {
+    let (jobs, streams) = (cx.session().map.get::<Jobs>(), Streams::new(cx));
+    let (report, first, cancelled, stopped) = Default::default();
+    let mut of = Following { cx, running, jobs, streams, report, first, cancelled, stopped, notes };
+    loop {
+        let shown = of.streams.live.due();
+        let patience = of.stopped.as_ref().map(|(_, until)| *until);
+        tokio::select! {
+            biased;
+            () = cx.stop.cancelled(), if !of.cancelled => {
+                of.cancelled = true;
+                of.stop(End::Cancelled, CANCEL);
+            }
+            () = at(Some(deadline)), if of.stopped.is_none() => {
+                if let Some(place) = promote.then(|| of.jobs.begin().ok()).flatten() {
+                    let handed = Box::new(of.streams.hand_over(cx));
+                    return Followed::GoesOn(of.running, handed, place);
+                }
+                of.stop(End::TimedOut(Exit::default()), STOP);
+            }
+            () = at(patience) => {
+                let end = of.stopped.take().map_or(End::Cancelled, |(end, _)| end);
+                return of.over(end).await;
+            }
+            () = at(shown) => of.streams.live.flush(cx),
+            next = of.running.output.next() => match of.said(next).await {
+                Next::More => {}
+                Next::Over(end) => return of.over(end).await,
+                Next::Keep(exit, place) => return of.keep(exit, place).await,
+            },
+        }
+    }
+}
+
+impl Following<'_> {
+    fn stop(&mut self, why: End, patience: Duration) {
+        self.running.control.stop();
+        self.stopped = Some((why, Instant::now() + patience));
+    }
+
+    async fn said(&mut self, said: Option<io::Result<Output>>) -> Next {
+        let cx = self.cx;
+        match said {
+            Some(Ok(Output::Bytes(stream, bytes))) => tokio::select! {
+                biased;
+                // Output that never pauses would leave the clock no chance to run.
+                () = async {
+                    self.streams.take(stream, &bytes).await;
+                    self.streams.live.flush_due(cx);
+                    tokio::task::yield_now().await;
+                } => {}
+                // A disk that hangs must not hold up who gave up waiting.
+                () = cx.stop.cancelled(), if !self.cancelled => {}
+            },
+            Some(Ok(Output::Report(bytes))) => self.report = bytes.to_vec(),
+            Some(Ok(Output::Exit(exit))) if !exit.kept.is_empty() => match self.jobs.begin() {
+                Ok(place) if self.stopped.is_none() => return Next::Keep(exit, place),
+                other => {
+                    let why = other.err().map(|error| error.message);
+                    let why = why.map(|why| format!("[shell.keep could not let it go on: {why}]"));
+                    self.notes.extend(why);
+                    self.running.control.stop();
+                    self.first = Some(exit);
+                }
+            },
+            Some(Ok(Output::Exit(exit))) => {
+                let exit = answer::in_all(self.first.take(), exit);
+                return Next::Over(match self.stopped.take() {
+                    None => End::Exited(exit),
+                    Some((End::TimedOut(_), _)) => End::TimedOut(exit),
+                    Some((end, _)) => end,
+                });
+            }
+            Some(Err(error)) => return Next::Over(End::Lost(error.to_string())),
+            None => {
+                let lost = || End::Lost("its output ended".to_owned());
+                return Next::Over(self.stopped.take().map_or_else(lost, |(end, _)| end));
+            }
+        }
+        Next::More
+    }
+
+    async fn keep(self, exit: Exit, place: JobPlace) -> Followed {
+        let Self { running, report, streams, cx, .. } = self;
+        let (kept, spool) = streams.pause(cx).await;
+        Followed::Keeps(Box::new(Keeping { running, exit, kept, spool, report, place }))
+    }
+
+    async fn over(self, end: End) -> Followed {
+        let patience = match end {
+            End::Cancelled => Some(CANCEL / 2),
+            End::TimedOut(_) => Some(Duration::from_millis(150)),
+            End::Exited(_) | End::Lost(_) => None,
+        };
+        let kept = self.streams.finish(self.cx, patience).await;
+        Followed::Ran(Box::new(Ran { end, kept, report: self.report, job: None }))
+    }
+}
