@@ -577,14 +577,13 @@ fn daemon(name: &str, what: &str) -> String {
 async fn what_is_named_goes_on_as_a_job_when_its_command_ends() {
     let keep = vec!["builderd".to_owned(), "other".to_owned()];
     let options = haft_tools::Options { command_keep: keep, ..haft_tools::Options::default() };
-    let world = World::local(haft_tools::with(&options), [("b.txt", "")]).unwrap();
+    let world = World::local(haft_tools::with(&options), [("later", "la\u{1b}[1mter\n")]).unwrap();
     let (dispatcher, _) = on_disk(&world);
     let call = async |name: &str, input: Value| {
         dispatcher.call(name, input, CancellationToken::new()).await.1
     };
-    let waits = "while ! [ -e go ]; do sleep 0.02; done; printf 'la\\033[1mter\\n'; sleep 67";
-    let waits = waits.replace('\'', "'\\''");
-    let left = daemon("builderd", &waits.replace('\\', "\\\\"));
+    let waits = "while ! [ -e go ]; do sleep 0.02; done; cat later; sleep 67; true";
+    let left = daemon("builderd", waits);
     let command = format!("echo up; {left} sleep 63 & mkdir in; cd in; printf open; exit 4");
     let outcome = call("bash", json!({"command": command})).await;
     crate::fits(&world, "bash", &outcome);
