@@ -528,6 +528,7 @@ impl Staged for Kept {
     fn place(self: Box<Self>) -> BoxFuture<'static, io::Result<Written>> {
         let Self { staged, keeper, write } = *self;
         async move {
+            keeper.share(&write).await;
             let written = staged.place().await?;
             keeper.wrote(write, written.made.clone());
             Ok(written)

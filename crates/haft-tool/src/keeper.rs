@@ -19,7 +19,7 @@ use haft_types::{
     Blob, EntryKind, Hash, HostPath, Outcome, Part, Place, Receipt, ReceiptAction, Rights, Text,
 };
 
-use crate::{Held, PreImages};
+use crate::{Held, PreImages, survey::Watch};
 
 /// Most bytes that are kept without another thread: less work than handing them over.
 const BRIEF: usize = 64 * 1024;
@@ -77,6 +77,25 @@ struct Change {
     made: Vec<HostPath>,
 }
 
+impl Change {
+    /// What is known of it already.
+    fn receipt(&self, host: &Text) -> Receipt {
+        let mut receipt = Receipt::new(host.clone(), self.path.clone(), self.action.clone());
+        receipt.before = match &self.before {
+            Before::Missing => None,
+            Before::Kept(blob) => Some(blob.hash),
+            Before::Stays(hash) => Some(*hash),
+            Before::Lost(_, hash) => *hash,
+        };
+        receipt.after = match &self.after {
+            After::Hash(hash) => Some(*hash),
+            After::Gone | After::Data(_) => None,
+        };
+        receipt.rights.clone_from(&self.rights);
+        receipt
+    }
+}
+
 /// What a tool has read of a file.
 struct Offer {
     stamp: Option<Stamp>,
@@ -99,12 +118,14 @@ struct State {
 pub(crate) struct Keeper {
     store: Arc<dyn PreImages>,
     host: Text,
+    /// The commands that run beside.
+    watch: Arc<Watch>,
     state: Mutex<State>,
 }
 
 impl Keeper {
-    pub(crate) fn new(store: Arc<dyn PreImages>, host: &str) -> Self {
-        Self { store, host: host.to_owned().into(), state: Mutex::default() }
+    pub(crate) fn new(store: Arc<dyn PreImages>, host: &str, watch: Arc<Watch>) -> Self {
+        Self { store, host: host.to_owned().into(), watch, state: Mutex::default() }
     }
 
     fn state(&self) -> MutexGuard<'_, State> {
@@ -143,6 +164,10 @@ impl Keeper {
 
     /// Looks at a file before it gets another name and holds what it held.
     pub(crate) async fn before_move(&self, fs: &dyn Fs, at: &Located) -> Before {
+        if self.watch.is_open() {
+            // A command that runs may go on with it.
+            self.read(fs, at).await;
+        }
         let hash = match self.offered(at) {
             Some((_, hash)) => Ok(hash),
             None => hash(fs, at).await,
@@ -208,8 +233,24 @@ impl Keeper {
         Ok(())
     }
 
+    /// Keeps what is about to be written where a command runs that may go on with it.
+    pub(crate) async fn share(&self, write: &Write) {
+        if self.watch.is_open()
+            && let Some(Data::Whole(data)) = &write.data
+        {
+            // What is not kept is told where it is missed.
+            drop(self.put(data.clone(), Hash::of(data)).await);
+        }
+    }
+
     /// Takes note of a change; at most one waits with its whole content.
-    fn note(&self, change: Change) {
+    fn note(&self, mut change: Change) {
+        if self.watch.is_open() {
+            if let After::Data(data) = &change.after {
+                change.after = After::Hash(Hash::of(data));
+            }
+            self.watch.claim(&[change.receipt(&self.host)]);
+        }
         let mut state = self.state();
         if let Some(last) = state.changes.last_mut()
             && let After::Data(data) = &last.after
@@ -262,15 +303,18 @@ impl Keeper {
         Before::Lost(format!("it was {kind}, and only the content of files is kept"), None)
     }
 
-    /// Completes the receipts of the call's outcome, and says which changes cannot be undone.
-    pub(crate) fn fill(&self, place: &Place, outcome: &mut Outcome) {
+    /// Completes the receipts of the call's outcome, and says which changes cannot be undone. Gives
+    /// those of changes that it had not seen.
+    pub(crate) fn fill(&self, place: &Place, outcome: &mut Outcome) -> Vec<Receipt> {
         let changes = std::mem::take(&mut self.state().changes);
         let mut lost = Vec::new();
         let own = outcome.receipts.len();
+        let mut unseen = outcome.receipts.clone();
         for change in merged(changes) {
             if let Before::Lost(why, _) = &change.before {
                 lost.push(format!("{} cannot be undone: {why}", place.shown(&change.path)));
             }
+            unseen.retain(|receipt| receipt.path != change.path);
             let same =
                 |receipt: &&mut Receipt| receipt.host == self.host && receipt.path == change.path;
             if let Some(receipt) = outcome.receipts[..own].iter_mut().find(same) {
@@ -289,6 +333,7 @@ impl Keeper {
         }
         lost.extend(made_room(self.store.let_go()));
         outcome.content.extend(lost.into_iter().map(|text| Part::text(format!("[{text}]"))));
+        unseen
     }
 }
 

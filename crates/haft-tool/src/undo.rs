@@ -9,6 +9,7 @@
 //! shall be is done, so an undo that was cut off can be begun again. It knows no session and no
 //! terminal.
 
+mod conflicts;
 mod folders;
 mod moves;
 
@@ -21,8 +22,10 @@ use std::{
 use haft_host::{Expect, FileKind, Fs, Host, Located, Made, Queues, WriteHow, Written};
 use haft_types::{Blob, EntryKind, Follow, Hash, HostPath, Receipt, ReceiptAction, Rights};
 
+pub use self::conflicts::Conflict;
 pub(crate) use self::moves::WHOLE;
 use self::{
+    conflicts::{between, conflicts, foreign, paths},
     folders::{Folders, above},
     moves::Move,
 };
@@ -87,25 +90,6 @@ pub enum UndoError {
     },
 }
 
-/// A file that is not as the changes left it.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Conflict {
-    /// The file.
-    pub path: HostPath,
-    /// Hash of what the changes left; none where they left nothing.
-    pub left: Option<Hash>,
-    /// Hash of what is there; none where nothing is.
-    pub found: Option<Hash>,
-    /// What is there, where it could be kept.
-    pub kept: Option<Blob>,
-    /// What would be there instead; none where nothing would.
-    pub to: Option<Blob>,
-}
-
-fn paths(conflicts: &[Conflict]) -> String {
-    conflicts.iter().map(|conflict| conflict.path.to_string()).collect::<Vec<_>>().join(", ")
-}
-
 /// Says why a rule forbids to change a path; none where it may be changed.
 pub type Forbids<'a> = &'a (dyn Fn(&HostPath) -> Option<String> + Send + Sync);
 
@@ -154,8 +138,10 @@ struct Step {
 #[derive(Default)]
 struct Steps {
     /// Files and links.
-    steps: BTreeMap<HostPath, Step>,
+    files: BTreeMap<HostPath, Step>,
     folders: Folders,
+    /// What somebody else did between the changes.
+    between: Vec<Conflict>,
 }
 
 impl Step {
@@ -187,7 +173,7 @@ impl Undo<'_> {
         newest_first: &[Receipt],
         force: bool,
     ) -> Result<Vec<Receipt>, UndoError> {
-        let Steps { steps, folders } = self.steps(newest_first, force)?;
+        let Steps { files: steps, folders, between } = self.steps(newest_first, force)?;
         // What is brought back makes no room for what is kept of that which it replaces.
         let wanted = |step: &Step| match &step.to {
             To::Content(blob) | To::Link(blob) => Some(self.pre_images.hold(blob.hash)),
@@ -204,7 +190,8 @@ impl Undo<'_> {
             held.extend(found.kept.as_ref().map(|blob| self.pre_images.hold(blob.hash)));
             now.insert(path.clone(), found);
         }
-        let conflicts = conflicts(&steps, &now);
+        let mut conflicts = conflicts(&steps, &now);
+        conflicts.extend(foreign(between, &steps, &now, &conflicts));
         if !force && !conflicts.is_empty() {
             return Err(UndoError::Conflict(conflicts));
         }
@@ -230,7 +217,9 @@ impl Undo<'_> {
     /// What is to be done, by path.
     fn steps(&self, newest_first: &[Receipt], force: bool) -> Result<Steps, UndoError> {
         let mut all = Steps::default();
-        for receipt in in_order(newest_first) {
+        let ordered = in_order(newest_first);
+        all.between = between(&ordered);
+        for receipt in ordered {
             if *receipt.host != *self.host.name() {
                 let (path, host) = (receipt.path.clone(), receipt.host.to_string());
                 return Err(UndoError::Elsewhere { path, host });
@@ -626,7 +615,7 @@ fn chained<'a>(newest_first: &[&'a Receipt]) -> Option<Vec<&'a Receipt>> {
     }
     let mut by_after: HashMap<Option<Hash>, Vec<&Receipt>> = HashMap::new();
     let mut found: HashMap<Option<Hash>, usize> = HashMap::new();
-    for receipt in newest_first {
+    for receipt in newest_first.iter().rev() {
         by_after.entry(receipt.after).or_default().push(receipt);
         *found.entry(receipt.before).or_default() += 1;
     }
@@ -634,61 +623,29 @@ fn chained<'a>(newest_first: &[&'a Receipt]) -> Option<Vec<&'a Receipt>> {
         let left = by_after.get(&receipt.after).map_or(0, Vec::len);
         found.get(&receipt.after).copied().unwrap_or(0) < left
     };
-    let mut wanted = newest_first.iter().find(is_last)?.after;
-    let mut chain = Vec::with_capacity(newest_first.len());
-    while let Some(receipt) = by_after.get_mut(&wanted).and_then(Vec::pop) {
-        wanted = receipt.before;
-        chain.push(receipt);
-    }
-    (chain.len() == newest_first.len()).then_some(chain)
-}
-
-/// The files that are neither as the changes left them nor as they shall be.
-fn conflicts(steps: &BTreeMap<HostPath, Step>, now: &BTreeMap<HostPath, Now>) -> Vec<Conflict> {
-    let conflict = |(path, step): (&HostPath, &Step)| {
-        let found = &now[path];
-        let same = |hash: Option<Hash>, kind| {
-            found.found == hash && (hash.is_none() || found.kind == kind)
-        };
-        let shall_be = match step.to {
-            To::Link(_) => EntryKind::Link,
-            _ => EntryKind::File,
-        };
-        let as_left = same(step.left, step.kind) || same(aim(step, steps, now), shall_be);
-        (!as_left).then(|| Conflict {
-            path: path.clone(),
-            left: step.left,
-            found: found.found,
-            kept: found.kept.clone(),
-            to: match &step.to {
-                To::Content(blob) | To::Link(blob) => Some(blob.clone()),
-                To::From(holder) => now.get(holder).and_then(|now| now.kept.clone()),
-                To::Nothing => None,
+    // In a circle the newest one counts.
+    let last = newest_first.iter().find(is_last).or(newest_first.first())?.after;
+    // A way that ends too early is left, and what it missed is put in before its end.
+    let mut way: Vec<&Receipt> = Vec::new();
+    let mut oldest_first = Vec::with_capacity(newest_first.len());
+    loop {
+        let at = way.last().map_or(last, |receipt| receipt.before);
+        match by_after.get_mut(&at).and_then(Vec::pop) {
+            Some(next) => way.push(next),
+            None => match way.pop() {
+                Some(end) => oldest_first.push(end),
+                None => break,
             },
-        })
-    };
-    steps.iter().filter_map(conflict).collect()
-}
-
-/// The content that a path shall have.
-fn aim(
-    step: &Step,
-    steps: &BTreeMap<HostPath, Step>,
-    now: &BTreeMap<HostPath, Now>,
-) -> Option<Hash> {
-    match &step.to {
-        To::Content(blob) | To::Link(blob) => Some(blob.hash),
-        To::Nothing => None,
-        To::From(holder) => {
-            let found = now.get(holder).and_then(|now| now.found);
-            found.or_else(|| steps.get(holder).and_then(|step| step.left))
         }
     }
+    oldest_first.reverse();
+    let chain = oldest_first;
+    (chain.len() == newest_first.len() && chain.windows(2).all(fits)).then_some(chain)
 }
 
 /// Adds what takes one change back; those of newer changes are there already.
 fn add(all: &mut Steps, receipt: &Receipt) -> Result<(), UndoError> {
-    let Steps { steps, folders } = all;
+    let Steps { files: steps, folders, .. } = all;
     let path = &receipt.path;
     if receipt.kind == EntryKind::Folder {
         folders::add(folders, receipt);

@@ -51,9 +51,10 @@ impl Stage for Snapshot {
                 return ToolError::new(error.to_string()).hint("Nothing was changed.").into();
             }
             let host = call.cx.dispatcher.host.name();
-            let keeper = Arc::new(Keeper::new(call.cx.session().pre_images(), host));
-            call.cx.keeper = Some(keeper.clone());
             let watch = call.cx.session().map.get::<Watch>();
+            let keeper = Keeper::new(call.cx.session().pre_images(), host, watch.clone());
+            let keeper = Arc::new(keeper);
+            call.cx.keeper = Some(keeper.clone());
             let unseen = call.plan().is_some_and(|plan| plan.effects.iter().any(is_unseen));
             let begun = match self.0.filter(|_| unseen) {
                 Some(watching) => watch.begin(&call, watching).await,
@@ -61,8 +62,7 @@ impl Stage for Snapshot {
             };
             let cx = call.cx.clone();
             let mut outcome = next.run(call).await;
-            keeper.fill(&cx.place, &mut outcome);
-            watch.claim(&outcome.receipts);
+            watch.claim(&keeper.fill(&cx.place, &mut outcome));
             match begun {
                 Begun::Watched(watched) => {
                     watched.end(&cx, &mut outcome, cx.stop.is_cancelled()).await;

@@ -11,9 +11,9 @@ use std::{
 };
 
 use haft_host::{Born, Content, Copies, Node, Survey};
-use haft_types::{Blob, EntryKind, Hash, HostPath, Receipt, ReceiptAction};
+use haft_types::{Blob, EntryKind, Hash, HostPath, Receipt, ReceiptAction, Rights};
 
-use super::{Changes, Claims, Kept, Watching};
+use super::{Changes, Kept, Watching, claims::Claims};
 use crate::PreImages;
 
 /// How one path changed: what was there, and what is.
@@ -46,6 +46,9 @@ impl Change {
 /// Says when what stands at a path came into being.
 pub(super) type BornAt<'a> = &'a dyn Fn(&HostPath) -> Option<Born>;
 
+/// Says which paths a look is about, whether anything stands there or not.
+type Covers<'a> = &'a dyn Fn(&HostPath) -> bool;
+
 /// Reports whether less than half of the room that copies take is of use, and some is wanted.
 pub(super) fn is_wasteful(survey: &Survey, used: u64) -> bool {
     let mut live = 0;
@@ -64,7 +67,7 @@ pub(super) fn is_wasteful(survey: &Survey, used: u64) -> bool {
 pub(super) fn changes(
     before: &Survey,
     after: &Survey,
-    claims: &Claims,
+    (claims, covers): (&Claims, Covers<'_>),
     born: BornAt<'_>,
 ) -> Changes {
     let mut gone: Vec<&HostPath> = Vec::new();
@@ -105,7 +108,7 @@ pub(super) fn changes(
     let deleted = |path| change(path, ReceiptAction::Deleted, before.nodes.get(path), None);
     changes.extend(gone.into_iter().map(deleted));
     created(before, after, &come, born, &mut changes);
-    changes.retain(|change| !is_claimed(change, claims));
+    let mut changes = claims.leave_own(before, after, changes, covers);
     // What went goes first, the deepest of it before what it was in.
     changes.sort_by(|a, b| {
         let went = |change: &Change| change.action == ReceiptAction::Deleted;
@@ -115,7 +118,7 @@ pub(super) fn changes(
     changes
 }
 
-fn change(
+pub(super) fn change(
     path: &HostPath,
     action: ReceiptAction,
     before: Option<&Arc<Node>>,
@@ -143,12 +146,6 @@ fn created(
         let created = change(path, ReceiptAction::Created, None, Some(new));
         changes.push(Change { moved_in, ..created });
     }
-}
-
-/// Reports whether a change is told already.
-fn is_claimed(change: &Change, claims: &Claims) -> bool {
-    let now = change.after.as_ref().map(|node| (node.kind, hash(node)));
-    claims.get(&change.path).is_some_and(|claimed| *claimed == now)
 }
 
 /// Pairs the files that went with those that came.
@@ -220,7 +217,7 @@ fn is_same(old: &Node, new: &Node) -> bool {
 }
 
 /// The hash of what stands there, as receipts have it; none where that is not known.
-fn hash(node: &Node) -> Option<Hash> {
+pub(super) fn hash(node: &Node) -> Option<Hash> {
     match &node.content {
         Content::Nothing => Some(Hash::of(b"")),
         Content::Kept { hash, .. } | Content::NoRoom(hash) => Some(*hash),
@@ -252,7 +249,9 @@ pub(super) fn receipts(
             receipt.before = hash(before);
             let stands = change.after.as_ref().is_some_and(|after| after.rights == before.rights);
             let renamed = matches!(change.action, ReceiptAction::Renamed { .. });
-            receipt.rights = (renamed || !stands).then(|| before.rights.clone());
+            // Of what came and went beside another call nobody knows them.
+            let known = before.rights != Rights::default();
+            receipt.rights = (known && (renamed || !stands)).then(|| before.rights.clone());
             if node.kind != EntryKind::Folder && !renamed {
                 match pre_image(before, copies, images, watching) {
                     Ok(blob) => {
@@ -272,6 +271,27 @@ pub(super) fn receipts(
     kept
 }
 
+/// Keeps what was left, for a command that runs beside and may go on with it.
+pub(super) fn share(
+    changes: &[Change],
+    copies: &dyn Copies,
+    images: &dyn PreImages,
+    kept: &mut Kept,
+) {
+    for left in changes.iter().filter_map(|change| change.after.as_ref()) {
+        let content = match &left.content {
+            Content::Kept { at, len, .. } => copies.get(*at, *len).ok(),
+            Content::Link(target) => Some(target.clone().into()),
+            _ => None,
+        };
+        let blob = content.zip(hash(left)).map(|(content, hash)| images.put(&content, hash));
+        // What is not kept is told where it is missed.
+        if let Some(Ok(blob)) = blob {
+            kept.held.push(images.hold(blob.hash));
+        }
+    }
+}
+
 /// Keeps what a file held, or where a link pointed.
 fn pre_image(
     node: &Node,
@@ -284,6 +304,8 @@ fn pre_image(
             (copies.get(*at, *len).map_err(|error| error.to_string())?, *hash)
         }
         Content::Link(target) => (target.clone().into(), Hash::of(target)),
+        // Another call may have kept it.
+        Content::NoRoom(hash) if let Some(blob) = images.find(hash) => return Ok(blob),
         Content::NoRoom(_) => {
             return Err("there was no room for a copy: undo.session_bytes in the settings".into());
         }

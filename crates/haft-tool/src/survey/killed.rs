@@ -10,7 +10,8 @@ use haft_types::{CallId, Follow, HostPath, Receipt, ReceiptAction};
 use tokio_util::sync::CancellationToken;
 
 use super::{
-    Claims, Told, WITHIN, Watch, Watching, claim,
+    Told, WITHIN, Watch, Watching,
+    claims::Claims,
     diff::{self, Change},
     down, walk,
 };
@@ -52,7 +53,9 @@ impl Dispatcher {
             let Some(open) = down::open(&left.text, ended) else { continue };
             let (call, others) = (open.call.clone(), open.others.clone());
             let mut claims = Claims::default();
-            claim(&mut claims, &told(&call));
+            claims.add(&told(&call), &*self.session.pre_images());
+            // Any of them may have been made before the look before the command.
+            claims.looked();
             let found = self.since(open, &left, watching, &claims).await;
             let (receipts, lines) = found.unwrap_or_else(|error| {
                 (Vec::new(), vec![format!("what it changed cannot be found: {error}")])
@@ -89,7 +92,8 @@ impl Dispatcher {
         let looked = surveys.survey(&roots, before.clone(), left.copies.clone(), limits, walk);
         let after = looked.await?;
         let born = |path: &HostPath| surveys.born(path);
-        let mut changes = diff::changes(&before, &after, claims, &born);
+        let covers = |_: &HostPath| false;
+        let mut changes = diff::changes(&before, &after, (claims, &covers), &born);
         let until = left.lived + i128::try_from(GOES_ON.as_nanos()).unwrap_or(0);
         let later = |change: &Change| is_later(change, until, &born);
         let since: Vec<HostPath> =

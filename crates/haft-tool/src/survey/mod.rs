@@ -9,6 +9,7 @@
 //! from the caller is neither copied nor named. Two commands at once do not tell
 //! the same change twice; which of them made it is then not known.
 
+mod claims;
 mod diff;
 mod down;
 mod killed;
@@ -16,21 +17,20 @@ mod late;
 mod told;
 
 use std::{
-    collections::HashMap,
     sync::{Arc, Mutex, MutexGuard, PoisonError, Weak},
     time::Duration,
 };
 
 use haft_host::{Copies, FileKind, Host, Located, Survey, SurveyError, SurveyLimits, Walk};
 use haft_types::{
-    CallId, EntryKind, Follow, Hash, HostPath, Outcome, Part, Place, Receipt, ReceiptAction,
-    Status, Style,
+    CallId, EntryKind, Follow, HostPath, Outcome, Part, Place, Receipt, Status, Style,
 };
 use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;
 
 pub use self::killed::Killed;
 use self::{
+    claims::Claims,
     diff::{Change, changes, receipts},
     down::Down,
     told::Told,
@@ -65,15 +65,14 @@ const SIGN: Duration = Duration::from_secs(1);
 /// Most bytes of a file that is read for its hash alone.
 const HASHED: u64 = 64 << 20;
 
-/// What became of paths by changes that are told already: kind and hash, none where nothing is.
-type Claims = HashMap<HostPath, Option<(EntryKind, Option<Hash>)>>;
-
 /// What a session knows of the files of its workspace.
 #[derive(Default)]
 pub(crate) struct Watch {
     state: tokio::sync::Mutex<State>,
     /// The commands that run now.
-    open: Mutex<Vec<Weak<Mutex<Claims>>>>,
+    open: Mutex<Vec<Weak<Open>>>,
+    /// Held by who looks at what a command did, until that is told.
+    telling: tokio::sync::Mutex<()>,
     /// Looks that go on after the answer of their command.
     late: late::Late,
 }
@@ -87,6 +86,12 @@ struct State {
     down: Down,
 }
 
+/// A command that runs, or is about to.
+struct Open {
+    claims: Mutex<Claims>,
+    images: Arc<dyn PreImages>,
+}
+
 /// A command that is about to run.
 pub(crate) struct Watched {
     watch: Arc<Watch>,
@@ -96,7 +101,7 @@ pub(crate) struct Watched {
     walk: Walk,
     before: Arc<Survey>,
     copies: Arc<dyn Copies>,
-    claims: Arc<Mutex<Claims>>,
+    open: Arc<Open>,
     images: Arc<dyn PreImages>,
     _signs: Signs,
 }
@@ -141,6 +146,14 @@ impl Watch {
             return Begun::Off(None);
         }
         let images = call.cx.session().pre_images();
+        // What others do from here on may be found by the look, or not.
+        let open = Arc::new(Open { claims: Mutex::default(), images: Arc::clone(&images) });
+        let alone = {
+            let mut all = locked(&self.open);
+            all.retain(|other| other.strong_count() > 0);
+            all.push(Arc::downgrade(&open));
+            all.len() == 1
+        };
         let walk =
             self::walk(&call.cx.session().judge(), call.tool(), host.style(), call.cx.stop.clone());
         let looked = match roots(call, &*host).await {
@@ -158,13 +171,7 @@ impl Watch {
                 return Begun::Off(Some(off(&error)));
             }
         };
-        let claims = Arc::default();
-        let alone = {
-            let mut open = locked(&self.open);
-            open.retain(|other| other.strong_count() > 0);
-            open.push(Arc::downgrade(&claims));
-            open.len() == 1
-        };
+        locked(&open.claims).looked();
         state.down.before(&*copies, (&call.request.id, call.tool()), &before, alone);
         // What was cancelled is looked at all the same.
         let walk = Walk { stop: CancellationToken::new(), ..walk };
@@ -177,7 +184,7 @@ impl Watch {
             walk,
             before,
             copies: copies.clone(),
-            claims,
+            open,
             images,
             _signs: Signs::of(copies),
         }))
@@ -199,20 +206,15 @@ impl Watch {
         if receipts.is_empty() {
             return;
         }
-        let open = locked(&self.open);
-        for claims in open.iter().filter_map(Weak::upgrade) {
-            claim(&mut locked(&claims), receipts);
+        let open: Vec<Arc<Open>> = locked(&self.open).iter().filter_map(Weak::upgrade).collect();
+        for open in open {
+            locked(&open.claims).add(receipts, &*open.images);
         }
     }
-}
 
-fn claim(claims: &mut Claims, receipts: &[Receipt]) {
-    for receipt in receipts {
-        if let ReceiptAction::Renamed { from } = &receipt.action {
-            claims.insert(from.clone(), None);
-        }
-        let is_there = receipt.action != ReceiptAction::Deleted;
-        claims.insert(receipt.path.clone(), is_there.then_some((receipt.kind, receipt.after)));
+    /// Reports whether a command runs: it may go on with whatever is changed now.
+    pub(crate) fn is_open(&self) -> bool {
+        locked(&self.open).iter().any(|open| open.strong_count() > 0)
     }
 }
 
@@ -327,7 +329,7 @@ impl Watched {
             note(outcome, &line);
         }
         let copies = self.copies.clone();
-        let mut finding = Box::pin(self.find(call.place.clone(), outcome.receipts.clone()));
+        let mut finding = Box::pin(self.find(call.place.clone()));
         let waits = match outcome.status {
             _ if cancelled => Some(WAITS_CANCELLED),
             Status::TimedOut => Some(WAITS_TIMED_OUT),
@@ -346,16 +348,20 @@ impl Watched {
         }
     }
 
-    /// Finds what became of the files; `told` is what the command told itself.
-    async fn find(self, place: Arc<Place>, told: Vec<Receipt>) -> Found {
+    /// Finds what became of the files.
+    async fn find(self, place: Arc<Place>) -> Found {
+        locked(&self.open.claims).looks();
+        // What another command did is told before this one looks, or looked for after it.
+        let watch = self.watch.clone();
+        let _telling = watch.telling.lock().await;
         let after = match self.look().await {
             Ok(after) => after,
             Err(error) => return Found::told(off(&error)),
         };
-        let mut claims = std::mem::take(&mut *locked(&self.claims));
-        claim(&mut claims, &told);
+        let claims = std::mem::take(&mut *locked(&self.open.claims));
         let born = |path: &HostPath| self.host.surveys()?.born(path);
-        let mut changes = changes(&self.before, &after, &claims, &born);
+        let covers = |path: &HostPath| self.covers(path);
+        let mut changes = changes(&self.before, &after, (&claims, &covers), &born);
         if changes.is_empty() {
             return Found::default();
         }
@@ -364,7 +370,14 @@ impl Watched {
         }
         let (copies, images) = (self.copies.clone(), self.images.clone());
         let (host, watching) = (self.host.name().to_owned(), self.watching);
-        let work = move || receipts(&changes, &*copies, &*images, &host, watching);
+        let shared = self.runs_beside();
+        let work = move || {
+            let mut kept = receipts(&changes, &*copies, &*images, &host, watching);
+            if shared {
+                diff::share(&changes, &*copies, &*images, &mut kept);
+            }
+            kept
+        };
         let Ok(kept) = tokio::task::spawn_blocking(work).await else {
             return Found::told("what the command changed could not be kept");
         };
@@ -373,6 +386,23 @@ impl Watched {
         let lines = std::iter::once(told.text()).chain(made_room).collect();
         self.watch.claim(&kept.receipts);
         Found { receipts: kept.receipts, data: Some(told.data()), lines }
+    }
+
+    /// Reports whether a look finds what stands at a path.
+    fn covers(&self, path: &HostPath) -> bool {
+        let Some(root) = self.roots.iter().find(|root| path.is_within(&root.real)) else {
+            return false;
+        };
+        let depth = root.real.names().count();
+        let mut above = std::iter::successors(Some(path.clone()), HostPath::parent);
+        !path.names().skip(depth).any(|name| name == b".git")
+            && above.all(|path| path.names().count() <= depth || (self.walk.allowed)(&path))
+    }
+
+    /// Reports whether another command runs.
+    fn runs_beside(&self) -> bool {
+        let open = locked(&self.watch.open);
+        open.iter().filter_map(Weak::upgrade).any(|other| !Arc::ptr_eq(&other, &self.open))
     }
 
     /// Works the hash of a file out that is too big to be copied, where its change can be taken back

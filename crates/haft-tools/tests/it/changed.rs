@@ -12,7 +12,7 @@ use std::{
 
 use haft_testkit::{machine::times, world::World};
 use haft_tool::{Dispatcher, MemoryPreImages, Settings, UndoError, Watching, standard};
-use haft_types::{Body, EntryKind, Outcome, Receipt, ReceiptAction, Status};
+use haft_types::{Body, EntryKind, HostPath, Outcome, Receipt, ReceiptAction, Status};
 use proptest::{prelude::*, test_runner::TestRunner};
 use serde_json::json;
 use tokio_util::sync::CancellationToken;
@@ -191,33 +191,58 @@ async fn there_and_back(scripts: &[String], split: usize) {
         assert!(path != ".git" && !path.starts_with(".git/"), "{receipt:?}");
     }
     let now = || tree(&root);
-    let Some(undone) = went(take_back(&world, &all, false).await, &root, &after) else { return };
+    let Some(undone) = went(take_back(&world, &all, false).await, &root, &after, &moved_in) else {
+        return;
+    };
     assert_same(&now(), &before, "undone");
     let was = now();
-    let Some(redone) = went(take_back(&world, &undone, false).await, &root, &was) else { return };
+    let Some(redone) = went(take_back(&world, &undone, false).await, &root, &was, &moved_in) else {
+        return;
+    };
     assert_same(&now(), &after, "made again");
     let was = now();
     let undone_again = take_back(&world, &redone, false).await;
-    let Some(_) = went(undone_again, &root, &was) else { return };
+    let Some(_) = went(undone_again, &root, &was, &moved_in) else { return };
     assert_same(&now(), &before, "undone again");
     let was = now();
-    let Some(_) = went(take_back(&world, &undone, false).await, &root, &was) else { return };
+    let Some(_) = went(take_back(&world, &undone, false).await, &root, &was, &moved_in) else {
+        return;
+    };
     let was = now();
     let last = take_back(&world, &all[cut..], false).await;
-    let Some(_) = went(last, &root, &was) else { return };
+    let Some(_) = went(last, &root, &was, &moved_in) else { return };
     assert_same(&now(), &middle, "the last calls");
     let was = now();
     let first = take_back(&world, &all[..cut], false).await;
-    let Some(_) = went(first, &root, &was) else { return };
+    let Some(_) = went(first, &root, &was, &moved_in) else { return };
     assert_same(&now(), &before, "the first calls");
 }
 
 /// What was done; none where a folder is in the way that holds what git ignores: then all is as it
 /// was.
-fn went(done: Result<Vec<Receipt>, UndoError>, root: &Path, was: &Tree) -> Option<Vec<Receipt>> {
+fn went(
+    done: Result<Vec<Receipt>, UndoError>,
+    root: &Path,
+    was: &Tree,
+    moved_in: &[String],
+) -> Option<Vec<Receipt>> {
     match done {
         Ok(receipts) => Some(receipts),
         Err(UndoError::Io { source, .. }) if source.kind() == ErrorKind::IsADirectory => {
+            assert_eq!(tree(root), *was, "put back");
+            None
+        }
+        // What was moved in, to where something has to come back, is nobody's to remove.
+        Err(UndoError::Conflict(found)) if !moved_in.is_empty() => {
+            let name =
+                |path: &HostPath| Path::new(&*path.text()).strip_prefix(root).unwrap().to_owned();
+            let is_moved = |path: &HostPath| moved_in.iter().any(|one| name(path).starts_with(one));
+            assert!(found.iter().all(|one| is_moved(&one.path)), "{found:?}");
+            assert_eq!(tree(root), *was, "put back");
+            None
+        }
+        Err(UndoError::Blocked { path, why }) if !moved_in.is_empty() => {
+            assert!(moved_in.iter().any(|one| path.text().contains(one)), "{path} {why}");
             assert_eq!(tree(root), *was, "put back");
             None
         }
@@ -232,7 +257,7 @@ async fn a_folder_that_holds_what_nobody_knows_is_not_replaced() {
     let root = world.folder().unwrap();
     let after = tree(&root);
     let done = take_back(&world, &receipts(&world), false).await;
-    assert!(went(done, &root, &after).is_none());
+    assert!(went(done, &root, &after, &[]).is_none());
 }
 
 #[test]

@@ -5,6 +5,7 @@
 mod bad_input;
 mod bash;
 mod bash_output;
+mod beside;
 mod changed;
 mod changed_late;
 mod differential;

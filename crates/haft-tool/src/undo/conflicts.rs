@@ -1,0 +1,129 @@
+//! What somebody else did to files that are to be taken back.
+//!
+//! **Invariant:** a file is a conflict where it is neither as the changes left it nor as it shall be,
+//! and where one of the changes did not begin with what the one before it left.
+
+use std::collections::{BTreeMap, HashMap};
+
+use haft_types::{Blob, EntryKind, Hash, HostPath, Receipt, ReceiptAction};
+
+use super::{Now, Step, To};
+
+/// A file that is not as the changes left it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Conflict {
+    /// The file.
+    pub path: HostPath,
+    /// Hash of what the changes left; none where they left nothing.
+    pub left: Option<Hash>,
+    /// Hash of what is there; none where nothing is.
+    pub found: Option<Hash>,
+    /// What is there, where it could be kept.
+    pub kept: Option<Blob>,
+    /// What would be there instead; none where nothing would.
+    pub to: Option<Blob>,
+}
+
+pub(super) fn paths(conflicts: &[Conflict]) -> String {
+    conflicts.iter().map(|conflict| conflict.path.to_string()).collect::<Vec<_>>().join(", ")
+}
+
+/// The files that are neither as the changes left them nor as they shall be.
+pub(super) fn conflicts(
+    steps: &BTreeMap<HostPath, Step>,
+    now: &BTreeMap<HostPath, Now>,
+) -> Vec<Conflict> {
+    let conflict = |(path, step): (&HostPath, &Step)| {
+        let found = &now[path];
+        let same = |hash: Option<Hash>, kind| {
+            found.found == hash && (hash.is_none() || found.kind == kind)
+        };
+        let shall_be = match step.to {
+            To::Link(_) => EntryKind::Link,
+            _ => EntryKind::File,
+        };
+        let as_left = same(step.left, step.kind) || same(aim(step, steps, now), shall_be);
+        (!as_left).then(|| Conflict {
+            path: path.clone(),
+            left: step.left,
+            found: found.found,
+            kept: found.kept.clone(),
+            to: to(step, now),
+        })
+    };
+    steps.iter().filter_map(conflict).collect()
+}
+
+/// The files whose changes do not follow one from another: what one of them left is not what the next
+/// one found, so somebody else changed it in between. Files that were moved are left out.
+pub(super) fn between(newest_first: &[&Receipt]) -> Vec<Conflict> {
+    let mut moved: Vec<&HostPath> = Vec::new();
+    for receipt in newest_first {
+        if let ReceiptAction::Renamed { from } = &receipt.action {
+            moved.extend([&receipt.path, from]);
+        }
+    }
+    let mut newer: HashMap<&HostPath, &Receipt> = HashMap::new();
+    let mut found: Vec<Conflict> = Vec::new();
+    for receipt in newest_first {
+        if receipt.kind == EntryKind::Folder || moved.contains(&&receipt.path) {
+            continue;
+        }
+        let Some(newer) = newer.insert(&receipt.path, receipt) else { continue };
+        let unknown = (newer.before.is_none() && newer.action != ReceiptAction::Created)
+            || (receipt.after.is_none() && receipt.action != ReceiptAction::Deleted);
+        if !unknown && newer.before != receipt.after {
+            found.push(Conflict {
+                path: receipt.path.clone(),
+                left: receipt.after,
+                found: newer.before,
+                kept: newer.pre_image.clone(),
+                to: None,
+            });
+        }
+    }
+    found
+}
+
+/// What somebody else did between the changes, but for files that are conflicts already, or are as
+/// they shall be; with what would be there instead.
+pub(super) fn foreign(
+    between: Vec<Conflict>,
+    steps: &BTreeMap<HostPath, Step>,
+    now: &BTreeMap<HostPath, Now>,
+    known: &[Conflict],
+) -> Vec<Conflict> {
+    let is_lost = |conflict: &Conflict| {
+        let step = steps.get(&conflict.path)?;
+        let known = known.iter().any(|known| known.path == conflict.path);
+        let done = now[&conflict.path].found == aim(step, steps, now);
+        (!known && !done).then(|| to(step, now))
+    };
+    let with = |conflict: Conflict| Some(Conflict { to: is_lost(&conflict)?, ..conflict });
+    between.into_iter().filter_map(with).collect()
+}
+
+/// What would be at a path; none where nothing would.
+fn to(step: &Step, now: &BTreeMap<HostPath, Now>) -> Option<Blob> {
+    match &step.to {
+        To::Content(blob) | To::Link(blob) => Some(blob.clone()),
+        To::From(holder) => now.get(holder).and_then(|now| now.kept.clone()),
+        To::Nothing => None,
+    }
+}
+
+/// The content that a path shall have.
+fn aim(
+    step: &Step,
+    steps: &BTreeMap<HostPath, Step>,
+    now: &BTreeMap<HostPath, Now>,
+) -> Option<Hash> {
+    match &step.to {
+        To::Content(blob) | To::Link(blob) => Some(blob.hash),
+        To::Nothing => None,
+        To::From(holder) => {
+            let found = now.get(holder).and_then(|now| now.found);
+            found.or_else(|| steps.get(holder).and_then(|step| step.left))
+        }
+    }
+}
