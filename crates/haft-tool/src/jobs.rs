@@ -5,6 +5,7 @@
 //! the next request of the agent whose call began the job, unless it was seen in an answer before.
 //! What a job is made of it does not know: that is a [`Work`].
 
+mod echo;
 mod job;
 
 use std::{

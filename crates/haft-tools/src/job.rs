@@ -279,7 +279,7 @@ fn test(pattern: &str) -> Result<Test, ToolError> {
         ToolError::new(format!("the pattern {shown} is no regular expression: {error}"))
             .hint("Correct it; in front of ( ) [ ] { } . * + ? ^ $ | put a backslash to mean them.")
     })?;
-    Ok(Box::new(move |text| regex.find(text).map(|found| found.range())))
+    Ok(Box::new(move |text, from| regex.find_at(text, from).map(|found| found.range())))
 }
 
 /// What is told of an action.

@@ -21,6 +21,8 @@ use tokio::{
 };
 use tokio_util::sync::CancellationToken;
 
+use super::echo::Echo;
+
 /// Lines and characters of the end of its output that a report holds.
 const LAST_LINES: usize = 10;
 const LAST_CHARS: usize = 1_000;
@@ -38,10 +40,14 @@ pub trait Work: Send + Sync {
     fn end_input(&self);
     /// Ends it, with time to clean up. Its end is told by what follows it.
     fn stop(&self);
+    /// Reports whether its output gives back what is sent to its input, as a terminal does.
+    fn echoes(&self) -> bool {
+        false
+    }
 }
 
-/// Finds something in a text.
-pub type Test = Box<dyn Fn(&str) -> Option<Range<usize>> + Send>;
+/// Finds something in a text from a byte on.
+pub type Test = Box<dyn Fn(&str, usize) -> Option<Range<usize>> + Send>;
 
 /// Takes the events of a job.
 pub(super) type Tell = Box<dyn Fn(&AgentPath, TurnId, Body) + Send + Sync>;
@@ -107,6 +113,7 @@ struct State {
     /// True from an input on until something came.
     stale: bool,
     told: bool,
+    echo: Echo,
     watches: Vec<(Test, oneshot::Sender<String>)>,
 }
 
@@ -220,13 +227,16 @@ impl Job {
     pub fn push(&self, text: &str, open: &str) {
         let mut state = self.state();
         state.stale = false;
+        let at = state.recent.end();
+        state.echo.came(at, text);
+        let echoes = [state.echo.within(at, text), state.echo.in_open(open)];
         state.recent.push(text);
         state.open.clear();
         state.open.push_str(open);
         state.watches.retain(|(_, found)| !found.is_closed());
         let watches = std::mem::take(&mut state.watches);
         for (test, found) in watches {
-            match seen(&test, text).or_else(|| seen(&test, open)) {
+            match seen(&test, text, &echoes[0]).or_else(|| seen(&test, open, &echoes[1])) {
                 // Who gave up meanwhile has no use for it.
                 Some(line) => drop(found.send(line)),
                 None => state.watches.push((test, found)),
@@ -250,12 +260,15 @@ impl Job {
     /// Gives the line in which something is found in its output from a mark on, also in what comes;
     /// gives none once it has ended.
     ///
-    /// A line that has not ended counts as far as it has come, unless input was sent since.
+    /// A line that has not ended counts as far as it has come, unless input was sent since. What a
+    /// terminal gave back of input counts for nothing.
     pub fn watch(&self, mark: u64, test: Test) -> oneshot::Receiver<String> {
         let (found, look) = oneshot::channel();
         let mut state = self.state();
         let open = if state.stale { "" } else { &*state.open };
-        match seen(&test, state.recent.since(mark).1).or_else(|| seen(&test, open)) {
+        let (from, text) = state.recent.since(mark);
+        let echoes = [state.echo.within(from, text), state.echo.in_open(open)];
+        match seen(&test, text, &echoes[0]).or_else(|| seen(&test, open, &echoes[1])) {
             Some(line) => drop(found.send(line)),
             None if self.end.borrow().is_none() => state.watches.push((test, found)),
             None => {}
@@ -268,7 +281,13 @@ impl Job {
     /// # Errors
     /// When nobody reads it any more, or it has none.
     pub async fn input(&self, bytes: Bytes) -> io::Result<()> {
-        self.state().stale = true;
+        {
+            let state = &mut *self.state();
+            state.stale = true;
+            if self.work.echoes() {
+                state.echo.typed(&bytes, &state.open);
+            }
+        }
         self.work.input(bytes).await
     }
 
@@ -330,9 +349,15 @@ impl Job {
     }
 }
 
-/// The line in which something is found.
-fn seen(find: &Test, text: &str) -> Option<String> {
-    let found = find(text)?;
+/// The line in which something is found that lies in none of the echoes.
+fn seen(find: &Test, text: &str, echoes: &[Range<usize>]) -> Option<String> {
+    let mut from = 0;
+    let found = loop {
+        let found = find(text, from)?;
+        let echo = echoes.iter().find(|echo| found.start < echo.end && found.end > echo.start);
+        let Some(echo) = echo else { break found };
+        from = echo.end;
+    };
     let start = text[..found.start].rfind('\n').map_or(0, |at| at + 1);
     let end = text[found.start..].find('\n').map_or(text.len(), |at| found.start + at);
     Some(text[start..end].to_owned())

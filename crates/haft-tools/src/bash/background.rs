@@ -106,7 +106,7 @@ pub(super) fn keep(
     };
     let first = exit.kept.get(..1).unwrap_or_default();
     let title = format!("{}{more}", answer::named(&input.command, first));
-    let of = Of { title, command: None };
+    let of = Of { title, command: None, terminal: false };
     let job = start(of, running, (Voice::new(spool), life), place, cx)?;
     notes.push(format!(
         "[still running when the command ended: {}; shell.keep lets it go on, as job {}; {}]",
@@ -129,11 +129,13 @@ struct Of {
     title: String,
     /// None for what goes on of one that has ended.
     command: Option<String>,
+    terminal: bool,
 }
 
 impl Of {
     fn command(input: &Input) -> Self {
-        Self { title: name(input), command: Some(input.command.clone()) }
+        let terminal = input.pty.unwrap_or_default();
+        Self { title: name(input), command: Some(input.command.clone()), terminal }
     }
 }
 
@@ -145,7 +147,7 @@ fn start(
     place: JobPlace,
     cx: &Cx,
 ) -> Result<Arc<Job>, ToolError> {
-    let work = Arc::new(Command(Arc::clone(&running.control)));
+    let work = Arc::new(Command { control: Arc::clone(&running.control), terminal: of.terminal });
     let follow = |job| follow(of.command, running, voice, job, life);
     place.start(cx, of.title, work, follow)
 }
@@ -164,17 +166,23 @@ fn outcome(command: String, text: String, data: Data, job: &Job, said: &[String]
 }
 
 /// A command as a job.
-struct Command(Arc<dyn Control>);
+struct Command {
+    control: Arc<dyn Control>,
+    terminal: bool,
+}
 
 impl Work for Command {
     fn input(&self, bytes: Bytes) -> BoxFuture<'_, io::Result<()>> {
-        self.0.write(bytes)
+        self.control.write(bytes)
     }
     fn end_input(&self) {
-        self.0.end_input();
+        self.control.end_input();
     }
     fn stop(&self) {
-        self.0.stop();
+        self.control.stop();
+    }
+    fn echoes(&self) -> bool {
+        self.terminal
     }
 }
 

@@ -239,8 +239,20 @@ async fn an_interactive_program_is_driven_through_a_terminal() {
         assert!(output.contains(wanted) && output.ends_with("\n>>> "), "{text} {output:?}");
         assert!(!output.contains('\u{1b}'), "{output:?}");
     }
-    job(&world, "input", json!({"text": "import time; time.sleep(60)\n"})).await;
-    job(&world, "wait", json!({"pattern": "sleep"})).await;
+    // What the terminal gives back of what was typed is nothing that the program said.
+    let loops = "while not os.path.exists('go'): time.sleep(0.01)";
+    let typed = format!("import os, time\n{loops}\n\nprint('rea' 'dy', 'ready'.upper())\n");
+    job(&world, "input", json!({"text": typed})).await;
+    let echoed = json!({"pattern": "READY|'ready'|sleep", "timeout_ms": 1_000});
+    let echoed = job(&world, "wait", echoed).await;
+    assert_eq!(data(&echoed)["waited"], "timeout", "{}", echoed.joined_text());
+    world.call("bash", json!({"command": "touch go"})).await;
+    let wait = json!({"pattern": "READY|'ready'|sleep", "since": 0});
+    let ready = job(&world, "wait", wait).await;
+    assert_eq!(data(&ready)["line"], "ready READY", "{}", ready.joined_text());
+    let begin = "import time; print('be' 'gun'); time.sleep(60)\n";
+    job(&world, "input", json!({"text": begin})).await;
+    job(&world, "wait", json!({"pattern": "begun"})).await;
     // What a person would press to stop it.
     job(&world, "input", json!({"text": "\u{3}"})).await;
     let stopped = job(&world, "wait", prompt).await;
