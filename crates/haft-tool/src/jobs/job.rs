@@ -266,9 +266,9 @@ impl Job {
         let (found, look) = oneshot::channel();
         let mut state = self.state();
         let open = if state.stale { "" } else { &*state.open };
-        let (from, text) = state.recent.since(mark);
-        let echoes = [state.echo.within(from, text), state.echo.in_open(open)];
-        match seen(&test, text, &echoes[0]).or_else(|| seen(&test, open, &echoes[1])) {
+        let (from, held) = state.recent.since(mark);
+        let echoes = [state.echo.within(from, held), state.echo.in_open(open)];
+        match seen(&test, held, &echoes[0]).or_else(|| seen(&test, open, &echoes[1])) {
             Some(line) => drop(found.send(line)),
             None if self.end.borrow().is_none() => state.watches.push((test, found)),
             None => {}
