@@ -152,6 +152,10 @@ pub struct Shell {
     /// Names of programs, such as build daemons, that go on as a job when their command ends,
     /// instead of being stopped.
     pub keep: Vec<String>,
+    /// Seconds that the start-up files of the person's shell may take before the first command, from 0
+    /// to 60; 0 leaves them out.
+    #[schemars(range(min = 0, max = 60))]
+    pub start_up_seconds: u64,
     /// Names of variables that commands get although they look like secrets, such as `GH_TOKEN`. A
     /// project cannot set it.
     pub let_through: Vec<String>,
@@ -165,6 +169,7 @@ impl Default for Shell {
             timeout_ms: 120_000,
             promote: false,
             keep: Vec::new(),
+            start_up_seconds: 10,
             let_through: Vec::new(),
             changes: Changes::default(),
         }

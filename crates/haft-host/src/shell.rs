@@ -60,6 +60,8 @@ pub struct Spawn {
     pub stdin: Stdin,
     /// Whether it gets a descriptor 3 whose bytes come back as [`Output::Report`].
     pub report: bool,
+    /// Whether it gets what the person's shell sets when it starts, where the host knows that.
+    pub profile: bool,
     /// Columns and rows of a terminal, for programs that need one: their input, output and errors,
     /// the last two in one stream.
     pub terminal: Option<(u16, u16)>,
@@ -80,6 +82,7 @@ impl Spawn {
             unset: Vec::new(),
             stdin: Stdin::Empty,
             report: false,
+            profile: false,
             terminal: None,
             confine: None,
             keep: Vec::new(),
@@ -107,7 +110,7 @@ pub struct Exit {
 pub enum Output {
     /// Bytes of its output, in order within one stream; characters may be split.
     Bytes(Stream, Bytes),
-    /// Bytes that it wrote to descriptor 3, whole, at most 64 KiB; before the exit.
+    /// Bytes that it wrote to descriptor 3, whole, at most 4 MiB; before the exit.
     Report(Bytes),
     /// The end: nothing comes after it. Only where something is kept, its output may come, and at
     /// its end another one.
@@ -147,6 +150,11 @@ pub trait Shell: Send + Sync {
     /// # Cancel safety
     /// A dropped future leaves no process.
     fn spawn(&self, spawn: Spawn) -> BoxFuture<'_, io::Result<Running>>;
+
+    /// Says once what is to be told of the start-up of the person's shell, in one line.
+    fn told(&self) -> Option<String> {
+        None
+    }
 
     /// Starts a program that is not run before `ready` is done, and not at all where that fails; what
     /// it needs is made ready meanwhile.

@@ -557,6 +557,9 @@ impl Shell for Guarded {
         }
         .boxed()
     }
+    fn told(&self) -> Option<String> {
+        self.inner.shell()?.told()
+    }
 }
 
 impl Guarded {

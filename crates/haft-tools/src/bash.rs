@@ -213,8 +213,9 @@ impl Tool for Bash {
         let mut notes = Vec::new();
         let asked = input.timeout_ms.unwrap_or(self.timeout);
         let timeout = Duration::from_millis(asked.min(TIMEOUT_MAX));
-        let deadline = Instant::now() + timeout;
         let running = start(&input, (Stdin::Empty, &self.keep), cx, &mut notes).await?;
+        // What is read before the first command takes nothing of its time.
+        let deadline = Instant::now() + timeout;
         let followed = follow(running, cx, (deadline, self.promote), &mut notes).await;
         let ran = match followed {
             Followed::Ran(ran) => *ran,
@@ -314,6 +315,7 @@ async fn start(
         set: set.clone(),
         stdin: stdin.clone(),
         report: true,
+        profile: true,
         terminal: input.pty.unwrap_or_default().then_some(TERMINAL),
         keep: keep.to_vec(),
         ..Spawn::new(program(), cwd.clone())
@@ -321,16 +323,18 @@ async fn start(
     let asked = folder(input, &cx.place)?;
     let cwd = asked.as_ref().unwrap_or(&cx.place.cwd);
     let root = root(&cx.place);
-    match shell.spawn(spawn(cwd)).await {
+    let running = match shell.spawn(spawn(cwd)).await {
         Err(error) if gone(&error) && asked.is_none() && cwd != root => {
             let running = shell.spawn(spawn(root)).await.map_err(failed)?;
             let folder = quoted(&cx.place.cwd.text());
             notes.push(format!("[the folder {folder} is gone; this ran in the workspace root]"));
             cx.carry_cwd(root);
-            Ok(running)
+            running
         }
-        other => other.map_err(failed),
-    }
+        other => other.map_err(failed)?,
+    };
+    notes.extend(shell.told().map(|told| format!("[{told}]")));
+    Ok(running)
 }
 
 /// The variables of a command beside those of haft itself.

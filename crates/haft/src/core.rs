@@ -143,6 +143,10 @@ impl Base {
             .with_ledger(haft_home.join(LEDGER))
             .with_supervisor(again::supervisor())
             .with_let_through(loaded.settings.shell.let_through.clone());
+        let host = match loaded.settings.shell.start_up_seconds {
+            0 => host,
+            seconds => host.with_start_up(Duration::from_secs(seconds)),
+        };
         let host = Arc::new(host);
         let place = Arc::new(place(&host, &cwd, common, &loaded)?);
         let anchors = Anchors {

@@ -2,12 +2,12 @@
 //!
 //! The peer is a fork and exec of the same shell with `-c true`. haft adds to it the request and
 //! its answer, the pipeline with its record, and the supervision of the command. What looking for
-//! changes adds stands in a row of its own.
+//! changes adds, and what the person's shell sets at its start, stands in rows of their own.
 
 use std::fs;
 use std::path::PathBuf;
 
-use anyhow::{Context as _, Result};
+use anyhow::{Context as _, Result, ensure};
 use serde_json::json;
 
 use super::Bench;
@@ -22,24 +22,33 @@ const SAMPLES: usize = 100;
 /// Files of the folder in which what a command changed is looked for, and how many in one folder.
 const FILES: usize = 5_000;
 const IN_ONE: usize = 50;
+/// Functions of the person whose shell sets something, each of some lines.
+const FUNCTIONS: usize = 30;
 
-/// One row without looking for changes, and one with it among many files.
+/// One row with neither, one with looking among many files, and one with functions and variables.
 pub(super) fn measure(bench: &Bench) -> Result<Vec<Row>> {
     let (bare, full) = (Scratch::new()?, Scratch::new()?);
     let settings = bare.make("state")?.join("settings.toml");
     fs::write(&settings, "[shell.changes]\non = false\n").context("no settings can be written")?;
     let mut unwatched = Served::start(bench, &bare, &bare.make("work")?)?;
     let mut watched = Served::start(bench, &full, &many_files(&full)?)?;
+    let own = Scratch::new()?;
+    fs::write(own.make("state")?.join("settings.toml"), "[shell.changes]\non = false\n")?;
+    fs::write(own.make("home")?.join(".bashrc"), start_up())?;
+    let mut started = Served::start(bench, &own, &own.make("work")?)?;
     let input = json!({ "command": "true" });
     // The first one starts the supervisor, and copies what is there.
     unwatched.call("bash", &input)?;
     watched.call("bash", &input)?;
+    let known = started.call("bash", &json!({ "command": "type -t function_1" }))?.1;
+    ensure!(known.contains("function"), "the start-up file was not read: {known}");
     let mut ours = || unwatched.call("bash", &input).map(|(took, _)| took);
     let mut among = || watched.call("bash", &input).map(|(took, _)| took);
+    let mut with = || started.call("bash", &input).map(|(took, _)| took);
     let mut theirs = || time(command(&bench.project, "bash").args(["-c", "true"]));
-    let runs = turns::measure(SAMPLES, &mut [&mut ours, &mut among, &mut theirs])?;
-    let [ours, among, theirs] =
-        <[_; 3]>::try_from(runs).ok().context("not every run was measured")?;
+    let runs = turns::measure(SAMPLES, &mut [&mut ours, &mut among, &mut with, &mut theirs])?;
+    let [ours, among, with, theirs] =
+        <[_; 4]>::try_from(runs).ok().context("not every run was measured")?;
     let row = |name: &str, value, peer: (&str, _)| Row {
         name: name.to_owned(),
         unit: "ms",
@@ -49,8 +58,25 @@ pub(super) fn measure(bench: &Bench) -> Result<Vec<Row>> {
     let name = "bash: true, what changed among 5,000 files looked for (haft mcp)";
     Ok(vec![
         row("bash: true (haft mcp)", ours.clone(), ("bash -c true", theirs)),
-        row(name, among, ("the same, not looked for", ours)),
+        row(name, among, ("the same, not looked for", ours.clone())),
+        row(
+            "bash: true, with what a shell sets at its start (haft mcp)",
+            with,
+            ("the same without", ours),
+        ),
     ])
+}
+
+/// A start-up file with functions, aliases and variables.
+fn start_up() -> String {
+    let one = |number: usize| {
+        format!(
+            "function_{number}() {{\n  local first=\"$1\"\n  if [ -n \"$first\" ]; then\n    \
+             echo \"$first {number}\"\n  else\n    return 1\n  fi\n}}\n\
+             alias alias_{number}='function_{number} x'\nexport VARIABLE_{number}={number}\n"
+        )
+    };
+    (0..FUNCTIONS).map(one).collect()
 }
 
 /// A folder with many small files.

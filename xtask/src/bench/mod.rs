@@ -228,6 +228,7 @@ impl Bench {
         command
             .current_dir(folder)
             .env("HOME", scratch.make("home")?)
+            .env("SHELL", "/bin/bash")
             .env("HAFT_HOME", scratch.make("state")?);
         Ok(command)
     }

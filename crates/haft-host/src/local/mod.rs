@@ -24,6 +24,7 @@ use std::{
     os::unix::ffi::{OsStrExt, OsStringExt},
     path::{Path, PathBuf},
     sync::{Arc, OnceLock},
+    time::Duration,
 };
 
 use futures::future::BoxFuture;
@@ -49,6 +50,8 @@ pub struct Local {
     supervisor: Arc<[OsString]>,
     /// Which variables of this process no program is given.
     withheld: Arc<Withheld>,
+    /// The start-up of the person's shell; none where commands have nothing of it.
+    start_up: Option<Arc<shell::StartUp>>,
     /// True where the caller is on a thread that may wait for the disk.
     aside: bool,
 }
@@ -64,8 +67,18 @@ impl Local {
     /// This machine with given folders and way of looking paths up, as tests want it.
     pub fn at(home: HostPath, temp: HostPath, lookup: Lookup) -> Self {
         let (caps, writes, quick) = (OnceLock::new(), Arc::default(), Arc::default());
-        let (supervisor, withheld) = (Arc::default(), Arc::default());
-        Self { home, temp, lookup, caps, writes, quick, supervisor, withheld, aside: false }
+        Self {
+            home,
+            temp,
+            lookup,
+            caps,
+            writes,
+            quick,
+            supervisor: Arc::default(),
+            withheld: Arc::default(),
+            start_up: None,
+            aside: false,
+        }
     }
 
     /// The same machine for a caller on a thread that may wait for the disk: nothing is handed to
@@ -98,6 +111,15 @@ impl Local {
     #[must_use]
     pub fn with_let_through(self, names: Vec<String>) -> Self {
         Self { withheld: Arc::new(Withheld { let_through: names }), ..self }
+    }
+
+    /// The same machine, where commands that want it get what the person's shell sets when it starts:
+    /// variables that this process does not have, the path, and functions and aliases where the
+    /// commands have the same shell. Its start-up files are run before the first of them, where the
+    /// home folder has some, and may take as long as `limit`.
+    #[must_use]
+    pub fn with_start_up(self, limit: Duration) -> Self {
+        Self { start_up: Some(Arc::new(shell::StartUp::new(limit))), ..self }
     }
 
     /// Removes the temporary files and empty folders that killed processes left wherever they
@@ -202,7 +224,9 @@ impl Host for Local {
         let held = env::vars_os().filter(|(name, value)| {
             self.withheld.holds(&name.to_string_lossy(), &value.to_string_lossy())
         });
-        held.map(|(name, _)| name.to_string_lossy().into_owned()).collect()
+        let held = held.map(|(name, _)| name.to_string_lossy().into_owned());
+        let start_up = self.start_up.as_ref().map(|start_up| start_up.withheld());
+        held.chain(start_up.unwrap_or_default()).collect()
     }
     fn surveys(&self) -> Option<&dyn Surveys> {
         Some(self)

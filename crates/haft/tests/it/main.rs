@@ -52,6 +52,7 @@ mod session;
 mod settings;
 mod shared_state;
 mod signs;
+mod start_up;
 mod terminal;
 mod tool;
 mod undo;

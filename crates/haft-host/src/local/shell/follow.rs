@@ -56,7 +56,7 @@ const FILLING: Duration = Duration::from_micros(200);
 /// The sign that ends the input of a terminal at the start of a line, twice.
 const END_OF_INPUT: &[u8] = b"\x04\x04";
 /// Longest report.
-const REPORT_LIMIT: usize = 64 << 10;
+const REPORT_LIMIT: usize = 4 << 20;
 
 /// Processes by their numbers and command lines.
 type Processes = Vec<(u32, String)>;

@@ -10,6 +10,7 @@
 
 mod follow;
 mod link;
+mod profile;
 mod start;
 mod supervisor;
 mod wire;
@@ -23,7 +24,10 @@ use std::{
 };
 
 use bytes::Bytes;
-use futures::{future::BoxFuture, stream};
+use futures::{
+    future::{BoxFuture, join},
+    stream,
+};
 use haft_types::HostPath;
 use rustix::{
     event::{EventfdFlags, eventfd},
@@ -32,10 +36,11 @@ use rustix::{
 };
 use tokio::sync::{Notify, oneshot};
 
-use self::{follow::Follower, wire::Told};
+use self::{follow::Follower, profile::Profile, wire::Told};
 use super::Local;
 use crate::{Control, Host, Output, Running, Shell, Spawn, Stdin, secrets::Withheld};
 
+pub(super) use self::profile::StartUp;
 pub use self::{
     link::end_supervisor,
     supervisor::{SUPERVISORS, supervise},
@@ -67,9 +72,11 @@ impl Shell for Local {
         // One thread starts the program and follows it, so that a folder on a mount that hangs
         // holds nobody else up. It kills what nobody waits for any more: a dropped future drops
         // `go` and `take`.
-        let follow = move || {
+        let start_up = self.start_up.as_ref().filter(|_| spawn.profile);
+        let follow = move |profile: Option<Arc<Profile>>| {
             let may_run = || wait.recv().is_ok();
-            match begin(spawn, shell.as_ref(), &supervisor, &withheld, may_run) {
+            let given = Given { shell: shell.as_ref(), withheld: &withheld, profile };
+            match begin(spawn, &given, &supervisor, may_run) {
                 Ok((running, follower)) => {
                     drop(hand.send(Ok(running)));
                     follower.run();
@@ -78,28 +85,47 @@ impl Shell for Local {
             }
         };
         Box::pin(async move {
+            let (profile, ready) = match start_up.map(|start_up| (start_up, start_up.get())) {
+                None => (None, ready),
+                Some((_, Some(read))) => (Some(read), ready),
+                Some((start_up, None)) => {
+                    let (read, ready) = join(start_up.read(self), ready).await;
+                    (Some(read), Box::pin(std::future::ready(ready)) as BoxFuture<'_, _>)
+                }
+            };
             std::thread::Builder::new()
                 .name("haft-child".into())
                 .stack_size(STACK)
-                .spawn(follow)?;
+                .spawn(move || follow(profile))?;
             ready.await?;
             // Who could not make it ready does not wait any more.
             let _ = go.send(());
             take.await.map_err(|_| io::Error::other("the following thread ended"))?
         })
     }
+
+    fn told(&self) -> Option<String> {
+        self.start_up.as_ref()?.told()
+    }
+}
+
+/// What the host gives to programs.
+struct Given<'a> {
+    /// What runs scripts.
+    shell: Option<&'a HostPath>,
+    withheld: &'a Withheld,
+    profile: Option<Arc<Profile>>,
 }
 
 /// Starts a command, with the one who follows it; `may_run` waits until it may be run.
 fn begin(
     spawn: Spawn,
-    shell: Option<&HostPath>,
+    given: &Given<'_>,
     supervisor: &[OsString],
-    withheld: &Withheld,
     may_run: impl FnOnce() -> bool,
 ) -> io::Result<(Running, Follower)> {
     let wake = eventfd(0, EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK)?;
-    let request = start::request(&spawn, shell, withheld)?;
+    let request = start::request(&spawn, given)?;
     let (ends, pipes) = start::pipes(&spawn)?;
     let (control, told, received) = link::start(supervisor, &request, &ends, may_run)?;
     drop(ends);

@@ -22,8 +22,8 @@ use rustix::{
     termios::{Winsize, tcsetwinsize},
 };
 
-use super::wire::Request;
-use crate::{Program, Spawn, Stdin, secrets::Withheld};
+use super::{Given, profile::Profile, wire::Request};
+use crate::{Program, Spawn, Stdin};
 
 /// Longest single argument that the system takes, in bytes, with its end.
 const ARGUMENT_LIMIT: usize = 128 << 10;
@@ -50,17 +50,13 @@ pub(super) struct Pipes {
 }
 
 /// What the supervisor is asked for; checked as far as it can be before.
-pub(super) fn request(
-    spawn: &Spawn,
-    shell: Option<&HostPath>,
-    withheld: &Withheld,
-) -> io::Result<Request> {
+pub(super) fn request(spawn: &Spawn, given: &Given<'_>) -> io::Result<Request> {
     if spawn.confine.is_some() {
         return Err(unsupported("this host cannot confine a program; nothing was started"));
     }
     check_folder(&spawn.cwd)?;
-    let (file, words, script) = program(spawn, shell)?;
-    let environment = environment(spawn, withheld, script);
+    let (file, words, script) = program(spawn, given.shell)?;
+    let environment = environment(spawn, given, script.then_some(&file));
     let file = file.into_os_string().into_vec();
     Ok(Request { file, words, environment, cwd: spawn.cwd.as_bytes().to_vec() })
 }
@@ -220,19 +216,29 @@ pub(super) fn start_error(request: &Request, cwd: &HostPath, error: &io::Error) 
     io::Error::new(error.kind(), text)
 }
 
-/// The variables of a program: haft's own, without those left out, and those set.
-fn environment(spawn: &Spawn, withheld: &Withheld, script: bool) -> Vec<Vec<u8>> {
+/// The variables of a program: haft's own, without those left out, what the person's shell sets,
+/// and those set. A script has the shell that runs it.
+fn environment(spawn: &Spawn, given: &Given<'_>, shell: Option<&PathBuf>) -> Vec<Vec<u8>> {
     // Non-interactive shells read what these name.
-    let read = |name: &[u8]| script && (name == b"BASH_ENV" || name == b"ENV");
+    let read = |name: &[u8]| shell.is_some() && (name == b"BASH_ENV" || name == b"ENV");
     let set = |name: &[u8]| spawn.set.iter().any(|(set, _)| set.as_bytes() == name);
     let unset = |name: &[u8]| spawn.unset.iter().any(|unset| unset.as_bytes() == name);
+    let profile = given.profile.as_deref();
+    let started = profile.map_or(&[][..], |profile| &profile.variables);
+    let holds = |name: &OsStr, value: &OsStr| {
+        given.withheld.holds(&name.to_string_lossy(), &value.to_string_lossy())
+    };
     let own = env::vars_os()
-        .filter(|(name, value)| !withheld.holds(&name.to_string_lossy(), &value.to_string_lossy()))
+        .filter(|(name, value)| !holds(name, value))
         .map(|(name, value)| (OsStringExt::into_vec(name), OsStringExt::into_vec(value)))
-        .filter(|(name, _)| !read(name) && !set(name) && !unset(name));
+        .filter(|(name, _)| !read(name) && !started.iter().any(|(started, _)| started == name));
+    let own = own.chain(started.iter().cloned()).filter(|(name, _)| !set(name) && !unset(name));
+    let is_bash = shell.is_some_and(|shell| shell.file_name() == Some(OsStr::new("bash")));
+    let file = profile.and_then(Profile::file).filter(|_| is_bash && !set(b"BASH_ENV"));
+    let file = file.map(|file| (b"BASH_ENV".to_vec(), file.as_os_str().as_bytes().to_vec()));
     let given = spawn.set.iter().filter(|(name, value)| {
         !name.is_empty() && !name.contains(['=', '\0']) && !value.contains('\0')
     });
     let given = given.map(|(name, value)| (name.clone().into_bytes(), value.clone().into_bytes()));
-    own.chain(given).map(|(name, value)| [name, value].join(&b'=')).collect()
+    own.chain(file).chain(given).map(|(name, value)| [name, value].join(&b'=')).collect()
 }

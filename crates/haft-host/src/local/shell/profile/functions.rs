@@ -1,0 +1,124 @@
+//! Functions and aliases of the person's shell, as the shell of each command reads them.
+//!
+//! **Invariant:** a file that has no name and that nobody can change; what is in it leaves nothing in
+//! the environment of the command, and no option of the shell but that aliases count.
+
+use std::{
+    collections::BTreeSet,
+    fs::File,
+    io::{self, Write as _},
+    os::fd::AsRawFd as _,
+    path::{Path, PathBuf},
+};
+
+use rustix::fs::{MemfdFlags, SealFlags, fcntl_add_seals, memfd_create};
+
+use super::report::Report;
+
+/// What no function or alias may stand for: the words by which commands are run.
+const RESERVED: &[&[u8]] =
+    &[b"trap", b"pwd", b"unset", b"eval", b"builtin", b"shopt", b"exit", b"exec", b"alias"];
+/// Commands whose aliases mostly make them ask, which nobody could answer.
+const ASKING: &[&[u8]] = &[b"rm", b"cp", b"mv", b"ln"];
+
+/// See the module.
+#[derive(Debug)]
+pub(super) struct Functions {
+    path: PathBuf,
+    /// Holds what is at the path.
+    _file: File,
+}
+
+impl Functions {
+    /// Those of a report; none where there are none, or no such file can be made.
+    pub(super) fn of(report: &Report<'_>) -> Option<Self> {
+        Self::file(&text(report)?).ok()
+    }
+
+    fn file(text: &[u8]) -> io::Result<Self> {
+        let flags = MemfdFlags::CLOEXEC | MemfdFlags::ALLOW_SEALING;
+        let mut file = File::from(memfd_create("haft-functions", flags)?);
+        file.write_all(text)?;
+        fcntl_add_seals(
+            &file,
+            SealFlags::WRITE | SealFlags::GROW | SealFlags::SHRINK | SealFlags::SEAL,
+        )?;
+        let path = format!("/proc/{}/fd/{}", std::process::id(), file.as_raw_fd()).into();
+        Ok(Self { path, _file: file })
+    }
+
+    /// Where it can be read while this is there, and this process.
+    pub(super) fn path(&self) -> &Path {
+        &self.path
+    }
+}
+
+/// What makes them all anew; none where there are none.
+fn text(report: &Report<'_>) -> Option<Vec<u8>> {
+    let aliases: Vec<_> = (report.aliases.iter())
+        .filter(|(name, _)| !RESERVED.contains(name) && !ASKING.contains(name))
+        .collect();
+    let functions = wanted(report, &aliases);
+    if functions.is_empty() && aliases.is_empty() {
+        return None;
+    }
+    // The shell was told of this file by a variable. What a function matches may need the option
+    // when it is read.
+    let mut text = b"builtin unset BASH_ENV\nbuiltin shopt -s extglob\n".to_vec();
+    for body in functions {
+        text.extend_from_slice(body);
+    }
+    text.extend_from_slice(b"builtin shopt -u extglob\n");
+    for (_, alias) in &aliases {
+        text.extend_from_slice(alias);
+    }
+    if !aliases.is_empty() {
+        text.extend_from_slice(b"builtin shopt -s expand_aliases\n");
+    }
+    Some(text)
+}
+
+/// The functions without those that only complete what a person types: their names begin with `_`,
+/// and nothing else uses them.
+fn wanted<'a>(report: &Report<'a>, aliases: &[&(&[u8], &[u8])]) -> Vec<&'a [u8]> {
+    let usable = report.functions.iter().filter(|(name, _)| !RESERVED.contains(name));
+    let (mut hidden, mut open): (Vec<_>, Vec<_>) =
+        usable.partition(|(name, _)| name.starts_with(b"_"));
+    let mut used: BTreeSet<&[u8]> = aliases.iter().flat_map(|(_, alias)| words(alias)).collect();
+    let mut bodies = Vec::new();
+    while !open.is_empty() {
+        used.extend(open.iter().flat_map(|(_, body)| words(body)));
+        bodies.extend(open.iter().map(|(_, body)| *body));
+        (open, hidden) = hidden.into_iter().partition(|(name, _)| used.contains(name));
+    }
+    bodies
+}
+
+fn words(text: &[u8]) -> impl Iterator<Item = &[u8]> {
+    let part = |b: &u8| b.is_ascii_alphanumeric() || b"_-.:".contains(b);
+    text.split(move |b| !part(b)).filter(|word| word.starts_with(b"_"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_completes_is_left_out_and_what_is_used_stays() {
+        let bytes = b"haft:variables\0haft:functions\0\
+            conda\0conda () { __exe; }\n\0__exe\0__exe () { _deep \"$@\"; }\n\0_deep\0_deep () { :; }\n\0\
+            _git\0_git () { _other; }\n\0_other\0_other () { :; }\n\0pwd\0pwd () { echo x; }\n\0\
+            _b\0_b () { :; }\n\0\
+            haft:aliases\0ll\0alias ll='_b; ls -l'\n\0rm\0alias rm='rm -i'\n\0haft:end\0";
+        let text = String::from_utf8(text(&Report::read(bytes).unwrap()).unwrap()).unwrap();
+        for there in ["conda ()", "__exe ()", "_deep ()", "_b ()", "alias ll=", "expand_aliases"] {
+            assert!(text.contains(there), "{there} in {text}");
+        }
+        for gone in ["_git", "_other", "pwd", "rm -i"] {
+            assert!(!text.contains(gone), "{gone} in {text}");
+        }
+        let none =
+            b"haft:variables\0haft:functions\0_git\0_git () { :; }\n\0haft:aliases\0haft:end\0";
+        assert_eq!(super::text(&Report::read(none).unwrap()), None);
+    }
+}
