@@ -3,7 +3,7 @@
 //!
 //! Invariant: the result has no ESC, no C0 control but LF and tab, no DEL and no C1; it does not
 //! depend on where the stream was split; memory is bounded whatever comes (a line that is still
-//! open is held up to 64 KiB, sequences are never held). Cursor movement is not simulated.
+//! open is held up to 64 KiB, what follows on the first line of a string up to 4 KiB). Cursor movement is not simulated.
 
 /// Bytes of an open line that are held so that a carriage return can take them back.
 const LINE_LIMIT: usize = 64 << 10;
@@ -11,6 +11,9 @@ const LINE_LIMIT: usize = 64 << 10;
 const SEQUENCE_LIMIT: usize = 4 << 10;
 /// Characters after which an unfinished string (title, picture, clipboard) is given up.
 const STRING_LIMIT: usize = 4 << 20;
+/// Bytes behind the first line of a string that are held: where it has no end so far, they were
+/// output behind one that was never ended.
+const HELD_LIMIT: usize = 4 << 10;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum State {
@@ -41,6 +44,8 @@ pub struct Stripper {
     /// Whether the beginning of the open line is already written.
     written: bool,
     bidi: bool,
+    /// What came within a string from its first line end on.
+    held: String,
 }
 
 impl Default for Stripper {
@@ -58,6 +63,7 @@ impl Stripper {
             returned: false,
             written: false,
             bidi: false,
+            held: String::new(),
         }
     }
 
@@ -94,6 +100,7 @@ impl Stripper {
 
     /// Ends the stream and appends the open line.
     pub fn finish(mut self, out: &mut String) {
+        self.give_back(out);
         out.push_str(&self.line);
         self.line.clear();
     }
@@ -132,6 +139,7 @@ impl Stripper {
             (State::Ground, _) => return self.ground(character, out),
             (_, '\u{18}' | '\u{1a}') => {
                 self.state = State::Ground;
+                self.give_back(out);
                 return;
             }
             (State::Command(_) | State::Text(_), '\u{1b}') => {
@@ -146,7 +154,15 @@ impl Stripper {
         }
         match self.state {
             State::Ground => {}
-            State::Escape | State::StringEscape => self.escape(character, out),
+            State::Escape => self.escape(character, out),
+            State::StringEscape => {
+                if character == '\\' {
+                    self.held.clear();
+                } else {
+                    self.give_back(out);
+                }
+                self.escape(character, out);
+            }
             State::Intermediate => match character {
                 ' '..='/' => {}
                 '0'..='~' => self.state = State::Ground,
@@ -170,11 +186,35 @@ impl Stripper {
                 _ => self.abort(character, out),
             },
             State::Text(length) => match character {
-                '\u{9c}' => self.state = State::Ground,
-                _ if length < STRING_LIMIT => self.state = State::Text(length + 1),
-                _ => self.abort(character, out),
+                '\u{9c}' => {
+                    self.state = State::Ground;
+                    self.held.clear();
+                }
+                _ if length == STRING_LIMIT || self.held.len() >= HELD_LIMIT => {
+                    self.state = State::Ground;
+                    self.give_back(out);
+                    self.ground(character, out);
+                }
+                _ => {
+                    if !self.held.is_empty() || matches!(character, '\n' | '\r') {
+                        self.held.push(character);
+                    }
+                    self.state = State::Text(length + 1);
+                }
             },
         }
+    }
+
+    /// Gives what was held of a string without an end. What would begin another one in it counts as
+    /// any control character, so that nothing is held twice.
+    fn give_back(&mut self, out: &mut String) {
+        let state = std::mem::replace(&mut self.state, State::Ground);
+        for character in std::mem::take(&mut self.held).chars() {
+            if !character.is_control() || matches!(character, '\n' | '\r' | '\t' | '\u{8}') {
+                self.ground(character, out);
+            }
+        }
+        self.state = state;
     }
 
     fn abort(&mut self, character: char, out: &mut String) {
@@ -283,11 +323,25 @@ mod tests {
             ("\u{1b}(Bx\u{1b}7", "x"),
             ("\u{1b}[12\u{18}x", "x"),
             ("\u{1b}]0;open\nlost", "\nlost"),
+            ("x\u{1b}P q\nlost\n", "x\nlost\n"),
+            ("x\u{90} q\nlost\u{90}\u{18}more", "x\nlostmore"),
+            ("x\u{1b}_ q\nFAILED \u{1b}[31mred", "x\nFAILED red"),
+            ("x\u{1b}X1\u{9c}y\u{1b}^2\n3\u{1b}\\z", "xyz"),
             ("日本\t語", "日本\t語"),
         ];
         for (input, want) in cases {
             assert_eq!(strip(input), want, "{input:?}");
         }
+    }
+
+    #[test]
+    fn a_string_without_an_end_takes_no_more_than_its_line() {
+        let lines: String = (1..=5000).map(|n| format!("{n}\n")).collect();
+        for start in ["\u{1b}P", "\u{1b}X", "\u{1b}^", "\u{1b}_", "\u{90}"] {
+            assert_eq!(strip(&format!("a{start}q\n{lines}")), format!("a\n{lines}"));
+        }
+        let again = "\u{90}\n".repeat(50_000);
+        assert_eq!(strip(&again).len(), 50_000);
     }
 
     #[test]
