@@ -2,9 +2,15 @@
 //!
 //! **Invariant:** what is told of a path is what stood there at one moment between begin and end of
 //! the survey; a file whose stamp could not tell a change from no change is read again the next
-//! time. No link is followed, and what git would ignore is left out, `.git` included.
+//! time. No link is followed, and what git would ignore is left out, `.git` included; what it keeps
+//! track of it does not ignore.
 
-use std::{collections::HashMap, io, sync::Arc, time::Duration};
+use std::{
+    collections::{HashMap, HashSet},
+    io,
+    sync::Arc,
+    time::Duration,
+};
 
 use bytes::Bytes;
 use futures::future::BoxFuture;
@@ -67,6 +73,12 @@ pub struct Survey {
     pub roots: Vec<HostPath>,
     /// The ignore files that counted, by their paths.
     pub rules: HashMap<HostPath, Arc<[u8]>>,
+    /// What was not looked into: what git ignores, and `.git` itself; none where that is too much.
+    pub passed: Option<HashSet<HostPath>>,
+    /// Of each `.git` the state of what a command of git changes.
+    pub repositories: HashMap<HostPath, Vec<Option<Stamp>>>,
+    /// The lists of what git keeps track of, by the folders of their repositories.
+    pub indexes: HashMap<HostPath, Stamp>,
 }
 
 impl Survey {
@@ -210,6 +222,9 @@ pub trait Surveys: Send + Sync {
     /// When what stands at a path came into being; none where nothing is there or the disk does not
     /// know.
     fn born(&self, path: &HostPath) -> Option<Born>;
+
+    /// Reports whether nothing is at a path, for sure.
+    fn is_gone(&self, path: &HostPath) -> bool;
 
     /// Makes a folder or a link where nothing is.
     ///

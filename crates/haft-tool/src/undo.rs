@@ -25,7 +25,7 @@ use haft_types::{Blob, EntryKind, Follow, Hash, HostPath, Receipt, ReceiptAction
 pub use self::conflicts::Conflict;
 pub(crate) use self::moves::WHOLE;
 use self::{
-    conflicts::{between, conflicts, foreign, paths},
+    conflicts::{between, conflicts, foreign, only_copy, paths},
     folders::{Folders, above},
     moves::Move,
 };
@@ -66,6 +66,12 @@ pub enum UndoError {
         path: HostPath,
         /// What is in the way.
         why: String,
+    },
+    /// A file would go of which no copy can be kept; it may be the only one.
+    #[error("{path} would be lost: there is no room to keep what it holds")]
+    OnlyCopy {
+        /// The file.
+        path: HostPath,
     },
     /// Files are not as the changes left them.
     #[error("{} is not as the change left it", paths(.0))]
@@ -194,6 +200,9 @@ impl Undo<'_> {
         conflicts.extend(foreign(between, &steps, &now, &conflicts));
         if !force && !conflicts.is_empty() {
             return Err(UndoError::Conflict(conflicts));
+        }
+        if let Some(path) = only_copy(&steps, &now).filter(|_| !force) {
+            return Err(UndoError::OnlyCopy { path: path.clone() });
         }
         self.look_at_folders(&folders, &steps).await?;
         self.contents_are_there(&steps, &now).await?;

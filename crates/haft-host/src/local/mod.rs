@@ -5,6 +5,7 @@
 //! is made. It knows no tool and no rule.
 
 mod fs;
+mod git_index;
 mod ledger;
 mod leftovers;
 mod locate;

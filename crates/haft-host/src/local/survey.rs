@@ -26,7 +26,7 @@ use rustix::{
 use tokio_util::sync::CancellationToken;
 
 use super::{
-    Local,
+    Local, git_index,
     locate::{self, At, Lookup, kind_of, stamp_of},
     rights,
     search::{Folder, enter, ignore_file, open_file, start},
@@ -36,7 +36,7 @@ use crate::{
     Surveys, Walk,
     fault::fault,
     survey::{SECOND, tick},
-    walk::{Item, Rules, Step, Walker},
+    walk::{Item, PASSED_MOST, Passed, Rules, Step, Walker},
 };
 
 /// Most threads of one survey.
@@ -74,11 +74,14 @@ impl Surveys for Local {
                     given: Mutex::default(),
                     changed: Condvar::new(),
                     hungry: AtomicUsize::new(0),
+                    passed: Passed::default(),
                 };
                 let mut survey = job.run(&roots, &walk)?;
                 survey.began = began;
                 survey.roots = roots.iter().map(|root| root.real.clone()).collect();
+                job.note_passed(&mut survey);
                 job.carry_over(lookup, &roots, &mut survey, &walk);
+                job.tracked(lookup, &roots, &mut survey, &walk)?;
                 Ok(survey)
             };
             tokio::task::spawn_blocking(work)
@@ -96,6 +99,13 @@ impl Surveys for Local {
         let born = i128::from(stat.stx_btime.tv_sec) * SECOND + i128::from(stat.stx_btime.tv_nsec);
         let names = if at.kind == FileKind::FOLDER { 1 } else { at.names };
         known.then_some(Born { at: born, names })
+    }
+
+    fn is_gone(&self, path: &HostPath) -> bool {
+        match locate::locate(self.lookup, path, Follow::No) {
+            Ok(at) => at.real == *path && at.kind == FileKind::Missing,
+            Err(error) => is_gone(&error),
+        }
     }
 
     fn make<'a>(&'a self, at: &'a Located, made: Made) -> BoxFuture<'a, io::Result<()>> {
@@ -180,6 +190,8 @@ struct Job<'a> {
     changed: Condvar,
     /// How many parts are wished for, to be asked without the lock.
     hungry: AtomicUsize,
+    /// What the walk passes over.
+    passed: Passed,
 }
 
 /// Parts of the walk that wait for a thread.
@@ -200,7 +212,8 @@ struct Own {
 impl Job<'_> {
     fn run(&self, roots: &[Located], walk: &Walk) -> Result<Survey, SurveyError> {
         for root in roots {
-            let walker = start(root, Rules::git(), walk, true)?;
+            let mut walker = start(root, Rules::git(), walk, true)?;
+            walker.tell_passed(Passed::clone(&self.passed));
             self.given().parts.push(walker);
         }
         let threads = thread::available_parallelism().map_or(1, usize::from).min(THREADS);
@@ -449,11 +462,7 @@ impl Job<'_> {
         let found: Vec<_> = lost
             .filter_map(|(path, known)| {
                 let node = match locate::locate(lookup, path, Follow::No) {
-                    Ok(at) if at.real == *path => {
-                        let held = At::of(&at).ok()?;
-                        let stat = held.now().ok()??;
-                        self.node(Some(known), &held.folder, &held.name, &stat, &mut buffer)?
-                    }
+                    Ok(at) if at.real == *path => self.at(Some(known), &at, &mut buffer)?,
                     // A folder above is a link now.
                     Ok(_) => return None,
                     Err(error) if is_gone(&error) => return None,
@@ -466,6 +475,86 @@ impl Job<'_> {
             .collect();
         survey.nodes.extend(found);
     }
+}
+
+/// What of a `.git` a command of git changes: what is checked out, the settings, branches and hooks.
+const OF_GIT: [&str; 7] =
+    ["HEAD", "config", "packed-refs", "refs/heads", "refs/stash", "logs/HEAD", "hooks"];
+
+impl Job<'_> {
+    /// What stands at a located path.
+    fn at(
+        &self,
+        known: Option<&Arc<Node>>,
+        at: &Located,
+        buffer: &mut Vec<u8>,
+    ) -> Option<Arc<Node>> {
+        let held = At::of(at).ok()?;
+        let stat = held.now().ok()??;
+        self.node(known, &held.folder, &held.name, &stat, buffer)
+    }
+
+    /// Takes note of what was passed over.
+    fn note_passed(&self, survey: &mut Survey) {
+        let passed = self.passed.lock().unwrap_or_else(PoisonError::into_inner);
+        if passed.len() > PASSED_MOST {
+            return;
+        }
+        for path in passed.iter().filter(|path| path.file_name() == Some(b".git")) {
+            let state = OF_GIT.iter().map(|name| stamp_below(path, name)).collect();
+            survey.repositories.insert(path.clone(), state);
+        }
+        survey.passed = Some(passed.iter().cloned().collect());
+    }
+
+    /// Looks after what git keeps track of although an ignore file names it.
+    fn tracked(
+        &self,
+        lookup: Lookup,
+        roots: &[Located],
+        survey: &mut Survey,
+        walk: &Walk,
+    ) -> Result<(), SurveyError> {
+        let mut buffer = Vec::new();
+        for root in roots {
+            // The nearest folder upward that has one is that of the repository.
+            let found = std::iter::successors(Some(root.real.clone()), HostPath::parent)
+                .find_map(|top| Some((stamp_below(&top, ".git/index")?, top)));
+            let Some((stamp, top)) = found else { continue };
+            survey.indexes.insert(top.clone(), stamp);
+            // What one names that is as before was looked after then, and is carried over.
+            if self.known.indexes.get(&top) == Some(&stamp) {
+                continue;
+            }
+            for path in git_index::tracked(&top) {
+                if !path.is_within(&root.real)
+                    || survey.nodes.contains_key(&path)
+                    || !(walk.allowed)(&path)
+                {
+                    continue;
+                }
+                let at = locate::locate(lookup, &path, Follow::No);
+                let Some(at) = at.ok().filter(|at| at.real == path) else { continue };
+                if at.kind == FileKind::FOLDER {
+                    continue;
+                }
+                if self.files.fetch_add(1, Ordering::Relaxed) >= self.limits.files {
+                    return Err(SurveyError::TooMany(self.limits.files));
+                }
+                if let Some(node) = self.at(self.known.nodes.get(&path), &at, &mut buffer) {
+                    survey.nodes.insert(path, node);
+                }
+            }
+        }
+        Ok(())
+    }
+}
+
+/// The state of what is at a path below another one; none where nothing is.
+fn stamp_below(path: &HostPath, name: &str) -> Option<Stamp> {
+    let path = [path.as_bytes(), name.as_bytes()].join(&b'/');
+    let stat = fs::statat(fs::CWD, path, AtFlags::SYMLINK_NOFOLLOW | AtFlags::NO_AUTOMOUNT).ok()?;
+    Some(stamp_of(&stat))
 }
 
 /// Reports whether one of the folders above a path is none any more, wherever it leads.

@@ -9,7 +9,11 @@
 
 mod rules;
 
-use std::{collections::VecDeque, fmt::Display};
+use std::{
+    collections::VecDeque,
+    fmt::Display,
+    sync::{Arc, Mutex, PoisonError},
+};
 
 use haft_types::{EntryKind, HostPath};
 
@@ -110,6 +114,13 @@ struct Wanted<H> {
     which: usize,
 }
 
+/// Where a walk tells what it passes over: what is ignored, and what is called `.git`. At most
+/// [`PASSED_MOST`] and one more.
+pub(crate) type Passed = Arc<Mutex<Vec<HostPath>>>;
+
+/// Most paths that are told so.
+pub(crate) const PASSED_MOST: usize = 20_000;
+
 /// The state of a walk; `H` is an open folder.
 pub(crate) struct Walker<H> {
     rules: Rules,
@@ -132,6 +143,7 @@ pub(crate) struct Walker<H> {
     /// The folder whose entering was asked for.
     entering: Option<(HostPath, Vec<u8>)>,
     skipped: Skipped,
+    passed: Option<Passed>,
 }
 
 impl<H: Clone> Walker<H> {
@@ -158,6 +170,7 @@ impl<H: Clone> Walker<H> {
             pending: None,
             entering: None,
             skipped: Skipped::default(),
+            passed: None,
         };
         walker.want_above();
         walker
@@ -328,7 +341,22 @@ impl<H: Clone> Walker<H> {
             pending: None,
             entering: None,
             skipped: Skipped::default(),
+            passed: self.passed.clone(),
         })
+    }
+
+    /// Has what is passed over told there; of that, what the filter allows.
+    pub(crate) fn tell_passed(&mut self, passed: Passed) {
+        self.passed = Some(passed);
+    }
+
+    fn pass(&self, name: &[u8]) {
+        let (Some(passed), Some(frame)) = (&self.passed, self.frames.last()) else { return };
+        let path = frame.path.join_bytes(name).ok().filter(|path| (self.allowed)(path));
+        let mut all = passed.lock().unwrap_or_else(PoisonError::into_inner);
+        if all.len() <= PASSED_MOST {
+            all.extend(path);
+        }
     }
 
     /// What was passed over so far.
@@ -371,7 +399,11 @@ impl<H: Clone> Walker<H> {
     /// What to do with one name at once; none when it is passed over, or entered next.
     fn step(&mut self, name: Name) -> Option<Step<H>> {
         let folderish = name.kind == EntryKind::Folder || (self.follow && name.to_folder);
-        if name.bytes == b".git" || !(self.names || folderish || name.kind == EntryKind::File) {
+        if name.bytes == b".git" {
+            self.pass(&name.bytes);
+            return None;
+        }
+        if !(self.names || folderish || name.kind == EntryKind::File) {
             return None;
         }
         let folder_len = self.at.len();
@@ -381,7 +413,10 @@ impl<H: Clone> Walker<H> {
         let below = if told { self.at[self.root_len..].to_vec() } else { Vec::new() };
         self.at.truncate(folder_len);
         if verdict != Verdict::Taken {
-            self.skipped.ignored += u64::from(verdict == Verdict::Ignored);
+            if verdict == Verdict::Ignored {
+                self.skipped.ignored += 1;
+                self.pass(&name.bytes);
+            }
             return None;
         }
         let frame = self.frames.last()?;

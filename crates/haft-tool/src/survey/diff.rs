@@ -10,7 +10,7 @@ use std::{
     sync::Arc,
 };
 
-use haft_host::{Born, Content, Copies, Node, Survey};
+use haft_host::{Born, Content, Copies, Node, Stamp, Survey};
 use haft_types::{Blob, EntryKind, Hash, HostPath, Receipt, ReceiptAction, Rights};
 
 use super::{Changes, Kept, Watching, claims::Claims};
@@ -33,6 +33,17 @@ impl Change {
         let is_big = |node: &Node| node.content == Content::Big && node.stamp.size <= most;
         let by_hash = matches!(self.action, ReceiptAction::Created | ReceiptAction::Renamed { .. });
         by_hash && !self.moved_in && self.after.as_ref().is_some_and(is_big)
+    }
+
+    /// Reports whether only the rights of a big file are others: what it held before it holds now.
+    pub(super) fn is_of_rights(&self) -> bool {
+        let state = |node: &Node| {
+            let Stamp { id, size, modified, .. } = node.stamp;
+            (node.content == Content::Big).then_some((id, size, modified))
+        };
+        let (before, after) = (self.before.as_ref(), self.after.as_ref());
+        self.action == ReceiptAction::Changed
+            && before.and_then(state).is_some_and(|before| after.and_then(state) == Some(before))
     }
 
     /// Takes note of the hash of what is there.
@@ -103,7 +114,9 @@ pub(super) fn changes(
                 && (new.stamp.changed < before.began
                     || born(path).is_some_and(|born| born.at < before.began))
         };
-        !shifted.iter().any(|folder| path.is_within(folder)) || !was_there()
+        // It may be that git keeps track of it only now.
+        let shifts = before.indexes != after.indexes;
+        !(shifts || shifted.iter().any(|folder| path.is_within(folder))) || !was_there()
     });
     let deleted = |path| change(path, ReceiptAction::Deleted, before.nodes.get(path), None);
     changes.extend(gone.into_iter().map(deleted));
@@ -224,6 +237,44 @@ pub(super) fn hash(node: &Node) -> Option<Hash> {
         Content::Link(target) => Some(Hash::of(target)),
         Content::Big | Content::Unread => None,
     }
+}
+
+/// What changed that is neither kept nor brought back: what git ignores and is gone, and what `.git`
+/// holds. Sorted; `is_gone` looks whether nothing is at a path.
+pub(super) fn uncovered(
+    before: &Survey,
+    after: &Survey,
+    changes: &[Change],
+    is_gone: impl Fn(&HostPath) -> bool,
+) -> Vec<(HostPath, &'static str)> {
+    let (Some(then), Some(now)) = (&before.passed, &after.passed) else { return Vec::new() };
+    let moved = |path: &HostPath| {
+        changes.iter().any(|change| match &change.action {
+            ReceiptAction::Renamed { from } => path.is_within(from),
+            _ => false,
+        })
+    };
+    let gone = then.iter().filter(|path| {
+        let is_there = now.contains(*path) || after.nodes.contains_key(*path);
+        !is_there && !moved(path) && is_gone(path)
+    });
+    let mut all: Vec<_> = gone.map(|path| (path.clone(), "gone")).collect();
+    for (path, now) in &after.repositories {
+        match before.repositories.get(path) {
+            Some(then) if then == now => {}
+            Some(_) => all.push((path.clone(), "changed")),
+            None if moved_to(path, changes) => {}
+            None => all.push((path.clone(), "made")),
+        }
+    }
+    all.sort();
+    all
+}
+
+/// Reports whether a path came along with a folder.
+fn moved_to(path: &HostPath, changes: &[Change]) -> bool {
+    let moves = |change: &Change| matches!(change.action, ReceiptAction::Renamed { .. });
+    changes.iter().any(|change| moves(change) && path.is_within(&change.path))
 }
 
 /// Keeps what changed files held, and gives the receipt of each change.

@@ -207,7 +207,7 @@ mod tests {
         };
         let nodes = names.iter().map(|(name, size)| (path(name), Arc::new(node(*size)))).collect();
         let rules = HashMap::from([(path(b"/w/.gitignore"), b"*.o\xff\n"[..].into())]);
-        Survey { began, nodes, roots: vec![path(b"/w")], rules }
+        Survey { began, nodes, roots: vec![path(b"/w")], rules, ..Survey::default() }
     }
 
     fn call(number: u64) -> CallId {

@@ -31,7 +31,7 @@ use tokio_util::sync::CancellationToken;
 pub use self::killed::Killed;
 use self::{
     claims::Claims,
-    diff::{Change, changes, receipts},
+    diff::{Change, changes, receipts, uncovered},
     down::Down,
     told::Told,
 };
@@ -63,7 +63,7 @@ const WAITS_TIMED_OUT: Duration = Duration::from_millis(300);
 const SIGN: Duration = Duration::from_secs(1);
 
 /// Most bytes of a file that is read for its hash alone.
-const HASHED: u64 = 64 << 20;
+const HASHED: u64 = 1 << 30;
 
 /// What a session knows of the files of its workspace.
 #[derive(Default)]
@@ -362,11 +362,15 @@ impl Watched {
         let born = |path: &HostPath| self.host.surveys()?.born(path);
         let covers = |path: &HostPath| self.covers(path);
         let mut changes = changes(&self.before, &after, (&claims, &covers), &born);
-        if changes.is_empty() {
+        let uncovered = uncovered(&self.before, &after, &changes, |path| {
+            let surveys = self.host.surveys();
+            surveys.is_some_and(|surveys| surveys.is_gone(path))
+        });
+        if changes.is_empty() && uncovered.is_empty() {
             return Found::default();
         }
         for change in &mut changes {
-            self.hash_big(change).await;
+            self.look_into_big(change).await;
         }
         let (copies, images) = (self.copies.clone(), self.images.clone());
         let (host, watching) = (self.host.name().to_owned(), self.watching);
@@ -381,6 +385,7 @@ impl Watched {
         let Ok(kept) = tokio::task::spawn_blocking(work).await else {
             return Found::told("what the command changed could not be kept");
         };
+        let kept = Kept { uncovered, ..kept };
         let told = Told::of(&kept, &place);
         let made_room = crate::keeper::made_room(self.images.let_go());
         let lines = std::iter::once(told.text()).chain(made_room).collect();
@@ -406,14 +411,23 @@ impl Watched {
     }
 
     /// Works the hash of a file out that is too big to be copied, where its change can be taken back
-    /// without a copy.
-    async fn hash_big(&self, change: &mut Change) {
-        if change.is_big(HASHED)
-            && let fs = self.host.fs()
-            && let Ok(at) = fs.locate(&change.path, Follow::No).await
-            && at.real == change.path
-            && let Ok(hash) = crate::keeper::hash(fs, &at).await
-        {
+    /// without a copy; where only its rights are others, it is kept as it is now.
+    async fn look_into_big(&self, change: &mut Change) {
+        let (big, of_rights) = (change.is_big(HASHED), change.is_of_rights());
+        if !big && !of_rights {
+            return;
+        }
+        let fs = self.host.fs();
+        let Ok(at) = fs.locate(&change.path, Follow::No).await else { return };
+        if at.real != change.path {
+            return;
+        }
+        let hash = if of_rights {
+            crate::keeper::keep(&*self.images, fs, &at).await.map(|blob| blob.hash)
+        } else {
+            crate::keeper::hash(fs, &at).await
+        };
+        if let Ok(hash) = hash {
             change.know(hash);
         }
     }
@@ -446,6 +460,8 @@ struct Kept {
     moved_in: Vec<(HostPath, EntryKind)>,
     /// What cannot be taken back, and why.
     lost: Vec<(HostPath, String)>,
+    /// What is not covered, and what became of it.
+    uncovered: Vec<(HostPath, &'static str)>,
     /// What is kept makes no room for what is kept beside it.
     held: Vec<Held>,
 }

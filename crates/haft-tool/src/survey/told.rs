@@ -1,6 +1,6 @@
-//! What is said of the changes of a command: one line for the model, some names for programs.
+//! What is said of the changes of a command: a line or three for the model, some names for programs.
 
-use std::{collections::HashSet, fmt::Write as _};
+use std::collections::HashSet;
 
 use haft_types::{EntryKind, HostPath, Place, ReceiptAction};
 use serde_json::{Map, Value, json};
@@ -34,6 +34,7 @@ pub(super) struct Told {
     /// How many are inside of what is named.
     inside: usize,
     lost: Vec<String>,
+    uncovered: Vec<String>,
 }
 
 impl Told {
@@ -70,10 +71,12 @@ impl Told {
         }
         named.sort();
         let lost = kept.lost.iter().map(|(path, why)| format!("{} ({why})", place.shown(path)));
-        Self { named, inside, lost: lost.collect() }
+        let uncovered =
+            kept.uncovered.iter().map(|(path, what)| format!("{} {what}", place.shown(path)));
+        Self { named, inside, lost: lost.collect(), uncovered: uncovered.collect() }
     }
 
-    /// One line, or two where something cannot be taken back.
+    /// One line, and one each for what cannot be taken back and for what is not covered.
     pub(super) fn text(&self) -> String {
         let mut parts = Vec::new();
         for (number, did) in DID.iter().enumerate() {
@@ -91,15 +94,16 @@ impl Told {
         if self.inside > 0 {
             parts.push(format!("{} inside of these folders", self.inside));
         }
-        let mut text = parts.join("; ");
-        if !self.lost.is_empty() {
-            let more = self.lost.len().saturating_sub(LOST);
+        let mut lines = vec![parts.join("; ")];
+        lines.retain(|line| !line.is_empty());
+        let lists = [("cannot be undone", &self.lost), ("not covered by undo", &self.uncovered)];
+        for (what, list) in lists.into_iter().filter(|(_, list)| !list.is_empty()) {
+            let more = list.len().saturating_sub(LOST);
             let more = if more > 0 { format!(", {more} more") } else { String::new() };
-            let shown: Vec<&str> = self.lost.iter().take(LOST).map(|text| &**text).collect();
-            // Writing into a string cannot fail.
-            let _ = write!(text, "]\n[cannot be undone: {}{more}", shown.join(", "));
+            let shown: Vec<&str> = list.iter().take(LOST).map(|text| &**text).collect();
+            lines.push(format!("{what}: {}{more}", shown.join(", ")));
         }
-        text
+        lines.join("]\n[")
     }
 
     /// What programs read.
@@ -115,9 +119,11 @@ impl Told {
         if more > 0 {
             data.insert("more".to_owned(), json!(more));
         }
-        if !self.lost.is_empty() {
-            let shown: Vec<&String> = self.lost.iter().take(LISTED).collect();
-            data.insert("not_undoable".to_owned(), json!(shown));
+        for (what, list) in [("not_undoable", &self.lost), ("not_covered", &self.uncovered)] {
+            if !list.is_empty() {
+                let shown: Vec<&String> = list.iter().take(LISTED).collect();
+                data.insert(what.to_owned(), json!(shown));
+            }
         }
         Value::Object(data)
     }

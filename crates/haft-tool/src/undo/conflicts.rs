@@ -127,3 +127,18 @@ fn aim(
         }
     }
 }
+
+/// A file that shall go, whose content is neither kept nor wanted elsewhere.
+pub(super) fn only_copy<'a>(
+    steps: &'a BTreeMap<HostPath, Step>,
+    now: &BTreeMap<HostPath, Now>,
+) -> Option<&'a HostPath> {
+    let stays = |path: &HostPath| {
+        steps.values().any(|step| matches!(&step.to, To::From(one) if one == path))
+    };
+    let lost = |(path, step): &(&'a HostPath, &'a Step)| {
+        let now = &now[*path];
+        matches!(step.to, To::Nothing) && now.found.is_some() && now.kept.is_none() && !stays(path)
+    };
+    steps.iter().find(lost).map(|(path, _)| path)
+}

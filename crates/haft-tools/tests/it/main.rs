@@ -8,6 +8,7 @@ mod bash_output;
 mod beside;
 mod changed;
 mod changed_late;
+mod changed_uncovered;
 mod differential;
 mod edit;
 mod encodings;

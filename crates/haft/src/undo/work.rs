@@ -100,6 +100,10 @@ impl Work<'_> {
                  haft undo c1: haft session show names them; with --force this is left as it is, and \
                  the rest is taken back"
             )),
+            UndoError::OnlyCopy { .. } => Refused::told(&format!(
+                "{error} (undo.session_bytes in the settings). Nothing was changed; with --force it \
+                 goes all the same"
+            )),
             error => Refused::told(&format!("{error}. Nothing was changed.")),
         })?;
         let is_file = |receipt: &&Receipt| receipt.kind != EntryKind::Folder;

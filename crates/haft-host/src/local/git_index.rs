@@ -1,0 +1,133 @@
+//! The list of what git keeps track of: the paths in `.git/index`. git itself is not run.
+//!
+//! **Invariant:** whatever stands in the file, it costs no more than reading it. What is not
+//! understood ends the list: it only says what else is worth a look.
+
+use std::{
+    fs::File,
+    io::{self, Read as _},
+};
+
+use haft_types::HostPath;
+use rustix::fs::{CWD, Mode, OFlags, openat};
+
+/// Most bytes of the file.
+const MOST: u64 = 256 << 20;
+/// What is in front of the path of an entry, with the flags at its end: times, numbers, a hash.
+const HEAD: usize = 62;
+/// Says that further flags follow.
+const EXTENDED: u8 = 0x40;
+
+/// The paths that git keeps track of in the repository whose folder this is.
+pub(super) fn tracked(top: &HostPath) -> Vec<HostPath> {
+    let text = read(top).unwrap_or_default();
+    let paths = paths(&text).into_iter();
+    paths.filter_map(|path| top.join_bytes(&path).ok()).collect()
+}
+
+fn read(top: &HostPath) -> io::Result<Vec<u8>> {
+    let path = [top.as_bytes(), b".git/index"].join(&b'/');
+    let flags = OFlags::RDONLY | OFlags::CLOEXEC | OFlags::NOFOLLOW | OFlags::NONBLOCK;
+    let file = File::from(openat(CWD, path, flags, Mode::empty())?);
+    if !file.metadata()?.is_file() {
+        return Err(io::ErrorKind::InvalidInput.into());
+    }
+    let mut text = Vec::new();
+    file.take(MOST).read_to_end(&mut text)?;
+    Ok(text)
+}
+
+/// The paths of an index of the versions 2 to 4 with hashes of 20 bytes, as git writes them.
+fn paths(text: &[u8]) -> Vec<Vec<u8>> {
+    let number = |at: usize| {
+        let bytes = text.get(at..at + 4)?;
+        Some(u32::from_be_bytes(bytes.try_into().ok()?))
+    };
+    let (Some(b"DIRC"), Some(version @ 2..=4), Some(count)) = (text.get(..4), number(4), number(8))
+    else {
+        return Vec::new();
+    };
+    let (mut found, mut at, mut last) = (Vec::new(), 12, Vec::new());
+    for _ in 0..count {
+        let Some(next) = entry(text, at, version, &mut last) else { break };
+        at = next;
+        found.push(last.clone());
+    }
+    found
+}
+
+/// Reads an entry, `path` being that of the one before; gives where the next one begins.
+fn entry(text: &[u8], at: usize, version: u32, path: &mut Vec<u8>) -> Option<usize> {
+    let is_extended = text.get(at + HEAD - 2)? & EXTENDED != 0;
+    let mut from = at + HEAD + if is_extended { 2 } else { 0 };
+    if version == 4 {
+        let mut byte = *text.get(from)?;
+        let mut cut = usize::from(byte & 127);
+        while byte & 128 != 0 {
+            from += 1;
+            byte = *text.get(from)?;
+            cut = cut.checked_add(1)?.checked_mul(128)?.checked_add(usize::from(byte & 127))?;
+        }
+        from += 1;
+        path.truncate(path.len().checked_sub(cut)?);
+    } else {
+        path.clear();
+    }
+    let len = memchr::memchr(0, text.get(from..)?)?;
+    path.extend_from_slice(&text[from..from + len]);
+    // Each entry ends with one to eight NUL bytes, so that its length is a multiple of eight.
+    let end = from + len + 1;
+    Some(if version == 4 { end } else { at + (end - at).next_multiple_of(8) })
+}
+
+#[cfg(test)]
+mod tests {
+    use std::process::Command;
+
+    use haft_types::Style;
+
+    use super::*;
+
+    #[test]
+    fn what_git_lists_is_listed_in_every_version() {
+        let folder = tempfile::tempdir().unwrap();
+        let git = |arguments: &[&str]| {
+            let mut command = Command::new("git");
+            let done = command.arg("-C").arg(folder.path()).args(arguments).output().unwrap();
+            assert!(done.status.success(), "{done:?}");
+            done.stdout
+        };
+        git(&["init", "-q"]);
+        let long = "n".repeat(200);
+        for name in ["a", "ab/c", "ab/d", "ab/longer name", "\u{e4}", &long, "z/z/z/z"] {
+            let path = folder.path().join(name);
+            std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+            std::fs::write(path, name).unwrap();
+        }
+        git(&["add", "."]);
+        let top = HostPath::new(folder.path().to_str().unwrap().as_bytes(), Style::Posix).unwrap();
+        let wanted: Vec<Vec<u8>> = {
+            let listed = git(&["ls-files", "-z"]);
+            let names = listed.split(|byte| *byte == 0).filter(|name| !name.is_empty());
+            names.map(|name| top.join_bytes(name).unwrap().as_bytes().to_vec()).collect()
+        };
+        assert_eq!(wanted.len(), 7);
+        for version in ["2", "3", "4"] {
+            git(&["update-index", "--index-version", version]);
+            if version == "3" {
+                // Something that only that one can say.
+                std::fs::write(folder.path().join("meant"), "").unwrap();
+                git(&["add", "-N", "meant"]);
+            }
+            let found: Vec<Vec<u8>> =
+                tracked(&top).iter().map(|path| path.as_bytes().to_vec()).collect();
+            let found: Vec<_> = found.into_iter().filter(|one| !one.ends_with(b"meant")).collect();
+            assert_eq!(found, wanted, "version {version}");
+        }
+        let text = read(&top).unwrap();
+        for cut in 0..text.len().min(600) {
+            assert!(paths(&text[..cut]).len() <= 8, "whatever is cut off");
+        }
+        assert!(paths(b"DIRC\0\0\0\x02\xff\xff\xff\xff").is_empty());
+    }
+}

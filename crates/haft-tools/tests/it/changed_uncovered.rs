@@ -1,0 +1,172 @@
+//! What undo does not cover is named; what it covers against the looks of it is brought back.
+
+use std::{fs, os::unix::fs::PermissionsExt as _, path::Path, process::Command, sync::Arc};
+
+use haft_testkit::world::World;
+use haft_tool::{MemoryPreImages, UndoError, Watching};
+
+use crate::changed::{bash, receipts, take_back, told, tree, watched, world};
+
+fn root(world: &World) -> std::path::PathBuf {
+    world.folder().unwrap()
+}
+
+fn git(folder: &Path, arguments: &[&str]) {
+    let mut git = Command::new("git");
+    let who = ["-c", "user.name=a", "-c", "user.email=a@b"];
+    let done = git.arg("-C").arg(folder).args(who).args(arguments).output().unwrap();
+    assert!(done.status.success(), "{done:?}");
+}
+
+#[tokio::test]
+async fn what_git_ignores_is_named_where_it_goes() {
+    let world = world();
+    let outcome = bash(&world, "rm -rf d target").await;
+    let lines = "[deleted: d/; 3 inside of these folders]\n[not covered by undo: d/old.log gone, target gone]";
+    assert_eq!(told(&outcome), lines);
+    let data = outcome.data.unwrap();
+    assert_eq!(
+        data["changes"]["not_covered"],
+        serde_json::json!(["d/old.log gone", "target gone"])
+    );
+    take_back(&world, &receipts(&world), false).await.unwrap();
+    assert_eq!(fs::read(root(&world).join("d/e")).unwrap(), b"four\n");
+    // What comes along, and what is only ignored in another way now, is not gone.
+    fs::write(root(&world).join("d/old.log"), "ignored\n").unwrap();
+    assert_eq!(
+        told(&bash(&world, "mv d moved").await),
+        "[renamed: d/ to moved/; 3 inside of these folders]"
+    );
+    let text = told(&bash(&world, "echo moved >> .gitignore; echo x > target.log").await);
+    assert_eq!(text, "[changed: .gitignore]");
+}
+
+#[tokio::test]
+async fn what_becomes_of_repositories_is_named() {
+    let world = world();
+    let folder = root(&world);
+    fs::create_dir_all(folder.join("sub/.git")).unwrap();
+    fs::write(folder.join("sub/.git/HEAD"), "ref: refs/heads/main\n").unwrap();
+    fs::write(folder.join("sub/file"), "text\n").unwrap();
+    let text = told(&bash(&world, "cat .git/config > /dev/null; rm -rf sub").await);
+    assert_eq!(
+        text,
+        "[deleted: sub/; 1 inside of these folders]\n[not covered by undo: sub/.git gone]"
+    );
+    take_back(&world, &receipts(&world), false).await.unwrap();
+    assert_eq!(fs::read(folder.join("sub/file")).unwrap(), b"text\n");
+    assert_eq!(
+        told(&bash(&world, "echo '[user]' >> .git/config").await),
+        "[not covered by undo: .git changed]"
+    );
+    assert_eq!(
+        told(&bash(&world, "mkdir -p sub/.git").await),
+        "[not covered by undo: sub/.git made]"
+    );
+    assert_eq!(
+        told(&bash(&world, "rm -rf .git sub/.git").await),
+        "[not covered by undo: .git gone, sub/.git gone]"
+    );
+    assert_eq!(receipts(&world).len(), 2, "nothing else changed");
+}
+
+#[tokio::test]
+async fn a_commit_is_named_and_a_look_of_git_is_not() {
+    let world = world();
+    let folder = root(&world);
+    fs::remove_dir_all(folder.join(".git")).unwrap();
+    git(&folder, &["init", "-q"]);
+    git(&folder, &["add", "."]);
+    let commit = "git -c user.name=a -c user.email=a@b commit -qm x";
+    assert_eq!(told(&bash(&world, commit).await), "[not covered by undo: .git changed]");
+    assert_eq!(told(&bash(&world, "git status; git log; git diff; git ls-files").await), "");
+    assert_eq!(receipts(&world).len(), 0);
+}
+
+#[tokio::test]
+async fn what_git_keeps_track_of_is_covered_whatever_ignores_it() {
+    let world = world();
+    let folder = root(&world);
+    fs::remove_dir_all(folder.join(".git")).unwrap();
+    git(&folder, &["init", "-q"]);
+    git(&folder, &["add", "-f", "d/old.log", "target/out"]);
+    let before = tree(&folder);
+    let outcome = bash(&world, "echo x >> d/old.log; rm -rf target; echo x > d/new.log").await;
+    assert_eq!(
+        told(&outcome),
+        "[changed: d/old.log; deleted: target/out]\n[not covered by undo: target gone]"
+    );
+    take_back(&world, &receipts(&world), false).await.unwrap();
+    fs::remove_file(folder.join("d/new.log")).unwrap();
+    let now = tree(&folder);
+    for name in ["d/old.log", "target/out"] {
+        assert_eq!(now[name], before[name]);
+    }
+    // What git comes to keep track of was there before.
+    fs::write(folder.join("own.log"), "mine\n").unwrap();
+    let count = receipts(&world).len();
+    let born = fs::metadata(folder.join("own.log")).unwrap().modified().unwrap();
+    while born.elapsed().unwrap() < std::time::Duration::from_millis(100) {
+        tokio::task::yield_now().await;
+    }
+    assert_eq!(told(&bash(&world, "git add -f own.log").await), "");
+    assert_eq!(told(&bash(&world, "echo more >> own.log").await), "[changed: own.log]");
+    take_back(&world, &receipts(&world)[count..], false).await.unwrap();
+    assert_eq!(fs::read(folder.join("own.log")).unwrap(), b"mine\n");
+}
+
+#[tokio::test]
+async fn rights_of_a_big_file_are_brought_back() {
+    let small = Watching { file_bytes: 100, ..Watching::default() };
+    let world = watched(world(), Some(small));
+    let big = root(&world).join("big");
+    fs::write(&big, vec![b'x'; 1_000]).unwrap();
+    fs::set_permissions(&big, fs::Permissions::from_mode(0o640)).unwrap();
+    assert_eq!(told(&bash(&world, "chmod 755 big").await), "[changed: big]");
+    take_back(&world, &receipts(&world), false).await.unwrap();
+    assert_eq!(fs::metadata(&big).unwrap().permissions().mode() & 0o777, 0o640);
+    assert_eq!(fs::read(&big).unwrap(), vec![b'x'; 1_000]);
+}
+
+#[tokio::test]
+async fn the_only_copy_of_what_came_from_elsewhere_can_be_had_again() {
+    let world = world();
+    let elsewhere = tempfile::tempdir_in("/dev/shm").or_else(|_| tempfile::tempdir()).unwrap();
+    let file = elsewhere.path().join("only");
+    fs::write(&file, "only copy\n").unwrap();
+    bash(&world, &format!("mv {} came", file.display())).await;
+    assert!(!file.exists());
+    let undone = take_back(&world, &receipts(&world), false).await.unwrap();
+    if !undone.is_empty() {
+        assert!(!root(&world).join("came").exists());
+        take_back(&world, &undone, false).await.unwrap();
+    }
+    assert_eq!(fs::read(root(&world).join("came")).unwrap(), b"only copy\n");
+}
+
+#[tokio::test]
+async fn a_very_big_file_that_a_command_made_goes_again() {
+    let world = world();
+    let quota = MemoryPreImages::with_quota(200 << 20);
+    assert!(world.session.pre_images.set(Arc::new(quota)).is_ok());
+    assert_eq!(told(&bash(&world, "truncate -s 70M huge").await), "[created: huge]");
+    take_back(&world, &receipts(&world), false).await.unwrap();
+    assert!(!root(&world).join("huge").exists());
+}
+
+#[tokio::test]
+async fn what_no_copy_can_be_kept_of_is_not_removed_unasked() {
+    let world = world();
+    assert!(world.session.pre_images.set(Arc::new(MemoryPreImages::with_quota(12))).is_ok());
+    bash(&world, "printf '%0100d' 0 > new; mv a.txt moved; echo > small").await;
+    let all = receipts(&world);
+    let before = tree(&root(&world));
+    let error = take_back(&world, &all, false).await.unwrap_err();
+    assert!(
+        matches!(&error, UndoError::OnlyCopy { path } if path.file_name() == Some(b"new")),
+        "{error}"
+    );
+    assert_eq!(tree(&root(&world)), before, "nothing was done");
+    take_back(&world, &all, true).await.unwrap();
+    assert!(!root(&world).join("new").exists() && root(&world).join("a.txt").exists());
+}
