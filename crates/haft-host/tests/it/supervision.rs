@@ -5,6 +5,7 @@ use std::{
     fs,
     io::{BufRead, BufReader},
     os::unix::process::CommandExt,
+    path::Path,
     process::{Command, Stdio},
     time::{Duration, Instant},
 };
@@ -61,14 +62,27 @@ fn stat(pid: u32) -> Option<(String, u32)> {
     Some((fields.next()?.to_owned(), fields.next()?.parse().ok()?))
 }
 
-/// Living processes with this word in their command line.
+/// Processes with this word in their command line of which a thread lives.
 fn with_word(word: &str) -> Vec<u32> {
-    let has = |pid: &u32| {
-        let line = fs::read(format!("/proc/{pid}/cmdline")).unwrap_or_default();
+    let has = |thread: &Path| {
+        let line = fs::read(thread.join("cmdline")).unwrap_or_default();
         line.split(|b| *b == 0).any(|part| part == word.as_bytes())
     };
-    let lives = |pid: &u32| stat(*pid).is_some_and(|(state, _)| state != "Z");
-    processes().filter(has).filter(lives).collect()
+    // What has ended tells no command line.
+    let lives = |pid: &u32| {
+        let threads = fs::read_dir(format!("/proc/{pid}/task")).into_iter().flatten();
+        threads.flatten().any(|thread| has(&thread.path()))
+    };
+    processes().filter(lives).collect()
+}
+
+/// A command that sleeps for ever, whatever it is told, and whose main thread has ended.
+fn without_main_thread(sleep: &str) -> String {
+    let text = "import ctypes as c, signal, sys, threading as t, time; signal.signal(15, signal.SIG_IGN); \
+        t.Thread(target=time.sleep, args=(float(sys.argv[1]),)).start(); \
+        c.CDLL(None).pthread_exit(None)";
+    let ended = "until grep -q 'State:.Z' /proc/$!/status; do sleep 0.01; done";
+    format!("python3 -c '{text}' {sleep} & {ended}")
 }
 
 async fn all_gone(word: &str) {
@@ -100,6 +114,27 @@ async fn what_has_no_mark_session_or_parent_of_the_command_is_found() {
     running.control.stop();
     end(running).await.unwrap();
     all_gone(&sleep).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_lives_without_its_main_thread_is_ended() {
+    let sleep = own_sleep(10);
+    let text = without_main_thread(&sleep);
+    let exit = end(start(&text).await).await.unwrap();
+    assert!(exit.stopped.iter().any(|(_, line)| line.contains("import ctypes")), "{exit:?}");
+    all_gone(&sleep).await;
+    for stop in [true, false] {
+        let mut running = start(&format!("{text}; echo ready; wait")).await;
+        said(&mut running, "ready").await;
+        assert_eq!(with_word(&sleep).len(), 1);
+        if stop {
+            running.control.stop();
+            end(running).await.unwrap();
+        } else {
+            drop(running);
+        }
+        all_gone(&sleep).await;
+    }
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -189,13 +224,14 @@ async fn a_supervisor_that_is_stopped_holds_nobody_up_for_good() {
     said(&mut running, "ready").await;
     let supervisor = stat(stat(running.control.id()).unwrap().1).unwrap().1;
     let pid = i32::try_from(supervisor).ok().and_then(rustix::process::Pid::from_raw).unwrap();
-    rustix::process::kill_process(pid, rustix::process::Signal::STOP).unwrap();
     let mut errors = 0;
     // Longer than a connection holds by itself, so that handing it on waits, too.
     let long = format!("true {}", "x".repeat(120_000));
     let args = vec![long.clone(), long.clone(), long];
     let program = Program::Script { text: "true".into(), args };
     for _ in 0..4 {
+        // The end of a command lets it go on; one that was given up is there no more.
+        let _ = rustix::process::kill_process(pid, rustix::process::Signal::STOP);
         let begun = Instant::now();
         let spawn = Spawn { program: program.clone(), ..script("") };
         match Local::new().shell().unwrap().spawn(spawn).await {
@@ -209,6 +245,21 @@ async fn a_supervisor_that_is_stopped_holds_nobody_up_for_good() {
     }
     assert!(errors <= 1, "{errors}");
     assert_eq!(end(running).await.unwrap().code, Some(0));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_supervisor_that_a_command_stops_goes_on_after_it() {
+    for _ in 0..2 {
+        let mut running = start("kill -STOP $(ps -o ppid= -p $PPID); echo ready").await;
+        let supervisor = stat(stat(running.control.id()).unwrap().1).unwrap().1;
+        said(&mut running, "ready").await;
+        assert_eq!(end(running).await.unwrap().code, Some(0));
+        let until = Instant::now() + GONE;
+        while stat(supervisor).is_some_and(|(state, _)| state == "T") {
+            assert!(Instant::now() < until, "it is stopped");
+            tokio::time::sleep(Duration::from_millis(10)).await;
+        }
+    }
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -272,6 +323,10 @@ async fn child_that_is_killed() {
     for running in &mut all {
         said(running, "ready").await;
     }
+    // The last of them stops the supervisor, as none can be started after it.
+    let stops = format!("kill -STOP $(ps -o ppid= -p $PPID); echo ready; sleep {sleep}");
+    let mut last = start(&stops).await;
+    said(&mut last, "ready").await;
     println!("\nall ready");
     std::future::pending::<()>().await;
 }
@@ -292,6 +347,7 @@ fn ways(sleep: &str) -> Vec<String> {
     ]
     .iter()
     .map(|text| format!("{text}; sleep N").replace('N', sleep))
+    .chain([format!("{}; echo ready; sleep {sleep}", without_main_thread(sleep))])
     .collect()
 }
 

@@ -184,11 +184,13 @@ fn a_client_that_has_said_all_is_answered_and_nothing_is_left() {
 
 #[test]
 fn a_run_that_ends_leaves_no_supervisor_to_others() {
-    let world = World::new();
-    let input = json!({"command": "cat /proc/$PPID/stat"}).to_string();
-    let ran = world.run(&["tool", "bash", "--allow", "Bash", "--input", &input]);
-    // The parent of the command's keeper is the supervisor.
-    let (_, rest) = ran.out.rsplit_once(") ").unwrap_or_else(|| panic!("{ran:?}"));
-    let supervisor = rest.split(' ').nth(1).unwrap();
-    assert!(!fs::exists(format!("/proc/{supervisor}")).unwrap(), "{ran:?}");
+    for more in ["", "; kill -STOP $(ps -o ppid= -p $PPID)"] {
+        let world = World::new();
+        let input = json!({"command": format!("cat /proc/$PPID/stat{more}")}).to_string();
+        let ran = world.run(&["tool", "bash", "--allow", "Bash", "--input", &input]);
+        // The parent of the command's keeper is the supervisor.
+        let (_, rest) = ran.out.rsplit_once(") ").unwrap_or_else(|| panic!("{ran:?}"));
+        let supervisor = rest.split(' ').nth(1).unwrap();
+        assert!(!fs::exists(format!("/proc/{supervisor}")).unwrap(), "{ran:?}");
+    }
 }

@@ -24,6 +24,7 @@ use rustix::{
         AddressFamily, SendAncillaryBuffer, SendAncillaryMessage, SendFlags, Shutdown, SocketFlags,
         SocketType, sendmsg, shutdown, socketpair,
     },
+    process::{Pid, Signal, kill_process},
 };
 
 use super::{
@@ -180,6 +181,9 @@ pub fn end_supervisor() {
     let Some(mut old) = taken else { return };
     // Others may hold the connection for a moment.
     let _ = shutdown(&old.link, Shutdown::Both);
+    // A command may have stopped it.
+    let child = i32::try_from(old.child.id()).ok().and_then(Pid::from_raw);
+    let _ = child.map(|child| kill_process(child, Signal::CONT));
     let until = Instant::now() + FAREWELL;
     while matches!(old.child.try_wait(), Ok(None)) && Instant::now() < until {
         std::thread::sleep(Duration::from_millis(1));

@@ -22,6 +22,8 @@ use rustix::{
 const COMM: usize = 15;
 /// Longest command line that is told, in bytes.
 const LINE_LIMIT: u64 = 200;
+/// Threads that are asked for it at most.
+const THREADS: usize = 64;
 /// Rounds of killing without a pause: what forks faster than that is not found at once.
 pub(super) const ROUNDS: usize = 20;
 
@@ -48,10 +50,12 @@ impl Process {
         // The name stands in brackets and may hold anything, brackets and spaces too.
         let rest = &text[text.iter().rposition(|&b| b == b')')? + 2..];
         let mut fields = str::from_utf8(rest).ok()?.split_ascii_whitespace();
-        let dead = matches!(fields.next()?, "Z" | "X");
+        let ended = matches!(fields.next()?, "Z" | "X");
         let parent = fields.next()?.parse().ok()?;
         let session = fields.nth(1)?.parse().ok()?;
-        let began = fields.nth(15)?.parse().ok()?;
+        // The state is that of its main thread, which others may outlive.
+        let dead = fields.nth(13)?.parse::<u32>().ok()? < 2 && ended;
+        let began = fields.nth(1)?.parse().ok()?;
         Some((dead, Self { pid, parent, session, began }))
     }
 
@@ -74,7 +78,7 @@ impl Process {
     fn is_one_of(self, names: &[Vec<u8>]) -> bool {
         let comm = read(self.pid, "comm", 64).unwrap_or_default();
         let comm = comm.strip_suffix(b"\n").unwrap_or(&comm);
-        let line = read(self.pid, "cmdline", 4096).unwrap_or_default();
+        let line = self.line(4096);
         let first = line.split(|byte| *byte == 0).next().unwrap_or_default();
         let base = first.rsplit(|byte| *byte == b'/').next().unwrap_or_default();
         let is = |name: &Vec<u8>| {
@@ -86,13 +90,23 @@ impl Process {
 
     /// Its id and the beginning of its command line.
     pub(super) fn told(self) -> (u32, String) {
-        let text = |name: &str| {
-            let bytes = read(self.pid, name, LINE_LIMIT)?;
-            let text = String::from_utf8_lossy(&bytes).replace(['\0', '\n'], " ");
-            Some(text.trim().to_owned()).filter(|text| !text.is_empty())
+        let mut line = self.line(LINE_LIMIT);
+        if line.is_empty() {
+            line = read(self.pid, "comm", LINE_LIMIT).unwrap_or_default();
+        }
+        let line = String::from_utf8_lossy(&line).replace(['\0', '\n'], " ");
+        (self.pid.as_raw_pid().cast_unsigned(), line.trim().to_owned())
+    }
+
+    /// The beginning of its command line, which only a thread that lives tells.
+    fn line(self, limit: u64) -> Vec<u8> {
+        let line = |name: &str| read(self.pid, name, limit).filter(|line| !line.is_empty());
+        let of_threads = || {
+            let threads = fs::read_dir(format!("/proc/{}/task", self.pid.as_raw_pid())).ok()?;
+            let names = threads.flatten().filter_map(|entry| entry.file_name().into_string().ok());
+            names.take(THREADS).find_map(|name| line(&format!("task/{name}/cmdline")))
         };
-        let line = text("cmdline").or_else(|| text("comm")).unwrap_or_default();
-        (self.pid.as_raw_pid().cast_unsigned(), line)
+        line("cmdline").or_else(of_threads).unwrap_or_default()
     }
 }
 

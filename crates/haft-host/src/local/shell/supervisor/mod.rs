@@ -40,7 +40,8 @@ use rustix::{
     net::{RecvAncillaryBuffer, RecvAncillaryMessage, RecvFlags, recvmsg},
     pipe::{PipeFlags, pipe_with},
     process::{
-        Pid, Signal, WaitOptions, getpid, kill_process, set_parent_process_death_signal, wait,
+        Pid, Signal, WaitOptions, getpid, getppid, kill_process, set_parent_process_death_signal,
+        wait,
     },
 };
 
@@ -96,6 +97,8 @@ impl Supervisor {
         // Keys at the terminal are for haft.
         let _ = rustix::process::setsid();
         rustix::process::set_child_subreaper(Some(getpid()))?;
+        // A command may stop it, and nobody else would let it go on to clean up after haft.
+        set_parent_process_death_signal(Some(Signal::CONT))?;
         call(SUPERVISORS[0]);
         let signals = Signals::take()?;
         let (hear, say) = pipe_with(PipeFlags::CLOEXEC | PipeFlags::NONBLOCK)?;
@@ -159,6 +162,7 @@ impl Supervisor {
     fn wait_and_keep(&mut self) -> io::Result<()> {
         // While it has nothing to keep, it is of no use without the supervisor.
         set_parent_process_death_signal(Some(Signal::KILL))?;
+        let supervisor = getppid();
         // Split off while there is time. Where that fails now it may not when it is needed.
         let leader = Leader::split(Group::Session).ok();
         let (control, stdio) = loop {
@@ -173,7 +177,12 @@ impl Supervisor {
         set_parent_process_death_signal(None)?;
         let _ = rustix::io::write(&self.say, b"+");
         self.haft = None;
-        keep(control, stdio, leader, &self.signals)
+        let kept = keep(control, stdio, leader, &self.signals);
+        // The command may have stopped it, too, and can do so no more.
+        if let Some(supervisor) = supervisor.filter(|pid| getppid() == Some(*pid)) {
+            let _ = kill_process(supervisor, Signal::CONT);
+        }
+        kept
     }
 
     /// Takes in what has ended; true when no child is left.
