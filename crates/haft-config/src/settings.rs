@@ -156,6 +156,9 @@ pub struct Shell {
     /// to 60; 0 leaves them out.
     #[schemars(range(min = 0, max = 60))]
     pub start_up_seconds: u64,
+    /// Named sessions of `bash` that may live at the same time, from 0 to 64.
+    #[schemars(range(min = 0, max = 64))]
+    pub sessions: u64,
     /// Names of variables that commands get although they look like secrets, such as `GH_TOKEN`. A
     /// project cannot set it.
     pub let_through: Vec<String>,
@@ -170,6 +173,7 @@ impl Default for Shell {
             promote: false,
             keep: Vec::new(),
             start_up_seconds: 10,
+            sessions: 8,
             let_through: Vec::new(),
             changes: Changes::default(),
         }

@@ -28,7 +28,9 @@ impl FileKind {
 }
 
 /// What tells one state of a file from another without reading it. Compare, never interpret.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, serde::Serialize, serde::Deserialize)]
+#[derive(
+    Clone, Copy, Debug, Default, PartialEq, Eq, Hash, serde::Serialize, serde::Deserialize,
+)]
 pub struct Stamp {
     /// Device and inode, or what the host has instead.
     pub id: (u64, u64),

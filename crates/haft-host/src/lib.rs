@@ -22,6 +22,7 @@ mod secrets;
 mod shell;
 mod spool;
 mod survey;
+mod turns;
 mod walk;
 
 use futures::future::BoxFuture;
@@ -44,6 +45,7 @@ pub use self::{
     shell::{Confine, Control, Exit, Output, Program, Running, Shell, Spawn, Stdin},
     spool::{Spool, SpoolLimits, Spooled},
     survey::{Born, Content, Copies, Made, Node, Survey, SurveyError, SurveyLimits, Surveys},
+    turns::{Turn, TurnRecord, TurnRecords},
 };
 
 /// One place to act. Hosts share nothing but this trait.

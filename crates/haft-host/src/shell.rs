@@ -8,6 +8,8 @@ use bytes::Bytes;
 use futures::{future::BoxFuture, stream::BoxStream};
 use haft_types::{HostPath, Stream};
 
+use crate::Turn;
+
 /// What is run.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Program {
@@ -20,6 +22,9 @@ pub enum Program {
     },
     /// A program and its arguments, in the host's bytes; the first is looked up on the path.
     Argv(Vec<Vec<u8>>),
+    /// The host's shell, where that is bash, for commands that it is given one after another
+    /// ([`Shell::give`]); it needs open input and a report.
+    Turns,
 }
 
 /// What a program reads.
@@ -110,7 +115,8 @@ pub struct Exit {
 pub enum Output {
     /// Bytes of its output, in order within one stream; characters may be split.
     Bytes(Stream, Bytes),
-    /// Bytes that it wrote to descriptor 3, whole, at most 4 MiB; before the exit.
+    /// Bytes that it wrote to descriptor 3, as they come; behind all that it had written to its
+    /// output before.
     Report(Bytes),
     /// The end: nothing comes after it. Only where something is kept, its output may come, and at
     /// its end another one.
@@ -138,6 +144,15 @@ pub trait Control: Send + Sync {
     fn end_input(&self);
     /// Stops the whole tree: TERM, after 500 milliseconds KILL. The output then ends by itself.
     fn stop(&self);
+    /// Bytes that were sent to its standard input and that it has not read yet; none where its input
+    /// is closed, or the host cannot tell.
+    fn untaken(&self) -> Option<usize> {
+        None
+    }
+    /// What it has running beside itself, as far as the host can tell: process id and command line.
+    fn beside(&self) -> BoxFuture<'_, Vec<(u32, String)>> {
+        Box::pin(std::future::ready(Vec::new()))
+    }
 }
 
 /// Programs.
@@ -173,5 +188,13 @@ pub trait Shell: Send + Sync {
             ready.await?;
             self.spawn(spawn).await
         })
+    }
+
+    /// Gives a shell that was started as [`Program::Turns`] its next command.
+    ///
+    /// # Errors
+    /// When its input is not open any more.
+    fn give<'a>(&'a self, shell: &'a dyn Control, turn: &'a Turn) -> BoxFuture<'a, io::Result<()>> {
+        shell.write(turn.text().into())
     }
 }

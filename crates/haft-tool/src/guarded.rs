@@ -11,9 +11,9 @@ use std::{
 use bytes::Bytes;
 use futures::{FutureExt as _, future::BoxFuture};
 use haft_host::{
-    Caps, Confine, FileKind, Filter, FindQuery, Found, FoundLines, Fs, GrepQuery, Host, ListHow,
-    Listing, Located, Program, Running, Search, SearchError, Shell, Sink, Skipped, Source, Spawn,
-    Staged, Walk, WriteHow, Written,
+    Caps, Confine, Control, FileKind, Filter, FindQuery, Found, FoundLines, Fs, GrepQuery, Host,
+    ListHow, Listing, Located, Program, Running, Search, SearchError, Shell, Sink, Skipped, Source,
+    Spawn, Staged, Turn, Walk, WriteHow, Written,
 };
 use haft_types::{Access, Effect, Follow, Hash, HostPath, Place, Rights, Style, Target};
 use tokio::sync::OnceCell;
@@ -175,6 +175,10 @@ impl Guarded {
     /// Refuses a program that the plan did not declare, word for word, and a folder that is
     /// neither where the call stands nor declared.
     fn need_program(&self, spawn: &Spawn) -> io::Result<()> {
+        if spawn.program == Program::Turns && self.declares_a_command() {
+            // It does nothing by itself; each command that it is given is looked at.
+            return self.need_folder(&spawn.cwd);
+        }
         let (text, args): (Option<String>, &[String]) = match &spawn.program {
             Program::Script { text, args } if text == REPORTING_SCRIPT && args.is_empty() => {
                 let command = spawn.set.iter().rev().find(|(name, _)| name == COMMAND_VARIABLE);
@@ -182,6 +186,7 @@ impl Guarded {
             }
             Program::Script { text, args } => (Some(text.clone()), args),
             Program::Argv(words) => (command_text(words, self.style()), &[]),
+            Program::Turns => (None, &[]),
         };
         let forbidden = || {
             let all = text.iter().chain(args);
@@ -197,12 +202,36 @@ impl Guarded {
             let what = text.map_or_else(|| "a program".to_owned(), |text| short(&text));
             return denied(format!("running {what} is not part of what this call declared"));
         }
-        let starts = |declared: &Declared| declared.effect.path() == Some(&spawn.cwd);
-        let stands = self.place.cwd == spawn.cwd || self.place.roots.contains(&spawn.cwd);
+        self.need_folder(&spawn.cwd)
+    }
+
+    fn need_folder(&self, cwd: &HostPath) -> io::Result<()> {
+        let starts = |declared: &Declared| declared.effect.path() == Some(cwd);
+        let stands = self.place.cwd == *cwd || self.place.roots.contains(cwd);
         if stands || self.anything() || self.declared.iter().any(starts) {
             return Ok(());
         }
-        denied(format!("running a program in {} is not part of what this call declared", spawn.cwd))
+        denied(format!("running a program in {cwd} is not part of what this call declared"))
+    }
+
+    fn declares_a_command(&self) -> bool {
+        let is_command =
+            |declared: &Declared| matches!(declared.effect.target, Target::Command { .. });
+        self.most != Access::Observe && self.declared.iter().any(is_command)
+    }
+
+    /// Refuses a command for a shell that runs which the plan did not declare, word for word, and
+    /// folders outside the workspace.
+    fn need_turn(&self, turn: &Turn) -> io::Result<()> {
+        let told = Target::Command { text: turn.command.clone() };
+        if self.most == Access::Observe || !self.declared.iter().any(|d| d.effect.target == told) {
+            let what = short(&turn.command);
+            return denied(format!("running {what} is not part of what this call declared"));
+        }
+        match turn.folders().find(|folder| !self.place.holds(folder)) {
+            Some(cwd) => self.need_folder(cwd),
+            None => Ok(()),
+        }
     }
 }
 
@@ -557,8 +586,21 @@ impl Shell for Guarded {
         }
         .boxed()
     }
+
     fn told(&self) -> Option<String> {
         self.inner.shell()?.told()
+    }
+
+    fn give<'a>(&'a self, shell: &'a dyn Control, turn: &'a Turn) -> BoxFuture<'a, io::Result<()>> {
+        async move {
+            let Some(bare) = self.inner.shell() else {
+                return Err(io::ErrorKind::Unsupported.into());
+            };
+            self.need_turn(turn)?;
+            self.begin().await?;
+            bare.give(shell, turn).await
+        }
+        .boxed()
     }
 }
 

@@ -22,6 +22,7 @@ mod background;
 mod exit;
 mod follow;
 mod output;
+mod session;
 mod withheld;
 
 use self::follow::{Followed, follow};
@@ -79,6 +80,8 @@ pub struct Input {
     description: Option<String>,
     /// Give it a terminal, for programs that want one; stdout and stderr are then one.
     pty: Option<bool>,
+    /// Run in a shell of this name that lives on.
+    session: Option<String>,
 }
 
 /// What programs read.
@@ -114,6 +117,8 @@ enum End {
     Cancelled,
     /// The host lost it.
     Lost(String),
+    /// Its shell did not say how it ended, and was stopped.
+    Deaf,
 }
 
 /// A command that was run.
@@ -124,6 +129,8 @@ struct Ran {
     report: Vec<u8>,
     /// The job that goes on of it.
     job: Option<String>,
+    /// The shell, where the end is that of one turn of it alone.
+    goes_on: Option<Running>,
 }
 
 impl Tool for Bash {
@@ -156,12 +163,11 @@ impl Tool for Bash {
                 "Run command",
                 format!(
                     "Run a command in the shell and get stdout and stderr in the order they came, \
-                     without escape codes. stdin is empty, so nothing can be typed. {over} \
-                     after {time} unless timeout_ms says otherwise. The next call starts in the \
-                     folder this one ends in, while that is in the workspace; variables are not \
-                     kept. Over 30,000 characters you get both ends and an out:// address of the \
-                     whole, which read and grep take. What still runs in the background when the \
-                     command ends is stopped."
+                     without escape codes. stdin is empty. {over} after {time}, or timeout_ms. The \
+                     next call starts in the folder this one ends in, if in the workspace. \
+                     Variables and background processes last only in a session. Over 30,000 \
+                     characters you get both ends and an out:// address of the whole, which read \
+                     and grep take."
                 ),
             )
         }
@@ -174,6 +180,9 @@ impl Tool for Bash {
         if input.command.contains('\0') {
             return Err(ToolError::new("command holds a NUL byte, which no command can have")
                 .hint("Write it as \\0 in printf, or put the data into a file."));
+        }
+        if let Some(name) = session::asked(input) {
+            session::check(input, name)?;
         }
         if input.timeout_ms == Some(0) {
             return Err(ToolError::new("timeout_ms is 0, which leaves no time to run").hint(
@@ -213,16 +222,23 @@ impl Tool for Bash {
         let mut notes = Vec::new();
         let asked = input.timeout_ms.unwrap_or(self.timeout);
         let timeout = Duration::from_millis(asked.min(TIMEOUT_MAX));
-        let running = start(&input, (Stdin::Empty, &self.keep), cx, &mut notes).await?;
-        // What is read before the first command takes nothing of its time.
-        let deadline = Instant::now() + timeout;
-        let followed = follow(running, cx, (deadline, self.promote), &mut notes).await;
-        let ran = match followed {
-            Followed::Ran(ran) => *ran,
-            Followed::Keeps(keeping) => background::keep(&input, *keeping, cx, &mut notes)?,
-            Followed::GoesOn(running, handed, place) => {
-                let now = background::Now { handed, timeout, notes };
-                return background::go_on(&input, running, now, place, cx);
+        let ran = match session::asked(&input) {
+            Some(name) => match session::run(&input, name, timeout, cx, &mut notes).await {
+                Ok(ran) => ran,
+                Err(outcome) => return Ok(outcome),
+            },
+            None => {
+                let running = start(&input, (Stdin::Empty, &self.keep), cx, &mut notes).await?;
+                // What is read before the first command takes nothing of its time.
+                let limits = (Instant::now() + timeout, self.promote);
+                match follow(running, cx, limits, None, &mut notes).await {
+                    Followed::Ran(ran) => *ran,
+                    Followed::Keeps(keeping) => background::keep(&input, *keeping, cx, &mut notes)?,
+                    Followed::GoesOn(running, handed, place) => {
+                        let now = background::Now { handed, timeout, notes };
+                        return background::go_on(&input, running, now, place, cx);
+                    }
+                }
             }
         };
         if asked > TIMEOUT_MAX {
@@ -231,7 +247,7 @@ impl Tool for Bash {
         let failed = matches!(&ran.end, End::Exited(exit) if exit.code != Some(0));
         let said = failed.then_some([&*ran.kept.stderr, &*ran.kept.stdout]);
         notes.extend(withheld::note(&input.command, said, cx));
-        if input.cwd.is_none() {
+        if input.cwd.is_none() && session::asked(&input).is_none() {
             notes.extend(carry(&ran.report, cx));
         }
         notes.extend(cx.session().map.get::<Jobs>().news(cx));
@@ -243,7 +259,8 @@ impl Tool for Bash {
 fn title(input: &Input) -> String {
     let is_described = input.description.as_deref().is_some_and(|text| !line(text).is_empty());
     let name = name(input);
-    if is_described { name } else { format!("Running {name}") }
+    let of = session::asked(input).map(|of| format!(" (session {of})")).unwrap_or_default();
+    if is_described { format!("{name}{of}") } else { format!("Running {name}{of}") }
 }
 
 /// What a command does, as far as it is said, else its first line.
@@ -285,26 +302,7 @@ async fn start(
     cx: &Cx,
     notes: &mut Vec<String>,
 ) -> Result<Running, ToolError> {
-    let failed = |error: io::Error| match error.get_ref() {
-        // Nothing is run without its record: the error says what to do about that.
-        Some(cause) if cause.is::<RecordError>() => {
-            ToolError::new(format!("nothing was run: {error}"))
-        }
-        // It may have been started all the same.
-        _ if matches!(error.kind(), io::ErrorKind::ConnectionAborted | io::ErrorKind::TimedOut) => {
-            ToolError::new(format!("the command was lost: {error}"))
-                .hint("Look at what it did before you run it again.")
-        }
-        _ if error.kind() == io::ErrorKind::ArgumentListTooLong => {
-            let size = input.command.len();
-            ToolError::new(format!(
-                "the command has {size} bytes, more than a shell can be given (usually 131071)"
-            ))
-            .hint("Nothing was run. Write it to a file with write, and run that: bash FILE")
-        }
-        _ => ToolError::new(format!("the command could not be started: {error}"))
-            .hint("Nothing was run. Check cwd, or call again when the machine has room."),
-    };
+    let failed = |error: io::Error| failed(&input.command, &error);
     let shell = cx.host.shell().ok_or_else(|| {
         ToolError::new(format!("the host {} has no shell", cx.host.name()))
             .hint("Do it with the other tools.")
@@ -349,6 +347,30 @@ fn variables(input: &Input, cx: &Cx) -> Vec<(String, String)> {
     set
 }
 
+/// What is said where a command could not be run.
+fn failed(command: &str, error: &io::Error) -> ToolError {
+    match error.get_ref() {
+        // Nothing is run without its record: the error says what to do about that.
+        Some(cause) if cause.is::<RecordError>() => {
+            ToolError::new(format!("nothing was run: {error}"))
+        }
+        // It may have been started all the same.
+        _ if matches!(error.kind(), io::ErrorKind::ConnectionAborted | io::ErrorKind::TimedOut) => {
+            ToolError::new(format!("the command was lost: {error}"))
+                .hint("Look at what it did before you run it again.")
+        }
+        _ if error.kind() == io::ErrorKind::ArgumentListTooLong => {
+            let size = command.len();
+            ToolError::new(format!(
+                "the command has {size} bytes, more than a shell can be given (usually 131071)"
+            ))
+            .hint("Nothing was run. Write it to a file with write, and run that: bash FILE")
+        }
+        _ => ToolError::new(format!("the command could not be started: {error}"))
+            .hint("Nothing was run. Check cwd, or call again when the machine has room."),
+    }
+}
+
 fn gone(error: &io::Error) -> bool {
     matches!(error.kind(), io::ErrorKind::NotFound | io::ErrorKind::NotADirectory)
 }
@@ -391,6 +413,7 @@ mod tests {
             command: command.to_owned(),
             cwd: None,
             pty: None,
+            session: None,
             run_in_background: None,
             timeout_ms: None,
             description: description.map(str::to_owned),

@@ -23,6 +23,7 @@ mod read;
 mod readers;
 mod search;
 mod seen;
+mod shells;
 mod words;
 mod write;
 
@@ -42,6 +43,7 @@ pub use self::{
     ls::Ls,
     notebook_edit::NotebookEdit,
     read::Read,
+    shells::Shells,
     write::Write,
 };
 

@@ -19,6 +19,7 @@ use haft_tool::{
     AnyTool, Conversation, Dispatcher, Events as _, Job, JobLimits, Jobs, Judge, Limits, Registry,
     SaveRule, Session, Settings as Stages, ToolSet, Watching, standard,
 };
+use haft_tools::Shells;
 use haft_types::{
     AgentPath, Body, CallId, Env, Event, EventId, HostPath, Outcome, Part, Place, QuestionId,
     ToolSpec, ToolUse, TurnId,
@@ -388,9 +389,15 @@ impl Core {
         self.dispatcher.session.map.get()
     }
 
-    /// Stops the jobs, all together; gives those that ran.
+    /// Stops the jobs and the named shells, all together; gives the jobs that ran.
     pub async fn end_jobs(&self) -> Vec<Arc<Job>> {
-        self.jobs().end(END_JOBS).await
+        let (jobs, shells) = (self.jobs(), self.shells());
+        tokio::join!(jobs.end(END_JOBS), shells.end(END_JOBS)).0
+    }
+
+    /// The named shells of the session.
+    pub fn shells(&self) -> Arc<Shells> {
+        self.dispatcher.session.map.get()
     }
 
     /// Stops what still runs, makes everything durable and ends all feeds.
@@ -509,6 +516,8 @@ fn session(base: &Base, bus: &Bus, id: String, out_dir: PathBuf) -> Session {
         life: Duration::from_secs(jobs.life_seconds),
         disk: jobs.disk_bytes,
     });
+    let shells = base.loaded.settings.shell.sessions;
+    session.map.get::<Shells>().limit(usize::try_from(shells).unwrap_or(usize::MAX));
     if base.trusted {
         // In a folder that is not trusted the rule would not count the next time.
         let rules = LocalRules(base.project.join(".haft/settings.local.toml"));

@@ -62,7 +62,9 @@ pub async fn run(arguments: &Tool, more: &[Arc<dyn AnyTool>]) -> Ending {
     let env = base.env(None, terminal)?;
     let core = Core::open(base, &arguments.common, which, &env, more).await?;
     let told = face::notices(&core.bus);
-    core.jobs().refuse("haft tool makes one call, and everything ends with it");
+    let alone = "haft tool makes one call, and everything ends with it";
+    core.jobs().refuse(alone);
+    core.shells().refuse(alone);
     if core.dispatcher.tools.spec(&arguments.name).is_none() {
         let why = core.base.taken_away(&arguments.common, &env, &arguments.name);
         let unknown =

@@ -1,7 +1,8 @@
 //! A call that may do anything is held by its host to what rules deny and what is protected, and a
 //! program is the one that was declared, in the folder that was.
 
-use haft_host::{Program, Spawn, WriteHow};
+use futures::StreamExt as _;
+use haft_host::{Program, Spawn, Stdin, Turn, WriteHow};
 use haft_policy::{Mode, Verdict};
 use haft_testkit::world::World;
 use haft_tool::{COMMAND_VARIABLE, Cx, REPORTING_SCRIPT};
@@ -96,6 +97,54 @@ async fn a_denial_that_was_not_understood_asks_about_anything() {
     let outcome = world.call("any", json!({"on": "/w/a"})).await;
     assert_eq!((outcome.status, runs.of("any")), (Status::Denied, 0), "{outcome:?}");
     assert!(outcome.joined_text().contains("Edit(a/../b)"), "{outcome:?}");
+}
+
+/// A tool that declares one command and gives a shell that runs another, or the same one.
+fn giver() -> Probe {
+    let giver = Probe::new("give").plan(|_, place| {
+        Plan::new(place, "Running")
+            .with(Access::Destroy, Target::Command { text: "echo told > made".to_owned() })
+    });
+    giver.run(|input, cx| async move {
+        let place = &cx.place;
+        let spawn = Spawn {
+            stdin: Stdin::Open,
+            report: true,
+            ..Spawn::new(Program::Turns, place.cwd.clone())
+        };
+        let host = cx.host.shell().unwrap();
+        let mut running = host.spawn(spawn).await.map_err(failed)?;
+        let folder = input["folder"].as_str().map(|folder| place.cwd.join(folder).unwrap());
+        let command = input["command"].as_str().unwrap_or_default().to_owned();
+        let turn = Turn::new(command, folder, place.cwd.clone(), 0);
+        host.give(&*running.control, &turn).await.map_err(failed)?;
+        running.control.end_input();
+        while let Some(Ok(_)) = running.output.next().await {}
+        Ok(Outcome::text("given"))
+    })
+}
+
+#[tokio::test]
+async fn a_shell_that_runs_gets_the_declared_command_alone() {
+    let declared = "echo told > made";
+    for (input, wanted) in [
+        (json!({"command": declared}), "given"),
+        (json!({"command": declared, "folder": "sub"}), "given"),
+        (json!({"command": "echo told > made "}), "`echo told > made ` is not part of what"),
+        (json!({"command": "true"}), "running `true` is not part of what this call declared"),
+        (
+            json!({"command": declared, "folder": "/"}),
+            "in / is not part of what this call declared",
+        ),
+    ] {
+        let world = World::local(tools([giver()]).0, [("sub/a", "")]).unwrap();
+        world.mode(Mode::Bypass);
+        let text = world.call("give", input.clone()).await.joined_text();
+        assert!(text.contains(wanted), "{input}: {text}");
+        let folder = input["folder"].as_str().unwrap_or_default();
+        let made = world.folder().unwrap().join(folder.trim_start_matches('/')).join("made");
+        assert_eq!(made.exists(), wanted == "given", "{input}");
+    }
 }
 
 /// A tool that declares one command and runs another, or the same one.

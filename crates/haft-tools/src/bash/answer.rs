@@ -119,6 +119,11 @@ pub(super) fn judged(
         End::Cancelled => {
             (Status::Cancelled, None, Some("cancelled and stopped; this is partial".to_owned()))
         }
+        End::Deaf => {
+            let text = "its exit code is not known: it left the shell unable to take in another \
+                        command (by options, functions or traps), and that was stopped";
+            (Status::Failed, None, Some(text.to_owned()))
+        }
         End::Lost(why) => {
             let text = format!("lost: {why}; whether it finished is not known");
             (Status::Failed, None, Some(text))

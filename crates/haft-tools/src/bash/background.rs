@@ -115,7 +115,7 @@ pub(super) fn keep(
         way(cx)
     ));
     let job = Some(job.id().to_owned());
-    Ok(Ran { end: End::Exited(exit), kept, report, job })
+    Ok(Ran { end: End::Exited(exit), kept, report, job, goes_on: None })
 }
 
 /// Where all that a job says is found.

@@ -14,12 +14,15 @@ use super::{
     End, Ran, answer, at,
     background::Keeping,
     output::{Handed, Streams},
+    session::Watch,
 };
 
 /// How long a command that is stopped at its timeout may take to end: TERM, 500 ms, KILL.
 const STOP: Duration = Duration::from_millis(700);
 /// How long a cancelled one may; the call has 150 ms to answer.
 const CANCEL: Duration = Duration::from_millis(60);
+/// Longest report of where a command ended, in bytes.
+const REPORT: usize = 64 << 10;
 
 /// What became of a command.
 pub(super) enum Followed {
@@ -42,6 +45,8 @@ struct Following<'a> {
     cancelled: bool,
     /// Why it was told to end, and until when that is waited for.
     stopped: Option<(End, Instant)>,
+    /// The turn of a shell that lives on, whose end is waited for.
+    turn: Option<&'a mut Watch>,
     notes: &'a mut Vec<String>,
 }
 
@@ -50,18 +55,21 @@ enum Next {
     More,
     Over(End),
     Keep(Exit, JobPlace),
+    /// The turn is over, with this exit code.
+    TurnOver(i32),
 }
 
-/// Takes the output in until the command ends or is stopped.
+/// Takes the output in until the command ends or is stopped; of a shell that lives on, until its
+/// `turn` is over.
 pub(super) async fn follow(
     running: Running,
     cx: &Cx,
     (deadline, promote): (Instant, bool),
+    turn: Option<&mut Watch>,
     notes: &mut Vec<String>,
 ) -> Followed {
-    let (jobs, streams) = (cx.session().map.get::<Jobs>(), Streams::new(cx));
-    let (report, first, cancelled, stopped) = Default::default();
-    let mut of = Following { cx, running, jobs, streams, report, first, cancelled, stopped, notes };
+    let mut of = Following::new(cx, running, turn, notes);
+    let mut look = of.turn.as_ref().map(|_| Watch::look());
     loop {
         let shown = of.streams.live.due();
         let patience = of.stopped.as_ref().map(|(_, until)| *until);
@@ -83,12 +91,33 @@ pub(super) async fn follow(
                 return of.over(end).await;
             }
             () = at(shown) => of.streams.live.flush(cx),
+            () = at(look), if of.stopped.is_none() => {
+                of.listens();
+                look = Some(Watch::look());
+            }
             next = of.running.output.next() => match of.said(next).await {
                 Next::More => {}
                 Next::Over(end) => return of.over(end).await,
                 Next::Keep(exit, place) => return of.keep(exit, place).await,
+                Next::TurnOver(code) => return of.turn_over(code).await,
             },
         }
+    }
+}
+
+impl<'a> Following<'a> {
+    fn new(
+        cx: &'a Cx,
+        running: Running,
+        turn: Option<&'a mut Watch>,
+        notes: &'a mut Vec<String>,
+    ) -> Self {
+        let (jobs, mut streams) = (cx.session().map.get::<Jobs>(), Streams::new(cx));
+        if let Some(turn) = &turn {
+            streams.number_from(&turn.began);
+        }
+        let (report, first, cancelled, stopped) = Default::default();
+        Self { cx, running, jobs, streams, report, first, cancelled, stopped, turn, notes }
     }
 }
 
@@ -112,7 +141,16 @@ impl Following<'_> {
                 // A disk that hangs must not hold up who gave up waiting.
                 () = cx.stop.cancelled(), if !self.cancelled => {}
             },
-            Some(Ok(Output::Report(bytes))) => self.report = bytes.to_vec(),
+            Some(Ok(Output::Report(bytes))) => {
+                let Some(turn) = &mut self.turn else {
+                    let room = REPORT.saturating_sub(self.report.len()).min(bytes.len());
+                    self.report.extend_from_slice(&bytes[..room]);
+                    return Next::More;
+                };
+                if let Some(code) = turn.takes(&bytes).filter(|_| self.stopped.is_none()) {
+                    return Next::TurnOver(code);
+                }
+            }
             Some(Ok(Output::Exit(exit))) if !exit.kept.is_empty() => match self.jobs.begin() {
                 Ok(place) if self.stopped.is_none() => return Next::Keep(exit, place),
                 other => {
@@ -146,13 +184,29 @@ impl Following<'_> {
         Followed::Keeps(Box::new(Keeping { running, exit, kept, spool, report, place }))
     }
 
+    /// The shell is stopped where it does not do what it was given.
+    fn listens(&mut self) {
+        let untaken = self.running.control.untaken();
+        if self.turn.as_mut().is_some_and(|turn| turn.is_deaf(untaken)) {
+            self.stop(End::Deaf, STOP);
+        }
+    }
+
+    async fn turn_over(self, code: i32) -> Followed {
+        let Self { running, streams, report, cx, .. } = self;
+        let end = End::Exited(Exit { code: Some(code), ..Exit::default() });
+        let kept = streams.finish(cx, None).await;
+        Followed::Ran(Box::new(Ran { end, kept, report, job: None, goes_on: Some(running) }))
+    }
+
     async fn over(self, end: End) -> Followed {
         let patience = match end {
             End::Cancelled => Some(CANCEL / 2),
             End::TimedOut(_) => Some(Duration::from_millis(150)),
-            End::Exited(_) | End::Lost(_) => None,
+            End::Exited(_) | End::Lost(_) | End::Deaf => None,
         };
         let kept = self.streams.finish(self.cx, patience).await;
-        Followed::Ran(Box::new(Ran { end, kept, report: self.report, job: None }))
+        let (job, goes_on) = (None, None);
+        Followed::Ran(Box::new(Ran { end, kept, report: self.report, job, goes_on }))
     }
 }

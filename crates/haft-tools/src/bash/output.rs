@@ -40,6 +40,8 @@ const LINE: usize = 64 << 10;
 
 /// How a shell says that `eval` read what it could not understand.
 const EVAL: &str = ": eval: ";
+/// What stands before the number of a line.
+const NUMBER: &str = "line ";
 /// The names under which a shell may tell that.
 const SHELLS: &[&str] = &["bash", "sh", "dash", "ash", "ksh"];
 
@@ -88,11 +90,13 @@ pub(super) struct Lines {
     fresh: bool,
     /// Bytes that left, as they came.
     bytes: u64,
+    /// The lines at which commands of a shell began that lives on, as it counts; empty for others.
+    began: Vec<u64>,
 }
 
 impl Lines {
     pub(super) fn new(stream: Stream) -> Self {
-        Self { stream, open: BytesMut::new(), fresh: true, bytes: 0 }
+        Self { stream, open: BytesMut::new(), fresh: true, bytes: 0, began: Vec::new() }
     }
 
     /// Takes bytes in and gives the lines that are complete; a very long one in parts.
@@ -118,8 +122,10 @@ impl Lines {
     /// Gives a piece, without what haft itself added to the shell's own errors.
     fn leaves(&mut self, piece: Bytes, pieces: &mut Vec<Bytes>) {
         let fresh = std::mem::replace(&mut self.fresh, piece.ends_with(b"\n"));
-        let own = self.stream == Stream::Stderr && memmem::find(&piece, EVAL.as_bytes()).is_some();
-        let piece = if own { without_evals(&piece, fresh) } else { piece };
+        let holds = |words: &str| memmem::find(&piece, words.as_bytes()).is_some();
+        let own = holds(EVAL) || (!self.began.is_empty() && holds(NUMBER));
+        let own = self.stream == Stream::Stderr && own;
+        let piece = if own { without_evals(&piece, fresh, &self.began) } else { piece };
         self.bytes += piece.len() as u64;
         pieces.push(piece);
     }
@@ -182,10 +188,12 @@ impl Recent {
 }
 
 /// Lines of the shell itself as they would be were the command run without haft's `eval` around it.
-fn without_evals(piece: &Bytes, fresh: bool) -> Bytes {
+fn without_evals(piece: &Bytes, fresh: bool, began: &[u64]) -> Bytes {
     let (mut lines, mut fresh) = (Vec::with_capacity(piece.len()), fresh);
     for line in piece.split_inclusive(|byte| *byte == b'\n') {
-        let own = str::from_utf8(line).ok().filter(|_| fresh).and_then(without_eval);
+        let text = str::from_utf8(line).ok().filter(|_| fresh);
+        let own = text.and_then(without_eval);
+        let own = own.as_deref().or(text).and_then(|text| numbered(text, began)).or(own);
         lines.extend_from_slice(own.as_deref().map_or(line, str::as_bytes));
         fresh = true;
     }
@@ -201,6 +209,31 @@ fn without_eval(line: &str) -> Option<String> {
     };
     let is_number = !number.is_empty() && number.bytes().all(|byte| byte.is_ascii_digit());
     is_number.then(|| format!("{shell}: {line}{number}: {rest}"))
+}
+
+/// A line of bash itself with the numbers that the lines have in their own command; none for any
+/// other line.
+fn numbered(text: &str, began: &[u64]) -> Option<String> {
+    let first = began.first()?;
+    // In a function bash goes by another name.
+    let mut rest = text.strip_prefix("bash: ").or_else(|| text.strip_prefix("main: "))?;
+    let (mut out, mut is_own) = (String::from("bash: "), false);
+    while let Some(at) = rest.find(NUMBER) {
+        let (before, after) = rest.split_at(at + NUMBER.len());
+        let digits = after.bytes().take_while(u8::is_ascii_digit).count();
+        out.push_str(before);
+        match after[..digits].parse::<u64>() {
+            Ok(number) if number > *first => {
+                let of = began[..began.partition_point(|began| *began < number)].last()?;
+                out.push_str(&(number - of).to_string());
+                is_own = true;
+            }
+            _ => out.push_str(&after[..digits]),
+        }
+        rest = &after[digits..];
+    }
+    out.push_str(rest);
+    is_own.then_some(out)
 }
 
 /// What was kept of the output.
@@ -240,6 +273,11 @@ impl Streams {
             pieces: Vec::new(),
             clean: String::new(),
         }
+    }
+
+    /// The command is one of a shell whose commands began at these lines, this one the last.
+    pub(super) fn number_from(&mut self, began: &[u64]) {
+        self.err.lines.began = began.to_vec();
     }
 
     /// Takes the next bytes of a stream.

@@ -28,6 +28,7 @@ mod race;
 mod read;
 mod readers;
 mod samples;
+mod sessions;
 mod spec;
 mod third_host;
 mod transactions;

@@ -36,6 +36,7 @@ mod mcp_client;
 mod mcp_hostile;
 mod mcp_protocol;
 mod mistakes;
+mod named_shells;
 mod notebook;
 mod outlive;
 mod output;

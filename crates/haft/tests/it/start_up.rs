@@ -95,6 +95,9 @@ fn a_command_has_what_the_shell_of_the_person_sets() {
 
     let mut client = Client::of(with_shell(&world, "/bin/bash", &["mcp", "--mode", "bypass"]));
     client.greet(&json!({}));
+    let answer = client.call("bash", &json!({"command": LOOK, "session": "dev"}));
+    let stands = "[the next command of session dev starts in src]";
+    assert_eq!(text(&answer), format!("{SEEN}\n{stands}"));
     let answer = client.call("bash", &json!({"command": LOOK}));
     assert_eq!(text(&answer), format!("{SEEN}\n{next}"));
     client.call("bash", &json!({"command": "greet you; sleep 600", "run_in_background": true}));

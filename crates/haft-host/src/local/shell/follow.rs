@@ -20,7 +20,7 @@ use rustix::{
     event::{PollFd, PollFlags, Timespec, poll},
     fd::AsFd,
     fs::{OFlags, fcntl_setfl},
-    io::Errno,
+    io::{Errno, ioctl_fionread},
     pipe::fcntl_getpipe_size,
 };
 
@@ -55,8 +55,6 @@ const PAUSE: Duration = Duration::from_millis(2);
 const FILLING: Duration = Duration::from_micros(200);
 /// The sign that ends the input of a terminal at the start of a line, twice.
 const END_OF_INPUT: &[u8] = b"\x04\x04";
-/// Longest report.
-const REPORT_LIMIT: usize = 4 << 20;
 
 /// Processes by their numbers and command lines.
 type Processes = Vec<(u32, String)>;
@@ -65,7 +63,7 @@ type Processes = Vec<(u32, String)>;
 #[derive(Debug)]
 pub(super) struct Follower {
     shared: Arc<Shared>,
-    input: Option<OwnedFd>,
+    input: Option<Arc<OwnedFd>>,
     output: Option<OwnedFd>,
     errors: Option<OwnedFd>,
     report: Option<OwnedFd>,
@@ -73,7 +71,6 @@ pub(super) struct Follower {
     terminal: bool,
     /// Our end of a terminal that nobody has open now: closing it would end the program.
     held: Option<OwnedFd>,
-    reported: Vec<u8>,
     buffer: Vec<u8>,
     /// What was read into, the oldest first; free once nobody holds the bytes any more.
     used: VecDeque<Bytes>,
@@ -128,15 +125,16 @@ impl Follower {
         if let Some(input) = &pipes.input {
             fcntl_setfl(input, OFlags::NONBLOCK)?;
         }
+        let input = pipes.input.map(Arc::new);
+        shared.state().input.pipe = input.as_ref().map(Arc::downgrade).unwrap_or_default();
         let mut follower = Self {
             shared,
-            input: pipes.input,
+            input,
             output: Some(pipes.output),
             terminal: pipes.errors.is_none(),
             held: None,
             errors: pipes.errors,
             report: pipes.report,
-            reported: Vec::new(),
             buffer: Vec::new(),
             used: VecDeque::new(),
             burst: 0,
@@ -240,19 +238,9 @@ impl Follower {
         let Some((stopped, kept)) = self.kept.take() else { return };
         let Some((status, _)) = self.exited else { return self.lost() };
         self.drain(LOOK);
-        self.room = None;
-        self.report();
+        (self.room, self.report) = (None, None);
         let (code, signal) = (status.code(), status.signal());
         self.shared.push(Ok(Output::Exit(Exit { code, signal, stopped, kept, ..Exit::default() })));
-    }
-
-    /// Passes on what the command reported.
-    fn report(&mut self) {
-        self.report = None;
-        if !self.reported.is_empty() {
-            let report = std::mem::take(&mut self.reported);
-            self.shared.push(Ok(Output::Report(report.into())));
-        }
     }
 
     fn finish(mut self) {
@@ -260,10 +248,9 @@ impl Follower {
         if let (Left::Lost, Some(session)) = (&self.left, self.shared.session) {
             kill_session(session, self.exited.is_some());
         }
-        (self.output, self.errors, self.input) = (None, None, None);
+        (self.output, self.errors, self.report, self.input) = (None, None, None, None);
         self.held = None;
         self.close_input();
-        self.report();
         self.shared.push(self.end());
         self.over();
     }
@@ -352,7 +339,7 @@ impl Follower {
             if let Some(pipe) = self.errors.as_ref().filter(|_| reading(Stream::Stderr)) {
                 watched.push((Watched::Errors, pipe.as_fd(), PollFlags::IN));
             }
-            if let Some(pipe) = &self.report {
+            if let Some(pipe) = self.report.as_ref().filter(|_| !full) {
                 watched.push((Watched::Report, pipe.as_fd(), PollFlags::IN));
             }
             if let Some(pipe) = self.input.as_ref().filter(|_| feeding) {
@@ -463,12 +450,29 @@ impl Follower {
         match rustix::io::read(pipe, &mut buffer) {
             Ok(0) => false,
             Ok(length) => {
-                let room = REPORT_LIMIT - self.reported.len();
-                self.reported.extend_from_slice(&buffer[..length.min(room)]);
+                self.take_what_stands();
+                let report = Bytes::copy_from_slice(&buffer[..length]);
+                self.shared.push(Ok(Output::Report(report)));
                 true
             }
             // A terminal without a program gives an error at its end.
             Err(error) => matches!(error, Errno::INTR | Errno::AGAIN),
+        }
+    }
+
+    /// Takes what stands in the pipes now: what was written before a report comes before it. What
+    /// comes meanwhile is not waited for.
+    fn take_what_stands(&mut self) {
+        for what in [Watched::Output, Watched::Errors] {
+            let standing = |of: &Self| {
+                let pipe = if what == Watched::Output { &of.output } else { &of.errors };
+                pipe.as_ref().and_then(|pipe| ioctl_fionread(pipe).ok()).unwrap_or_default()
+            };
+            for _ in 0..standing(self).div_ceil(PIECE as u64) {
+                if standing(self) > 0 {
+                    self.handle(what);
+                }
+            }
         }
     }
 

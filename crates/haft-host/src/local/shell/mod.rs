@@ -20,7 +20,7 @@ use std::{
     ffi::OsString,
     io::{self, Write},
     os::unix::net::UnixStream,
-    sync::{Arc, Mutex, MutexGuard, PoisonError, mpsc},
+    sync::{Arc, Mutex, MutexGuard, PoisonError, Weak, mpsc},
 };
 
 use bytes::Bytes;
@@ -32,6 +32,7 @@ use haft_types::HostPath;
 use rustix::{
     event::{EventfdFlags, eventfd},
     fd::OwnedFd,
+    io::ioctl_fionread,
     process::{Pid, getsid},
 };
 use tokio::sync::{Notify, oneshot};
@@ -145,7 +146,8 @@ fn begin(
         Stdin::Empty => Input::default(),
         Stdin::Open => Input { open: true, ..Input::default() },
         Stdin::Bytes(bytes) => {
-            Input { bytes: bytes.len(), queue: [bytes].into(), open: true, ends: true }
+            let (length, queue) = (bytes.len(), [bytes].into());
+            Input { bytes: length, queue, open: true, ends: true, ..Input::default() }
         }
     };
     // Right after its start nobody else can have its number.
@@ -202,6 +204,8 @@ struct Input {
     open: bool,
     /// True when nothing follows `queue`.
     ends: bool,
+    /// Our end of its pipe, while that is open.
+    pipe: Weak<OwnedFd>,
 }
 
 /// A running command.
@@ -346,5 +350,22 @@ impl Control for Shared {
 
     fn stop(&self) {
         self.order(Order::Stop);
+    }
+
+    fn untaken(&self) -> Option<usize> {
+        let (bytes, pipe) = {
+            let state = self.state();
+            (state.input.bytes, state.input.pipe.upgrade()?)
+        };
+        let standing = ioctl_fionread(pipe).ok()?;
+        Some(bytes.saturating_add(usize::try_from(standing).unwrap_or(usize::MAX)))
+    }
+
+    fn beside(&self) -> BoxFuture<'_, Vec<(u32, String)>> {
+        let id = self.id;
+        Box::pin(async move {
+            let looked = tokio::task::spawn_blocking(move || supervisor::beside(id)).await;
+            looked.unwrap_or_default()
+        })
     }
 }

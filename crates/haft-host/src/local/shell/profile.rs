@@ -39,6 +39,9 @@ const OWN: &str = "_ SHLVL PWD OLDPWD SHELL TERM TERMCAP COLUMNS LINES PS0 PS1 P
 /// Where agents are reached that start-up files may start. They end with their shell.
 const AGENTS: &str = "SSH_AUTH_SOCK SSH_AGENT_PID GPG_AGENT_INFO DBUS_SESSION_BUS_ADDRESS";
 
+/// Longest report, in bytes.
+const REPORT_LIMIT: usize = 4 << 20;
+
 /// What the start-up of a shell gives to commands.
 #[derive(Debug, Default)]
 pub(super) struct Profile {
@@ -183,7 +186,10 @@ async fn read(local: &Local) -> Result<Option<Profile>, String> {
     let (mut bytes, mut exit) = (Vec::new(), Exit::default());
     while let Some(output) = running.output.next().await {
         match output.map_err(failed)? {
-            Output::Report(report) => bytes.extend_from_slice(&report),
+            Output::Report(report) => {
+                let room = REPORT_LIMIT.saturating_sub(bytes.len()).min(report.len());
+                bytes.extend_from_slice(&report[..room]);
+            }
             Output::Exit(end) => exit = end,
             Output::Bytes(..) => {}
         }

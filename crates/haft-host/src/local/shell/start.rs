@@ -30,6 +30,9 @@ const ARGUMENT_LIMIT: usize = 128 << 10;
 /// How much the pipes of a program's output hold, where the system allows it.
 pub(super) const PIPE_SIZE: usize = 1 << 20;
 
+/// Keeps bash from reading files of its own.
+const PLAIN: [&str; 2] = ["--noprofile", "--norc"];
+
 /// The program's ends of its pipes.
 #[derive(Debug)]
 pub(super) struct Ends {
@@ -129,6 +132,10 @@ fn check_folder(cwd: &HostPath) -> io::Result<()> {
     Err(io::Error::new(text.0, format!("the folder {cwd} to start in {}; {hint}", text.1)))
 }
 
+fn is_bash(shell: &Path) -> bool {
+    shell.file_name() == Some(OsStr::new("bash"))
+}
+
 /// The file of the program, its words, and whether it is a script.
 fn program(spawn: &Spawn, shell: Option<&HostPath>) -> io::Result<(PathBuf, Vec<Vec<u8>>, bool)> {
     let invalid = |text: String| Err(io::Error::new(io::ErrorKind::InvalidInput, text));
@@ -147,10 +154,7 @@ fn program(spawn: &Spawn, shell: Option<&HostPath>) -> io::Result<(PathBuf, Vec<
                     ARGUMENT_LIMIT - 1
                 ));
             }
-            let plain: &[&str] = match shell.file_name() {
-                Some(name) if name == "bash" => &["--noprofile", "--norc"],
-                _ => &[],
-            };
+            let plain: &[&str] = if is_bash(shell) { &PLAIN } else { &[] };
             // Its messages begin with the name that it goes by.
             let name = shell.file_name().unwrap_or(OsStr::new("sh")).as_bytes();
             let mut words = vec![shell.as_os_str().as_bytes().to_vec()];
@@ -158,6 +162,12 @@ fn program(spawn: &Spawn, shell: Option<&HostPath>) -> io::Result<(PathBuf, Vec<
             words.extend([b"-c".to_vec(), text.as_bytes().to_vec(), name.to_vec()]);
             words.extend(args.iter().map(|arg| arg.as_bytes().to_vec()));
             Ok((shell.to_owned(), words, true))
+        }
+        Program::Turns => {
+            let shell = shell.map(|shell| as_path(shell.as_bytes())).filter(|shell| is_bash(shell));
+            let shell = shell.ok_or_else(|| unsupported("this host's shell is not bash"))?;
+            let words = ["bash"].iter().chain(&PLAIN).map(|word| word.as_bytes().to_vec());
+            Ok((shell.to_owned(), words.collect(), true))
         }
         Program::Argv(words) => {
             let Some(name) = words.first().filter(|name| !name.is_empty()) else {
@@ -233,7 +243,7 @@ fn environment(spawn: &Spawn, given: &Given<'_>, shell: Option<&PathBuf>) -> Vec
         .map(|(name, value)| (OsStringExt::into_vec(name), OsStringExt::into_vec(value)))
         .filter(|(name, _)| !read(name) && !started.iter().any(|(started, _)| started == name));
     let own = own.chain(started.iter().cloned()).filter(|(name, _)| !set(name) && !unset(name));
-    let is_bash = shell.is_some_and(|shell| shell.file_name() == Some(OsStr::new("bash")));
+    let is_bash = shell.is_some_and(|shell| is_bash(shell));
     let file = profile.and_then(Profile::file).filter(|_| is_bash && !set(b"BASH_ENV"));
     let file = file.map(|file| (b"BASH_ENV".to_vec(), file.as_os_str().as_bytes().to_vec()));
     let given = spawn.set.iter().filter(|(name, value)| {

@@ -144,6 +144,14 @@ pub(in crate::local::shell) fn kill_session(of: Pid, ended: bool) {
     }
 }
 
+/// What runs below the keeper of a command beside the command itself.
+pub(in crate::local::shell) fn beside(command: u32) -> Vec<(u32, String)> {
+    let pid = i32::try_from(command).ok().and_then(Pid::from_raw);
+    let keeper = pid.and_then(Process::of).and_then(|process| Pid::from_raw(process.parent));
+    let below = keeper.map(|keeper| descendants(keeper, |_| false)).unwrap_or_default();
+    below.into_iter().filter(|process| Some(process.pid) != pid).map(Process::told).collect()
+}
+
 /// The living processes below this one, parents before children; those of which `pass` is true,
 /// and all below them, are left out.
 pub(super) fn descendants(of: Pid, pass: impl Fn(Pid) -> bool) -> Vec<Process> {

@@ -45,7 +45,7 @@ use rustix::{
     },
 };
 
-pub(super) use self::descendants::kill_session;
+pub(super) use self::descendants::{beside, kill_session};
 use self::{
     keeper::{keep, kill, ready},
     signals::{Signals, fork},

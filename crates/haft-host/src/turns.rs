@@ -1,0 +1,186 @@
+//! One bash that is given one command after another, and says where each of them ends.
+//!
+//! bash reads what it is to do from its own input, as it reads a script: the command as one quoted
+//! word, so that nothing of it can be taken for what stands around it, in one line with what reports
+//! its end. What a command does to its own input, output and descriptors lasts for that command.
+//! There is no loop that a command could leave, and no variable of haft's that it could change.
+//!
+//! **Invariant:** a record of an end stands for one command alone, whose name nobody can guess, and
+//! comes behind all that the command itself wrote. Where a command broke the shell, no record comes
+//! although all input was taken: whoever waits for it sees that by [`Control::untaken`].
+//!
+//! [`Control::untaken`]: crate::Control::untaken
+
+use std::{
+    collections::hash_map::RandomState,
+    hash::{BuildHasher as _, Hasher as _},
+};
+
+use haft_types::{HostPath, Style};
+
+/// Lines that bash reads before the first command, so that the numbers of its own lines cannot be
+/// mistaken for those of scripts that a command runs.
+const BEFORE: u64 = 10_000;
+/// The signals and events whose traps last for one command; that for the end of the shell stays.
+const TRAPS: &str = "DEBUG ERR RETURN HUP INT QUIT USR1 USR2 PIPE ALRM TERM CHLD CONT TSTP TTIN \
+                     TTOU WINCH";
+/// Sets the options of `set` back to those that a shell has at its start.
+const OPTIONS: &str = "+abefhkmnptuvxBCEHPT -hB +o posix +o pipefail +o history +o emacs +o vi \
+                       +o ignoreeof -o interactive-comments +o nolog";
+/// The options of a shell at its start, as `SHELLOPTS` has them.
+const PLAIN: [&str; 3] = ["braceexpand", "hashall", "interactive-comments"];
+/// Longest record, in bytes.
+const RECORD: usize = 64 << 10;
+
+/// One command for a shell that runs.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Turn {
+    /// The command.
+    pub command: String,
+    /// Its name in the records.
+    id: String,
+    /// Where the shell goes before it.
+    folder: Option<HostPath>,
+    /// Where it goes when it stands nowhere.
+    root: HostPath,
+    /// Lines that the shell has read before.
+    lines: u64,
+}
+
+/// What a shell says of a turn.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum TurnRecord {
+    /// The command begins, in this folder.
+    Begun(Option<HostPath>),
+    /// It has ended.
+    Ended {
+        /// Its exit code.
+        code: i32,
+        /// The options of `set` that it left on, or without it off, by name.
+        options: Vec<String>,
+        /// Where it ended; none where that folder is gone.
+        folder: Option<HostPath>,
+    },
+}
+
+impl Turn {
+    /// A turn of a shell that has read so many lines (0: none yet), which goes to `folder` first, or
+    /// to `root` where it stands in no folder that is there.
+    pub fn new(command: String, folder: Option<HostPath>, root: HostPath, lines: u64) -> Self {
+        let id = format!("{:016x}", RandomState::new().build_hasher().finish());
+        Self { command, id, folder, root, lines }
+    }
+
+    /// Where the shell goes before the command.
+    pub fn folders(&self) -> impl Iterator<Item = &HostPath> {
+        self.folder.iter().chain([&self.root])
+    }
+
+    /// The number of the line before the command's first, as bash counts.
+    pub const fn line(&self) -> u64 {
+        if self.lines == 0 { BEFORE + 1 } else { self.lines }
+    }
+
+    /// How many lines the shell has read when the turn is over.
+    pub fn lines(&self) -> u64 {
+        self.line() + self.command_lines() + 1
+    }
+
+    /// bash goes on counting in the lines of the command, though that is read as one line.
+    fn command_lines(&self) -> u64 {
+        self.command.bytes().fold(1, |lines, byte| lines + u64::from(byte == b'\n'))
+    }
+
+    /// What bash is to read for it.
+    pub fn text(&self) -> Vec<u8> {
+        let mut text = Vec::with_capacity(self.command.len() + 1024);
+        let mut add = |part: &str| text.extend_from_slice(part.as_bytes());
+        if self.lines == 0 {
+            add(&"\n".repeat(usize::try_from(BEFORE).unwrap_or_default()));
+            add("exec 60>&3 61>&1 62>&2 3>&-\n");
+        }
+        add("{ ");
+        if let Some(folder) = &self.folder {
+            add("\\builtin cd -- ");
+            quote(folder.as_bytes(), &mut text);
+            text.extend_from_slice(b" && ");
+        }
+        text.extend_from_slice(b"\\builtin pwd -P || \\builtin cd -- ");
+        quote(self.root.as_bytes(), &mut text);
+        let mut add = |part: &str| text.extend_from_slice(part.as_bytes());
+        // Each by itself: what a trap prints would be taken for a part of what stands in a group.
+        let id = &self.id;
+        add(&format!(
+            "; \\builtin printf 'B%s\\n' {id} >&60; \\builtin pwd -P >&60; \\builtin printf '\\0' >&60; \
+             }} >/dev/null 2>&1; \\builtin eval "
+        ));
+        // Not the first character: it may be that of an option.
+        quote(&[b" ", self.command.as_bytes()].concat(), &mut text);
+        let mut add = |part: &str| text.extend_from_slice(part.as_bytes());
+        add(" </dev/null >&61 2>&62 60>&- 61>&- 62>&-; ");
+        add(&format!(
+            "{{ \\builtin printf 'E%s %s %s\\n' {id} \"$?\" \"$SHELLOPTS\" >&60; \\builtin pwd -P >&60; \
+             \\builtin printf '\\0' >&60; \\builtin trap - {TRAPS}; \\builtin set {OPTIONS}; \
+             }} >/dev/null 2>&1\n"
+        ));
+        // Left unread until the line before is done; of no effect.
+        add(&"\n".repeat(usize::try_from(self.command_lines()).unwrap_or(1)));
+        text
+    }
+}
+
+/// Adds these bytes as one word of one line.
+fn quote(bytes: &[u8], text: &mut Vec<u8>) {
+    text.extend_from_slice(b"$'");
+    for byte in bytes {
+        match byte {
+            b'\\' | b'\'' => text.extend_from_slice(&[b'\\', *byte]),
+            b'\n' => text.extend_from_slice(b"\\n"),
+            byte => text.push(*byte),
+        }
+    }
+    text.push(b'\'');
+}
+
+/// Reads what a shell reports.
+#[derive(Clone, Debug, Default)]
+pub struct TurnRecords(Vec<u8>);
+
+impl TurnRecords {
+    /// Takes bytes in and gives the records of this turn that are whole; others are nobody's.
+    pub fn push(&mut self, bytes: &[u8], turn: &Turn) -> Vec<TurnRecord> {
+        self.0.extend_from_slice(bytes);
+        let Some(end) = memchr::memrchr(0, &self.0) else {
+            self.0.truncate(RECORD);
+            return Vec::new();
+        };
+        let whole: Vec<u8> = self.0.drain(..=end).collect();
+        whole.split(|byte| *byte == 0).filter_map(|record| turn.read(record)).collect()
+    }
+}
+
+impl Turn {
+    fn read(&self, record: &[u8]) -> Option<TurnRecord> {
+        let end = memchr::memchr(b'\n', record)?;
+        let (head, folder) = (str::from_utf8(&record[..end]).ok()?, &record[end + 1..]);
+        let folder = folder.strip_suffix(b"\n");
+        let folder = folder.and_then(|bytes| HostPath::new(bytes, Style::Posix).ok());
+        let mut words = head.split(' ');
+        let name = words.next()?;
+        let (kind, id) = name.split_at_checked(1)?;
+        match kind {
+            _ if id != self.id => None,
+            "B" => Some(TurnRecord::Begun(folder)),
+            "E" => {
+                let code = words.next()?.parse().ok()?;
+                let set: Vec<&str> = words.next()?.split(':').collect();
+                let on = set.iter().filter(|name| !PLAIN.contains(name));
+                let mut options: Vec<String> = on.map(ToString::to_string).collect();
+                let off = PLAIN.iter().filter(|name| !set.contains(name));
+                options.extend(off.map(|name| format!("no {name}")));
+                Some(TurnRecord::Ended { code, options, folder })
+            }
+            _ => None,
+        }
+    }
+}

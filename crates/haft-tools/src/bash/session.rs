@@ -1,0 +1,433 @@
+//! Commands of a named shell, which lives on between calls.
+//!
+//! **Invariant:** what a call is answered with belongs to its command: the exit code by the shell's
+//! own record of it, the output by coming before that record. Whatever a command does to the shell,
+//! the next one runs: in the same shell, or in a new one, which is said. Once a call is stopped or
+//! given up, nothing goes on of its shell.
+
+use std::{sync::Arc, time::Duration};
+
+use futures::FutureExt as _;
+use haft_host::{Exit, Program, Spawn, Stdin, Turn, TurnRecord, TurnRecords};
+use haft_tool::Cx;
+use haft_types::{HostPath, Outcome, Status, ToolError};
+use tokio::{
+    sync::OwnedMutexGuard,
+    time::{Instant, timeout},
+};
+
+use super::{End, Followed, Input, Ran, exit, failed, follow, root};
+use crate::{
+    process,
+    search::quoted,
+    shells::{Alive, Between, Seat, Shells},
+};
+
+/// How long a shell that has read all that it was given may take to say that it is done.
+const DEAF: Duration = Duration::from_secs(3);
+/// How often it is looked at whether it has.
+const LOOK: Duration = Duration::from_millis(200);
+/// Longest name.
+const NAME: usize = 32;
+/// Most processes of a background that are named.
+const NAMED: usize = 5;
+/// Characters that are shown of what was said between two calls.
+const BETWEEN: usize = 1_000;
+/// The key under which it is remembered which shells there were, for the next run of a session.
+const KEY: &str = "bash.sessions";
+
+/// The session that was asked for.
+pub(super) fn asked(input: &Input) -> Option<&str> {
+    input.session.as_deref().map(str::trim).filter(|name| !name.is_empty())
+}
+
+/// Refuses what a call of a session cannot have.
+pub(super) fn check(input: &Input, name: &str) -> Result<(), ToolError> {
+    let plain = |byte: u8| byte.is_ascii_alphanumeric() || b"_-".contains(&byte);
+    if name.len() > NAME || !name.bytes().all(plain) {
+        let shown = haft_text::names::shown(name, 60);
+        return Err(ToolError::new(format!("session {shown:?} is no name that one can have"))
+            .hint(format!("Take 1 to {NAME} letters, digits, - and _, such as build.")));
+    }
+    let not = |what: &str, hint: &str| {
+        Err(ToolError::new(format!("{what} does not go with session")).hint(hint.to_owned()))
+    };
+    if input.run_in_background.unwrap_or_default() {
+        return not(
+            "run_in_background",
+            "Leave one of them out: a job is no part of a session; in a session a command may end \
+             with &.",
+        );
+    }
+    if input.pty.unwrap_or_default() {
+        return not("pty", "Leave one of them out.");
+    }
+    if input.cwd.as_deref().is_some_and(|cwd| !cwd.is_empty()) {
+        return not(
+            "cwd",
+            "A session stands where its last command left it: put cd into the command.",
+        );
+    }
+    Ok(())
+}
+
+/// Follows the turn of a shell.
+pub(super) struct Watch {
+    turn: Turn,
+    /// Where commands of the shell began, as it counts lines; this one is the last.
+    pub(super) began: Vec<u64>,
+    records: TurnRecords,
+    /// Whether the command began, and where.
+    begun: bool,
+    at: Option<HostPath>,
+    ended: Option<(Vec<String>, Option<HostPath>)>,
+    /// Since when all that the shell was given is taken.
+    taken: Option<Instant>,
+}
+
+impl Watch {
+    fn new(turn: Turn, began: Vec<u64>) -> Self {
+        let records = TurnRecords::default();
+        Self { turn, began, records, begun: false, at: None, ended: None, taken: None }
+    }
+
+    /// Takes a report in; the exit code where it is that of the end.
+    pub(super) fn takes(&mut self, report: &[u8]) -> Option<i32> {
+        let mut exit = None;
+        for record in self.records.push(report, &self.turn) {
+            match record {
+                TurnRecord::Begun(folder) => (self.begun, self.at) = (true, folder),
+                TurnRecord::Ended { code, options, folder } => {
+                    self.ended = Some((options, folder));
+                    exit = Some(code);
+                }
+            }
+        }
+        exit
+    }
+
+    /// Reports whether the shell took in all that it was given, and does nothing of it: options,
+    /// functions or traps of the command keep it from that.
+    pub(super) fn is_deaf(&mut self, untaken: Option<usize>) -> bool {
+        if untaken != Some(0) {
+            self.taken = None;
+        }
+        untaken == Some(0) && self.taken.get_or_insert_with(Instant::now).elapsed() >= DEAF
+    }
+
+    /// When that is looked at next.
+    pub(super) fn look() -> Instant {
+        Instant::now() + LOOK
+    }
+}
+
+/// Runs a command in the shell of this name.
+pub(super) async fn run(
+    input: &Input,
+    name: &str,
+    limit: Duration,
+    cx: &Cx,
+    notes: &mut Vec<String>,
+) -> Result<Ran, Outcome> {
+    let shells = cx.session().map.get::<Shells>();
+    let mut seat = seat(&shells, name, limit, cx).await?;
+    let (shell, between) = seat.take().await;
+    notes.extend(said(name, &between));
+    if let Some(over) = &between.over {
+        seat.lose(&ended(over));
+    }
+    let mut call = Call { input, name, cx, shells: &shells, limit };
+    let mut done = call.turn(&mut seat, shell, notes).await?;
+    // It ended before it came to the command, or did not hear of it.
+    if !done.watch.begun && is_over(&done.ran.end) {
+        seat.lose("the one before did not take the command in");
+        done = call.turn(&mut seat, None, notes).await?;
+    }
+    let Done { ran, shell, mut watch } = done;
+    if let (Some(at), Some(wanted)) = (watch.at.take(), &seat.folder)
+        && at != *wanted
+        && at == *root(&cx.place)
+    {
+        let shown = quoted(&wanted.shown_from(&at));
+        notes.push(format!("[the folder {shown} is gone; this ran in the workspace root]"));
+        seat.folder = Some(at);
+    }
+    match shell {
+        Some(shell) => {
+            seat.lost = None;
+            (seat.lines, seat.began) = (watch.turn.lines(), watch.began);
+            if let Some((options, folder)) = watch.ended.take() {
+                notes.extend(seat.set_back(options));
+                notes.extend(seat.stands(name, folder, cx));
+            }
+            let beside = shell.running.control.beside().await;
+            notes.extend(seat.background(name, beside));
+            seat.leave(shell);
+        }
+        None => notes.push(seat.ends(name, &ran.end)),
+    }
+    Ok(ran)
+}
+
+/// Waits for the shell while another call has it.
+async fn seat(
+    shells: &Arc<Shells>,
+    name: &str,
+    limit: Duration,
+    cx: &Cx,
+) -> Result<OwnedMutexGuard<Seat>, Outcome> {
+    let named = shells.named(cx.agent(), name)?;
+    let free = Arc::clone(&named.seat).lock_owned();
+    tokio::select! {
+        biased;
+        () = cx.stop.cancelled() => Err(Outcome::ended(
+            Status::Cancelled,
+            format!("cancelled before it ran: another command of session {name} was running"),
+        )),
+        waited = timeout(limit, free) => waited.map_err(|_| Outcome::ended(
+            Status::TimedOut,
+            format!(
+                "nothing was run: another command of session {name} runs, for longer than the {} s \
+                 that this one had; call again later, or take another session",
+                limit.as_secs_f64()
+            ),
+        )),
+    }
+}
+
+/// Reports whether a shell came to its end without being told to.
+const fn is_over(end: &End) -> bool {
+    matches!(end, End::Exited(_) | End::Lost(_) | End::Deaf)
+}
+
+/// What became of a turn.
+struct Done {
+    ran: Ran,
+    /// The shell, where it lives on.
+    shell: Option<Alive>,
+    watch: Watch,
+}
+
+/// What a call runs its command with.
+struct Call<'a> {
+    input: &'a Input,
+    name: &'a str,
+    cx: &'a Cx,
+    shells: &'a Arc<Shells>,
+    limit: Duration,
+}
+
+impl Call<'_> {
+    /// Gives the shell its command and follows it to the end of one of them; without a shell there
+    /// is a new one.
+    async fn turn(
+        &mut self,
+        seat: &mut Seat,
+        shell: Option<Alive>,
+        notes: &mut Vec<String>,
+    ) -> Result<Done, Outcome> {
+        let (cx, is_new) = (self.cx, shell.is_none());
+        let shell = match shell {
+            Some(shell) => shell,
+            None => self.start(seat, notes).await?,
+        };
+        let root = root(&cx.place);
+        let folder = seat.folder.get_or_insert_with(|| cx.place.cwd.clone()).clone();
+        let goes = (is_new || seat.strayed).then_some(folder);
+        let turn = Turn::new(self.input.command.clone(), goes, root.clone(), seat.lines);
+        let control = Arc::clone(&shell.running.control);
+        let given = cx.host.shell().map(|host| host.give(&*control, &turn));
+        match given.unwrap_or_else(|| std::future::ready(Ok(())).boxed()).await {
+            Ok(()) => {}
+            // Its input is closed: it has ended, and its output says how.
+            Err(error) if error.kind() == std::io::ErrorKind::BrokenPipe => {}
+            Err(error) => {
+                seat.leave(shell);
+                return Err(failed(&self.input.command, &error).into());
+            }
+        }
+        // What is dropped from here on takes the shell with it.
+        let (began, lost) = (std::mem::take(&mut seat.began), seat.lost.take());
+        seat.lost = Some("the call before was given up, and the shell stopped with it".to_owned());
+        let began = began.into_iter().chain([turn.line()]).collect();
+        let mut watch = Watch::new(turn, began);
+        let deadline = Instant::now() + self.limit;
+        let Alive { running, place } = shell;
+        let limits = (deadline, false);
+        let followed = follow(running, cx, limits, Some(&mut watch), notes).await;
+        let Followed::Ran(mut ran) = followed else {
+            return Err(ToolError::new("the command went on where it could not").into());
+        };
+        seat.lost = lost;
+        let shell = ran.goes_on.take().map(|running| Alive { running, place });
+        Ok(Done { ran: *ran, shell, watch })
+    }
+
+    /// Starts a shell in the workspace root; the command takes it where it belongs.
+    async fn start(&self, seat: &mut Seat, notes: &mut Vec<String>) -> Result<Alive, Outcome> {
+        let (cx, name) = (self.cx, self.name);
+        let host = cx.host.shell().ok_or_else(|| {
+            ToolError::new(format!("the host {} has no shell", cx.host.name()))
+                .hint("Do it with the other tools.")
+        })?;
+        let shell = cx.host.caps().shell;
+        let is_bash = |path: &HostPath| path.file_name() == Some(b"bash");
+        if !shell.as_ref().is_some_and(is_bash) {
+            let shown = shell.map(|path| path.text().into_owned()).unwrap_or_default();
+            return Err(ToolError::new(format!("session needs bash, and the shell is {shown}"))
+                .hint("Nothing was run. Run it without session.")
+                .into());
+        }
+        let place = self.shells.begin(name)?;
+        let spawn = Spawn {
+            set: process::set(cx),
+            stdin: Stdin::Open,
+            report: true,
+            profile: true,
+            ..Spawn::new(Program::Turns, root(&cx.place).clone())
+        };
+        let running = host.spawn(spawn).await;
+        let running = running.map_err(|error| failed(&self.input.command, &error))?;
+        place.runs(&running.control);
+        notes.extend(host.told().map(|told| format!("[{told}]")));
+        seat.fresh();
+        notes.extend(seat.lost.take().or_else(|| before(name, cx)).map(|why| {
+            format!(
+                "[session {name} is a new shell, for {why}: variables and functions of the last \
+                 one are lost]"
+            )
+        }));
+        Ok(Alive { running, place })
+    }
+}
+
+/// Takes note of a shell; why it is another than this conversation had, if it is.
+fn before(name: &str, cx: &Cx) -> Option<String> {
+    let known = cx.conversation().value(KEY);
+    let mut known: Vec<String> =
+        known.and_then(|known| serde_json::from_value(known).ok()).unwrap_or_default();
+    if known.iter().any(|other| other == name) {
+        return Some("the run of haft that had it is over".to_owned());
+    }
+    known.push(name.to_owned());
+    cx.remember(KEY, known.into());
+    None
+}
+
+impl Seat {
+    /// There is no shell any more, for this reason.
+    fn lose(&mut self, why: &str) {
+        self.lost = Some(why.to_owned());
+        self.fresh();
+    }
+
+    /// The next shell knows nothing.
+    fn fresh(&mut self) {
+        (self.strayed, self.lines) = (false, 0);
+        (self.began, self.beside, self.options) = Default::default();
+    }
+
+    /// What is said of options that the next command does not have any more; the same only once.
+    fn set_back(&mut self, options: Vec<String>) -> Option<String> {
+        if options.is_empty() || options == self.options {
+            return None;
+        }
+        let text = format!("[options of set last for one call: {}]", options.join(", "));
+        self.options = options;
+        Some(text)
+    }
+
+    /// Where the shell stands now; what is said of it.
+    fn stands(&mut self, name: &str, ended: Option<HostPath>, cx: &Cx) -> Option<String> {
+        let root = root(&cx.place);
+        let next = |place: &str| format!("the next command of session {name} starts in {place}");
+        let before = self.folder.replace(root.clone());
+        self.strayed = true;
+        let Some(ended) = ended else {
+            return Some(format!("[its folder is gone: {}]", next("the workspace root")));
+        };
+        if !cx.place.holds(&ended) {
+            let shown = quoted(&ended.text());
+            return Some(format!("[{shown} is outside the workspace: {}]", next("its root")));
+        }
+        self.strayed = false;
+        let moved = before.as_ref() != Some(&ended);
+        let shown = quoted(&ended.shown_from(root));
+        let shown = if shown == "." { "the workspace root".to_owned() } else { shown };
+        self.folder = Some(ended);
+        moved.then(|| format!("[{}]", next(&shown)))
+    }
+
+    /// What runs in the background now; what is said of it.
+    fn background(&mut self, name: &str, beside: Vec<(u32, String)>) -> Option<String> {
+        let ran = !std::mem::replace(&mut self.beside, beside).is_empty();
+        if self.beside.is_empty() {
+            return ran.then(|| {
+                format!(
+                    "[what ran in the background of session {name} has ended; some of this output \
+                     may be its]"
+                )
+            });
+        }
+        let one = |(id, line): &(u32, String)| match line.trim() {
+            // A part of a command that runs in a shell of its own has the shell's line.
+            "bash --noprofile --norc" => format!("{id} (a subshell)"),
+            line => format!("{id} {}", haft_text::names::shown(line, 60)),
+        };
+        let mut named: Vec<String> = self.beside.iter().take(NAMED).map(one).collect();
+        if let Some(more) = self.beside.len().checked_sub(NAMED).filter(|more| *more > 0) {
+            named.push(format!("{more} more"));
+        }
+        Some(format!(
+            "[in the background of session {name}: {}; what it prints comes with the call that \
+             runs then]",
+            named.join(", ")
+        ))
+    }
+
+    /// The shell has ended with the call; what is said of it.
+    fn ends(&mut self, name: &str, end: &End) -> String {
+        let why = match end {
+            End::Exited(_) => "the last command ended it",
+            End::TimedOut(_) => "the last command was stopped at its timeout",
+            End::Cancelled => "the last command was cancelled",
+            End::Deaf => "the last command left it unable to run another",
+            End::Lost(_) => "the one before was lost",
+        };
+        self.lose(why);
+        format!(
+            "[the shell of session {name} ended with this; the next call begins a new one, without \
+             its variables and functions]"
+        )
+    }
+}
+
+/// How a shell ended between two calls, as a reason.
+fn ended(over: &Result<Exit, String>) -> String {
+    let how = match over {
+        Ok(Exit { code: Some(code), .. }) => format!("exit code {code}"),
+        Ok(Exit { signal, .. }) => {
+            let number = signal.unwrap_or_default();
+            format!("killed by signal {number} ({})", exit::signal(number))
+        }
+        Err(why) => why.clone(),
+    };
+    format!("the one before ended between the calls ({how})")
+}
+
+/// What is told of words that belong to no call.
+fn said(name: &str, between: &Between) -> Option<String> {
+    let text = between.said();
+    let text = text.trim_end();
+    if text.is_empty() {
+        return None;
+    }
+    let skipped = text.char_indices().nth_back(BETWEEN - 1).map_or(0, |(at, _)| at);
+    let skipped = skipped + text[skipped..].find(|c| c != '\n').unwrap_or_default();
+    let bytes = between.bytes;
+    Some(format!(
+        "[printed since the last call in the background of session {name} ({bytes} bytes, their \
+         end):\n{}]",
+        &text[skipped..]
+    ))
+}
