@@ -8,6 +8,7 @@ use regex::RegexBuilder;
 
 use crate::{
     command::GAP,
+    lexer::{EXPANDS, QUOTED, REPLACED},
     parts::{Line, Parts},
 };
 
@@ -25,31 +26,53 @@ pub struct Own {
     pub names: Vec<String>,
     /// Their command lines, words joined by a blank.
     pub lines: Vec<String>,
+    /// Whose they are: names and numbers of that user and group. Without any name each name may be
+    /// theirs: who is not root can end no other user's processes anyway.
+    pub users: Vec<String>,
+}
+
+impl Own {
+    /// Whether they may be those of a user or group.
+    fn is_of(&self, user: &str) -> bool {
+        let is_name = |text: &str| text.parse::<u32>().is_err();
+        self.users.iter().any(|own| own == user)
+            || is_name(user) && !self.users.iter().any(|own| is_name(own))
+    }
 }
 
 /// What in a text would end one of them, and what to do instead, in a sentence of its own.
 pub(crate) fn ends(parts: &Parts, own: &Own) -> Option<(String, &'static str)> {
     const ONE: &str = "Give kill the number of the one process that you mean.";
     let commands = || parts.runs.iter().flat_map(words);
-    let kills = commands().any(|words| program(&words) == "kill");
+    let feeds = fed_to_kill(parts) || commands().any(|words| kills_what_is_found(&words));
+    let lists = feeds && commands().any(|words| program(&words) == "ps");
     commands().find_map(|words| {
         let arguments = words.get(1..).unwrap_or_default();
         match program(&words) {
+            // What it runs later is a text of its own.
+            "trap" => return arguments.first().and_then(|text| ends(&Parts::of(text), own)),
             "pkill" => by_pattern(arguments, own).then_some((
                 "its pattern matches haft itself, whose command line may hold these words too",
                 "Match more exactly (pkill -x NAME), or give kill the number that pgrep -a shows for \
                  the one process that you mean.",
             )),
             // What it finds goes to a kill in the same text.
-            "pgrep" if kills || fed_to_kill(parts) => by_pattern(arguments, own).then_some((
+            "pgrep" if feeds => by_pattern(arguments, own).then_some((
                 "what pgrep finds for it is haft itself, too",
                 "Look first (pgrep -a), then give kill the number of the one process that you mean.",
             )),
-            "pidof" if kills || fed_to_kill(parts) => arguments
+            "grep" | "egrep" | "awk" | "gawk" | "mawk" | "sed" if lists => {
+                by_line(&words, own).then_some((
+                    "what ps lists for it is haft itself, too",
+                    "Look first (pgrep -a), then give kill the number of the one process that you \
+                     mean.",
+                ))
+            }
+            "pidof" if feeds => arguments
                 .iter()
                 .any(|name| own.names.contains(name))
                 .then_some(("that is haft itself", ONE)),
-            "killall" => by_name(arguments, own)
+            "killall" | "skill" => by_name(arguments, own)
                 .then_some(("that is the name of haft itself, or of everything", ONE)),
             "killall5" => Some(("it ends everything, haft itself too", ONE)),
             "kill" => by_number(arguments, own)
@@ -79,68 +102,160 @@ fn fed_to_kill(parts: &Parts) -> bool {
     })
 }
 
-/// `pkill` and `pgrep`: options, then a pattern.
-fn by_pattern(arguments: &[String], own: &Own) -> bool {
-    let (mut full, mut exact, mut any_case, mut others, mut users) =
-        (false, false, false, false, false);
-    let mut pattern = None;
-    let mut arguments = arguments.iter();
-    while let Some(word) = arguments.next() {
-        if let Some(long) = word.strip_prefix("--") {
-            full |= long == "full";
-            exact |= long == "exact";
-            any_case |= long == "ignore-case";
-            others |= long == "inverse";
-            users |= ["uid", "euid"].iter().any(|name| long.starts_with(name));
-            if long.is_empty() {
-                pattern = arguments.next();
-            } else if ["signal", "uid", "euid", "parent", "group", "pgroup"].contains(&long) {
-                arguments.next();
-            }
-        } else if let Some(letters) = word.strip_prefix('-').filter(|letters| !letters.is_empty()) {
-            // A signal's name or number stands alone.
-            if letters.starts_with(|c: char| c.is_ascii_digit())
-                || letters.len() > 2 && letters.chars().all(|c| c.is_ascii_uppercase())
-            {
-                continue;
-            }
-            for (at, letter) in letters.char_indices() {
-                full |= letter == 'f';
-                exact |= letter == 'x';
-                any_case |= letter == 'i';
-                others |= letter == 'v';
-                users |= letter == 'u' || letter == 'U';
-                if VALUES.contains(letter) {
-                    if at + 1 == letters.len() {
-                        arguments.next();
-                    }
-                    break;
+/// Whether a command is a `kill` of numbers that are only known once something else was run.
+fn kills_what_is_found(words: &[String]) -> bool {
+    program(words) == "kill"
+        && words[1..].iter().any(|word| {
+            let name = word.trim_start_matches([EXPANDS, QUOTED]);
+            // The last job and the shell itself are known.
+            name.len() < word.len() && !["!", "$", "BASHPID"].contains(&name)
+                || word.contains(REPLACED)
+        })
+}
+
+/// `grep` and others in what `ps` lists: a pattern that takes haft's own line.
+fn by_line(words: &[String], own: &Own) -> bool {
+    let (options, texts): (Vec<_>, Vec<_>) =
+        words[1..].iter().partition(|word| word.starts_with('-'));
+    let has =
+        |letter: char| options.iter().any(|word| !word.starts_with("--") && word.contains(letter));
+    let Some(text) = texts.first() else { return false };
+    let pattern = match program(words) {
+        "grep" | "egrep" if has('v') => return false,
+        "grep" | "egrep" if has('F') => regex::escape(text),
+        "grep" | "egrep" => (*text).clone(),
+        // A script: what stands between its first slashes.
+        _ => match text.split('/').nth(1) {
+            Some(pattern) if !text.starts_with("s/") && !text.contains("!/") => pattern.to_owned(),
+            _ => return false,
+        },
+    };
+    let pattern = if has('w') { format!("\\b(?:{pattern})\\b") } else { pattern };
+    let compiled =
+        RegexBuilder::new(&pattern).case_insensitive(has('i')).size_limit(PATTERN_LIMIT).build();
+    let all = || own.lines.iter().chain(&own.names);
+    !pattern.is_empty() && compiled.is_ok_and(|found| all().any(|text| found.is_match(text)))
+}
+
+/// What options of `pkill` and `pgrep` choose by.
+#[derive(Clone, Debug, Default)]
+struct Chosen {
+    /// Letters of the options without a value.
+    flags: String,
+    /// Whether a user, a group or a process was named.
+    named: bool,
+    /// Whether one that was named is not haft's.
+    apart: bool,
+    pattern: Option<String>,
+}
+
+impl Chosen {
+    fn of(arguments: &[String], own: &Own) -> Self {
+        let mut chosen = Self::default();
+        let mut arguments = arguments.iter();
+        while let Some(word) = arguments.next() {
+            if let Some(long) = word.strip_prefix("--") {
+                chosen.long(long, &mut arguments, own);
+            } else if let Some(letters) = word.strip_prefix('-').filter(|rest| !rest.is_empty()) {
+                // A signal's name or number stands alone.
+                let is_name = letters.len() > 2 && letters.chars().all(|c| c.is_ascii_uppercase());
+                if !is_name && !letters.starts_with(|c: char| c.is_ascii_digit()) {
+                    chosen.letters(letters, &mut arguments, own);
                 }
+            } else {
+                chosen.pattern = Some(word.clone());
             }
-        } else {
-            pattern = Some(word);
+        }
+        chosen
+    }
+
+    fn long(&mut self, long: &str, rest: &mut std::slice::Iter<'_, String>, own: &Own) {
+        let (name, value) = long.split_once('=').unwrap_or((long, ""));
+        let flags = [("full", 'f'), ("exact", 'x'), ("ignore-case", 'i'), ("inverse", 'v')];
+        self.flags.extend(flags.iter().filter(|(long, _)| *long == name).map(|(_, flag)| flag));
+        if name.is_empty() {
+            self.pattern = rest.next().cloned();
+        }
+        let letter = LONG.iter().find(|(long, _)| *long == name).map(|(_, letter)| *letter);
+        if let Some(letter) = letter {
+            let next = if long.contains('=') { None } else { rest.next() };
+            self.choose(letter, next.map_or(value, String::as_str), own);
         }
     }
-    let Some(pattern) = pattern else { return users };
-    let pattern = if exact { format!("^(?:{pattern})$") } else { pattern.clone() };
+
+    fn letters(&mut self, letters: &str, rest: &mut std::slice::Iter<'_, String>, own: &Own) {
+        for (at, letter) in letters.char_indices() {
+            self.flags.push(letter);
+            if VALUES.contains(letter) {
+                let attached = &letters[at + letter.len_utf8()..];
+                let next = if attached.is_empty() { rest.next() } else { None };
+                return self.choose(letter, next.map_or(attached, String::as_str), own);
+            }
+        }
+    }
+
+    fn choose(&mut self, letter: char, value: &str, own: &Own) {
+        let mut values = value.split(',');
+        let is_own = match letter {
+            'u' | 'U' | 'G' => values.any(|value| own.is_of(value)),
+            // Zero stands for the group or session of pkill itself, which is not haft's.
+            'g' | 's' | 'P' => values.any(|value| own.ids.iter().any(|id| id.to_string() == value)),
+            _ => return,
+        };
+        self.named = true;
+        self.apart |= !is_own;
+    }
+}
+
+/// Options of `pkill` and `pgrep` with a value, and the letters that stand for them.
+const LONG: [(&str, char); 8] = [
+    ("signal", 'd'),
+    ("uid", 'U'),
+    ("euid", 'u'),
+    ("group", 'G'),
+    ("pgroup", 'g'),
+    ("session", 's'),
+    ("parent", 'P'),
+    ("terminal", 't'),
+];
+
+/// `pkill` and `pgrep`: options, then a pattern.
+fn by_pattern(arguments: &[String], own: &Own) -> bool {
+    let Chosen { flags, named, apart, pattern } = Chosen::of(arguments, own);
+    let has = |flag| flags.contains(flag);
+    let others = has('v');
+    if apart {
+        return others;
+    }
+    let Some(pattern) = pattern else { return named };
+    let pattern = if has('x') { format!("^(?:{pattern})$") } else { pattern };
     let compiled =
-        RegexBuilder::new(&pattern).case_insensitive(any_case).size_limit(PATTERN_LIMIT).build();
+        RegexBuilder::new(&pattern).case_insensitive(has('i')).size_limit(PATTERN_LIMIT).build();
     // One that only `pkill` understands may be anything; it is judged like every other command.
     let Ok(compiled) = compiled else { return false };
-    let all = if full { &own.lines } else { &own.names };
+    let all = if has('f') { &own.lines } else { &own.names };
     all.iter().any(|text| compiled.is_match(text) != others)
 }
 
 /// `killall`: options, then names; with a user and no name, everything of that user.
 fn by_name(arguments: &[String], own: &Own) -> bool {
-    let (mut users, mut regex, mut any_case, mut names) = (false, false, false, Vec::new());
+    let (mut users, mut apart) = (false, false);
+    let (mut regex, mut any_case, mut names) = (false, false, Vec::new());
     let mut arguments = arguments.iter();
     while let Some(word) = arguments.next() {
-        users |= word == "-u" || word.starts_with("--user");
+        let user = match word.as_str() {
+            "-u" | "--user" => arguments.next().map(String::as_str),
+            _ => word.strip_prefix("--user="),
+        };
+        if let Some(user) = user {
+            users |= own.is_of(user);
+            apart |= !users;
+            continue;
+        }
         regex |= word == "-r" || word == "--regexp";
         any_case |= word == "-I" || word == "--ignore-case";
         match word.as_str() {
-            "-u" | "-s" | "-o" | "-y" | "-n" | "-Z" => drop(arguments.next()),
+            "-s" | "-o" | "-y" | "-n" | "-Z" => drop(arguments.next()),
             word if word.starts_with('-') => {}
             name => names.push(name),
         }
@@ -153,6 +268,9 @@ fn by_name(arguments: &[String], own: &Own) -> bool {
             .build();
         compiled.is_ok_and(|compiled| own.names.iter().any(|text| compiled.is_match(text)))
     };
+    if apart {
+        return false;
+    }
     if names.is_empty() { users } else { names.iter().any(takes) }
 }
 
@@ -197,6 +315,7 @@ mod tests {
             ids: vec![4242, 4200],
             names: vec!["haft".into(), "tool-supervisor".into()],
             lines: vec!["haft -p mend the server on port 8080".into(), "tool-supervisor".into()],
+            users: vec!["0".into(), "root".into()],
         };
         ends(&Parts::of(text), &own).is_some()
     }
@@ -232,6 +351,23 @@ mod tests {
             "kill -9 `pidof haft`",
             "bash -c 'pkill haft'",
             "(sleep 1; pkill haft) &",
+            "pk\"ill\" haft",
+            "killall --user root",
+            "killall --user=root",
+            "pkill -u 0",
+            "pkill -uroot haft",
+            "pkill --euid root",
+            "pkill -G root",
+            "pkill -g 4200",
+            "pkill -P 4242",
+            "skill haft",
+            "trap 'pkill haft' EXIT; make",
+            "ps aux | grep haft | grep -v grep | awk '{print $2}' | xargs kill",
+            "kill $(ps aux | grep server | awk '{print $2}')",
+            "kill -9 $(ps aux | grep '[h]aft' | awk '{print $2}')",
+            "ps aux | awk '/haft/ {print $2}' | xargs kill -9",
+            "ps -ef | grep -i HAFT | while read u p r; do kill $p; done",
+            "for p in $(pgrep haft); do kill -9 \"$p\"; done",
         ] {
             assert!(found(text), "{text}");
         }
@@ -261,6 +397,18 @@ mod tests {
             "grep -r 'pkill haft' .",
             "git commit -m 'killall haft'",
             "pkill 'ha[ft'",
+            "pkill -u 65534",
+            "pkill -u nobody haft",
+            "killall -u nobody",
+            "killall -u nobody haft",
+            "pkill -g 77",
+            "trap 'kill $!' EXIT; make & wait",
+            "pgrep haft | wc -l; kill $!",
+            "pgrep -f haft; kill 12345",
+            "ps aux | grep nginx | awk '{print $2}' | xargs kill",
+            "ps aux | grep haft; kill 12345",
+            "ps aux | grep -v haft | grep nginx | awk '{print $2}' | xargs kill",
+            "grep -r server . ; kill $pid",
         ] {
             assert!(!found(text), "{text}");
         }

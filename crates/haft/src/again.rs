@@ -41,7 +41,11 @@ pub fn own_processes() -> Own {
     let mut names: Vec<String> = haft_host::SUPERVISORS.iter().map(ToString::to_string).collect();
     names.extend(std::env::current_exe().ok().and_then(|file| name(file.as_os_str())));
     let supervisor = format!("{} {SUPERVISE}", haft_host::SUPERVISORS[0]);
-    Own { ids: vec![std::process::id(), group], names, lines: vec![words.join(" "), supervisor] }
+    let user = rustix::process::getuid();
+    let mut users = vec![user.as_raw().to_string(), rustix::process::getgid().as_raw().to_string()];
+    users.extend(user.is_root().then(|| "root".to_owned()));
+    let lines = vec![words.join(" "), supervisor];
+    Own { ids: vec![std::process::id(), group], names, lines, users }
 }
 
 /// This very program, also when its file was replaced or removed since it was started.
