@@ -240,7 +240,7 @@ impl World {
         let newest_first: Vec<Receipt> = oldest_first.iter().rev().cloned().collect();
         let (queues, pre_images) = (&self.session.queues, self.session.pre_images());
         let undo = Undo { host: &*self.host, queues, pre_images, forbids };
-        undo.take_back(&newest_first, force).await
+        Ok(undo.take_back(&newest_first, force).await?.receipts)
     }
 
     /// Calls a tool with arguments as a model streamed them.

@@ -11,6 +11,7 @@
 
 mod conflicts;
 mod folders;
+mod left;
 mod moves;
 
 use std::{
@@ -23,6 +24,7 @@ use haft_host::{Expect, FileKind, Fs, Host, Located, Made, Queues, WriteHow, Wri
 use haft_types::{Blob, EntryKind, Follow, Hash, HostPath, Receipt, ReceiptAction, Rights};
 
 pub use self::conflicts::Conflict;
+pub use self::left::Taken;
 pub(crate) use self::moves::WHOLE;
 use self::{
     conflicts::{between, conflicts, foreign, only_copy, paths},
@@ -136,6 +138,8 @@ struct Step {
     /// so that it keeps all that it is.
     file: Option<HostPath>,
     rights: Option<Rights>,
+    /// What the newest change gave it, where it gave other rights.
+    rights_left: Option<Rights>,
     /// Folders that go with it once they are empty, topmost first.
     made: Vec<HostPath>,
 }
@@ -170,7 +174,8 @@ struct Now {
 
 impl Undo<'_> {
     /// Takes changes back, the newest first; gives what was done for it, which is taken back the
-    /// same way. With `force`, what others changed meanwhile is replaced too.
+    /// same way. With `force`, what others changed meanwhile is replaced too, and what stands in the
+    /// way of one file keeps only that from being done.
     ///
     /// # Errors
     /// See [`UndoError`].
@@ -178,49 +183,81 @@ impl Undo<'_> {
         &self,
         newest_first: &[Receipt],
         force: bool,
-    ) -> Result<Vec<Receipt>, UndoError> {
-        let Steps { files: steps, folders, between } = self.steps(newest_first, force)?;
+    ) -> Result<Taken, UndoError> {
+        let mut all = self.steps(newest_first, force)?;
         // What is brought back makes no room for what is kept of that which it replaces.
         let wanted = |step: &Step| match &step.to {
             To::Content(blob) | To::Link(blob) => Some(self.pre_images.hold(blob.hash)),
             To::Nothing | To::From(_) => None,
         };
-        let mut held: Vec<Held> = steps.values().filter_map(wanted).collect();
+        let _held: Vec<Held> = all.files.values().filter_map(wanted).collect();
         let mut turns = Vec::new();
-        for path in steps.keys() {
+        for path in all.files.keys() {
             turns.push(self.queues.lock(self.host.name(), path).await);
         }
-        let mut now = BTreeMap::new();
-        for path in steps.keys() {
-            let found = self.look(path, &steps, &folders).await?;
-            held.extend(found.kept.as_ref().map(|blob| self.pre_images.hold(blob.hash)));
-            now.insert(path.clone(), found);
+        let mut left = Vec::new();
+        loop {
+            match self.attempt(&mut all, force, &mut left).await {
+                Ok(taken) => return Ok(Taken { left, ..taken }),
+                Err(obstacle) if force => all.leave(obstacle, &mut left)?,
+                Err(error) => return Err(error),
+            }
         }
-        let mut conflicts = conflicts(&steps, &now);
-        conflicts.extend(foreign(between, &steps, &now, &conflicts));
+    }
+
+    /// Does what is to be done, all of it or nothing; by force, what is in the way of the look at
+    /// one path is left out at once.
+    async fn attempt(
+        &self,
+        all: &mut Steps,
+        force: bool,
+        left: &mut Vec<(HostPath, String)>,
+    ) -> Result<Taken, UndoError> {
+        let mut now = BTreeMap::new();
+        let mut held: Vec<Held> = Vec::new();
+        for path in all.files.keys().cloned().collect::<Vec<_>>() {
+            if !all.files.contains_key(&path) {
+                continue;
+            }
+            match self.look(&path, &all.files, &all.folders).await {
+                Ok(found) => {
+                    held.extend(found.kept.as_ref().map(|blob| self.pre_images.hold(blob.hash)));
+                    now.insert(path, found);
+                }
+                Err(obstacle) if force => all.leave(obstacle, left)?,
+                Err(error) => return Err(error),
+            }
+        }
+        let Steps { files: steps, folders, between } = &*all;
+        let mut conflicts = conflicts(steps, &now);
+        conflicts.extend(foreign(between, steps, &now, &conflicts));
+        conflicts.extend(self.folder_conflicts(folders).await);
         if !force && !conflicts.is_empty() {
             return Err(UndoError::Conflict(conflicts));
         }
-        if let Some(path) = only_copy(&steps, &now).filter(|_| !force) {
+        if let Some(path) = only_copy(steps, &now).filter(|_| !force) {
             return Err(UndoError::OnlyCopy { path: path.clone() });
         }
-        self.look_at_folders(&folders, &steps).await?;
-        self.contents_are_there(&steps, &now).await?;
+        self.look_at_folders(folders, steps).await?;
+        self.contents_are_there(steps, &now).await?;
         let images = self.pre_images.clone();
         aside(move || images.sync()).await.map_err(|source| UndoError::Io {
             path: steps.keys().next().cloned().unwrap_or_else(|| self.host.home().clone()),
             source,
         })?;
-        let moves = moves::of(&steps, &folders, &now);
-        match self.carry_out(&steps, &folders, &now, &moves).await {
+        let moves = moves::of(steps, folders, &now);
+        let done = match self.carry_out(steps, folders, &now, &moves).await {
             // A host that moves no files gets them anew.
             Err(UndoError::Io { source, .. })
                 if source.kind() == io::ErrorKind::Unsupported && !moves.is_empty() =>
             {
-                self.carry_out(&steps, &folders, &now, &[]).await
+                self.carry_out(steps, folders, &now, &[]).await
             }
             done => done,
-        }
+        };
+        let receipts = done?;
+        let apart = apart(&receipts, &now);
+        Ok(Taken { receipts, apart, left: Vec::new() })
     }
 
     /// What is to be done, by path.
@@ -446,6 +483,8 @@ impl Undo<'_> {
             // Rights that are not touched are nobody's business here.
             let touched = step.rights.is_some() || receipt.action == ReceiptAction::Deleted;
             receipt.rights = now.rights.clone().filter(|_| touched);
+            let gives = receipt.action == ReceiptAction::Changed && !as_it_was;
+            receipt.rights_after = step.rights.clone().filter(|_| gives);
             receipt.pre_image = kept;
         }
         if !done {
@@ -571,6 +610,18 @@ impl Undo<'_> {
     }
 }
 
+/// The files that were written anew while they had other names, which were not.
+fn apart(receipts: &[Receipt], now: &BTreeMap<HostPath, Now>) -> Vec<HostPath> {
+    let written = receipts.iter().filter(|receipt| {
+        let is_written = receipt.kind == EntryKind::File
+            && receipt.action == ReceiptAction::Changed
+            && receipt.before != receipt.after;
+        let at = now.get(&receipt.path).and_then(|now| now.at.as_ref());
+        is_written && at.is_some_and(|at| at.names > 1)
+    });
+    written.map(|receipt| receipt.path.clone()).collect()
+}
+
 /// Writes what was kept, piece by piece.
 pub(crate) async fn bring_back(
     fs: &dyn Fs,
@@ -662,7 +713,8 @@ fn add(all: &mut Steps, receipt: &Receipt) -> Result<(), UndoError> {
     }
     let new = |path: &HostPath, left, to| {
         let file = Some(path.clone());
-        Step { left, kind: receipt.kind, to, file, rights: None, made: Vec::new() }
+        let (rights, rights_left) = (None, receipt.rights_after.clone());
+        Step { left, kind: receipt.kind, to, file, rights, rights_left, made: Vec::new() }
     };
     let nothing = || new(path, receipt.after, To::Nothing);
     let lost = || UndoError::NotKept {

@@ -81,6 +81,9 @@ pub struct Receipt {
     /// others now.
     #[serde(flatten)]
     pub rights: Option<Rights>,
+    /// Owner, permissions and attributes after, where the change gave others.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub rights_after: Option<Rights>,
     /// Folders that were made for it, topmost first.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub made: Vec<HostPath>,
@@ -105,6 +108,7 @@ impl Receipt {
             ranges: Vec::new(),
             pre_image: None,
             rights: None,
+            rights_after: None,
             made: Vec::new(),
         }
     }

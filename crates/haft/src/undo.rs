@@ -23,7 +23,7 @@ use serde_json::{Value, json};
 
 use self::{
     chosen::{Group, Wanted, Which, chosen, other_count},
-    work::{Refused, Work, as_wanted, by_force, did, is_kept},
+    work::{Changed, Refused, Work, as_wanted, by_force, did, is_kept},
 };
 use crate::{
     cli::{Common, Elsewhere, LineCommand, Redo, Undo},
@@ -183,11 +183,16 @@ impl Shell<'_> {
             done => done,
         };
         let changed = changed.map_err(Refused::failure)?;
-        self.tell(group, &changed.receipts)?;
-        changed.unrecorded.map_or(Ok(()), Err)
+        self.tell(group, &changed)?;
+        match changed.unrecorded {
+            Some(failure) => Err(failure),
+            None if changed.left.is_empty() => Ok(()),
+            None => Err(Failure::Said(1)),
+        }
     }
 
-    fn tell(&self, group: &Group, receipts: &[Receipt]) -> Ending {
+    fn tell(&self, group: &Group, changed: &Changed) -> Ending {
+        let Changed { receipts, notes, .. } = changed;
         if self.json {
             let file = |receipt: &Receipt| {
                 let mut told = json!({
@@ -203,13 +208,14 @@ impl Shell<'_> {
                 &json!({
                     "session": self.session, "redo": self.redo, "calls": group.calls,
                     "files": receipts.iter().map(file).collect::<Vec<_>>(),
-                    "unchanged": as_wanted(group, receipts),
+                    "unchanged": as_wanted(group, changed), "left": changed.left, "notes": notes,
                 })
                 .to_string(),
             );
         }
-        print(&self.work.told(group, self.redo, receipts))?;
-        self.work.lost(receipts).iter().for_each(|text| say(&format!("haft: {text}")));
+        print(&self.work.told(group, self.redo, changed))?;
+        let lost = self.work.lost(receipts);
+        notes.iter().chain(&lost).for_each(|text| say(&format!("haft: {text}")));
         Ok(())
     }
 
@@ -219,10 +225,14 @@ impl Shell<'_> {
             let shown: Vec<Value> = conflicts
                 .iter()
                 .map(|conflict| {
-                    json!({
+                    let mut told = json!({
                         "path": conflict.path, "left": conflict.left, "found": conflict.found,
                         "diff": self.work.diff(conflict),
-                    })
+                    });
+                    if let Some((left, found)) = &conflict.rights {
+                        told["rights"] = json!({"left": left, "found": found});
+                    }
+                    told
                 })
                 .collect();
             println_json(&json!({"session": self.session, "conflicts": shown}).to_string())?;
@@ -284,8 +294,8 @@ async fn in_session_telling(core: &Core, asked: &LineCommand, text: &mut String)
         }
         done => done.map_err(Refused::failure)?,
     };
-    text.push_str(&work.told(&group, wanted.redo, &changed.receipts));
-    for lost in work.lost(&changed.receipts) {
+    text.push_str(&work.told(&group, wanted.redo, &changed));
+    for lost in changed.notes.into_iter().chain(work.lost(&changed.receipts)) {
         let _ = writeln!(text, "! {lost}");
     }
     if let Some(failure) = changed.unrecorded {

@@ -303,6 +303,9 @@ pub(super) fn receipts(
             // Of what came and went beside another call nobody knows them.
             let known = before.rights != Rights::default();
             receipt.rights = (known && (renamed || !stands)).then(|| before.rights.clone());
+            let gave = change.action == ReceiptAction::Changed && receipt.rights.is_some();
+            receipt.rights_after =
+                change.after.as_ref().filter(|_| gave).map(|after| after.rights.clone());
             if node.kind != EntryKind::Folder && !renamed {
                 match pre_image(before, copies, images, watching) {
                     Ok(blob) => {

@@ -5,7 +5,7 @@
 
 use std::collections::{BTreeMap, HashMap};
 
-use haft_types::{Blob, EntryKind, Hash, HostPath, Receipt, ReceiptAction};
+use haft_types::{Blob, EntryKind, Hash, HostPath, Receipt, ReceiptAction, Rights};
 
 use super::{Now, Step, To};
 
@@ -22,6 +22,8 @@ pub struct Conflict {
     pub kept: Option<Blob>,
     /// What would be there instead; none where nothing would.
     pub to: Option<Blob>,
+    /// The rights that the changes left, and those that are there, where these are others.
+    pub rights: Option<(Rights, Rights)>,
 }
 
 pub(super) fn paths(conflicts: &[Conflict]) -> String {
@@ -43,7 +45,9 @@ pub(super) fn conflicts(
             _ => EntryKind::File,
         };
         let as_left = same(step.left, step.kind) || same(aim(step, steps, now), shall_be);
-        (!as_left).then(|| Conflict {
+        let rights = rights(step, found);
+        (!as_left || rights.is_some()).then(|| Conflict {
+            rights,
             path: path.clone(),
             left: step.left,
             found: found.found,
@@ -52,6 +56,13 @@ pub(super) fn conflicts(
         })
     };
     steps.iter().filter_map(conflict).collect()
+}
+
+/// The rights that the changes left and those that are there, where somebody else gave others.
+fn rights(step: &Step, found: &Now) -> Option<(Rights, Rights)> {
+    let (left, now) = (step.rights_left.as_ref()?, found.rights.as_ref()?);
+    let is_theirs = now != left && Some(now) != step.rights.as_ref();
+    is_theirs.then(|| (left.clone(), now.clone()))
 }
 
 /// The files whose changes do not follow one from another: what one of them left is not what the next
@@ -79,6 +90,7 @@ pub(super) fn between(newest_first: &[&Receipt]) -> Vec<Conflict> {
                 found: newer.before,
                 kept: newer.pre_image.clone(),
                 to: None,
+                rights: None,
             });
         }
     }
@@ -88,7 +100,7 @@ pub(super) fn between(newest_first: &[&Receipt]) -> Vec<Conflict> {
 /// What somebody else did between the changes, but for files that are conflicts already, or are as
 /// they shall be; with what would be there instead.
 pub(super) fn foreign(
-    between: Vec<Conflict>,
+    between: &[Conflict],
     steps: &BTreeMap<HostPath, Step>,
     now: &BTreeMap<HostPath, Now>,
     known: &[Conflict],
@@ -96,11 +108,11 @@ pub(super) fn foreign(
     let is_lost = |conflict: &Conflict| {
         let step = steps.get(&conflict.path)?;
         let known = known.iter().any(|known| known.path == conflict.path);
-        let done = now[&conflict.path].found == aim(step, steps, now);
+        let done = now.get(&conflict.path)?.found == aim(step, steps, now);
         (!known && !done).then(|| to(step, now))
     };
     let with = |conflict: Conflict| Some(Conflict { to: is_lost(&conflict)?, ..conflict });
-    between.into_iter().filter_map(with).collect()
+    between.iter().cloned().filter_map(with).collect()
 }
 
 /// What would be at a path; none where nothing would.

@@ -8,7 +8,7 @@ use std::{collections::BTreeMap, io};
 use haft_host::{FileKind, ListHow, Located, Made};
 use haft_types::{EntryKind, Follow, Hash, HostPath, Receipt, ReceiptAction, Rights};
 
-use super::{Step, Undo, UndoError};
+use super::{Conflict, Step, Undo, UndoError};
 
 /// What a folder has that is made anew and of which nothing is known.
 const MODE: u32 = 0o755;
@@ -22,8 +22,17 @@ pub(super) struct FolderStep {
     pub(super) left: bool,
     /// What it shall have; none where it shall be gone.
     to: Option<Rights>,
+    /// What the newest change gave it, where it gave other rights.
+    rights_left: Option<Rights>,
     /// Where it was before it got this name.
     from: Option<HostPath>,
+}
+
+impl FolderStep {
+    /// Reports whether a folder shall be there.
+    pub(super) const fn is_wanted(&self) -> bool {
+        self.to.is_some()
+    }
 }
 
 /// The folders of the changes.
@@ -33,7 +42,8 @@ pub(super) type Folders = BTreeMap<HostPath, FolderStep>;
 pub(super) fn add(folders: &mut Folders, receipt: &Receipt) {
     let rights = || Some(receipt.rights.clone().unwrap_or(Rights::of_mode(MODE)));
     let mut set = |path: &HostPath, left: bool, to: Option<Rights>, from: Option<&HostPath>| {
-        let new = FolderStep { left, to: None, from: None };
+        let rights_left = receipt.rights_after.clone();
+        let new = FolderStep { left, to: None, rights_left, from: None };
         let step = folders.entry(path.clone()).or_insert(new);
         (step.to, step.from) = (to, from.cloned());
     };
@@ -117,6 +127,32 @@ impl Undo<'_> {
         Ok(())
     }
 
+    /// The folders that somebody gave other rights than the changes left.
+    pub(super) async fn folder_conflicts(&self, folders: &Folders) -> Vec<Conflict> {
+        let mut conflicts = Vec::new();
+        for (path, folder) in folders {
+            if let (Some(left), Some(to)) = (&folder.rights_left, &folder.to)
+                && let Ok(at) = self.own(path).await
+                && at.kind == FileKind::FOLDER
+                && let Ok(now) = self.rights(&at).await
+                && now != *left
+                && now != *to
+            {
+                let rights = Some((left.clone(), now));
+                let path = path.clone();
+                conflicts.push(Conflict {
+                    path,
+                    left: None,
+                    found: None,
+                    kept: None,
+                    to: None,
+                    rights,
+                });
+            }
+        }
+        conflicts
+    }
+
     /// Makes the folders that are missing, topmost first, and lets itself into those that are there.
     pub(super) async fn make_folders(
         &self,
@@ -145,8 +181,9 @@ impl Undo<'_> {
             if now != *wanted {
                 let mut open = now.clone();
                 open.mode |= OWN;
-                let changed =
+                let mut changed =
                     receipt(self.host.name(), path, ReceiptAction::Changed, Some(now.clone()));
+                changed.rights_after = Some(wanted.clone());
                 receipts.push(changed);
                 if open != now {
                     self.give(&at, &open).await.map_err(failed)?;

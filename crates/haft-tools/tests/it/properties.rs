@@ -124,7 +124,7 @@ async fn take_back(world: &World, newest_first: &[Receipt]) -> Vec<Receipt> {
         pre_images: world.session.pre_images(),
         forbids: &|_| None,
     };
-    let mut made = undo.take_back(newest_first, false).await.unwrap();
+    let mut made = undo.take_back(newest_first, false).await.unwrap().receipts;
     made.reverse();
     made
 }

@@ -10,9 +10,10 @@ use haft_agent::Bus;
 use haft_host::Queues;
 use haft_policy::{Ask, Grants, Mode, Policy, Verdict};
 use haft_text::{decode, diff};
-use haft_tool::{Conflict, Events as _, PreImages, UndoError};
+use haft_tool::{Conflict, Events as _, PreImages, Taken, UndoError};
 use haft_types::{
-    AgentPath, Blob, Body, EntryKind, Hash, HostPath, Kind, Plan, Receipt, ReceiptAction, ToolSpec,
+    AgentPath, Blob, Body, EntryKind, Hash, HostPath, Kind, Plan, Receipt, ReceiptAction, Rights,
+    ToolSpec,
 };
 use serde_json::json;
 
@@ -46,6 +47,10 @@ pub struct Work<'a> {
 pub struct Changed {
     /// What was changed, as the session knows it.
     pub receipts: Vec<Receipt>,
+    /// What could not be done.
+    pub left: Vec<HostPath>,
+    /// What else is to be told, a line each.
+    pub notes: Vec<String>,
     /// Why the session does not know it.
     pub unrecorded: Option<Failure>,
 }
@@ -92,7 +97,7 @@ impl Work<'_> {
             forbids: &forbids,
         };
         let done = undo.take_back(&group.receipts, force).await;
-        let receipts = done.map_err(|error| match error {
+        let Taken { receipts, left: stays, apart } = done.map_err(|error| match error {
             UndoError::Conflict(conflicts) => Refused::Conflict(conflicts),
             UndoError::Cut { .. } => Refused::told(&error.to_string()),
             UndoError::NotKept { .. } => Refused::told(&format!(
@@ -106,6 +111,7 @@ impl Work<'_> {
             )),
             error => Refused::told(&format!("{error}. Nothing was changed.")),
         })?;
+        let notes = self.notes(&stays, &apart);
         let is_file = |receipt: &&Receipt| receipt.kind != EntryKind::Folder;
         let files = receipts.iter().filter(is_file).flat_map(left).collect();
         let calls = group.calls.clone();
@@ -118,7 +124,8 @@ impl Work<'_> {
             let text = "the files are changed, but the session does not know it";
             Failure::Failed(format!("{text}: {error}"))
         });
-        Ok(Changed { receipts, unrecorded })
+        let left = stays.into_iter().map(|(path, _)| path).collect();
+        Ok(Changed { receipts, left, notes, unrecorded })
     }
 
     /// Which deny rule keeps a file from being changed.
@@ -140,7 +147,8 @@ impl Work<'_> {
     }
 
     /// Says what was done, a line each.
-    pub fn told(&self, group: &Group, redo: bool, receipts: &[Receipt]) -> String {
+    pub fn told(&self, group: &Group, redo: bool, changed: &Changed) -> String {
+        let receipts = &changed.receipts;
         let (mut text, what) = (String::new(), if redo { "Made again" } else { "Took back" });
         for (call, title) in group.calls.iter().zip(&group.titles) {
             let title = face::safe(title);
@@ -167,7 +175,7 @@ impl Work<'_> {
             ([call], true) => format!("after {call}"),
             (_, true) => "after".to_owned(),
         };
-        for path in as_wanted(group, receipts) {
+        for path in as_wanted(group, changed) {
             let lost = group.receipts.iter().any(|one| one.path == *path && !is_kept(one));
             let path = face::safe(&self.base.place.shown(path));
             let _ = if lost {
@@ -177,6 +185,18 @@ impl Work<'_> {
             };
         }
         text
+    }
+
+    /// Says what could not be done, and which files are files of their own now.
+    fn notes(&self, left: &[(HostPath, String)], apart: &[HostPath]) -> Vec<String> {
+        let shown = |path| face::safe(&self.base.place.shown(path));
+        let left = left
+            .iter()
+            .map(|(path, why)| format!("{} is left as it is: {}", shown(path), face::safe(why)));
+        let apart = apart.iter().map(|path| {
+            format!("{} is a file of its own now: its other names hold what they held", shown(path))
+        });
+        left.chain(apart).collect()
     }
 
     /// Says what cannot be gone back on, a line each.
@@ -198,9 +218,15 @@ impl Work<'_> {
         let (left, found) = (hash(conflict.left), hash(conflict.found));
         let by = group.left_by(&conflict.path, conflict.found).unwrap_or("someone else");
         let by = face::safe(by);
-        let mut text =
-            format!("{path} was changed since by {by}\n  left as {left}\n  now is  {found}");
-        if let Some(diff) = self.diff(conflict) {
+        let mut text = format!("{path} was changed since by {by}");
+        // Writing to a string cannot fail.
+        if conflict.left != conflict.found || conflict.rights.is_none() {
+            let _ = write!(text, "\n  left as {left}\n  now is  {found}");
+        }
+        if let Some((left, now)) = &conflict.rights {
+            let _ = write!(text, "\n  left with {}\n  now has   {}", rights(left), rights(now));
+        }
+        if let Some(diff) = self.diff(conflict).filter(|diff| !diff.is_empty()) {
             text.push_str("\n  what would change:\n");
             text.push_str(haft_render::clean(&diff).trim_end());
         }
@@ -223,6 +249,13 @@ impl Work<'_> {
         let (now, then) = (decode::decode(&now).ok()?, decode::decode(&then).ok()?);
         Some(diff::diff(now.text(), then.text(), SHOWN).unified())
     }
+}
+
+/// Permissions and owner, for people.
+fn rights(rights: &Rights) -> String {
+    let owner =
+        rights.owner.map_or(String::new(), |(user, group)| format!(", owner {user}:{group}"));
+    format!("mode {:o}{owner}", rights.mode & 0o7777)
 }
 
 /// How to go on although somebody changed the files; `command` is `haft undo` or `/undo`.
@@ -250,8 +283,9 @@ pub fn is_kept(receipt: &Receipt) -> bool {
 
 /// The files for which nothing was to be done although the group changed them: they are as they
 /// shall be.
-pub fn as_wanted<'a>(group: &'a Group, done: &[Receipt]) -> Vec<&'a HostPath> {
-    let done: Vec<HostPath> = done.iter().flat_map(left).map(|(path, _)| path).collect();
+pub fn as_wanted<'a>(group: &'a Group, changed: &Changed) -> Vec<&'a HostPath> {
+    let done = changed.receipts.iter().flat_map(left).map(|(path, _)| path);
+    let done: Vec<HostPath> = done.chain(changed.left.iter().cloned()).collect();
     let mut paths: Vec<&HostPath> = group.receipts.iter().map(|receipt| &receipt.path).collect();
     paths.sort();
     paths.dedup();

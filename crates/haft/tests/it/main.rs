@@ -57,5 +57,6 @@ mod start_up;
 mod terminal;
 mod tool;
 mod undo;
+mod undo_force;
 mod wire;
 mod world;

@@ -1,0 +1,81 @@
+//! What an undo by force leaves as it is, since something stands in the way, while the rest is done.
+//!
+//! **Invariant:** what belongs together is left together: where a file cannot go back to its old name,
+//! it stays under the new one, and nothing is brought back into a folder that cannot be made.
+
+use std::collections::BTreeSet;
+
+use haft_types::{HostPath, Receipt};
+
+use super::{Steps, To, UndoError, folders::FolderStep};
+
+/// What an undo did.
+#[derive(Debug, Default)]
+pub struct Taken {
+    /// What was done, oldest first: it is taken back the same way.
+    pub receipts: Vec<Receipt>,
+    /// What could not be done, and why. Without force there is none.
+    pub left: Vec<(HostPath, String)>,
+    /// Files that had other names, which hold what they held: they are files of their own now.
+    pub apart: Vec<HostPath>,
+}
+
+impl Steps {
+    /// Leaves out what an obstacle is in the way of; gives the obstacle back where that is all there
+    /// is, or where it is none of one path.
+    pub(super) fn leave(
+        &mut self,
+        obstacle: UndoError,
+        left: &mut Vec<(HostPath, String)>,
+    ) -> Result<(), UndoError> {
+        let (path, why) = match &obstacle {
+            UndoError::Blocked { path, why } => (path.clone(), why.clone()),
+            UndoError::Io { path, source } => (path.clone(), source.to_string()),
+            UndoError::NotKept { path, why } => {
+                (path.clone(), format!("what it held is not there: {why}"))
+            }
+            _ => return Err(obstacle),
+        };
+        let tied = self.tied(&path);
+        let is_known =
+            |path: &HostPath| self.files.contains_key(path) || self.folders.contains_key(path);
+        let stays = self.files.keys().chain(self.folders.keys()).any(|path| !tied.contains(path));
+        if !is_known(&path) || !stays {
+            return Err(obstacle);
+        }
+        self.files.retain(|path, _| !tied.contains(path));
+        self.folders.retain(|path, _| !tied.contains(path));
+        for other in tied.iter().filter(|other| **other != path) {
+            left.push((other.clone(), format!("goes together with {path}")));
+        }
+        left.push((path, why));
+        Ok(())
+    }
+
+    /// The paths of which nothing can be done where nothing can be done at one.
+    fn tied(&self, path: &HostPath) -> BTreeSet<HostPath> {
+        let mut tied = BTreeSet::from([path.clone()]);
+        loop {
+            let holder = |path: &HostPath| match &self.files.get(path)?.to {
+                To::From(holder) => Some(holder.clone()),
+                _ => self.files.get(path)?.file.clone(),
+            };
+            let is_tied = |one: &HostPath| {
+                let with = holder(one).is_some_and(|holder| tied.contains(&holder));
+                let of = tied.iter().any(|tied| holder(tied).as_ref() == Some(one));
+                let inside = tied.iter().any(|folder| {
+                    self.folders.get(folder).is_some_and(FolderStep::is_wanted)
+                        && one.is_within(folder)
+                });
+                with || of || inside
+            };
+            let all = self.files.keys().chain(self.folders.keys());
+            let more: Vec<HostPath> =
+                all.filter(|one| !tied.contains(*one) && is_tied(one)).cloned().collect();
+            if more.is_empty() {
+                return tied;
+            }
+            tied.extend(more);
+        }
+    }
+}
