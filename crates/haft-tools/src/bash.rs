@@ -162,12 +162,12 @@ impl Tool for Bash {
                 "bash",
                 "Run command",
                 format!(
-                    "Run a command in the shell and get stdout and stderr in the order they came, \
-                     without escape codes. stdin is empty. {over} after {time}, or timeout_ms. The \
-                     next call starts in the folder this one ends in, if in the workspace. \
-                     Variables and background processes last only in a session. Over 30,000 \
-                     characters you get both ends and an out:// address of the whole, which read \
-                     and grep take."
+                    "Run a command in the shell and get stdout and stderr in about the order they \
+                     came, without escape codes. stdin is empty. {over} after {time}, or \
+                     timeout_ms. The next call starts in the folder this one ends in, if in the \
+                     workspace. Variables and background processes last only in a session. Over \
+                     30,000 characters you get both ends and an out:// address of the whole, which \
+                     read and grep take."
                 ),
             )
         }

@@ -103,7 +103,7 @@ pub enum Shape {
     Terminal {
         /// The command line.
         command: String,
-        /// Standard output and error in the order in which they came.
+        /// Standard output and error in the order in which they were read.
         output: String,
         /// Exit code; none while it runs or when a signal ended it.
         exit: Option<i32>,

@@ -1,7 +1,7 @@
 //! A running command's output: cleaned, shown live, and kept.
 //!
 //! **Invariant:** memory is fixed however much comes. The file gets what the command wrote, byte for
-//! byte in whole lines, those of both streams in the order in which they came. In everything else
+//! byte in whole lines, those of both streams in the order in which they were read. In everything else
 //! that leaves here control sequences are gone, progress lines are collapsed and characters whole.
 //! People see at most [`RATE`] pieces a second of at most [`LIVE`] bytes; what is dropped there is
 //! counted.

@@ -44,6 +44,8 @@ const AGAIN: Duration = Duration::from_millis(500);
 const PIECE: usize = 256 << 10;
 /// What is smaller is copied, so that it does not hold a whole buffer.
 const SMALL: usize = 32 << 10;
+/// Where both streams have more than this, they are passed on in turns of so much.
+const TURN: usize = 4 << 10;
 /// Buffers that are kept to be used again.
 const BUFFERS: usize = 16;
 /// How much comes without a pause before a command is one that prints fast.
@@ -368,28 +370,43 @@ impl Follower {
                 .map(|(w, _)| w.0)
                 .collect::<Vec<_>>()
         };
+        let has = |what| ready.contains(&what);
+        let out = if has(Watched::Output) { self.take_output() } else { Bytes::new() };
+        let err = if has(Watched::Errors) { self.take_errors() } else { Bytes::new() };
+        for (stream, bytes) in merged(out, err) {
+            self.shared.push(Ok(Output::Bytes(stream, bytes)));
+        }
+        // What is reported may be about the output before it.
         for what in ready {
             self.handle(what);
         }
+    }
+
+    fn take_output(&mut self) -> Bytes {
+        let Some(pipe) = self.output.take() else { return Bytes::new() };
+        match self.take(Stream::Stdout, &pipe) {
+            Some(bytes) => {
+                self.output = Some(pipe);
+                return bytes;
+            }
+            None if self.terminal => self.held = Some(pipe),
+            None => {}
+        }
+        Bytes::new()
+    }
+
+    fn take_errors(&mut self) -> Bytes {
+        let Some(pipe) = self.errors.take() else { return Bytes::new() };
+        let bytes = self.take(Stream::Stderr, &pipe);
+        self.errors = bytes.is_some().then_some(pipe);
+        bytes.unwrap_or_default()
     }
 
     fn handle(&mut self, what: Watched) {
         match what {
             Watched::Wake => drop(rustix::io::read(&self.shared.wake, &mut [0; 8])),
             Watched::Keeper => self.listen(),
-            Watched::Output => {
-                if let Some(pipe) = self.output.take() {
-                    if self.take(Stream::Stdout, &pipe) {
-                        self.output = Some(pipe);
-                    } else if self.terminal {
-                        self.held = Some(pipe);
-                    }
-                }
-            }
-            Watched::Errors => {
-                let pipe = self.errors.take();
-                self.errors = pipe.filter(|pipe| self.take(Stream::Stderr, pipe));
-            }
+            Watched::Output | Watched::Errors => {}
             Watched::Report => {
                 let pipe = self.report.take();
                 self.report = pipe.filter(|pipe| self.take_report(pipe));
@@ -398,11 +415,11 @@ impl Follower {
         }
     }
 
-    /// Reads once; false at the end of the pipe.
-    fn take(&mut self, stream: Stream, pipe: &OwnedFd) -> bool {
+    /// Reads once; none at the end of the pipe.
+    fn take(&mut self, stream: Stream, pipe: &OwnedFd) -> Option<Bytes> {
         self.prepare_buffer();
         match rustix::io::read(pipe, spare_capacity(&mut self.buffer)) {
-            Ok(0) => false,
+            Ok(0) => None,
             Ok(length) => {
                 let bytes = if length < SMALL {
                     let bytes = Bytes::copy_from_slice(&self.buffer);
@@ -419,15 +436,14 @@ impl Follower {
                 self.burst = if now < before + PAUSE { self.burst + length } else { length };
                 self.filling = self.burst >= FAST && length < PIECE;
                 self.last_output = now;
-                self.shared.push(Ok(Output::Bytes(stream, bytes)));
                 if let Some(room) = &mut self.room {
                     let room = &mut room[usize::from(stream == Stream::Stderr)];
                     *room = room.saturating_sub(length);
                 }
-                true
+                Some(bytes)
             }
             // A terminal without a program gives an error at its end.
-            Err(error) => matches!(error, Errno::INTR | Errno::AGAIN),
+            Err(error) => matches!(error, Errno::INTR | Errno::AGAIN).then(Bytes::new),
         }
     }
 
@@ -525,6 +541,20 @@ impl Follower {
     }
 }
 
+/// What of both streams was there at the same time, in the order in which it may have come: the
+/// output first, and where both have much, parts of both in turns.
+fn merged(out: Bytes, err: Bytes) -> impl Iterator<Item = (Stream, Bytes)> {
+    let much = out.len().min(err.len()) > TURN;
+    let turns = if much { out.len().max(err.len()).div_ceil(TURN) } else { 1 };
+    (0..turns).flat_map(move |turn| {
+        let part = |bytes: &Bytes| {
+            bytes.slice(bytes.len() * turn / turns..bytes.len() * (turn + 1) / turns)
+        };
+        let parts = [(Stream::Stdout, part(&out)), (Stream::Stderr, part(&err))];
+        parts.into_iter().filter(|(_, bytes)| !bytes.is_empty())
+    })
+}
+
 impl Drop for Follower {
     /// Leaves nothing behind, also when the thread broke off.
     fn drop(&mut self) {
@@ -532,6 +562,38 @@ impl Drop for Follower {
             self.shared.say(wire::Order::Kill);
             self.shared.push(Err(io::Error::other("the following of the program broke off")));
             self.over();
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn much_of_both_streams_comes_in_turns() {
+        for (out, err, most) in [(0, 9, 9), (9, 0, 9), (900, 4_000, 4_000), (1 << 18, 99, 1 << 18)]
+        {
+            let parts: Vec<_> = merged(vec![b'o'; out].into(), vec![b'e'; err].into()).collect();
+            assert_eq!(parts.iter().map(|(_, part)| part.len()).sum::<usize>(), out + err);
+            assert_eq!(parts.iter().map(|(_, part)| part.len()).max(), Some(most));
+            assert!(parts.is_sorted_by_key(|(stream, _)| *stream == Stream::Stderr));
+        }
+        // Both began and ended together.
+        for (out, err) in [(1 << 18, 1 << 18), (5_000, 1 << 18), (77_777, 4_097)] {
+            let (mut took, mut text) = ([0_usize; 2], Vec::new());
+            let numbered =
+                |length: usize| (0..length).map(|n| n.to_le_bytes()[0]).collect::<Vec<_>>();
+            for (stream, part) in merged(numbered(out).into(), numbered(err).into()) {
+                assert!(part.len() <= TURN, "{}", part.len());
+                took[usize::from(stream == Stream::Stderr)] += part.len();
+                let ahead = (took[0] * err).abs_diff(took[1] * out) / out.max(err);
+                assert!(ahead <= TURN, "{took:?} of {out} and {err}");
+                if stream == Stream::Stdout {
+                    text.extend_from_slice(&part);
+                }
+            }
+            assert_eq!((took, text), ([out, err], numbered(out)));
         }
     }
 }
