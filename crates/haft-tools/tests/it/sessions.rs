@@ -383,7 +383,10 @@ async fn what_is_said_between_calls_is_told_apart() {
     let text = next.joined_text();
     assert!(text.starts_with("next\n[printed since the last call in the background of session s (8 bytes, their end):\n1\n2\n3\ne]\n[in the background of session s: "), "{text}");
     // More than pipes hold does not stop what says it.
-    run(&world, "{ yes | head -c 3000000; touch far; } &").await;
+    // It begins after its call, whose output it would be else.
+    let much = "until [ -e much ]; do sleep 0.01; done; yes | head -c 3000000; touch far";
+    run(&world, &format!("{{ {much}; }} &")).await;
+    std::fs::write(folder.join("much"), "").unwrap();
     assert!(until(Duration::from_secs(20), || folder.join("far").exists()));
     let ended = run(&world, "(sleep 0.05; kill -9 $$) & echo last").await;
     assert!(ended.joined_text().contains("(3000000 bytes, their end):\ny\n"), "{ended:?}");

@@ -370,15 +370,19 @@ impl Follower {
                 .map(|(w, _)| w.0)
                 .collect::<Vec<_>>()
         };
-        let has = |what| ready.contains(&what);
-        let out = if has(Watched::Output) { self.take_output() } else { Bytes::new() };
-        let err = if has(Watched::Errors) { self.take_errors() } else { Bytes::new() };
-        for (stream, bytes) in merged(out, err) {
-            self.shared.push(Ok(Output::Bytes(stream, bytes)));
-        }
+        self.take_both(ready.contains(&Watched::Output), ready.contains(&Watched::Errors));
         // What is reported may be about the output before it.
         for what in ready {
             self.handle(what);
+        }
+    }
+
+    /// Reads once of these streams.
+    fn take_both(&mut self, output: bool, errors: bool) {
+        let out = if output { self.take_output() } else { Bytes::new() };
+        let err = if errors { self.take_errors() } else { Bytes::new() };
+        for (stream, bytes) in merged(out, err) {
+            self.shared.push(Ok(Output::Bytes(stream, bytes)));
         }
     }
 
@@ -406,6 +410,7 @@ impl Follower {
         match what {
             Watched::Wake => drop(rustix::io::read(&self.shared.wake, &mut [0; 8])),
             Watched::Keeper => self.listen(),
+            // Taken together, before.
             Watched::Output | Watched::Errors => {}
             Watched::Report => {
                 let pipe = self.report.take();
@@ -479,16 +484,12 @@ impl Follower {
     /// Takes what stands in the pipes now: what was written before a report comes before it. What
     /// comes meanwhile is not waited for.
     fn take_what_stands(&mut self) {
-        for what in [Watched::Output, Watched::Errors] {
-            let standing = |of: &Self| {
-                let pipe = if what == Watched::Output { &of.output } else { &of.errors };
-                pipe.as_ref().and_then(|pipe| ioctl_fionread(pipe).ok()).unwrap_or_default()
-            };
-            for _ in 0..standing(self).div_ceil(PIECE as u64) {
-                if standing(self) > 0 {
-                    self.handle(what);
-                }
-            }
+        let standing = |pipe: &Option<OwnedFd>| {
+            pipe.as_ref().and_then(|pipe| ioctl_fionread(pipe).ok()).unwrap_or_default()
+        };
+        let both = [standing(&self.output), standing(&self.errors)];
+        for _ in 0..both[0].max(both[1]).div_ceil(PIECE as u64) {
+            self.take_both(standing(&self.output) > 0, standing(&self.errors) > 0);
         }
     }
 
