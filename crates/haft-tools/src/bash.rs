@@ -222,22 +222,21 @@ impl Tool for Bash {
         let mut notes = Vec::new();
         let asked = input.timeout_ms.unwrap_or(self.timeout);
         let timeout = Duration::from_millis(asked.min(TIMEOUT_MAX));
-        let ran = match session::asked(&input) {
-            Some(name) => match session::run(&input, name, timeout, cx, &mut notes).await {
+        let ran = if let Some(name) = session::asked(&input) {
+            match session::run(&input, name, timeout, cx, &mut notes).await {
                 Ok(ran) => ran,
                 Err(outcome) => return Ok(outcome),
-            },
-            None => {
-                let running = start(&input, (Stdin::Empty, &self.keep), cx, &mut notes).await?;
-                // What is read before the first command takes nothing of its time.
-                let limits = (Instant::now() + timeout, self.promote);
-                match follow(running, cx, limits, None, &mut notes).await {
-                    Followed::Ran(ran) => *ran,
-                    Followed::Keeps(keeping) => background::keep(&input, *keeping, cx, &mut notes)?,
-                    Followed::GoesOn(running, handed, place) => {
-                        let now = background::Now { handed, timeout, notes };
-                        return background::go_on(&input, running, now, place, cx);
-                    }
+            }
+        } else {
+            let running = start(&input, (Stdin::Empty, &self.keep), cx, &mut notes).await?;
+            // What is read before the first command takes nothing of its time.
+            let limits = (Instant::now() + timeout, self.promote);
+            match follow(running, cx, limits, None, &mut notes).await {
+                Followed::Ran(ran) => *ran,
+                Followed::Keeps(keeping) => background::keep(&input, *keeping, cx, &mut notes)?,
+                Followed::GoesOn(running, handed, place) => {
+                    let now = background::Now { handed, timeout, notes };
+                    return background::go_on(&input, running, now, place, cx);
                 }
             }
         };
