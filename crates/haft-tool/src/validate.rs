@@ -130,6 +130,10 @@ fn problem(error: &jsonschema::ValidationError<'_>) -> String {
         Kind::Maximum { limit } => {
             format!("{} is {got}, wanted: a number of at most {limit}", field(&at))
         }
+        Kind::Enum { options } if options.is_array() => {
+            let all: Vec<_> = options.as_array().into_iter().flatten().map(shown).collect();
+            format!("{} is {got}, wanted: one of {}", field(&at), all.join(", "))
+        }
         _ => format!(
             "{} is {got}: {}",
             field(&at),
@@ -195,6 +199,17 @@ mod tests {
         assert!(error.message.contains("limit is -1, wanted: a number of at least 0"), "{error}");
         let error = validator.check("read", &json!(7)).unwrap_err();
         assert!(error.message.contains("the whole input is 7, wanted: object"), "{error}");
+    }
+
+    #[test]
+    fn every_choice_is_named() {
+        let choices = ["list", "output", "wait", "input", "stop"];
+        let validator =
+            Validator::new(&json!({"properties": {"action": {"enum": choices}}})).unwrap();
+        let error = validator.check("job", &json!({"action": "kill"})).unwrap_err();
+        for choice in choices {
+            assert!(error.message.contains(&format!("\"{choice}\"")), "{error}");
+        }
     }
 
     #[test]

@@ -38,8 +38,11 @@ pub(super) struct Told {
 }
 
 impl Told {
-    /// What is inside of a folder that came or went as a whole is counted only.
+    /// What is inside of a folder that came or went as a whole is counted only. Names are those that
+    /// other tools take, from the workspace root, wherever the shell is.
     pub(super) fn of(kept: &Kept, place: &Place) -> Self {
+        let cwd = place.roots.first().unwrap_or(&place.cwd).clone();
+        let place = &Place { cwd, ..place.clone() };
         let done = kept.receipts.iter().map(|one| {
             let from = match &one.action {
                 ReceiptAction::Renamed { from } => Some(from),

@@ -555,3 +555,14 @@ async fn what_was_moved_in_is_told_and_stays() {
         assert!(!root.join(name).exists(), "{name}");
     }
 }
+
+#[tokio::test]
+async fn names_are_from_the_workspace_root_wherever_the_shell_is() {
+    let world = world();
+    let outcome = bash(&world, "cd d; echo x >> e").await;
+    assert!(told(&outcome).contains("[changed: d/e]"), "{}", told(&outcome));
+    let outcome = bash(&world, "echo x > new").await;
+    assert_eq!(told(&outcome), "[created: d/new]");
+    let input = json!({"command": "rm f/g.txt", "cwd": "d"});
+    assert_eq!(told(&world.call("bash", input).await), "[deleted: d/f/g.txt]");
+}
