@@ -163,6 +163,9 @@ pub trait Copies: Send + Sync {
 
     /// Puts down that the process lives.
     fn lives(&self) {}
+
+    /// Has them stay when the last one lets go, for another process to find: a command was given up.
+    fn stay(&self) {}
 }
 
 /// When something came into being.

@@ -3,7 +3,8 @@
 //! Beside it stands what was put down of the commands that run, in `text`: another process of the
 //! session finds both where this one is killed.
 //!
-//! **Invariant:** there are never more bytes than the quota, and the files go with their last user.
+//! **Invariant:** there are never more bytes than the quota, and the files go with their last user,
+//! but where a command was given up.
 
 use std::{
     fs::{self, File},
@@ -12,7 +13,7 @@ use std::{
     path::{Path, PathBuf},
     sync::{
         Mutex, PoisonError,
-        atomic::{AtomicU64, Ordering},
+        atomic::{AtomicBool, AtomicU64, Ordering},
     },
     time::SystemTime,
 };
@@ -30,6 +31,7 @@ pub struct Copies {
     text: Mutex<File>,
     quota: u64,
     used: AtomicU64,
+    stays: AtomicBool,
 }
 
 /// What a killed process left; dropped, it is gone.
@@ -53,7 +55,8 @@ impl Copies {
         };
         let made = open("copies").and_then(|file| Ok((file, open("text")?)));
         let (file, text) = made.map_err(|error| SessionError::io("write", &dir, error))?;
-        Ok(Self { dir, file, text: Mutex::new(text), quota, used: AtomicU64::new(0) })
+        let (text, used, stays) = (Mutex::new(text), AtomicU64::new(0), AtomicBool::new(false));
+        Ok(Self { dir, file, text, quota, used, stays })
     }
 
     /// What killed processes left; whoever asks holds the log of the session.
@@ -129,10 +132,18 @@ impl Copies {
         // The next time will do.
         drop(file.set_modified(SystemTime::now()));
     }
+
+    /// Has the files stay when this is dropped, for another process to find.
+    pub fn stay(&self) {
+        self.stays.store(true, Ordering::Relaxed);
+    }
 }
 
 impl Drop for Copies {
     fn drop(&mut self) {
+        if self.stays.load(Ordering::Relaxed) {
+            return;
+        }
         // What cannot be removed goes with the next process of the session, or with the session.
         drop(fs::remove_dir_all(&self.dir));
         if let Some(all) = self.dir.parent() {
@@ -151,7 +162,8 @@ fn read(dir: &Path) -> io::Result<Left> {
     let (file, text) = (File::open(copies)?, File::open(&path)?);
     // Nothing is added to it.
     let (dir, used) = (dir.to_owned(), AtomicU64::new(len));
-    let copies = Copies { dir, file, text: Mutex::new(text), quota: 0, used };
+    let (text_file, stays) = (Mutex::new(text), AtomicBool::new(false));
+    let copies = Copies { dir, file, text: text_file, quota: 0, used, stays };
     Ok(Left { copies, text: fs::read(path)?, lived: data.modified()? })
 }
 
@@ -186,8 +198,8 @@ mod tests {
         copies.put_down(b"lost\n", false).unwrap();
         copies.put_down(b"one\n", true).unwrap();
         copies.put_down(b"two\n", false).unwrap();
-        // Killed, it drops nothing.
-        std::mem::forget(copies);
+        copies.stay();
+        drop(copies);
         fs::create_dir(dir.join("half")).unwrap();
         let all = Copies::left(&dir).unwrap();
         let [left] = &all[..] else { panic!("one was left") };

@@ -8,11 +8,10 @@ use std::{
     sync::{Arc, Mutex},
 };
 
-use haft_host::Copies;
 use haft_types::{Body, Level};
 use tokio::task::JoinHandle;
 
-use super::{Found, down, found_later, locked};
+use super::{Found, Signs, found_later, locked};
 use crate::Cx;
 
 /// What the answer of such a command says.
@@ -31,7 +30,7 @@ impl Late {
     pub(super) fn follow(
         &self,
         call: Cx,
-        copies: Arc<dyn Copies>,
+        signs: Option<Signs>,
         look: impl Future<Output = Found> + Send + 'static,
     ) {
         let untold = self.untold.clone();
@@ -45,7 +44,9 @@ impl Late {
                 // A log that cannot be written is told of by whoever writes it next.
                 drop(call.emit(Body::Notice { level: Level::Error, text }));
             }
-            down::end(&*copies, &id);
+            if let Some(signs) = signs {
+                signs.end(&id);
+            }
             for line in lines {
                 let text = found_later(&id, &line);
                 drop(call.emit(Body::Notice { level: Level::Info, text: text.clone() }));

@@ -103,26 +103,42 @@ pub(crate) struct Watched {
     copies: Arc<dyn Copies>,
     open: Arc<Open>,
     images: Arc<dyn PreImages>,
-    _signs: Signs,
+    signs: Option<Signs>,
 }
 
-/// Tells again and again that haft lives while a command runs.
-struct Signs(JoinHandle<()>);
+/// Tells again and again that haft lives while a command runs. Dropped before the command was looked
+/// after, it leaves what the next process of the session needs for that.
+struct Signs {
+    task: JoinHandle<()>,
+    copies: Arc<dyn Copies>,
+    ended: bool,
+}
 
 impl Signs {
     fn of(copies: Arc<dyn Copies>) -> Self {
-        Self(tokio::spawn(async move {
+        let of = Arc::clone(&copies);
+        let task = tokio::spawn(async move {
             loop {
                 tokio::time::sleep(SIGN).await;
-                copies.lives();
+                of.lives();
             }
-        }))
+        });
+        Self { task, copies, ended: false }
+    }
+
+    /// All that the command changed is told.
+    fn end(mut self, call: &CallId) {
+        down::end(&*self.copies, call);
+        self.ended = true;
     }
 }
 
 impl Drop for Signs {
     fn drop(&mut self) {
-        self.0.abort();
+        self.task.abort();
+        if !self.ended {
+            self.copies.stay();
+        }
     }
 }
 
@@ -186,7 +202,7 @@ impl Watch {
             copies: copies.clone(),
             open,
             images,
-            _signs: Signs::of(copies),
+            signs: Some(Signs::of(copies)),
         }))
     }
 
@@ -323,12 +339,12 @@ impl Found {
 impl Watched {
     /// Looks at the files after the command, and tells what became of them. Where the answer is not
     /// to wait for that, it is told later.
-    pub(crate) async fn end(self, call: &crate::Cx, outcome: &mut Outcome, cancelled: bool) {
+    pub(crate) async fn end(mut self, call: &crate::Cx, outcome: &mut Outcome, cancelled: bool) {
         let watch = self.watch.clone();
         for line in watch.late.told() {
             note(outcome, &line);
         }
-        let copies = self.copies.clone();
+        let signs = self.signs.take();
         let mut finding = Box::pin(self.find(call.place.clone()));
         let waits = match outcome.status {
             _ if cancelled => Some(WAITS_CANCELLED),
@@ -341,10 +357,12 @@ impl Watched {
         };
         if let Some(found) = found {
             found.add_to(outcome);
-            down::end(&*copies, &call.call);
+            if let Some(signs) = signs {
+                signs.end(&call.call);
+            }
         } else {
             note(outcome, late::LATER);
-            watch.late.follow(call.clone(), copies, finding);
+            watch.late.follow(call.clone(), signs, finding);
         }
     }
 
@@ -362,21 +380,20 @@ impl Watched {
         let born = |path: &HostPath| self.host.surveys()?.born(path);
         let covers = |path: &HostPath| self.covers(path);
         let mut changes = changes(&self.before, &after, (&claims, &covers), &born);
-        let uncovered = uncovered(&self.before, &after, &changes, |path| {
-            let surveys = self.host.surveys();
-            surveys.is_some_and(|surveys| surveys.is_gone(path))
-        });
-        if changes.is_empty() && uncovered.is_empty() {
+        let before = Arc::clone(&self.before);
+        let same = (&before.passed, &before.repositories) == (&after.passed, &after.repositories);
+        if changes.is_empty() && same {
             return Found::default();
         }
         for change in &mut changes {
             self.look_into_big(change).await;
         }
         let (copies, images) = (self.copies.clone(), self.images.clone());
-        let (host, watching) = (self.host.name().to_owned(), self.watching);
-        let shared = self.runs_beside();
+        let (host, watching, shared) = (self.host.clone(), self.watching, self.runs_beside());
         let work = move || {
-            let mut kept = receipts(&changes, &*copies, &*images, &host, watching);
+            let mut kept = receipts(&changes, &*copies, &*images, host.name(), watching);
+            let is_gone = |path: &HostPath| host.surveys().is_some_and(|all| all.is_gone(path));
+            kept.uncovered = uncovered(&before, &after, &changes, is_gone);
             if shared {
                 diff::share(&changes, &*copies, &*images, &mut kept);
             }
@@ -385,8 +402,10 @@ impl Watched {
         let Ok(kept) = tokio::task::spawn_blocking(work).await else {
             return Found::told("what the command changed could not be kept");
         };
-        let kept = Kept { uncovered, ..kept };
         let told = Told::of(&kept, &place);
+        if told.text().is_empty() {
+            return Found::default();
+        }
         let made_room = crate::keeper::made_room(self.images.let_go());
         let lines = std::iter::once(told.text()).chain(made_room).collect();
         self.watch.claim(&kept.receipts);

@@ -132,6 +132,10 @@ impl Copies for Copied {
     fn lives(&self) {
         self.0.lives();
     }
+
+    fn stay(&self) {
+        self.0.stay();
+    }
 }
 
 struct Unfinished(haft_session::Unfinished);

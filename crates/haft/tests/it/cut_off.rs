@@ -50,7 +50,7 @@ fn killed(face: &str) -> (World, Files, Option<String>) {
     if face == "mcp" {
         let mut client = Client::greeted(&world, &["--mode", "bypass"]);
         client.begin(&json!(1), "bash", &input);
-        waits(&seconds);
+        waits(&world, &seconds);
         signal("KILL", client.process());
         client.ended();
     } else {
@@ -60,7 +60,7 @@ fn killed(face: &str) -> (World, Files, Option<String>) {
         std::io::copy(&mut &pipe, &mut to).unwrap();
         // A line is typed, and more may follow; arguments are whole.
         let held = (face == "--line").then_some(to);
-        waits(&seconds);
+        waits(&world, &seconds);
         child.kill().unwrap();
         child.wait().unwrap();
         drop(held);
@@ -80,8 +80,10 @@ fn many() -> (World, String, String) {
     (world, command, seconds)
 }
 
-fn waits(seconds: &str) {
-    assert!(until(LIMIT, || runs(seconds)), "the command never came to its end");
+/// Waits until the command has done all that it does before it waits.
+fn waits(world: &World, seconds: &str) {
+    let wrote = || fs::read(world.work().join("n")).is_ok_and(|text| !text.is_empty());
+    assert!(until(LIMIT, || wrote() && runs(seconds)), "the command never came to its end");
 }
 
 fn taken_back(world: &World, before: &Files) {
@@ -97,7 +99,7 @@ fn what_a_cancelled_command_changed_is_taken_back_in_every_face() {
     let before = files(&world);
     let mut client = Client::greeted(&world, &["--mode", "bypass"]);
     client.begin(&json!(1), "bash", &json!({"command": command}));
-    waits(&seconds);
+    waits(&world, &seconds);
     client.cancel(&json!(1));
     gone(&seconds);
     client.ends_well();
@@ -120,7 +122,7 @@ fn what_a_cancelled_command_changed_is_taken_back_in_every_face() {
         let mut haft = world.haft(&flags);
         let mut child = haft.stdin(fs::File::open(given).unwrap()).spawn().unwrap();
         let (_out, err) = (collect(child.stdout.take()), collect(child.stderr.take()));
-        waits(&seconds);
+        waits(&world, &seconds);
         signal("INT", child.id());
         let status = ended(&mut child, LIMIT);
         assert_eq!(status.code(), Some(1), "{face}: {}", err.join().unwrap());
@@ -140,7 +142,7 @@ fn what_was_cancelled_in_a_talk_is_taken_back_there() {
     let (out, err) = (collect(child.stdout.take()), collect(child.stderr.take()));
     let mut input = child.stdin.take().unwrap();
     std::io::Write::write_all(&mut input, b"go\n").unwrap();
-    waits(&seconds);
+    waits(&world, &seconds);
     signal("INT", child.id());
     std::io::Write::write_all(&mut input, b"/undo\n/quit\n").unwrap();
     drop(input);
@@ -206,4 +208,21 @@ fn what_changed_after_haft_was_killed_is_left() {
         (&now["a"][..], &now["n"][..], now["b"] == before["b"]),
         (&b"a\nx\n"[..], &b"n\n"[..], true)
     );
+}
+
+#[test]
+fn what_a_command_changed_that_was_given_up_is_taken_back() {
+    let (world, command, seconds) = some();
+    let before = files(&world);
+    let given = world.root().join("input.json");
+    // It takes a while until it is stopped; who wants to wait no longer sends another signal.
+    fs::write(&given, json!({"command": format!("trap '' TERM; {command}")}).to_string()).unwrap();
+    let mut haft = world.haft(&["tool", "bash", "--mode", "bypass", "--input", "-"]);
+    let mut child = haft.stdin(fs::File::open(given).unwrap()).spawn().unwrap();
+    waits(&world, &seconds);
+    signal("INT", child.id());
+    signal("TERM", child.id());
+    ended(&mut child, LIMIT);
+    gone(&seconds);
+    taken_back(&world, &before);
 }
