@@ -42,12 +42,15 @@ impl Own {
 
 /// What in a text would end one of them, and what to do instead, in a sentence of its own.
 pub(crate) fn ends(parts: &Parts, own: &Own) -> Option<(String, &'static str)> {
+    const STOP: &str = "Give Stop-Process the Id of the one process that you mean.";
     const ONE: &str = "Give kill the number of the one process that you mean.";
     let commands = || parts.runs.iter().flat_map(words);
     let feeds = fed_to_kill(parts) || commands().any(|words| kills_what_is_found(&words));
     let lists = feeds && commands().any(|words| program(&words) == "ps");
     commands().find_map(|words| {
         let arguments = words.get(1..).unwrap_or_default();
+        // In PowerShell it is another word for what stops processes there.
+        let is_named = arguments.iter().any(|word| word.eq_ignore_ascii_case("-name"));
         match program(&words) {
             // What it runs later is a text of its own.
             "trap" => return arguments.first().and_then(|text| ends(&Parts::of(text), own)),
@@ -75,11 +78,55 @@ pub(crate) fn ends(parts: &Parts, own: &Own) -> Option<(String, &'static str)> {
             "killall" | "skill" => by_name(arguments, own)
                 .then_some(("that is the name of haft itself, or of everything", ONE)),
             "killall5" => Some(("it ends everything, haft itself too", ONE)),
-            "kill" => by_number(arguments, own)
-                .then_some(("that number is haft itself, or everything", ONE)),
+            "kill" => (by_number(arguments, own) || is_named && stops(arguments, own, false))
+                .then_some(("that is haft itself, or everything", ONE)),
+            name if is_any(name, STOPPERS) => {
+                stops(arguments, own, false).then_some(("that is haft itself", STOP))
+            }
+            // What it finds goes to one of those.
+            name if is_any(name, &["get-process", "gps"])
+                && commands().any(|words| is_any(program(&words), STOPPERS)) =>
+            {
+                let all = arguments.is_empty() && commands().count() == 2;
+                (all || stops(arguments, own, true)).then_some(("that is haft itself, too", STOP))
+            }
             _ => None,
         }
         .map(|(why, instead)| (format!("{}: {why}", words.join(" ")), instead))
+    })
+}
+
+/// What ends processes in PowerShell.
+const STOPPERS: &[&str] = &["stop-process", "spps"];
+
+/// Whether a name of PowerShell, which knows no case, is one of these.
+fn is_any(name: &str, names: &[&str]) -> bool {
+    names.iter().any(|other| name.eq_ignore_ascii_case(other))
+}
+
+/// `Stop-Process` and what is like it: `-Id` with numbers, `-Name` with wildcards, each a list;
+/// `named` says that names may stand alone, where numbers do otherwise.
+fn stops(arguments: &[String], own: &Own, named: bool) -> bool {
+    let takes = |name: &str| {
+        let pattern =
+            regex::escape(&name.replace(EXPANDS, "")).replace("\\*", ".*").replace("\\?", ".");
+        let compiled =
+            RegexBuilder::new(&format!("^(?:{pattern})$")).case_insensitive(true).build();
+        compiled.is_ok_and(|compiled| own.names.iter().any(|text| compiled.is_match(text)))
+    };
+    let mut by_name = named;
+    arguments.iter().any(|word| {
+        if let Some(option) = word.strip_prefix('-') {
+            let option = option.to_ascii_lowercase();
+            // Parameters may be cut short.
+            by_name = !option.is_empty() && "name".starts_with(&*option)
+                || named && !"id".starts_with(&*option);
+            return false;
+        }
+        word.split(',').filter(|part| !part.is_empty()).any(|part| match part.parse::<u32>() {
+            Ok(number) => own.ids.contains(&number),
+            Err(_) => by_name && takes(part),
+        })
     })
 }
 
@@ -368,6 +415,14 @@ mod tests {
             "ps aux | awk '/haft/ {print $2}' | xargs kill -9",
             "ps -ef | grep -i HAFT | while read u p r; do kill $p; done",
             "for p in $(pgrep haft); do kill -9 \"$p\"; done",
+            "Stop-Process -Name haft -Force",
+            "stop-process -n 'node', 'HA*'",
+            "spps 77, 4242",
+            "Stop-Process -Id 4242",
+            "Get-Process haft | Stop-Process",
+            "Get-Process -Name h?ft | Stop-Process -Force",
+            "Get-Process | Stop-Process",
+            "kill -Name haft",
         ] {
             assert!(found(text), "{text}");
         }
@@ -409,6 +464,13 @@ mod tests {
             "ps aux | grep haft; kill 12345",
             "ps aux | grep -v haft | grep nginx | awk '{print $2}' | xargs kill",
             "grep -r server . ; kill $pid",
+            "Stop-Process -Name node",
+            "Stop-Process -Id 77 -Force",
+            "Stop-Process 77",
+            "Get-Process node | Stop-Process",
+            "Get-Process | Where-Object CPU -gt 9 | Stop-Process",
+            "Get-Process haft",
+            "ps -ef | grep node | xargs kill",
         ] {
             assert!(!found(text), "{text}");
         }

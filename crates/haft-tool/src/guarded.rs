@@ -36,6 +36,29 @@ pub const COMMAND_VARIABLE: &str = "HAFT_COMMAND";
 pub const REPORTING_SCRIPT: &str = "trap '{ pwd -P >&3; } 2>/dev/null' EXIT; \
     haft=$HAFT_COMMAND; unset HAFT_COMMAND; eval \" $haft\" 3>&-";
 
+/// The words that run the command in [`COMMAND_VARIABLE`] in PowerShell, in its own scope and without
+/// the variable, and report the folder in which it ended to descriptor 3. A guarded host takes them
+/// for the command alone.
+///
+/// It ends as a script of that text would: with the code that it gives to `exit`; with 0 where its
+/// last statement did well; else with `$LASTEXITCODE`, or 1 where no program failed.
+pub const POWERSHELL: [&str; 6] = [
+    "pwsh",
+    "-NoLogo",
+    "-NoProfile",
+    "-NonInteractive",
+    "-Command",
+    "$haft = $env:HAFT_COMMAND; $env:HAFT_COMMAND = $null; $haftDone = $false; \
+     $global:LASTEXITCODE = 0; \
+     try { . ([scriptblock]::Create($haft + \"`n\" + '$haftDone = $?')) } \
+     finally { \
+     $haftTo = [IO.FileStream]::new([Microsoft.Win32.SafeHandles.SafeFileHandle]::new([IntPtr]3, \
+     $false), [IO.FileAccess]::Write); \
+     $haftAt = [Text.Encoding]::UTF8.GetBytes((Get-Location -PSProvider FileSystem).ProviderPath); \
+     $haftTo.Write($haftAt, 0, $haftAt.Length); $haftTo.Dispose() }; \
+     if ($haftDone) { exit 0 }; if ($LASTEXITCODE) { exit $LASTEXITCODE }; exit 1",
+];
+
 /// The text of a program with its arguments, as a plan declares it and a shell would read it; none
 /// where a word is neither text nor a path.
 pub fn command_text(words: &[Vec<u8>], style: Style) -> Option<String> {
@@ -181,8 +204,10 @@ impl Guarded {
         }
         let (text, args): (Option<String>, &[String]) = match &spawn.program {
             Program::Script { text, args } if text == REPORTING_SCRIPT && args.is_empty() => {
-                let command = spawn.set.iter().rev().find(|(name, _)| name == COMMAND_VARIABLE);
-                (command.map(|(_, command)| command.clone()), &[])
+                (command(spawn), &[])
+            }
+            Program::Argv(words) if words.iter().eq(POWERSHELL.map(str::as_bytes).iter()) => {
+                (command(spawn), &[])
             }
             Program::Script { text, args } => (Some(text.clone()), args),
             Program::Argv(words) => (command_text(words, self.style()), &[]),
@@ -233,6 +258,12 @@ impl Guarded {
             None => Ok(()),
         }
     }
+}
+
+/// The command in the variable of a program that runs one.
+fn command(spawn: &Spawn) -> Option<String> {
+    let command = spawn.set.iter().rev().find(|(name, _)| name == COMMAND_VARIABLE);
+    command.map(|(_, command)| command.clone())
 }
 
 /// The start of a command on one line, in quotes.

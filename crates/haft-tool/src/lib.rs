@@ -35,7 +35,7 @@ pub use self::{
     dispatch::Dispatcher,
     events::{Blobs, Discard, Events, MemoryBlobs, RecordError},
     fit::Room,
-    guarded::{COMMAND_VARIABLE, REPORTING_SCRIPT, command_text},
+    guarded::{COMMAND_VARIABLE, POWERSHELL, REPORTING_SCRIPT, command_text},
     jobs::{Ended, Job, JobLimits, JobPlace, Jobs, Said, Test, Work},
     journal::{Journal, Journaled},
     pipeline::{Call, Next, Pipeline, Stage},

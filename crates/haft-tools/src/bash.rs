@@ -1,4 +1,4 @@
-//! bash: runs a command in the host's shell.
+//! bash and powershell: run a command in the host's shell, or in PowerShell.
 //!
 //! **Invariant:** the answer never waits for what outlives the command: it comes when the command
 //! ends, at its timeout, or when the call is cancelled, with the output until then. Output without
@@ -7,8 +7,8 @@
 
 use std::{io, sync::Arc, time::Duration};
 
-use haft_host::{Exit, FileKind, Program, Running, Spawn, Stdin};
-use haft_tool::{COMMAND_VARIABLE, Cx, Jobs, REPORTING_SCRIPT, RecordError, Tool, schema_of};
+use haft_host::{Exit, FileKind, Running, Spawn, Stdin};
+use haft_tool::{COMMAND_VARIABLE, Cx, Jobs, RecordError, Tool, schema_of};
 use haft_types::{
     Access, Budget, Detail, Env, Follow, Guideline, HostPath, Kind, Loading, Outcome, Place, Plan,
     Target, ToolError, ToolSpec,
@@ -21,14 +21,18 @@ mod answer;
 mod background;
 mod exit;
 mod follow;
+mod language;
 mod output;
 mod session;
 mod withheld;
 
-use self::follow::{Followed, follow};
 pub(crate) use self::{
     answer::{first, last},
     output::for_people,
+};
+use self::{
+    follow::{Followed, follow},
+    language::Language,
 };
 use crate::{Options, process, search::quoted};
 
@@ -48,6 +52,7 @@ pub struct Bash {
     promote: bool,
     /// Names of programs that go on as a job when their command ends.
     keep: Arc<[String]>,
+    language: Language,
 }
 
 impl Bash {
@@ -55,7 +60,13 @@ impl Bash {
     pub fn new(options: &Options) -> Self {
         let timeout = options.command_ms.clamp(1, TIMEOUT_MAX);
         let keep = options.command_keep.clone().into();
-        Self { timeout, promote: options.command_promote, keep }
+        Self { timeout, promote: options.command_promote, keep, language: Language::Shell }
+    }
+
+    /// The same for commands of PowerShell: the tool powershell, which is off where the host has no
+    /// `pwsh`.
+    pub fn powershell(options: &Options, is_there: bool) -> Self {
+        Self { language: Language::PowerShell { is_there }, ..Self::new(options) }
     }
 }
 
@@ -82,6 +93,9 @@ pub struct Input {
     pty: Option<bool>,
     /// Run in a shell of this name that lives on.
     session: Option<String>,
+    /// What it is written in: that of the tool.
+    #[serde(skip)]
+    language: Language,
 }
 
 /// What programs read.
@@ -143,7 +157,7 @@ impl Tool for Bash {
             ms => format!("{ms} ms"),
         };
         let over = if self.promote { "It goes on as a job" } else { "It is stopped" };
-        ToolSpec {
+        let spec = ToolSpec {
             output_schema: schema_of::<Data>(),
             snippet: format!("Run a shell command (stdin is empty, {time} unless timeout_ms)")
                 .into(),
@@ -170,7 +184,8 @@ impl Tool for Bash {
                      read and grep take."
                 ),
             )
-        }
+        };
+        self.language.spec(spec)
     }
 
     fn plan(&self, input: &Input, place: &Place) -> Result<Plan, ToolError> {
@@ -182,6 +197,9 @@ impl Tool for Bash {
                 .hint("Write it as \\0 in printf, or put the data into a file."));
         }
         if let Some(name) = session::asked(input) {
+            if self.language != Language::Shell {
+                return Err(ToolError::new("PowerShell has no sessions").hint("Leave session out."));
+            }
             session::check(input, name)?;
         }
         if input.timeout_ms == Some(0) {
@@ -216,6 +234,7 @@ impl Tool for Bash {
     }
 
     async fn run(&self, input: Input, cx: &Cx) -> Result<Outcome, ToolError> {
+        let input = Input { language: self.language, ..input };
         if input.run_in_background.unwrap_or_default() {
             return background::begin(input, cx).await;
         }
@@ -306,7 +325,6 @@ async fn start(
         ToolError::new(format!("the host {} has no shell", cx.host.name()))
             .hint("Do it with the other tools.")
     })?;
-    let program = || Program::Script { text: REPORTING_SCRIPT.to_owned(), args: Vec::new() };
     let set = variables(input, cx);
     let spawn = |cwd: &HostPath| Spawn {
         set: set.clone(),
@@ -315,7 +333,7 @@ async fn start(
         profile: true,
         terminal: input.pty.unwrap_or_default().then_some(TERMINAL),
         keep: keep.to_vec(),
-        ..Spawn::new(program(), cwd.clone())
+        ..Spawn::new(input.language.program(), cwd.clone())
     };
     let asked = folder(input, &cx.place)?;
     let cwd = asked.as_ref().unwrap_or(&cx.place.cwd);
@@ -413,6 +431,7 @@ mod tests {
             cwd: None,
             pty: None,
             session: None,
+            language: Language::Shell,
             run_in_background: None,
             timeout_ms: None,
             description: description.map(str::to_owned),

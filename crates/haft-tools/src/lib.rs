@@ -63,6 +63,9 @@ pub struct Options {
     /// Names of programs that go on as a job when their command ends, such as build daemons; none
     /// by default.
     pub command_keep: Vec<String>,
+    /// Whether there is a tool for PowerShell, and then whether the host has a `pwsh`; without it the
+    /// tool is off. None by default.
+    pub powershell: Option<bool>,
     /// Whether `edit` takes only text that is there exactly, and `edit` and `write` change only files
     /// that the conversation has read as they are; without it, near misses that can mean one place
     /// alone are tolerated, and so is exact text in other files, and told. False by default.
@@ -80,6 +83,7 @@ impl Default for Options {
             command_ms: 120_000,
             command_promote: false,
             command_keep: Vec::new(),
+            powershell: None,
             edit_strict: false,
             #[cfg(feature = "pdf")]
             pdf: PdfReader::default(),
@@ -94,7 +98,7 @@ pub fn builtin() -> Vec<Arc<dyn AnyTool>> {
 
 /// The built-in tools, most used first: this order is part of every prompt.
 pub fn with(options: &Options) -> Vec<Arc<dyn AnyTool>> {
-    vec![
+    let mut tools: Vec<Arc<dyn AnyTool>> = vec![
         Arc::new(Read::new(options)),
         Arc::new(Bash::new(options)),
         Arc::new(Edit { strict: options.edit_strict }),
@@ -104,5 +108,9 @@ pub fn with(options: &Options) -> Vec<Arc<dyn AnyTool>> {
         Arc::new(Ls::default()),
         Arc::new(Job),
         Arc::new(NotebookEdit),
-    ]
+    ];
+    if let Some(is_there) = options.powershell {
+        tools.push(Arc::new(Bash::powershell(options, is_there)));
+    }
+    tools
 }

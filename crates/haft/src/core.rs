@@ -47,6 +47,9 @@ const RECOVERY: Duration = Duration::from_millis(500);
 /// Longest that a run waits until what was done by half is taken back.
 const MENDING: Duration = Duration::from_secs(5);
 
+/// The tool that is there only where its program is.
+const POWERSHELL: &str = "powershell";
+
 /// How long jobs may take to end with their session.
 const END_JOBS: Duration = Duration::from_millis(2_500);
 
@@ -204,7 +207,7 @@ impl Base {
         env: &Env,
         more: &[Arc<dyn AnyTool>],
     ) -> Result<ToolSet, Failure> {
-        let registry = self.with_executables(common, env, self.builtin()).await;
+        let registry = self.with_executables(common, env, self.builtin(common)).await;
         let registry = registry.source(more.to_vec());
         if !self.loaded.rules.is_empty() {
             idle(&self.loaded, &registry.assemble(&Env { shell: true, ..env.clone() }));
@@ -245,6 +248,9 @@ impl Base {
         }
         let all = all();
         let unknown = |name: &str| {
+            if let Some(why) = self.no_powershell(name) {
+                return Some(why);
+            }
             let known = all.specs().iter().any(|spec| spec.name == own_name(name));
             (!known && !name.trim().is_empty())
                 .then(|| face::sentence(&all.unknown(name.trim()).to_string()))
@@ -260,8 +266,27 @@ impl Base {
         Ok(())
     }
 
+    /// Reports whether a tool that is not on by default may be among those of the run, so that it is
+    /// looked for.
+    fn wants(&self, common: &Common, tool: &str) -> bool {
+        let named = |name: &String| own_name(name.trim()).eq_ignore_ascii_case(tool);
+        let listed = self.loaded.settings.tools.on.iter().chain(common.tools.iter().flatten());
+        let every = self.every_tool && self.called.as_ref().is_none_or(named);
+        every || { listed }.any(named)
+    }
+
+    /// Why there is no PowerShell where it is meant.
+    fn no_powershell(&self, name: &str) -> Option<String> {
+        let meant = own_name(name.trim()).eq_ignore_ascii_case(POWERSHELL);
+        (meant && !self.host.finds("pwsh")).then(|| {
+            "the tool powershell is not available: there is no pwsh on the path; install PowerShell, or \
+             use bash"
+                .to_owned()
+        })
+    }
+
     /// The built-in tools with the limits that the settings give them.
-    fn builtin(&self) -> Vec<Arc<dyn AnyTool>> {
+    fn builtin(&self, common: &Common) -> Vec<Arc<dyn AnyTool>> {
         let settings = &self.loaded.settings;
         haft_tools::with(&haft_tools::Options {
             read_lines: settings.read.max_lines,
@@ -269,6 +294,7 @@ impl Base {
             command_ms: settings.shell.timeout_ms,
             command_promote: settings.shell.promote,
             command_keep: settings.shell.keep.clone(),
+            powershell: self.wants(common, POWERSHELL).then(|| self.host.finds("pwsh")),
             edit_strict: settings.edit.strict,
             pdf: pdf::reader(&self.host),
         })
@@ -276,7 +302,10 @@ impl Base {
 
     /// Why a built-in tool is not among those of a run; none where it is, or was never there.
     pub fn taken_away(&self, common: &Common, env: &Env, name: &str) -> Option<String> {
-        let all = Registry::default().source(self.builtin()).assemble(env);
+        if let Some(why) = self.no_powershell(name) {
+            return Some(why);
+        }
+        let all = Registry::default().source(self.builtin(common)).assemble(env);
         let spec = all.spec(name)?;
         let named = |names: &[String]| names.iter().any(|name| own_name(name) == spec.name);
         let why = if self.policy.hides(spec) {

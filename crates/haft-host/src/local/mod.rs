@@ -123,6 +123,11 @@ impl Local {
         Self { start_up: Some(Arc::new(shell::StartUp::new(limit))), ..self }
     }
 
+    /// Reports whether a program is on the path of this process.
+    pub fn finds(&self, program: &str) -> bool {
+        shell::finds(program)
+    }
+
     /// Removes the temporary files and empty folders that killed processes left wherever they
     /// wrote, by the records that they kept in `folder`; gives how many those were.
     ///

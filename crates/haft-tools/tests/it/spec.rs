@@ -57,3 +57,25 @@ fn the_order_is_that_of_use() {
     let wanted = ["read", "bash", "edit", "write", "grep", "find", "ls", "job", "notebook_edit"];
     assert_eq!(names, wanted);
 }
+
+#[test]
+fn powershell_is_bash_in_another_language_where_it_is_there() {
+    let env = Env { vision: true, shell: true, ..Env::default() };
+    let with = |powershell| {
+        let options = haft_tools::Options { powershell, ..haft_tools::Options::default() };
+        Registry::default().source(haft_tools::with(&options)).assemble(&env)
+    };
+    for without in [None, Some(false)] {
+        assert!(with(without).spec("powershell").is_none(), "{without:?}");
+    }
+    let set = with(Some(true));
+    let (shell, other) = (set.spec("bash").unwrap(), set.spec("powershell").unwrap());
+    assert_eq!(other.loading, haft_types::Loading::Deferred);
+    assert_eq!(other.output_schema, shell.output_schema);
+    let text = "Run a command in PowerShell (pwsh, without a profile) and get stdout";
+    assert!(other.description.starts_with(text), "{}", other.description);
+    assert!(other.input_schema["properties"]["session"].is_null());
+    assert!(!other.description.contains("session"), "{}", other.description);
+    let line = "Run a PowerShell command (stdin is empty, 120 s unless timeout_ms)";
+    assert_eq!(other.snippet, line);
+}

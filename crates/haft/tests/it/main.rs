@@ -41,6 +41,7 @@ mod notebook;
 mod outlive;
 mod output;
 mod paths;
+mod powershell;
 mod print;
 mod provider;
 mod reading;

@@ -41,11 +41,11 @@ use self::{follow::Follower, profile::Profile, wire::Told};
 use super::Local;
 use crate::{Control, Host, Output, Running, Shell, Spawn, Stdin, secrets::Withheld};
 
-pub(super) use self::profile::StartUp;
 pub use self::{
     link::end_supervisor,
     supervisor::{SUPERVISORS, supervise},
 };
+pub(super) use self::{profile::StartUp, start::finds};
 
 /// Most bytes of output that wait to be read.
 const QUEUE_LIMIT: usize = 512 << 10;

@@ -16,7 +16,7 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use haft_types::HostPath;
+use haft_types::{HostPath, Style};
 use rustix::{
     pty::{OpenptFlags, ioctl_tiocgptpeer, openpt, unlockpt},
     termios::{Winsize, tcsetwinsize},
@@ -211,6 +211,12 @@ fn look_up(name: &[u8], spawn: &Spawn) -> io::Result<PathBuf> {
     let hint = "install it or give its whole path";
     let text = format!("the program {shown:?} is in no folder of PATH ({path}); {hint}");
     Err(io::Error::new(io::ErrorKind::NotFound, text))
+}
+
+/// Reports whether a program is found so.
+pub(in crate::local) fn finds(name: &str) -> bool {
+    let root = HostPath::root(Style::Posix);
+    look_up(name.as_bytes(), &Spawn::new(Program::Argv(Vec::new()), root)).is_ok()
 }
 
 /// What to say where the system refused to start a program.
