@@ -70,6 +70,14 @@ const SOAKS: &[Soak] = &[
         count: 100_000,
     },
     Soak {
+        name: "scripts",
+        about: "random scripts and words, beside what bash makes of them",
+        packages: &["haft-shell"],
+        tests: "bash",
+        scale: Scale::Cases,
+        count: 100_000,
+    },
+    Soak {
         name: "links",
         about: "links that flip between the stages of a call and while a tool works",
         packages: &["haft-tool", "haft-tools"],

@@ -185,23 +185,24 @@ impl Stripper {
                 _ if length < STRING_LIMIT => self.state = State::Command(length + 1),
                 _ => self.abort(character, out),
             },
-            State::Text(length) => match character {
-                '\u{9c}' => {
-                    self.state = State::Ground;
-                    self.held.clear();
-                }
-                _ if length == STRING_LIMIT || self.held.len() >= HELD_LIMIT => {
-                    self.state = State::Ground;
-                    self.give_back(out);
-                    self.ground(character, out);
-                }
-                _ => {
-                    if !self.held.is_empty() || matches!(character, '\n' | '\r') {
-                        self.held.push(character);
-                    }
-                    self.state = State::Text(length + 1);
-                }
-            },
+            State::Text(length) => self.text(length, character, out),
+        }
+    }
+
+    /// A character within a string, behind as many.
+    fn text(&mut self, length: usize, character: char, out: &mut String) {
+        if character == '\u{9c}' {
+            self.state = State::Ground;
+            self.held.clear();
+        } else if length == STRING_LIMIT || self.held.len() >= HELD_LIMIT {
+            self.state = State::Ground;
+            self.give_back(out);
+            self.ground(character, out);
+        } else {
+            if !self.held.is_empty() || matches!(character, '\n' | '\r') {
+                self.held.push(character);
+            }
+            self.state = State::Text(length + 1);
         }
     }
 

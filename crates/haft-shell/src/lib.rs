@@ -1,0 +1,83 @@
+//! Reads shell scripts as the simple commands that they may run.
+//!
+//! [`parse`] gives the commands of a text in the language of bash, each with its assignments, words
+//! and redirects, however deep it stands: in functions, loops, conditions, pipelines, substitutions
+//! and here-documents.
+//!
+//! **Invariant:** what is given is what bash would read, or there is a [`Fault`]. A text that the
+//! grammar is not sure about, or whose every byte is not accounted for, is a fault, and so is what
+//! is rare and hard to read; who gets a fault knows nothing about the text.
+//!
+//! **Does not know:** what a command does, the values of variables, files, or a clock.
+
+mod braces;
+mod cover;
+mod heredoc;
+mod quotes;
+mod statements;
+mod syntax;
+mod tree;
+mod words;
+
+use std::ops::ControlFlow;
+
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+mod readme {}
+
+pub use self::syntax::{
+    Assignment, Command, Direction, Kind, Piece, Place, Redirect, Script, Word,
+};
+
+/// The longest text that is read, in bytes.
+pub const LONGEST: usize = 64 << 10;
+/// Most words of all commands together.
+pub const MOST_WORDS: usize = 10_000;
+/// Most constructs within constructs.
+pub const DEEPEST: usize = 100;
+
+/// Why a text cannot be read.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum Fault {
+    /// It is longer than [`LONGEST`].
+    #[error("it has {0} bytes, more than the {LONGEST} that are looked through")]
+    TooLong(usize),
+    /// It has more words than [`MOST_WORDS`].
+    #[error("it has over {MOST_WORDS} words")]
+    TooManyWords,
+    /// It is nested deeper than [`DEEPEST`].
+    #[error("it is nested over {DEEPEST} deep")]
+    TooDeep,
+    /// Reading it was given up.
+    #[error("reading it took too long")]
+    TooSlow,
+    /// It holds a NUL byte.
+    #[error("it holds a NUL byte")]
+    Nul,
+    /// The shell would not understand it either, or reads it in a way that is not known here.
+    #[error("it cannot be read from byte {at} on: {text:?}")]
+    Unclear {
+        /// The first byte of what is not understood.
+        at: usize,
+        /// What stands there, at most 40 characters.
+        text: String,
+    },
+}
+
+/// Reads a script; `go_on` is asked now and then whether to go on.
+///
+/// # Errors
+/// When it cannot be read for certain: see [`Fault`].
+pub fn parse(text: &str, go_on: &mut dyn FnMut() -> bool) -> Result<Script, Fault> {
+    if text.len() > LONGEST {
+        return Err(Fault::TooLong(text.len()));
+    }
+    if text.contains('\0') {
+        return Err(Fault::Nul);
+    }
+    let mut progress = |_: &tree_sitter::ParseState| {
+        if go_on() { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
+    };
+    let tree = tree::of(text, &mut progress)?;
+    statements::Reader::new(text).script(tree.root_node())
+}

@@ -1,0 +1,637 @@
+//! Statements of the tree, down to simple commands.
+
+use std::{collections::HashSet, ops::Range};
+
+use tree_sitter::Node;
+
+use crate::{
+    Command, DEEPEST, Direction, Fault, Kind, Place, Redirect, Script, Word, cover,
+    heredoc::{self, Here},
+    quotes::is_name,
+    syntax::Piece,
+    tree::unclear,
+    words::{children, named},
+};
+
+/// The words behind which assignments are arguments.
+const DECLARES: [&str; 6] = ["declare", "export", "local", "readonly", "typeset", "unset"];
+
+/// Words of the grammar of bash that can be no name of a command unless they are quoted.
+const RESERVED: [&str; 20] = [
+    "!", "{", "}", "[[", "]]", "case", "coproc", "do", "done", "elif", "else", "esac", "fi", "for",
+    "function", "if", "select", "then", "until", "while",
+];
+
+/// Reads one tree.
+pub(crate) struct Reader<'a> {
+    pub source: &'a str,
+    pub word_count: usize,
+    /// Where words begin and end.
+    pub starts: HashSet<usize>,
+    pub ends: HashSet<usize>,
+    script: Script,
+    depth: usize,
+}
+
+/// A simple command while it is read: its words may stand in several places.
+#[derive(Default)]
+struct Parts<'t> {
+    assignments: Vec<Node<'t>>,
+    words: Vec<Node<'t>>,
+    redirects: Vec<Node<'t>>,
+    span: Range<usize>,
+}
+
+impl<'a> Reader<'a> {
+    pub(crate) fn new(source: &'a str) -> Self {
+        Self {
+            source,
+            word_count: 0,
+            starts: HashSet::new(),
+            ends: HashSet::new(),
+            script: Script::default(),
+            depth: 0,
+        }
+    }
+
+    /// The commands of a whole tree.
+    pub(crate) fn script(mut self, root: Node<'_>) -> Result<Script, Fault> {
+        cover::check(self.source, root)?;
+        self.block(root, &Place::default())?;
+        Ok(self.script)
+    }
+
+    pub(crate) fn text(&self, node: Node<'_>) -> &'a str {
+        &self.source[node.byte_range()]
+    }
+
+    pub(crate) fn unclear(&self, node: Node<'_>) -> Fault {
+        unclear(self.source, node.start_byte())
+    }
+
+    /// Goes one construct deeper.
+    pub(crate) fn deeper<T>(
+        &mut self,
+        read: impl FnOnce(&mut Self) -> Result<T, Fault>,
+    ) -> Result<T, Fault> {
+        if self.depth == DEEPEST {
+            return Err(Fault::TooDeep);
+        }
+        self.depth += 1;
+        let done = read(self);
+        self.depth -= 1;
+        done
+    }
+
+    /// The commands of a substitution.
+    pub(crate) fn substitution(
+        &mut self,
+        node: Node<'_>,
+        place: &Place,
+    ) -> Result<Range<usize>, Fault> {
+        let from = self.script.commands.len();
+        let place = Place {
+            is_substituted: true,
+            is_subshell: true,
+            is_background: node.kind() == "process_substitution",
+            ..place.clone()
+        };
+        self.block(node, &place)?;
+        Ok(from..self.script.commands.len())
+    }
+
+    /// Statements one after the other.
+    fn block(&mut self, node: Node<'_>, place: &Place) -> Result<(), Fault> {
+        self.deeper(|reader| {
+            let all = children(node);
+            for (at, child) in all.iter().enumerate().filter(|(_, child)| child.is_named()) {
+                let is_background = all.get(at + 1).is_some_and(|next| next.kind() == "&");
+                if is_background {
+                    let apart = Place { is_background, is_subshell: true, ..place.clone() };
+                    reader.statement(*child, &apart)?;
+                } else {
+                    reader.statement(*child, place)?;
+                }
+            }
+            Ok(())
+        })
+    }
+
+    fn statement(&mut self, node: Node<'_>, place: &Place) -> Result<(), Fault> {
+        match node.kind() {
+            "comment" => Ok(()),
+            "command"
+            | "declaration_command"
+            | "unset_command"
+            | "variable_assignment"
+            | "variable_assignments" => self.simple(node, &[], place),
+            "redirected_statement" => self.redirected(node, place),
+            "file_redirect" | "herestring_redirect" => {
+                let parts =
+                    Parts { redirects: vec![node], span: node.byte_range(), ..Parts::default() };
+                self.finish(parts, place)
+            }
+            "list" => self.list(node, place),
+            "pipeline" => self.pipeline(node, place),
+            "compound_statement" if self.text(node).starts_with("((") => {
+                self.arithmetic(node, place)
+            }
+            "negated_command" | "if_statement" | "elif_clause" | "else_clause"
+            | "while_statement" | "do_group" | "compound_statement" => self.block(node, place),
+            "subshell" => self.block(node, &Place { is_subshell: true, ..place.clone() }),
+            "for_statement" => self.for_loop(node, place),
+            "c_style_for_statement" => self.counted_loop(node, place),
+            "case_statement" => self.case(node, place),
+            "function_definition" => self.function(node, place),
+            "test_command" => self.test(node, place),
+            _ => Err(self.unclear(node)),
+        }
+    }
+
+    /// `a && b || c`: they lean to the left as deep as there are commands.
+    fn list(&mut self, node: Node<'_>, place: &Place) -> Result<(), Fault> {
+        let (mut rights, mut left) = (Vec::new(), node);
+        while left.kind() == "list" {
+            let mut parts = named(left);
+            if parts.is_empty() {
+                return Err(self.unclear(left));
+            }
+            left = parts.remove(0);
+            rights.extend(parts.into_iter().rev());
+        }
+        self.deeper(|reader| {
+            reader.statement(left, place)?;
+            rights.into_iter().rev().try_for_each(|right| reader.statement(right, place))
+        })
+    }
+
+    /// `a | b`. Where the grammar puts a list into a pipeline, only its first command belongs there.
+    fn pipeline(&mut self, node: Node<'_>, place: &Place) -> Result<(), Fault> {
+        self.deeper(|reader| {
+            let is_tail = children(node).first().is_some_and(|first| !first.is_named());
+            for (at, child) in named(node).into_iter().enumerate() {
+                let is_fed = at > 0 || is_tail || place.is_fed;
+                let piped = Place { is_subshell: true, is_fed, ..place.clone() };
+                if child.kind() != "list" {
+                    reader.statement(child, &piped)?;
+                    continue;
+                }
+                let mut parts = named(child).into_iter();
+                let first = parts.next().ok_or_else(|| reader.unclear(child))?;
+                if first.kind() == "list" {
+                    return Err(reader.unclear(child));
+                }
+                reader.statement(first, &piped)?;
+                parts.try_for_each(|part| reader.statement(part, place))?;
+            }
+            Ok(())
+        })
+    }
+
+    /// A statement and its redirects.
+    fn redirected(&mut self, node: Node<'_>, place: &Place) -> Result<(), Fault> {
+        let mut redirects = named(node);
+        let Some(body) = node.child_by_field_name("body") else {
+            let parts = Parts { redirects, span: node.byte_range(), ..Parts::default() };
+            return self.finish(parts, place);
+        };
+        redirects.retain(|redirect| redirect.id() != body.id());
+        // `! a > b` is read as one whose body is `! a`.
+        let body = match (body.kind(), &named(body)[..]) {
+            ("negated_command", [inner]) => *inner,
+            _ => body,
+        };
+        match body.kind() {
+            _ if is_simple(body) => self.simple(body, &redirects, place),
+            // `a && b > c` is read as one whose body is `a && b`.
+            "list" | "pipeline" if is_simple(last_of(body)) => {
+                self.statement(body, place)?;
+                let mut command = self.script.commands.pop().ok_or_else(|| self.unclear(body))?;
+                for redirect in redirects {
+                    if redirect.kind() == "heredoc_redirect" {
+                        return Err(self.unclear(redirect));
+                    }
+                    for word in self.redirect(redirect, place, &mut command)? {
+                        command.words.extend(self.words(word, place)?);
+                    }
+                }
+                self.script.commands.push(command);
+                Ok(())
+            }
+            _ => {
+                self.statement(body, place)?;
+                let parts = Parts { redirects, span: node.byte_range(), ..Parts::default() };
+                self.finish(parts, place)
+            }
+        }
+    }
+
+    /// A command of words.
+    fn simple(
+        &mut self,
+        node: Node<'_>,
+        redirects: &[Node<'_>],
+        place: &Place,
+    ) -> Result<(), Fault> {
+        let mut parts = Parts { span: node.byte_range(), ..Parts::default() };
+        if node.kind() == "variable_assignment" {
+            parts.assignments.push(node);
+            return self.finish(parts, place);
+        }
+        let is_declared = matches!(node.kind(), "declaration_command" | "unset_command");
+        for child in children(node) {
+            match child.kind() {
+                "variable_assignment" if !is_declared => parts.assignments.push(child),
+                "file_redirect" | "herestring_redirect" | "heredoc_redirect" => {
+                    parts.redirects.push(child);
+                }
+                "comment" => {}
+                _ => parts.words.push(child),
+            }
+        }
+        if let Some(last) = redirects.last() {
+            parts.span.end = last.end_byte();
+        }
+        parts.redirects.extend(redirects);
+        self.finish(parts, place)
+    }
+
+    /// Puts a command together and adds it.
+    fn finish(&mut self, mut parts: Parts<'_>, place: &Place) -> Result<(), Fault> {
+        let is_compound = parts.words.is_empty() && parts.assignments.is_empty();
+        let mut command = Command {
+            kind: if is_compound { Kind::Compound } else { Kind::Simple },
+            place: place.clone(),
+            span: parts.span.clone(),
+            ..Command::default()
+        };
+        let (mut behind, mut after) = (Vec::new(), Vec::new());
+        for redirect in std::mem::take(&mut parts.redirects) {
+            let more = match redirect.kind() {
+                "heredoc_redirect" => self.heredoc(redirect, place, &mut command, &mut after)?,
+                _ => self.redirect(redirect, place, &mut command)?,
+            };
+            behind.extend(more);
+        }
+        // Words behind a redirect: the grammar counts them as part of it.
+        let is_behind = !behind.is_empty();
+        if is_behind && parts.words.is_empty() {
+            return Err(self.unclear(behind[0]));
+        }
+        parts.words.extend(behind);
+        parts.words.sort_by_key(Node::start_byte);
+        for node in std::mem::take(&mut parts.assignments) {
+            let (assignment, _) = self.assignment(node, place)?;
+            command.assignments.push(assignment);
+        }
+        // Where a redirect stands among them the grammar does not know what is declared.
+        let declares = parts.words.first().filter(|first| DECLARES.contains(&self.text(**first)));
+        if let Some(first) = declares.filter(|first| first.is_named() || is_behind) {
+            return Err(self.unclear(*first));
+        }
+        for node in parts.words {
+            match node.kind() {
+                "variable_assignment" => {
+                    let (assignment, word) = self.assignment(node, place)?;
+                    command.assignments.push(assignment);
+                    command.words.push(word);
+                }
+                // The name of a declaration is no word of the grammar.
+                _ if !node.is_named() && node.kind() != "$" => {
+                    self.count(node, 1)?;
+                    command.words.push(self.keyword(node)?);
+                }
+                _ => command.words.extend(self.words(node, place)?),
+            }
+        }
+        let timed = command.words.iter().take_while(|word| is_timed(word)).count();
+        let is_twice = command.words[..timed].iter().skip(1).any(|word| word.start() == "time");
+        if is_twice || command.words.get(timed).is_some_and(is_reserved) {
+            return Err(unclear(self.source, command.span.start));
+        }
+        self.script.commands.push(command);
+        after.into_iter().try_for_each(|node| match node.kind() {
+            "pipeline" => self.pipeline(node, place),
+            _ => self.statement(node, place),
+        })
+    }
+
+    /// A word that the grammar knows by itself.
+    fn keyword(&self, node: Node<'_>) -> Result<Word, Fault> {
+        let text = self.text(node);
+        let is_plain = !text.is_empty() && !text.contains(['$', '`', '"', '\'', '\\', '\n', ' ']);
+        let quoted = text.contains(['*', '?', '[']);
+        let pieces = vec![Piece::Text { text: text.to_owned(), quoted }];
+        is_plain.then(|| Word { pieces, span: node.byte_range() }).ok_or_else(|| self.unclear(node))
+    }
+
+    /// The descriptor that is redirected.
+    fn descriptor(&self, node: Node<'_>) -> Result<String, Fault> {
+        let text = self.text(node);
+        let name = text.strip_prefix('{').and_then(|text| text.strip_suffix('}'));
+        let is_number = !text.is_empty() && text.bytes().all(|c| c.is_ascii_digit());
+        if is_number || name.is_some_and(is_name) {
+            return Ok(text.to_owned());
+        }
+        Err(self.unclear(node))
+    }
+
+    /// Adds a redirect; gives the words that the grammar counts to it.
+    fn redirect<'t>(
+        &mut self,
+        node: Node<'t>,
+        place: &Place,
+        command: &mut Command,
+    ) -> Result<Vec<Node<'t>>, Fault> {
+        let (mut descriptor, mut how, mut target) = (None, None, None);
+        let (mut behind, mut is_closed) = (Vec::new(), false);
+        for child in children(node) {
+            match child.kind() {
+                "file_descriptor" => descriptor = Some(self.descriptor(child)?),
+                "<" => how = Some(Direction::Read),
+                ">" | ">>" | ">|" | "&>" | "&>>" => how = Some(Direction::Write),
+                "<>" => how = Some(Direction::Both),
+                ">&" | "<&" => how = Some(Direction::Duplicate),
+                ">&-" | "<&-" => {
+                    how = Some(Direction::Duplicate);
+                    is_closed = true;
+                }
+                "<<<" => how = Some(Direction::Text),
+                _ if how.is_none() => return Err(self.unclear(child)),
+                _ if target.is_none() && !is_closed => target = Some(child),
+                _ => behind.push(child),
+            }
+        }
+        let mut how = how.ok_or_else(|| self.unclear(node))?;
+        let target = match target {
+            None if how == Direction::Duplicate => Word::default(),
+            None => return Err(self.unclear(node)),
+            Some(target) => {
+                let mut words = self.words(target, place)?;
+                match (words.pop(), words.is_empty()) {
+                    (Some(word), true) => word,
+                    _ => return Err(self.unclear(target)),
+                }
+            }
+        };
+        if how == Direction::Duplicate && !target.pieces.is_empty() {
+            let text = target.start();
+            let is_number = text.bytes().all(|c| c.is_ascii_digit());
+            how = match text.bytes().next() {
+                Some(_) if is_number && target.literal().is_some() => Direction::Duplicate,
+                // With a word `>&` makes a file; the scanner of bash knows numbers and `-` in it.
+                Some(c) if c != b'-' && !c.is_ascii_digit() && !self.text(node).contains("<&") => {
+                    Direction::Write
+                }
+                _ => return Err(self.unclear(node)),
+            };
+        }
+        command.redirects.push(Redirect { how, descriptor, target });
+        Ok(behind)
+    }
+
+    /// Adds a here-document; gives the words behind it, and in `after` what follows on its line.
+    fn heredoc<'t>(
+        &mut self,
+        node: Node<'t>,
+        place: &Place,
+        command: &mut Command,
+        after: &mut Vec<Node<'t>>,
+    ) -> Result<Vec<Node<'t>>, Fault> {
+        let (mut behind, mut head) = (Vec::new(), None);
+        let (mut tabs, mut body, mut end) = (false, None, None);
+        let mut descriptor = None;
+        for child in children(node) {
+            match child.kind() {
+                "file_descriptor" => descriptor = Some(self.descriptor(child)?),
+                "<<" => {}
+                "<<-" => tabs = true,
+                "heredoc_start" if head.is_none() => head = Some(child),
+                "heredoc_body" if body.is_none() => body = Some(child),
+                "heredoc_end" if end.is_none() => end = Some(child),
+                "file_redirect" | "herestring_redirect" => {
+                    behind.extend(self.redirect(child, place, command)?);
+                }
+                "heredoc_redirect" => return Err(self.unclear(child)),
+                _ if head.is_none() || body.is_some() => return Err(self.unclear(child)),
+                _ if !child.is_named() => {}
+                "pipeline" | "command" | "list" | "redirected_statement" => after.push(child),
+                _ => behind.push(child),
+            }
+        }
+        let (Some(head), Some(end)) = (head, end) else { return Err(self.unclear(node)) };
+        let (name, is_literal) =
+            heredoc::delimiter(self.text(head)).ok_or_else(|| self.unclear(head))?;
+        let here = Here { name, is_literal, tabs };
+        let line = self.source[head.end_byte()..].find('\n').map(|at| head.end_byte() + at + 1);
+        let line = line.ok_or_else(|| self.unclear(head))?;
+        let found = heredoc::end(self.source, line, &here).ok_or_else(|| self.unclear(head))?;
+        let ends_there = found.0 <= end.start_byte() && end.end_byte() <= found.1;
+        let is_same = self.text(end).trim() == name;
+        let is_head = |child: &Node<'_>| !matches!(child.kind(), "heredoc_body" | "heredoc_end");
+        let starts_there = body.is_none_or(|body| body.start_byte() >= line)
+            && children(node)
+                .iter()
+                .filter(|child| is_head(child))
+                .all(|child| child.end_byte() <= line);
+        if !ends_there || !is_same || !starts_there || node.end_byte() > found.1 {
+            return Err(self.unclear(head));
+        }
+        let pieces = self.body(line..found.0, is_literal, body, place)?;
+        let target = Word { pieces, span: line..found.0 };
+        command.redirects.push(Redirect { how: Direction::Text, descriptor, target });
+        Ok(behind)
+    }
+
+    /// The text of a here-document.
+    fn body(
+        &mut self,
+        span: Range<usize>,
+        is_literal: bool,
+        body: Option<Node<'_>>,
+        place: &Place,
+    ) -> Result<Vec<Piece>, Fault> {
+        let whole = &self.source[span.clone()];
+        let plain = |text: &str| Piece::Text { text: text.to_owned(), quoted: true };
+        if is_literal {
+            return Ok(vec![plain(whole)]);
+        }
+        let (mut pieces, mut at) = (Vec::new(), span.start);
+        let parts = body.map(named).unwrap_or_default();
+        for child in parts.into_iter().filter(|child| child.kind() != "heredoc_content") {
+            self.heredoc_text(at..self.begin(child), &mut pieces)?;
+            pieces.push(self.expansion(child, true, place)?);
+            at = child.end_byte();
+        }
+        self.heredoc_text(at..span.end, &mut pieces)?;
+        Ok(pieces)
+    }
+
+    /// Text of a here-document between its expansions.
+    fn heredoc_text(&self, span: Range<usize>, pieces: &mut Vec<Piece>) -> Result<(), Fault> {
+        let at = span.start;
+        let text = self.source.get(span).ok_or_else(|| unclear(self.source, at))?;
+        let mut plain = String::with_capacity(text.len());
+        let mut chars = text.chars().peekable();
+        while let Some(c) = chars.next() {
+            match (c, chars.peek()) {
+                ('\\', Some('$' | '`' | '\\')) => plain.extend(chars.next()),
+                ('\\', Some('\n')) => drop(chars.next()),
+                // A dollar that begins nothing.
+                ('$', None | Some(' ' | '\t' | '\n' | '"' | '\'' | '/' | '.' | ',' | ')')) => {
+                    plain.push(c);
+                }
+                ('$' | '`', _) => return Err(unclear(self.source, at)),
+                _ => plain.push(c),
+            }
+        }
+        if !plain.is_empty() {
+            pieces.push(Piece::Text { text: plain, quoted: true });
+        }
+        Ok(())
+    }
+
+    /// `(( ... ))`
+    fn arithmetic(&mut self, node: Node<'_>, place: &Place) -> Result<(), Fault> {
+        self.nested(node, place)?;
+        self.step(Kind::Arithmetic, Vec::new(), node, place);
+        Ok(())
+    }
+
+    fn step(&mut self, kind: Kind, words: Vec<Word>, node: Node<'_>, place: &Place) {
+        let place = place.clone();
+        let span = node.byte_range();
+        self.script.commands.push(Command { kind, words, place, span, ..Command::default() });
+    }
+
+    /// `for NAME in WORDS; do ...; done`
+    fn for_loop(&mut self, node: Node<'_>, place: &Place) -> Result<(), Fault> {
+        let (mut words, mut body) = (Vec::new(), Vec::new());
+        for child in named(node) {
+            match child.kind() {
+                "do_group" | "compound_statement" => body.push(child),
+                "variable_name" if words.is_empty() => words.push(self.keyword(child)?),
+                _ => words.extend(self.words(child, place)?),
+            }
+        }
+        self.step(Kind::Loop, words, node, place);
+        self.deeper(|reader| body.into_iter().try_for_each(|body| reader.statement(body, place)))
+    }
+
+    /// `for ((...)); do ...; done`
+    fn counted_loop(&mut self, node: Node<'_>, place: &Place) -> Result<(), Fault> {
+        let (body, head): (Vec<_>, Vec<_>) = named(node)
+            .into_iter()
+            .partition(|child| matches!(child.kind(), "do_group" | "compound_statement"));
+        head.into_iter().try_for_each(|part| self.nested(part, place))?;
+        self.step(Kind::Arithmetic, Vec::new(), node, place);
+        self.deeper(|reader| body.into_iter().try_for_each(|body| reader.statement(body, place)))
+    }
+
+    fn case(&mut self, node: Node<'_>, place: &Place) -> Result<(), Fault> {
+        let (mut words, mut bodies) = (Vec::new(), Vec::new());
+        for child in named(node) {
+            if child.kind() != "case_item" {
+                words.push(self.word(child, place)?);
+                continue;
+            }
+            let mut patterns = true;
+            for part in children(child) {
+                match part.kind() {
+                    ")" => patterns = false,
+                    _ if !part.is_named() || part.kind() == "comment" => {}
+                    _ if patterns => words.push(self.word(part, place)?),
+                    _ => bodies.push(part),
+                }
+            }
+        }
+        self.step(Kind::Case, words, node, place);
+        self.deeper(|reader| bodies.into_iter().try_for_each(|body| reader.statement(body, place)))
+    }
+
+    fn function(&mut self, node: Node<'_>, place: &Place) -> Result<(), Fault> {
+        let name = node.child_by_field_name("name").ok_or_else(|| self.unclear(node))?;
+        let text = self.word(name, place)?.literal().ok_or_else(|| self.unclear(name))?;
+        self.script.functions.push(text);
+        let body = node.child_by_field_name("body").ok_or_else(|| self.unclear(node))?;
+        let inside = Place { in_function: true, ..place.clone() };
+        self.deeper(|reader| reader.statement(body, &inside))?;
+        let is_redirect = |child: &Node<'_>| child.kind().ends_with("_redirect");
+        let redirects: Vec<_> = named(node).into_iter().filter(is_redirect).collect();
+        if redirects.is_empty() {
+            return Ok(());
+        }
+        self.finish(Parts { redirects, span: node.byte_range(), ..Parts::default() }, &inside)
+    }
+
+    /// `[ ... ]`, which is a command as any other, and `[[ ... ]]`.
+    fn test(&mut self, node: Node<'_>, place: &Place) -> Result<(), Fault> {
+        let mut words = Vec::new();
+        let is_extended = self.text(node).starts_with("[[ ");
+        if !is_extended && !self.text(node).starts_with("[ ") {
+            return Err(self.unclear(node));
+        }
+        self.operands(node, is_extended, place, &mut words)?;
+        let kind = if is_extended { Kind::Test } else { Kind::Simple };
+        self.step(kind, words, node, place);
+        Ok(())
+    }
+
+    fn operands(
+        &mut self,
+        node: Node<'_>,
+        is_extended: bool,
+        place: &Place,
+        words: &mut Vec<Word>,
+    ) -> Result<(), Fault> {
+        self.deeper(|reader| {
+            for child in children(node) {
+                match child.kind() {
+                    "binary_expression" | "unary_expression" | "parenthesized_expression" => {
+                        reader.operands(child, is_extended, place, words)?;
+                    }
+                    // In `[ a > b ]` it is a redirect.
+                    _ if !child.is_named() && child.kind() != "$" => {
+                        let word = reader.keyword(child)?;
+                        let is_plain = ["[", "]", "!", "=", "==", "!="].contains(&child.kind());
+                        if !is_extended && !is_plain {
+                            return Err(reader.unclear(child));
+                        }
+                        words.push(word);
+                    }
+                    _ => words.push(reader.word(child, place)?),
+                }
+            }
+            Ok(())
+        })
+    }
+}
+
+/// Whether a node is a command of words.
+fn is_simple(node: Node<'_>) -> bool {
+    matches!(node.kind(), "command" | "declaration_command" | "unset_command")
+}
+
+/// The last command of a list or pipeline.
+fn last_of(node: Node<'_>) -> Node<'_> {
+    let mut last = node;
+    while matches!(last.kind(), "list" | "pipeline" | "negated_command") {
+        match named(last).pop() {
+            Some(inner) => last = inner,
+            None => break,
+        }
+    }
+    last
+}
+
+/// Whether a word stands before the command that `time` measures, or is no word at all.
+fn is_timed(word: &Word) -> bool {
+    matches!(&word.pieces[..], [Piece::Text { text, quoted: false }]
+        if ["time", "-p", "--"].contains(&text.as_str()))
+}
+
+/// Whether bash takes a word for a part of its grammar.
+fn is_reserved(word: &Word) -> bool {
+    matches!(&word.pieces[..], [Piece::Text { text, quoted: false }]
+        if RESERVED.contains(&text.as_str()))
+}

@@ -1,0 +1,324 @@
+//! Scripts as written, beside what bash makes of them.
+//!
+//! bash prints a function in a form of its own: quotes are kept, but everything else is laid out
+//! anew. Both texts must hold the same commands.
+
+use std::{
+    io::Write as _,
+    process::{Command as Process, Stdio},
+};
+
+use haft_shell::{Command, Direction, Fault, Kind, Piece, Script, Word, parse};
+use proptest::prelude::*;
+
+fn read(text: &str) -> Result<Script, Fault> {
+    parse(text, &mut || true)
+}
+
+/// The text as bash lays it out, without running anything of it; none where bash does not take it.
+fn laid_out(text: &str) -> Option<String> {
+    let mut child = Process::new("bash")
+        .args(["--norc", "--noprofile", "--pretty-print", "/dev/stdin"])
+        .env_clear()
+        .env("PATH", std::env::var_os("PATH").unwrap_or_default())
+        .env("LC_ALL", "C.UTF-8")
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    child.stdin.take().unwrap().write_all(text.as_bytes()).unwrap();
+    let output = child.wait_with_output().unwrap();
+    // What it has to say is an error, or a here-document without its end.
+    let is_fine = output.status.success() && output.stderr.is_empty();
+    is_fine.then(|| String::from_utf8(output.stdout).ok()).flatten()
+}
+
+/// A word in a form that does not tell where it stood.
+fn shown(word: &Word) -> String {
+    let mut all = String::new();
+    for piece in &word.pieces {
+        let part = match piece {
+            Piece::Text { text, quoted: true } => format!("{text:?}"),
+            Piece::Text { text, quoted: false } => text.clone(),
+            Piece::Output { commands, quoted } => format!("$({:?}{quoted})", commands.len()),
+            Piece::Process { commands } => format!("<({})", commands.len()),
+            other => format!("{other:?}"),
+        };
+        all.push_str(&part);
+    }
+    all
+}
+
+/// What must be the same: the simple commands, and what is written to.
+fn essence(script: &Script) -> Vec<String> {
+    let words = |command: &Command| -> Vec<_> { command.words.iter().map(shown).collect() };
+    let writes = |command: &Command| -> Vec<_> {
+        let files = command.redirects.iter().filter(|redirect| {
+            matches!(redirect.how, Direction::Write | Direction::Both | Direction::Read)
+        });
+        files.map(|redirect| (redirect.how, shown(&redirect.target))).collect()
+    };
+    let names = |command: &Command| -> Vec<_> {
+        command.assignments.iter().map(|a| a.name.clone()).collect()
+    };
+    let told = |command: &Command| {
+        format!("{:?} {:?} {:?}", names(command), words(command), writes(command))
+    };
+    let is_told = |command: &&Command| match command.kind {
+        Kind::Simple => true,
+        Kind::Compound => !writes(command).is_empty(),
+        _ => false,
+    };
+    let mut all: Vec<_> = script.commands.iter().filter(is_told).map(told).collect();
+    all.sort();
+    all
+}
+
+/// Scripts that everybody writes; each must be read.
+const PLAIN: &str = include_str!("plain.txt");
+
+#[test]
+fn what_is_read_is_what_bash_reads() {
+    for text in PLAIN.split("\n---\n") {
+        let own = read(text).unwrap_or_else(|fault| panic!("{text}\n{fault}"));
+        let theirs = laid_out(text).unwrap_or_else(|| panic!("bash does not take {text}"));
+        let again = match read(&theirs) {
+            Ok(again) => again,
+            // bash puts what follows a here-document behind it, which the grammar does not take.
+            Err(_) if text.contains("<<EOF |") => continue,
+            Err(fault) => panic!("{text}\n{theirs}\n{fault}"),
+        };
+        assert_eq!(essence(&own), essence(&again), "{text}\n{theirs}");
+    }
+}
+
+/// Pieces of scripts; what they make together is mostly wrong, and sometimes only nearly.
+const PIECES: &[&str] = &[
+    " ",
+    " ",
+    " ",
+    "\n",
+    ";",
+    "&&",
+    "||",
+    "|",
+    "|&",
+    "&",
+    ">",
+    ">>",
+    "<",
+    ">&",
+    "<&",
+    "<>",
+    ">|",
+    "&>",
+    "<<<",
+    "<<E\nx\nE\n",
+    "<<'E'\n$(x)\nE\n",
+    "<<-E\n\tE\n",
+    "<<E",
+    "\nE\n",
+    "2>&1",
+    "0",
+    "3",
+    "-",
+    "'",
+    "\"",
+    "\\",
+    "\\\n",
+    "$",
+    "`",
+    "$(",
+    ")",
+    "(",
+    "{",
+    "}",
+    "{a,b}",
+    "{1..3}",
+    ",",
+    "..",
+    "ls",
+    "a",
+    "b=c",
+    "b+=",
+    "~",
+    "*",
+    "?",
+    "[",
+    "]",
+    "#",
+    " #",
+    "if ",
+    "then ",
+    "else ",
+    "fi",
+    "for x in ",
+    "do ",
+    "done",
+    "while ",
+    "case x in ",
+    "esac",
+    ";;",
+    "a)",
+    "[[ ",
+    " ]]",
+    "[ ",
+    " ]",
+    "((",
+    "))",
+    "$((",
+    "${",
+    "${x",
+    "${x:-",
+    "${#",
+    ":-",
+    "$x",
+    "$1",
+    "$@",
+    "$$",
+    "$'",
+    "\\n",
+    "\\'",
+    "! ",
+    "!",
+    "f() ",
+    "function f ",
+    "<(",
+    ">(",
+    "time ",
+    "export ",
+    "declare -a ",
+    "unset ",
+    "a[1]=",
+    "=(",
+    "=~",
+    "=",
+    "EOF",
+    "é",
+    "\u{a0}",
+    "\r",
+    "\t",
+    "coproc ",
+    "@(",
+    "%",
+    "^",
+];
+
+fn text() -> impl Strategy<Value = String> {
+    let made =
+        prop::collection::vec(prop::sample::select(PIECES), 1..14).prop_map(|all| all.concat());
+    let plain: Vec<&'static str> = PLAIN.split("\n---\n").collect();
+    let changed = (
+        prop::sample::select(plain),
+        prop::collection::vec(
+            (any::<prop::sample::Index>(), 0..3, prop::sample::select(PIECES)),
+            1..4,
+        ),
+    );
+    let changed = changed.prop_map(|(text, changes)| {
+        let mut text = text.to_owned();
+        for (at, how, piece) in changes {
+            let at = text.floor_char_boundary(at.index(text.len() + 1));
+            let to = if how == 0 { text.ceil_char_boundary((at + 1).min(text.len())) } else { at };
+            text.replace_range(at..to, if how == 2 { "" } else { piece });
+        }
+        text
+    });
+    prop_oneof![made, changed]
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::default() })]
+    #[test]
+    fn nothing_is_read_in_another_way_than_by_bash(text in text()) {
+        let Ok(own) = read(&text) else { return Ok(()) };
+        let Some(theirs) = laid_out(&text) else { return Ok(()) };
+        let Ok(again) = read(&theirs) else { return Ok(()) };
+        prop_assert_eq!(essence(&own), essence(&again), "{}\n-- bash:\n{}", text, theirs);
+    }
+}
+
+/// Pieces of words; nothing of them runs, opens or expands anything.
+const QUOTES: &[&str] = &[
+    "a",
+    "b c",
+    "'",
+    "'",
+    "\"",
+    "\"",
+    "\\",
+    "\\\\",
+    " ",
+    "\\n",
+    "\\x41",
+    "$'",
+    "\\'",
+    "{",
+    "}",
+    "{a,b}",
+    "{1..3}",
+    "{x..z}",
+    "{09..11}",
+    "{5..1..2}",
+    ",",
+    "..",
+    "-",
+    "=",
+    "#",
+    "%",
+    "é",
+    "\\u00e9",
+    ":",
+    "/",
+    "+",
+    "@",
+    "\t",
+    "\\\n",
+    "{,}",
+    "{a,{b,c}}",
+    "{-1..1}",
+    "{a",
+    "b}",
+];
+
+/// The words that bash makes of a text; none where it does not take it.
+fn made(text: &str) -> Option<Vec<String>> {
+    let output = Process::new("bash")
+        .args([
+            "--norc",
+            "--noprofile",
+            "-f",
+            "-c",
+            &format!("set -- {text}\nprintf '%s\\0' \"$@\""),
+        ])
+        .env_clear()
+        .env("PATH", std::env::var_os("PATH").unwrap_or_default())
+        .env("LC_ALL", "C.UTF-8")
+        .stdin(Stdio::null())
+        .output()
+        .unwrap();
+    if !output.status.success() || !output.stderr.is_empty() {
+        return None;
+    }
+    let all = String::from_utf8(output.stdout).ok()?;
+    Some(all.split_terminator('\0').map(str::to_owned).collect())
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::default() })]
+    #[test]
+    fn words_are_those_of_bash(pieces in prop::collection::vec(prop::sample::select(QUOTES), 1..10)) {
+        let text = format!("set -- {}", pieces.concat());
+        let Ok(script) = read(&text) else { return Ok(()) };
+        let [command] = &script.commands[..] else { return Ok(()) };
+        let words: Option<Vec<_>> = command.words[2..].iter().map(Word::literal).collect();
+        let Some(mut words) = words else { return Ok(()) };
+        let Some(theirs) = made(&pieces.concat()) else { return Ok(()) };
+        // printf writes one empty word where there is none.
+        if words.is_empty() {
+            words.push(String::new());
+        }
+        prop_assert_eq!(words, theirs, "{}", text);
+    }
+}

@@ -1,0 +1,70 @@
+//! Texts that are too much, and such that are made to be.
+
+use std::time::{Duration, Instant};
+
+use haft_shell::{DEEPEST, Fault, LONGEST, MOST_WORDS, parse};
+
+fn fault(text: &str) -> Fault {
+    parse(text, &mut || true).unwrap_err()
+}
+
+#[test]
+fn there_is_a_limit_to_all_of_it() {
+    assert_eq!(fault(&"a ".repeat(LONGEST)), Fault::TooLong(2 * LONGEST));
+    assert_eq!(fault("a\0b"), Fault::Nul);
+    assert_eq!(fault(&"a ".repeat(MOST_WORDS + 1)), Fault::TooManyWords);
+    assert_eq!(fault("a {1..99999}"), Fault::TooManyWords);
+    assert_eq!(fault("a {1..99}{1..99}{1..99}"), Fault::TooManyWords);
+    let deep = |depth: usize| format!("{}a{}", "( ".repeat(depth), " )".repeat(depth));
+    assert_eq!(fault(&deep(DEEPEST + 1)), Fault::TooDeep);
+    assert!(parse(&deep(20), &mut || true).is_ok());
+    assert_eq!(parse("ls", &mut || true).unwrap().commands.len(), 1);
+    let long = "ls | wc; ".repeat(5_000);
+    assert_eq!(parse(&long, &mut || false), Err(Fault::TooSlow));
+}
+
+#[test]
+fn what_is_made_to_be_too_much_is_a_fault_or_read() {
+    let many = |piece: &str| piece.repeat(LONGEST / piece.len());
+    for piece in [
+        "a&&",
+        "a|",
+        "a;",
+        "(",
+        "$(",
+        "${",
+        "`",
+        "\"$(",
+        "{",
+        "((",
+        "$((",
+        "[[ ",
+        "<<E\n",
+        "x(){ ",
+        "if ",
+        "case x in a) ",
+        "!",
+        "for x in ",
+        "{a,",
+        "{a,b}",
+        "\\\n",
+        "'",
+        "#",
+        "a=(",
+        "a[",
+        ">",
+        "<(",
+        "~",
+    ] {
+        for text in [many(piece), format!("{}a", &many(piece)[..LONGEST / 2])] {
+            // What counts is that it comes back soon.
+            let start = Instant::now();
+            let _ = parse(&text, &mut || start.elapsed() < Duration::from_millis(50));
+            assert!(start.elapsed() < Duration::from_secs(5), "{piece:?}");
+        }
+    }
+    let long = format!("{}a", "a && ".repeat(10_000));
+    assert_eq!(parse(&long, &mut || true), Err(Fault::TooManyWords));
+    let long = format!("{}a", "a && ".repeat(9_000));
+    assert_eq!(parse(&long, &mut || true).unwrap().commands.len(), 9_001);
+}

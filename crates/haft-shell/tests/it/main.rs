@@ -1,0 +1,6 @@
+//! What bash itself reads, beside what is read here.
+
+#[cfg(test)]
+mod bash;
+#[cfg(test)]
+mod limits;
