@@ -24,6 +24,7 @@ mod repair;
 mod schema;
 mod stages;
 mod state;
+mod stopping;
 mod survey;
 mod tool;
 mod transaction;

@@ -122,13 +122,16 @@ impl Session {
         CallId::nth(self.calls.fetch_add(1, Ordering::Relaxed) + 1)
     }
 
-    /// Waits until all that commands changed is found, also those whose answer did not wait for it.
+    /// Waits until cancelled commands have ended, and all that commands changed is found, also those
+    /// whose answer did not wait for it.
     pub async fn settle(&self) {
+        self.map.get::<crate::stopping::Stopping>().settle().await;
         self.map.get::<crate::survey::Watch>().settle().await;
     }
 
     /// As [`settle`](Self::settle), where no call follows: lets go of what it knows of the files.
     pub async fn close(&self) {
+        self.map.get::<crate::stopping::Stopping>().settle().await;
         self.map.get::<crate::survey::Watch>().close().await;
     }
 

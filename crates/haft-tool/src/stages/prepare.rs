@@ -2,17 +2,18 @@
 //!
 //! Lookup, repair, validation and planning happen when a [`Call`] is made, because its record
 //! wants the plan; a rewritten call is made anew and comes here again. Unknown and malformed calls
-//! go on as far as the hooks, which may see, refuse or mend them, and end there.
+//! go on as far as the hooks, which may see, refuse or mend them, and end there. What may not overlap
+//! with a cancelled command waits here until nothing of that is left.
 //!
 //! **Invariant:** whatever ends a call before its tool ran is short, whatever it quotes.
 
 use std::sync::atomic::Ordering;
 
 use futures::{FutureExt as _, future::BoxFuture};
-use haft_types::{Outcome, Part};
+use haft_types::{Outcome, Part, Status};
 
 use super::budget;
-use crate::{Call, Next, Stage};
+use crate::{Call, Next, Stage, stopping::Stopping};
 
 pub(super) struct Prepare;
 
@@ -23,6 +24,16 @@ impl Stage for Prepare {
 
     fn run<'a>(&'a self, mut call: Call, next: Next<'a>) -> BoxFuture<'a, Outcome> {
         async move {
+            if let Some(plan) = call.plan() {
+                let stopping = call.cx.session().map.get::<Stopping>();
+                tokio::select! {
+                    biased;
+                    () = call.cx.stop.cancelled() => {
+                        return Outcome::ended(Status::Cancelled, "cancelled before it ran");
+                    }
+                    () = stopping.apart(plan) => {}
+                }
+            }
             let notes = std::mem::take(&mut call.notes);
             let begun = call.cx.begun.clone();
             let mut outcome = next.run(call).await;

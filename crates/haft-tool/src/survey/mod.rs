@@ -22,9 +22,7 @@ use std::{
 };
 
 use haft_host::{Copies, FileKind, Host, Located, Survey, SurveyError, SurveyLimits, Walk};
-use haft_types::{
-    CallId, EntryKind, Follow, HostPath, Outcome, Part, Place, Receipt, Status, Style,
-};
+use haft_types::{CallId, EntryKind, Follow, HostPath, Outcome, Part, Receipt, Status, Style};
 use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;
 
@@ -35,7 +33,7 @@ use self::{
     down::Down,
     told::Told,
 };
-use crate::{Call, Held, Judge, PreImages};
+use crate::{Call, Held, Judge, PreImages, stopping::Stopping};
 
 /// How much is looked at around a command.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -345,7 +343,7 @@ impl Watched {
             note(outcome, &line);
         }
         let signs = self.signs.take();
-        let mut finding = Box::pin(self.find(call.place.clone()));
+        let mut finding = Box::pin(self.find(call.clone()));
         let waits = match outcome.status {
             _ if cancelled => Some(WAITS_CANCELLED),
             Status::TimedOut => Some(WAITS_TIMED_OUT),
@@ -367,12 +365,12 @@ impl Watched {
     }
 
     /// Finds what became of the files.
-    async fn find(self, place: Arc<Place>) -> Found {
+    async fn find(self, call: crate::Cx) -> Found {
         locked(&self.open.claims).looks();
         // What another command did is told before this one looks, or looked for after it.
         let watch = self.watch.clone();
         let _telling = watch.telling.lock().await;
-        let after = match self.look().await {
+        let after = match self.look(&call).await {
             Ok(after) => after,
             Err(error) => return Found::told(off(&error)),
         };
@@ -402,7 +400,7 @@ impl Watched {
         let Ok(kept) = tokio::task::spawn_blocking(work).await else {
             return Found::told("what the command changed could not be kept");
         };
-        let told = Told::of(&kept, &place);
+        let told = Told::of(&kept, &call.place);
         if told.text().is_empty() {
             return Found::default();
         }
@@ -451,8 +449,10 @@ impl Watched {
         }
     }
 
-    async fn look(&self) -> Result<Arc<Survey>, SurveyError> {
+    async fn look(&self, call: &crate::Cx) -> Result<Arc<Survey>, SurveyError> {
         let mut state = self.watch.state.lock().await;
+        // Whoever begins then looks behind this.
+        call.session().map.get::<Stopping>().of(&call.call).await;
         let (host, roots) = (&*self.host, &self.roots);
         let looked = state.look(host, roots, &self.walk, self.watching, &*self.images).await;
         if looked.is_err() {

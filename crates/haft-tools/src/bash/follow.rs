@@ -5,7 +5,7 @@
 
 use std::{io, sync::Arc, time::Duration};
 
-use futures::StreamExt as _;
+use futures::{StreamExt as _, stream};
 use haft_host::{Exit, Output, Running};
 use haft_tool::{Cx, JobPlace, Jobs};
 use tokio::time::Instant;
@@ -21,6 +21,8 @@ use super::{
 const STOP: Duration = Duration::from_millis(700);
 /// How long a cancelled one may; the call has 150 ms to answer.
 const CANCEL: Duration = Duration::from_millis(60);
+/// How long what is left of it may take then.
+const STOPPING: Duration = Duration::from_secs(3);
 /// Longest report of where a command ended, in bytes.
 const REPORT: usize = 64 << 10;
 
@@ -88,7 +90,7 @@ pub(super) async fn follow(
             }
             () = at(patience) => {
                 let end = of.stopped.take().map_or(End::Cancelled, |(end, _)| end);
-                return of.over(end).await;
+                return of.given_up(end).await;
             }
             () = at(shown) => of.streams.live.flush(cx),
             () = at(look), if of.stopped.is_none() => {
@@ -197,6 +199,19 @@ impl Following<'_> {
         let end = End::Exited(Exit { code: Some(code), ..Exit::default() });
         let kept = streams.finish(cx, None).await;
         Followed::Ran(Box::new(Ran { end, kept, report, job: None, goes_on: Some(running) }))
+    }
+
+    /// Answers for a command that has not ended yet: a cancelled one still has time to clean up.
+    async fn given_up(mut self, end: End) -> Followed {
+        if end == End::Cancelled {
+            let nothing = stream::empty().boxed();
+            let mut output = std::mem::replace(&mut self.running.output, nothing);
+            self.cx.stops_behind(async move {
+                let ends = async { while output.next().await.is_some() {} };
+                drop(tokio::time::timeout(STOPPING, ends).await);
+            });
+        }
+        self.over(end).await
     }
 
     async fn over(self, end: End) -> Followed {

@@ -46,7 +46,7 @@ fn command(way: &str, seconds: &str) -> String {
 /// A running haft whose command has left its children.
 struct Leaving {
     /// Its folders go when it goes.
-    _world: World,
+    world: World,
     child: Child,
     seconds: String,
 }
@@ -95,11 +95,15 @@ impl Leaving {
     fn ready(world: World, child: Child, seconds: String) -> Self {
         let there = || world.work().join("ready").exists() && runs(&seconds);
         assert!(until(Duration::from_secs(30), there), "nothing was started");
-        Self { _world: world, child, seconds }
+        Self { world, child, seconds }
     }
 
     /// Sends haft a signal, and waits until it and all that it started have ended.
     fn ends_by(mut self, what: &str, name: &str) {
+        self.ends(what, name);
+    }
+
+    fn ends(&mut self, what: &str, name: &str) {
         let begun = Instant::now();
         signal(name, self.child.id());
         ended(&mut self.child, LEFT);
@@ -126,6 +130,21 @@ fn nothing_outlives_a_haft_that_is_told_to_end() {
     for (name, way) in [WAYS[1], WAYS[5], WAYS[9]] {
         Leaving::tool(way, 600_000).ends_by(name, "INT");
         Leaving::mcp(way).ends_by(name, "TERM");
+    }
+}
+
+#[test]
+fn a_command_cleans_up_before_haft_ends() {
+    let way = "trap 'sleep 0.2; rm lock; exit' TERM; touch lock";
+    let faces: [(&str, fn(&str) -> Leaving); 3] = [
+        ("INT", |way| Leaving::tool(way, 600_000)),
+        ("TERM", Leaving::print),
+        ("TERM", Leaving::mcp),
+    ];
+    for (name, face) in faces {
+        let mut leaving = face(way);
+        leaving.ends(way, name);
+        assert!(!leaving.world.work().join("lock").exists(), "{name}");
     }
 }
 

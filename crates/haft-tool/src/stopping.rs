@@ -1,0 +1,75 @@
+//! What cancelled calls left that is still being stopped.
+//!
+//! **Invariant:** the answer of a cancelled call waits for none of it; a later call that may not
+//! overlap with the cancelled one does, and so does the end of the session.
+
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+use haft_types::{Access, CallId, Plan, Target};
+use tokio_util::sync::{CancellationToken, DropGuard};
+
+use crate::Cx;
+
+/// What is being stopped in a session, in its [`map`](crate::Session::map).
+#[derive(Default)]
+pub(crate) struct Stopping(Mutex<Vec<Left>>);
+
+/// What one call left.
+struct Left {
+    call: CallId,
+    /// What it may still do.
+    plan: Plan,
+    over: CancellationToken,
+}
+
+impl Stopping {
+    fn begin(&self, call: CallId, plan: Plan) -> DropGuard {
+        let over = CancellationToken::new();
+        self.left().push(Left { call, plan, over: over.clone() });
+        over.drop_guard()
+    }
+
+    /// Waits until nothing is left of that for which this is true.
+    async fn wait(&self, is: impl Fn(&Left) -> bool) {
+        let all: Vec<_> =
+            self.left().iter().filter(|left| is(left)).map(|left| left.over.clone()).collect();
+        for over in all {
+            over.cancelled().await;
+        }
+    }
+
+    /// Waits until nothing is left that a call with this plan may not overlap with.
+    pub(crate) async fn apart(&self, plan: &Plan) {
+        self.wait(|left| left.plan.conflicts(plan)).await;
+    }
+
+    /// Waits until nothing is left of this call.
+    pub(crate) async fn of(&self, call: &CallId) {
+        self.wait(|left| left.call == *call).await;
+    }
+
+    /// Waits until nothing is left.
+    pub(crate) async fn settle(&self) {
+        self.wait(|_| true).await;
+    }
+
+    fn left(&self) -> MutexGuard<'_, Vec<Left>> {
+        let mut left = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        left.retain(|left| !left.over.is_cancelled());
+        left
+    }
+}
+
+impl Cx {
+    /// Lets the stopping of a cancelled command go on behind the call's answer; `stopping` ends when
+    /// nothing of the command is left, in a bounded time.
+    pub fn stops_behind(&self, stopping: impl Future<Output = ()> + Send + 'static) {
+        let command = Target::Command { text: String::new() };
+        let plan = Plan::new(&self.place, "Stopping a command").with(Access::Destroy, command);
+        let guard = self.session().map.get::<Stopping>().begin(self.call.clone(), plan);
+        tokio::spawn(async move {
+            stopping.await;
+            drop(guard);
+        });
+    }
+}
