@@ -96,7 +96,7 @@ fn it_does_what_bash_does() {
     assert_eq!(told[3], "[exit code 7]");
     assert_eq!(told[4], "Write-Error: bad\n[exit code 1]");
     assert_eq!(told[5], "end");
-    assert!(told[6].contains("[created: made.txt]"), "{told:?}");
+    assert!(told[6].contains("[created: src/made.txt]"), "{told:?}");
     assert!(told[7].contains("/usr is outside the workspace"), "{told:?}");
     assert!(told[8].starts_with("<1>\n[GH_TOKEN is withheld"), "{told:?}");
     for refused in &told[9..11] {
