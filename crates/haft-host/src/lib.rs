@@ -45,7 +45,7 @@ pub use self::{
     shell::{Confine, Control, Exit, Output, Program, Running, Shell, Spawn, Stdin},
     spool::{Spool, SpoolLimits, Spooled},
     survey::{Born, Content, Copies, Made, Node, Survey, SurveyError, SurveyLimits, Surveys},
-    turns::{Turn, TurnRecord, TurnRecords},
+    turns::{Turn, TurnPart, TurnRecord, TurnRecords},
 };
 
 /// One place to act. Hosts share nothing but this trait.

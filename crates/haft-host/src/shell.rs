@@ -8,7 +8,7 @@ use bytes::Bytes;
 use futures::{future::BoxFuture, stream::BoxStream};
 use haft_types::{HostPath, Stream};
 
-use crate::Turn;
+use crate::{Turn, TurnPart};
 
 /// What is run.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -190,11 +190,16 @@ pub trait Shell: Send + Sync {
         })
     }
 
-    /// Gives a shell that was started as [`Program::Turns`] its next command.
+    /// Gives a shell that was started as [`Program::Turns`] the next part of a turn.
     ///
     /// # Errors
     /// When its input is not open any more.
-    fn give<'a>(&'a self, shell: &'a dyn Control, turn: &'a Turn) -> BoxFuture<'a, io::Result<()>> {
-        shell.write(turn.text().into())
+    fn give<'a>(
+        &'a self,
+        shell: &'a dyn Control,
+        turn: &'a Turn,
+        part: TurnPart,
+    ) -> BoxFuture<'a, io::Result<()>> {
+        shell.write(turn.text(part).into())
     }
 }

@@ -47,11 +47,20 @@ pub struct Turn {
     lines: u64,
 }
 
+/// A part of a turn: what follows is given when the shell has reported the one before.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum TurnPart {
+    /// It goes to its folder. What was printed before belongs to no command.
+    Place,
+    /// The command.
+    Command,
+}
+
 /// What a shell says of a turn.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum TurnRecord {
-    /// The command begins, in this folder.
-    Begun(Option<HostPath>),
+    /// It waits for the command, in this folder.
+    Placed(Option<HostPath>),
     /// It has ended.
     Ended {
         /// Its exit code.
@@ -78,7 +87,7 @@ impl Turn {
 
     /// The number of the line before the command's first, as bash counts.
     pub const fn line(&self) -> u64 {
-        if self.lines == 0 { BEFORE + 1 } else { self.lines }
+        if self.lines == 0 { BEFORE + 2 } else { self.lines + 1 }
     }
 
     /// How many lines the shell has read when the turn is over.
@@ -91,40 +100,53 @@ impl Turn {
         self.command.bytes().fold(1, |lines, byte| lines + u64::from(byte == b'\n'))
     }
 
-    /// What bash is to read for it.
-    pub fn text(&self) -> Vec<u8> {
-        let mut text = Vec::with_capacity(self.command.len() + 1024);
-        let mut add = |part: &str| text.extend_from_slice(part.as_bytes());
-        if self.lines == 0 {
-            add(&"\n".repeat(usize::try_from(BEFORE).unwrap_or_default()));
-            add("exec 60>&3 61>&1 62>&2 3>&-\n");
+    /// What bash is to read for a part of it.
+    pub fn text(&self, part: TurnPart) -> Vec<u8> {
+        match part {
+            TurnPart::Place => self.place(),
+            TurnPart::Command => self.given(),
         }
-        add("{ ");
+    }
+
+    fn place(&self) -> Vec<u8> {
+        let mut text = Vec::with_capacity(1024);
+        if self.lines == 0 {
+            text.resize(usize::try_from(BEFORE).unwrap_or_default(), b'\n');
+            text.extend_from_slice(b"exec 60>&3 61>&1 62>&2 3>&-\n");
+        }
+        text.extend_from_slice(b"{ ");
         if let Some(folder) = &self.folder {
-            add("\\builtin cd -- ");
+            text.extend_from_slice(b"\\builtin cd -- ");
             quote(folder.as_bytes(), &mut text);
             text.extend_from_slice(b" && ");
         }
         text.extend_from_slice(b"\\builtin pwd -P || \\builtin cd -- ");
         quote(self.root.as_bytes(), &mut text);
-        let mut add = |part: &str| text.extend_from_slice(part.as_bytes());
         // Each by itself: what a trap prints would be taken for a part of what stands in a group.
-        let id = &self.id;
-        add(&format!(
-            "; \\builtin printf 'B%s\\n' {id} >&60; \\builtin pwd -P >&60; \\builtin printf '\\0' >&60; \
-             }} >/dev/null 2>&1; \\builtin eval "
-        ));
+        let report = format!(
+            "; \\builtin printf 'B%s\\n' {} >&60; \\builtin pwd -P >&60; \\builtin printf '\\0' >&60; \
+             }} >/dev/null 2>&1\n",
+            self.id
+        );
+        text.extend_from_slice(report.as_bytes());
+        text
+    }
+
+    fn given(&self) -> Vec<u8> {
+        let mut text = Vec::with_capacity(self.command.len() + 1024);
+        text.extend_from_slice(b"\\builtin eval ");
         // Not the first character: it may be that of an option.
         quote(&[b" ", self.command.as_bytes()].concat(), &mut text);
-        let mut add = |part: &str| text.extend_from_slice(part.as_bytes());
-        add(" </dev/null >&61 2>&62 60>&- 61>&- 62>&-; ");
-        add(&format!(
-            "{{ \\builtin printf 'E%s %s %s\\n' {id} \"$?\" \"$SHELLOPTS\" >&60; \\builtin pwd -P >&60; \
-             \\builtin printf '\\0' >&60; \\builtin trap - {TRAPS}; \\builtin set {OPTIONS}; \
-             }} >/dev/null 2>&1\n"
-        ));
+        let report = format!(
+            " </dev/null >&61 2>&62 60>&- 61>&- 62>&-; {{ \\builtin printf 'E%s %s %s\\n' {} \"$?\" \
+             \"$SHELLOPTS\" >&60; \\builtin pwd -P >&60; \\builtin printf '\\0' >&60; \\builtin trap - \
+             {TRAPS}; \\builtin set {OPTIONS}; }} >/dev/null 2>&1\n",
+            self.id
+        );
+        text.extend_from_slice(report.as_bytes());
         // Left unread until the line before is done; of no effect.
-        add(&"\n".repeat(usize::try_from(self.command_lines()).unwrap_or(1)));
+        let lines = usize::try_from(self.command_lines()).unwrap_or(1);
+        text.resize(text.len() + lines, b'\n');
         text
     }
 }
@@ -170,7 +192,7 @@ impl Turn {
         let (kind, id) = name.split_at_checked(1)?;
         match kind {
             _ if id != self.id => None,
-            "B" => Some(TurnRecord::Begun(folder)),
+            "B" => Some(TurnRecord::Placed(folder)),
             "E" => {
                 let code = words.next()?.parse().ok()?;
                 let set: Vec<&str> = words.next()?.split(':').collect();

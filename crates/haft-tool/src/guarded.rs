@@ -13,7 +13,7 @@ use futures::{FutureExt as _, future::BoxFuture};
 use haft_host::{
     Caps, Confine, Control, FileKind, Filter, FindQuery, Found, FoundLines, Fs, GrepQuery, Host,
     ListHow, Listing, Located, Program, Running, Search, SearchError, Shell, Sink, Skipped, Source,
-    Spawn, Staged, Turn, Walk, WriteHow, Written,
+    Spawn, Staged, Turn, TurnPart, Walk, WriteHow, Written,
 };
 use haft_types::{Access, Effect, Follow, Hash, HostPath, Place, Rights, Style, Target};
 use tokio::sync::OnceCell;
@@ -622,14 +622,19 @@ impl Shell for Guarded {
         self.inner.shell()?.told()
     }
 
-    fn give<'a>(&'a self, shell: &'a dyn Control, turn: &'a Turn) -> BoxFuture<'a, io::Result<()>> {
+    fn give<'a>(
+        &'a self,
+        shell: &'a dyn Control,
+        turn: &'a Turn,
+        part: TurnPart,
+    ) -> BoxFuture<'a, io::Result<()>> {
         async move {
             let Some(bare) = self.inner.shell() else {
                 return Err(io::ErrorKind::Unsupported.into());
             };
             self.need_turn(turn)?;
             self.begin().await?;
-            bare.give(shell, turn).await
+            bare.give(shell, turn, part).await
         }
         .boxed()
     }

@@ -22,6 +22,11 @@ const MOST: usize = 8;
 /// Bytes that are kept of what is said between two calls.
 const KEPT: usize = 4 << 10;
 
+/// Bytes between two calls after which what prints them is slowed down.
+const FLOOD: u64 = 16 << 20;
+/// For how long at each piece.
+const SLOW: Duration = Duration::from_millis(20);
+
 /// The named shells of a session, in its [`map`](haft_tool::Session::map).
 #[derive(Default)]
 pub struct Shells {
@@ -256,13 +261,19 @@ async fn listen(mut shell: Alive, wanted: CancellationToken) -> (Option<Alive>, 
                 return (None, between);
             }
         }
-        // Output that never pauses would leave others no chance to run.
-        tokio::task::yield_now().await;
+        if between.bytes > FLOOD {
+            // Nobody reads so much: it is slowed down rather than thrown away at full speed.
+            tokio::time::sleep(SLOW).await;
+        } else {
+            // Output that never pauses would leave others no chance to run.
+            tokio::task::yield_now().await;
+        }
     }
 }
 
 impl Between {
-    fn push(&mut self, bytes: &[u8]) {
+    /// Adds what is said.
+    pub(crate) fn push(&mut self, bytes: &[u8]) {
         self.bytes += bytes.len() as u64;
         self.kept.extend(&bytes[bytes.len().saturating_sub(KEPT)..]);
         self.kept.drain(..self.kept.len().saturating_sub(KEPT));

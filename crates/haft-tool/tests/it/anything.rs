@@ -2,7 +2,7 @@
 //! program is the one that was declared, in the folder that was.
 
 use futures::StreamExt as _;
-use haft_host::{Program, Spawn, Stdin, Turn, WriteHow};
+use haft_host::{Program, Spawn, Stdin, Turn, TurnPart, WriteHow};
 use haft_policy::{Mode, Verdict};
 use haft_testkit::world::World;
 use haft_tool::{COMMAND_VARIABLE, Cx, REPORTING_SCRIPT};
@@ -117,7 +117,9 @@ fn giver() -> Probe {
         let folder = input["folder"].as_str().map(|folder| place.cwd.join(folder).unwrap());
         let command = input["command"].as_str().unwrap_or_default().to_owned();
         let turn = Turn::new(command, folder, place.cwd.clone(), 0);
-        host.give(&*running.control, &turn).await.map_err(failed)?;
+        for part in [TurnPart::Place, TurnPart::Command] {
+            host.give(&*running.control, &turn, part).await.map_err(failed)?;
+        }
         running.control.end_input();
         while let Some(Ok(_)) = running.output.next().await {}
         Ok(Outcome::text("given"))

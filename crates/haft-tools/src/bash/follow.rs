@@ -14,7 +14,7 @@ use super::{
     End, Ran, answer, at,
     background::Keeping,
     output::{Handed, Streams},
-    session::Watch,
+    session::{Heard, Watch},
 };
 
 /// How long a command that is stopped at its timeout may take to end: TERM, 500 ms, KILL.
@@ -131,6 +131,11 @@ impl Following<'_> {
 
     async fn said(&mut self, said: Option<io::Result<Output>>) -> Next {
         let cx = self.cx;
+        if let (Some(turn), Some(Ok(Output::Bytes(_, bytes)))) = (&mut self.turn, &said)
+            && turn.keeps(bytes)
+        {
+            return Next::More;
+        }
         match said {
             Some(Ok(Output::Bytes(stream, bytes))) => tokio::select! {
                 biased;
@@ -143,16 +148,7 @@ impl Following<'_> {
                 // A disk that hangs must not hold up who gave up waiting.
                 () = cx.stop.cancelled(), if !self.cancelled => {}
             },
-            Some(Ok(Output::Report(bytes))) => {
-                let Some(turn) = &mut self.turn else {
-                    let room = REPORT.saturating_sub(self.report.len()).min(bytes.len());
-                    self.report.extend_from_slice(&bytes[..room]);
-                    return Next::More;
-                };
-                if let Some(code) = turn.takes(&bytes).filter(|_| self.stopped.is_none()) {
-                    return Next::TurnOver(code);
-                }
-            }
+            Some(Ok(Output::Report(bytes))) => return self.reported(&bytes).await,
             Some(Ok(Output::Exit(exit))) if !exit.kept.is_empty() => match self.jobs.begin() {
                 Ok(place) if self.stopped.is_none() => return Next::Keep(exit, place),
                 other => {
@@ -184,6 +180,22 @@ impl Following<'_> {
         let Self { running, report, streams, cx, .. } = self;
         let (kept, spool) = streams.pause(cx).await;
         Followed::Keeps(Box::new(Keeping { running, exit, kept, spool, report, place }))
+    }
+
+    async fn reported(&mut self, report: &[u8]) -> Next {
+        let Some(turn) = &mut self.turn else {
+            let room = REPORT.saturating_sub(self.report.len()).min(report.len());
+            self.report.extend_from_slice(&report[..room]);
+            return Next::More;
+        };
+        match turn.takes(report).filter(|_| self.stopped.is_none()) {
+            Some(Heard::Placed) => match turn.give(&*self.running.control, self.cx).await {
+                Ok(()) => Next::More,
+                Err(error) => Next::Over(End::Lost(error.to_string())),
+            },
+            Some(Heard::Ended(code)) => Next::TurnOver(code),
+            None => Next::More,
+        }
     }
 
     /// The shell is stopped where it does not do what it was given.

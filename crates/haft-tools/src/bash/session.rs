@@ -8,7 +8,7 @@
 use std::{sync::Arc, time::Duration};
 
 use futures::FutureExt as _;
-use haft_host::{Exit, Program, Spawn, Stdin, Turn, TurnRecord, TurnRecords};
+use haft_host::{Control, Exit, Program, Spawn, Stdin, Turn, TurnPart, TurnRecord, TurnRecords};
 use haft_tool::Cx;
 use haft_types::{HostPath, Outcome, Status, ToolError};
 use tokio::{
@@ -71,6 +71,15 @@ pub(super) fn check(input: &Input, name: &str) -> Result<(), ToolError> {
     Ok(())
 }
 
+/// What a shell said.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Heard {
+    /// It waits for the command.
+    Placed,
+    /// The command has ended, with this exit code.
+    Ended(i32),
+}
+
 /// Follows the turn of a shell.
 pub(super) struct Watch {
     turn: Turn,
@@ -83,27 +92,49 @@ pub(super) struct Watch {
     ended: Option<(Vec<String>, Option<HostPath>)>,
     /// Since when all that the shell was given is taken.
     taken: Option<Instant>,
+    /// What was printed before the command began.
+    between: Between,
 }
 
 impl Watch {
-    fn new(turn: Turn, began: Vec<u64>) -> Self {
+    fn new(turn: Turn, began: Vec<u64>, between: Between) -> Self {
         let records = TurnRecords::default();
-        Self { turn, began, records, begun: false, at: None, ended: None, taken: None }
+        Self { between, turn, began, records, begun: false, at: None, ended: None, taken: None }
     }
 
-    /// Takes a report in; the exit code where it is that of the end.
-    pub(super) fn takes(&mut self, report: &[u8]) -> Option<i32> {
-        let mut exit = None;
+    /// Takes a report in, and says what follows from it.
+    pub(super) fn takes(&mut self, report: &[u8]) -> Option<Heard> {
+        let mut heard = None;
         for record in self.records.push(report, &self.turn) {
             match record {
-                TurnRecord::Begun(folder) => (self.begun, self.at) = (true, folder),
+                TurnRecord::Placed(_) if self.begun => {}
+                TurnRecord::Placed(folder) => {
+                    (self.begun, self.at, self.taken) = (true, folder, None);
+                    heard = Some(Heard::Placed);
+                }
                 TurnRecord::Ended { code, options, folder } => {
                     self.ended = Some((options, folder));
-                    exit = Some(code);
+                    heard = Some(Heard::Ended(code));
                 }
             }
         }
-        exit
+        heard
+    }
+
+    /// Gives the command to the shell, which waits for it.
+    pub(super) async fn give(&self, shell: &dyn Control, cx: &Cx) -> std::io::Result<()> {
+        match cx.host.shell() {
+            Some(host) => host.give(shell, &self.turn, TurnPart::Command).await,
+            None => Err(std::io::ErrorKind::Unsupported.into()),
+        }
+    }
+
+    /// Keeps output that came before the command began: it is none of its own.
+    pub(super) fn keeps(&mut self, bytes: &[u8]) -> bool {
+        if !self.begun {
+            self.between.push(bytes);
+        }
+        !self.begun
     }
 
     /// Reports whether the shell took in all that it was given, and does nothing of it: options,
@@ -132,18 +163,18 @@ pub(super) async fn run(
     let shells = cx.session().map.get::<Shells>();
     let mut seat = seat(&shells, name, limit, cx).await?;
     let (shell, between) = seat.take().await;
-    notes.extend(said(name, &between));
     if let Some(over) = &between.over {
         seat.lose(&ended(over));
     }
     let mut call = Call { input, name, cx, shells: &shells, limit };
-    let mut done = call.turn(&mut seat, shell, notes).await?;
+    let mut done = call.turn(&mut seat, shell, between, notes).await?;
     // It ended before it came to the command, or did not hear of it.
     if !done.watch.begun && is_over(&done.ran.end) {
         seat.lose("the one before did not take the command in");
-        done = call.turn(&mut seat, None, notes).await?;
+        done = call.turn(&mut seat, None, done.watch.between, notes).await?;
     }
     let Done { ran, shell, mut watch } = done;
+    notes.extend(said(name, &watch.between));
     if let (Some(at), Some(wanted)) = (watch.at.take(), &seat.folder)
         && at != *wanted
         && at == *root(&cx.place)
@@ -224,6 +255,7 @@ impl Call<'_> {
         &mut self,
         seat: &mut Seat,
         shell: Option<Alive>,
+        between: Between,
         notes: &mut Vec<String>,
     ) -> Result<Done, Outcome> {
         let (cx, is_new) = (self.cx, shell.is_none());
@@ -236,7 +268,7 @@ impl Call<'_> {
         let goes = (is_new || seat.strayed).then_some(folder);
         let turn = Turn::new(self.input.command.clone(), goes, root.clone(), seat.lines);
         let control = Arc::clone(&shell.running.control);
-        let given = cx.host.shell().map(|host| host.give(&*control, &turn));
+        let given = cx.host.shell().map(|host| host.give(&*control, &turn, TurnPart::Place));
         match given.unwrap_or_else(|| std::future::ready(Ok(())).boxed()).await {
             Ok(()) => {}
             // Its input is closed: it has ended, and its output says how.
@@ -250,7 +282,7 @@ impl Call<'_> {
         let (began, lost) = (std::mem::take(&mut seat.began), seat.lost.take());
         seat.lost = Some("the call before was given up, and the shell stopped with it".to_owned());
         let began = began.into_iter().chain([turn.line()]).collect();
-        let mut watch = Watch::new(turn, began);
+        let mut watch = Watch::new(turn, began, between);
         let deadline = Instant::now() + self.limit;
         let Alive { running, place } = shell;
         let limits = (deadline, false);

@@ -5,9 +5,10 @@ use std::{
     time::{Duration, Instant},
 };
 
+use haft_policy::Mode;
 use haft_testkit::world::World;
 use haft_tools::Shells;
-use haft_types::{Body, Outcome, Shape, Status};
+use haft_types::{Body, Outcome, Reply, Shape, Status};
 use serde_json::json;
 use tokio_util::sync::CancellationToken;
 
@@ -382,14 +383,22 @@ async fn what_is_said_between_calls_is_told_apart() {
     assert_eq!((out(&next), err(&next)), ("next\n", ""), "{next:?}");
     let text = next.joined_text();
     assert!(text.starts_with("next\n[printed since the last call in the background of session s (8 bytes, their end):\n1\n2\n3\ne]\n[in the background of session s: "), "{text}");
-    // More than pipes hold does not stop what says it.
-    // It begins after its call, whose output it would be else.
-    let much = "until [ -e much ]; do sleep 0.01; done; yes | head -c 3000000; touch far";
-    run(&world, &format!("{{ {much}; }} &")).await;
-    std::fs::write(folder.join("much"), "").unwrap();
-    assert!(until(Duration::from_secs(20), || folder.join("far").exists()));
-    let ended = run(&world, "(sleep 0.05; kill -9 $$) & echo last").await;
-    assert!(ended.joined_text().contains("(3000000 bytes, their end):\ny\n"), "{ended:?}");
+    // More than pipes hold does not stop what says it; what stands in them is told apart, too.
+    for size in [700_000, 3_000_000] {
+        let waits = "until [ -e off ]; do sleep 0.01; done";
+        let prints = format!("{{ {waits}; yes | head -c {size}; rm off; touch far; }} &");
+        assert_eq!(out(&run(&world, &prints).await), "");
+        std::fs::write(folder.join("off"), "").unwrap();
+        assert!(until(Duration::from_secs(20), || folder.join("far").exists()));
+        std::fs::remove_file(folder.join("far")).unwrap();
+        let then = run(&world, "echo then").await;
+        assert_eq!(out(&then), "then\n");
+        assert!(
+            then.joined_text().contains(&format!("({size} bytes, their end):\ny\n")),
+            "{then:?}"
+        );
+    }
+    run(&world, "(sleep 0.05; kill -9 $$) & echo last").await;
     let lives = || {
         let id = world.session.map.get::<Shells>();
         id.living() > 0
@@ -422,6 +431,34 @@ async fn long_output_is_cut_kept_and_shown_as_it_comes() {
     // As long as it may be, where a plain one may not.
     let long = format!("x='{}'; echo ${{#x}}", "a'\\''b\n".repeat(60_000));
     assert_eq!(out(&run(&world, &long).await), "240000\n");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_program_in_a_session_gets_no_descriptor_of_haft_and_no_input() {
+    let world = world();
+    let look = run(&world, "bash -c 'ls /proc/$$/fd; echo $#; cat; :'; env | grep -c HAFT_C").await;
+    assert_eq!(out(&look), "0\n1\n2\n0\n0\n", "{look:?}");
+    let own =
+        run(&world, "{ echo E1 0 x >&60; } 2>/dev/null || echo closed; read x <&0 || echo end")
+            .await;
+    assert_eq!(out(&own), "closed\nend\n", "{own:?}");
+    // The name of a command is not found by patterns for its words, and stands in no list.
+    let hidden = run(&world, "pgrep -f 'a_word_of_its_own_7[1]' || echo none").await;
+    assert_eq!(out(&hidden), "none\n", "{hidden:?}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn who_is_asked_sees_which_session_it_is() {
+    let world = world();
+    world.mode(Mode::Ask);
+    world.answer([Reply::pick("allow")]);
+    assert_eq!(out(&run(&world, "echo asked").await), "asked\n");
+    let asked = world.recorder.bodies().into_iter().find_map(|body| match body {
+        Body::Asked { question } => Some(question.text),
+        _ => None,
+    });
+    let asked = asked.unwrap();
+    assert!(asked.contains("Running echo asked (session s)"), "{asked}");
 }
 
 #[tokio::test(flavor = "multi_thread")]
