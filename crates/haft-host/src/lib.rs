@@ -72,6 +72,12 @@ pub trait Host: Send + Sync {
         let _ = port;
         Box::pin(std::future::ready(false))
     }
+    /// Reports whether what listens at this port is a program that was started as this process, or
+    /// came of it while it lives; none where that cannot be known.
+    fn listens_of(&self, port: u16, process: u32) -> BoxFuture<'_, Option<bool>> {
+        let _ = (port, process);
+        Box::pin(std::future::ready(None))
+    }
     /// Names of variables that its programs are not given, as what they hold looks like a secret.
     fn withheld(&self) -> Vec<String> {
         Vec::new()

@@ -330,6 +330,10 @@ impl Host for Guarded {
     fn listens(&self, port: u16) -> BoxFuture<'_, bool> {
         self.inner.listens(port)
     }
+
+    fn listens_of(&self, port: u16, process: u32) -> BoxFuture<'_, Option<bool>> {
+        self.inner.listens_of(port, process)
+    }
     fn withheld(&self) -> Vec<String> {
         self.inner.withheld()
     }

@@ -23,6 +23,8 @@ use crate::Cx;
 
 /// Ended jobs that stay listed.
 const ENDED: usize = 32;
+/// Those of which it is known beside them how they ended.
+const FORGOTTEN: usize = 1_000;
 
 /// What the jobs of a session may take.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -56,6 +58,8 @@ struct Table {
     /// By the number in the id.
     jobs: BTreeMap<u64, Arc<Job>>,
     tasks: BTreeMap<u64, AbortHandle>,
+    /// How jobs ended that are listed no more, with where all is that they said.
+    forgotten: BTreeMap<u64, (String, Option<String>)>,
     /// The last number that was given.
     last: u64,
     /// Places that are taken and not running yet.
@@ -79,7 +83,14 @@ impl Table {
             .collect();
         ended.sort_unstable();
         for (_, number) in &ended[..ended.len().saturating_sub(ENDED)] {
-            self.jobs.remove(number);
+            let job = self.jobs.remove(number);
+            if let Some((job, end)) = job.and_then(|job| Some((job.named(), job.end()?))) {
+                let words = format!("the job {job} has ended: {}; it is listed no more", end.words);
+                self.forgotten.insert(*number, (words, end.address));
+            }
+        }
+        while self.forgotten.len() > FORGOTTEN {
+            self.forgotten.pop_first();
         }
         let jobs = &self.jobs;
         self.tasks.retain(|number, _| jobs.get(number).is_some_and(|job| job.end().is_none()));
@@ -143,11 +154,8 @@ impl Jobs {
             _ => format!("The jobs are: {}.", named.join(", ")),
         };
         if let Some(id) = id {
-            let shown: String = id.chars().take(100).collect();
-            return all
-                .into_iter()
-                .find(|job| job.id() == id.trim())
-                .ok_or_else(|| ToolError::new(format!("there is no job {shown:?}")).hint(listed));
+            let found = all.into_iter().find(|job| job.id() == id.trim());
+            return found.ok_or_else(|| self.missing(id.trim(), listed));
         }
         let mut running: Vec<_> = all.iter().filter(|job| job.end().is_none()).collect();
         if running.is_empty() {
@@ -158,6 +166,19 @@ impl Jobs {
             [] => Err(ToolError::new("there is no job").hint(listed)),
             _ => Err(ToolError::new("job is missing, and there are several").hint(listed)),
         }
+    }
+
+    /// What is said where no job of this name is listed.
+    fn missing(&self, id: &str, listed: String) -> ToolError {
+        let forgotten = number(id).and_then(|number| self.table().forgotten.get(&number).cloned());
+        let Some((words, address)) = forgotten else {
+            let shown: String = id.chars().take(100).collect();
+            return ToolError::new(format!("there is no job {shown:?}")).hint(listed);
+        };
+        ToolError::new(words).hint(match address {
+            Some(address) => format!("All that it said: {address}."),
+            None => "It said nothing.".to_owned(),
+        })
     }
 
     /// The jobs that an agent's calls began, that ended, and whose end its model does not know.

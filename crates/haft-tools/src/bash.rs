@@ -40,6 +40,8 @@ use crate::{Options, process, search::quoted};
 const TIMEOUT_MAX: u64 = 600_000;
 /// Columns and rows of the terminal that a command may have.
 const TERMINAL: (u16, u16) = (120, 40);
+/// Where `cd -` goes: haft's own is nothing to a command.
+const CAME_FROM: &str = "OLDPWD";
 /// Characters of a command that a title repeats.
 const TITLE: usize = 80;
 
@@ -266,7 +268,7 @@ impl Tool for Bash {
         let said = failed.then_some([&*ran.kept.stderr, &*ran.kept.stdout]);
         notes.extend(withheld::note(&input.command, said, cx));
         if input.cwd.is_none() && session::asked(&input).is_none() {
-            notes.extend(carry(&ran.report, cx));
+            notes.extend(carry(&input.command, &ran.report, cx));
         }
         notes.extend(cx.session().map.get::<Jobs>().news(cx));
         Ok(answer::outcome(&input.command, ran, timeout, notes))
@@ -331,6 +333,7 @@ async fn start(
         stdin: stdin.clone(),
         report: true,
         profile: true,
+        unset: vec![CAME_FROM.to_owned()],
         terminal: input.pty.unwrap_or_default().then_some(TERMINAL),
         keep: keep.to_vec(),
         ..Spawn::new(input.language.program(), cwd.clone())
@@ -401,19 +404,29 @@ async fn at(instant: Option<Instant>) {
 }
 
 /// Carries the folder in which the command ended to the next one, and says so.
-fn carry(report: &[u8], cx: &Cx) -> Option<String> {
+fn carry(command: &str, report: &[u8], cx: &Cx) -> Option<String> {
     let report = report.strip_suffix(b"\n").unwrap_or(report);
     let place = &cx.place;
     let root = root(place);
-    let ended = HostPath::new(report, cx.host.style()).ok()?;
     let now = cx.conversation().shell_cwd().filter(|cwd| place.holds(cwd));
-    if ended == *now.as_ref().unwrap_or(root) {
+    let now = now.as_ref().unwrap_or(root);
+    let shown = |folder: &HostPath| {
+        let shown = quoted(&folder.shown_from(root));
+        if shown == "." { "the workspace root".to_owned() } else { shown }
+    };
+    let Ok(ended) = HostPath::new(report, cx.host.style()) else {
+        // It was killed, or took the shell's last word for itself.
+        let mut words = command.split(|c: char| !c.is_alphanumeric() && !"_-./".contains(c));
+        let moves = words.any(|word| ["cd", "pushd", "popd"].contains(&word));
+        let text = "[where it ended was not told: the next command starts in";
+        return moves.then(|| format!("{text} {}]", shown(now)));
+    };
+    if ended == *now {
         return None;
     }
     if place.holds(&ended) {
         cx.carry_cwd(&ended);
-        let shown = quoted(&ended.shown_from(root));
-        let shown = if shown == "." { "the workspace root".to_owned() } else { shown };
+        let shown = shown(&ended);
         return Some(format!("[the next command starts in {shown}]"));
     }
     cx.carry_cwd(root);

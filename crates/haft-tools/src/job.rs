@@ -356,8 +356,9 @@ async fn wait(
             answer.line = Some(haft_text::names::shown(&for_people(&line), LINE));
             "pattern"
         }
-        () = open => "port",
+        // The port may be another program's, because of which it ended.
         _ = job.ended() => "end",
+        () = open => "port",
         () = sleep_until(until) => "timeout",
     };
     answer.waited = Some(over);
@@ -368,7 +369,7 @@ async fn wait(
     };
     answer.notes.push(match over {
         "pattern" => format!("matched: {}", answer.line.as_deref().unwrap_or_default()),
-        "port" => format!("port {} is open", input.port.unwrap_or_default()),
+        "port" => opened(input.port.unwrap_or_default(), job, cx).await,
         "timeout" => format!("still waiting for {wanted} after {asked} ms; this is what came"),
         _ if pattern.is_some() || input.port.is_some() => {
             format!("it ended while {wanted} was waited for")
@@ -376,6 +377,19 @@ async fn wait(
         _ => return Ok(()),
     });
     Ok(())
+}
+
+/// What is said of a port that is open, and of whose it is.
+async fn opened(port: u16, job: &Running, cx: &Cx) -> String {
+    let own = match job.process() {
+        Some(process) => cx.host.listens_of(port, process).await,
+        None => None,
+    };
+    if own == Some(false) {
+        let id = job.id();
+        return format!("port {port} is open, but not by {id}: another program listens there");
+    }
+    format!("port {port} is open")
 }
 
 async fn type_in(input: &Input, job: &Running, answer: &mut Answer) -> Result<(), ToolError> {
@@ -429,8 +443,7 @@ impl Answer {
         if let Some(said) = said {
             let missing = said.from.saturating_sub(since);
             if missing > 0 {
-                let place = job.call().address();
-                notes.push(format!("{missing} bytes before this are only in {place}"));
+                notes.push(before(missing, job, end.as_ref(), cx));
                 data.missing_bytes = Some(missing);
             }
             let whole = format!("{}{}", said.text, said.open);
@@ -471,6 +484,20 @@ impl Answer {
             ..Outcome::text(text)
         }
     }
+}
+
+/// Where the output is that is not held any more.
+fn before(missing: u64, job: &Running, end: Option<&Ended>, cx: &Cx) -> String {
+    let most = cx.session().map.get::<Jobs>().limits().disk;
+    if end.is_some_and(|end| end.address.is_none()) {
+        return format!("{missing} bytes before this are not kept");
+    }
+    let place = job.call().address();
+    // What is more than the file holds is left out of its middle, which an end tells in bytes.
+    if job.mark() > most || end.is_some_and(|end| !end.notes.is_empty()) {
+        return format!("what is kept of the {missing} bytes before this is only in {place}");
+    }
+    format!("{missing} bytes before this are only in {place}")
 }
 
 /// Whether it runs, or how it ended.

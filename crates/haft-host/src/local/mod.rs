@@ -226,6 +226,10 @@ impl Host for Local {
     fn listens(&self, port: u16) -> BoxFuture<'_, bool> {
         Box::pin(ports::listens(port))
     }
+
+    fn listens_of(&self, port: u16, process: u32) -> BoxFuture<'_, Option<bool>> {
+        Box::pin(ports::listens_of(port, process))
+    }
     fn withheld(&self) -> Vec<String> {
         let held = env::vars_os().filter(|(name, value)| {
             self.withheld.holds(&name.to_string_lossy(), &value.to_string_lossy())

@@ -4,8 +4,12 @@
 //! takes one client alone, such as a debugger, is not used up by it.
 
 use std::{
-    fs,
+    collections::HashMap,
+    fs::{self, DirEntry},
+    io,
+    iter::successors,
     net::{Ipv4Addr, Ipv6Addr, SocketAddr, TcpStream},
+    path::PathBuf,
     time::Duration,
 };
 
@@ -39,17 +43,68 @@ pub(super) async fn listens(port: u16) -> bool {
     tokio::task::spawn_blocking(look).await.unwrap_or(false)
 }
 
+/// Reports whether what listens at this port is of the keeper of this process.
+pub(super) async fn listens_of(port: u16, process: u32) -> Option<bool> {
+    let look = move || {
+        let tables = TABLES.iter().filter_map(|table| fs::read_to_string(table).ok());
+        let inodes: Vec<String> =
+            tables.flat_map(|table| listening(&table, port).collect::<Vec<_>>()).collect();
+        let sockets: Vec<_> =
+            inodes.iter().map(|inode| PathBuf::from(format!("socket:[{inode}]"))).collect();
+        let parents = parents();
+        let keeper = *parents.get(&process)?;
+        let above = |pid: &u32| parents.get(pid).copied();
+        let is_below = |pid: &&u32| successors(Some(**pid), above).any(|above| above == keeper);
+        let mut known = !sockets.is_empty();
+        for pid in parents.keys().filter(is_below) {
+            match fs::read_dir(format!("/proc/{pid}/fd")) {
+                Ok(mut held) => {
+                    let is_one = |held: io::Result<DirEntry>| {
+                        held.and_then(|held| fs::read_link(held.path()))
+                            .is_ok_and(|held| sockets.contains(&held))
+                    };
+                    if held.any(is_one) {
+                        return Some(true);
+                    }
+                }
+                // One that has ended meanwhile holds nothing.
+                Err(error) => known &= error.kind() != io::ErrorKind::PermissionDenied,
+            }
+        }
+        known.then_some(false)
+    };
+    tokio::task::spawn_blocking(look).await.ok().flatten()
+}
+
+/// The parents of all processes.
+fn parents() -> HashMap<u32, u32> {
+    let parent = |pid: u32| {
+        let stat = fs::read(format!("/proc/{pid}/stat")).ok()?;
+        // The name stands in brackets and may hold anything.
+        let rest =
+            String::from_utf8_lossy(&stat[stat.iter().rposition(|&b| b == b')')?..]).into_owned();
+        rest.split_ascii_whitespace().nth(2)?.parse().ok()
+    };
+    let all = fs::read_dir("/proc").into_iter().flatten().flatten();
+    let all = all.filter_map(|entry| entry.file_name().to_str()?.parse().ok());
+    all.filter_map(|pid| Some((pid, parent(pid)?))).collect()
+}
+
 /// Reports whether a table has a listening socket at this port of a loopback address.
 fn names(table: &str, port: u16) -> bool {
-    table.lines().skip(1).any(|line| {
+    listening(table, port).next().is_some()
+}
+
+/// The numbers of the sockets in a table that listen at this port of a loopback address.
+fn listening(table: &str, port: u16) -> impl Iterator<Item = String> {
+    table.lines().skip(1).filter_map(move |line| {
         let mut fields = line.split_ascii_whitespace().skip(1);
-        let (local, state) = (fields.next(), fields.nth(1));
-        let at = local.and_then(|local| local.rsplit_once(':'));
-        state == Some(LISTENS)
-            && at.is_some_and(|(address, at)| {
-                u16::from_str_radix(at, 16) == Ok(port)
-                    && octets(address).is_some_and(|octets| ADDRESSES.contains(&octets))
-            })
+        let (local, state) = (fields.next()?, fields.nth(1)?);
+        let (address, at) = local.rsplit_once(':')?;
+        let is_it = state == LISTENS
+            && u16::from_str_radix(at, 16) == Ok(port)
+            && octets(address).is_some_and(|octets| ADDRESSES.contains(&octets));
+        is_it.then(|| fields.nth(5).unwrap_or_default().to_owned())
     })
 }
 

@@ -40,6 +40,10 @@ pub trait Work: Send + Sync {
     fn end_input(&self);
     /// Ends it, with time to clean up. Its end is told by what follows it.
     fn stop(&self);
+    /// The process that it is on its host; none where it is none.
+    fn process(&self) -> Option<u32> {
+        None
+    }
     /// Reports whether its output gives back what is sent to its input, as a terminal does.
     fn echoes(&self) -> bool {
         false
@@ -99,7 +103,8 @@ pub struct Job {
     turn: TurnId,
     title: String,
     began: Instant,
-    work: Arc<dyn Work>,
+    /// Nothing once it has ended, so that what it holds open is let go of.
+    work: Mutex<Arc<dyn Work>>,
     stopping: CancellationToken,
     state: Mutex<State>,
     end: watch::Sender<Option<Ended>>,
@@ -135,7 +140,7 @@ impl Job {
             turn,
             title,
             began: Instant::now(),
-            work,
+            work: Mutex::new(work),
             stopping: CancellationToken::new(),
             state: Mutex::new(state),
             end: watch::channel(None).0,
@@ -217,6 +222,7 @@ impl Job {
             first
         });
         if first {
+            *self.work.lock().unwrap_or_else(PoisonError::into_inner) = Arc::new(Gone);
             self.state().watches.clear();
             (self.tell)(&self.agent, self.turn, Body::JobEnded { job, end, exit });
         }
@@ -284,22 +290,31 @@ impl Job {
         {
             let state = &mut *self.state();
             state.stale = true;
-            if self.work.echoes() {
+            if self.work().echoes() {
                 state.echo.typed(&bytes, &state.open);
             }
         }
-        self.work.input(bytes).await
+        self.work().input(bytes).await
     }
 
     /// Ends its input.
     pub fn end_input(&self) {
-        self.work.end_input();
+        self.work().end_input();
     }
 
     /// Ends it, with time to clean up.
     pub fn stop(&self) {
         self.stopping.cancel();
-        self.work.stop();
+        self.work().stop();
+    }
+
+    /// The process that it is on its host; none where it is none, or has ended.
+    pub fn process(&self) -> Option<u32> {
+        self.work().process()
+    }
+
+    fn work(&self) -> Arc<dyn Work> {
+        self.work.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
     /// Cancelled once it is to end.
@@ -328,7 +343,8 @@ impl Job {
         }
         text.push('.');
         for note in &ended.notes {
-            let _ = write!(text, " {note}");
+            text.push(' ');
+            text.push_str(&sentence(note));
         }
         if let Some(address) = &ended.address {
             let _ = write!(text, " All that it said: {address}.");
@@ -347,6 +363,14 @@ impl Job {
     fn state(&self) -> MutexGuard<'_, State> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
+}
+
+/// A note as a sentence among others.
+fn sentence(note: &str) -> String {
+    let mut rest = note.chars();
+    let first = rest.next().map(char::to_uppercase).into_iter().flatten();
+    let end = if note.ends_with('.') { "" } else { "." };
+    first.chain(rest).chain(end.chars()).collect()
 }
 
 /// The line in which something is found that lies in none of the echoes.

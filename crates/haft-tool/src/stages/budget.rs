@@ -71,7 +71,7 @@ async fn bound(mut outcome: Outcome, room: usize, cx: &Cx) -> Outcome {
     let kept = || cx.session().outs.open(&cx.call).map(|_| cx.call.address());
     if let Some(mut data) = outcome.data.take_if(|data| !fit::fits(data, room)) {
         let place = match known(&outcome).or_else(kept) {
-            Some(address) => format!("the whole text is kept: read or grep {address}"),
+            Some(address) => format!("what is kept of the text: read or grep {address}"),
             None => match keep(cx, data.to_string().into_bytes()).await {
                 Ok(()) => format!("the whole is kept: read or grep {}", cx.call.address()),
                 Err(error) => format!("the whole could not be kept: {error}"),

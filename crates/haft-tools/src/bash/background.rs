@@ -66,7 +66,8 @@ pub(super) fn go_on(
     let jobs = cx.session().map.get::<Jobs>();
     let mut voice = Voice::new(handed.spool);
     voice.before.clone_from(&handed.all);
-    voice.held = handed.open;
+    let open = handed.open.clone();
+    voice.held.clone_from(&open);
     let job = start(Of::command(input), running, (voice, jobs.limits().life), place, cx)?;
     said.push(format!(
         "[it still runs after {} s and goes on as job {}; {}]",
@@ -75,7 +76,18 @@ pub(super) fn go_on(
         way(cx)
     ));
     said.extend(jobs.news(cx));
-    let Handed { all, bytes, stdout, stderr, .. } = *handed;
+    let Handed { mut all, mut bytes, mut stdout, mut stderr, .. } = *handed;
+    for (line, of) in open.iter().zip([&mut stdout, &mut stderr]) {
+        let (mut text, mut cleaner) = (String::new(), Cleaner::new());
+        cleaner.push(line, &mut text);
+        cleaner.finish(&mut text);
+        if !text.is_empty() && !all.is_empty() && !all.ends_with('\n') {
+            all.push('\n');
+        }
+        all.push_str(&text);
+        of.push_str(&text);
+        bytes += line.len() as u64;
+    }
     let data = Data { stdout, stderr, ..Data::default() };
     let text = shortened(&all, bytes, &cx.call.address());
     Ok(outcome(input.command.clone(), text, data, &job, &said))
@@ -180,6 +192,9 @@ impl Work for Command {
     }
     fn stop(&self) {
         self.control.stop();
+    }
+    fn process(&self) -> Option<u32> {
+        Some(self.control.id())
     }
     fn echoes(&self) -> bool {
         self.terminal

@@ -316,6 +316,7 @@ impl Call<'_> {
             stdin: Stdin::Open,
             report: true,
             profile: true,
+            unset: vec![super::CAME_FROM.to_owned()],
             ..Spawn::new(Program::Turns, root(&cx.place).clone())
         };
         let running = host.spawn(spawn).await;

@@ -340,6 +340,29 @@ async fn a_cancelled_command_cleans_up_and_what_follows_waits_for_it() {
 }
 
 #[tokio::test]
+async fn a_folder_that_is_not_told_is_said() {
+    let world = world();
+    let note = "[where it ended was not told: the next command starts in the workspace root]";
+    for (command, said) in [
+        ("trap 'echo bye' EXIT; cd src", true),
+        ("cd src; exec true", true),
+        ("cd src && kill -9 $$", true),
+        ("exec echo abcd", false),
+    ] {
+        let text = run(&world, command).await.joined_text();
+        assert_eq!(text.contains(note), said, "{command}: {text}");
+    }
+    let input = json!({"command": "cd src; echo in; sleep 60", "timeout_ms": 300});
+    let outcome = world.call("bash", input).await;
+    assert!(outcome.joined_text().contains(note), "{}", outcome.joined_text());
+    let outcome = cancelled(&world, "cd src; echo here; sleep 60", "here\n").await;
+    assert!(outcome.joined_text().contains(note), "{}", outcome.joined_text());
+    run(&world, "cd src").await;
+    let text = run(&world, "cd ..; exec true").await.joined_text();
+    assert!(text.contains(&note.replace("the workspace root", "src")), "{text}");
+}
+
+#[tokio::test]
 async fn what_a_command_leaves_running_is_stopped_and_named() {
     let world = world();
     let began = Instant::now();

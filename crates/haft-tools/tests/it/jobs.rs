@@ -550,6 +550,53 @@ async fn a_busy_job_takes_little_and_tells_nobody() {
 }
 
 #[tokio::test]
+async fn a_port_of_another_program_is_not_taken_for_that_of_the_job() {
+    let world = world();
+    let other = TcpListener::bind("127.0.0.1:0").unwrap();
+    let port = other.local_addr().unwrap().port();
+    let id = begin(&world, "sleep 60").await;
+    let open = job(&world, "wait", json!({"job": id, "port": port})).await;
+    let wanted = format!("[port {port} is open, but not by j1: another program listens there]");
+    assert!(open.joined_text().contains(&wanted), "{}", open.joined_text());
+    job(&world, "stop", json!({"job": id})).await;
+    // An end because of that is told rather than the port.
+    let open = job(&world, "wait", json!({"job": id, "port": port})).await;
+    assert_eq!(data(&open)["waited"], "end", "{}", open.joined_text());
+}
+
+#[tokio::test]
+async fn what_is_known_of_a_job_outlives_its_place_in_the_list() {
+    let world = world();
+    let held = || fs::read_dir("/proc/self/fd").unwrap().count();
+    let before = held();
+    for number in 1..=34 {
+        let id = begin(&world, &format!("echo {number}; exit 3")).await;
+        job(&world, "wait", json!({"job": id})).await;
+    }
+    // Other tests of this process may run meanwhile; one descriptor each would be 32.
+    assert!(held() < before + 30, "{before} descriptors, then {}", held());
+    let text = job(&world, "output", json!({"job": "j1"})).await.joined_text();
+    assert!(text.contains("j1 (echo 1; exit 3) has ended: exit code 3"), "{text}");
+    assert!(text.contains("All that it said: out://c1."), "{text}");
+    let text = job(&world, "output", json!({"job": "j99"})).await.joined_text();
+    assert!(text.contains("there is no job \"j99\""), "{text}");
+}
+
+#[tokio::test]
+async fn what_is_said_of_a_job_is_true_and_in_sentences() {
+    let world = world();
+    jobs(&world).limit(JobLimits { memory: 4_096, disk: 64 << 10, ..JobLimits::default() });
+    let id = begin(&world, "seq 1 100000").await;
+    let text = job(&world, "wait", json!({"job": id})).await.joined_text();
+    assert!(text.contains("bytes before this is only in out://c1]"), "{text}");
+    begin(&world, "sleep 60 & exit 3").await;
+    jobs(&world).find(Some("j2")).unwrap().ended().await;
+    let text = world.call("bash", json!({"command": "true"})).await.joined_text();
+    assert!(text.contains("exit code 3, after 0 s. Still running when"), "{text}");
+    assert!(text.contains("so leave & out of it."), "{text}");
+}
+
+#[tokio::test]
 async fn a_command_whose_time_is_over_may_go_on_as_a_job() {
     let options = haft_tools::Options { command_promote: true, ..haft_tools::Options::default() };
     let world = World::local(haft_tools::with(&options), [("b.txt", "")]).unwrap();
@@ -558,11 +605,14 @@ async fn a_command_whose_time_is_over_may_go_on_as_a_job() {
     let outcome = world.call("bash", input.clone()).await;
     let text = outcome.joined_text();
     assert_eq!(outcome.status, Status::Done, "{text}");
-    assert!(text.starts_with("one\n[it still runs after 1 s and goes on as job j1;"), "{text}");
+    assert!(
+        text.starts_with("one\npar\n[it still runs after 1 s and goes on as job j1;"),
+        "{text}"
+    );
     crate::fits(&world, "bash", &outcome);
     assert_eq!(
         (&data(&outcome)["job_id"], &data(&outcome)["stdout"]),
-        (&json!("j1"), &json!("one\n"))
+        (&json!("j1"), &json!("one\npar"))
     );
     world.call("bash", json!({"command": "touch go"})).await;
     let end = job(&world, "wait", json!({})).await;
