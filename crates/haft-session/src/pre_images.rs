@@ -23,6 +23,9 @@ use tempfile::NamedTempFile;
 
 use crate::{Copies, SessionError, SessionId, copies::Left, files};
 
+/// How many contents are brought to the disk at once.
+const SYNCED_AT_ONCE: usize = 16;
+
 /// Prefix of unfinished files.
 const TEMPORARY: &str = ".tmp-";
 /// What the content of any file is called.
@@ -174,24 +177,43 @@ impl PreImages {
     /// When the system cannot promise that.
     pub fn sync(&self) -> Result<(), SessionError> {
         let waiting = std::mem::take(&mut self.state().unsynced);
-        let failed = |path: &Path, error| SessionError::io("sync", path, error);
-        for (done, hash) in waiting.iter().enumerate() {
-            let path = self.path(hash);
-            match fs::OpenOptions::new().write(true).open(&path).and_then(|file| file.sync_all()) {
-                Ok(()) => {}
-                // It had to make room meanwhile.
-                Err(error) if error.kind() == io::ErrorKind::NotFound => {}
-                Err(error) => {
-                    self.state().unsynced.extend_from_slice(&waiting[done..]);
-                    return Err(failed(&path, error));
-                }
-            }
+        // The disk works on several at once.
+        let each = waiting.len().div_ceil(SYNCED_AT_ONCE).max(1);
+        let (images, parts) = (&self, waiting.chunks(each));
+        let failed = std::thread::scope(|scope| {
+            let running: Vec<_> =
+                parts.map(|part| scope.spawn(move || images.sync_each(part))).collect();
+            let mut ended = running.into_iter().map(|one| {
+                one.join().unwrap_or_else(|_| {
+                    let error = io::Error::other("a thread of it broke off");
+                    Err(SessionError::io("sync", &images.inner.dir, error))
+                })
+            });
+            ended.find_map(Result::err)
+        });
+        if let Some(error) = failed {
+            self.state().unsynced.extend_from_slice(&waiting);
+            return Err(error);
         }
+        let failed = |path: &Path, error| SessionError::io("sync", path, error);
         if waiting.is_empty() {
             return Ok(());
         }
         for dir in self.inner.dir.ancestors().take(2) {
             files::sync_dir(dir).map_err(|error| failed(dir, error))?;
+        }
+        Ok(())
+    }
+
+    fn sync_each(&self, contents: &[Hash]) -> Result<(), SessionError> {
+        for hash in contents {
+            let path = self.path(hash);
+            match fs::OpenOptions::new().write(true).open(&path).and_then(|file| file.sync_all()) {
+                Ok(()) => {}
+                // It had to make room meanwhile.
+                Err(error) if error.kind() == io::ErrorKind::NotFound => {}
+                Err(error) => return Err(SessionError::io("sync", &path, error)),
+            }
         }
         Ok(())
     }

@@ -13,12 +13,9 @@ mod conflicts;
 mod folders;
 mod left;
 mod moves;
+mod order;
 
-use std::{
-    collections::{BTreeMap, HashMap},
-    io,
-    sync::Arc,
-};
+use std::{collections::BTreeMap, io, sync::Arc};
 
 use haft_host::{Expect, FileKind, Fs, Host, Located, Made, Queues, WriteHow, Written};
 use haft_types::{Blob, EntryKind, Follow, Hash, HostPath, Receipt, ReceiptAction, Rights};
@@ -30,8 +27,12 @@ use self::{
     conflicts::{between, conflicts, foreign, only_copy, paths},
     folders::{Folders, above},
     moves::Move,
+    order::in_order,
 };
 use crate::{Held, PreImages, keeper};
+
+/// Most files that are changed at once: the disk has to be waited for at each of them.
+const SIDE_BY_SIDE: usize = 64;
 
 /// Why changes could not be taken back; nothing was changed then, but for what [`UndoError::Cut`]
 /// names.
@@ -348,18 +349,28 @@ impl Undo<'_> {
         steps: &BTreeMap<HostPath, Step>,
         now: &BTreeMap<HostPath, Now>,
     ) -> Result<(), UndoError> {
+        let mut wanted = Vec::new();
         for (path, step) in steps {
             if let To::Content(blob) | To::Link(blob) = &step.to
                 && now[path].found != Some(blob.hash)
             {
-                let (images, blob) = (self.pre_images.clone(), blob.clone());
-                let is_there = move || io::copy(&mut images.open(&blob)?, &mut io::sink());
-                if let Err(error) = aside(is_there).await {
-                    return Err(UndoError::NotKept { path: path.clone(), why: error.to_string() });
-                }
+                wanted.push((path.clone(), blob.clone()));
             }
         }
-        Ok(())
+        let images = self.pre_images.clone();
+        let look = move || {
+            let is_there = |blob| io::copy(&mut images.open(blob)?, &mut io::sink());
+            let missing = wanted.iter().find_map(|(path, blob)| {
+                let error = is_there(blob).err()?;
+                Some((path.clone(), error.to_string()))
+            });
+            Ok(missing)
+        };
+        match aside(look).await {
+            Ok(None) => Ok(()),
+            Ok(Some((path, why))) => Err(UndoError::NotKept { path, why }),
+            Err(source) => Err(UndoError::Io { path: self.host.home().clone(), source }),
+        }
     }
 
     async fn carry_out(
@@ -423,18 +434,36 @@ impl Undo<'_> {
         meant: impl Fn(&HostPath, &Step) -> bool,
         receipts: &mut Vec<Receipt>,
     ) -> Result<(), (HostPath, io::Error)> {
-        for (path, step) in contents.iter().filter(|(path, step)| meant(path, step)) {
-            let failed = |error| (path.clone(), error);
-            let receipt = if moves.iter().any(|moved| moved.from == *path) {
-                let kind = EntryKind::File;
-                let now = Now { at: None, found: None, kind, kept: None, rights: None };
-                self.one(path, step, &now).await
-            } else {
-                self.one(path, step, &now[path]).await
-            };
-            receipts.extend(receipt.map_err(failed)?);
+        let vacated =
+            Now { at: None, found: None, kind: EntryKind::File, kept: None, rights: None };
+        let was = |path: &HostPath| {
+            let leaves = moves.iter().any(|moved| moved.from == *path);
+            if leaves { &vacated } else { &now[path] }
+        };
+        let all: Vec<_> = contents.iter().filter(|(path, step)| meant(path, step)).collect();
+        // Of one file with several names each change is one of the others.
+        let is_one = |path: &HostPath| was(path).at.as_ref().is_some_and(|at| at.names > 1);
+        let (mut at, mut first_error) = (0, Ok(()));
+        while let Some(rest) = all.get(at..).filter(|rest| !rest.is_empty()) {
+            let free = rest.iter().take(SIDE_BY_SIDE).take_while(|(path, _)| !is_one(path)).count();
+            let some = &rest[..free.max(1)];
+            at += some.len();
+            // The disk works on all of them at once, and none is left in its middle.
+            let done = some.iter().map(|(path, step)| self.one(path, step, was(path)));
+            for ((path, _), done) in some.iter().zip(futures::future::join_all(done).await) {
+                match done {
+                    Ok(done) => receipts.extend(done),
+                    Err(error) if first_error.is_ok() => {
+                        first_error = Err(((*path).clone(), error));
+                    }
+                    Err(_) => {}
+                }
+            }
+            if first_error.is_err() {
+                break;
+            }
         }
-        Ok(())
+        first_error
     }
 
     /// Does one step; one that is done already gives the receipts that it would have given, where it
@@ -638,69 +667,6 @@ async fn aside<T: Send + 'static>(
     work: impl FnOnce() -> io::Result<T> + Send + 'static,
 ) -> io::Result<T> {
     tokio::task::spawn_blocking(work).await.unwrap_or_else(|error| Err(io::Error::other(error)))
-}
-
-/// The receipts with those of each file in the order in which they were made.
-///
-/// Calls that ran side by side end in another order than that in which they changed a file; what
-/// each of them found and left tells. Paths that a file was moved to or from keep the given order.
-fn in_order(newest_first: &[Receipt]) -> Vec<&Receipt> {
-    let mut ordered: Vec<&Receipt> = newest_first.iter().collect();
-    let mut places: BTreeMap<&HostPath, Vec<usize>> = BTreeMap::new();
-    let mut moved: Vec<&HostPath> = Vec::new();
-    for (place, receipt) in newest_first.iter().enumerate() {
-        places.entry(&receipt.path).or_default().push(place);
-        if let ReceiptAction::Renamed { from } = &receipt.action {
-            moved.extend([&receipt.path, from]);
-        }
-    }
-    places.retain(|path, _| !moved.contains(path));
-    for places in places.values() {
-        let given: Vec<&Receipt> = places.iter().map(|place| &newest_first[*place]).collect();
-        if let Some(chained) = chained(&given) {
-            for (place, receipt) in places.iter().zip(chained) {
-                ordered[*place] = receipt;
-            }
-        }
-    }
-    ordered
-}
-
-/// The changes of one file so that each found what the one after it left; none where they are in
-/// order already, or none fits.
-fn chained<'a>(newest_first: &[&'a Receipt]) -> Option<Vec<&'a Receipt>> {
-    let fits = |pair: &[&Receipt]| pair[0].before == pair[1].after;
-    if newest_first.windows(2).all(fits) {
-        return None;
-    }
-    let mut by_after: HashMap<Option<Hash>, Vec<&Receipt>> = HashMap::new();
-    let mut found: HashMap<Option<Hash>, usize> = HashMap::new();
-    for receipt in newest_first.iter().rev() {
-        by_after.entry(receipt.after).or_default().push(receipt);
-        *found.entry(receipt.before).or_default() += 1;
-    }
-    let is_last = |receipt: &&&Receipt| {
-        let left = by_after.get(&receipt.after).map_or(0, Vec::len);
-        found.get(&receipt.after).copied().unwrap_or(0) < left
-    };
-    // In a circle the newest one counts.
-    let last = newest_first.iter().find(is_last).or(newest_first.first())?.after;
-    // A way that ends too early is left, and what it missed is put in before its end.
-    let mut way: Vec<&Receipt> = Vec::new();
-    let mut oldest_first = Vec::with_capacity(newest_first.len());
-    loop {
-        let at = way.last().map_or(last, |receipt| receipt.before);
-        match by_after.get_mut(&at).and_then(Vec::pop) {
-            Some(next) => way.push(next),
-            None => match way.pop() {
-                Some(end) => oldest_first.push(end),
-                None => break,
-            },
-        }
-    }
-    oldest_first.reverse();
-    let chain = oldest_first;
-    (chain.len() == newest_first.len() && chain.windows(2).all(fits)).then_some(chain)
 }
 
 /// Adds what takes one change back; those of newer changes are there already.

@@ -3,7 +3,11 @@
 //! **Invariant:** the session's log tells what was done as soon as it was done. Where it is shown,
 //! and who may be asked, is not known here.
 
-use std::{fmt::Write as _, sync::Arc};
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    fmt::Write as _,
+    sync::Arc,
+};
 
 use bytes::Bytes;
 use haft_agent::Bus;
@@ -28,6 +32,9 @@ use crate::{
 const SHOWN: diff::Limits = diff::Limits { context: 3, lines: 200, width: 300 };
 /// Most bytes of both texts of a diff.
 const COMPARED: usize = 8 << 20;
+
+/// Most changes that are told one by one.
+const TOLD: usize = 20;
 
 /// What it is done with.
 pub struct Work<'a> {
@@ -160,7 +167,7 @@ impl Work<'_> {
                 writeln!(text, "{what} {title}")
             };
         }
-        for receipt in receipts {
+        for receipt in receipts.iter().take(TOLD) {
             let shown = |path| face::safe(&self.base.place.shown(path));
             let from = match &receipt.action {
                 ReceiptAction::Renamed { from } => format!("{} to ", shown(from)),
@@ -169,13 +176,17 @@ impl Work<'_> {
             let slash = if receipt.kind == EntryKind::Folder { "/" } else { "" };
             let _ = writeln!(text, "  {} {from}{}{slash}", did(receipt), shown(&receipt.path));
         }
+        if receipts.len() > TOLD {
+            let _ = writeln!(text, "  and {} more", receipts.len() - TOLD);
+        }
         let when = match (&*group.calls, redo) {
             ([call], false) => format!("before {call}"),
             (_, false) => "before".to_owned(),
             ([call], true) => format!("after {call}"),
             (_, true) => "after".to_owned(),
         };
-        for path in as_wanted(group, changed) {
+        let unchanged = as_wanted(group, changed);
+        for path in unchanged.iter().copied().take(TOLD) {
             let lost = group.receipts.iter().any(|one| one.path == *path && !is_kept(one));
             let path = face::safe(&self.base.place.shown(path));
             let _ = if lost {
@@ -183,6 +194,9 @@ impl Work<'_> {
             } else {
                 writeln!(text, "  {path} is already as it was {when}")
             };
+        }
+        if unchanged.len() > TOLD {
+            let _ = writeln!(text, "  and {} more that are not changed", unchanged.len() - TOLD);
         }
         text
     }
@@ -285,18 +299,15 @@ pub fn is_kept(receipt: &Receipt) -> bool {
 /// shall be.
 pub fn as_wanted<'a>(group: &'a Group, changed: &Changed) -> Vec<&'a HostPath> {
     let done = changed.receipts.iter().flat_map(left).map(|(path, _)| path);
-    let done: Vec<HostPath> = done.chain(changed.left.iter().cloned()).collect();
-    let mut paths: Vec<&HostPath> = group.receipts.iter().map(|receipt| &receipt.path).collect();
-    paths.sort();
-    paths.dedup();
-    let differs = |path: &HostPath| {
-        let mut newest_first = group.receipts.iter().filter(|receipt| receipt.path == *path);
-        let newest = newest_first.next();
-        let oldest = newest_first.next_back().or(newest);
-        newest.map(|receipt| receipt.after) != oldest.map(|receipt| receipt.before)
-    };
-    paths.retain(|path| !done.contains(path) && differs(path));
-    paths
+    let done: BTreeSet<HostPath> = done.chain(changed.left.iter().cloned()).collect();
+    // What the newest change left, and what the oldest one found.
+    let mut ends: BTreeMap<&HostPath, (Option<Hash>, Option<Hash>)> = BTreeMap::new();
+    for receipt in &group.receipts {
+        let ends = ends.entry(&receipt.path).or_insert((receipt.after, receipt.before));
+        ends.1 = receipt.before;
+    }
+    let differs = ends.into_iter().filter(|(_, (newest, oldest))| newest != oldest);
+    differs.map(|(path, _)| path).filter(|path| !done.contains(*path)).collect()
 }
 
 /// What was done to a file.

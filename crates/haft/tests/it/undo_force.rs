@@ -124,3 +124,33 @@ fn a_file_with_several_names_is_told_when_it_becomes_one_of_its_own() {
     assert_eq!(world.read("a.txt"), "one\n");
     assert_eq!(fs::read_to_string(world.root().join("outside/a")).unwrap(), "one\ntwo\n");
 }
+
+#[test]
+fn many_files_come_back_together_and_the_first_are_named() {
+    let world = World::new();
+    for number in 0..150 {
+        world.file(&format!("d{}/f{number}", number % 3), &format!("{number}\n"));
+    }
+    let work = world.work();
+    fs::hard_link(work.join("d0/f0"), work.join("d0/other")).unwrap();
+    bash(&world, "for f in d*/*; do echo x >> $f; done; rm d1/f1; mkdir n; echo n > n/n");
+    let ran = world.run(&["undo"]);
+    assert_eq!(ran.code, Some(0), "{ran:?}");
+    // A line for the call, one for each of twenty, and one for all others.
+    assert_eq!(ran.out.lines().count(), 22, "{ran:?}");
+    assert!(ran.out.ends_with("\n  and 133 more\n"), "{ran:?}");
+    for number in 0..150 {
+        assert_eq!(world.read(&format!("d{}/f{number}", number % 3)), format!("{number}\n"));
+    }
+    assert_eq!(world.read("d0/other"), "0\n");
+    assert!(!work.join("n").exists());
+    let told = world.run(&["redo", "--json"]);
+    let told: Value = serde_json::from_str(&told.out).unwrap();
+    assert_eq!(told["files"].as_array().map(Vec::len), Some(153));
+    assert!(!work.join("d1/f1").exists());
+    // Where one of them cannot be written, all are as they were.
+    fs::remove_file(work.join("d2/f2")).unwrap();
+    world.file("d2/f2/mine", "mine\n");
+    says(&world.run(&["undo"]), 1, &["Nothing was changed"]);
+    assert_eq!(world.read("d0/f3"), "3\nx\n");
+}
