@@ -7,7 +7,7 @@
 
 use std::{
     collections::HashSet,
-    io::{self, Read},
+    io::{self, Read, Write},
     os::{
         fd::{AsFd, BorrowedFd},
         unix::net::UnixStream,
@@ -45,6 +45,8 @@ struct Keeper<'a> {
     heard: bool,
     /// What haft said and was not understood yet.
     received: Vec<u8>,
+    /// What is said to haft with the next that is.
+    unsaid: Vec<u8>,
     signals: &'a Signals,
     /// The program itself, until it is reaped: then its number may be somebody else's.
     leader: Option<Pid>,
@@ -86,6 +88,7 @@ pub(super) fn keep(
         control,
         heard: true,
         received: Vec::new(),
+        unsaid: Vec::new(),
         signals,
         leader: Some(leader),
         order,
@@ -123,9 +126,18 @@ impl Keeper<'_> {
     /// Says something to haft, if that is still there. Its side has room for all that is ever
     /// said to it.
     fn tell(&mut self, told: &Told) {
-        if told.send(&mut self.control).is_err() {
-            self.heard = false;
-        }
+        self.tell_soon(told);
+        self.tell_now();
+    }
+
+    /// Says it with what is said next, so that haft wakes once for both.
+    fn tell_soon(&mut self, told: &Told) {
+        self.heard &= told.send(&mut self.unsaid).is_ok();
+    }
+
+    fn tell_now(&mut self) {
+        let unsaid = std::mem::take(&mut self.unsaid);
+        self.heard &= self.control.write_all(&unsaid).is_ok();
     }
 
     /// Takes in what has ended; true when nothing is left.
@@ -134,10 +146,13 @@ impl Keeper<'_> {
             match wait(WaitOptions::NOHANG) {
                 Ok(Some((pid, status))) if self.leader == Some(pid) => {
                     self.leader = None;
-                    self.tell(&Told::Exited(status.as_raw()));
+                    self.tell_soon(&Told::Exited(status.as_raw()));
                 }
                 Ok(Some(_)) | Err(Errno::INTR) => {}
-                Ok(None) => return false,
+                Ok(None) => {
+                    self.tell_now();
+                    return false;
+                }
                 // No child and so, by what a subreaper is, no descendant.
                 Err(_) => return true,
             }
