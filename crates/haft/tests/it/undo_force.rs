@@ -129,7 +129,7 @@ fn a_file_with_several_names_is_told_when_it_becomes_one_of_its_own() {
 fn many_files_come_back_together_and_the_first_are_named() {
     let world = World::new();
     for number in 0..150 {
-        world.file(&format!("d{}/f{number}", number % 3), &format!("{number}\n"));
+        world.file(&format!("d{}/f{number}", number % 3), format!("{number}\n"));
     }
     let work = world.work();
     fs::hard_link(work.join("d0/f0"), work.join("d0/other")).unwrap();
