@@ -354,7 +354,8 @@ impl Policy {
     fn fatal(&self, judged: &[Judged<'_>]) -> Option<Ruling> {
         judged.iter().find_map(|Judged { effect, parts, .. }| {
             let Target::Command { text } = &effect.target else { return None };
-            let lower = text.to_ascii_lowercase();
+            // Quotes within a word: `pk"ill"`.
+            let lower = text.to_ascii_lowercase().replace(['"', '\'', '\\'], "");
             if !["kill", "stop-process", "spps"].iter().any(|word| lower.contains(word)) {
                 return None;
             }

@@ -136,13 +136,12 @@ fn nothing_outlives_a_haft_that_is_told_to_end() {
 #[test]
 fn a_command_cleans_up_before_haft_ends() {
     let way = "trap 'sleep 0.2; rm lock; exit' TERM; touch lock";
-    let faces: [(&str, fn(&str) -> Leaving); 3] = [
-        ("INT", |way| Leaving::tool(way, 600_000)),
-        ("TERM", Leaving::print),
-        ("TERM", Leaving::mcp),
+    let all = [
+        ("INT", Leaving::tool(way, 600_000)),
+        ("TERM", Leaving::print(way)),
+        ("TERM", Leaving::mcp(way)),
     ];
-    for (name, face) in faces {
-        let mut leaving = face(way);
+    for (name, mut leaving) in all {
         leaving.ends(way, name);
         assert!(!leaving.world.work().join("lock").exists(), "{name}");
     }

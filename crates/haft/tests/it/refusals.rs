@@ -89,7 +89,13 @@ fn what_a_refusal_advises_is_enough() {
 #[test]
 fn a_command_that_would_end_haft_is_refused_in_every_mode() {
     let world = World::new();
-    let commands = ["pkill -9 haft", "cd /tmp; killall -r '^ha'", "kill -9 -1", "pkill -f bypass"];
+    let commands = [
+        "pkill -9 haft",
+        "cd /tmp; killall -r '^ha'",
+        "kill -9 -1",
+        "pk\"ill\" haft",
+        "pkill -f bypass",
+    ];
     let call = |command: &&str| json!({"name": "bash", "input": {"command": command}});
     let calls: Vec<_> = commands.iter().map(call).collect();
     for (command, told) in commands.iter().zip(world.told(&calls, &["--mode", "bypass"])) {

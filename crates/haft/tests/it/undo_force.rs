@@ -11,7 +11,14 @@ use serde_json::{Value, json};
 use crate::world::{Ran, World};
 
 fn bash(world: &World, command: &str) {
-    let ran = world.run(&["tool", "bash", "--mode", "bypass", "--input", &json!({"command": command}).to_string()]);
+    let ran = world.run(&[
+        "tool",
+        "bash",
+        "--mode",
+        "bypass",
+        "--input",
+        &json!({"command": command}).to_string(),
+    ]);
     assert_eq!(ran.code, Some(0), "{ran:?}");
 }
 
