@@ -33,6 +33,7 @@ use crate::{
     core::Core,
     exit::{Ending, print},
     face::{Style, View},
+    print::say_stopped,
     undo,
 };
 
@@ -119,7 +120,9 @@ pub async fn run(start: &Start, more: &[Arc<dyn AnyTool>]) -> Ending {
     talk.keys.restore();
     let Talk { core, handle, .. } = talk;
     handle.close().await;
+    let stopped = core.end_jobs().await;
     core.close().await;
+    say_stopped(&stopped);
     ending
 }
 

@@ -62,12 +62,17 @@ pub async fn run(start: &Start, more: &[Arc<dyn AnyTool>]) -> Ending {
             println_json(&serde_json::to_string(&*event)?)?;
         }
     }
+    say_stopped(&stopped);
+    let took = now().saturating_sub(began);
+    finish(start.output, &result, &core, took)
+}
+
+/// Tells people which jobs the end of a run stopped.
+pub fn say_stopped(stopped: &[Arc<Job>]) {
     if !stopped.is_empty() {
         let named: Vec<String> = stopped.iter().map(|job| face::safe(&job.named())).collect();
         say(&format!("haft: stopped with the end of the run: {}", named.join(", ")));
     }
-    let took = now().saturating_sub(began);
-    finish(start.output, &result, &core, took)
 }
 
 /// The jobs of a run, as programs read them.

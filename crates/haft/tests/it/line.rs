@@ -30,6 +30,17 @@ fn prompts_are_answered_one_after_the_other() {
 }
 
 #[test]
+fn the_end_says_which_jobs_it_stopped() {
+    let world = World::new();
+    let input = json!({"command": "sleep 100", "run_in_background": true});
+    let call = json!({"name": "bash", "input": input});
+    let model = world.script(&[json!({"calls": [call]}), json!({"text": "Begun."})]);
+    let ran = talk(&world, &model, &["--mode", "bypass"], "go\n/quit\n");
+    let said = "haft: stopped with the end of the run: j1 (sleep 100)\n";
+    assert!(ran.code == Some(0) && ran.err.ends_with(said), "{ran:?}");
+}
+
+#[test]
 fn the_end_of_input_is_a_good_end() {
     let world = World::new();
     let model = world.script(&[json!({"text": "First."})]);
