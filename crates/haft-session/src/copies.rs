@@ -63,7 +63,15 @@ impl Copies {
     pub(crate) fn left(all: &Path) -> Result<Vec<Left>, SessionError> {
         let failed = |error| SessionError::io("read", all, error);
         let entries = match fs::read_dir(all) {
-            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
+            // No folder, or none that can be one: nobody left anything there.
+            Err(error)
+                if matches!(
+                    error.kind(),
+                    io::ErrorKind::NotFound | io::ErrorKind::NotADirectory
+                ) =>
+            {
+                return Ok(Vec::new());
+            }
             entries => entries.map_err(failed)?,
         };
         let mut dirs: Vec<PathBuf> = entries.flatten().map(|entry| entry.path()).collect();

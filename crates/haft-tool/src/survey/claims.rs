@@ -5,7 +5,7 @@
 //! what came next. What is not known counts as what fits. What others left is kept for as long as the
 //! command may be found to have gone on with it.
 
-use std::sync::Arc;
+use std::{collections::HashMap, sync::Arc};
 
 use haft_host::{Content, Node, Stamp, Survey};
 use haft_types::{EntryKind, Hash, HostPath, Receipt, ReceiptAction, Rights};
@@ -27,10 +27,12 @@ type Step = (Stands, Stands);
 
 /// What another call did to one path.
 struct Claim {
-    path: HostPath,
     step: Step,
     /// Whether it may have got other rights.
     gave_rights: bool,
+    /// Whether it was done by a command that ran during the look before this one: that may have found
+    /// it, or a part of it.
+    early: bool,
     _left: Option<Held>,
 }
 
@@ -39,6 +41,8 @@ struct Claim {
 pub(super) struct Claims {
     /// In the order in which they did it.
     all: Vec<Claim>,
+    /// The places of those of one path.
+    of: HashMap<HostPath, Vec<usize>>,
     /// How many of them may have come before the look before the command.
     early: usize,
     /// How many of them came before the look after the command for sure.
@@ -61,8 +65,9 @@ impl Stands {
 }
 
 impl Claims {
-    /// Takes note of changes that are told by others.
-    pub(super) fn add(&mut self, receipts: &[Receipt], images: &dyn PreImages) {
+    /// Takes note of changes that are told by others; `early` ones may be in the look before.
+    pub(super) fn add(&mut self, receipts: &[Receipt], early: bool, images: &dyn PreImages) {
+        let from = self.all.len();
         for receipt in receipts {
             let known = |hash: Option<Hash>| {
                 hash.map_or(Stands::Unknown, |hash| Stands::This(receipt.kind, hash))
@@ -81,6 +86,7 @@ impl Claims {
             let gave_rights = receipt.rights.is_some() || receipt.action != ReceiptAction::Changed;
             self.add_one(&receipt.path, (before, after), gave_rights, images);
         }
+        self.all[from..].iter_mut().for_each(|claim| claim.early = early);
     }
 
     fn add_one(&mut self, path: &HostPath, step: Step, gave_rights: bool, images: &dyn PreImages) {
@@ -88,7 +94,8 @@ impl Claims {
             Stands::This(_, hash) => Some(images.hold(hash)),
             Stands::Nothing | Stands::Unknown => None,
         };
-        self.all.push(Claim { path: path.clone(), step, gave_rights, _left: left });
+        self.of.entry(path.clone()).or_default().push(self.all.len());
+        self.all.push(Claim { step, gave_rights, early: false, _left: left });
     }
 
     /// The look before the command has ended.
@@ -99,10 +106,6 @@ impl Claims {
     /// The look after the command begins.
     pub(super) fn looks(&mut self) {
         self.settled = self.all.len();
-    }
-
-    pub(super) fn is_about(&self, path: &HostPath) -> bool {
-        self.all.iter().any(|claim| claim.path == *path)
     }
 
     /// Leaves of the changes that two looks found what the command did; `covers` says which paths
@@ -117,29 +120,28 @@ impl Claims {
         if self.all.is_empty() {
             return changes;
         }
+        let mut paths: Vec<&HostPath> = self.of.keys().collect();
+        paths.sort();
+        paths.retain(|path| !self.unfound(path, Stands::found(before, path)).is_empty());
+        let is_about = |path: &HostPath| paths.binary_search(&path).is_ok();
         let mut own = Vec::with_capacity(changes.len());
         for found in changes {
             match &found.action {
                 // Where one of the names is another's business, each is looked at by itself.
-                ReceiptAction::Renamed { from }
-                    if self.is_about(from) || self.is_about(&found.path) =>
-                {
-                    if !self.is_about(from) {
+                ReceiptAction::Renamed { from } if is_about(from) || is_about(&found.path) => {
+                    if !is_about(from) {
                         let old = before.nodes.get(from);
                         own.push(change(from, ReceiptAction::Deleted, old, None));
                     }
-                    if !self.is_about(&found.path) {
+                    if !is_about(&found.path) {
                         let new = after.nodes.get(&found.path);
                         own.push(change(&found.path, ReceiptAction::Created, None, new));
                     }
                 }
-                _ if self.is_about(&found.path) => {}
+                _ if is_about(&found.path) => {}
                 _ => own.push(found),
             }
         }
-        let mut paths: Vec<&HostPath> = self.all.iter().map(|claim| &claim.path).collect();
-        paths.sort();
-        paths.dedup();
         let is_found = |path: &HostPath| {
             before.nodes.contains_key(path) || after.nodes.contains_key(path) || covers(path)
         };
@@ -199,19 +201,41 @@ impl Claims {
             && old.rights != new.rights
             && alike
             && last != Some(ends.1)
-            && !self.all.iter().any(|claim| claim.path == *path && claim.gave_rights)
+            && !self.unfound(path, ends.0).iter().any(|(_, claim)| claim.gave_rights)
         {
             let was = Node { rights: old.rights.clone(), ..(**new).clone() }.into();
             own.push(change(path, ReceiptAction::Changed, Some(&was), Some(new)));
         }
     }
 
+    /// The changes of a path with their places, without those that the look before found already: of
+    /// commands that ran then, up to the last one that left what it found.
+    fn unfound(&self, path: &HostPath, first: Stands) -> Vec<(usize, &Claim)> {
+        let places = self.of.get(path).map_or(&[][..], Vec::as_slice);
+        let mut claims: Vec<(usize, &Claim)> =
+            places.iter().map(|place| (*place, &self.all[*place])).collect();
+        let found = |(_, claim): &(usize, &Claim)| claim.early && claim.step.1 == first;
+        if let Some((last, _)) = claims.iter().rfind(|claim| found(claim)).copied() {
+            claims.retain(|(place, claim)| !claim.early || *place > last);
+        }
+        claims
+    }
+
     /// From what to what the command changed a path, in order.
     fn steps(&self, path: &HostPath, (first, last): Step) -> Vec<Step> {
-        let of = |range: &[Claim]| range.iter().filter(|claim| claim.path == *path).count();
-        let all: Vec<Step> =
-            self.all.iter().filter(|claim| claim.path == *path).map(|claim| claim.step).collect();
-        let (early, settled) = (of(&self.all[..self.early]), of(&self.all[..self.settled]));
+        let claims = self.unfound(path, first);
+        let of = |end: usize| claims.iter().filter(|(number, _)| *number < end).count();
+        let (early, settled) = (of(self.early), of(self.settled));
+        // It may have found something on the way.
+        let step = |claim: &Claim| match claim.step {
+            (_, to) if claim.early => (Stands::Unknown, to),
+            step => step,
+        };
+        let all: Vec<Step> = claims
+            .iter()
+            .enumerate()
+            .map(|(number, (_, claim))| if number == 0 { step(claim) } else { claim.step })
+            .collect();
         // Changes while the files were looked at are in what was found, or are not.
         let is_first = |number: &usize| match number {
             0 => all[0].0.fits(first),

@@ -53,7 +53,7 @@ impl Dispatcher {
             let Some(open) = down::open(&left.text, ended) else { continue };
             let (call, others) = (open.call.clone(), open.others.clone());
             let mut claims = Claims::default();
-            claims.add(&told(&call), &*self.session.pre_images());
+            claims.add(&told(&call), false, &*self.session.pre_images());
             // Any of them may have been made before the look before the command.
             claims.looked();
             let found = self.since(open, &left, watching, &claims).await;

@@ -17,7 +17,7 @@ mod late;
 mod told;
 
 use std::{
-    sync::{Arc, Mutex, MutexGuard, PoisonError, Weak},
+    sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, Weak},
     time::Duration,
 };
 
@@ -80,12 +80,16 @@ struct State {
     /// True once nothing is looked at any more, which was said then.
     off: bool,
     last: Arc<Survey>,
+    /// How often it was looked, one after the other.
+    looks: u64,
     copies: Option<Arc<dyn Copies>>,
     down: Down,
 }
 
 /// A command that runs, or is about to.
 struct Open {
+    /// The number of the look before it; none before that.
+    looked: OnceLock<u64>,
     claims: Mutex<Claims>,
     images: Arc<dyn PreImages>,
 }
@@ -98,6 +102,8 @@ pub(crate) struct Watched {
     roots: Vec<Located>,
     walk: Walk,
     before: Arc<Survey>,
+    /// The number of that look.
+    looked: u64,
     copies: Arc<dyn Copies>,
     open: Arc<Open>,
     images: Arc<dyn PreImages>,
@@ -161,7 +167,11 @@ impl Watch {
         }
         let images = call.cx.session().pre_images();
         // What others do from here on may be found by the look, or not.
-        let open = Arc::new(Open { claims: Mutex::default(), images: Arc::clone(&images) });
+        let open = Arc::new(Open {
+            looked: OnceLock::new(),
+            claims: Mutex::default(),
+            images: Arc::clone(&images),
+        });
         let alone = {
             let mut all = locked(&self.open);
             all.retain(|other| other.strong_count() > 0);
@@ -181,11 +191,12 @@ impl Watch {
             Ok(looked) => looked,
             Err(SurveyError::Stopped) => return Begun::Off(None),
             Err(error) => {
-                *state = State { off: true, ..State::default() };
+                *state = State { off: true, looks: state.looks, ..State::default() };
                 return Begun::Off(Some(off(&error)));
             }
         };
         locked(&open.claims).looked();
+        let looked = *open.looked.get_or_init(|| state.looks);
         state.down.before(&*copies, (&call.request.id, call.tool()), &before, alone);
         // What was cancelled is looked at all the same.
         let walk = Walk { stop: CancellationToken::new(), ..walk };
@@ -197,6 +208,7 @@ impl Watch {
             roots,
             walk,
             before,
+            looked,
             copies: copies.clone(),
             open,
             images,
@@ -212,17 +224,32 @@ impl Watch {
     /// Lets go of what is known of the files; nothing runs any more.
     pub(crate) async fn close(&self) {
         self.settle().await;
-        *self.state.lock().await = State::default();
+        let mut state = self.state.lock().await;
+        *state = State { looks: state.looks, ..State::default() };
     }
 
     /// Takes note of changes that are told, so that no command that runs tells them, too.
     pub(crate) fn claim(&self, receipts: &[Receipt]) {
+        self.claim_for(receipts, |_| Some(false));
+    }
+
+    /// The same of a command that changed it between two looks of these numbers. Who looked first
+    /// after that found it already; who looked in between found some of it, or none.
+    fn claim_between(&self, receipts: &[Receipt], (from, to): (u64, u64)) {
+        self.claim_for(receipts, |looked| {
+            looked.filter(|looked| *looked < to).map(|looked| from < looked)
+        });
+    }
+
+    fn claim_for(&self, receipts: &[Receipt], early: impl Fn(Option<u64>) -> Option<bool>) {
         if receipts.is_empty() {
             return;
         }
         let open: Vec<Arc<Open>> = locked(&self.open).iter().filter_map(Weak::upgrade).collect();
         for open in open {
-            locked(&open.claims).add(receipts, &*open.images);
+            if let Some(early) = early(open.looked.get().copied()) {
+                locked(&open.claims).add(receipts, early, &*open.images);
+            }
         }
     }
 
@@ -302,6 +329,7 @@ impl State {
                 continue;
             }
             self.last = Arc::new(survey);
+            self.looks += 1;
             return Ok((Arc::clone(&self.last), copies));
         }
     }
@@ -370,8 +398,8 @@ impl Watched {
         // What another command did is told before this one looks, or looked for after it.
         let watch = self.watch.clone();
         let _telling = watch.telling.lock().await;
-        let after = match self.look(&call).await {
-            Ok(after) => after,
+        let (after, looked) = match self.look(&call).await {
+            Ok(found) => found,
             Err(error) => return Found::told(off(&error)),
         };
         let claims = std::mem::take(&mut *locked(&self.open.claims));
@@ -406,7 +434,7 @@ impl Watched {
         }
         let made_room = crate::keeper::made_room(self.images.let_go());
         let lines = std::iter::once(told.text()).chain(made_room).collect();
-        self.watch.claim(&kept.receipts);
+        self.watch.claim_between(&kept.receipts, (self.looked, looked));
         Found { receipts: kept.receipts, data: Some(told.data()), lines }
     }
 
@@ -449,16 +477,17 @@ impl Watched {
         }
     }
 
-    async fn look(&self, call: &crate::Cx) -> Result<Arc<Survey>, SurveyError> {
+    /// Looks at the files; with the number of that look.
+    async fn look(&self, call: &crate::Cx) -> Result<(Arc<Survey>, u64), SurveyError> {
         let mut state = self.watch.state.lock().await;
         // Whoever begins then looks behind this.
         call.session().map.get::<Stopping>().of(&call.call).await;
         let (host, roots) = (&*self.host, &self.roots);
         let looked = state.look(host, roots, &self.walk, self.watching, &*self.images).await;
         if looked.is_err() {
-            *state = State { off: true, ..State::default() };
+            *state = State { off: true, looks: state.looks, ..State::default() };
         }
-        looked.map(|(after, _)| after)
+        looked.map(|(after, _)| (after, state.looks))
     }
 }
 

@@ -8,7 +8,7 @@ use haft_tool::UndoError;
 use haft_types::{Body, Receipt, Status};
 use serde_json::{Value, json};
 
-use crate::changed::{Tree, bash, take_back, tree, world};
+use crate::changed::{Tree, bash, take_back, told, tree, world};
 
 /// What one tool changed, oldest first.
 fn of(world: &World, is_command: bool) -> Vec<Receipt> {
@@ -188,4 +188,43 @@ async fn a_file_that_is_moved_by_a_tool_beside_a_command_is_taken_back_once() {
     assert_eq!(text(&between, "moved.txt"), Some("one\ntwo\n"));
     assert_eq!(text(&between, "d/e"), None);
     both.is_asked_about(&both.other, "").await;
+}
+
+/// What a command did before another one began is none of what that one did, also where it is told
+/// only while that one runs.
+#[tokio::test]
+async fn a_command_does_not_undo_what_another_did_before_it_began() {
+    let world = world();
+    let root = world.folder().unwrap();
+    let before = tree(&root);
+    for pipe in ["target/go", "target/on"] {
+        make_fifo(&root.join(pipe));
+    }
+    let begun = |text: &'static str| move |body: &Body| matches!(body, Body::CallOutput { text: is, .. } if is == text);
+    let ended = |body: &Body| matches!(body, Body::CallEnded { .. });
+    let first =
+        bash(&world, "rm a.txt; rm -r d/f; echo x > 'b c.txt'; echo first; read -r _ < target/go");
+    let second = async {
+        world.recorder.until(begun("first\n")).await;
+        let command = "echo second; read -r _ < target/on; echo again > a.txt";
+        let call = world.call("bash", json!({"command": command}));
+        let go = async {
+            world.recorder.until(begun("second\n")).await;
+            let go = root.join("target/go");
+            tokio::task::spawn_blocking(move || fs::write(go, "go\n")).await.unwrap().unwrap();
+            world.recorder.until(ended).await;
+            let on = root.join("target/on");
+            tokio::task::spawn_blocking(move || fs::write(on, "on\n")).await.unwrap().unwrap();
+        };
+        tokio::join!(call, go).0
+    };
+    let (first, second) = tokio::join!(first, second);
+    assert_eq!(told(&first), "[changed: b c.txt; deleted: a.txt, d/f/; 1 inside of these folders]");
+    assert_eq!(told(&second), "[created: a.txt]");
+    for pipe in ["target/go", "target/on"] {
+        fs::remove_file(root.join(pipe)).unwrap();
+    }
+    take_back(&world, &second.receipts, false).await.unwrap();
+    take_back(&world, &first.receipts, false).await.unwrap();
+    assert_eq!(tree(&root), before);
 }

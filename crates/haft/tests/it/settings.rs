@@ -25,7 +25,7 @@ fn settings_of_tools_count() {
     let spec = world.run(&["tool", "spec", "read"]).out;
     assert!(spec.contains("7 lines unless limit") && !spec.contains("2,000 lines"), "{spec}");
     let spec = world.run(&["tool", "spec", "bash"]).out;
-    assert!(spec.contains("after 1 s unless timeout_ms"), "{spec}");
+    assert!(spec.contains("after 1 s, or timeout_ms"), "{spec}");
 
     let bash = |command: &str| {
         let flags = ["--mode", "bypass", "--json"];
