@@ -58,6 +58,7 @@ fn person() -> World {
         greet() { _inner \"$1\"; }; _inner() { [[ $1 == @(me|you) ]] && echo \"hello $1\"; }\n\
         _completes() { :; }; pwd() { echo wrong; }\n\
         alias shout='echo LOUD' rm='rm -i'\n\
+        spread() { echo spread; }; export -f spread\n\
         shopt -s nullglob; set -f; PRIVATE=1\n";
     home(&world, ".bashrc", &format!("{rc}export MY_TOKEN={SECRET}\n"));
     fs::create_dir(world.root().join("home/own-bin")).unwrap();
@@ -83,6 +84,9 @@ fn a_command_has_what_the_shell_of_the_person_sets() {
     assert_eq!(ran.out, format!("{SEEN}\n{next}\n"), "{ran:?}");
     let at_home = |name: &str| fs::read_to_string(world.root().join("home").join(name)).unwrap();
     assert_eq!(at_home("where").trim(), world.root().join("home").display().to_string());
+
+    let ran = tool(&world, "/bin/bash", "spread; bash -c spread; bash -c 'type -t greet'");
+    assert!(ran.out.starts_with("spread\nspread\n[exit code 1"), "{ran:?}");
 
     // Once for all commands of a session, even of two that begin together.
     fs::remove_file(world.root().join("home/count")).unwrap();

@@ -195,6 +195,12 @@ async fn read(local: &Local) -> Result<Option<Profile>, String> {
         }
     }
     let Some(report) = Report::read(&bytes) else {
+        if bytes.len() == REPORT_LIMIT {
+            return Err(format!(
+                "set more than {} MiB of variables, functions and aliases",
+                REPORT_LIMIT >> 20
+            ));
+        }
         return Err(format!(
             "ended {}, or became another program, before it could say what they set ({MARK} is set \
              there, so that they can leave that out)",

@@ -15,9 +15,41 @@ use rustix::fs::{MemfdFlags, SealFlags, fcntl_add_seals, memfd_create};
 
 use super::report::Report;
 
-/// What no function or alias may stand for: the words by which commands are run.
-const RESERVED: &[&[u8]] =
-    &[b"trap", b"pwd", b"unset", b"eval", b"builtin", b"shopt", b"exit", b"exec", b"alias"];
+/// What no function or alias may stand for: the words by which commands are run, and those of the
+/// grammar, which an alias may have for a name.
+const RESERVED: &[&[u8]] = &[
+    b"trap",
+    b"pwd",
+    b"unset",
+    b"eval",
+    b"builtin",
+    b"shopt",
+    b"exit",
+    b"exec",
+    b"alias",
+    b"{",
+    b"}",
+    b"!",
+    b"[[",
+    b"]]",
+    b"if",
+    b"then",
+    b"elif",
+    b"else",
+    b"fi",
+    b"for",
+    b"in",
+    b"select",
+    b"while",
+    b"until",
+    b"do",
+    b"done",
+    b"case",
+    b"esac",
+    b"function",
+    b"time",
+    b"coproc",
+];
 /// Commands whose aliases mostly make them ask, which nobody could answer.
 const ASKING: &[&[u8]] = &[b"rm", b"cp", b"mv", b"ln"];
 
@@ -109,12 +141,12 @@ mod tests {
             conda\0conda () { __exe; }\n\0__exe\0__exe () { _deep \"$@\"; }\n\0_deep\0_deep () { :; }\n\0\
             _git\0_git () { _other; }\n\0_other\0_other () { :; }\n\0pwd\0pwd () { echo x; }\n\0\
             _b\0_b () { :; }\n\0\
-            haft:aliases\0ll\0alias ll='_b; ls -l'\n\0rm\0alias rm='rm -i'\n\0haft:end\0";
+            haft:aliases\0{\0alias {='echo no'\n\0ll\0alias ll='_b; ls -l'\n\0rm\0alias rm='rm -i'\n\0haft:end\0";
         let text = String::from_utf8(text(&Report::read(bytes).unwrap()).unwrap()).unwrap();
         for there in ["conda ()", "__exe ()", "_deep ()", "_b ()", "alias ll=", "expand_aliases"] {
             assert!(text.contains(there), "{there} in {text}");
         }
-        for gone in ["_git", "_other", "pwd", "rm -i"] {
+        for gone in ["_git", "_other", "pwd", "rm -i", "echo no"] {
             assert!(!text.contains(gone), "{gone} in {text}");
         }
         let none =

@@ -20,10 +20,13 @@ haft_start_up_report() {
       [[ -n ${!haft_name+x} ]] && builtin printf '%s=%s\0' "$haft_name" "${!haft_name}"
     done
     builtin printf 'haft:functions\0'
+    haft_exported=$'\n'$(builtin declare -Fx)$'\n'
     for haft_name in $(builtin compgen -A function); do
       case $haft_name in haft_start_up_report | exec) builtin continue ;; esac
       builtin printf '%s\0' "$haft_name"
       builtin declare -f -- "$haft_name"
+      [[ $haft_exported == *$'\n'"declare -fx $haft_name"$'\n'* ]] &&
+        builtin printf 'builtin declare -fx -- %q\n' "$haft_name"
       builtin printf '\0'
     done
     builtin printf 'haft:aliases\0'
