@@ -49,6 +49,8 @@ pub struct Local {
     quick: Arc<quick::Quick>,
     /// The program that supervises commands, with its arguments; the one beside where none is named.
     supervisor: Arc<[OsString]>,
+    /// Those that follow commands.
+    threads: shell::Threads,
     /// Which variables of this process no program is given.
     withheld: Arc<Withheld>,
     /// The start-up of the person's shell; none where commands have nothing of it.
@@ -76,6 +78,7 @@ impl Local {
             writes,
             quick,
             supervisor: Arc::default(),
+            threads: shell::Threads::default(),
             withheld: Arc::default(),
             start_up: None,
             aside: false,

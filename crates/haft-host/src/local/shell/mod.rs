@@ -13,6 +13,7 @@ mod link;
 mod profile;
 mod start;
 mod supervisor;
+mod threads;
 mod wire;
 
 use std::{
@@ -41,6 +42,7 @@ use self::{follow::Follower, profile::Profile, wire::Told};
 use super::Local;
 use crate::{Control, Host, Output, Running, Shell, Spawn, Stdin, secrets::Withheld};
 
+pub(in crate::local) use self::threads::Threads;
 pub use self::{
     link::end_supervisor,
     supervisor::{SUPERVISORS, supervise},
@@ -53,8 +55,6 @@ const QUEUE_LIMIT: usize = 512 << 10;
 const INPUT_LIMIT: usize = 1 << 20;
 /// What a waiting piece costs beside its bytes.
 const PIECE_COST: usize = 128;
-/// Stack of a following thread, in bytes.
-const STACK: usize = 256 << 10;
 
 impl Shell for Local {
     fn spawn(&self, spawn: Spawn) -> BoxFuture<'_, io::Result<Running>> {
@@ -94,10 +94,7 @@ impl Shell for Local {
                     (Some(read), Box::pin(std::future::ready(ready)) as BoxFuture<'_, _>)
                 }
             };
-            std::thread::Builder::new()
-                .name("haft-child".into())
-                .stack_size(STACK)
-                .spawn(move || follow(profile))?;
+            self.threads.run(move || follow(profile))?;
             ready.await?;
             // Who could not make it ready does not wait any more.
             let _ = go.send(());
