@@ -262,7 +262,12 @@ fn a_missing_folder_that_becomes_a_link_leads_nowhere() {
         while_turning(turn, || {
             block_on(async {
                 let how = WriteHow { expect: Expect::Absent, ..anyhow() };
-                for n in 0..times(TIMES / 4) {
+                for n in 0.. {
+                    // On a busy machine it may take longer until each way was taken.
+                    let all = missing > 0 && refused > 0 && written > 0;
+                    if n >= times(TIMES / 4) && (all || n >= 100 * times(TIMES / 4)) {
+                        break;
+                    }
                     match w.fs().renew(&at).await {
                         Ok(now) => {
                             assert_eq!(now.kind, FileKind::Missing, "{}", w.name);
