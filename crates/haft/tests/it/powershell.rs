@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 
 use crate::{
     mcp_client::{Client, text},
-    world::{self, Input, Ran, World, finish, gone, runs, signal, unique_seconds, until},
+    world::{self, Input, Ran, World, finish, gone, runs, unique_seconds, until},
 };
 
 /// Runs a command by bash as PowerShell would run one of the same words: what it makes of its words
@@ -126,12 +126,9 @@ fn it_ends_at_its_timeout_and_when_it_is_cancelled() {
     gone(&seconds);
     let input = json!({ "command": slow }).to_string();
     let flags = ["tool", "powershell", "--mode", "bypass", "--json", "--input", &input];
-    let mut child = haft(&world, &path, &flags).spawn().unwrap();
+    let child = haft(&world, &path, &flags).spawn().unwrap();
     assert!(until(world::PATIENCE, || runs(&format!("sleep\0{seconds}"))));
-    signal("INT", child.id());
-    let said = world::collect(child.stdout.take());
-    world::ended(&mut child, world::PATIENCE);
-    let outcome: Value = serde_json::from_str(&said.join().unwrap()).unwrap();
+    let outcome = world::interrupted(child);
     assert_eq!(outcome["status"], json!(Status::Cancelled), "{outcome}");
     gone(&seconds);
 }

@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 
 use crate::{
     mcp_client::{Client, text},
-    world::{self, Input, Ran, World, finish, gone, runs, signal, unique_seconds, until},
+    world::{self, Input, Ran, World, finish, gone, runs, unique_seconds, until},
 };
 
 const SECRET: &str = "ghp_16C7e42F292c6912E7710c838347Ae178B4a";
@@ -184,12 +184,9 @@ fn a_call_that_is_cancelled_meanwhile_leaves_nothing() {
     home(&world, ".bashrc", &format!("[ -e ~/again ] && return; touch ~/again; sleep {seconds}"));
     let input = json!({"command": "touch ran"}).to_string();
     let flags = ["tool", "bash", "--mode", "bypass", "--json", "--input", &input];
-    let mut child = with_shell(&world, "/bin/bash", &flags).spawn().unwrap();
+    let child = with_shell(&world, "/bin/bash", &flags).spawn().unwrap();
     assert!(until(world::PATIENCE, || runs(&seconds)));
-    signal("INT", child.id());
-    let said = world::collect(child.stdout.take());
-    world::ended(&mut child, world::PATIENCE);
-    let outcome: Value = serde_json::from_str(&said.join().unwrap()).unwrap();
+    let outcome = world::interrupted(child);
     assert_eq!(outcome["status"], json!(Status::Cancelled), "{outcome}");
     gone(&seconds);
     assert!(!world.work().join("ran").exists());

@@ -395,6 +395,14 @@ pub fn signal(name: &str, process: u32) {
     assert!(Command::new("sh").args(["-c", &script]).status().unwrap().success());
 }
 
+/// Interrupts a `haft tool --json` as a person does; the outcome that it prints.
+pub fn interrupted(mut child: Child) -> Value {
+    signal("INT", child.id());
+    let said = collect(child.stdout.take());
+    ended(&mut child, PATIENCE);
+    serde_json::from_str(&said.join().unwrap()).unwrap()
+}
+
 /// A number of seconds that no other sleep of this machine has, so that its process can be found.
 pub fn unique_seconds() -> String {
     static NUMBER: AtomicU32 = AtomicU32::new(0);
