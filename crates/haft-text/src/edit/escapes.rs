@@ -34,15 +34,14 @@ pub(super) fn literal(view: &View<'_>, old: &str, new: &str) -> Step {
     for reading in READINGS {
         let parts = parts(old, reading);
         let real = resolved(&parts);
-        let breaks = real.contains('\n') && old.contains("\\n");
-        if real == old || real.trim().is_empty() || (breaks && mixes(old)) {
+        if real == old || real.trim().is_empty() || mixes(&parts) {
             continue;
         }
         let fresh = self::parts(new, reading);
         match rewritten(view, real, resolved(&fresh), |_| true) {
             Step::One(candidate) => {
                 // What is written out beside the same that is real may be meant so.
-                if (breaks && mixes(new)) || mixes_quotes(new) {
+                if (breaks(&parts) && mixes(&fresh)) || mixes_quotes(&fresh) {
                     found.push(Candidate { new: new.to_owned(), ..candidate.clone() });
                 } else {
                     let there = &view.text()[candidate.span.clone()];
@@ -67,14 +66,21 @@ pub(super) fn literal(view: &View<'_>, old: &str, new: &str) -> Step {
     }
 }
 
-fn mixes(text: &str) -> bool {
-    text.contains('\n') && text.contains("\\n")
+/// Whether a line end is written out; what a pair of backslashes stands before is none.
+fn breaks(parts: &[Part<'_>]) -> bool {
+    parts.iter().any(|part| part.real == Some("\n"))
+}
+
+/// Whether line ends are written out beside others that are real.
+fn mixes(parts: &[Part<'_>]) -> bool {
+    let is_real = |part: &Part<'_>| part.real.is_none() && part.written.contains('\n');
+    breaks(parts) && parts.iter().any(is_real)
 }
 
 /// Whether a text has quotes with a backslash before them and quotes without.
-fn mixes_quotes(text: &str) -> bool {
-    let escaped = text.matches("\\\"").count();
-    escaped > 0 && text.matches('"').count() > escaped
+fn mixes_quotes(parts: &[Part<'_>]) -> bool {
+    let escaped = parts.iter().any(|part| part.real == Some("\""));
+    escaped && parts.iter().any(|part| part.real.is_none() && part.written.contains('"'))
 }
 
 /// A word, a sign, or an escape.
@@ -83,9 +89,19 @@ struct Part<'t> {
     written: &'t str,
     /// What it stands for, where it is one of the escapes of a reading.
     real: Option<&'static str>,
+    /// The quote that it is or stands for.
+    quote: Option<char>,
 }
 
-impl Part<'_> {
+impl<'t> Part<'t> {
+    fn new(written: &'t str, real: Option<&'static str>) -> Self {
+        Self { written, real, quote: quote(real.unwrap_or(written)) }
+    }
+
+    fn means(&self) -> &'t str {
+        self.real.unwrap_or(self.written)
+    }
+
     fn first(&self) -> Option<char> {
         self.written.chars().next()
     }
@@ -109,7 +125,7 @@ fn parts<'t>(text: &'t str, reading: &[Escape]) -> Vec<Part<'t>> {
                 [text, tick].into_iter().filter(|part| !part.is_empty())
             })
         });
-        parts.extend(words.map(|written| Part { written, real: None }));
+        parts.extend(words.map(|written| Part::new(written, None)));
         rest = &rest[plain..];
         if rest.is_empty() {
             break;
@@ -122,14 +138,14 @@ fn parts<'t>(text: &'t str, reading: &[Escape]) -> Vec<Part<'t>> {
             None => 1,
         };
         let (written, next) = rest.split_at(length);
-        parts.push(Part { written, real: found.map(|found| found.1) });
+        parts.push(Part::new(written, found.map(|found| found.1)));
         rest = next;
     }
     parts
 }
 
 fn resolved(parts: &[Part<'_>]) -> String {
-    parts.iter().map(|part| part.real.unwrap_or(part.written)).collect()
+    parts.iter().map(Part::means).collect()
 }
 
 /// The new text with all escapes as they are written that may be meant so; `there` is what the file
@@ -138,7 +154,11 @@ fn certain<'t>(old: &[Part<'_>], mut new: Vec<Part<'t>>, there: &str) -> Vec<Par
     let kinds: BTreeSet<&str> =
         old.iter().filter(|part| part.real.is_some()).map(|part| part.written).collect();
     let agrees = agreeing(old, &new);
-    let mut quoted = quoted(&new);
+    let mut quoted = self::quoted(&new);
+    let written = lines(&new, &agrees, &quoted);
+    if settle_quotes(&mut new, &written) {
+        quoted = self::quoted(&new);
+    }
     let known: BTreeSet<&str> = there.split('\n').collect();
     let mut stands = vec![false; new.len()];
     for line in lines(&new, &agrees, &quoted) {
@@ -201,15 +221,15 @@ fn lines(parts: &[Part<'_>], agrees: &[bool], quoted: &[bool]) -> Vec<Range<usiz
 fn is_crooked(line: &[Part<'_>]) -> bool {
     // A quote alone between two of the other kind is a text.
     let is_text = |at: usize| {
-        let beside = at.checked_sub(1).map(|before| (quote(&line[before]), line.get(at + 1)));
+        let beside = at.checked_sub(1).and_then(|before| Some((&line[before], line.get(at + 1)?)));
         beside.is_some_and(|(before, after)| {
-            let other = before.filter(|other| matches!(other, '"' | '\''));
-            other.is_some() && other != quote(&line[at]) && other == after.and_then(quote)
+            let other = before.quote.filter(|other| matches!(other, '"' | '\''));
+            other.is_some() && other != line[at].quote && other == after.quote
         })
     };
     let (mut double, mut ticks, mut single) = (0, 0, 0);
     for (at, part) in line.iter().enumerate().filter(|(at, _)| !is_text(*at)) {
-        match quote(part) {
+        match part.quote {
             Some('"') => {
                 let word = at.checked_sub(1).map_or("", |before| line[before].written);
                 let begins = !word.ends_with(char::is_alphanumeric) || is_prefix(word);
@@ -279,17 +299,42 @@ fn quoted(parts: &[Part<'_>]) -> Vec<bool> {
     quoted
 }
 
-/// The quote that a part is, escaped or not.
-fn quote(part: &Part<'_>) -> Option<char> {
-    let text = part.real.unwrap_or(part.written);
+/// The quote that a text is.
+fn quote(text: &str) -> Option<char> {
     let mut characters = text.chars();
     let quote = characters.next().filter(|first| matches!(first, '"' | '\'' | '`' | '$' | '/'));
     quote.filter(|_| characters.next().is_none())
 }
 
+/// Takes quotes behind a backslash for none in lines where they make sense in no other way, as in
+/// `"a\"b"`; in many a text a backslash stands for itself.
+fn settle_quotes(parts: &mut [Part<'_>], lines: &[Range<usize>]) -> bool {
+    let mut settled = false;
+    for line in lines {
+        if !is_crooked(&parts[line.clone()]) {
+            continue;
+        }
+        let mut fresh = parts[line.clone()].to_vec();
+        let mut slashes = 0;
+        for part in &mut fresh {
+            if slashes % 2 == 1 {
+                part.quote = None;
+            }
+            let text = part.means();
+            let only = text.bytes().all(|byte| byte == b'\\');
+            slashes = if only { slashes + text.len() } else { 0 };
+        }
+        if !is_crooked(&fresh) {
+            parts[line.clone()].copy_from_slice(&fresh);
+            settled = true;
+        }
+    }
+    settled
+}
+
 /// The quote that begins with a part.
 fn opens(parts: &[Part<'_>], at: usize) -> Option<char> {
-    let quote = quote(&parts[at])?;
+    let quote = parts[at].quote?;
     let before = at.checked_sub(1).map(|before| &parts[before]);
     let next = parts.get(at + 1)?;
     let goes_on = next.is_blank_escape() || !next.first().is_some_and(char::is_whitespace);
@@ -316,7 +361,7 @@ fn closing(parts: &[Part<'_>], from: usize, wanted: char) -> Option<usize> {
         if part.real.is_none() && part.written.contains('\n') {
             return None;
         }
-        if quote(part) != Some(wanted) {
+        if part.quote != Some(wanted) {
             continue;
         }
         let after = parts.get(at + 1).filter(|part| part.real.is_none()).and_then(Part::first);

@@ -99,6 +99,62 @@ fn an_escape_that_agrees_with_the_old_text_is_resolved() {
     }
 }
 
+/// A file whose strings hold escapes of their own.
+const STRINGS: &str =
+    "fn main() {\n    println!(\"a\\nb\");\n\tlet x = \"q\\\"t\\\\\";\n    done('\\n');\n}\n";
+
+#[test]
+fn a_text_escaped_once_more_is_taken_back_by_one_level() {
+    let once = |text: &str| {
+        let text = text.replace('\\', "\\\\").replace('"', "\\\"");
+        text.replace('\n', "\\n").replace('\t', "\\t")
+    };
+    // Real line ends and tabs, or real quotes, beside what is escaped.
+    let inline = |text: &str| text.replace('\\', "\\\\").replace('"', "\\\"");
+    let slashes = |text: &str| text.replace('\\', "\\\\");
+    let ends = |text: &str| text.replace('\\', "\\\\").replace('\n', "\\n").replace('\t', "\\t");
+    // Nothing but quotes.
+    let quotes = |text: &str| text.replace('"', "\\\"");
+    let print = "    println!(\"a\\nb\");\n";
+    let string = "\tlet x = \"q\\\"t\\\\\";\n";
+    let done = "    done('\\n');\n";
+    for (old, new) in [
+        (print.to_owned(), "    println!(\"x\\ny\");\n".to_owned()),
+        (print.to_owned(), [print, print].concat()),
+        ([print, string].concat(), string.replace('t', "z")),
+        ([print, string, done].concat(), [done, "    more(\"\\\\\\n\");\n", print].concat()),
+    ] {
+        let want = STRINGS.replacen(&old, &new, 1);
+        assert_eq!(after(STRINGS, &once(&old), &once(&new)), want, "{new:?} all escaped");
+        assert_eq!(after(STRINGS, &inline(&old), &inline(&new)), want, "{new:?} but line ends");
+        if !old.contains("\\\"") {
+            assert_eq!(after(STRINGS, &slashes(&old), &slashes(&new)), want, "{new:?} backslashes");
+            assert_eq!(after(STRINGS, &ends(&old), &ends(&new)), want, "{new:?} but quotes");
+            assert_eq!(after(STRINGS, &quotes(&old), &quotes(&new)), want, "{new:?} only quotes");
+        }
+    }
+}
+
+#[test]
+fn a_text_escaped_once_more_in_part_is_not_guessed() {
+    for (old, new) in [
+        // The old text is escaped once more, a string of the new one is not.
+        (r#"    println!(\"a\\nb\");\n"#, r#"    println!(\"a\nb\");\n    x();\n"#),
+        ("    println!(\\\"a\\\\nb\\\");\n", "    println!(\\\"x\\ny\\\");\n"),
+        ("    println!(\\\"a\\\\nb\\\");\n", "    println!(\"x\\\\n\\\"y\");\n"),
+        // Only quotes were escaped: the backslashes of the old text are those of the file.
+        ("    println!(\\\"a\\nb\\\");\n", "    println!(\\\"x\\\", \"\\\"\");\n"),
+    ] {
+        let error = one(STRINGS, old, new).map(|_| format!("{new} was made")).unwrap_err();
+        assert!(matches!(error, EditError::Unclear { .. }), "{new}: {error:?}");
+    }
+    // Two levels at once are none.
+    for old in [r#"    println!(\"a\nb\");\n    let"#, r#"    println!(\\\"a\\\\nb\\\");\\n"#] {
+        let error = one(STRINGS, old, "x").unwrap_err();
+        assert!(matches!(error, EditError::NotFound { .. }), "{old}: {error:?}");
+    }
+}
+
 #[test]
 fn forms_of_the_call_are_not_brought_into_the_file() {
     for (file, old, new, want) in [

@@ -62,6 +62,7 @@ pub(super) const CLASSES: &[Class] = classes! {
     Tolerated "escaped quotes" tolerated::escaped_quotes;
     Tolerated "escaped line ends and tabs" tolerated::escaped_ends;
     Tolerated "escaped as a JSON string" tolerated::escaped_twice;
+    Tolerated "strings escaped once more" tolerated::escaped_strings;
     Refused "two places" refused::ambiguous;
     Refused "two places, tolerated" refused::ambiguous_tolerated;
     Refused "middle left out" refused::elided;

@@ -353,6 +353,27 @@ pub(super) fn escaped_twice(clean: &Clean, numbers: &mut Numbers) -> Made {
     Some(Case::new(file.file()?, &written(&file.old()), &written(&file.new_lines()), want))
 }
 
+/// Strings with escapes of their own, and the text around them escaped once more: all of it, all but
+/// its line ends and tabs, or its quotes alone.
+pub(super) fn escaped_strings(clean: &Clean, numbers: &mut Numbers) -> Made {
+    let mut file = clean.clone();
+    let at = file.inner(numbers)?;
+    let way = numbers.below(3);
+    let string = if way == 2 { "say(\"so\\n\")" } else { "say(\"so\\n\", \"a\\\"b\\t\")" };
+    if is_unsure(clean) || clean.come.iter().any(|line| line.contains('\\')) {
+        return None;
+    }
+    file.rewrite(at, format!("{} {string}", clean.old()[at]));
+    let written = |lines: &[String]| {
+        let text = lines.join("\n");
+        let text = if way == 2 { text } else { text.replace('\\', "\\\\") };
+        let text = text.replace('"', "\\\"");
+        if way == 0 { text.replace('\n', "\\n").replace('\t', "\\t") } else { text }
+    };
+    let want = Want::Bytes(file.result()?);
+    Some(Case::new(file.file()?, &written(&file.old()), &written(&file.new_lines()), want))
+}
+
 /// Line ends of another kind in the call, in the file, or in both.
 pub(super) fn line_ends(clean: &Clean, numbers: &mut Numbers) -> Made {
     let mut file = clean.clone();
