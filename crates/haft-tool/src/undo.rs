@@ -153,6 +153,8 @@ struct Steps {
     folders: Folders,
     /// What somebody else did between the changes.
     between: Vec<Conflict>,
+    /// Folders that were made for files that came and went.
+    made: Vec<HostPath>,
 }
 
 impl Step {
@@ -214,6 +216,8 @@ impl Undo<'_> {
         force: bool,
         left: &mut Vec<(HostPath, String)>,
     ) -> Result<Taken, UndoError> {
+        // Nothing can be looked at in a folder that cannot be there.
+        self.look_at_folders(&all.folders, &all.files).await?;
         let mut now = BTreeMap::new();
         let mut held: Vec<Held> = Vec::new();
         for path in all.files.keys().cloned().collect::<Vec<_>>() {
@@ -229,7 +233,7 @@ impl Undo<'_> {
                 Err(error) => return Err(error),
             }
         }
-        let Steps { files: steps, folders, between } = &*all;
+        let Steps { files: steps, folders, between, .. } = &*all;
         let mut conflicts = conflicts(steps, &now);
         conflicts.extend(foreign(between, steps, &now, &conflicts));
         conflicts.extend(self.folder_conflicts(folders).await);
@@ -239,7 +243,6 @@ impl Undo<'_> {
         if let Some(path) = only_copy(steps, &now).filter(|_| !force) {
             return Err(UndoError::OnlyCopy { path: path.clone() });
         }
-        self.look_at_folders(folders, steps).await?;
         self.contents_are_there(steps, &now).await?;
         let images = self.pre_images.clone();
         aside(move || images.sync()).await.map_err(|source| UndoError::Io {
@@ -247,12 +250,12 @@ impl Undo<'_> {
             source,
         })?;
         let moves = moves::of(steps, folders, &now);
-        let done = match self.carry_out(steps, folders, &now, &moves).await {
+        let done = match self.carry_out(all, &now, &moves).await {
             // A host that moves no files gets them anew.
             Err(UndoError::Io { source, .. })
                 if source.kind() == io::ErrorKind::Unsupported && !moves.is_empty() =>
             {
-                self.carry_out(steps, folders, &now, &[]).await
+                self.carry_out(all, &now, &[]).await
             }
             done => done,
         };
@@ -286,6 +289,16 @@ impl Undo<'_> {
                 added => added?,
             }
         }
+        // Of what came and went nothing is left, and nothing shall be: what is there now is nobody's
+        // business here.
+        let Steps { files, made, .. } = &mut all;
+        files.retain(|_, step| {
+            let passed = step.left.is_none() && matches!(step.to, To::Nothing);
+            if passed {
+                made.append(&mut step.made);
+            }
+            !passed
+        });
         Ok(all)
     }
 
@@ -375,11 +388,11 @@ impl Undo<'_> {
 
     async fn carry_out(
         &self,
-        steps: &BTreeMap<HostPath, Step>,
-        folders: &Folders,
+        all: &Steps,
         now: &BTreeMap<HostPath, Now>,
         moves: &[Move],
     ) -> Result<Vec<Receipt>, UndoError> {
+        let Steps { files: steps, folders, made: passed, .. } = all;
         let contents = resolved(steps, now, moves)?;
         let mut receipts = Vec::new();
         let done = self.do_all(&contents, folders, now, moves, &mut receipts).await;
@@ -393,7 +406,7 @@ impl Undo<'_> {
         }
         // Folders that were made for what is gone go last, the deepest first.
         let gone = steps.values().filter(|step| matches!(step.to, To::Nothing));
-        let mut made: Vec<&HostPath> = gone.flat_map(|step| &step.made).collect();
+        let mut made: Vec<&HostPath> = gone.flat_map(|step| &step.made).chain(passed).collect();
         made.sort();
         made.dedup();
         for folder in made.into_iter().rev() {

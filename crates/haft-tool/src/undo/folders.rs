@@ -33,6 +33,11 @@ impl FolderStep {
     pub(super) const fn is_wanted(&self) -> bool {
         self.to.is_some()
     }
+
+    /// Reports whether it goes: it was left, and shall be gone. One that came and went does not.
+    const fn goes(&self) -> bool {
+        self.left && self.to.is_none()
+    }
 }
 
 /// The folders of the changes.
@@ -74,7 +79,7 @@ fn origin<'a>(folders: &'a Folders, folder: &'a FolderStep) -> Option<&'a HostPa
 
 /// The folders that are to be moved, by where they go.
 fn moved(folders: &Folders) -> BTreeMap<&HostPath, &HostPath> {
-    let moved = folders.iter().filter(|(_, folder)| folder.to.is_none());
+    let moved = folders.iter().filter(|(_, folder)| folder.goes());
     moved.filter_map(|(path, folder)| Some((origin(folders, folder)?, path))).collect()
 }
 
@@ -202,7 +207,7 @@ impl Undo<'_> {
         folders: &Folders,
         receipts: &mut Vec<Receipt>,
     ) -> Result<(), Failed> {
-        for (path, folder) in folders.iter().rev().filter(|(_, folder)| folder.to.is_none()) {
+        for (path, folder) in folders.iter().rev().filter(|(_, folder)| folder.goes()) {
             let failed = |error| (path.clone(), error);
             let Ok(at) = self.own(path).await else { continue };
             if at.kind != FileKind::FOLDER {

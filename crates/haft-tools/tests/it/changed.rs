@@ -148,21 +148,36 @@ fn covered(tree: &Tree) -> Tree {
     tree.iter().filter(|(name, _)| is_kept(name)).map(|(a, b)| (a.clone(), b.clone())).collect()
 }
 
-/// Compares what undo is about; a folder that is left because of what git ignores in it is not.
-fn assert_same(now: &Tree, wanted: &Tree, what: &str) {
+/// Compares what undo is about. What was moved in stays, and so does a folder that holds some of it,
+/// or something that git ignores.
+fn assert_same(now: &Tree, wanted: &Tree, moved_in: &[String], what: &str) {
     let (mut found, wanted) = (covered(now), covered(wanted));
-    let ignored: Vec<&String> = now.keys().filter(|name| !found.contains_key(*name)).collect();
-    let holds = |folder: &str| ignored.iter().any(|name| name.starts_with(&format!("{folder}/")));
+    let is_moved = |name: &str| moved_in.iter().any(|moved| Path::new(name).starts_with(moved));
+    let stays = |name: &String| !wanted.contains_key(name) && is_moved(name);
+    let foreign: Vec<&String> =
+        now.keys().filter(|name| !found.contains_key(*name) || stays(name)).collect();
+    let holds = |folder: &str| foreign.iter().any(|name| name.starts_with(&format!("{folder}/")));
     let left: Vec<String> =
         found.keys().filter(|name| !wanted.contains_key(*name) && holds(name)).cloned().collect();
-    found.retain(|name, _| !left.contains(name));
+    found.retain(|name, _| !stays(name) && !left.contains(name));
     assert_eq!(found, wanted, "{what}");
 }
 
-async fn there_and_back(scripts: &[String], split: usize) {
+/// Waits until a disk's times tell what is there now from what is made from now on.
+pub async fn aged(file: &Path) {
+    let Ok(born) = fs::metadata(file).unwrap().created() else { return };
+    while born.elapsed().unwrap() < Duration::from_millis(100) {
+        tokio::task::yield_now().await;
+    }
+}
+
+async fn there_and_back(scripts: &[String], split: usize, is_aged: bool) {
     let world = world();
     let mut moved_in = Vec::new();
     let root = world.folder().unwrap();
+    if is_aged {
+        aged(&root.join("empty")).await;
+    }
     let before = tree(&root);
     let mut middle = None;
     for (number, script) in scripts.iter().enumerate() {
@@ -174,15 +189,8 @@ async fn there_and_back(scripts: &[String], split: usize) {
         let names = names.and_then(|names| names.as_array()).into_iter().flatten();
         moved_in.extend(names.map(|name| name.as_str().unwrap().trim_end_matches('/').to_owned()));
     }
-    let assert_same = |now: &Tree, wanted: &Tree, what: &str| {
-        let mut now = now.clone();
-        // What was moved in stays.
-        now.retain(|name, _| {
-            let inside = |moved: &String| Path::new(name).starts_with(moved);
-            wanted.contains_key(name) || !moved_in.iter().any(inside)
-        });
-        assert_same(&now, wanted, what);
-    };
+    let assert_same =
+        |now: &Tree, wanted: &Tree, what: &str| assert_same(now, wanted, &moved_in, what);
     let (middle, cut) = middle.unwrap();
     let after = tree(&root);
     let all = receipts(&world);
@@ -260,10 +268,47 @@ async fn a_folder_that_holds_what_nobody_knows_is_not_replaced() {
     assert!(went(done, &root, &after, &[]).is_none());
 }
 
+#[tokio::test]
+async fn a_folder_that_was_made_and_holds_what_was_moved_in_stays() {
+    for script in ["mkdir x.txt; mv target x.txt", "mkdir -p n/o; mv target/out n/o"] {
+        there_and_back(&[script.to_owned(), "echo x >> a.txt".to_owned()], 1, true).await;
+    }
+}
+
+#[tokio::test]
+async fn what_came_and_went_is_not_looked_for() {
+    for force in [false, true] {
+        let world = world();
+        let root = world.folder().unwrap();
+        bash(&world, "echo one > t; mkdir n; echo two > n/t").await;
+        bash(&world, "rm t n/t; mkdir m; mv a.txt m/a; mv m/a a.txt; rmdir m").await;
+        // Somebody else has put this there.
+        fs::write(root.join("t"), "mine\n").unwrap();
+        fs::create_dir(root.join("m")).unwrap();
+        take_back(&world, &receipts(&world), force).await.unwrap();
+        assert_eq!(fs::read(root.join("t")).unwrap(), b"mine\n", "{force}");
+        assert!(!root.join("n").exists() && root.join("m").exists(), "{force}");
+    }
+}
+
+#[tokio::test]
+async fn what_stands_where_a_folder_was_is_named() {
+    let world = world();
+    let root = world.folder().unwrap();
+    bash(&world, "rm -rf d").await;
+    fs::write(root.join("d"), "mine\n").unwrap();
+    let all = receipts(&world);
+    let error = take_back(&world, &all, false).await.unwrap_err();
+    let UndoError::Blocked { path, .. } = &error else { panic!("{error}") };
+    assert_eq!(path.shown_from(&world.root), "d", "{error}");
+    assert_eq!(fs::read(root.join("d")).unwrap(), b"mine\n");
+}
+
 #[test]
 fn whatever_commands_do_to_files_is_taken_back_and_made_again() {
     let script = prop::collection::vec(any_command(), 1..6).prop_map(|all| all.join("; "));
-    let cases = (prop::collection::vec(script, 1..4), any::<prop::sample::Index>());
+    let is_aged = prop::bool::weighted(0.2);
+    let cases = (prop::collection::vec(script, 1..4), any::<prop::sample::Index>(), is_aged);
     let config = ProptestConfig {
         cases: times(60).try_into().unwrap(),
         failure_persistence: None,
@@ -271,8 +316,8 @@ fn whatever_commands_do_to_files_is_taken_back_and_made_again() {
         ..ProptestConfig::default()
     };
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build().unwrap();
-    let run = TestRunner::new(config).run(&cases, |(scripts, split)| {
-        runtime.block_on(there_and_back(&scripts, split.index(scripts.len())));
+    let run = TestRunner::new(config).run(&cases, |(scripts, split, is_aged)| {
+        runtime.block_on(there_and_back(&scripts, split.index(scripts.len()), is_aged));
         Ok(())
     });
     run.unwrap_or_else(|error| panic!("{error}"));
@@ -525,7 +570,7 @@ async fn a_folder_that_became_a_link_is_gone_wherever_it_leads() {
         bash(&world, command).await;
         assert_ne!(tree(&root), before, "{command}");
         take_back(&world, &receipts(&world), false).await.unwrap();
-        assert_same(&tree(&root), &before, command);
+        assert_same(&tree(&root), &before, &[], command);
     }
 }
 
@@ -535,11 +580,7 @@ async fn what_was_moved_in_is_told_and_stays() {
     let root = world.folder().unwrap();
     fs::create_dir(root.join("target/in")).unwrap();
     fs::write(root.join("target/in/x"), "only copy\n").unwrap();
-    let Ok(born) = fs::metadata(root.join("target/in/x")).unwrap().created() else { return };
-    // A disk's times are as exact as the kernel's ticks.
-    while born.elapsed().unwrap() < Duration::from_millis(100) {
-        tokio::task::yield_now().await;
-    }
+    aged(&root.join("target/in/x")).await;
     let command = "mv target/out out.txt; mv target/in in; echo new > in/new; echo x >> a.txt; \
                    mv 'b c.txt' c.txt; echo x >> c.txt; ln d/old.log linked";
     let outcome = bash(&world, command).await;

@@ -77,7 +77,7 @@ async fn a_commit_is_named_and_a_look_of_git_is_not() {
     fs::remove_dir_all(folder.join(".git")).unwrap();
     git(&folder, &["init", "-q"]);
     git(&folder, &["add", "."]);
-    let commit = "git -c user.name=a -c user.email=a@b commit -qm x";
+    let commit = "git -c user.name=a -c user.email=a@b -c maintenance.auto=false commit -qm x";
     assert_eq!(told(&bash(&world, commit).await), "[not covered by undo: .git changed]");
     assert_eq!(told(&bash(&world, "git status; git log; git diff; git ls-files").await), "");
     assert_eq!(receipts(&world).len(), 0);
