@@ -207,6 +207,8 @@ impl Undo<'_> {
         folders: &Folders,
         receipts: &mut Vec<Receipt>,
     ) -> Result<(), Failed> {
+        // What could not go, with its rights.
+        let mut stayed: Vec<(HostPath, Rights)> = Vec::new();
         for (path, folder) in folders.iter().rev().filter(|(_, folder)| folder.goes()) {
             let failed = |error| (path.clone(), error);
             let Ok(at) = self.own(path).await else { continue };
@@ -216,6 +218,7 @@ impl Undo<'_> {
             let rights = self.rights(&at).await.map_err(failed)?;
             if let Some(from) = origin(folders, folder) {
                 self.shift(path, from).await.map_err(failed)?;
+                receipts.extend(self.came_along(&mut stayed, path, from).await);
             }
             match self.host.fs().remove(&at).await {
                 Ok(()) => {
@@ -230,7 +233,9 @@ impl Undo<'_> {
                     }
                 }
                 // Somebody has put something into it, or it holds what git ignores.
-                Err(error) if error.kind() == io::ErrorKind::DirectoryNotEmpty => {}
+                Err(error) if error.kind() == io::ErrorKind::DirectoryNotEmpty => {
+                    stayed.push((path.clone(), rights));
+                }
                 Err(error) => return Err(failed(error)),
             }
         }
@@ -276,6 +281,28 @@ impl Undo<'_> {
                 None => Ok(()),
             },
         }
+    }
+
+    /// The receipts of folders that could not go and came along when what holds them was moved.
+    async fn came_along(
+        &self,
+        stayed: &mut Vec<(HostPath, Rights)>,
+        from: &HostPath,
+        to: &HostPath,
+    ) -> Vec<Receipt> {
+        let mut receipts = Vec::new();
+        for (path, rights) in stayed {
+            let below = path.relative_to(from).filter(|below| !below.is_empty());
+            let Some(Ok(now)) = below.map(|below| to.join_bytes(below)) else { continue };
+            // Where something stands at its new name, it was left.
+            if self.own(path).await.is_ok_and(|at| at.kind != FileKind::Missing) {
+                continue;
+            }
+            let action = ReceiptAction::Renamed { from: path.clone() };
+            receipts.push(receipt(self.host.name(), &now, action, Some(rights.clone())));
+            *path = now;
+        }
+        receipts
     }
 
     /// Moves what is left in a folder, such as what git ignores, to the one that it was.

@@ -276,6 +276,24 @@ async fn a_folder_that_was_made_and_holds_what_was_moved_in_stays() {
 }
 
 #[tokio::test]
+async fn a_folder_that_cannot_go_comes_along_with_the_one_above_it() {
+    let first =
+        "mkdir -p d/n/o d/n/m; echo x > d/n/o/p; echo ignored | tee d/n/old.log d/n/m/old.log";
+    there_and_back(&[first, "mv d l"].map(str::to_owned), 1, false).await;
+    let world = world();
+    let root = world.folder().unwrap();
+    bash(&world, first).await;
+    bash(&world, "chmod 700 d/n; mv d l").await;
+    let after = tree(&root);
+    let undone = take_back(&world, &receipts(&world), false).await.unwrap();
+    let now = tree(&root);
+    assert!(now.contains_key("d/n/old.log") && now.contains_key("d/n/m/old.log"), "{now:?}");
+    assert!(!now.contains_key("l") && !now.contains_key("d/n/o"), "{now:?}");
+    take_back(&world, &undone, false).await.unwrap();
+    assert_eq!(tree(&root), after, "with what git ignores");
+}
+
+#[tokio::test]
 async fn what_came_and_went_is_not_looked_for() {
     for force in [false, true] {
         let world = world();
