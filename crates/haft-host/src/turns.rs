@@ -29,6 +29,21 @@ const OPTIONS: &str = "+abefhkmnptuvxBCEHPT -hB +o posix +o pipefail +o history 
                        +o ignoreeof -o interactive-comments +o nolog";
 /// The options of a shell at its start, as `SHELLOPTS` has them.
 const PLAIN: [&str; 3] = ["braceexpand", "hashall", "interactive-comments"];
+/// Opens the descriptors of the shell itself: 240 leads nowhere, 241 and 242 are its output and
+/// errors, 243 takes its records. What bash keeps of a descriptor while it is another, it closes in
+/// programs, and a copy of that too: so these are copies of such. And it keeps it behind the one
+/// that comes in its place: with these so high, behind all that a command may have.
+const OPENING: &str = "exec 250>&1 251>&3 3>&-; { { exec 240>&252; } >&250; } 1<>/dev/null; { exec \
+                       241>&252; } >&250; { exec 242>&252; } 2>&250; { { exec 243>&253; } >&250; \
+                       } >&251; exec 250>&- 251>&-\n";
+/// Where 2 leads while the shell reports: nowhere, and what is traced goes there too. A redirection
+/// is traced nowhere itself; the number that the trace had stays in a variable meanwhile.
+const UNTRACED: &str = "\"$((${BASH_XTRACEFD:+(__haft_trace=10#0${BASH_XTRACEFD//[!0-9]/})*(\
+                        BASH_XTRACEFD=240)*0+}240))\"";
+/// Sends it back to where the person wants it.
+const TRACED: &str = "[[ -z ${__haft_trace-} ]] || { \\builtin printf -v BASH_XTRACEFD %s \
+                      \"$__haft_trace\"; \\builtin unset -v __haft_trace; }";
+
 /// Longest record, in bytes.
 const RECORD: usize = 64 << 10;
 
@@ -112,7 +127,7 @@ impl Turn {
         let mut text = Vec::with_capacity(1024);
         if self.lines == 0 {
             text.resize(usize::try_from(BEFORE).unwrap_or_default(), b'\n');
-            text.extend_from_slice(b"exec 60>&3 61>&1 62>&2 3>&-\n");
+            text.extend_from_slice(OPENING.as_bytes());
         }
         text.extend_from_slice(b"{ ");
         if let Some(folder) = &self.folder {
@@ -124,8 +139,8 @@ impl Turn {
         quote(self.root.as_bytes(), &mut text);
         // Each by itself: what a trap prints would be taken for a part of what stands in a group.
         let report = format!(
-            "; \\builtin printf 'B%s\\n' {} >&60; \\builtin pwd -P >&60; \\builtin printf '\\0' >&60; \
-             }} >/dev/null 2>&1\n",
+            "; \\builtin printf '\\0B%s\\n' {} >&243; \\builtin pwd -P >&243; \\builtin printf '\\0' \
+             >&243; }} >&240 2>&240\n",
             self.id
         );
         text.extend_from_slice(report.as_bytes());
@@ -138,9 +153,9 @@ impl Turn {
         // Not the first character: it may be that of an option.
         quote(&[b" ", self.command.as_bytes()].concat(), &mut text);
         let report = format!(
-            " </dev/null >&61 2>&62 60>&- 61>&- 62>&-; {{ \\builtin printf 'E%s %s %s\\n' {} \"$?\" \
-             \"$SHELLOPTS\" >&60; \\builtin pwd -P >&60; \\builtin printf '\\0' >&60; \\builtin trap - \
-             {TRAPS}; \\builtin set {OPTIONS}; }} >/dev/null 2>&1\n",
+            " <&240 >&241 2>&242; {{ \\builtin printf '\\0E%s %s %s\\n' {} \"$?\" \"$SHELLOPTS\" >&243; \
+             \\builtin pwd -P >&243; \\builtin printf '\\0' >&243; \\builtin trap - {TRAPS}; \
+             \\builtin set {OPTIONS}; {TRACED}; }} >&240 2>&{UNTRACED}\n",
             self.id
         );
         text.extend_from_slice(report.as_bytes());

@@ -135,6 +135,7 @@ const BREAKERS: &[(&str, Shell)] = &[
     ("set -v; true", Shell::Same),
     ("set -f", Shell::Same),
     ("set -C -o pipefail -k -t -m +h +B", Shell::Same),
+    ("set -r", Shell::Same),
     ("set -o posix", Shell::Same),
     ("set -o posix; if", Shell::Same),
     ("export POSIXLY_CORRECT=1", Shell::Same),
@@ -158,8 +159,8 @@ const BREAKERS: &[(&str, Shell)] = &[
     ("exec <&-", Shell::Same),
     ("exec >&- 2>&-", Shell::Same),
     ("exec 1>/dev/full; echo x", Shell::Same),
-    ("exec 3>&- 60>&- 61>&- 62>&-", Shell::Same),
-    ("exec 3>/dev/null 60>/dev/null 61</dev/null 62>&1", Shell::Same),
+    ("exec 3>&- 10>&- 11>&- 12>&- 13>&- 60>&- 61>&- 62>&- 63>&- 64>&-", Shell::Same),
+    ("exec 3>/dev/null 10>f 11</dev/null 12>f 13>&1 60>f 61<f 62>&1 63>f 64>f", Shell::Same),
     ("for fd in {3..250}; do eval \"exec $fd>&-\"; done", Shell::New),
     ("exec 0</etc/passwd", Shell::Same),
     ("readonly PWD IFS PATH SHELLOPTS", Shell::Same),
@@ -176,6 +177,7 @@ const BREAKERS: &[(&str, Shell)] = &[
     ("return 7", Shell::Same),
     ("shift 3; local x=1; wait; logout; suspend", Shell::Same),
     ("LC_ALL=C; TMOUT=1; PS4='$(echo x)'; BASH_XTRACEFD=1; set -x", Shell::Same),
+    ("IFS=0123456789; BASH_XTRACEFD='x 2'; set -xu", Shell::Same),
     ("(sleep 0.01; exit 1) & disown", Shell::Same),
 ];
 
@@ -189,14 +191,60 @@ async fn nothing_that_a_command_does_to_its_shell_reaches_the_next_call() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn descriptors_and_coprocesses_of_a_command_live_on() {
+    let world = world();
+    let numbers = [3, 9, 10, 11, 12, 13, 14, 20, 60, 61, 62, 63, 64, 65, 99, 200];
+    let opens = numbers.map(|at| format!("exec {at}>f{at}; ")).concat();
+    let says = numbers.map(|at| format!("echo {at} >&{at}; ")).concat();
+    let same = run(&world, &format!("{opens}{says}echo out; echo err >&2")).await;
+    assert_eq!((out(&same), err(&same)), ("out\n", "err\n"), "{same:?}");
+    let next = run(&world, &format!("{says}echo out; echo err >&2")).await;
+    assert_eq!((out(&next), err(&next)), ("out\n", "err\n"), "{next:?}");
+    for at in numbers {
+        let written = std::fs::read_to_string(world.folder().unwrap().join(format!("f{at}")));
+        assert_eq!(written.unwrap(), format!("{at}\n{at}\n"), "{at}");
+    }
+    // One that is closed again is closed.
+    run(&world, "exec 12>&- 62>&-").await;
+    let closed =
+        run(&world, "for at in 9 12 62; do [ -e /proc/$$/fd/$at ] || echo $at; done").await;
+    assert_eq!(out(&closed), "12\n62\n", "{closed:?}");
+
+    run_in(&world, "co", "coproc cat").await;
+    for word in ["one", "two"] {
+        let command =
+            format!("echo {word} >&${{COPROC[1]}}; read -t 5 -u ${{COPROC[0]}} got; echo $got");
+        let echoed = run_in(&world, "co", &command).await;
+        assert_eq!(out(&echoed), format!("{word}\n"), "{echoed:?}");
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn traces_of_a_command_show_nothing_of_what_ends_it() {
+    let world = world();
+    run(&world, "exec 5>trace; BASH_XTRACEFD=5; set -x; echo traced").await;
+    run(&world, "set -x; echo again; (exit 3)").await;
+    let mixed = run(&world, "exec 6>&2; BASH_XTRACEFD=6; set -xv; echo shown").await;
+    let moved = run(&world, "BASH_XTRACEFD=5; exec 2>errors; set -x; nosuchcommand").await;
+    let plain = run(&world, "echo plain; echo $BASH_XTRACEFD").await;
+    assert_eq!(out(&plain), "plain\n5\n", "{plain:?}");
+    assert_eq!(err(&mixed), "++ echo shown\n", "{mixed:?}");
+    assert_eq!(err(&moved), "", "{moved:?}");
+    let read = |name: &str| std::fs::read_to_string(world.folder().unwrap().join(name)).unwrap();
+    assert_eq!(read("trace"), "++ echo traced\n++ echo again\n++ exit 3\n++ nosuchcommand\n");
+    let errors = read("errors");
+    assert!(errors.ends_with(": nosuchcommand: command not found\n"), "{errors}");
+    assert_eq!(errors.lines().count(), 1, "{errors}");
+    for outcome in [mixed, moved, plain] {
+        let text = outcome.joined_text();
+        assert!(!text.contains("printed since the last call"), "{text}");
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn a_shell_that_takes_in_no_more_is_noticed_and_replaced() {
-    let cases = [
-        "set -n",
-        "builtin() { :; }",
-        "enable -n builtin",
-        "shopt -s extdebug; trap false DEBUG",
-        "set -r",
-    ];
+    let cases =
+        ["set -n", "builtin() { :; }", "enable -n builtin", "shopt -s extdebug; trap false DEBUG"];
     let all = cases.iter().map(async |command| {
         let broken = after(&format!("echo said; {command}"), Shell::New).await;
         assert_eq!((out(&broken), broken.status), ("said\n", Status::Failed), "{command}");
@@ -439,9 +487,9 @@ async fn a_program_in_a_session_gets_no_descriptor_of_haft_and_no_input() {
     let look = run(&world, "bash -c 'ls /proc/$$/fd; echo $#; cat; :'; env | grep -c HAFT_C").await;
     assert_eq!(out(&look), "0\n1\n2\n0\n0\n", "{look:?}");
     let own =
-        run(&world, "{ echo E1 0 x >&60; } 2>/dev/null || echo closed; read x <&0 || echo end")
-            .await;
-    assert_eq!(out(&own), "closed\nend\n", "{own:?}");
+        "echo E1 0 x >&60 || echo closed; echo E1 0 x >&243; printf '\\0E' >&243; read x || echo";
+    let own = run(&world, own).await;
+    assert_eq!((out(&own), own.status), ("closed\n\n", Status::Done), "{own:?}");
     // The name of a command is not found by patterns for its words, and stands in no list.
     let hidden = run(&world, "pgrep -f 'a_word_of_its_own_7[1]' || echo none").await;
     assert_eq!(out(&hidden), "none\n", "{hidden:?}");
