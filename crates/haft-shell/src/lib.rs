@@ -12,10 +12,12 @@
 
 mod braces;
 mod cover;
+mod effects;
 mod heredoc;
 mod quotes;
 mod statements;
 mod syntax;
+mod table;
 mod tree;
 mod words;
 
@@ -25,8 +27,9 @@ use std::ops::ControlFlow;
 #[doc = include_str!("../README.md")]
 mod readme {}
 
+pub use self::effects::{Effect, GitFacts, Operand, Part, Reading, Setting, effects, read};
 pub use self::syntax::{
-    Assignment, Command, Direction, Kind, Piece, Place, Redirect, Script, Word,
+    Assignment, Command, Direction, Flow, Kind, Piece, Place, Redirect, Region, Script, Word,
 };
 
 /// The longest text that is read, in bytes.

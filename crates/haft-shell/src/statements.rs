@@ -5,7 +5,7 @@ use std::{collections::HashSet, ops::Range};
 use tree_sitter::Node;
 
 use crate::{
-    Command, DEEPEST, Direction, Fault, Kind, Place, Redirect, Script, Word, cover,
+    Command, DEEPEST, Direction, Fault, Flow, Kind, Place, Redirect, Region, Script, Word, cover,
     heredoc::{self, Here},
     quotes::is_name,
     syntax::Piece,
@@ -57,6 +57,7 @@ impl<'a> Reader<'a> {
     /// The commands of a whole tree.
     pub(crate) fn script(mut self, root: Node<'_>) -> Result<Script, Fault> {
         cover::check(self.source, root)?;
+        self.script.regions.push(Region::default());
         self.block(root, &Place::default())?;
         Ok(self.script)
     }
@@ -83,6 +84,18 @@ impl<'a> Reader<'a> {
         done
     }
 
+    /// A place of its own within another.
+    fn inside(&mut self, place: &Place, flow: Flow) -> Place {
+        let region = self.script.regions.len();
+        self.script.regions.push(Region { parent: place.region, flow });
+        Place { region, ..place.clone() }
+    }
+
+    /// The same in a shell of its own.
+    fn apart(&mut self, place: &Place) -> Place {
+        Place { is_subshell: true, ..self.inside(place, Flow::Apart) }
+    }
+
     /// The commands of a substitution.
     pub(crate) fn substitution(
         &mut self,
@@ -92,9 +105,8 @@ impl<'a> Reader<'a> {
         let from = self.script.commands.len();
         let place = Place {
             is_substituted: true,
-            is_subshell: true,
             is_background: node.kind() == "process_substitution",
-            ..place.clone()
+            ..self.apart(place)
         };
         self.block(node, &place)?;
         Ok(from..self.script.commands.len())
@@ -107,7 +119,7 @@ impl<'a> Reader<'a> {
             for (at, child) in all.iter().enumerate().filter(|(_, child)| child.is_named()) {
                 let is_background = all.get(at + 1).is_some_and(|next| next.kind() == "&");
                 if is_background {
-                    let apart = Place { is_background, is_subshell: true, ..place.clone() };
+                    let apart = Place { is_background, ..reader.apart(place) };
                     reader.statement(*child, &apart)?;
                 } else {
                     reader.statement(*child, place)?;
@@ -136,9 +148,20 @@ impl<'a> Reader<'a> {
             "compound_statement" if self.text(node).starts_with("((") => {
                 self.arithmetic(node, place)
             }
-            "negated_command" | "if_statement" | "elif_clause" | "else_clause"
-            | "while_statement" | "do_group" | "compound_statement" => self.block(node, place),
-            "subshell" => self.block(node, &Place { is_subshell: true, ..place.clone() }),
+            "compound_statement" | "do_group" | "else_clause" => self.block(node, place),
+            "if_statement" | "elif_clause" => self.condition(node, place),
+            "negated_command" => {
+                let inside = self.inside(place, Flow::MayRun);
+                self.block(node, &inside)
+            }
+            "while_statement" => {
+                let inside = self.inside(place, Flow::Repeats);
+                self.block(node, &inside)
+            }
+            "subshell" => {
+                let apart = self.apart(place);
+                self.block(node, &apart)
+            }
             "for_statement" => self.for_loop(node, place),
             "c_style_for_statement" => self.counted_loop(node, place),
             "case_statement" => self.case(node, place),
@@ -146,6 +169,33 @@ impl<'a> Reader<'a> {
             "test_command" => self.test(node, place),
             _ => Err(self.unclear(node)),
         }
+    }
+
+    /// `if` and `elif`: a condition, then what may run.
+    fn condition(&mut self, node: Node<'_>, place: &Place) -> Result<(), Fault> {
+        let mut then = None;
+        self.deeper(|reader| {
+            let all = children(node);
+            for (at, child) in all.iter().enumerate() {
+                let is_background = all.get(at + 1).is_some_and(|next| next.kind() == "&");
+                let here = match child.kind() {
+                    "then" => {
+                        then = Some(reader.inside(place, Flow::MayRun));
+                        continue;
+                    }
+                    _ if !child.is_named() => continue,
+                    "elif_clause" | "else_clause" => &reader.inside(place, Flow::MayRun),
+                    _ => then.as_ref().unwrap_or(place),
+                };
+                if is_background {
+                    let apart = Place { is_background, ..reader.apart(here) };
+                    reader.statement(*child, &apart)?;
+                } else {
+                    reader.statement(*child, here)?;
+                }
+            }
+            Ok(())
+        })
     }
 
     /// `a && b || c`: they lean to the left as deep as there are commands.
@@ -156,12 +206,22 @@ impl<'a> Reader<'a> {
             if parts.is_empty() {
                 return Err(self.unclear(left));
             }
+            let flow = match children(left).iter().find(|child| !child.is_named()) {
+                Some(operator) if operator.kind() == "&&" => Flow::IfDone,
+                Some(operator) if operator.kind() == "||" => Flow::IfFailed,
+                _ => return Err(self.unclear(left)),
+            };
             left = parts.remove(0);
-            rights.extend(parts.into_iter().rev());
+            // Two commands and what stands between them; of more it is not known.
+            let flow = if parts.len() == 1 { flow } else { Flow::MayRun };
+            rights.extend(parts.into_iter().rev().map(|part| (part, flow.clone())));
         }
         self.deeper(|reader| {
             reader.statement(left, place)?;
-            rights.into_iter().rev().try_for_each(|right| reader.statement(right, place))
+            rights.into_iter().rev().try_for_each(|(right, flow)| {
+                let inside = reader.inside(place, flow);
+                reader.statement(right, &inside)
+            })
         })
     }
 
@@ -171,7 +231,7 @@ impl<'a> Reader<'a> {
             let is_tail = children(node).first().is_some_and(|first| !first.is_named());
             for (at, child) in named(node).into_iter().enumerate() {
                 let is_fed = at > 0 || is_tail || place.is_fed;
-                let piped = Place { is_subshell: true, is_fed, ..place.clone() };
+                let piped = Place { is_fed, ..reader.apart(place) };
                 if child.kind() != "list" {
                     reader.statement(child, &piped)?;
                     continue;
@@ -182,7 +242,10 @@ impl<'a> Reader<'a> {
                     return Err(reader.unclear(child));
                 }
                 reader.statement(first, &piped)?;
-                parts.try_for_each(|part| reader.statement(part, place))?;
+                parts.try_for_each(|part| {
+                    let inside = reader.inside(place, Flow::MayRun);
+                    reader.statement(part, &inside)
+                })?;
             }
             Ok(())
         })
@@ -310,9 +373,12 @@ impl<'a> Reader<'a> {
             return Err(unclear(self.source, command.span.start));
         }
         self.script.commands.push(command);
-        after.into_iter().try_for_each(|node| match node.kind() {
-            "pipeline" => self.pipeline(node, place),
-            _ => self.statement(node, place),
+        after.into_iter().try_for_each(|node| {
+            let place = &self.inside(place, Flow::MayRun);
+            match node.kind() {
+                "pipeline" => self.pipeline(node, place),
+                _ => self.statement(node, place),
+            }
         })
     }
 
@@ -494,7 +560,9 @@ impl<'a> Reader<'a> {
     /// `(( ... ))`
     fn arithmetic(&mut self, node: Node<'_>, place: &Place) -> Result<(), Fault> {
         self.nested(node, place)?;
-        self.step(Kind::Arithmetic, Vec::new(), node, place);
+        let inner = self.text(node).strip_prefix("((").and_then(|text| text.strip_suffix("))"));
+        let text = inner.ok_or_else(|| self.unclear(node))?.to_owned();
+        self.step(Kind::Arithmetic, vec![expression(text, node)], node, place);
         Ok(())
     }
 
@@ -514,6 +582,7 @@ impl<'a> Reader<'a> {
                 _ => words.extend(self.words(child, place)?),
             }
         }
+        let place = &self.inside(place, Flow::Repeats);
         self.step(Kind::Loop, words, node, place);
         self.deeper(|reader| body.into_iter().try_for_each(|body| reader.statement(body, place)))
     }
@@ -523,8 +592,17 @@ impl<'a> Reader<'a> {
         let (body, head): (Vec<_>, Vec<_>) = named(node)
             .into_iter()
             .partition(|child| matches!(child.kind(), "do_group" | "compound_statement"));
+        let place = &self.inside(place, Flow::Repeats);
         head.into_iter().try_for_each(|part| self.nested(part, place))?;
-        self.step(Kind::Arithmetic, Vec::new(), node, place);
+        // Its head ends where its body begins.
+        let end = body.first().map_or(node.end_byte(), Node::start_byte);
+        let text = self.source[node.start_byte()..end].trim_end();
+        let inner = text.trim_end_matches([' ', '\t', '\n', ';']).strip_suffix("do");
+        let inner = inner.unwrap_or(text).trim_end_matches([' ', '\t', '\n', ';']);
+        let inner = inner.strip_prefix("for").map(str::trim_start);
+        let inner = inner.and_then(|text| text.strip_prefix("((")?.strip_suffix("))"));
+        let text = inner.ok_or_else(|| self.unclear(node))?.to_owned();
+        self.step(Kind::Arithmetic, vec![expression(text, node)], node, place);
         self.deeper(|reader| body.into_iter().try_for_each(|body| reader.statement(body, place)))
     }
 
@@ -535,26 +613,32 @@ impl<'a> Reader<'a> {
                 words.push(self.word(child, place)?);
                 continue;
             }
-            let mut patterns = true;
+            let (mut patterns, mut body) = (true, Vec::new());
             for part in children(child) {
                 match part.kind() {
                     ")" => patterns = false,
                     _ if !part.is_named() || part.kind() == "comment" => {}
                     _ if patterns => words.push(self.word(part, place)?),
-                    _ => bodies.push(part),
+                    _ => body.push(part),
                 }
             }
+            bodies.push(body);
         }
         self.step(Kind::Case, words, node, place);
-        self.deeper(|reader| bodies.into_iter().try_for_each(|body| reader.statement(body, place)))
+        self.deeper(|reader| {
+            bodies.into_iter().try_for_each(|body| {
+                let place = &reader.inside(place, Flow::MayRun);
+                body.into_iter().try_for_each(|part| reader.statement(part, place))
+            })
+        })
     }
 
     fn function(&mut self, node: Node<'_>, place: &Place) -> Result<(), Fault> {
         let name = node.child_by_field_name("name").ok_or_else(|| self.unclear(node))?;
         let text = self.word(name, place)?.literal().ok_or_else(|| self.unclear(name))?;
-        self.script.functions.push(text);
+        self.script.functions.push(text.clone());
         let body = node.child_by_field_name("body").ok_or_else(|| self.unclear(node))?;
-        let inside = Place { in_function: true, ..place.clone() };
+        let inside = Place { in_function: true, ..self.inside(place, Flow::Function(text)) };
         self.deeper(|reader| reader.statement(body, &inside))?;
         let is_redirect = |child: &Node<'_>| child.kind().ends_with("_redirect");
         let redirects: Vec<_> = named(node).into_iter().filter(is_redirect).collect();
@@ -605,6 +689,11 @@ impl<'a> Reader<'a> {
             Ok(())
         })
     }
+}
+
+/// The word that an arithmetic expression is kept as.
+fn expression(text: String, node: Node<'_>) -> Word {
+    Word { pieces: vec![Piece::Text { text, quoted: true }], span: node.byte_range() }
 }
 
 /// Whether a node is a command of words.

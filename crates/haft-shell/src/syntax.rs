@@ -12,6 +12,37 @@ pub struct Script {
     pub commands: Vec<Command>,
     /// The functions that it defines.
     pub functions: Vec<String>,
+    /// The stretches that control flow divides it into; the first is the script itself.
+    pub regions: Vec<Region>,
+}
+
+/// A stretch of a script that control flow treats as one.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Region {
+    /// The one that it stands in; the first stands in itself.
+    pub parent: usize,
+    /// What control flow does with it.
+    pub flow: Flow,
+}
+
+/// What control flow does with a stretch of a script.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub enum Flow {
+    /// It runs.
+    #[default]
+    Runs,
+    /// It runs where what stands before it went well: right of `&&`.
+    IfDone,
+    /// It runs where what stands before it failed: right of `||`.
+    IfFailed,
+    /// It may run: a branch, or what follows `!`.
+    MayRun,
+    /// It runs any number of times.
+    Repeats,
+    /// It runs in a shell of its own.
+    Apart,
+    /// It runs when this function is called.
+    Function(String),
 }
 
 /// One step of a script.
@@ -43,8 +74,8 @@ pub enum Kind {
     Case,
     /// `[[ ... ]]`: its operands and operators.
     Test,
-    /// `(( ... ))` and the head of an arithmetic `for`; it has no words, but what stands in it is
-    /// evaluated, variables again and again.
+    /// `(( ... ))` and the head of an arithmetic `for`: one word, the text as it is written. It is
+    /// evaluated, variables in it again and again.
     Arithmetic,
     /// Redirects of a group, a loop or another compound command; it has no words.
     Compound,
@@ -65,6 +96,8 @@ pub struct Place {
     pub is_fed: bool,
     /// It belongs to a function.
     pub in_function: bool,
+    /// Its stretch, as an index of [`Script::regions`].
+    pub region: usize,
 }
 
 /// `NAME=value`, `NAME+=value`, `NAME[index]=value`, `NAME=(values)`.
@@ -154,7 +187,10 @@ pub enum Piece {
         commands: Range<usize>,
     },
     /// `$((...))`: a number, but what is in data may be evaluated.
-    Arithmetic,
+    Arithmetic {
+        /// What stands between the parentheses, as it is written.
+        text: String,
+    },
 }
 
 impl Word {

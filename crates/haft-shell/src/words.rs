@@ -246,7 +246,9 @@ impl Reader<'_> {
             }
             "arithmetic_expansion" => {
                 self.nested(node, place)?;
-                Ok(Piece::Arithmetic)
+                let inner = text.strip_prefix("$((").and_then(|text| text.strip_suffix("))"));
+                let text = inner.ok_or_else(|| self.unclear(node))?.to_owned();
+                Ok(Piece::Arithmetic { text })
             }
             _ => Err(self.unclear(node)),
         }

@@ -1,0 +1,155 @@
+//! What the commands of a script do, and whether all of it only reads.
+//!
+//! [`effects`] goes through the commands in the order in which they run, keeps what is known of the
+//! shell's folder and variables, looks each program up in the table, and looks through wrappers:
+//! `timeout 5 rm x` is two parts, the second of which removes a file.
+//!
+//! **Invariant:** what is not known for certain is not read-only. A read-only script changes no
+//! file, starts no program that is not known, opens no connection and leaves nothing behind, also
+//! where files and their names are made to deceive; it counts on the environment that the security
+//! contract names: no profile, no functions, no aliases, pagers that are `cat`, and git without
+//! hooks, file monitor and optional locks.
+//!
+//! **Does not know:** files, what rules say, and what is in the environment.
+
+mod arithmetic;
+mod flow;
+mod judge;
+mod options;
+mod programs;
+mod state;
+mod words;
+
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    ops::Range,
+};
+
+use crate::{Fault, Script};
+
+/// What is known where a script is to run.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Setting {
+    /// The folder that it starts in, an absolute path.
+    pub cwd: String,
+    /// The person's home, an absolute path.
+    pub home: String,
+    /// Variables of the environment whose values are known; nothing is assumed of others.
+    pub variables: BTreeMap<String, String>,
+    /// What is known of git in folders, absolute paths as [`Reading::git_folders`] names them. In
+    /// a folder that is not here git may run anything.
+    pub git: BTreeMap<String, GitFacts>,
+}
+
+/// What the configuration of a repository cannot make git run. A folder outside of repositories
+/// has it all.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct GitFacts {
+    /// It names no filters (`filter.*`), also in submodules, and fetches no missing objects.
+    pub no_filters: bool,
+    /// It names no programs that show differences (`diff.external`, `diff.*.command`,
+    /// `diff.*.textconv`).
+    pub no_drivers: bool,
+    /// It asks for no signatures to be checked (`log.showSignature`, `format.pretty`, `pretty.*`).
+    pub no_signatures: bool,
+}
+
+/// What a script does.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Reading {
+    /// Each simple command, also those that wrappers run, in the order in which they are written;
+    /// redirects of a compound command are a part without words.
+    pub parts: Vec<Part>,
+    /// Whether every part only reads.
+    pub read_only: bool,
+    /// Folders in which git runs and something of [`Setting::git`] was asked for, absolute paths.
+    pub git_folders: BTreeSet<String>,
+}
+
+/// A simple command, or what a wrapper runs.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Part {
+    /// Its words after quote removal, from the program on; none where only the shell will know
+    /// one. A pattern of file names is known as it is written.
+    pub words: Vec<Option<String>>,
+    /// It as it is written; for a script within a script as it stands there.
+    pub text: String,
+    /// Its bytes in the script; of a script within a script those of the command around it.
+    pub span: Range<usize>,
+    /// The program: its name without folders; none where it is not known, or there is none.
+    pub program: Option<String>,
+    /// The programs that run it, the outermost first.
+    pub wrappers: Vec<String>,
+    /// Variables that are set for it, or by it where it has no words: names and what they are set
+    /// to, where that is known.
+    pub assignments: Vec<(String, Option<String>)>,
+    /// What it does.
+    pub effects: Vec<Effect>,
+    /// Whether it only reads.
+    pub read_only: bool,
+    /// One short sentence: what it does, or why it is not known to only read.
+    pub why: String,
+}
+
+/// Something that a command does.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Effect {
+    /// It reads a file or a folder and what is in it.
+    Reads(Operand),
+    /// It makes or changes a file, or something in a folder.
+    Writes(Operand),
+    /// It removes a file or a folder.
+    Destroys(Operand),
+    /// It opens a connection, to this host where that is known.
+    Network(Option<String>),
+    /// It runs this, which may do anything: a program that files of the project name, a build.
+    Runs(String),
+    /// It changes the shell that the script runs in.
+    ChangesShell,
+    /// It may do anything.
+    Anything,
+}
+
+/// What a command works on.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Operand {
+    /// This path, which is absolute; `..` in it goes by what links lead to.
+    Path(String),
+    /// Files in this folder, or below it, an absolute path.
+    Below(String),
+    /// Any file.
+    Unknown,
+}
+
+/// Reads a script and what it does; `go_on` is asked now and then whether to go on.
+///
+/// # Errors
+/// When it cannot be read for certain: see [`Fault`].
+pub fn read(
+    text: &str,
+    setting: &Setting,
+    go_on: &mut dyn FnMut() -> bool,
+) -> Result<Reading, Fault> {
+    let script = crate::parse(text, go_on)?;
+    Ok(effects(text, &script, setting, go_on))
+}
+
+/// What a script does that was read from this text.
+pub fn effects(
+    text: &str,
+    script: &Script,
+    setting: &Setting,
+    go_on: &mut dyn FnMut() -> bool,
+) -> Reading {
+    let mut reading = Reading::default();
+    let mut known = setting.variables.clone();
+    known.insert("HOME".to_owned(), setting.home.clone());
+    let known = known.into_iter().map(|(name, value)| (name, state::Value::text(&value)));
+    let state = state::State::new(&setting.cwd, known.collect());
+    let around = words::Around { script, source: text, setting };
+    flow::Walk::new(around, &mut reading, go_on, flow::Depth::default()).run(state);
+    reading.read_only = reading.parts.iter().all(|part| part.read_only);
+    reading
+}
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,420 @@
+//! Goes through a script in the order in which it runs.
+//!
+//! **Invariant:** the state at a command holds on every way that leads to it: what a loop or a
+//! function may change is not known in it and behind it.
+
+use std::collections::BTreeMap;
+
+use super::{
+    Part, Reading, arithmetic,
+    judge::Judge,
+    state::{State, Value},
+    words::{self, Around, assigned, is_own},
+};
+use crate::syntax::{Command, Flow, Kind, Word};
+
+/// How deep a script stands in others, and what around it is told of each of its parts.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Depth {
+    pub level: usize,
+    /// The programs that run it.
+    pub wrappers: Vec<String>,
+    /// Where the outermost command stands.
+    pub span: Option<std::ops::Range<usize>>,
+}
+
+/// The most scripts within scripts.
+pub(crate) const DEEPEST: usize = 5;
+
+/// A walk through one script.
+pub(crate) struct Walk<'a, 'r> {
+    around: Around<'a>,
+    reading: &'r mut Reading,
+    go_on: &'r mut dyn FnMut() -> bool,
+    depth: Depth,
+    frames: Vec<Frame>,
+    /// What each region changes.
+    changes: Vec<Changes>,
+}
+
+/// A region that the walk is in.
+struct Frame {
+    region: usize,
+    /// What holds where the last command of it went well, and where it failed.
+    done: State,
+    failed: State,
+}
+
+/// What commands of a region may change.
+#[derive(Clone, Debug, Default)]
+struct Changes {
+    /// Variables, and whether all that they are set to are numbers.
+    names: BTreeMap<String, bool>,
+    folder: bool,
+    /// Names that are not known.
+    all: bool,
+}
+
+impl Changes {
+    fn add(&mut self, name: &str, is_number: bool) {
+        *self.names.entry(name.to_owned()).or_insert(true) &= is_number;
+    }
+}
+
+impl Frame {
+    fn now(&self) -> State {
+        self.done.or(&self.failed)
+    }
+
+    fn set(&mut self, state: State) {
+        self.done = state.clone();
+        self.failed = state;
+    }
+}
+
+impl<'a, 'r> Walk<'a, 'r> {
+    pub(crate) fn new(
+        around: Around<'a>,
+        reading: &'r mut Reading,
+        go_on: &'r mut dyn FnMut() -> bool,
+        depth: Depth,
+    ) -> Self {
+        let changes = changes(&around);
+        Self { around, reading, go_on, depth, frames: Vec::new(), changes }
+    }
+
+    /// Adds the parts of the script to the reading.
+    pub(crate) fn run(mut self, state: State) {
+        self.frames.push(Frame { region: 0, done: state.clone(), failed: state });
+        for command in &self.around.script.commands {
+            self.go_to(command.place.region);
+            let Some(frame) = self.frames.last() else { return };
+            let state = frame.now();
+            self.command(command, state);
+        }
+        self.go_to(0);
+        let script = self.around.script;
+        for name in &script.functions {
+            // A known name would stand for something else from here on.
+            if super::judge::is_known(name) {
+                let why = format!("the function {name} takes the place of a command");
+                let effects = vec![super::Effect::ChangesShell];
+                self.reading.parts.push(Part {
+                    text: name.clone(),
+                    effects,
+                    why,
+                    wrappers: self.depth.wrappers.clone(),
+                    ..Part::default()
+                });
+            }
+        }
+    }
+
+    /// Leaves and enters regions until this one is reached.
+    fn go_to(&mut self, region: usize) {
+        let regions = &self.around.script.regions;
+        let mut path = vec![region];
+        let mut at = region;
+        while at != 0 {
+            at = regions.get(at).map_or(0, |region| region.parent);
+            path.push(at);
+        }
+        path.reverse();
+        let same = self.frames.iter().zip(&path).take_while(|(a, b)| a.region == **b).count();
+        while self.frames.len() > same.max(1) {
+            self.leave();
+        }
+        path[same.max(1)..].iter().for_each(|region| self.enter(*region));
+    }
+
+    fn enter(&mut self, region: usize) {
+        let Some(parent) = self.frames.last() else { return };
+        let flow = self.around.script.regions.get(region).map(|region| &region.flow);
+        let state = match flow {
+            Some(Flow::IfDone) => parent.done.clone(),
+            Some(Flow::IfFailed) => parent.failed.clone(),
+            Some(Flow::Repeats) => self.blurred(&parent.now(), region),
+            // It is called from anywhere.
+            Some(Flow::Function(_)) => self.blurred(&parent.now(), 0),
+            _ => parent.now(),
+        };
+        self.frames.push(Frame { region, done: state.clone(), failed: state });
+    }
+
+    fn leave(&mut self) {
+        let (Some(child), Some(region)) = (self.frames.pop(), self.frames.len().checked_sub(1))
+        else {
+            return;
+        };
+        let flow = self.around.script.regions.get(child.region).map(|region| region.flow.clone());
+        let all = match flow {
+            Some(Flow::Repeats) => Some(self.blurred(&child.now(), child.region)),
+            _ => None,
+        };
+        let parent = &mut self.frames[region];
+        match flow {
+            Some(Flow::IfDone) => {
+                parent.failed = parent.failed.or(&child.failed);
+                parent.done = child.done;
+            }
+            Some(Flow::IfFailed) => {
+                parent.done = parent.done.or(&child.done);
+                parent.failed = child.failed;
+            }
+            Some(Flow::Apart) => parent.set(parent.now()),
+            Some(Flow::Function(name)) => {
+                let mut now = parent.now();
+                now.define(&name);
+                parent.set(now);
+            }
+            _ => {
+                let after = all.unwrap_or_else(|| child.now());
+                parent.set(parent.now().or(&after));
+            }
+        }
+    }
+
+    /// A state without what a region may change.
+    fn blurred(&self, state: &State, region: usize) -> State {
+        let mut state = state.clone();
+        let Some(changes) = self.changes.get(region) else { return state };
+        if changes.all {
+            state.lose();
+        }
+        for (name, is_number) in &changes.names {
+            state.set(name, after(&state, name, *is_number));
+        }
+        if changes.folder {
+            state.folders = None;
+        }
+        state
+    }
+
+    /// One command.
+    fn command(&mut self, command: &Command, state: State) {
+        let is_call = command
+            .words
+            .first()
+            .and_then(Word::literal)
+            .is_some_and(|name| state.functions.contains(&name));
+        let mut judge = Judge::new(self.around, self.reading, self.go_on, &self.depth, &state);
+        judge.command(command);
+        let mut after = if is_call { self.blurred(&state, 0) } else { state };
+        let found = changed(&self.around, command);
+        if found.all {
+            after.lose();
+        }
+        for (name, is_number) in &found.names {
+            after.set(name, self::after(&after, name, *is_number));
+        }
+        if command.words.is_empty() || command.kind == Kind::Loop {
+            self.assign(command, &mut after);
+        }
+        let Some(frame) = self.frames.last_mut() else { return };
+        let moved = if found.folder { moved(&self.around, command, &after) } else { None };
+        frame.failed = after.clone();
+        frame.done = after;
+        if found.folder {
+            if let Some(state) = moved {
+                frame.done = state;
+            } else {
+                frame.done.folders = None;
+                frame.failed.folders = None;
+            }
+        }
+    }
+
+    /// Sets what a command without words, or a loop, assigns.
+    fn assign(&self, command: &Command, state: &mut State) {
+        if command.kind == Kind::Loop {
+            let Some((name, values)) = command.words.split_first() else { return };
+            let Some(name) = name.literal() else { return };
+            let args: Vec<_> =
+                values.iter().flat_map(|word| self.around.args(word, state)).collect();
+            let one = |arg: &super::words::Arg| {
+                if arg.is_split { Value::unknown() } else { arg.value.clone() }
+            };
+            let all = args.iter().map(one).reduce(|first, second| first.or(&second));
+            state.set(&name, all.unwrap_or_else(Value::unknown));
+            return;
+        }
+        for assignment in &command.assignments {
+            let (value, _) = assigned(&self.around, &assignment.values, state);
+            let value = match (assignment.is_array, assignment.appends) {
+                (true, _) => Value::unknown(),
+                (_, true) => match words::variable(&assignment.name, state) {
+                    Some(old) => old.then(&value),
+                    None => Value::unknown(),
+                },
+                _ => value,
+            };
+            state.set(&assignment.name, value);
+        }
+    }
+}
+
+/// The state behind a `cd` that went well; none where it is not known where it leads.
+fn moved(around: &Around<'_>, command: &Command, state: &State) -> Option<State> {
+    let args: Vec<_> = command.words.iter().flat_map(|word| around.args(word, state)).collect();
+    let texts: Option<Vec<&str>> = args.iter().take(2).map(|arg| arg.known()).collect();
+    let target = match (texts.as_deref(), args.len()) {
+        (Some(["cd"]), 1) => words::variable("HOME", state)?.known()?.to_owned(),
+        (Some(["cd" | "pushd", target]), 2) if !target.starts_with(['-', '+']) => {
+            (*target).to_owned()
+        }
+        (Some(["cd" | "pushd", "--"]), 3) => args[2].known()?.to_owned(),
+        _ => return None,
+    };
+    if target.is_empty() {
+        return None;
+    }
+    let from = state.folders.as_ref();
+    let folders = match from {
+        _ if target.starts_with('/') => vec![super::state::folder("/", &target)],
+        Some(from) => from.iter().map(|from| super::state::folder(from, &target)).collect(),
+        None => return None,
+    };
+    let mut state = state.clone();
+    state.folders = Some(std::rc::Rc::new(folders));
+    Some(state)
+}
+
+/// What each region of a script may change, with those within it.
+fn changes(around: &Around<'_>) -> Vec<Changes> {
+    let regions = &around.script.regions;
+    let mut all = vec![Changes::default(); regions.len().max(1)];
+    for command in &around.script.commands {
+        let found = changed(around, command);
+        if !found.all && !found.folder && found.names.is_empty() {
+            continue;
+        }
+        let mut at = command.place.region;
+        // What a shell of its own changes stays there.
+        while let Some(region) = regions.get(at) {
+            all[at].all |= found.all;
+            all[at].folder |= found.folder;
+            for (name, is_number) in &found.names {
+                all[at].add(name, *is_number);
+            }
+            if at == 0 || region.flow == Flow::Apart {
+                break;
+            }
+            at = region.parent;
+        }
+    }
+    all
+}
+
+/// The value of a variable that may have been set: a number stays one where it is set to numbers.
+fn after(state: &State, name: &str, is_number: bool) -> Value {
+    match state.value(name) {
+        Some(value) if is_number && value.is_number() => Value::Number,
+        _ => Value::unknown(),
+    }
+}
+
+/// Builtins that set variables in ways that are not followed, or may do anything.
+const SETS: [&str; 19] = [
+    "eval",
+    "source",
+    ".",
+    "let",
+    "getopts",
+    "mapfile",
+    "readarray",
+    "declare",
+    "typeset",
+    "local",
+    "export",
+    "readonly",
+    "unset",
+    "builtin",
+    "command",
+    "trap",
+    "exec",
+    "enable",
+    "time",
+];
+
+/// What a command may change of its shell.
+fn changed(around: &Around<'_>, command: &Command) -> Changes {
+    let mut found = Changes::default();
+    match command.kind {
+        Kind::Loop => {
+            let name = command.words.first().and_then(Word::literal);
+            if let Some(name) = name {
+                found.add(&name, false);
+            }
+        }
+        Kind::Arithmetic => {
+            let text = command.words.first().and_then(Word::literal).unwrap_or_default();
+            for name in arithmetic::names(&text) {
+                found.add(name, true);
+            }
+        }
+        _ => {}
+    }
+    // An expression within a word may set variables, too.
+    for piece in command.words.iter().flat_map(|word| &word.pieces) {
+        if let crate::Piece::Arithmetic { text } = piece {
+            for name in arithmetic::names(text) {
+                found.add(name, true);
+            }
+        }
+    }
+    if command.words.is_empty() {
+        let nothing = State::new("/", BTreeMap::new());
+        for one in &command.assignments {
+            let (value, _) = assigned(around, &one.values, &nothing);
+            found.add(&one.name, value.is_number() && !one.is_array && !one.appends);
+        }
+    } else if command.kind == Kind::Simple {
+        builtin(command, &mut found);
+    }
+    found
+}
+
+/// What a builtin may change of its shell.
+fn builtin(command: &Command, found: &mut Changes) {
+    let Some(name) = command.words.first().and_then(Word::literal) else {
+        found.all = true;
+        return;
+    };
+    let texts: Option<Vec<String>> = command.words.iter().skip(1).map(Word::literal).collect();
+    match (name.as_str(), texts) {
+        ("cd" | "pushd" | "popd", _) => found.folder = true,
+        ("command", Some(words)) if words.first().is_some_and(|word| word != "-p") => {
+            let name = words[0].as_str();
+            found.all = SETS.contains(&name) || ["cd", "read", "pushd", "popd"].contains(&name);
+        }
+        ("declare" | "typeset" | "local" | "export" | "readonly" | "unset", _) => {
+            command.assignments.iter().for_each(|one| found.add(&one.name, false));
+            for word in command.words.iter().skip(1) {
+                match word.literal() {
+                    Some(word) if is_own(&word) => found.add(&word, false),
+                    Some(_) => {}
+                    None if word.start().contains('=') => {}
+                    None => found.all = true,
+                }
+            }
+        }
+        ("read", Some(words)) => {
+            for name in words {
+                found.add(&name, false);
+            }
+            found.add("REPLY", false);
+        }
+        ("printf", Some(words)) if words.first().is_some_and(|word| word.starts_with("-v")) => {
+            for name in words {
+                found.add(name.trim_start_matches("-v"), false);
+            }
+        }
+        ("printf", _) => {
+            let start = command.words.get(1).map(Word::start).unwrap_or_default();
+            found.all = start.is_empty() || start.starts_with("-v");
+        }
+        ("read", None) => found.all = true,
+        (name, _) if SETS.contains(&name) => found.all = true,
+        _ => {}
+    }
+}

@@ -1,0 +1,504 @@
+//! Judges one command: finds its program, reads its words by the table, and says what it does.
+
+use std::ops::Range;
+
+use super::{
+    Effect, Operand, Part, Reading,
+    flow::Depth,
+    options::{self, Parsed},
+    programs,
+    state::State,
+    words::{self, Arg, Around, assigned, is_own},
+};
+use crate::{
+    syntax::{Assignment, Command, Direction, Kind, Redirect},
+    table::{self, Entry, Operands, Trait, Use},
+};
+
+/// Folders whose programs are those that a name finds.
+const FOLDERS: [&str; 8] = [
+    "/bin/",
+    "/usr/bin/",
+    "/usr/local/bin/",
+    "/sbin/",
+    "/usr/sbin/",
+    "/usr/local/sbin/",
+    "/opt/homebrew/bin/",
+    "/opt/local/bin/",
+];
+
+/// What is found out about a command.
+#[derive(Debug, Default)]
+pub(crate) struct Outcome {
+    pub effects: Vec<Effect>,
+    /// Why it is not known to only read.
+    pub faults: Vec<String>,
+    /// What a wrapper sets for the command that it runs.
+    pub assignments: Vec<(String, Option<String>)>,
+}
+
+impl Outcome {
+    pub(crate) fn fault(&mut self, why: impl Into<String>) {
+        self.faults.push(why.into());
+    }
+
+    /// It may do anything, and why.
+    pub(crate) fn anything(&mut self, why: impl Into<String>) {
+        self.effects.push(Effect::Anything);
+        self.faults.push(why.into());
+    }
+}
+
+/// Looks at the commands of one script.
+pub(crate) struct Judge<'a, 'r> {
+    pub around: Around<'a>,
+    pub reading: &'r mut Reading,
+    pub go_on: &'r mut dyn FnMut() -> bool,
+    pub depth: &'r Depth,
+    pub state: &'r State,
+}
+
+/// Whether a name stands for a program that is known, or a builtin.
+pub(crate) fn is_known(name: &str) -> bool {
+    table::find(name).is_some() || programs::special(name).is_some()
+}
+
+impl<'a, 'r> Judge<'a, 'r> {
+    pub(crate) fn new(
+        around: Around<'a>,
+        reading: &'r mut Reading,
+        go_on: &'r mut dyn FnMut() -> bool,
+        depth: &'r Depth,
+        state: &'r State,
+    ) -> Self {
+        Self { around, reading, go_on, depth, state }
+    }
+
+    /// Adds the parts of one command.
+    pub(crate) fn command(&mut self, command: &Command) {
+        let mut out = Outcome::default();
+        self.redirects(&command.redirects, &mut out);
+        let mut args: Vec<Arg> = Vec::new();
+        for word in &command.words {
+            match command.kind {
+                Kind::Simple => args.extend(self.around.args(word, self.state)),
+                _ => args.push(self.around.arg(word, self.state)),
+            }
+        }
+        match command.kind {
+            Kind::Arithmetic => {
+                let text = args.first().map_or("", |arg| &arg.text);
+                let is_number = |name: &str| {
+                    let value = words::variable(name, self.state);
+                    value.is_some_and(|value| value.is_number())
+                };
+                // What it sets may be a variable that means something.
+                let names = super::arithmetic::names(text);
+                if !super::arithmetic::is_safe(text, is_number) || !names.iter().all(|n| is_own(n))
+                {
+                    out.fault("the arithmetic may run what is in data");
+                }
+                args.clear();
+            }
+            Kind::Loop => {
+                let name = args.first().and_then(Arg::known).unwrap_or_default();
+                if !is_own(name) {
+                    out.fault(format!("the loop sets {name}, which programs look at"));
+                }
+                odd(&args, &mut out);
+                args.clear();
+            }
+            Kind::Case | Kind::Compound => {
+                odd(&args, &mut out);
+                args.clear();
+            }
+            Kind::Simple | Kind::Test => {}
+        }
+        let names = assignments(&command.assignments, &args);
+        let shown: Vec<_> =
+            command.assignments[..names].iter().map(|one| self.assignment(one, &mut out)).collect();
+        if args.is_empty() {
+            for one in &command.assignments {
+                if !is_own(&one.name) {
+                    out.effects.push(Effect::ChangesShell);
+                    out.fault(format!("it sets {}, which programs look at", one.name));
+                }
+            }
+            let is_silent = out.effects.is_empty() && out.faults.is_empty();
+            if command.kind != Kind::Simple && is_silent {
+                return;
+            }
+            self.add(&[], command.span.clone(), shown, Vec::new(), out);
+            return;
+        }
+        self.prefixes(&command.assignments[..names], &args, &mut out);
+        let wrappers = self.depth.wrappers.clone();
+        self.run(&args, command.span.clone(), shown, wrappers, out);
+    }
+
+    fn assignment(&self, one: &Assignment, out: &mut Outcome) -> (String, Option<String>) {
+        let (value, is_odd) = assigned(&self.around, &one.values, self.state);
+        // A value of an array may name its index, which is evaluated.
+        let is_indexed = one.is_array
+            && (one.values.is_empty() || one.values.iter().any(|word| !is_element(&word.start())));
+        let is_changed = !one.is_array && is_odd;
+        let is_element_odd =
+            one.is_array && one.values.iter().any(|word| self.around.arg(word, self.state).is_odd);
+        if is_indexed || is_changed || is_element_odd {
+            out.anything(format!("what is set to {} may run what is in data", one.name));
+        }
+        let known = value.known().filter(|_| !one.is_array && !one.appends);
+        (one.name.clone(), known.map(str::to_owned))
+    }
+
+    /// Looks at what is set for one command.
+    fn prefixes(&self, all: &[Assignment], args: &[Arg], out: &mut Outcome) {
+        let program = args.first().and_then(Arg::known).unwrap_or_default();
+        for one in all {
+            let (value, _) = assigned(&self.around, &one.values, self.state);
+            let is_fine =
+                !one.is_array && !one.appends && programs::is_harmless(&one.name, value.known())
+                    || one.name == "IFS" && program == "read" && !one.is_array;
+            if !is_fine {
+                out.fault(format!("{} is set for it", one.name));
+            }
+        }
+    }
+
+    fn redirects(&mut self, all: &[Redirect], out: &mut Outcome) {
+        for redirect in all {
+            let arg = self.around.arg(&redirect.target, self.state);
+            odd(std::slice::from_ref(&arg), out);
+            if redirect.descriptor.as_deref().is_some_and(|name| name.starts_with('{')) {
+                out.effects.push(Effect::ChangesShell);
+                out.fault("a redirect sets a variable");
+            }
+            if matches!(redirect.how, Direction::Text | Direction::Duplicate) {
+                continue;
+            }
+            // A pattern leads to the file that it matches.
+            let operands = if arg.is_split {
+                vec![Operand::Unknown]
+            } else {
+                words::operands(&arg, self.state)
+            };
+            let may_connect = |text: &str| {
+                let text: String = text.split('/').filter(|part| !part.is_empty()).collect();
+                text.starts_with("devtcp") || text.starts_with("devudp")
+            };
+            let is_process = redirect
+                .target
+                .pieces
+                .iter()
+                .any(|piece| matches!(piece, crate::Piece::Process { .. }));
+            let known = arg.known();
+            match known {
+                _ if is_process => continue,
+                Some(text) if may_connect(text) => {
+                    out.effects.push(Effect::Network(None));
+                    continue;
+                }
+                None if arg.may_begin('/') => {
+                    out.fault(format!("a redirect to {} may open a connection", arg.text));
+                }
+                _ => {}
+            }
+            let is_passing = matches!(
+                known,
+                Some("/dev/null" | "/dev/stdout" | "/dev/stderr" | "/dev/fd/1" | "/dev/fd/2")
+            );
+            if redirect.how == Direction::Read {
+                let is_input = matches!(known, Some("/dev/null" | "/dev/stdin" | "/dev/fd/0"));
+                out.effects.extend(operands.into_iter().filter(|_| !is_input).map(Effect::Reads));
+            } else if !is_passing {
+                out.effects.extend(operands.into_iter().map(Effect::Writes));
+            }
+        }
+    }
+
+    /// Adds a command of known words, and what it runs.
+    pub(crate) fn run(
+        &mut self,
+        args: &[Arg],
+        span: Range<usize>,
+        assignments: Vec<(String, Option<String>)>,
+        wrappers: Vec<String>,
+        mut out: Outcome,
+    ) -> bool {
+        let at = self.reading.parts.len();
+        self.reading.parts.push(Part::default());
+        odd(args, &mut out);
+        self.program(args, &wrappers, &mut out);
+        self.add(args, span, assignments, wrappers, out);
+        let Some(part) = self.reading.parts.pop() else { return false };
+        let read_only = part.read_only;
+        self.reading.parts[at] = part;
+        read_only
+    }
+
+    /// Adds a part.
+    fn add(
+        &mut self,
+        args: &[Arg],
+        span: Range<usize>,
+        mut assignments: Vec<(String, Option<String>)>,
+        wrappers: Vec<String>,
+        mut out: Outcome,
+    ) {
+        assignments.append(&mut out.assignments);
+        let name = args.first().and_then(Arg::known);
+        let word = |arg: &Arg| {
+            if arg.is_pattern && !arg.is_split && !arg.is_odd {
+                Some(arg.text.clone())
+            } else {
+                arg.known().map(str::to_owned)
+            }
+        };
+        let acts = out.effects.iter().find(|effect| !matches!(effect, Effect::Reads(_)));
+        let why = match (out.faults.first(), acts) {
+            (Some(fault), _) => fault.clone(),
+            (None, Some(effect)) => told(effect),
+            (None, None) => "it only reads".to_owned(),
+        };
+        let text = self.around.source.get(span.clone()).unwrap_or_default().to_owned();
+        self.reading.parts.push(Part {
+            words: args.iter().map(word).collect(),
+            text,
+            span: self.depth.span.clone().unwrap_or(span),
+            program: name.map(|name| name.rsplit('/').next().unwrap_or(name).to_owned()),
+            wrappers,
+            assignments,
+            read_only: out.faults.is_empty() && acts.is_none(),
+            effects: out.effects,
+            why,
+        });
+    }
+
+    /// Finds the program and looks at its words.
+    fn program(&mut self, args: &[Arg], wrappers: &[String], out: &mut Outcome) {
+        let Some((first, rest)) = args.split_first() else { return };
+        let Some(name) = first.known() else {
+            return out.anything(format!("the program {} is known when it runs", first.text));
+        };
+        if self.state.functions.contains(name) && wrappers == self.depth.wrappers {
+            return;
+        }
+        let folder = FOLDERS.iter().find(|folder| name.starts_with(**folder));
+        let name = match folder {
+            Some(folder) => &name[folder.len()..],
+            None => name,
+        };
+        if name.contains('/') {
+            return out.anything(format!("the program {name} is not known"));
+        }
+        if let Some(special) = programs::special(name) {
+            let call = programs::Call { name, args: rest, wrappers };
+            return special(self, &call, out);
+        }
+        match table::find(name) {
+            Some(entry) => self.table(name, entry, rest, out),
+            None => out.anything(format!("the program {name} is not known")),
+        }
+    }
+
+    /// Reads words by the table.
+    pub(crate) fn table(&mut self, name: &str, entry: &Entry, args: &[Arg], out: &mut Outcome) {
+        let parsed = options::parse(entry, args);
+        if entry.is(Trait::Sub) {
+            let rest = &args[parsed.count..];
+            self.note(name, entry, &parsed, out);
+            return self.subcommand(name, entry, rest, out);
+        }
+        self.parsed(name, entry, &parsed, out);
+    }
+
+    /// Reads what stands behind the options of a program that has subcommands.
+    pub(crate) fn subcommand(
+        &mut self,
+        name: &str,
+        entry: &Entry,
+        rest: &[Arg],
+        out: &mut Outcome,
+    ) {
+        let Some((first, rest)) = rest.split_first() else {
+            // Without one most show their help.
+            if entry.operands == Operands::Any {
+                out.anything(format!("{name} may do anything"));
+            }
+            return;
+        };
+        let Some(sub) = first.known() else {
+            return out.anything(format!("what {name} does is known when it runs"));
+        };
+        let whole = format!("{name} {sub}");
+        if let Some(special) = programs::special(&whole) {
+            let call = programs::Call { name: &whole, args: rest, wrappers: &[] };
+            return special(self, &call, out);
+        }
+        match table::find(&whole) {
+            Some(entry) => self.table(&whole, entry, rest, out),
+            None => out.anything(format!("{whole} is not known to only read")),
+        }
+    }
+
+    /// Adds what a program does with options and operands.
+    pub(crate) fn parsed(&self, name: &str, entry: &Entry, parsed: &Parsed, out: &mut Outcome) {
+        let shows = parsed.options.iter().any(|(_, what, _)| *what == Use::Shows);
+        let in_place = parsed.options.iter().any(|(_, what, _)| *what == Use::InPlace);
+        self.note(name, entry, parsed, out);
+        if shows {
+            return;
+        }
+        let operands = &parsed.operands[..];
+        let skipped = match entry.operands {
+            Operands::TextReads if !parsed.has("e") && !parsed.has("f") => {
+                let is_given = ["regexp", "file", "files", "type-list", "from-file", "expression"];
+                usize::from(!is_given.iter().any(|name| parsed.has(name)))
+            }
+            _ => 0,
+        };
+        let operands = operands.get(skipped..).unwrap_or_default();
+        let many = operands.len() > 1 || operands.iter().any(|arg| arg.is_split || arg.is_pattern);
+        let read = |arg: &Arg| self.reads(arg);
+        match entry.operands {
+            Operands::None if !operands.is_empty() => {
+                out.anything(format!("{name} is not known to take {}", operands[0].text));
+            }
+            Operands::ReadsOne | Operands::TextOne if many => {
+                out.anything(format!("{name} is only known with one operand"));
+            }
+            Operands::None | Operands::Text | Operands::TextOne => {}
+            Operands::Reads | Operands::TextReads | Operands::ReadsOne => {
+                out.effects.extend(operands.iter().flat_map(read));
+                if in_place {
+                    self.each(operands, Effect::Writes, out);
+                }
+            }
+            Operands::Writes => self.each(operands, Effect::Writes, out),
+            Operands::Destroys => self.each(operands, Effect::Destroys, out),
+            Operands::Copies | Operands::Moves => self.transfer(entry, parsed, out),
+            Operands::Any => out.anything(format!("{name} may do anything")),
+        }
+        let is_given = operands.iter().any(|arg| arg.known() != Some("-"));
+        if entry.is(Trait::Here) && !is_given {
+            out.effects.extend(self.here().into_iter().map(Effect::Reads));
+        }
+    }
+
+    /// Adds the effect of each operand.
+    fn each(&self, operands: &[Arg], make: fn(Operand) -> Effect, out: &mut Outcome) {
+        for arg in operands {
+            out.effects.extend(words::operands(arg, self.state).into_iter().map(make));
+        }
+    }
+
+    /// Copies and moves: the last operand is made, unless an option names the folder.
+    fn transfer(&self, entry: &Entry, parsed: &Parsed, out: &mut Outcome) {
+        let is_named = parsed.has("t") || parsed.has("target-directory");
+        let (from, to) = match parsed.operands.split_last() {
+            Some((last, rest)) if !is_named && !rest.is_empty() => (rest, Some(last)),
+            _ => (&parsed.operands[..], None),
+        };
+        let make = if entry.operands == Operands::Moves { Effect::Destroys } else { Effect::Reads };
+        self.each(from, make, out);
+        match to {
+            Some(to) => self.each(std::slice::from_ref(to), Effect::Writes, out),
+            None if is_named => {}
+            // `ln -s a` makes a link here.
+            None => out.effects.extend(self.here().into_iter().map(Effect::Writes)),
+        }
+    }
+
+    /// The folders that the command may run in.
+    pub(crate) fn here(&self) -> Vec<Operand> {
+        match &self.state.folders {
+            Some(folders) => folders.iter().cloned().map(Operand::Path).collect(),
+            None => vec![Operand::Unknown],
+        }
+    }
+
+    /// What reading an operand is; `-` is the input.
+    pub(crate) fn reads(&self, arg: &Arg) -> Vec<Effect> {
+        if arg.known() == Some("-") || arg.known() == Some("/dev/fd/63") {
+            return Vec::new();
+        }
+        words::operands(arg, self.state).into_iter().map(Effect::Reads).collect()
+    }
+
+    /// Adds what options and the nature of a program do.
+    fn note(&self, name: &str, entry: &Entry, parsed: &Parsed, out: &mut Outcome) {
+        out.faults.extend(parsed.faults.iter().cloned());
+        if !parsed.faults.is_empty() {
+            out.effects.push(Effect::Anything);
+        }
+        for (option, what, value) in &parsed.options {
+            let shown =
+                if option.len() == 1 { format!("-{option}") } else { format!("--{option}") };
+            match (what, value) {
+                (Use::Bad, _) => out.anything(format!("{name} {shown} may do anything")),
+                (Use::Reads, Some(value)) => out.effects.extend(self.reads(value)),
+                (Use::Writes, Some(value)) => {
+                    let operands = words::operands(value, self.state);
+                    out.effects.extend(operands.into_iter().map(Effect::Writes));
+                }
+                (Use::Format, Some(value)) if !programs::is_plain_format(value) => {
+                    out.fault(format!("the format {} may run programs", value.text));
+                }
+                _ => {}
+            }
+        }
+        let runs = |what: &str| Effect::Runs(what.to_owned());
+        for what in &entry.traits {
+            match what {
+                Trait::Net => out.effects.push(Effect::Network(None)),
+                Trait::Runs => out.effects.push(runs(name)),
+                Trait::Shell => out.effects.push(Effect::ChangesShell),
+                Trait::Acts => out.effects.push(Effect::Anything),
+                Trait::WritesHere => {
+                    out.effects.extend(self.here().into_iter().map(Effect::Writes));
+                }
+                _ => {}
+            }
+        }
+    }
+}
+
+/// How many assignments stand before the first word: those of a declaration are words, too.
+fn assignments(all: &[Assignment], args: &[Arg]) -> usize {
+    let is_declared = args
+        .first()
+        .and_then(Arg::known)
+        .is_some_and(|name| ["declare", "export", "local", "readonly", "typeset"].contains(&name));
+    if is_declared { 0 } else { all.len() }
+}
+
+/// Whether a value of an array is one for certain, and no index with a value.
+fn is_element(start: &str) -> bool {
+    !start.is_empty() && !start.starts_with('[')
+}
+
+/// Notes words whose working out runs what they hold.
+fn odd(args: &[Arg], out: &mut Outcome) {
+    for arg in args.iter().filter(|arg| arg.is_odd) {
+        out.anything(format!("{} may run what is in data", arg.text));
+    }
+}
+
+/// An effect in words.
+fn told(effect: &Effect) -> String {
+    let place = |operand: &Operand| match operand {
+        Operand::Path(path) => path.clone(),
+        Operand::Below(path) => format!("files in {path}"),
+        Operand::Unknown => "files that are known when it runs".to_owned(),
+    };
+    match effect {
+        Effect::Reads(operand) => format!("it reads {}", place(operand)),
+        Effect::Writes(operand) => format!("it writes {}", place(operand)),
+        Effect::Destroys(operand) => format!("it removes {}", place(operand)),
+        Effect::Network(Some(host)) => format!("it connects to {host}"),
+        Effect::Network(None) => "it opens connections".to_owned(),
+        Effect::Runs(what) => format!("{what} runs what the project says"),
+        Effect::ChangesShell => "it changes the shell".to_owned(),
+        Effect::Anything => "it may do anything".to_owned(),
+    }
+}

@@ -1,0 +1,86 @@
+//! Programs whose words the table cannot tell of.
+
+mod git;
+mod wrappers;
+
+use super::{
+    judge::{Judge, Outcome},
+    words::Arg,
+};
+
+/// A program and its words.
+pub(crate) struct Call<'a> {
+    pub name: &'a str,
+    pub args: &'a [Arg],
+    /// What runs it.
+    pub wrappers: &'a [String],
+}
+
+/// Looks at a call.
+pub(crate) type Special = fn(&mut Judge<'_, '_>, &Call<'_>, &mut Outcome);
+
+/// What looks at the words of a program, or of `PROGRAM SUBCOMMAND`.
+pub(crate) fn special(name: &str) -> Option<Special> {
+    Some(match name {
+        "timeout" | "nice" | "nohup" | "stdbuf" | "setsid" | "ionice" | "sudo" | "doas"
+        | "exec" | "time" | "busybox" => wrappers::simple,
+        "git" => git::git,
+        "env" => wrappers::env,
+        "command" | "builtin" => wrappers::command,
+        "xargs" => wrappers::xargs,
+        "find" => wrappers::find,
+        "bash" | "sh" | "dash" => wrappers::shell,
+        _ => return None,
+    })
+}
+
+/// Whether setting a variable to a text for one command makes it do nothing else but show its
+/// results in another way.
+pub(crate) fn is_harmless(name: &str, value: Option<&str>) -> bool {
+    let Some(value) = value else { return false };
+    let is_plain = value.bytes().all(|c| c.is_ascii_alphanumeric() || b"._-+:@,= ".contains(&c));
+    match name {
+        "PAGER" | "GIT_PAGER" | "MANPAGER" | "BAT_PAGER" => value.is_empty() || value == "cat",
+        "GIT_OPTIONAL_LOCKS" | "GIT_TERMINAL_PROMPT" => value == "0",
+        "LC_ALL"
+        | "LANG"
+        | "LANGUAGE"
+        | "LC_CTYPE"
+        | "LC_COLLATE"
+        | "LC_NUMERIC"
+        | "LC_TIME"
+        | "LC_MESSAGES"
+        | "NO_COLOR"
+        | "FORCE_COLOR"
+        | "CLICOLOR"
+        | "CLICOLOR_FORCE"
+        | "COLUMNS"
+        | "LINES"
+        | "CARGO_TERM_COLOR"
+        | "RUST_BACKTRACE"
+        | "TERM"
+        | "BLOCKSIZE"
+        | "BLOCK_SIZE"
+        | "PYTHONDONTWRITEBYTECODE"
+        | "PYTHONUNBUFFERED"
+        | "CI" => is_plain,
+        "TZ" => is_plain && !value.starts_with(':'),
+        _ => false,
+    }
+}
+
+/// Whether a format of git runs nothing: `%G` checks signatures, and names may stand for formats
+/// that a configuration gives.
+pub(crate) fn is_plain_format(arg: &Arg) -> bool {
+    const NAMES: [&str; 9] =
+        ["oneline", "short", "medium", "full", "fuller", "reference", "email", "raw", "mboxrd"];
+    let Some(text) = arg.known() else { return false };
+    let text =
+        text.strip_prefix("format:").or_else(|| text.strip_prefix("tformat:")).unwrap_or(text);
+    let is_free = !text.contains("%G")
+        && !text.contains("signature")
+        && !text.contains("%+G")
+        && !text.contains("%-G")
+        && !text.contains("% G");
+    (NAMES.contains(&text) || text.contains('%') || arg.known() != Some(text)) && is_free
+}

@@ -1,0 +1,116 @@
+//! What git may run by the configuration of a repository, and the words of its subcommands that
+//! the table cannot tell of.
+
+use super::Call;
+use crate::{
+    effects::{
+        Effect, GitFacts,
+        judge::{Judge, Outcome},
+        options,
+        state::joined,
+        words::Arg,
+    },
+    table::{self, Entry, Trait},
+};
+
+/// `git [OPTIONS] SUBCOMMAND ...`
+pub(super) fn git(judge: &mut Judge<'_, '_>, call: &Call<'_>, out: &mut Outcome) {
+    let Some(entry) = table::find("git") else { return };
+    let parsed = options::parse(entry, call.args);
+    out.faults.extend(parsed.faults.iter().cloned());
+    let mut folders = judge.state.folders.clone().map(|folders| folders.to_vec());
+    for (name, _, value) in &parsed.options {
+        let text = value.as_ref().and_then(Arg::known);
+        match (name.as_str(), text) {
+            ("C", Some(path)) => {
+                folders = folders
+                    .map(|all| all.iter().map(|from| joined(from, path)).collect())
+                    .or_else(|| path.starts_with('/').then(|| vec![path.to_owned()]));
+                let all = folders.iter().flatten().cloned();
+                out.effects.extend(all.map(|folder| Effect::Reads(crate::Operand::Path(folder))));
+            }
+            ("C", None) => {
+                folders = None;
+                out.effects.push(Effect::Reads(crate::Operand::Unknown));
+            }
+            ("c", Some(text)) if is_harmless(text) => {}
+            ("c", _) => out.anything("a setting that is given to git may run programs"),
+            _ => {}
+        }
+    }
+    let rest = &call.args[parsed.count..];
+    if parsed.has("version") || parsed.has("v") {
+        return;
+    }
+    judge.subcommand("git", entry, rest, out);
+    let name = rest.first().and_then(Arg::known).unwrap_or_default();
+    let second = rest.get(1).and_then(Arg::known).unwrap_or_default();
+    let entry = table::find(&format!("git {name} {second}"))
+        .or_else(|| table::find(&format!("git {name}")));
+    if let Some(entry) = entry {
+        configured(judge, entry, &rest[1..], folders.as_deref(), out);
+    }
+}
+
+/// Settings that change only how something looks.
+fn is_harmless(setting: &str) -> bool {
+    let (name, value) = setting.split_once('=').unwrap_or((setting, "true"));
+    let name = name.to_ascii_lowercase();
+    let is_plain = value.bytes().all(|c| c.is_ascii_alphanumeric() || c == b'-');
+    match name.as_str() {
+        "core.pager" => value == "cat" || value.is_empty(),
+        "core.fsmonitor" => value == "false",
+        "core.quotepath"
+        | "core.abbrev"
+        | "log.date"
+        | "log.decorate"
+        | "log.showsignature"
+        | "diff.renames"
+        | "diff.renamelimit"
+        | "diff.algorithm"
+        | "core.preloadindex"
+        | "advice.detachedhead"
+        | "column.ui"
+        | "status.short"
+        | "diff.mnemonicprefix"
+        | "diff.noprefix"
+        | "diff.context" => is_plain && (name != "log.showsignature" || value == "false"),
+        _ => {
+            name.starts_with("color.")
+                && is_plain
+                && name.bytes().all(|c| c.is_ascii_alphanumeric() || c == b'.')
+        }
+    }
+}
+
+/// Asks for what is known of the repository where a subcommand may run what its configuration
+/// names.
+fn configured(
+    judge: &mut Judge<'_, '_>,
+    entry: &Entry,
+    args: &[Arg],
+    folders: Option<&[String]>,
+    out: &mut Outcome,
+) {
+    let has = |flag: &str| args.iter().any(|arg| arg.known() == Some(flag));
+    let drivers = entry.is(Trait::Drivers) && !(has("--no-textconv") && has("--no-ext-diff"));
+    let (filters, signatures) = (entry.is(Trait::Filters), entry.is(Trait::Signatures));
+    if !drivers && !filters && !signatures {
+        return;
+    }
+    let Some(folders) = folders else {
+        return out.fault("git may run what the configuration of a repository names");
+    };
+    for folder in folders {
+        judge.reading.git_folders.insert(folder.clone());
+        let facts = judge.around.setting.git.get(folder).copied().unwrap_or_default();
+        let GitFacts { no_filters, no_drivers, no_signatures } = facts;
+        if drivers && !no_drivers {
+            out.fault("git may run programs that show differences; with --no-textconv --no-ext-diff it does not");
+        } else if filters && !no_filters {
+            out.fault("git may run filters that the configuration of the repository names");
+        } else if signatures && !no_signatures {
+            out.fault("git may check signatures, as the configuration of the repository says");
+        }
+    }
+}

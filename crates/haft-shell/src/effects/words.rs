@@ -1,0 +1,263 @@
+//! What the words of a command may become.
+
+use std::{ops::Range, rc::Rc};
+
+use super::{
+    Setting, arithmetic,
+    state::{State, Value, joined},
+};
+use crate::{
+    Script,
+    quotes::is_name,
+    syntax::{Kind, Piece, Word},
+};
+
+/// A word, or what is left of one, as a command may get it.
+#[derive(Clone, Debug)]
+pub(crate) struct Arg {
+    /// What it may be; of several words that one pattern makes, each.
+    pub value: Value,
+    /// It may become several words, or none, whose beginnings are not known.
+    pub is_split: bool,
+    /// It may become several words, each of which is its value.
+    pub is_pattern: bool,
+    /// What stands in it may be run when the shell works it out.
+    pub is_odd: bool,
+    /// It without its quotes; expansions and patterns as they are written.
+    pub text: String,
+    /// Its bytes in the text.
+    pub span: Range<usize>,
+}
+
+impl Arg {
+    /// Its text, where it is one word and known.
+    pub(crate) fn known(&self) -> Option<&str> {
+        if self.is_split || self.is_pattern || self.is_odd { None } else { self.value.known() }
+    }
+
+    /// One that stands for any text.
+    pub(crate) fn unknown(text: &str, span: Range<usize>) -> Self {
+        Self::of(Value::unknown(), text, span)
+    }
+
+    pub(crate) fn of(value: Value, text: &str, span: Range<usize>) -> Self {
+        let text = text.to_owned();
+        Self { value, is_split: false, is_pattern: false, is_odd: false, text, span }
+    }
+
+    /// Whether it, or a word that it becomes, may begin with this character.
+    pub(crate) fn may_begin(&self, c: char) -> bool {
+        self.is_split || self.value.may_begin(c)
+    }
+
+    /// What is left behind so many characters of its known text.
+    pub(crate) fn behind(&self, start: &str) -> Self {
+        let cut = |text: &str| text.strip_prefix(start).unwrap_or_default().to_owned();
+        let value = match &self.value {
+            Value::Texts(texts) => Value::texts(texts.iter().map(|text| cut(text)).collect()),
+            Value::Number => Value::unknown(),
+            Value::Files(own) | Value::From(own) => Value::From(cut(own)),
+        };
+        Self { value, text: cut(&self.text), ..self.clone() }
+    }
+}
+
+/// What is needed to look at a word.
+#[derive(Clone, Copy)]
+pub(crate) struct Around<'a> {
+    pub script: &'a Script,
+    pub source: &'a str,
+    pub setting: &'a Setting,
+}
+
+impl Around<'_> {
+    /// The words that one makes.
+    pub(crate) fn args(&self, word: &Word, state: &State) -> Vec<Arg> {
+        // A known text without quotes becomes the words in it.
+        if let [Piece::Variable { name, quoted: false }] = &word.pieces[..]
+            && let Some(value) = variable(name, state)
+            && let Some(text) = value.known()
+            && !text.contains(['*', '?', '[', '\\'])
+            && !text.bytes().any(|c| c.is_ascii_control())
+        {
+            let one = |text| Arg::of(Value::text(text), text, word.span.clone());
+            return text.split(' ').filter(|text| !text.is_empty()).map(one).collect();
+        }
+        vec![self.arg(word, state)]
+    }
+
+    /// A word that stays one.
+    pub(crate) fn arg(&self, word: &Word, state: &State) -> Arg {
+        let mut arg = Arg::of(Value::text(""), "", word.span.clone());
+        for piece in &word.pieces {
+            let (value, shown) = self.piece(piece, state, &mut arg);
+            arg.value = arg.value.then(&value);
+            arg.text.push_str(&shown);
+        }
+        arg
+    }
+
+    fn piece(&self, piece: &Piece, state: &State, arg: &mut Arg) -> (Value, String) {
+        let (value, shown, quoted) = match piece {
+            Piece::Text { text, quoted: false } if text.contains(['*', '?', '[']) => {
+                arg.is_pattern = true;
+                let start = text.split(['*', '?', '[']).next().unwrap_or_default();
+                return (Value::Files(start.to_owned()), text.clone());
+            }
+            Piece::Text { text, .. } => return (Value::text(text), text.clone()),
+            Piece::Tilde(user) => {
+                let shown = format!("~{user}");
+                return match user.as_str() {
+                    "" => (variable("HOME", state).unwrap_or_else(Value::unknown), shown),
+                    "+" => (folders(state), shown),
+                    _ => (Value::unknown(), shown),
+                };
+            }
+            Piece::Variable { name, quoted } => {
+                let value = variable(name, state).unwrap_or_else(Value::unknown);
+                (value, format!("${name}"), *quoted && name != "@")
+            }
+            Piece::Expansion { pure, quoted } => {
+                arg.is_odd |= !pure;
+                (Value::unknown(), "${...}".to_owned(), *quoted)
+            }
+            Piece::Output { commands, quoted } => {
+                (self.output(commands, state), "$(...)".to_owned(), *quoted)
+            }
+            Piece::Process { .. } => return (Value::text("/dev/fd/63"), "<(...)".to_owned()),
+            Piece::Arithmetic { text } => {
+                let is_safe = arithmetic::is_safe(text, |name| self.is_number(name, state));
+                arg.is_odd |= !is_safe;
+                return (Value::Number, format!("$(({text}))"));
+            }
+        };
+        if !quoted && !is_whole(&value) {
+            arg.is_split = true;
+        }
+        (value, shown)
+    }
+
+    fn is_number(&self, name: &str, state: &State) -> bool {
+        variable(name, state).is_some_and(|value| value.is_number())
+    }
+
+    /// What commands say whose answer is known: the folder, or a count.
+    fn output(&self, commands: &Range<usize>, state: &State) -> Value {
+        let all = self.script.commands.get(commands.clone()).unwrap_or_default();
+        let Some(last) = all.last().filter(|last| last.kind == Kind::Simple) else {
+            return Value::unknown();
+        };
+        let words: Option<Vec<String>> = last.words.iter().map(Word::literal).collect();
+        let words = words.unwrap_or_default();
+        let words: Vec<&str> = words.iter().map(String::as_str).collect();
+        match words[..] {
+            ["pwd"] if all.len() == 1 => folders(state),
+            ["wc", "-l" | "-c" | "-w" | "-m"] if !state.functions.contains("wc") => Value::Number,
+            _ => Value::unknown(),
+        }
+    }
+}
+
+/// Whether a value without quotes stays one word.
+fn is_whole(value: &Value) -> bool {
+    let is_plain =
+        |text: &String| !text.is_empty() && !text.contains(['*', '?', '[', '\\', ' ', '\t', '\n']);
+    match value {
+        Value::Texts(texts) => texts.iter().all(is_plain),
+        Value::Number => true,
+        Value::Files(_) | Value::From(_) => false,
+    }
+}
+
+/// The paths that a word may name, from where the command runs.
+pub(crate) fn operands(arg: &Arg, state: &State) -> Vec<super::Operand> {
+    use super::Operand;
+    let from = |path: &str, make: fn(String) -> Operand| -> Vec<Operand> {
+        match &state.folders {
+            _ if path.starts_with('/') => vec![make(path.to_owned())],
+            Some(folders) => folders.iter().map(|from| make(joined(from, path))).collect(),
+            None => vec![Operand::Unknown],
+        }
+    };
+    // What a pattern matches lies in the folder that its certain part names.
+    let pattern = |start: &str| {
+        let (folder, _) = start.rsplit_once('/').unwrap_or((".", ""));
+        let folder = if start.starts_with('/') && folder.is_empty() { "/" } else { folder };
+        from(folder, Operand::Below)
+    };
+    match &arg.value {
+        _ if arg.is_split || arg.is_odd => vec![Operand::Unknown],
+        Value::Texts(texts) => texts.iter().flat_map(|text| from(text, Operand::Path)).collect(),
+        Value::Number => pattern(""),
+        Value::Files(start) => pattern(start),
+        Value::From(_) => vec![Operand::Unknown],
+    }
+}
+
+/// The value of a variable; none where only the environment has it.
+pub(crate) fn variable(name: &str, state: &State) -> Option<Value> {
+    if let Some(value) = state.value(name) {
+        return Some(value);
+    }
+    match name {
+        "PWD" => Some(folders(state)),
+        "?" | "#" | "$" | "RANDOM" | "SECONDS" | "LINENO" | "UID" | "EUID" | "PPID" => {
+            Some(Value::Number)
+        }
+        _ => None,
+    }
+}
+
+/// The folders that the shell may be in.
+fn folders(state: &State) -> Value {
+    match &state.folders {
+        Some(folders) => Value::texts(folders.to_vec()),
+        None => Value::From("/".to_owned()),
+    }
+}
+
+/// The value that an assignment gives.
+pub(crate) fn assigned(around: &Around<'_>, values: &[Word], state: &State) -> (Value, bool) {
+    match values {
+        [] => (Value::text(""), false),
+        [word] => {
+            let mut arg = around.arg(word, state);
+            // A pattern in it stays a pattern until the variable is used without quotes.
+            let literal: Option<String> = word.pieces.iter().map(piece_text).collect();
+            if let Some(text) = literal {
+                arg.value = Value::text(&text);
+            }
+            let value = Rc::new(arg.value);
+            (Rc::unwrap_or_clone(value), arg.is_odd)
+        }
+        _ => (Value::unknown(), true),
+    }
+}
+
+fn piece_text(piece: &Piece) -> Option<&str> {
+    match piece {
+        Piece::Text { text, .. } => Some(text),
+        _ => None,
+    }
+}
+
+/// Whether a text can name a variable that scripts may set for themselves: none that changes how
+/// the shell or a program works.
+pub(crate) fn is_own(name: &str) -> bool {
+    const STARTS: &str = "LD_ DYLD_ GIT_ BASH RIPGREP RUST CARGO PYTHON PY_ PIP NODE NPM npm_ PERL \
+        RUBY GEM_ JAVA JDK GO LESS MAN GREP_ FZF LC_ LANG XDG_ SSH GPG GNUPG DOCKER KUBE AWS \
+        GOOGLE AZURE MAKE CMAKE GCC CC CXX HIST MALLOC_ GLIBC_ GCONV RES_ HELM TF_ YARN PNPM BUN \
+        DENO COMP DEBUGINFOD SYSTEMD_ JQ_ BAT_ EZA_ EXA_ LS_ TERM QUOTING TAPE TAR_ ZIP UNZIP \
+        XZ_ GZIP BZIP ZSTD_ POSIX PG VIM PS READLINE";
+    const NAMES: &str = "PATH IFS ENV HOME PWD OLDPWD SHELL SHELLOPTS PROMPT_COMMAND CDPATH \
+        GLOBIGNORE EXECIGNORE FIGNORE FUNCNEST INPUTRC EDITOR VISUAL PAGER BROWSER TMPDIR TMP TEMP \
+        TZ TZDIR NLSPATH LOCPATH OPTIND OPTARG OPTERR RANDOM SECONDS LINENO UID EUID PPID HOSTFILE \
+        HOSTALIASES LOCALDOMAIN MAIL MAILPATH MAILCHECK TIMEFORMAT TMOUT AUTH_SOCK COLUMNS LINES \
+        auto_resume histchars PERL5OPT DIRSTACK GROUPS EPOCHSECONDS EPOCHREALTIME SRANDOM _";
+    const ENDS: &str =
+        "PATH OPTS OPTIONS FLAGS PAGER EDITOR PROXY proxy ASKPASS CONFIG _HOME _COMMAND _SHELL";
+    is_name(name)
+        && !STARTS.split_whitespace().any(|start| name.starts_with(start))
+        && !NAMES.split_whitespace().any(|own| name == own)
+        && !ENDS.split_whitespace().any(|end| name.ends_with(end))
+}

@@ -1,0 +1,298 @@
+//! The table of known programs: what their options and operands do.
+//!
+//! Each family is a text with a line a program: `NAMES: WORDS | OPTIONS`. NAMES are divided by
+//! commas and may have subcommands; the words are an [`Operands`] and [`Trait`]s; lines that begin
+//! with blanks go on with what stands before. An option is written `-ab` (flags of one letter),
+//! `-n=` (with a value), `-c=?` (with a value that is joined to it, or none), and the same for
+//! `--long`; `-#` stands for numbers. Behind `=` and `=?`, or behind the one flag, stands what it
+//! is: nothing (a text that changes nothing), `<` (a file that is read), `>` (a file that is
+//! written), `w` (operands are written), `f` (a format of git), `*` (with it
+//! operands are texts, whatever they are else), `!` (anything may happen). What is
+//! not listed is not known.
+//!
+//! **Invariant:** each line can be read: a test reads them all.
+//!
+//! **Does not know:** what a program does beyond that. What cannot be said so is code in `effects`.
+
+use std::{collections::HashMap, sync::LazyLock};
+
+/// The texts of the table.
+const FAMILIES: [&str; 7] = [
+    include_str!("table/files.txt"),
+    include_str!("table/text.txt"),
+    include_str!("table/system.txt"),
+    include_str!("table/shell.txt"),
+    include_str!("table/git.txt"),
+    include_str!("table/build.txt"),
+    include_str!("table/network.txt"),
+];
+
+/// What becomes of the words that are no options.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Operands {
+    /// There are none.
+    None,
+    /// They change nothing, whatever they are.
+    Text,
+    /// They are read.
+    Reads,
+    /// The first is a text, unless `-e` or `-f` gives it; the rest are read.
+    TextReads,
+    /// There is at most one, which is read.
+    ReadsOne,
+    /// There is at most one, which changes nothing.
+    TextOne,
+    /// They are made or changed.
+    Writes,
+    /// They are removed.
+    Destroys,
+    /// All but the last are read, the last is written.
+    Copies,
+    /// All but the last are removed, the last is written.
+    Moves,
+    /// What they do is not known.
+    Any,
+}
+
+/// What else a program does.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Trait {
+    /// No option that it has does any harm.
+    Tame,
+    /// Options end at its first operand.
+    Stop,
+    /// Its first operand is a subcommand, which has a line of its own.
+    Sub,
+    /// Without operands it reads the folder that it is in.
+    Here,
+    /// It changes the folder that it is in.
+    WritesHere,
+    /// It opens connections.
+    Net,
+    /// It runs what files of the project say.
+    Runs,
+    /// It changes the shell.
+    Shell,
+    /// It may change anything.
+    Acts,
+    /// It runs filters that the configuration of the repository names.
+    Filters,
+    /// It runs programs that show differences which that configuration names, unless options say
+    /// that it does not.
+    Drivers,
+    /// It checks signatures where that configuration says so.
+    Signatures,
+    /// Options of several letters have one dash.
+    OneDash,
+}
+
+/// What an option does with its value, or is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Use {
+    /// Nothing that changes anything.
+    Text,
+    /// It names a file that is read.
+    Reads,
+    /// It names a file that is written.
+    Writes,
+    /// Operands are written.
+    InPlace,
+    /// It is a format of git, some of which run programs.
+    Format,
+    /// With it the program only shows something, and its operands are texts.
+    Shows,
+    /// Anything may happen.
+    Bad,
+}
+
+/// Whether an option has a value.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Takes {
+    /// It has none.
+    Nothing,
+    /// It has one.
+    Value,
+    /// It may have one that is joined to it.
+    Joined,
+}
+
+/// A program or subcommand.
+#[derive(Clone, Debug)]
+pub(crate) struct Entry {
+    pub operands: Operands,
+    pub traits: Vec<Trait>,
+    /// Options of one letter.
+    pub short: HashMap<char, (Takes, Use)>,
+    /// Options of words, without their dashes.
+    pub long: HashMap<&'static str, (Takes, Use)>,
+    /// Whether `-12` is an option.
+    pub takes_numbers: bool,
+}
+
+impl Entry {
+    pub(crate) fn is(&self, what: Trait) -> bool {
+        self.traits.contains(&what)
+    }
+}
+
+static TABLE: LazyLock<HashMap<&'static str, Entry>> = LazyLock::new(|| {
+    let mut table = HashMap::new();
+    for line in lines() {
+        if let Ok((names, entry)) = entry(&line) {
+            table.extend(names.into_iter().map(|name| (name, entry.clone())));
+        }
+    }
+    table
+});
+
+/// What is known of a program, or of `PROGRAM SUBCOMMAND`.
+pub(crate) fn find(name: &str) -> Option<&'static Entry> {
+    TABLE.get(name)
+}
+
+/// The lines of the table, each as its parts.
+fn lines() -> Vec<Vec<&'static str>> {
+    let mut all: Vec<Vec<&'static str>> = Vec::new();
+    for line in FAMILIES.iter().flat_map(|text| text.lines()) {
+        match line.trim() {
+            "" => {}
+            text if text.starts_with('#') => {}
+            text => match all.last_mut() {
+                Some(last) if line.starts_with(' ') => last.push(text),
+                _ => all.push(vec![text]),
+            },
+        }
+    }
+    all
+}
+
+/// Reads one line; a fault is the part that is not understood.
+fn entry(line: &[&'static str]) -> Result<(Vec<&'static str>, Entry), &'static str> {
+    let first = line.first().copied().unwrap_or_default();
+    let (names, rest) = first.split_once(": ").ok_or(first)?;
+    let mut found = Entry {
+        operands: Operands::Any,
+        traits: Vec::new(),
+        short: HashMap::new(),
+        long: HashMap::new(),
+        takes_numbers: false,
+    };
+    let (words, options) = rest.split_once('|').unwrap_or((rest, ""));
+    for word in words.split_whitespace() {
+        match (operands(word), trait_of(word)) {
+            (Some(operands), _) => found.operands = operands,
+            (_, Some(own)) => found.traits.push(own),
+            _ => return Err(word),
+        }
+    }
+    let more = line.iter().skip(1).copied();
+    for option in std::iter::once(options).chain(more).flat_map(str::split_whitespace) {
+        add(option, &mut found)?;
+    }
+    Ok((names.split(',').map(str::trim).collect(), found))
+}
+
+fn add(option: &'static str, found: &mut Entry) -> Result<(), &'static str> {
+    if option == "-#" {
+        found.takes_numbers = true;
+        return Ok(());
+    }
+    let name = option.trim_end_matches(['=', '?', '<', '>', '*', '!']);
+    let name = match option.find('=') {
+        Some(at) => &option[..at],
+        None => name,
+    };
+    let (takes, code) = match option[name.len()..].strip_prefix("=?") {
+        Some(code) => (Takes::Joined, code),
+        None => match option[name.len()..].strip_prefix('=') {
+            Some(code) => (Takes::Value, code),
+            None => (Takes::Nothing, &option[name.len()..]),
+        },
+    };
+    let what = match code {
+        "" => Use::Text,
+        "<" => Use::Reads,
+        ">" => Use::Writes,
+        "w" => Use::InPlace,
+        "f" => Use::Format,
+        "*" => Use::Shows,
+        "!" => Use::Bad,
+        _ => return Err(option),
+    };
+    if let Some(long) = name.strip_prefix("--") {
+        found.long.insert(long, (takes, what));
+        return if long.is_empty() { Err(option) } else { Ok(()) };
+    }
+    let letters = name.strip_prefix('-').filter(|letters| !letters.is_empty()).ok_or(option)?;
+    if found.is(Trait::OneDash) {
+        found.long.insert(letters, (takes, what));
+        return Ok(());
+    }
+    if letters.chars().count() > 1 && takes != Takes::Nothing {
+        return Err(option);
+    }
+    found.short.extend(letters.chars().map(|letter| (letter, (takes, what))));
+    Ok(())
+}
+
+fn operands(word: &str) -> Option<Operands> {
+    Some(match word {
+        "none" => Operands::None,
+        "text" => Operands::Text,
+        "reads" => Operands::Reads,
+        "text-reads" => Operands::TextReads,
+        "reads-one" => Operands::ReadsOne,
+        "text-one" => Operands::TextOne,
+        "writes" => Operands::Writes,
+        "destroys" => Operands::Destroys,
+        "copies" => Operands::Copies,
+        "moves" => Operands::Moves,
+        "any" => Operands::Any,
+        _ => return None,
+    })
+}
+
+fn trait_of(word: &str) -> Option<Trait> {
+    Some(match word {
+        "tame" => Trait::Tame,
+        "stop" => Trait::Stop,
+        "sub" => Trait::Sub,
+        "here" => Trait::Here,
+        "writes-here" => Trait::WritesHere,
+        "net" => Trait::Net,
+        "runs" => Trait::Runs,
+        "shell" => Trait::Shell,
+        "acts" => Trait::Acts,
+        "filters" => Trait::Filters,
+        "drivers" => Trait::Drivers,
+        "signatures" => Trait::Signatures,
+        "one-dash" => Trait::OneDash,
+        _ => return None,
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_line_can_be_read_and_no_name_stands_twice() {
+        let mut seen = std::collections::HashSet::new();
+        for line in lines() {
+            let (names, _) = entry(&line).unwrap_or_else(|part| panic!("{part} in {line:?}"));
+            for name in names {
+                assert!(seen.insert(name), "{name} stands twice");
+            }
+        }
+    }
+
+    #[test]
+    fn options_are_what_their_line_says() {
+        let sort = find("sort").unwrap();
+        assert_eq!(sort.short[&'o'], (Takes::Value, Use::Writes));
+        assert_eq!(sort.short[&'r'], (Takes::Nothing, Use::Text));
+        assert_eq!(sort.long["compress-program"], (Takes::Value, Use::Bad));
+        assert!(find("head").unwrap().takes_numbers && find("cat").unwrap().is(Trait::Tame));
+        assert_eq!(find("git log").unwrap().long["format"], (Takes::Value, Use::Format));
+    }
+}
