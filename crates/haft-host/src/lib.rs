@@ -28,6 +28,8 @@ mod walk;
 use futures::future::BoxFuture;
 use haft_types::{HostPath, Style};
 
+pub use haft_sandbox::{Attack, Cell, Level, Limits, Net, Probe, PutBack, in_trees, seatbelt};
+
 pub use self::{
     fs::{
         DirEntry, Expect, FileKind, Fs, Handle, ListHow, Listing, Located, Source, Staged, Stamp,
@@ -42,7 +44,7 @@ pub use self::{
         Filter, FindQuery, Found, FoundLines, GrepMode, GrepQuery, Search, SearchError, Sink, Skip,
         Skipped, Walk,
     },
-    shell::{Confine, Control, Exit, Output, Program, Running, Shell, Spawn, Stdin},
+    shell::{Control, Exit, Output, Program, Running, Shell, Spawn, Stdin},
     spool::{Spool, SpoolLimits, Spooled},
     survey::{Born, Content, Copies, Made, Node, Survey, SurveyError, SurveyLimits, Surveys},
     turns::{Turn, TurnPart, TurnRecord, TurnRecords},

@@ -6,6 +6,7 @@ use std::{io, sync::Arc};
 
 use bytes::Bytes;
 use futures::{future::BoxFuture, stream::BoxStream};
+use haft_sandbox::{Limits, Probe, PutBack};
 use haft_types::{HostPath, Stream};
 
 use crate::{Turn, TurnPart};
@@ -39,17 +40,6 @@ pub enum Stdin {
     Open,
 }
 
-/// What a child may touch; comes from policy, never from the tool.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Confine {
-    /// Folders below which it may write.
-    pub write: Vec<HostPath>,
-    /// Paths that it may not even read.
-    pub hidden: Vec<HostPath>,
-    /// True when it may open connections.
-    pub net: bool,
-}
-
 /// A program to start.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Spawn {
@@ -70,8 +60,8 @@ pub struct Spawn {
     /// Columns and rows of a terminal, for programs that need one: their input, output and errors,
     /// the last two in one stream.
     pub terminal: Option<(u16, u16)>,
-    /// What it may touch; none means: no sandbox.
-    pub confine: Option<Confine>,
+    /// What it may touch, which comes from policy, never from a tool; none: whatever haft may.
+    pub confine: Option<Limits>,
     /// Names of programs that go on when it ends, with all that they started: as the system knows
     /// them, or the last part of what they were started as.
     pub keep: Vec<String>,
@@ -108,6 +98,8 @@ pub struct Exit {
     pub stuck: Vec<(u32, String)>,
     /// What goes on, as [`Spawn::keep`] says.
     pub kept: Vec<(u32, String)>,
+    /// What it changed though its limits protect that, and what was done about it.
+    pub put_back: Vec<PutBack>,
 }
 
 /// What a running program says.
@@ -160,11 +152,18 @@ pub trait Shell: Send + Sync {
     /// Starts a program in a process group of its own.
     ///
     /// # Errors
-    /// When it cannot be found or started, or its folder is not there; says which.
+    /// When it cannot be found or started, its folder is not there, or it cannot be held to its
+    /// limits; says which.
     ///
     /// # Cancel safety
     /// A dropped future leaves no process.
     fn spawn(&self, spawn: Spawn) -> BoxFuture<'_, io::Result<Running>>;
+
+    /// What each level of confinement holds here, best first; empty where the host has none. Tried once, when
+    /// first asked for.
+    fn levels(&self) -> BoxFuture<'_, Vec<Probe>> {
+        Box::pin(std::future::ready(Vec::new()))
+    }
 
     /// Says once what is to be told of the start-up of the person's shell, in one line.
     fn told(&self) -> Option<String> {

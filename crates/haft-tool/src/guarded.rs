@@ -11,7 +11,7 @@ use std::{
 use bytes::Bytes;
 use futures::{FutureExt as _, future::BoxFuture};
 use haft_host::{
-    Caps, Confine, Control, FileKind, Filter, FindQuery, Found, FoundLines, Fs, GrepQuery, Host,
+    Caps, Control, FileKind, Filter, FindQuery, Found, FoundLines, Fs, GrepQuery, Host, Limits,
     ListHow, Listing, Located, Program, Running, Search, SearchError, Shell, Sink, Skipped, Source,
     Spawn, Staged, Turn, TurnPart, Walk, WriteHow, Written,
 };
@@ -106,7 +106,7 @@ pub(crate) struct Guarded {
     /// The most that may happen: `Observe` while a call is only checked.
     pub most: Access,
     /// What children may touch.
-    pub confine: Option<Confine>,
+    pub confine: Option<Limits>,
     /// Where the begin of the call was told; none where it only observes.
     pub events: Option<Arc<dyn Events>>,
     /// Set once that begin is on disk.

@@ -163,8 +163,6 @@ async fn what_cannot_start_is_named() {
             .await
             .contains("no program")
     );
-    let confine = Some(haft_host::Confine::default());
-    assert!(fails(Spawn { confine, ..script("true") }).await.contains("confine"));
 }
 
 #[tokio::test(flavor = "multi_thread")]

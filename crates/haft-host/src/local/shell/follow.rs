@@ -14,6 +14,7 @@ use std::{
 };
 
 use bytes::{Buf, Bytes};
+use haft_sandbox::{Kept, PutBack};
 use haft_types::Stream;
 use rustix::{
     buffer::spare_capacity,
@@ -95,6 +96,8 @@ pub(super) struct Follower {
     /// Bytes that may still be taken of each stream; none while there is no bound.
     room: Option<[usize; 2]>,
     finished: bool,
+    /// What it was to leave as it is; none where nothing confines it.
+    protected: Option<Kept>,
 }
 
 /// What of a command still runs.
@@ -122,7 +125,12 @@ enum Watched {
 }
 
 impl Follower {
-    pub(super) fn new(shared: Arc<Shared>, pipes: Pipes, received: Vec<u8>) -> io::Result<Self> {
+    pub(super) fn new(
+        shared: Arc<Shared>,
+        pipes: Pipes,
+        received: Vec<u8>,
+        protected: Option<Kept>,
+    ) -> io::Result<Self> {
         shared.control.set_nonblocking(true)?;
         if let Some(input) = &pipes.input {
             fcntl_setfl(input, OFlags::NONBLOCK)?;
@@ -150,6 +158,7 @@ impl Follower {
             held_up: Duration::ZERO,
             room: None,
             finished: false,
+            protected,
         };
         follower.understand();
         Ok(follower)
@@ -241,8 +250,9 @@ impl Follower {
         let Some((status, _)) = self.exited else { return self.lost() };
         self.drain(LOOK);
         (self.room, self.report) = (None, None);
-        let (code, signal) = (status.code(), status.signal());
-        self.shared.push(Ok(Output::Exit(Exit { code, signal, stopped, kept, ..Exit::default() })));
+        let (code, signal, put_back) = (status.code(), status.signal(), self.put_back());
+        let exit = Exit { code, signal, stopped, kept, put_back, ..Exit::default() };
+        self.shared.push(Ok(Output::Exit(exit)));
     }
 
     fn finish(mut self) {
@@ -270,8 +280,13 @@ impl Follower {
             (Left::Stuck(_), None) => return Err(stuck()),
             _ => return Err(lost()),
         };
-        let (code, signal) = (status.code(), status.signal());
-        Ok(Output::Exit(Exit { code, signal, stopped, stuck, kept: Vec::new() }))
+        let (code, signal, put_back) = (status.code(), status.signal(), self.put_back());
+        Ok(Output::Exit(Exit { code, signal, stopped, stuck, kept: Vec::new(), put_back }))
+    }
+
+    /// Puts back what it changed though that was protected.
+    fn put_back(&self) -> Vec<PutBack> {
+        self.protected.as_ref().map(Kept::put_back).unwrap_or_default()
     }
 
     fn over(&self) {
@@ -307,7 +322,7 @@ impl Follower {
                 Ok(Some(Told::Gone(stopped))) => self.left = Left::Nothing(stopped),
                 Ok(Some(Told::Stuck(left))) => self.left = Left::Stuck(left),
                 Ok(Some(Told::Kept(stopped, kept))) => self.kept = Some((stopped, kept)),
-                Ok(Some(Told::Started(_) | Told::Failed(_))) | Err(_) => return self.lost(),
+                Ok(Some(Told::Started(_) | Told::Failed(..))) | Err(_) => return self.lost(),
             }
         }
     }

@@ -9,6 +9,7 @@
 //! At most [`QUEUE_LIMIT`] bytes of output wait, so a slow reader holds the program up.
 
 mod follow;
+mod levels;
 mod link;
 mod profile;
 mod start;
@@ -29,6 +30,7 @@ use futures::{
     future::{BoxFuture, join},
     stream,
 };
+use haft_sandbox::Probe;
 use haft_types::HostPath;
 use rustix::{
     event::{EventfdFlags, eventfd},
@@ -102,6 +104,14 @@ impl Shell for Local {
         })
     }
 
+    fn levels(&self) -> BoxFuture<'_, Vec<Probe>> {
+        let supervisor = Arc::clone(&self.supervisor);
+        Box::pin(async move {
+            let tried = tokio::task::spawn_blocking(move || levels::all(&supervisor).to_vec());
+            tried.await.unwrap_or_default()
+        })
+    }
+
     fn told(&self) -> Option<String> {
         self.start_up.as_ref()?.told()
     }
@@ -123,15 +133,23 @@ fn begin(
     may_run: impl FnOnce() -> bool,
 ) -> io::Result<(Running, Follower)> {
     let wake = eventfd(0, EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK)?;
-    let request = start::request(&spawn, given)?;
+    let mut request = start::request(&spawn, given)?;
+    request.hold =
+        spawn.confine.as_ref().map(|limits| levels::hold(supervisor, limits)).transpose()?;
     let (ends, pipes) = start::pipes(&spawn)?;
+    let mut protected = None;
+    let may_run = || {
+        let may = may_run();
+        protected = spawn.confine.as_ref().filter(|_| may).map(levels::look);
+        may
+    };
     let (control, told, received) = link::start(supervisor, &request, &ends, may_run)?;
     drop(ends);
     let id = match told {
         Told::Started(id) => id,
-        Told::Failed(code) => {
+        Told::Failed(code, why) => {
             let error = io::Error::from_raw_os_error(code);
-            return Err(start::start_error(&request, &spawn.cwd, &error));
+            return Err(start::start_error(&request, &spawn.cwd, &error, &why));
         }
         other => return Err(io::Error::other(format!("the supervisor said {other:?} first"))),
     };
@@ -160,7 +178,7 @@ fn begin(
         keep: spawn.keep,
     });
     let reader = Reader(Arc::clone(&shared));
-    let follower = Follower::new(Arc::clone(&shared), pipes, received)?;
+    let follower = Follower::new(Arc::clone(&shared), pipes, received, protected)?;
     let output = stream::unfold(reader, |reader| async {
         reader.next().await.map(|output| (output, reader))
     });

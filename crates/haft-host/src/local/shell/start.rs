@@ -54,14 +54,12 @@ pub(super) struct Pipes {
 
 /// What the supervisor is asked for; checked as far as it can be before.
 pub(super) fn request(spawn: &Spawn, given: &Given<'_>) -> io::Result<Request> {
-    if spawn.confine.is_some() {
-        return Err(unsupported("this host cannot confine a program; nothing was started"));
-    }
     check_folder(&spawn.cwd)?;
     let (file, words, script) = program(spawn, given.shell)?;
     let environment = environment(spawn, given, script.then_some(&file));
     let file = file.into_os_string().into_vec();
-    Ok(Request { file, words, environment, cwd: spawn.cwd.as_bytes().to_vec() })
+    let cwd = spawn.cwd.as_bytes().to_vec();
+    Ok(Request { file, words, environment, cwd, hold: None })
 }
 
 /// The pipes of a program, or its terminal.
@@ -75,7 +73,7 @@ pub(super) fn pipes(spawn: &Spawn) -> io::Result<(Ends, Pipes)> {
     Ok((Ends { report: write_report, ..ends }, Pipes { report, ..pipes }))
 }
 
-fn apart(empty: bool) -> io::Result<(Ends, Pipes)> {
+pub(super) fn apart(empty: bool) -> io::Result<(Ends, Pipes)> {
     let (output, write_output) = io::pipe()?;
     let (errors, write_errors) = io::pipe()?;
     for pipe in [&output, &errors] {
@@ -220,8 +218,17 @@ pub(in crate::local) fn finds(name: &str) -> bool {
 }
 
 /// What to say where the system refused to start a program.
-pub(super) fn start_error(request: &Request, cwd: &HostPath, error: &io::Error) -> io::Error {
+pub(super) fn start_error(
+    request: &Request,
+    cwd: &HostPath,
+    error: &io::Error,
+    why: &str,
+) -> io::Error {
     let program = String::from_utf8_lossy(&request.file);
+    if !why.is_empty() {
+        let text = format!("{program} cannot be held to its limits and was not started: {why}");
+        return io::Error::new(io::ErrorKind::Unsupported, text);
+    }
     let hint = match error.kind() {
         io::ErrorKind::NotFound => "; it, or the interpreter that it names, is not there",
         io::ErrorKind::PermissionDenied => "; chmod +x makes a file executable",
@@ -250,11 +257,19 @@ fn environment(spawn: &Spawn, given: &Given<'_>, shell: Option<&PathBuf>) -> Vec
         .filter(|(name, _)| !read(name) && !started.iter().any(|(started, _)| started == name));
     let own = own.chain(started.iter().cloned()).filter(|(name, _)| !set(name) && !unset(name));
     let is_bash = shell.is_some_and(|shell| is_bash(shell));
+    // A confined program sees nothing of haft's own process, where that file is.
     let file = profile.and_then(Profile::file).filter(|_| is_bash && !set(b"BASH_ENV"));
+    let file = file.filter(|_| spawn.confine.is_none());
     let file = file.map(|file| (b"BASH_ENV".to_vec(), file.as_os_str().as_bytes().to_vec()));
     let given = spawn.set.iter().filter(|(name, value)| {
         !name.is_empty() && !name.contains(['=', '\0']) && !value.contains('\0')
     });
     let given = given.map(|(name, value)| (name.clone().into_bytes(), value.clone().into_bytes()));
-    own.chain(file).chain(given).map(|(name, value)| [name, value].join(&b'=')).collect()
+    let temp = spawn.confine.as_ref().and_then(|limits| limits.temp.as_ref());
+    let temp = temp.map(|temp| (b"TMPDIR".to_vec(), temp.as_bytes().to_vec()));
+    own.chain(file)
+        .chain(given)
+        .chain(temp)
+        .map(|(name, value)| [name, value].join(&b'='))
+        .collect()
 }

@@ -5,6 +5,9 @@
 
 use std::io::{self, Read, Write};
 
+use haft_sandbox::{Level, Limits};
+use serde::{Deserialize, Serialize};
+
 /// Longest frame; a command of 128 KiB and its environment are far below it.
 const FRAME_LIMIT: usize = 16 << 20;
 
@@ -19,6 +22,17 @@ pub(super) struct Request {
     pub(super) environment: Vec<Vec<u8>>,
     /// The folder it starts in.
     pub(super) cwd: Vec<u8>,
+    /// What holds it; none: nothing.
+    pub(super) hold: Option<Hold>,
+}
+
+/// What a process takes on before it becomes the program.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub(super) enum Hold {
+    /// These limits, by this level.
+    To(Level, Limits),
+    /// There is no program: it tries in its folder what this level holds, and says that.
+    Probe(Level),
 }
 
 /// What haft says to a keeper after the request.
@@ -98,8 +112,8 @@ impl Said {
 pub(super) enum Told {
     /// It runs, as this process.
     Started(u32),
-    /// It could not be started: a number of the system.
-    Failed(i32),
+    /// It could not be started: a number of the system, and words where it could not be held.
+    Failed(i32, String),
     /// The command itself ended, with the system's status; what it left may still run.
     Exited(i32),
     /// Nothing of it is left; what was stopped after it ended.
@@ -116,6 +130,9 @@ impl Request {
         let mut frame = Frame::new(0);
         frame.bytes(&self.file);
         frame.bytes(&self.cwd);
+        // Nothing to be held by is said quickly: most programs have nothing.
+        let hold = self.hold.as_ref().map(serde_json::to_vec).transpose()?;
+        frame.bytes(&hold.unwrap_or_default());
         for list in [&self.words, &self.environment] {
             frame.number(u32::try_from(list.len()).unwrap_or(u32::MAX));
             for item in list {
@@ -137,6 +154,10 @@ impl Request {
         Some(Self {
             file: parts.bytes()?,
             cwd: parts.bytes()?,
+            hold: match parts.bytes()? {
+                none if none.is_empty() => None,
+                hold => Some(serde_json::from_slice(&hold).ok()?),
+            },
             words: parts.list(Parts::bytes)?,
             environment: parts.list(Parts::bytes)?,
         })
@@ -164,7 +185,11 @@ impl Told {
         };
         let frame = match self {
             Self::Started(id) => numbered(1, *id),
-            Self::Failed(code) => numbered(2, code.cast_unsigned()),
+            Self::Failed(code, why) => {
+                let mut frame = numbered(2, code.cast_unsigned());
+                frame.bytes(why.as_bytes());
+                frame
+            }
             Self::Exited(status) => numbered(3, status.cast_unsigned()),
             Self::Gone(list) => listed(4, &[list]),
             Self::Stuck(list) => listed(5, &[list]),
@@ -186,13 +211,12 @@ impl Told {
     fn read(frame: &[u8]) -> Option<Self> {
         let mut parts = Parts(frame);
         let kind = parts.byte()?;
-        let process = |parts: &mut Parts<'_>| {
-            let id = parts.number()?;
-            Some((id, String::from_utf8_lossy(&parts.bytes()?).into_owned()))
-        };
+        let text =
+            |parts: &mut Parts<'_>| Some(String::from_utf8_lossy(&parts.bytes()?).into_owned());
+        let process = |parts: &mut Parts<'_>| Some((parts.number()?, text(parts)?));
         Some(match kind {
             1 => Self::Started(parts.number()?),
-            2 => Self::Failed(parts.number()?.cast_signed()),
+            2 => Self::Failed(parts.number()?.cast_signed(), text(&mut parts)?),
             3 => Self::Exited(parts.number()?.cast_signed()),
             4 => Self::Gone(parts.list(process)?),
             5 => Self::Stuck(parts.list(process)?),
@@ -286,8 +310,13 @@ mod tests {
             words: vec![b"sh".to_vec(), Vec::new(), b"a\nb".to_vec()],
             environment: vec![b"A=1=2".to_vec()],
             cwd: b"/".to_vec(),
+            hold: Some(Hold::To(Level::Landlock, Limits { sockets: true, ..Limits::default() })),
         };
         let mut bytes = Vec::new();
+        let free = Request { hold: None, ..request.clone() };
+        free.send(&mut bytes).unwrap();
+        assert_eq!(Request::receive(&mut bytes.as_slice()).unwrap(), free);
+        bytes.clear();
         request.send(&mut bytes).unwrap();
         assert_eq!(Request::receive(&mut bytes.as_slice()).unwrap(), request);
         for end in 0..bytes.len() {
@@ -300,7 +329,8 @@ mod tests {
         let left = vec![(7, "sleep 1000".to_owned()), (9, String::new())];
         let all = [
             Told::Started(4_000_000_000),
-            Told::Failed(-2),
+            Told::Failed(-2, String::new()),
+            Told::Failed(5, "Landlock: no".to_owned()),
             Told::Exited(-1),
             Told::Gone(left.clone()),
             Told::Gone(Vec::new()),

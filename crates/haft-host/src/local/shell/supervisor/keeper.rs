@@ -24,7 +24,7 @@ use rustix::{
 use super::{
     descendants::{Process, ROUNDS, Spared, descendants},
     signals::Signals,
-    spawn::{Group, Leader, Stdio},
+    spawn::{Group, Leader, Refused, Stdio},
 };
 use crate::local::shell::wire::{Order, Said, Told};
 
@@ -75,10 +75,9 @@ pub(super) fn keep(
     };
     let leader = match started {
         Ok(leader) => leader,
-        Err(error) => {
-            let code = error.raw_os_error().unwrap_or(libc::EIO);
+        Err(Refused(code, why)) => {
             // Who does not listen any more has changed their mind.
-            let _ = Told::Failed(code).send(&mut control);
+            let _ = Told::Failed(code, why).send(&mut control);
             return Ok(());
         }
     };
@@ -103,7 +102,7 @@ pub(super) fn keep(
 }
 
 /// The same with a process that is split off now: at a terminal, which becomes the keeper's own.
-fn start_anew(spare: Option<Leader>, control: &UnixStream, stdio: Stdio) -> io::Result<Pid> {
+fn start_anew(spare: Option<Leader>, control: &UnixStream, stdio: Stdio) -> Result<Pid, Refused> {
     drop(spare);
     if !rustix::termios::isatty(&stdio.input) {
         return Leader::split(Group::Session)?.start(control, stdio);

@@ -21,6 +21,7 @@ use std::{
     process::Command,
 };
 
+use haft_sandbox::Entered;
 use rustix::{
     net::{SendAncillaryBuffer, SendAncillaryMessage, SendFlags, sendmsg},
     process::{Pid, Signal, set_parent_process_death_signal},
@@ -30,7 +31,7 @@ use super::{
     DESCRIPTORS, receive,
     signals::{fork, give_back, hold_back},
 };
-use crate::local::shell::wire::Request;
+use crate::local::shell::wire::{Hold, Request};
 
 /// Where a program finds the descriptor for its report.
 const REPORT: i32 = 3;
@@ -68,7 +69,7 @@ impl Leader {
     }
 
     /// Has it become the program that haft asks for over this connection.
-    pub(super) fn start(self, control: &UnixStream, stdio: Stdio) -> io::Result<Pid> {
+    pub(super) fn start(self, control: &UnixStream, stdio: Stdio) -> Result<Pid, Refused> {
         let mut given = vec![control.as_fd(), stdio.input.as_fd(), stdio.output.as_fd()];
         given.push(stdio.errors.as_fd());
         given.extend(stdio.report.as_ref().map(AsFd::as_fd));
@@ -77,12 +78,33 @@ impl Leader {
         ancillary.push(SendAncillaryMessage::ScmRights(&given));
         sendmsg(&self.link, &[IoSlice::new(b"+")], &mut ancillary, SendFlags::NOSIGNAL)?;
         drop(stdio);
-        let mut code = [0; 4];
-        match (&self.link).read_exact(&mut code) {
-            Ok(()) => Err(io::Error::from_raw_os_error(i32::from_le_bytes(code))),
-            Err(error) if error.kind() == io::ErrorKind::UnexpectedEof => Ok(self.pid),
-            Err(error) => Err(error),
+        let mut said = Vec::new();
+        (&self.link).take(SAID).read_to_end(&mut said)?;
+        let number = |bytes: &[u8]| bytes.first_chunk().copied().map_or(0, i32::from_le_bytes);
+        match said.split_first() {
+            Some((_, why)) => {
+                let text = why.get(4..).unwrap_or_default();
+                Err(Refused(number(why), String::from_utf8_lossy(text).into_owned()))
+            }
+            None => Ok(self.pid),
         }
+    }
+}
+
+/// Most bytes that a process says before it becomes a program.
+const SAID: u64 = 4096;
+/// What begins the reason why there is no program.
+const FAILED: u8 = b'!';
+
+/// Why there is none: a number of the system, and words where that is not all.
+#[derive(Clone, Debug)]
+pub(super) struct Refused(pub(super) i32, pub(super) String);
+
+impl<E: Into<io::Error>> From<E> for Refused {
+    fn from(error: E) -> Self {
+        let error = error.into();
+        let text = if error.raw_os_error().is_some() { String::new() } else { error.to_string() };
+        Self(error.raw_os_error().unwrap_or(libc::EIO), text)
     }
 }
 
@@ -104,12 +126,31 @@ fn become_program(mut link: UnixStream, group: Group) -> io::Result<()> {
     }
     let Some((mut control, stdio)) = receive(link.as_fd(), true)? else { return Ok(()) };
     let request = Request::receive(&mut control);
-    let error = request.map_or_else(|error| error, |request| become_it(&request, stdio, group));
-    let code = error.raw_os_error().unwrap_or(libc::EIO);
-    link.write_all(&code.to_le_bytes())
+    drop(control);
+    let Refused(code, why) = match request {
+        Ok(request) => match become_it(&request, stdio, group) {
+            Ok(()) => return Ok(()),
+            Err(refused) => refused,
+        },
+        Err(error) => error.into(),
+    };
+    link.write_all(&[&[FAILED], &code.to_le_bytes()[..], why.as_bytes()].concat())
 }
 
-fn become_it(request: &Request, stdio: Stdio, group: Group) -> io::Error {
+/// Returns only where it does not become a program.
+fn become_it(request: &Request, stdio: Stdio, group: Group) -> Result<(), Refused> {
+    let mut tell = |_: Entered| Ok(());
+    match &request.hold {
+        None => {}
+        Some(Hold::To(level, limits)) => haft_sandbox::enter(*level, limits, &mut tell)?,
+        Some(Hold::Probe(level)) => {
+            let folder = OsStr::from_bytes(&request.cwd);
+            let found = haft_sandbox::probe(*level, folder.as_ref(), &mut tell);
+            let said = serde_json::to_vec(&found).map_err(io::Error::from)?;
+            fs::File::from(stdio.output).write_all(&said)?;
+            return Ok(());
+        }
+    }
     let text = |bytes: &[u8]| OsStr::from_bytes(bytes).to_owned();
     let mut words = request.words.iter().map(|word| text(word));
     let mut command = Command::new(text(&request.file));
@@ -122,7 +163,7 @@ fn become_it(request: &Request, stdio: Stdio, group: Group) -> io::Error {
     command.current_dir(text(&request.cwd));
     command.stdin(stdio.input).stdout(stdio.output).stderr(stdio.errors);
     prepare(&mut command, stdio.report, group);
-    command.exec()
+    Err(command.exec().into())
 }
 
 /// Makes the program lead its group and puts the report's pipe at descriptor 3.

@@ -1,0 +1,78 @@
+//! Which levels of confinement work on this machine, and which one a program gets.
+//!
+//! **Invariant:** a level counts only after a process took it on here and was stopped by it: nothing
+//! is concluded from versions or settings. It is tried once for each process of haft.
+
+use std::{
+    ffi::OsString,
+    fs::File,
+    io::{self, Read},
+    os::unix::ffi::OsStrExt,
+    sync::OnceLock,
+};
+
+use haft_sandbox::{Kept, Level, Limits, Probe};
+use haft_types::HostPath;
+
+use super::{
+    link, start,
+    wire::{Hold, Request, Told},
+};
+
+/// Most bytes that a probe says.
+const SAID: u64 = 64 << 10;
+
+/// What was found out about each level, best first.
+static FOUND: OnceLock<Vec<Probe>> = OnceLock::new();
+
+/// What holds a program to its limits: the level that they name, or the best.
+pub(super) fn hold(supervisor: &[OsString], limits: &Limits) -> io::Result<Hold> {
+    let found = all(supervisor);
+    let level = match limits.level {
+        Some(level) => found.iter().find(|probe| probe.level == level),
+        None => found.iter().find(|probe| probe.works()).or(found.first()),
+    };
+    let why = match level {
+        Some(probe) if probe.works() => return Ok(Hold::To(probe.level, limits.clone())),
+        Some(Probe { level, failed: Some(why), .. }) => format!("{level} cannot be used: {why}"),
+        Some(Probe { level, .. }) => format!("{level} does not hold here"),
+        None => "this machine has no way to do it".to_owned(),
+    };
+    let text = format!("the program cannot be confined, and was not started: {why}");
+    Err(io::Error::new(io::ErrorKind::Unsupported, text))
+}
+
+/// Looks at what a program is to leave as it is.
+pub(super) fn look(limits: &Limits) -> Kept {
+    let trees: Vec<HostPath> = limits.writable().cloned().collect();
+    Kept::look(&limits.protected, &trees)
+}
+
+/// Tries them all, the first time.
+pub(super) fn all(supervisor: &[OsString]) -> &'static [Probe] {
+    FOUND.get_or_init(|| {
+        let failed = |level, error: io::Error| Probe::failed(level, error.to_string());
+        let each = |level| probe(supervisor, level).unwrap_or_else(|error| failed(level, error));
+        Level::ALL.into_iter().map(each).collect()
+    })
+}
+
+/// Has a process try one that does nothing else.
+fn probe(supervisor: &[OsString], level: Level) -> io::Result<Probe> {
+    let folder = tempfile::Builder::new().prefix("haft-probe-").tempdir()?;
+    let request = Request {
+        cwd: folder.path().as_os_str().as_bytes().to_vec(),
+        hold: Some(Hold::Probe(level)),
+        ..Request::default()
+    };
+    let (ends, pipes) = start::apart(true)?;
+    let (_control, told, _) = link::start(supervisor, &request, &ends, || true)?;
+    drop(ends);
+    if let Told::Failed(code, why) = told {
+        let error = io::Error::from_raw_os_error(code);
+        return Err(if why.is_empty() { error } else { io::Error::other(why) });
+    }
+    let mut said = Vec::new();
+    File::from(pipes.output).take(SAID).read_to_end(&mut said)?;
+    serde_json::from_slice(&said).map_err(|_| io::Error::other("it ended while it was tried"))
+}

@@ -1,0 +1,110 @@
+//! What a child may touch, as data.
+
+use std::fmt;
+
+use haft_types::HostPath;
+use serde::{Deserialize, Serialize};
+
+/// What a program and all that it starts may touch. Reading is free but for what is hidden.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct Limits {
+    /// Folders at and below which it may write, and single files; those that are not there count for nothing. With none,
+    /// and no `temp`, it only reads: nothing at all is writable.
+    pub write: Vec<HostPath>,
+    /// What it may not even read: files, and folders with all below them. Wins over `write`.
+    pub hidden: Vec<HostPath>,
+    /// What stays as it is though it lies where it may write, whether it is there or not. Folders
+    /// count with all below them; [`in_trees`] makes these of names.
+    pub protected: Vec<HostPath>,
+    /// A folder of its own for what it needs for a while: writable, and told by `TMPDIR`.
+    pub temp: Option<HostPath>,
+    /// What it may connect to.
+    pub net: Net,
+    /// Whether it may make and use unix sockets: those of services of this machine, too.
+    pub sockets: bool,
+    /// How it is held; none: by the best that works on this machine.
+    pub level: Option<Level>,
+}
+
+/// What a program may connect to.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Net {
+    /// Nothing; where it has a network of its own, itself.
+    #[default]
+    Off,
+    /// One port of this machine, over TCP: that of a proxy.
+    Port(u16),
+    /// Whatever it wants.
+    On,
+}
+
+/// How a program is held to its limits, weakest first.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Level {
+    /// L: by rules over files (Landlock) and system calls (seccomp).
+    Landlock,
+    /// N: in namespaces of its own, and by rules over system calls.
+    Namespaces,
+}
+
+impl Level {
+    /// All, best first.
+    pub const ALL: [Self; 2] = [Self::Namespaces, Self::Landlock];
+}
+
+impl fmt::Display for Level {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Landlock => "L (Landlock and seccomp)",
+            Self::Namespaces => "N (namespaces and seccomp)",
+        })
+    }
+}
+
+impl Limits {
+    /// Reports whether nothing at all is writable.
+    pub const fn reads_only(&self) -> bool {
+        self.write.is_empty() && self.temp.is_none()
+    }
+
+    /// All that is writable.
+    pub fn writable(&self) -> impl Iterator<Item = &HostPath> {
+        self.write.iter().chain(&self.temp)
+    }
+}
+
+/// The paths that protected names such as `.git/hooks` have in these folders.
+pub fn in_trees(trees: &[HostPath], names: &[&str]) -> Vec<HostPath> {
+    let all = trees.iter().flat_map(|tree| names.iter().map(|name| tree.join(name)));
+    all.flatten().collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use haft_types::Style;
+
+    #[test]
+    fn limits_arrive_as_they_were_sent() {
+        let path = |text: &[u8]| HostPath::new(text, Style::Posix).unwrap();
+        let limits = Limits {
+            write: vec![path(b"/w"), path(b"/a\xff b")],
+            hidden: vec![path(b"/home/me/.ssh")],
+            protected: in_trees(&[path(b"/w")], &[".git/hooks", ".mcp.json"]),
+            temp: Some(path(b"/tmp/x")),
+            net: Net::Port(4711),
+            sockets: true,
+            level: Some(Level::Landlock),
+        };
+        let sent = serde_json::to_string(&limits).unwrap();
+        assert_eq!(serde_json::from_str::<Limits>(&sent).unwrap(), limits);
+        assert_eq!(limits.protected[1], path(b"/w/.mcp.json"));
+        assert!(!limits.reads_only());
+        let none: Limits = serde_json::from_str("{}").unwrap();
+        assert!(none.reads_only() && none.net == Net::Off && none == Limits::default());
+        assert!(serde_json::from_str::<Limits>(r#"{"writes":[]}"#).is_err());
+    }
+}

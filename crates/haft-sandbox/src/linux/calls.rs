@@ -1,0 +1,423 @@
+//! Which system calls are refused, whatever the level.
+//!
+//! Everything is allowed but what is named here: a program that is refused an ordinary call breaks, and
+//! what it may do to files and processes is held elsewhere. Refused is what opens another way to the
+//! kernel, to other processes or to the machine.
+//!
+//! **Invariant:** no rule looks at more of an argument than the kernel does: what is an `int` there is
+//! compared in 32 bits, or high bits that the kernel ignores would hide it.
+
+use std::{collections::BTreeMap, io};
+
+use libc::{
+    AF_INET, AF_INET6, AF_NETLINK, AF_UNIX, IPPROTO_TCP, SOCK_DGRAM, SOCK_RAW, SOCK_SEQPACKET,
+    SOCK_STREAM,
+};
+use seccompiler::{
+    BpfProgram, SeccompAction, SeccompCmpArgLen, SeccompCmpOp, SeccompCondition, SeccompFilter,
+    SeccompRule, apply_filter, sock_filter,
+};
+
+use crate::{Level, Limits, Net};
+
+type Rules = BTreeMap<i64, Vec<SeccompRule>>;
+
+/// What is refused outright.
+const REFUSED: &[i64] = &[
+    libc::SYS_ptrace,
+    libc::SYS_process_vm_readv,
+    libc::SYS_process_vm_writev,
+    libc::SYS_process_madvise,
+    libc::SYS_pidfd_getfd,
+    libc::SYS_kcmp,
+    libc::SYS_userfaultfd,
+    libc::SYS_perf_event_open,
+    libc::SYS_bpf,
+    libc::SYS_keyctl,
+    libc::SYS_add_key,
+    libc::SYS_request_key,
+    libc::SYS_mount,
+    libc::SYS_umount2,
+    libc::SYS_pivot_root,
+    libc::SYS_chroot,
+    libc::SYS_move_mount,
+    libc::SYS_open_tree,
+    libc::SYS_fsopen,
+    libc::SYS_fsconfig,
+    libc::SYS_fsmount,
+    libc::SYS_fspick,
+    libc::SYS_mount_setattr,
+    libc::SYS_setns,
+    libc::SYS_open_by_handle_at,
+    libc::SYS_init_module,
+    libc::SYS_finit_module,
+    libc::SYS_delete_module,
+    libc::SYS_kexec_load,
+    libc::SYS_reboot,
+    libc::SYS_swapon,
+    libc::SYS_swapoff,
+    libc::SYS_acct,
+    libc::SYS_quotactl,
+    libc::SYS_settimeofday,
+    libc::SYS_clock_settime,
+    libc::SYS_sethostname,
+    libc::SYS_setdomainname,
+    libc::SYS_syslog,
+    libc::SYS_vhangup,
+    libc::SYS_fanotify_init,
+    #[cfg(target_arch = "x86_64")]
+    libc::SYS_iopl,
+    #[cfg(target_arch = "x86_64")]
+    libc::SYS_ioperm,
+    #[cfg(target_arch = "x86_64")]
+    libc::SYS_kexec_file_load,
+];
+
+/// What is not there: programs then do the same another way. The flags of `clone3` stand in memory,
+/// where no rule can look.
+const ABSENT: &[i64] = &[
+    libc::SYS_io_uring_setup,
+    libc::SYS_io_uring_enter,
+    libc::SYS_io_uring_register,
+    libc::SYS_clone3,
+];
+
+/// What changes something of a file that Landlock knows nothing of, and is refused where nothing may
+/// be changed.
+const CHANGES: &[i64] = &[
+    libc::SYS_fchmod,
+    libc::SYS_fchmodat,
+    SYS_FCHMODAT2,
+    libc::SYS_fchown,
+    libc::SYS_fchownat,
+    libc::SYS_utimensat,
+    libc::SYS_setxattr,
+    libc::SYS_lsetxattr,
+    libc::SYS_fsetxattr,
+    libc::SYS_removexattr,
+    libc::SYS_lremovexattr,
+    libc::SYS_fremovexattr,
+    SYS_SETXATTRAT,
+    SYS_REMOVEXATTRAT,
+    SYS_FILE_SETATTR,
+    #[cfg(target_arch = "x86_64")]
+    libc::SYS_chmod,
+    #[cfg(target_arch = "x86_64")]
+    libc::SYS_chown,
+    #[cfg(target_arch = "x86_64")]
+    libc::SYS_lchown,
+    #[cfg(target_arch = "x86_64")]
+    libc::SYS_utime,
+    #[cfg(target_arch = "x86_64")]
+    libc::SYS_utimes,
+    #[cfg(target_arch = "x86_64")]
+    libc::SYS_futimesat,
+];
+/// What processes of one user share by numbers, and queues of messages, which are files that belong to
+/// no folder; refused where there is no namespace of their own.
+const SHARED: &[i64] = &[
+    libc::SYS_shmget,
+    libc::SYS_shmat,
+    libc::SYS_shmctl,
+    libc::SYS_msgget,
+    libc::SYS_msgsnd,
+    libc::SYS_msgrcv,
+    libc::SYS_msgctl,
+    libc::SYS_semget,
+    libc::SYS_semop,
+    libc::SYS_semtimedop,
+    libc::SYS_semctl,
+    libc::SYS_mq_open,
+    libc::SYS_mq_unlink,
+];
+const SYS_FCHMODAT2: i64 = 452;
+const SYS_SETXATTRAT: i64 = 463;
+const SYS_REMOVEXATTRAT: i64 = 466;
+const SYS_FILE_SETATTR: i64 = 469;
+/// Newer ways to look at mounts, the second of which also changes them.
+const SYS_OPEN_TREE_ATTR: i64 = 467;
+
+/// New namespaces, as `clone` and `unshare` are asked for them; the last by `unshare` alone.
+const SPACES: [u64; 8] = [
+    libc::CLONE_NEWNS as u64,
+    libc::CLONE_NEWCGROUP as u64,
+    libc::CLONE_NEWUTS as u64,
+    libc::CLONE_NEWIPC as u64,
+    libc::CLONE_NEWUSER as u64,
+    libc::CLONE_NEWPID as u64,
+    libc::CLONE_NEWNET as u64,
+    0x80,
+];
+
+/// Attributes of inodes, which a file that is open for reading lets be changed.
+const FS_IOC_SETFLAGS: u64 = 0x4008_6602;
+const FS_IOC_FSSETXATTR: u64 = 0x401c_5820;
+const TIOCLINUX: u64 = 0x541c;
+/// Begins a connection with the first bytes that are sent.
+const MSG_FASTOPEN: u64 = 0x2000_0000;
+/// The bits of a socket's type that are no flags.
+const TYPE: u64 = 0xf;
+/// From here on x86-64 has the numbers of x32.
+const X32: u32 = 0x4000_0000;
+
+/// One comparison with the argument of this number, of 32 bits.
+fn is(argument: u8, how: SeccompCmpOp, value: u64) -> io::Result<SeccompCondition> {
+    SeccompCondition::new(argument, SeccompCmpArgLen::Dword, how, value).map_err(io::Error::other)
+}
+
+/// What is refused where all of these are so.
+fn rule(conditions: Vec<SeccompCondition>) -> io::Result<SeccompRule> {
+    SeccompRule::new(conditions).map_err(io::Error::other)
+}
+
+const fn number(value: i32) -> u64 {
+    value.cast_unsigned() as u64
+}
+
+/// Refuses sockets that are of no family of these, and of others than these types of each.
+fn only(families: &[(i32, &[i32])]) -> io::Result<Vec<SeccompRule>> {
+    if families.is_empty() {
+        return Ok(Vec::new());
+    }
+    let others = families.iter().map(|(family, _)| is(0, SeccompCmpOp::Ne, number(*family)));
+    let mut rules = vec![rule(others.collect::<io::Result<_>>()?)?];
+    for (family, types) in families {
+        for kind in (0..=TYPE).filter(|kind| !types.iter().any(|wanted| number(*wanted) == *kind)) {
+            let family = is(0, SeccompCmpOp::Eq, number(*family))?;
+            rules.push(rule(vec![family, is(1, SeccompCmpOp::MaskedEq(TYPE), kind)?])?);
+        }
+    }
+    Ok(rules)
+}
+
+/// Which sockets may be made.
+fn sockets(rules: &mut Rules, level: Level, limits: &Limits) -> io::Result<()> {
+    let both: &[i32] = &[SOCK_STREAM, SOCK_DGRAM];
+    let own = level == Level::Namespaces;
+    let mut families: Vec<(i32, &[i32])> = match limits.net {
+        Net::Off if !own => Vec::new(),
+        Net::Port(_) if !own => vec![(AF_INET, &[SOCK_STREAM]), (AF_INET6, &[SOCK_STREAM])],
+        // A network of its own holds nothing but itself.
+        Net::Off | Net::Port(_) => vec![(AF_INET, both), (AF_INET6, both)],
+        // What names stand for is asked of the kernel as well.
+        Net::On => vec![(AF_INET, both), (AF_INET6, both), (AF_NETLINK, &[SOCK_RAW, SOCK_DGRAM])],
+    };
+    if limits.sockets {
+        families.push((AF_UNIX, &[SOCK_STREAM, SOCK_DGRAM, SOCK_SEQPACKET]));
+    }
+    let mut made = only(&families)?;
+    if limits.net == Net::On {
+        // NETLINK_ROUTE is number 0.
+        let family = is(0, SeccompCmpOp::Eq, number(AF_NETLINK))?;
+        made.push(rule(vec![family, is(2, SeccompCmpOp::Ne, 0)?])?);
+    } else {
+        // What is made over TCP alone is looked at where it connects.
+        for family in families.iter().map(|(family, _)| *family).filter(|f| *f != AF_UNIX) {
+            let of = |kind: i32| is(1, SeccompCmpOp::MaskedEq(TYPE), number(kind));
+            let family = is(0, SeccompCmpOp::Eq, number(family))?;
+            let other = [0, number(IPPROTO_TCP)].map(|known| is(2, SeccompCmpOp::Ne, known));
+            let [default, tcp] = other;
+            made.push(rule(vec![family, of(SOCK_STREAM)?, default?, tcp?])?);
+        }
+    }
+    rules.insert(libc::SYS_socket, made);
+    // Both ends are the caller's. One of datagrams could be connected anew, to a socket with a name.
+    let pairs: &[i32] = if limits.sockets {
+        &[SOCK_STREAM, SOCK_DGRAM, SOCK_SEQPACKET]
+    } else {
+        &[SOCK_STREAM, SOCK_SEQPACKET]
+    };
+    rules.insert(libc::SYS_socketpair, only(&[(AF_UNIX, pairs)])?);
+    if limits.net != Net::On && !own {
+        let fast = |at: u8| {
+            let flag = is(at, SeccompCmpOp::MaskedEq(MSG_FASTOPEN), MSG_FASTOPEN)?;
+            Ok::<_, io::Error>(vec![rule(vec![flag])?])
+        };
+        rules.insert(libc::SYS_sendto, fast(3)?);
+        rules.insert(libc::SYS_sendmsg, fast(2)?);
+        rules.insert(libc::SYS_sendmmsg, fast(3)?);
+        // Without a name a listener gets one from the kernel, where no rule looks.
+        if !limits.sockets {
+            rules.insert(libc::SYS_listen, Vec::new());
+        }
+    }
+    Ok(())
+}
+
+/// Everything that is refused with an error.
+fn refused(level: Level, limits: &Limits) -> io::Result<Rules> {
+    let mut rules: Rules = REFUSED.iter().map(|number| (*number, Vec::new())).collect();
+    rules.insert(SYS_OPEN_TREE_ATTR, Vec::new());
+    let has = |bit: &u64| rule(vec![is(0, SeccompCmpOp::MaskedEq(*bit), *bit)?]);
+    rules.insert(libc::SYS_unshare, SPACES.iter().map(has).collect::<io::Result<_>>()?);
+    rules.insert(libc::SYS_clone, SPACES[..7].iter().map(has).collect::<io::Result<_>>()?);
+    let mut controls = vec![number_of(libc::TIOCSTI), TIOCLINUX];
+    if limits.reads_only() {
+        rules.extend(CHANGES.iter().map(|number| (*number, Vec::new())));
+        controls.extend([FS_IOC_SETFLAGS, FS_IOC_FSSETXATTR]);
+    }
+    let control = |request: u64| rule(vec![is(1, SeccompCmpOp::Eq, request)?]);
+    rules.insert(libc::SYS_ioctl, controls.into_iter().map(control).collect::<io::Result<_>>()?);
+    if level == Level::Landlock {
+        rules.extend(SHARED.iter().map(|number| (*number, Vec::new())));
+    }
+    sockets(&mut rules, level, limits)?;
+    Ok(rules)
+}
+
+/// The type of a request differs between C libraries.
+#[allow(clippy::unnecessary_cast, trivial_numeric_casts, reason = "its type is another elsewhere")]
+const fn number_of(request: libc::Ioctl) -> u64 {
+    request as u64
+}
+
+/// The programs that look at each system call.
+#[derive(Debug)]
+pub(super) struct Calls([BpfProgram; 2]);
+
+impl Calls {
+    /// Makes them ready.
+    pub(super) fn new(level: Level, limits: &Limits) -> io::Result<Self> {
+        let absent = ABSENT.iter().map(|number| (*number, Vec::new())).collect();
+        Ok(Self([program(refused(level, limits)?, libc::EPERM)?, program(absent, libc::ENOSYS)?]))
+    }
+
+    /// Has them look from now on; privileges cannot be gained any more either.
+    pub(super) fn apply(&self) -> io::Result<()> {
+        self.0.iter().try_for_each(|program| apply_filter(program).map_err(io::Error::other))
+    }
+}
+
+fn program(rules: Rules, error: libc::c_int) -> io::Result<BpfProgram> {
+    let arch = std::env::consts::ARCH.try_into().map_err(io::Error::other)?;
+    let refuse = SeccompAction::Errno(error.cast_unsigned());
+    let filter = SeccompFilter::new(rules, SeccompAction::Allow, refuse, arch);
+    let made: BpfProgram = filter.and_then(TryInto::try_into).map_err(io::Error::other)?;
+    let statement = |code, jt, jf, k| sock_filter { code, jt, jf, k };
+    // The number of the call, then: from X32 on it is not there. Other architectures are looked at
+    // by what follows, which ends the process.
+    let mut program: BpfProgram = Vec::with_capacity(made.len() + 3);
+    program.push(statement(0x20, 0, 0, 0));
+    program.push(statement(0x35, 0, 1, X32));
+    program.push(statement(0x06, 0, 0, libc::SECCOMP_RET_ERRNO | libc::ENOSYS.cast_unsigned()));
+    program.extend(made);
+    Ok(program)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// What a program says of a call; its own machine is small.
+    fn run(program: &[sock_filter], call: i64, arguments: [u64; 3]) -> u32 {
+        let arch = if cfg!(target_arch = "x86_64") { 0xc000_003e_u32 } else { 0xc000_00b7 };
+        let mut data = Vec::new();
+        data.extend(u32::try_from(call).unwrap().to_ne_bytes());
+        data.extend(arch.to_ne_bytes());
+        data.extend(0_u64.to_ne_bytes());
+        data.extend(arguments.iter().flat_map(|argument| argument.to_ne_bytes()));
+        data.resize(64, 0);
+        let (mut at, mut a) = (0, 0_u32);
+        loop {
+            let sock_filter { code, jt, jf, k } = program[at].clone();
+            let jump = |yes: bool| usize::from(if yes { jt } else { jf });
+            at += 1;
+            match code {
+                0x20 => {
+                    let from = k as usize;
+                    a = u32::from_ne_bytes(data[from..from + 4].try_into().unwrap());
+                }
+                0x54 => a &= k,
+                0x05 => at += k as usize,
+                0x15 => at += jump(a == k),
+                0x25 => at += jump(a > k),
+                0x35 => at += jump(a >= k),
+                0x06 => return k,
+                other => panic!("{other:#x}"),
+            }
+        }
+    }
+
+    fn allowed(level: Level, limits: &Limits, call: i64, arguments: [i32; 3]) -> bool {
+        let calls = Calls::new(level, limits).unwrap();
+        let arguments = arguments.map(number);
+        let answer = |arguments| {
+            let all = calls.0.iter().map(|program| run(program, call, arguments));
+            all.min().unwrap() == libc::SECCOMP_RET_ALLOW
+                && calls.0.iter().all(|p| run(p, call, arguments) == libc::SECCOMP_RET_ALLOW)
+        };
+        let plain = answer(arguments);
+        // Bits that the kernel does not look at change nothing.
+        let high = arguments.map(|argument| argument | 0xdead_beef << 32);
+        assert_eq!(answer(high), plain, "{call} {arguments:?}");
+        plain
+    }
+
+    #[test]
+    fn ordinary_calls_are_allowed_and_ways_out_are_not() {
+        let limits = Limits {
+            write: vec![haft_types::HostPath::root(haft_types::Style::Posix)],
+            ..Limits::default()
+        };
+        for level in Level::ALL {
+            let allowed = |call, arguments| allowed(level, &limits, call, arguments);
+            for call in [
+                libc::SYS_read,
+                libc::SYS_openat,
+                libc::SYS_execve,
+                libc::SYS_fchmodat,
+                libc::SYS_kill,
+            ] {
+                assert!(allowed(call, [0; 3]), "{call}");
+            }
+            assert!(allowed(libc::SYS_clone, [libc::SIGCHLD, 0, 0]));
+            assert!(allowed(libc::SYS_clone, [libc::CLONE_VM | libc::CLONE_THREAD, 0, 0]));
+            assert!(allowed(libc::SYS_unshare, [libc::CLONE_FILES, 0, 0]));
+            assert!(allowed(libc::SYS_ioctl, [0, 0x5401, 0]));
+            assert!(!allowed(libc::SYS_ioctl, [0, 0x5412, 0]));
+            for call in REFUSED.iter().chain(ABSENT) {
+                assert!(!allowed(*call, [0; 3]), "{call}");
+            }
+            for bit in [libc::CLONE_NEWUSER, libc::CLONE_NEWNS | libc::SIGCHLD] {
+                assert!(!allowed(libc::SYS_clone, [bit, 0, 0]));
+                assert!(!allowed(libc::SYS_unshare, [bit, 0, 0]));
+            }
+            assert!(!allowed(i64::from(X32) + libc::SYS_read, [0; 3]));
+            let none = Limits::default();
+            for call in CHANGES {
+                assert!(!super::tests::allowed(level, &none, *call, [0; 3]), "{call}");
+            }
+        }
+    }
+
+    #[test]
+    fn sockets_are_of_the_families_that_limits_name() {
+        let families = [AF_UNIX, AF_INET, AF_INET6, AF_NETLINK, libc::AF_PACKET, libc::AF_VSOCK];
+        let may = |level, limits: &Limits| {
+            let stream = |family: &i32| {
+                let kind = if *family == AF_NETLINK { SOCK_RAW } else { SOCK_STREAM };
+                allowed(level, limits, libc::SYS_socket, [*family, kind | libc::SOCK_CLOEXEC, 0])
+            };
+            families.iter().map(|family| u8::from(stream(family))).collect::<Vec<_>>()
+        };
+        let off = Limits::default();
+        let port = Limits { net: Net::Port(1), ..Limits::default() };
+        let on = Limits { net: Net::On, sockets: true, ..Limits::default() };
+        assert_eq!(may(Level::Landlock, &off), [0, 0, 0, 0, 0, 0]);
+        assert_eq!(may(Level::Namespaces, &off), [0, 1, 1, 0, 0, 0]);
+        assert_eq!(may(Level::Landlock, &port), [0, 1, 1, 0, 0, 0]);
+        assert_eq!(may(Level::Landlock, &on), [1, 1, 1, 1, 0, 0]);
+        let socket =
+            |limits, arguments| allowed(Level::Landlock, limits, libc::SYS_socket, arguments);
+        assert!(!socket(&port, [AF_INET, SOCK_DGRAM, 0]), "UDP");
+        assert!(!socket(&port, [AF_INET, SOCK_STREAM, 262]), "MPTCP");
+        assert!(socket(&port, [AF_INET, SOCK_STREAM, IPPROTO_TCP]));
+        assert!(!socket(&on, [AF_INET, SOCK_RAW, 1]), "raw");
+        assert!(!socket(&on, [AF_NETLINK, SOCK_RAW, 9]), "audit");
+        let pair = |limits, kind| {
+            allowed(Level::Landlock, limits, libc::SYS_socketpair, [AF_UNIX, kind, 0])
+        };
+        assert!(pair(&off, SOCK_STREAM) && pair(&off, SOCK_SEQPACKET | libc::SOCK_NONBLOCK));
+        assert!(!pair(&off, SOCK_DGRAM) && !pair(&off, SOCK_RAW) && pair(&on, SOCK_DGRAM));
+    }
+}
