@@ -38,9 +38,9 @@ use haft_types::{HostPath, Style};
 use self::attacks::{ALL, Field, Segment};
 
 /// Where [`attacker`] finds what there is to attack.
-const FIELD: &str = "ATTACK_FIELD";
+const FIELD: &str = "HAFT_TEST_FIELD";
 /// Set where a test was started again as an ordinary user.
-const ORDINARY: &str = "ATTACK_AS_ORDINARY";
+const ORDINARY: &str = "HAFT_TEST_ORDINARY";
 /// An ordinary user: nobody.
 const NOBODY: u32 = 65534;
 
