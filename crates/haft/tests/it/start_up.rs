@@ -128,6 +128,76 @@ fn a_secret_of_a_start_up_file_is_withheld_and_named() {
     assert_eq!(finish(haft, &Input::Nothing).out, "mine\n");
 }
 
+/// Functions that need what is not exported, and what they need.
+const NEEDING: &str = r#"
+scalar="it's \"so\" $HOME"; declare -i number=7; list=(one "two  three"); list[7]=eight
+declare -A map=([a b]=1 [']']="x
+y") empty; declare -r FIXED=fixed; declare -n other=scalar; unused=9; OPTIND=4
+API_TOKEN=ghp_16C7e42F292c6912E7710c838347Ae178B4a
+declare -A login=([user]=me [password]='correct horse battery')
+huge=$(printf '%070000d' 1)
+uses() {
+  echo "$scalar|$number|${#list[@]} ${list[1]} ${list[7]}|${map["a b"]}${map["]"]}|${FIXED:-}"
+  echo "[$API_TOKEN${login[user]}${login[password]}]"; empty[x]=1; echo "${empty[x]}${#huge}"
+  : "$OPTIND $other"
+}
+_hidden() { :; "$kept_out"; }; kept_out=1
+alias with='echo $by_alias'; by_alias=aliased
+"#;
+
+#[test]
+fn functions_have_the_variables_that_they_name() {
+    let world = World::new();
+    home(&world, ".bashrc", NEEDING);
+    let look = "uses; with; number+=1; echo \"$number<$unused$kept_out>\"; FIXED=2; echo $FIXED; \
+        env | grep -cE '^(scalar|number|list|map|FIXED|by_alias)='; echo $OPTIND";
+    let seen = format!(
+        "it's \"so\" {}|7|3 two  three eight|1x\ny|fixed\n[]\n10\naliased\n8<>\n2\n0\n",
+        world.root().join("home").display()
+    );
+    let ran = tool(&world, "/bin/bash", look);
+    // What bash itself has stands over it.
+    assert_eq!(ran.out, format!("{seen}1\n"), "{ran:?}");
+    assert!(!ran.out.contains("ghp_") && !ran.out.contains("horse"), "{ran:?}");
+
+    let other = World::new();
+    home(&other, ".bashrc", NEEDING);
+    let told = &told(&other, "/bin/bash", &["echo \"<$API_TOKEN${login[password]}>\""])[0];
+    assert!(told.starts_with("<>\n["), "{told}");
+    assert!(told.contains("API_TOKEN") && told.contains("login"), "{told}");
+    world.settings("[shell]\nlet_through = [\"API_TOKEN\", \"login\"]\n");
+    let through = tool(&world, "/bin/bash", "uses | sed -n 3p").out;
+    assert_eq!(through, format!("[{SECRET}mecorrect horse battery]\n"));
+
+    let mut client = Client::of(with_shell(&world, "/bin/bash", &["mcp", "--mode", "bypass"]));
+    client.greet(&json!({}));
+    let answer = client.call("bash", &json!({"command": look, "session": "dev"}));
+    assert!(text(&answer).contains("|7|3 two  three eight|1x\ny|fixed\n"), "{answer}");
+    client.ends_well();
+}
+
+#[test]
+fn a_plain_shell_whose_files_end_it_says_what_they_set() {
+    for (files, shown) in [
+        ("export A=1; exit 3; export A=2", "1"),
+        ("export A=1; set -eu; false; export A=2", "1"),
+        ("export A=1; return; export A=2", "1"),
+        ("export A=1; cd /; umask 777; set -f; IFS=:; PATH=; echo junk", "1"),
+        ("export A=1; trap 'echo bye' EXIT", "1"),
+        ("export A=1 ENV=\"$HOME/.shinit\"", "1:more"),
+    ] {
+        let world = World::new();
+        home(&world, ".profile", files);
+        home(&world, ".shinit", "export A=$A:more");
+        let answers = told(&world, "/bin/sh", &["echo \"<$A>\""]);
+        assert_eq!(answers[0], format!("<{shown}>"), "{files}");
+    }
+    let world = World::new();
+    home(&world, ".profile", "export A=1; exec cat");
+    let answers = told(&world, "/bin/sh", &["echo \"<$A>\""]);
+    assert!(answers[0].starts_with("<>\n[") && answers[0].contains("another program"));
+}
+
 #[test]
 fn files_that_end_or_hang_their_shell_break_no_command() {
     let lost = "or became another program";

@@ -27,7 +27,10 @@ use crate::{Exit, Output, Program, Shell, Spawn, secrets::Withheld};
 mod functions;
 mod report;
 
-use self::{functions::Functions, report::Report};
+use self::{
+    functions::{Functions, Kept},
+    report::Report,
+};
 
 /// Set in the shell whose start-up is read, so that the files can leave something out for it.
 const MARK: &str = "HAFT_START_UP";
@@ -36,6 +39,12 @@ const MARK: &str = "HAFT_START_UP";
 const OWN: &str = "_ SHLVL PWD OLDPWD SHELL TERM TERMCAP COLUMNS LINES PS0 PS1 PS2 PS3 PS4 PROMPT RPROMPT \
     PROMPT_COMMAND PROMPT_DIRTRIM IFS ENV SHELLOPTS POSIXLY_CORRECT GLOBIGNORE TMOUT HISTFILE \
     HISTSIZE HISTFILESIZE HISTCONTROL HISTIGNORE HISTTIMEFORMAT ZDOTDIR";
+/// What bash gives a meaning to, beside what it sets itself.
+const BASHS: &str = "CDPATH COLUMNS COMPREPLY COMP_CWORD COMP_KEY COMP_LINE COMP_POINT COMP_TYPE \
+    COMP_WORDBREAKS COMP_WORDS COPROC DIRSTACK EXECIGNORE FCEDIT FIGNORE FUNCNAME FUNCNEST GROUPS \
+    HISTCMD IGNOREEOF INPUTRC INSIDE_EMACS LINENO MAIL MAILCHECK MAILPATH MAPFILE OPTARG OPTERR \
+    OPTIND PIPESTATUS RANDOM READLINE_ARGUMENT READLINE_LINE READLINE_MARK READLINE_POINT REPLY \
+    SECONDS SRANDOM EPOCHREALTIME EPOCHSECONDS auto_resume histchars";
 /// Where agents are reached that start-up files may start. They end with their shell.
 const AGENTS: &str = "SSH_AUTH_SOCK SSH_AGENT_PID GPG_AGENT_INFO DBUS_SESSION_BUS_ADDRESS";
 
@@ -156,15 +165,14 @@ impl Kind {
 
     /// How it is started: at a login, by a person, to report what is set then.
     fn words(self, shell: &Path) -> Vec<Vec<u8>> {
-        let (plain, script): (&[&str], _) = match self {
-            // It reads the files by the script, so that their end, too, is reported.
-            Self::Bash => (&["--noprofile", "--norc"], report::BASH),
-            _ => (&[], report::ANY),
+        let words: &[&str] = match self {
+            // They read the files by the script, so that their end, too, is reported.
+            Self::Bash => &["--noprofile", "--norc", "-l", "-i", "-c", report::BASH],
+            Self::Plain => &["-i", "-c", report::PLAIN],
+            _ => &["-l", "-i", "-c", report::ANY],
         };
-        let mut words = vec![shell.as_os_str().as_bytes().to_vec()];
-        words
-            .extend(plain.iter().chain(&["-l", "-i", "-c", script]).map(|w| w.as_bytes().to_vec()));
-        words
+        let words = words.iter().map(|word| word.as_bytes().to_vec());
+        [shell.as_os_str().as_bytes().to_vec()].into_iter().chain(words).collect()
     }
 }
 
@@ -209,8 +217,14 @@ async fn read(local: &Local) -> Result<Option<Profile>, String> {
     };
     let commands = local.caps.get_or_init(|| local.probe()).shell.clone();
     let is_bash = commands.is_some_and(|shell| shell.as_bytes().ends_with(b"/bash"));
-    let functions = (kind == Kind::Bash && is_bash).then(|| Functions::of(&report)).flatten();
-    Ok(Some(Profile { functions, ..taken(&report, !exit.stopped.is_empty(), &local.withheld) }))
+    let mut profile = taken(&report, !exit.stopped.is_empty(), &local.withheld);
+    if kind == Kind::Bash && is_bash {
+        let usable = kept(&report, &local.withheld);
+        let (functions, withheld) = Functions::of(&report, usable);
+        profile.functions = functions;
+        profile.withheld.extend(withheld);
+    }
+    Ok(Some(profile))
 }
 
 /// The person's shell, where it is of a known kind and their home folder has files for it.
@@ -251,11 +265,7 @@ fn taken(report: &Report<'_>, ended: bool, secrets: &Withheld) -> Profile {
     let mut profile = Profile::default();
     for (name, value) in &report.variables {
         let Ok(text) = str::from_utf8(name) else { continue };
-        let among = |names: &str| names.split(' ').any(|name| name == text);
-        let own = among(OWN)
-            || text.starts_with("BASH")
-            || text.to_ascii_uppercase().starts_with("HAFT_");
-        if own || ended && among(AGENTS) {
+        if is_own(text) || ended && among(AGENTS, text) {
             continue;
         }
         let value = match env::var_os(text) {
@@ -277,6 +287,35 @@ fn taken(report: &Report<'_>, ended: bool, secrets: &Withheld) -> Profile {
         }
     }
     profile
+}
+
+fn among(names: &str, name: &str) -> bool {
+    names.split(' ').any(|other| other == name)
+}
+
+fn is_own(name: &str) -> bool {
+    among(OWN, name) || name.starts_with("BASH") || name.to_ascii_uppercase().starts_with("HAFT_")
+}
+
+/// The variables that are not exported and that functions may have: what makes each anew, and whether
+/// it holds a secret.
+fn kept<'a>(report: &Report<'a>, secrets: &Withheld) -> Vec<Kept<'a>> {
+    let mut all: Vec<Kept<'a>> = Vec::new();
+    for (name, text) in &report.kept {
+        let Ok(shown) = str::from_utf8(name) else { continue };
+        if let Some(name) = shown.strip_suffix('[') {
+            let text = String::from_utf8_lossy(text);
+            let (key, value) = text.split_once('=').unwrap_or((&text, ""));
+            let is_secret = secrets.holds(name, value) || secrets.holds(key, value);
+            if let Some(last) = all.last_mut().filter(|last| last.name == name) {
+                last.is_secret |=
+                    is_secret && !secrets.let_through.iter().any(|let_in| let_in == name);
+            }
+        } else if !is_own(shown) && !among(BASHS, shown) && env::var_os(shown).is_none() {
+            all.push(Kept { name: shown, text, is_secret: false });
+        }
+    }
+    all
 }
 
 /// The path of the start-up files, behind those folders that only this process has on its own:

@@ -53,6 +53,34 @@ const RESERVED: &[&[u8]] = &[
 /// Commands whose aliases mostly make them ask, which nobody could answer.
 const ASKING: &[&[u8]] = &[b"rm", b"cp", b"mv", b"ln"];
 
+/// A variable that is not exported.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Kept<'a> {
+    pub(super) name: &'a str,
+    /// What makes it, as `declare -p` says it.
+    pub(super) text: &'a [u8],
+    /// Whether it holds what commands do not get.
+    pub(super) is_secret: bool,
+}
+
+impl Kept<'_> {
+    /// Adds what makes it anew where the command was not given one of that name; that it cannot be
+    /// changed is left out, since a command that does not know of it may well set it.
+    fn make(&self, text: &mut Vec<u8>) {
+        let rest = self.text.strip_prefix(b"declare -").unwrap_or_default();
+        let Some(end) = rest.iter().position(|byte| *byte == b' ') else { return };
+        let flags = rest[..end].iter().filter(|flag| b"aAilu".contains(flag));
+        text.extend_from_slice(
+            format!("[[ ${{{}+x}} ]] || declare -", self.name).as_bytes(),
+        );
+        text.extend(flags.copied());
+        if text.ends_with(b" -") {
+            text.push(b'-');
+        }
+        text.extend_from_slice(&rest[end..]);
+    }
+}
+
 /// See the module.
 #[derive(Debug)]
 pub(super) struct Functions {
@@ -62,9 +90,11 @@ pub(super) struct Functions {
 }
 
 impl Functions {
-    /// Those of a report; none where there are none, or no such file can be made.
-    pub(super) fn of(report: &Report<'_>) -> Option<Self> {
-        Self::file(&text(report)?).ok()
+    /// Those of a report; none where there are none, or no such file can be made. And the names of
+    /// variables that they use and do not get.
+    pub(super) fn of(report: &Report<'_>, variables: Vec<Kept<'_>>) -> (Option<Self>, Vec<String>) {
+        let Some((text, withheld)) = text(report, variables) else { return Default::default() };
+        (Self::file(&text).ok(), withheld)
     }
 
     fn file(text: &[u8]) -> io::Result<Self> {
@@ -85,8 +115,9 @@ impl Functions {
     }
 }
 
-/// What makes them all anew; none where there are none.
-fn text(report: &Report<'_>) -> Option<Vec<u8>> {
+/// What makes them all anew, with the variables that they name, and the names of those that are
+/// secret; none where there are none.
+fn text(report: &Report<'_>, variables: Vec<Kept<'_>>) -> Option<(Vec<u8>, Vec<String>)> {
     let aliases: Vec<_> = (report.aliases.iter())
         .filter(|(name, _)| !RESERVED.contains(name) && !ASKING.contains(name))
         .collect();
@@ -94,9 +125,17 @@ fn text(report: &Report<'_>) -> Option<Vec<u8>> {
     if functions.is_empty() && aliases.is_empty() {
         return None;
     }
+    let texts = functions.iter().copied().chain(aliases.iter().map(|(_, alias)| *alias));
+    let named: BTreeSet<&[u8]> = texts.flat_map(names).collect();
+    let named = variables.into_iter().filter(|variable| named.contains(variable.name.as_bytes()));
+    let (secret, variables): (Vec<_>, Vec<_>) = named.partition(|variable| variable.is_secret);
+    let secret = secret.iter().map(|variable| variable.name.to_owned()).collect();
     // The shell was told of this file by a variable. What a function matches may need the option
     // when it is read.
     let mut text = b"builtin unset BASH_ENV\nbuiltin shopt -s extglob\n".to_vec();
+    for variable in &variables {
+        variable.make(&mut text);
+    }
     for body in functions {
         text.extend_from_slice(body);
     }
@@ -107,7 +146,12 @@ fn text(report: &Report<'_>) -> Option<Vec<u8>> {
     if !aliases.is_empty() {
         text.extend_from_slice(b"builtin shopt -s expand_aliases\n");
     }
-    Some(text)
+    Some((text, secret))
+}
+
+/// All that can be the name of a variable.
+fn names(text: &[u8]) -> impl Iterator<Item = &[u8]> {
+    text.split(|b| !b.is_ascii_alphanumeric() && *b != b'_').filter(|name| !name.is_empty())
 }
 
 /// The functions without those that only complete what a person types: their names begin with `_`,
@@ -141,16 +185,18 @@ mod tests {
             conda\0conda () { __exe; }\n\0__exe\0__exe () { _deep \"$@\"; }\n\0_deep\0_deep () { :; }\n\0\
             _git\0_git () { _other; }\n\0_other\0_other () { :; }\n\0pwd\0pwd () { echo x; }\n\0\
             _b\0_b () { :; }\n\0\
-            haft:aliases\0{\0alias {='echo no'\n\0ll\0alias ll='_b; ls -l'\n\0rm\0alias rm='rm -i'\n\0haft:end\0";
-        let text = String::from_utf8(text(&Report::read(bytes).unwrap()).unwrap()).unwrap();
+            haft:aliases\0{\0alias {='echo no'\n\0ll\0alias ll='_b; ls -l'\n\0rm\0alias rm='rm -i'\n\0\
+            haft:variables of functions\0haft:end\0";
+        let (text, _) = text(&Report::read(bytes).unwrap(), Vec::new()).unwrap();
+        let text = String::from_utf8(text).unwrap();
         for there in ["conda ()", "__exe ()", "_deep ()", "_b ()", "alias ll=", "expand_aliases"] {
             assert!(text.contains(there), "{there} in {text}");
         }
         for gone in ["_git", "_other", "pwd", "rm -i", "echo no"] {
             assert!(!text.contains(gone), "{gone} in {text}");
         }
-        let none =
-            b"haft:variables\0haft:functions\0_git\0_git () { :; }\n\0haft:aliases\0haft:end\0";
-        assert_eq!(super::text(&Report::read(none).unwrap()), None);
+        let none = b"haft:variables\0haft:functions\0_git\0_git () { :; }\n\0haft:aliases\0\
+            haft:variables of functions\0haft:end\0";
+        assert_eq!(super::text(&Report::read(none).unwrap(), Vec::new()), None);
     }
 }

@@ -22,7 +22,7 @@ haft_start_up_report() {
     builtin printf 'haft:functions\0'
     haft_exported=$'\n'$(builtin declare -Fx)$'\n'
     for haft_name in $(builtin compgen -A function); do
-      case $haft_name in haft_start_up_report | exec) builtin continue ;; esac
+      case $haft_name in haft_start_up_* | exec) builtin continue ;; esac
       builtin printf '%s\0' "$haft_name"
       builtin declare -f -- "$haft_name"
       [[ $haft_exported == *$'\n'"declare -fx $haft_name"$'\n'* ]] &&
@@ -35,8 +35,29 @@ haft_start_up_report() {
       builtin alias -- "$haft_name"
       builtin printf '\0'
     done
+    builtin printf 'haft:variables of functions\0'
+    (haft_start_up_variables)
     builtin printf 'haft:end\0'
   } >&199
+}
+haft_start_up_variables() {
+  haft_exported=$'\n'$(builtin compgen -e)$'\n'
+  for haft_name in $(builtin compgen -v); do
+    case $haft_name in haft_* | HAFT_* | BASH*) builtin continue ;; esac
+    [[ $haft_exported == *$'\n'"$haft_name"$'\n'* ]] && builtin continue
+    builtin test -R "$haft_name" && builtin continue
+    haft_all=$haft_name[@]
+    haft_value="${!haft_all}"
+    builtin eval "haft_keys=(\"\${!$haft_name[@]}\")"
+    ((${#haft_value} > 32768 || ${#haft_keys[@]} > 1024)) && builtin continue
+    builtin printf '%s\0' "$haft_name"
+    builtin declare -p -- "$haft_name"
+    builtin printf '\0'
+    for haft_key in "${haft_keys[@]}"; do
+      builtin eval "haft_value=\${$haft_name[\$haft_key]}"
+      builtin printf '%s[\0%s=%s\0' "$haft_name" "$haft_key" "$haft_value"
+    done
+  done
 }
 exec() { [[ $# -eq 0 ]] || builtin exit; }
 trap haft_start_up_report EXIT
@@ -49,9 +70,25 @@ done
 [[ -r ~/.bashrc ]] && ! { [[ -n $haft_name ]] && [[ $(< "$haft_name") == *bashrc* ]]; } && . ~/.bashrc
 haft_start_up_report"#;
 
+/// Runs the start-up files of a shell like the first ones, and reports the variables even where one
+/// of them ends it. What `ENV` names it has read itself, unless a file says so only then.
+pub(super) const PLAIN: &str = r#"exec 9>&3 3>&-
+haft_start_up_report() {
+  trap - EXIT
+  printf 'haft:variables\0' >&9
+  /usr/bin/env -0 >&9
+  printf 'haft:functions\0haft:aliases\0haft:variables of functions\0haft:end\0' >&9
+}
+haft_env=$ENV
+trap haft_start_up_report EXIT
+[ -r /etc/profile ] && . /etc/profile
+[ -r ~/.profile ] && . ~/.profile
+[ "$ENV" != "$haft_env" ] && [ -r "$ENV" ] && . "$ENV"
+haft_start_up_report"#;
+
 /// Reports the variables, in whatever shell.
 pub(super) const ANY: &str = "printf 'haft:variables\\0' >&3; /usr/bin/env -0 >&3; \
-    printf 'haft:functions\\0haft:aliases\\0haft:end\\0' >&3";
+    printf 'haft:functions\\0haft:aliases\\0haft:variables of functions\\0haft:end\\0' >&3";
 
 /// What was reported.
 #[derive(Debug, Default, PartialEq, Eq)]
@@ -62,6 +99,9 @@ pub(super) struct Report<'a> {
     pub(super) functions: Vec<(&'a [u8], &'a [u8])>,
     /// The same of aliases.
     pub(super) aliases: Vec<(&'a [u8], &'a [u8])>,
+    /// The same of variables that are not exported. What they hold follows: their names with `[`,
+    /// and each key, `=`, value.
+    pub(super) kept: Vec<(&'a [u8], &'a [u8])>,
 }
 
 impl<'a> Report<'a> {
@@ -84,7 +124,8 @@ impl<'a> Report<'a> {
             }
         };
         report.functions = pairs(b"haft:aliases")?;
-        report.aliases = pairs(b"haft:end")?;
+        report.aliases = pairs(b"haft:variables of functions")?;
+        report.kept = pairs(b"haft:end")?;
         Some(report)
     }
 }
@@ -96,11 +137,13 @@ mod tests {
     #[test]
     fn a_report_counts_whole_or_not_at_all() {
         let bytes = b"junk\0haft:variables\0A=1=2\0B=\0haft:functions\0f\0f () \n{ :\n}\n\0\
-            haft:aliases\0ll\0alias ll='ls -l'\n\0haft:end\0";
+            haft:aliases\0ll\0alias ll='ls -l'\n\0haft:variables of functions\0v\0declare -- v=\"1\"\n\0v[\x000=1\0haft:end\0";
         let report = Report::read(bytes).unwrap();
         assert_eq!(report.variables, [(&b"A"[..], &b"1=2"[..]), (b"B", b"")]);
         assert_eq!(report.functions, [(&b"f"[..], &b"f () \n{ :\n}\n"[..])]);
         assert_eq!(report.aliases, [(&b"ll"[..], &b"alias ll='ls -l'\n"[..])]);
+        let kept = [(&b"v"[..], &b"declare -- v=\"1\"\n"[..]), (b"v[", b"0=1")];
+        assert_eq!(report.kept, kept);
         for end in 0..bytes.len() - 1 {
             assert_eq!(Report::read(&bytes[..end]), None, "{end}");
         }
