@@ -39,6 +39,10 @@ pub struct Setting {
     /// What is known of git in folders, absolute paths as [`Reading::git_folders`] names them. In
     /// a folder that is not here git may run anything.
     pub git: BTreeMap<String, GitFacts>,
+    /// Folders, absolute paths as [`Reading::toolchain_folders`] names them, where neither they nor
+    /// one above has a `rust-toolchain` or `rust-toolchain.toml` that names a path: elsewhere
+    /// `cargo --version` may run anything.
+    pub plain_toolchains: BTreeSet<String>,
 }
 
 /// What the configuration of a repository cannot make git run. A folder outside of repositories
@@ -64,6 +68,8 @@ pub struct Reading {
     pub read_only: bool,
     /// Folders in which git runs and something of [`Setting::git`] was asked for, absolute paths.
     pub git_folders: BTreeSet<String>,
+    /// Folders in which the toolchain of Rust runs, absolute paths.
+    pub toolchain_folders: BTreeSet<String>,
 }
 
 /// A simple command, or what a wrapper runs.

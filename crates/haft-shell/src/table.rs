@@ -50,6 +50,8 @@ pub(crate) enum Operands {
     Copies,
     /// All but the last are removed, the last is written.
     Moves,
+    /// Neither options nor operands are looked at: what it does stands in its traits.
+    Loose,
     /// What they do is not known.
     Any,
 }
@@ -82,6 +84,10 @@ pub(crate) enum Trait {
     Drivers,
     /// It checks signatures where that configuration says so.
     Signatures,
+    /// It runs the program that a toolchain file of the folder may name.
+    Toolchain,
+    /// It fetches the toolchain that `go.mod` names, unless `GOTOOLCHAIN=local` is set.
+    GoChain,
     /// Options of several letters have one dash.
     OneDash,
 }
@@ -168,8 +174,11 @@ fn lines() -> Vec<Vec<&'static str>> {
 
 /// Reads one line; a fault is the part that is not understood.
 fn entry(line: &[&'static str]) -> Result<(Vec<&'static str>, Entry), &'static str> {
-    let first = line.first().copied().unwrap_or_default();
-    let (names, rest) = first.split_once(": ").ok_or(first)?;
+    // Names may need more than one line.
+    let at = line.iter().position(|part| part.contains(':')).ok_or("a line without words")?;
+    let (last, rest) = line[at].split_once(':').unwrap_or_default();
+    let names = line[..at].iter().copied().chain([last]).flat_map(|part| part.split(','));
+    let names: Vec<_> = names.map(str::trim).filter(|name| !name.is_empty()).collect();
     let mut found = Entry {
         operands: Operands::Any,
         traits: Vec::new(),
@@ -177,19 +186,25 @@ fn entry(line: &[&'static str]) -> Result<(Vec<&'static str>, Entry), &'static s
         long: HashMap::new(),
         takes_numbers: false,
     };
+    let is_listed = rest.contains('|');
     let (words, options) = rest.split_once('|').unwrap_or((rest, ""));
-    for word in words.split_whitespace() {
+    // Without options the words may go on.
+    let rest: Vec<&str> = line.iter().skip(at + 1).copied().collect();
+    let (more_words, rest) = if is_listed { (&[][..], &rest[..]) } else { (&rest[..], &[][..]) };
+    let words = std::iter::once(words).chain(more_words.iter().copied());
+    for word in words.flat_map(str::split_whitespace) {
         match (operands(word), trait_of(word)) {
             (Some(operands), _) => found.operands = operands,
             (_, Some(own)) => found.traits.push(own),
             _ => return Err(word),
         }
     }
-    let more = line.iter().skip(1).copied();
-    for option in std::iter::once(options).chain(more).flat_map(str::split_whitespace) {
+    for option in
+        std::iter::once(options).chain(rest.iter().copied()).flat_map(str::split_whitespace)
+    {
         add(option, &mut found)?;
     }
-    Ok((names.split(',').map(str::trim).collect(), found))
+    Ok((names, found))
 }
 
 fn add(option: &'static str, found: &mut Entry) -> Result<(), &'static str> {
@@ -247,6 +262,7 @@ fn operands(word: &str) -> Option<Operands> {
         "destroys" => Operands::Destroys,
         "copies" => Operands::Copies,
         "moves" => Operands::Moves,
+        "loose" => Operands::Loose,
         "any" => Operands::Any,
         _ => return None,
     })
@@ -266,6 +282,8 @@ fn trait_of(word: &str) -> Option<Trait> {
         "filters" => Trait::Filters,
         "drivers" => Trait::Drivers,
         "signatures" => Trait::Signatures,
+        "toolchain" => Trait::Toolchain,
+        "gochain" => Trait::GoChain,
         "one-dash" => Trait::OneDash,
         _ => return None,
     })

@@ -88,10 +88,7 @@ impl<'a, 'r> Judge<'a, 'r> {
         match command.kind {
             Kind::Arithmetic => {
                 let text = args.first().map_or("", |arg| &arg.text);
-                let is_number = |name: &str| {
-                    let value = words::variable(name, self.state);
-                    value.is_some_and(|value| value.is_number())
-                };
+                let is_number = |name: &str| words::is_number(name, self.state);
                 // What it sets may be a variable that means something.
                 let names = super::arithmetic::names(text);
                 if !super::arithmetic::is_safe(text, is_number) || !names.iter().all(|n| is_own(n))
@@ -112,7 +109,14 @@ impl<'a, 'r> Judge<'a, 'r> {
                 odd(&args, &mut out);
                 args.clear();
             }
-            Kind::Simple | Kind::Test => {}
+            Kind::Test => {
+                // Its operators are words of its own.
+                let span = command.span.start..command.span.start;
+                if args.first().and_then(Arg::known) != Some("[[") {
+                    args.insert(0, Arg::of(super::state::Value::text("[["), "[[", span));
+                }
+            }
+            Kind::Simple => {}
         }
         let names = assignments(&command.assignments, &args);
         let shown: Vec<_> =
@@ -303,11 +307,19 @@ impl<'a, 'r> Judge<'a, 'r> {
 
     /// Reads words by the table.
     pub(crate) fn table(&mut self, name: &str, entry: &Entry, args: &[Arg], out: &mut Outcome) {
+        if entry.operands == Operands::Loose {
+            return self.note(name, entry, &Parsed::default(), out);
+        }
         let parsed = options::parse(entry, args);
         if entry.is(Trait::Sub) {
             let rest = &args[parsed.count..];
             self.note(name, entry, &parsed, out);
-            return self.subcommand(name, entry, rest, out);
+            let shows = parsed.options.iter().any(|(_, what, _)| *what == Use::Shows);
+            // What it shows it shows without a subcommand.
+            if !shows || !rest.is_empty() {
+                self.subcommand(name, entry, rest, out);
+            }
+            return;
         }
         self.parsed(name, entry, &parsed, out);
     }
@@ -342,7 +354,7 @@ impl<'a, 'r> Judge<'a, 'r> {
     }
 
     /// Adds what a program does with options and operands.
-    pub(crate) fn parsed(&self, name: &str, entry: &Entry, parsed: &Parsed, out: &mut Outcome) {
+    pub(crate) fn parsed(&mut self, name: &str, entry: &Entry, parsed: &Parsed, out: &mut Outcome) {
         let shows = parsed.options.iter().any(|(_, what, _)| *what == Use::Shows);
         let in_place = parsed.options.iter().any(|(_, what, _)| *what == Use::InPlace);
         self.note(name, entry, parsed, out);
@@ -367,7 +379,7 @@ impl<'a, 'r> Judge<'a, 'r> {
             Operands::ReadsOne | Operands::TextOne if many => {
                 out.anything(format!("{name} is only known with one operand"));
             }
-            Operands::None | Operands::Text | Operands::TextOne => {}
+            Operands::None | Operands::Text | Operands::TextOne | Operands::Loose => {}
             Operands::Reads | Operands::TextReads | Operands::ReadsOne => {
                 out.effects.extend(operands.iter().flat_map(read));
                 if in_place {
@@ -426,7 +438,7 @@ impl<'a, 'r> Judge<'a, 'r> {
     }
 
     /// Adds what options and the nature of a program do.
-    fn note(&self, name: &str, entry: &Entry, parsed: &Parsed, out: &mut Outcome) {
+    fn note(&mut self, name: &str, entry: &Entry, parsed: &Parsed, out: &mut Outcome) {
         out.faults.extend(parsed.faults.iter().cloned());
         if !parsed.faults.is_empty() {
             out.effects.push(Effect::Anything);
@@ -454,12 +466,31 @@ impl<'a, 'r> Judge<'a, 'r> {
                 Trait::Runs => out.effects.push(runs(name)),
                 Trait::Shell => out.effects.push(Effect::ChangesShell),
                 Trait::Acts => out.effects.push(Effect::Anything),
+                Trait::Toolchain => self.toolchain(name, out),
+                Trait::GoChain => {
+                    let known = self.around.setting.variables.get("GOTOOLCHAIN");
+                    if known.is_none_or(|value| value != "local") {
+                        out.fault("go may fetch the toolchain that go.mod names");
+                    }
+                }
                 Trait::WritesHere => {
                     out.effects.extend(self.here().into_iter().map(Effect::Writes));
                 }
                 _ => {}
             }
         }
+    }
+}
+
+impl Judge<'_, '_> {
+    /// Asks for what is known of toolchain files where the command runs.
+    fn toolchain(&mut self, name: &str, out: &mut Outcome) {
+        let folders = self.state.folders.as_deref().map_or(&[][..], Vec::as_slice);
+        let plain = &self.around.setting.plain_toolchains;
+        if folders.is_empty() || !folders.iter().all(|folder| plain.contains(folder)) {
+            out.fault(format!("a toolchain file may say which program {name} is"));
+        }
+        self.reading.toolchain_folders.extend(folders.iter().cloned());
     }
 }
 

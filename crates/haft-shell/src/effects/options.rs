@@ -26,9 +26,10 @@ impl Parsed {
     }
 }
 
-/// Reads the words behind a program's name. With [`Trait::Stop`] it ends before the first operand.
+/// Reads the words behind a program's name. With [`Trait::Stop`] or [`Trait::Sub`] it ends before the first operand.
 pub(crate) fn parse(entry: &Entry, args: &[Arg]) -> Parsed {
     let mut parsed = Parsed::default();
+    let stops = entry.is(Trait::Stop) || entry.is(Trait::Sub);
     let mut at = 0;
     while let Some(arg) = args.get(at) {
         at += 1;
@@ -40,12 +41,12 @@ pub(crate) fn parse(entry: &Entry, args: &[Arg]) -> Parsed {
         let is_option = start.starts_with('-') && !arg.is_split && start != "-";
         if arg.known() == Some("--") {
             parsed.is_ended = true;
-            if entry.is(Trait::Stop) {
+            if stops {
                 break;
             }
         } else if is_option {
             option(entry, arg, args, &mut at, &mut parsed);
-        } else if entry.is(Trait::Stop) {
+        } else if stops {
             at -= 1;
             break;
         } else {

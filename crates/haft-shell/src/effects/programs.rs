@@ -1,6 +1,12 @@
 //! Programs whose words the table cannot tell of.
 
+mod awk;
 mod git;
+mod network;
+mod sed;
+mod shell;
+mod system;
+mod text;
 mod wrappers;
 
 use super::{
@@ -30,6 +36,45 @@ pub(crate) fn special(name: &str) -> Option<Special> {
         "xargs" => wrappers::xargs,
         "find" => wrappers::find,
         "bash" | "sh" | "dash" => wrappers::shell,
+        "sed" | "gsed" => sed::sed,
+        "awk" | "gawk" | "mawk" | "nawk" => awk::awk,
+        "[" | "test" => shell::test,
+        "[[" => shell::extended,
+        "echo" => shell::echo,
+        "printf" => shell::printf,
+        "read" => shell::read,
+        "mapfile" | "readarray" => shell::mapfile,
+        "export" | "declare" | "typeset" | "local" | "readonly" => shell::declare,
+        "set" => shell::set,
+        "shopt" => shell::shopt,
+        "type" | "hash" | "alias" | "times" | "caller" | "umask" | "ulimit" | "jobs" | "dirs"
+        | "trap" | "history" | "unset" | "shift" | "exit" | "return" | "break" | "continue"
+        | "wait" => shell::shows,
+        "pushd" | "popd" => shell::folders,
+        "eval" | "source" | "." | "let" | "getopts" | "unalias" | "enable" | "bind"
+        | "complete" | "compgen" | "compopt" | "fc" | "disown" | "bg" | "fg" | "suspend"
+        | "logout" | "coproc" => shell::changes,
+        "date" => system::date,
+        "ps" => system::ps,
+        "lsof" => system::lsof,
+        "ip" => system::ip,
+        "yq" => system::yq,
+        "rustc" | "rustfmt" => system::toolchain,
+        "cargo metadata" => system::metadata,
+        "git config" => git::config,
+        "jq" => text::jq,
+        "curl" | "wget" => network::fetch,
+        "node" | "nodejs" | "python" | "python3" | "python2" | "ruby" | "perl" | "php" | "lua"
+        | "java" | "javac" | "gcc" | "g++" | "cc" | "c++" | "clang" | "clang++" | "ld" | "make"
+        | "gmake" | "cmake" | "ninja" | "meson" | "tsc" | "deno" | "bun" | "pytest" | "ruff"
+        | "black" | "mypy" | "eslint" | "prettier" | "tox" | "nox" | "jest" | "vitest" | "npx"
+        | "uv" | "poetry" | "conda" | "terraform" | "helm" | "vim" | "vi" | "nvim" | "nano"
+        | "emacs" | "ed" | "ex" | "less" | "more" | "man" | "sqlite3" | "gpg" | "tar" | "zip"
+        | "unzip" | "gzip" | "gunzip" | "bzip2" | "xz" | "zstd" | "ar" | "strace" | "ltrace"
+        | "gdb" | "lldb" | "valgrind" | "perf" | "shellcheck" | "bash-completion"
+        | "pre-commit" | "clang-format" | "clang-tidy" | "zsh" | "fish" | "ksh" | "pwsh" => {
+            system::version
+        }
         _ => return None,
     })
 }
@@ -77,6 +122,10 @@ pub(crate) fn is_plain_format(arg: &Arg) -> bool {
     let Some(text) = arg.known() else { return false };
     let text =
         text.strip_prefix("format:").or_else(|| text.strip_prefix("tformat:")).unwrap_or(text);
+    // Nothing is shown.
+    if text.is_empty() {
+        return true;
+    }
     let is_free = !text.contains("%G")
         && !text.contains("signature")
         && !text.contains("%+G")

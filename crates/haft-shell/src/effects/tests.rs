@@ -1,3 +1,5 @@
+//! What parts are told to do.
+
 use super::*;
 
 fn setting() -> Setting {

@@ -126,7 +126,7 @@ impl Around<'_> {
             }
             Piece::Process { .. } => return (Value::text("/dev/fd/63"), "<(...)".to_owned()),
             Piece::Arithmetic { text } => {
-                let is_safe = arithmetic::is_safe(text, |name| self.is_number(name, state));
+                let is_safe = arithmetic::is_safe(text, |name| is_number(name, state));
                 arg.is_odd |= !is_safe;
                 return (Value::Number, format!("$(({text}))"));
             }
@@ -135,10 +135,6 @@ impl Around<'_> {
             arg.is_split = true;
         }
         (value, shown)
-    }
-
-    fn is_number(&self, name: &str, state: &State) -> bool {
-        variable(name, state).is_some_and(|value| value.is_number())
     }
 
     /// What commands say whose answer is known: the folder, or a count.
@@ -192,6 +188,11 @@ pub(crate) fn operands(arg: &Arg, state: &State) -> Vec<super::Operand> {
         Value::Files(start) => pattern(start),
         Value::From(_) => vec![Operand::Unknown],
     }
+}
+
+/// Whether a variable surely is a number.
+pub(crate) fn is_number(name: &str, state: &State) -> bool {
+    variable(name, state).is_some_and(|value| value.is_number())
 }
 
 /// The value of a variable; none where only the environment has it.

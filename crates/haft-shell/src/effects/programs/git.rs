@@ -33,6 +33,7 @@ pub(super) fn git(judge: &mut Judge<'_, '_>, call: &Call<'_>, out: &mut Outcome)
                 folders = None;
                 out.effects.push(Effect::Reads(crate::Operand::Unknown));
             }
+            ("p" | "paginate", _) => out.fault("git starts a pager"),
             ("c", Some(text)) if is_harmless(text) => {}
             ("c", _) => out.anything("a setting that is given to git may run programs"),
             _ => {}
@@ -49,6 +50,23 @@ pub(super) fn git(judge: &mut Judge<'_, '_>, call: &Call<'_>, out: &mut Outcome)
         .or_else(|| table::find(&format!("git {name}")));
     if let Some(entry) = entry {
         configured(judge, entry, &rest[1..], folders.as_deref(), out);
+    }
+}
+
+/// `git config`: with one name it tells its value.
+pub(super) fn config(judge: &mut Judge<'_, '_>, call: &Call<'_>, out: &mut Outcome) {
+    let first = call.args.first().and_then(Arg::known).unwrap_or_default();
+    let (name, args) = match first {
+        "get" | "list" => ("git config get", &call.args[1..]),
+        _ => ("git config ...", call.args),
+    };
+    let Some(entry) = table::find(name) else { return };
+    let parsed = options::parse(entry, args);
+    judge.parsed("git config", entry, &parsed, out);
+    let is_name = |arg: &Arg| arg.known().is_some_and(|text| text.contains('.'));
+    let shows = parsed.options.iter().any(|(_, what, _)| *what == table::Use::Shows);
+    if !shows && name == "git config ..." && !parsed.operands.iter().all(is_name) {
+        out.anything("git config may change settings");
     }
 }
 

@@ -1,0 +1,285 @@
+//! Programs of awk.
+//!
+//! **Invariant:** a program is taken only when it holds nothing that runs, writes or loads anything.
+//! Where a slash may begin a pattern or divide, it is not taken.
+
+use super::Call;
+use crate::{
+    effects::{
+        Effect,
+        judge::{Judge, Outcome},
+        options,
+    },
+    table,
+};
+
+/// `awk [-F X] [-v A=B] PROGRAM [FILES]`
+pub(super) fn awk(judge: &mut Judge<'_, '_>, call: &Call<'_>, out: &mut Outcome) {
+    let Some(entry) = table::find("awk ...") else { return };
+    let parsed = options::parse(entry, call.args);
+    out.faults.extend(parsed.faults.iter().cloned());
+    if !parsed.faults.is_empty() {
+        out.effects.push(Effect::Anything);
+    }
+    if parsed.options.iter().any(|(_, what, _)| *what == table::Use::Bad) {
+        out.anything("a file holds what awk does");
+    }
+    let is_ended = call.args[..parsed.count].last().and_then(|arg| arg.known()) == Some("--");
+    let mut rest = &call.args[parsed.count..];
+    let Some((program, files)) = rest.split_first() else {
+        if !parsed.has("version") {
+            out.fault("awk has no program");
+        }
+        return;
+    };
+    rest = files;
+    match program.known() {
+        Some(text) if !text.starts_with('-') || is_ended => {
+            if let Err(why) = check(text) {
+                out.anything(why);
+            }
+        }
+        _ => out.anything("what awk does is known when it runs"),
+    }
+    for file in rest {
+        // A name that begins so is a connection, and one with a sign sets a variable.
+        if file.may_begin('/') && file.known().is_none_or(|text| text.contains("inet")) {
+            out.fault(format!("{} may name a connection", file.text));
+        }
+        if file.is_split {
+            out.fault(format!("{} may become several words", file.text));
+        }
+        let start = file.value.start();
+        if !start.contains('=') {
+            out.effects.extend(judge.reads(file));
+        }
+    }
+}
+
+/// What a token of a program is, as far as it matters.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Last {
+    /// A slash behind it divides.
+    Value,
+    /// A slash behind it begins a pattern.
+    Operator,
+    /// It closes a parenthesis: what a slash behind it is depends on what was opened.
+    Closed,
+}
+
+/// Whether a program only computes and prints.
+fn check(text: &str) -> Result<(), String> {
+    let mut rest = text;
+    let (mut last, mut depth) = (Last::Operator, 0_usize);
+    // The depth at which a `print` stands whose list has not ended.
+    let mut print: Option<usize> = None;
+    while let Some(c) = rest.chars().next() {
+        let after = &rest[c.len_utf8()..];
+        match c {
+            '"' => {
+                rest = quoted(after, '"').ok_or("a string of the awk program does not end")?;
+                last = Last::Value;
+                continue;
+            }
+            '/' if last == Last::Operator => {
+                rest = pattern(after).ok_or("a pattern of the awk program is not understood")?;
+                last = Last::Value;
+                continue;
+            }
+            '/' => {
+                if last == Last::Closed && after.contains('/') {
+                    return Err("a slash in the awk program may mean two things".to_owned());
+                }
+                last = Last::Operator;
+            }
+            '#' => {
+                rest = after.find('\n').map_or("", |at| &after[at..]);
+                continue;
+            }
+            '|' if after.starts_with('|') => {
+                rest = &after[1..];
+                last = Last::Operator;
+                continue;
+            }
+            '|' => return Err("awk may run a command".to_owned()),
+            '@' => return Err("awk may load or call something".to_owned()),
+            '>' if print.is_some_and(|at| at >= depth) => {
+                let target = after.trim_start();
+                let is_known = ["\"/dev/stderr\"", "\"/dev/stdout\""]
+                    .iter()
+                    .any(|known| target.strip_prefix(known).is_some_and(ends));
+                if !is_known {
+                    return Err("awk may write a file".to_owned());
+                }
+                last = Last::Operator;
+            }
+            '(' | '[' | '{' => {
+                depth += 1;
+                last = Last::Operator;
+            }
+            ')' | ']' | '}' => {
+                depth = depth.checked_sub(1).ok_or("the awk program is not understood")?;
+                if print.is_some_and(|at| at > depth) {
+                    print = None;
+                }
+                last = match c {
+                    ')' => Last::Closed,
+                    ']' => Last::Value,
+                    _ => Last::Operator,
+                };
+            }
+            ';' => {
+                if print.is_some_and(|at| at >= depth) {
+                    print = None;
+                }
+                last = Last::Operator;
+            }
+            // It may stand within a list.
+            '\n' => last = Last::Operator,
+            '\\' if !after.starts_with('\n') => {
+                return Err("the awk program is not understood".to_owned());
+            }
+            c if c == '_' || c.is_alphabetic() => {
+                let is_part = |c: char| c == '_' || c.is_alphanumeric();
+                let end = rest.find(|c| !is_part(c)).unwrap_or(rest.len());
+                let word = &rest[..end];
+                rest = &rest[end..];
+                last = self::word(word, depth, &mut print)?;
+                continue;
+            }
+            c if c.is_ascii_digit() || c == '.' => last = Last::Value,
+            '+' | '-' if after.starts_with(c) && last != Last::Operator => {
+                rest = &after[1..];
+                continue;
+            }
+            c if c.is_whitespace() => {}
+            _ => last = Last::Operator,
+        }
+        rest = after;
+    }
+    Ok(())
+}
+
+/// What a word of a program means.
+fn word(word: &str, depth: usize, print: &mut Option<usize>) -> Result<Last, String> {
+    match word {
+        "system" | "getline" | "extension" | "load" | "include" | "namespace" | "eval" => {
+            Err(format!("awk may run or open something by {word}"))
+        }
+        "print" | "printf" => {
+            *print = Some(depth);
+            Ok(Last::Operator)
+        }
+        "return" | "in" | "if" | "while" | "for" | "do" | "else" | "delete" | "exit" | "case" => {
+            Ok(Last::Operator)
+        }
+        // Without parentheses it takes the input, or what follows.
+        "length" => Ok(Last::Closed),
+        _ => Ok(Last::Value),
+    }
+}
+
+/// What follows a string that has begun; none where it does not end.
+fn quoted(text: &str, quote: char) -> Option<&str> {
+    let mut chars = text.char_indices();
+    while let Some((at, c)) = chars.next() {
+        match c {
+            '\\' => drop(chars.next()?),
+            '\n' => return None,
+            c if c == quote => return Some(&text[at + 1..]),
+            _ => {}
+        }
+    }
+    None
+}
+
+/// What follows a pattern; in brackets a slash may end it or not, so there must be none.
+fn pattern(text: &str) -> Option<&str> {
+    let mut in_brackets = false;
+    let mut chars = text.char_indices().peekable();
+    while let Some((at, c)) = chars.next() {
+        match c {
+            '\\' => drop(chars.next()?),
+            '\n' => return None,
+            '/' if in_brackets => return None,
+            '/' => return Some(&text[at + 1..]),
+            '[' if !in_brackets => {
+                in_brackets = true;
+                if chars.peek().is_some_and(|(_, c)| *c == '^') {
+                    chars.next();
+                }
+                // The first one stands for itself.
+                if chars.peek().is_some_and(|(_, c)| *c == ']') {
+                    chars.next();
+                }
+            }
+            ']' => in_brackets = false,
+            _ => {}
+        }
+    }
+    None
+}
+
+/// Whether a statement ends here.
+fn ends(rest: &str) -> bool {
+    let rest = rest.trim_start_matches([' ', '\t']);
+    rest.is_empty() || rest.starts_with([';', '}', '\n'])
+}
+
+#[cfg(test)]
+mod tests {
+    use super::check;
+
+    #[test]
+    fn only_what_computes_and_prints_is_taken() {
+        let fine = [
+            "{print $1}",
+            "$3 > 5 {print}",
+            "NR==1 || /x/",
+            "{s+=$1} END{print s/NR}",
+            "/a\\/b/ {print \"a > b | c\"}",
+            "{printf \"%s\\n\", $1}",
+            "{ if ($1 > 3) print ($2 > 4) }",
+            "{a[$1]++} END{for (k in a) print k, a[k]}",
+            "BEGIN{FS=\":\"} {print $1}",
+            "{print $1 > \"/dev/stderr\"}",
+            "{ x = $1 / $2; print x }",
+            "{print (a+b)/2}",
+            "!seen[$0]++",
+            "{print length($0)}",
+            "/[a-z]/",
+            "{print $NF} # a | b",
+            "{i++ / 2}",
+        ];
+        for text in fine {
+            assert!(check(text).is_ok(), "{text}: {:?}", check(text));
+        }
+        let odd = [
+            "{system(\"id\")}",
+            "{print > \"x\"}",
+            "{print >> \"x\"}",
+            "{print | \"sh\"}",
+            "{\"id\" | getline}",
+            "{printf \"x\" > $1}",
+            "@include \"x\"",
+            "BEGIN{f=\"sys\" \"tem\"; @f(\"id\")}",
+            "{print(1) > \"x\"}",
+            "{getline x < \"y\"}",
+            "{print |& \"x\"}",
+            "{if (x) /a\"/ ; print > \"b\" ; /\"/}",
+            "{a = b / c; d(1) / \"/ ; system(1) #\"}",
+            "{print a[1] > \"x\"}",
+            "{ print (1)(2) > \"x\" }",
+            "{print $1 > \"/dev/stderr\" \"x\"}",
+            "/[/]/{print > \"x\"}/",
+            "{print \"a",
+            "{ x = \"a\\",
+            "function f(x) {print > x}",
+            "{print\n> \"x\"}",
+            "{print {} > \"x\"}",
+        ];
+        for text in odd {
+            assert!(check(text).is_err(), "{text}");
+        }
+    }
+}

@@ -1,0 +1,354 @@
+//! Scripts of sed.
+//!
+//! **Invariant:** a script is taken only when each command of it is known to change its own buffers
+//! and output alone; where it could be read in two ways it is not.
+
+use super::Call;
+use crate::{
+    effects::{
+        Effect,
+        judge::{Judge, Outcome},
+        options,
+        words::Arg,
+    },
+    table,
+};
+
+/// `sed [OPTIONS] [SCRIPT] [FILES]`
+pub(super) fn sed(judge: &mut Judge<'_, '_>, call: &Call<'_>, out: &mut Outcome) {
+    let Some(entry) = table::find("sed ...") else { return };
+    let parsed = options::parse(entry, call.args);
+    let mut scripts = Vec::new();
+    for (name, _, value) in &parsed.options {
+        if let ("e" | "expression", Some(value)) = (name.as_str(), value) {
+            scripts.push(value.clone());
+        }
+    }
+    let skipped = usize::from(scripts.is_empty());
+    let files = parsed.operands.get(skipped..).unwrap_or_default();
+    scripts.extend(parsed.operands.first().filter(|_| skipped == 1).cloned());
+    let in_place = parsed.options.iter().any(|(_, what, _)| *what == table::Use::InPlace);
+    for file in files {
+        let reads = judge.reads(file);
+        if in_place {
+            let writes = reads.iter().filter_map(|effect| match effect {
+                Effect::Reads(operand) => Some(Effect::Writes(operand.clone())),
+                _ => None,
+            });
+            out.effects.extend(writes.collect::<Vec<_>>());
+        }
+        out.effects.extend(reads);
+    }
+    out.faults.extend(parsed.faults.iter().cloned());
+    if !parsed.faults.is_empty() {
+        out.effects.push(Effect::Anything);
+    }
+    if parsed.options.iter().any(|(_, what, _)| *what == table::Use::Bad) {
+        out.anything("a file holds what sed does");
+    }
+    match whole(&scripts) {
+        None => out.anything("what sed does is known when it runs"),
+        Some(text) if text.trim().is_empty() && scripts.is_empty() => {}
+        Some(text) => match commands(&text) {
+            Ok(reads) => {
+                for path in reads {
+                    let span = scripts.first().map_or(0..0, |arg| arg.span.clone());
+                    let path = path.trim();
+                    let arg = Arg::of(crate::effects::state::Value::text(path), path, span);
+                    if !path.starts_with("/dev/std") {
+                        out.effects.extend(judge.reads(&arg));
+                    }
+                }
+            }
+            Err(why) => out.anything(why),
+        },
+    }
+}
+
+/// The text of all scripts. Parts of a script that are only known when it runs are taken for
+/// line numbers where they surely are numbers.
+fn whole(scripts: &[Arg]) -> Option<String> {
+    let known: Option<Vec<&str>> = scripts.iter().map(Arg::known).collect();
+    known.map(|all| all.join("\n"))
+}
+
+/// Goes through the commands of a script; gives the files that it reads.
+fn commands(text: &str) -> Result<Vec<String>, String> {
+    let mut reader = Reader { rest: text, reads: Vec::new() };
+    loop {
+        reader.skip(|c| c.is_whitespace() || c == ';');
+        if reader.rest.is_empty() {
+            return Ok(reader.reads);
+        }
+        reader.address()?;
+        reader.command()?;
+    }
+}
+
+struct Reader<'a> {
+    rest: &'a str,
+    reads: Vec<String>,
+}
+
+impl Reader<'_> {
+    fn skip(&mut self, what: impl Fn(char) -> bool) {
+        self.rest = self.rest.trim_start_matches(what);
+    }
+
+    fn take(&mut self) -> Option<char> {
+        let c = self.rest.chars().next()?;
+        self.rest = &self.rest[c.len_utf8()..];
+        Some(c)
+    }
+
+    fn unclear<T>(&self) -> Result<T, String> {
+        let near: String = self.rest.chars().take(20).collect();
+        Err(format!("the sed script is not understood near {near:?}"))
+    }
+
+    /// `1`, `$`, `/x/I`, `1~2`, `1,/x/`, `/x/,+3`, `!`
+    fn address(&mut self) -> Result<(), String> {
+        for at in 0..2 {
+            match self.rest.chars().next() {
+                Some(c) if c.is_ascii_digit() => self.skip(|c| c.is_ascii_digit() || c == '~'),
+                Some('$') => drop(self.take()),
+                Some('+' | '~') if at == 1 => {
+                    self.take();
+                    self.skip(|c| c.is_ascii_digit());
+                }
+                Some('/') => {
+                    self.take();
+                    self.until('/')?;
+                    self.skip(|c| c == 'I' || c == 'M');
+                }
+                Some('\\') => {
+                    self.take();
+                    match self.take() {
+                        Some(c) if is_delimiter(c) => self.until(c)?,
+                        _ => return self.unclear(),
+                    }
+                    self.skip(|c| c == 'I' || c == 'M');
+                }
+                _ if at == 0 => break,
+                _ => return self.unclear(),
+            }
+            self.skip(|c| c == ' ' || c == '\t');
+            if at == 0 {
+                match self.rest.strip_prefix(',') {
+                    Some(rest) => self.rest = rest,
+                    None => break,
+                }
+                self.skip(|c| c == ' ' || c == '\t');
+            }
+        }
+        self.skip(|c| c == '!' || c == ' ' || c == '\t');
+        Ok(())
+    }
+
+    /// Text up to a delimiter. Brackets may hold one, and versions of sed differ about it.
+    fn until(&mut self, delimiter: char) -> Result<(), String> {
+        let (mut in_brackets, mut at_start) = (false, false);
+        while let Some(c) = self.take() {
+            match c {
+                '\\' => match self.take() {
+                    // Within brackets a backslash may stand for itself.
+                    Some(next) if !in_brackets || next != delimiter && next != ']' => {}
+                    _ => return self.unclear(),
+                },
+                c if c == delimiter && in_brackets => return self.unclear(),
+                c if c == delimiter => return Ok(()),
+                '\n' => return self.unclear(),
+                '[' if !in_brackets => {
+                    in_brackets = true;
+                    at_start = true;
+                    if let Some(rest) = self.rest.strip_prefix('^') {
+                        self.rest = rest;
+                    }
+                    continue;
+                }
+                ']' if in_brackets && !at_start => in_brackets = false,
+                _ => {}
+            }
+            at_start = false;
+        }
+        self.unclear()
+    }
+
+    /// The new text of `s` and both of `y`, where brackets mean nothing.
+    fn text(&mut self, delimiter: char) -> Result<(), String> {
+        while let Some(c) = self.take() {
+            match c {
+                '\\' => drop(self.take()),
+                c if c == delimiter => return Ok(()),
+                _ => {}
+            }
+        }
+        self.unclear()
+    }
+
+    fn command(&mut self) -> Result<(), String> {
+        match self.take() {
+            Some('{' | '}') => Ok(()),
+            Some(
+                'p' | 'P' | 'n' | 'N' | 'd' | 'D' | '=' | 'h' | 'H' | 'g' | 'G' | 'x' | 'F' | 'z',
+            ) => self.end(),
+            Some('q' | 'Q' | 'l') => {
+                self.skip(|c| c == ' ' || c.is_ascii_digit());
+                self.end()
+            }
+            Some('s') => self.substitution(),
+            Some('y') => {
+                let delimiter = self.delimiter()?;
+                self.text(delimiter)?;
+                self.text(delimiter)?;
+                self.end()
+            }
+            Some('a' | 'i' | 'c') => {
+                self.lines();
+                Ok(())
+            }
+            Some('b' | 't' | 'T' | ':') => {
+                let is_label = |c: char| c.is_ascii_alphanumeric() || c == '_' || c == ' ';
+                self.skip(is_label);
+                self.end()
+            }
+            Some('r') => {
+                let end = self.rest.find('\n').unwrap_or(self.rest.len());
+                self.reads.push(self.rest[..end].to_owned());
+                self.rest = &self.rest[end..];
+                Ok(())
+            }
+            Some('#') => {
+                let end = self.rest.find('\n').unwrap_or(self.rest.len());
+                self.rest = &self.rest[end..];
+                Ok(())
+            }
+            Some('w' | 'W') => Err("sed writes a file".to_owned()),
+            Some('e') => Err("sed runs a command".to_owned()),
+            _ => self.unclear(),
+        }
+    }
+
+    fn delimiter(&mut self) -> Result<char, String> {
+        match self.take() {
+            Some(c) if is_delimiter(c) => Ok(c),
+            _ => self.unclear(),
+        }
+    }
+
+    /// `s/x/y/FLAGS`
+    fn substitution(&mut self) -> Result<(), String> {
+        let delimiter = self.delimiter()?;
+        self.until(delimiter)?;
+        self.text(delimiter)?;
+        self.skip(|c| matches!(c, 'g' | 'p' | 'i' | 'I' | 'm' | 'M') || c.is_ascii_digit());
+        match self.rest.chars().next() {
+            Some('w') => Err("sed writes a file".to_owned()),
+            Some('e') => Err("sed runs a command".to_owned()),
+            _ => self.end(),
+        }
+    }
+
+    /// What follows a command must end it.
+    fn end(&mut self) -> Result<(), String> {
+        self.skip(|c| c == ' ' || c == '\t');
+        match self.rest.chars().next() {
+            None | Some(';' | '\n' | '}' | '#') => Ok(()),
+            _ => self.unclear(),
+        }
+    }
+
+    /// Text of `a`, `i` and `c`: to the end of its line, or more where that is escaped.
+    fn lines(&mut self) {
+        while let Some(c) = self.take() {
+            match c {
+                '\\' => drop(self.take()),
+                '\n' => break,
+                _ => {}
+            }
+        }
+    }
+}
+
+/// Whether a character may stand around a pattern: such as everybody uses.
+fn is_delimiter(c: char) -> bool {
+    "/|#,:;@!%_+~=^&".contains(c)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_what_stays_in_sed_is_taken() {
+        let fine = [
+            "1,20p",
+            "$p",
+            "5q",
+            "s/a/b/",
+            "s|a/b|c|gp",
+            "/x/,/y/p",
+            "/a\\/b/d",
+            "1!G;h;$!d",
+            "s/[0-9]/x/2",
+            "/^#/d; s/ *$//",
+            "s/a/\\n/g",
+            "y/abc/xyz/",
+            ":a;N;$!ba;s/\\n/ /g",
+            "1~2p",
+            "/x/{p;q}",
+            "/a/I,+3p",
+            "2i\\hello",
+            "$a w x",
+            "s/[^]]*]//",
+            "s,a\\,b,c,",
+            "=",
+            "\\|x|p",
+            "1{/a/p}",
+            "/x/!d",
+            "r other",
+        ];
+        for text in fine {
+            assert!(commands(text).is_ok(), "{text}: {:?}", commands(text));
+        }
+        let odd = [
+            "w x",
+            "1w x",
+            "s/a/b/w x",
+            "s/a/b/e",
+            "e",
+            "1e id",
+            "e id",
+            "s/a/b/ge",
+            "s/a/b/gw x",
+            "/a/w x",
+            "$!{w x",
+            "1,2W x",
+            "s/[/]/x/w y",
+            "p w",
+            "s/a/b",
+            "s\nab\ncd\n",
+            "i\\\nx\nw y",
+            "a x\nw y",
+            "y/a/b/w x",
+            "/[/]w x/p",
+            "}w x",
+            "s/a/b/;w x",
+            "1,w x",
+            "s/a\\/b/c/w x",
+            "b a;w x",
+            "# x\nw y",
+            "s/[[:alpha:]/]/x/",
+            "L",
+            "v 4.2",
+            "R x",
+            "s/x/y/mw z",
+            "s/[\\]/]/x/w y/",
+            "l 5w",
+            "q5;e",
+        ];
+        for text in odd {
+            assert!(commands(text).is_err(), "{text}");
+        }
+    }
+}

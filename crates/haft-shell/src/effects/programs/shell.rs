@@ -1,0 +1,328 @@
+//! What the shell itself does: tests, printing, variables and its own settings.
+//!
+//! **Invariant:** no word that is data is evaluated: names and subscripts are known, and what
+//! arithmetic reads is a number.
+
+use super::Call;
+use crate::{
+    effects::{
+        Effect,
+        judge::{Judge, Outcome},
+        words::{self, Arg, is_own},
+    },
+    quotes::is_name,
+};
+
+/// `[ ... ]` and `test ...`
+pub(super) fn test(judge: &mut Judge<'_, '_>, call: &Call<'_>, out: &mut Outcome) {
+    let mut args = call.args;
+    if call.name == "[" {
+        match args.split_last() {
+            Some((last, rest)) if last.known() == Some("]") => args = rest,
+            _ => return out.fault("the test is not closed"),
+        }
+    }
+    if let Some(odd) = args.iter().find(|arg| arg.is_split || arg.is_pattern) {
+        return out.anything(format!("{} in a test may become operators", odd.text));
+    }
+    let mut at = 0;
+    loop {
+        while is(args, at, &["!", "(", "-a", "-o"]) && args.len() > at + 1 {
+            at += 1;
+        }
+        let left = &args[at.min(args.len())..];
+        let is_joined =
+            |at: usize| matches!(left.get(at).and_then(Arg::known), None | Some("-a" | "-o" | ")"));
+        match left {
+            [] => return,
+            [one] if one.known().is_some() || args.len() == 1 => return,
+            [_, op, _, ..] if op.known().is_some_and(is_binary) => at += 3,
+            [op, operand, ..] if op.known().is_some_and(is_unary) => {
+                let name = op.known().unwrap_or_default();
+                if ["-v", "-R"].contains(&name) && !operand.known().is_some_and(is_name) {
+                    return out.anything("a test evaluates the name of a variable");
+                }
+                if is_file_test(name) {
+                    out.effects.extend(judge.reads(operand));
+                }
+                at += 2;
+            }
+            [one, ..] if one.known().is_some_and(|text| !text.starts_with('-')) && is_joined(1) => {
+                at += 1;
+            }
+            [close, ..] if close.known() == Some(")") => at += 1,
+            _ => return out.anything("what the test asks is known when it runs"),
+        }
+        while is(args, at, &[")"]) {
+            at += 1;
+        }
+    }
+}
+
+fn is(args: &[Arg], at: usize, texts: &[&str]) -> bool {
+    args.get(at).and_then(Arg::known).is_some_and(|text| texts.contains(&text))
+}
+
+fn is_binary(text: &str) -> bool {
+    let all = [
+        "=", "==", "!=", "<", ">", "-eq", "-ne", "-lt", "-le", "-gt", "-ge", "-nt", "-ot", "-ef",
+        "=~",
+    ];
+    all.contains(&text)
+}
+
+fn is_unary(text: &str) -> bool {
+    let mut chars = text.chars();
+    chars.next() == Some('-')
+        && chars.next().is_some_and(|c| "abcdefghknoprstuvwxzGLNORS".contains(c))
+        && chars.next().is_none()
+}
+
+fn is_file_test(text: &str) -> bool {
+    !["-n", "-z", "-o", "-t", "-v", "-R"].contains(&text)
+}
+
+/// `[[ ... ]]`
+pub(super) fn extended(judge: &mut Judge<'_, '_>, call: &Call<'_>, out: &mut Outcome) {
+    let args = call.args;
+    for (at, arg) in args.iter().enumerate() {
+        let Some(text) = arg.known() else { continue };
+        let next = args.get(at + 1);
+        match text {
+            "-eq" | "-ne" | "-lt" | "-le" | "-gt" | "-ge" => {
+                let sides = [at.checked_sub(1).and_then(|at| args.get(at)), next];
+                if !sides.iter().all(|side| side.is_some_and(|side| side.value.is_number())) {
+                    out.anything("a comparison of numbers may run what is in data");
+                }
+            }
+            "-v" | "-R" if !next.and_then(Arg::known).is_some_and(is_name) => {
+                out.anything("a test evaluates the name of a variable");
+            }
+            "-v" | "-R" => {}
+            "-nt" | "-ot" | "-ef" => {
+                for side in
+                    [at.checked_sub(1).and_then(|at| args.get(at)), next].into_iter().flatten()
+                {
+                    out.effects.extend(judge.reads(side));
+                }
+            }
+            text if is_unary(text) && is_file_test(text) => {
+                if let Some(next) = next {
+                    out.effects.extend(judge.reads(next));
+                }
+            }
+            _ => {}
+        }
+    }
+}
+
+/// `echo WORDS`
+pub(super) fn echo(_: &mut Judge<'_, '_>, _: &Call<'_>, _: &mut Outcome) {}
+
+/// `printf FORMAT WORDS`
+pub(super) fn printf(_: &mut Judge<'_, '_>, call: &Call<'_>, out: &mut Outcome) {
+    let mut args = call.args;
+    if args.first().and_then(Arg::known) == Some("--") {
+        args = &args[1..];
+    }
+    let Some(format) = args.first() else { return };
+    // The format may be long behind a known start, but no conversion in it is unknown.
+    match format.known() {
+        Some(text) if text.starts_with("-v") => {
+            out.effects.push(Effect::ChangesShell);
+            out.fault("printf sets a variable");
+        }
+        Some(text) if text.starts_with('-') => out.fault("the options of printf are not known"),
+        Some(text) if is_plain_format(text) => {}
+        _ => out.anything("what printf does is known when it runs"),
+    }
+}
+
+/// Whether no conversion of a format sets a variable.
+fn is_plain_format(text: &str) -> bool {
+    let mut rest = text;
+    while let Some(at) = rest.find('%') {
+        rest = rest[at + 1..]
+            .trim_start_matches(|c: char| "-+ #0'.*".contains(c) || c.is_ascii_digit());
+        match rest.chars().next() {
+            Some('(') => match rest.find(')') {
+                Some(end) if rest[end + 1..].starts_with('T') => rest = &rest[end + 2..],
+                _ => return false,
+            },
+            Some(c) if "diouxXfFeEgGaAcsbqQ%".contains(c) => rest = &rest[1..],
+            _ => return false,
+        }
+    }
+    !text.contains("\\x25") && !text.contains("\\45") && !text.contains("\\045")
+}
+
+/// `read [OPTIONS] NAMES`
+pub(super) fn read(_: &mut Judge<'_, '_>, call: &Call<'_>, out: &mut Outcome) {
+    let mut at = 0;
+    while let Some(text) = call.args.get(at).and_then(Arg::known) {
+        at += match text {
+            "-r" | "-s" | "-rs" | "-a" | "-ra" => 1,
+            "-d" | "-n" | "-N" | "-t" | "-u" | "-p" | "-rd" | "-rn" | "-rp" | "-rt" => 2,
+            _ => break,
+        };
+    }
+    for arg in call.args.get(at..).unwrap_or_default() {
+        if !arg.known().is_some_and(is_own) {
+            out.effects.push(Effect::ChangesShell);
+            out.anything(format!("read sets {}", arg.text));
+        }
+    }
+}
+
+/// `mapfile [-t] NAME`
+pub(super) fn mapfile(_: &mut Judge<'_, '_>, call: &Call<'_>, out: &mut Outcome) {
+    let names = match call.args.split_first() {
+        Some((first, rest)) if first.known() == Some("-t") => rest,
+        _ => call.args,
+    };
+    if names.len() > 1 || !names.iter().all(|arg| arg.known().is_some_and(is_own)) {
+        out.anything(format!("{} may run what is in its words", call.name));
+    }
+}
+
+/// `export`, `declare`, `local` and the like.
+pub(super) fn declare(judge: &mut Judge<'_, '_>, call: &Call<'_>, out: &mut Outcome) {
+    let _ = judge;
+    let mut flags = String::new();
+    for arg in call.args {
+        let start = arg.value.start().to_owned();
+        match arg.known() {
+            Some(text) if text.starts_with('-') && !text.contains('=') => {
+                flags.push_str(&text[1..]);
+            }
+            _ if arg.is_odd || arg.is_split => {
+                out.anything(format!("{} {} may run what is in data", call.name, arg.text));
+            }
+            known => {
+                let text = known.unwrap_or(&start);
+                let (name, value) = match text.split_once('=') {
+                    Some((name, value)) => (name, Some(value)),
+                    None if known.is_none() => ("", None),
+                    None => (text, None),
+                };
+                let is_exported = call.name == "export" || flags.contains('x');
+                let is_fine = if flags.contains(['p', 'f', 'F']) && call.name != "export" {
+                    is_name(name)
+                } else if is_exported && value.is_some() {
+                    super::is_harmless(name, known.and(value))
+                } else {
+                    is_own(name)
+                        && value.is_none_or(|value| !value.starts_with('('))
+                        && (known.is_some() || !flags.contains(['a', 'A']))
+                };
+                if !is_fine {
+                    out.effects.push(Effect::ChangesShell);
+                    out.fault(format!(
+                        "{} sets {}",
+                        call.name,
+                        if name.is_empty() { &arg.text } else { name }
+                    ));
+                }
+            }
+        }
+    }
+    let is_plain = match call.name {
+        "export" => flags.bytes().all(|c| c == b'p'),
+        _ => flags.bytes().all(|c| b"paAfFrgx".contains(&c)),
+    };
+    if !is_plain {
+        out.anything(format!("{} -{flags} may evaluate what it is given", call.name));
+    }
+}
+
+/// `set [OPTIONS]`
+pub(super) fn set(_: &mut Judge<'_, '_>, call: &Call<'_>, out: &mut Outcome) {
+    let known: Option<Vec<&str>> = call.args.iter().map(Arg::known).collect();
+    let is_flag = |word: &&str| ["-e", "-u", "+e", "+u", "-eu", "-ue", "+eu"].contains(word);
+    let is_fine = match known.as_deref() {
+        Some([] | ["-o" | "+o"]) => true,
+        Some([flags @ .., "-o" | "+o" | "-euo" | "-eo" | "-uo", "pipefail"]) => {
+            flags.iter().all(is_flag)
+        }
+        Some(flags) => flags.iter().all(is_flag),
+        None => false,
+    };
+    if !is_fine {
+        out.effects.push(Effect::ChangesShell);
+        out.fault("it changes how the shell works");
+    }
+}
+
+/// `shopt [-s] NAMES`
+pub(super) fn shopt(_: &mut Judge<'_, '_>, call: &Call<'_>, out: &mut Outcome) {
+    let known: Option<Vec<&str>> = call.args.iter().map(Arg::known).collect();
+    let is_fine = match known.as_deref() {
+        Some(["-s" | "-u", names @ ..]) => {
+            names.iter().all(|name| ["globstar", "nullglob"].contains(name))
+        }
+        Some(["-p" | "-q", ..] | []) => true,
+        Some(names) => names.iter().all(|name| !name.starts_with('-')),
+        None => false,
+    };
+    if !is_fine {
+        out.effects.push(Effect::ChangesShell);
+        out.fault("it changes how the shell works");
+    }
+}
+
+/// Builtins that only show something when they have these words.
+pub(super) fn shows(_: &mut Judge<'_, '_>, call: &Call<'_>, out: &mut Outcome) {
+    let known: Option<Vec<&str>> = call.args.iter().map(Arg::known).collect();
+    let known = known.as_deref();
+    let all = |allowed: &[&str]| {
+        known.is_some_and(|words| words.iter().all(|word| allowed.contains(word)))
+    };
+    let is_fine = match call.name {
+        // Whatever they are given, they only tell of it; nothing that they print runs.
+        "type" | "hash" if call.args.is_empty() => true,
+        "type" => true,
+        "hash" => all(&["-l"]),
+        "alias" | "times" | "caller" | "history" | "wait" => call.args.is_empty(),
+        "umask" => all(&["-S", "-p"]),
+        "ulimit" => known.is_some_and(|words| {
+            words.iter().all(|word| {
+                word.starts_with('-') && word.bytes().skip(1).all(|c| c.is_ascii_alphabetic())
+            })
+        }),
+        "jobs" => all(&["-l", "-p", "-r", "-s"]),
+        "dirs" => all(&["-v", "-p", "-l"]),
+        "trap" => {
+            all(&["-p", "-l", "EXIT", "INT", "TERM"])
+                && known
+                    .is_some_and(|words| words.first().is_none_or(|first| first.starts_with('-')))
+        }
+        "unset" => known.is_some_and(|words| {
+            let names = words.strip_prefix(&["-v"]).unwrap_or(words);
+            names.iter().all(|name| is_own(name))
+        }),
+        "shift" | "exit" | "return" | "break" | "continue" => {
+            call.args.len() <= 1 && call.args.iter().all(|arg| arg.value.is_number())
+        }
+        _ => false,
+    };
+    if !is_fine {
+        out.effects.push(Effect::ChangesShell);
+        out.fault(format!("{} may change the shell", call.name));
+    }
+}
+
+/// `pushd`, `popd`
+pub(super) fn folders(judge: &mut Judge<'_, '_>, call: &Call<'_>, out: &mut Outcome) {
+    for arg in call.args {
+        if !arg.value.start().starts_with(['-', '+']) {
+            let operands = words::operands(arg, judge.state);
+            out.effects.extend(operands.into_iter().map(Effect::Reads));
+        }
+    }
+}
+
+/// What changes the shell in any way, or runs its words.
+pub(super) fn changes(_: &mut Judge<'_, '_>, call: &Call<'_>, out: &mut Outcome) {
+    out.effects.push(Effect::ChangesShell);
+    out.anything(format!("{} may change the shell, or run anything", call.name));
+}

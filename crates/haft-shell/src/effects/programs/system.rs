@@ -1,0 +1,139 @@
+//! Programs that tell about the machine, where words without dashes are options.
+
+use super::Call;
+use crate::{
+    effects::{
+        judge::{Judge, Outcome},
+        options,
+        words::Arg,
+    },
+    table,
+};
+
+/// The words of a call, where all are known.
+fn known<'a>(call: &Call<'a>) -> Option<Vec<&'a str>> {
+    call.args.iter().map(Arg::known).collect()
+}
+
+/// `date [OPTIONS] [+FORMAT]`: any other operand sets the clock.
+pub(super) fn date(judge: &mut Judge<'_, '_>, call: &Call<'_>, out: &mut Outcome) {
+    let Some(entry) = table::find("date ...") else { return };
+    let parsed = options::parse(entry, call.args);
+    let is_format =
+        |arg: &Arg| arg.value.start().starts_with('+') && !arg.is_split && !arg.is_pattern;
+    if parsed.operands.iter().any(|arg| !is_format(arg)) {
+        out.anything("date sets the clock");
+    }
+    judge.parsed("date", entry, &parsed, out);
+}
+
+/// `ps aux`
+pub(super) fn ps(_: &mut Judge<'_, '_>, call: &Call<'_>, out: &mut Outcome) {
+    if call.args.iter().any(|arg| arg.is_split || arg.is_pattern) {
+        out.fault("the words of ps are known when it runs");
+    }
+}
+
+/// `lsof -n ...`: without it names are looked up elsewhere.
+pub(super) fn lsof(_: &mut Judge<'_, '_>, call: &Call<'_>, out: &mut Outcome) {
+    let words = known(call).unwrap_or_default();
+    let has_n = words.iter().any(|word| ["-n", "-nP", "-Pn", "-nPi", "-Pni"].contains(word));
+    let is_plain = |word: &&str| {
+        let letters = word.strip_prefix('-').unwrap_or("x");
+        letters.chars().next().is_some_and(|c| "nPitsapuclx4:0123456789".contains(c))
+            && !letters.contains(['D', 'k', 'S', 'r', '+'])
+            || !word.starts_with(['-', '+'])
+    };
+    if !has_n || words.len() != call.args.len() || !words.iter().all(is_plain) {
+        out.anything("lsof may look names up in the network");
+    }
+}
+
+/// `ip addr`, `ip route show`
+pub(super) fn ip(_: &mut Judge<'_, '_>, call: &Call<'_>, out: &mut Outcome) {
+    let words = known(call).unwrap_or_default();
+    let mut rest = words.iter().skip_while(|word| {
+        ["-4", "-6", "-br", "-brief", "-o", "-j", "-json", "-c", "-s"].contains(*word)
+    });
+    let object = rest.next().copied().unwrap_or("help");
+    let objects = ["a", "addr", "address", "l", "link", "r", "route", "rule", "neigh", "n"];
+    let is_fine =
+        objects.contains(&object) && rest.all(|word| ["show", "list", "ls"].contains(word));
+    if !is_fine || words.is_empty() {
+        out.anything("ip may change the network");
+    }
+}
+
+/// Programs that only tell what they are, with these words.
+pub(super) fn version(_: &mut Judge<'_, '_>, call: &Call<'_>, out: &mut Outcome) {
+    match known(call).as_deref() {
+        Some(["--version" | "-V" | "--help" | "-h" | "-v" | "-version" | "version" | "help"])
+            if is_told(call) => {}
+        _ => {
+            out.effects.push(crate::Effect::Runs(call.name.to_owned()));
+            out.fault(format!("{} may run anything", call.name));
+        }
+    }
+}
+
+/// `rustc --version`
+pub(super) fn toolchain(judge: &mut Judge<'_, '_>, call: &Call<'_>, out: &mut Outcome) {
+    let Some(entry) = table::find(&format!("{} ...", call.name)) else { return };
+    let parsed = options::parse(entry, call.args);
+    judge.parsed(call.name, entry, &parsed, out);
+    if call.name == "rustfmt" && !parsed.has("check") && !parsed.has("version") && !parsed.has("V")
+    {
+        let operands = parsed
+            .operands
+            .iter()
+            .flat_map(|arg| crate::effects::words::operands(arg, judge.state));
+        out.effects.extend(operands.map(crate::Effect::Writes));
+    }
+}
+
+/// `cargo metadata --no-deps`: without it cargo runs the compiler that the workspace names.
+pub(super) fn metadata(judge: &mut Judge<'_, '_>, call: &Call<'_>, out: &mut Outcome) {
+    let Some(entry) = table::find("cargo metadata ...") else { return };
+    let parsed = options::parse(entry, call.args);
+    judge.parsed(call.name, entry, &parsed, out);
+    if !parsed.has("no-deps") {
+        out.effects.push(crate::Effect::Runs("cargo metadata".to_owned()));
+        out.fault("without --no-deps cargo runs what the workspace names");
+    }
+}
+
+/// Whether this word makes this program tell its version.
+fn is_told(call: &Call<'_>) -> bool {
+    let word = call.args.first().and_then(Arg::known).unwrap_or_default();
+    match word {
+        "--version" => true,
+        "-V" => {
+            ["python", "python3", "python2", "pip", "pip3", "pytest", "java"].contains(&call.name)
+                && call.name != "java"
+        }
+        "-v" => ["node", "ruby", "perl", "php", "lua"].contains(&call.name),
+        "-version" => ["java", "javac"].contains(&call.name),
+        _ => false,
+    }
+}
+
+/// `yq`: two programs have this name, and what both take is known.
+pub(super) fn yq(judge: &mut Judge<'_, '_>, call: &Call<'_>, out: &mut Outcome) {
+    let Some(entry) = table::find("yq ...") else { return };
+    let mut args = call.args;
+    if ["eval", "e"].contains(&args.first().and_then(Arg::known).unwrap_or_default()) {
+        args = &args[1..];
+    }
+    let parsed = options::parse(entry, args);
+    if let Some(program) = parsed.operands.first() {
+        let is_fine = program.known().is_some_and(|text| {
+            ["load", "env", "system", "input", "include", "import", "exec", "@"]
+                .iter()
+                .all(|word| !text.contains(word))
+        });
+        if !is_fine {
+            out.fault("what yq does is not known");
+        }
+    }
+    judge.parsed("yq", entry, &parsed, out);
+}
