@@ -20,6 +20,9 @@ pub use self::{
     put_back::{Kept, PutBack},
 };
 
+/// What the first process of a namespace calls itself.
+pub const FIRST_NAME: &std::ffi::CStr = c"tool-first";
+
 /// What the process that has entered namespaces is told of those it leaves.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Entered {

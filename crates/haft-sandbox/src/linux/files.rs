@@ -60,13 +60,13 @@ const HARMLESS: &[&str] = &[
     "/dev/pts",
 ];
 
-/// A path with its links resolved; none for what is not there.
+/// A path with its links resolved; none for what is not there, or cannot be reached: by this process,
+/// and so by the program.
 pub(super) fn real(path: &HostPath) -> io::Result<Option<PathBuf>> {
+    use io::ErrorKind::{NotADirectory, NotFound, PermissionDenied};
     match fs::canonicalize(OsStr::from_bytes(path.as_bytes())) {
         Ok(real) => Ok(Some(real)),
-        Err(error)
-            if matches!(error.kind(), io::ErrorKind::NotFound | io::ErrorKind::NotADirectory) =>
-        {
+        Err(error) if matches!(error.kind(), NotFound | NotADirectory | PermissionDenied) => {
             Ok(None)
         }
         Err(error) => Err(told(&format!("{path} cannot be looked at"), &error)),

@@ -2,7 +2,10 @@
 
 mod calls;
 mod files;
+mod raw;
 mod rights;
+mod spaces;
+mod view;
 
 use std::io;
 
@@ -23,8 +26,8 @@ pub(crate) fn enter_landlock(limits: &Limits) -> io::Result<()> {
 }
 
 pub(crate) fn enter_namespaces(
-    _: &Limits,
-    _: &mut dyn FnMut(Entered) -> io::Result<()>,
+    limits: &Limits,
+    tell: &mut dyn FnMut(Entered) -> io::Result<()>,
 ) -> io::Result<()> {
-    Err(io::Error::new(io::ErrorKind::Unsupported, "namespaces are not used yet"))
+    spaces::enter(limits, tell)
 }

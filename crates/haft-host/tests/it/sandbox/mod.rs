@@ -9,6 +9,7 @@
 )]
 
 mod attacks;
+mod trees;
 
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -39,7 +40,8 @@ use self::attacks::{ALL, Field, Segment};
 
 /// Where [`attacker`] finds what there is to attack.
 const FIELD: &str = "HAFT_TEST_FIELD";
-/// Set where a test was started again as an ordinary user.
+/// Set where a test was started again as an ordinary user: a program that belongs to root, and makes
+/// whoever runs it that.
 const ORDINARY: &str = "HAFT_TEST_ORDINARY";
 /// An ordinary user: nobody.
 const NOBODY: u32 = 65534;
@@ -83,10 +85,6 @@ impl World {
         write("more/deep/.token");
         write("secret/file");
         fs::create_dir(root.join("temp")).unwrap();
-        for program in ["/usr/bin/id", "/bin/id"].iter().filter(|id| Path::new(id).exists()) {
-            fs::copy(program, root.join("setuid")).unwrap();
-        }
-        let _ = fs::set_permissions(root.join("setuid"), PermissionsExt::from_mode(0o4755));
         let tcp = TcpListener::bind("127.0.0.1:0").unwrap();
         let udp = UdpSocket::bind("127.0.0.1:0").unwrap();
         let name = SocketAddr::from_abstract_name(root.as_os_str().as_bytes()).unwrap();
@@ -95,6 +93,7 @@ impl World {
             tcp: tcp.local_addr().unwrap().port(),
             udp: udp.local_addr().unwrap().port(),
             plain: false,
+            setuid: env::var_os(ORDINARY).map(PathBuf::from),
             disk: attacks::disk(),
             folder: root,
         };
@@ -312,9 +311,16 @@ fn again_as_nobody(test: &str) {
     if !rustix::process::geteuid().is_root() || env::var_os(ORDINARY).is_some() {
         return;
     }
+    // A program that belongs to root, which whoever runs it becomes.
+    let shared = tempfile::tempdir().unwrap();
+    let setuid = shared.path().join("setuid");
+    let id = ["/usr/bin/id", "/bin/id"].iter().find(|id| Path::new(id).exists()).unwrap();
+    fs::copy(id, &setuid).unwrap();
+    fs::set_permissions(shared.path(), PermissionsExt::from_mode(0o755)).unwrap();
+    fs::set_permissions(&setuid, PermissionsExt::from_mode(0o4755)).unwrap();
     let mut again = Command::new(env::current_exe().unwrap());
     again.args(["--exact", &format!("sandbox::{test}"), "--nocapture"]);
-    again.env(ORDINARY, "1").current_dir("/").uid(NOBODY).gid(NOBODY);
+    again.env(ORDINARY, &setuid).current_dir("/").uid(NOBODY).gid(NOBODY);
     match again.output() {
         Ok(output) => {
             println!("{}", String::from_utf8_lossy(&output.stdout));
@@ -332,6 +338,11 @@ async fn attacks_work_where_nothing_confines() {
     for attack in ALL.iter().filter(|attack| attack.plain) {
         assert!(done.contains(attack.name), "{} shows nothing", attack.name);
     }
+    if let Some(setuid) = env::var_os(ORDINARY) {
+        let said = Command::new(setuid).arg("-u").output().unwrap();
+        assert_eq!(said.stdout, b"0\n", "setuid shows nothing");
+    }
+    again_as_nobody("attacks_work_where_nothing_confines");
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -39,9 +39,14 @@ pub(super) struct Process {
 
 impl Process {
     /// What `/proc/PID/stat` says; none for one that has ended.
-    fn of(pid: Pid) -> Option<Self> {
+    pub(super) fn of(pid: Pid) -> Option<Self> {
         let (dead, process) = Self::look(pid)?;
         Some(process).filter(|_| !dead)
+    }
+
+    /// Reports whether this is that one, whoever its parent is by now.
+    pub(super) fn is(self, other: Self) -> bool {
+        (self.pid, self.began) == (other.pid, other.began)
     }
 
     /// The process, and whether it has ended and was not reaped.
@@ -86,6 +91,21 @@ impl Process {
             base == name.as_slice() || (comm == short && !comm.is_empty())
         };
         names.iter().any(is)
+    }
+
+    /// Its number in the innermost namespace that it is in.
+    fn number(self) -> Option<u32> {
+        let status = read(self.pid, "status", 4096)?;
+        let line =
+            status.split(|byte| *byte == b'\n').find_map(|line| line.strip_prefix(b"NSpid:"))?;
+        str::from_utf8(line).ok()?.split_ascii_whitespace().last()?.parse().ok()
+    }
+
+    /// Reports whether it is what holds a confined command: the first of its namespace.
+    fn is_first(self) -> bool {
+        let comm = read(self.pid, "comm", 64).unwrap_or_default();
+        comm.strip_suffix(b"\n") == Some(haft_sandbox::FIRST_NAME.to_bytes())
+            && self.number() == Some(1)
     }
 
     /// Its id and the beginning of its command line.
@@ -149,7 +169,18 @@ pub(in crate::local::shell) fn beside(command: u32) -> Vec<(u32, String)> {
     let pid = i32::try_from(command).ok().and_then(Pid::from_raw);
     let keeper = pid.and_then(Process::of).and_then(|process| Pid::from_raw(process.parent));
     let below = keeper.map(|keeper| descendants(keeper, |_| false)).unwrap_or_default();
-    below.into_iter().filter(|process| Some(process.pid) != pid).map(Process::told).collect()
+    // In namespaces of its own the command is the second process there, behind what made them.
+    let first = below
+        .iter()
+        .find(|process| process.parent.cast_unsigned() == command && process.is_first());
+    let first = first.map(|first| first.pid);
+    let own = |process: &&Process| {
+        let inside = first.is_some_and(|first| process.parent == first.as_raw_pid());
+        Some(process.pid) == pid
+            || Some(process.pid) == first
+            || (inside && process.number() == Some(2))
+    };
+    below.iter().filter(|process| !own(process)).map(|process| process.told()).collect()
 }
 
 /// The living processes below this one, parents before children; those of which `pass` is true,

@@ -24,7 +24,7 @@ use rustix::{
 use super::{
     descendants::{Process, ROUNDS, Spared, descendants},
     signals::Signals,
-    spawn::{Group, Leader, Refused, Stdio},
+    spawn::{Group, Leader, Refused, Started, Stdio},
 };
 use crate::local::shell::wire::{Order, Said, Told};
 
@@ -50,6 +50,9 @@ struct Keeper<'a> {
     signals: &'a Signals,
     /// The program itself, until it is reaped: then its number may be somebody else's.
     leader: Option<Pid>,
+    /// What holds all that is in the namespaces of the program, where it has some: it takes in what
+    /// has ended, and ends behind the last.
+    first: Option<Process>,
     /// What it was told, and since when.
     order: Option<(Order, Instant)>,
     /// Whether everything was told to end.
@@ -73,8 +76,8 @@ pub(super) fn keep(
         Some(leader) if !rustix::termios::isatty(&stdio.input) => leader.start(&control, stdio),
         leader => start_anew(leader, &control, stdio),
     };
-    let leader = match started {
-        Ok(leader) => leader,
+    let Started { pid: leader, first } = match started {
+        Ok(started) => started,
         Err(Refused(code, why)) => {
             // Who does not listen any more has changed their mind.
             let _ = Told::Failed(code, why).send(&mut control);
@@ -90,6 +93,7 @@ pub(super) fn keep(
         unsaid: Vec::new(),
         signals,
         leader: Some(leader),
+        first: first.and_then(Process::of),
         order,
         asked: false,
         given_up: false,
@@ -102,7 +106,11 @@ pub(super) fn keep(
 }
 
 /// The same with a process that is split off now: at a terminal, which becomes the keeper's own.
-fn start_anew(spare: Option<Leader>, control: &UnixStream, stdio: Stdio) -> Result<Pid, Refused> {
+fn start_anew(
+    spare: Option<Leader>,
+    control: &UnixStream,
+    stdio: Stdio,
+) -> Result<Started, Refused> {
     drop(spare);
     if !rustix::termios::isatty(&stdio.input) {
         return Leader::split(Group::Session)?.start(control, stdio);
@@ -185,7 +193,8 @@ impl Keeper<'_> {
 
     /// Ends what the command left but for what goes on, which is then kept as before.
     fn clear(&mut self, elapsed: Duration) -> Option<Duration> {
-        let (others, kept) = self.spared.divide(getpid());
+        let (mut others, kept) = self.spared.divide(getpid());
+        others.retain(|process| !self.first.is_some_and(|first| first.is(*process)));
         if kept.is_empty() || elapsed >= GRACE + GIVE_UP {
             self.spared = Spared::default();
             return self.press();
@@ -210,7 +219,9 @@ impl Keeper<'_> {
     /// Tells these to end.
     fn ask(&mut self, processes: &[Process], named: bool) {
         self.asked = true;
-        for process in processes {
+        let first = self.first;
+        let is_first = |process: &Process| first.is_some_and(|first| first.is(*process));
+        for process in processes.iter().filter(|process| !is_first(process)) {
             if named {
                 self.stopped.push(process.told());
             }

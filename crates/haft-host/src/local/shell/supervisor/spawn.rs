@@ -69,7 +69,7 @@ impl Leader {
     }
 
     /// Has it become the program that haft asks for over this connection.
-    pub(super) fn start(self, control: &UnixStream, stdio: Stdio) -> Result<Pid, Refused> {
+    pub(super) fn start(self, control: &UnixStream, stdio: Stdio) -> Result<Started, Refused> {
         let mut given = vec![control.as_fd(), stdio.input.as_fd(), stdio.output.as_fd()];
         given.push(stdio.errors.as_fd());
         given.extend(stdio.report.as_ref().map(AsFd::as_fd));
@@ -81,20 +81,36 @@ impl Leader {
         let mut said = Vec::new();
         (&self.link).take(SAID).read_to_end(&mut said)?;
         let number = |bytes: &[u8]| bytes.first_chunk().copied().map_or(0, i32::from_le_bytes);
-        match said.split_first() {
+        let (first, rest) = match said.split_first() {
+            Some((&FIRST, rest)) => {
+                (Pid::from_raw(number(rest)), rest.get(4..).unwrap_or_default())
+            }
+            _ => (None, said.as_slice()),
+        };
+        match rest.split_first() {
             Some((_, why)) => {
                 let text = why.get(4..).unwrap_or_default();
                 Err(Refused(number(why), String::from_utf8_lossy(text).into_owned()))
             }
-            None => Ok(self.pid),
+            None => Ok(Started { pid: self.pid, first }),
         }
     }
 }
 
 /// Most bytes that a process says before it becomes a program.
 const SAID: u64 = 4096;
+/// What begins the number of the first process of a namespace.
+const FIRST: u8 = b'1';
 /// What begins the reason why there is no program.
 const FAILED: u8 = b'!';
+
+/// A program that runs.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Started {
+    pub(super) pid: Pid,
+    /// The first process of its namespace, where it has one of its own.
+    pub(super) first: Option<Pid>,
+}
 
 /// Why there is none: a number of the system, and words where that is not all.
 #[derive(Clone, Debug)]
@@ -128,7 +144,7 @@ fn become_program(mut link: UnixStream, group: Group) -> io::Result<()> {
     let request = Request::receive(&mut control);
     drop(control);
     let Refused(code, why) = match request {
-        Ok(request) => match become_it(&request, stdio, group) {
+        Ok(request) => match become_it(&request, stdio, group, &mut link) {
             Ok(()) => return Ok(()),
             Err(refused) => refused,
         },
@@ -138,11 +154,25 @@ fn become_program(mut link: UnixStream, group: Group) -> io::Result<()> {
 }
 
 /// Returns only where it does not become a program.
-fn become_it(request: &Request, stdio: Stdio, group: Group) -> Result<(), Refused> {
-    let mut tell = |_: Entered| Ok(());
+fn become_it(
+    request: &Request,
+    stdio: Stdio,
+    group: Group,
+    link: &mut UnixStream,
+) -> Result<(), Refused> {
+    let mut tell = |entered: Entered| match entered.first {
+        Some(first) => link.write_all(&[&[FIRST], &first.to_le_bytes()[..]].concat()),
+        None => Ok(()),
+    };
     match &request.hold {
         None => {}
-        Some(Hold::To(level, limits)) => haft_sandbox::enter(*level, limits, &mut tell)?,
+        Some(Hold::To(level, limits)) => {
+            haft_sandbox::enter(*level, limits, &mut tell)?;
+            if group == Group::Session {
+                // Where this is another process by now, the session is not its own yet.
+                let _ = rustix::process::setsid();
+            }
+        }
         Some(Hold::Probe(level)) => {
             let folder = OsStr::from_bytes(&request.cwd);
             let found = haft_sandbox::probe(*level, folder.as_ref(), &mut tell);

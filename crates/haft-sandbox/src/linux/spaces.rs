@@ -1,0 +1,259 @@
+//! Namespaces of its own for a program: of users, mounts, processes, memory that is shared, and, unless
+//! it may connect to whatever it wants, of networks.
+//!
+//! Three processes: the *outer* one is who called; it has nothing of the program's and ends as the
+//! program ends. The *first* one in there makes the view of the files, starts the program and takes in
+//! what loses its parent, as the first process of any system does; whatever ends it ends all in
+//! there. The program itself is its child.
+//!
+//! **Invariant:** nobody in there outlives the first process, nor that the outer one while the program
+//! runs. Neither holds a descriptor of the program's.
+
+use std::{
+    fs,
+    io::{self, IoSlice, IoSliceMut, Read, Write},
+    mem::MaybeUninit,
+    net::{Ipv4Addr, Shutdown, TcpListener, TcpStream},
+    os::{
+        fd::{AsFd, OwnedFd},
+        unix::net::UnixStream,
+    },
+    thread,
+};
+
+use rustix::{
+    event::{PollFd, PollFlags, poll},
+    io::Errno,
+    net::{
+        RecvAncillaryBuffer, RecvAncillaryMessage, RecvFlags, SendAncillaryBuffer,
+        SendAncillaryMessage, SendFlags, recvmsg, sendmsg,
+    },
+    process::{
+        Pid, PidfdFlags, Signal, WaitOptions, WaitStatus, getegid, geteuid, getpid, kill_process,
+        pidfd_open, set_parent_process_death_signal, wait, waitpid,
+    },
+};
+
+use super::{calls::Calls, files::told, raw, rights, view::View};
+use crate::{Entered, Level, Limits, Net};
+
+/// What the two helping processes are called.
+const NAMES: [&std::ffi::CStr; 2] = [c"tool-outer", crate::FIRST_NAME];
+/// Stack of a thread that passes bytes on, in bytes.
+const STACK: usize = 64 << 10;
+
+/// Goes on in another process, which has taken the limits on. See [`crate::enter`].
+pub(super) fn enter(
+    limits: &Limits,
+    tell: &mut dyn FnMut(Entered) -> io::Result<()>,
+) -> io::Result<()> {
+    let is_root = geteuid().is_root();
+    let (calls, view) = (Calls::new(Level::Namespaces, limits)?, View::new(limits)?);
+    let maps = Maps::new(is_root)?;
+    let (outside, inside) = UnixStream::pair()?;
+    let outer = pidfd_open(getpid(), PidfdFlags::empty())?;
+    let mut spaces =
+        libc::CLONE_NEWUSER | libc::CLONE_NEWNS | libc::CLONE_NEWPID | libc::CLONE_NEWIPC;
+    if limits.net != Net::On {
+        spaces |= libc::CLONE_NEWNET;
+    }
+    let split = raw::split(spaces).map_err(|error| told("namespaces cannot be made", &error))?;
+    if let Some(first) = split {
+        drop(inside);
+        let begun = maps.write(first).and_then(|()| {
+            tell(Entered { first: Some(first.as_raw_pid()) })?;
+            (&outside).write_all(b"+")
+        });
+        if let Err(error) = begun {
+            let _ = kill_process(first, Signal::KILL);
+            let _ = waitpid(Some(first), WaitOptions::empty());
+            return Err(error);
+        }
+        stay_outside(outside, first, limits.net);
+    }
+    drop(outside);
+    set_parent_process_death_signal(Some(Signal::KILL))?;
+    // Who does not say that goes on has ended.
+    (&inside).read_exact(&mut [0])?;
+    view.mount()?;
+    if limits.net != Net::On {
+        raw::loopback_up().map_err(|error| told("the network cannot be made", &error))?;
+    }
+    if let Net::Port(port) = limits.net {
+        let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, port));
+        let listener = listener.map_err(|error| told("the port cannot be taken", &error))?;
+        hand_out(&inside, &listener)?;
+    }
+    if let Some(program) = raw::fork()? {
+        let _ = rights::give_up(false);
+        be_first(inside, outer, program);
+    }
+    drop(inside);
+    // A session of its own is inherited from outside: signals to all of it would end the outer process.
+    rights::give_up(is_root)?;
+    calls.apply()
+}
+
+/// Which users and groups there are in a namespace.
+struct Maps {
+    users: String,
+    groups: String,
+    /// Whether groups may be given up in there, which an ordinary user must not.
+    free: bool,
+}
+
+impl Maps {
+    /// Root has all that there are, anybody else itself.
+    fn new(is_root: bool) -> io::Result<Self> {
+        if is_root {
+            let same = |file: &str| -> io::Result<String> {
+                let text = fs::read_to_string(file)?;
+                let line = |line: &str| {
+                    let mut words = line.split_ascii_whitespace();
+                    let (inside, count) = (words.next()?, words.nth(1)?);
+                    Some(format!("{inside} {inside} {count}\n"))
+                };
+                Ok(text.lines().filter_map(line).collect())
+            };
+            let (users, groups) = (same("/proc/self/uid_map")?, same("/proc/self/gid_map")?);
+            return Ok(Self { users, groups, free: true });
+        }
+        let (user, group) = (geteuid().as_raw(), getegid().as_raw());
+        let (users, groups) = (format!("{user} {user} 1\n"), format!("{group} {group} 1\n"));
+        Ok(Self { users, groups, free: false })
+    }
+
+    fn write(&self, of: Pid) -> io::Result<()> {
+        let write = |name: &str, text: &str| {
+            let written = fs::write(format!("/proc/{}/{name}", of.as_raw_pid()), text);
+            written.map_err(|error| told(&format!("{name} cannot be written"), &error))
+        };
+        if !self.free {
+            write("setgroups", "deny")?;
+        }
+        write("uid_map", &self.users)?;
+        write("gid_map", &self.groups)
+    }
+}
+
+/// What the outer process does until the program ends, and then ends as it does.
+fn stay_outside(link: UnixStream, first: Pid, net: Net) -> ! {
+    let _ = rustix::thread::set_name(NAMES[0]);
+    raw::hold_signals_back();
+    let Ok([link]) = raw::keep_only([link.into()]) else { raw::end(1) };
+    let link = UnixStream::from(link);
+    if let Net::Port(port) = net {
+        // Without a listener the first process did not come to an end of its work, and says so itself.
+        if let Ok(listener) = take_in(&link) {
+            let _ =
+                thread::Builder::new().stack_size(STACK).spawn(move || pass_on(&listener, port));
+        }
+    }
+    let mut said = [0; 5];
+    let ended = (&link).read_exact(&mut said);
+    let [a, b, c, d, goes_on] = said;
+    if ended.is_err() || goes_on == 0 {
+        let last = loop {
+            match waitpid(Some(first), WaitOptions::empty()) {
+                Err(Errno::INTR) => {}
+                other => break other,
+            }
+        };
+        if ended.is_err() {
+            // It was ended with all that was in there.
+            match last {
+                Ok(Some((_, status))) => raw::end_as(status.as_raw()),
+                _ => raw::end(1),
+            }
+        }
+    }
+    raw::end_as(i32::from_le_bytes([a, b, c, d]))
+}
+
+/// What the first process does: takes in what has ended until nothing is left.
+fn be_first(link: UnixStream, outer: OwnedFd, program: Pid) -> ! {
+    let _ = rustix::thread::set_name(NAMES[1]);
+    raw::hold_signals_back();
+    let Ok([link, outer]) = raw::keep_only([link.into(), outer]) else { raw::end(1) };
+    let link = UnixStream::from(link);
+    let mut status = None;
+    while status.is_none() {
+        match wait(WaitOptions::empty()) {
+            Ok(Some((pid, ended))) if pid == program => status = Some(ended),
+            Ok(_) | Err(Errno::INTR) => {}
+            Err(_) => raw::end(1),
+        }
+    }
+    let left = loop {
+        match wait(WaitOptions::NOHANG) {
+            Ok(Some(_)) | Err(Errno::INTR) => {}
+            Ok(None) => break true,
+            Err(_) => break false,
+        }
+    };
+    if left {
+        // The outer process ends as the program did. What is left is kept by whoever kept that.
+        let _ = set_parent_process_death_signal(None);
+    }
+    let status = status.map_or(0, WaitStatus::as_raw).to_le_bytes();
+    let _ = (&link).write_all(&[&status[..], &[u8::from(left)]].concat());
+    if !left {
+        raw::end(0);
+    }
+    // Its end is told behind what its end does to its children: this one is another's by then.
+    while poll(&mut [PollFd::new(&outer, PollFlags::IN)], None) == Err(Errno::INTR) {}
+    let _ = set_parent_process_death_signal(Some(Signal::KILL));
+    loop {
+        match wait(WaitOptions::empty()) {
+            Ok(_) | Err(Errno::INTR) => {}
+            Err(_) => raw::end(0),
+        }
+    }
+}
+
+/// Gives a descriptor to the other side.
+fn hand_out(link: &UnixStream, given: &TcpListener) -> io::Result<()> {
+    let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(1))];
+    let mut ancillary = SendAncillaryBuffer::new(&mut space);
+    let given = [given.as_fd()];
+    ancillary.push(SendAncillaryMessage::ScmRights(&given));
+    sendmsg(link, &[IoSlice::new(b"+")], &mut ancillary, SendFlags::NOSIGNAL)?;
+    Ok(())
+}
+
+fn take_in(link: &UnixStream) -> io::Result<TcpListener> {
+    let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(1))];
+    let mut ancillary = RecvAncillaryBuffer::new(&mut space);
+    let mut byte = [0];
+    recvmsg(link, &mut [IoSliceMut::new(&mut byte)], &mut ancillary, RecvFlags::CMSG_CLOEXEC)?;
+    let mut given = ancillary.drain().filter_map(|message| match message {
+        RecvAncillaryMessage::ScmRights(mut given) => given.next(),
+        _ => None,
+    });
+    given.next().map(TcpListener::from).ok_or_else(|| io::ErrorKind::UnexpectedEof.into())
+}
+
+/// Passes connections on to the port of the same number outside.
+fn pass_on(listener: &TcpListener, port: u16) {
+    for inside in listener.incoming().flatten() {
+        let Ok(outside) = TcpStream::connect((Ipv4Addr::LOCALHOST, port)) else { continue };
+        let Ok((from, to)) = inside.try_clone().and_then(|i| Ok((i, outside.try_clone()?))) else {
+            continue;
+        };
+        let each = [(inside, outside), (to, from)];
+        for (from, to) in each {
+            let _ = thread::Builder::new().stack_size(STACK).spawn(move || copy(&from, &to));
+        }
+    }
+}
+
+fn copy(mut from: &TcpStream, mut to: &TcpStream) {
+    let mut buffer = [0; 16 << 10];
+    while let Ok(length) = from.read(&mut buffer) {
+        if length == 0 || to.write_all(&buffer[..length]).is_err() {
+            break;
+        }
+    }
+    let _ = to.shutdown(Shutdown::Write);
+    let _ = from.shutdown(Shutdown::Read);
+}
