@@ -35,7 +35,7 @@ pub use self::{
         DirEntry, Expect, FileKind, Fs, Handle, ListHow, Listing, Located, Source, Staged, Stamp,
         WriteHow, Written,
     },
-    local::{Local, Lookup, SUPERVISORS, end_supervisor, supervise},
+    local::{GitReader, Local, Lookup, SUPERVISORS, end_supervisor, supervise},
     memory::{FsOp, Memory},
     out::{OutWriter, Outs},
     over_fs::{FsSearch, search_lines, search_names},
@@ -46,7 +46,10 @@ pub use self::{
     },
     shell::{Control, Exit, Output, Program, Running, Shell, Spawn, Stdin},
     spool::{Spool, SpoolLimits, Spooled},
-    survey::{Born, Content, Copies, Made, Node, Survey, SurveyError, SurveyLimits, Surveys},
+    survey::{
+        Born, Content, Copies, GitId, Made, Node, Objects, Survey, SurveyError, SurveyLimits,
+        Surveys,
+    },
     turns::{Turn, TurnPart, TurnRecord, TurnRecords},
 };
 

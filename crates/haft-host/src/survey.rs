@@ -7,7 +7,7 @@
 
 use std::{
     collections::{HashMap, HashSet},
-    io,
+    fmt, io,
     sync::Arc,
     time::Duration,
 };
@@ -18,7 +18,8 @@ use haft_types::{EntryKind, Hash, HostPath, Rights};
 use serde::{Deserialize, Serialize};
 
 use crate::{
-    Located, Stamp, Walk,
+    GitReader, Located, Stamp, Walk,
+    local::Pack,
     walk::{IGNORE_FILES, Rules, Verdict},
 };
 
@@ -54,6 +55,13 @@ pub enum Content {
     },
     /// A file for whose copy there was no room, by its hash.
     NoRoom(Hash),
+    /// A file that holds what git has; it was not read. See [`Objects`].
+    Git {
+        /// The name of that.
+        id: GitId,
+        /// Its size in bytes.
+        len: u64,
+    },
     /// A file that is bigger than those that are read.
     Big,
     /// A file that could not be read.
@@ -61,6 +69,52 @@ pub enum Content {
     /// Where a link points, as written in it.
     Link(Vec<u8>),
 }
+
+impl Node {
+    /// What git calls what a file holds that was not read, with its size in bytes.
+    pub const fn of_git(&self) -> Option<(GitId, u64)> {
+        match self.content {
+            Content::Git { id, len } => Some((id, len)),
+            _ => None,
+        }
+    }
+}
+
+/// What git calls the content of a file: a SHA-1 hash.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+pub struct GitId(pub [u8; 20]);
+
+/// Where git has what files held that were not read. It can be had for as long as somebody holds
+/// this, whatever becomes of the repository.
+#[derive(Clone, Default)]
+pub struct Objects(pub(crate) Vec<Arc<Pack>>);
+
+impl Objects {
+    pub(crate) fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
+    /// What reads from these, and from others that may have it where these do not. It waits for the
+    /// disk.
+    pub fn reader(&self, others: &Self) -> GitReader {
+        GitReader::of(self.0.iter().chain(&others.0))
+    }
+}
+
+impl fmt::Debug for Objects {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Objects({} packs)", self.0.len())
+    }
+}
+
+impl PartialEq for Objects {
+    /// Where something can be had is nothing that differs.
+    fn eq(&self, _: &Self) -> bool {
+        true
+    }
+}
+
+impl Eq for Objects {}
 
 /// What was found below some folders.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -79,6 +133,8 @@ pub struct Survey {
     pub repositories: HashMap<HostPath, Vec<Option<Stamp>>>,
     /// The lists of what git keeps track of, by the folders of their repositories.
     pub indexes: HashMap<HostPath, Stamp>,
+    /// Where that is what files hold which were not read.
+    pub objects: Objects,
 }
 
 impl Survey {
@@ -206,7 +262,7 @@ pub enum Made {
 /// Looks at whole trees, and restores what is no file in them.
 pub trait Surveys: Send + Sync {
     /// Looks at everything below some folders. A file that `known` has with the same stamp is not
-    /// read; of any other a copy is kept.
+    /// read, nor one that stands as git has it; of any other a copy is kept.
     ///
     /// # Errors
     /// See [`SurveyError`].

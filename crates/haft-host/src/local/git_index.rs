@@ -1,7 +1,7 @@
-//! The list of what git keeps track of: the paths in `.git/index`. git itself is not run.
+//! The list of what git keeps track of: `.git/index`. git itself is not run.
 //!
 //! **Invariant:** whatever stands in the file, it costs no more than reading it. What is not
-//! understood ends the list: it only says what else is worth a look.
+//! understood ends the list: it says what else is worth a look, and what need not be read.
 
 use std::{
     fs::File,
@@ -11,18 +11,51 @@ use std::{
 use haft_types::HostPath;
 use rustix::fs::{CWD, Mode, OFlags, openat};
 
+use crate::{GitId, survey::SECOND};
+
 /// Most bytes of the file.
 const MOST: u64 = 256 << 20;
 /// What is in front of the path of an entry, with the flags at its end: times, numbers, a hash.
 const HEAD: usize = 62;
 /// Says that further flags follow.
 const EXTENDED: u8 = 0x40;
+/// The bits of the flags that tell the length of the path.
+const LENGTH: u8 = 0x0f;
 
-/// The paths that git keeps track of in the repository whose folder this is.
-pub(super) fn tracked(top: &HostPath) -> Vec<HostPath> {
+/// Bits of the mode of a file that is neither link nor repository, whether it may be run or not.
+const FILE: u32 = 0o100_644;
+const MAY_RUN: u32 = 0o111;
+
+/// What git keeps track of at one path.
+pub(super) struct Entry {
+    pub(super) path: HostPath,
+    /// The state in which git found the file; none where it is none, or what stands there need not
+    /// be what git has.
+    pub(super) found: Option<Found>,
+}
+
+/// The state of a file as git found it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Found {
+    /// In nanoseconds since the Unix epoch.
+    pub(super) changed: i128,
+    /// As `changed`.
+    pub(super) modified: i128,
+    /// The lower half of the numbers of disk and file.
+    pub(super) id: (u32, u32),
+    /// Its lower half.
+    pub(super) size: u32,
+    /// What it holds, as git names it.
+    pub(super) content: GitId,
+}
+
+/// What git keeps track of in the repository whose folder this is.
+pub(super) fn tracked(top: &HostPath) -> Vec<Entry> {
     let text = read(top).unwrap_or_default();
-    let paths = paths(&text).into_iter();
-    paths.filter_map(|path| top.join_bytes(&path).ok()).collect()
+    let entries = entries(&text).into_iter();
+    let entry =
+        |(path, found): (Vec<u8>, _)| Some(Entry { path: top.join_bytes(&path).ok()?, found });
+    entries.filter_map(entry).collect()
 }
 
 fn read(top: &HostPath) -> io::Result<Vec<u8>> {
@@ -38,22 +71,36 @@ fn read(top: &HostPath) -> io::Result<Vec<u8>> {
 }
 
 /// The paths of an index of the versions 2 to 4 with hashes of 20 bytes, as git writes them.
-fn paths(text: &[u8]) -> Vec<Vec<u8>> {
-    let number = |at: usize| {
-        let bytes = text.get(at..at + 4)?;
-        Some(u32::from_be_bytes(bytes.try_into().ok()?))
-    };
-    let (Some(b"DIRC"), Some(version @ 2..=4), Some(count)) = (text.get(..4), number(4), number(8))
+fn entries(text: &[u8]) -> Vec<(Vec<u8>, Option<Found>)> {
+    let (Some(b"DIRC"), Some(version @ 2..=4), Some(count)) =
+        (text.get(..4), number(text, 4), number(text, 8))
     else {
         return Vec::new();
     };
-    let (mut found, mut at, mut last) = (Vec::new(), 12, Vec::new());
+    let (mut all, mut at, mut last) = (Vec::new(), 12, Vec::new());
     for _ in 0..count {
         let Some(next) = entry(text, at, version, &mut last) else { break };
+        all.push((last.clone(), found(&text[at..])));
         at = next;
-        found.push(last.clone());
     }
-    found
+    all
+}
+
+fn number(text: &[u8], at: usize) -> Option<u32> {
+    Some(u32::from_be_bytes(text.get(at..at + 4)?.try_into().ok()?))
+}
+
+/// The state that an entry tells.
+fn found(text: &[u8]) -> Option<Found> {
+    let number = |at: usize| number(text, at);
+    let time = |at: usize| Some(i128::from(number(at)?) * SECOND + i128::from(number(at + 4)?));
+    // Of one that is merged, left out or only meant, and of one that git was told not to look at,
+    // this says nothing.
+    let plain = *text.get(HEAD - 2)? & !LENGTH == 0;
+    let content = GitId(text.get(40..60)?.try_into().ok()?);
+    let (id, size) = ((number(16)?, number(20)?), number(36)?);
+    let found = Found { changed: time(0)?, modified: time(8)?, id, size, content };
+    (plain && number(24)? & !MAY_RUN == FILE & !MAY_RUN).then_some(found)
 }
 
 /// Reads an entry, `path` being that of the one before; gives where the next one begins.
@@ -120,14 +167,14 @@ mod tests {
                 git(&["add", "-N", "meant"]);
             }
             let found: Vec<Vec<u8>> =
-                tracked(&top).iter().map(|path| path.as_bytes().to_vec()).collect();
+                tracked(&top).iter().map(|one| one.path.as_bytes().to_vec()).collect();
             let found: Vec<_> = found.into_iter().filter(|one| !one.ends_with(b"meant")).collect();
             assert_eq!(found, wanted, "version {version}");
         }
         let text = read(&top).unwrap();
         for cut in 0..text.len().min(600) {
-            assert!(paths(&text[..cut]).len() <= 8, "whatever is cut off");
+            assert!(entries(&text[..cut]).len() <= 8, "whatever is cut off");
         }
-        assert!(paths(b"DIRC\0\0\0\x02\xff\xff\xff\xff").is_empty());
+        assert!(entries(b"DIRC\0\0\0\x02\xff\xff\xff\xff").is_empty());
     }
 }

@@ -5,7 +5,9 @@
 //! is made. It knows no tool and no rule.
 
 mod fs;
+mod git_clean;
 mod git_index;
+mod git_pack;
 mod ledger;
 mod leftovers;
 mod locate;
@@ -14,6 +16,7 @@ mod ports;
 mod quick;
 mod rights;
 mod search;
+mod sha1;
 mod shell;
 mod survey;
 mod write;
@@ -33,7 +36,9 @@ use haft_types::{HostPath, Style};
 
 use crate::{Caps, Fs, Host, Located, Search, Shell, Surveys, fault::fault, secrets::Withheld};
 
+pub(crate) use self::git_pack::Pack;
 pub use self::{
+    git_pack::Reader as GitReader,
     locate::Lookup,
     shell::{SUPERVISORS, end_supervisor, supervise},
 };

@@ -7,7 +7,7 @@ use std::io;
 
 use haft_types::Rights;
 use rustix::{
-    fd::{AsRawFd, OwnedFd},
+    fd::{AsFd, AsRawFd, OwnedFd},
     fs::{self, Mode, OFlags, XattrFlags},
     io::Errno,
     process::{Gid, Uid},
@@ -61,6 +61,21 @@ pub(super) fn note(file: &OwnedFd, rights: &mut Rights) {
     if !noted(file, rights) {
         rights.mode &= !Mode::RWXG.bits();
     }
+}
+
+/// Reports whether what is at a name has no attributes for sure, without opening it.
+pub(super) fn has_no_attributes(folder: impl AsFd, name: &[u8]) -> bool {
+    let path = below(folder, name);
+    let none: &mut [u8] = &mut [];
+    cfg!(target_os = "linux")
+        && matches!(fs::llistxattr(path, none), Ok(0) | Err(Errno::NOTSUP | Errno::NOSYS))
+}
+
+/// The path of a name below an open folder.
+fn below(folder: impl AsFd, name: &[u8]) -> Vec<u8> {
+    let mut path = format!("/proc/self/fd/{}/", folder.as_fd().as_raw_fd()).into_bytes();
+    path.extend_from_slice(name);
+    path
 }
 
 /// False where a list of rights could not be taken note of.
@@ -172,8 +187,7 @@ fn list_unread(folder: &OwnedFd, name: &[u8]) -> rustix::io::Result<Option<Vec<u
     if !cfg!(target_os = "linux") {
         return Ok(None);
     }
-    let mut path = format!("/proc/self/fd/{}/", folder.as_raw_fd()).into_bytes();
-    path.extend_from_slice(name);
+    let path = below(folder, name);
     let mut value = vec![0; XATTR_MAX];
     match fs::lgetxattr(&*path, ACCESS_LIST, &mut value[..]) {
         Ok(len) => {

@@ -26,14 +26,16 @@ use rustix::{
 use tokio_util::sync::CancellationToken;
 
 use super::{
-    Local, git_index,
+    Local,
+    git_clean::Clean,
+    git_index::{self, Entry},
     locate::{self, At, Lookup, kind_of, stamp_of},
     rights,
     search::{Folder, enter, ignore_file, open_file, start},
 };
 use crate::{
-    Born, Content, Copies, FileKind, Located, Made, Node, Stamp, Survey, SurveyError, SurveyLimits,
-    Surveys, Walk,
+    Born, Content, Copies, FileKind, GitId, Located, Made, Node, Stamp, Survey, SurveyError,
+    SurveyLimits, Surveys, Walk,
     fault::fault,
     survey::{SECOND, tick},
     walk::{Item, PASSED_MOST, Passed, Rules, Step, Walker},
@@ -53,35 +55,45 @@ impl Surveys for Local {
         limits: SurveyLimits,
         walk: Walk,
     ) -> BoxFuture<'a, Result<Survey, SurveyError>> {
-        let (roots, lookup) = (roots.to_vec(), self.lookup);
+        let (roots, lookup, home) = (roots.to_vec(), self.lookup, self.home.clone());
         Box::pin(async move {
             // Who waits no more lets it end.
             let stop = walk.stop.child_token();
             let _stops = stop.clone().drop_guard();
             let work = move || {
                 let began = now();
-                let job = Job {
-                    known: &known,
-                    copies: &*copies,
-                    limits,
-                    stop,
-                    until: Instant::now() + limits.within,
-                    now: began,
-                    files: AtomicUsize::new(0),
-                    folders: AtomicUsize::new(0),
-                    fault: Mutex::default(),
-                    ended: AtomicBool::new(false),
-                    given: Mutex::default(),
-                    changed: Condvar::new(),
-                    hungry: AtomicUsize::new(0),
-                    passed: Passed::default(),
+                let lists = Lists::of(&known, &roots, &home);
+                let looked = |clean: &Clean| -> Result<Survey, SurveyError> {
+                    let job = Job {
+                        known: &known,
+                        copies: &*copies,
+                        clean,
+                        limits,
+                        stop: stop.clone(),
+                        until: Instant::now() + limits.within,
+                        now: began,
+                        files: AtomicUsize::new(0),
+                        folders: AtomicUsize::new(0),
+                        fault: Mutex::default(),
+                        ended: AtomicBool::new(false),
+                        given: Mutex::default(),
+                        changed: Condvar::new(),
+                        hungry: AtomicUsize::new(0),
+                        passed: Passed::default(),
+                    };
+                    let mut survey = job.run(&roots, &walk)?;
+                    survey.began = began;
+                    survey.roots = roots.iter().map(|root| root.real.clone()).collect();
+                    job.note_passed(&mut survey);
+                    job.carry_over(lookup, &roots, &mut survey, &walk);
+                    job.tracked(lookup, &lists, &mut survey, &walk)?;
+                    Ok(survey)
                 };
-                let mut survey = job.run(&roots, &walk)?;
-                survey.began = began;
-                survey.roots = roots.iter().map(|root| root.real.clone()).collect();
-                job.note_passed(&mut survey);
-                job.carry_over(lookup, &roots, &mut survey, &walk);
-                job.tracked(lookup, &roots, &mut survey, &walk)?;
+                let mut survey = looked(&lists.clean)?;
+                if lists.clean.is_spoilt(&survey) {
+                    survey = looked(&Clean::default())?;
+                }
+                survey.objects = lists.clean.objects(&known, &survey);
                 Ok(survey)
             };
             tokio::task::spawn_blocking(work)
@@ -176,6 +188,8 @@ fn now() -> i128 {
 struct Job<'a> {
     known: &'a Survey,
     copies: &'a dyn Copies,
+    /// What need not be read.
+    clean: &'a Clean,
     limits: SurveyLimits,
     stop: CancellationToken,
     until: Instant,
@@ -353,8 +367,8 @@ impl Job<'_> {
             self.end(SurveyError::TooMany(self.limits.files));
             return;
         }
-        let known = self.known.nodes.get(&item.path);
-        if let Some(node) = self.node(known, &item.folder, &item.name, &stat, &mut own.buffer) {
+        let at = (&item.path, &item.folder, &*item.name);
+        if let Some(node) = self.node(at, &stat, &mut own.buffer) {
             own.nodes.push((item.path, node));
         }
     }
@@ -362,13 +376,12 @@ impl Job<'_> {
     /// What stands at a name; none where it is gone.
     fn node(
         &self,
-        known: Option<&Arc<Node>>,
-        folder: impl AsFd,
-        name: &[u8],
+        (path, folder, name): (&HostPath, impl AsFd, &[u8]),
         stat: &Stat,
         buffer: &mut Vec<u8>,
     ) -> Option<Arc<Node>> {
         let (kind, stamp) = (kind_of(stat), stamp_of(stat));
+        let known = self.known.nodes.get(path);
         if let Some(known) = known
             && (known.kind, known.stamp, known.is_fresh) == (kind, stamp, false)
         {
@@ -384,6 +397,9 @@ impl Job<'_> {
             is_fresh: self.is_fresh(&stamp),
         };
         match kind {
+            EntryKind::File if let Some((id, len)) = self.clean(path, &folder, name, stat) => {
+                node.content = Content::Git { id, len };
+            }
             EntryKind::File => self.read(known, folder, name, &mut node, buffer)?,
             EntryKind::Link => {
                 let target = fs::readlinkat(folder, name, Vec::new()).ok()?;
@@ -392,6 +408,19 @@ impl Job<'_> {
             _ => {}
         }
         Some(Arc::new(node))
+    }
+
+    /// What git has of a file, where that is all that there is to know of it.
+    fn clean(
+        &self,
+        path: &HostPath,
+        folder: impl AsFd,
+        name: &[u8],
+        stat: &Stat,
+    ) -> Option<(GitId, u64)> {
+        let clean = self.clean.of(path, stat)?;
+        let fits = clean.1 <= self.limits.file_bytes && !self.is_fresh(&stamp_of(stat));
+        (fits && rights::has_no_attributes(folder, name)).then_some(clean)
     }
 
     fn is_fresh(&self, stamp: &Stamp) -> bool {
@@ -462,7 +491,7 @@ impl Job<'_> {
         let found: Vec<_> = lost
             .filter_map(|(path, known)| {
                 let node = match locate::locate(lookup, path, Follow::No) {
-                    Ok(at) if at.real == *path => self.at(Some(known), &at, &mut buffer)?,
+                    Ok(at) if at.real == *path => self.at(&at, &mut buffer)?,
                     // A folder above is a link now.
                     Ok(_) => return None,
                     Err(error) if is_gone(&error) => return None,
@@ -483,15 +512,10 @@ const OF_GIT: [&str; 7] =
 
 impl Job<'_> {
     /// What stands at a located path.
-    fn at(
-        &self,
-        known: Option<&Arc<Node>>,
-        at: &Located,
-        buffer: &mut Vec<u8>,
-    ) -> Option<Arc<Node>> {
+    fn at(&self, at: &Located, buffer: &mut Vec<u8>) -> Option<Arc<Node>> {
         let held = At::of(at).ok()?;
         let stat = held.now().ok()??;
-        self.node(known, &held.folder, &held.name, &stat, buffer)
+        self.node((&at.real, &held.folder, &held.name), &stat, buffer)
     }
 
     /// Takes note of what was passed over.
@@ -511,42 +535,68 @@ impl Job<'_> {
     fn tracked(
         &self,
         lookup: Lookup,
-        roots: &[Located],
+        lists: &Lists,
         survey: &mut Survey,
         walk: &Walk,
     ) -> Result<(), SurveyError> {
+        survey.indexes.clone_from(&lists.stamps);
         let mut buffer = Vec::new();
-        for root in roots {
-            // The nearest folder upward that has one is that of the repository.
-            let found = std::iter::successors(Some(root.real.clone()), HostPath::parent)
-                .find_map(|top| Some((stamp_below(&top, ".git/index")?, top)));
-            let Some((stamp, top)) = found else { continue };
-            survey.indexes.insert(top.clone(), stamp);
-            // What one names that is as before was looked after then, and is carried over.
-            if self.known.indexes.get(&top) == Some(&stamp) {
-                continue;
-            }
-            for path in git_index::tracked(&top) {
-                if !path.is_within(&root.real)
-                    || survey.nodes.contains_key(&path)
-                    || !(walk.allowed)(&path)
+        for (root, entries) in &lists.changed {
+            for path in entries.iter().map(|entry| &entry.path) {
+                if !path.is_within(root) || survey.nodes.contains_key(path) || !(walk.allowed)(path)
                 {
                     continue;
                 }
-                let at = locate::locate(lookup, &path, Follow::No);
-                let Some(at) = at.ok().filter(|at| at.real == path) else { continue };
+                let at = locate::locate(lookup, path, Follow::No);
+                let Some(at) = at.ok().filter(|at| at.real == *path) else { continue };
                 if at.kind == FileKind::FOLDER {
                     continue;
                 }
                 if self.files.fetch_add(1, Ordering::Relaxed) >= self.limits.files {
                     return Err(SurveyError::TooMany(self.limits.files));
                 }
-                if let Some(node) = self.at(self.known.nodes.get(&path), &at, &mut buffer) {
-                    survey.nodes.insert(path, node);
+                if let Some(node) = self.at(&at, &mut buffer) {
+                    survey.nodes.insert(path.clone(), node);
                 }
             }
         }
         Ok(())
+    }
+}
+
+/// The lists of what git keeps track of.
+#[derive(Default)]
+struct Lists {
+    /// Their states, by the folders of their repositories.
+    stamps: HashMap<HostPath, Stamp>,
+    /// Those that are others than before, each with the folder that is looked at. What one names
+    /// that is as before was looked after then, and is carried over.
+    changed: Vec<(HostPath, Vec<Entry>)>,
+    clean: Clean,
+}
+
+impl Lists {
+    fn of(known: &Survey, roots: &[Located], home: &HostPath) -> Self {
+        let mut lists = Self::default();
+        // Another process may have opened what git has of those.
+        let lost =
+            known.objects.is_empty() && known.nodes.values().any(|node| node.of_git().is_some());
+        for root in roots {
+            // The nearest folder upward that has one is that of the repository.
+            let found = std::iter::successors(Some(root.real.clone()), HostPath::parent)
+                .find_map(|top| Some((stamp_below(&top, ".git/index")?, top)));
+            let Some((stamp, top)) = found else { continue };
+            let is_new = lists.stamps.insert(top.clone(), stamp).is_none();
+            if known.indexes.get(&top) == Some(&stamp) && !lost {
+                continue;
+            }
+            let entries = git_index::tracked(&top);
+            if is_new {
+                lists.clean.add(&top, home, (&entries, &stamp));
+            }
+            lists.changed.push((root.real.clone(), entries));
+        }
+        lists
     }
 }
 

@@ -5,7 +5,10 @@
 //! what came next. What is not known counts as what fits. What others left is kept for as long as the
 //! command may be found to have gone on with it.
 
-use std::{collections::HashMap, sync::Arc};
+use std::{
+    collections::{HashMap, HashSet},
+    sync::Arc,
+};
 
 use haft_host::{Content, Node, Stamp, Survey};
 use haft_types::{EntryKind, Hash, HostPath, Receipt, ReceiptAction, Rights};
@@ -96,6 +99,11 @@ impl Claims {
         };
         self.of.entry(path.clone()).or_default().push(self.all.len());
         self.all.push(Claim { step, gave_rights, early: false, _left: left });
+    }
+
+    /// The paths that others changed.
+    pub(super) fn paths(&self) -> HashSet<HostPath> {
+        self.of.keys().cloned().collect()
     }
 
     /// The look before the command has ended.

@@ -223,6 +223,7 @@ fn is_same(old: &Node, new: &Node) -> bool {
             let state = |node: &Node| (node.stamp.id, node.stamp.size, node.stamp.modified);
             old.stamp == new.stamp || state(old) == state(new)
         }
+        (Content::Git { .. }, Content::Git { .. }) => old.content == new.content,
         _ => hash(old) == hash(new),
     };
     // Nobody gives permissions to a link.
@@ -235,7 +236,7 @@ pub(super) fn hash(node: &Node) -> Option<Hash> {
         Content::Nothing => Some(Hash::of(b"")),
         Content::Kept { hash, .. } | Content::NoRoom(hash) => Some(*hash),
         Content::Link(target) => Some(Hash::of(target)),
-        Content::Big | Content::Unread => None,
+        Content::Big | Content::Unread | Content::Git { .. } => None,
     }
 }
 
@@ -374,6 +375,7 @@ fn unread(node: Option<&Node>, watching: Watching) -> String {
             let most = watching.file_bytes;
             format!("it has more than {most} bytes: shell.changes.file_bytes in the settings")
         }
+        Some(Content::Git { .. }) => "git does not have it any more".to_owned(),
         _ => "it could not be read".to_owned(),
     }
 }

@@ -13,7 +13,9 @@ use super::{
     Told, WITHIN, Watch, Watching,
     claims::Claims,
     diff::{self, Change},
-    down, walk,
+    down,
+    git::Known,
+    walk,
 };
 use crate::{Dispatcher, Left};
 
@@ -90,7 +92,11 @@ impl Dispatcher {
             SurveyLimits { files: watching.files, file_bytes: watching.file_bytes, within: WITHIN };
         let before = Arc::new(open.before);
         let looked = surveys.survey(&roots, before.clone(), left.copies.clone(), limits, walk);
-        let after = looked.await?;
+        let after = Arc::new(looked.await?);
+        let (others, images) = (claims.paths(), self.session.pre_images());
+        let known = move || Known::of(before, after, &others, &*images, false);
+        let known = tokio::task::spawn_blocking(known).await.map_err(io::Error::other)?;
+        let Known { before, after, held: _held } = known;
         let born = |path: &HostPath| surveys.born(path);
         let covers = |_: &HostPath| false;
         let mut changes = diff::changes(&before, &after, (claims, &covers), &born);

@@ -12,6 +12,7 @@
 mod claims;
 mod diff;
 mod down;
+mod git;
 mod killed;
 mod late;
 mod told;
@@ -31,6 +32,7 @@ use self::{
     claims::Claims,
     diff::{Change, changes, receipts, uncovered},
     down::Down,
+    git::Known,
     told::Told,
 };
 use crate::{Call, Held, Judge, PreImages, stopping::Stopping};
@@ -59,6 +61,9 @@ const WAITS_TIMED_OUT: Duration = Duration::from_millis(300);
 
 /// How often a process whose command runs tells that it lives.
 const SIGN: Duration = Duration::from_secs(1);
+
+/// What is said where keeping it broke off.
+const NOT_KEPT: &str = "what the command changed could not be kept";
 
 /// Most bytes of a file that is read for its hash alone.
 const HASHED: u64 = 1 << 30;
@@ -405,8 +410,12 @@ impl Watched {
         let claims = std::mem::take(&mut *locked(&self.open.claims));
         let born = |path: &HostPath| self.host.surveys()?.born(path);
         let covers = |path: &HostPath| self.covers(path);
-        let mut changes = changes(&self.before, &after, (&claims, &covers), &born);
-        let before = Arc::clone(&self.before);
+        let shared = self.runs_beside();
+        let (before, others, images) = (self.before.clone(), claims.paths(), self.images.clone());
+        let known = move || Known::of(before, after, &others, &*images, shared);
+        let known = tokio::task::spawn_blocking(known).await;
+        let Ok(Known { before, after, held }) = known else { return Found::told(NOT_KEPT) };
+        let mut changes = changes(&before, &after, (&claims, &covers), &born);
         let same = (&before.passed, &before.repositories) == (&after.passed, &after.repositories);
         if changes.is_empty() && same {
             return Found::default();
@@ -415,9 +424,10 @@ impl Watched {
             self.look_into_big(change).await;
         }
         let (copies, images) = (self.copies.clone(), self.images.clone());
-        let (host, watching, shared) = (self.host.clone(), self.watching, self.runs_beside());
+        let (host, watching) = (self.host.clone(), self.watching);
         let work = move || {
             let mut kept = receipts(&changes, &*copies, &*images, host.name(), watching);
+            kept.held.extend(held);
             let is_gone = |path: &HostPath| host.surveys().is_some_and(|all| all.is_gone(path));
             kept.uncovered = uncovered(&before, &after, &changes, is_gone);
             if shared {
@@ -426,7 +436,7 @@ impl Watched {
             kept
         };
         let Ok(kept) = tokio::task::spawn_blocking(work).await else {
-            return Found::told("what the command changed could not be kept");
+            return Found::told(NOT_KEPT);
         };
         let told = Told::of(&kept, &call.place);
         if told.text().is_empty() {

@@ -7,6 +7,7 @@ mod bash;
 mod bash_output;
 mod beside;
 mod changed;
+mod changed_git;
 mod changed_late;
 mod changed_uncovered;
 mod differential;
