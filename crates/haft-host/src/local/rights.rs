@@ -54,8 +54,7 @@ pub(super) fn of(located: &Located) -> io::Result<Rights> {
 /// Takes note of the attributes of an open file, whose mode is noted already.
 pub(super) fn note(file: &OwnedFd, rights: &mut Rights) {
     // Most have none, and room for them takes longer to make than to ask.
-    let none: &mut [u8] = &mut [];
-    if matches!(fs::flistxattr(file, none), Ok(0) | Err(Errno::NOTSUP | Errno::NOSYS)) {
+    if matches!(fs::flistxattr_query(file), Ok(0) | Err(Errno::NOTSUP | Errno::NOSYS)) {
         return;
     }
     if !noted(file, rights) {
@@ -66,9 +65,8 @@ pub(super) fn note(file: &OwnedFd, rights: &mut Rights) {
 /// Reports whether what is at a name has no attributes for sure, without opening it.
 pub(super) fn has_no_attributes(folder: impl AsFd, name: &[u8]) -> bool {
     let path = below(folder, name);
-    let none: &mut [u8] = &mut [];
     cfg!(target_os = "linux")
-        && matches!(fs::llistxattr(path, none), Ok(0) | Err(Errno::NOTSUP | Errno::NOSYS))
+        && matches!(fs::llistxattr_query(path), Ok(0) | Err(Errno::NOTSUP | Errno::NOSYS))
 }
 
 /// The path of a name below an open folder.

@@ -165,8 +165,10 @@ fn assert_same(now: &Tree, wanted: &Tree, moved_in: &[String], what: &str) {
 
 /// Waits until a disk's times tell what is there now from what is made from now on.
 pub async fn aged(file: &Path) {
-    let Ok(born) = fs::metadata(file).unwrap().created() else { return };
-    while born.elapsed().unwrap() < Duration::from_millis(100) {
+    let data = fs::metadata(file).unwrap();
+    let Ok(born) = data.created() else { return };
+    let last = born.max(data.modified().unwrap());
+    while last.elapsed().unwrap() < Duration::from_millis(100) {
         tokio::task::yield_now().await;
     }
 }

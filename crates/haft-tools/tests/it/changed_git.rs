@@ -197,7 +197,7 @@ async fn what_may_differ_from_what_git_has_is_copied() {
         ("", "git update-index --index-version 4", 1),
         ("", "seq 300 > a.txt", 2),
         ("", "touch -r b.txt a.txt", 2),
-        ("", "$PYTHON -c 'import os; os.setxattr(\"a.txt\", \"user.x\", b\"y\")'", 2),
+        ("$PYTHON -c 'import os; os.setxattr(\"a.txt\", \"user.x\", b\"y\")'", "", 2),
         ("", "git update-index --assume-unchanged a.txt", 2),
         ("", "git update-index --skip-worktree a.txt", 2),
         ("", "git rm -q --cached a.txt; git add -N a.txt", 2),
@@ -226,13 +226,11 @@ async fn what_may_differ_from_what_git_has_is_copied() {
         let (world, copies) = committed(first).await;
         let folder = world.folder().unwrap();
         sh(&folder, then);
-        // git writes its list once more when all is old enough.
+        // What git has found is older than its list.
         let newest = folder.join("newest.log");
         fs::write(&newest, "").unwrap();
         aged(&newest).await;
-        if folder.join(".git/index").exists() && !then.contains("sha256") {
-            sh(&folder, "git update-index --refresh -q || true; touch .git/index");
-        }
+        sh(&folder, "[ ! -d .git ] || touch .git/index");
         let before = files(&folder);
         bash(&world, "true").await;
         assert_eq!(copies.load(Ordering::Relaxed), count, "{first} {then}");

@@ -116,6 +116,23 @@ async fn what_git_keeps_track_of_is_covered_whatever_ignores_it() {
 }
 
 #[tokio::test]
+async fn attributes_of_a_file_are_brought_back() {
+    let world = world();
+    let file = root(&world).join("a.txt");
+    let python = |script: &str| {
+        let script = format!("import os, sys; {script}");
+        let mut command = Command::new(haft_testkit::machine::python());
+        let done = command.args(["-c", &script]).arg(&file).output().unwrap();
+        assert!(done.status.success(), "{done:?}");
+        String::from_utf8(done.stdout).unwrap()
+    };
+    python("os.setxattr(sys.argv[1], 'user.x', b'y')");
+    bash(&world, "rm a.txt").await;
+    take_back(&world, &receipts(&world), false).await.unwrap();
+    assert_eq!(python("print(os.getxattr(sys.argv[1], 'user.x'))"), "b'y'\n");
+}
+
+#[tokio::test]
 async fn rights_of_a_big_file_are_brought_back() {
     let small = Watching { file_bytes: 100, ..Watching::default() };
     let world = watched(world(), Some(small));
