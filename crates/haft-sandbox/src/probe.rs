@@ -161,9 +161,12 @@ pub fn probe(
         enter(level, &world.limits, tell)?;
         let of = |attack: Attack| {
             let done = world.attack(attack);
+            // Of one that is there and of one that is not.
             let put_back = || {
                 let back = kept.put_back();
-                back.len() == 1 && matches!(back[0], PutBack::Restored(_))
+                let whole =
+                    |one: &PutBack| matches!(one, PutBack::Restored(_) | PutBack::Removed(_));
+                !back.is_empty() && back.iter().all(whole)
             };
             let found = match done {
                 false => Cell::Stopped,
@@ -208,7 +211,7 @@ impl World {
         let limits = Limits {
             write: vec![path("in")?],
             hidden: vec![path("secret")?],
-            protected: vec![path("in/protected")?],
+            protected: vec![path("in/protected")?, path("in/absent")?],
             ..Limits::default()
         };
         let udp = UdpSocket::bind("127.0.0.1:0")?;
@@ -244,7 +247,10 @@ impl World {
                 file.and_then(|mut file| file.read_to_string(&mut text)).is_ok() && !text.is_empty()
             }
             Attack::List => fs::read_dir(at("secret")).is_ok_and(|names| names.count() > 0),
-            Attack::Protected => write("in/protected"),
+            Attack::Protected => {
+                let changed = write("in/protected");
+                fs::write(at("in/absent"), "x").is_ok() || changed
+            }
             Attack::Signal => self.parent.is_some_and(|pid| test_kill_process(pid).is_ok()),
             Attack::Trace => self.parent.is_some_and(trace),
             Attack::Tcp => self.tcp.local_addr().and_then(TcpStream::connect).is_ok(),

@@ -1,5 +1,7 @@
 //! `haft doctor`: what works here, each line a probe made now. And `haft debug`.
 
+mod levels;
+
 use std::{
     fs::{self, DirBuilder},
     io::{IsTerminal as _, Write as _},
@@ -55,11 +57,10 @@ pub async fn run(arguments: &Doctor) -> Ending {
     lines.push(settings(&base));
     lines.push(shell(&base).await);
     lines.push(files(&base));
-    lines.push(line(
-        "sandbox",
-        State::Missing,
-        "none: commands run with all of your rights; rules and questions are what holds them",
-    ));
+    lines.extend(levels::lines(&match base.host.shell() {
+        Some(shell) => shell.levels().await,
+        None => Vec::new(),
+    }));
     lines.push(terminal(&base));
     lines.extend(tools(&base).await);
     for (name, url, key) in providers(&base) {

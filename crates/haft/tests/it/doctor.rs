@@ -67,3 +67,27 @@ fn doctor_leaves_no_session() {
     assert_eq!(world.run(&["doctor"]).code, Some(0));
     assert_eq!(world.sessions(), 0);
 }
+
+#[test]
+fn each_level_says_what_came_of_each_attack() {
+    let world = World::new();
+    let ran = world.run(&["doctor", "--json"]);
+    assert_eq!(ran.code, Some(0), "{ran:?}");
+    let lines: Vec<serde_json::Value> =
+        ran.out.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+    for level in ["level N", "level L"] {
+        let line = lines.iter().find(|line| line["what"] == level).unwrap();
+        let text = line["text"].as_str().unwrap();
+        if line["state"] == "ok" {
+            for attack in haft_host::Attack::ALL {
+                assert_eq!(text.matches(attack.words()).count(), 1, "{attack:?}: {text}");
+            }
+            assert!(text.starts_with("stops writing outside, "), "{text}");
+        } else {
+            assert!(text.starts_with("does not work here: "), "{text}");
+        }
+    }
+    // Commands are not held by them yet, and doctor must not let it seem so.
+    let line = lines.iter().find(|line| line["what"] == "sandbox").unwrap();
+    assert!(line["text"].as_str().unwrap().contains("all of your rights"), "{line}");
+}

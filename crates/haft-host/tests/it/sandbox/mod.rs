@@ -207,13 +207,49 @@ async fn working() -> Vec<Level> {
 
 /// What `haft doctor` says of an attack stands for these.
 const DOCTOR: &[(Attack, &[&str])] = &[
-    (Attack::Write, &["write a file outside", "make a file outside", "write through a link"]),
+    (
+        Attack::Write,
+        &[
+            "write a file outside",
+            "make a file outside",
+            "make a folder outside",
+            "remove a file outside",
+            "cut a file outside",
+            "write through a link",
+            "write through a hard link",
+            "rename a file in",
+            "rename a file out",
+            "exchange with one outside",
+            "rename the writable folder",
+            "write by /proc/self/root",
+            "write by /proc/self/cwd",
+            "write by haft's root",
+            "open a setting of the kernel",
+            "make a device",
+            "preload into the next tool",
+        ],
+    ),
     (Attack::Rights, &["permissions outside", "times outside", "attributes outside"]),
-    (Attack::Read, &["read what is hidden", "read it through a link", "read it by another name"]),
+    (
+        Attack::Read,
+        &[
+            "read what is hidden",
+            "read it through a link",
+            "read it by another name",
+            "read a hidden file inside",
+            "read a disk",
+        ],
+    ),
     (Attack::List, &["list what is hidden"]),
-    (Attack::Protected, &["change what is protected"]),
+    (
+        Attack::Protected,
+        &["change what is protected", "make what is protected", "move its folder away"],
+    ),
     (Attack::Signal, &["signal haft"]),
-    (Attack::Trace, &["trace haft", "read haft's variables", "read haft's memory"]),
+    (
+        Attack::Trace,
+        &["trace haft", "read haft's variables", "read haft's memory", "take haft's descriptors"],
+    ),
     (Attack::Tcp, &["TCP"]),
     (Attack::Udp, &["UDP"]),
     (Attack::Socket, &["a unix socket", "a unix socket of datagrams"]),
