@@ -158,6 +158,8 @@ impl<'a> Reader<'a> {
                 let inside = self.inside(place, Flow::Repeats);
                 self.block(node, &inside)
             }
+            // bash takes it for arithmetic first.
+            "subshell" if self.text(node).starts_with("((") => Err(self.unclear(node)),
             "subshell" => {
                 let apart = self.apart(place);
                 self.block(node, &apart)

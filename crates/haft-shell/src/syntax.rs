@@ -109,8 +109,10 @@ pub struct Assignment {
     pub values: Vec<Word>,
     /// Whether it adds to what is there.
     pub appends: bool,
-    /// Whether it is more than a plain value: an array, or an index, which is evaluated.
+    /// Whether it is more than a plain value: an array, or an index.
     pub is_array: bool,
+    /// Whether it has an index, which is evaluated.
+    pub is_indexed: bool,
 }
 
 /// A redirect.
@@ -173,6 +175,8 @@ pub enum Piece {
         pure: bool,
         /// Whether its value stays one word without patterns.
         quoted: bool,
+        /// Whether it is the length of something: a number.
+        is_length: bool,
     },
     /// `$(...)` or backticks: what these commands of the script say.
     Output {

@@ -88,6 +88,8 @@ pub(crate) enum Trait {
     Toolchain,
     /// It fetches the toolchain that `go.mod` names, unless `GOTOOLCHAIN=local` is set.
     GoChain,
+    /// An operand that begins with `@` is a file of options.
+    AtFiles,
     /// Options of several letters have one dash.
     OneDash,
 }
@@ -284,6 +286,7 @@ fn trait_of(word: &str) -> Option<Trait> {
         "signatures" => Trait::Signatures,
         "toolchain" => Trait::Toolchain,
         "gochain" => Trait::GoChain,
+        "at-files" => Trait::AtFiles,
         "one-dash" => Trait::OneDash,
         _ => return None,
     })

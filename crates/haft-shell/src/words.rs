@@ -71,6 +71,7 @@ impl Reader<'_> {
                 }
                 "subscript" => {
                     found.is_array = true;
+                    found.is_indexed = true;
                     let name = child.child_by_field_name("name");
                     let name = name.ok_or_else(|| self.unclear(child))?;
                     found.name = self.name(name)?;
@@ -97,7 +98,9 @@ impl Reader<'_> {
         self.count(node, 1)?;
         let mut pieces = vec![Piece::Text { text: head, quoted: true }];
         match &found.values[..] {
-            _ if found.is_array => pieces.push(Piece::Expansion { quoted: true, pure: false }),
+            _ if found.is_array => {
+                pieces.push(Piece::Expansion { quoted: true, pure: false, is_length: false });
+            }
             [value] => pieces.extend(value.pieces.iter().cloned()),
             _ => {}
         }
@@ -231,11 +234,13 @@ impl Reader<'_> {
                     return self.variable(node, inner, quoted);
                 }
                 self.nested(node, place)?;
-                Ok(Piece::Expansion { quoted, pure: is_pure(inner) })
+                let pure = is_pure(inner);
+                Ok(Piece::Expansion { quoted, pure, is_length: pure && inner.starts_with('#') })
             }
             "command_substitution" => {
                 // Within backticks a backslash means something else.
-                if text.starts_with('`') && text.contains('\\') {
+                // bash takes two parentheses for arithmetic first.
+                if text.starts_with('`') && text.contains('\\') || text.starts_with("$((") {
                     return Err(self.unclear(node));
                 }
                 let commands = self.substitution(node, place)?;
@@ -306,16 +311,39 @@ fn is_special(name: &str) -> bool {
 /// Whether `${...}` with this inside runs and changes nothing: a plain name and one of [`PURE`].
 fn is_pure(inner: &str) -> bool {
     if let Some(name) = inner.strip_prefix('#') {
-        return is_name(name) || is_special(name);
+        return is_name(name) || is_special(name) || is_plain_element(name);
+    }
+    if is_plain_element(inner) {
+        return true;
     }
     let end = inner.find(|c: char| c != '_' && !c.is_ascii_alphanumeric()).unwrap_or(inner.len());
     let (name, rest) = inner.split_at(end);
+    // A part that begins, and ends, at numbers: other words are evaluated.
+    let numbers = rest.strip_prefix(':').map(|rest| rest.split_once(':').unwrap_or((rest, "0")));
+    if let Some((from, count)) = numbers
+        && [from, count].iter().all(|text| is_digits(text))
+    {
+        return is_name(name) || is_special(name);
+    }
     let operator =
         PURE.iter().filter(|pure| rest.starts_with(**pure)).max_by_key(|pure| pure.len());
     let Some(operator) = operator else { return false };
     // What follows is expanded, too.
     let word = &rest[operator.len()..];
     (is_name(name) || is_special(name)) && !word.contains(['$', '`', '(', '<', '>'])
+}
+
+/// Whether `name[@]`, `name[*]` or `name[1]`: other indexes are evaluated.
+fn is_plain_element(inner: &str) -> bool {
+    let Some((name, index)) = inner.strip_suffix(']').and_then(|inner| inner.split_once('['))
+    else {
+        return false;
+    };
+    is_name(name) && (matches!(index, "@" | "*") || is_digits(index))
+}
+
+fn is_digits(text: &str) -> bool {
+    !text.is_empty() && text.bytes().all(|c| c.is_ascii_digit())
 }
 
 /// A text without the quotes at its ends.

@@ -5,7 +5,7 @@
 
 /// Whether an expression holds nothing but numbers, operators, and variables that are numbers.
 pub(crate) fn is_safe(text: &str, is_number: impl Fn(&str) -> bool) -> bool {
-    let operators = "+-*/%<>=!&|^~?:,() \t\n";
+    let operators = "+-*/%<>=!&|^~?:,;() \t\n";
     names(text).iter().all(|name| is_number(name))
         && text.bytes().all(|c| {
             c == b'_' || c == b'$' || c.is_ascii_alphanumeric() || operators.contains(char::from(c))

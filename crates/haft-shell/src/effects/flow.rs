@@ -192,6 +192,7 @@ impl<'a, 'r> Walk<'a, 'r> {
 
     /// One command.
     fn command(&mut self, command: &Command, state: State) {
+        let state = self.counted(command, state);
         let is_call = command
             .words
             .first()
@@ -222,6 +223,21 @@ impl<'a, 'r> Walk<'a, 'r> {
                 frame.failed.folders = None;
             }
         }
+    }
+
+    /// The state in which an arithmetic command works: `i=0` at its start makes a number of `i`,
+    /// which it stays where the whole script gives it nothing else.
+    fn counted(&self, command: &Command, mut state: State) -> State {
+        let Some(all) = self.changes.first().filter(|all| !all.all) else { return state };
+        let text = command.words.first().and_then(Word::literal).unwrap_or_default();
+        let first = text.split([';', ',']).next().and_then(|one| one.split_once('='));
+        if let Some((name, value)) = first.filter(|_| command.kind == Kind::Arithmetic)
+            && super::state::is_number(value.trim())
+            && all.names.get(name.trim()) == Some(&true)
+        {
+            state.set(name.trim(), Value::Number);
+        }
+        state
     }
 
     /// Sets what a command without words, or a loop, assigns.

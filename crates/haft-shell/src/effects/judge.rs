@@ -143,8 +143,10 @@ impl<'a, 'r> Judge<'a, 'r> {
     fn assignment(&self, one: &Assignment, out: &mut Outcome) -> (String, Option<String>) {
         let (value, is_odd) = assigned(&self.around, &one.values, self.state);
         // A value of an array may name its index, which is evaluated.
-        let is_indexed = one.is_array
-            && (one.values.is_empty() || one.values.iter().any(|word| !is_element(&word.start())));
+        let is_indexed = one.is_indexed
+            || one.is_array
+                && (one.values.is_empty()
+                    || one.values.iter().any(|word| !is_element(&word.start())));
         let is_changed = !one.is_array && is_odd;
         let is_element_odd =
             one.is_array && one.values.iter().any(|word| self.around.arg(word, self.state).is_odd);
@@ -371,6 +373,10 @@ impl<'a, 'r> Judge<'a, 'r> {
         };
         let operands = operands.get(skipped..).unwrap_or_default();
         let many = operands.len() > 1 || operands.iter().any(|arg| arg.is_split || arg.is_pattern);
+        let from_file = |arg: &&Arg| arg.may_begin('@') && arg.known() != Some("-");
+        if let Some(arg) = operands.iter().find(from_file).filter(|_| entry.is(Trait::AtFiles)) {
+            out.anything(format!("{} may name a file of options", arg.text));
+        }
         let read = |arg: &Arg| self.reads(arg);
         match entry.operands {
             Operands::None if !operands.is_empty() => {

@@ -92,6 +92,15 @@ fn option(entry: &Entry, arg: &Arg, args: &[Arg], at: &mut usize, parsed: &mut P
         None => (words, false),
     };
     let found = entry.long.get(name).copied().filter(|_| is_joined || is_whole);
+    let number = name.get(1..).filter(|rest| {
+        entry.is(Trait::OneDash)
+            && rest.bytes().all(|c| c.is_ascii_digit())
+            && is_whole
+            && !is_joined
+    });
+    if found.is_none() && number.is_some() && entry.long.contains_key(&name[..1]) {
+        return parsed.options.push((name[..1].to_owned(), Use::Text, None));
+    }
     let Some((takes, what)) = found else {
         return parsed.faults.push(format!("the option {} is not known", arg.text));
     };

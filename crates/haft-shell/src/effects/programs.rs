@@ -1,6 +1,7 @@
 //! Programs whose words the table cannot tell of.
 
 mod awk;
+mod find;
 mod git;
 mod network;
 mod sed;
@@ -8,6 +9,8 @@ mod shell;
 mod system;
 mod text;
 mod wrappers;
+
+use std::{collections::HashMap, sync::LazyLock};
 
 use super::{
     judge::{Judge, Outcome},
@@ -25,58 +28,83 @@ pub(crate) struct Call<'a> {
 /// Looks at a call.
 pub(crate) type Special = fn(&mut Judge<'_, '_>, &Call<'_>, &mut Outcome);
 
+/// What looks at the words of programs, or of `PROGRAM SUBCOMMAND`; names are divided by commas.
+const SPECIALS: &[(&str, Special)] = &[
+    (
+        "timeout, nice, nohup, stdbuf, setsid, ionice, sudo, doas, exec, time, busybox",
+        wrappers::simple,
+    ),
+    ("env", wrappers::env),
+    ("command, builtin", wrappers::command),
+    ("xargs", wrappers::xargs),
+    ("find", find::find),
+    ("bash, sh, dash", wrappers::shell),
+    ("watch, eval, trap, ssh, parallel", wrappers::joined),
+    (
+        "flock, taskset, chrt, chroot, strace, ltrace, unshare, nsenter, setarch, fakeroot, caffeinate, \
+         unbuffer, dbus-run-session, xvfb-run, prlimit, numactl, proxychains, torsocks, pkexec, gosu, \
+         su-exec, setpriv, systemd-run, valgrind, toybox, chronic, eatmydata, rlwrap, firejail, proot",
+        wrappers::odd,
+    ),
+    ("git", git::git),
+    ("git config", git::config),
+    ("sed, gsed", sed::sed),
+    ("awk, gawk, mawk, nawk", awk::awk),
+    ("jq", text::jq),
+    ("tar, unzip, gzip, gunzip, xz, zstd, ar", text::archive),
+    ("[, test", shell::test),
+    ("[[", shell::extended),
+    ("echo, :, help", shell::echo),
+    ("printf", shell::printf),
+    ("read", shell::read),
+    ("mapfile, readarray", shell::mapfile),
+    ("export, declare, typeset, local, readonly", shell::declare),
+    ("set", shell::set),
+    ("shopt", shell::shopt),
+    (
+        "type, hash, alias, times, caller, umask, ulimit, jobs, dirs, history, unset, shift, exit, \
+         return, break, continue, wait",
+        shell::shows,
+    ),
+    ("pushd, popd", shell::folders),
+    (
+        "source, ., let, getopts, unalias, enable, bind, complete, compgen, compopt, fc, disown, bg, fg, \
+         suspend, logout, coproc",
+        shell::changes,
+    ),
+    ("date", system::date),
+    ("ps", system::ps),
+    ("lsof", system::lsof),
+    ("ip", system::ip),
+    ("yq", system::yq),
+    ("rustc, rustfmt", system::toolchain),
+    ("cargo metadata", system::metadata),
+    (
+        "node, nodejs, python, python3, python2, ruby, perl, lua, gcc, g++, cc, c++, clang, clang++, ld, \
+         make, gmake, cmake, ninja, meson, deno, bun, ruff, uv, vim, vi, nvim, nano, emacs, ed, ex, \
+         less, more, man, sqlite3, gpg, zip, bzip2, gdb, lldb, shellcheck, clang-format, clang-tidy, \
+         zsh, fish, ksh, pwsh",
+        system::version,
+    ),
+    (
+        "java, javac, tsc, pytest, black, mypy, eslint, prettier, tox, nox, jest, vitest, npx, poetry, \
+         conda, terraform, helm, php, pre-commit, gradle, mvn, ant, just, rake, scons, bazel",
+        system::runs,
+    ),
+    ("curl, wget", network::fetch),
+];
+
+static TABLE: LazyLock<HashMap<&str, Special>> = LazyLock::new(|| {
+    let each = |(names, special): &(&'static str, Special)| {
+        let special = *special;
+        names.split(", ").map(move |name| (name, special))
+    };
+    SPECIALS.iter().flat_map(each).collect()
+});
+
 /// What looks at the words of a program, or of `PROGRAM SUBCOMMAND`.
 pub(crate) fn special(name: &str) -> Option<Special> {
-    Some(match name {
-        "timeout" | "nice" | "nohup" | "stdbuf" | "setsid" | "ionice" | "sudo" | "doas"
-        | "exec" | "time" | "busybox" => wrappers::simple,
-        "git" => git::git,
-        "env" => wrappers::env,
-        "command" | "builtin" => wrappers::command,
-        "xargs" => wrappers::xargs,
-        "find" => wrappers::find,
-        "bash" | "sh" | "dash" => wrappers::shell,
-        "sed" | "gsed" => sed::sed,
-        "awk" | "gawk" | "mawk" | "nawk" => awk::awk,
-        "[" | "test" => shell::test,
-        "[[" => shell::extended,
-        "echo" => shell::echo,
-        "printf" => shell::printf,
-        "read" => shell::read,
-        "mapfile" | "readarray" => shell::mapfile,
-        "export" | "declare" | "typeset" | "local" | "readonly" => shell::declare,
-        "set" => shell::set,
-        "shopt" => shell::shopt,
-        "type" | "hash" | "alias" | "times" | "caller" | "umask" | "ulimit" | "jobs" | "dirs"
-        | "trap" | "history" | "unset" | "shift" | "exit" | "return" | "break" | "continue"
-        | "wait" => shell::shows,
-        "pushd" | "popd" => shell::folders,
-        "eval" | "source" | "." | "let" | "getopts" | "unalias" | "enable" | "bind"
-        | "complete" | "compgen" | "compopt" | "fc" | "disown" | "bg" | "fg" | "suspend"
-        | "logout" | "coproc" => shell::changes,
-        "date" => system::date,
-        "ps" => system::ps,
-        "lsof" => system::lsof,
-        "ip" => system::ip,
-        "yq" => system::yq,
-        "rustc" | "rustfmt" => system::toolchain,
-        "cargo metadata" => system::metadata,
-        "git config" => git::config,
-        "jq" => text::jq,
-        "curl" | "wget" => network::fetch,
-        "node" | "nodejs" | "python" | "python3" | "python2" | "ruby" | "perl" | "php" | "lua"
-        | "java" | "javac" | "gcc" | "g++" | "cc" | "c++" | "clang" | "clang++" | "ld" | "make"
-        | "gmake" | "cmake" | "ninja" | "meson" | "tsc" | "deno" | "bun" | "pytest" | "ruff"
-        | "black" | "mypy" | "eslint" | "prettier" | "tox" | "nox" | "jest" | "vitest" | "npx"
-        | "uv" | "poetry" | "conda" | "terraform" | "helm" | "vim" | "vi" | "nvim" | "nano"
-        | "emacs" | "ed" | "ex" | "less" | "more" | "man" | "sqlite3" | "gpg" | "tar" | "zip"
-        | "unzip" | "gzip" | "gunzip" | "bzip2" | "xz" | "zstd" | "ar" | "strace" | "ltrace"
-        | "gdb" | "lldb" | "valgrind" | "perf" | "shellcheck" | "bash-completion"
-        | "pre-commit" | "clang-format" | "clang-tidy" | "zsh" | "fish" | "ksh" | "pwsh" => {
-            system::version
-        }
-        _ => return None,
-    })
+    TABLE.get(name).copied()
 }
 
 /// Whether setting a variable to a text for one command makes it do nothing else but show its

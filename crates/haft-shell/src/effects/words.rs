@@ -117,7 +117,10 @@ impl Around<'_> {
                 let value = variable(name, state).unwrap_or_else(Value::unknown);
                 (value, format!("${name}"), *quoted && name != "@")
             }
-            Piece::Expansion { pure, quoted } => {
+            Piece::Expansion { is_length: true, .. } => {
+                return (Value::Number, "${#...}".to_owned());
+            }
+            Piece::Expansion { pure, quoted, .. } => {
                 arg.is_odd |= !pure;
                 (Value::unknown(), "${...}".to_owned(), *quoted)
             }

@@ -2,7 +2,7 @@
 
 use std::time::{Duration, Instant};
 
-use haft_shell::{DEEPEST, Fault, LONGEST, MOST_WORDS, parse};
+use haft_shell::{DEEPEST, Fault, Kind, LONGEST, MOST_WORDS, parse};
 
 fn fault(text: &str) -> Fault {
     parse(text, &mut || true).unwrap_err()
@@ -21,6 +21,17 @@ fn there_is_a_limit_to_all_of_it() {
     assert_eq!(parse("ls", &mut || true).unwrap().commands.len(), 1);
     let long = "ls | wc; ".repeat(5_000);
     assert_eq!(parse(&long, &mut || false), Err(Fault::TooSlow));
+}
+
+#[test]
+fn two_parentheses_are_arithmetic_or_nothing() {
+    for text in ["! ((x=$(a)))", "((a); (b))", "echo $((a); (b))"] {
+        let read = parse(text, &mut || true);
+        let kind = |script: &haft_shell::Script| script.commands.last().map(|command| command.kind);
+        let is_right = read.as_ref().is_ok_and(|script| kind(script) == Some(Kind::Arithmetic));
+        assert!(is_right || matches!(read, Err(Fault::Unclear { .. })), "{text} {read:?}");
+    }
+    assert!(parse("( (a); b )", &mut || true).is_ok());
 }
 
 #[test]

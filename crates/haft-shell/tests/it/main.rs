@@ -3,4 +3,6 @@
 #[cfg(test)]
 mod bash;
 #[cfg(test)]
+mod effects;
+#[cfg(test)]
 mod limits;

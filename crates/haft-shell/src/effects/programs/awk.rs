@@ -163,9 +163,8 @@ fn check(text: &str) -> Result<(), String> {
 /// What a word of a program means.
 fn word(word: &str, depth: usize, print: &mut Option<usize>) -> Result<Last, String> {
     match word {
-        "system" | "getline" | "extension" | "load" | "include" | "namespace" | "eval" => {
-            Err(format!("awk may run or open something by {word}"))
-        }
+        "system" | "getline" | "ARGV" | "ARGC" | "SYMTAB" | "extension" | "load" | "include"
+        | "namespace" | "eval" => Err(format!("awk may run or open something by {word}")),
         "print" | "printf" => {
             *print = Some(depth);
             Ok(Last::Operator)

@@ -187,7 +187,6 @@ pub(super) fn mapfile(_: &mut Judge<'_, '_>, call: &Call<'_>, out: &mut Outcome)
 
 /// `export`, `declare`, `local` and the like.
 pub(super) fn declare(judge: &mut Judge<'_, '_>, call: &Call<'_>, out: &mut Outcome) {
-    let _ = judge;
     let mut flags = String::new();
     for arg in call.args {
         let start = arg.value.start().to_owned();
@@ -195,7 +194,7 @@ pub(super) fn declare(judge: &mut Judge<'_, '_>, call: &Call<'_>, out: &mut Outc
             Some(text) if text.starts_with('-') && !text.contains('=') => {
                 flags.push_str(&text[1..]);
             }
-            _ if arg.is_odd || arg.is_split => {
+            _ if arg.is_odd || arg.is_split && !is_assigned(&start) => {
                 out.anything(format!("{} {} may run what is in data", call.name, arg.text));
             }
             known => {
@@ -213,6 +212,7 @@ pub(super) fn declare(judge: &mut Judge<'_, '_>, call: &Call<'_>, out: &mut Outc
                 } else {
                     is_own(name)
                         && value.is_none_or(|value| !value.starts_with('('))
+                        && (known.is_some() || !has_arrays(judge))
                         && (known.is_some() || !flags.contains(['a', 'A']))
                 };
                 if !is_fine {
@@ -233,6 +233,17 @@ pub(super) fn declare(judge: &mut Judge<'_, '_>, call: &Call<'_>, out: &mut Outc
     if !is_plain {
         out.anything(format!("{} -{flags} may evaluate what it is given", call.name));
     }
+}
+
+/// Whether a word is an assignment: what a declaration is given so is not split.
+fn is_assigned(start: &str) -> bool {
+    start.split_once('=').is_some_and(|(name, _)| is_name(name))
+}
+
+/// Whether the script has an array: a value that is given to one may name an index.
+fn has_arrays(judge: &Judge<'_, '_>) -> bool {
+    let commands = &judge.around.script.commands;
+    commands.iter().any(|command| command.assignments.iter().any(|one| one.is_array))
 }
 
 /// `set [OPTIONS]`
@@ -281,7 +292,7 @@ pub(super) fn shows(_: &mut Judge<'_, '_>, call: &Call<'_>, out: &mut Outcome) {
         // Whatever they are given, they only tell of it; nothing that they print runs.
         "type" | "hash" if call.args.is_empty() => true,
         "type" => true,
-        "hash" => all(&["-l"]),
+        "hash" => all(&["-l"]) || known.is_some_and(|words| words.first() == Some(&"-t")),
         "alias" | "times" | "caller" | "history" | "wait" => call.args.is_empty(),
         "umask" => all(&["-S", "-p"]),
         "ulimit" => known.is_some_and(|words| {
@@ -291,11 +302,6 @@ pub(super) fn shows(_: &mut Judge<'_, '_>, call: &Call<'_>, out: &mut Outcome) {
         }),
         "jobs" => all(&["-l", "-p", "-r", "-s"]),
         "dirs" => all(&["-v", "-p", "-l"]),
-        "trap" => {
-            all(&["-p", "-l", "EXIT", "INT", "TERM"])
-                && known
-                    .is_some_and(|words| words.first().is_none_or(|first| first.starts_with('-')))
-        }
         "unset" => known.is_some_and(|words| {
             let names = words.strip_prefix(&["-v"]).unwrap_or(words);
             names.iter().all(|name| is_own(name))

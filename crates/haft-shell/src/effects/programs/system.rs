@@ -41,7 +41,7 @@ pub(super) fn lsof(_: &mut Judge<'_, '_>, call: &Call<'_>, out: &mut Outcome) {
     let is_plain = |word: &&str| {
         let letters = word.strip_prefix('-').unwrap_or("x");
         letters.chars().next().is_some_and(|c| "nPitsapuclx4:0123456789".contains(c))
-            && !letters.contains(['D', 'k', 'S', 'r', '+'])
+            && !letters.contains(['D', 'k', 'S', 'r', '+', '@'])
             || !word.starts_with(['-', '+'])
     };
     if !has_n || words.len() != call.args.len() || !words.iter().all(is_plain) {
@@ -76,12 +76,30 @@ pub(super) fn version(_: &mut Judge<'_, '_>, call: &Call<'_>, out: &mut Outcome)
     }
 }
 
+/// Programs that files of the project can make run anything, whatever their words are.
+pub(super) fn runs(_: &mut Judge<'_, '_>, call: &Call<'_>, out: &mut Outcome) {
+    out.effects.push(crate::Effect::Runs(call.name.to_owned()));
+    out.fault(format!("{} may run anything", call.name));
+}
+
 /// `rustc --version`
 pub(super) fn toolchain(judge: &mut Judge<'_, '_>, call: &Call<'_>, out: &mut Outcome) {
     let Some(entry) = table::find(&format!("{} ...", call.name)) else { return };
     let parsed = options::parse(entry, call.args);
     judge.parsed(call.name, entry, &parsed, out);
-    if call.name == "rustfmt" && !parsed.has("check") && !parsed.has("version") && !parsed.has("V")
+    for (name, _, value) in &parsed.options {
+        let text = value.as_ref().and_then(Arg::known).unwrap_or_default();
+        let told = ["sysroot", "cfg", "target-list", "host-tuple", "default", "current", ""];
+        // Some of what can be printed is written, or needs the whole compiler.
+        if name.starts_with("print") && !told.contains(&text) {
+            out.anything(format!("{} --{name} {text} is not known", call.name));
+        }
+    }
+    if call.name == "rustfmt"
+        && !parsed.has("check")
+        && !parsed.has("version")
+        && !parsed.has("print-config")
+        && !parsed.has("V")
     {
         let operands = parsed
             .operands

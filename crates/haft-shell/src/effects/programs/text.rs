@@ -30,7 +30,46 @@ pub(super) fn jq(judge: &mut Judge<'_, '_>, call: &Call<'_>, out: &mut Outcome) 
         }
     }
     let parsed = options::parse(entry, &args);
+    let has_file = parsed.has("f") || parsed.has("from-file");
+    let program = parsed.operands.first().filter(|_| !has_file);
+    // A module is a file that the filter names.
+    if has_file || program.is_some_and(|arg| !arg.known().is_some_and(is_filter)) {
+        out.anything("the filter of jq is not known, or loads files");
+    }
     judge.parsed("jq", entry, &parsed, out);
+}
+
+/// Whether a filter loads nothing.
+fn is_filter(text: &str) -> bool {
+    !["import", "include", "modulemeta"].iter().any(|word| text.contains(word))
+}
+
+/// Programs of archives, where they only list or print.
+pub(super) fn archive(judge: &mut Judge<'_, '_>, call: &Call<'_>, out: &mut Outcome) {
+    let first = call.args.first().and_then(Arg::known).unwrap_or_default();
+    let shows: &[&str] = match call.name {
+        _ if call.args.len() == 1 && first == "--version" => return,
+        "tar" => {
+            &["tf", "-tf", "tvf", "-tvf", "-tzf", "tzf", "-tzvf", "tzvf", "-tjf", "-tJf", "-ztf"]
+        }
+        "unzip" => &["-l", "-v", "-Z1", "-p", "-t"],
+        "gzip" => &["-l", "-dc", "-cd", "-t", "-lv"],
+        "gunzip" => &["-c"],
+        "xz" | "zstd" => &["-l", "-dc", "-t"],
+        "ar" => &["t", "tv", "-t"],
+        _ => &[],
+    };
+    let rest = call.args.get(1..).unwrap_or_default();
+    // With a colon a name is one on another machine, and `@` names a file of options.
+    let is_file = |arg: &Arg| {
+        let is_plain = |text: &str| !text.starts_with(['-', '@']) && !text.contains(':');
+        arg.known().is_some_and(|text| text == "-" || is_plain(text))
+    };
+    if !shows.contains(&first) || !rest.iter().all(is_file) {
+        return out.anything(format!("{} may write files", call.name));
+    }
+    let count = if ["tar", "unzip", "ar"].contains(&call.name) { 1 } else { rest.len() };
+    out.effects.extend(rest.iter().take(count).flat_map(|arg| judge.reads(arg)));
 }
 
 fn is_many(arg: &Arg) -> bool {

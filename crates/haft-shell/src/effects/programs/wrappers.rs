@@ -51,7 +51,7 @@ pub(super) fn simple(judge: &mut Judge<'_, '_>, call: &Call<'_>, out: &mut Outco
 }
 
 /// Looks at the command that a wrapper runs.
-fn inner(judge: &mut Judge<'_, '_>, call: &Call<'_>, args: &[Arg], out: &mut Outcome) {
+pub(super) fn inner(judge: &mut Judge<'_, '_>, call: &Call<'_>, args: &[Arg], out: &mut Outcome) {
     let (Some(first), Some(last)) = (args.first(), args.last()) else {
         return;
     };
@@ -65,6 +65,45 @@ fn inner(judge: &mut Judge<'_, '_>, call: &Call<'_>, args: &[Arg], out: &mut Out
     if !judge.run(args, span, set, wrappers, Outcome::default()) {
         out.fault(format!("what {} runs is not known to only read", call.name));
     }
+}
+
+/// Programs whose words together are a script, here or elsewhere.
+pub(super) fn joined(judge: &mut Judge<'_, '_>, call: &Call<'_>, out: &mut Outcome) {
+    let first = call.args.first().and_then(Arg::known);
+    let is_shell = matches!(call.name, "eval" | "trap");
+    if call.name == "trap" && call.args.len() < 2 && matches!(first, Some("-p" | "-l") | None) {
+        return;
+    }
+    if is_shell {
+        out.effects.push(Effect::ChangesShell);
+    }
+    if call.name == "ssh" {
+        let host = call.args.iter().find(|arg| !arg.value.start().starts_with('-'));
+        out.effects.push(Effect::Network(host.and_then(Arg::known).map(str::to_owned)));
+        return out.anything("it runs on another machine");
+    }
+    let entry = table::find("watch ...").filter(|_| !is_shell);
+    let count = entry.map_or(0, |entry| options::parse(entry, call.args).count);
+    let rest = call.args.get(count..).unwrap_or_default();
+    let rest = if call.name == "trap" { rest.get(..1).unwrap_or_default() } else { rest };
+    let words: Option<Vec<&str>> = rest.iter().map(Arg::known).collect();
+    match words {
+        Some(words) => script(judge, call, &words.join(" "), out),
+        None => out.effects.push(Effect::Anything),
+    }
+    out.fault(format!("{} runs its words as a script", call.name));
+}
+
+/// Wrappers that are never taken to only read, but looked through: the command begins behind
+/// options and, for some, an operand.
+pub(super) fn odd(judge: &mut Judge<'_, '_>, call: &Call<'_>, out: &mut Outcome) {
+    const OPERANDS: [&str; 7] =
+        ["flock", "taskset", "chrt", "chroot", "gosu", "su-exec", "setarch"];
+    out.anything(format!("what {} changes for a command is not known", call.name));
+    let is_option = |arg: &&Arg| arg.value.start().starts_with('-');
+    let skipped = call.args.iter().take_while(is_option).count();
+    let skipped = skipped + usize::from(OPERANDS.contains(&call.name));
+    inner(judge, call, call.args.get(skipped..).unwrap_or_default(), out);
 }
 
 /// `env [OPTIONS] [NAME=VALUE]... [COMMAND]`
@@ -153,135 +192,11 @@ pub(super) fn xargs(judge: &mut Judge<'_, '_>, call: &Call<'_>, out: &mut Outcom
 }
 
 /// Puts what is not known in the place of a mark.
-fn replace(arg: &mut Arg, mark: &str, value: &Value) {
+pub(super) fn replace(arg: &mut Arg, mark: &str, value: &Value) {
     let Value::Texts(texts) = &arg.value else { return };
     let Some(at) = texts.iter().filter_map(|text| text.find(mark)).min() else { return };
     let start = texts.first().map_or("", |text| &text[..text.floor_char_boundary(at)]);
     arg.value = Value::text(start).then(value);
-}
-
-/// `find [PATHS] [EXPRESSION]`
-pub(super) fn find(judge: &mut Judge<'_, '_>, call: &Call<'_>, out: &mut Outcome) {
-    let mut at = 0;
-    let known = |at: usize| call.args.get(at).and_then(Arg::known);
-    while let Some(text) = known(at) {
-        match text {
-            "-H" | "-L" | "-P" | "-O0" | "-O1" | "-O2" | "-O3" | "--" => at += 1,
-            _ => break,
-        }
-    }
-    let is_path =
-        |arg: &&Arg| !['-', '(', ')', '!', ','].iter().any(|c| arg.value.start().starts_with(*c));
-    let paths: Vec<&Arg> = call.args[at..].iter().take_while(is_path).collect();
-    at += paths.len();
-    for path in &paths {
-        if ['-', '(', ')', '!', ','].iter().any(|c| path.may_begin(*c)) {
-            out.anything(format!("{} may become an option", path.text));
-        }
-        out.effects.extend(judge.reads(path));
-    }
-    if paths.is_empty() {
-        out.effects.extend(judge.here().into_iter().map(Effect::Reads));
-    }
-    let starts = paths.iter().map(|path| path.value.clone()).reduce(|one, two| one.or(&two));
-    let start = starts.unwrap_or_else(|| Value::text("."));
-    let start = start.start();
-    let is_open = start.is_empty() || start.ends_with('/') || paths.len() > 1;
-    let found = Value::Files(if is_open { start.to_owned() } else { format!("{start}/") });
-    while at < call.args.len() {
-        at = primary(judge, call, at, &found, out);
-    }
-}
-
-/// Operators and tests of `find` without a value.
-const ALONE: &str = "( ) ! , -a -o -and -or -not -true -false -print -print0 -ls -prune -quit -depth -d \
-    -daystart -empty -executable -readable -writable -follow -mount -xdev -noleaf -nouser -nogroup \
-    -ignore_readdir_race -noignore_readdir_race -nowarn -warn";
-/// Those with one.
-const VALUED: &str = "-name -iname -path -ipath -wholename -iwholename -regex -iregex -lname -ilname -type -xtype \
-    -size -mtime -ctime -atime -mmin -cmin -amin -newer -anewer -cnewer -maxdepth -mindepth -perm \
-    -user -group -uid -gid -links -inum -samefile -fstype -printf -regextype -used -context";
-
-/// One step of the expression of `find`; gives where the next one begins.
-fn primary(
-    judge: &mut Judge<'_, '_>,
-    call: &Call<'_>,
-    at: usize,
-    found: &Value,
-    out: &mut Outcome,
-) -> usize {
-    let arg = &call.args[at];
-    let Some(text) = arg.known() else {
-        out.anything(format!("{} may become another test of find", arg.text));
-        return at + 1;
-    };
-    let holds = |list: &str| list.split_whitespace().any(|one| one == text);
-    let is_newer = text
-        .strip_prefix("-newer")
-        .is_some_and(|rest| rest.len() == 2 && rest.bytes().all(|c| b"aBcmt".contains(&c)));
-    if holds(ALONE) {
-        return at + 1;
-    }
-    if holds(VALUED) || is_newer {
-        match call.args.get(at + 1) {
-            None => out.fault(format!("{text} has no value")),
-            Some(value) if value.is_split || value.is_odd => {
-                out.anything(format!("{} may become several words", value.text));
-            }
-            // The words that a pattern becomes are read as tests, or as paths.
-            Some(value) if value.is_pattern => {
-                if value.may_begin('-') {
-                    let bare = value.value.start();
-                    if bare.is_empty() || bare.starts_with('-') {
-                        out.fault(format!("{} without quotes may become tests", value.text));
-                    }
-                }
-            }
-            Some(_) => {}
-        }
-        return at + 2;
-    }
-    match text {
-        "-exec" | "-execdir" | "-ok" | "-okdir" => {
-            if text != "-exec" {
-                out.fault(format!("{text} runs in other folders, or asks"));
-            }
-            let rest = &call.args[at + 1..];
-            let is_end = |arg: &Arg| matches!(arg.known(), Some(";" | "+"));
-            let end = rest.iter().position(is_end);
-            let Some(end) = end else {
-                out.anything(format!("{text} does not end"));
-                return call.args.len();
-            };
-            let mut args = rest[..end].to_vec();
-            for arg in &mut args {
-                replace(arg, "{}", found);
-            }
-            inner(judge, call, &args, out);
-            at + end + 2
-        }
-        "-delete" => {
-            let all = call.args[..at].iter().take_while(|arg| !arg.value.start().starts_with('-'));
-            let gone = all.flat_map(|arg| words::operands(arg, judge.state));
-            let mut gone: Vec<_> = gone.map(Effect::Destroys).collect();
-            if gone.is_empty() {
-                gone.extend(judge.here().into_iter().map(Effect::Destroys));
-            }
-            out.effects.extend(gone);
-            at + 1
-        }
-        "-fprint" | "-fprint0" | "-fls" | "-fprintf" => {
-            if let Some(file) = call.args.get(at + 1) {
-                let file = words::operands(file, judge.state);
-                out.effects.extend(file.into_iter().map(Effect::Writes));
-            }
-            at + if text == "-fprintf" { 3 } else { 2 }
-        }
-        _ => {
-            out.anything(format!("find {text} is not known"));
-            at + 1
-        }
-    }
 }
 
 /// `bash -c SCRIPT`

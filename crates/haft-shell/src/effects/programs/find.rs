@@ -1,0 +1,147 @@
+//! `find`: its tests are words, and so are its actions.
+//!
+//! **Invariant:** what stands on no list is not known.
+
+use super::{Call, wrappers};
+use crate::effects::{
+    Effect,
+    judge::{Judge, Outcome},
+    state::Value,
+    words::{self, Arg},
+};
+
+/// `find [PATHS] [EXPRESSION]`
+pub(super) fn find(judge: &mut Judge<'_, '_>, call: &Call<'_>, out: &mut Outcome) {
+    let mut at = 0;
+    let known = |at: usize| call.args.get(at).and_then(Arg::known);
+    while let Some(text) = known(at) {
+        match text {
+            "-H" | "-L" | "-P" | "-O0" | "-O1" | "-O2" | "-O3" | "--" => at += 1,
+            _ => break,
+        }
+    }
+    let is_path =
+        |arg: &&Arg| !['-', '(', ')', '!', ','].iter().any(|c| arg.value.start().starts_with(*c));
+    let paths: Vec<&Arg> = call.args[at..].iter().take_while(is_path).collect();
+    at += paths.len();
+    for path in &paths {
+        if ['-', '(', ')', '!', ','].iter().any(|c| path.may_begin(*c)) {
+            out.anything(format!("{} may become an option", path.text));
+        }
+        out.effects.extend(judge.reads(path));
+    }
+    if paths.is_empty() {
+        out.effects.extend(judge.here().into_iter().map(Effect::Reads));
+    }
+    let starts = paths.iter().map(|path| path.value.clone()).reduce(|one, two| one.or(&two));
+    let start = starts.unwrap_or_else(|| Value::text("."));
+    let start = start.start();
+    let is_open = start.is_empty() || start.ends_with('/') || paths.len() > 1;
+    let found = Value::Files(if is_open { start.to_owned() } else { format!("{start}/") });
+    while at < call.args.len() {
+        at = primary(judge, call, at, &found, out);
+    }
+}
+
+/// Operators and tests of `find` without a value.
+const ALONE: &str = "( ) ! , -a -o -and -or -not -true -false -print -print0 -ls -prune -quit -depth -d \
+    -daystart -empty -executable -readable -writable -follow -mount -xdev -noleaf -nouser -nogroup \
+    -ignore_readdir_race -noignore_readdir_race -nowarn -warn";
+/// Those with one.
+const VALUED: &str = "-name -iname -path -ipath -wholename -iwholename -regex -iregex -lname -ilname -type -xtype \
+    -size -mtime -ctime -atime -mmin -cmin -amin -newer -anewer -cnewer -maxdepth -mindepth -perm \
+    -user -group -uid -gid -links -inum -samefile -fstype -printf -regextype -used -context";
+
+/// One step of the expression of `find`; gives where the next one begins.
+fn primary(
+    judge: &mut Judge<'_, '_>,
+    call: &Call<'_>,
+    at: usize,
+    found: &Value,
+    out: &mut Outcome,
+) -> usize {
+    let arg = &call.args[at];
+    let Some(text) = arg.known() else {
+        out.anything(format!("{} may become another test of find", arg.text));
+        return at + 1;
+    };
+    let holds = |list: &str| list.split_whitespace().any(|one| one == text);
+    let is_newer = text
+        .strip_prefix("-newer")
+        .is_some_and(|rest| rest.len() == 2 && rest.bytes().all(|c| b"aBcmt".contains(&c)));
+    if holds(ALONE) {
+        return at + 1;
+    }
+    if holds(VALUED) || is_newer {
+        match call.args.get(at + 1) {
+            None => out.fault(format!("{text} has no value")),
+            Some(value) if value.is_split || value.is_odd => {
+                out.anything(format!("{} may become several words", value.text));
+            }
+            // The words that a pattern becomes are read as tests, or as paths.
+            Some(value) if value.is_pattern => {
+                if value.may_begin('-') {
+                    let bare = value.value.start();
+                    if bare.is_empty() || bare.starts_with('-') {
+                        out.fault(format!("{} without quotes may become tests", value.text));
+                    }
+                }
+            }
+            Some(_) => {}
+        }
+        return at + 2;
+    }
+    action(judge, call, at, found, out)
+}
+
+/// An action of `find`.
+fn action(
+    judge: &mut Judge<'_, '_>,
+    call: &Call<'_>,
+    at: usize,
+    found: &Value,
+    out: &mut Outcome,
+) -> usize {
+    let text = call.args[at].known().unwrap_or_default();
+    match text {
+        "-exec" | "-execdir" | "-ok" | "-okdir" => {
+            if text != "-exec" {
+                out.fault(format!("{text} runs in other folders, or asks"));
+            }
+            let rest = &call.args[at + 1..];
+            let is_end = |arg: &Arg| matches!(arg.known(), Some(";" | "+"));
+            let end = rest.iter().position(is_end);
+            let Some(end) = end else {
+                out.anything(format!("{text} does not end"));
+                return call.args.len();
+            };
+            let mut args = rest[..end].to_vec();
+            for arg in &mut args {
+                wrappers::replace(arg, "{}", found);
+            }
+            wrappers::inner(judge, call, &args, out);
+            at + end + 2
+        }
+        "-delete" => {
+            let all = call.args[..at].iter().take_while(|arg| !arg.value.start().starts_with('-'));
+            let gone = all.flat_map(|arg| words::operands(arg, judge.state));
+            let mut gone: Vec<_> = gone.map(Effect::Destroys).collect();
+            if gone.is_empty() {
+                gone.extend(judge.here().into_iter().map(Effect::Destroys));
+            }
+            out.effects.extend(gone);
+            at + 1
+        }
+        "-fprint" | "-fprint0" | "-fls" | "-fprintf" => {
+            if let Some(file) = call.args.get(at + 1) {
+                let file = words::operands(file, judge.state);
+                out.effects.extend(file.into_iter().map(Effect::Writes));
+            }
+            at + if text == "-fprintf" { 3 } else { 2 }
+        }
+        _ => {
+            out.anything(format!("find {text} is not known"));
+            at + 1
+        }
+    }
+}

@@ -1,0 +1,276 @@
+//! What is taken for read-only, beside lists of commands that others wrote, and in all the ways in
+//! which a command can be dressed up.
+
+use haft_shell::{Effect, GitFacts, Reading, Setting, read};
+use proptest::prelude::*;
+
+/// Commands that only read in a workspace `/w`.
+const EVERYDAY: &str = include_str!("../../../haft-policy/tests/commands/everyday.txt");
+/// Such that are not written as often.
+const RARER: &str = include_str!("../../../haft-policy/tests/commands/rarer.txt");
+/// Commands that do more, each with its reason.
+const ATTACKS: &str = include_str!("../../../haft-policy/tests/commands/attacks.txt");
+
+/// The workspace `/w`, whose repository and toolchain are plain.
+pub(crate) fn setting() -> Setting {
+    let plain = GitFacts { no_filters: true, no_drivers: true, no_signatures: true };
+    Setting {
+        cwd: "/w".to_owned(),
+        home: "/h".to_owned(),
+        git: [("/w".to_owned(), plain)].into(),
+        plain_toolchains: ["/w".to_owned()].into(),
+        ..Setting::default()
+    }
+}
+
+pub(crate) fn reading(text: &str) -> Option<Reading> {
+    read(text, &setting(), &mut || true).ok()
+}
+
+pub(crate) fn is_read_only(text: &str) -> bool {
+    reading(text).is_some_and(|reading| reading.read_only)
+}
+
+/// Whether a script only reads where nothing is known of repositories.
+fn may_read_only(text: &str) -> bool {
+    let nothing = Setting { cwd: "/w".to_owned(), home: "/h".to_owned(), ..Setting::default() };
+    read(text, &nothing, &mut || true).is_ok_and(|reading| reading.read_only)
+}
+
+/// The commands of a list: lines with the escapes of JSON, headings and reasons left out.
+fn commands(list: &str) -> Vec<String> {
+    let lines = list.lines().filter(|line| !line.is_empty() && !line.starts_with("# "));
+    lines.map(|line| unescaped(line.split(" #= ").next().unwrap_or_default())).collect()
+}
+
+fn unescaped(line: &str) -> String {
+    let (mut all, mut chars) = (String::new(), line.chars());
+    while let Some(c) = chars.next() {
+        match (c, if c == '\\' { chars.next() } else { None }) {
+            ('\\', Some('n')) => all.push('\n'),
+            ('\\', Some('t')) => all.push('\t'),
+            ('\\', Some('r')) => all.push('\r'),
+            ('\\', Some('u')) => {
+                let digits: String = chars.by_ref().take(4).collect();
+                all.extend(u32::from_str_radix(&digits, 16).ok().and_then(char::from_u32));
+            }
+            ('\\', Some(next)) => all.push(next),
+            _ => all.push(c),
+        }
+    }
+    all
+}
+
+/// Those of a list that are not taken for read-only, with why.
+fn missed(list: &str) -> Vec<String> {
+    let why = |text: &String| match read(text, &setting(), &mut || true) {
+        Ok(reading) if reading.read_only => None,
+        Ok(reading) => {
+            let part = reading.parts.iter().find(|part| !part.read_only);
+            Some(format!("{text}: {}", part.map_or("", |part| &part.why)))
+        }
+        Err(fault) => Some(format!("{text}: {fault}")),
+    };
+    commands(list).iter().filter_map(why).collect()
+}
+
+#[test]
+fn everyday_commands_are_known() {
+    let (all, missed) = (commands(EVERYDAY).len(), missed(EVERYDAY));
+    assert!(all > 400 && missed.len() * 100 <= all * 2, "{} of {all}: {missed:#?}", missed.len());
+}
+
+#[test]
+fn most_of_the_rarer_commands_are_known() {
+    let (all, missed) = (commands(RARER).len(), missed(RARER));
+    assert!(all > 140 && missed.len() * 100 <= all * 35, "{} of {all}: {missed:#?}", missed.len());
+}
+
+#[test]
+fn no_attack_is_taken_for_read_only() {
+    // What a repository's own settings make git run is no attack where they are plain.
+    let by_settings = |line: &&str| line.contains("programs of the configuration");
+    let (by_settings, others): (Vec<&str>, Vec<&str>) = ATTACKS.lines().partition(by_settings);
+    let others = commands(&others.join("\n"));
+    let wrong: Vec<&String> = others.iter().filter(|text| is_read_only(text)).collect();
+    assert!(others.len() > 500 && wrong.is_empty(), "{wrong:#?}");
+    let wrong: Vec<String> = commands(&by_settings.join("\n"));
+    let wrong: Vec<&String> = wrong.iter().filter(|text| may_read_only(text)).collect();
+    assert!(wrong.is_empty(), "{wrong:#?}");
+}
+
+/// The same command in other words, or within another one: `@` stands for it, in quotes as `'@'`.
+const DRESSES: &[&str] = &[
+    "@",
+    "ls; @",
+    "@; ls",
+    "ls && @",
+    "false || @",
+    "ls | @",
+    "@ | cat",
+    "( @ )",
+    "{ @\n}",
+    "if true; then @\nfi",
+    "for zz in 1 2; do @\ndone",
+    "while true; do @\ndone",
+    "case a in a) @\n;; esac",
+    "echo \"$( @\n)\"",
+    "cat <( @\n)",
+    "zf() { @\n}",
+    "zf() { @\n}; zf",
+    "@ &",
+    "! @",
+    "timeout 5 @",
+    "nice -n 5 @",
+    "env @",
+    "env LC_ALL=C @",
+    "command @",
+    "stdbuf -oL @",
+    "time @",
+    "LC_ALL=C @",
+    "@ 2>/dev/null",
+    "@ 2>&1",
+    "@ < in.txt",
+    "bash -c '@'",
+    "sh -c '@'",
+    "bash -c 'ls; @'",
+    "sudo @",
+    "find . -exec @ \\;",
+    "echo a | xargs @",
+    "zz=1; @",
+    "cd sub && @",
+    "eval '@'",
+    "trap '@' EXIT",
+    "watch '@'",
+];
+
+/// A command within some of the dresses. One with quotes of its own does not fit into quotes.
+fn dressed(text: &str, dresses: &[usize]) -> String {
+    dresses.iter().fold(text.to_owned(), |text, dress| {
+        let dress = DRESSES[dress % DRESSES.len()];
+        if dress.contains('\'') && text.contains('\'') { text } else { dress.replace('@', &text) }
+    })
+}
+
+/// The same with quotes around some letters of its first word.
+fn quoted(text: &str, how: usize) -> String {
+    let end = text.find(|c: char| !c.is_ascii_lowercase()).unwrap_or(text.len());
+    let (name, rest) = text.split_at(end);
+    match how % 5 {
+        1 if name.len() > 1 => format!("\\{name}{rest}"),
+        2 if name.len() > 1 => format!("{}\"{}\"{rest}", &name[..1], &name[1..]),
+        3 if name.len() > 1 => format!("{}''{}{rest}", &name[..1], &name[1..]),
+        4 if !name.is_empty() && rest.starts_with(' ') => format!("/usr/bin/{name}{rest}"),
+        _ => text.to_owned(),
+    }
+}
+
+/// What of a reading is worse than to read.
+fn acts(reading: &Reading) -> usize {
+    let acts = |effect: &&Effect| !matches!(effect, Effect::Reads(_));
+    reading.parts.iter().flat_map(|part| &part.effects).filter(acts).count()
+}
+
+/// Everyday commands, read once.
+static PLAIN: std::sync::OnceLock<Vec<String>> = std::sync::OnceLock::new();
+/// The attacks that are scripts.
+static PARSED: std::sync::OnceLock<Vec<String>> = std::sync::OnceLock::new();
+
+proptest! {
+    #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::default() })]
+    #[test]
+    fn no_dress_makes_a_command_read_only(
+        at in any::<prop::sample::Index>(),
+        how in 0_usize..5,
+        dresses in prop::collection::vec(0_usize..DRESSES.len(), 1..4),
+    ) {
+        // What is no script may become one.
+        let all = PARSED.get_or_init(|| {
+            let all = commands(ATTACKS).into_iter();
+            all.filter(|text| haft_shell::parse(text, &mut || true).is_ok()).collect()
+        });
+        let text = quoted(at.get::<String>(all), how);
+        let text = dressed(&text, &dresses);
+        prop_assert!(!may_read_only(&text), "{}", text);
+    }
+
+    #[test]
+    fn no_dress_hides_what_a_command_does(
+        at in any::<prop::sample::Index>(),
+        dress in 0_usize..DRESSES.len(),
+    ) {
+        const ALL: &[&str] = &["rm -r a", "cp a b", "mv a b", "tee b", "touch x", "mkdir y", "curl http://a"];
+        let text = at.get(ALL);
+        let plain = reading(text).map(|reading| acts(&reading)).unwrap_or_default();
+        let Some(within) = reading(&dressed(text, &[dress])) else { return Ok(()) };
+        prop_assert!(acts(&within) >= plain && !within.read_only, "{} {:?}", text, within);
+    }
+
+    /// Whatever is read, nothing is taken for read-only that writes by a redirect.
+    #[test]
+    fn a_redirect_is_never_read_only(at in any::<prop::sample::Index>(), how in 0_usize..6) {
+        let all = PLAIN.get_or_init(|| commands(EVERYDAY));
+        let text = at.get::<String>(all);
+        let to = [">", ">>", ">|", "&>", "<>", "2>"][how];
+        if text.contains(['\n', '#']) {
+            return Ok(());
+        }
+        prop_assert!(!is_read_only(&format!("{{ {text}\n}} {to} out")), "{} {}", text, to);
+    }
+}
+
+#[test]
+fn wrong_texts_do_not_break_it() {
+    for text in [
+        "",
+        " ",
+        "#",
+        ";;",
+        "&&",
+        "cat <<",
+        "'",
+        "$(",
+        "`",
+        "((",
+        "\u{0}",
+        "é=1 é",
+        "git",
+        "find",
+        "xargs",
+        "env",
+        "timeout",
+        "sed",
+        "awk",
+        "[",
+        "[[ ]]",
+        "test",
+        "git -C",
+        "sort -k",
+        "date +",
+        "printf",
+        "jq",
+        "bash -c",
+        "sh -c ''",
+        "find -exec",
+        "find -name",
+        "for x in; do :; done",
+        "cd",
+        "cd ''",
+        "git ''",
+        "'' a",
+        "tar",
+        "curl",
+        "read",
+        "export",
+        "set",
+        "lsof",
+        "ip",
+        "yq",
+        "watch",
+        "eval",
+        "trap",
+        "ssh",
+    ] {
+        let _ = reading(text);
+    }
+}
