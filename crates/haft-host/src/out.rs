@@ -241,7 +241,7 @@ impl OutWriter {
         self.start_len
     }
 
-    /// Writes on at the start.
+    /// Writes on at the start, and where that fails as much as there is room for.
     pub(crate) fn append(&mut self, bytes: &[u8]) -> io::Result<()> {
         self.ready()?;
         self.shared.reserve(bytes.len() as u64)?;
@@ -256,17 +256,15 @@ impl OutWriter {
     }
 
     fn append_reserved(&mut self, bytes: &[u8]) -> io::Result<()> {
-        let written = match &mut self.store {
+        let (len, written) = match &mut self.store {
             Store::Memory { start, .. } => {
                 start.extend_from_slice(bytes);
-                Ok(())
+                (bytes.len(), Ok(()))
             }
-            Store::Disk { start, .. } => write_at(start.as_ref(), bytes, self.start_len),
+            Store::Disk { start, .. } => write_some(start.as_ref(), bytes, self.start_len),
         };
-        match &written {
-            Ok(()) => self.start_len += bytes.len() as u64,
-            Err(_) => self.shared.release(bytes.len() as u64),
-        }
+        self.start_len += len as u64;
+        self.shared.release((bytes.len() - len) as u64);
         written
     }
 
@@ -374,8 +372,9 @@ impl OutWriter {
         }
     }
 
-    /// Keeps only `len` bytes of the start with a line behind it; nothing at all for 0.
-    pub(crate) fn give_up(&mut self, len: u64, line: &str) {
+    /// Keeps only `len` bytes of the start with a line behind it; nothing at all for 0. Fewer where
+    /// the line has no other room; how many.
+    pub(crate) fn give_up(&mut self, len: u64, line: &str) -> u64 {
         self.drop_round();
         let cut = self.start_len.saturating_sub(len);
         self.start_len -= cut;
@@ -397,10 +396,23 @@ impl OutWriter {
                 }
             }
         }
-        if len > 0 {
-            // On a full disk the line may not fit; the result of the call says it, too.
-            let _ = self.append_over(line.as_bytes());
+        let kept = self.start_len;
+        if len > 0 && self.append_over(line.as_bytes()).is_err() {
+            // Nothing fits behind it on a full disk, or at the limit of a file.
+            return self.end_in(line.as_bytes(), kept);
         }
+        kept
+    }
+
+    /// Puts a line in the place of the last bytes before `end`; how many are before it.
+    fn end_in(&mut self, line: &[u8], end: u64) -> u64 {
+        let len = line.len() as u64;
+        // A part of the line may stand behind them.
+        self.shared.release(self.start_len.saturating_sub(end));
+        self.start_len = end;
+        let Store::Disk { start: Some(file), .. } = &self.store else { return end };
+        let fits = len < end && file.set_len(end).is_ok();
+        if fits && write_at(Some(file), line, end - len).is_ok() { end - len } else { end }
     }
 
     fn drop_round(&mut self) {
@@ -444,6 +456,21 @@ impl Drop for OutWriter {
     fn drop(&mut self) {
         self.drop_round();
     }
+}
+
+/// Writes as much as there is room for; how much that was.
+fn write_some(file: Option<&File>, bytes: &[u8], at: u64) -> (usize, io::Result<()>) {
+    let Some(file) = file else { return (0, Err(io::ErrorKind::NotFound.into())) };
+    let mut done = 0;
+    while done < bytes.len() {
+        match file.write_at(&bytes[done..], at + done as u64) {
+            Ok(0) => return (done, Err(io::ErrorKind::WriteZero.into())),
+            Ok(more) => done += more,
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+            Err(error) => return (done, Err(error)),
+        }
+    }
+    (done, Ok(()))
 }
 
 fn write_at(file: Option<&File>, bytes: &[u8], at: u64) -> io::Result<()> {

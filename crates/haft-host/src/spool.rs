@@ -373,11 +373,9 @@ impl File {
         let (half, failed) = (self.half, self.failed.take());
         let joined = tokio::task::spawn_blocking(move || {
             let mut failed = failed.or_else(|| join(&mut out, bytes, half).err());
-            if let Some((kept, _)) = &mut failed {
+            if let Some((kept, why)) = &mut failed {
                 *kept = out.len().min(*kept);
-            }
-            if let Some((kept, why)) = &failed {
-                out.give_up(*kept, &format!("\n[haft: the rest was not kept: {why}]\n"));
+                *kept = out.give_up(*kept, &format!("\n[haft: the rest was not kept: {why}]\n"));
             }
             out.publish();
             failed

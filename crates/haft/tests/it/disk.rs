@@ -4,9 +4,9 @@
 use std::{fs, os::unix::fs::PermissionsExt as _};
 
 use haft_types::{Body, Status};
-use serde_json::json;
+use serde_json::{Value, json};
 
-use crate::world::{Input, Ran, World, events, finish, holding};
+use crate::world::{Input, Ran, World, events, finish, holding, text};
 
 #[test]
 fn the_state_folder_is_an_absolute_path() {
@@ -75,6 +75,33 @@ fn a_limit_of_file_size_is_told_and_what_is_smaller_still_works() {
     // The signal itself still ends what haft starts.
     assert!(command.contains("killed by signal 25 (XFSZ)"), "{command}");
     assert!(doctor.starts_with("!!  state      no session can start: "), "{doctor}");
+}
+
+#[test]
+fn output_that_a_limit_of_file_size_cuts_says_so_where_it_is_read() {
+    let world = World::new();
+    let call = |name: &str, input: Value| json!({"calls": [{"name": name, "input": input}]});
+    let model = world.script(&[
+        call("bash", json!({"command": "seq 1 100000"})),
+        call("read", json!({"path": "out://c1", "offset": -4})),
+        call("grep", json!({"path": "out://c1", "pattern": "not kept"})),
+        json!({"text": "End."}),
+    ]);
+    // 400 blocks of 512 bytes; the output has 588,895.
+    let ran = world.shell(&format!("ulimit -f 400; haft -p go --mode bypass --model '{model}'"));
+    assert_eq!(ran.code, Some(0), "{ran:?}");
+    let told: Vec<_> = world.outcomes().iter().map(text).collect();
+    assert!(told[0].contains("File too large"), "{}", told[0]);
+    for read in &told[1..3] {
+        assert!(read.contains("[haft: the rest was not kept: File too large"), "{read}");
+    }
+    // Whole lines before it are those of the output, and the place that was told is where it is.
+    let out = world.state().join("sessions").join(world.only_session()).join("out/c1");
+    let kept = std::fs::read_to_string(out).unwrap();
+    let (kept, _) = kept.split_once("\n[haft: the rest").unwrap();
+    let all: String = (1..=100_000).map(|n| format!("{n}\n")).collect();
+    assert!(all.starts_with(kept) && kept.len() > 200_000, "{}", kept.len());
+    assert!(told[0].contains(&(all.len() - kept.len()).to_string()), "{} {}", told[0], kept.len());
 }
 
 #[test]
