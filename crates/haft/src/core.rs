@@ -11,29 +11,32 @@ use std::{
 };
 
 use haft_agent::{Bus, Pinned};
-use haft_config::{Environment, Layer, Loaded, RuleText, Sources, Trust};
+use haft_config::{Environment, Layer, Loaded, Sources, Trust};
 use haft_host::{Host, Local, Outs};
-use haft_policy::{ALIASES, Anchors, Grants, Mode, Policy, RuleProblem, Rules, Scope, Verdict};
+use haft_policy::{Anchors, Grants, Mode, Policy};
 use haft_session::{Fold, LineFault, Log, SessionError, SessionId, Store};
 use haft_tool::{
-    AnyTool, Conversation, Dispatcher, Events as _, Job, JobLimits, Jobs, Judge, Limits, Registry,
-    SaveRule, Session, Settings as Stages, ToolSet, Watching, standard,
+    AnyTool, Conversation, Dispatcher, Events as _, Job, JobLimits, Jobs, Judge, Limits, Session,
+    Settings as Stages, Watching, standard,
 };
 use haft_tools::Shells;
 use haft_types::{
     AgentPath, Body, CallId, Env, Event, EventId, HostPath, Outcome, Part, Place, QuestionId,
-    ToolSpec, ToolUse, TurnId,
+    ToolUse, TurnId,
 };
-use serde_json::{Value, json};
+use serde_json::Value;
 
 use crate::{
     again,
     cli::Common,
-    deferred::Wanted,
-    executables,
     exit::{Failure, say},
-    face, jobs, journal, killed, model, pdf, undo,
+    jobs, journal, killed, model, undo,
 };
+
+mod rules;
+mod toolset;
+
+use self::rules::{LocalRules, command_line, report, rules, unread};
 
 /// Most bytes of all kept outputs of a session.
 const OUTS_MAX: u64 = 4 << 30;
@@ -46,9 +49,6 @@ const LEDGER: &str = "writing";
 const RECOVERY: Duration = Duration::from_millis(500);
 /// Longest that a run waits until what was done by half is taken back.
 const MENDING: Duration = Duration::from_secs(5);
-
-/// The tool that is there only where its program is.
-const POWERSHELL: &str = "powershell";
 
 /// How long jobs may take to end with their session.
 const END_JOBS: Duration = Duration::from_millis(2_500);
@@ -198,126 +198,6 @@ impl Base {
         })?;
         let vision = model::takes_images(&reference, &self.loaded.settings);
         Ok(Env { model: reference.name().to_owned(), vision, shell, interactive })
-    }
-
-    /// The tools of a run: built in, executables of the person and of a trusted project, `more`.
-    pub async fn tools(
-        &self,
-        common: &Common,
-        env: &Env,
-        more: &[Arc<dyn AnyTool>],
-    ) -> Result<ToolSet, Failure> {
-        let registry = self.with_executables(common, env, self.builtin(common)).await;
-        let registry = registry.source(more.to_vec());
-        if !self.loaded.rules.is_empty() {
-            idle(&self.loaded, &registry.assemble(&Env { shell: true, ..env.clone() }));
-        }
-        let is_there = |path: &HostPath| path.as_str().is_some_and(|text| Path::new(text).exists());
-        if !self.policy.doubts(&[], is_there).is_empty() {
-            let all = registry.assemble(env);
-            let names: Vec<&str> = all.specs().iter().map(|spec| &*spec.name).collect();
-            tell(&self.policy.doubts(&names, is_there))?;
-        }
-        let lists = &self.loaded.settings.tools;
-        self.check_names(common, || registry.assemble(env))?;
-        let named_too = common.tools.iter().flatten();
-        let on: Vec<String> = lists.on.iter().chain(named_too).cloned().collect();
-        let root = PathBuf::from(self.place.cwd.as_str().unwrap_or_default());
-        let every = self.every_tool;
-        let (policy, off, only) = (self.policy.clone(), lists.off.clone(), common.tools.clone());
-        let named = |names: &[String], spec: &ToolSpec| {
-            names.iter().any(|name| own_name(name) == spec.name)
-        };
-        let registry = registry.filter(move |spec, _| {
-            let there = Wanted { every, on: &on, root: &root }.has(&spec);
-            let wanted = there && only.as_deref().is_none_or(|only| named(only, &spec));
-            (wanted && !named(&off, &spec) && !policy.hides(&spec)).then_some(spec)
-        });
-        let tools = registry.assemble(env);
-        for (path, why) in executables::hidden(&tools) {
-            say(&format!("haft: {path}: {why}"));
-        }
-        Ok(tools)
-    }
-
-    /// Refuses names that no tool has on the command line; tells of those in the settings.
-    fn check_names(&self, common: &Common, all: impl FnOnce() -> ToolSet) -> Result<(), Failure> {
-        let (lists, only) = (&self.loaded.settings.tools, named_tools(common)?);
-        if only.is_none() && lists.off.is_empty() && lists.on.is_empty() {
-            return Ok(());
-        }
-        let all = all();
-        let unknown = |name: &str| {
-            if let Some(why) = self.no_powershell(name) {
-                return Some(why);
-            }
-            let known = all.specs().iter().any(|spec| spec.name == own_name(name));
-            (!known && !name.trim().is_empty())
-                .then(|| face::sentence(&all.unknown(name.trim()).to_string()))
-        };
-        if let Some(error) = only.unwrap_or_default().iter().find_map(|name| unknown(name)) {
-            return Err(Failure::Usage(format!("--tools: {error}")));
-        }
-        for (list, names) in [("off", &lists.off), ("on", &lists.on)] {
-            for error in names.iter().filter_map(|name| unknown(name)) {
-                say(&format!("haft: tools.{list}: {error}"));
-            }
-        }
-        Ok(())
-    }
-
-    /// Reports whether a tool that is not on by default may be among those of the run, so that it is
-    /// looked for.
-    fn wants(&self, common: &Common, tool: &str) -> bool {
-        let named = |name: &String| own_name(name.trim()).eq_ignore_ascii_case(tool);
-        let listed = self.loaded.settings.tools.on.iter().chain(common.tools.iter().flatten());
-        let every = self.every_tool && self.called.as_ref().is_none_or(named);
-        every || { listed }.any(named)
-    }
-
-    /// Why there is no PowerShell where it is meant.
-    fn no_powershell(&self, name: &str) -> Option<String> {
-        let meant = own_name(name.trim()).eq_ignore_ascii_case(POWERSHELL);
-        (meant && !self.host.finds("pwsh")).then(|| {
-            "the tool powershell is not available: there is no pwsh on the path; install PowerShell, or \
-             use bash"
-                .to_owned()
-        })
-    }
-
-    /// The built-in tools with the limits that the settings give them.
-    fn builtin(&self, common: &Common) -> Vec<Arc<dyn AnyTool>> {
-        let settings = &self.loaded.settings;
-        haft_tools::with(&haft_tools::Options {
-            read_lines: settings.read.max_lines,
-            read_bytes: settings.read.max_bytes,
-            command_ms: settings.shell.timeout_ms,
-            command_promote: settings.shell.promote,
-            command_keep: settings.shell.keep.clone(),
-            powershell: self.wants(common, POWERSHELL).then(|| self.host.finds("pwsh")),
-            edit_strict: settings.edit.strict,
-            pdf: pdf::reader(&self.host),
-        })
-    }
-
-    /// Why a built-in tool is not among those of a run; none where it is, or was never there.
-    pub fn taken_away(&self, common: &Common, env: &Env, name: &str) -> Option<String> {
-        if let Some(why) = self.no_powershell(name) {
-            return Some(why);
-        }
-        let all = Registry::default().source(self.builtin(common)).assemble(env);
-        let spec = all.spec(name)?;
-        let named = |names: &[String]| names.iter().any(|name| own_name(name) == spec.name);
-        let why = if self.policy.hides(spec) {
-            "a deny rule takes it away: change that rule to use it"
-        } else if named(&self.loaded.settings.tools.off) {
-            "`tools.off` in the settings takes it away: take its name out there to use it"
-        } else if common.tools.as_deref().is_some_and(|only| !named(only)) {
-            "--tools does not name it: add it there to use it"
-        } else {
-            return None;
-        };
-        Some(format!("the tool {} is not available: {why}", spec.name))
     }
 }
 
@@ -497,19 +377,6 @@ impl Past {
     }
 }
 
-/// The tools that a person wants; none given means all of them.
-fn named_tools(common: &Common) -> Result<Option<&[String]>, Failure> {
-    let only = common.tools.as_deref();
-    if only.is_some_and(|only| only.iter().all(|name| name.trim().is_empty())) {
-        return Err(Failure::Usage(
-            "--tools names no tool: give names with commas between them, as `haft tool list` has \
-             them, or leave it out for all"
-                .into(),
-        ));
-    }
-    Ok(only)
-}
-
 /// Removes what killed runs left wherever they wrote, and takes back what they did by half; without
 /// any, that is two looks.
 pub fn recover(base: &Base) -> Result<(), Failure> {
@@ -568,19 +435,6 @@ fn stages(base: &Base) -> Stages {
     let call = Some(Duration::from_secs(base.loaded.settings.limits.call_seconds));
     let limits = Limits { call, ..Limits::default() };
     Stages { limits, hooks: Vec::new(), watching: watching(base) }
-}
-
-/// Keeps allowances for good in the person's own settings of the project.
-struct LocalRules(PathBuf);
-
-impl SaveRule for LocalRules {
-    fn place(&self) -> String {
-        self.0.display().to_string()
-    }
-
-    fn save(&self, rule: &str) -> Result<(), String> {
-        haft_config::add_rule(&self.0, "allow", rule).map_err(|error| error.to_string())
-    }
 }
 
 fn open_log(store: &Store, which: &Which, cwd: &HostPath) -> Result<(Log, Vec<Event>), Failure> {
@@ -663,132 +517,6 @@ fn place(host: &Local, cwd: &Path, common: &Common, loaded: &Loaded) -> Result<P
         home: host.home().clone(),
         temp: host.temp().clone(),
     })
-}
-
-/// A tool's name as it was written in a list.
-fn own_name(written: &str) -> &str {
-    haft_policy::own_name(written.trim())
-}
-
-/// What the flags set, in the shape of the settings.
-fn command_line(common: &Common) -> Value {
-    let mut layer = json!({});
-    if !common.allow.is_empty() || !common.deny.is_empty() {
-        layer["permissions"] = json!({"allow": common.allow, "deny": common.deny});
-    }
-    if let Some(model) = &common.model {
-        layer["model"] = json!(model);
-    }
-    if let Some(effort) = common.effort {
-        layer["effort"] = json!(effort.name());
-    }
-    if let Some(mode) = common.mode {
-        layer["mode"] = json!(mode.name());
-    }
-    layer
-}
-
-/// Tells what is wrong with the settings; some of it is a reason not to start.
-fn report(loaded: &Loaded) -> Result<(), Failure> {
-    for problem in loaded.problems.iter().filter(|problem| !problem.fatal) {
-        say(&format!("haft: {problem}"));
-    }
-    let fatal: Vec<String> = loaded.fatal().map(ToString::to_string).collect();
-    if fatal.is_empty() { Ok(()) } else { Err(Failure::Usage(fatal.join("\n"))) }
-}
-
-/// Tells which rules cannot be read. One that would hold something back is a reason not to start:
-/// without it more would happen than the person wants.
-///
-/// Not so one of a project, which would then decide that haft is of no use in it; every call of the
-/// tool that it names is asked about instead.
-fn unread(problems: &[RuleProblem], loaded: &Loaded) -> Result<(), Failure> {
-    let mut fatal = Vec::new();
-    for problem in problems {
-        let placed = loaded.rules.iter().find(|rule| {
-            let start = rule.text.trim().chars().take(200);
-            scope(rule.layer) == problem.scope
-                && verdict(rule.list) == problem.verdict
-                && start.eq(problem.text.chars())
-        });
-        let place = placed.map(|rule| format!("{}: permissions.{}: ", rule.place, rule.list));
-        let text = match place.filter(|_| problem.scope != Scope::CommandLine) {
-            Some(place) => format!("{place}{problem}"),
-            None => problem.to_string(),
-        };
-        let loosens = problem.verdict == Verdict::Allow || problem.scope == Scope::Project;
-        if problem.scope == Scope::CommandLine || !loosens {
-            fatal.push(text);
-        } else {
-            say(&format!("haft: {}", face::safe(&text)));
-        }
-    }
-    if fatal.is_empty() {
-        return Ok(());
-    }
-    Err(Failure::Usage(format!("{}\nCorrect it or take it out.", fatal.join("\n"))))
-}
-
-/// Names the rules about tools that other agents have and haft does not: they do nothing.
-fn idle(loaded: &Loaded, tools: &ToolSet) {
-    let specs = tools.specs();
-    let is_idle = |rule: &&RuleText| {
-        let name = rule.text.split('(').next().unwrap_or_default().trim();
-        let own = own_name(name);
-        let of_a_server = name.starts_with("mcp__");
-        let known = ALIASES.iter().any(|(theirs, ours)| *theirs == name || *ours == name);
-        let there = |spec: &Arc<ToolSpec>| {
-            spec.name == own || (of_a_server && spec.name.starts_with("mcp__"))
-        };
-        (known || of_a_server) && !specs.iter().any(there)
-    };
-    let mut shown = Vec::new();
-    for rule in loaded.rules.iter().filter(is_idle) {
-        shown.push(format!("{} {} ({})", rule.list, rule.text.trim(), rule.place));
-    }
-    if !shown.is_empty() {
-        let text =
-            format!("rules that do nothing, for haft has no such tool: {}", shown.join(", "));
-        say(&format!("haft: {}", face::safe(&text)));
-    }
-}
-
-/// Tells which rules are about nothing.
-fn tell(problems: &[RuleProblem]) -> Result<(), Failure> {
-    for problem in problems {
-        // A denial that was just typed and would not count is worse than not starting.
-        if problem.scope == Scope::CommandLine {
-            return Err(Failure::Usage(problem.to_string()));
-        }
-        say(&format!("haft: {problem}"));
-    }
-    Ok(())
-}
-
-fn rules(loaded: &Loaded) -> Rules {
-    let mut rules = Rules::default();
-    for rule in &loaded.rules {
-        rules.add(verdict(rule.list), scope(rule.layer), &rule.text);
-    }
-    rules
-}
-
-fn verdict(list: &str) -> Verdict {
-    match list {
-        "allow" => Verdict::Allow,
-        "deny" => Verdict::Deny,
-        _ => Verdict::Ask,
-    }
-}
-
-const fn scope(layer: Layer) -> Scope {
-    match layer {
-        Layer::Default | Layer::User => Scope::User,
-        Layer::Project => Scope::Project,
-        Layer::Local => Scope::Local,
-        Layer::Managed => Scope::Managed,
-        Layer::Environment | Layer::CommandLine => Scope::CommandLine,
-    }
 }
 
 /// The turn of calls that no agent makes.

@@ -1,0 +1,153 @@
+//! Settings and rules as the run takes them: what the flags add, and what is wrong with them.
+//!
+//! **Invariant:** what would hold something back and cannot be read is a reason not to start; whatever
+//! else does nothing is told.
+
+use std::{path::PathBuf, sync::Arc};
+
+use haft_config::{Layer, Loaded, RuleText};
+use haft_policy::{ALIASES, RuleProblem, Rules, Scope, Verdict};
+use haft_tool::{SaveRule, ToolSet};
+use haft_types::ToolSpec;
+use serde_json::{Value, json};
+
+use super::toolset::own_name;
+use crate::{
+    cli::Common,
+    exit::{Failure, say},
+    face,
+};
+
+/// What the flags set, in the shape of the settings.
+pub(super) fn command_line(common: &Common) -> Value {
+    let mut layer = json!({});
+    if !common.allow.is_empty() || !common.deny.is_empty() {
+        layer["permissions"] = json!({"allow": common.allow, "deny": common.deny});
+    }
+    if let Some(model) = &common.model {
+        layer["model"] = json!(model);
+    }
+    if let Some(effort) = common.effort {
+        layer["effort"] = json!(effort.name());
+    }
+    if let Some(mode) = common.mode {
+        layer["mode"] = json!(mode.name());
+    }
+    layer
+}
+
+/// Tells what is wrong with the settings; some of it is a reason not to start.
+pub(super) fn report(loaded: &Loaded) -> Result<(), Failure> {
+    for problem in loaded.problems.iter().filter(|problem| !problem.fatal) {
+        say(&format!("haft: {problem}"));
+    }
+    let fatal: Vec<String> = loaded.fatal().map(ToString::to_string).collect();
+    if fatal.is_empty() { Ok(()) } else { Err(Failure::Usage(fatal.join("\n"))) }
+}
+
+/// Tells which rules cannot be read. One that would hold something back is a reason not to start:
+/// without it more would happen than the person wants.
+///
+/// Not so one of a project, which would then decide that haft is of no use in it; every call of the
+/// tool that it names is asked about instead.
+pub(super) fn unread(problems: &[RuleProblem], loaded: &Loaded) -> Result<(), Failure> {
+    let mut fatal = Vec::new();
+    for problem in problems {
+        let placed = loaded.rules.iter().find(|rule| {
+            let start = rule.text.trim().chars().take(200);
+            scope(rule.layer) == problem.scope
+                && verdict(rule.list) == problem.verdict
+                && start.eq(problem.text.chars())
+        });
+        let place = placed.map(|rule| format!("{}: permissions.{}: ", rule.place, rule.list));
+        let text = match place.filter(|_| problem.scope != Scope::CommandLine) {
+            Some(place) => format!("{place}{problem}"),
+            None => problem.to_string(),
+        };
+        let loosens = problem.verdict == Verdict::Allow || problem.scope == Scope::Project;
+        if problem.scope == Scope::CommandLine || !loosens {
+            fatal.push(text);
+        } else {
+            say(&format!("haft: {}", face::safe(&text)));
+        }
+    }
+    if fatal.is_empty() {
+        return Ok(());
+    }
+    Err(Failure::Usage(format!("{}\nCorrect it or take it out.", fatal.join("\n"))))
+}
+
+/// Names the rules about tools that other agents have and haft does not: they do nothing.
+pub(super) fn idle(loaded: &Loaded, tools: &ToolSet) {
+    let specs = tools.specs();
+    let is_idle = |rule: &&RuleText| {
+        let name = rule.text.split('(').next().unwrap_or_default().trim();
+        let own = own_name(name);
+        let of_a_server = name.starts_with("mcp__");
+        let known = ALIASES.iter().any(|(theirs, ours)| *theirs == name || *ours == name);
+        let there = |spec: &Arc<ToolSpec>| {
+            spec.name == own || (of_a_server && spec.name.starts_with("mcp__"))
+        };
+        (known || of_a_server) && !specs.iter().any(there)
+    };
+    let mut shown = Vec::new();
+    for rule in loaded.rules.iter().filter(is_idle) {
+        shown.push(format!("{} {} ({})", rule.list, rule.text.trim(), rule.place));
+    }
+    if !shown.is_empty() {
+        let text =
+            format!("rules that do nothing, for haft has no such tool: {}", shown.join(", "));
+        say(&format!("haft: {}", face::safe(&text)));
+    }
+}
+
+/// Tells which rules are about nothing.
+pub(super) fn tell(problems: &[RuleProblem]) -> Result<(), Failure> {
+    for problem in problems {
+        // A denial that was just typed and would not count is worse than not starting.
+        if problem.scope == Scope::CommandLine {
+            return Err(Failure::Usage(problem.to_string()));
+        }
+        say(&format!("haft: {problem}"));
+    }
+    Ok(())
+}
+
+pub(super) fn rules(loaded: &Loaded) -> Rules {
+    let mut rules = Rules::default();
+    for rule in &loaded.rules {
+        rules.add(verdict(rule.list), scope(rule.layer), &rule.text);
+    }
+    rules
+}
+
+fn verdict(list: &str) -> Verdict {
+    match list {
+        "allow" => Verdict::Allow,
+        "deny" => Verdict::Deny,
+        _ => Verdict::Ask,
+    }
+}
+
+const fn scope(layer: Layer) -> Scope {
+    match layer {
+        Layer::Default | Layer::User => Scope::User,
+        Layer::Project => Scope::Project,
+        Layer::Local => Scope::Local,
+        Layer::Managed => Scope::Managed,
+        Layer::Environment | Layer::CommandLine => Scope::CommandLine,
+    }
+}
+
+/// Keeps allowances for good in the person's own settings of the project.
+pub(super) struct LocalRules(pub(super) PathBuf);
+
+impl SaveRule for LocalRules {
+    fn place(&self) -> String {
+        self.0.display().to_string()
+    }
+
+    fn save(&self, rule: &str) -> Result<(), String> {
+        haft_config::add_rule(&self.0, "allow", rule).map_err(|error| error.to_string())
+    }
+}
