@@ -46,6 +46,14 @@ pub enum UndoError {
         /// Why.
         why: String,
     },
+    /// A file is there that was too big to be read when it was changed: it may be another's by now.
+    #[error(
+        "it is not known whether {path} is as the change left it, which was too big to be read"
+    )]
+    Unknown {
+        /// The file.
+        path: HostPath,
+    },
     /// The change was made on another host.
     #[error("{path} was changed on the host {host}, which is not this one")]
     Elsewhere {
@@ -143,6 +151,8 @@ struct Step {
     rights_left: Option<Rights>,
     /// Folders that go with it once they are empty, topmost first.
     made: Vec<HostPath>,
+    /// Whether the changes left a file of which nothing is known.
+    is_unknown: bool,
 }
 
 /// Everything that is to be done, by path.
@@ -288,12 +298,16 @@ impl Undo<'_> {
                 Err(UndoError::NotKept { .. }) if force => {}
                 added => added?,
             }
+            if !force && is_unknown(receipt) {
+                return Err(UndoError::Unknown { path: receipt.path.clone() });
+            }
         }
         // Of what came and went nothing is left, and nothing shall be: what is there now is nobody's
         // business here.
         let Steps { files, made, .. } = &mut all;
         files.retain(|_, step| {
-            let passed = step.left.is_none() && matches!(step.to, To::Nothing);
+            let is_left = step.left.is_some() || step.is_unknown;
+            let passed = !is_left && matches!(step.to, To::Nothing);
             if passed {
                 made.append(&mut step.made);
             }
@@ -682,6 +696,12 @@ async fn aside<T: Send + 'static>(
     tokio::task::spawn_blocking(work).await.unwrap_or_else(|error| Err(io::Error::other(error)))
 }
 
+/// Reports whether nobody knows what a change left.
+fn is_unknown(receipt: &Receipt) -> bool {
+    let leaves = matches!(receipt.action, ReceiptAction::Created | ReceiptAction::Changed);
+    leaves && receipt.kind == EntryKind::File && receipt.after.is_none()
+}
+
 /// Adds what takes one change back; those of newer changes are there already.
 fn add(all: &mut Steps, receipt: &Receipt) -> Result<(), UndoError> {
     let Steps { files: steps, folders, .. } = all;
@@ -693,7 +713,8 @@ fn add(all: &mut Steps, receipt: &Receipt) -> Result<(), UndoError> {
     let new = |path: &HostPath, left, to| {
         let file = Some(path.clone());
         let (rights, rights_left) = (None, receipt.rights_after.clone());
-        Step { left, kind: receipt.kind, to, file, rights, rights_left, made: Vec::new() }
+        let (kind, is_unknown) = (receipt.kind, is_unknown(receipt));
+        Step { left, kind, to, file, rights, rights_left, made: Vec::new(), is_unknown }
     };
     let nothing = || new(path, receipt.after, To::Nothing);
     let lost = || UndoError::NotKept {

@@ -13,7 +13,7 @@ use std::{
 use haft_host::{Born, Content, Copies, Node, Stamp, Survey};
 use haft_types::{Blob, EntryKind, Hash, HostPath, Receipt, ReceiptAction, Rights};
 
-use super::{Changes, Kept, Watching, claims::Claims};
+use super::{Changes, HASHED, Kept, Watching, claims::Claims};
 use crate::PreImages;
 
 /// How one path changed: what was there, and what is.
@@ -31,7 +31,12 @@ impl Change {
     /// Reports whether it can be taken back by a hash alone, of a file of at most `most` bytes.
     pub(super) fn is_big(&self, most: u64) -> bool {
         let is_big = |node: &Node| node.content == Content::Big && node.stamp.size <= most;
-        let by_hash = matches!(self.action, ReceiptAction::Created | ReceiptAction::Renamed { .. });
+        let by_hash = match self.action {
+            ReceiptAction::Created | ReceiptAction::Renamed { .. } => true,
+            // What it held is known.
+            ReceiptAction::Changed => self.before.as_ref().is_some_and(|old| hash(old).is_some()),
+            ReceiptAction::Deleted => false,
+        };
         by_hash && !self.moved_in && self.after.as_ref().is_some_and(is_big)
     }
 
@@ -48,7 +53,8 @@ impl Change {
 
     /// Takes note of the hash of what is there.
     pub(super) fn know(&mut self, hash: Hash) {
-        for node in self.before.iter_mut().chain(&mut self.after) {
+        let nodes = self.before.iter_mut().chain(&mut self.after);
+        for node in nodes.filter(|node| node.content == Content::Big) {
             node.content = Content::NoRoom(hash);
         }
     }
@@ -318,7 +324,12 @@ pub(super) fn receipts(
             }
         }
         if change.after.is_some() && receipt.after.is_none() {
-            why.get_or_insert_with(|| unread(change.after.as_ref(), watching));
+            why.get_or_insert_with(|| match &change.after {
+                Some(node) if node.content == Content::Big => {
+                    format!("it has more than {HASHED} bytes, too many to know it again by")
+                }
+                node => unread(node.as_ref(), watching),
+            });
         }
         kept.lost.extend(why.map(|why| (change.path.clone(), why)));
         kept.receipts.push(receipt);

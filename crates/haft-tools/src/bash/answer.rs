@@ -96,9 +96,9 @@ pub(super) fn judged(
         End::Exited(Exit { code: Some(0), .. }) => (Status::Done, Some(0), None),
         End::Exited(Exit { code: Some(code), .. }) => {
             let answer = exit::answer(command, *code, stderr.is_empty());
-            let meaning = answer.map(str::to_owned).or_else(|| exit::convention(*code, stderr));
-            let meaning = meaning.map(|meaning| format!(": {meaning}")).unwrap_or_default();
             let status = if answer.is_some() { Status::Done } else { Status::Failed };
+            let meaning = answer.or_else(|| exit::convention(command, *code, stderr));
+            let meaning = meaning.map(|meaning| format!(": {meaning}")).unwrap_or_default();
             (status, Some(*code), Some(format!("exit code {code}{meaning}")))
         }
         End::Exited(Exit { code: None, signal, .. }) => {

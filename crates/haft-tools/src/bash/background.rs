@@ -75,6 +75,11 @@ pub(super) fn go_on(
         job.id(),
         way(cx)
     ));
+    if input.cwd.is_none() && moves(&input.command) {
+        said.push(
+            "[the next command does not start in the folder that this one ends in]".to_owned(),
+        );
+    }
     said.extend(jobs.news(cx));
     let Handed { mut all, mut bytes, mut stdout, mut stderr, .. } = *handed;
     for (line, of) in open.iter().zip([&mut stdout, &mut stderr]) {
@@ -128,6 +133,12 @@ pub(super) fn keep(
     ));
     let job = Some(job.id().to_owned());
     Ok(Ran { end: End::Exited(exit), kept, report, job, goes_on: None })
+}
+
+/// Reports whether a command may go to another folder.
+fn moves(command: &str) -> bool {
+    let mut words = command.split(|c: char| !c.is_alphanumeric() && c != '-' && c != '_');
+    words.any(|word| ["cd", "pushd", "popd", "Set-Location", "Push-Location"].contains(&word))
 }
 
 /// Where all that a job says is found.

@@ -12,26 +12,48 @@ const ANSWERS: &[(&[&str], &str)] = &[
     (&["pgrep"], "no such process"),
 ];
 
-/// Commands before `&&` that say so on standard error when they fail.
-const LOUD: &[&str] = &["cd", "pushd", "echo", "printf", "true", ":"];
+/// Commands that say so on standard error when they fail.
+const LOUD: &[&str] = &[
+    "cd", "pushd", "popd", "echo", "printf", "true", ":", "cat", "cp", "date", "head", "ls",
+    "mkdir", "mv", "pwd", "rm", "rmdir", "tail", "touch", "wc",
+];
 
 /// What exit code 1 says where it is no failure: `no match`.
 ///
 /// `quiet` says that nothing came on standard error: programs complain there when they fail.
-pub(super) fn answer(command: &str, code: i32, quiet: bool) -> Option<&'static str> {
+pub(super) fn answer(command: &str, code: i32, quiet: bool) -> Option<String> {
     if code != 1 || !quiet {
         return None;
     }
-    let commands = last_list(command)?;
-    let (last, before) = commands.split_last()?;
-    if !before.iter().all(|words| LOUD.contains(&program(words).as_str())) {
-        return None;
+    // It may come from any of them.
+    let mut answers: Vec<&str> = Vec::new();
+    for words in last_list(command)? {
+        match says(&words) {
+            Some(answer) if answers.contains(&answer) => {}
+            Some(answer) => answers.push(answer),
+            None if is_loud(&words) => {}
+            None => return None,
+        }
     }
-    let name = program(last);
-    if name == "git" {
-        return git(last);
+    (!answers.is_empty()).then(|| answers.join(", or "))
+}
+
+/// What exit code 1 of a simple command says.
+fn says(words: &[String]) -> Option<&'static str> {
+    let name = program(words);
+    let has = |flags: &[&str]| words.iter().any(|word| flags.contains(&word.as_str()));
+    match name.as_str() {
+        "git" => git(words),
+        "command" => has(&["-v"]).then_some("not found"),
+        "type" => has(&["-t", "-p", "-P"]).then_some("not found"),
+        "which" => Some("not found"),
+        name => ANSWERS.iter().find(|(names, _)| names.contains(&name)).map(|(_, answer)| *answer),
     }
-    ANSWERS.iter().find(|(names, _)| names.contains(&name.as_str())).map(|(_, answer)| *answer)
+}
+
+/// Reports whether it would have complained where that can be seen.
+fn is_loud(words: &[String]) -> bool {
+    LOUD.contains(&program(words).as_str()) && !words.iter().any(|word| word.starts_with("2>"))
 }
 
 fn git(words: &[String]) -> Option<&'static str> {
@@ -182,9 +204,13 @@ pub(super) const fn signal(number: i32) -> &'static str {
     }
 }
 
-/// What a failing exit code says by the shell's own convention, beside what was complained of.
-pub(super) fn convention(code: i32, stderr: &str) -> Option<String> {
+/// What a failing exit code of a command says by convention, beside what was complained of.
+pub(super) fn convention(command: &str, code: i32, stderr: &str) -> Option<String> {
+    let mut words = command.split(|c: char| !c.is_alphanumeric() && c != '-' && c != '_');
     match code {
+        124 if words.any(|word| word == "timeout" || word == "gtimeout") => {
+            Some("its own, or the time of `timeout` was over".to_owned())
+        }
         126 => Some("found but not executable".to_owned()),
         // Shells end with it for other faults, too, such as variables without a value.
         127 if stderr.contains("not found") => Some("command not found".to_owned()),
@@ -214,6 +240,21 @@ mod tests {
             ("git grep x", Some("no match")),
             ("test -f x || [ -f y ]", Some("false")),
             ("[[ a == b ]]", Some("false")),
+            ("test -d x && echo there", Some("false")),
+            ("[ -d x ] && [ -f y ] && ls x", Some("false")),
+            ("test -d x && grep -q a x/b", Some("false, or no match")),
+            ("grep -q x f && echo yes", Some("no match")),
+            ("command -v nothing", Some("not found")),
+            ("command -v a >/dev/null && echo a", Some("not found")),
+            ("which nothing", Some("not found")),
+            ("type -P nothing", Some("not found")),
+            ("type nothing", None),
+            ("command grep x f", None),
+            ("test -d x && make", None),
+            ("test -d x && cat x/b 2>/dev/null", None),
+            ("cd x 2>/dev/null && grep a b", None),
+            ("test -d x && echo $(make)", None),
+            ("echo x && touch y", None),
             ("make && grep x f", None),
             ("make &&\n  grep x f", None),
             ("cd a &&\n  grep x f\n\n", Some("no match")),
@@ -233,9 +274,18 @@ mod tests {
             ("", None),
         ];
         for (command, want) in cases {
-            assert_eq!(answer(command, 1, true), want, "{command}");
+            assert_eq!(answer(command, 1, true).as_deref(), want, "{command}");
             assert_eq!(answer(command, 2, true), None, "{command}");
             assert_eq!(answer(command, 1, false), None, "{command}");
         }
+    }
+
+    #[test]
+    fn the_end_of_a_time_is_named() {
+        let timed = |command: &str| convention(command, 124, "");
+        assert!(timed("timeout 5 make").unwrap().contains("`timeout` was over"));
+        assert!(timed("cd a && /usr/bin/timeout -k 1 5s make | tee log").is_some());
+        assert_eq!(timed("make timeouts"), None);
+        assert_eq!(convention("timeout 5 make", 1, ""), None);
     }
 }

@@ -74,6 +74,13 @@ async fn exit_codes_are_told_and_answers_are_no_failures() {
         ("echo x; false", Status::Failed, "x\n[exit code 1]"),
         ("grep nothing b.txt", Status::Done, "[exit code 1: no match]"),
         ("test -f nowhere", Status::Done, "[exit code 1: false]"),
+        ("[ -d nowhere ] && echo there", Status::Done, "[exit code 1: false]"),
+        ("command -v nosuchprogram", Status::Done, "[exit code 1: not found]"),
+        (
+            "timeout 0.01 sleep 60",
+            Status::Failed,
+            "[exit code 124: its own, or the time of `timeout` was over]",
+        ),
         ("cmp -s b.txt src/a.rs", Status::Done, "[exit code 1: the files differ]"),
         ("kill -9 $$", Status::Failed, "[killed by signal 9 (KILL)]"),
     ];

@@ -470,6 +470,33 @@ async fn what_is_too_big_is_named_and_the_rest_can_be_taken_back() {
 }
 
 #[tokio::test]
+async fn what_is_too_big_to_be_read_is_no_change_of_somebody_else() {
+    let world = world();
+    let root = world.folder().unwrap();
+    let before = fs::read(root.join("a.txt")).unwrap();
+    // Over what is copied, its content is known all the same.
+    bash(&world, "truncate -s 5M a.txt").await;
+    take_back(&world, &receipts(&world), false).await.unwrap();
+    assert_eq!(fs::read(root.join("a.txt")).unwrap(), before);
+    for (command, path) in
+        [("truncate -s 1025M huge", "huge"), ("truncate -s 1025M a.txt", "a.txt")]
+    {
+        let outcome = bash(&world, command).await;
+        let lines = told(&outcome);
+        let why = format!("[cannot be undone: {path} (it has more than 1073741824 bytes, too many");
+        assert!(lines.contains(&why), "{lines}");
+        let all = receipts(&world);
+        let last = &all[all.len() - 1..];
+        let error = take_back(&world, last, false).await.unwrap_err();
+        assert!(matches!(error, UndoError::Unknown { .. }), "{error}");
+        assert!(error.to_string().contains(path), "{error}");
+        take_back(&world, last, true).await.unwrap();
+    }
+    assert!(!root.join("huge").exists());
+    assert_eq!(fs::read(root.join("a.txt")).unwrap(), before);
+}
+
+#[tokio::test]
 async fn copies_that_find_no_room_are_named() {
     let world = world();
     assert!(world.session.pre_images.set(Arc::new(MemoryPreImages::with_quota(12))).is_ok());

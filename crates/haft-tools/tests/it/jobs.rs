@@ -609,6 +609,7 @@ async fn a_command_whose_time_is_over_may_go_on_as_a_job() {
         text.starts_with("one\npar\n[it still runs after 1 s and goes on as job j1;"),
         "{text}"
     );
+    assert!(!text.contains("folder"), "{text}");
     crate::fits(&world, "bash", &outcome);
     assert_eq!(
         (&data(&outcome)["job_id"], &data(&outcome)["stdout"]),
@@ -620,6 +621,16 @@ async fn a_command_whose_time_is_over_may_go_on_as_a_job() {
     assert!(end.joined_text().contains("exit code 3"), "{}", end.joined_text());
     let kept = world.call("read", json!({"path": "out://c1"})).await.joined_text();
     assert!(kept.contains("one") && kept.contains("part"), "{kept}");
+
+    // Where it ends is where no other command begins.
+    let command = "mkdir in; cd in; until [ -e ../went ]; do sleep 0.02; done; touch here";
+    let moved = world.call("bash", json!({"command": command, "timeout_ms": 500})).await;
+    let told = "[the next command does not start in the folder that this one ends in]";
+    assert!(moved.joined_text().contains(told), "{}", moved.joined_text());
+    world.call("bash", json!({"command": "touch went"})).await;
+    job(&world, "wait", json!({"job": "j2"})).await;
+    let next = world.call("bash", json!({"command": "ls in"})).await;
+    assert_eq!(next.joined_text(), "here");
 
     // Where there is no place for it, it is stopped as without the setting.
     jobs(&world).refuse("no more");

@@ -112,6 +112,9 @@ impl Work<'_> {
                  haft undo c1: haft session show names them; with --force this is left as it is, and \
                  the rest is taken back"
             )),
+            UndoError::Unknown { .. } => Refused::told(&format!(
+                "{error}. Nothing was changed. Look at it; with --force it is taken back all the same"
+            )),
             UndoError::OnlyCopy { .. } => Refused::told(&format!(
                 "{error} (undo.session_bytes in the settings). Nothing was changed; with --force it \
                  goes all the same"

@@ -99,7 +99,7 @@ fn output_that_a_limit_of_file_size_cuts_says_so_where_it_is_read() {
     let out = world.state().join("sessions").join(world.only_session()).join("out/c1");
     let kept = std::fs::read_to_string(out).unwrap();
     let (kept, _) = kept.split_once("\n[haft: the rest").unwrap();
-    let all: String = (1..=100_000).map(|n| format!("{n}\n")).collect();
+    let all = (1..=100_000).map(|n| n.to_string()).collect::<Vec<_>>().join("\n") + "\n";
     assert!(all.starts_with(kept) && kept.len() > 200_000, "{}", kept.len());
     assert!(told[0].contains(&(all.len() - kept.len()).to_string()), "{} {}", told[0], kept.len());
 }

@@ -46,6 +46,25 @@ fn fewer_changes_than_were_asked_for_are_told() {
     assert_eq!((ran.code, ran.err.as_str()), (Some(0), ""), "{ran:?}");
 }
 
+#[test]
+fn what_was_too_big_to_be_read_is_told_and_goes_by_force() {
+    let world = World::new();
+    let input = json!({"command": "truncate -s 1025M huge"}).to_string();
+    let ran = world.run(&["tool", "bash", "--mode", "bypass", "--input", &input]);
+    assert!(
+        ran.out.contains("cannot be undone: huge (it has more than 1073741824 bytes"),
+        "{ran:?}"
+    );
+    let ran = world.run(&["undo"]);
+    assert_eq!(ran.code, Some(1), "{ran:?}");
+    assert!(ran.err.contains("huge is as the change left it, which was too big"), "{ran:?}");
+    assert!(ran.err.contains("--force") && !ran.err.contains("someone else"), "{ran:?}");
+    assert!(world.work().join("huge").exists());
+    let ran = world.run(&["undo", "--force"]);
+    assert_eq!(ran.code, Some(0), "{ran:?}");
+    assert!(ran.out.contains("removed huge") && !world.work().join("huge").exists(), "{ran:?}");
+}
+
 fn mode(world: &World, name: &str) -> u32 {
     fs::metadata(world.work().join(name)).unwrap().permissions().mode() & 0o7777
 }
