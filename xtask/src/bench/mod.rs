@@ -14,6 +14,7 @@ mod memory;
 mod output;
 mod overhead;
 mod process_start;
+mod sandbox;
 mod scratch;
 mod search;
 mod served;
@@ -79,6 +80,11 @@ const FIGURES: &[Figure] = &[
         name: "command",
         about: "a command that does nothing, beside the shell alone",
         measure: command::measure,
+    },
+    Figure {
+        name: "sandbox",
+        about: "a program that is held to limits, beside one that is free",
+        measure: sandbox::measure,
     },
     Figure {
         name: "output",

@@ -46,7 +46,7 @@ fn rows(text: &str) -> Result<Vec<Row>> {
         .collect()
 }
 
-fn line(line: &str) -> Result<(&str, f64)> {
+pub(super) fn line(line: &str) -> Result<(&str, f64)> {
     let parsed = line
         .rsplit_once(": ")
         .and_then(|(name, value)| Some((name, value.strip_suffix(" us")?.trim().parse().ok()?)));

@@ -155,8 +155,11 @@ const FS_IOC_FSSETXATTR: u64 = 0x401c_5820;
 const TIOCLINUX: u64 = 0x541c;
 /// Begins a connection with the first bytes that are sent.
 const MSG_FASTOPEN: u64 = 0x2000_0000;
-/// The bits of a socket's type that are no flags.
+/// The bits of a socket's type that are no flags, and what flags there may be beside it: the kernel knows no
+/// others.
 const TYPE: u64 = 0xf;
+const FLAGS: [i32; 4] =
+    [0, libc::SOCK_CLOEXEC, libc::SOCK_NONBLOCK, libc::SOCK_CLOEXEC | libc::SOCK_NONBLOCK];
 /// From here on x86-64 has the numbers of x32.
 const X32: u32 = 0x4000_0000;
 
@@ -182,10 +185,11 @@ fn only(families: &[(i32, &[i32])]) -> io::Result<Vec<SeccompRule>> {
     let others = families.iter().map(|(family, _)| is(0, SeccompCmpOp::Ne, number(*family)));
     let mut rules = vec![rule(others.collect::<io::Result<_>>()?)?];
     for (family, types) in families {
-        for kind in (0..=TYPE).filter(|kind| !types.iter().any(|wanted| number(*wanted) == *kind)) {
-            let family = is(0, SeccompCmpOp::Eq, number(*family))?;
-            rules.push(rule(vec![family, is(1, SeccompCmpOp::MaskedEq(TYPE), kind)?])?);
+        let mut conditions = vec![is(0, SeccompCmpOp::Eq, number(*family))?];
+        for kind in types.iter().flat_map(|kind| FLAGS.map(|flags| kind | flags)) {
+            conditions.push(is(1, SeccompCmpOp::Ne, number(kind))?);
         }
+        rules.push(rule(conditions)?);
     }
     Ok(rules)
 }
