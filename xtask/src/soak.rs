@@ -70,6 +70,14 @@ const SOAKS: &[Soak] = &[
         count: 100_000,
     },
     Soak {
+        name: "read-only",
+        about: "random commands that are taken for read-only, run in a hostile folder",
+        packages: &["haft-shell"],
+        tests: "differential",
+        scale: Scale::Cases,
+        count: 10_000,
+    },
+    Soak {
         name: "scripts",
         about: "random scripts and words, beside what bash makes of them",
         packages: &["haft-shell"],

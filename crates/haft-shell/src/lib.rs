@@ -31,6 +31,7 @@ pub use self::effects::{Effect, GitFacts, Operand, Part, Reading, Setting, effec
 pub use self::syntax::{
     Assignment, Command, Direction, Flow, Kind, Piece, Place, Redirect, Region, Script, Word,
 };
+pub use self::table::{Known, known};
 
 /// The longest text that is read, in bytes.
 pub const LONGEST: usize = 64 << 10;

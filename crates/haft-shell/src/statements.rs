@@ -338,7 +338,6 @@ impl<'a> Reader<'a> {
             };
             behind.extend(more);
         }
-        // Words behind a redirect: the grammar counts them as part of it.
         let is_behind = !behind.is_empty();
         if is_behind && parts.words.is_empty() {
             return Err(self.unclear(behind[0]));

@@ -158,6 +158,39 @@ pub(crate) fn find(name: &str) -> Option<&'static Entry> {
     TABLE.get(name)
 }
 
+/// A program that is known, as the table writes it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Known {
+    /// Its name, with its subcommands.
+    pub name: &'static str,
+    /// Its options, each with `=` behind it where it has a value in the next word, with `=?` where
+    /// the value may be joined to it.
+    pub options: Vec<String>,
+}
+
+/// The programs that are known, by name.
+pub fn known() -> Vec<Known> {
+    let mark = |takes: Takes| match takes {
+        Takes::Nothing => "",
+        Takes::Value => "=",
+        Takes::Joined => "=?",
+    };
+    let mut all: Vec<Known> = TABLE
+        .iter()
+        .map(|(name, entry)| {
+            let dashes = if entry.is(Trait::OneDash) { "-" } else { "--" };
+            let short = entry.short.iter().map(|(c, (takes, _))| format!("-{c}{}", mark(*takes)));
+            let long = entry.long.iter();
+            let long = long.map(|(name, (takes, _))| format!("{dashes}{name}{}", mark(*takes)));
+            let mut options: Vec<String> = short.chain(long).collect();
+            options.sort();
+            Known { name: name.trim_end_matches(" ..."), options }
+        })
+        .collect();
+    all.sort_by_key(|known| known.name);
+    all
+}
+
 /// The lines of the table, each as its parts.
 fn lines() -> Vec<Vec<&'static str>> {
     let mut all: Vec<Vec<&'static str>> = Vec::new();

@@ -85,39 +85,7 @@ impl<'a, 'r> Judge<'a, 'r> {
                 _ => args.push(self.around.arg(word, self.state)),
             }
         }
-        match command.kind {
-            Kind::Arithmetic => {
-                let text = args.first().map_or("", |arg| &arg.text);
-                let is_number = |name: &str| words::is_number(name, self.state);
-                // What it sets may be a variable that means something.
-                let names = super::arithmetic::names(text);
-                if !super::arithmetic::is_safe(text, is_number) || !names.iter().all(|n| is_own(n))
-                {
-                    out.fault("the arithmetic may run what is in data");
-                }
-                args.clear();
-            }
-            Kind::Loop => {
-                let name = args.first().and_then(Arg::known).unwrap_or_default();
-                if !is_own(name) {
-                    out.fault(format!("the loop sets {name}, which programs look at"));
-                }
-                odd(&args, &mut out);
-                args.clear();
-            }
-            Kind::Case | Kind::Compound => {
-                odd(&args, &mut out);
-                args.clear();
-            }
-            Kind::Test => {
-                // Its operators are words of its own.
-                let span = command.span.start..command.span.start;
-                if args.first().and_then(Arg::known) != Some("[[") {
-                    args.insert(0, Arg::of(super::state::Value::text("[["), "[[", span));
-                }
-            }
-            Kind::Simple => {}
-        }
+        self.kind(command, &mut args, &mut out);
         let names = assignments(&command.assignments, &args);
         let shown: Vec<_> =
             command.assignments[..names].iter().map(|one| self.assignment(one, &mut out)).collect();
@@ -138,6 +106,43 @@ impl<'a, 'r> Judge<'a, 'r> {
         self.prefixes(&command.assignments[..names], &args, &mut out);
         let wrappers = self.depth.wrappers.clone();
         self.run(&args, command.span.clone(), shown, wrappers, out);
+    }
+
+    /// What is special about other commands than simple ones: of most no words are left.
+    fn kind(&self, command: &Command, args: &mut Vec<Arg>, out: &mut Outcome) {
+        match command.kind {
+            Kind::Arithmetic => {
+                let text = args.first().map_or("", |arg| &arg.text);
+                let is_number = |name: &str| words::is_number(name, self.state);
+                // What it sets may be a variable that means something.
+                let names = super::arithmetic::names(text);
+                if !super::arithmetic::is_safe(text, is_number) || !names.iter().all(|n| is_own(n))
+                {
+                    out.fault("the arithmetic may run what is in data");
+                }
+                args.clear();
+            }
+            Kind::Loop => {
+                let name = args.first().and_then(Arg::known).unwrap_or_default();
+                if !is_own(name) {
+                    out.fault(format!("the loop sets {name}, which programs look at"));
+                }
+                odd(args, out);
+                args.clear();
+            }
+            Kind::Case | Kind::Compound => {
+                odd(args, out);
+                args.clear();
+            }
+            Kind::Test => {
+                // Its operators are words of its own.
+                let span = command.span.start..command.span.start;
+                if args.first().and_then(Arg::known) != Some("[[") {
+                    args.insert(0, Arg::of(super::state::Value::text("[["), "[[", span));
+                }
+            }
+            Kind::Simple => {}
+        }
     }
 
     fn assignment(&self, one: &Assignment, out: &mut Outcome) -> (String, Option<String>) {

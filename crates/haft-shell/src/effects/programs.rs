@@ -161,3 +161,10 @@ pub(crate) fn is_plain_format(arg: &Arg) -> bool {
         && !text.contains("% G");
     (NAMES.contains(&text) || text.contains('%') || arg.known() != Some(text)) && is_free
 }
+
+/// The length of a class of characters within brackets, `:alpha:]`, with its end.
+fn class(text: &str) -> Option<usize> {
+    let kind = text.chars().next()?;
+    let end = text[1..].find([kind, ']', '/', '\n', '\\'])? + 1;
+    text[end..].starts_with(&format!("{kind}]")).then_some(end + 2)
+}

@@ -3,6 +3,8 @@
 #[cfg(test)]
 mod bash;
 #[cfg(test)]
+mod differential;
+#[cfg(test)]
 mod effects;
 #[cfg(test)]
 mod limits;

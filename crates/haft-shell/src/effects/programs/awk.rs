@@ -67,97 +67,99 @@ enum Last {
     Closed,
 }
 
+/// Goes through a program.
+struct Reader<'a> {
+    rest: &'a str,
+    last: Last,
+    depth: usize,
+    /// The depth at which a `print` stands whose list has not ended.
+    print: Option<usize>,
+}
+
 /// Whether a program only computes and prints.
 fn check(text: &str) -> Result<(), String> {
-    let mut rest = text;
-    let (mut last, mut depth) = (Last::Operator, 0_usize);
-    // The depth at which a `print` stands whose list has not ended.
-    let mut print: Option<usize> = None;
-    while let Some(c) = rest.chars().next() {
-        let after = &rest[c.len_utf8()..];
-        match c {
+    let mut reader = Reader { rest: text, last: Last::Operator, depth: 0, print: None };
+    while let Some(c) = reader.rest.chars().next() {
+        let after = &reader.rest[c.len_utf8()..];
+        reader.rest = match c {
             '"' => {
-                rest = quoted(after, '"').ok_or("a string of the awk program does not end")?;
-                last = Last::Value;
-                continue;
+                reader.last = Last::Value;
+                quoted(after, '"').ok_or("a string of the awk program does not end")?
             }
-            '/' if last == Last::Operator => {
-                rest = pattern(after).ok_or("a pattern of the awk program is not understood")?;
-                last = Last::Value;
-                continue;
+            '/' if reader.last == Last::Operator => {
+                reader.last = Last::Value;
+                pattern(after).ok_or("a pattern of the awk program is not understood")?
             }
-            '/' => {
-                if last == Last::Closed && after.contains('/') {
-                    return Err("a slash in the awk program may mean two things".to_owned());
-                }
-                last = Last::Operator;
+            '#' => after.find('\n').map_or("", |at| &after[at..]),
+            '\\' => after.strip_prefix('\n').ok_or("the awk program is not understood")?,
+            '|' => {
+                reader.last = Last::Operator;
+                after.strip_prefix('|').ok_or("awk may run a command")?
             }
-            '#' => {
-                rest = after.find('\n').map_or("", |at| &after[at..]);
-                continue;
+            '+' | '-' if after.starts_with(c) && reader.last != Last::Operator => &after[1..],
+            c if c == '_' || c.is_alphabetic() => reader.word()?,
+            c => {
+                reader.sign(c, after)?;
+                after
             }
-            '|' if after.starts_with('|') => {
-                rest = &after[1..];
-                last = Last::Operator;
-                continue;
+        };
+    }
+    Ok(())
+}
+
+impl<'a> Reader<'a> {
+    /// A word; gives what follows it.
+    fn word(&mut self) -> Result<&'a str, String> {
+        let is_part = |c: char| c == '_' || c.is_alphanumeric();
+        let end = self.rest.find(|c| !is_part(c)).unwrap_or(self.rest.len());
+        let (word, rest) = self.rest.split_at(end);
+        self.last = self::word(word, self.depth, &mut self.print)?;
+        Ok(rest)
+    }
+
+    /// A character that stands for itself.
+    fn sign(&mut self, c: char, after: &str) -> Result<(), String> {
+        let is_printed = self.print.is_some_and(|at| at >= self.depth);
+        self.last = match c {
+            '/' if self.last == Last::Closed && after.contains('/') => {
+                return Err("a slash in the awk program may mean two things".to_owned());
             }
-            '|' => return Err("awk may run a command".to_owned()),
             '@' => return Err("awk may load or call something".to_owned()),
-            '>' if print.is_some_and(|at| at >= depth) => {
-                let target = after.trim_start();
-                let is_known = ["\"/dev/stderr\"", "\"/dev/stdout\""]
-                    .iter()
-                    .any(|known| target.strip_prefix(known).is_some_and(ends));
-                if !is_known {
-                    return Err("awk may write a file".to_owned());
-                }
-                last = Last::Operator;
-            }
+            '>' if is_printed && !is_told(after) => return Err("awk may write a file".to_owned()),
             '(' | '[' | '{' => {
-                depth += 1;
-                last = Last::Operator;
+                self.depth += 1;
+                Last::Operator
             }
             ')' | ']' | '}' => {
-                depth = depth.checked_sub(1).ok_or("the awk program is not understood")?;
-                if print.is_some_and(|at| at > depth) {
-                    print = None;
-                }
-                last = match c {
+                self.depth =
+                    self.depth.checked_sub(1).ok_or("the awk program is not understood")?;
+                self.print = self.print.filter(|at| *at <= self.depth);
+                match c {
                     ')' => Last::Closed,
                     ']' => Last::Value,
                     _ => Last::Operator,
-                };
+                }
             }
             ';' => {
-                if print.is_some_and(|at| at >= depth) {
-                    print = None;
-                }
-                last = Last::Operator;
+                self.print = self.print.filter(|_| !is_printed);
+                Last::Operator
             }
-            // It may stand within a list.
-            '\n' => last = Last::Operator,
-            '\\' if !after.starts_with('\n') => {
-                return Err("the awk program is not understood".to_owned());
-            }
-            c if c == '_' || c.is_alphabetic() => {
-                let is_part = |c: char| c == '_' || c.is_alphanumeric();
-                let end = rest.find(|c| !is_part(c)).unwrap_or(rest.len());
-                let word = &rest[..end];
-                rest = &rest[end..];
-                last = self::word(word, depth, &mut print)?;
-                continue;
-            }
-            c if c.is_ascii_digit() || c == '.' => last = Last::Value,
-            '+' | '-' if after.starts_with(c) && last != Last::Operator => {
-                rest = &after[1..];
-                continue;
-            }
-            c if c.is_whitespace() => {}
-            _ => last = Last::Operator,
-        }
-        rest = after;
+            c if c.is_ascii_digit() || c == '.' => Last::Value,
+            // A line end may stand within a list.
+            '\n' => Last::Operator,
+            c if c.is_whitespace() => self.last,
+            _ => Last::Operator,
+        };
+        Ok(())
     }
-    Ok(())
+}
+
+/// Whether output goes to one of the descriptors that it has anyway.
+fn is_told(after: &str) -> bool {
+    let target = after.trim_start();
+    ["\"/dev/stderr\"", "\"/dev/stdout\""]
+        .iter()
+        .any(|known| target.strip_prefix(known).is_some_and(ends))
 }
 
 /// What a word of a program means.
@@ -201,6 +203,16 @@ fn pattern(text: &str) -> Option<&str> {
             '\\' => drop(chars.next()?),
             '\n' => return None,
             '/' if in_brackets => return None,
+            // A class within: `[:alpha:]`.
+            '[' if in_brackets => {
+                let rest = &text[at + 1..];
+                if rest.starts_with([':', '.', '=']) {
+                    let end = super::class(rest)?;
+                    while chars.peek().is_some_and(|(next, _)| *next < at + 1 + end) {
+                        chars.next();
+                    }
+                }
+            }
             '/' => return Some(&text[at + 1..]),
             '[' if !in_brackets => {
                 in_brackets = true;
@@ -229,55 +241,61 @@ fn ends(rest: &str) -> bool {
 mod tests {
     use super::check;
 
+    /// Programs that stay where they are.
+    const FINE: &[&str] = &[
+        "{print $1}",
+        "$3 > 5 {print}",
+        "NR==1 || /x/",
+        "{s+=$1} END{print s/NR}",
+        "/a\\/b/ {print \"a > b | c\"}",
+        "{printf \"%s\\n\", $1}",
+        "{ if ($1 > 3) print ($2 > 4) }",
+        "{a[$1]++} END{for (k in a) print k, a[k]}",
+        "BEGIN{FS=\":\"} {print $1}",
+        "{print $1 > \"/dev/stderr\"}",
+        "{ x = $1 / $2; print x }",
+        "{print (a+b)/2}",
+        "!seen[$0]++",
+        "{print length($0)}",
+        "/[a-z]/",
+        "{print $NF} # a | b",
+        "{i++ / 2}",
+    ];
+
+    /// Such that do more, or that cannot be told from them.
+    const ODD: &[&str] = &[
+        "{system(\"id\")}",
+        "{print > \"x\"}",
+        "{print >> \"x\"}",
+        "{print | \"sh\"}",
+        "{\"id\" | getline}",
+        "{printf \"x\" > $1}",
+        "@include \"x\"",
+        "BEGIN{f=\"sys\" \"tem\"; @f(\"id\")}",
+        "{print(1) > \"x\"}",
+        "{getline x < \"y\"}",
+        "{print |& \"x\"}",
+        "{if (x) /a\"/ ; print > \"b\" ; /\"/}",
+        "{a = b / c; d(1) / \"/ ; system(1) #\"}",
+        "{print a[1] > \"x\"}",
+        "{ print (1)(2) > \"x\" }",
+        "{print $1 > \"/dev/stderr\" \"x\"}",
+        "{x = a \\\n/ 2 ; print 1 > \"f\" # /\n}",
+        "/[[:alpha:]/]/ {print}",
+        "/[/]/{print > \"x\"}/",
+        "{print \"a",
+        "{ x = \"a\\",
+        "function f(x) {print > x}",
+        "{print\n> \"x\"}",
+        "{print {} > \"x\"}",
+    ];
+
     #[test]
     fn only_what_computes_and_prints_is_taken() {
-        let fine = [
-            "{print $1}",
-            "$3 > 5 {print}",
-            "NR==1 || /x/",
-            "{s+=$1} END{print s/NR}",
-            "/a\\/b/ {print \"a > b | c\"}",
-            "{printf \"%s\\n\", $1}",
-            "{ if ($1 > 3) print ($2 > 4) }",
-            "{a[$1]++} END{for (k in a) print k, a[k]}",
-            "BEGIN{FS=\":\"} {print $1}",
-            "{print $1 > \"/dev/stderr\"}",
-            "{ x = $1 / $2; print x }",
-            "{print (a+b)/2}",
-            "!seen[$0]++",
-            "{print length($0)}",
-            "/[a-z]/",
-            "{print $NF} # a | b",
-            "{i++ / 2}",
-        ];
-        for text in fine {
+        for text in FINE {
             assert!(check(text).is_ok(), "{text}: {:?}", check(text));
         }
-        let odd = [
-            "{system(\"id\")}",
-            "{print > \"x\"}",
-            "{print >> \"x\"}",
-            "{print | \"sh\"}",
-            "{\"id\" | getline}",
-            "{printf \"x\" > $1}",
-            "@include \"x\"",
-            "BEGIN{f=\"sys\" \"tem\"; @f(\"id\")}",
-            "{print(1) > \"x\"}",
-            "{getline x < \"y\"}",
-            "{print |& \"x\"}",
-            "{if (x) /a\"/ ; print > \"b\" ; /\"/}",
-            "{a = b / c; d(1) / \"/ ; system(1) #\"}",
-            "{print a[1] > \"x\"}",
-            "{ print (1)(2) > \"x\" }",
-            "{print $1 > \"/dev/stderr\" \"x\"}",
-            "/[/]/{print > \"x\"}/",
-            "{print \"a",
-            "{ x = \"a\\",
-            "function f(x) {print > x}",
-            "{print\n> \"x\"}",
-            "{print {} > \"x\"}",
-        ];
-        for text in odd {
+        for text in ODD {
             assert!(check(text).is_err(), "{text}");
         }
     }
