@@ -29,17 +29,17 @@ const OPTIONS: &str = "+abefhkmnptuvxBCEHPT -hB +o posix +o pipefail +o history 
                        +o ignoreeof -o interactive-comments +o nolog";
 /// The options of a shell at its start, as `SHELLOPTS` has them.
 const PLAIN: [&str; 3] = ["braceexpand", "hashall", "interactive-comments"];
-/// Opens the descriptors of the shell itself: 240 leads nowhere, 241 and 242 are its output and
-/// errors, 243 takes its records. What bash keeps of a descriptor while it is another, it closes in
+/// Opens the descriptors of the shell itself: 114 leads nowhere, 115 and 116 are its output and
+/// errors, 117 takes its records. What bash keeps of a descriptor while it is another, it closes in
 /// programs, and a copy of that too: so these are copies of such. And it keeps it behind the one
 /// that comes in its place: with these so high, behind all that a command may have.
-const OPENING: &str = "exec 250>&1 251>&3 3>&-; { { exec 240>&252; } >&250; } 1<>/dev/null; { exec \
-                       241>&252; } >&250; { exec 242>&252; } 2>&250; { { exec 243>&253; } >&250; \
-                       } >&251; exec 250>&- 251>&-\n";
+const OPENING: &str = "exec 124>&1 125>&3 3>&-; { { exec 114>&126; } >&124; } 1<>/dev/null; { exec \
+                       115>&126; } >&124; { exec 116>&126; } 2>&124; { { exec 117>&127; } >&124; \
+                       } >&125; exec 124>&- 125>&-\n";
 /// Where 2 leads while the shell reports: nowhere, and what is traced goes there too. A redirection
 /// is traced nowhere itself; the number that the trace had stays in a variable meanwhile.
 const UNTRACED: &str = "\"$((${BASH_XTRACEFD:+(__haft_trace=10#0${BASH_XTRACEFD//[!0-9]/})*(\
-                        BASH_XTRACEFD=240)*0+}240))\"";
+                        BASH_XTRACEFD=114)*0+}114))\"";
 /// Sends it back to where the person wants it.
 const TRACED: &str = "[[ -z ${__haft_trace-} ]] || { \\builtin printf -v BASH_XTRACEFD %s \
                       \"$__haft_trace\"; \\builtin unset -v __haft_trace; }";
@@ -139,8 +139,8 @@ impl Turn {
         quote(self.root.as_bytes(), &mut text);
         // Each by itself: what a trap prints would be taken for a part of what stands in a group.
         let report = format!(
-            "; \\builtin printf '\\0B%s\\n' {} >&243; \\builtin pwd -P >&243; \\builtin printf '\\0' \
-             >&243; }} >&240 2>&240\n",
+            "; \\builtin printf '\\0B%s\\n' {} >&117; \\builtin pwd -P >&117; \\builtin printf '\\0' \
+             >&117; }} >&114 2>&114\n",
             self.id
         );
         text.extend_from_slice(report.as_bytes());
@@ -153,9 +153,9 @@ impl Turn {
         // Not the first character: it may be that of an option.
         quote(&[b" ", self.command.as_bytes()].concat(), &mut text);
         let report = format!(
-            " <&240 >&241 2>&242; {{ \\builtin printf '\\0E%s %s %s\\n' {} \"$?\" \"$SHELLOPTS\" >&243; \
-             \\builtin pwd -P >&243; \\builtin printf '\\0' >&243; \\builtin trap - {TRAPS}; \
-             \\builtin set {OPTIONS}; {TRACED}; }} >&240 2>&{UNTRACED}\n",
+            " <&114 >&115 2>&116; {{ \\builtin printf '\\0E%s %s %s\\n' {} \"$?\" \"$SHELLOPTS\" >&117; \
+             \\builtin pwd -P >&117; \\builtin printf '\\0' >&117; \\builtin trap - {TRAPS}; \
+             \\builtin set {OPTIONS}; {TRACED}; }} >&114 2>&{UNTRACED}\n",
             self.id
         );
         text.extend_from_slice(report.as_bytes());

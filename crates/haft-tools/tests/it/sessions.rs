@@ -487,7 +487,7 @@ async fn a_program_in_a_session_gets_no_descriptor_of_haft_and_no_input() {
     let look = run(&world, "bash -c 'ls /proc/$$/fd; echo $#; cat; :'; env | grep -c HAFT_C").await;
     assert_eq!(out(&look), "0\n1\n2\n0\n0\n", "{look:?}");
     let own =
-        "echo E1 0 x >&60 || echo closed; echo E1 0 x >&243; printf '\\0E' >&243; read x || echo";
+        "echo E1 0 x >&60 || echo closed; echo E1 0 x >&117; printf '\\0E' >&117; read x || echo";
     let own = run(&world, own).await;
     assert_eq!((out(&own), own.status), ("closed\n\n", Status::Done), "{own:?}");
     // The name of a command is not found by patterns for its words, and stands in no list.

@@ -25,6 +25,19 @@ fn answers(world: &World) -> Vec<String> {
 }
 
 #[test]
+fn few_descriptors_are_enough() {
+    let world = World::new();
+    let calls = ["exec 12>f; v=kept", "echo $v >&12; echo out; ulimit -n"].map(bash);
+    let calls = calls.map(|call| json!({"calls": [call]}));
+    let model = world.script(&[&calls[..], &[json!({"text": "End."})]].concat());
+    let run = format!("ulimit -n 128; haft -p go --model '{model}' --mode bypass");
+    let ran = world.shell(&run);
+    assert_eq!(ran.code, Some(0), "{ran:?}");
+    assert_eq!(answers(&world)[1].lines().take(2).collect::<Vec<_>>(), ["out", "128"], "{ran:?}");
+    assert_eq!(world.read("f"), "kept\n");
+}
+
+#[test]
 fn a_run_keeps_its_shell_and_the_next_one_is_told_that_it_is_gone() {
     let (world, seconds) = (World::new(), unique_seconds());
     world.file("sub/a.txt", "a\n");
