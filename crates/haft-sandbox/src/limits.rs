@@ -12,10 +12,12 @@ pub struct Limits {
     /// Folders at and below which it may write, and single files; those that are not there count for nothing. With none,
     /// and no `temp`, it only reads: nothing at all is writable.
     pub write: Vec<HostPath>,
-    /// What it may not even read: files, and folders with all below them. Wins over `write`.
+    /// What it may not even read: files, and folders with all below them. Wins over `write`. It goes by
+    /// these paths: what is also mounted elsewhere, or has another name by a hard link, is read there.
     pub hidden: Vec<HostPath>,
     /// What stays as it is though it lies where it may write, whether it is there or not. Folders
-    /// count with all below them; [`in_trees`] makes these of names.
+    /// count with all below them; [`in_trees`] makes these of names. They must begin as the folder in
+    /// `write` does.
     pub protected: Vec<HostPath>,
     /// A folder of its own for what it needs for a while: writable, and told by `TMPDIR`.
     pub temp: Option<HostPath>,
@@ -34,7 +36,8 @@ pub enum Net {
     /// Nothing; where it has a network of its own, itself.
     #[default]
     Off,
-    /// One port of this machine, over TCP: that of a proxy.
+    /// One port of this machine, over TCP: that of a proxy. At level L that port of any machine, since
+    /// addresses are not looked at there.
     Port(u16),
     /// Whatever it wants.
     On,

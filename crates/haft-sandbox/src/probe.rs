@@ -1,19 +1,26 @@
 //! What a level holds on this machine, found out by trying it.
 
 use std::{
+    ffi::OsString,
     fs::{self, OpenOptions},
     io::{self, Read, Write},
     net::{TcpListener, TcpStream, UdpSocket},
-    os::unix::{
-        ffi::OsStrExt,
-        fs::PermissionsExt,
-        net::{UnixListener, UnixStream},
+    os::{
+        fd::OwnedFd,
+        unix::{
+            ffi::{OsStrExt, OsStringExt},
+            fs::PermissionsExt,
+            net::{UnixListener, UnixStream},
+        },
     },
     path::{Path, PathBuf},
 };
 
 use haft_types::{HostPath, Style};
-use rustix::process::{Pid, getppid, test_kill_process};
+use rustix::{
+    process::{Pid, getppid, test_kill_process},
+    pty::{OpenptFlags, openpt, ptsname, unlockpt},
+};
 use serde::{Deserialize, Serialize};
 
 use crate::{Entered, Kept, Level, Limits, PutBack, enter};
@@ -52,7 +59,7 @@ pub enum Attack {
     Spaces,
     /// To mount something.
     Mount,
-    /// To type at a terminal.
+    /// To type at a terminal, or to write to one of others.
     Terminal,
 }
 
@@ -95,7 +102,7 @@ impl Attack {
             Self::IoUring => "io_uring",
             Self::Spaces => "new namespaces",
             Self::Mount => "mounts",
-            Self::Terminal => "typing at the terminal",
+            Self::Terminal => "typing at terminals and writing to those of others",
         }
     }
 
@@ -157,7 +164,7 @@ pub fn probe(
 ) -> Probe {
     let mut tried = || -> io::Result<Vec<(Attack, Cell)>> {
         let world = World::new(folder)?;
-        let kept = Kept::look(&world.limits.protected, &world.limits.write);
+        let kept = Kept::look(&world.limits.protected, &world.limits.write, false);
         enter(level, &world.limits, tell)?;
         let of = |attack: Attack| {
             let done = world.attack(attack);
@@ -165,7 +172,7 @@ pub fn probe(
             let put_back = || {
                 let back = kept.put_back();
                 let whole =
-                    |one: &PutBack| matches!(one, PutBack::Restored(_) | PutBack::Removed(_));
+                    |one: &PutBack| matches!(one, PutBack::Restored(..) | PutBack::Removed(..));
                 !back.is_empty() && back.iter().all(whole)
             };
             let found = match done {
@@ -193,6 +200,9 @@ struct World {
     _unix: UnixListener,
     _abstract: UnixListener,
     name: Vec<u8>,
+    _pty: OwnedFd,
+    /// Its path.
+    terminal: PathBuf,
 }
 
 impl World {
@@ -217,6 +227,9 @@ impl World {
         let udp = UdpSocket::bind("127.0.0.1:0")?;
         udp.set_nonblocking(true)?;
         let name = folder.as_os_str().as_bytes().to_vec();
+        let pty = openpt(OpenptFlags::RDWR | OpenptFlags::NOCTTY | OpenptFlags::CLOEXEC)?;
+        unlockpt(&pty)?;
+        let terminal = ptsname(&pty, Vec::new())?.into_bytes();
         Ok(Self {
             limits,
             parent: getppid(),
@@ -225,6 +238,8 @@ impl World {
             _unix: UnixListener::bind(folder.join("socket"))?,
             _abstract: abstract_listener(&name)?,
             name,
+            terminal: OsString::from_vec(terminal).into(),
+            _pty: pty,
             folder,
         })
     }
@@ -267,7 +282,10 @@ impl World {
             Attack::IoUring => io_uring(),
             Attack::Spaces => spaces(),
             Attack::Mount => mount(&at("in")),
-            Attack::Terminal => types(),
+            Attack::Terminal => {
+                let other = OpenOptions::new().write(true).open(&self.terminal);
+                types() || other.is_ok()
+            }
         }
     }
 }

@@ -1,7 +1,8 @@
 //! Putting back what a program changed though it was to stay as it is.
 //!
 //! The kernel's rules over files cannot leave something out of a folder that may be written, and what
-//! is not there cannot be held by any. So what is protected is looked at before and after.
+//! is not there cannot be held by any. So what is protected is looked at before and after. Who changed
+//! it cannot be known: what stood there is put aside, under a name that means nothing, and told.
 //!
 //! **Invariant:** nothing is followed through a link, not even where a folder on the way became one:
 //! all goes through descriptors, from the writable folder on, as it was before the program ran.
@@ -10,6 +11,7 @@ use std::{
     collections::BTreeMap,
     ffi::{OsStr, OsString},
     fs::{self, File},
+    hash::{BuildHasher, RandomState},
     io::{self, Read, Write},
     os::{
         fd::{AsFd, BorrowedFd, OwnedFd},
@@ -20,8 +22,8 @@ use std::{
 use haft_types::HostPath;
 use rustix::{
     fs::{
-        AtFlags, CWD, Dir, FileType, Gid, Mode, OFlags, Stat, Uid, fchmod, fchown, fstat, mkdirat,
-        openat, readlinkat, statat, symlinkat, unlinkat,
+        AtFlags, CWD, Dir, FileType, Gid, Mode, OFlags, RenameFlags, Stat, Uid, fchmod, fchown,
+        fstat, mkdirat, openat, readlinkat, renameat, renameat_with, statat, symlinkat,
     },
     io::Errno,
 };
@@ -30,17 +32,19 @@ use serde::{Deserialize, Serialize};
 /// Most bytes that are kept, and most files, of one protected path.
 const BYTES: u64 = 4 << 20;
 const FILES: usize = 1_000;
-/// Deepest folder that is looked into or removed.
+/// Deepest folder that is looked into.
 const DEPTH: usize = 64;
+/// Names that are tried for what is put aside.
+const TRIES: usize = 100;
 
 /// What a program did to something that is protected, and what was done about it.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum PutBack {
-    /// It was changed, and is as it was before.
-    Restored(HostPath),
-    /// It was made, and is gone.
-    Removed(HostPath),
+    /// It was changed, and is as it was before; what stood there lies at the second path, if anything did.
+    Restored(HostPath, Option<HostPath>),
+    /// It was made, and lies at the second path now.
+    Removed(HostPath, HostPath),
     /// It was changed and is not as before; why.
     Left(HostPath, String),
     /// Whether it was changed is not known; why.
@@ -54,6 +58,8 @@ pub struct Kept(Vec<Item>);
 #[derive(Debug)]
 struct Item {
     path: HostPath,
+    /// The writable folder in which it lies.
+    tree: HostPath,
     state: Result<Looked, String>,
 }
 
@@ -64,6 +70,8 @@ struct Looked {
     way: Vec<(OsString, State)>,
     name: OsString,
     state: State,
+    /// Which folders those on the way were, where nobody could change it but by moving one of them.
+    held: Option<Vec<(u64, u64)>>,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -97,12 +105,15 @@ struct Room {
 
 impl Kept {
     /// Looks at what is protected in folders that may be written; the rest needs no looking at.
-    pub fn look(protected: &[HostPath], trees: &[HostPath]) -> Self {
+    ///
+    /// `held` says that what is there cannot be changed by the program, as long as the folders in which
+    /// it lies are the same ([`crate::Level::Namespaces`]): then it was changed by somebody else.
+    pub fn look(protected: &[HostPath], trees: &[HostPath], held: bool) -> Self {
         let of = |path: &HostPath| {
             let inside = trees.iter().filter(|tree| path.is_within(tree));
             let tree = inside.max_by_key(|tree| tree.as_bytes().len())?;
-            let state = look(path, tree).map_err(|error| error.to_string());
-            Some(Item { path: path.clone(), state })
+            let state = look(path, tree, held).map_err(|error| error.to_string());
+            Some(Item { path: path.clone(), tree: tree.clone(), state })
         };
         Self(protected.iter().filter_map(of).collect())
     }
@@ -111,12 +122,12 @@ impl Kept {
     pub fn put_back(&self) -> Vec<PutBack> {
         let done = |item: &Item| match &item.state {
             Err(why) => Some(PutBack::Unknown(item.path.clone(), why.clone())),
-            Ok(looked) => match looked.put_back() {
-                Ok(false) => None,
-                Ok(true) if looked.state == State::Missing => {
-                    Some(PutBack::Removed(item.path.clone()))
+            Ok(looked) => match looked.put_back(&item.tree) {
+                Ok(Done { changed: false, .. }) => None,
+                Ok(Done { aside: Some(aside), .. }) if looked.state == State::Missing => {
+                    Some(PutBack::Removed(item.path.clone(), aside))
                 }
-                Ok(true) => Some(PutBack::Restored(item.path.clone())),
+                Ok(Done { aside, .. }) => Some(PutBack::Restored(item.path.clone(), aside)),
                 Err(error) => Some(PutBack::Left(item.path.clone(), error.to_string())),
             },
         };
@@ -124,7 +135,7 @@ impl Kept {
     }
 }
 
-fn look(path: &HostPath, tree: &HostPath) -> io::Result<Looked> {
+fn look(path: &HostPath, tree: &HostPath, held: bool) -> io::Result<Looked> {
     let real = fs::canonicalize(OsStr::from_bytes(tree.as_bytes()))?;
     let top =
         openat(CWD, &real, OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC, Mode::empty())?;
@@ -139,6 +150,7 @@ fn look(path: &HostPath, tree: &HostPath) -> io::Result<Looked> {
     let mut room = Room { bytes: BYTES, files: FILES };
     let mut way = Vec::new();
     let mut folder = Some(top.try_clone()?);
+    let mut ids = Vec::new();
     for name in names {
         let state = match &folder {
             Some(folder) => state(folder.as_fd(), &name, &mut room, None)?,
@@ -148,49 +160,89 @@ fn look(path: &HostPath, tree: &HostPath) -> io::Result<Looked> {
             (Some(above), State::Folder { .. }) => Some(enter(above.as_fd(), &name)?),
             _ => None,
         };
+        ids.extend(folder.as_ref().map(id).transpose()?);
         way.push((name, state));
     }
     let state = match &folder {
         Some(folder) => state(folder.as_fd(), &name, &mut room, Some(0))?,
         None => State::Missing,
     };
-    Ok(Looked { tree: top, way, name, state })
+    // What a link leads to is held, not the link.
+    let held = held && ids.len() == way.len();
+    let held = held && matches!(state, State::File { .. } | State::Folder { .. });
+    Ok(Looked { tree: top, way, name, state, held: held.then_some(ids) })
+}
+
+/// What was done about one path.
+#[derive(Debug, Default)]
+struct Done {
+    changed: bool,
+    /// Where what stood there lies now.
+    aside: Option<HostPath>,
 }
 
 impl Looked {
-    /// True where something had to be put back.
-    fn put_back(&self) -> io::Result<bool> {
-        let mut folder = self.tree.try_clone()?;
-        let mut changed = false;
+    fn put_back(&self, tree: &HostPath) -> io::Result<Done> {
+        let (mut folder, mut at) = (self.tree.try_clone()?, tree.clone());
+        let mut done = Done::default();
+        let mut ids = Vec::new();
         for (name, before) in &self.way {
             let now = state(folder.as_fd(), name, &mut Room { bytes: BYTES, files: 1 }, None);
             match (before, now) {
-                (_, Ok(State::Folder { .. }))
-                    if matches!(before, State::Folder { .. } | State::Missing) => {}
+                (State::Folder { .. } | State::Missing, Ok(State::Folder { .. })) => {}
                 // What is protected is not reached any more, nor was it to be.
-                (State::Missing, Ok(State::Missing)) => return Ok(changed),
-                (before, Ok(now)) if *before == now => return Ok(changed),
+                (State::Missing, Ok(State::Missing)) => return Ok(done),
+                (before, Ok(now)) if *before == now => return Ok(done),
                 (before, _) => {
-                    remove(folder.as_fd(), name, 0)?;
+                    let moved = put_aside(folder.as_fd(), name, &at)?;
                     make(folder.as_fd(), name, before)?;
-                    changed = true;
+                    done = Done { changed: true, aside: moved.or(done.aside) };
                     if !matches!(before, State::Folder { .. }) {
-                        return Ok(true);
+                        return Ok(done);
                     }
                 }
             }
             folder = enter(folder.as_fd(), name)?;
+            at = at.join_bytes(name.as_bytes()).map_err(io::Error::other)?;
+            ids.push(id(&folder)?);
         }
+        let same = self.held.as_ref().is_some_and(|held| *held == ids);
         let mut room = Room { bytes: BYTES, files: FILES };
         // What cannot be read or is too much by now is not what it was.
-        let now = state(folder.as_fd(), &self.name, &mut room, Some(0));
-        if now.is_ok_and(|now| now == self.state) {
-            return Ok(changed);
+        let now = || state(folder.as_fd(), &self.name, &mut room, Some(0));
+        if same || { now }().is_ok_and(|now| now == self.state) {
+            return Ok(done);
         }
-        remove(folder.as_fd(), &self.name, 0)?;
+        let moved = put_aside(folder.as_fd(), &self.name, &at)?;
         make(folder.as_fd(), &self.name, &self.state)?;
-        Ok(true)
+        Ok(Done { changed: true, aside: moved.or(done.aside) })
     }
+}
+
+/// Gives what stands at a name another one beside it; its path, if anything stood there.
+fn put_aside(folder: BorrowedFd<'_>, name: &OsStr, at: &HostPath) -> io::Result<Option<HostPath>> {
+    for _ in 0..TRIES {
+        let mut other = name.to_owned();
+        other.push(format!(".put-aside-{:08x}", RandomState::new().hash_one(name) >> 32));
+        match renameat_with(folder, name, folder, &other, RenameFlags::NOREPLACE) {
+            Ok(()) => return at.join_bytes(other.as_bytes()).map(Some).map_err(io::Error::other),
+            Err(Errno::NOENT) => return Ok(None),
+            Err(Errno::EXIST) => {}
+            // Not every file system can look; the name is nobody's.
+            Err(Errno::INVAL | Errno::NOSYS) => {
+                renameat(folder, name, folder, &other)?;
+                return at.join_bytes(other.as_bytes()).map(Some).map_err(io::Error::other);
+            }
+            Err(error) => return Err(error.into()),
+        }
+    }
+    Err(io::ErrorKind::AlreadyExists.into())
+}
+
+/// Which folder it is.
+fn id(of: &OwnedFd) -> io::Result<(u64, u64)> {
+    let found = fstat(of)?;
+    Ok((found.st_dev, found.st_ino))
 }
 
 fn enter(folder: BorrowedFd<'_>, name: &OsStr) -> io::Result<OwnedFd> {
@@ -272,36 +324,6 @@ fn names(folder: &OwnedFd) -> io::Result<Vec<OsString>> {
     Ok(names)
 }
 
-/// Removes whatever stands at a name, with all below it.
-fn remove(folder: BorrowedFd<'_>, name: &OsStr, depth: usize) -> io::Result<()> {
-    match unlinkat(folder, name, AtFlags::empty()) {
-        Ok(()) | Err(Errno::NOENT) => return Ok(()),
-        Err(Errno::ISDIR | Errno::PERM) if depth < DEPTH => {}
-        Err(error) => return Err(error.into()),
-    }
-    let held = match enter(folder, name) {
-        Err(error) if error.kind() == io::ErrorKind::PermissionDenied => {
-            // Its maker may have taken its owner's rights away; it is no link, or it were gone.
-            let flags = OFlags::PATH | OFlags::NOFOLLOW | OFlags::DIRECTORY | OFlags::CLOEXEC;
-            let held = openat(folder, name, flags, Mode::empty())?;
-            let path = format!("/proc/self/fd/{}", std::os::fd::AsRawFd::as_raw_fd(&held));
-            rustix::fs::chmod(path, Mode::RWXU)?;
-            enter(folder, name)?
-        }
-        other => other?,
-    };
-    for below in names(&held)? {
-        match remove(held.as_fd(), &below, depth + 1) {
-            Err(error) if error.kind() == io::ErrorKind::PermissionDenied => {
-                fchmod(&held, Mode::RWXU)?;
-                remove(held.as_fd(), &below, depth + 1)?;
-            }
-            other => other?,
-        }
-    }
-    Ok(unlinkat(folder, name, AtFlags::REMOVEDIR)?)
-}
-
 /// Makes what was at a name, where nothing stands now.
 fn make(folder: BorrowedFd<'_>, name: &OsStr, state: &State) -> io::Result<()> {
     match state {
@@ -371,9 +393,13 @@ mod tests {
         }
 
         fn look(&self) -> Kept {
+            self.look_held(false)
+        }
+
+        fn look_held(&self, held: bool) -> Kept {
             let trees = [self.tree.clone()];
             let names = [".git/config", ".git/hooks", ".mcp.json", ".vscode"];
-            Kept::look(&crate::in_trees(&trees, &names), &trees)
+            Kept::look(&crate::in_trees(&trees, &names), &trees, held)
         }
 
         /// What is told, as words with the path below the tree.
@@ -381,9 +407,20 @@ mod tests {
             let below = |path: &HostPath| {
                 String::from_utf8_lossy(path.relative_to(&self.tree).unwrap()).into_owned()
             };
+            let aside = |path: &HostPath| {
+                let at = std::path::Path::new(OsStr::from_bytes(path.as_bytes()));
+                assert!(at.symlink_metadata().is_ok() && below(path).contains(".put-aside-"));
+            };
             let told = |one: PutBack| match one {
-                PutBack::Restored(path) => format!("restored {}", below(&path)),
-                PutBack::Removed(path) => format!("removed {}", below(&path)),
+                PutBack::Restored(path, stood) => {
+                    stood.iter().for_each(aside);
+                    let stood = if stood.is_some() { "" } else { ", gone" };
+                    format!("restored {}{stood}", below(&path))
+                }
+                PutBack::Removed(path, stood) => {
+                    aside(&stood);
+                    format!("removed {}", below(&path))
+                }
                 PutBack::Left(path, why) => format!("left {}: {why}", below(&path)),
                 PutBack::Unknown(path, why) => format!("unknown {}: {why}", below(&path)),
             };
@@ -425,8 +462,33 @@ mod tests {
             .unwrap();
         assert_eq!(world.told(&kept), ["restored .git/hooks"]);
         fs::remove_dir_all(world.at("w/.git")).unwrap();
-        assert_eq!(world.told(&kept), ["restored .git/config", "restored .git/hooks"]);
+        assert_eq!(world.told(&kept), ["restored .git/config, gone", "restored .git/hooks, gone"]);
         assert_eq!(world.read("w/.git/hooks/pre-commit"), "#!/bin/sh\n");
+    }
+
+    #[test]
+    fn what_the_program_could_not_change_was_changed_by_somebody_else() {
+        let world = World::new();
+        let kept = world.look_held(true);
+        world.write("w/.git/config", "[core]\nof = the person\n");
+        assert_eq!(world.told(&kept), [""; 0]);
+        assert_eq!(world.read("w/.git/config"), "[core]\nof = the person\n");
+        // What was not there could be made by anybody, and folders could be moved.
+        world.write("w/.mcp.json", "{}");
+        fs::rename(world.at("w/.git"), world.at("w/moved")).unwrap();
+        world.write("w/.git/config", "evil");
+        let told = world.told(&kept);
+        assert_eq!(
+            told,
+            ["restored .git/config", "restored .git/hooks, gone", "removed .mcp.json"]
+        );
+        assert_eq!(world.read("w/.git/config"), "[core]\n");
+        assert_eq!(world.read("w/moved/config"), "[core]\nof = the person\n");
+        // A link is not held, only what it leads to.
+        symlink(world.at("outside"), world.at("w/.vscode")).unwrap();
+        let kept = world.look_held(true);
+        fs::remove_file(world.at("w/.vscode")).unwrap();
+        assert_eq!(world.told(&kept), ["restored .vscode, gone"]);
     }
 
     #[test]
@@ -437,14 +499,14 @@ mod tests {
         // A link to a folder elsewhere, which must not be written through.
         fs::rename(&git, &away).unwrap();
         symlink(world.at("outside"), &git).unwrap();
-        assert_eq!(world.told(&kept), ["restored .git/config", "restored .git/hooks"]);
+        assert_eq!(world.told(&kept), ["restored .git/config", "restored .git/hooks, gone"]);
         assert_eq!(world.read("outside/config"), "precious\n");
         assert!(!world.at("outside/hooks").exists());
         assert_eq!(world.read("w/.git/config"), "[core]\n");
         // A file that names another folder.
         fs::remove_dir_all(&git).unwrap();
         world.write("w/.git", "gitdir: away\n");
-        assert_eq!(world.told(&kept), ["restored .git/config", "restored .git/hooks"]);
+        assert_eq!(world.told(&kept), ["restored .git/config", "restored .git/hooks, gone"]);
         // The last name as a link.
         fs::remove_dir_all(world.at("w/.git/hooks")).unwrap();
         symlink(world.at("outside"), world.at("w/.git/hooks")).unwrap();
@@ -481,6 +543,6 @@ mod tests {
             "{told:?}"
         );
         let elsewhere = [HostPath::root(Style::Posix).join("nowhere").unwrap()];
-        assert!(Kept::look(&elsewhere, std::slice::from_ref(&world.tree)).0.is_empty());
+        assert!(Kept::look(&elsewhere, std::slice::from_ref(&world.tree), false).0.is_empty());
     }
 }

@@ -130,6 +130,19 @@ const SHARED: &[i64] = &[
     libc::SYS_mq_open,
     libc::SYS_mq_unlink,
 ];
+/// What changes something of another process that is named by this argument: 0 stands for the caller.
+/// Refused for others where they can be named.
+const OF_OTHERS: &[(i64, u8)] = &[
+    (libc::SYS_prlimit64, 0),
+    (libc::SYS_sched_setaffinity, 0),
+    (libc::SYS_sched_setattr, 0),
+    (libc::SYS_sched_setparam, 0),
+    (libc::SYS_sched_setscheduler, 0),
+    (libc::SYS_migrate_pages, 0),
+    (libc::SYS_move_pages, 0),
+    (libc::SYS_setpriority, 1),
+    (libc::SYS_ioprio_set, 1),
+];
 const SYS_FCHMODAT2: i64 = 452;
 const SYS_SETXATTRAT: i64 = 463;
 const SYS_REMOVEXATTRAT: i64 = 466;
@@ -264,6 +277,9 @@ fn refused(level: Level, limits: &Limits) -> io::Result<Rules> {
     rules.insert(libc::SYS_ioctl, controls.into_iter().map(control).collect::<io::Result<_>>()?);
     if level == Level::Landlock {
         rules.extend(SHARED.iter().map(|number| (*number, Vec::new())));
+        for (number, at) in OF_OTHERS {
+            rules.insert(*number, vec![rule(vec![is(*at, SeccompCmpOp::Ne, 0)?])?]);
+        }
     }
     sockets(&mut rules, level, limits)?;
     Ok(rules)
@@ -385,6 +401,13 @@ mod tests {
             for bit in [libc::CLONE_NEWUSER, libc::CLONE_NEWNS | libc::SIGCHLD] {
                 assert!(!allowed(libc::SYS_clone, [bit, 0, 0]));
                 assert!(!allowed(libc::SYS_unshare, [bit, 0, 0]));
+            }
+            let own = level == Level::Namespaces;
+            for (call, at) in OF_OTHERS {
+                let mut arguments = [0; 3];
+                assert!(allowed(*call, arguments), "{call}");
+                arguments[usize::from(*at)] = 77;
+                assert_eq!(allowed(*call, arguments), own, "{call}");
             }
             assert!(!allowed(i64::from(X32) + libc::SYS_read, [0; 3]));
             let none = Limits::default();

@@ -48,7 +48,7 @@ const DEVICE: BitFlags<AccessFs> =
 
 /// Where devices are, which are granted one by one.
 const DEVICES: &str = "/dev";
-/// Those that everybody may use.
+/// Those that everybody may use. No terminals: those of the person belong to the same user.
 const HARMLESS: &[&str] = &[
     "/dev/null",
     "/dev/zero",
@@ -57,7 +57,6 @@ const HARMLESS: &[&str] = &[
     "/dev/urandom",
     "/dev/tty",
     "/dev/ptmx",
-    "/dev/pts",
 ];
 
 /// A path with its links resolved; none for what is not there, or cannot be reached: by this process,

@@ -55,6 +55,9 @@ impl View {
         // Hidden wins. What lies in another is mounted behind it.
         write.retain(|path| !hidden.iter().any(|hidden| path.starts_with(hidden)));
         write.sort();
+        if write.first().is_some_and(|path| path == Path::new("/")) {
+            return Err(io::Error::other("all of the files cannot be writable; name folders"));
+        }
         let mut protected = all_real(&limits.protected)?;
         protected.retain(|path| write.iter().any(|tree| path.starts_with(tree)));
         Ok(Self { write, hidden, protected })

@@ -43,9 +43,10 @@ pub(super) fn hold(supervisor: &[OsString], limits: &Limits) -> io::Result<Hold>
 }
 
 /// Looks at what a program is to leave as it is.
-pub(super) fn look(limits: &Limits) -> Kept {
+pub(super) fn look(hold: &Hold) -> Option<Kept> {
+    let Hold::To(level, limits) = hold else { return None };
     let trees: Vec<HostPath> = limits.writable().cloned().collect();
-    Kept::look(&limits.protected, &trees)
+    Some(Kept::look(&limits.protected, &trees, *level == Level::Namespaces))
 }
 
 /// Tries them all, the first time.

@@ -140,7 +140,7 @@ fn begin(
     let mut protected = None;
     let may_run = || {
         let may = may_run();
-        protected = spawn.confine.as_ref().filter(|_| may).map(levels::look);
+        protected = request.hold.as_ref().filter(|_| may).and_then(levels::look);
         may
     };
     let (control, told, received) = link::start(supervisor, &request, &ends, may_run)?;

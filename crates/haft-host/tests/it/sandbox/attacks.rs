@@ -38,6 +38,8 @@ pub(super) struct Field {
     pub(super) udp: u16,
     /// Whether only what works for everybody is tried: nothing confines it.
     pub(super) plain: bool,
+    /// A terminal that is not the program's.
+    pub(super) terminal: PathBuf,
     /// A program that belongs to root, and makes whoever runs it that; none where that is root already.
     pub(super) setuid: Option<PathBuf>,
     /// A block device, where there is one that this user could read.
@@ -174,6 +176,17 @@ pub(super) const ALL: &[Attack] = &[
     special("bpf", |_| errno_of(libc::SYS_bpf, [0, 0, 0]) != Some(libc::EPERM), NONE),
     special("userfaultfd", |_| call(libc::SYS_userfaultfd, [0, 0, 0]), NONE),
     special("type at the terminal", |_| types(), NONE),
+    attack(
+        "write to a terminal of others",
+        |f| OpenOptions::new().write(true).open(&f.terminal).is_ok(),
+        NONE,
+    ),
+    attack("change haft's limits", |f| limit(f, libc::RLIMIT_CORE), NONE),
+    attack(
+        "change haft's priority",
+        |f| call(libc::SYS_setpriority, [0, i64::from(f.haft), nice()]),
+        NONE,
+    ),
     special("a call of x32", |_| call(libc::SYS_getpid | 0x4000_0000, [0, 0, 0]), NONE),
     special("setuid", setuid, NONE),
     special("capabilities", |_| capabilities(), NONE),
@@ -304,6 +317,22 @@ fn errno_of(number: i64, arguments: [i64; 3]) -> Option<i32> {
 
 fn call(number: i64, arguments: [i64; 3]) -> bool {
     errno_of(number, arguments).is_none()
+}
+
+/// The priority that this process and haft have.
+fn nice() -> i64 {
+    // SAFETY: it takes numbers.
+    i64::from(unsafe { libc::getpriority(libc::PRIO_PROCESS, 0) })
+}
+
+/// Sets a limit of haft to what it is.
+fn limit(field: &Field, which: libc::__rlimit_resource_t) -> bool {
+    // SAFETY: the limits are read and written where they are.
+    unsafe {
+        let mut now: libc::rlimit = std::mem::zeroed();
+        libc::getrlimit(which, &raw mut now);
+        libc::prlimit(field.haft, which, &raw const now, std::ptr::null_mut()) == 0
+    }
 }
 
 fn io_uring(_: &Field) -> bool {

@@ -70,9 +70,7 @@ impl Kept<'_> {
         let rest = self.text.strip_prefix(b"declare -").unwrap_or_default();
         let Some(end) = rest.iter().position(|byte| *byte == b' ') else { return };
         let flags = rest[..end].iter().filter(|flag| b"aAilu".contains(flag));
-        text.extend_from_slice(
-            format!("[[ ${{{}+x}} ]] || declare -", self.name).as_bytes(),
-        );
+        text.extend_from_slice(format!("[[ ${{{}+x}} ]] || declare -", self.name).as_bytes());
         text.extend(flags.copied());
         if text.ends_with(b" -") {
             text.push(b'-');
