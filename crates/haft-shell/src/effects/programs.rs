@@ -76,6 +76,7 @@ const SPECIALS: &[(&str, Special)] = &[
     ("ps", system::ps),
     ("lsof", system::lsof),
     ("ip", system::ip),
+    ("netstat", system::netstat),
     ("yq", system::yq),
     ("rustc, rustfmt", system::toolchain),
     ("cargo metadata", system::metadata),

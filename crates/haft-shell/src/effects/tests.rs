@@ -72,3 +72,87 @@ fn git_asks_what_is_known_of_its_folder() {
     assert_eq!(found.git_folders, ["/x/y".to_owned()].into());
     assert!(reading("cd sub && git status").read_only);
 }
+
+#[test]
+fn what_the_shell_evaluates_is_no_reading() {
+    let odd = [
+        "declare -a a; declare a=\"$v\"",
+        "a=(1); declare a=\"$v\"",
+        "read -a a < f; local a=\"$v\"",
+        "declare PIPESTATUS=\"$v\"",
+        "mapfile a < f; readonly a=\"$v\"",
+        "x[y]=1",
+        "a=([y]=1)",
+        "a=($x)",
+        "[[ $x -eq 0 ]]",
+        "x=$(cat f); [[ x -eq 0 ]]",
+        "i=0; i=$x; [[ $i -eq 0 ]]",
+        "for ((i=0;i<3;i++)); do i=$x; done",
+        "i=0; while [ $i -lt 3 ]; do i=$((i+1)); read i; done",
+        "echo $((x))",
+        "test -v \"$x\"",
+        "[ -n a -a -v \"$x\" ]",
+        "printf \"$x\" y",
+        "printf %n y",
+        "echo ${x@P}",
+        "echo ${x:y}",
+        "echo ${x[y]}",
+    ];
+    for text in odd {
+        assert!(!reading(text).read_only, "{text}");
+    }
+    let fine = [
+        "i=0; i=$((i+1)); echo $i",
+        "i=0; while [ $i -lt 3 ]; do i=$((i+1)); done",
+        "for ((i=0;i<3;i++)); do echo $i; done",
+        "n=$(ls | wc -l); [[ $n -gt 3 ]]",
+        "a=(x y); for f in \"${a[@]}\"; do echo \"$f\"; done",
+        "[[ ${#x} -gt 3 ]]",
+        "echo ${x:0:7} ${x:-y} ${x%.rs}",
+        "f() { local x=\"$1\"; echo \"$x\"; }; f a",
+    ];
+    for text in fine {
+        let found = reading(text);
+        assert!(found.read_only, "{text} {found:?}");
+    }
+}
+
+/// What is known of variables and folders holds on every way.
+#[test]
+fn a_path_is_only_known_where_it_is_certain() {
+    let cases = [
+        ("x=a; cat $x", "[Path(\"/w/a\")]"),
+        ("if b; then x=a; fi; cat $x", "[Unknown]"),
+        ("x=a; x=b; cat $x", "[Path(\"/w/b\")]"),
+        ("x=a; true && x=b; cat $x", "[Path(\"/w/a\"), Path(\"/w/b\")]"),
+        ("x=a; (x=b); cat $x", "[Path(\"/w/a\")]"),
+        ("x=a; f() { x=b; }; f; cat $x", "[Unknown]"),
+        ("for x in a b; do cat $x; done", "[Path(\"/w/a\"), Path(\"/w/b\")]"),
+        ("x=a; for i in 1; do cat $x; x=b; done", "[Unknown]"),
+        ("x=a; while read x; do cat \"$x\"; done", "[Unknown]"),
+        ("x=a; eval x=b; cat \"$x\"", "[Unknown]"),
+        ("cd s && cat a", "[Path(\"/w/s/a\")]"),
+        ("cd s; cat a", "[Path(\"/w/a\"), Path(\"/w/s/a\")]"),
+        ("cd s || exit; cat a", "[Path(\"/w/a\"), Path(\"/w/s/a\")]"),
+        ("(cd s && cat a)", "[Path(\"/w/s/a\")]"),
+        ("(cd s); cat a", "[Path(\"/w/a\")]"),
+        ("cd \"$x\" && cat a", "[Unknown]"),
+        ("cd / && cat a", "[Path(\"/a\")]"),
+        ("! cd s && cat a", "[Path(\"/w/a\"), Path(\"/w/s/a\")]"),
+        ("for d in a b; do cd $d; done; cat a", "[Unknown]"),
+        ("cd s | cat a", "[Path(\"/w/a\")]"),
+        ("cat ~/a $HOME/b", "[Path(\"/h/a\"), Path(\"/h/b\")]"),
+        ("cat \"$(pwd)/a\"", "[Path(\"/w/a\")]"),
+        ("cat s/*.rs /x/y*", "[Below(\"/w/s\"), Below(\"/x\")]"),
+    ];
+    for (text, wanted) in cases {
+        let parts = reading(text).parts;
+        let part = parts.iter().rfind(|part| part.program.as_deref() == Some("cat"));
+        let effects = part.map(|part| part.effects.clone()).unwrap_or_default();
+        let reads = effects.into_iter().filter_map(|effect| match effect {
+            Effect::Reads(operand) => Some(operand),
+            _ => None,
+        });
+        assert_eq!(format!("{:?}", reads.collect::<Vec<_>>()), wanted, "{text}");
+    }
+}

@@ -257,8 +257,12 @@ impl World {
             fs::write(path, text).unwrap();
         };
         fs::create_dir_all(place.path().join("home")).unwrap();
-        NAMES.iter().for_each(|name| put(name, "a -oX\nb ./evil\n{\"a\": 1}\n"));
-        READ.iter().for_each(|(name, text)| put(name, text));
+        for name in NAMES {
+            put(name, "a -oX\nb ./evil\n{\"a\": 1}\n");
+        }
+        for (name, text) in READ {
+            put(name, text);
+        }
         for name in EVIL {
             put(name, "#!/bin/sh\ntouch \"$EVIL\"\n");
             fs::set_permissions(root.join(name), fs::Permissions::from_mode(0o755)).unwrap();

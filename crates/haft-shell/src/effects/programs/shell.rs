@@ -242,8 +242,19 @@ fn is_assigned(start: &str) -> bool {
 
 /// Whether the script has an array: a value that is given to one may name an index.
 fn has_arrays(judge: &Judge<'_, '_>) -> bool {
-    let commands = &judge.around.script.commands;
-    commands.iter().any(|command| command.assignments.iter().any(|one| one.is_array))
+    let makes = |command: &crate::Command| {
+        let name = command.words.first().and_then(crate::Word::literal).unwrap_or_default();
+        let is_flag = |word: &crate::Word| match word.literal() {
+            Some(text) => text.starts_with('-') && text.contains(['a', 'A']),
+            None => !word.start().contains('='),
+        };
+        let declares =
+            ["read", "declare", "typeset", "local", "readonly", "export", "builtin", "command"];
+        command.assignments.iter().any(|one| one.is_array)
+            || ["mapfile", "readarray"].contains(&name.as_str())
+            || declares.contains(&name.as_str()) && command.words[1..].iter().any(is_flag)
+    };
+    judge.around.script.commands.iter().any(makes)
 }
 
 /// `set [OPTIONS]`

@@ -49,6 +49,16 @@ pub(super) fn lsof(_: &mut Judge<'_, '_>, call: &Call<'_>, out: &mut Outcome) {
     }
 }
 
+/// `netstat -n ...`: without it names are looked up elsewhere.
+pub(super) fn netstat(judge: &mut Judge<'_, '_>, call: &Call<'_>, out: &mut Outcome) {
+    let Some(entry) = table::find("netstat ...") else { return };
+    let parsed = options::parse(entry, call.args);
+    if !parsed.has("n") && !parsed.has("numeric") {
+        out.anything("netstat may look names up in the network");
+    }
+    judge.parsed("netstat", entry, &parsed, out);
+}
+
 /// `ip addr`, `ip route show`
 pub(super) fn ip(_: &mut Judge<'_, '_>, call: &Call<'_>, out: &mut Outcome) {
     let words = known(call).unwrap_or_default();
