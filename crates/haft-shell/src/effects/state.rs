@@ -92,6 +92,7 @@ impl Value {
     /// Both after one another.
     pub(crate) fn then(&self, next: &Self) -> Self {
         match (self, next) {
+            (Self::Texts(firsts), _) if firsts.len() == 1 && firsts[0].is_empty() => next.clone(),
             (Self::Texts(firsts), Self::Texts(seconds)) => {
                 let join = |first: &String| {
                     let first = first.clone();
