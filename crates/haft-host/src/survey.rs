@@ -15,7 +15,7 @@ use std::{
 use bytes::Bytes;
 use futures::future::BoxFuture;
 use haft_types::{EntryKind, Hash, HostPath, Rights};
-use serde::{Deserialize, Serialize};
+use serde::{Deserialize, Deserializer, Serialize, Serializer, de::Error as _};
 
 use crate::{
     GitReader, Located, Stamp, Walk,
@@ -80,9 +80,31 @@ impl Node {
     }
 }
 
-/// What git calls the content of a file: a SHA-1 hash.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+/// What git calls the content of a file: a SHA-1 hash, written as 40 lower-case hexadecimal digits.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct GitId(pub [u8; 20]);
+
+impl Serialize for GitId {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let digit = |half: u8| char::from(b"0123456789abcdef"[usize::from(half)]);
+        let digits = self.0.iter().flat_map(|byte| [digit(byte >> 4), digit(byte & 15)]);
+        serializer.serialize_str(&digits.collect::<String>())
+    }
+}
+
+impl<'de> Deserialize<'de> for GitId {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let text = String::deserialize(deserializer)?;
+        let wrong = || D::Error::custom("a git id has 40 hexadecimal digits");
+        let digits: Option<Vec<u32>> = text.chars().map(|digit| digit.to_digit(16)).collect();
+        let halves = digits.filter(|halves| halves.len() == 40).ok_or_else(wrong)?;
+        let mut id = [0; 20];
+        for (byte, halves) in id.iter_mut().zip(halves.chunks_exact(2)) {
+            *byte = u8::try_from(halves[0] << 4 | halves[1]).map_err(|_| wrong())?;
+        }
+        Ok(Self(id))
+    }
+}
 
 /// Where git has what files held that were not read. It can be had for as long as somebody holds
 /// this, whatever becomes of the repository.

@@ -425,7 +425,10 @@ impl Undo<'_> {
         made.dedup();
         for folder in made.into_iter().rev() {
             // One that holds something else by now stays.
-            drop(remove_folder(self.host.fs(), folder).await);
+            let gone = self.remove_made(folder).await;
+            // Those of files that are made again are made with them. Not every host makes others.
+            let apart = self.host.surveys().is_some() && passed.contains(folder);
+            receipts.extend(gone.filter(|_| apart));
         }
         Ok(receipts)
     }

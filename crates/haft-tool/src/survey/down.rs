@@ -163,7 +163,7 @@ pub(super) fn open(text: &[u8], ended: &dyn Fn(&CallId) -> bool) -> Option<Open>
 mod tests {
     use std::sync::Mutex;
 
-    use haft_host::{Content, Stamp};
+    use haft_host::{Content, GitId, Stamp};
     use haft_types::{EntryKind, Hash, Rights, Style};
 
     use super::*;
@@ -220,6 +220,10 @@ mod tests {
         let one = Arc::new(survey(1_700_000_000_000_000_000, &[(b"/w/a", 1), (b"/w/\xff", 2)]));
         let mut two = survey(2, &[(b"/w/b", 3)]);
         two.nodes.insert(path(b"/w/a"), one.nodes[&path(b"/w/a")].clone());
+        let id = GitId(std::array::from_fn(|at| u8::try_from(at * 13).unwrap()));
+        let git =
+            Node { content: Content::Git { id, len: 7 }, ..(*two.nodes[&path(b"/w/b")]).clone() };
+        two.nodes.insert(path(b"/w/git"), git.into());
         let two = Arc::new(two);
         let found = |ended: &dyn Fn(&CallId) -> bool| open(&text.0.lock().unwrap(), ended);
         down.before(&text, (&call(1), "bash"), &one, true);

@@ -242,6 +242,14 @@ impl Undo<'_> {
         Ok(())
     }
 
+    /// Removes a folder that was made for a file, if it is empty; gives the receipt of that.
+    pub(super) async fn remove_made(&self, path: &HostPath) -> Option<Receipt> {
+        let at = self.own(path).await.ok().filter(|at| at.kind == FileKind::FOLDER)?;
+        let rights = self.rights(&at).await.ok()?;
+        self.host.fs().remove(&at).await.ok()?;
+        Some(receipt(self.host.name(), path, ReceiptAction::Deleted, Some(rights)))
+    }
+
     /// Gives the folders that are there what they shall have, the deepest first.
     pub(super) async fn finish_folders(&self, folders: &Folders) -> Result<(), Failed> {
         for (path, folder) in folders.iter().rev() {

@@ -131,6 +131,10 @@ impl FileChange {
 
 /// What the call will do; a path that is written twice is refused right away.
 pub(super) fn plan(files: &[FileChange], place: &Place) -> Result<Plan, ToolError> {
+    planned(files, place).map_err(|error| unchanged(error, files))
+}
+
+fn planned(files: &[FileChange], place: &Place) -> Result<Plan, ToolError> {
     let mut targets: Vec<(HostPath, Access, Follow)> = Vec::with_capacity(files.len());
     let mut paths: Vec<(Name<'_>, HostPath)> = Vec::with_capacity(files.len());
     for name in names(files) {
@@ -183,7 +187,7 @@ pub(super) async fn check(
     files: &[FileChange],
     cx: &Cx,
 ) -> Result<Option<Detail>, ToolError> {
-    let found = located(files, cx).await?;
+    let found = located(files, cx).await.map_err(|error| unchanged(error, files))?;
     let _turns = turns(&found, cx).await;
     let mut tries = Tries::new();
     loop {
@@ -202,7 +206,7 @@ pub(super) async fn run(
 ) -> Result<Outcome, ToolError> {
     let (tool, own) = (tool.clone(), cx.clone());
     cx.settle(async move {
-        let found = located(&files, &own).await?;
+        let found = located(&files, &own).await.map_err(|error| unchanged(error, &files))?;
         let _turns = turns(&found, &own).await;
         let mut tries = Tries::new();
         loop {
@@ -254,6 +258,16 @@ async fn items(
     look: Look,
     cx: &Cx,
 ) -> Result<Vec<Item>, Failure> {
+    each(tool, files, found, look, cx).await.map_err(|failure| none(failure, files))
+}
+
+async fn each(
+    tool: &Edit,
+    files: &[FileChange],
+    found: &[Found],
+    look: Look,
+    cx: &Cx,
+) -> Result<Vec<Item>, Failure> {
     let mut now = Vec::with_capacity(found.len());
     for (file, Found { at, to }) in files.iter().zip(found) {
         let at = change::renewed(cx, at).await?;
@@ -281,13 +295,10 @@ async fn items(
         match work_out(tool, (number, file), now.at, look, cx).await {
             Ok(change) => items.push(Item { change, to: now.to.zip(file.move_to.clone()) }),
             Err(Failure::Told(error)) => failed.push(error),
-            Err(raced) => return Err(none(raced, files)),
+            Err(raced) => return Err(raced),
         }
     }
-    match together(failed) {
-        Some(error) => Err(none(error.into(), files)),
-        None => Ok(items),
-    }
+    together(failed).map_or(Ok(items), |error| Err(error.into()))
 }
 
 /// Files whose faults are told at once.
@@ -415,23 +426,24 @@ async fn delete(
 
 /// Says that the fault of one file kept all of them from being changed.
 fn none(failure: Failure, files: &[FileChange]) -> Failure {
-    let add = |error: ToolError| {
-        let nothing = |text: &str| text.contains("Nothing was changed");
-        if nothing(&error.message) || error.hint.as_deref().is_some_and(nothing) {
-            return error;
-        }
-        let all = match files.len() {
-            1 => "Nothing was changed.".to_owned(),
-            several => format!("None of the {several} files was changed."),
-        };
-        let hint =
-            error.hint.as_deref().map_or_else(|| all.clone(), |hint| format!("{hint} {all}"));
-        error.hint(hint)
-    };
     match failure {
-        Failure::Raced(error) => Failure::Raced(add(error)),
-        Failure::Told(error) => Failure::Told(add(error)),
+        Failure::Raced(error) => Failure::Raced(unchanged(error, files)),
+        Failure::Told(error) => Failure::Told(unchanged(error, files)),
     }
+}
+
+/// The same of an error that says it already, or not yet.
+fn unchanged(error: ToolError, files: &[FileChange]) -> ToolError {
+    let all = match files.len() {
+        0 | 1 => "Nothing was changed.".to_owned(),
+        several => format!("None of the {several} files was changed."),
+    };
+    let says = |text: &str| text.contains("Nothing was changed") || text.contains(&all);
+    if says(&error.message) || error.hint.as_deref().is_some_and(says) {
+        return error;
+    }
+    let hint = error.hint.as_deref().map_or_else(|| all.clone(), |hint| format!("{hint} {all}"));
+    error.hint(hint)
 }
 
 async fn once(

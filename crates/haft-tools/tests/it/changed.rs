@@ -312,6 +312,24 @@ async fn what_came_and_went_is_not_looked_for() {
 }
 
 #[tokio::test]
+async fn folders_of_what_came_and_went_are_made_again() {
+    let world = world();
+    let root = world.folder().unwrap();
+    let before = tree(&root);
+    world.call("write", json!({"path": "n/o/x", "content": "mine\n"})).await;
+    bash(&world, "mv n/o/x x; chmod 700 n/o").await;
+    world.call("write", json!({"path": "m/y", "content": "mine\n"})).await;
+    bash(&world, "rm m/y").await;
+    let after = tree(&root);
+    for _ in 0..2 {
+        let undone = take_back(&world, &receipts(&world), false).await.unwrap();
+        assert_eq!(tree(&root), before);
+        take_back(&world, &undone, false).await.unwrap();
+        assert_eq!(tree(&root), after);
+    }
+}
+
+#[tokio::test]
 async fn what_stands_where_a_folder_was_is_named() {
     let world = world();
     let root = world.folder().unwrap();

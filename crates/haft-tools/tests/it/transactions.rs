@@ -38,6 +38,43 @@ async fn texts(world: &World) -> Vec<(String, String)> {
 }
 
 #[tokio::test]
+async fn whatever_is_wrong_with_one_it_is_said_that_none_was_changed() {
+    let long = "x".repeat(5_000);
+    for wrong in [
+        file("b.txt", "seven", "7"),
+        file("missing.txt", "one", "1"),
+        file("sub", "one", "1"),
+        file("a.txt", "two", "2"),
+        file("a.txt/below", "two", "2"),
+        file(&long, "two", "2"),
+        file("", "two", "2"),
+        json!({"path": "b.txt"}),
+        json!({"path": "b.txt", "delete": true, "move_to": "d.txt"}),
+        json!({"path": "b.txt", "delete": true, "content": "x"}),
+        json!({"path": "b.txt", "move_to": "sub/c.txt"}),
+        json!({"path": "b.txt", "move_to": "b.txt"}),
+        json!({"path": "sub", "move_to": "dub"}),
+        json!({"path": "sub", "delete": true}),
+        json!({"path": "missing.txt", "delete": true}),
+        json!({"path": "b.txt", "content": "x", "expect": "0".repeat(64)}),
+        json!({"path": "b.txt", "content": "x", "expect": "none"}),
+        json!({"path": "b.txt", "content": "a\0b"}),
+        json!({"path": "link", "move_to": "other"}),
+    ] {
+        let world = local(FILES);
+        let root = world.folder().unwrap();
+        std::os::unix::fs::symlink("a.txt", root.join("link")).unwrap();
+        let before = texts(&world).await;
+        let outcome = world.call("edit", all(&[file("a.txt", "one", "1"), wrong.clone()])).await;
+        assert_ne!(outcome.status, Status::Done, "{wrong}");
+        let text = outcome.joined_text();
+        let says = ["Nothing was changed", "None of the 2 files was changed."];
+        assert!(says.iter().any(|one| text.contains(one)), "{wrong}: {text}");
+        assert_eq!(texts(&world).await, before, "{wrong}");
+    }
+}
+
+#[tokio::test]
 async fn all_files_change_and_each_is_told_with_its_receipt() {
     for world in both(FILES) {
         let input = all(&[
