@@ -9,11 +9,14 @@ use haft_types::EventId;
 pub enum SessionError {
     /// Another process writes this session: wait for it, or use another session.
     #[error(
-        "session {session} is in use by another haft: end that one first, or start a new session"
+        "session {session} is in use by {}: end that one first, or start a new session",
+        another(by.as_deref())
     )]
     InUse {
         /// The session's id.
         session: String,
+        /// Which process that is, with its command; none where that is not known.
+        by: Option<String>,
     },
     /// A later haft wrote this session: use that one.
     #[error(
@@ -234,4 +237,9 @@ pub enum LineFault {
         /// The hash of the line before.
         actual: String,
     },
+}
+
+/// Another haft, as errors name it.
+fn another(by: Option<&str>) -> String {
+    by.map_or("another haft".to_owned(), |by| format!("another haft, {by}"))
 }

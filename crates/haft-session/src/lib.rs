@@ -27,6 +27,7 @@ mod copies;
 mod error;
 mod files;
 mod fold;
+mod holder;
 mod inline;
 mod journal;
 mod list;

@@ -12,7 +12,7 @@ use std::{
 
 use haft_types::{CallId, Event, EventId, Hash, VERSION};
 
-use crate::{Blobs, Packed, SessionError, SessionId, Syncer, files, repair};
+use crate::{Blobs, Packed, SessionError, SessionId, Syncer, files, holder::holder, repair};
 
 /// A buffer that grew over this many bytes is given back after use.
 const BUFFER_KEPT: usize = 256 << 10;
@@ -240,7 +240,9 @@ pub(crate) fn out_path(dir: &Path, call: &CallId) -> PathBuf {
 fn lock(file: &File, path: &Path, session: &SessionId) -> Result<(), SessionError> {
     match file.try_lock() {
         Ok(()) => Ok(()),
-        Err(TryLockError::WouldBlock) => Err(SessionError::InUse { session: session.to_string() }),
+        Err(TryLockError::WouldBlock) => {
+            Err(SessionError::InUse { session: session.to_string(), by: holder(file) })
+        }
         // Some network file systems have no locks: working without one beats not working.
         Err(TryLockError::Error(error)) if error.kind() == io::ErrorKind::Unsupported => Ok(()),
         Err(TryLockError::Error(error)) => Err(SessionError::io("lock", path, error)),

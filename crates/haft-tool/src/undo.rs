@@ -24,7 +24,7 @@ pub use self::conflicts::Conflict;
 pub use self::left::Taken;
 pub(crate) use self::moves::WHOLE;
 use self::{
-    conflicts::{between, conflicts, foreign, only_copy, paths},
+    conflicts::{between, conflicts, foreign, listed, only_copy},
     folders::{Folders, above},
     moves::Move,
     order::in_order,
@@ -85,7 +85,7 @@ pub enum UndoError {
         path: HostPath,
     },
     /// Files are not as the changes left them.
-    #[error("{} is not as the change left it", paths(.0))]
+    #[error("{} is not as the change left it", listed(.0.iter().map(|one| &one.path)))]
     Conflict(Vec<Conflict>),
     /// A file could not be looked at or changed; all others are as before.
     #[error("{path}: {source}")]
@@ -96,7 +96,7 @@ pub enum UndoError {
         source: io::Error,
     },
     /// A file could not be changed, and others that had been changed could not be put back.
-    #[error("{path}: {source}; these are changed already: {}", left.iter().map(ToString::to_string).collect::<Vec<_>>().join(", "))]
+    #[error("{path}: {source}; these are changed already: {}", listed(left.iter()))]
     Cut {
         /// The file.
         path: HostPath,

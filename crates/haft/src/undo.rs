@@ -75,9 +75,10 @@ async fn run(wanted: &Wanted, from: &Elsewhere) -> Ending {
 
 /// Says of a session that another haft holds what takes its changes back: no new session does.
 fn in_use(error: SessionError) -> Failure {
-    let SessionError::InUse { session } = error else { return error.into() };
+    let SessionError::InUse { session, by } = error else { return error.into() };
+    let by = by.map(|by| format!(", {}", face::safe(&by))).unwrap_or_default();
     Failure::Failed(format!(
-        "session {session} is in use by another haft, and only that one can change its files \
+        "session {session} is in use by another haft{by}, and only that one can change its files \
          meanwhile: end it (a haft mcp ends with its client) and call this again, or type /undo or \
          /redo there where it is in line mode"
     ))
@@ -238,8 +239,8 @@ impl Shell<'_> {
             println_json(&json!({"session": self.session, "conflicts": shown}).to_string())?;
             return Err(Failure::Said(1));
         }
-        for conflict in conflicts {
-            say(&format!("haft: {}", self.work.conflict(group, conflict)));
+        for text in self.work.conflicts(group, conflicts) {
+            say(&format!("haft: {text}"));
         }
         if io::stdin().is_terminal() && io::stderr().is_terminal() {
             let mut out = io::stderr().lock();
@@ -287,8 +288,8 @@ async fn in_session_telling(core: &Core, asked: &LineCommand, text: &mut String)
     };
     let changed = match work.carry_out(&group, wanted.redo, wanted.force).await {
         Err(Refused::Conflict(conflicts)) => {
-            for conflict in &conflicts {
-                let _ = writeln!(text, "! {}", work.conflict(&group, conflict));
+            for told in work.conflicts(&group, &conflicts) {
+                let _ = writeln!(text, "! {told}");
             }
             return Err(Failure::Failed(by_force(command, &group)));
         }

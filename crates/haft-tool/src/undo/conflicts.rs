@@ -26,8 +26,17 @@ pub struct Conflict {
     pub rights: Option<(Rights, Rights)>,
 }
 
-pub(super) fn paths(conflicts: &[Conflict]) -> String {
-    conflicts.iter().map(|conflict| conflict.path.to_string()).collect::<Vec<_>>().join(", ")
+/// Most paths that an error names.
+const NAMED: usize = 20;
+
+/// The first of some paths, and how many more there are.
+pub(super) fn listed<'a>(paths: impl ExactSizeIterator<Item = &'a HostPath>) -> String {
+    let more = paths.len().saturating_sub(NAMED);
+    let mut named: Vec<String> = paths.take(NAMED).map(ToString::to_string).collect();
+    if more > 0 {
+        named.push(format!("{more} more"));
+    }
+    named.join(", ")
 }
 
 /// The files that are neither as the changes left them nor as they shall be.

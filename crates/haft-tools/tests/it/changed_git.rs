@@ -75,7 +75,7 @@ impl PreImages for Counted {
 }
 
 /// What git is told in front of everything.
-const GIT: &str = "git -c user.name=a -c user.email=a@b -c maintenance.auto=false -c gc.auto=0";
+pub const GIT: &str = "git -c user.name=a -c user.email=a@b -c maintenance.auto=false -c gc.auto=0";
 
 /// Runs a script of the test's own, in the world's folder.
 fn sh(folder: &Path, script: &str) {
@@ -87,7 +87,7 @@ fn sh(folder: &Path, script: &str) {
 }
 
 /// Files of which git has all but two, in two commits that are packed.
-async fn committed(first: &str) -> (World, Arc<AtomicUsize>) {
+pub async fn committed(first: &str) -> (World, Arc<AtomicUsize>) {
     let lines =
         |from: u32| (from..from + 300).map(|n| format!("{n}\n")).collect::<Vec<_>>().concat();
     let world = World::local(
@@ -116,7 +116,7 @@ async fn committed(first: &str) -> (World, Arc<AtomicUsize>) {
 }
 
 /// Everything but what git has.
-fn files(folder: &Path) -> Tree {
+pub fn files(folder: &Path) -> Tree {
     let mut tree = tree(folder);
     tree.retain(|name, _| name != ".git" && !name.starts_with(".git/"));
     tree

@@ -22,6 +22,7 @@ mod grep_binary;
 mod harness;
 mod jobs;
 mod ls;
+mod mixed;
 mod moves;
 mod notebook;
 mod properties;

@@ -79,8 +79,8 @@ impl Refused {
     pub fn failure(self) -> Failure {
         match self {
             Self::Conflict(conflicts) => {
-                let paths: Vec<_> = conflicts.iter().map(|c| c.path.text().into_owned()).collect();
-                let paths = face::safe(&paths.join(", "));
+                let path = |conflict: &Conflict| conflict.path.text().into_owned();
+                let paths = face::safe(&first(conflicts.iter(), path, "").join(", "));
                 Failure::Failed(format!("changed by someone else: {paths}. Nothing was changed."))
             }
             Self::Failed(failure) => failure,
@@ -206,14 +206,16 @@ impl Work<'_> {
 
     /// Says what could not be done, and which files are files of their own now.
     fn notes(&self, left: &[(HostPath, String)], apart: &[HostPath]) -> Vec<String> {
-        let shown = |path| face::safe(&self.base.place.shown(path));
-        let left = left
-            .iter()
-            .map(|(path, why)| format!("{} is left as it is: {}", shown(path), face::safe(why)));
-        let apart = apart.iter().map(|path| {
+        let shown = |path: &HostPath| face::safe(&self.base.place.shown(path));
+        let stays = |(path, why): &(HostPath, String)| {
+            format!("{} is left as it is: {}", shown(path), face::safe(why))
+        };
+        let alone = |path: &HostPath| {
             format!("{} is a file of its own now: its other names hold what they held", shown(path))
-        });
-        left.chain(apart).collect()
+        };
+        let mut notes = first(left.iter(), stays, " that are left as they are");
+        notes.extend(first(apart.iter(), alone, " that are files of their own now"));
+        notes
     }
 
     /// Says what cannot be gone back on, a line each.
@@ -225,11 +227,17 @@ impl Work<'_> {
                 face::safe(&self.base.place.shown(&receipt.path))
             )
         };
-        lost.map(text).collect()
+        first(lost, text, " of which that was too much")
+    }
+
+    /// Says what somebody changed since, an entry for each of the first files.
+    pub fn conflicts(&self, group: &Group, conflicts: &[Conflict]) -> Vec<String> {
+        let told = |conflict: &Conflict| self.conflict(group, conflict);
+        first(conflicts.iter(), told, " that were changed since")
     }
 
     /// Says what somebody changed since, and who where that is known.
-    pub fn conflict(&self, group: &Group, conflict: &Conflict) -> String {
+    fn conflict(&self, group: &Group, conflict: &Conflict) -> String {
         let hash = |hash: Option<Hash>| hash.map_or("no file".to_owned(), |hash| hash.to_string());
         let path = face::safe(&self.base.place.shown(&conflict.path));
         let (left, found) = (hash(conflict.left), hash(conflict.found));
@@ -266,6 +274,20 @@ impl Work<'_> {
         let (now, then) = (decode::decode(&now).ok()?, decode::decode(&then).ok()?);
         Some(diff::diff(now.text(), then.text(), SHOWN).unified())
     }
+}
+
+/// The first of some entries in words, and how many more there are.
+fn first<T>(
+    mut all: impl Iterator<Item = T>,
+    text: impl Fn(T) -> String,
+    what: &str,
+) -> Vec<String> {
+    let mut told: Vec<String> = all.by_ref().take(TOLD).map(text).collect();
+    let more = all.count();
+    if more > 0 {
+        told.push(format!("and {more} more{what}"));
+    }
+    told
 }
 
 /// Permissions and owner, for people.

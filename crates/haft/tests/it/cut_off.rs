@@ -1,6 +1,11 @@
 //! What commands changed that were cancelled or killed with haft: it can be taken back all the same.
 
-use std::{collections::BTreeMap, fs, process::Stdio, time::Duration};
+use std::{
+    collections::BTreeMap,
+    fs,
+    process::{Command, Stdio},
+    time::{Duration, SystemTime},
+};
 
 use serde_json::json;
 
@@ -35,7 +40,13 @@ fn some() -> (World, String, String) {
 
 /// haft in a face, while its command waits; it is killed then.
 fn killed(face: &str) -> (World, Files, Option<String>) {
-    let (world, command, seconds) = some();
+    killed_in(face, some())
+}
+
+fn killed_in(
+    face: &str,
+    (world, command, seconds): (World, String, String),
+) -> (World, Files, Option<String>) {
     let before = files(&world);
     let input = json!({"command": command});
     let call = json!({"name": "bash", "input": input});
@@ -173,6 +184,27 @@ fn what_a_command_changed_is_taken_back_though_haft_was_killed_in_every_face() {
         let session = world.state().join("sessions").join(world.only_session());
         assert!(!session.join("before").exists(), "{face}: nothing is left of it");
     }
+}
+
+#[test]
+fn what_git_has_is_found_by_the_next_haft() {
+    let (world, command, seconds) = some();
+    let script = "git init -q && git add work && git -c user.name=a -c user.email=a@b -c \
+                  maintenance.auto=false commit -qm x && git repack -adq && git prune-packed";
+    let mut git = Command::new("sh");
+    let done = git.args(["-c", script]).current_dir(world.root()).output().unwrap();
+    assert!(done.status.success(), "{done:?}");
+    // It was written some time after the files.
+    let list = fs::File::options().append(true).open(world.root().join(".git/index")).unwrap();
+    list.set_modified(SystemTime::now() + Duration::from_hours(1)).unwrap();
+    let (world, before, _) = killed_in("tool", (world, command, seconds));
+    let session = world.state().join("sessions").join(world.only_session()).join("before");
+    let copies = fs::read_dir(session).unwrap().next().unwrap().unwrap().path().join("copies");
+    assert_eq!(fs::metadata(copies).unwrap().len(), 0, "nothing was copied");
+    let ran = world.run(&["undo"]);
+    assert_eq!(ran.code, Some(0), "{ran:?}");
+    assert!(!ran.err.contains("cannot be undone"), "{ran:?}");
+    assert_eq!(files(&world), before);
 }
 
 #[test]

@@ -565,13 +565,49 @@ fn a_session_in_use_names_what_takes_its_changes_back() {
     client.call("write", &json!({"path": "a.txt", "content": "x\n"}));
     let ran = world.run(&["undo"]);
     assert_eq!(ran.code, Some(1), "{ran:?}");
-    for word in ["in use by another haft", "haft mcp", "/undo"] {
+    let process = format!("another haft, process {} (haft mcp), ", client.process());
+    for word in [&*process, "a haft mcp ends with its client", "/undo"] {
         assert!(ran.err.contains(word), "{word}: {ran:?}");
     }
+    let id = world.only_session();
+    let other = world.run(&["tool", "ls", "--session", &id, "--input", "{}"]);
+    let process = process.trim_end_matches(", ");
+    assert!(other.err.contains(&format!("{process}: end that one first")), "{other:?}");
     assert!(!ran.err.contains("new session"), "{ran:?}");
     client.ends_well();
     assert_eq!(world.run(&["undo"]).code, Some(0));
     assert!(!world.work().join("a.txt").exists());
+}
+
+#[test]
+fn of_many_files_the_first_are_named() {
+    let world = World::new();
+    let all = "for i in $(seq 10 39); do echo";
+    for script in [format!("{all} x > f$i; done"), format!("{all} y > f$i; done")] {
+        let input = json!({"command": script}).to_string();
+        let session = (world.sessions() == 1).then(|| world.only_session());
+        let mut arguments = vec!["tool", "bash", "--mode", "bypass", "--input", &input];
+        arguments.extend(session.iter().flat_map(|id| ["--session", id.as_str()]));
+        assert_eq!(world.run(&arguments).code, Some(0));
+    }
+    for number in 10..40 {
+        world.file(&format!("f{number}"), "mine\n");
+    }
+    let ran = world.run(&["undo"]);
+    assert_eq!(ran.code, Some(1), "{ran:?}");
+    assert_eq!(ran.err.matches(" was changed since by ").count(), 20, "{ran:?}");
+    assert!(ran.err.contains("and 10 more that were changed since"), "{ran:?}");
+    for number in 10..40 {
+        let file = world.work().join(format!("f{number}"));
+        fs::remove_file(&file).unwrap();
+        fs::create_dir(file).unwrap();
+    }
+    // One that can be done.
+    fs::remove_dir(world.work().join("f20")).unwrap();
+    let ran = world.run(&["undo", "--force"]);
+    assert_eq!(ran.err.matches(" is left as it is: ").count(), 20, "{ran:?}");
+    assert!(ran.err.contains("and 9 more that are left as they are"), "{ran:?}");
+    assert_eq!(world.read("f20"), "x\n");
 }
 
 #[test]
