@@ -406,10 +406,9 @@ impl Undo<'_> {
         now: &BTreeMap<HostPath, Now>,
         moves: &[Move],
     ) -> Result<Vec<Receipt>, UndoError> {
-        let Steps { files: steps, folders, made: passed, .. } = all;
-        let contents = resolved(steps, now, moves)?;
+        let contents = resolved(&all.files, now, moves)?;
         let mut receipts = Vec::new();
-        let done = self.do_all(&contents, folders, now, moves, &mut receipts).await;
+        let done = self.do_all(&contents, all, now, moves, &mut receipts).await;
         if let Err((path, source)) = done {
             let left = self.roll_back(&receipts, now, moves).await;
             return Err(if left.is_empty() {
@@ -418,18 +417,7 @@ impl Undo<'_> {
                 UndoError::Cut { path, source, left }
             });
         }
-        // Folders that were made for what is gone go last, the deepest first.
-        let gone = steps.values().filter(|step| matches!(step.to, To::Nothing));
-        let mut made: Vec<&HostPath> = gone.flat_map(|step| &step.made).chain(passed).collect();
-        made.sort();
-        made.dedup();
-        for folder in made.into_iter().rev() {
-            // One that holds something else by now stays.
-            let gone = self.remove_made(folder).await;
-            // Those of files that are made again are made with them. Not every host makes others.
-            let apart = self.host.surveys().is_some() && passed.contains(folder);
-            receipts.extend(gone.filter(|_| apart));
-        }
+        self.remove_made(all, |_| true, &mut receipts).await;
         Ok(receipts)
     }
 
@@ -437,11 +425,12 @@ impl Undo<'_> {
     async fn do_all(
         &self,
         contents: &BTreeMap<HostPath, Step>,
-        folders: &Folders,
+        all: &Steps,
         now: &BTreeMap<HostPath, Now>,
         moves: &[Move],
         receipts: &mut Vec<Receipt>,
     ) -> Result<(), (HostPath, io::Error)> {
+        let folders = &all.folders;
         let goes = |step: &Step| matches!(step.to, To::Nothing);
         let in_the_way = |path: &HostPath| folders.contains_key(path);
         let first = |path: &HostPath, step: &Step| goes(step) && in_the_way(path);
@@ -450,6 +439,8 @@ impl Undo<'_> {
         self.move_all(moves, now, receipts).await?;
         let then = |path: &HostPath, step: &Step| goes(step) && !in_the_way(path);
         self.write_all(contents, now, moves, then, receipts).await?;
+        // What is left in a folder that goes comes along with it.
+        self.remove_made(all, |made| folders::goes(folders, made), receipts).await;
         self.remove_folders(folders, receipts).await?;
         self.write_all(contents, now, moves, |_, step| !goes(step), receipts).await?;
         self.finish_folders(folders).await

@@ -3,12 +3,15 @@
 //! **Invariant:** a folder is removed only where it is empty by then. One that is to be written into
 //! may be written into until everything in it is done; its own rights come last.
 
-use std::{collections::BTreeMap, io};
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    io,
+};
 
 use haft_host::{FileKind, ListHow, Located, Made};
 use haft_types::{EntryKind, Follow, Hash, HostPath, Receipt, ReceiptAction, Rights};
 
-use super::{Conflict, Step, Undo, UndoError};
+use super::{Conflict, Step, Steps, To, Undo, UndoError};
 
 /// What a folder has that is made anew and of which nothing is known.
 const MODE: u32 = 0o755;
@@ -61,6 +64,11 @@ pub(super) fn add(folders: &mut Folders, receipt: &Receipt) {
             set(from, false, rights(), None);
         }
     }
+}
+
+/// Reports whether a path is in a folder that goes.
+pub(super) fn goes(folders: &Folders, path: &HostPath) -> bool {
+    above(path).any(|above| folders.get(&above).is_some_and(FolderStep::goes))
 }
 
 /// Where what is left in a folder that goes belongs: the folder that it was, which is there then.
@@ -242,8 +250,28 @@ impl Undo<'_> {
         Ok(())
     }
 
+    /// Removes the folders that are `meant`, were made for what is gone, and are empty, the deepest
+    /// first.
+    pub(super) async fn remove_made(
+        &self,
+        all: &Steps,
+        meant: impl Fn(&HostPath) -> bool,
+        receipts: &mut Vec<Receipt>,
+    ) {
+        let gone = all.files.values().filter(|step| matches!(step.to, To::Nothing));
+        let made = gone.flat_map(|step| &step.made).chain(&all.made);
+        let made: BTreeSet<&HostPath> = made.filter(|folder| meant(folder)).collect();
+        for folder in made.into_iter().rev() {
+            // One that holds something else by now stays.
+            let gone = self.remove_one(folder).await;
+            // Those of files that are made again are made with them. Not every host makes others.
+            let apart = self.host.surveys().is_some() && all.made.contains(folder);
+            receipts.extend(gone.filter(|_| apart));
+        }
+    }
+
     /// Removes a folder that was made for a file, if it is empty; gives the receipt of that.
-    pub(super) async fn remove_made(&self, path: &HostPath) -> Option<Receipt> {
+    async fn remove_one(&self, path: &HostPath) -> Option<Receipt> {
         let at = self.own(path).await.ok().filter(|at| at.kind == FileKind::FOLDER)?;
         let rights = self.rights(&at).await.ok()?;
         self.host.fs().remove(&at).await.ok()?;

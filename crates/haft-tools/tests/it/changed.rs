@@ -330,6 +330,22 @@ async fn folders_of_what_came_and_went_are_made_again() {
 }
 
 #[tokio::test]
+async fn a_folder_that_was_made_in_one_that_was_moved_goes() {
+    let world = world();
+    let root = world.folder().unwrap();
+    let before = tree(&root);
+    bash(&world, "mv d n").await;
+    world.call("write", json!({"path": "n/o/p", "content": "mine\n"})).await;
+    let after = tree(&root);
+    for _ in 0..2 {
+        let undone = take_back(&world, &receipts(&world), false).await.unwrap();
+        assert_eq!(tree(&root), before);
+        take_back(&world, &undone, false).await.unwrap();
+        assert_eq!(tree(&root), after);
+    }
+}
+
+#[tokio::test]
 async fn what_stands_where_a_folder_was_is_named() {
     let world = world();
     let root = world.folder().unwrap();

@@ -88,10 +88,14 @@ async fn first() -> World {
     world
 }
 
+fn is_ignored(name: &str) -> bool {
+    Path::new(name).extension().is_some_and(|end| end == "log")
+}
+
 /// What undo is about: not what git ignores, nor what it has.
 fn covered(folder: &Path) -> Tree {
     let mut tree = files(folder);
-    tree.retain(|name, _| !name.ends_with(".log"));
+    tree.retain(|name, _| !is_ignored(name));
     tree
 }
 
@@ -99,8 +103,7 @@ fn covered(folder: &Path) -> Tree {
 fn assert_same(folder: &Path, wanted: &Tree, what: &str) {
     let (mut now, all) = (covered(folder), tree(folder));
     now.retain(|name, _| {
-        let holds =
-            || all.keys().any(|one| one.ends_with(".log") && Path::new(one).starts_with(name));
+        let holds = || all.keys().any(|one| is_ignored(one) && Path::new(one).starts_with(name));
         wanted.contains_key(name) || !holds()
     });
     assert_eq!(now, *wanted, "{what}");
