@@ -5,9 +5,9 @@
 
 use std::time::Duration;
 
-use haft_host::{Exit, Spooled};
+use haft_host::{Exit, PutBack, Spooled};
 use haft_tool::REPORTING_SCRIPT;
-use haft_types::{Cut, CutBy, Detail, Outcome, Shape, Status};
+use haft_types::{Cut, CutBy, Detail, HostPath, Outcome, Shape, Status};
 
 use super::{Data, End, Ran, TIMEOUT_MAX, exit, output::for_people};
 use crate::search::quoted;
@@ -31,6 +31,7 @@ pub(super) fn outcome(
     let mut said: Vec<String> = meaning.iter().map(|meaning| format!("[{meaning}]")).collect();
     said.extend(left_over(command, &end, "what shall go on needs run_in_background"));
     said.extend(stuck(command, &end));
+    said.extend(put_back(&end));
     said.append(&mut notes);
     said.extend(not_kept(&kept.all));
     let detail = Detail {
@@ -145,7 +146,8 @@ pub(super) fn left_over(command: &str, end: &End, advice: &str) -> Option<String
 /// How a command ended, and what was stopped because it was not to go on after all.
 pub(super) fn in_all(first: Option<Exit>, exit: Exit) -> Exit {
     let Some(first) = first else { return exit };
-    Exit { stopped: [first.stopped, first.kept].concat(), ..exit }
+    let put_back = [first.put_back, exit.put_back].concat();
+    Exit { stopped: [first.stopped, first.kept].concat(), put_back, ..exit }
 }
 
 /// What could not be stopped.
@@ -153,6 +155,33 @@ fn stuck(command: &str, end: &End) -> Option<String> {
     let (End::Exited(exit) | End::TimedOut(exit)) = end else { return None };
     let named = (!exit.stuck.is_empty()).then(|| named(command, &exit.stuck))?;
     Some(format!("[still there, for they do not end even when killed: {named}]"))
+}
+
+/// What it changed though that is protected.
+fn put_back(end: &End) -> Option<String> {
+    let (End::Exited(exit) | End::TimedOut(exit)) = end else { return None };
+    let shown = |path: &HostPath| haft_text::names::shown(&path.text(), 200);
+    let each = exit.put_back.iter().map(|back| match back {
+        PutBack::Restored(path, Some(aside)) => {
+            format!(
+                "{} was changed: it is as before, and what it became is {}",
+                shown(path),
+                shown(aside)
+            )
+        }
+        PutBack::Restored(path, None) => format!("{} was removed: it is back", shown(path)),
+        PutBack::Removed(path, aside) => {
+            format!("{} was made: it is now {}", shown(path), shown(aside))
+        }
+        PutBack::Left(path, why) => {
+            format!("{} was changed and could not be put back ({})", shown(path), quoted(why))
+        }
+        PutBack::Unknown(path, why) => {
+            format!("whether {} was changed is not known ({})", shown(path), quoted(why))
+        }
+    });
+    let each = each.collect::<Vec<_>>().join("; ");
+    (!each.is_empty()).then(|| format!("[protected, so commands do not change it: {each}]"))
 }
 
 /// Processes by their ids and command lines.
@@ -242,6 +271,28 @@ pub(crate) fn last(text: &str) -> &str {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn what_was_put_back_is_told_once_for_all_of_a_command() {
+        let path = |text: &str| HostPath::new(text.as_bytes(), haft_types::Style::Posix).unwrap();
+        let with = |put_back| Exit { code: Some(0), put_back, ..Exit::default() };
+        let first = with(vec![PutBack::Restored(path("/w/.git/config"), Some(path("/w/.git/c")))]);
+        let last = with(vec![
+            PutBack::Restored(path("/w/.envrc"), None),
+            PutBack::Removed(path("/w/.mcp.json"), path("/w/.m")),
+            PutBack::Left(path("/w/.idea"), "denied".into()),
+            PutBack::Unknown(path("/w/.vscode"), "too much".into()),
+        ]);
+        let end = End::Exited(in_all(Some(first), last));
+        assert_eq!(
+            put_back(&end).unwrap(),
+            "[protected, so commands do not change it: /w/.git/config was changed: it is as \
+             before, and what it became is /w/.git/c; /w/.envrc was removed: it is back; \
+             /w/.mcp.json was made: it is now /w/.m; /w/.idea was changed and could not be put \
+             back (denied); whether /w/.vscode was changed is not known (too much)]"
+        );
+        assert_eq!(put_back(&End::TimedOut(with(Vec::new()))), None);
+    }
 
     #[test]
     fn what_could_not_be_stopped_is_told() {
