@@ -22,7 +22,11 @@ use rustix::{
     termios::{Winsize, tcsetwinsize},
 };
 
-use super::{Given, profile::Profile, wire::Request};
+use super::{
+    Given,
+    profile::Profile,
+    wire::{Request, START_UP},
+};
 use crate::{Program, Spawn, Stdin};
 
 /// Longest single argument that the system takes, in bytes, with its end.
@@ -57,9 +61,12 @@ pub(super) fn request(spawn: &Spawn, given: &Given<'_>) -> io::Result<Request> {
     check_folder(&spawn.cwd)?;
     let (file, words, script) = program(spawn, given.shell)?;
     let environment = environment(spawn, given, script.then_some(&file));
-    let file = file.into_os_string().into_vec();
     let cwd = spawn.cwd.as_bytes().to_vec();
-    Ok(Request { file, words, environment, cwd, hold: None })
+    let start_up = start_up(spawn, given, script.then_some(&file));
+    let start_up = start_up.filter(|_| spawn.confine.is_some());
+    let start_up = start_up.map(|path| path.as_os_str().as_bytes().to_vec()).unwrap_or_default();
+    let file = file.into_os_string().into_vec();
+    Ok(Request { file, words, environment, cwd, hold: None, start_up })
 }
 
 /// The pipes of a program, or its terminal.
@@ -239,6 +246,13 @@ pub(super) fn start_error(
     io::Error::new(error.kind(), text)
 }
 
+/// The file that a shell reads first, where it is to have what the person's sets.
+fn start_up<'a>(spawn: &Spawn, given: &'a Given<'_>, shell: Option<&PathBuf>) -> Option<&'a Path> {
+    let set = spawn.set.iter().any(|(set, _)| set == "BASH_ENV");
+    let is_bash = shell.is_some_and(|shell| is_bash(shell));
+    given.profile.as_deref().and_then(Profile::file).filter(|_| is_bash && !set)
+}
+
 /// The variables of a program: haft's own, without those left out, what the person's shell sets,
 /// and those set. A script has the shell that runs it.
 fn environment(spawn: &Spawn, given: &Given<'_>, shell: Option<&PathBuf>) -> Vec<Vec<u8>> {
@@ -256,11 +270,12 @@ fn environment(spawn: &Spawn, given: &Given<'_>, shell: Option<&PathBuf>) -> Vec
         .map(|(name, value)| (OsStringExt::into_vec(name), OsStringExt::into_vec(value)))
         .filter(|(name, _)| !read(name) && !started.iter().any(|(started, _)| started == name));
     let own = own.chain(started.iter().cloned()).filter(|(name, _)| !set(name) && !unset(name));
-    let is_bash = shell.is_some_and(|shell| is_bash(shell));
-    // A confined program sees nothing of haft's own process, where that file is.
-    let file = profile.and_then(Profile::file).filter(|_| is_bash && !set(b"BASH_ENV"));
-    let file = file.filter(|_| spawn.confine.is_none());
-    let file = file.map(|file| (b"BASH_ENV".to_vec(), file.as_os_str().as_bytes().to_vec()));
+    // A confined program sees nothing of haft's own process, where that file is: it finds it open.
+    let place = |file: &Path| match spawn.confine {
+        Some(_) => format!("/proc/self/fd/{START_UP}").into_bytes(),
+        None => file.as_os_str().as_bytes().to_vec(),
+    };
+    let file = start_up(spawn, given, shell).map(|file| (b"BASH_ENV".to_vec(), place(file)));
     let given = spawn.set.iter().filter(|(name, value)| {
         !name.is_empty() && !name.contains(['=', '\0']) && !value.contains('\0')
     });

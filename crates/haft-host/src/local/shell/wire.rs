@@ -24,7 +24,13 @@ pub(super) struct Request {
     pub(super) cwd: Vec<u8>,
     /// What holds it; none: nothing.
     pub(super) hold: Option<Hold>,
+    /// A file that its shell reads first and could not open once it is held; empty: none. It finds it open
+    /// as [`START_UP`].
+    pub(super) start_up: Vec<u8>,
 }
+
+/// The number of a descriptor that no script has a reason to use.
+pub(super) const START_UP: i32 = 100;
 
 /// What a process takes on before it becomes the program.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -133,6 +139,7 @@ impl Request {
         // Nothing to be held by is said quickly: most programs have nothing.
         let hold = self.hold.as_ref().map(serde_json::to_vec).transpose()?;
         frame.bytes(&hold.unwrap_or_default());
+        frame.bytes(&self.start_up);
         for list in [&self.words, &self.environment] {
             frame.number(u32::try_from(list.len()).unwrap_or(u32::MAX));
             for item in list {
@@ -158,6 +165,7 @@ impl Request {
                 none if none.is_empty() => None,
                 hold => Some(serde_json::from_slice(&hold).ok()?),
             },
+            start_up: parts.bytes()?,
             words: parts.list(Parts::bytes)?,
             environment: parts.list(Parts::bytes)?,
         })
@@ -311,6 +319,7 @@ mod tests {
             environment: vec![b"A=1=2".to_vec()],
             cwd: b"/".to_vec(),
             hold: Some(Hold::To(Level::Landlock, Limits { sockets: true, ..Limits::default() })),
+            start_up: b"/x".to_vec(),
         };
         let mut bytes = Vec::new();
         let free = Request { hold: None, ..request.clone() };

@@ -515,3 +515,36 @@ async fn a_level_that_does_not_work_starts_nothing() {
         assert!(error.contains("not started") && error.contains("link"), "{error}");
     }
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn functions_of_the_person_reach_a_confined_shell_and_leave_nothing_open() {
+    if env::var(FIELD).as_deref() != Ok("home") {
+        let home = tempfile::tempdir().unwrap();
+        fs::write(home.path().join(".bashrc"), "greet() { echo \"hello $1\"; }\n").unwrap();
+        let test = "sandbox::functions_of_the_person_reach_a_confined_shell_and_leave_nothing_open";
+        let mut again = Command::new(env::current_exe().unwrap());
+        again.args(["--exact", test, "--nocapture"]).env(FIELD, "home");
+        again.env("HOME", home.path()).env("SHELL", "/bin/bash").env_remove("BASH_ENV");
+        let output = again.output().unwrap();
+        assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+        return;
+    }
+    let local = Local::new().with_start_up(std::time::Duration::from_secs(20));
+    let mut levels: Vec<Option<Level>> = working().await.into_iter().map(Some).collect();
+    levels.push(None);
+    for level in levels {
+        let text =
+            "greet you; echo \"<${BASH_ENV-}>\"; ls -l /proc/self/fd | grep -c haft-functions";
+        let limits = level.map(|level| Limits { level: Some(level), ..Limits::default() });
+        let spawn = script(Path::new("/"), text, Limits::default());
+        let spawn = Spawn { profile: true, confine: limits, ..spawn };
+        let mut running = local.shell().unwrap().spawn(spawn).await.unwrap();
+        let mut said = String::new();
+        while let Some(output) = running.output.next().await {
+            if let Output::Bytes(_, bytes) = output.unwrap() {
+                said.push_str(&String::from_utf8_lossy(&bytes));
+            }
+        }
+        assert_eq!(said, "hello you\n<>\n0\n", "{level:?}");
+    }
+}

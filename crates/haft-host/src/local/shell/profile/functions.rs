@@ -14,6 +14,7 @@ use std::{
 use rustix::fs::{MemfdFlags, SealFlags, fcntl_add_seals, memfd_create};
 
 use super::report::Report;
+use crate::local::shell::wire::START_UP;
 
 /// What no function or alias may stand for: the words by which commands are run, and those of the
 /// grammar, which an alias may have for a name.
@@ -130,7 +131,9 @@ fn text(report: &Report<'_>, variables: Vec<Kept<'_>>) -> Option<(Vec<u8>, Vec<S
     let secret = secret.iter().map(|variable| variable.name.to_owned()).collect();
     // The shell was told of this file by a variable. What a function matches may need the option
     // when it is read.
-    let mut text = b"builtin unset BASH_ENV\nbuiltin shopt -s extglob\n".to_vec();
+    let mut text =
+        format!("builtin unset BASH_ENV\nexec {START_UP}<&-\nbuiltin shopt -s extglob\n")
+            .into_bytes();
     for variable in &variables {
         variable.make(&mut text);
     }

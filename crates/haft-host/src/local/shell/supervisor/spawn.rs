@@ -31,7 +31,7 @@ use super::{
     DESCRIPTORS, receive,
     signals::{fork, give_back, hold_back},
 };
-use crate::local::shell::wire::{Hold, Request};
+use crate::local::shell::wire::{Hold, Request, START_UP};
 
 /// Where a program finds the descriptor for its report.
 const REPORT: i32 = 3;
@@ -164,6 +164,9 @@ fn become_it(
         Some(first) => link.write_all(&[&[FIRST], &first.to_le_bytes()[..]].concat()),
         None => Ok(()),
     };
+    // Right before that is out of reach.
+    let start_up = Some(&request.start_up).filter(|path| !path.is_empty());
+    let start_up = start_up.and_then(|path| fs::File::open(OsStr::from_bytes(path)).ok());
     match &request.hold {
         None => {}
         Some(Hold::To(level, limits)) => {
@@ -192,15 +195,16 @@ fn become_it(
     }));
     command.current_dir(text(&request.cwd));
     command.stdin(stdio.input).stdout(stdio.output).stderr(stdio.errors);
-    prepare(&mut command, stdio.report, group);
+    let kept = [(stdio.report, REPORT), (start_up.map(OwnedFd::from), START_UP)];
+    prepare(&mut command, kept, group);
     Err(command.exec().into())
 }
 
-/// Makes the program lead its group and puts the report's pipe at descriptor 3.
+/// Makes the program lead its group and puts what it finds open at its numbers.
 ///
 /// There is no safe way to do the last before exec.
 #[expect(unsafe_code, reason = "what runs right before exec needs it; the only place")]
-fn prepare(command: &mut Command, report: Option<OwnedFd>, group: Group) {
+fn prepare(command: &mut Command, kept: [(Option<OwnedFd>, i32); 2], group: Group) {
     let prepare = move || {
         if group == Group::Foreground {
             rustix::process::setpgid(None, None)?;
@@ -210,11 +214,12 @@ fn prepare(command: &mut Command, report: Option<OwnedFd>, group: Group) {
         }
         give_back()?;
         close_at_exec();
-        if let Some(report) = &report {
+        for (held, number) in &kept {
+            let Some(held) = held else { continue };
             // SAFETY: this is the process's own table of descriptors, which nothing else uses
             // before exec; the number is released again before it could be closed.
-            let mut target = unsafe { OwnedFd::from_raw_fd(REPORT) };
-            let result = rustix::io::dup2(report, &mut target);
+            let mut target = unsafe { OwnedFd::from_raw_fd(*number) };
+            let result = rustix::io::dup2(held, &mut target);
             std::mem::forget(target);
             result?;
         }
