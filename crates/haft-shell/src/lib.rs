@@ -8,7 +8,9 @@
 //! grammar is not sure about, or whose every byte is not accounted for, is a fault, and so is what
 //! is rare and hard to read; who gets a fault knows nothing about the text.
 //!
-//! **Does not know:** what a command does, the values of variables, files, or a clock.
+//! [`read`] and [`effects`] say what each of them does.
+//!
+//! **Does not know:** the environment, files, or a clock.
 
 mod braces;
 mod cover;
