@@ -14,6 +14,8 @@ use haft_shell::{GitFacts, Setting, known, read};
 use proptest::prelude::*;
 use tempfile::TempDir;
 
+use crate::effects::{BITS, EVERYDAY, commands};
+
 /// Programs that are not run here: they never end, look at the clock alone, or belong to a
 /// toolchain whose home is not the one of this test.
 const LEFT: &[&str] = &[
@@ -407,12 +409,27 @@ fn script() -> impl Strategy<Value = String> {
     })
 }
 
+/// An everyday command in which something was put.
+fn changed() -> impl Strategy<Value = String> {
+    let all: Vec<String> =
+        commands(EVERYDAY).into_iter().filter(|text| !text.contains("sleep")).collect();
+    let bits =
+        prop::collection::vec((any::<prop::sample::Index>(), prop::sample::select(BITS)), 0..3);
+    (prop::sample::select(all), bits).prop_map(|(mut text, bits)| {
+        for (at, bit) in bits {
+            let at = text.floor_char_boundary(at.index(text.len() + 1));
+            text.insert_str(at, bit);
+        }
+        text
+    })
+}
+
 static WORLD: OnceLock<Mutex<World>> = OnceLock::new();
 
 proptest! {
     #![proptest_config(ProptestConfig { failure_persistence: None, max_shrink_iters: 200, ..ProptestConfig::default() })]
     #[test]
-    fn what_is_read_only_changes_nothing(text in script()) {
+    fn what_is_read_only_changes_nothing(text in prop_oneof![2 => script(), 1 => changed()]) {
         let mut world = WORLD.get_or_init(|| Mutex::new(World::new())).lock().unwrap();
         let reading = read(&text, &world.setting(), &mut || true);
         if !reading.is_ok_and(|reading| reading.read_only) {

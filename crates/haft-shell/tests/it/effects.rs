@@ -5,14 +5,14 @@ use haft_shell::{Effect, GitFacts, Reading, Setting, read};
 use proptest::prelude::*;
 
 /// Commands that only read in a workspace `/w`.
-const EVERYDAY: &str = include_str!("../../../haft-policy/tests/commands/everyday.txt");
+pub(crate) const EVERYDAY: &str = include_str!("../../../haft-policy/tests/commands/everyday.txt");
 /// Such that are not written as often.
 const RARER: &str = include_str!("../../../haft-policy/tests/commands/rarer.txt");
 /// Commands that do more, each with its reason.
 const ATTACKS: &str = include_str!("../../../haft-policy/tests/commands/attacks.txt");
 
 /// The workspace `/w`, whose repository and toolchain are plain.
-pub(crate) fn setting() -> Setting {
+fn setting() -> Setting {
     let plain = GitFacts { no_filters: true, no_drivers: true, no_signatures: true };
     Setting {
         cwd: "/w".to_owned(),
@@ -23,11 +23,11 @@ pub(crate) fn setting() -> Setting {
     }
 }
 
-pub(crate) fn reading(text: &str) -> Option<Reading> {
+fn reading(text: &str) -> Option<Reading> {
     read(text, &setting(), &mut || true).ok()
 }
 
-pub(crate) fn is_read_only(text: &str) -> bool {
+fn is_read_only(text: &str) -> bool {
     reading(text).is_some_and(|reading| reading.read_only)
 }
 
@@ -38,7 +38,7 @@ fn may_read_only(text: &str) -> bool {
 }
 
 /// The commands of a list: lines with the escapes of JSON, headings and reasons left out.
-fn commands(list: &str) -> Vec<String> {
+pub(crate) fn commands(list: &str) -> Vec<String> {
     let lines = list.lines().filter(|line| !line.is_empty() && !line.starts_with("# "));
     lines.map(|line| unescaped(line.split(" #= ").next().unwrap_or_default())).collect()
 }
@@ -165,6 +165,66 @@ fn quoted(text: &str, how: usize) -> String {
     }
 }
 
+/// What is put into texts.
+pub(crate) const BITS: &[&str] = &[
+    "-",
+    "--",
+    "=",
+    "é",
+    "\u{1f600}",
+    "'",
+    "\"",
+    "\\",
+    "$",
+    "${",
+    "$(",
+    ")",
+    "`",
+    "*",
+    "?",
+    "[",
+    "]",
+    "~",
+    "{",
+    "}",
+    ",",
+    " ",
+    "\n",
+    ";",
+    "|",
+    "&",
+    "<",
+    ">",
+    "!",
+    "#",
+    "%",
+    "@",
+    "/",
+    "..",
+    "+",
+    "0",
+    "99999999999999999999",
+    "x",
+    "-e",
+    "-c",
+    " -exec ",
+    " {} ",
+    "IFS=",
+    "\t",
+    "\r",
+    "\u{202e}",
+    "$@",
+    "$((",
+    "[[ ",
+    "'' ",
+    " -- ",
+    "%n",
+    "s/",
+    "w ",
+    ":",
+    "\u{0}",
+];
+
 /// What of a reading is worse than to read.
 fn acts(reading: &Reading) -> usize {
     let acts = |effect: &&Effect| !matches!(effect, Effect::Reads(_));
@@ -204,6 +264,27 @@ proptest! {
         let plain = reading(text).map(|reading| acts(&reading)).unwrap_or_default();
         let Some(within) = reading(&dressed(text, &[dress])) else { return Ok(()) };
         prop_assert!(acts(&within) >= plain && !within.read_only, "{} {:?}", text, within);
+    }
+
+    /// Texts that are nearly right are read or not, and break nothing; what they run stays told.
+    #[test]
+    fn changed_texts_break_nothing(
+        at in any::<prop::sample::Index>(),
+        changes in prop::collection::vec((any::<prop::sample::Index>(), prop::sample::select(BITS)), 1..4),
+    ) {
+        let plain = PLAIN.get_or_init(|| commands(EVERYDAY));
+        let mut text = at.get::<String>(plain).clone();
+        for (at, bit) in changes {
+            let at = text.floor_char_boundary(at.index(text.len() + 1));
+            text.insert_str(at, bit);
+        }
+        let Some(reading) = reading(&text) else { return Ok(()) };
+        for part in &reading.parts {
+            prop_assert!(!part.why.is_empty(), "{} {:?}", text, part);
+            prop_assert!(part.read_only || !reading.read_only, "{} {:?}", text, reading);
+            let acts = part.effects.iter().any(|effect| !matches!(effect, Effect::Reads(_)));
+            prop_assert!(!(acts && part.read_only), "{} {:?}", text, part);
+        }
     }
 
     /// Whatever is read, nothing is taken for read-only that writes by a redirect.
