@@ -18,6 +18,7 @@ use std::{
 
 use haft_types::{HostPath, Style};
 use rustix::{
+    net::{AddressFamily, SocketType},
     process::{Pid, getppid, test_kill_process},
     pty::{OpenptFlags, openpt, ptsname, unlockpt},
 };
@@ -195,14 +196,35 @@ struct World {
     limits: Limits,
     folder: PathBuf,
     parent: Option<Pid>,
-    tcp: TcpListener,
-    udp: UdpSocket,
-    _unix: UnixListener,
-    _abstract: UnixListener,
+    /// The services are none where this process may not make them itself: in a sandbox.
+    tcp: Option<TcpListener>,
+    udp: Option<UdpSocket>,
+    unix: Option<UnixListener>,
+    abstracted: Option<UnixListener>,
     name: Vec<u8>,
-    _pty: OwnedFd,
-    /// Its path.
-    terminal: PathBuf,
+    /// A terminal of this process, and its path.
+    terminal: Option<(OwnedFd, PathBuf)>,
+}
+
+/// What was made; none where that is not allowed here.
+fn allowed<T>(made: io::Result<T>) -> io::Result<Option<T>> {
+    match made {
+        Err(error) if error.kind() == io::ErrorKind::PermissionDenied => Ok(None),
+        other => other.map(Some),
+    }
+}
+
+/// A terminal, and its path.
+fn terminal() -> io::Result<(OwnedFd, PathBuf)> {
+    let pty = openpt(OpenptFlags::RDWR | OpenptFlags::NOCTTY | OpenptFlags::CLOEXEC)?;
+    unlockpt(&pty)?;
+    let path = ptsname(&pty, Vec::new())?.into_bytes();
+    Ok((pty, OsString::from_vec(path).into()))
+}
+
+/// Whether sockets of this family can be made at all.
+fn makes(family: AddressFamily, kind: SocketType) -> bool {
+    rustix::net::socket(family, kind, None).is_ok()
 }
 
 impl World {
@@ -224,22 +246,18 @@ impl World {
             protected: vec![path("in/protected")?, path("in/absent")?],
             ..Limits::default()
         };
-        let udp = UdpSocket::bind("127.0.0.1:0")?;
-        udp.set_nonblocking(true)?;
+        let udp = allowed(UdpSocket::bind("127.0.0.1:0"))?;
+        udp.as_ref().map(|udp| udp.set_nonblocking(true)).transpose()?;
         let name = folder.as_os_str().as_bytes().to_vec();
-        let pty = openpt(OpenptFlags::RDWR | OpenptFlags::NOCTTY | OpenptFlags::CLOEXEC)?;
-        unlockpt(&pty)?;
-        let terminal = ptsname(&pty, Vec::new())?.into_bytes();
         Ok(Self {
             limits,
             parent: getppid(),
-            tcp: TcpListener::bind("127.0.0.1:0")?,
+            tcp: allowed(TcpListener::bind("127.0.0.1:0"))?,
             udp,
-            _unix: UnixListener::bind(folder.join("socket"))?,
-            _abstract: abstract_listener(&name)?,
+            unix: allowed(UnixListener::bind(folder.join("socket")))?,
+            abstracted: allowed(abstract_listener(&name))?,
             name,
-            terminal: OsString::from_vec(terminal).into(),
-            _pty: pty,
+            terminal: allowed(terminal())?,
             folder,
         })
     }
@@ -268,23 +286,35 @@ impl World {
             }
             Attack::Signal => self.parent.is_some_and(|pid| test_kill_process(pid).is_ok()),
             Attack::Trace => self.parent.is_some_and(trace),
-            Attack::Tcp => self.tcp.local_addr().and_then(TcpStream::connect).is_ok(),
-            Attack::Udp => {
-                let sent = || {
-                    UdpSocket::bind("127.0.0.1:0")?.send_to(b"x", self.udp.local_addr()?)?;
-                    self.udp.recv(&mut [0])
-                };
-                sent().is_ok()
-            }
-            Attack::Socket => UnixStream::connect(at("socket")).is_ok(),
-            Attack::Abstract => abstract_stream(&self.name).is_ok(),
+            Attack::Tcp => match &self.tcp {
+                Some(tcp) => tcp.local_addr().and_then(TcpStream::connect).is_ok(),
+                None => makes(AddressFamily::INET, SocketType::STREAM),
+            },
+            Attack::Udp => match &self.udp {
+                Some(udp) => {
+                    let sent = || {
+                        UdpSocket::bind("127.0.0.1:0")?.send_to(b"x", udp.local_addr()?)?;
+                        udp.recv(&mut [0])
+                    };
+                    sent().is_ok()
+                }
+                None => makes(AddressFamily::INET, SocketType::DGRAM),
+            },
+            Attack::Socket => match &self.unix {
+                Some(_) => UnixStream::connect(at("socket")).is_ok(),
+                None => makes(AddressFamily::UNIX, SocketType::STREAM),
+            },
+            Attack::Abstract => match &self.abstracted {
+                Some(_) => abstract_stream(&self.name).is_ok(),
+                None => makes(AddressFamily::UNIX, SocketType::STREAM),
+            },
             Attack::Netlink => netlink(),
             Attack::IoUring => io_uring(),
             Attack::Spaces => spaces(),
             Attack::Mount => mount(&at("in")),
             Attack::Terminal => {
-                let other = OpenOptions::new().write(true).open(&self.terminal);
-                types() || other.is_ok()
+                let open = |path: &Path| OpenOptions::new().write(true).open(path).is_ok();
+                types() || self.terminal.as_ref().is_some_and(|(_, path)| open(path))
             }
         }
     }
@@ -322,7 +352,7 @@ mod on_linux {
     }
 
     pub(super) fn netlink() -> bool {
-        rustix::net::socket(AddressFamily::NETLINK, SocketType::RAW, None).is_ok()
+        super::makes(AddressFamily::NETLINK, SocketType::RAW)
     }
 
     pub(super) fn mount(at: &Path) -> bool {

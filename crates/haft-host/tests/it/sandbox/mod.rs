@@ -548,3 +548,35 @@ async fn functions_of_the_person_reach_a_confined_shell_and_leave_nothing_open()
         assert_eq!(said, "hello you\n<>\n0\n", "{level:?}");
     }
 }
+
+/// haft itself in a sandbox: it finds out what still works there, and uses that.
+#[tokio::test(flavor = "multi_thread")]
+async fn in_a_sandbox_there_is_still_a_level_that_holds() {
+    if let Ok(folder) = env::var(FIELD) {
+        let outside = Path::new(&folder).join("out/file");
+        for level in working().await {
+            let write = vec![path(&Path::new(&folder).join("in"))];
+            let limits = Limits { write, level: Some(level), ..Limits::default() };
+            let text = format!("echo x > {}/in/made-there; echo x > {}", folder, outside.display());
+            let (_, exit) = run(script(Path::new("/"), &text, limits)).await;
+            assert_eq!(exit.code, Some(1), "{level}");
+            let (said, _) = run(script(Path::new("/"), "echo fine", Limits::default())).await;
+            assert_eq!(said, "fine\n");
+        }
+        return;
+    }
+    for level in working().await {
+        let world = World::new();
+        let limits = Limits { temp: Some(path(&world.at("temp"))), ..world.limits(level) };
+        let test = b"sandbox::in_a_sandbox_there_is_still_a_level_that_holds";
+        let own = env::current_exe().unwrap();
+        let words = [own.as_os_str().as_bytes(), b"--exact", test, b"--nocapture"];
+        let program = Program::Argv(words.iter().map(|word| word.to_vec()).collect());
+        let set = vec![(FIELD.to_owned(), world.field.folder.to_str().unwrap().to_owned())];
+        let spawn = Spawn::new(program, path(&world.at("in")));
+        let (said, exit) = run(Spawn { set, confine: Some(limits), ..spawn }).await;
+        assert_eq!(exit.code, Some(0), "{level}: {said}");
+        assert!(said.contains("could be tried: [Landlock]"), "{level}: {said}");
+        assert_eq!(fs::read_to_string(world.at("in/made-there")).unwrap(), "x\n", "{level}");
+    }
+}
