@@ -168,8 +168,9 @@ pub fn schema() -> Value {
 /// What a project must not decide for the person: not even once its folder is trusted.
 fn is_reserved(key: &str, value: &Value) -> bool {
     let bypass = value.as_str().is_some_and(|v| v == "bypass" || v == "bypassPermissions");
-    ["http.", "undo.", "shell.changes.", "shell.let_through"].iter().any(|own| key.starts_with(own))
-        || (key == "mode" && bypass)
+    const OWN: &[&str] =
+        &["http.", "undo.", "shell.changes.", "shell.let_through", "permissions.restricted"];
+    OWN.iter().any(|own| key.starts_with(own)) || (key == "mode" && bypass)
 }
 
 /// Reads all layers.

@@ -71,6 +71,9 @@ pub struct Permissions {
     pub ask: Vec<String>,
     /// What never happens.
     pub deny: Vec<String>,
+    /// What asks in every mode, in place of the list that haft brings along; of one's own settings
+    /// alone.
+    pub restricted: Option<Vec<String>>,
     /// More folders of the workspace.
     pub additional_directories: Vec<String>,
 }

@@ -60,6 +60,9 @@ pub struct Spawn {
     /// Columns and rows of a terminal, for programs that need one: their input, output and errors,
     /// the last two in one stream.
     pub terminal: Option<(u16, u16)>,
+    /// The folders of the workspace, where it is a command that was taken for one that only looks:
+    /// it inherits no variable that makes a program run another, and finds no program in those.
+    pub looks: Option<Vec<HostPath>>,
     /// What it may touch, which comes from policy, never from a tool; none: whatever haft may.
     pub confine: Option<Limits>,
     /// Names of programs that go on when it ends, with all that they started: as the system knows
@@ -79,6 +82,7 @@ impl Spawn {
             report: false,
             profile: false,
             terminal: None,
+            looks: None,
             confine: None,
             keep: Vec::new(),
         }

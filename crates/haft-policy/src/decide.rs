@@ -21,6 +21,7 @@ use crate::{
     parts::Parts,
     protected::{CREDENTIALS, PROTECTED, find},
     rule::{PathClass, Subject},
+    script::Script,
 };
 
 /// The folders that patterns start from, fixed for a session.
@@ -87,6 +88,9 @@ pub struct Ruling {
     pub remember: Remember,
     /// What to do instead of what is denied, in sentences, where that is known.
     pub instead: Option<String>,
+    /// Whether it is allowed because its command only looks: it is to run so that it can do no
+    /// more.
+    pub looks: bool,
 }
 
 impl Ruling {
@@ -98,10 +102,11 @@ impl Ruling {
     ) -> Self {
         let rule = rule.map(|rule| rule.text.clone());
         let (reason, brief) = (reason(what), reason("this"));
-        Self { verdict, rule, reason, brief, remember: Remember::Never, instead: None }
+        let remember = Remember::Never;
+        Self { verdict, rule, reason, brief, remember, instead: None, looks: false }
     }
 
-    fn ask(
+    pub(crate) fn ask(
         remember: Remember,
         rule: Option<&Rule>,
         what: &str,
@@ -121,7 +126,9 @@ impl Ruling {
 pub struct Policy {
     pub(crate) anchors: Anchors,
     pub(crate) rules: Vec<Placed>,
-    problems: Vec<RuleProblem>,
+    /// What is asked about in every mode.
+    pub(crate) restricted: Vec<Placed>,
+    pub(crate) problems: Vec<RuleProblem>,
     own: Own,
 }
 
@@ -133,10 +140,12 @@ pub(crate) struct Placed {
 }
 
 /// An effect with what several rules need to know about it.
-struct Judged<'a> {
-    effect: &'a Effect,
-    real: Option<&'a HostPath>,
+pub(crate) struct Judged<'a> {
+    pub(crate) effect: &'a Effect,
+    pub(crate) real: Option<&'a HostPath>,
     parts: Option<Parts>,
+    /// What a new shell would run.
+    pub(crate) script: Option<Script>,
 }
 
 impl Policy {
@@ -164,7 +173,8 @@ impl Policy {
                 }),
             }
         }
-        Self { anchors, rules: placed, problems, own: Own::default() }
+        let own = Own::default();
+        Self { anchors, rules: placed, restricted: Vec::new(), problems, own }
     }
 
     /// Adds rules at the same places, such as one that a person has just allowed.
@@ -172,6 +182,11 @@ impl Policy {
         let more = Self::new(rules, self.anchors.clone());
         self.rules.extend(more.rules);
         self.problems.extend(more.problems);
+    }
+
+    /// Where its patterns start.
+    pub const fn anchors(&self) -> &Anchors {
+        &self.anchors
     }
 
     /// Reports whether a path belongs to haft's own state.
@@ -267,6 +282,7 @@ impl Policy {
             .protected(ask, &judged)
             .or_else(|| self.misread(ask, &judged))
             .or_else(|| self.ruled(ask, &judged, Verdict::Ask))
+            .or_else(|| self.restricted(ask, &judged))
             .or_else(|| self.uncertain(ask, &judged));
         match question.map_or_else(|| self.allowed(ask, &judged), Err) {
             Ok(ruling) => ruling,
@@ -283,9 +299,10 @@ impl Policy {
             effect,
             real: ask.real.get(index).and_then(Option::as_ref),
             parts: match &effect.target {
-                Target::Command { text } if looks => Some(Parts::of(text)),
+                Target::Command { text, .. } if looks => Some(Parts::of(text)),
                 _ => None,
             },
+            script: Script::of_effect(effect, ask.plan, &self.anchors.home),
         };
         ask.plan.effects.iter().enumerate().map(judge).collect()
     }
@@ -319,7 +336,13 @@ impl Policy {
     /// Credentials, protected names, haft's own state, and folders that hold the home folder.
     fn protected(&self, ask: &Ask<'_>, judged: &[Judged<'_>]) -> Option<Ruling> {
         let mut found: Option<Ruling> = None;
-        for Judged { effect, real, .. } in judged {
+        for Judged { effect, real, script, .. } in judged {
+            if let Some((path, spot)) = script.as_ref().and_then(|s| self.keys_in(s, ask, effect)) {
+                let reason =
+                    |what: &str| format!("{what} names {}, {}", ask.place.shown(&path), spot.what);
+                let what = doing(effect, None, ask);
+                return Some(Ruling::ask(Remember::Session, None, &what, reason));
+            }
             let Some(written) = effect.path() else { continue };
             let changes = effect.access != Access::Observe;
             for path in std::iter::once(written).chain(*real) {
@@ -353,7 +376,7 @@ impl Policy {
     /// A command that would end haft itself.
     fn fatal(&self, judged: &[Judged<'_>]) -> Option<Ruling> {
         judged.iter().find_map(|Judged { effect, parts, .. }| {
-            let Target::Command { text } = &effect.target else { return None };
+            let Target::Command { text, .. } = &effect.target else { return None };
             // Quotes within a word: `pk"ill"`.
             let lower = text.to_ascii_lowercase().replace(['"', '\'', '\\'], "");
             if !["kill", "stop-process", "spps"].iter().any(|word| lower.contains(word)) {
@@ -385,18 +408,35 @@ impl Policy {
 
     /// Rules that may be touched, where that is not known.
     fn uncertain(&self, ask: &Ask<'_>, judged: &[Judged<'_>]) -> Option<Ruling> {
-        for Judged { effect, real, parts } in judged {
+        for Judged { effect, real, parts, script } in judged {
             if let Some(parts) = parts
                 && let Some(ruling) = self.unread(ask, effect, parts)
             {
                 return Some(ruling);
             }
+            if let Some(script) = script
+                && let Some(ruling) = self.unnamed(ask, effect, script)
+            {
+                return Some(ruling);
+            }
             let Target::Tree { root } = &effect.target else { continue };
-            if effect.access == Access::Observe {
+            let observes = effect.access == Access::Observe;
+            // File tools leave out what rules name; a program does not.
+            if observes && !judged.iter().any(|judged| judged.script.is_some()) {
                 continue;
+            }
+            if observes && self.anchors.home.is_within(root) {
+                let what = doing(effect, *real, ask);
+                let reason = |what: &str| format!("{what} touches keys and passwords in the home");
+                return Some(Ruling::ask(Remember::Session, None, &what, reason));
             }
             let near = |placed: &&Placed| {
                 placed.rule.verdict != Verdict::Allow
+                    && !(observes
+                        && matches!(
+                            &placed.rule.subject,
+                            Subject::Path { class: PathClass::Writes, .. }
+                        ))
                     && !matches!(&placed.rule.subject,
                         Subject::Path { class: PathClass::Of(tool), .. } if !is_tool(ask.tool, tool))
                     && placed.globs.iter().any(|glob| {
@@ -418,7 +458,7 @@ impl Policy {
     /// The question about a command of which not all is known. A rule that allows just this
     /// command has answered it.
     fn unread(&self, ask: &Ask<'_>, effect: &Effect, parts: &Parts) -> Option<Ruling> {
-        let Target::Command { text } = &effect.target else { return None };
+        let Target::Command { text, .. } = &effect.target else { return None };
         let meant = self.with(Verdict::Allow).any(|placed| {
             matches!(&placed.rule.subject, Subject::Command { tool, pattern }
                 if is_tool(ask.tool, tool) && pattern.is_literal() && pattern.allows(text))
@@ -462,8 +502,20 @@ impl Policy {
             return Ok(by(&placed.rule));
         }
         let mut used: Option<&Rule> = None;
+        let mut looks = false;
+        let mut covered = Vec::new();
         for judged in judged {
             if by_place_or_mode(ask, judged) {
+                continue;
+            }
+            if let Some(script) = &judged.script {
+                let allowed = self.scripts(ask, judged.effect, script)?;
+                looks = allowed.looks;
+                used = used.or(allowed.rule);
+                covered.extend(allowed.covered);
+                continue;
+            }
+            if covered.contains(judged.effect) {
                 continue;
             }
             let held = |form: Option<&HostPath>| {
@@ -480,7 +532,9 @@ impl Policy {
             };
             used = used.or(Some(&placed.rule));
         }
-        Ok(used.map_or_else(|| Ruling::new(Verdict::Allow, None, "", |_| without_rule(ask)), by))
+        let ruling =
+            used.map_or_else(|| Ruling::new(Verdict::Allow, None, "", |_| without_rule(ask)), by);
+        Ok(Ruling { looks, ..ruling })
     }
 }
 
@@ -546,7 +600,7 @@ fn leaves_world(effect: &Effect, tool: &ToolSpec) -> bool {
         || (matches!(effect.target, Target::State { .. }) && tool.origin == Origin::Builtin)
 }
 
-fn is_tool(tool: &ToolSpec, name: &str) -> bool {
+pub(crate) fn is_tool(tool: &ToolSpec, name: &str) -> bool {
     tool.name == name
 }
 
@@ -608,7 +662,7 @@ fn class_touches(tool: &str, effect: &Effect) -> bool {
 }
 
 /// Generous: whether a denial or question is about an effect.
-fn touches(placed: &Placed, judged: &Judged<'_>, ask: &Ask<'_>) -> bool {
+pub(crate) fn touches(placed: &Placed, judged: &Judged<'_>, ask: &Ask<'_>) -> bool {
     let effect = judged.effect;
     match (&placed.rule.subject, &effect.target) {
         (Subject::Tool(tool), _) => class_touches(tool, effect),
@@ -629,12 +683,26 @@ fn touches(placed: &Placed, judged: &Judged<'_>, ask: &Ask<'_>) -> bool {
         }
         (Subject::Command { pattern, .. }, Target::Command { .. }) => {
             judged.parts.as_ref().is_some_and(|parts| pattern.touches(parts))
+                || judged.script.as_ref().is_some_and(|script| script.touches(pattern))
+        }
+        (Subject::Path { class, .. }, Target::Command { text, .. }) => {
+            let unread = judged.script.as_ref().is_some_and(|script| script.fault.is_some());
+            unread && !matches!(class, PathClass::Of(_)) && names_path(placed, text, ask)
         }
         (Subject::Domain { host, below, .. }, Target::Net { host: peer }) => {
             is_host(host, *below, peer)
         }
         _ => false,
     }
+}
+
+/// Whether some word of a text that cannot be read is a path that a rule is about.
+fn names_path(placed: &Placed, text: &str, ask: &Ask<'_>) -> bool {
+    let is_end = |c: char| c.is_whitespace() || "<>|&;()`'\"$={}".contains(c);
+    let words = text.split(is_end).filter(|word| !word.is_empty());
+    words
+        .filter_map(|word| ask.place.path(word).ok())
+        .any(|path| placed.globs.iter().any(|glob| glob.touches(&path)))
 }
 
 /// Strict: whether an allowance covers one form of an effect.
@@ -653,7 +721,7 @@ fn allows(placed: &Placed, effect: &Effect, form: Option<&HostPath>, ask: &Ask<'
             let held = |path: &HostPath| placed.globs.iter().any(|glob| glob.allows(path, whole));
             meant && form.is_some_and(held)
         }
-        (Subject::Command { tool, pattern }, Target::Command { text }) => {
+        (Subject::Command { tool, pattern }, Target::Command { text, .. }) => {
             is_tool(ask.tool, tool) && pattern.allows(text)
         }
         (Subject::Domain { tool, host, below }, Target::Net { host: peer }) => {
@@ -685,7 +753,7 @@ fn is_host(host: &str, below: bool, peer: &str) -> bool {
 }
 
 /// What an effect does, for people and the model: `reading src/a.rs`.
-fn doing(effect: &Effect, real: Option<&HostPath>, ask: &Ask<'_>) -> String {
+pub(crate) fn doing(effect: &Effect, real: Option<&HostPath>, ask: &Ask<'_>) -> String {
     let (verb, what): (&str, Cow<'_, str>) = match (&effect.target, effect.access) {
         (Target::Path { path, .. }, Access::Observe) => ("reading", ask.place.shown(path)),
         (Target::Path { path, .. }, Access::Modify) => ("changing", ask.place.shown(path)),
@@ -694,7 +762,7 @@ fn doing(effect: &Effect, real: Option<&HostPath>, ask: &Ask<'_>) -> String {
         }
         (Target::Tree { root }, Access::Observe) => ("searching", tree(root, ask)),
         (Target::Tree { root }, _) => ("changing everything in", tree(root, ask)),
-        (Target::Command { text }, _) => ("running", Cow::Owned(short(text))),
+        (Target::Command { text, .. }, _) => ("running", Cow::Owned(short(text))),
         (Target::Net { host }, _) => ("connecting to", Cow::Borrowed(host)),
         (Target::State { name }, _) => ("changing the state", Cow::Borrowed(name)),
         (Target::Anything, _) => return format!("{}, which may do anything", ask.tool.name),
@@ -712,7 +780,7 @@ fn tree<'a>(root: &'a HostPath, ask: &Ask<'a>) -> Cow<'a, str> {
 }
 
 /// A command on one line, at most 120 characters of it.
-fn short(text: &str) -> String {
+pub(crate) fn short(text: &str) -> String {
     let mut shown: String = text.chars().take(120).flat_map(char::escape_debug).collect();
     if text.chars().nth(120).is_some() {
         shown.push_str("...");

@@ -26,8 +26,11 @@ mod own;
 mod parts;
 mod programs;
 mod protected;
+mod restricted;
 mod rule;
 mod save;
+mod script;
+mod scripts;
 
 pub use self::{
     decide::{Anchors, Ask, Policy, Remember, Ruling},
@@ -35,7 +38,9 @@ pub use self::{
     names::{ALIASES, own_name},
     own::Own,
     protected::{CREDENTIALS, PROTECTED, Spot},
+    restricted::RESTRICTED,
     rule::{Rule, RuleProblem, Rules, Scope, Verdict},
+    script::{Around, Part, Script, plain_settings},
 };
 
 pub use haft_types::{Mode, UnknownMode};

@@ -47,6 +47,8 @@ pub enum Scope {
     Local,
     /// For this run.
     CommandLine,
+    /// In the list of restricted commands.
+    Restricted,
 }
 
 impl fmt::Display for Scope {
@@ -57,6 +59,7 @@ impl fmt::Display for Scope {
             Self::Project => "project settings",
             Self::Local => "local settings",
             Self::CommandLine => "command line",
+            Self::Restricted => "list of restricted commands",
         })
     }
 }

@@ -5,7 +5,7 @@
 
 use haft_types::{Access, HostPath, Origin, Plan, Style, Target, ToolSpec};
 
-use crate::{Policy, command::plain_words, glob::escape};
+use crate::{Part, Policy, Script, command::plain_words, glob::escape};
 
 impl Policy {
     /// The text of the allow rule that would let this plan go on from now on; none where no
@@ -23,15 +23,13 @@ impl Policy {
                 let pattern = self.pattern(path, tree).filter(|_| same)?;
                 Some(format!("{}({pattern})", if writes { "Edit" } else { "Read" }))
             }
-            Target::Command { text } if rest.is_empty() => {
+            Target::Command { text, fresh_in } if rest.is_empty() || fresh_in.is_some() => {
                 let name = match &*tool.name {
                     "bash" => "Bash",
                     "powershell" => "PowerShell",
                     _ => return None,
                 };
-                let words: Vec<String> =
-                    plain_words(text)?.iter().map(|word| escape_word(word)).collect();
-                Some(format!("{name}({})", words.join(" ")))
+                Some(literal(name, &plain_words(text)?))
             }
             Target::Net { host } if rest.is_empty() && tool.name == "web_fetch" => {
                 Some(format!("WebFetch(domain:{host})"))
@@ -48,6 +46,9 @@ impl Policy {
         plan: &Plan,
         real: &[Option<HostPath>],
     ) -> Vec<String> {
+        if let Some(rules) = self.script_rules(plan) {
+            return rules;
+        }
         let mut really = plan.clone();
         for (effect, real) in really.effects.iter_mut().zip(real) {
             if let (Target::Path { path, .. } | Target::Tree { root: path }, Some(real)) =
@@ -62,6 +63,26 @@ impl Policy {
             return Vec::new();
         };
         if written == really { vec![written] } else { vec![written, really] }
+    }
+
+    /// The rules for the commands of a script that are more than one; none for all else.
+    fn script_rules(&self, plan: &Plan) -> Option<Vec<String>> {
+        let of = |effect| Script::of_effect(effect, plan, &self.anchors.home);
+        let script = plan.effects.iter().find_map(of)?;
+        let asked: Vec<&Part> =
+            script.parts.iter().filter(|part| !(part.read_only || part.is_wrapped)).collect();
+        // What a redirect writes is no matter of a rule for words.
+        let fits = |part: &&Part| {
+            let mut redirected = part.effects[..part.redirected].iter();
+            part.joined().is_some() && redirected.all(|effect| effect.access == Access::Observe)
+        };
+        if script.parts.len() < 2 || script.fault.is_some() {
+            return None;
+        }
+        let is_few = !asked.is_empty() && asked.len() <= MOST;
+        let words = asked.iter().filter_map(|part| part.words.as_deref());
+        let rules = words.map(|words| literal("Bash", words)).collect();
+        Some(if is_few && asked.iter().all(fits) { rules } else { Vec::new() })
     }
 
     fn pattern(&self, path: &HostPath, tree: bool) -> Option<String> {
@@ -92,6 +113,15 @@ impl Policy {
             (false, false) => Some(format!("{start}{joined}")),
         }
     }
+}
+
+/// Most rules that are offered for one call.
+const MOST: usize = 3;
+
+/// The rule for just these words.
+fn literal(tool: &str, words: &[String]) -> String {
+    let words: Vec<String> = words.iter().map(|word| escape_word(word)).collect();
+    format!("{tool}({})", words.join(" "))
 }
 
 /// Escapes what is no plain character, so that a pattern takes the word as it is.

@@ -89,8 +89,12 @@ pub struct Part {
     /// Variables that are set for it, or by it where it has no words: names and what they are set
     /// to, where that is known.
     pub assignments: Vec<(String, Option<String>)>,
-    /// What it does.
+    /// What it does; first what its redirects do.
     pub effects: Vec<Effect>,
+    /// How many of these are of its redirects.
+    pub redirected: usize,
+    /// Whether these are all that it does.
+    pub is_known: bool,
     /// Whether it only reads.
     pub read_only: bool,
     /// One short sentence: what it does, or why it is not known to only read.

@@ -3,8 +3,8 @@
 use std::{sync::Arc, time::Duration};
 
 use haft_host::Host;
-use haft_policy::Verdict;
-use haft_types::{AgentPath, CallId, Kind, Outcome, Place, Plan, ToolUse, TurnId};
+use haft_policy::{Part, Ruling, Script, Verdict};
+use haft_types::{AgentPath, CallId, Kind, Outcome, Place, Plan, ToolError, ToolUse, TurnId};
 use serde_json::Value;
 use tokio_util::sync::CancellationToken;
 
@@ -37,6 +37,19 @@ pub struct Dispatcher {
     pub agent: AgentPath,
 }
 
+/// What would be decided about a call.
+#[derive(Clone, Debug)]
+pub struct Judgement {
+    /// What it would do.
+    pub plan: Plan,
+    /// The decision about the whole.
+    pub ruling: Ruling,
+    /// What a shell would run; none where it is no script of a new shell.
+    pub script: Option<Script>,
+    /// Its commands, each with the decision about it alone.
+    pub parts: Vec<(Part, Ruling)>,
+}
+
 impl Dispatcher {
     /// Works out what a call would do now, to tell which may go together; one that cannot be
     /// planned does nothing. Where a path may be taken as another, both count.
@@ -63,6 +76,29 @@ impl Dispatcher {
             && call.ready().is_ok_and(|prepared| prepared.bare_paths().is_none())
             && resolve::locate(&mut call, SOON).await.is_ok()
             && rules::decide(&call).is_ok_and(|ruling| ruling.verdict == Verdict::Allow)
+    }
+
+    /// Tells what would be decided about a call, without making it: nothing is run, asked or
+    /// recorded, and nothing of what it names is opened.
+    ///
+    /// # Errors
+    /// When the call cannot be read, or its paths not be looked up in this time.
+    pub async fn judge(
+        self: &Arc<Self>,
+        request: &ToolUse,
+        limit: Duration,
+    ) -> Result<Judgement, ToolError> {
+        let cx =
+            Cx::new(self.clone(), request.id.clone(), TurnId::default(), CancellationToken::new());
+        let mut call = Call::new(request.clone(), cx);
+        resolve::locate(&mut call, limit).await?;
+        let ruling = rules::decide(&call)?;
+        let prepared = call.ready()?;
+        let judge = self.session.judge();
+        let (script, parts) = rules::with_ask(&call, prepared, &prepared.plan, &judge, |ask| {
+            judge.policy.decide_parts(ask)
+        });
+        Ok(Judgement { plan: prepared.plan.clone(), ruling, script, parts })
     }
 
     /// Takes one call through every stage.

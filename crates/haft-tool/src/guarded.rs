@@ -105,6 +105,8 @@ pub(crate) struct Guarded {
     pub place: Arc<Place>,
     /// The most that may happen: `Observe` while a call is only checked.
     pub most: Access,
+    /// Whether the call was allowed because its command only looks.
+    pub looks: bool,
     /// What children may touch.
     pub confine: Option<Limits>,
     /// Where the begin of the call was told; none where it only observes.
@@ -218,7 +220,7 @@ impl Guarded {
             all.into_iter().any(|text| (self.forbidden)(text))
         };
         let declares = |declared: &Declared| match &declared.effect.target {
-            Target::Command { text: told } => text.as_ref() == Some(told) && args.is_empty(),
+            Target::Command { text: told, .. } => text.as_ref() == Some(told) && args.is_empty(),
             Target::Anything => text.is_some() && !forbidden(),
             _ => false,
         };
@@ -248,8 +250,8 @@ impl Guarded {
     /// Refuses a command for a shell that runs which the plan did not declare, word for word, and
     /// folders outside the workspace.
     fn need_turn(&self, turn: &Turn) -> io::Result<()> {
-        let told = Target::Command { text: turn.command.clone() };
-        if self.most == Access::Observe || !self.declared.iter().any(|d| d.effect.target == told) {
+        let is_told = |declared: &Declared| matches!(&declared.effect.target, Target::Command { text, .. } if *text == turn.command);
+        if self.most == Access::Observe || !self.declared.iter().any(is_told) {
             let what = short(&turn.command);
             return denied(format!("running {what} is not part of what this call declared"));
         }
@@ -616,7 +618,9 @@ impl Shell for Guarded {
                 return Err(io::ErrorKind::Unsupported.into());
             };
             self.need_program(&spawn)?;
-            let spawn = Spawn { confine: self.confine.clone(), ..spawn };
+            let looks = self.looks.then(|| self.place.roots.clone());
+            let profile = spawn.profile && !self.looks;
+            let spawn = Spawn { looks, profile, confine: self.confine.clone(), ..spawn };
             shell.spawn_after(spawn, self.begin().boxed()).await
         }
         .boxed()
@@ -732,6 +736,7 @@ mod tests {
             forbidden: Arc::new(|_| true),
             place: Arc::new(place),
             most: Access::Observe,
+            looks: false,
             confine: None,
             events: None,
             begun: OnceCell::new(),

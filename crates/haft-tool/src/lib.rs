@@ -33,7 +33,7 @@ mod validate;
 
 pub use self::{
     cx::Cx,
-    dispatch::Dispatcher,
+    dispatch::{Dispatcher, Judgement},
     events::{Blobs, Discard, Events, MemoryBlobs, RecordError},
     fit::Room,
     guarded::{COMMAND_VARIABLE, POWERSHELL, REPORTING_SCRIPT, command_text},

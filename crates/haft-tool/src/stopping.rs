@@ -64,7 +64,7 @@ impl Cx {
     /// Lets the stopping of a cancelled command go on behind the call's answer; `stopping` ends when
     /// nothing of the command is left, in a bounded time.
     pub fn stops_behind(&self, stopping: impl Future<Output = ()> + Send + 'static) {
-        let command = Target::Command { text: String::new() };
+        let command = Target::command(String::new());
         let plan = Plan::new(&self.place, "Stopping a command").with(Access::Destroy, command);
         let guard = self.session().map.get::<Stopping>().begin(self.call.clone(), plan);
         tokio::spawn(async move {

@@ -8,6 +8,7 @@
 use std::{io, sync::Arc, time::Duration};
 
 use haft_host::{Exit, FileKind, Running, Spawn, Stdin};
+use haft_policy::{Around, Script};
 use haft_tool::{COMMAND_VARIABLE, Cx, Jobs, RecordError, Tool, schema_of};
 use haft_types::{
     Access, Budget, Detail, Env, Follow, Guideline, HostPath, Kind, Loading, Outcome, Place, Plan,
@@ -212,9 +213,17 @@ impl Tool for Bash {
                 ),
             ));
         }
-        let target = Target::Command { text: input.command.clone() };
-        let plan = Plan::new(place, title(input)).with(Access::Destroy, target);
-        Ok(match folder(input, place)? {
+        let asked = folder(input, place)?;
+        let plan = Plan::new(place, title(input));
+        let plan = match &asked {
+            _ if !self.is_fresh(input) => {
+                plan.with(Access::Destroy, Target::command(input.command.clone()))
+            }
+            asked => {
+                scripted(plan, &input.command, asked.as_ref().unwrap_or(&place.cwd), &place.home)
+            }
+        };
+        Ok(match asked {
             Some(cwd) => plan.reads(cwd),
             None => plan,
         })
@@ -273,6 +282,26 @@ impl Tool for Bash {
         notes.extend(cx.session().map.get::<Jobs>().news(cx));
         Ok(answer::outcome(&input.command, ran, timeout, notes))
     }
+}
+
+impl Bash {
+    /// Whether a new shell runs the command, so that its words mean what they say, and nothing of
+    /// it goes on later.
+    fn is_fresh(&self, input: &Input) -> bool {
+        let lives_on =
+            input.run_in_background.unwrap_or_default() || session::asked(input).is_some();
+        self.language == Language::Shell && !lives_on && !input.pty.unwrap_or_default()
+    }
+}
+
+/// A plan with all that a script does, as far as its text tells.
+fn scripted(plan: Plan, text: &str, cwd: &HostPath, home: &HostPath) -> Plan {
+    // Whether git and toolchains are what they are taken for is looked up before it counts.
+    let script = Script::read(text, cwd, home, Around::Plain);
+    let access = if script.read_only { Access::Observe } else { Access::Destroy };
+    let target = Target::Command { text: text.to_owned(), fresh_in: Some(cwd.clone()) };
+    let plan = plan.with(access, target);
+    script.effects().into_iter().fold(plan, |plan, effect| plan.with(effect.access, effect.target))
 }
 
 /// What people see of a call before its result.

@@ -254,7 +254,7 @@ impl Tool for Executable {
         let text = command_text(&words, self.path.style())
             .unwrap_or_else(|| self.path.text().into_owned());
         let title = format!("Running {}", quoted(&self.spec.label));
-        Ok(Plan::new(place, title).with(Access::Destroy, Target::Command { text }))
+        Ok(Plan::new(place, title).with(Access::Destroy, Target::command(text)))
     }
 
     async fn run(&self, input: Value, cx: &Cx) -> Result<Outcome, ToolError> {

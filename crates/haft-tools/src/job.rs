@@ -198,7 +198,7 @@ impl Tool for Job {
             // A shell would run it, so it is judged as a command is.
             Action::Input => with(format!("Typing into {job}"), state(Access::Modify)).with(
                 Access::Destroy,
-                Target::Command { text: input.text.clone().unwrap_or_default() },
+                Target::command(input.text.clone().unwrap_or_default()),
             ),
         })
     }

@@ -51,6 +51,10 @@ pub enum Target {
     Command {
         /// Its text, as it would be run.
         text: String,
+        /// Where a new shell runs it in which nothing was set before, so that its words mean what
+        /// they say; none for every other shell, language and program.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        fresh_in: Option<HostPath>,
     },
     /// A network peer.
     Net {
@@ -74,6 +78,13 @@ pub struct Effect {
     /// What it touches.
     #[serde(flatten)]
     pub target: Target,
+}
+
+impl Target {
+    /// A command about whose shell nothing is said.
+    pub const fn command(text: String) -> Self {
+        Self::Command { text, fresh_in: None }
+    }
 }
 
 impl Effect {
@@ -291,7 +302,7 @@ mod tests {
 
     #[test]
     fn commands_run_alone_unless_both_only_observe() {
-        let run = |access| plan().with(access, Target::Command { text: "ls".into() });
+        let run = |access| plan().with(access, Target::command("ls".into()));
         assert!(run(Access::Destroy).conflicts(&plan().reads(at("/w/a"))));
         assert!(!run(Access::Observe).conflicts(&plan().reads(at("/w/a"))));
     }

@@ -22,6 +22,14 @@ Examples:
   haft tool read --input '{\"path\": \"README.md\"}'
   haft tool write --mode accept-edits --input '{\"path\": \"a.txt\", \"content\": \"hello\"}'";
 
+const WHY_EXAMPLES: &str = "\
+Examples:
+  haft why 'git log --oneline | head -5'
+  haft why --mode accept-edits 'cargo test > out.txt'
+  haft why --tool edit --input '{\"path\": \".git/config\", \"edits\": []}'
+  haft why --rules team.toml 'npm run test'
+  haft why --batch < lines.jsonl                  {\"command\": ..} or {\"rules\": {..}, \"input\": ..}";
+
 const UNDO_EXAMPLES: &str = "\
 Examples:
   haft undo              the last change
@@ -139,6 +147,8 @@ pub enum Command {
     Demo(Demo),
     /// Use any tool from the shell
     Tool(Tool),
+    /// Tell what would be decided about a command or call, part by part, and why
+    Why(Why),
     /// Serve the tools to any MCP client over standard input and output
     Mcp(Mcp),
     /// Check what works here: files, shell, search, models
@@ -196,6 +206,33 @@ pub struct Tool {
     /// Make the call in this session: with its state, and in its log
     #[arg(long, value_name = "ID")]
     pub session: Option<String>,
+    /// Flags that every face takes.
+    #[command(flatten)]
+    pub common: Common,
+}
+
+/// `haft why`
+#[derive(Debug, Args)]
+#[command(after_help = WHY_EXAMPLES)]
+pub struct Why {
+    /// The command, as one argument
+    #[arg(value_name = "COMMAND", conflicts_with_all = ["tool", "batch"])]
+    pub command: Option<String>,
+    /// A call of this tool instead of a command
+    #[arg(long, value_name = "NAME", requires = "input", conflicts_with = "batch")]
+    pub tool: Option<String>,
+    /// The arguments of that call
+    #[arg(long, value_name = "JSON", requires = "tool")]
+    pub input: Option<String>,
+    /// Read a JSON object from each line of standard input, and answer each with one line
+    #[arg(long)]
+    pub batch: bool,
+    /// Take the rules of this file (TOML or .json) in place of those of the settings
+    #[arg(long, value_name = "FILE")]
+    pub rules: Option<PathBuf>,
+    /// Print JSON
+    #[arg(long)]
+    pub json: bool,
     /// Flags that every face takes.
     #[command(flatten)]
     pub common: Common,

@@ -36,6 +36,7 @@ use crate::{
 mod rules;
 mod toolset;
 
+pub use self::rules::restricting;
 use self::rules::{LocalRules, command_line, report, rules, unread};
 
 /// Most bytes of all kept outputs of a session.
@@ -160,7 +161,8 @@ impl Base {
             home: place.home.clone(),
             state: vec![Local::path(&haft_home)?],
         };
-        let policy = Policy::new(&rules(&loaded), anchors).sparing(again::own_processes());
+        let policy = restricting(Policy::new(&rules(&loaded), anchors), &loaded);
+        let policy = policy.sparing(again::own_processes());
         unread(policy.problems(), &loaded)?;
         let mode = loaded.settings.mode;
         Ok(Self {

@@ -28,6 +28,7 @@ mod runner;
 mod session;
 mod tool;
 mod undo;
+mod why;
 
 use std::process::ExitCode;
 

@@ -23,7 +23,7 @@ use crate::{
     cli::{Cli, Command, Start, Tool as Called},
     demo, doctor,
     exit::{self, Ending, Failure},
-    line, mcp, print, session, tool, undo,
+    line, mcp, print, session, tool, undo, why,
 };
 
 /// Builds and runs the program.
@@ -98,6 +98,7 @@ impl Runner {
                         None => self.start(cli.start).await,
                         Some(Command::Demo(arguments)) => demo::run(&arguments).await,
                         Some(Command::Tool(arguments)) => tool::run(&arguments, &self.tools).await,
+                        Some(Command::Why(arguments)) => why::run(&arguments, &self.tools).await,
                         Some(Command::Mcp(arguments)) => mcp::run(&arguments, &self.tools).await,
                         Some(Command::Undo(arguments)) => undo::undo(&arguments).await,
                         Some(Command::Redo(arguments)) => undo::redo(&arguments).await,

@@ -14,7 +14,7 @@ fn rules(verdict: Verdict, pattern: &str) -> Rules {
 
 fn judge(rules: &Rules, command: &str) -> Ruling {
     let mut call = Call::parse("run x", Mode::Bypass);
-    call.plan.effects[0].target = Target::Command { text: command.to_owned() };
+    call.plan.effects[0].target = Target::command(command.to_owned());
     call.judge(&policy(rules), &Grants::default())
 }
 

@@ -175,7 +175,7 @@ proptest! {
             .with(Verdict::Deny, Scope::User, &text)
             .with(Verdict::Allow, Scope::User, &text);
         let mut run = call;
-        run.plan.effects[0].target = haft_types::Target::Command { text: command };
+        run.plan.effects[0].target = haft_types::Target::command(command);
         judge(&rules, &run);
         judge(&rules, &Call::parse("read src/a", Mode::Ask));
     }
@@ -193,7 +193,7 @@ proptest! {
             .with(Verdict::Deny, Scope::User, "Bash(rm:*)");
         let mut call = Call::parse("run x", Mode::Bypass);
         let text = format!("{before}{path}rm -r x{close}{after}");
-        call.plan.effects[0].target = haft_types::Target::Command { text };
+        call.plan.effects[0].target = haft_types::Target::command(text);
         prop_assert_eq!(judge(&rules, &call), Verdict::Deny);
     }
 }

@@ -88,7 +88,7 @@ impl Call {
             "run" => {
                 name = String::from("bash");
                 input = json!({ "command": rest });
-                Some((Access::Destroy, Target::Command { text }))
+                Some((Access::Destroy, Target::command(text)))
             }
             "fetch" => {
                 name = String::from("web_fetch");

@@ -35,6 +35,8 @@ pub(crate) struct Outcome {
     pub faults: Vec<String>,
     /// What a wrapper sets for the command that it runs.
     pub assignments: Vec<(String, Option<String>)>,
+    /// How many of the effects are of redirects.
+    pub redirected: usize,
 }
 
 impl Outcome {
@@ -78,6 +80,7 @@ impl<'a, 'r> Judge<'a, 'r> {
     pub(crate) fn command(&mut self, command: &Command) {
         let mut out = Outcome::default();
         self.redirects(&command.redirects, &mut out);
+        out.redirected = out.effects.len();
         let mut args: Vec<Arg> = Vec::new();
         for word in &command.words {
             match command.kind {
@@ -279,7 +282,9 @@ impl<'a, 'r> Judge<'a, 'r> {
             program: name.map(|name| name.rsplit('/').next().unwrap_or(name).to_owned()),
             wrappers,
             assignments,
+            is_known: out.faults.is_empty(),
             read_only: out.faults.is_empty() && acts.is_none(),
+            redirected: out.redirected,
             effects: out.effects,
             why,
         });

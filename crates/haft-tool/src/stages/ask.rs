@@ -160,8 +160,11 @@ fn told(call: &Call, ruling: &Ruling) -> String {
     let is_start = |effect: &Effect| {
         effect.access == Access::Observe && start.is_some() && effect.path() == start.as_ref()
     };
-    let told: Vec<(usize, &Effect)> =
-        effects.iter().enumerate().filter(|(_, effect)| !is_start(effect)).collect();
+    let told: Vec<(usize, &Effect)> = effects
+        .iter()
+        .enumerate()
+        .filter(|(index, effect)| !is_start(effect) && !is_in_text(call, *index, effects))
+        .collect();
     let said =
         |(index, effect): (usize, &Effect)| told.len() > 1 || !says_all(call, index, effect, &text);
     let mut lines: Vec<String> = told
@@ -182,12 +185,28 @@ fn told(call: &Call, ruling: &Ruling) -> String {
     }
     text.push('\n');
     // With several effects it must be said which of them is asked about.
-    let reason = if effects.len() == 1 { &ruling.brief } else { &ruling.reason };
+    let reason = if told.len() == 1 { &ruling.brief } else { &ruling.reason };
     let mut chars = reason.chars();
     text.extend(chars.next().into_iter().flat_map(char::to_uppercase));
     text.push_str(chars.as_str());
     text.push('.');
     text
+}
+
+/// Whether an effect is one of a script whose text names it: inside the workspace, and what it seems.
+fn is_in_text(call: &Call, index: usize, effects: &[Effect]) -> bool {
+    let is_script =
+        |effect: &Effect| matches!(&effect.target, Target::Command { fresh_in: Some(_), .. });
+    let Some(effect) = effects.get(index).filter(|_| effects.iter().any(is_script)) else {
+        return false;
+    };
+    match (effect.path(), call.located.get(index)) {
+        (Some(path), Some(Some(Ok(found)))) => {
+            found.real == *path && call.cx.dispatcher.place.holds(path)
+        }
+        (None, _) => matches!(effect.target, Target::State { .. }),
+        _ => false,
+    }
 }
 
 /// Where the command of a call starts; none where it runs none.
@@ -214,7 +233,7 @@ fn really(call: &Call, index: usize, path: &HostPath) -> String {
 fn says_all(call: &Call, index: usize, effect: &Effect, title: &str) -> bool {
     let Some((verb, rest)) = title.split_once(' ') else { return false };
     match &effect.target {
-        Target::Command { text } => verb == "Running" && rest == text,
+        Target::Command { text, .. } => verb == "Running" && rest == text,
         Target::Path { path, .. } => {
             let real =
                 matches!(call.located.get(index), Some(Some(Ok(found))) if found.real != *path);
@@ -235,10 +254,10 @@ fn line(call: &Call, index: usize, effect: &Effect) -> String {
     };
     let what = match &effect.target {
         // Further in than haft's own words, so that no command looks like them.
-        Target::Command { text } if text.contains('\n') => {
+        Target::Command { text, .. } if text.contains('\n') => {
             return format!("{verb}\n  {}", text.trim_end().replace('\n', "\n  "));
         }
-        Target::Command { text } => text.clone(),
+        Target::Command { text, .. } => text.clone(),
         Target::Net { host } => host.clone(),
         Target::State { name } => format!("haft's {name}"),
         Target::Anything => "anything on this machine that no rule names or protects".to_owned(),

@@ -58,6 +58,7 @@ pub(super) fn guarded(call: &Call, most: Access) -> Arc<dyn Host> {
         forbidden: Arc::new(call.cx.session().judge().policy.command_filter()),
         place: call.cx.place.clone(),
         most,
+        looks: call.ruling.as_ref().is_some_and(|ruling| ruling.looks),
         confine: None,
         events: (!call.plan().is_none_or(Plan::observes)).then(|| call.cx.session().events.clone()),
         begun: OnceCell::new(),

@@ -10,9 +10,9 @@
 use std::{io, time::Duration};
 
 use futures::{FutureExt as _, future::BoxFuture};
-use haft_host::{FileKind, Fs, Located};
-use haft_policy::Verdict;
-use haft_types::{Access, EntryKind, Follow, HostPath, Outcome, Status, Target, ToolError};
+use haft_host::{FileKind, Fs, Located, is_plain_git, is_plain_toolchain};
+use haft_policy::{Around, Script, Verdict, plain_settings};
+use haft_types::{Access, Effect, EntryKind, Follow, HostPath, Outcome, Status, Target, ToolError};
 use tokio::time::timeout;
 
 use super::rules;
@@ -57,8 +57,10 @@ pub(crate) async fn locate(call: &mut Call, limit: Duration) -> Result<(), ToolE
             _ => None,
         })
         .collect();
+    let first = paths.iter().flatten().map(|(path, _)| path);
+    let first = first.chain(effects.iter().filter_map(start)).next().cloned();
     call.located = vec![None; paths.len()];
-    let Some((first, _)) = paths.iter().flatten().next().cloned() else { return Ok(()) };
+    let Some(first) = first else { return Ok(()) };
     let host = call.cx.host.clone();
     let work = async {
         let mut located = Vec::with_capacity(paths.len());
@@ -70,8 +72,10 @@ pub(crate) async fn locate(call: &mut Call, limit: Duration) -> Result<(), ToolE
         }
         located
     };
-    if let Ok(located) = timeout(limit, work).await {
+    let work = async { (work.await, known(call).await) };
+    if let Ok((located, known)) = timeout(limit, work).await {
         call.located = located;
+        settle(call, known);
         return Ok(());
     }
     let ruling = rules::decide(call)?;
@@ -82,6 +86,77 @@ pub(crate) async fn locate(call: &mut Call, limit: Duration) -> Result<(), ToolE
     Err(ToolError { status: Status::TimedOut, ..ToolError::new(text) }.hint(
         "Nothing was run. Its disk or network share may not answer; go on without it, or say so.",
     ))
+}
+
+/// Where the script of an effect starts.
+const fn start(effect: &Effect) -> Option<&HostPath> {
+    match &effect.target {
+        Target::Command { fresh_in, .. } => fresh_in.as_ref(),
+        _ => None,
+    }
+}
+
+/// What is known of the script of a call once it was looked for.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+struct Known {
+    /// It starts where its words count from.
+    starts_there: bool,
+    /// Programs run that files there may make start others, and none does.
+    is_plain: bool,
+    /// Such programs run, and some file does.
+    is_other: bool,
+}
+
+/// Looks where the script of a call starts, and how git and toolchains are set up where it runs them.
+async fn known(call: &Call) -> Known {
+    let effects = call.plan().map(|plan| plan.effects.as_slice()).unwrap_or_default();
+    for effect in effects {
+        let Target::Command { text, fresh_in: Some(cwd) } = &effect.target else { continue };
+        let fs = call.cx.host.fs();
+        let found = fs.locate(cwd, Follow::Yes).await;
+        let starts_there = found.is_ok_and(|found| found.real == *cwd);
+        let script = Script::read(text, cwd, &call.place().home, Around::Plain);
+        let mut plain = true;
+        for folder in &script.git_folders {
+            // A folder that is not there now may be one that the script makes or finds elsewhere.
+            let found = fs.locate(folder, Follow::Yes).await;
+            let is_there = found.is_ok_and(|found| found.kind == FileKind::FOLDER);
+            plain = plain && (folder == cwd || is_there) && is_plain_git(fs, folder).await;
+        }
+        for folder in &script.toolchain_folders {
+            plain = plain && is_plain_toolchain(fs, folder).await;
+        }
+        let asks = !(script.git_folders.is_empty() && script.toolchain_folders.is_empty());
+        return Known { starts_there, is_plain: asks && plain, is_other: asks && !plain };
+    }
+    Known::default()
+}
+
+/// Makes of the plan of a script what is known now: that it may do more than look, and which paths
+/// are files.
+fn settle(call: &mut Call, known: Known) {
+    let Ok(prepared) = &mut call.prepared else { return };
+    let is_script = |effect: &Effect| start(effect).is_some();
+    if !prepared.plan.effects.iter().any(is_script) {
+        return;
+    }
+    for (effect, found) in prepared.plan.effects.iter_mut().zip(&call.located) {
+        let is_file = effect.access == Access::Observe
+            && matches!(found, Some(Ok(found)) if found.kind != FileKind::FOLDER);
+        match &effect.target {
+            _ if is_script(effect) && (known.is_other || !known.starts_there) => {
+                effect.access = Access::Destroy;
+            }
+            Target::Tree { root } if is_file => {
+                effect.target = Target::Path { path: root.clone(), follow: Follow::Yes };
+            }
+            _ => {}
+        }
+    }
+    if known.is_plain {
+        prepared.plan.effects.push(plain_settings());
+        call.located.push(None);
+    }
 }
 
 async fn look_up(fs: &dyn Fs, path: &HostPath, follow: Follow) -> Result<Located, Lost> {

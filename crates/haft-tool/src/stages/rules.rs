@@ -81,7 +81,7 @@ pub(super) fn may_observe(call: &Call) -> bool {
 }
 
 /// Builds the question to the policy, with the real form of every path.
-pub(super) fn with_ask<T>(
+pub(crate) fn with_ask<T>(
     call: &Call,
     prepared: &Prepared,
     plan: &Plan,

@@ -103,7 +103,7 @@ async fn a_denial_that_was_not_understood_asks_about_anything() {
 fn giver() -> Probe {
     let giver = Probe::new("give").plan(|_, place| {
         Plan::new(place, "Running")
-            .with(Access::Destroy, Target::Command { text: "echo told > made".to_owned() })
+            .with(Access::Destroy, Target::command("echo told > made".to_owned()))
     });
     giver.run(|input, cx| async move {
         let place = &cx.place;
@@ -153,7 +153,7 @@ async fn a_shell_that_runs_gets_the_declared_command_alone() {
 fn runner() -> Probe {
     let runner = Probe::new("run").plan(|input, place| match input["declared"].as_str() {
         Some(text) => Plan::new(place, "Running")
-            .with(Access::Destroy, Target::Command { text: text.to_owned() }),
+            .with(Access::Destroy, Target::command(text.to_owned())),
         None => Plan::anything(place, "Doing anything"),
     });
     runner.run(|input, cx| async move {

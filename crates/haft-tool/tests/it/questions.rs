@@ -366,7 +366,7 @@ async fn time_that_a_nested_call_asks_is_not_the_outer_calls_either() {
 
 /// What a mode makes of observing, changing inside and outside, running, and of credentials.
 async fn in_mode(mode: Mode) -> Vec<char> {
-    let command = Target::Command { text: "make".into() };
+    let command = Target::command("make".into());
     let run = Probe::new("run")
         .plan(move |_, place| Plan::new(place, "Running").with(Access::Destroy, command.clone()));
     let probes = [Probe::new("look").reads(), editor(), run];

@@ -19,7 +19,7 @@ fn runner() -> Probe {
         let text = input["command"].as_str().unwrap().to_owned();
         let title =
             input["title"].as_str().map_or_else(|| format!("Running {text}"), str::to_owned);
-        let plan = Plan::new(place, title).with(Access::Destroy, Target::Command { text });
+        let plan = Plan::new(place, title).with(Access::Destroy, Target::command(text));
         match input["cwd"].as_str() {
             Some(folder) => plan.reads(place.path(folder).unwrap()),
             None => plan,

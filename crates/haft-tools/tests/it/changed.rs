@@ -616,7 +616,10 @@ async fn two_commands_at_once_tell_a_change_once() {
 async fn what_a_rule_hides_is_neither_named_nor_copied() {
     let world = world();
     world.rule(haft_policy::Verdict::Deny, "Read(hidden.txt)");
-    let outcome = bash(&world, "echo x > hidden.txt; echo x > seen.txt").await;
+    // What a program does is not seen before.
+    fs::write(world.folder().unwrap().join("do.sh"), "echo x > hidden.txt; echo x > seen.txt")
+        .unwrap();
+    let outcome = bash(&world, "sh do.sh").await;
     assert_eq!(told(&outcome), "[created: seen.txt]");
     assert!(!serde_json::to_string(&receipts(&world)).unwrap().contains("hidden"));
 }

@@ -48,6 +48,10 @@ async fn what_becomes_of_repositories_is_named() {
     fs::create_dir_all(folder.join("sub/.git")).unwrap();
     fs::write(folder.join("sub/.git/HEAD"), "ref: refs/heads/main\n").unwrap();
     fs::write(folder.join("sub/file"), "text\n").unwrap();
+    // What scripts do to these folders is asked about only where it stands in the command.
+    let script = "case $1 in\nwrite) echo '[user]' >> .git/config ;;\nmake) mkdir -p sub/.git ;;\n\
+                  remove) rm -rf .git sub/.git ;;\nesac\n";
+    fs::write(folder.join("change.sh"), script).unwrap();
     let text = told(&bash(&world, "cat .git/config > /dev/null; rm -rf sub").await);
     assert_eq!(
         text,
@@ -55,16 +59,13 @@ async fn what_becomes_of_repositories_is_named() {
     );
     take_back(&world, &receipts(&world), false).await.unwrap();
     assert_eq!(fs::read(folder.join("sub/file")).unwrap(), b"text\n");
+    assert_eq!(told(&bash(&world, "sh change.sh write").await), "[not covered by undo: .git changed]");
     assert_eq!(
-        told(&bash(&world, "echo '[user]' >> .git/config").await),
-        "[not covered by undo: .git changed]"
-    );
-    assert_eq!(
-        told(&bash(&world, "mkdir -p sub/.git").await),
+        told(&bash(&world, "sh change.sh make").await),
         "[not covered by undo: sub/.git made]"
     );
     assert_eq!(
-        told(&bash(&world, "rm -rf .git sub/.git").await),
+        told(&bash(&world, "sh change.sh remove").await),
         "[not covered by undo: .git gone, sub/.git gone]"
     );
     assert_eq!(receipts(&world).len(), 2, "nothing else changed");

@@ -6,7 +6,7 @@
 use std::{path::PathBuf, sync::Arc};
 
 use haft_config::{Layer, Loaded, RuleText};
-use haft_policy::{ALIASES, RuleProblem, Rules, Scope, Verdict};
+use haft_policy::{ALIASES, Policy, RESTRICTED, RuleProblem, Rules, Scope, Verdict};
 use haft_tool::{SaveRule, ToolSet};
 use haft_types::ToolSpec;
 use serde_json::{Value, json};
@@ -111,6 +111,14 @@ pub(super) fn tell(problems: &[RuleProblem]) -> Result<(), Failure> {
         say(&format!("haft: {problem}"));
     }
     Ok(())
+}
+
+/// The policy with the list of restricted commands that counts.
+pub fn restricting(policy: Policy, loaded: &Loaded) -> Policy {
+    match &loaded.settings.permissions.restricted {
+        Some(list) => policy.restricting(list),
+        None => policy.restricting(RESTRICTED),
+    }
 }
 
 pub(super) fn rules(loaded: &Loaded) -> Rules {

@@ -360,7 +360,9 @@ fn what_is_kept_lives_as_long_as_haft() {
     let told: Vec<String> = world.outcomes().iter().map(crate::world::text).collect();
     assert!(told[0].starts_with("built\n[still running"), "{told:?}");
     assert!(told[0].contains("shell.keep lets it go on, as job j1; "), "{told:?}");
-    assert!(told[1].parse::<u32>().is_ok() && told[2].contains("j1 running"), "{told:?}");
+    // Both only look, so that either may end first.
+    assert!(told.iter().any(|text| text.parse::<u32>().is_ok()), "{told:?}");
+    assert!(told.iter().any(|text| text.contains("j1 running")), "{told:?}");
     assert!(ran.err.contains("j1 (") && ran.err.contains("builderd"), "{ran:?}");
     assert!(!runs(&seconds), "it outlives the run");
 }

@@ -41,7 +41,7 @@ fn a_question_shows_a_long_command_whole_and_apart() {
     let tmux = asked(&world, &json!({"name": "bash", "input": {"command": command}}));
     let screen = tmux.screen();
     let wanted = "? Running set -e (4 lines)\n    run\n      set -e\n      for i in 1 2; do\n        \
-                  touch $i\n      done\n  No rule allows this.\n  [y]";
+                  touch $i\n      done\n  No rule allows running `touch $i`: it writes";
     assert!(screen.contains(wanted), "{screen}");
 }
 

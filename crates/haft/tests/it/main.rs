@@ -59,5 +59,6 @@ mod terminal;
 mod tool;
 mod undo;
 mod undo_force;
+mod why;
 mod wire;
 mod world;

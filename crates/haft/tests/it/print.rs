@@ -155,7 +155,7 @@ fn what_would_ask_is_denied_and_told() {
 #[test]
 fn modes_and_rules_decide() {
     for (flags, edited, made) in [
-        (&["--mode", "accept-edits"][..], true, false),
+        (&["--mode", "accept-edits"][..], true, true),
         (&["--mode", "bypass"], true, true),
         (&["--mode", "plan"], false, false),
         (&["--mode", "dont-ask"], false, false),

@@ -164,7 +164,7 @@ fn going_on_takes_the_last_session_in_which_someone_spoke() {
     let model = world.script(&[json!({"text": "One."}), json!({"text": "Two."})]);
     assert_eq!(world.run(&["-p", "first", "--model", &model]).code, Some(0));
     let id = world.only_session();
-    let ran = world.tool("bash", &json!({"command": "true"}), &["--mode", "bypass"]);
+    let ran = world.tool("bash", &json!({"command": "touch x"}), &["--mode", "bypass"]);
     assert_eq!(ran.code, Some(0), "{ran:?}");
     let listed = world.run(&["session", "list", "--json"]);
     assert_eq!(listed.out.lines().count(), 2, "the call is kept in a session of its own");

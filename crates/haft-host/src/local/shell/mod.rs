@@ -11,6 +11,7 @@
 mod follow;
 mod levels;
 mod link;
+mod looking;
 mod profile;
 mod start;
 mod supervisor;

@@ -23,7 +23,7 @@ use rustix::{
 };
 
 use super::{
-    Given,
+    Given, looking,
     profile::Profile,
     wire::{Request, START_UP},
 };
@@ -267,6 +267,7 @@ fn environment(spawn: &Spawn, given: &Given<'_>, shell: Option<&PathBuf>) -> Vec
     };
     let own = env::vars_os()
         .filter(|(name, value)| !holds(name, value))
+        .filter(|(name, _)| spawn.looks.is_none() || looking::may_inherit(name))
         .map(|(name, value)| (OsStringExt::into_vec(name), OsStringExt::into_vec(value)))
         .filter(|(name, _)| !read(name) && !started.iter().any(|(started, _)| started == name));
     let own = own.chain(started.iter().cloned()).filter(|(name, _)| !set(name) && !unset(name));
@@ -282,9 +283,10 @@ fn environment(spawn: &Spawn, given: &Given<'_>, shell: Option<&PathBuf>) -> Vec
     let given = given.map(|(name, value)| (name.clone().into_bytes(), value.clone().into_bytes()));
     let temp = spawn.confine.as_ref().and_then(|limits| limits.temp.as_ref());
     let temp = temp.map(|temp| (b"TMPDIR".to_vec(), temp.as_bytes().to_vec()));
-    own.chain(file)
-        .chain(given)
-        .chain(temp)
-        .map(|(name, value)| [name, value].join(&b'='))
-        .collect()
+    let looks = spawn.looks.iter();
+    let looks = looks.flat_map(|workspace| looking::given(env::var_os("PATH"), workspace));
+    let looks = looks.map(|(name, value)| (name.into_vec(), value.into_vec()));
+    let own = own.filter(|(name, _)| spawn.looks.is_none() || name != b"PATH");
+    let all = own.chain(file).chain(given).chain(temp).chain(looks);
+    all.map(|(name, value)| [name, value].join(&b'=')).collect()
 }

@@ -1,0 +1,264 @@
+//! A command of the shell as what it does, for its plan and for the judgement about it.
+//!
+//! **Invariant:** a plan and the judgement about it read the same script in the same way. Paths
+//! that only the running shell will know are said to be unknown, never guessed; so is a path with
+//! `..` behind a name, which may lead through a link.
+//!
+//! **Does not know:** links, files, rules.
+
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    time::{Duration, Instant},
+};
+
+use haft_shell::{GitFacts, Operand, Reading, Setting};
+use haft_types::{Access, Effect, Follow, HostPath, Plan, Style, Target};
+
+use crate::command::{CommandPattern, GAP};
+
+/// How long a script is read before it counts as one that cannot be.
+const PATIENCE: Duration = Duration::from_millis(50);
+
+/// The state in which a shell's folder is kept from one call to the next.
+const FOLDER: &str = "folder of the shell";
+
+/// Programs that tell of names and what stands beside them, and not of what is in files.
+const LISTERS: &[&str] = &[
+    "basename", "cd", "popd", "pushd", "dir", "dirname", "du", "fd", "find", "ls", "pwd", "ln",
+    "readlink", "realpath", "stat", "test", "tree", "vdir", "[", "[[",
+];
+
+/// What the plan of a script has once it was made sure that nothing in the folders in which it runs
+/// git or a toolchain makes these start something else.
+pub fn plain_settings() -> Effect {
+    Effect {
+        access: Access::Observe,
+        target: Target::State { name: "settings of programs".into() },
+    }
+}
+
+/// What is assumed of settings that lie around: those of repositories, and toolchain files.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Around {
+    /// They make programs start no others: to be made sure of, for each of
+    /// [`Script::git_folders`] and [`Script::toolchain_folders`].
+    Plain,
+    /// They may make git and toolchains start anything.
+    Unknown,
+}
+
+/// A script that a new shell of bash would run.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Script {
+    /// Its simple commands, also those that wrappers run.
+    pub parts: Vec<Part>,
+    /// Whether all that it does is to look.
+    pub read_only: bool,
+    /// Where git runs whose settings have to be plain, if it is to be read-only.
+    pub git_folders: Vec<HostPath>,
+    /// Where a toolchain runs that a file there may name.
+    pub toolchain_folders: Vec<HostPath>,
+    /// Why it cannot be read; then nothing else is known.
+    pub fault: Option<String>,
+}
+
+/// A simple command of a script.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Part {
+    /// As it is written.
+    pub text: String,
+    /// Its words; none where only the shell will know one.
+    pub words: Option<Vec<String>>,
+    /// Whether a program of another part runs it.
+    pub is_wrapped: bool,
+    /// Whether something is set for it alone.
+    pub is_assigned: bool,
+    /// The files that it works on; first those of its redirects.
+    pub effects: Vec<Effect>,
+    /// How many of them are of redirects.
+    pub redirected: usize,
+    /// The most that it does to files that only the shell will know; none where it knows all.
+    pub open: Option<Access>,
+    /// Whether it does no more than to read and write files.
+    pub is_tame: bool,
+    /// Whether it only looks.
+    pub read_only: bool,
+    /// What it does, or why it is not known to only look, in a sentence without its full stop.
+    pub why: String,
+}
+
+impl Script {
+    /// Reads the script that a new shell would run in a folder.
+    pub fn read(text: &str, cwd: &HostPath, home: &HostPath, around: Around) -> Self {
+        let (Some(cwd), Some(home)) = (cwd.as_str(), home.as_str()) else {
+            return Self::faulty("the folder that it starts in has no name that is text".into());
+        };
+        let began = Instant::now();
+        let mut go_on = || began.elapsed() < PATIENCE;
+        let mut setting = Setting { cwd: cwd.into(), home: home.into(), ..Setting::default() };
+        let mut read = |setting: &Setting| haft_shell::read(text, setting, &mut go_on);
+        let mut reading = match read(&setting) {
+            Ok(reading) => reading,
+            Err(fault) => return Self::faulty(fault.to_string()),
+        };
+        let asks = !(reading.git_folders.is_empty() && reading.toolchain_folders.is_empty());
+        if around == Around::Plain && asks {
+            setting.plain_toolchains.clone_from(&reading.toolchain_folders);
+            let plain = GitFacts { no_filters: true, no_drivers: true, no_signatures: true };
+            let folders = reading.git_folders.iter().map(|folder| (folder.clone(), plain));
+            setting.git = folders.collect::<BTreeMap<_, _>>();
+            match read(&setting) {
+                Ok(other) => reading = other,
+                Err(fault) => return Self::faulty(fault.to_string()),
+            }
+        }
+        Self::of(reading, cwd)
+    }
+
+    /// The script of an effect, where a new shell runs one; whether it only looks was settled with
+    /// the plan.
+    pub(crate) fn of_effect(effect: &Effect, plan: &Plan, home: &HostPath) -> Option<Self> {
+        let Target::Command { text, fresh_in: Some(cwd) } = &effect.target else { return None };
+        let looks = effect.access == Access::Observe;
+        let is_plain = plan.effects.contains(&plain_settings());
+        let around = if is_plain { Around::Plain } else { Around::Unknown };
+        let script = Self::read(text, cwd, home, around);
+        Some(Self { read_only: script.read_only && looks, ..script })
+    }
+
+    fn of(reading: Reading, cwd: &str) -> Self {
+        let paths = |folders: &BTreeSet<String>| -> Option<Vec<HostPath>> {
+            folders.iter().map(|folder| path(folder, cwd)).collect()
+        };
+        let (Some(git_folders), Some(toolchain_folders)) =
+            (paths(&reading.git_folders), paths(&reading.toolchain_folders))
+        else {
+            let why = "in which folder git or a toolchain runs is known only when it runs";
+            return Self::faulty(why.to_owned());
+        };
+        let parts = reading.parts.into_iter().map(|part| Part::of(part, cwd)).collect();
+        Self { parts, read_only: reading.read_only, git_folders, toolchain_folders, fault: None }
+    }
+
+    fn faulty(fault: String) -> Self {
+        Self { fault: Some(fault), ..Self::default() }
+    }
+
+    /// Whether some command of it is one that a pattern means, whatever runs it.
+    pub(crate) fn touches(&self, pattern: &CommandPattern) -> bool {
+        let takes = |words: Option<String>| words.is_some_and(|words| pattern.takes(&words));
+        self.parts.iter().any(|part| takes(part.loosely()) || takes(part.joined()))
+    }
+
+    /// What it does beside being run: the files that it works on, each once, and the folder of the
+    /// shell, which it finds and may leave behind.
+    pub fn effects(&self) -> Vec<Effect> {
+        let mut all: Vec<Effect> = Vec::new();
+        for effect in self.parts.iter().flat_map(|part| &part.effects) {
+            if !all.contains(effect) {
+                all.push(effect.clone());
+            }
+        }
+        let moves = self.fault.is_some() || self.parts.iter().any(Part::moves);
+        let access = if moves { Access::Modify } else { Access::Observe };
+        all.push(Effect { access, target: Target::State { name: FOLDER.into() } });
+        all
+    }
+}
+
+impl Part {
+    fn of(part: haft_shell::Part, cwd: &str) -> Self {
+        let lists = part.program.as_deref().is_some_and(|program| LISTERS.contains(&program));
+        let mut made = Self {
+            text: part.text,
+            words: part.words.into_iter().collect(),
+            is_wrapped: !part.wrappers.is_empty(),
+            is_assigned: !part.assignments.is_empty(),
+            is_tame: part.is_known,
+            read_only: part.read_only,
+            why: part.why,
+            ..Self::default()
+        };
+        for (index, one) in part.effects.iter().enumerate() {
+            let is_redirect = index < part.redirected;
+            let Some((effect, is_sure)) = self::effect(one, lists || is_redirect, cwd) else {
+                made.is_tame = false;
+                continue;
+            };
+            if !is_sure {
+                made.open = made.open.max(Some(access(one)));
+            }
+            if let Some(effect) = effect {
+                made.redirected += usize::from(is_redirect);
+                made.effects.push(effect);
+            }
+        }
+        made
+    }
+
+    /// Its words in the form that patterns of rules match; none where they are not all it is.
+    pub(crate) fn joined(&self) -> Option<String> {
+        let words = self.words.as_ref().filter(|words| !words.is_empty() && !self.is_assigned)?;
+        Some(words.join(&GAP.to_string()))
+    }
+
+    /// Its words up to the first that is not known, with the program by its name alone: what denials
+    /// and questions look at.
+    pub(crate) fn loosely(&self) -> Option<String> {
+        let words = self.words.as_ref().filter(|words| !words.is_empty())?;
+        let first = words[0].rsplit('/').next().unwrap_or_default();
+        let words = std::iter::once(first).chain(words[1..].iter().map(String::as_str));
+        Some(words.collect::<Vec<_>>().join(&GAP.to_string()))
+    }
+
+    /// Its words but for the program, as far as all are known.
+    pub(crate) fn known_words(&self) -> impl Iterator<Item = &str> {
+        self.words.iter().flat_map(|words| words.iter().skip(1).map(String::as_str))
+    }
+
+    fn moves(&self) -> bool {
+        let first = self.words.as_ref().and_then(|words| words.first());
+        first.is_none_or(|word| ["cd", "pushd", "popd"].contains(&&**word))
+    }
+}
+
+/// A path or a tree that is touched, as far as it is known, and whether it certainly is that; none
+/// for what is no file. `flat` says that of a folder only its list is meant.
+fn effect(effect: &haft_shell::Effect, flat: bool, cwd: &str) -> Option<(Option<Effect>, bool)> {
+    use haft_shell::Effect::{Destroys, Reads, Writes};
+    let (Reads(operand) | Writes(operand) | Destroys(operand)) = effect else { return None };
+    let access = access(effect);
+    let (text, is_tree) = match operand {
+        Operand::Path(text) => (text, access == Access::Observe && !flat),
+        Operand::Below(text) => (text, true),
+        Operand::Unknown => return Some((None, false)),
+    };
+    let Ok(path) = HostPath::new(text.as_bytes(), Style::Posix) else { return Some((None, false)) };
+    let target = match is_tree || access == Access::Destroy {
+        true => Target::Tree { root: path },
+        false => Target::Path { path, follow: Follow::Yes },
+    };
+    Some((Some(Effect { access, target }), !climbs(text, cwd)))
+}
+
+/// What an effect does to what it is on.
+const fn access(effect: &haft_shell::Effect) -> Access {
+    match effect {
+        haft_shell::Effect::Reads(_) => Access::Observe,
+        haft_shell::Effect::Writes(_) => Access::Modify,
+        _ => Access::Destroy,
+    }
+}
+
+/// Whether links decide where a path leads: `..` stands behind a name.
+fn climbs(text: &str, cwd: &str) -> bool {
+    // The folder that it starts in is no link.
+    let rest = text.strip_prefix(cwd).filter(|rest| rest.starts_with('/')).unwrap_or(text);
+    let names = rest.split('/').filter(|name| !name.is_empty());
+    names.skip_while(|name| *name == "..").any(|name| name == "..")
+}
+
+/// The path of a folder; none where links decide which it is.
+fn path(text: &str, cwd: &str) -> Option<HostPath> {
+    if climbs(text, cwd) { None } else { HostPath::new(text.as_bytes(), Style::Posix).ok() }
+}

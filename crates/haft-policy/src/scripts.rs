@@ -1,0 +1,188 @@
+//! The judgement about scripts, part by part.
+//!
+//! **Invariant:** a script is allowed only where every one of its commands is: by a rule for its
+//! words, because it only looks, or because the mode allows all that it does to files. What a
+//! redirect does is never part of that.
+//!
+//! **Does not know:** what denies or asks; that was looked for before, in every reading of the text.
+
+use haft_types::{Access, Effect, HostPath, Mode, Place, Plan, Target};
+
+use crate::{
+    Ask, CREDENTIALS, Policy, Rule, Spot, Verdict,
+    decide::{Placed, Remember, Ruling, doing, is_tool, short},
+    protected::find,
+    rule::{PathClass, Subject},
+    script::{Part, Script, plain_settings},
+};
+
+/// Why a script is allowed.
+#[derive(Default)]
+pub(crate) struct Allowed<'p> {
+    /// The first rule that allows a part.
+    pub rule: Option<&'p Rule>,
+    /// Whether it is because all of it only looks.
+    pub looks: bool,
+    /// What it does to files that the rules for its commands allow with them.
+    pub covered: Vec<Effect>,
+}
+
+impl Policy {
+    /// Whether every command of a script is allowed; if not, the question about the first that is
+    /// not.
+    pub(crate) fn scripts(
+        &self,
+        ask: &Ask<'_>,
+        effect: &Effect,
+        script: &Script,
+    ) -> Result<Allowed<'_>, Ruling> {
+        let Target::Command { text, .. } = &effect.target else { return Ok(Allowed::default()) };
+        if let Some(rule) = self.rule_of(ask, |pattern| pattern.allows(text)) {
+            let covered = script.parts.iter().flat_map(|part| part.effects.clone()).collect();
+            return Ok(Allowed { rule: Some(rule), looks: false, covered });
+        }
+        let question = |what: &str, why: &str| {
+            let reason = |what: &str| format!("no rule allows {what}: {why}");
+            Ruling::ask(Remember::Saved, None, what, reason)
+        };
+        if let Some(fault) = &script.fault {
+            return Err(question(&doing(effect, None, ask), fault));
+        }
+        let mut allowed = Allowed { looks: script.read_only, ..Allowed::default() };
+        let (mut ruled, mut uncovered) = (false, Vec::new());
+        for part in &script.parts {
+            let joined = part.joined();
+            let rule =
+                joined.and_then(|joined| self.rule_of(ask, |pattern| pattern.takes(&joined)));
+            // Who allows a wrapper allows what it runs.
+            ruled = rule.is_some() || (ruled && part.is_wrapped);
+            if ruled {
+                allowed.looks = false;
+                allowed.rule = allowed.rule.or(rule);
+                allowed.covered.extend_from_slice(&part.effects[part.redirected..]);
+                uncovered.extend_from_slice(&part.effects[..part.redirected]);
+                continue;
+            }
+            uncovered.extend_from_slice(&part.effects);
+            if let Some(why) = left(part, ask) {
+                let what = format!("running {}", short(part.text.trim()));
+                return Err(match script.parts.len() {
+                    1 => question(&what, &why),
+                    // Which of them it is has to be said.
+                    _ => {
+                        let reason = |_: &str| format!("no rule allows {what}: {why}");
+                        Ruling::ask(Remember::Saved, None, "", reason)
+                    }
+                });
+            }
+        }
+        allowed.covered.retain(|effect| !uncovered.contains(effect));
+        Ok(allowed)
+    }
+
+    /// The commands of a call's script, each with what would be decided about it alone; `real` of the
+    /// whole call counts.
+    pub fn decide_parts(&self, ask: &Ask<'_>) -> (Option<Script>, Vec<(Part, Ruling)>) {
+        let mut effects = ask.plan.effects.iter();
+        let found = effects.find_map(|effect| {
+            Some((effect, Script::of_effect(effect, ask.plan, &self.anchors.home)?))
+        });
+        let Some((whole, script)) = found else { return (None, Vec::new()) };
+        let Target::Command { fresh_in, .. } = &whole.target else { return (None, Vec::new()) };
+        let judge = |part: &Part| {
+            let access = if part.read_only { Access::Observe } else { Access::Destroy };
+            let target = Target::Command { text: part.text.clone(), fresh_in: fresh_in.clone() };
+            let mut plan = Plan { effects: vec![Effect { access, target }], ..ask.plan.clone() };
+            let mut real = vec![None];
+            for effect in &part.effects {
+                let same =
+                    |other: &&Effect| other.path() == effect.path() && other.path().is_some();
+                let at = ask.plan.effects.iter().position(|other| same(&other));
+                let settled = at.and_then(|at| ask.plan.effects.get(at));
+                plan.effects.push(settled.unwrap_or(effect).clone());
+                real.push(at.and_then(|at| ask.real.get(at).cloned()).flatten());
+            }
+            if ask.plan.effects.contains(&plain_settings()) {
+                plan.effects.push(plain_settings());
+                real.push(None);
+            }
+            self.decide(&Ask { plan: &plan, real: &real, ..*ask })
+        };
+        let parts = script.parts.iter().map(|part| (part.clone(), judge(part))).collect();
+        (Some(script), parts)
+    }
+
+    /// The question about a script that works on files which are not known, where rules name some.
+    /// A rule that allows just this command has answered it.
+    pub(crate) fn unnamed(
+        &self,
+        ask: &Ask<'_>,
+        effect: &Effect,
+        script: &Script,
+    ) -> Option<Ruling> {
+        let Target::Command { text, .. } = &effect.target else { return None };
+        let open = script.parts.iter().filter_map(|part| part.open).max();
+        let open = if script.fault.is_some() { Some(Access::Destroy) } else { open }?;
+        let names = |placed: &&Placed| {
+            let class = match &placed.rule.subject {
+                Subject::Path { class, .. } => Some(class),
+                _ => None,
+            };
+            let meant = match class {
+                Some(PathClass::Reads) => true,
+                Some(PathClass::Writes) => open != Access::Observe,
+                _ => false,
+            };
+            meant && placed.rule.verdict != Verdict::Allow
+        };
+        let placed = self.rules.iter().find(names)?;
+        if self.rule_of(ask, |pattern| pattern.is_literal() && pattern.allows(text)).is_some() {
+            return None;
+        }
+        let (what, rule) = (doing(effect, None, ask), &placed.rule);
+        let why = script.fault.as_deref().unwrap_or("it is known only when it runs");
+        Some(Ruling::ask(Remember::Session, Some(rule), &what, |what| {
+            let (verdict, text) = (rule.verdict, &rule.text);
+            format!(
+                "whether {what} touches what the {verdict} rule {text} names cannot be told: {why}"
+            )
+        }))
+    }
+
+    /// Keys or passwords that the words of a program name of which more is not known.
+    pub(crate) fn keys_in(
+        &self,
+        script: &Script,
+        ask: &Ask<'_>,
+        effect: &Effect,
+    ) -> Option<(HostPath, &'static Spot)> {
+        let Target::Command { fresh_in: Some(cwd), .. } = &effect.target else { return None };
+        let place = Place { cwd: cwd.clone(), ..ask.place.clone() };
+        let words = script.parts.iter().filter(|part| !part.is_tame).flat_map(Part::known_words);
+        // Of `--file=/x` the second half is meant.
+        words.flat_map(|word| word.split(['=', ':', '@', ',']).chain([word])).find_map(|word| {
+            let path = place.path(word).ok()?;
+            Some((find(CREDENTIALS, &path, &self.anchors.home)?, path))
+                .map(|(spot, path)| (path, spot))
+        })
+    }
+
+    /// The first rule that allows commands of the tool that it takes.
+    fn rule_of(
+        &self,
+        ask: &Ask<'_>,
+        takes: impl Fn(&crate::command::CommandPattern) -> bool,
+    ) -> Option<&Rule> {
+        let allows = |placed: &&Placed| matches!(&placed.rule.subject, Subject::Command { tool, pattern } if is_tool(ask.tool, tool) && takes(pattern));
+        self.with(Verdict::Allow).find(allows).map(|placed| &placed.rule)
+    }
+}
+
+/// Why a part without a rule is not allowed by what it does; its paths are judged by themselves.
+fn left(part: &Part, ask: &Ask<'_>) -> Option<String> {
+    if part.open.is_some() {
+        return Some("which files it works on is known only when it runs".to_owned());
+    }
+    let allowed = part.read_only || (ask.mode == Mode::AcceptEdits && part.is_tame);
+    (!allowed).then(|| part.why.clone())
+}

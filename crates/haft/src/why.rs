@@ -1,0 +1,439 @@
+//! `haft why`: what would be decided about a call, part by part, and why. Nothing is run, asked or
+//! recorded.
+//!
+//! **Invariant:** the answer is that of the pipeline's own stages, never a copy of them; in a batch
+//! every line gets one line, whatever it holds.
+
+use std::{
+    io::{BufRead as _, BufReader, Read as _, Write as _},
+    path::Path,
+    sync::Arc,
+    time::Duration,
+};
+
+use haft_policy::{Anchors, Ask, Mode, Part, Policy, Rules, Scope, Verdict, own_name};
+use haft_tool::{AnyTool, Dispatcher, Judgement};
+use haft_types::{Access, Effect, HostPath, Origin, Place, Plan, Target, ToolSpec, ToolUse};
+use serde::Deserialize;
+use serde_json::{Value, json};
+use url::Url;
+
+use crate::{
+    cli::Why,
+    core::{Base, Core, Which, restricting},
+    exit::{Ending, Failure, print_data, println},
+    face,
+};
+
+/// Longest that the paths of one call are looked up.
+const LOOK_UP: Duration = Duration::from_secs(5);
+/// Most bytes of one line of a batch.
+const LINE: u64 = 16 << 20;
+/// Most bytes of a file of rules.
+const FILE: u64 = 4 << 20;
+
+/// Explains one call, or each line of standard input.
+pub async fn run(arguments: &Why, more: &[Arc<dyn AnyTool>]) -> Ending {
+    let mut base = Base::load(&arguments.common, None)?;
+    base.every_tool = true;
+    let tests = match &arguments.rules {
+        Some(file) => {
+            let (rules, tests) = read_rules(file)?;
+            base.policy =
+                restricting(Policy::new(&rules, base.policy.anchors().clone()), &base.loaded);
+            told(&base.policy)?;
+            tests
+        }
+        None => Vec::new(),
+    };
+    let env = base.env(None, false)?;
+    let core = Core::open(base, &arguments.common, Which::IfNeeded, &env, more).await?;
+    let why = Whys { dispatcher: core.dispatcher.clone() };
+    why.check(&tests).await?;
+    let ending = if arguments.batch { why.batch(&core).await } else { why.one(arguments).await };
+    core.close().await;
+    ending
+}
+
+/// A case that a file of rules carries.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Case {
+    /// A command, or arguments with `tool`.
+    command: Option<String>,
+    tool: Option<String>,
+    input: Option<Value>,
+    mode: Option<String>,
+    /// `allow`, `ask` or `deny`.
+    expect: Verdict,
+}
+
+/// Rules as a file has them.
+#[derive(Debug, Default, Deserialize)]
+#[serde(default)]
+struct Lists {
+    allow: Vec<String>,
+    ask: Vec<String>,
+    deny: Vec<String>,
+}
+
+impl Lists {
+    fn rules(&self, scope: Scope) -> Rules {
+        let lists =
+            [(Verdict::Allow, &self.allow), (Verdict::Ask, &self.ask), (Verdict::Deny, &self.deny)];
+        let mut rules = Rules::default();
+        for (verdict, list) in lists {
+            for rule in list {
+                rules.add(verdict, scope, rule);
+            }
+        }
+        rules
+    }
+}
+
+/// A file of rules: the lists themselves, or in `permissions` as settings have them.
+#[derive(Debug, Default, Deserialize)]
+#[serde(default)]
+struct File {
+    permissions: Option<Lists>,
+    #[serde(flatten)]
+    lists: Lists,
+    tests: Vec<Case>,
+}
+
+fn read_rules(path: &Path) -> Result<(Rules, Vec<Case>), Failure> {
+    let wrong = |error: &dyn std::fmt::Display| {
+        Failure::Usage(format!("the rules in {}: {error}", path.display()))
+    };
+    let mut text = String::new();
+    let file = std::fs::File::open(path).map_err(|error| wrong(&error))?;
+    file.take(FILE).read_to_string(&mut text).map_err(|error| wrong(&error))?;
+    let file: File = if path.extension().is_some_and(|extension| extension == "json") {
+        serde_json::from_str(&text).map_err(|error| wrong(&error))?
+    } else {
+        toml::from_str(&text).map_err(|error| wrong(&error))?
+    };
+    Ok((file.permissions.unwrap_or(file.lists).rules(Scope::CommandLine), file.tests))
+}
+
+/// Ends with what is wrong with rules.
+fn told(policy: &Policy) -> Result<(), Failure> {
+    match policy.problems() {
+        [] => Ok(()),
+        problems => {
+            let all: Vec<String> = problems.iter().map(ToString::to_string).collect();
+            Err(Failure::Usage(all.join("\n")))
+        }
+    }
+}
+
+struct Whys {
+    dispatcher: Arc<Dispatcher>,
+}
+
+/// What is said about one call.
+struct Answer {
+    /// Whether it could be read.
+    parsed: bool,
+    read_only: bool,
+    decision: Verdict,
+    rule: Option<String>,
+    reason: String,
+    parts: Vec<Told>,
+}
+
+/// What is said about one command of a script.
+struct Told {
+    part: Part,
+    decision: Verdict,
+    rule: Option<String>,
+    reason: String,
+}
+
+impl Whys {
+    async fn one(&self, arguments: &Why) -> Ending {
+        let request = match (&arguments.command, &arguments.tool, &arguments.input) {
+            (Some(command), None, None) => request("bash", json!({ "command": command })),
+            (None, Some(tool), Some(input)) => {
+                let id = self.dispatcher.session.next_call();
+                ToolUse::from_wire(id.clone(), id.0.to_string(), tool.clone(), input.clone())
+            }
+            _ => {
+                let text = "give a COMMAND, or --tool NAME with --input JSON, or --batch";
+                return Err(Failure::Usage(text.to_owned()));
+            }
+        };
+        let answer = self.answer(&self.dispatcher, &request).await;
+        if arguments.json {
+            return print_data(&format!("{}\n", haft_render::json(&answer.json().to_string())));
+        }
+        answer.text(&self.dispatcher.place).lines().try_for_each(|line| println(&face::safe(line)))
+    }
+
+    /// Answers each line of standard input with one line.
+    async fn batch(&self, core: &Core) -> Ending {
+        let mut input = BufReader::new(std::io::stdin());
+        let mut line = Vec::new();
+        loop {
+            line.clear();
+            let read = (&mut input).take(LINE).read_until(b'\n', &mut line);
+            let failed = |error| Failure::Failed(format!("standard input: {error}"));
+            if read.map_err(failed)? == 0 {
+                return Ok(());
+            }
+            let whole = line.ends_with(b"\n") || (line.len() as u64) < LINE;
+            if !whole {
+                input.skip_until(b'\n').map_err(failed)?;
+            }
+            let answer = if whole {
+                self.line(core, &line).await
+            } else {
+                Err(format!("the line is longer than {LINE} bytes"))
+            };
+            let answer = answer.unwrap_or_else(|error| Answer::unread(error).json());
+            print_data(&format!("{}\n", haft_render::json(&answer.to_string())))?;
+            std::io::stdout().flush().map_err(|error| Failure::Failed(error.to_string()))?;
+        }
+    }
+
+    async fn line(&self, core: &Core, line: &[u8]) -> Result<Value, String> {
+        let line: Line = serde_json::from_slice(line).map_err(|error| error.to_string())?;
+        let request = match (line.command, line.tool, line.input) {
+            (Some(command), None, None) => request("bash", json!({ "command": command })),
+            (None, tool, Some(input)) => request(tool.as_deref().unwrap_or("bash"), input),
+            _ => return Err("wanted is command, or tool and input".to_owned()),
+        };
+        let mut dispatcher = (*self.dispatcher).clone();
+        if let Some(cwd) = &line.cwd {
+            dispatcher.place = Arc::new(place(&dispatcher.place, cwd)?);
+        }
+        let mode = match &line.mode {
+            Some(mode) => mode.parse::<Mode>().map_err(|error| error.to_string())?,
+            None => core.base.mode,
+        };
+        let policy = match &line.rules {
+            Some(lists) => {
+                let anchors = anchors(core.base.policy.anchors(), &dispatcher.place);
+                restricting(
+                    Policy::new(&lists.rules(Scope::CommandLine), anchors),
+                    &core.base.loaded,
+                )
+            }
+            None => core.base.policy.clone(),
+        };
+        dispatcher.session.rejudge(|judge| {
+            judge.policy = policy.clone();
+            judge.mode = mode;
+        });
+        Ok(self.answer(&Arc::new(dispatcher), &request).await.json())
+    }
+
+    /// Holds a file of rules to the cases that it carries.
+    async fn check(&self, tests: &[Case]) -> Result<(), Failure> {
+        let mut wrong = Vec::new();
+        for (index, case) in tests.iter().enumerate() {
+            let request = match (&case.command, &case.input) {
+                (Some(command), _) => request("bash", json!({ "command": command })),
+                (None, Some(input)) => {
+                    request(case.tool.as_deref().unwrap_or("bash"), input.clone())
+                }
+                (None, None) => {
+                    wrong.push(format!("test {}: wanted is command, or tool and input", index + 1));
+                    continue;
+                }
+            };
+            let before = self.dispatcher.session.judge().mode;
+            if let Some(mode) = &case.mode {
+                match mode.parse::<Mode>() {
+                    Ok(mode) => self.dispatcher.session.rejudge(|judge| judge.mode = mode),
+                    Err(error) => wrong.push(format!("test {}: {error}", index + 1)),
+                }
+            }
+            let answer = self.answer(&self.dispatcher, &request).await;
+            self.dispatcher.session.rejudge(|judge| judge.mode = before);
+            if answer.decision != case.expect {
+                let Answer { decision, reason, .. } = answer;
+                let what = request.input.unwrap_or_default();
+                let expect = case.expect;
+                wrong.push(format!(
+                    "test {}: {what} is to {expect}, but the rules {decision}: {reason}",
+                    index + 1
+                ));
+            }
+        }
+        if wrong.is_empty() { Ok(()) } else { Err(Failure::Usage(wrong.join("\n"))) }
+    }
+
+    async fn answer(&self, dispatcher: &Arc<Dispatcher>, request: &ToolUse) -> Answer {
+        if let Some((tool, plan)) = stand_in(dispatcher, request) {
+            return absent(dispatcher, request, &tool, plan);
+        }
+        match dispatcher.judge(request, LOOK_UP).await {
+            Ok(judgement) => Answer::of(judgement),
+            Err(error) => Answer::unread(error.message),
+        }
+    }
+}
+
+/// A line of a batch.
+#[derive(Debug, Deserialize)]
+struct Line {
+    command: Option<String>,
+    rules: Option<Lists>,
+    mode: Option<String>,
+    cwd: Option<String>,
+    tool: Option<String>,
+    input: Option<Value>,
+}
+
+fn request(tool: &str, input: Value) -> ToolUse {
+    ToolUse::new(haft_types::CallId("why".into()), tool, input)
+}
+
+/// A tool that haft knows by name and that is not there now, such as one of a server, with what its
+/// calls do.
+fn stand_in(dispatcher: &Dispatcher, request: &ToolUse) -> Option<(ToolSpec, Plan)> {
+    let name = own_name(&request.name);
+    if dispatcher.tools.spec(name).is_some() {
+        return None;
+    }
+    let input = request.input.as_ref()?.as_object()?;
+    let place = &dispatcher.place;
+    let plan = Plan::new(place, format!("Calling {name}"));
+    let spec = ToolSpec::new(name.to_owned(), "", "");
+    if let Some((server, tool)) = name.strip_prefix("mcp__").and_then(|rest| rest.split_once("__"))
+    {
+        let origin = Origin::Mcp { server: server.to_owned(), tool: tool.to_owned() };
+        return Some((ToolSpec { origin, ..spec }, plan.with(Access::Destroy, Target::Anything)));
+    }
+    let plan = match name {
+        "web_fetch" => {
+            let url = Url::parse(input.get("url")?.as_str()?).ok()?;
+            plan.with(Access::Observe, Target::Net { host: url.host_str()?.to_owned() })
+        }
+        "web_search" => {
+            plan.with(Access::Observe, Target::Net { host: "the search provider".to_owned() })
+        }
+        "agent" | "skill" => plan.with(Access::Destroy, Target::Anything),
+        _ => return None,
+    };
+    Some((spec, plan))
+}
+
+/// What the rules say about a call of such a tool.
+fn absent(dispatcher: &Dispatcher, request: &ToolUse, tool: &ToolSpec, plan: Plan) -> Answer {
+    let judge = dispatcher.session.judge();
+    let input = request.input.clone().unwrap_or_default();
+    let ruling = judge.policy.decide(&Ask {
+        tool,
+        input: &input,
+        plan: &plan,
+        real: &vec![None; plan.effects.len()],
+        agent: &dispatcher.agent,
+        mode: judge.mode,
+        place: &dispatcher.place,
+        grants: &judge.grants,
+    });
+    Answer::of(Judgement { plan, ruling, script: None, parts: Vec::new() })
+}
+
+/// The same place with this folder as the workspace.
+fn place(place: &Place, cwd: &str) -> Result<Place, String> {
+    let cwd = place.path(cwd).map_err(|error| error.to_string())?;
+    Ok(Place { roots: vec![cwd.clone()], cwd, ..place.clone() })
+}
+
+/// Where rules start from there.
+fn anchors(anchors: &Anchors, place: &Place) -> Anchors {
+    let (cwd, roots) = (place.cwd.clone(), place.roots.clone());
+    Anchors { project: cwd.clone(), cwd, roots, ..anchors.clone() }
+}
+
+impl Answer {
+    fn of(judgement: Judgement) -> Self {
+        let Judgement { plan, ruling, script, parts } = judgement;
+        let told = parts.into_iter().map(|(part, ruling)| Told {
+            part,
+            decision: ruling.verdict,
+            rule: ruling.rule,
+            reason: ruling.reason,
+        });
+        let looks = |effect: &Effect| {
+            effect.access == Access::Observe || matches!(effect.target, Target::State { .. })
+        };
+        Self {
+            parsed: script.as_ref().is_none_or(|script| script.fault.is_none()),
+            read_only: plan.effects.iter().all(looks) && script.is_none_or(|one| one.read_only),
+            decision: ruling.verdict,
+            rule: ruling.rule,
+            reason: ruling.reason,
+            parts: told.collect(),
+        }
+    }
+
+    /// Of a call that cannot be read nothing is known: it would be refused, or asked about.
+    fn unread(reason: String) -> Self {
+        let (decision, rule) = (Verdict::Ask, None);
+        Self { parsed: false, read_only: false, decision, rule, reason, parts: Vec::new() }
+    }
+
+    fn json(&self) -> Value {
+        let effect = |effect: &Effect| {
+            let (access, target) = words(effect);
+            json!({ "access": access, "target": target })
+        };
+        let part = |told: &Told| {
+            json!({
+                "text": told.part.text,
+                "words": told.part.words,
+                "read_only": told.part.read_only,
+                "effects": told.part.effects.iter().map(effect).collect::<Vec<_>>(),
+                "what": told.part.why,
+                "decision": told.decision.to_string(),
+                "rule": told.rule,
+                "reason": told.reason,
+            })
+        };
+        json!({
+            "parsed": self.parsed,
+            "read_only": self.read_only,
+            "decision": self.decision.to_string(),
+            "rule": self.rule,
+            "reason": self.reason,
+            "parts": self.parts.iter().map(part).collect::<Vec<_>>(),
+        })
+    }
+
+    fn text(&self, place: &Place) -> String {
+        use std::fmt::Write as _;
+        let read_only = |yes: bool| if yes { "read-only" } else { "not read-only" };
+        let mut text = format!("{}: {}\n", self.decision, self.reason);
+        let parsed = if self.parsed { "" } else { ", as it cannot be read" };
+        // Writing to a text does not fail.
+        let _ = writeln!(text, "{}{parsed}", read_only(self.read_only));
+        for told in &self.parts {
+            let what = told.part.text.trim();
+            let _ = writeln!(text, "\n  {what}");
+            let by = told.rule.as_ref().map(|rule| format!(" by {rule}")).unwrap_or_default();
+            let (decision, why) = (told.decision, &told.part.why);
+            let _ = writeln!(text, "    {decision}{by}; {}: {why}", read_only(told.part.read_only));
+            for effect in &told.part.effects {
+                let (access, _) = words(effect);
+                let shown = effect.path().map(|path| place.shown(path)).unwrap_or_default();
+                let _ = writeln!(text, "    {access} {shown}");
+            }
+        }
+        text.truncate(text.trim_end().len());
+        text
+    }
+}
+
+/// An effect on a file as a verb and a path.
+fn words(effect: &Effect) -> (&'static str, String) {
+    let verb = match effect.access {
+        Access::Observe => "reads",
+        Access::Modify => "writes",
+        Access::Destroy => "removes",
+    };
+    (verb, effect.path().map(HostPath::to_string).unwrap_or_default())
+}
