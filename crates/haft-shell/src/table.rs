@@ -347,6 +347,6 @@ mod tests {
         assert_eq!(sort.short[&'r'], (Takes::Nothing, Use::Text));
         assert_eq!(sort.long["compress-program"], (Takes::Value, Use::Bad));
         assert!(find("head").unwrap().takes_numbers && find("cat").unwrap().is(Trait::Tame));
-        assert_eq!(find("git log").unwrap().long["format"], (Takes::Value, Use::Format));
+        assert_eq!(find("git log").unwrap().long["format"], (Takes::Joined, Use::Format));
     }
 }
