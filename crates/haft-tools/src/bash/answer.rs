@@ -31,7 +31,9 @@ pub(super) fn outcome(
     let mut said: Vec<String> = meaning.iter().map(|meaning| format!("[{meaning}]")).collect();
     said.extend(left_over(command, &end, "what shall go on needs run_in_background"));
     said.extend(stuck(command, &end));
-    said.extend(put_back(&end));
+    if let End::Exited(exit) | End::TimedOut(exit) = &end {
+        said.extend(put_back(&exit.put_back));
+    }
     said.append(&mut notes);
     said.extend(not_kept(&kept.all));
     let detail = Detail {
@@ -158,10 +160,9 @@ fn stuck(command: &str, end: &End) -> Option<String> {
 }
 
 /// What it changed though that is protected.
-fn put_back(end: &End) -> Option<String> {
-    let (End::Exited(exit) | End::TimedOut(exit)) = end else { return None };
+pub(super) fn put_back(of: &[PutBack]) -> Option<String> {
     let shown = |path: &HostPath| haft_text::names::shown(&path.text(), 200);
-    let each = exit.put_back.iter().map(|back| match back {
+    let each = of.iter().map(|back| match back {
         PutBack::Restored(path, Some(aside)) => {
             format!(
                 "{} was changed: it is as before, and what it became is {}",
@@ -283,15 +284,15 @@ mod tests {
             PutBack::Left(path("/w/.idea"), "denied".into()),
             PutBack::Unknown(path("/w/.vscode"), "too much".into()),
         ]);
-        let end = End::Exited(in_all(Some(first), last));
+        let exit = in_all(Some(first), last);
         assert_eq!(
-            put_back(&end).unwrap(),
+            put_back(&exit.put_back).unwrap(),
             "[protected, so commands do not change it: /w/.git/config was changed: it is as \
              before, and what it became is /w/.git/c; /w/.envrc was removed: it is back; \
              /w/.mcp.json was made: it is now /w/.m; /w/.idea was changed and could not be put \
              back (denied); whether /w/.vscode was changed is not known (too much)]"
         );
-        assert_eq!(put_back(&End::TimedOut(with(Vec::new()))), None);
+        assert_eq!(put_back(&[]), None);
     }
 
     #[test]

@@ -283,19 +283,23 @@ fn ended(command: Option<&str>, over: Over, stopped: bool, life: Option<Duration
     };
     // The code of what goes on after its command is nobody's.
     let code = exit.code.filter(|_| command.is_some());
+    let mut notes: Vec<String> =
+        answer::put_back(&exit.put_back).as_deref().map(bare).into_iter().collect();
     if let Some(life) = life {
         let words = format!("stopped, for its time of {} s was over", life.as_secs_f64());
-        return Ended { exit: code, ..Ended::new(JobEnd::Stopped, words) };
+        return Ended { exit: code, notes, ..Ended::new(JobEnd::Stopped, words) };
     }
     if stopped {
-        return Ended { exit: code, ..Ended::new(JobEnd::Stopped, "stopped") };
+        return Ended { exit: code, notes, ..Ended::new(JobEnd::Stopped, "stopped") };
     }
-    let Some(command) = command else { return Ended::new(JobEnd::Exited, "by itself") };
+    let Some(command) = command else {
+        return Ended { notes, ..Ended::new(JobEnd::Exited, "by itself") };
+    };
     let end = End::Exited(exit);
     let meaning = answer::judged(command, &end, "", Duration::ZERO).2;
     let words = meaning.unwrap_or_else(|| "exit code 0".to_owned());
     let advice = "a job ends with its command, so leave & out of it";
-    let notes = answer::left_over(command, &end, advice).as_deref().map(bare).into_iter().collect();
+    notes.extend(answer::left_over(command, &end, advice).as_deref().map(bare));
     Ended { exit: code, notes, ..Ended::new(JobEnd::Exited, words) }
 }
 
@@ -363,5 +367,32 @@ impl Voice {
             self.spool.push_shared(&piece).await;
         }
         self.spool.finish().await
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use haft_host::{Exit, PutBack};
+    use haft_types::{HostPath, Style};
+
+    use super::*;
+
+    #[test]
+    fn what_was_put_back_is_told_however_a_job_ends() {
+        let path = HostPath::new(b"/w/.envrc", Style::Posix).unwrap();
+        let put_back = vec![PutBack::Restored(path, None)];
+        let exit = Exit { code: Some(0), put_back, ..Exit::default() };
+        let over = || Over::Exited(exit.clone());
+        for ended in [
+            ended(Some("make"), over(), false, None),
+            ended(Some("make"), over(), true, None),
+            ended(Some("make"), over(), false, Some(Duration::from_secs(1))),
+            ended(None, over(), false, None),
+        ] {
+            assert_eq!(ended.notes.len(), 1, "{:?}", ended.words);
+            assert!(ended.notes[0].ends_with("/w/.envrc was removed: it is back"));
+        }
+        let none = ended(Some("make"), Over::Exited(Exit::default()), true, None);
+        assert!(none.notes.is_empty());
     }
 }
