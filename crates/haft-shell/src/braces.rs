@@ -52,6 +52,10 @@ fn first(atoms: &[Atom]) -> Result<Option<Chosen>, Odd> {
     let chooses = |two: &[Atom]| two[0] == DOT && two[1] == DOT;
     let may_choose = atoms.contains(&Atom::Char(',', false)) || atoms.windows(2).any(chooses);
     odd_if(may_choose && !is_balanced(atoms))?;
+    // bash looks at those within quotes, too: of `{a..'{b,c}'}` it drops the outer ones.
+    let is_quoted = |atom: &Atom| matches!(atom, Atom::Char('{' | '}' | ',', true));
+    let opens_any = atoms.contains(&Atom::Char('{', false));
+    odd_if(may_choose && opens_any && atoms.iter().any(is_quoted))?;
     let opens = (0..atoms.len()).filter(|&at| atoms[at] == Atom::Char('{', false));
     for (skipped, open) in opens.enumerate() {
         let (mut depth, mut commas) = (0_usize, Vec::new());

@@ -150,6 +150,8 @@ impl<'a> Reader<'a> {
             }
             "compound_statement" | "do_group" | "else_clause" => self.block(node, place),
             "if_statement" | "elif_clause" => self.condition(node, place),
+            // Without a blank it belongs to the word behind it.
+            "negated_command" if !self.is_negated(node) => Err(self.unclear(node)),
             "negated_command" => {
                 let inside = self.inside(place, Flow::MayRun);
                 self.block(node, &inside)
@@ -171,6 +173,12 @@ impl<'a> Reader<'a> {
             "test_command" => self.test(node, place),
             _ => Err(self.unclear(node)),
         }
+    }
+
+    /// Whether a `!` stands apart from what it negates.
+    fn is_negated(&self, node: Node<'_>) -> bool {
+        let rest = self.text(node).strip_prefix('!');
+        rest.is_some_and(|rest| rest.starts_with([' ', '\t', '\n']))
     }
 
     /// `if` and `elif`: a condition, then what may run.
@@ -263,7 +271,7 @@ impl<'a> Reader<'a> {
         redirects.retain(|redirect| redirect.id() != body.id());
         // `! a > b` is read as one whose body is `! a`.
         let body = match (body.kind(), &named(body)[..]) {
-            ("negated_command", [inner]) => *inner,
+            ("negated_command", [inner]) if self.is_negated(body) => *inner,
             _ => body,
         };
         match body.kind() {

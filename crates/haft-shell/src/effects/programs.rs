@@ -66,7 +66,7 @@ const SPECIALS: &[(&str, Special)] = &[
          return, break, continue, wait",
         shell::shows,
     ),
-    ("pushd, popd", shell::folders),
+    ("cd, pushd, popd", shell::folders),
     (
         "source, ., let, getopts, unalias, enable, bind, complete, compgen, compopt, fc, disown, bg, fg, \
          suspend, logout, coproc",

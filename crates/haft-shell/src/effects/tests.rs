@@ -120,6 +120,8 @@ fn what_the_shell_evaluates_is_no_reading() {
 /// What is known of variables and folders holds on every way.
 #[test]
 fn a_path_is_only_known_where_it_is_certain() {
+    let gone = reading("cd s && cd ../t").parts.pop().map(|part| part.effects);
+    assert_eq!(gone, Some(vec![Effect::Reads(Operand::Path("/w/t".into()))]));
     let cases = [
         ("x=a; cat $x", "[Path(\"/w/a\")]"),
         ("if b; then x=a; fi; cat $x", "[Unknown]"),

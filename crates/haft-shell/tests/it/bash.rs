@@ -43,6 +43,7 @@ fn shown(word: &Word) -> String {
             Piece::Text { text, quoted: false } => text.clone(),
             Piece::Output { commands, quoted } => format!("$({:?}{quoted})", commands.len()),
             Piece::Process { commands } => format!("<({})", commands.len()),
+            Piece::Arithmetic { .. } => "$(())".to_owned(),
             other => format!("{other:?}"),
         };
         all.push_str(&part);

@@ -35,6 +35,15 @@ fn two_parentheses_are_arithmetic_or_nothing() {
 }
 
 #[test]
+fn a_mark_that_stands_at_a_word_belongs_to_it() {
+    for (text, wanted) in [("! a > b", Some("a")), ("!a", Some("!a")), ("!] > b", None)] {
+        let script = parse(text, &mut || true).unwrap_or_default();
+        let name = script.commands.first().and_then(|command| command.words.first()?.literal());
+        assert!(name.is_none() || name.as_deref() == wanted, "{text} {script:?}");
+    }
+}
+
+#[test]
 fn what_is_made_to_be_too_much_is_a_fault_or_read() {
     let many = |piece: &str| piece.repeat(LONGEST / piece.len());
     for piece in [

@@ -6,8 +6,9 @@
 use super::Call;
 use crate::{
     effects::{
-        Effect,
+        Effect, Operand,
         judge::{Judge, Outcome},
+        state::folder,
         words::{self, Arg, is_own},
     },
     quotes::is_name,
@@ -328,13 +329,24 @@ pub(super) fn shows(_: &mut Judge<'_, '_>, call: &Call<'_>, out: &mut Outcome) {
     }
 }
 
-/// `pushd`, `popd`
+/// `cd`, `pushd`, `popd`: they go by names, so that `..` leads to the folder above by name.
 pub(super) fn folders(judge: &mut Judge<'_, '_>, call: &Call<'_>, out: &mut Outcome) {
-    for arg in call.args {
-        if !arg.value.start().starts_with(['-', '+']) {
-            let operands = words::operands(arg, judge.state);
-            out.effects.extend(operands.into_iter().map(Effect::Reads));
-        }
+    if let Some(arg) = call.args.iter().find(|arg| arg.is_split || arg.is_pattern) {
+        out.fault(format!("{} may become several words", arg.text));
+    }
+    let is_physical = call.args.iter().any(|arg| arg.value.start().starts_with("-P"));
+    for arg in call.args.iter().filter(|arg| !arg.value.start().starts_with(['-', '+'])) {
+        let folders = match (arg.known(), &judge.state.folders) {
+            (Some(path), _) if is_physical || path.is_empty() => None,
+            (Some(path), Some(from)) => Some(from.iter().map(|from| folder(from, path)).collect()),
+            (Some(path), None) if path.starts_with('/') => Some(vec![folder("/", path)]),
+            _ => None,
+        };
+        let operands: Vec<Operand> = match folders {
+            Some(folders) => folders.into_iter().map(Operand::Path).collect(),
+            None => words::operands(arg, judge.state),
+        };
+        out.effects.extend(operands.into_iter().map(Effect::Reads));
     }
 }
 
