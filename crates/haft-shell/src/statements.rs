@@ -88,7 +88,7 @@ impl<'a> Reader<'a> {
     fn inside(&mut self, place: &Place, flow: Flow) -> Place {
         let region = self.script.regions.len();
         self.script.regions.push(Region { parent: place.region, flow });
-        Place { region, ..place.clone() }
+        Place { region, fed_by: None, ..place.clone() }
     }
 
     /// The same in a shell of its own.
@@ -239,9 +239,14 @@ impl<'a> Reader<'a> {
     fn pipeline(&mut self, node: Node<'_>, place: &Place) -> Result<(), Fault> {
         self.deeper(|reader| {
             let is_tail = children(node).first().is_some_and(|first| !first.is_named());
+            let mut was_simple = false;
             for (at, child) in named(node).into_iter().enumerate() {
                 let is_fed = at > 0 || is_tail || place.is_fed;
-                let piped = Place { is_fed, ..reader.apart(place) };
+                // What feeds it is known between two commands of words.
+                let before = reader.script.commands.len().checked_sub(1);
+                let fed_by = before.filter(|_| at > 0 && was_simple && is_simple(child));
+                was_simple = is_simple(child);
+                let piped = Place { is_fed, fed_by, ..reader.apart(place) };
                 if child.kind() != "list" {
                     reader.statement(child, &piped)?;
                     continue;

@@ -94,6 +94,8 @@ pub struct Place {
     pub is_background: bool,
     /// Its input may be what a command before it says.
     pub is_fed: bool,
+    /// The command of the script whose output is all of its input, where that is a simple one.
+    pub fed_by: Option<usize>,
     /// It belongs to a function.
     pub in_function: bool,
     /// Its stretch, as an index of [`Script::regions`].

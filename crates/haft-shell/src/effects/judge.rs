@@ -58,6 +58,8 @@ pub(crate) struct Judge<'a, 'r> {
     pub go_on: &'r mut dyn FnMut() -> bool,
     pub depth: &'r Depth,
     pub state: &'r State,
+    /// The command whose output is the input of the one that is looked at.
+    pub fed_by: Option<usize>,
 }
 
 /// Whether a name stands for a program that is known, or a builtin.
@@ -73,11 +75,12 @@ impl<'a, 'r> Judge<'a, 'r> {
         depth: &'r Depth,
         state: &'r State,
     ) -> Self {
-        Self { around, reading, go_on, depth, state }
+        Self { around, reading, go_on, depth, state, fed_by: None }
     }
 
     /// Adds the parts of one command.
     pub(crate) fn command(&mut self, command: &Command) {
+        self.fed_by = command.place.fed_by.filter(|_| command.redirects.is_empty());
         let mut out = Outcome::default();
         self.redirects(&command.redirects, &mut out);
         out.redirected = out.effects.len();

@@ -145,6 +145,14 @@ fn a_path_is_only_known_where_it_is_certain() {
         ("cd s | cat a", "[Path(\"/w/a\")]"),
         ("cat ~/a $HOME/b", "[Path(\"/h/a\"), Path(\"/h/b\")]"),
         ("cat \"$(pwd)/a\"", "[Path(\"/w/a\")]"),
+        ("find s -type f -print0 | xargs -0 cat", "[Below(\"/w/s\"), Below(\"/w/s\")]"),
+        ("find s | xargs cat", "[Unknown, Unknown]"),
+        ("find s t -print0 | xargs -0 cat", "[Unknown, Unknown]"),
+        ("find s -print0 | tr a b | xargs -0 cat", "[Unknown, Unknown]"),
+        ("cat y | { find s -print0 & xargs -0 cat & }", "[Unknown, Unknown]"),
+        ("cat y | { (find s -print0); (xargs -0 cat); }", "[Unknown, Unknown]"),
+        ("find s -print0 | xargs -0 -a y cat", "[Unknown, Unknown]"),
+        ("find s -print0 | xargs -0 cat < y", "[Unknown, Unknown]"),
         ("cat s/*.rs /x/y*", "[Below(\"/w/s\"), Below(\"/x\")]"),
     ];
     for (text, wanted) in cases {

@@ -35,11 +35,6 @@ impl Arg {
         if self.is_split || self.is_pattern || self.is_odd { None } else { self.value.known() }
     }
 
-    /// One that stands for any text.
-    pub(crate) fn unknown(text: &str, span: Range<usize>) -> Self {
-        Self::of(Value::unknown(), text, span)
-    }
-
     pub(crate) fn of(value: Value, text: &str, span: Range<usize>) -> Self {
         let text = text.to_owned();
         Self { value, is_split: false, is_pattern: false, is_odd: false, text, span }

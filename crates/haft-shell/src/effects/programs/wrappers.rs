@@ -180,15 +180,50 @@ pub(super) fn xargs(judge: &mut Judge<'_, '_>, call: &Call<'_>, out: &mut Outcom
     if args.is_empty() {
         return;
     }
+    let is_whole = parsed.has("0") || parsed.has("null");
+    let is_fed = is_whole && !parsed.has("a") && !parsed.has("arg-file");
+    let value = if is_fed { items(judge) } else { Value::unknown() };
     match replaced.as_deref() {
         Some("") => return out.anything("what xargs replaces is not known"),
-        Some(mark) => args.iter_mut().for_each(|arg| replace(arg, mark, &Value::unknown())),
+        Some(mark) => args.iter_mut().for_each(|arg| replace(arg, mark, &value)),
         None => {
-            let more = Arg { is_pattern: false, ..Arg::unknown("...", span) };
+            let more = Arg::of(value, "...", span);
             args.extend([more.clone(), more]);
         }
     }
     inner(judge, call, &args, out);
+}
+
+/// What the items of `xargs -0` are: the names that `find -print0` and `git ls-files -z` tell are
+/// files below where they look.
+fn items(judge: &Judge<'_, '_>) -> Value {
+    let commands = &judge.around.script.commands;
+    let Some(command) = judge.fed_by.and_then(|at| commands.get(at)) else {
+        return Value::unknown();
+    };
+    let args: Vec<Arg> =
+        command.words.iter().flat_map(|word| judge.around.args(word, judge.state)).collect();
+    let known: Option<Vec<&str>> = args.iter().map(Arg::known).collect();
+    let is_told = command.redirects.is_empty() && command.assignments.is_empty();
+    let known = known.filter(|_| is_told && judge.state.functions.is_empty());
+    match known.as_deref() {
+        // Nothing but names is printed, each with its end.
+        Some(["find", start, tests @ .., "-print0"])
+            if !start.starts_with(['-', '(', '!', ','])
+                && tests.first().is_none_or(|first| first.starts_with(['-', '(', '!']))
+                && tests.iter().all(|test| is_test(test)) =>
+        {
+            Value::Files(format!("{}/", start.trim_end_matches('/')))
+        }
+        Some(["git", "ls-files", "-z"]) => Value::Files(String::new()),
+        _ => Value::unknown(),
+    }
+}
+
+/// Whether a word of `find` is no other folder and prints nothing.
+fn is_test(word: &str) -> bool {
+    let prints = ["-print", "-ls", "-exec", "-ok", "-fls"];
+    !prints.iter().any(|start| word.starts_with(start)) && word != "-delete"
 }
 
 /// Puts what is not known in the place of a mark.
