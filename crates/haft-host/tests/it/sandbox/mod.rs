@@ -405,7 +405,11 @@ async fn ordinary_commands_work_at_each_level() {
         check("echo one > new && mkdir -p d/e && mv new d/e/ && cat d/e/new", "one").await;
         check("chmod +x file && ln -s file l && ln file h && [ -x l ] && rm l h && echo ok", "ok")
             .await;
-        check("cat < <(printf '%s' a b | tr ab xy) > /dev/null; cat < <(echo y)", "y").await;
+        check(
+            "cat < <(printf '%s' a b | tr ab xy) > /dev/null; wait $!; cat < <(echo y); wait $!",
+            "y",
+        )
+        .await;
         check("t=$(mktemp) && echo t > \"$t\" && case $t in */temp/*) cat \"$t\";; esac", "t")
             .await;
         check("printf 'x\\n' | sort | uniq -c | grep -c x; head -c 3 /dev/zero | wc -c", "1\n3")
