@@ -17,6 +17,7 @@ use std::{
         fd::{AsFd, BorrowedFd, OwnedFd},
         unix::ffi::{OsStrExt, OsStringExt},
     },
+    path::Path,
 };
 
 use haft_types::HostPath;
@@ -69,7 +70,8 @@ struct Looked {
     tree: OwnedFd,
     way: Vec<(OsString, State)>,
     name: OsString,
-    state: State,
+    /// Or why it is not kept.
+    state: Result<State, String>,
     /// Which folders those on the way were, where nobody could change it but by moving one of them.
     held: Option<Vec<(u64, u64)>>,
 }
@@ -112,7 +114,13 @@ impl Kept {
         let of = |path: &HostPath| {
             let inside = trees.iter().filter(|tree| path.is_within(tree));
             let tree = inside.max_by_key(|tree| tree.as_bytes().len())?;
-            let state = look(path, tree, held).map_err(|error| error.to_string());
+            let real = match fs::canonicalize(OsStr::from_bytes(tree.as_bytes())) {
+                // A folder that is not there is none that may be written.
+                Err(error) if error.kind() == io::ErrorKind::NotFound => return None,
+                real => real,
+            };
+            let state = real.and_then(|real| look(path, (tree, &real), held));
+            let state = state.map_err(|error| error.to_string());
             Some(Item { path: path.clone(), tree: tree.clone(), state })
         };
         Self(protected.iter().filter_map(of).collect())
@@ -124,7 +132,7 @@ impl Kept {
             Err(why) => Some(PutBack::Unknown(item.path.clone(), why.clone())),
             Ok(looked) => match looked.put_back(&item.tree) {
                 Ok(Done { changed: false, .. }) => None,
-                Ok(Done { aside: Some(aside), .. }) if looked.state == State::Missing => {
+                Ok(Done { aside: Some(aside), .. }) if looked.state == Ok(State::Missing) => {
                     Some(PutBack::Removed(item.path.clone(), aside))
                 }
                 Ok(Done { aside, .. }) => Some(PutBack::Restored(item.path.clone(), aside)),
@@ -135,10 +143,8 @@ impl Kept {
     }
 }
 
-fn look(path: &HostPath, tree: &HostPath, held: bool) -> io::Result<Looked> {
-    let real = fs::canonicalize(OsStr::from_bytes(tree.as_bytes()))?;
-    let top =
-        openat(CWD, &real, OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC, Mode::empty())?;
+fn look(path: &HostPath, (tree, real): (&HostPath, &Path), held: bool) -> io::Result<Looked> {
+    let top = openat(CWD, real, OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC, Mode::empty())?;
     let below = path.relative_to(tree).unwrap_or_default();
     let mut names: Vec<OsString> = below
         .split(|byte| *byte == b'/')
@@ -163,13 +169,21 @@ fn look(path: &HostPath, tree: &HostPath, held: bool) -> io::Result<Looked> {
         ids.extend(folder.as_ref().map(id).transpose()?);
         way.push((name, state));
     }
-    let state = match &folder {
-        Some(folder) => state(folder.as_fd(), &name, &mut room, Some(0))?,
-        None => State::Missing,
-    };
+    let at = folder.as_ref();
+    let kind = at.and_then(|at| statat(at, &name, AtFlags::SYMLINK_NOFOLLOW).ok());
+    let kind = kind.map(|found| FileType::from_raw_mode(found.st_mode));
     // What a link leads to is held, not the link.
-    let held = held && ids.len() == way.len();
-    let held = held && matches!(state, State::File { .. } | State::Folder { .. });
+    let is_held = matches!(kind, Some(FileType::RegularFile | FileType::Directory));
+    let held = held && is_held && ids.len() == way.len();
+    let state = match at {
+        Some(at) => state(at.as_fd(), &name, &mut room, Some(0)),
+        None => Ok(State::Missing),
+    };
+    let state = match state {
+        // As long as it is held, it need not be known.
+        Err(error) if held => Err(error.to_string()),
+        other => Ok(other?),
+    };
     Ok(Looked { tree: top, way, name, state, held: held.then_some(ids) })
 }
 
@@ -210,11 +224,15 @@ impl Looked {
         let mut room = Room { bytes: BYTES, files: FILES };
         // What cannot be read or is too much by now is not what it was.
         let now = || state(folder.as_fd(), &self.name, &mut room, Some(0));
-        if same || { now }().is_ok_and(|now| now == self.state) {
+        if same {
+            return Ok(done);
+        }
+        let before = self.state.as_ref().map_err(|why| io::Error::other(why.clone()))?;
+        if { now }().is_ok_and(|now| now == *before) {
             return Ok(done);
         }
         let moved = put_aside(folder.as_fd(), &self.name, &at)?;
-        make(folder.as_fd(), &self.name, &self.state)?;
+        make(folder.as_fd(), &self.name, before)?;
         Ok(Done { changed: true, aside: moved.or(done.aside) })
     }
 }
@@ -542,6 +560,10 @@ mod tests {
             told[0].starts_with("unknown .vscode") && told[0].contains("1000 files"),
             "{told:?}"
         );
+        // Where the program cannot change it, nobody needs to know.
+        assert_eq!(world.told(&world.look_held(true)), [""; 0]);
+        let gone = [world.tree.join("gone").unwrap()];
+        assert!(Kept::look(&crate::in_trees(&gone, &[".envrc"]), &gone, false).0.is_empty());
         let elsewhere = [HostPath::root(Style::Posix).join("nowhere").unwrap()];
         assert!(Kept::look(&elsewhere, std::slice::from_ref(&world.tree), false).0.is_empty());
     }
