@@ -8,7 +8,7 @@ use std::{
     fs::File,
     io::{self, Read},
     os::unix::ffi::OsStrExt,
-    sync::OnceLock,
+    sync::{Arc, Mutex, PoisonError},
 };
 
 use haft_sandbox::{Kept, Level, Limits, Probe};
@@ -22,8 +22,8 @@ use super::{
 /// Most bytes that a probe says.
 const SAID: u64 = 64 << 10;
 
-/// What was found out about each level, best first.
-static FOUND: OnceLock<Vec<Probe>> = OnceLock::new();
+/// What was found out about each level, best first, once one of them was found to work.
+static FOUND: Mutex<Option<Arc<[Probe]>>> = Mutex::new(None);
 
 /// What holds a program to its limits: the level that they name, or the best.
 pub(super) fn hold(supervisor: &[OsString], limits: &Limits) -> io::Result<Hold> {
@@ -49,13 +49,19 @@ pub(super) fn look(hold: &Hold) -> Option<Kept> {
     Some(Kept::look(&limits.protected, &trees, *level == Level::Namespaces))
 }
 
-/// Tries them all, the first time.
-pub(super) fn all(supervisor: &[OsString]) -> &'static [Probe] {
-    FOUND.get_or_init(|| {
-        let failed = |level, error: io::Error| Probe::failed(level, error.to_string());
-        let each = |level| probe(supervisor, level).unwrap_or_else(|error| failed(level, error));
-        Level::ALL.into_iter().map(each).collect()
-    })
+/// Tries them all, the first time; again where none worked, which may have been for want of processes.
+pub(super) fn all(supervisor: &[OsString]) -> Arc<[Probe]> {
+    let mut known = FOUND.lock().unwrap_or_else(PoisonError::into_inner);
+    if let Some(known) = &*known {
+        return Arc::clone(known);
+    }
+    let failed = |level, error: io::Error| Probe::failed(level, error.to_string());
+    let each = |level| probe(supervisor, level).unwrap_or_else(|error| failed(level, error));
+    let found: Arc<[Probe]> = Level::ALL.into_iter().map(each).collect();
+    if found.iter().any(Probe::works) {
+        *known = Some(Arc::clone(&found));
+    }
+    found
 }
 
 /// Has a process try one that does nothing else.
