@@ -165,11 +165,13 @@ pub fn schema() -> Value {
         .to_value()
 }
 
+/// Settings of the person alone, by how their names begin.
+const OWN: &[&str] =
+    &["http.", "undo.", "shell.changes.", "shell.let_through", "permissions.restricted"];
+
 /// What a project must not decide for the person: not even once its folder is trusted.
 fn is_reserved(key: &str, value: &Value) -> bool {
     let bypass = value.as_str().is_some_and(|v| v == "bypass" || v == "bypassPermissions");
-    const OWN: &[&str] =
-        &["http.", "undo.", "shell.changes.", "shell.let_through", "permissions.restricted"];
     OWN.iter().any(|own| key.starts_with(own)) || (key == "mode" && bypass)
 }
 

@@ -40,7 +40,7 @@ pub use self::{
     protected::{CREDENTIALS, PROTECTED, Spot},
     restricted::RESTRICTED,
     rule::{Rule, RuleProblem, Rules, Scope, Verdict},
-    script::{Around, Part, Script, plain_settings},
+    script::{Around, Part, Script, plain_settings, unsure_paths},
 };
 
 pub use haft_types::{Mode, UnknownMode};

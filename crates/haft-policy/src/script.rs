@@ -37,6 +37,11 @@ pub fn plain_settings() -> Effect {
     }
 }
 
+/// What the plan of a script has where not all could be looked at that its paths may lead to.
+pub fn unsure_paths() -> Effect {
+    Effect { access: Access::Observe, target: Target::State { name: "unknown links".into() } }
+}
+
 /// What is assumed of settings that lie around: those of repositories, and toolchain files.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Around {
@@ -58,12 +63,16 @@ pub struct Script {
     pub git_folders: Vec<HostPath>,
     /// Where a toolchain runs that a file there may name.
     pub toolchain_folders: Vec<HostPath>,
+    /// Folders in which links are followed by what its patterns or programs find there, and how many
+    /// folders deep.
+    pub linked: Vec<(HostPath, usize)>,
     /// Why it cannot be read; then nothing else is known.
     pub fault: Option<String>,
 }
 
 /// A simple command of a script.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[expect(clippy::struct_excessive_bools, reason = "each holds or not, whatever the others do")]
 pub struct Part {
     /// As it is written.
     pub text: String,
@@ -112,7 +121,7 @@ impl Script {
                 Err(fault) => return Self::faulty(fault.to_string()),
             }
         }
-        Self::of(reading, cwd)
+        Self::of(reading, text, cwd)
     }
 
     /// The script of an effect, where a new shell runs one; whether it only looks was settled with
@@ -126,7 +135,7 @@ impl Script {
         Some(Self { read_only: script.read_only && looks, ..script })
     }
 
-    fn of(reading: Reading, cwd: &str) -> Self {
+    fn of(reading: Reading, text: &str, cwd: &str) -> Self {
         let paths = |folders: &BTreeSet<String>| -> Option<Vec<HostPath>> {
             folders.iter().map(|folder| path(folder, cwd)).collect()
         };
@@ -136,8 +145,16 @@ impl Script {
             let why = "in which folder git or a toolchain runs is known only when it runs";
             return Self::faulty(why.to_owned());
         };
+        let linked = linked(&reading, text);
         let parts = reading.parts.into_iter().map(|part| Part::of(part, cwd)).collect();
-        Self { parts, read_only: reading.read_only, git_folders, toolchain_folders, fault: None }
+        Self {
+            parts,
+            read_only: reading.read_only,
+            git_folders,
+            toolchain_folders,
+            linked,
+            fault: None,
+        }
     }
 
     fn faulty(fault: String) -> Self {
@@ -222,6 +239,63 @@ impl Part {
     }
 }
 
+/// Programs that follow links in the folders that they go through, where an option says so.
+const FOLLOWERS: &[(&str, &[char], &[&str])] = &[
+    ("grep", &['R'], &["--dereference-recursive"]),
+    ("egrep", &['R'], &["--dereference-recursive"]),
+    ("fgrep", &['R'], &["--dereference-recursive"]),
+    ("zgrep", &['R'], &["--dereference-recursive"]),
+    ("rg", &['L'], &["--follow"]),
+    ("fd", &['L'], &["--follow"]),
+    ("ag", &['f'], &["--follow"]),
+    ("find", &['L'], &["-follow"]),
+    ("du", &['L'], &["--dereference"]),
+    ("diff", &['r'], &["--recursive"]),
+    ("cp", &['L'], &["--dereference"]),
+    ("tar", &['h'], &["--dereference"]),
+    ("tree", &['l'], &[]),
+];
+
+/// Where links are followed: see [`Script::linked`].
+fn linked(reading: &Reading, text: &str) -> Vec<(HostPath, usize)> {
+    use haft_shell::Effect::Reads;
+    let deep = ["*/", "?/", "]/"].iter().any(|end| text.contains(end));
+    let mut found: Vec<(HostPath, usize)> = Vec::new();
+    let mut add = |folder: &str, depth: usize| {
+        if let Ok(folder) = HostPath::new(folder.as_bytes(), Style::Posix) {
+            match found.iter_mut().find(|(known, _)| *known == folder) {
+                Some((_, known)) => *known = depth.max(*known),
+                None => found.push((folder, depth)),
+            }
+        }
+    };
+    for part in &reading.parts {
+        let follows = follows(part);
+        for effect in &part.effects {
+            match effect {
+                Reads(Operand::Below(folder)) if !follows => add(folder, if deep { 4 } else { 1 }),
+                Reads(Operand::Below(folder) | Operand::Path(folder)) if follows => {
+                    add(folder, usize::MAX);
+                }
+                _ => {}
+            }
+        }
+    }
+    found
+}
+
+/// Whether an option says that links are followed.
+fn follows(part: &haft_shell::Part) -> bool {
+    let name = part.program.as_deref().unwrap_or_default();
+    let Some((_, letters, words)) = FOLLOWERS.iter().find(|(program, ..)| *program == name) else {
+        return false;
+    };
+    part.words.iter().flatten().any(|word| {
+        let short = word.strip_prefix('-').filter(|rest| !rest.starts_with('-'));
+        words.contains(&&**word) || short.is_some_and(|rest| rest.contains(*letters))
+    })
+}
+
 /// A path or a tree that is touched, as far as it is known, and whether it certainly is that; none
 /// for what is no file. `flat` says that of a folder only its list is meant.
 fn effect(effect: &haft_shell::Effect, flat: bool, cwd: &str) -> Option<(Option<Effect>, bool)> {
@@ -234,9 +308,10 @@ fn effect(effect: &haft_shell::Effect, flat: bool, cwd: &str) -> Option<(Option<
         Operand::Unknown => return Some((None, false)),
     };
     let Ok(path) = HostPath::new(text.as_bytes(), Style::Posix) else { return Some((None, false)) };
-    let target = match is_tree || access == Access::Destroy {
-        true => Target::Tree { root: path },
-        false => Target::Path { path, follow: Follow::Yes },
+    let target = if is_tree || access == Access::Destroy {
+        Target::Tree { root: path }
+    } else {
+        Target::Path { path, follow: Follow::Yes }
     };
     Some((Some(Effect { access, target }), !climbs(text, cwd)))
 }

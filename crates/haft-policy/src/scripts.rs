@@ -13,7 +13,7 @@ use crate::{
     decide::{Placed, Remember, Ruling, doing, is_tool, short},
     protected::find,
     rule::{PathClass, Subject},
-    script::{Part, Script, plain_settings},
+    script::{Part, Script, plain_settings, unsure_paths},
 };
 
 /// Why a script is allowed.
@@ -48,6 +48,11 @@ impl Policy {
         if let Some(fault) = &script.fault {
             return Err(question(&doing(effect, None, ask), fault));
         }
+        if ask.plan.effects.contains(&unsure_paths()) {
+            let why =
+                "it starts behind a link, or goes through more files than are looked at first";
+            return Err(question(&doing(effect, None, ask), why));
+        }
         let mut allowed = Allowed { looks: script.read_only, ..Allowed::default() };
         let (mut ruled, mut uncovered) = (false, Vec::new());
         for part in &script.parts {
@@ -66,14 +71,12 @@ impl Policy {
             uncovered.extend_from_slice(&part.effects);
             if let Some(why) = left(part, ask) {
                 let what = format!("running {}", short(part.text.trim()));
-                return Err(match script.parts.len() {
-                    1 => question(&what, &why),
-                    // Which of them it is has to be said.
-                    _ => {
-                        let reason = |_: &str| format!("no rule allows {what}: {why}");
-                        Ruling::ask(Remember::Saved, None, "", reason)
-                    }
-                });
+                if script.parts.len() == 1 {
+                    return Err(question(&what, &why));
+                }
+                // Which of them it is has to be said.
+                let reason = |_: &str| format!("no rule allows {what}: {why}");
+                return Err(Ruling::ask(Remember::Saved, None, "", reason));
             }
         }
         allowed.covered.retain(|effect| !uncovered.contains(effect));

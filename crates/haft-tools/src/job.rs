@@ -196,10 +196,8 @@ impl Tool for Job {
             Action::Wait => with(format!("Waiting for {job}"), state(Access::Observe)),
             Action::Stop => with(format!("Stopping {job}"), state(Access::Modify)),
             // A shell would run it, so it is judged as a command is.
-            Action::Input => with(format!("Typing into {job}"), state(Access::Modify)).with(
-                Access::Destroy,
-                Target::command(input.text.clone().unwrap_or_default()),
-            ),
+            Action::Input => with(format!("Typing into {job}"), state(Access::Modify))
+                .with(Access::Destroy, Target::command(input.text.clone().unwrap_or_default())),
         })
     }
 

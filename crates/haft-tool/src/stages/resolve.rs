@@ -10,8 +10,8 @@
 use std::{io, time::Duration};
 
 use futures::{FutureExt as _, future::BoxFuture};
-use haft_host::{FileKind, Fs, Located, is_plain_git, is_plain_toolchain};
-use haft_policy::{Around, Script, Verdict, plain_settings};
+use haft_host::{FileKind, Fs, ListHow, Located, is_plain_git, is_plain_toolchain};
+use haft_policy::{Around, Script, Verdict, plain_settings, unsure_paths};
 use haft_types::{Access, Effect, EntryKind, Follow, HostPath, Outcome, Status, Target, ToolError};
 use tokio::time::timeout;
 
@@ -20,6 +20,9 @@ use crate::{Call, Next, Stage, pipeline::Lost};
 
 /// Most folders above a lost path among which one that is there is looked for.
 const CLIMB: usize = 40;
+
+/// Most names among which links are looked for that a script would follow.
+const LINKS: usize = 4096;
 
 const LINK: FileKind = FileKind::Entry(EntryKind::Link);
 
@@ -97,7 +100,7 @@ const fn start(effect: &Effect) -> Option<&HostPath> {
 }
 
 /// What is known of the script of a call once it was looked for.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Debug, Default)]
 struct Known {
     /// It starts where its words count from.
     starts_there: bool,
@@ -105,6 +108,10 @@ struct Known {
     is_plain: bool,
     /// Such programs run, and some file does.
     is_other: bool,
+    /// Links that it may follow, with where they lead.
+    links: Vec<(HostPath, Result<Located, Lost>)>,
+    /// It goes through more than can be looked at for links.
+    has_more: bool,
 }
 
 /// Looks where the script of a call starts, and how git and toolchains are set up where it runs them.
@@ -127,9 +134,43 @@ async fn known(call: &Call) -> Known {
             plain = plain && is_plain_toolchain(fs, folder).await;
         }
         let asks = !(script.git_folders.is_empty() && script.toolchain_folders.is_empty());
-        return Known { starts_there, is_plain: asks && plain, is_other: asks && !plain };
+        let mut left = LINKS;
+        let mut links = Vec::new();
+        for (folder, depth) in &script.linked {
+            follow(call, folder, *depth, (&mut links, &mut left)).await;
+        }
+        let (is_plain, is_other) = (asks && plain, asks && !plain);
+        return Known { starts_there, is_plain, is_other, links, has_more: left == 0 };
     }
     Known::default()
+}
+
+/// Looks for the links below a folder.
+async fn follow(
+    call: &Call,
+    folder: &HostPath,
+    depth: usize,
+    (links, left): (&mut Vec<(HostPath, Result<Located, Lost>)>, &mut usize),
+) {
+    let fs = call.cx.host.fs();
+    let mut folders = vec![(folder.clone(), depth)];
+    while let Some((folder, depth)) = folders.pop() {
+        let Ok(at) = fs.locate(&folder, Follow::Yes).await else { continue };
+        let how = ListHow { limit: *left, stat: false };
+        let Ok(listing) = fs.list(&at, how).await else { continue };
+        *left -= listing.entries.len().min(*left);
+        for entry in listing.entries {
+            let Ok(path) = folder.join_bytes(&entry.name) else { continue };
+            match entry.kind {
+                EntryKind::Link => {
+                    let found = look_up(fs, &path, Follow::Yes).await;
+                    links.push((path, found));
+                }
+                EntryKind::Folder if depth > 1 => folders.push((path, depth - 1)),
+                _ => {}
+            }
+        }
+    }
 }
 
 /// Makes of the plan of a script what is known now: that it may do more than look, and which paths
@@ -144,7 +185,7 @@ fn settle(call: &mut Call, known: Known) {
         let is_file = effect.access == Access::Observe
             && matches!(found, Some(Ok(found)) if found.kind != FileKind::FOLDER);
         match &effect.target {
-            _ if is_script(effect) && (known.is_other || !known.starts_there) => {
+            _ if is_script(effect) && known.is_other => {
                 effect.access = Access::Destroy;
             }
             Target::Tree { root } if is_file => {
@@ -152,6 +193,15 @@ fn settle(call: &mut Call, known: Known) {
             }
             _ => {}
         }
+    }
+    for (path, found) in known.links {
+        let target = Target::Path { path, follow: Follow::Yes };
+        prepared.plan.effects.push(Effect { access: Access::Observe, target });
+        call.located.push(Some(found));
+    }
+    if known.has_more || !known.starts_there {
+        prepared.plan.effects.push(unsure_paths());
+        call.located.push(None);
     }
     if known.is_plain {
         prepared.plan.effects.push(plain_settings());

@@ -152,8 +152,9 @@ async fn a_shell_that_runs_gets_the_declared_command_alone() {
 /// A tool that declares one command and runs another, or the same one.
 fn runner() -> Probe {
     let runner = Probe::new("run").plan(|input, place| match input["declared"].as_str() {
-        Some(text) => Plan::new(place, "Running")
-            .with(Access::Destroy, Target::command(text.to_owned())),
+        Some(text) => {
+            Plan::new(place, "Running").with(Access::Destroy, Target::command(text.to_owned()))
+        }
         None => Plan::anything(place, "Doing anything"),
     });
     runner.run(|input, cx| async move {

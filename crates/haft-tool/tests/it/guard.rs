@@ -93,9 +93,7 @@ fn plan_of(name: &str, place: &haft_types::Place) -> Plan {
         "destroys a" => plan.with(Access::Destroy, target("/w/a")),
         "searches tree" => plan.searches(at("/w/tree")),
         "changes tree" => plan.with(Access::Modify, Target::Tree { root: at("/w/tree") }),
-        "looks by command" => {
-            plan.with(Access::Observe, Target::command("touch spawned".into()))
-        }
+        "looks by command" => plan.with(Access::Observe, Target::command("touch spawned".into())),
         other => panic!("the test does not know {other}"),
     }
 }

@@ -59,7 +59,10 @@ async fn what_becomes_of_repositories_is_named() {
     );
     take_back(&world, &receipts(&world), false).await.unwrap();
     assert_eq!(fs::read(folder.join("sub/file")).unwrap(), b"text\n");
-    assert_eq!(told(&bash(&world, "sh change.sh write").await), "[not covered by undo: .git changed]");
+    assert_eq!(
+        told(&bash(&world, "sh change.sh write").await),
+        "[not covered by undo: .git changed]"
+    );
     assert_eq!(
         told(&bash(&world, "sh change.sh make").await),
         "[not covered by undo: sub/.git made]"

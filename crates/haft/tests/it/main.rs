@@ -31,6 +31,7 @@ mod line;
 mod line_keys;
 mod line_questions;
 mod line_undo;
+mod looking;
 mod mcp;
 mod mcp_client;
 mod mcp_hostile;

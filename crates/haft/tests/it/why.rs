@@ -166,11 +166,11 @@ fn a_file_of_rules_is_held_to_its_own_tests() {
     let test = |expect: &str| {
         format!("{rules}[[tests]]\ncommand = \"git push origin\"\nexpect = \"{expect}\"\n")
     };
-    world.file("good.toml", &test("deny"));
+    world.file("good.toml", test("deny"));
     let ran = world.run(&["why", "--rules", "good.toml", "npm run test a"]);
     assert_eq!(ran.code, Some(0), "{}", ran.err);
     assert!(ran.out.starts_with("allow: "), "{}", ran.out);
-    world.file("bad.toml", &test("allow"));
+    world.file("bad.toml", test("allow"));
     let ran = world.run(&["why", "--rules", "bad.toml", "ls"]);
     assert_eq!(ran.code, Some(2), "{}", ran.out);
     assert!(ran.err.contains("test 1") && ran.err.contains("deny"), "{}", ran.err);

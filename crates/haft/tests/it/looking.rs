@@ -1,0 +1,145 @@
+//! Commands that only look: nobody is asked about them, through whatever face they come, and they
+//! run so that they can do no more.
+
+use serde_json::{Value, json};
+
+use crate::{
+    mcp_client::{self, Client},
+    world::{Input, World, finish, text},
+};
+
+/// A repository whose settings would start a program, which tells of it, and a program of the
+/// workspace with a known name.
+fn hostile() -> World {
+    let world = World::new();
+    let told = world.root().join("told");
+    let program = format!("#!/bin/sh\necho \"$0\" >> {}\nexit 0\n", told.display());
+    let init = world.program("git").args(["init", "-q"]).status().unwrap();
+    assert!(init.success());
+    world.file("a.txt", "alpha\n");
+    for name in ["bin/cat", "bin/git", "monitor"] {
+        let path = world.file(name, &program);
+        let mode = std::os::unix::fs::PermissionsExt::from_mode(0o755);
+        std::fs::set_permissions(path, mode).unwrap();
+    }
+    world
+}
+
+/// What the programs of the workspace told.
+fn told(world: &World) -> String {
+    std::fs::read_to_string(world.root().join("told")).unwrap_or_default()
+}
+
+const LOOK: &str = "cat a.txt; printenv PAGER GIT_OPTIONAL_LOCKS; git status --porcelain | head -1";
+
+#[test]
+fn nobody_is_asked_whatever_the_face_is() {
+    let world = hostile();
+    let input = json!({ "command": LOOK });
+    let seen = |text: &str| text.starts_with("alpha\ncat\n0\n?? ");
+    let ran = world.tool("bash", &input, &["--mode", "dont-ask"]);
+    assert!(seen(&ran.out), "{ran:?}");
+    let model = world
+        .script(&[json!({"calls": [{"name": "bash", "input": input}]}), json!({"text": "End."})]);
+    let ran = world.run(&["-p", "go", "--model", &model]);
+    assert_eq!(ran.code, Some(0), "{ran:?}");
+    assert!(seen(&text(world.outcomes().last().unwrap())), "{:?}", world.outcomes());
+    let ran = world.run_with(&["--line", "--model", &model], &Input::Pipe("go\n"));
+    assert!(ran.out.contains("alpha") && !ran.out.contains("[y]"), "{ran:?}");
+    let mut client = Client::greeted(&world, &[]);
+    let answer = client.call("bash", &input);
+    assert!(seen(mcp_client::text(&answer)), "{answer}");
+    client.ends_well();
+    assert_eq!(told(&world), "");
+}
+
+#[test]
+fn it_inherits_nothing_that_makes_programs_start_others() {
+    let world = hostile();
+    let path = format!("{}:{}", world.work().join("bin").display(), std::env::var("PATH").unwrap());
+    let run = |flags: &[&str]| {
+        let input = json!({ "command": LOOK }).to_string();
+        let mut haft = world.haft(&[&["tool", "bash", "--input", &input], flags].concat());
+        let monitor = world.work().join("monitor").display().to_string();
+        haft.env("PATH", &path).env("BASH_FUNC_cat%%", "() { echo function; }");
+        haft.env("GIT_CONFIG_COUNT", "1").env("GIT_CONFIG_KEY_0", "core.fsmonitor");
+        haft.env("GIT_CONFIG_VALUE_0", monitor);
+        finish(haft, &Input::Nothing)
+    };
+    let ran = run(&["--mode", "dont-ask"]);
+    assert!(ran.out.starts_with("alpha\ncat\n0\n"), "{ran:?}");
+    assert_eq!(told(&world), "");
+    // Who allows it by a rule or mode has it as the person's own shell has it.
+    let ran = run(&["--mode", "bypass"]);
+    assert!(ran.out.starts_with("function\n"), "{ran:?}");
+    assert!(told(&world).contains("bin/git"), "{}", told(&world));
+}
+
+#[test]
+fn a_repository_that_names_programs_is_asked_about() {
+    let world = hostile();
+    let input = json!({"command": "git diff"});
+    assert_eq!(world.tool("bash", &input, &["--mode", "dont-ask"]).code, Some(0));
+    let mut settings = world.program("git");
+    settings.args(["config", "diff.x.textconv", "./monitor"]);
+    assert_eq!(finish(settings, &Input::Nothing).code, Some(0));
+    let ran = world.tool("bash", &input, &["--mode", "dont-ask"]);
+    assert_eq!(ran.code, Some(1), "{ran:?}");
+    assert!(ran.out.contains("git may run programs"), "{ran:?}");
+    assert_eq!(told(&world), "");
+}
+
+#[test]
+fn what_it_reads_is_judged_as_a_read() {
+    let world = World::new();
+    std::fs::write(world.root().join("outside"), "secret\n").unwrap();
+    std::os::unix::fs::symlink(world.root().join("outside"), world.work().join("link")).unwrap();
+    std::os::unix::fs::symlink(world.root(), world.work().join("folder")).unwrap();
+    world.file(".env", "secret\n");
+    std::os::unix::fs::symlink(".env", world.work().join("near")).unwrap();
+    let denied = |command: &str, flags: &[&str]| {
+        let flags = [&["--mode", "dont-ask"], flags].concat();
+        let ran = world.tool("bash", &json!({ "command": command }), &flags);
+        assert_eq!(ran.code, Some(1), "{command}: {ran:?}");
+        assert!(!ran.out.contains("secret\n"), "{command}: {ran:?}");
+    };
+    for command in [
+        "cat ../outside",
+        "cat link",
+        "cat folder/outside",
+        "cd folder && cat outside",
+        "cat ./*",
+        "cat < link",
+        "x=link; cat \"$x\"",
+        "cat ~/../outside",
+    ] {
+        denied(command, &[]);
+    }
+    for command in
+        ["cat .env", "cat < .env", "grep -r . .", "head -1 .e*", "head -1 nea*", "cat ./.env | wc"]
+    {
+        denied(command, &["--deny", "Read(.env)"]);
+    }
+    let ran = world.tool(
+        "bash",
+        &json!({"command": "ls -a"}),
+        &["--mode", "dont-ask", "--deny", "Read(.env)"],
+    );
+    assert_eq!(ran.code, Some(0), "{ran:?}");
+}
+
+#[test]
+fn a_folder_that_a_call_leaves_is_where_the_next_one_starts() {
+    let world = World::new();
+    world.file("sub/b.txt", "beta\n");
+    let call = |command: &str| json!({"name": "bash", "input": {"command": command}});
+    let model = world.script(&[
+        json!({"calls": [call("cd sub"), call("cat b.txt"), call("pwd")]}),
+        json!({"text": "End."}),
+    ]);
+    let ran = world.run(&["-p", "go", "--model", &model]);
+    assert_eq!(ran.code, Some(0), "{ran:?}");
+    let told: Vec<String> = world.outcomes().iter().map(|one: &Value| text(one)).collect();
+    assert!(told[1..].iter().any(|text| text == "beta"), "{told:?}");
+    assert!(told[1..].iter().any(|text| text.ends_with("/sub")), "{told:?}");
+}
