@@ -243,17 +243,37 @@ fn is_assigned(start: &str) -> bool {
 
 /// Whether the script has an array: a value that is given to one may name an index.
 fn has_arrays(judge: &Judge<'_, '_>) -> bool {
+    let declares = [
+        "read",
+        "declare",
+        "typeset",
+        "local",
+        "readonly",
+        "export",
+        "builtin",
+        "command",
+        "mapfile",
+        "readarray",
+    ];
     let makes = |command: &crate::Command| {
-        let name = command.words.first().and_then(crate::Word::literal).unwrap_or_default();
-        let is_flag = |word: &crate::Word| match word.literal() {
-            Some(text) => text.starts_with('-') && text.contains(['a', 'A']),
-            None => !word.start().contains('='),
+        let texts: Vec<Option<String>> = command.words.iter().map(crate::Word::literal).collect();
+        let is_one = |text: &Option<String>| {
+            let name = text.as_deref().and_then(|text| text.rsplit('/').next());
+            name.is_some_and(|name| declares.contains(&name))
         };
-        let declares =
-            ["read", "declare", "typeset", "local", "readonly", "export", "builtin", "command"];
+        let is_flag = |text: &Option<String>| match text {
+            Some(text) => text.starts_with('-') && text.contains(['a', 'A']),
+            None => false,
+        };
+        let maps = texts.iter().flatten().any(|text| text == "mapfile" || text == "readarray");
+        let is_open = command
+            .words
+            .iter()
+            .any(|word| word.literal().is_none() && !word.start().contains('='));
+        let may_make = texts.iter().any(is_flag) || is_open;
         command.assignments.iter().any(|one| one.is_array)
-            || ["mapfile", "readarray"].contains(&name.as_str())
-            || declares.contains(&name.as_str()) && command.words[1..].iter().any(is_flag)
+            || maps
+            || texts.iter().any(is_one) && may_make
     };
     judge.around.script.commands.iter().any(makes)
 }
