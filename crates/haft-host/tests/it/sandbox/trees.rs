@@ -6,7 +6,7 @@ use std::{
 };
 
 use futures::StreamExt;
-use haft_host::{Exit, Host, Level, Limits, Local, Output, Running, Spawn};
+use haft_host::{Exit, Host, Level, Limits, Local, Output, Program, Running, Spawn, Stdin};
 use haft_types::{HostPath, Style};
 use rustix::process::{Pid, Signal, kill_process};
 
@@ -168,9 +168,37 @@ async fn a_folder_that_is_not_there_is_named_before_anything_is_confined() {
         assert!(error.to_string().contains("/no/such/folder"), "{error}");
         let limits = Limits { level: Some(level), ..Limits::default() };
         let words = vec![b"/no/such/program".to_vec()];
-        let program = haft_host::Program::Argv(words);
+        let program = Program::Argv(words);
         let spawn = Spawn { program, ..script(Path::new("/"), "true", limits) };
         let error = Local::new().shell().unwrap().spawn(spawn).await.err().unwrap();
         assert!(error.to_string().contains("/no/such/program"), "{error}");
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_shell_that_is_given_one_command_after_another_is_confined_too() {
+    let outside = tempfile::tempdir().unwrap();
+    for level in working().await {
+        let turns =
+            |spawn| Spawn { program: Program::Turns, stdin: Stdin::Open, report: true, ..spawn };
+        let mut running = start(level, "", turns).await;
+        let control = std::sync::Arc::clone(&running.control);
+        control.write("x=1; echo one >&3; echo said\n".into()).await.unwrap();
+        let (mut said, mut report) = (String::new(), String::new());
+        while !(said.contains("said") && report.contains("one")) {
+            match running.output.next().await.unwrap().unwrap() {
+                Output::Bytes(_, bytes) => said.push_str(&String::from_utf8_lossy(&bytes)),
+                Output::Report(bytes) => report.push_str(&String::from_utf8_lossy(&bytes)),
+                Output::Exit(exit) => panic!("{level}: {exit:?} {said}"),
+            }
+        }
+        assert_eq!(control.untaken(), Some(0), "{level}");
+        let left = outside.path().join("left");
+        let text = format!("echo >{}; exit $((x + 3))\n", left.display());
+        control.write(text.into()).await.unwrap();
+        let (said, exit) = until(&mut running, "").await;
+        assert_eq!(exit.unwrap().code, Some(4), "{level}");
+        assert!(said.contains("/left"), "{level}: {said}");
+        assert!(!left.exists(), "{level}");
     }
 }
