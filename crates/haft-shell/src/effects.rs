@@ -141,10 +141,13 @@ pub fn read(
     go_on: &mut dyn FnMut() -> bool,
 ) -> Result<Reading, Fault> {
     let script = crate::parse(text, go_on)?;
-    Ok(effects(text, &script, setting, go_on))
+    let reading = effects(text, &script, setting, go_on);
+    // What was given up is not all of it.
+    if go_on() { Ok(reading) } else { Err(Fault::TooSlow) }
 }
 
-/// What a script does that was read from this text.
+/// What a script does that was read from this text. Where `go_on` says no, the last part of what is
+/// given says that the rest was not looked at.
 pub fn effects(
     text: &str,
     script: &Script,

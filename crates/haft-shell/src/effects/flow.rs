@@ -87,6 +87,12 @@ impl<'a, 'r> Walk<'a, 'r> {
     pub(crate) fn run(mut self, state: State) {
         self.frames.push(Frame { region: 0, done: state.clone(), failed: state });
         for command in &self.around.script.commands {
+            if !(self.go_on)() {
+                let why = "looking through it took too long".to_owned();
+                let effects = vec![super::Effect::Anything];
+                self.reading.parts.push(Part { effects, why, ..Part::default() });
+                return;
+            }
             self.go_to(command.place.region);
             let Some(frame) = self.frames.last() else { return };
             let state = frame.now();

@@ -301,6 +301,26 @@ proptest! {
 }
 
 #[test]
+fn what_takes_too_long_is_given_up() {
+    let text = "ls; ".repeat(200);
+    let mut left = 100;
+    let mut go_on = || {
+        left -= 1;
+        left > 0
+    };
+    let script = haft_shell::parse(&text, &mut || true).unwrap();
+    let reading = haft_shell::effects(&text, &script, &setting(), &mut go_on);
+    assert!(!reading.read_only && reading.parts.len() <= 100);
+    assert_eq!(read(&text, &setting(), &mut || false), Err(haft_shell::Fault::TooSlow));
+    let mut asked = 0;
+    let mut late = || {
+        asked += 1;
+        asked < 150
+    };
+    assert_eq!(read(&text, &setting(), &mut late), Err(haft_shell::Fault::TooSlow));
+}
+
+#[test]
 fn wrong_texts_do_not_break_it() {
     for text in [
         "",
