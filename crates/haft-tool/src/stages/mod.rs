@@ -15,6 +15,7 @@ mod redact;
 pub(crate) mod resolve;
 pub(crate) mod rules;
 mod sandbox;
+mod script;
 mod snapshot;
 mod timeout;
 

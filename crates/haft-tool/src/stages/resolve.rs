@@ -10,19 +10,16 @@
 use std::{io, time::Duration};
 
 use futures::{FutureExt as _, future::BoxFuture};
-use haft_host::{FileKind, Fs, ListHow, Located, is_plain_git, is_plain_toolchain};
-use haft_policy::{Around, Script, Verdict, plain_settings, unsure_paths};
-use haft_types::{Access, Effect, EntryKind, Follow, HostPath, Outcome, Status, Target, ToolError};
+use haft_host::{FileKind, Fs, Located};
+use haft_policy::Verdict;
+use haft_types::{Access, EntryKind, Follow, HostPath, Outcome, Status, Target, ToolError};
 use tokio::time::timeout;
 
-use super::rules;
+use super::{rules, script};
 use crate::{Call, Next, Stage, pipeline::Lost};
 
 /// Most folders above a lost path among which one that is there is looked for.
 const CLIMB: usize = 40;
-
-/// Most names among which links are looked for that a script would follow.
-const LINKS: usize = 4096;
 
 const LINK: FileKind = FileKind::Entry(EntryKind::Link);
 
@@ -61,7 +58,7 @@ pub(crate) async fn locate(call: &mut Call, limit: Duration) -> Result<(), ToolE
         })
         .collect();
     let first = paths.iter().flatten().map(|(path, _)| path);
-    let first = first.chain(effects.iter().filter_map(start)).next().cloned();
+    let first = first.chain(effects.iter().filter_map(script::start)).next().cloned();
     call.located = vec![None; paths.len()];
     let Some(first) = first else { return Ok(()) };
     let host = call.cx.host.clone();
@@ -75,10 +72,10 @@ pub(crate) async fn locate(call: &mut Call, limit: Duration) -> Result<(), ToolE
         }
         located
     };
-    let work = async { (work.await, known(call).await) };
+    let work = async { (work.await, script::known(call).await) };
     if let Ok((located, known)) = timeout(limit, work).await {
         call.located = located;
-        settle(call, known);
+        script::settle(call, known);
         return Ok(());
     }
     let ruling = rules::decide(call)?;
@@ -91,125 +88,7 @@ pub(crate) async fn locate(call: &mut Call, limit: Duration) -> Result<(), ToolE
     ))
 }
 
-/// Where the script of an effect starts.
-const fn start(effect: &Effect) -> Option<&HostPath> {
-    match &effect.target {
-        Target::Command { fresh_in, .. } => fresh_in.as_ref(),
-        _ => None,
-    }
-}
-
-/// What is known of the script of a call once it was looked for.
-#[derive(Debug, Default)]
-struct Known {
-    /// It starts where its words count from.
-    starts_there: bool,
-    /// Programs run that files there may make start others, and none does.
-    is_plain: bool,
-    /// Such programs run, and some file does.
-    is_other: bool,
-    /// Links that it may follow, with where they lead.
-    links: Vec<(HostPath, Result<Located, Lost>)>,
-    /// It goes through more than can be looked at for links.
-    has_more: bool,
-}
-
-/// Looks where the script of a call starts, and how git and toolchains are set up where it runs them.
-async fn known(call: &Call) -> Known {
-    let effects = call.plan().map(|plan| plan.effects.as_slice()).unwrap_or_default();
-    for effect in effects {
-        let Target::Command { text, fresh_in: Some(cwd) } = &effect.target else { continue };
-        let fs = call.cx.host.fs();
-        let found = fs.locate(cwd, Follow::Yes).await;
-        let starts_there = found.is_ok_and(|found| found.real == *cwd);
-        let script = Script::read(text, cwd, &call.place().home, Around::Plain);
-        let mut plain = true;
-        for folder in &script.git_folders {
-            // A folder that is not there now may be one that the script makes or finds elsewhere.
-            let found = fs.locate(folder, Follow::Yes).await;
-            let is_there = found.is_ok_and(|found| found.kind == FileKind::FOLDER);
-            plain = plain && (folder == cwd || is_there) && is_plain_git(fs, folder).await;
-        }
-        for folder in &script.toolchain_folders {
-            plain = plain && is_plain_toolchain(fs, folder).await;
-        }
-        let asks = !(script.git_folders.is_empty() && script.toolchain_folders.is_empty());
-        let mut left = LINKS;
-        let mut links = Vec::new();
-        for (folder, depth) in &script.linked {
-            follow(call, folder, *depth, (&mut links, &mut left)).await;
-        }
-        let (is_plain, is_other) = (asks && plain, asks && !plain);
-        return Known { starts_there, is_plain, is_other, links, has_more: left == 0 };
-    }
-    Known::default()
-}
-
-/// Looks for the links below a folder.
-async fn follow(
-    call: &Call,
-    folder: &HostPath,
-    depth: usize,
-    (links, left): (&mut Vec<(HostPath, Result<Located, Lost>)>, &mut usize),
-) {
-    let fs = call.cx.host.fs();
-    let mut folders = vec![(folder.clone(), depth)];
-    while let Some((folder, depth)) = folders.pop() {
-        let Ok(at) = fs.locate(&folder, Follow::Yes).await else { continue };
-        let how = ListHow { limit: *left, stat: false };
-        let Ok(listing) = fs.list(&at, how).await else { continue };
-        *left -= listing.entries.len().min(*left);
-        for entry in listing.entries {
-            let Ok(path) = folder.join_bytes(&entry.name) else { continue };
-            match entry.kind {
-                EntryKind::Link => {
-                    let found = look_up(fs, &path, Follow::Yes).await;
-                    links.push((path, found));
-                }
-                EntryKind::Folder if depth > 1 => folders.push((path, depth - 1)),
-                _ => {}
-            }
-        }
-    }
-}
-
-/// Makes of the plan of a script what is known now: that it may do more than look, and which paths
-/// are files.
-fn settle(call: &mut Call, known: Known) {
-    let Ok(prepared) = &mut call.prepared else { return };
-    let is_script = |effect: &Effect| start(effect).is_some();
-    if !prepared.plan.effects.iter().any(is_script) {
-        return;
-    }
-    for (effect, found) in prepared.plan.effects.iter_mut().zip(&call.located) {
-        let is_file = effect.access == Access::Observe
-            && matches!(found, Some(Ok(found)) if found.kind != FileKind::FOLDER);
-        match &effect.target {
-            _ if is_script(effect) && known.is_other => {
-                effect.access = Access::Destroy;
-            }
-            Target::Tree { root } if is_file => {
-                effect.target = Target::Path { path: root.clone(), follow: Follow::Yes };
-            }
-            _ => {}
-        }
-    }
-    for (path, found) in known.links {
-        let target = Target::Path { path, follow: Follow::Yes };
-        prepared.plan.effects.push(Effect { access: Access::Observe, target });
-        call.located.push(Some(found));
-    }
-    if known.has_more || !known.starts_there {
-        prepared.plan.effects.push(unsure_paths());
-        call.located.push(None);
-    }
-    if known.is_plain {
-        prepared.plan.effects.push(plain_settings());
-        call.located.push(None);
-    }
-}
-
-async fn look_up(fs: &dyn Fs, path: &HostPath, follow: Follow) -> Result<Located, Lost> {
+pub(super) async fn look_up(fs: &dyn Fs, path: &HostPath, follow: Follow) -> Result<Located, Lost> {
     let error = match fs.locate(path, follow).await {
         Ok(found) => return Ok(found),
         Err(error) => error,
