@@ -62,8 +62,10 @@ fn it_inherits_nothing_that_makes_programs_start_others() {
         let mut haft = world.haft(&[&["tool", "bash", "--input", &input], flags].concat());
         let monitor = world.work().join("monitor").display().to_string();
         haft.env("PATH", &path).env("BASH_FUNC_cat%%", "() { echo function; }");
-        haft.env("GIT_CONFIG_COUNT", "1").env("GIT_CONFIG_KEY_0", "core.fsmonitor");
-        haft.env("GIT_CONFIG_VALUE_0", monitor);
+        haft.env("GIT_CONFIG_COUNT", "1");
+        for (of, text) in [("KEY", "core.fsmonitor"), ("VALUE", &monitor)] {
+            haft.env(format!("GIT_CONFIG_{of}_0"), text);
+        }
         finish(haft, &Input::Nothing)
     };
     let ran = run(&["--mode", "dont-ask"]);
