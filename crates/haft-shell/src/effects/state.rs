@@ -50,6 +50,15 @@ impl Value {
         Self::Texts(Rc::new(texts))
     }
 
+    /// Names of files that a pattern matches: its certain start, and what stands behind that. One
+    /// that may lead out of the folder of its start is any text.
+    pub(crate) fn files(start: String, tail: &str) -> Self {
+        let last = start.rsplit('/').next().unwrap_or_default();
+        // `.*` and `..*` may match `..`.
+        let is_fine = last != "." && last != ".." && start.len() <= LONGEST_TEXT && !climbs(tail);
+        if is_fine { Self::Files(start) } else { Self::From(cut(start)) }
+    }
+
     /// The one text that it is.
     pub(crate) fn known(&self) -> Option<&str> {
         match self {
@@ -100,8 +109,8 @@ impl Value {
                 };
                 Self::texts(firsts.iter().flat_map(join).collect())
             }
-            (Self::Texts(firsts), Self::Files(start)) => match firsts.len() {
-                1 => Self::Files(cut(format!("{}{start}", firsts[0]))),
+            (Self::Texts(firsts), Self::Files(start)) => match &firsts[..] {
+                [first] => Self::files(format!("{first}{start}"), ""),
                 _ => Self::From(self.start().to_owned()),
             },
             (Self::Texts(firsts), _) => match firsts.len() {
@@ -112,9 +121,11 @@ impl Value {
                 Self::Number
             }
             (Self::Number, _) => Self::unknown(),
-            (Self::Files(start), Self::Texts(_) | Self::Files(_) | Self::Number) => {
+            (Self::Files(start), Self::Texts(tails)) if !tails.iter().any(|tail| climbs(tail)) => {
                 Self::Files(start.clone())
             }
+            (Self::Files(start), Self::Files(tail)) if !climbs(tail) => Self::Files(start.clone()),
+            (Self::Files(start), Self::Number) => Self::Files(start.clone()),
             (Self::Files(start) | Self::From(start), _) => Self::From(start.clone()),
         }
     }
@@ -130,6 +141,17 @@ impl Value {
             _ => Self::From(common(self.start(), other.start()).to_owned()),
         }
     }
+}
+
+/// Whether a text behind a name that is not known may lead to another folder: it has `..`, or a
+/// part of that which the text before or behind it may end.
+fn climbs(tail: &str) -> bool {
+    let may_match = |part: &str| part.starts_with('.') && part[1..].starts_with(['*', '?', '[']);
+    tail.contains("..")
+        || tail == "."
+        || tail.starts_with("./")
+        || tail.ends_with("/.")
+        || tail.split('/').any(may_match)
 }
 
 /// A start that is not too long.
@@ -278,6 +300,13 @@ mod tests {
         assert!(!Value::Files(String::new()).may_begin('/'));
         assert!(!Value::Files("./".into()).may_begin('-'));
         assert!(Value::unknown().may_begin('/'));
+        let files = Value::Files("src".into());
+        assert_eq!(files.then(&Value::text("/x..")), Value::From("src".into()));
+        assert_eq!(files.then(&Value::text("/x.rs")), files);
+        assert_eq!(
+            Value::text("a/.").then(&Value::Files(String::new())),
+            Value::From("a/.".into())
+        );
         let long = "x".repeat(LONGEST_TEXT);
         assert!(matches!(Value::text(&long).then(&Value::text("y")), Value::From(_)));
     }

@@ -166,3 +166,61 @@ fn a_path_is_only_known_where_it_is_certain() {
         assert_eq!(format!("{:?}", reads.collect::<Vec<_>>()), wanted, "{text}");
     }
 }
+
+/// What stands behind a name that is not known may lead anywhere.
+#[test]
+fn a_path_that_climbs_out_of_a_pattern_is_not_known() {
+    let unknown = [
+        "cat src*/../../home/.ssh/id_rsa",
+        "cat < s*/../../x",
+        "x=$(< s*/../..)",
+        "cat s*\"/..\"/x",
+        "cat s*/.\".\"/x",
+        "cat s*/\".\"*/x",
+        "cat s/.*/x",
+        "cat s/\".\"*/x",
+        "cat .*",
+        "cat s/.?/x",
+        "cat s/..*/x",
+        "for d in s*; do cat \"$d/../../home/.ssh/id_rsa\"; done",
+        "for d in s/*/; do cat \"$d\"..; done",
+        "for d in s/*/; do cat \"$d\".*; done",
+        "find src -maxdepth 0 -exec cat {}/../../x \\;",
+        "find src* -exec cat {}/../x \\;",
+        "find s*/../.. -exec cat {} \\;",
+        "find s -exec cat {}/../{} \\;",
+        "find s /x -exec cat {} +",
+        "find s .. -exec cat {} +",
+        "find s -print0 | xargs -0 -I% cat %/../../x",
+        "truncate -s 0 src*/../../out/o.txt",
+        "echo x > src*/../../o",
+        "cp a.txt sr*/../../out/",
+        "grep -r C s*/../../home",
+        "sed -i/tmp/x/* s/a/b/ f",
+        "sed --in-place='*.o' s/a/b/ f",
+        "sed -i\"$x\" s/a/b/ f",
+    ];
+    for text in unknown {
+        let found = reading(text);
+        let mut effects = found.parts.iter().flat_map(|part| &part.effects);
+        let is_told = |effect: &Effect| {
+            matches!(effect, Effect::Reads(Operand::Unknown) | Effect::Writes(Operand::Unknown))
+        };
+        assert!(effects.any(is_told), "{text} {found:?}");
+    }
+    let below = [
+        ("cat l*/id_rsa", "/w"),
+        ("cat s/.e*/x", "/w/s"),
+        ("find s -exec cat {}/id_rsa \\;", "/w/s"),
+        ("find s* -exec cat {} \\;", "/w"),
+        ("find s/a s/b -exec cat {} +", "/w/s"),
+        ("find s t -exec cat {} +", "/w"),
+        ("for d in s/*; do cat \"$d/x\"; done", "/w/s"),
+    ];
+    for (text, folder) in below {
+        let parts = reading(text).parts;
+        let part = parts.iter().rfind(|part| part.program.as_deref() == Some("cat")).unwrap();
+        let wanted = Operand::Below(folder.to_owned());
+        assert_eq!(part.effects, [Effect::Reads(wanted)], "{text}");
+    }
+}

@@ -97,7 +97,7 @@ impl Around<'_> {
             Piece::Text { text, quoted: false } if text.contains(['*', '?', '[']) => {
                 arg.is_pattern = true;
                 let start = text.split(['*', '?', '[']).next().unwrap_or_default();
-                return (Value::Files(start.to_owned()), text.clone());
+                return (Value::files(start.to_owned(), &text[start.len()..]), text.clone());
             }
             Piece::Text { text, .. } => return (Value::text(text), text.clone()),
             Piece::Tilde(user) => {

@@ -33,14 +33,35 @@ pub(super) fn find(judge: &mut Judge<'_, '_>, call: &Call<'_>, out: &mut Outcome
     if paths.is_empty() {
         out.effects.extend(judge.here().into_iter().map(Effect::Reads));
     }
-    let starts = paths.iter().map(|path| path.value.clone()).reduce(|one, two| one.or(&two));
-    let start = starts.unwrap_or_else(|| Value::text("."));
-    let start = start.start();
-    let is_open = start.is_empty() || start.ends_with('/') || paths.len() > 1;
-    let found = Value::Files(if is_open { start.to_owned() } else { format!("{start}/") });
+    let found = found(&paths);
     while at < call.args.len() {
         at = primary(judge, call, at, &found, out);
     }
+}
+
+/// The names that `{}` stands for.
+fn found(paths: &[&Arg]) -> Value {
+    let below = |start: &str| Value::Files(format!("{}/", start.trim_end_matches('/')));
+    match paths {
+        [] => return below("."),
+        [path] if path.known().is_some() => return below(path.value.start()),
+        _ => {}
+    }
+    let climbs = |text: &str| text.split('/').any(|part| part == "..");
+    let first = paths[0].value.start().starts_with('/');
+    let is_certain = |path: &&Arg| {
+        let is_alike = |text: &str| text.starts_with('/') == first && !climbs(text);
+        !path.is_split
+            && !path.is_odd
+            && match &path.value {
+                Value::Texts(texts) => texts.iter().all(|text| is_alike(text)),
+                Value::Files(start) => is_alike(start),
+                Value::Number | Value::From(_) => false,
+            }
+    };
+    let all = paths.iter().map(|path| path.value.clone()).reduce(|one, two| one.or(&two));
+    let start = all.as_ref().map_or("", Value::start).to_owned();
+    if paths.iter().all(is_certain) { Value::Files(start) } else { Value::From(start) }
 }
 
 /// Operators and tests of `find` without a value.

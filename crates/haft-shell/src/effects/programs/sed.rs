@@ -39,6 +39,12 @@ pub(super) fn sed(judge: &mut Judge<'_, '_>, call: &Call<'_>, out: &mut Outcome)
         }
         out.effects.extend(reads);
     }
+    // Of the name that a copy gets, `*` is the name of the file, and `/` begins another folder.
+    let is_suffix = |arg: &Arg| arg.known().is_some_and(|text| !text.contains(['/', '*']));
+    let mut copies = parsed.options.iter().filter(|(_, what, _)| *what == table::Use::InPlace);
+    if !copies.all(|(_, _, value)| value.as_ref().is_none_or(is_suffix)) {
+        out.effects.push(Effect::Writes(crate::Operand::Unknown));
+    }
     out.faults.extend(parsed.faults.iter().cloned());
     if !parsed.faults.is_empty() {
         out.effects.push(Effect::Anything);

@@ -111,6 +111,12 @@ pub(super) fn env(judge: &mut Judge<'_, '_>, call: &Call<'_>, out: &mut Outcome)
     let Some(entry) = table::find("env ...") else { return };
     let parsed = options::parse(entry, call.args);
     out.faults.extend(parsed.faults.iter().cloned());
+    let is_bare = |arg: &Arg| arg.known() == Some("-");
+    let rest = &call.args[parsed.count..];
+    let removes = ["i", "ignore-environment", "u", "unset"].iter().any(|name| parsed.has(name));
+    if removes || rest.first().is_some_and(is_bare) {
+        out.fault("env takes away variables that keep programs from doing more");
+    }
     for (_, what, value) in &parsed.options {
         match what {
             table::Use::Bad => out.anything("an option of env may do anything"),
@@ -123,10 +129,7 @@ pub(super) fn env(judge: &mut Judge<'_, '_>, call: &Call<'_>, out: &mut Outcome)
             _ => {}
         }
     }
-    let mut rest = &call.args[parsed.count..];
-    if rest.first().and_then(Arg::known) == Some("-") {
-        rest = &rest[1..];
-    }
+    let mut rest = rest.get(usize::from(rest.first().is_some_and(is_bare))..).unwrap_or_default();
     while let Some(arg) = rest.first().filter(|arg| arg.value.start().contains('=')) {
         let start = arg.value.start().to_owned();
         let name = start.split('=').next().unwrap_or_default();
@@ -229,9 +232,16 @@ fn is_test(word: &str) -> bool {
 /// Puts what is not known in the place of a mark.
 pub(super) fn replace(arg: &mut Arg, mark: &str, value: &Value) {
     let Value::Texts(texts) = &arg.value else { return };
-    let Some(at) = texts.iter().filter_map(|text| text.find(mark)).min() else { return };
-    let start = texts.first().map_or("", |text| &text[..text.floor_char_boundary(at)]);
-    arg.value = Value::text(start).then(value);
+    if !texts.iter().any(|text| text.contains(mark)) {
+        return;
+    }
+    let [text] = &texts[..] else {
+        arg.value = Value::unknown();
+        return;
+    };
+    let mut parts = text.split(mark).map(Value::text);
+    let first = parts.next().unwrap_or_else(Value::unknown);
+    arg.value = parts.fold(first, |start, part| start.then(value).then(&part));
 }
 
 /// `bash -c SCRIPT`
