@@ -61,12 +61,19 @@ pub(crate) enum Operands {
 pub(crate) enum Trait {
     /// No option that it has does any harm.
     Tame,
+    /// Whatever option a name of a file may be for it, also one that is not listed, it changes no
+    /// file, runs nothing and reads nothing that is not named.
+    Mild,
     /// Options end at its first operand.
     Stop,
     /// Its first operand is a subcommand, which has a line of its own.
     Sub,
     /// Without operands it reads the folder that it is in.
     Here,
+    /// The same where it goes through folders.
+    HereRecursive,
+    /// It reads the `Cargo.toml` of the folder that it is in.
+    Manifest,
     /// It changes the folder that it is in.
     WritesHere,
     /// It opens connections.
@@ -88,7 +95,7 @@ pub(crate) enum Trait {
     Toolchain,
     /// It fetches the toolchain that `go.mod` names, unless `GOTOOLCHAIN=local` is set.
     GoChain,
-    /// An operand that begins with `@` is a file of options.
+    /// A word that begins with `@` is a file of options.
     AtFiles,
     /// Options of several letters have one dash.
     OneDash,
@@ -306,9 +313,12 @@ fn operands(word: &str) -> Option<Operands> {
 fn trait_of(word: &str) -> Option<Trait> {
     Some(match word {
         "tame" => Trait::Tame,
+        "mild" => Trait::Mild,
         "stop" => Trait::Stop,
         "sub" => Trait::Sub,
         "here" => Trait::Here,
+        "here-recursive" => Trait::HereRecursive,
+        "manifest" => Trait::Manifest,
         "writes-here" => Trait::WritesHere,
         "net" => Trait::Net,
         "runs" => Trait::Runs,

@@ -27,6 +27,9 @@ const FOLDERS: [&str; 8] = [
     "/opt/local/bin/",
 ];
 
+/// Options with which a program goes through folders: [`Trait::HereRecursive`].
+const RECURSIVE: [&str; 6] = ["r", "R", "d", "recursive", "dereference-recursive", "directories"];
+
 /// What is found out about a command.
 #[derive(Debug, Default)]
 pub(crate) struct Outcome {
@@ -325,6 +328,10 @@ impl<'a, 'r> Judge<'a, 'r> {
         if entry.operands == Operands::Loose {
             return self.note(name, entry, &Parsed::default(), out);
         }
+        let from_file = args.iter().find(|arg| arg.may_begin('@'));
+        if let Some(arg) = from_file.filter(|_| entry.is(Trait::AtFiles)) {
+            out.anything(format!("{} may name a file of options", arg.text));
+        }
         let parsed = options::parse(entry, args);
         if entry.is(Trait::Sub) {
             let rest = &args[parsed.count..];
@@ -386,10 +393,6 @@ impl<'a, 'r> Judge<'a, 'r> {
         };
         let operands = operands.get(skipped..).unwrap_or_default();
         let many = operands.len() > 1 || operands.iter().any(|arg| arg.is_split || arg.is_pattern);
-        let from_file = |arg: &&Arg| arg.may_begin('@') && arg.known() != Some("-");
-        if let Some(arg) = operands.iter().find(from_file).filter(|_| entry.is(Trait::AtFiles)) {
-            out.anything(format!("{} may name a file of options", arg.text));
-        }
         let read = |arg: &Arg| self.reads(arg);
         match entry.operands {
             Operands::None if !operands.is_empty() => {
@@ -411,7 +414,9 @@ impl<'a, 'r> Judge<'a, 'r> {
             Operands::Any => out.anything(format!("{name} may do anything")),
         }
         let is_given = operands.iter().any(|arg| arg.known() != Some("-"));
-        if entry.is(Trait::Here) && !is_given {
+        let is_recursive =
+            entry.is(Trait::HereRecursive) && RECURSIVE.iter().any(|name| parsed.has(name));
+        if (entry.is(Trait::Here) || is_recursive) && !is_given {
             out.effects.extend(self.here().into_iter().map(Effect::Reads));
         }
     }
@@ -491,6 +496,10 @@ impl<'a, 'r> Judge<'a, 'r> {
                     if known.is_none_or(|value| value != "local") {
                         out.fault("go may fetch the toolchain that go.mod names");
                     }
+                }
+                Trait::Manifest => {
+                    let arg = Arg::of(super::state::Value::text("Cargo.toml"), "Cargo.toml", 0..0);
+                    out.effects.extend(self.reads(&arg));
                 }
                 Trait::WritesHere => {
                     out.effects.extend(self.here().into_iter().map(Effect::Writes));

@@ -62,6 +62,9 @@ pub(crate) fn parse(entry: &Entry, args: &[Arg]) -> Parsed {
 
 /// An operand that may be an option when it is known.
 fn may_be_option(entry: &Entry, arg: &Arg, parsed: &mut Parsed) {
+    if arg.is_pattern && !arg.is_split && !arg.is_odd && entry.is(Trait::Mild) {
+        return;
+    }
     if arg.is_split || arg.is_pattern || !entry.is(Trait::Tame) {
         parsed.faults.push(format!("{} may become an option", arg.text));
     }

@@ -1,9 +1,11 @@
 //! Programs whose words the table cannot tell of.
 
 mod awk;
+mod contents;
 mod find;
 mod git;
 mod network;
+mod ps;
 mod sed;
 mod shell;
 mod system;
@@ -73,11 +75,12 @@ const SPECIALS: &[(&str, Special)] = &[
         shell::changes,
     ),
     ("date", system::date),
-    ("ps", system::ps),
+    ("ps", ps::ps),
     ("lsof", system::lsof),
     ("ip", system::ip),
     ("netstat", system::netstat),
     ("yq", system::yq),
+    ("jo", system::jo),
     ("rustc, rustfmt", system::toolchain),
     ("cargo metadata", system::metadata),
     (

@@ -224,3 +224,73 @@ fn a_path_that_climbs_out_of_a_pattern_is_not_known() {
         assert_eq!(part.effects, [Effect::Reads(wanted)], "{text}");
     }
 }
+
+/// What programs read without being told so in an operand.
+#[test]
+fn what_is_read_is_told() {
+    let cases: &[(&str, &str)] = &[
+        ("grep -r x", "[Path(\"/w\")]"),
+        ("grep -R x", "[Path(\"/w\")]"),
+        ("grep --recursive -e x", "[Path(\"/w\")]"),
+        ("grep -r x s", "[Path(\"/w/s\")]"),
+        ("grep x", "[]"),
+        ("look x f", "[Path(\"/w/f\")]"),
+        ("git show HEAD:s/f", "[Path(\"/w/s/f\")]"),
+        ("git show :s/f", "[Path(\"/w/s/f\")]"),
+        ("git show", "[Path(\"/w\")]"),
+        ("git show \"$x\"", "[Path(\"/w\")]"),
+        ("git show HEAD", "[Path(\"/w/HEAD\"), Path(\"/w\")]"),
+        ("git show --stat HEAD", "[]"),
+        ("git show HEAD -- f", "[Path(\"/w/HEAD\"), Path(\"/w/f\")]"),
+        ("git blame s/f", "[Path(\"/w/s/f\")]"),
+        ("git annotate -L 1,2 f", "[Path(\"/w/f\")]"),
+        ("git log -p -- f", "[Path(\"/w/f\")]"),
+        ("git log -p -- 's/*.rs'", "[Below(\"/w/s\")]"),
+        ("git log -p -- :/f", "[Unknown]"),
+        ("git log -p -- . ':!f'", "[Path(\"/w\"), Path(\"/w\")]"),
+        ("git log -p", "[Path(\"/w\")]"),
+        ("git log --oneline -- f", "[]"),
+        ("git cat-file -p HEAD:f", "[Path(\"/w/f\")]"),
+        ("git cat-file -t HEAD:f", "[]"),
+        ("git cat-file blob HEAD:f", "[Path(\"/w/blob\"), Path(\"/w/f\"), Path(\"/w\")]"),
+        ("git -C sub blame f", "[Path(\"/w/sub\"), Path(\"/w/sub/f\")]"),
+        ("cargo metadata --no-deps", "[Path(\"/w/Cargo.toml\")]"),
+        ("cd s && cargo read-manifest", "[Path(\"/w/s/Cargo.toml\")]"),
+        ("cargo locate-project", "[Path(\"/w/Cargo.toml\")]"),
+    ];
+    for (text, wanted) in cases {
+        let parts = reading(text).parts;
+        let effects = parts.last().map(|part| part.effects.clone()).unwrap_or_default();
+        let reads = effects.into_iter().filter_map(|effect| match effect {
+            Effect::Reads(operand) => Some(operand),
+            _ => None,
+        });
+        assert_eq!(format!("{:?}", reads.collect::<Vec<_>>()), *wanted, "{text}");
+    }
+    for text in
+        ["git diff -- s/f", "git diff HEAD s/f", "git grep x -- s/f", "git grep x HEAD -- s/f"]
+    {
+        let file = Effect::Reads(Operand::Path("/w/s/f".into()));
+        assert!(reading(text).parts[0].effects.contains(&file), "{text}");
+    }
+}
+
+/// A name of a file that begins with a dash does no harm where no option of the program does.
+#[test]
+fn a_pattern_may_be_options_of_programs_that_have_no_harmful_ones() {
+    for text in ["ls *.txt", "ls -d */", "head -n 5 *.md", "cat *.txt", "stat *", "tail -5 *.log"] {
+        assert!(reading(text).read_only, "{text}");
+    }
+    for text in [
+        "wc -l *.rs",
+        "du -sh *",
+        "sort *.txt",
+        "file *",
+        "tree *",
+        "md5sum *",
+        "cat $x",
+        "ls $(x)",
+    ] {
+        assert!(!reading(text).read_only, "{text}");
+    }
+}

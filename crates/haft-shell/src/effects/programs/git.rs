@@ -1,7 +1,7 @@
 //! What git may run by the configuration of a repository, and the words of its subcommands that
 //! the table cannot tell of.
 
-use super::Call;
+use super::{Call, contents};
 use crate::{
     effects::{
         Effect, GitFacts,
@@ -47,9 +47,26 @@ pub(super) fn git(judge: &mut Judge<'_, '_>, call: &Call<'_>, out: &mut Outcome)
     let name = rest.first().and_then(Arg::known).unwrap_or_default();
     let second = rest.get(1).and_then(Arg::known).unwrap_or_default();
     let entry = table::find(&format!("git {name} {second}"))
-        .or_else(|| table::find(&format!("git {name}")));
+        .or_else(|| table::find(&format!("git {name}")))
+        .or_else(|| table::find(&format!("git {name} ...")));
     if let Some(entry) = entry {
-        configured(judge, entry, &rest[1..], folders.as_deref(), out);
+        let args = &rest[1..];
+        submodules(args, out);
+        configured(judge, entry, args, folders.as_deref(), out);
+        contents::contents(&contents::Shown { name, entry, args }, folders.as_deref(), out);
+    }
+}
+
+/// Options that make git run in submodules, by whose configuration it does.
+fn submodules(args: &[Arg], out: &mut Outcome) {
+    let enters = |arg: &&Arg| {
+        let start = arg.value.start();
+        let is_open = start.starts_with("--ignore-submodules=")
+            && arg.known() != Some("--ignore-submodules=all");
+        is_open || start.starts_with("--submodule")
+    };
+    if let Some(arg) = args.iter().find(enters) {
+        out.fault(format!("with {} git runs in submodules", arg.text));
     }
 }
 

@@ -27,13 +27,6 @@ pub(super) fn date(judge: &mut Judge<'_, '_>, call: &Call<'_>, out: &mut Outcome
     judge.parsed("date", entry, &parsed, out);
 }
 
-/// `ps aux`
-pub(super) fn ps(_: &mut Judge<'_, '_>, call: &Call<'_>, out: &mut Outcome) {
-    if call.args.iter().any(|arg| arg.is_split || arg.is_pattern) {
-        out.fault("the words of ps are known when it runs");
-    }
-}
-
 /// `lsof -n ...`: without it names are looked up elsewhere.
 pub(super) fn lsof(_: &mut Judge<'_, '_>, call: &Call<'_>, out: &mut Outcome) {
     let words = known(call).unwrap_or_default();
@@ -105,12 +98,12 @@ pub(super) fn toolchain(judge: &mut Judge<'_, '_>, call: &Call<'_>, out: &mut Ou
             out.anything(format!("{} --{name} {text} is not known", call.name));
         }
     }
-    if call.name == "rustfmt"
-        && !parsed.has("check")
-        && !parsed.has("version")
-        && !parsed.has("print-config")
-        && !parsed.has("V")
-    {
+    let is_told = ["version", "V"].iter().any(|name| parsed.has(name));
+    if call.name == "rustfmt" && !is_told && parsed.has("check") {
+        // Its settings and `#[path]` name other files.
+        out.effects.push(crate::Effect::Reads(crate::Operand::Unknown));
+        out.fault("rustfmt reads what the files name");
+    } else if call.name == "rustfmt" && !is_told {
         let operands = parsed
             .operands
             .iter()
@@ -128,6 +121,16 @@ pub(super) fn metadata(judge: &mut Judge<'_, '_>, call: &Call<'_>, out: &mut Out
         out.effects.push(crate::Effect::Runs("cargo metadata".to_owned()));
         out.fault("without --no-deps cargo runs what the workspace names");
     }
+}
+
+/// `jo name=value`: `@`, `%` and `:` before or in a value name files.
+pub(super) fn jo(judge: &mut Judge<'_, '_>, call: &Call<'_>, out: &mut Outcome) {
+    let Some(entry) = table::find("jo ...") else { return };
+    let names_file = |arg: &Arg| arg.known().is_none_or(|text| text.contains(['@', '%', ':']));
+    if call.args.iter().any(names_file) {
+        out.anything("what jo is given may name files");
+    }
+    judge.parsed("jo", entry, &options::parse(entry, call.args), out);
 }
 
 /// Whether this word makes this program tell its version.

@@ -1,0 +1,118 @@
+//! The files whose contents git prints, today's or older ones.
+
+use crate::{
+    effects::{Effect, Operand, judge::Outcome, options, state::joined, words::Arg},
+    table::Entry,
+};
+
+/// A subcommand of git and its words.
+pub(super) struct Shown<'a> {
+    pub name: &'a str,
+    pub entry: &'a Entry,
+    pub args: &'a [Arg],
+}
+
+/// Options that make git print what changed in files.
+const PATCH: [&str; 15] = [
+    "p",
+    "u",
+    "U",
+    "patch",
+    "unified",
+    "L",
+    "c",
+    "cc",
+    "m",
+    "W",
+    "function-context",
+    "patch-with-stat",
+    "binary",
+    "word-diff",
+    "color-words",
+];
+/// Options that make it tell less than that.
+const BRIEF: [&str; 10] = [
+    "s",
+    "no-patch",
+    "stat",
+    "shortstat",
+    "numstat",
+    "name-only",
+    "name-status",
+    "summary",
+    "raw",
+    "quiet",
+];
+
+/// Adds what is read where git prints contents: the paths that it is given, or the folder that it
+/// runs in. A path behind a revision is seen from there, too: where the repository begins is not
+/// known.
+pub(super) fn contents(shown: &Shown<'_>, folders: Option<&[String]>, out: &mut Outcome) {
+    let parsed = options::parse(shown.entry, shown.args);
+    let has = |names: &[&str]| names.iter().any(|name| parsed.has(name));
+    let is_printed = match shown.name {
+        "blame" | "annotate" | "grep" => true,
+        "show" | "diff" => has(&PATCH) || !has(&BRIEF),
+        "log" | "whatchanged" | "stash" | "diff-tree" | "diff-index" | "diff-files" => has(&PATCH),
+        "cat-file" => has(&["p", "batch"]) || parsed.operands.len() > 1,
+        _ => false,
+    };
+    if !is_printed {
+        return;
+    }
+    let Some(folders) = folders else {
+        return out.effects.push(Effect::Reads(Operand::Unknown));
+    };
+    let end = shown.args.iter().position(|arg| arg.known() == Some("--"));
+    let paths = end.map_or(&[][..], |end| &shown.args[end + 1..]);
+    let before = &parsed.operands[..parsed.operands.len().saturating_sub(paths.len())];
+    let is_pattern = shown.name == "grep" && !has(&["e", "f"]);
+    let before = if is_pattern { before.get(1..).unwrap_or_default() } else { before };
+    // Elsewhere an operand may be a revision, of which all is printed.
+    let is_path = matches!(shown.name, "blame" | "annotate");
+    let mut is_all = before.is_empty() && paths.is_empty();
+    let mut named: Vec<&str> = Vec::new();
+    for arg in before {
+        match arg.known() {
+            Some(text) if text.contains(':') => {
+                // `:/text` is a revision.
+                is_all |= text.starts_with(":/");
+                named.push(text.rsplit(':').next().unwrap_or_default());
+            }
+            Some(text) => {
+                named.push(text);
+                is_all |= paths.is_empty() && !is_path;
+            }
+            None => is_all = true,
+        }
+    }
+    for arg in paths {
+        match arg.known() {
+            Some(text) if ![":!", ":^", ":(exclude"].iter().any(|own| text.starts_with(own)) => {
+                named.push(text);
+            }
+            _ => is_all = true,
+        }
+    }
+    for folder in folders {
+        let all = named.iter().map(|path| seen(folder, path));
+        out.effects.extend(all.map(Effect::Reads));
+        if is_all {
+            out.effects.push(Effect::Reads(Operand::Path(folder.clone())));
+        }
+    }
+}
+
+/// A path as git gets it, which may be a pattern.
+fn seen(folder: &str, path: &str) -> Operand {
+    if path.starts_with(':') {
+        return Operand::Unknown;
+    }
+    match path.find(['*', '?', '[']) {
+        None => Operand::Path(joined(folder, path)),
+        Some(at) => {
+            let (start, _) = path[..at].rsplit_once('/').unwrap_or((".", ""));
+            Operand::Below(joined(folder, start))
+        }
+    }
+}
