@@ -7,7 +7,8 @@
 //! **Does not know:** links, files, rules.
 
 use std::{
-    collections::{BTreeMap, BTreeSet},
+    collections::{BTreeMap, BTreeSet, VecDeque},
+    sync::Mutex,
     time::{Duration, Instant},
 };
 
@@ -50,6 +51,21 @@ pub enum Around {
     Plain,
     /// They may make git and toolchains start anything.
     Unknown,
+}
+
+/// How many scripts are kept.
+const KEPT: usize = 8;
+
+/// The scripts that were read last, the newest first.
+static LAST: Mutex<VecDeque<Kept>> = Mutex::new(VecDeque::new());
+
+/// A script with all that it was read from.
+struct Kept {
+    text: String,
+    cwd: HostPath,
+    home: HostPath,
+    around: Around,
+    script: Script,
 }
 
 /// A script that a new shell of bash would run.
@@ -98,7 +114,29 @@ pub struct Part {
 
 impl Script {
     /// Reads the script that a new shell would run in a folder.
+    ///
+    /// A call asks several times for the same: planning, looking up, judging. The last few are kept.
     pub fn read(text: &str, cwd: &HostPath, home: &HostPath, around: Around) -> Self {
+        let is_it = |kept: &&Kept| {
+            kept.text == text && kept.cwd == *cwd && kept.home == *home && kept.around == around
+        };
+        let kept = |all: &VecDeque<Kept>| all.iter().find(is_it).map(|kept| kept.script.clone());
+        if let Some(script) = LAST.lock().ok().and_then(|all| kept(&all)) {
+            return script;
+        }
+        let script = Self::read_anew(text, cwd, home, around);
+        // Why one could not be read may be the time that it took.
+        if script.fault.is_none()
+            && let Ok(mut all) = LAST.lock()
+        {
+            all.truncate(KEPT - 1);
+            let (text, cwd, home) = (text.to_owned(), cwd.clone(), home.clone());
+            all.push_front(Kept { text, cwd, home, around, script: script.clone() });
+        }
+        script
+    }
+
+    fn read_anew(text: &str, cwd: &HostPath, home: &HostPath, around: Around) -> Self {
         let (Some(cwd), Some(home)) = (cwd.as_str(), home.as_str()) else {
             return Self::faulty("the folder that it starts in has no name that is text".into());
         };
