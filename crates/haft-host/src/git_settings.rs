@@ -9,7 +9,7 @@
 //!
 //! Source: git-config(1) and gitrepository-layout(5) of git 2.47.
 
-use haft_types::{Follow, HostPath};
+use haft_types::{EntryKind, Follow, HostPath};
 
 use crate::{FileKind, Fs};
 
@@ -96,15 +96,22 @@ const KEYS: &[&str] = &[
 
 /// Reports whether git, started in a folder to look, starts nothing that the repository there names.
 pub async fn is_plain_git(fs: &dyn Fs, folder: &HostPath) -> bool {
-    let mut at = folder.clone();
+    // git goes up by where folders really are.
+    let Some(mut at) = real(fs, folder).await else { return true };
+    // In there it takes for a repository what lies around.
+    if at.names().any(|name| name.eq_ignore_ascii_case(b".git")) {
+        return false;
+    }
     for _ in 0..CLIMB {
         let Ok(git) = at.join(".git") else { return false };
         match kind(fs, &git).await {
             Some(FileKind::Missing) => {}
-            Some(FileKind::FOLDER) => return is_plain(fs, &git, &git).await,
+            Some(FileKind::FOLDER) => return is_plain_repository(fs, &at, &git).await,
             // A worktree: the file names its folder, that the folder of the repository.
-            Some(_) => return is_plain_worktree(fs, &at, &git).await.unwrap_or_default(),
-            None => return false,
+            Some(FileKind::Entry(EntryKind::File)) => {
+                return is_plain_worktree(fs, &at, &git).await.unwrap_or_default();
+            }
+            Some(_) | None => return false,
         }
         let Some(parent) = at.parent() else { return true };
         at = parent;
@@ -112,15 +119,48 @@ pub async fn is_plain_git(fs: &dyn Fs, folder: &HostPath) -> bool {
     false
 }
 
+/// Where a folder really is; none where there is none.
+async fn real(fs: &dyn Fs, folder: &HostPath) -> Option<HostPath> {
+    let found = fs.locate(folder, Follow::Yes).await.ok()?;
+    (found.kind == FileKind::FOLDER).then_some(found.real)
+}
+
+/// What git does not take for a repository it goes past; what names another one is not looked into.
+async fn is_plain_repository(fs: &dyn Fs, top: &HostPath, git: &HostPath) -> bool {
+    for (name, wanted) in [("HEAD", true), ("objects", true), ("refs", true), ("commondir", false)]
+    {
+        let Ok(path) = git.join(name) else { return false };
+        let found = kind(fs, &path).await;
+        if found.is_none() || (found != Some(FileKind::Missing)) != wanted {
+            return false;
+        }
+    }
+    has_plain_modules(fs, top).await && is_plain(fs, git, git).await
+}
+
+/// Whether repositories within are left alone: what their file says wins over what a command is
+/// given.
+async fn has_plain_modules(fs: &dyn Fs, top: &HostPath) -> bool {
+    let Ok(path) = top.join(".gitmodules") else { return false };
+    match text(fs, &path).await {
+        Some(Some(text)) => !text.to_ascii_lowercase().contains("ignore"),
+        Some(None) => true,
+        None => false,
+    }
+}
+
 /// Reports whether no toolchain file of a folder or one above names a folder of programs, so that
 /// `cargo` and `rustc` are those that the person installed.
 pub async fn is_plain_toolchain(fs: &dyn Fs, folder: &HostPath) -> bool {
-    let mut at = folder.clone();
+    let Some(mut at) = real(fs, folder).await else { return true };
     for _ in 0..CLIMB {
         for name in ["rust-toolchain", "rust-toolchain.toml"] {
             let Ok(path) = at.join(name) else { return false };
             match text(fs, &path).await {
-                Some(Some(text)) if text.contains("path") || text.contains('/') => return false,
+                // A backslash may stand for any letter.
+                Some(Some(text)) if text.contains("path") || text.contains(['/', '\\']) => {
+                    return false;
+                }
                 Some(_) => {}
                 None => return false,
             }
@@ -131,14 +171,25 @@ pub async fn is_plain_toolchain(fs: &dyn Fs, folder: &HostPath) -> bool {
     false
 }
 
+/// Only one that its repository knows: else the file may name the repository of somebody else.
 async fn is_plain_worktree(fs: &dyn Fs, at: &HostPath, file: &HostPath) -> Option<bool> {
-    let text = text(fs, file).await??;
-    let own = at.join(text.strip_prefix("gitdir: ")?.trim_end_matches(['\n', '\r'])).ok()?;
-    let common = match self::text(fs, &own.join("commondir").ok()?).await? {
-        Some(text) => own.join(text.trim_end_matches(['\n', '\r'])).ok()?,
-        None => own.clone(),
-    };
-    Some(is_plain(fs, &common, &own).await)
+    let named = text(fs, file).await??;
+    let named = named.strip_prefix("gitdir: ")?.trim_end_matches(['\n', '\r']);
+    if named.split('/').skip_while(|name| *name == "..").any(|name| name == "..") {
+        return Some(false);
+    }
+    let own = real(fs, &at.join(named).ok()?).await?;
+    let back = text(fs, &own.join("gitdir").ok()?).await??;
+    let back = own.join(back.trim_end_matches(['\n', '\r'])).ok()?;
+    if real(fs, &back.parent()?).await? != *at || !back.as_bytes().ends_with(b"/.git") {
+        return Some(false);
+    }
+    let common = text(fs, &own.join("commondir").ok()?).await??;
+    if common.trim_end_matches(['\n', '\r']) != "../.." {
+        return Some(false);
+    }
+    let common = own.parent()?.parent()?;
+    Some(has_plain_modules(fs, at).await && is_plain(fs, &common, &own).await)
 }
 
 async fn is_plain(fs: &dyn Fs, common: &HostPath, own: &HostPath) -> bool {
@@ -153,8 +204,9 @@ async fn is_plain(fs: &dyn Fs, common: &HostPath, own: &HostPath) -> bool {
     true
 }
 
+/// What stands there; a link is a link.
 async fn kind(fs: &dyn Fs, path: &HostPath) -> Option<FileKind> {
-    Some(fs.locate(path, Follow::Yes).await.ok()?.kind)
+    Some(fs.locate(path, Follow::No).await.ok()?.kind)
 }
 
 /// What a file holds, `Some(None)` where there is none; none where it cannot be known.
@@ -272,23 +324,59 @@ mod tests {
         is_plain_git(host.fs(), &at("/w/a/b")).await
     }
 
+    /// What makes a folder a repository.
+    fn repository(top: &'static str, config: &'static str) -> Vec<(String, &'static str)> {
+        let file = |name: &str, text| (format!("{top}/.git/{name}"), text);
+        vec![
+            file("HEAD", "ref: refs/heads/main\n"),
+            file("objects/x", ""),
+            file("refs/x", ""),
+            file("config", config),
+        ]
+    }
+
+    const BAD: &str = "[diff \"x\"]\ntextconv = ./x\n";
+    const GOOD: &str = "[core]\nbare = false\n";
+
+    async fn with(
+        repositories: &[(&'static str, &'static str)],
+        more: &[(&'static str, &'static str)],
+    ) -> bool {
+        let made = repositories.iter().flat_map(|(top, config)| repository(top, config));
+        let more = more.iter().map(|(path, text)| ((*path).to_owned(), *text));
+        let all: Vec<(String, &str)> =
+            made.chain(more).chain([("/w/a/b/c".to_owned(), "")]).collect();
+        let all: Vec<(&str, &str)> =
+            all.iter().map(|(path, text)| (path.as_str(), *text)).collect();
+        is_plain(&all).await
+    }
+
     #[tokio::test]
     async fn the_repository_that_git_would_take_is_looked_at() {
-        const BAD: &str = "[diff \"x\"]\ntextconv = ./x\n";
-        const GOOD: &str = "[core]\nbare = false\n";
-        let inside = ("/w/a/b/c", "");
-        assert!(is_plain(&[inside]).await, "there is none");
-        assert!(is_plain(&[inside, ("/w/.git/config", GOOD)]).await);
-        assert!(!is_plain(&[inside, ("/w/.git/config", BAD)]).await);
-        let nearer = ("/w/a/.git/config", BAD);
-        assert!(!is_plain(&[inside, ("/w/.git/config", GOOD), nearer]).await);
-        let tree = [("/w/a/.git", "gitdir: ../.git/worktrees/a\n"), ("/w/.git/x", ""), inside];
-        let with = |more: &[(&'static str, &'static str)]| [&tree[..], more].concat();
-        let common = ("/w/.git/worktrees/a/commondir", "../..\n");
-        assert!(is_plain(&with(&[common, ("/w/.git/config", GOOD)])).await);
-        assert!(!is_plain(&with(&[common, ("/w/.git/config", BAD)])).await);
-        let own = ("/w/.git/worktrees/a/config.worktree", BAD);
-        assert!(!is_plain(&with(&[common, ("/w/.git/config", GOOD), own])).await);
-        assert!(!is_plain(&[inside, ("/w/a/.git", "something else")]).await);
+        assert!(with(&[], &[]).await, "there is none");
+        assert!(with(&[("/w", GOOD)], &[]).await);
+        assert!(!with(&[("/w", BAD)], &[]).await);
+        assert!(!with(&[("/w", GOOD), ("/w/a", BAD)], &[]).await);
+        assert!(!with(&[("/w", BAD)], &[("/w/a/.git/x", "")]).await, "git goes past it");
+        assert!(!with(&[("/w", GOOD)], &[("/w/.git/commondir", "../common\n")]).await);
+        let modules = "[submodule \"x\"]\n\tpath = x\n\tIgnore = none\n";
+        assert!(!with(&[("/w", GOOD)], &[("/w/.gitmodules", modules)]).await);
+        assert!(with(&[("/w", GOOD)], &[("/w/.gitmodules", "[submodule \"x\"]\npath=x\n")]).await);
+    }
+
+    #[tokio::test]
+    async fn a_worktree_is_one_that_its_repository_knows() {
+        let file = ("/w/a/.git", "gitdir: /r/.git/worktrees/a\n");
+        let back = ("/r/.git/worktrees/a/gitdir", "/w/a/.git\n");
+        let common = ("/r/.git/worktrees/a/commondir", "../..\n");
+        assert!(with(&[("/r", GOOD)], &[file, back, common]).await);
+        assert!(!with(&[("/r", BAD)], &[file, back, common]).await);
+        assert!(!with(&[("/r", GOOD)], &[file, common]).await);
+        let other = ("/r/.git/worktrees/a/gitdir", "/w/z/.git\n");
+        assert!(!with(&[("/r", GOOD)], &[file, other, common]).await);
+        let own = ("/r/.git/worktrees/a/config.worktree", BAD);
+        assert!(!with(&[("/r", GOOD)], &[file, back, common, own]).await);
+        assert!(!with(&[("/r", GOOD)], &[("/w/a/.git", "gitdir: /r/.git\n")]).await);
+        assert!(!with(&[], &[("/w/a/.git", "something else")]).await);
     }
 }

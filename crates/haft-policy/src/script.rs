@@ -184,7 +184,18 @@ impl Script {
             return Self::faulty(why.to_owned());
         };
         let linked = linked(&reading, text);
-        let parts = reading.parts.into_iter().map(|part| Part::of(part, cwd)).collect();
+        let mut links = false;
+        let part = |part: haft_shell::Part| {
+            let makes_links = part.program.as_deref() == Some("ln");
+            let mut part = Part::of(part, cwd);
+            // Behind a link that the script makes any path may be another.
+            if links && !part.effects.is_empty() {
+                part.open = part.open.max(Some(Access::Modify));
+            }
+            links |= makes_links;
+            part
+        };
+        let parts = reading.parts.into_iter().map(part).collect();
         Self {
             parts,
             read_only: reading.read_only,
@@ -224,6 +235,9 @@ impl Script {
 impl Part {
     fn of(part: haft_shell::Part, cwd: &str) -> Self {
         let lists = part.program.as_deref().is_some_and(|program| LISTERS.contains(&program));
+        // A second name for a file is a way to change it.
+        let is_hard = part.program.as_deref() == Some("ln")
+            && !part.words.iter().flatten().any(|word| is_soft(word));
         let mut made = Self {
             text: part.text,
             words: part.words.into_iter().collect(),
@@ -240,10 +254,14 @@ impl Part {
                 made.is_tame = false;
                 continue;
             };
-            if !is_sure {
+            // What a pattern finds may be anything there.
+            if !is_sure || (access(one) != Access::Observe && is_pattern(one)) {
                 made.open = made.open.max(Some(access(one)));
             }
-            if let Some(effect) = effect {
+            if let Some(mut effect) = effect {
+                if is_hard {
+                    effect.access = effect.access.max(Access::Modify);
+                }
                 made.redirected += usize::from(is_redirect);
                 made.effects.push(effect);
             }
@@ -296,7 +314,7 @@ const FOLLOWERS: &[(&str, &[char], &[&str])] = &[
 
 /// Where links are followed: see [`Script::linked`].
 fn linked(reading: &Reading, text: &str) -> Vec<(HostPath, usize)> {
-    use haft_shell::Effect::Reads;
+    use haft_shell::Effect::{Destroys, Reads, Writes};
     let deep = ["*/", "?/", "]/"].iter().any(|end| text.contains(end));
     let mut found: Vec<(HostPath, usize)> = Vec::new();
     let mut add = |folder: &str, depth: usize| {
@@ -311,10 +329,12 @@ fn linked(reading: &Reading, text: &str) -> Vec<(HostPath, usize)> {
         let follows = follows(part);
         for effect in &part.effects {
             match effect {
-                Reads(Operand::Below(folder)) if !follows => add(folder, if deep { 4 } else { 1 }),
                 Reads(Operand::Below(folder) | Operand::Path(folder)) if follows => {
                     add(folder, usize::MAX);
                 }
+                Reads(Operand::Below(folder))
+                | Writes(Operand::Below(folder))
+                | Destroys(Operand::Below(folder)) => add(folder, if deep { 4 } else { 1 }),
                 _ => {}
             }
         }
@@ -322,8 +342,11 @@ fn linked(reading: &Reading, text: &str) -> Vec<(HostPath, usize)> {
     found
 }
 
-/// Whether an option says that links are followed.
+/// Whether links are followed at any depth: by an option, or because another program finds the files.
 fn follows(part: &haft_shell::Part) -> bool {
+    if part.wrappers.iter().any(|name| ["find", "fd", "xargs"].contains(&&**name)) {
+        return true;
+    }
     let name = part.program.as_deref().unwrap_or_default();
     let Some((_, letters, words)) = FOLLOWERS.iter().find(|(program, ..)| *program == name) else {
         return false;
@@ -354,6 +377,12 @@ fn effect(effect: &haft_shell::Effect, flat: bool, cwd: &str) -> Option<(Option<
     Some((Some(Effect { access, target }), !climbs(text, cwd)))
 }
 
+/// Whether a word makes links of `ln` soft ones.
+fn is_soft(word: &str) -> bool {
+    let short = word.strip_prefix('-').filter(|rest| !rest.starts_with('-'));
+    word == "--symbolic" || short.is_some_and(|rest| rest.contains('s'))
+}
+
 /// What an effect does to what it is on.
 const fn access(effect: &haft_shell::Effect) -> Access {
     match effect {
@@ -361,6 +390,15 @@ const fn access(effect: &haft_shell::Effect) -> Access {
         haft_shell::Effect::Writes(_) => Access::Modify,
         _ => Access::Destroy,
     }
+}
+
+/// Whether an effect is on what a pattern finds.
+const fn is_pattern(effect: &haft_shell::Effect) -> bool {
+    use haft_shell::Effect::{Destroys, Reads, Writes};
+    matches!(
+        effect,
+        Reads(Operand::Below(_)) | Writes(Operand::Below(_)) | Destroys(Operand::Below(_))
+    )
 }
 
 /// Whether links decide where a path leads: `..` stands behind a name.

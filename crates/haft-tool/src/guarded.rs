@@ -619,8 +619,7 @@ impl Shell for Guarded {
             };
             self.need_program(&spawn)?;
             let looks = self.looks.then(|| self.place.roots.clone());
-            let profile = spawn.profile && !self.looks;
-            let spawn = Spawn { looks, profile, confine: self.confine.clone(), ..spawn };
+            let spawn = Spawn { looks, confine: self.confine.clone(), ..spawn };
             shell.spawn_after(spawn, self.begin().boxed()).await
         }
         .boxed()

@@ -450,7 +450,8 @@ fn carry(command: &str, report: &[u8], cx: &Cx) -> Option<String> {
         let text = "[where it ended was not told: the next command starts in";
         return moves.then(|| format!("{text} {}]", shown(now)));
     };
-    if ended == *now {
+    // One that moved nowhere takes back no move of another that ran beside it.
+    if ended == *now || ended == place.cwd {
         return None;
     }
     if place.holds(&ended) {

@@ -26,7 +26,7 @@ const WHY_EXAMPLES: &str = "\
 Examples:
   haft why 'git log --oneline | head -5'
   haft why --mode accept-edits 'cargo test > out.txt'
-  haft why --tool edit --input '{\"path\": \".git/config\", \"edits\": []}'
+  haft why --tool write --input '{\"path\": \".git/config\", \"content\": \"x\"}'
   haft why --rules team.toml 'npm run test'
   haft why --batch < lines.jsonl                  {\"command\": ..} or {\"rules\": {..}, \"input\": ..}";
 

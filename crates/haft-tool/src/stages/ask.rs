@@ -19,6 +19,9 @@ use crate::{Call, Judge, Next, Stage};
 /// Bytes of arguments that are shown with a question.
 const GIVEN: usize = 64 << 10;
 
+/// Most other reasons that are told with a question.
+const OTHERS: usize = 10;
+
 pub(super) struct Ask;
 
 impl Stage for Ask {
@@ -185,12 +188,38 @@ fn told(call: &Call, ruling: &Ruling) -> String {
     }
     text.push('\n');
     // With several effects it must be said which of them is asked about.
-    let reason = if told.len() == 1 { &ruling.brief } else { &ruling.reason };
+    let single = (0..effects.len()).filter(|index| !is_in_text(call, *index, effects)).count() == 1;
+    let reason = if single { &ruling.brief } else { &ruling.reason };
     let mut chars = reason.chars();
     text.extend(chars.next().into_iter().flat_map(char::to_uppercase));
     text.push_str(chars.as_str());
     text.push('.');
+    for other in others(call, ruling) {
+        text.push_str("\n  also: ");
+        text.push_str(&other);
+    }
     text
+}
+
+/// What else of a script would be asked about, at most [`OTHERS`] and how many more.
+fn others(call: &Call, ruling: &Ruling) -> Vec<String> {
+    let Ok(prepared) = call.ready() else { return Vec::new() };
+    let judge = call.cx.session().judge();
+    let (_, parts) = rules::with_ask(call, prepared, &prepared.plan, &judge, |ask| {
+        judge.policy.decide_parts(ask)
+    });
+    let mut told: Vec<String> = Vec::new();
+    for (_, one) in parts.into_iter().filter(|(_, one)| one.verdict == Verdict::Ask) {
+        if one.reason != ruling.reason && !told.contains(&one.reason) {
+            told.push(one.reason);
+        }
+    }
+    let more = told.len().saturating_sub(OTHERS);
+    told.truncate(OTHERS);
+    if more > 0 {
+        told.push(format!("{more} more"));
+    }
+    told
 }
 
 /// Whether an effect is one of a script whose text names it: inside the workspace, and what it seems.

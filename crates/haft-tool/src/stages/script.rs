@@ -48,9 +48,10 @@ pub(super) async fn known(call: &Call) -> Known {
         let mut plain = true;
         for folder in &script.git_folders {
             // A folder that is not there now may be one that the script makes or finds elsewhere.
-            let found = fs.locate(folder, Follow::Yes).await;
-            let is_there = found.is_ok_and(|found| found.kind == FileKind::FOLDER);
-            plain = plain && (folder == cwd || is_there) && is_plain_git(fs, folder).await;
+            let found = fs.locate(folder, Follow::Yes).await.ok();
+            let found = found.filter(|found| found.kind == FileKind::FOLDER);
+            let inside = found.is_some_and(|found| call.place().holds(&found.real));
+            plain = plain && (folder == cwd || inside) && is_plain_git(fs, folder).await;
         }
         for folder in &script.toolchain_folders {
             plain = plain && is_plain_toolchain(fs, folder).await;

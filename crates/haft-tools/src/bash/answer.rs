@@ -14,6 +14,8 @@ use crate::search::quoted;
 
 /// Characters of each end where the whole is too long; both and what is said fit the budget.
 const SHOWN: usize = 14_000;
+/// Most bytes of the end of stderr that are shown where a cut left it out.
+const ERRORS: usize = 1_000;
 /// Most left-over processes that are named.
 const NAMED: usize = 10;
 
@@ -27,6 +29,7 @@ pub(super) fn outcome(
     let Ran { end, kept, job, .. } = ran;
     let (text, cut) = body(&kept.all, kept.bytes);
     let missing = missing(&kept.all);
+    let last = if cut.is_some() { end_of_errors(&kept.stderr, &text) } else { None };
     let (status, code, meaning) = judged(command, &end, &kept.stderr, timeout);
     let mut said: Vec<String> = meaning.iter().map(|meaning| format!("[{meaning}]")).collect();
     said.extend(left_over(command, &end, "what shall go on needs run_in_background"));
@@ -36,6 +39,7 @@ pub(super) fn outcome(
     }
     said.append(&mut notes);
     said.extend(not_kept(&kept.all));
+    said.extend(last);
     let detail = Detail {
         shape: Shape::Terminal {
             command: command.to_owned(),
@@ -60,6 +64,20 @@ pub(super) fn outcome(
         detail: Some(detail),
         ..Outcome::text(joined(text, &said))
     }
+}
+
+/// The end of stderr, where a cut left it out: what a program says last, it often says there, and
+/// what it wrote to stdout before may have come after it.
+fn end_of_errors(stderr: &str, text: &str) -> Option<String> {
+    let stderr = stderr.trim_end();
+    let start = stderr.ceil_char_boundary(stderr.len().saturating_sub(ERRORS));
+    let end = &stderr[start..];
+    // A line that is not whole is left away where others follow.
+    let end = match end.split_once('\n') {
+        Some((_, rest)) if start > 0 => rest,
+        _ => end,
+    };
+    (!end.is_empty() && !text.contains(end)).then(|| format!("[stderr ended with:]\n{end}"))
 }
 
 /// What people are told beside the output and the exit code, which is shown by itself.

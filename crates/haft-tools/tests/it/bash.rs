@@ -465,3 +465,16 @@ async fn errors_show_the_command_and_its_lines_alone() {
     assert!(said.contains("X: unbound variable"), "{said}");
     assert!(!said.contains("command not found"), "{said}");
 }
+
+#[tokio::test]
+async fn the_end_of_errors_is_seen_however_much_stands_before_it() {
+    let world = world();
+    for _ in 0..10 {
+        let command = "seq 100000; echo 'error: the build failed' >&2; exit 1";
+        let text = world.call("bash", json!({ "command": command })).await.joined_text();
+        assert_eq!(text.matches("error: the build failed").count(), 1, "{text}");
+    }
+    let command = "seq 100000 >&2; echo 'the last' >&2; exit 1";
+    let text = world.call("bash", json!({ "command": command })).await.joined_text();
+    assert_eq!(text.matches("the last").count(), 1, "{text}");
+}

@@ -119,3 +119,16 @@ fn a_mode_that_was_set_is_in_the_log_and_the_model_is_told() {
         assert_eq!(told.iter().filter(|event| said(event)).count(), 1);
     }
 }
+
+#[test]
+fn a_question_about_several_commands_names_each() {
+    let world = World::new();
+    world.file("sub/a", "");
+    let command = "ls; git push origin main; rm -rf sub; ls | sh; echo x > a.txt";
+    let tmux = asked(&world, &json!({"name": "bash", "input": {"command": command}}));
+    let screen = tmux.screen().split_whitespace().collect::<Vec<_>>().join(" ");
+    for part in ["running `git push origin main`", "`rm -rf sub`", "`sh`", "`echo x > a.txt`"] {
+        let told = screen.rsplit("No rule allows").next().unwrap();
+        assert!(told.contains(part), "{part}: {screen}");
+    }
+}

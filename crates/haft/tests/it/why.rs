@@ -124,6 +124,10 @@ fn settings_of_repositories_decide_whether_git_only_looks() {
         let ran = world.run(&["why", "--json", command]);
         serde_json::from_str::<Value>(&ran.out).unwrap()["read_only"].clone()
     };
+    for folder in [".", "sub"] {
+        let init = world.program("git").args(["init", "-q", folder]).status().unwrap();
+        assert!(init.success());
+    }
     world.file(".git/config", "[core]\n\tbare = false\n");
     world.file("sub/.git/config", "[diff \"x\"]\n\ttextconv = ./x\n");
     for (command, expected) in [

@@ -270,13 +270,17 @@ fn environment(spawn: &Spawn, given: &Given<'_>, shell: Option<&PathBuf>) -> Vec
         .filter(|(name, _)| spawn.looks.is_none() || looking::may_inherit(name))
         .map(|(name, value)| (OsStringExt::into_vec(name), OsStringExt::into_vec(value)))
         .filter(|(name, _)| !read(name) && !started.iter().any(|(started, _)| started == name));
-    let own = own.chain(started.iter().cloned()).filter(|(name, _)| !set(name) && !unset(name));
+    let started = started
+        .iter()
+        .filter(|(name, _)| spawn.looks.is_none() || looking::may_inherit(OsStr::from_bytes(name)));
+    let own = own.chain(started.cloned()).filter(|(name, _)| !set(name) && !unset(name));
     // A confined program sees nothing of haft's own process, where that file is: it finds it open.
     let place = |file: &Path| match spawn.confine {
         Some(_) => format!("/proc/self/fd/{START_UP}").into_bytes(),
         None => file.as_os_str().as_bytes().to_vec(),
     };
-    let file = start_up(spawn, given, shell).map(|file| (b"BASH_ENV".to_vec(), place(file)));
+    let file = start_up(spawn, given, shell).filter(|_| spawn.looks.is_none());
+    let file = file.map(|file| (b"BASH_ENV".to_vec(), place(file)));
     let given = spawn.set.iter().filter(|(name, value)| {
         !name.is_empty() && !name.contains(['=', '\0']) && !value.contains('\0')
     });
@@ -284,7 +288,12 @@ fn environment(spawn: &Spawn, given: &Given<'_>, shell: Option<&PathBuf>) -> Vec
     let temp = spawn.confine.as_ref().and_then(|limits| limits.temp.as_ref());
     let temp = temp.map(|temp| (b"TMPDIR".to_vec(), temp.as_bytes().to_vec()));
     let looks = spawn.looks.iter();
-    let looks = looks.flat_map(|workspace| looking::given(env::var_os("PATH"), workspace));
+    let path = profile.and_then(|profile| {
+        let path = profile.variables.iter().find(|(name, _)| name == b"PATH");
+        path.map(|(_, path)| OsString::from_vec(path.clone()))
+    });
+    let path = path.or_else(|| env::var_os("PATH"));
+    let looks = looks.flat_map(|workspace| looking::given(path.clone(), workspace));
     let looks = looks.map(|(name, value)| (name.into_vec(), value.into_vec()));
     let own = own.filter(|(name, _)| spawn.looks.is_none() || name != b"PATH");
     let all = own.chain(file).chain(given).chain(temp).chain(looks);
