@@ -49,5 +49,5 @@ pub use self::{
     survey::{Killed, Watching},
     tool::{AnyTool, Prepared, Tool},
     transaction::{Becomes, Mended, Step, TransactionError, put_back},
-    undo::{Conflict, Forbids, Taken, Undo, UndoError},
+    undo::{Conflict, Forbids, Stays, Taken, Undo, UndoError},
 };

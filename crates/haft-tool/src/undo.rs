@@ -21,7 +21,7 @@ use haft_host::{Expect, FileKind, Fs, Host, Located, Made, Queues, WriteHow, Wri
 use haft_types::{Blob, EntryKind, Follow, Hash, HostPath, Receipt, ReceiptAction, Rights};
 
 pub use self::conflicts::Conflict;
-pub use self::left::Taken;
+pub use self::left::{Stays, Taken};
 pub(crate) use self::moves::WHOLE;
 use self::{
     conflicts::{between, conflicts, foreign, listed, only_copy},
@@ -198,6 +198,7 @@ impl Undo<'_> {
         force: bool,
     ) -> Result<Taken, UndoError> {
         let mut all = self.steps(newest_first, force)?;
+        self.follow_folders(&mut all).await?;
         // What is brought back makes no room for what is kept of that which it replaces.
         let wanted = |step: &Step| match &step.to {
             To::Content(blob) | To::Link(blob) => Some(self.pre_images.hold(blob.hash)),
@@ -271,7 +272,8 @@ impl Undo<'_> {
         };
         let receipts = done?;
         let apart = apart(&receipts, &now);
-        Ok(Taken { receipts, apart, left: Vec::new() })
+        let stay = self.stay(folders).await;
+        Ok(Taken { receipts, apart, stay, left: Vec::new() })
     }
 
     /// What is to be done, by path.

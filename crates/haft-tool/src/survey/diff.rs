@@ -261,9 +261,12 @@ pub(super) fn uncovered(
             _ => false,
         })
     };
+    // What git keeps track of was looked at, whatever ignores it.
+    let covered =
+        |path: &HostPath| before.nodes.get(path).is_some_and(|node| node.kind != EntryKind::Folder);
     let gone = then.iter().filter(|path| {
         let is_there = now.contains(*path) || after.nodes.contains_key(*path);
-        !is_there && !moved(path) && is_gone(path)
+        !is_there && !covered(path) && !moved(path) && is_gone(path)
     });
     let mut all: Vec<_> = gone.map(|path| (path.clone(), "gone")).collect();
     for (path, now) in &after.repositories {

@@ -11,12 +11,14 @@ use std::{
 use haft_host::{FileKind, ListHow, Located, Made};
 use haft_types::{EntryKind, Follow, Hash, HostPath, Receipt, ReceiptAction, Rights};
 
-use super::{Conflict, Step, Steps, To, Undo, UndoError};
+use super::{Conflict, Stays, Step, Steps, To, Undo, UndoError};
 
 /// What a folder has that is made anew and of which nothing is known.
 const MODE: u32 = 0o755;
 /// What its owner needs to work in a folder.
 const OWN: u32 = 0o700;
+/// Most names that are told of what keeps a folder.
+const NAMED: usize = 4;
 
 /// What is to be done to one folder.
 #[derive(Clone, Debug)]
@@ -91,6 +93,12 @@ fn moved(folders: &Folders) -> BTreeMap<&HostPath, &HostPath> {
     moved.filter_map(|(path, folder)| Some((origin(folders, folder)?, path))).collect()
 }
 
+/// Where a path is now that was in a folder which is to be moved back.
+fn renamed(moved: &BTreeMap<&HostPath, &HostPath>, path: &HostPath) -> Option<HostPath> {
+    let (folder, now) = above(path).find_map(|above| Some((above.clone(), *moved.get(&above)?)))?;
+    now.join_bytes(path.relative_to(&folder)?).ok()
+}
+
 /// What was done to a folder. It holds nothing by itself.
 fn receipt(host: &str, path: &HostPath, action: ReceiptAction, rights: Option<Rights>) -> Receipt {
     let mut receipt = Receipt::new(host.to_owned(), path.clone(), action);
@@ -110,6 +118,66 @@ fn receipt(host: &str, path: &HostPath, action: ReceiptAction, rights: Option<Ri
 type Failed = (HostPath, io::Error);
 
 impl Undo<'_> {
+    /// Takes a file for moved that went out of sight with a folder which was renamed, and is there
+    /// under the new name: what git ignores, though it keeps track of it, is not seen there.
+    pub(super) async fn follow_folders(&self, all: &mut Steps) -> Result<(), UndoError> {
+        let moved = moved(&all.folders);
+        let is_gone = |step: &Step| step.left.is_none() && step.file.is_none() && !step.is_unknown;
+        let mut found: Vec<(HostPath, Step)> = Vec::new();
+        for (path, step) in &mut all.files {
+            let (To::Content(blob) | To::Link(blob)) = &step.to else { continue };
+            let is_link = matches!(step.to, To::Link(_));
+            let kind = if is_link { EntryKind::Link } else { EntryKind::File };
+            let (true, Some(now)) = (is_gone(step), renamed(&moved, path)) else { continue };
+            let failed = |source| UndoError::Io { path: now.clone(), source };
+            let at = self.host.fs().locate(&now, Follow::No).await.map_err(failed)?;
+            if at.real != now || at.kind != FileKind::Entry(kind) {
+                continue;
+            }
+            if let Some(why) = (self.forbids)(&now) {
+                return Err(UndoError::Denied { path: now, why });
+            }
+            step.file = Some(now.clone());
+            let there = Step {
+                left: Some(blob.hash),
+                kind,
+                to: To::Nothing,
+                file: None,
+                rights: None,
+                rights_left: step.rights.clone(),
+                made: Vec::new(),
+                is_unknown: false,
+            };
+            found.push((now, there));
+        }
+        for (path, step) in found {
+            all.files.entry(path).or_insert(step);
+        }
+        Ok(())
+    }
+
+    /// The folders that were to go and are there, with what else they hold than such folders.
+    pub(super) async fn stay(&self, folders: &Folders) -> Vec<Stays> {
+        let mut stay: Vec<Stays> = Vec::new();
+        let all = ListHow { limit: usize::MAX, stat: false };
+        for (path, _) in folders.iter().filter(|(_, folder)| folder.goes()) {
+            let Ok(at) = self.own(path).await else { continue };
+            if at.kind == FileKind::FOLDER
+                && let Ok(held) = self.host.fs().list(&at, all).await
+            {
+                let names = held.entries.into_iter().map(|entry| entry.name).collect();
+                stay.push(Stays { path: path.clone(), names, more: 0 });
+            }
+        }
+        let paths: BTreeSet<HostPath> = stay.iter().map(|one| one.path.clone()).collect();
+        for Stays { path, names, more } in &mut stay {
+            names.retain(|name| !path.join_bytes(name).is_ok_and(|path| paths.contains(&path)));
+            *more = names.len().saturating_sub(NAMED);
+            names.truncate(NAMED);
+        }
+        stay
+    }
+
     /// Refuses folders that would have to stand where something else is that stays.
     pub(super) async fn look_at_folders(
         &self,

@@ -18,6 +18,20 @@ pub struct Taken {
     pub left: Vec<(HostPath, String)>,
     /// Files that had other names, which hold what they held: they are files of their own now.
     pub apart: Vec<HostPath>,
+    /// Folders that were to go and hold what no change put there, with the first names of that and
+    /// how many more there are. Such a folder inside of another one is no name of that.
+    pub stay: Vec<Stays>,
+}
+
+/// A folder that was to go and could not.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Stays {
+    /// The folder.
+    pub path: HostPath,
+    /// The first names in it, in the host's bytes.
+    pub names: Vec<Vec<u8>>,
+    /// How many more there are.
+    pub more: usize,
 }
 
 impl Steps {

@@ -119,6 +119,85 @@ async fn what_git_keeps_track_of_is_covered_whatever_ignores_it() {
     assert_eq!(fs::read(folder.join("own.log")).unwrap(), b"mine\n");
 }
 
+/// A repository that keeps track of files which it ignores.
+fn tracked() -> World {
+    let world = world();
+    let folder = root(&world);
+    fs::remove_dir_all(folder.join(".git")).unwrap();
+    git(&folder, &["init", "-q"]);
+    for (name, text) in [("src/a.c", "main\n"), ("src/gen/x.log", "built\n")] {
+        fs::create_dir_all(folder.join(name).parent().unwrap()).unwrap();
+        fs::write(folder.join(name), text).unwrap();
+    }
+    std::os::unix::fs::symlink("x.log", folder.join("src/gen/l.log")).unwrap();
+    git(&folder, &["add", "-f", "."]);
+    git(&folder, &["commit", "-qm", "x"]);
+    world
+}
+
+/// What is there but for what git has for itself.
+fn own(world: &World) -> crate::changed::Tree {
+    let all = tree(&root(world)).into_iter();
+    all.filter(|(name, _)| !name.starts_with(".git/")).collect()
+}
+
+#[tokio::test]
+async fn what_is_ignored_and_tracked_comes_back_with_a_folder_that_was_renamed() {
+    let world = tracked();
+    let before = own(&world);
+    let outcome = bash(&world, "mv src lib").await;
+    assert!(!told(&outcome).contains("not covered"), "{outcome:?}");
+    let after = own(&world);
+    let undone = take_back(&world, &receipts(&world), false).await.unwrap();
+    assert_eq!(own(&world), before);
+    let redone = take_back(&world, &undone, false).await.unwrap();
+    assert_eq!(own(&world), after);
+    take_back(&world, &redone, false).await.unwrap();
+    assert_eq!(own(&world), before);
+}
+
+#[tokio::test]
+async fn what_is_ignored_and_was_changed_in_a_renamed_folder_is_replaced_by_force_alone() {
+    let change: [&dyn Fn(&Path); 2] = [&|file| fs::write(file, "built anew\n").unwrap(), &|file| {
+        fs::set_permissions(file, fs::Permissions::from_mode(0o600)).unwrap();
+    }];
+    for change in change {
+        let world = tracked();
+        bash(&world, "mv src lib").await;
+        change(&root(&world).join("lib/gen/x.log"));
+        let (all, now) = (receipts(&world), own(&world));
+        let error = take_back(&world, &all, false).await.unwrap_err();
+        let UndoError::Conflict(found) = &error else { panic!("{error}") };
+        assert!(found.iter().all(|one| one.path.text().ends_with("lib/gen/x.log")), "{error}");
+        assert_eq!(own(&world), now, "nothing was done");
+        let undone = take_back(&world, &all, true).await.unwrap();
+        assert_eq!(fs::read(root(&world).join("src/gen/x.log")).unwrap(), b"built\n");
+        assert!(!root(&world).join("lib").exists());
+        take_back(&world, &undone, false).await.unwrap();
+        assert_eq!(own(&world), now);
+    }
+}
+
+#[tokio::test]
+async fn what_is_ignored_and_went_before_its_folder_got_another_name_is_brought_back() {
+    let world = tracked();
+    let before = own(&world);
+    bash(&world, "rm src/gen/x.log src/gen/l.log; mv src lib").await;
+    take_back(&world, &receipts(&world), false).await.unwrap();
+    assert_eq!(own(&world), before);
+}
+
+#[tokio::test]
+async fn a_tracked_file_that_is_ignored_under_its_new_name_is_told_once() {
+    let world = tracked();
+    let before = own(&world);
+    let outcome = bash(&world, "mv src/gen/x.log src/gen/y.log").await;
+    assert_eq!(told(&outcome), "[deleted: src/gen/x.log]");
+    take_back(&world, &receipts(&world), false).await.unwrap();
+    fs::remove_file(root(&world).join("src/gen/y.log")).unwrap();
+    assert_eq!(own(&world), before);
+}
+
 #[tokio::test]
 async fn attributes_of_a_file_are_brought_back() {
     let world = world();

@@ -14,7 +14,7 @@ use haft_agent::Bus;
 use haft_host::Queues;
 use haft_policy::{Ask, Grants, Mode, Policy, Verdict};
 use haft_text::{decode, diff};
-use haft_tool::{Conflict, Events as _, PreImages, Taken, UndoError};
+use haft_tool::{Conflict, Events as _, PreImages, Stays, Taken, UndoError};
 use haft_types::{
     AgentPath, Blob, Body, EntryKind, Hash, HostPath, Kind, Plan, Receipt, ReceiptAction, Rights,
     ToolSpec,
@@ -56,6 +56,8 @@ pub struct Changed {
     pub receipts: Vec<Receipt>,
     /// What could not be done.
     pub left: Vec<HostPath>,
+    /// Folders that were to go, and hold something else.
+    stay: BTreeSet<HostPath>,
     /// What else is to be told, a line each.
     pub notes: Vec<String>,
     /// Why the session does not know it.
@@ -104,7 +106,7 @@ impl Work<'_> {
             forbids: &forbids,
         };
         let done = undo.take_back(&group.receipts, force).await;
-        let Taken { receipts, left: stays, apart } = done.map_err(|error| match error {
+        let Taken { receipts, left: stays, apart, stay } = done.map_err(|error| match error {
             UndoError::Conflict(conflicts) => Refused::Conflict(conflicts),
             UndoError::Cut { .. } => Refused::told(&error.to_string()),
             UndoError::NotKept { .. } => Refused::told(&format!(
@@ -121,7 +123,7 @@ impl Work<'_> {
             )),
             error => Refused::told(&format!("{error}. Nothing was changed.")),
         })?;
-        let notes = self.notes(&stays, &apart);
+        let notes = self.notes(&stays, &apart, &stay);
         let is_file = |receipt: &&Receipt| receipt.kind != EntryKind::Folder;
         let files = receipts.iter().filter(is_file).flat_map(left).collect();
         let calls = group.calls.clone();
@@ -135,7 +137,8 @@ impl Work<'_> {
             Failure::Failed(format!("{text}: {error}"))
         });
         let left = stays.into_iter().map(|(path, _)| path).collect();
-        Ok(Changed { receipts, left, notes, unrecorded })
+        let stay = stay.into_iter().map(|one| one.path).collect();
+        Ok(Changed { receipts, left, stay, notes, unrecorded })
     }
 
     /// Which deny rule keeps a file from being changed.
@@ -204,8 +207,13 @@ impl Work<'_> {
         text
     }
 
-    /// Says what could not be done, and which files are files of their own now.
-    fn notes(&self, left: &[(HostPath, String)], apart: &[HostPath]) -> Vec<String> {
+    /// Says what could not be done, which files are files of their own now, and which folders stay.
+    fn notes(
+        &self,
+        left: &[(HostPath, String)],
+        apart: &[HostPath],
+        stay: &[Stays],
+    ) -> Vec<String> {
         let shown = |path: &HostPath| face::safe(&self.base.place.shown(path));
         let stays = |(path, why): &(HostPath, String)| {
             format!("{} is left as it is: {}", shown(path), face::safe(why))
@@ -215,6 +223,18 @@ impl Work<'_> {
         };
         let mut notes = first(left.iter(), stays, " that are left as they are");
         notes.extend(first(apart.iter(), alone, " that are files of their own now"));
+        let holds = |one: &Stays| {
+            let name = |name: &Vec<u8>| face::safe(&String::from_utf8_lossy(name));
+            let mut names: Vec<String> = one.names.iter().map(name).collect();
+            if one.more > 0 {
+                names.push(format!("{} more", one.more));
+            }
+            let (path, names) = (shown(&one.path), names.join(", "));
+            format!("{path}/ stays: it holds {names}, of which undo knows nothing")
+        };
+        // One that holds only others of them is told with these.
+        let holders = stay.iter().filter(|one| !one.names.is_empty());
+        notes.extend(first(holders, holds, " that stay"));
         notes
     }
 
@@ -324,7 +344,8 @@ pub fn is_kept(receipt: &Receipt) -> bool {
 /// shall be.
 pub fn as_wanted<'a>(group: &'a Group, changed: &Changed) -> Vec<&'a HostPath> {
     let done = changed.receipts.iter().flat_map(left).map(|(path, _)| path);
-    let done: BTreeSet<HostPath> = done.chain(changed.left.iter().cloned()).collect();
+    let stays = changed.left.iter().chain(&changed.stay).cloned();
+    let done: BTreeSet<HostPath> = done.chain(stays).collect();
     // What the newest change left, and what the oldest one found.
     let mut ends: BTreeMap<&HostPath, (Option<Hash>, Option<Hash>)> = BTreeMap::new();
     for receipt in &group.receipts {

@@ -81,6 +81,16 @@ fn a_change_is_taken_back_and_made_again_and_the_model_is_told() {
 }
 
 #[test]
+fn a_folder_that_stays_is_told() {
+    let world = World::new();
+    world.file(".gitignore", "*.o\n");
+    let ran = talk(&world, &[bash("mkdir build; touch build/x.o")], "/undo\n");
+    let shown = behind(&ran);
+    let told = "! build/ stays: it holds x.o, of which undo knows nothing\n";
+    assert!(shown.contains(told) && !shown.contains("already as it was"), "{ran:?}");
+}
+
+#[test]
 fn several_changes_or_a_whole_turn_go_together() {
     let calls = [edit("alpha", "gamma"), edit("beta", "delta")];
     for line in ["/undo 2\n", "/undo --turn\n", "/undo c1 --turn\n"] {

@@ -161,3 +161,48 @@ fn many_files_come_back_together_and_the_first_are_named() {
     says(&world.run(&["undo"]), 1, &["Nothing was changed"]);
     assert_eq!(world.read("d0/f3"), "3\nx\n");
 }
+
+#[test]
+fn a_folder_that_stays_is_told_with_what_it_holds() {
+    let cases: [(&str, &[&str], &str); 4] = [
+        ("mkdir sub; cd sub; git init -q .; echo 1 > f", &[], "sub/ stays: it holds .git, of"),
+        ("mkdir build; touch build/x.o", &[], "build/ stays: it holds x.o, of"),
+        (
+            "cp -r pkg lib; rm -rf pkg",
+            &["pkg/i.js", "pkg/node_modules/m.js"],
+            "lib/ stays: it holds node_modules, of",
+        ),
+        (
+            "mkdir -p a/b; cd a/b; touch 1.o 2.o 3.o 4.o 5.o",
+            &[],
+            "a/b/ stays: it holds 1.o, 2.o, 3.o, 4.o, 1 more, of",
+        ),
+    ];
+    for (command, files, told) in cases {
+        let world = World::new();
+        world.file(".gitignore", "*.o\nnode_modules\n");
+        for name in files {
+            world.file(name, "text\n");
+        }
+        bash(&world, command);
+        let ran = world.run(&["undo"]);
+        says(&ran, 0, &[told, "undo knows nothing"]);
+        assert!(!ran.out.contains("already as it was"), "{ran:?}");
+        assert_eq!(ran.err.lines().count(), 1, "{ran:?}");
+        says(&world.run(&["redo"]), 0, &[]);
+        let undone: Value = serde_json::from_str(&world.run(&["undo", "--json"]).out).unwrap();
+        assert_eq!(undone["unchanged"], json!([]), "{undone}");
+        assert!(undone["notes"][0].as_str().unwrap().contains(told), "{undone}");
+    }
+}
+
+#[test]
+fn a_folder_that_goes_is_not_told_to_stay() {
+    let world = World::new();
+    bash(&world, "mkdir -p a/b; echo > a/b/c");
+    let ran = world.run(&["undo"]);
+    assert!(
+        ran.code == Some(0) && ran.err.is_empty() && !world.work().join("a").exists(),
+        "{ran:?}"
+    );
+}
