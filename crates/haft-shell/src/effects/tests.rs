@@ -71,6 +71,14 @@ fn git_asks_what_is_known_of_its_folder() {
     assert!(!found.read_only);
     assert_eq!(found.git_folders, ["/x/y".to_owned()].into());
     assert!(reading("cd sub && git status").read_only);
+    // A configuration may include other files.
+    for text in
+        ["config --list", "config -l", "config list", "config get a.b", "config a.b", "var -l"]
+    {
+        assert!(reading(&format!("git {text}")).read_only, "{text}");
+        let found = reading(&format!("git -C /x {text}"));
+        assert!(!found.read_only && found.git_folders.contains("/x"), "{text}");
+    }
 }
 
 #[test]
