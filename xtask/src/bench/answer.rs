@@ -139,7 +139,7 @@ fn calls() -> Vec<(&'static str, Value)> {
         let edits = json!([{ "old_text": old, "new_text": new }]);
         calls.push(("edit", json!({ "path": "file.txt", "edits": edits })));
     }
-    calls.resize(2 * PAIRS + COMMANDS, ("bash", json!({ "command": "true" })));
+    calls.resize(2 * PAIRS + COMMANDS, ("bash", json!({ "command": "umask 022" })));
     calls
 }
 
