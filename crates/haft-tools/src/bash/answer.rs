@@ -29,7 +29,9 @@ pub(super) fn outcome(
     let Ran { end, kept, job, .. } = ran;
     let (text, cut) = body(&kept.all, kept.bytes);
     let missing = missing(&kept.all);
-    let last = if cut.is_some() { end_of_errors(&kept.stderr, &text) } else { None };
+    let is_well = matches!(&end, End::Exited(exit) if exit.code == Some(0));
+    let last = cut.as_ref().filter(|_| !is_well);
+    let last = last.and_then(|_| end_of_errors(&kept.stderr, &text));
     let (status, code, meaning) = judged(command, &end, &kept.stderr, timeout);
     let mut said: Vec<String> = meaning.iter().map(|meaning| format!("[{meaning}]")).collect();
     said.extend(left_over(command, &end, "what shall go on needs run_in_background"));
@@ -66,7 +68,7 @@ pub(super) fn outcome(
     }
 }
 
-/// The end of stderr, where a cut left it out: what a program says last, it often says there, and
+/// The end of stderr of what failed, where a cut left it out: what a program says last, it often says there, and
 /// what it wrote to stdout before may have come after it.
 fn end_of_errors(stderr: &str, text: &str) -> Option<String> {
     let stderr = stderr.trim_end();
