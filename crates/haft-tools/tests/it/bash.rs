@@ -478,3 +478,22 @@ async fn the_end_of_errors_is_seen_however_much_stands_before_it() {
     let text = world.call("bash", json!({ "command": command })).await.joined_text();
     assert_eq!(text.matches("the last").count(), 1, "{text}");
 }
+
+#[tokio::test]
+async fn a_command_that_moves_nowhere_takes_back_no_move_of_another() {
+    let world = world();
+    let folder = world.folder().unwrap();
+    let wait = json!({"command": "touch began; until [ -e go ]; do sleep 0.02; done"});
+    let waits = world.call("bash", wait);
+    let moves = async {
+        while !folder.join("began").exists() {
+            tokio::task::yield_now().await;
+        }
+        world.call("bash", json!({"command": "mkdir sub; cd sub"})).await;
+        std::fs::write(folder.join("go"), "").unwrap();
+    };
+    let (waited, ()) = tokio::join!(waits, moves);
+    assert_eq!(waited.joined_text().matches("next command").count(), 0, "{waited:?}");
+    let at = world.call("bash", json!({"command": "pwd"})).await.joined_text();
+    assert!(at.ends_with("/sub"), "{at}");
+}
