@@ -7,7 +7,7 @@
 //! **Does not know:** links, files, rules.
 
 use std::{
-    collections::{BTreeMap, BTreeSet, VecDeque},
+    collections::{BTreeMap, BTreeSet, HashSet, VecDeque},
     sync::Mutex,
     time::{Duration, Instant},
 };
@@ -219,12 +219,9 @@ impl Script {
     /// What it does beside being run: the files that it works on, each once, and the folder of the
     /// shell, which it finds and may leave behind.
     pub fn effects(&self) -> Vec<Effect> {
-        let mut all: Vec<Effect> = Vec::new();
-        for effect in self.parts.iter().flat_map(|part| &part.effects) {
-            if !all.contains(effect) {
-                all.push(effect.clone());
-            }
-        }
+        let mut seen = HashSet::new();
+        let effects = self.parts.iter().flat_map(|part| &part.effects);
+        let mut all: Vec<Effect> = effects.filter(|effect| seen.insert(*effect)).cloned().collect();
         let moves = self.fault.is_some() || self.parts.iter().any(Part::moves);
         let access = if moves { Access::Modify } else { Access::Observe };
         all.push(Effect { access, target: Target::State { name: FOLDER.into() } });

@@ -6,6 +6,8 @@
 //!
 //! **Does not know:** what denies or asks; that was looked for before, in every reading of the text.
 
+use std::collections::HashSet;
+
 use haft_types::{Access, Effect, HostPath, Mode, Place, Plan, Target};
 
 use crate::{
@@ -54,7 +56,7 @@ impl Policy {
             return Err(question(&doing(effect, None, ask), why));
         }
         let mut allowed = Allowed { looks: script.read_only, ..Allowed::default() };
-        let (mut ruled, mut uncovered) = (false, Vec::new());
+        let (mut ruled, mut uncovered) = (false, HashSet::new());
         for part in &script.parts {
             let joined = part.joined();
             let rule =
@@ -65,10 +67,10 @@ impl Policy {
                 allowed.looks = false;
                 allowed.rule = allowed.rule.or(rule);
                 allowed.covered.extend_from_slice(&part.effects[part.redirected..]);
-                uncovered.extend_from_slice(&part.effects[..part.redirected]);
+                uncovered.extend(&part.effects[..part.redirected]);
                 continue;
             }
-            uncovered.extend_from_slice(&part.effects);
+            uncovered.extend(&part.effects);
             if let Some(why) = left(part, ask) {
                 let what = format!("running {}", short(part.text.trim()));
                 if script.parts.len() == 1 {
