@@ -269,12 +269,15 @@ fn ordinary(text: &str) -> usize {
     let bytes = text.as_bytes();
     let mut at = 0;
     while at < bytes.len() {
-        let block = &bytes[at..bytes.len().min(at + 64)];
-        if !block.iter().fold(false, |any, b| any | may(*b)) {
-            at += block.len();
-            continue;
+        // One behind the other, as in what is no text, they are not looked for.
+        if !may(bytes[at]) {
+            let block = &bytes[at..bytes.len().min(at + 64)];
+            if !block.iter().fold(false, |any, b| any | may(*b)) {
+                at += block.len();
+                continue;
+            }
+            at += block.iter().position(|b| may(*b)).unwrap_or(0);
         }
-        at += block.iter().position(|b| may(*b)).unwrap_or(0);
         match text[at..].chars().next() {
             Some(character) if !special(character) => at += character.len_utf8(),
             _ => return at,

@@ -25,6 +25,8 @@ use crate::process::Ends;
 const RATE: u32 = 20;
 /// Bytes of live output between two pieces.
 const LIVE: usize = 16 * 1024;
+/// Bytes that are cleaned for them meanwhile: of what is no text next to nothing may be left.
+const LOOKED: usize = 4 * LIVE;
 /// Stretches of one stream in a piece; more are put together.
 const STRETCHES: usize = 4;
 /// Bytes of each end that stay in memory.
@@ -434,6 +436,9 @@ pub(super) struct Live {
     size: usize,
     dropped: u64,
     sent: Option<Instant>,
+    /// Bytes that were cleaned to be shown, and since when.
+    looked: usize,
+    since: Option<Instant>,
 }
 
 impl Live {
@@ -454,7 +459,7 @@ impl Live {
 
     /// The same of what is not clean yet; of that only what is shown is cleaned.
     fn push_raw(&mut self, stream: Stream, piece: &[u8]) {
-        let room = LIVE.saturating_sub(self.size).min(piece.len());
+        let room = LIVE.saturating_sub(self.size).min(self.may_look()).min(piece.len());
         let lines = memchr::memrchr(b'\n', &piece[..room]).map_or(room, |at| at + 1);
         if lines > 0 {
             let (mut clean, mut cleaner) = (String::new(), Cleaner::new());
@@ -462,7 +467,17 @@ impl Live {
             cleaner.finish(&mut clean);
             self.push(stream, &clean);
         }
+        self.looked += lines;
         self.dropped += (piece.len() - lines) as u64;
+    }
+
+    /// Bytes that may still be cleaned to be shown.
+    fn may_look(&mut self) -> usize {
+        let now = Instant::now();
+        if self.since.is_none_or(|since| now >= since + Duration::from_secs(1) / RATE) {
+            (self.looked, self.since) = (0, Some(now));
+        }
+        LOOKED.saturating_sub(self.looked)
     }
 
     /// When the next piece may be shown; none while there is nothing to show.
@@ -563,5 +578,20 @@ mod tests {
         }
         assert_eq!((live.size, live.dropped), (LIVE, 100_000 - LIVE as u64));
         assert!(live.pending.len() <= STRETCHES && live.due().is_some());
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn of_what_is_no_text_little_is_cleaned_to_be_shown() {
+        let (mut live, nothing, pieces) = (Live::default(), vec![0; 100_000], 50);
+        for _ in 0..pieces {
+            live.push_raw(Stream::Stdout, &nothing);
+        }
+        live.push_raw(Stream::Stdout, b"text\n");
+        let came = pieces * nothing.len() + 5;
+        assert_eq!((live.looked, live.dropped), (LOOKED, (came - LOOKED) as u64));
+        assert!(live.due().is_none());
+        tokio::time::advance(Duration::from_secs(1) / RATE).await;
+        live.push_raw(Stream::Stdout, b"text\n");
+        assert_eq!(live.pending, [(Stream::Stdout, "text\n".to_owned())]);
     }
 }
