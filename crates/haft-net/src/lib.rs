@@ -1,14 +1,17 @@
-//! The network for everything above: the one HTTP client and a bounded parser of event streams.
+//! The network for everything above: the one HTTP client, a bounded parser of event streams, and
+//! the guard that says which addresses may be dialled.
 //!
 //! **Invariant:** nothing is opened, read or resolved before the first request, and nothing that
 //! a peer sends makes memory grow beyond a stated bound. This crate knows no model, no tool and
 //! no settings: addresses, headers and limits come from the caller.
 
+mod address;
 mod client;
 mod sse;
 mod tls;
 
 pub use self::{
+    address::{AddressError, Checked, Host, Resolve, SystemResolver, check, dial, special},
     client::{Client, NetError, Response, host_and_port, install_crypto, shown_url},
     sse::{SseError, SseEvent, SseItem, SseParser},
 };
