@@ -61,7 +61,7 @@ fn form(question: &Question, place: HostPath) -> Option<ElicitRequestParams> {
 fn message(question: &Question, place: HostPath) -> String {
     let mut text = clean(&question.text).into_owned();
     if let Some(preview) = &question.preview {
-        let terminal = Terminal { color: false, root: Some(place), hint: "".into() };
+        let terminal = Terminal { root: Some(place), ..Terminal::default() };
         let room = Room { width: WIDTH, lines: Some(FOLD), partial: false };
         text.push_str("\n\n");
         text.push_str(terminal.detail(preview, room).trim_end());

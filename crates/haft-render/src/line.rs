@@ -76,6 +76,16 @@ pub(crate) fn width(text: &str) -> usize {
     text.graphemes(true).map(UnicodeWidthStr::width).sum()
 }
 
+/// As much of a text as these columns take, but no less than a sign, and the rest.
+pub(crate) fn split(text: &str, columns: usize) -> (&str, &str) {
+    let mut taken = 0;
+    let end = text.grapheme_indices(true).find(|(at, sign)| {
+        taken += sign.width();
+        *at > 0 && taken > columns
+    });
+    text.split_at(end.map_or(text.len(), |(at, _)| at))
+}
+
 /// One line, in the making.
 #[derive(Clone, Debug)]
 pub(crate) struct Line {
@@ -241,6 +251,17 @@ impl Page {
     pub(crate) fn note(&mut self, make: impl FnOnce(Line) -> Line) {
         self.limit = self.limit.saturating_add(1);
         self.lines.push(make(Line::new(self.width)));
+    }
+
+    /// Adds up to so many lines that stand outside the limit, and a mark where there are more.
+    pub(crate) fn notes(&mut self, most: usize, add: impl FnOnce(&mut Self)) {
+        let (before, hidden) = (self.lines.len(), std::mem::take(&mut self.hidden));
+        let limit = std::mem::replace(&mut self.limit, before.saturating_add(most));
+        add(self);
+        if std::mem::replace(&mut self.hidden, hidden) > 0 {
+            self.lines.push(Line::new(self.width).with(Style::Dim, "\u{2026}"));
+        }
+        self.limit = limit.saturating_add(self.lines.len() - before);
     }
 
     /// How many more lines fit.

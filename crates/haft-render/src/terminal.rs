@@ -10,11 +10,13 @@ use serde_json::Value;
 use crate::{
     Renderer, Room, Sanitiser, call_text,
     changes::{changed_words, made_visible},
-    line::{Line, Page, Style, lines, width},
+    line::{Line, Page, Style, lines, split, width},
     listing, outcome_text,
     units::{bytes, count},
 };
 
+/// Most lines of how a command ended.
+const ENDING: usize = 4;
 /// Details within details that are still shown.
 const DEEPEST: usize = 16;
 
@@ -27,6 +29,9 @@ pub struct Terminal {
     pub root: Option<HostPath>,
     /// What a fold line says on how to see the rest; empty for nothing.
     pub hint: Cow<'static, str>,
+    /// How the call ended whose detail is shown, where that is known: an exit code says only half of
+    /// it.
+    pub status: Option<Status>,
 }
 
 impl Renderer for Terminal {
@@ -70,6 +75,23 @@ impl Terminal {
         page.text(self.color)
     }
 
+    /// What is told beside a detail, each of its lines broken at blanks; see [`Outcome::notes`].
+    pub fn notes(&self, notes: &[String], room: Room) -> String {
+        let mut page = Page::new(room);
+        for text in notes.iter().flat_map(|note| lines(note)) {
+            wrapped(text, Style::Dim, &mut page);
+        }
+        page.fold(&self.hint);
+        page.text(self.color)
+    }
+
+    /// A text with its lines broken at blanks, all of it.
+    pub fn text(&self, text: &str, room: Room) -> String {
+        let mut page = Page::new(Room { lines: None, ..room });
+        lines(text).for_each(|text| wrapped(text, Style::Plain, &mut page));
+        page.text(self.color)
+    }
+
     fn shape(&self, shape: &Shape, room: Room, page: &mut Page, depth: usize) {
         match shape {
             Shape::File { path, first_line, text } => self.file(path, *first_line, text, page),
@@ -93,13 +115,13 @@ impl Terminal {
             Shape::Matches { root, files } => listing::matches(&self.shown(root), files, page),
             Shape::Terminal { command, output, exit, note } => {
                 output_lines(command, output, room, page);
-                if let Some((style, text)) = ending(*exit, note.as_deref(), room) {
+                if let Some((style, text)) = self.ending(*exit, note.as_deref(), room) {
                     // What is nested shares one fold at the end of all.
                     if depth == 0 {
                         page.fold(&self.hint);
-                        page.note(|line| line.with(style, &text));
+                        page.notes(ENDING, |page| wrapped(&text, style, page));
                     } else {
-                        page.line(|line| line.with(style, &text));
+                        wrapped(&text, style, page);
                     }
                 }
             }
@@ -130,6 +152,20 @@ impl Terminal {
                 page.line(|line| line.with(Style::Dim, &note));
             }
         }
+    }
+
+    /// How a command ended, in words; none where that goes without saying.
+    fn ending(&self, exit: Option<i32>, note: Option<&str>, room: Room) -> Option<(Style, String)> {
+        let text = match (exit, note) {
+            (Some(0), None) => return None,
+            (None, None) if room.partial => return None,
+            (None, None) => "ended without an exit code".to_owned(),
+            (Some(code), None) => format!("exit code {code}"),
+            (Some(code), Some(note)) => format!("exit code {code}: {note}"),
+            (None, Some(note)) => note.to_owned(),
+        };
+        let is_bad = self.status.map_or(exit != Some(0), Status::is_error);
+        Some((if is_bad { Style::Bad } else { Style::Dim }, text))
     }
 
     fn shown<'a>(&self, path: &'a HostPath) -> Cow<'a, str> {
@@ -271,19 +307,6 @@ fn output_lines(command: &str, output: &str, room: Room, page: &mut Page) {
     }
 }
 
-/// How a command ended, in words; none where that goes without saying.
-fn ending(exit: Option<i32>, note: Option<&str>, room: Room) -> Option<(Style, String)> {
-    let text = match (exit, note) {
-        (Some(0), None) => return None,
-        (None, None) if room.partial => return None,
-        (None, None) => "ended without an exit code".to_owned(),
-        (Some(code), None) => format!("exit code {code}"),
-        (Some(code), Some(note)) => format!("exit code {code}: {note}"),
-        (None, Some(note)) => note.to_owned(),
-    };
-    Some((if exit == Some(0) { Style::Dim } else { Style::Bad }, text))
-}
-
 /// The last lines of a text, and how many come before.
 fn tail(text: &str, most: usize) -> (u64, &str) {
     let body = text.strip_suffix('\n').unwrap_or(text);
@@ -316,7 +339,7 @@ fn prose(text: &str, page: &mut Page) {
     }
 }
 
-/// Breaks a text at blanks; a word that is longer than a line is cut with a mark.
+/// Breaks a text at blanks, and in a word that is longer than a line.
 fn wrapped(text: &str, style: Style, page: &mut Page) {
     let body = text.trim_start_matches(' ');
     let indent = &text[..text.len() - body.len()];
@@ -326,12 +349,23 @@ fn wrapped(text: &str, style: Style, page: &mut Page) {
         page.line(|line| {
             let mut line = line.with(style, indent);
             let mut empty = true;
-            while let Some(word) = words.next_if(|word| empty || fits(word, line.left())) {
+            while let Some(word) = words.peek_mut() {
+                let left = line.left();
+                if empty && left > 0 && !fits(word, left.saturating_add(1)) {
+                    let (first, rest) = split(word, left);
+                    line.push(style, first);
+                    *word = rest;
+                    break;
+                }
+                if !empty && !fits(word, left) {
+                    break;
+                }
                 if !empty {
                     line.push(style, " ");
                 }
                 line.push(style, word);
                 empty = false;
+                words.next();
             }
             line
         });

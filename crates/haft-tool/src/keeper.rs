@@ -16,7 +16,7 @@ use std::{
 use bytes::Bytes;
 use haft_host::{FileKind, Fs, Located, Stamp};
 use haft_types::{
-    Blob, EntryKind, Hash, HostPath, Outcome, Part, Place, Receipt, ReceiptAction, Rights, Text,
+    Blob, EntryKind, Hash, HostPath, Outcome, Place, Receipt, ReceiptAction, Rights, Text,
 };
 
 use crate::{Held, PreImages, survey::Watch};
@@ -332,7 +332,9 @@ impl Keeper {
             lost.push(format!("{more} more changes cannot be undone"));
         }
         lost.extend(made_room(self.store.let_go()));
-        outcome.content.extend(lost.into_iter().map(|text| Part::text(format!("[{text}]"))));
+        for text in &lost {
+            outcome.note(text);
+        }
         unseen
     }
 }

@@ -453,7 +453,10 @@ impl Answer {
             }
         }
         notes.extend(self.notes);
-        notes.push(state(job, end.as_ref(), data.next));
+        let (state, at) = (notes.len(), state(job, end.is_some()));
+        let words = end.as_ref().map(|ended| format!("{at}: {}", ended.words));
+        let next = data.next.map(|next| format!("; next mark {next}")).unwrap_or_default();
+        notes.push(words.unwrap_or_else(|| format!("{at}{next}")));
         if let Some(ended) = &end {
             notes.extend(ended.notes.iter().cloned());
             if data.output.is_some() && cx.agent() == job.agent() {
@@ -461,12 +464,14 @@ impl Answer {
             }
         }
         let shown = for_people(&text);
-        let shape = Shape::Terminal {
-            command: job.named(),
-            output: shown,
-            exit: end.as_ref().and_then(|ended| ended.exit),
-            note: Some(notes.join("; ")),
-        };
+        let exit = end.as_ref().and_then(|ended| ended.exit);
+        let mut seen = notes.clone();
+        // People see the exit code by itself, and no marks.
+        if exit.is_some() || end.is_none() {
+            seen[state] = at;
+        }
+        let note = Some(seen.join("; "));
+        let shape = Shape::Terminal { command: job.named(), output: shown, exit, note };
         for note in &notes {
             if !text.is_empty() {
                 text.push('\n');
@@ -499,12 +504,12 @@ fn before(missing: u64, job: &Running, end: Option<&Ended>, cx: &Cx) -> String {
 }
 
 /// Whether it runs, or how it ended.
-fn state(job: &Running, end: Option<&Ended>, next: Option<u64>) -> String {
+fn state(job: &Running, has_ended: bool) -> String {
     let (id, took) = (job.id(), job.lasted().as_secs());
-    let next = next.map(|next| format!("; next mark {next}")).unwrap_or_default();
-    match end {
-        None => format!("{id} runs since {took} s{next}"),
-        Some(ended) => format!("{id} has ended after {took} s: {}", ended.words),
+    if has_ended {
+        format!("{id} has ended after {took} s")
+    } else {
+        format!("{id} runs since {took} s")
     }
 }
 

@@ -128,6 +128,10 @@ pub struct Outcome {
     /// What people see; never sent to the model.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub detail: Option<Detail>,
+    /// What people are told beside the detail, in the words that stand in `content`, too: `[created:
+    /// a.txt]`.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub notes: Vec<String>,
     /// What was changed.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub receipts: Vec<Receipt>,
@@ -161,6 +165,13 @@ impl Outcome {
     pub fn with_receipt(mut self, receipt: Receipt) -> Self {
         self.receipts.push(receipt);
         self
+    }
+
+    /// Says something beside the result, in brackets: to the model and to people.
+    pub fn note(&mut self, text: &str) {
+        let text = format!("[{text}]");
+        self.content.push(Part::text(text.clone()));
+        self.notes.push(text);
     }
 
     /// All text parts, joined by line feeds.

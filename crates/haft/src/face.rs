@@ -9,7 +9,7 @@ use std::{borrow::Cow, collections::HashMap, fmt::Write as _, io::IsTerminal as 
 
 use haft_agent::Bus;
 use haft_config::Environment;
-use haft_render::{Renderer as _, Room, Sanitiser, Terminal, clean};
+use haft_render::{Renderer as _, Room, Sanitiser, Terminal, call_text, clean};
 use haft_types::{
     Body, CallId, Detail, Env, Event, From, Hash, HostPath, JobEnd, Kind, Level, Outcome, Part,
     Question, Shape, Status, Stop, ToolSpec, TurnEnd, Usage,
@@ -24,6 +24,9 @@ use crate::exit::say;
 const FOLD: u16 = 10;
 /// Lines of a diff before the rest is folded.
 const FOLD_DIFF: u16 = 60;
+
+/// Columns that stand before a result.
+const INDENT: u16 = 2;
 
 /// How things are shown.
 #[derive(Clone, Debug, Default)]
@@ -69,6 +72,8 @@ pub fn sentence(text: &str) -> String {
 
 /// A call that was told of and has not ended.
 struct Open {
+    /// The call in one line, as it is.
+    name: String,
     head: String,
     shown: bool,
     live: Live,
@@ -99,8 +104,8 @@ impl View {
             .collect();
         let hint = Cow::Borrowed("");
         Self {
-            room: Room { width: style.width, lines: Some(FOLD), partial: false },
-            terminal: Terminal { color: style.color, root: style.root, hint },
+            room: inside(style.width),
+            terminal: Terminal { color: style.color, root: style.root, hint, status: None },
             specs: HashMap::new(),
             inputs: HashMap::new(),
             open: HashMap::new(),
@@ -121,7 +126,7 @@ impl View {
 
     /// From here on there are so many columns; 0 means as many as it takes.
     pub const fn fit(&mut self, width: u16) {
-        self.room.width = width;
+        self.room = inside(width);
     }
 
     /// What is to be written for an event; it brings its own line ends.
@@ -143,7 +148,7 @@ impl View {
             }
             Body::AnswerFailed { error, retried } => {
                 let what = if *retried { "no answer yet" } else { "the answer failed" };
-                mark(Level::Error, &format!("{what}: {error}"))
+                self.mark(Level::Error, &format!("{what}: {error}"))
             }
             Body::CallStarted { call, tool, input, plan } => {
                 let title = plan.as_ref().map(|plan| plan.title.as_str());
@@ -151,15 +156,15 @@ impl View {
             }
             Body::CallOutput { call, text, .. } => return self.output(call, text),
             Body::CallEnded { call, outcome, took } => self.ended(call, outcome, *took),
-            Body::Notice { level, text } => mark(*level, text),
+            Body::Notice { level, text } => self.mark(*level, text),
             Body::JobStarted { job, title, .. } => {
-                mark(Level::Info, &format!("{job} runs in the background: {title}"))
+                self.mark(Level::Info, &format!("{job} runs in the background: {title}"))
             }
-            Body::JobEnded { job, end, exit } => mark(Level::Info, &job_ended(job, *end, *exit)),
-            Body::Undone { calls, files, redo, .. } => {
-                undone(calls, files, *redo, self.terminal.root.as_ref())
+            Body::JobEnded { job, end, exit } => {
+                self.mark(Level::Info, &job_ended(job, *end, *exit))
             }
-            Body::TurnEnded { end, usage } => Self::turn_ended(end, *usage).unwrap_or_default(),
+            Body::Undone { calls, files, redo, .. } => self.undone(calls, files, *redo),
+            Body::TurnEnded { end, usage } => self.turn_ended(end, *usage).unwrap_or_default(),
             _ => return None,
         };
         Some(format!("{}{text}", self.line_end()))
@@ -222,12 +227,14 @@ impl View {
         let spec = self.specs.get(tool).cloned().unwrap_or_else(unknown);
         let nothing = Value::Null;
         let input = input.or_else(|| self.inputs.get(call)).unwrap_or(&nothing);
+        let name = call_text(&spec, Some(input), title);
         let head = self.terminal.call(&spec, Some(input), title, self.room);
         let head = format!("\n* {}\n", head.trim_end());
         // What may take long is told when it begins; the others, which may run beside each
         // other, with their results.
         let shown = spec.kind == Kind::Execute && self.open.is_empty();
-        self.open.insert(call.clone(), Open { head: head.clone(), shown, live: Live::default() });
+        let open = Open { name, head: head.clone(), shown, live: Live::default() };
+        self.open.insert(call.clone(), open);
         if !shown {
             return None;
         }
@@ -260,18 +267,22 @@ impl View {
     fn ended(&mut self, call: &CallId, outcome: &Outcome, took: u64) -> String {
         let open = self.open.remove(call);
         let mut text = String::new();
-        let (head, shown, live) = match open {
-            Some(open) => (open.head, open.shown, open.live),
-            None => (String::new(), true, Live::default()),
+        let unknown = || Open {
+            name: String::new(),
+            head: String::new(),
+            shown: true,
+            live: Live::default(),
         };
+        let Open { name, head, shown, live } = open.unwrap_or_else(unknown);
         // Behind something else, or when its output was too much to be shown as it came.
         if !shown || (self.last.as_ref() != Some(call) && !live.is_full()) {
             text.push_str(&head);
         }
         self.last = None;
         self.inputs.remove(call);
+        self.terminal.status = Some(outcome.status);
         let body = match &outcome.detail {
-            Some(detail) => self.body(detail, live, &head),
+            Some(detail) => self.body(detail, live, &name),
             None if outcome.status == Status::Done => self.prose(&outcome.joined_text()),
             None => String::new(),
         };
@@ -285,13 +296,24 @@ impl View {
             let how = self.terminal.outcome(outcome, took, self.room);
             let _ = writeln!(text, "  {}", how.trim_end());
         }
+        // Where it is all that there is to see, the text has them.
+        if outcome.detail.is_some() || outcome.status != Status::Done {
+            text.push_str(&self.notes(&outcome.notes));
+        }
+        self.terminal.status = None;
         text
     }
 
+    /// What is told beside a result, as lines of their own.
+    fn notes(&self, notes: &[String]) -> String {
+        let notes = indent(&self.terminal.notes(notes, self.room), "  ");
+        if notes.is_empty() { notes } else { notes + "\n" }
+    }
+
     /// What is to be shown of a result: only what was not shown while it came.
-    fn body(&self, detail: &Detail, live: Live, head: &str) -> String {
+    fn body(&self, detail: &Detail, live: Live, name: &str) -> String {
         match live.rest(detail) {
-            Rest::All => unrepeated(detail, head, &self.detail(detail)).to_owned(),
+            Rest::All => self.unrepeated(detail, name),
             Rest::Behind(rest) => self.detail(&rest),
             Rest::End(rest) => self.terminal.detail(&rest, Room { partial: true, ..self.room }),
         }
@@ -306,31 +328,90 @@ impl View {
         self.terminal.detail(detail, Room { lines: Some(lines), ..self.room })
     }
 
+    /// A detail without a first line that the name of the call ends with already.
+    fn unrepeated(&self, detail: &Detail, name: &str) -> String {
+        let body = self.detail(detail);
+        if !matches!(detail.shape, Shape::File { .. } | Shape::Terminal { .. }) {
+            return body;
+        }
+        let plain = Terminal { color: false, ..self.terminal.clone() };
+        let first = Room { width: 0, lines: Some(1), partial: false };
+        let first = plain.detail(detail, first);
+        let first = first.lines().next().unwrap_or_default().trim();
+        let said = first.strip_prefix("$ ").unwrap_or(first);
+        if said.is_empty() || !name.ends_with(said) {
+            return body;
+        }
+        body.split_once('\n').map(|(_, rest)| rest.to_owned()).unwrap_or_default()
+    }
+
+    /// A word of haft to the person.
+    fn mark(&self, level: Level, text: &str) -> String {
+        let sign = match level {
+            Level::Info => "-",
+            Level::Warning | Level::Error => "!",
+        };
+        self.broken(&format!("{sign} {}", sentence(text)))
+    }
+
+    /// A text whose long lines are broken at blanks; what follows of such a line is indented.
+    pub fn broken(&self, text: &str) -> String {
+        let mut broken = String::new();
+        for line in text.lines() {
+            let line = self.terminal.text(line, self.room);
+            broken.push_str(indent(&line, "  ").get(usize::from(INDENT)..).unwrap_or_default());
+            broken.push('\n');
+        }
+        broken
+    }
+
+    /// Changes that were taken back or made again.
+    fn undone(&self, calls: &[CallId], files: &[(HostPath, Option<Hash>)], redo: bool) -> String {
+        let what = if redo { "made again" } else { "took back" };
+        let calls: Vec<String> = calls.iter().map(ToString::to_string).collect();
+        let shown = |path: &HostPath| match &self.terminal.root {
+            Some(root) => path.shown_from(root).into_owned(),
+            None => path.text().into_owned(),
+        };
+        let files: Vec<String> = files.iter().map(|(path, _)| shown(path)).collect();
+        self.mark(Level::Info, &format!("{what} {}: {}", calls.join(", "), files.join(", ")))
+    }
+
     fn prose(&self, text: &str) -> String {
         let detail = Shape::Markdown { text: text.to_owned() }.into();
         self.terminal.detail(&detail, self.room)
     }
 
-    fn turn_ended(end: &TurnEnd, usage: Usage) -> Option<String> {
+    fn turn_ended(&self, end: &TurnEnd, usage: Usage) -> Option<String> {
         let tokens = usage.input + usage.cache_read + usage.cache_write + usage.output;
         Some(match end {
             TurnEnd::Done { stop: Stop::Length } => {
-                mark(Level::Warning, "the answer reached its output limit")
+                self.mark(Level::Warning, "the answer reached its output limit")
             }
             TurnEnd::Done { stop: Stop::Refusal } => {
-                mark(Level::Warning, "the provider refused to answer")
+                self.mark(Level::Warning, "the provider refused to answer")
             }
             TurnEnd::Done { stop: Stop::Paused } => {
-                mark(Level::Warning, "the provider paused its answer again and again")
+                self.mark(Level::Warning, "the provider paused its answer again and again")
             }
             TurnEnd::Done { .. } if tokens == 0 => return None,
             TurnEnd::Done { .. } => format!("({tokens} tokens)\n"),
-            TurnEnd::Interrupted => mark(Level::Info, "interrupted"),
+            TurnEnd::Interrupted => self.mark(Level::Info, "interrupted"),
             // The failed answer has said it already.
             TurnEnd::Failed { .. } => return None,
-            TurnEnd::Limit { reason } => mark(Level::Warning, &format!("stopped at {reason}")),
+            TurnEnd::Limit { reason } => self.mark(Level::Warning, &format!("stopped at {reason}")),
         })
     }
+}
+
+/// The room behind a sign or an indent, of so many columns in all; 0 means as many as it takes.
+const fn inside(width: u16) -> Room {
+    let width = match width {
+        0 => 0,
+        1..=INDENT => 1,
+        width => width - INDENT,
+    };
+    Room { width, lines: Some(FOLD), partial: false }
 }
 
 /// What was said, as it was typed.
@@ -345,18 +426,6 @@ fn said(parts: &[Part]) -> String {
     format!("\n> {}\n", indent(&clean(&texts.join("\n")), "  ").trim_start())
 }
 
-/// The body without a first line that the head of the call ends with already.
-fn unrepeated<'a>(detail: &Detail, head: &str, body: &'a str) -> &'a str {
-    if !matches!(detail.shape, Shape::File { .. } | Shape::Terminal { .. }) {
-        return body;
-    }
-    let (first, rest) = body.split_once('\n').unwrap_or((body, ""));
-    let first = clean(first);
-    let first = first.trim();
-    let said = first.strip_prefix("$ ").unwrap_or(first);
-    if !said.is_empty() && clean(head).trim_end().ends_with(said) { rest } else { body }
-}
-
 /// Says on standard error what has to be said beside the calls, to the end of the session's events.
 pub fn notices(bus: &Bus) -> JoinHandle<()> {
     let mut feed = bus.subscribe();
@@ -369,15 +438,6 @@ pub fn notices(bus: &Bus) -> JoinHandle<()> {
     })
 }
 
-/// A word of haft to the person.
-fn mark(level: Level, text: &str) -> String {
-    let sign = match level {
-        Level::Info => "-",
-        Level::Warning | Level::Error => "!",
-    };
-    format!("{sign} {}\n", sentence(text))
-}
-
 /// How a job ended.
 fn job_ended(job: &str, end: JobEnd, exit: Option<i32>) -> String {
     match (end, exit) {
@@ -386,23 +446,6 @@ fn job_ended(job: &str, end: JobEnd, exit: Option<i32>) -> String {
         (JobEnd::Stopped, _) => format!("{job} was stopped"),
         (JobEnd::Lost, _) => format!("{job} is lost: how it ended is not known"),
     }
-}
-
-/// Changes that were taken back or made again.
-fn undone(
-    calls: &[CallId],
-    files: &[(HostPath, Option<Hash>)],
-    redo: bool,
-    root: Option<&HostPath>,
-) -> String {
-    let what = if redo { "made again" } else { "took back" };
-    let calls: Vec<String> = calls.iter().map(ToString::to_string).collect();
-    let shown = |path: &HostPath| match root {
-        Some(root) => path.shown_from(root).into_owned(),
-        None => path.text().into_owned(),
-    };
-    let files: Vec<String> = files.iter().map(|(path, _)| shown(path)).collect();
-    mark(Level::Info, &format!("{what} {}: {}", calls.join(", "), files.join(", ")))
 }
 
 /// Puts `by` before every line.

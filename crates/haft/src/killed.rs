@@ -42,7 +42,9 @@ pub async fn add(
             }
         }
         if let Some((_, outcome)) = open.iter_mut().find(|(id, _)| id == call) {
-            outcome.content.extend(lines.iter().map(|line| format!("[{line}]").into()));
+            for line in lines {
+                outcome.note(line);
+            }
             outcome.receipts.extend(receipts.iter().cloned());
         } else if !receipts.is_empty() {
             let body = Body::Found { call: call.clone(), receipts: receipts.clone() };

@@ -431,7 +431,8 @@ impl Talk {
             Ok(asked) => undo::in_session(&self.core, &asked).await,
             Err(text) => text,
         };
-        self.show(&text)
+        self.view.fit(self.screen.width());
+        self.show(&self.view.broken(&text))
     }
 
     fn say(&mut self, text: String, when: When) {

@@ -162,8 +162,9 @@ proptest! {
         prop_assert!(!plain.contains(|c| is_hidden(c) && c != '\n'), "{plain:?}");
         prop_assert!(widest(&plain) <= usize::from(width), "{plain:?}");
         if let Some(lines) = lines {
-            // Beside the content: earlier, folded and exit lines, and one that is not worth a fold.
-            prop_assert!(plain.lines().count() <= usize::from(lines) + 4, "{plain:?}");
+            // Beside the content: earlier and folded lines, one that is not worth a fold, and how a
+            // command ended.
+            prop_assert!(plain.lines().count() <= usize::from(lines) + 3 + 5, "{plain:?}");
         }
         let colour = Terminal { color: true, ..Terminal::default() }.detail(&detail, room);
         prop_assert_eq!(without_colours(&colour), plain);

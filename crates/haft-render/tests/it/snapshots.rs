@@ -11,7 +11,7 @@ fn sections(show: impl Fn(&Detail) -> String) -> String {
 }
 
 fn plain() -> Terminal {
-    Terminal { color: false, root: Some(at("/w")), hint: "ctrl+o shows them".into() }
+    Terminal { root: Some(at("/w")), hint: "ctrl+o shows them".into(), ..Terminal::default() }
 }
 
 fn room(width: u16, lines: Option<u16>) -> Room {
@@ -116,5 +116,42 @@ fn a_change_of_blanks_is_seen() {
             assert!(text.lines().any(|shown| shown.ends_with(&ends)), "{text}");
             assert!(prose.contains(&format!("\n{mark}{line}\n")), "{prose}");
         }
+    }
+}
+
+#[test]
+fn what_is_told_beside_a_result_is_there_to_the_last_word() {
+    let long = format!("[created: {}, b c]", "d/".repeat(20));
+    let notes = ["[next: a]".to_owned(), long.clone(), "[two\n\u{1b}lines]".to_owned()];
+    let shown = plain().notes(&notes, room(16, None));
+    assert!(shown.lines().all(|line| line.chars().count() <= 16), "{shown}");
+    assert!(shown.starts_with("[next: a]\n[created:\nd/d/"), "{shown}");
+    assert!(shown.replace('\n', "").contains(&long.replace("[created: ", "d/")[2..30]), "{shown}");
+    assert!(shown.ends_with(" b c]\n[two\n\u{241b}lines]"), "{shown}");
+    let folded = plain().notes(&notes, room(16, Some(2)));
+    assert!(folded.starts_with("[next: a]\n[created:\n\u{2026} "), "{folded}");
+    assert_eq!(plain().text(&"x".repeat(20), room(8, Some(1))), "xxxxxxxx\nxxxxxxxx\nxxxx");
+}
+
+#[test]
+fn an_end_is_bad_where_the_call_was() {
+    let shape = |exit, note: &str| Shape::Terminal {
+        command: String::new(),
+        output: String::new(),
+        exit,
+        note: Some(note.to_owned()),
+    };
+    let with = |status| Terminal { color: true, status, ..Terminal::default() };
+    for (status, exit, is_bad) in [
+        (None, Some(1), true),
+        (None, None, true),
+        (None, Some(0), false),
+        (Some(Status::Done), Some(1), false),
+        (Some(Status::Done), None, false),
+        (Some(Status::Failed), Some(0), true),
+        (Some(Status::TimedOut), None, true),
+    ] {
+        let shown = with(status).detail(&shape(exit, "why").into(), room(0, None));
+        assert_eq!(shown.starts_with("\u{1b}[31m"), is_bad, "{status:?} {exit:?} {shown:?}");
     }
 }

@@ -10,7 +10,7 @@
 use std::sync::atomic::Ordering;
 
 use futures::{FutureExt as _, future::BoxFuture};
-use haft_types::{Outcome, Part, Status};
+use haft_types::{Outcome, Status};
 
 use super::budget;
 use crate::{Call, Next, Stage, stopping::Stopping};
@@ -41,7 +41,7 @@ impl Stage for Prepare {
                 outcome.content.iter_mut().for_each(budget::shorten);
             }
             if !notes.is_empty() {
-                outcome.content.push(Part::text(format!("[note: {}]", notes.join("; "))));
+                outcome.note(&format!("note: {}", notes.join("; ")));
             }
             outcome
         }

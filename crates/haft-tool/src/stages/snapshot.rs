@@ -67,7 +67,7 @@ impl Stage for Snapshot {
                 Begun::Watched(watched) => {
                     watched.end(&cx, &mut outcome, cx.stop.is_cancelled()).await;
                 }
-                Begun::Off(Some(text)) => outcome.content.push(format!("[{text}]").into()),
+                Begun::Off(Some(text)) => outcome.note(&text),
                 Begun::Off(None) => {}
             }
             outcome

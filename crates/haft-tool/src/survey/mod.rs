@@ -23,7 +23,7 @@ use std::{
 };
 
 use haft_host::{Copies, FileKind, Host, Located, Survey, SurveyError, SurveyLimits, Walk};
-use haft_types::{CallId, EntryKind, Follow, HostPath, Outcome, Part, Receipt, Status, Style};
+use haft_types::{CallId, EntryKind, Follow, HostPath, Outcome, Receipt, Status, Style};
 use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;
 
@@ -362,7 +362,9 @@ impl Found {
         {
             data.insert("changes".to_owned(), changes);
         }
-        self.lines.iter().for_each(|line| note(outcome, line));
+        for line in &self.lines {
+            outcome.note(line);
+        }
         outcome.receipts.extend(self.receipts);
     }
 }
@@ -372,9 +374,8 @@ impl Watched {
     /// to wait for that, it is told later.
     pub(crate) async fn end(mut self, call: &crate::Cx, outcome: &mut Outcome, cancelled: bool) {
         let watch = self.watch.clone();
-        for line in watch.late.told() {
-            note(outcome, &line);
-        }
+        // People were told of it when it was found.
+        outcome.content.extend(watch.late.told().iter().map(|line| format!("[{line}]").into()));
         let signs = self.signs.take();
         let mut finding = Box::pin(self.find(call.clone()));
         let waits = match outcome.status {
@@ -392,7 +393,7 @@ impl Watched {
                 signs.end(&call.call);
             }
         } else {
-            note(outcome, late::LATER);
+            outcome.note(late::LATER);
             watch.late.follow(call.clone(), signs, finding);
         }
     }
@@ -503,10 +504,6 @@ impl Watched {
 
 fn found_later(call: &CallId, line: &str) -> String {
     format!("by {call}, found after its end: {line}")
-}
-
-fn note(outcome: &mut Outcome, text: &str) {
-    outcome.content.push(Part::text(format!("[{text}]")));
 }
 
 /// Receipts of what a command changed.

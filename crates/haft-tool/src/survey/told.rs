@@ -1,4 +1,4 @@
-//! What is said of the changes of a command: a line or three for the model, some names for programs.
+//! What is said of the changes of a command: a line or three for the model and people, names for programs.
 
 use std::collections::HashSet;
 
@@ -7,10 +7,8 @@ use serde_json::{Map, Value, json};
 
 use super::Kept;
 
-/// Most names in the line.
-const NAMES: usize = 8;
-/// Most names for programs.
-const LISTED: usize = 20;
+/// Most names that are told.
+const NAMES: usize = 20;
 /// Most files that are told one by one because they cannot be brought back.
 const LOST: usize = 5;
 /// The words for what was done.
@@ -112,19 +110,19 @@ impl Told {
     /// What programs read.
     pub(super) fn data(&self) -> Value {
         let mut data = Map::new();
-        for (what, name) in self.named.iter().take(LISTED) {
+        for (what, name) in self.named.iter().take(NAMES) {
             let list = data.entry(DID[*what]).or_insert_with(|| json!([]));
             if let Value::Array(list) = list {
                 list.push(json!(name));
             }
         }
-        let more = self.named.len().saturating_sub(LISTED) + self.inside;
+        let more = self.named.len().saturating_sub(NAMES) + self.inside;
         if more > 0 {
             data.insert("more".to_owned(), json!(more));
         }
         for (what, list) in [("not_undoable", &self.lost), ("not_covered", &self.uncovered)] {
             if !list.is_empty() {
-                let shown: Vec<&String> = list.iter().take(LISTED).collect();
+                let shown: Vec<&String> = list.iter().take(NAMES).collect();
                 data.insert(what.to_owned(), json!(shown));
             }
         }

@@ -33,13 +33,15 @@ pub(super) fn outcome(
     let last = cut.as_ref().filter(|_| !is_well);
     let last = last.and_then(|_| end_of_errors(&kept.stderr, &text));
     let (status, code, meaning) = judged(command, &end, &kept.stderr, timeout);
-    let mut said: Vec<String> = meaning.iter().map(|meaning| format!("[{meaning}]")).collect();
-    said.extend(left_over(command, &end, "what shall go on needs run_in_background"));
-    said.extend(stuck(command, &end));
+    let mut beside =
+        Vec::from_iter(left_over(command, &end, "what shall go on needs run_in_background"));
+    beside.extend(stuck(command, &end));
     if let End::Exited(exit) | End::TimedOut(exit) = &end {
-        said.extend(put_back(&exit.put_back));
+        beside.extend(put_back(&exit.put_back));
     }
-    said.append(&mut notes);
+    beside.append(&mut notes);
+    let mut said: Vec<String> = meaning.iter().map(|meaning| format!("[{meaning}]")).collect();
+    said.extend(beside.iter().cloned());
     said.extend(not_kept(&kept.all));
     said.extend(last);
     let detail = Detail {
@@ -64,6 +66,7 @@ pub(super) fn outcome(
         status,
         data: serde_json::to_value(data).ok(),
         detail: Some(detail),
+        notes: beside,
         ..Outcome::text(joined(text, &said))
     }
 }

@@ -38,13 +38,14 @@ pub(super) async fn begin(input: Input, cx: &Cx) -> Result<Outcome, ToolError> {
     let ends = SpoolLimits { head: 0, tail: 0, file_cap: limits.disk };
     let voice = Voice::new(cx.spool(ends));
     let job = start(Of::command(&input), running, (voice, life), place, cx)?;
-    said.insert(0, format!("[job {} runs in the background; {}]", job.id(), way(cx)));
+    let way = format!("[job {} runs in the background; {}]", job.id(), way(cx));
+    let how = format!("job {} in the background", job.id());
     if asked.is_some() {
         said.push(format!("[it is stopped after {} s]", life.as_secs_f64()));
     }
     said.extend(withheld::note(&input.command, None, cx));
     said.extend(jobs.news(cx));
-    Ok(outcome(input.command, String::new(), Data::default(), &job, &said))
+    Ok(outcome(input.command, String::new(), Data::default(), &job, Told { way, how, said }))
 }
 
 /// A command whose time as a call is over, and what came of it so far.
@@ -69,12 +70,9 @@ pub(super) fn go_on(
     let open = handed.open.clone();
     voice.held.clone_from(&open);
     let job = start(Of::command(input), running, (voice, jobs.limits().life), place, cx)?;
-    said.push(format!(
-        "[it still runs after {} s and goes on as job {}; {}]",
-        timeout.as_secs_f64(),
-        job.id(),
-        way(cx)
-    ));
+    let how =
+        format!("it still runs after {} s and goes on as job {}", timeout.as_secs_f64(), job.id());
+    let way = format!("[{how}; {}]", way(cx));
     if input.cwd.is_none() && moves(&input.command) {
         said.push(
             "[the next command does not start in the folder that this one ends in]".to_owned(),
@@ -95,7 +93,7 @@ pub(super) fn go_on(
     }
     let data = Data { stdout, stderr, ..Data::default() };
     let text = shortened(&all, bytes, &cx.call.address());
-    Ok(outcome(input.command.clone(), text, data, &job, &said))
+    Ok(outcome(input.command.clone(), text, data, &job, Told { way, how, said }))
 }
 
 /// A command that has ended, of which something goes on.
@@ -175,16 +173,28 @@ fn start(
     place.start(cx, of.title, work, follow)
 }
 
+/// What is said of a command that goes on.
+struct Told {
+    /// To the model: that it does, and what to do with it.
+    way: String,
+    /// To people: that it does.
+    how: String,
+    /// To both.
+    said: Vec<String>,
+}
+
 /// The answer of a call whose command goes on.
-fn outcome(command: String, text: String, data: Data, job: &Job, said: &[String]) -> Outcome {
+fn outcome(command: String, text: String, data: Data, job: &Job, told: Told) -> Outcome {
     let (id, address) = (job.id().to_owned(), job.call().address());
-    let note = Some(format!("job {id} in the background"));
+    let Told { way, how, said } = told;
+    let note = Some(how);
     let data = Data { job_id: Some(id), output_path: Some(address), ..data };
     let output = for_people(&text);
     Outcome {
         data: serde_json::to_value(data).ok(),
         detail: Some(Shape::Terminal { command, output, exit: None, note }.into()),
-        ..Outcome::text(answer::joined(text, said))
+        notes: said.clone(),
+        ..Outcome::text(answer::joined(text, &[vec![way], said].concat()))
     }
 }
 

@@ -57,6 +57,7 @@ mod shared_state;
 mod signs;
 mod start_up;
 mod terminal;
+mod told;
 mod tool;
 mod undo;
 mod undo_force;
