@@ -8,6 +8,7 @@ use std::{
 use bytes::Bytes;
 use futures::{StreamExt, future::join_all};
 use haft_host::{Exit, Host, Local, Output, Program, Running, Spawn, Stdin};
+use haft_testkit::machine;
 use haft_types::{HostPath, Stream, Style};
 
 fn script(text: &str) -> Spawn {
@@ -114,6 +115,27 @@ async fn much_output_comes_whole_and_in_order() {
         rest.drain(..end);
     }
     assert!(next == 9_000_001 && length > 64 << 20, "{next} {length}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn output_that_waits_in_its_pipe_comes_before_a_later_error() {
+    let folder = tempfile::tempdir().unwrap();
+    let written = folder.path().join("written");
+    machine::make_fifo(&written);
+    // More than waits to be read, and not more than is left of it in the pipe.
+    let size = 1_300_000;
+    let text = format!("yes | head -c {size}; echo later >&2; echo >'{}'", written.display());
+    let mut running = start(script(&text)).await.unwrap();
+    tokio::task::spawn_blocking(|| fs::read(written)).await.unwrap().unwrap();
+    let (mut out, mut before) = (0, None);
+    while let Some(output) = running.output.next().await {
+        match output.unwrap() {
+            Output::Bytes(Stream::Stdout, bytes) => out += bytes.len(),
+            Output::Bytes(Stream::Stderr, _) => before = Some(out),
+            _ => {}
+        }
+    }
+    assert_eq!((before, out), (Some(size), size));
 }
 
 #[tokio::test(flavor = "multi_thread")]

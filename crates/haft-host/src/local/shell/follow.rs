@@ -47,6 +47,10 @@ const PIECE: usize = 256 << 10;
 const SMALL: usize = 32 << 10;
 /// Where both streams have more than this, they are passed on in turns of so much.
 const TURN: usize = 4 << 10;
+/// The same in lines, which may be short.
+const TURN_LINES: usize = 32;
+/// Most turns of so few lines.
+const TURNS: usize = 64;
 /// Buffers that are kept to be used again.
 const BUFFERS: usize = 16;
 /// How much comes without a pause before a command is one that prints fast.
@@ -77,10 +81,11 @@ pub(super) struct Follower {
     buffer: Vec<u8>,
     /// What was read into, the oldest first; free once nobody holds the bytes any more.
     used: VecDeque<Bytes>,
-    /// Bytes that came since the last pause.
-    burst: usize,
-    /// Whether the pipes are left alone for [`FILLING`].
-    filling: bool,
+    /// Bytes of each stream that came since its last pause, and when it was read last, by
+    /// [`Self::clock`].
+    bursts: [(usize, Duration); 2],
+    /// Whose pipes are left alone for [`FILLING`].
+    filling: [bool; 2],
     /// What the keeper said and was not understood yet.
     received: Vec<u8>,
     /// How the command itself ended, and when by [`Self::clock`].
@@ -147,8 +152,8 @@ impl Follower {
             report: pipes.report,
             buffer: Vec::new(),
             used: VecDeque::new(),
-            burst: 0,
-            filling: false,
+            bursts: Default::default(),
+            filling: [false; 2],
             received,
             exited: None,
             left: Left::Unknown,
@@ -236,7 +241,7 @@ impl Follower {
     }
 
     fn may_take(&self, stream: Stream) -> bool {
-        self.room.is_none_or(|room| room[usize::from(stream == Stream::Stderr)] > 0)
+        self.room.is_none_or(|room| room[number(stream)] > 0)
     }
 
     /// Time since the start in which there was room for output: a slow reader stops it.
@@ -343,13 +348,13 @@ impl Follower {
             let state = self.shared.state();
             (state.queued >= QUEUE_LIMIT, state.input.ends || !state.input.queue.is_empty())
         };
+        let filling = std::mem::take(&mut self.filling);
         let ready = {
             let mut watched = vec![(Watched::Wake, self.shared.wake.as_fd(), PollFlags::IN)];
             if self.left == Left::Unknown {
                 watched.push((Watched::Keeper, self.shared.control.as_fd(), PollFlags::IN));
             }
-            let reading = !full && !self.filling;
-            let reading = |stream| reading && self.may_take(stream);
+            let reading = |stream| !full && !filling[number(stream)] && self.may_take(stream);
             if let Some(pipe) = self.output.as_ref().filter(|_| reading(Stream::Stdout)) {
                 watched.push((Watched::Output, pipe.as_fd(), PollFlags::IN));
             }
@@ -366,9 +371,8 @@ impl Follower {
                 .iter()
                 .map(|(_, fd, flags)| PollFd::from_borrowed_fd(*fd, *flags))
                 .collect();
-            let limit = if self.filling && !full { Some(FILLING) } else { limit };
+            let limit = if filling.contains(&true) && !full { Some(FILLING) } else { limit };
             let limit = limit.and_then(|limit| Timespec::try_from(limit).ok());
-            self.filling = false;
             let begun = Instant::now();
             let polled = poll(&mut list, limit.as_ref());
             if full {
@@ -385,25 +389,52 @@ impl Follower {
                 .map(|(w, _)| w.0)
                 .collect::<Vec<_>>()
         };
-        self.take_both(ready.contains(&Watched::Output), ready.contains(&Watched::Errors));
+        let ready_of = |what, left_alone, pipe: &Option<OwnedFd>| {
+            ready.contains(&what) || (left_alone && standing(pipe.as_ref()) > 0)
+        };
+        let any = ready.iter().any(|what| matches!(what, Watched::Output | Watched::Errors));
+        let errors = ready_of(Watched::Errors, any && filling[1], &self.errors);
+        let output = ready_of(Watched::Output, any && filling[0], &self.output);
+        self.take_both(output, errors);
         // What is reported may be about the output before it.
         for what in ready {
             self.handle(what);
         }
     }
 
-    /// Reads once of these streams.
+    /// Reads of these streams: once of one alone, of both what stands in them now, so that what was
+    /// written before a line of the other comes before it.
     fn take_both(&mut self, output: bool, errors: bool) {
-        let out = if output { self.take_output() } else { Bytes::new() };
-        let err = if errors { self.take_errors() } else { Bytes::new() };
+        let both = output && errors;
+        let most = |pipe: Option<&OwnedFd>| if both { standing(pipe).max(1) } else { PIECE };
+        let (err, out) = (most(self.errors.as_ref()), most(self.output.as_ref()));
+        let out = if output { self.take_up_to(Stream::Stdout, out) } else { Vec::new() };
+        let err = if errors { self.take_up_to(Stream::Stderr, err) } else { Vec::new() };
         for (stream, bytes) in merged(out, err) {
             self.shared.push(Ok(Output::Bytes(stream, bytes)));
         }
     }
 
-    fn take_output(&mut self) -> Bytes {
+    /// Reads until so much has come, or as much as there is room for.
+    fn take_up_to(&mut self, stream: Stream, mut most: usize) -> Vec<Bytes> {
+        let mut all = Vec::new();
+        while most > 0 && self.may_take(stream) {
+            let bytes = match stream {
+                Stream::Stdout => self.take_output(most),
+                Stream::Stderr => self.take_errors(most),
+            };
+            if bytes.is_empty() {
+                break;
+            }
+            most = if most <= PIECE { 0 } else { most.saturating_sub(bytes.len()) };
+            all.push(bytes);
+        }
+        all
+    }
+
+    fn take_output(&mut self, most: usize) -> Bytes {
         let Some(pipe) = self.output.take() else { return Bytes::new() };
-        match self.take(Stream::Stdout, &pipe) {
+        match self.take(Stream::Stdout, &pipe, most) {
             Some(bytes) => {
                 self.output = Some(pipe);
                 return bytes;
@@ -414,9 +445,9 @@ impl Follower {
         Bytes::new()
     }
 
-    fn take_errors(&mut self) -> Bytes {
+    fn take_errors(&mut self, most: usize) -> Bytes {
         let Some(pipe) = self.errors.take() else { return Bytes::new() };
-        let bytes = self.take(Stream::Stderr, &pipe);
+        let bytes = self.take(Stream::Stderr, &pipe, most);
         self.errors = bytes.is_some().then_some(pipe);
         bytes.unwrap_or_default()
     }
@@ -435,29 +466,28 @@ impl Follower {
         }
     }
 
-    /// Reads once; none at the end of the pipe.
-    fn take(&mut self, stream: Stream, pipe: &OwnedFd) -> Option<Bytes> {
-        self.prepare_buffer();
-        match rustix::io::read(pipe, spare_capacity(&mut self.buffer)) {
+    /// Reads once, of what is little no more than `most`; none at the end of the pipe.
+    fn take(&mut self, stream: Stream, pipe: &OwnedFd, most: usize) -> Option<Bytes> {
+        let mut small = Vec::new();
+        let into = if most < SMALL {
+            small.reserve_exact(most);
+            &mut small
+        } else {
+            self.prepare_buffer();
+            &mut self.buffer
+        };
+        match rustix::io::read(pipe, spare_capacity(into)) {
             Ok(0) => None,
             Ok(length) => {
-                let bytes = if length < SMALL {
-                    let bytes = Bytes::copy_from_slice(&self.buffer);
-                    self.buffer.clear();
-                    bytes
-                } else {
-                    let bytes = Bytes::from(std::mem::take(&mut self.buffer));
-                    if self.used.len() < BUFFERS {
-                        self.used.push_back(bytes.clone());
-                    }
-                    bytes
-                };
-                let (now, before) = (self.clock(), self.last_output);
-                self.burst = if now < before + PAUSE { self.burst + length } else { length };
-                self.filling = self.burst >= FAST && length < PIECE;
+                let bytes = if most < SMALL { small.into() } else { self.read(length) };
+                let now = self.clock();
+                let (burst, before) = &mut self.bursts[number(stream)];
+                *burst = if now < *before + PAUSE { *burst + length } else { length };
+                *before = now;
+                self.filling[number(stream)] = *burst >= FAST && length < PIECE;
                 self.last_output = now;
                 if let Some(room) = &mut self.room {
-                    let room = &mut room[usize::from(stream == Stream::Stderr)];
+                    let room = &mut room[number(stream)];
                     *room = room.saturating_sub(length);
                 }
                 Some(bytes)
@@ -465,6 +495,20 @@ impl Follower {
             // A terminal without a program gives an error at its end.
             Err(error) => matches!(error, Errno::INTR | Errno::AGAIN).then(Bytes::new),
         }
+    }
+
+    /// What was read into the buffer.
+    fn read(&mut self, length: usize) -> Bytes {
+        if length < SMALL {
+            let bytes = Bytes::copy_from_slice(&self.buffer);
+            self.buffer.clear();
+            return bytes;
+        }
+        let bytes = Bytes::from(std::mem::take(&mut self.buffer));
+        if self.used.len() < BUFFERS {
+            self.used.push_back(bytes.clone());
+        }
+        bytes
     }
 
     /// Makes room to read into, in memory that was used before where nobody needs it any more.
@@ -499,12 +543,10 @@ impl Follower {
     /// Takes what stands in the pipes now: what was written before a report comes before it. What
     /// comes meanwhile is not waited for.
     fn take_what_stands(&mut self) {
-        let standing = |pipe: &Option<OwnedFd>| {
-            pipe.as_ref().and_then(|pipe| ioctl_fionread(pipe).ok()).unwrap_or_default()
-        };
-        let both = [standing(&self.output), standing(&self.errors)];
-        for _ in 0..both[0].max(both[1]).div_ceil(PIECE as u64) {
-            self.take_both(standing(&self.output) > 0, standing(&self.errors) > 0);
+        let mut left = standing(self.output.as_ref()).max(standing(self.errors.as_ref()));
+        while left > 0 {
+            self.take_both(standing(self.output.as_ref()) > 0, standing(self.errors.as_ref()) > 0);
+            left = left.saturating_sub(PIECE);
         }
     }
 
@@ -557,18 +599,51 @@ impl Follower {
     }
 }
 
+/// The place of a stream where there is one for each.
+fn number(stream: Stream) -> usize {
+    usize::from(stream == Stream::Stderr)
+}
+
+/// Bytes that can be read of a pipe now.
+fn standing(pipe: Option<&OwnedFd>) -> usize {
+    let bytes = pipe.and_then(|pipe| ioctl_fionread(pipe).ok());
+    bytes.and_then(|bytes| bytes.try_into().ok()).unwrap_or_default()
+}
+
 /// What of both streams was there at the same time, in the order in which it may have come: the
 /// output first, and where both have much, parts of both in turns.
-fn merged(out: Bytes, err: Bytes) -> impl Iterator<Item = (Stream, Bytes)> {
-    let much = out.len().min(err.len()) > TURN;
-    let turns = if much { out.len().max(err.len()).div_ceil(TURN) } else { 1 };
-    (0..turns).flat_map(move |turn| {
-        let part = |bytes: &Bytes| {
-            bytes.slice(bytes.len() * turn / turns..bytes.len() * (turn + 1) / turns)
-        };
-        let parts = [(Stream::Stdout, part(&out)), (Stream::Stderr, part(&err))];
-        parts.into_iter().filter(|(_, bytes)| !bytes.is_empty())
-    })
+fn merged(out: Vec<Bytes>, err: Vec<Bytes>) -> Vec<(Stream, Bytes)> {
+    let lengths = [&out, &err].map(|all| all.iter().map(Bytes::len).sum::<usize>());
+    let turns = if lengths.contains(&0) { 1 } else { turns(&out, &err, lengths) };
+    let mut both = [(Stream::Stdout, VecDeque::from(out)), (Stream::Stderr, VecDeque::from(err))];
+    let mut all = Vec::new();
+    for turn in 0..turns {
+        for ((stream, pieces), length) in both.iter_mut().zip(lengths) {
+            let mut left = length * (turn + 1) / turns - length * turn / turns;
+            while let Some(piece) = pieces.front_mut().filter(|_| left > 0) {
+                let part = piece.split_to(left.min(piece.len()));
+                left -= part.len();
+                if piece.is_empty() {
+                    pieces.pop_front();
+                }
+                all.push((*stream, part));
+            }
+        }
+    }
+    all
+}
+
+/// In how many turns both streams are passed on.
+fn turns(out: &[Bytes], err: &[Bytes], lengths: [usize; 2]) -> usize {
+    let turns = |[out, err]: [usize; 2], much| {
+        if out.min(err) > much { out.max(err).div_ceil(much) } else { 1 }
+    };
+    let lines = [out, err].map(|all| all.iter().map(|one| lines(one)).sum());
+    turns(lengths, TURN).max(turns(lines, TURN_LINES).min(TURNS))
+}
+
+fn lines(bytes: &[u8]) -> usize {
+    memchr::memchr_iter(b'\n', bytes).count()
 }
 
 impl Drop for Follower {
@@ -586,11 +661,29 @@ impl Drop for Follower {
 mod tests {
     use super::*;
 
+    /// The same bytes in pieces.
+    fn cut(bytes: &[u8]) -> Vec<Bytes> {
+        bytes.chunks(70_001).map(Bytes::copy_from_slice).collect()
+    }
+
+    #[test]
+    fn many_lines_of_both_streams_come_in_turns() {
+        let text = |stream, n: usize| format!("{stream}{n}\n").repeat(n);
+        for (out, err, most) in [(32, 2_000, 32), (2_000, 32, 2_000), (33, 64, 17), (400, 300, 31)]
+        {
+            let (out, err) = (text("o", out), text("e", err));
+            let parts = merged(cut(out.as_bytes()), cut(err.as_bytes()));
+            let of = |stream| parts.iter().filter(move |part| part.0 == stream).map(|part| &part.1);
+            assert_eq!(of(Stream::Stdout).flatten().copied().collect::<Vec<_>>(), out.as_bytes());
+            assert_eq!(of(Stream::Stderr).flatten().copied().collect::<Vec<_>>(), err.as_bytes());
+            assert_eq!(of(Stream::Stdout).map(|part| lines(part)).max(), Some(most));
+        }
+    }
+
     #[test]
     fn much_of_both_streams_comes_in_turns() {
-        for (out, err, most) in [(0, 9, 9), (9, 0, 9), (900, 4_000, 4_000), (1 << 18, 99, 1 << 18)]
-        {
-            let parts: Vec<_> = merged(vec![b'o'; out].into(), vec![b'e'; err].into()).collect();
+        for (out, err, most) in [(0, 9, 9), (9, 0, 9), (900, 4_000, 4_000), (1 << 18, 99, 70_001)] {
+            let parts = merged(cut(&vec![b'o'; out]), cut(&vec![b'e'; err]));
             assert_eq!(parts.iter().map(|(_, part)| part.len()).sum::<usize>(), out + err);
             assert_eq!(parts.iter().map(|(_, part)| part.len()).max(), Some(most));
             assert!(parts.is_sorted_by_key(|(stream, _)| *stream == Stream::Stderr));
@@ -600,7 +693,7 @@ mod tests {
             let (mut took, mut text) = ([0_usize; 2], Vec::new());
             let numbered =
                 |length: usize| (0..length).map(|n| n.to_le_bytes()[0]).collect::<Vec<_>>();
-            for (stream, part) in merged(numbered(out).into(), numbered(err).into()) {
+            for (stream, part) in merged(cut(&numbered(out)), cut(&numbered(err))) {
                 assert!(part.len() <= TURN, "{}", part.len());
                 took[usize::from(stream == Stream::Stderr)] += part.len();
                 let ahead = (took[0] * err).abs_diff(took[1] * out) / out.max(err);

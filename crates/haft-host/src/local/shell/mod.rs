@@ -6,7 +6,8 @@
 //! **Invariant:** the boundary at which a command can be killed lies outside every awaited future:
 //! its thread goes on when the reader stalls, dropping the output kills the whole tree at once, and
 //! the tree ends with haft, however that ends.
-//! At most [`QUEUE_LIMIT`] bytes of output wait, so a slow reader holds the program up.
+//! At most [`QUEUE_LIMIT`] bytes of output wait, and what was read at once beyond that, so a slow
+//! reader holds the program up.
 
 mod follow;
 mod levels;
