@@ -1,8 +1,8 @@
-//! Whether git starts programs that a repository names.
+//! What git starts that a repository names, by kinds.
 //!
-//! **Invariant:** a repository is plain only where each of its settings is known to start nothing
-//! and to lead nowhere else; whatever cannot be read or is not known makes it not plain. git itself
-//! is not run.
+//! **Invariant:** a kind is ruled out only where each setting of the repository is known to start
+//! nothing of it and to lead nowhere else; where something cannot be read or is not known, nothing
+//! is. git itself is not run.
 //!
 //! **Does not know:** the settings of the person and of the machine, which are theirs; what the
 //! caller switches off for the child (see `Spawn::only_looking`).
@@ -42,8 +42,13 @@ const KEYS: &[&str] = &[
     "core.checkstat",
     "core.commitgraph",
     "core.compression",
+    "core.editor",
     "core.eol",
     "core.filemode",
+    // What only looks is given these three, which win.
+    "core.fsmonitor",
+    "core.hookspath",
+    "core.pager",
     "core.ignorecase",
     "core.logallrefupdates",
     "core.longpaths",
@@ -57,6 +62,10 @@ const KEYS: &[&str] = &[
     "core.symlinks",
     "core.trustctime",
     "core.untrackedcache",
+    "diff.*.binary",
+    "diff.*.funcname",
+    "diff.*.wordregex",
+    "diff.*.xfuncname",
     "diff.algorithm",
     "diff.colormoved",
     "diff.context",
@@ -94,29 +103,101 @@ const KEYS: &[&str] = &[
     "tag.gpgsign",
 ];
 
-/// Reports whether git, started in a folder to look, starts nothing that the repository there names.
-pub async fn is_plain_git(fs: &dyn Fs, folder: &HostPath) -> bool {
+/// Settings with which it shows differences by other programs.
+const DRIVERS: &[&str] =
+    &["diff.*.cachetextconv", "diff.*.command", "diff.*.textconv", "diff.external"];
+/// Settings of filters.
+const FILTERS: &[&str] =
+    &["filter.*.clean", "filter.*.process", "filter.*.required", "filter.*.smudge"];
+/// Settings with which it checks signatures.
+const SIGNATURES: &[&str] = &[
+    "format.pretty",
+    "gpg.*.program",
+    "gpg.format",
+    "gpg.program",
+    "log.showsignature",
+    "pretty.",
+];
+/// Settings with which it fetches objects that are missing.
+const FETCHES: &[&str] =
+    &["extensions.partialclone", "remote.*.partialclonefilter", "remote.*.promisor"];
+
+/// What the settings of a repository do not make git start, where it was started in a folder to look.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[expect(clippy::struct_excessive_bools, reason = "each holds or not, whatever the others do")]
+pub struct GitSettings {
+    /// The folder of the files of the repository; none where there is no repository.
+    pub top: Option<HostPath>,
+    /// It fetches no missing objects, and nothing is set that is not known.
+    pub no_fetches: bool,
+    /// It runs no filters, also in submodules.
+    pub no_filters: bool,
+    /// It shows no differences by other programs.
+    pub no_drivers: bool,
+    /// It checks no signatures.
+    pub no_signatures: bool,
+}
+
+impl GitSettings {
+    /// Nothing is started.
+    const PLAIN: Self = Self {
+        top: None,
+        no_fetches: true,
+        no_filters: true,
+        no_drivers: true,
+        no_signatures: true,
+    };
+
+    /// What holds with a file of settings more.
+    fn with(self, text: &str) -> Self {
+        let Some(names) = settings(text) else { return Self::default() };
+        let mut all = self;
+        for name in names {
+            let is_of = |kind: &[&str]| {
+                kind.iter().any(|one| *one == name || one.ends_with('.') && name.starts_with(one))
+            };
+            // An alias takes the place of no command but of those that git gave up.
+            let alias = name.strip_prefix("alias.").unwrap_or("*");
+            let is_alias = alias != "whatchanged" && !alias.contains(['*', '-']);
+            let (section, rest) = name.split_once('.').unwrap_or_default();
+            match () {
+                () if is_of(DRIVERS) => all.no_drivers = false,
+                () if is_of(FILTERS) => all.no_filters = false,
+                () if is_of(SIGNATURES) => all.no_signatures = false,
+                () if is_of(FETCHES) => all.no_fetches = false,
+                () if is_of(KEYS) || is_alias => {}
+                () if SECTIONS.contains(&section) && !rest.starts_with("*.") => {}
+                () => return Self::default(),
+            }
+        }
+        all
+    }
+}
+
+/// What git does not start that a repository names, where it is started in a folder to look.
+pub async fn git_settings(fs: &dyn Fs, folder: &HostPath) -> GitSettings {
     // git goes up by where folders really are.
-    let Some(mut at) = real(fs, folder).await else { return true };
+    let Some(mut at) = real(fs, folder).await else { return GitSettings::PLAIN };
     // In there it takes for a repository what lies around.
     if at.names().any(|name| name.eq_ignore_ascii_case(b".git")) {
-        return false;
+        return GitSettings::default();
     }
     for _ in 0..CLIMB {
-        let Ok(git) = at.join(".git") else { return false };
-        match kind(fs, &git).await {
-            Some(FileKind::Missing) => {}
-            Some(FileKind::FOLDER) => return is_plain_repository(fs, &at, &git).await,
-            // A worktree: the file names its folder, that the folder of the repository.
-            Some(FileKind::Entry(EntryKind::File)) => {
-                return is_plain_worktree(fs, &at, &git).await.unwrap_or_default();
+        let Ok(git) = at.join(".git") else { break };
+        let found = match kind(fs, &git).await {
+            Some(FileKind::Missing) => {
+                let Some(parent) = at.parent() else { return GitSettings::PLAIN };
+                at = parent;
+                continue;
             }
-            Some(_) | None => return false,
-        }
-        let Some(parent) = at.parent() else { return true };
-        at = parent;
+            Some(FileKind::FOLDER) => of_repository(fs, &at, &git).await,
+            // A worktree: the file names its folder, that the folder of the repository.
+            Some(FileKind::Entry(EntryKind::File)) => of_worktree(fs, &at, &git).await,
+            Some(_) | None => None,
+        };
+        return GitSettings { top: Some(at), ..found.unwrap_or_default() };
     }
-    false
+    GitSettings::default()
 }
 
 /// Where a folder really is; none where there is none.
@@ -126,27 +207,15 @@ async fn real(fs: &dyn Fs, folder: &HostPath) -> Option<HostPath> {
 }
 
 /// What git does not take for a repository it goes past; what names another one is not looked into.
-async fn is_plain_repository(fs: &dyn Fs, top: &HostPath, git: &HostPath) -> bool {
+async fn of_repository(fs: &dyn Fs, top: &HostPath, git: &HostPath) -> Option<GitSettings> {
     for (name, wanted) in [("HEAD", true), ("objects", true), ("refs", true), ("commondir", false)]
     {
-        let Ok(path) = git.join(name) else { return false };
-        let found = kind(fs, &path).await;
-        if found.is_none() || (found != Some(FileKind::Missing)) != wanted {
-            return false;
+        let found = kind(fs, &git.join(name).ok()?).await?;
+        if (found != FileKind::Missing) != wanted {
+            return None;
         }
     }
-    has_plain_modules(fs, top).await && is_plain(fs, git, git).await
-}
-
-/// Whether repositories within are left alone: what their file says wins over what a command is
-/// given.
-async fn has_plain_modules(fs: &dyn Fs, top: &HostPath) -> bool {
-    let Ok(path) = top.join(".gitmodules") else { return false };
-    match text(fs, &path).await {
-        Some(Some(text)) => !text.to_ascii_lowercase().contains("ignore"),
-        Some(None) => true,
-        None => false,
-    }
+    of_files(fs, top, git, git).await
 }
 
 /// Reports whether no toolchain file of a folder or one above names a folder of programs, so that
@@ -172,36 +241,43 @@ pub async fn is_plain_toolchain(fs: &dyn Fs, folder: &HostPath) -> bool {
 }
 
 /// Only one that its repository knows: else the file may name the repository of somebody else.
-async fn is_plain_worktree(fs: &dyn Fs, at: &HostPath, file: &HostPath) -> Option<bool> {
+async fn of_worktree(fs: &dyn Fs, at: &HostPath, file: &HostPath) -> Option<GitSettings> {
     let named = text(fs, file).await??;
     let named = named.strip_prefix("gitdir: ")?.trim_end_matches(['\n', '\r']);
     if named.split('/').skip_while(|name| *name == "..").any(|name| name == "..") {
-        return Some(false);
+        return None;
     }
     let own = real(fs, &at.join(named).ok()?).await?;
     let back = text(fs, &own.join("gitdir").ok()?).await??;
     let back = own.join(back.trim_end_matches(['\n', '\r'])).ok()?;
     if real(fs, &back.parent()?).await? != *at || !back.as_bytes().ends_with(b"/.git") {
-        return Some(false);
+        return None;
     }
     let common = text(fs, &own.join("commondir").ok()?).await??;
     if common.trim_end_matches(['\n', '\r']) != "../.." {
-        return Some(false);
+        return None;
     }
     let common = own.parent()?.parent()?;
-    Some(has_plain_modules(fs, at).await && is_plain(fs, &common, &own).await)
+    of_files(fs, at, &common, &own).await
 }
 
-async fn is_plain(fs: &dyn Fs, common: &HostPath, own: &HostPath) -> bool {
+async fn of_files(
+    fs: &dyn Fs,
+    top: &HostPath,
+    common: &HostPath,
+    own: &HostPath,
+) -> Option<GitSettings> {
+    let mut all = GitSettings::PLAIN;
     for (folder, name) in [(common, "config"), (own, "config.worktree")] {
-        let Ok(path) = folder.join(name) else { return false };
-        match text(fs, &path).await {
-            Some(Some(text)) if !starts_nothing(&text) => return false,
-            Some(_) => {}
-            None => return false,
+        if let Some(text) = text(fs, &folder.join(name).ok()?).await? {
+            all = all.with(&text);
         }
     }
-    true
+    // What it says of repositories within wins over what a command is given, and those are run in
+    // by their own settings.
+    let modules = text(fs, &top.join(".gitmodules").ok()?).await?;
+    let is_left = modules.is_none_or(|text| !text.to_ascii_lowercase().contains("ignore"));
+    Some(GitSettings { no_filters: all.no_filters && is_left, ..all })
 }
 
 /// What stands there; a link is a link.
@@ -220,31 +296,31 @@ async fn text(fs: &dyn Fs, path: &HostPath) -> Option<Option<String>> {
     Some(Some(text?))
 }
 
-/// Reports whether every setting of a file is known to start nothing.
-fn starts_nothing(text: &str) -> bool {
+/// The settings of a file in small letters, with a star for a name in quotes; none where it is not
+/// certain what they are.
+fn settings(text: &str) -> Option<Vec<String>> {
     let mut section: Option<(String, bool)> = None;
+    let mut all = Vec::new();
     for line in text.trim_start_matches('\u{feff}').lines() {
         let mut line = line.trim_matches(BLANKS);
         if let Some(rest) = line.strip_prefix('[') {
-            let Some((head, behind)) = head(rest) else { return false };
+            let (head, behind) = head(rest)?;
             section = Some(head);
             line = behind.trim_matches(BLANKS);
         }
         if line.is_empty() || line.starts_with(['#', ';']) {
             continue;
         }
-        let Some((section, is_named)) = &section else { return false };
+        let (section, is_named) = section.as_ref()?;
         // A backslash at the end goes on in the next line, which then is no setting.
-        let name = line.split(['=', ' ', '\t', '#', ';']).next().unwrap_or_default();
-        let name = name.to_ascii_lowercase();
-        let star = if *is_named { ".*" } else { "" };
-        let whole = !is_named && SECTIONS.contains(&&**section);
-        let known = whole || KEYS.contains(&&*format!("{section}{star}.{name}"));
-        if !known || line.ends_with('\\') {
-            return false;
+        if line.ends_with('\\') {
+            return None;
         }
+        let name = line.split(['=', ' ', '\t', '#', ';']).next().unwrap_or_default();
+        let star = if *is_named { "*." } else { "" };
+        all.push(format!("{section}.{star}{}", name.to_ascii_lowercase()));
     }
-    true
+    Some(all)
 }
 
 /// The name of a section in small letters and whether a name in quotes follows; then the rest of
@@ -280,37 +356,55 @@ mod tests {
             "[remote \"origin\"]\n url = git@x:y\n fetch = +refs/heads/*:refs/remotes/origin/*\n",
             "[branch \"a]b\\\"c\"] merge = refs/heads/a\n[user] name = A B\n\temail = a@b\n",
             "[color]\nui\n[pull] rebase = true\n[submodule \"x\"]\nurl = ../x\n",
+            "[alias]\nst = !./x\n\tlg = log --oneline\n",
+            "[core]\nfsmonitor = ./x\nhooksPath = h\npager = ./x\n",
         ] {
-            assert!(starts_nothing(text), "{text:?}");
+            assert_eq!(GitSettings::PLAIN.with(text), GitSettings::PLAIN, "{text:?}");
         }
     }
 
     #[test]
-    fn what_starts_programs_or_is_not_known_is_not_plain() {
+    fn what_is_started_is_told_by_its_kind() {
+        let plain = || GitSettings::PLAIN;
+        let drivers = GitSettings { no_drivers: false, ..plain() };
+        let filters = GitSettings { no_filters: false, ..plain() };
+        let signatures = GitSettings { no_signatures: false, ..plain() };
+        let fetches = GitSettings { no_fetches: false, ..plain() };
+        for (text, found) in [
+            ("[diff]\nexternal = ./x\n", &drivers),
+            ("[diff \"a\"]\ntextconv = ./x\n", &drivers),
+            ("[diff \"a\"] command = ./x\n", &drivers),
+            ("[filter \"a\"]\nclean = ./x\n", &filters),
+            ("[filter \"lfs\"]\nprocess = x\nrequired = true\n", &filters),
+            ("[log]\nshowSignature = true\n[gpg]\nprogram = ./x\n", &signatures),
+            ("[pretty]\nx = %G?\n", &signatures),
+            ("[extensions]\npartialClone = origin\n", &fetches),
+            ("[remote \"origin\"]\npromisor = true\n", &fetches),
+        ] {
+            assert_eq!(plain().with(text), *found, "{text:?}");
+        }
+        let both = "[diff]\nexternal = ./x\n[filter \"a\"]\nclean = ./x\n";
+        assert_eq!(plain().with(both), GitSettings { no_filters: false, ..drivers });
+    }
+
+    #[test]
+    fn where_something_is_not_known_nothing_is_ruled_out() {
         for text in [
-            "[core]\nfsmonitor = ./x\n",
-            "[core]\npager = ./x\n",
-            "[core]\nhooksPath = h\n",
             "[core]\nbare = false\\\n\n",
-            "[core] fsmonitor=./x\n",
             "[core\n]fsmonitor=./x\n",
-            "[diff]\nexternal = ./x\n",
-            "[diff \"a\"]\ntextconv = ./x\n",
-            "[diff \"a\"] command = ./x\n",
             "[diff.a] textconv = ./x\n",
-            "[filter \"a\"]\nclean = ./x\n",
+            "[alias]\nwhatchanged = !./x\n",
+            "[alias]\nrange-diff = !./x\n",
+            "[alias \"x\"]\ncommand = !./x\n",
             "[include]\npath = other\n",
             "[includeIf \"gitdir:x\"]\npath = other\n",
-            "[log]\nshowSignature = true\n[gpg]\nprogram = ./x\n",
             "[core \"x\"]\nfilemode = true\n",
             "[color \"x\"]\nui = true\n",
-            "[alias]\nst = !./x\n",
             "filemode = true\n",
             "[remote \"x\"\nurl = y\n",
             "[remote \"origin\"]\nuploadpack = ./x\n",
-            "[extensions]\npartialClone = origin\n",
         ] {
-            assert!(!starts_nothing(text), "{text:?}");
+            assert_eq!(GitSettings::PLAIN.with(text), GitSettings::default(), "{text:?}");
         }
     }
 
@@ -321,7 +415,8 @@ mod tests {
     async fn is_plain(files: &[(&str, &str)]) -> bool {
         let host = Memory::with_files(files.iter().map(|(path, text)| (*path, text.to_string())));
         let host = host.unwrap();
-        is_plain_git(host.fs(), &at("/w/a/b")).await
+        let found = git_settings(host.fs(), &at("/w/a/b")).await;
+        GitSettings { top: None, ..found } == GitSettings::PLAIN
     }
 
     /// What makes a folder a repository.

@@ -40,7 +40,8 @@ pub use self::{
     protected::{CREDENTIALS, PROTECTED, Spot},
     restricted::RESTRICTED,
     rule::{Rule, RuleProblem, Rules, Scope, Verdict},
-    script::{Around, Part, Script, plain_settings, unsure_paths},
+    script::{Around, Part, Script, unsure_paths},
 };
 
+pub use haft_shell::GitFacts;
 pub use haft_types::{Mode, UnknownMode};

@@ -7,8 +7,7 @@
 //! **Does not know:** links, files, rules.
 
 use std::{
-    collections::{BTreeMap, BTreeSet, HashSet, VecDeque},
-    sync::Mutex,
+    collections::{BTreeMap, BTreeSet, HashSet},
     time::{Duration, Instant},
 };
 
@@ -23,49 +22,67 @@ const PATIENCE: Duration = Duration::from_millis(50);
 /// The state in which a shell's folder is kept from one call to the next.
 const FOLDER: &str = "folder of the shell";
 
-/// Programs that tell of names and what stands beside them, and not of what is in files.
-const LISTERS: &[&str] = &[
-    "basename", "cd", "popd", "pushd", "dir", "dirname", "du", "fd", "find", "ls", "pwd", "ln",
-    "readlink", "realpath", "stat", "test", "tree", "vdir", "[", "[[",
-];
-
-/// What the plan of a script has once it was made sure that nothing in the folders in which it runs
-/// git or a toolchain makes these start something else.
-pub fn plain_settings() -> Effect {
-    Effect {
-        access: Access::Observe,
-        target: Target::State { name: "settings of programs".into() },
-    }
-}
-
 /// What the plan of a script has where not all could be looked at that its paths may lead to.
 pub fn unsure_paths() -> Effect {
     Effect { access: Access::Observe, target: Target::State { name: "unknown links".into() } }
 }
 
-/// What is assumed of settings that lie around: those of repositories, and toolchain files.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Around {
-    /// They make programs start no others: to be made sure of, for each of
-    /// [`Script::git_folders`] and [`Script::toolchain_folders`].
-    Plain,
-    /// They may make git and toolchains start anything.
-    Unknown,
+/// What settings that lie around do not make programs start: those of repositories, and toolchain
+/// files. To be made sure of, for each of [`Script::git_folders`] and [`Script::toolchain_folders`].
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Around {
+    /// What git starts by the settings of no repository.
+    pub git: GitFacts,
+    /// No file says which toolchain runs.
+    pub toolchains: bool,
 }
 
-/// How many scripts are kept.
-const KEPT: usize = 8;
+/// What the name of the state begins with that tells what was found out.
+const AROUND: &str = "settings of programs";
 
-/// The scripts that were read last, the newest first.
-static LAST: Mutex<VecDeque<Kept>> = Mutex::new(VecDeque::new());
+impl Around {
+    /// They make programs start no others.
+    pub const PLAIN: Self = Self {
+        git: GitFacts { no_fetches: true, no_filters: true, no_drivers: true, no_signatures: true },
+        toolchains: true,
+    };
 
-/// A script with all that it was read from.
-struct Kept {
-    text: String,
-    cwd: HostPath,
-    home: HostPath,
-    around: Around,
-    script: Script,
+    /// What the plan of a script has once this was made sure of.
+    pub fn effect(self) -> Effect {
+        let held = self.named().into_iter().filter(|(_, holds)| *holds);
+        let name = held.fold(AROUND.to_owned(), |all, (name, _)| format!("{all}, no {name}"));
+        Effect { access: Access::Observe, target: Target::State { name: name.into() } }
+    }
+
+    /// What a plan has of it; without, anything may be started.
+    pub(crate) fn of(plan: &Plan) -> Self {
+        let found = plan.effects.iter().find_map(|effect| match &effect.target {
+            Target::State { name } => name.strip_prefix(AROUND),
+            _ => None,
+        });
+        let held: Vec<&str> = found.unwrap_or_default().split(", no ").collect();
+        let [fetches, filters, drivers, signatures, toolchains] =
+            Self::default().named().map(|(name, _)| held.contains(&name));
+        Self {
+            git: GitFacts {
+                no_fetches: fetches,
+                no_filters: filters,
+                no_drivers: drivers,
+                no_signatures: signatures,
+            },
+            toolchains,
+        }
+    }
+
+    const fn named(self) -> [(&'static str, bool); 5] {
+        [
+            ("fetches", self.git.no_fetches),
+            ("filters", self.git.no_filters),
+            ("drivers", self.git.no_drivers),
+            ("signatures", self.git.no_signatures),
+            ("toolchains", self.toolchains),
+        ]
+    }
 }
 
 /// A script that a new shell of bash would run.
@@ -77,6 +94,9 @@ pub struct Script {
     pub read_only: bool,
     /// Where git runs whose settings have to be plain, if it is to be read-only.
     pub git_folders: Vec<HostPath>,
+    /// Paths behind revisions, each with the folder where git runs: they start at the top of its
+    /// repository, and what it prints of them is read.
+    pub revisions: Vec<(HostPath, String)>,
     /// Where a toolchain runs that a file there may name.
     pub toolchain_folders: Vec<HostPath>,
     /// Folders in which links are followed by what its patterns or programs find there, and how many
@@ -114,52 +134,34 @@ pub struct Part {
 
 impl Script {
     /// Reads the script that a new shell would run in a folder.
-    ///
-    /// A call asks several times for the same: planning, looking up, judging. The last few are kept.
     pub fn read(text: &str, cwd: &HostPath, home: &HostPath, around: Around) -> Self {
-        let is_it = |kept: &&Kept| {
-            kept.text == text && kept.cwd == *cwd && kept.home == *home && kept.around == around
-        };
-        let kept = |all: &VecDeque<Kept>| all.iter().find(is_it).map(|kept| kept.script.clone());
-        if let Some(script) = LAST.lock().ok().and_then(|all| kept(&all)) {
-            return script;
-        }
-        let script = Self::read_anew(text, cwd, home, around);
-        // Why one could not be read may be the time that it took.
-        if script.fault.is_none()
-            && let Ok(mut all) = LAST.lock()
-        {
-            all.truncate(KEPT - 1);
-            let (text, cwd, home) = (text.to_owned(), cwd.clone(), home.clone());
-            all.push_front(Kept { text, cwd, home, around, script: script.clone() });
-        }
-        script
-    }
-
-    fn read_anew(text: &str, cwd: &HostPath, home: &HostPath, around: Around) -> Self {
         let (Some(cwd), Some(home)) = (cwd.as_str(), home.as_str()) else {
             return Self::faulty("the folder that it starts in has no name that is text".into());
         };
         let began = Instant::now();
         let mut go_on = || began.elapsed() < PATIENCE;
-        let mut setting = Setting { cwd: cwd.into(), home: home.into(), ..Setting::default() };
+        let variables = haft_shell::LOOKING.map(|(name, value)| (name.into(), value.into())).into();
+        let (git, plain_toolchains) = Default::default();
+        let (cwd, home) = (cwd.to_owned(), home.to_owned());
+        let mut setting = Setting { cwd, home, variables, git, plain_toolchains };
         let mut read = |setting: &Setting| haft_shell::read(text, setting, &mut go_on);
         let mut reading = match read(&setting) {
             Ok(reading) => reading,
             Err(fault) => return Self::faulty(fault.to_string()),
         };
         let asks = !(reading.git_folders.is_empty() && reading.toolchain_folders.is_empty());
-        if around == Around::Plain && asks {
-            setting.plain_toolchains.clone_from(&reading.toolchain_folders);
-            let plain = GitFacts { no_filters: true, no_drivers: true, no_signatures: true };
-            let folders = reading.git_folders.iter().map(|folder| (folder.clone(), plain));
+        if around != Around::default() && asks {
+            if around.toolchains {
+                setting.plain_toolchains.clone_from(&reading.toolchain_folders);
+            }
+            let folders = reading.git_folders.iter().map(|folder| (folder.clone(), around.git));
             setting.git = folders.collect::<BTreeMap<_, _>>();
             match read(&setting) {
                 Ok(other) => reading = other,
                 Err(fault) => return Self::faulty(fault.to_string()),
             }
         }
-        Self::of(reading, text, cwd)
+        Self::of(reading, text, &setting.cwd)
     }
 
     /// The script of an effect, where a new shell runs one; whether it only looks was settled with
@@ -167,9 +169,7 @@ impl Script {
     pub(crate) fn of_effect(effect: &Effect, plan: &Plan, home: &HostPath) -> Option<Self> {
         let Target::Command { text, fresh_in: Some(cwd) } = &effect.target else { return None };
         let looks = effect.access == Access::Observe;
-        let is_plain = plan.effects.contains(&plain_settings());
-        let around = if is_plain { Around::Plain } else { Around::Unknown };
-        let script = Self::read(text, cwd, home, around);
+        let script = Self::read(text, cwd, home, Around::of(plan));
         Some(Self { read_only: script.read_only && looks, ..script })
     }
 
@@ -184,6 +184,10 @@ impl Script {
             return Self::faulty(why.to_owned());
         };
         let linked = linked(&reading, text);
+        // Where git runs was looked at above.
+        let revision =
+            |(folder, path): &(String, String)| Some((self::path(folder, cwd)?, path.clone()));
+        let revisions = reading.revisions.iter().filter_map(revision).collect();
         let mut links = false;
         let part = |part: haft_shell::Part| {
             let makes_links = part.program.as_deref() == Some("ln");
@@ -200,6 +204,7 @@ impl Script {
             parts,
             read_only: reading.read_only,
             git_folders,
+            revisions,
             toolchain_folders,
             linked,
             fault: None,
@@ -231,7 +236,7 @@ impl Script {
 
 impl Part {
     fn of(part: haft_shell::Part, cwd: &str) -> Self {
-        let lists = part.program.as_deref().is_some_and(|program| LISTERS.contains(&program));
+        let lists = part.lists;
         // A second name for a file is a way to change it.
         let is_hard = part.program.as_deref() == Some("ln")
             && !part.words.iter().flatten().any(|word| is_soft(word));
@@ -292,23 +297,6 @@ impl Part {
     }
 }
 
-/// Programs that follow links in the folders that they go through, where an option says so.
-const FOLLOWERS: &[(&str, &[char], &[&str])] = &[
-    ("grep", &['R'], &["--dereference-recursive"]),
-    ("egrep", &['R'], &["--dereference-recursive"]),
-    ("fgrep", &['R'], &["--dereference-recursive"]),
-    ("zgrep", &['R'], &["--dereference-recursive"]),
-    ("rg", &['L'], &["--follow"]),
-    ("fd", &['L'], &["--follow"]),
-    ("ag", &['f'], &["--follow"]),
-    ("find", &['L'], &["-follow"]),
-    ("du", &['L'], &["--dereference"]),
-    ("diff", &['r'], &["--recursive"]),
-    ("cp", &['L'], &["--dereference"]),
-    ("tar", &['h'], &["--dereference"]),
-    ("tree", &['l'], &[]),
-];
-
 /// Where links are followed: see [`Script::linked`].
 fn linked(reading: &Reading, text: &str) -> Vec<(HostPath, usize)> {
     use haft_shell::Effect::{Destroys, Reads, Writes};
@@ -323,10 +311,9 @@ fn linked(reading: &Reading, text: &str) -> Vec<(HostPath, usize)> {
         }
     };
     for part in &reading.parts {
-        let follows = follows(part);
         for effect in &part.effects {
             match effect {
-                Reads(Operand::Below(folder) | Operand::Path(folder)) if follows => {
+                Reads(Operand::Below(folder) | Operand::Path(folder)) if part.follows => {
                     add(folder, usize::MAX);
                 }
                 Reads(Operand::Below(folder))
@@ -337,21 +324,6 @@ fn linked(reading: &Reading, text: &str) -> Vec<(HostPath, usize)> {
         }
     }
     found
-}
-
-/// Whether links are followed at any depth: by an option, or because another program finds the files.
-fn follows(part: &haft_shell::Part) -> bool {
-    if part.wrappers.iter().any(|name| ["find", "fd", "xargs"].contains(&&**name)) {
-        return true;
-    }
-    let name = part.program.as_deref().unwrap_or_default();
-    let Some((_, letters, words)) = FOLLOWERS.iter().find(|(program, ..)| *program == name) else {
-        return false;
-    };
-    part.words.iter().flatten().any(|word| {
-        let short = word.strip_prefix('-').filter(|rest| !rest.starts_with('-'));
-        words.contains(&&**word) || short.is_some_and(|rest| rest.contains(*letters))
-    })
 }
 
 /// A path or a tree that is touched, as far as it is known, and whether it certainly is that; none

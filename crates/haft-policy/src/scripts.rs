@@ -6,7 +6,7 @@
 //!
 //! **Does not know:** what denies or asks; that was looked for before, in every reading of the text.
 
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 
 use haft_types::{Access, Effect, HostPath, Mode, Place, Plan, Target};
 
@@ -15,7 +15,7 @@ use crate::{
     decide::{Placed, Remember, Ruling, doing, is_tool, short},
     protected::find,
     rule::{PathClass, Subject},
-    script::{Part, Script, plain_settings, unsure_paths},
+    script::{Around, Part, Script, unsure_paths},
 };
 
 /// Why a script is allowed.
@@ -94,23 +94,27 @@ impl Policy {
         });
         let Some((whole, script)) = found else { return (None, Vec::new()) };
         let Target::Command { fresh_in, .. } = &whole.target else { return (None, Vec::new()) };
+        // Where each path of the plan stands in it.
+        let mut places: HashMap<&HostPath, usize> = HashMap::new();
+        for (at, effect) in ask.plan.effects.iter().enumerate() {
+            if let Some(path) = effect.path() {
+                places.entry(path).or_insert(at);
+            }
+        }
+        let around = Around::of(ask.plan).effect();
         let judge = |part: &Part| {
             let access = if part.read_only { Access::Observe } else { Access::Destroy };
             let target = Target::Command { text: part.text.clone(), fresh_in: fresh_in.clone() };
             let mut plan = Plan { effects: vec![Effect { access, target }], ..ask.plan.clone() };
             let mut real = vec![None];
             for effect in &part.effects {
-                let same =
-                    |other: &&Effect| other.path() == effect.path() && other.path().is_some();
-                let at = ask.plan.effects.iter().position(|other| same(&other));
+                let at = effect.path().and_then(|path| places.get(path).copied());
                 let settled = at.and_then(|at| ask.plan.effects.get(at));
                 plan.effects.push(settled.unwrap_or(effect).clone());
                 real.push(at.and_then(|at| ask.real.get(at).cloned()).flatten());
             }
-            if ask.plan.effects.contains(&plain_settings()) {
-                plan.effects.push(plain_settings());
-                real.push(None);
-            }
+            plan.effects.push(around.clone());
+            real.push(None);
             self.decide(&Ask { plan: &plan, real: &real, ..*ask })
         };
         let parts = script.parts.iter().map(|part| (part.clone(), judge(part))).collect();

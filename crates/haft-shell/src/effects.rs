@@ -48,8 +48,11 @@ pub struct Setting {
 /// What the configuration of a repository cannot make git run. A folder outside of repositories
 /// has it all.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[expect(clippy::struct_excessive_bools, reason = "each holds or not, whatever the others do")]
 pub struct GitFacts {
-    /// It names no filters (`filter.*`), also in submodules, and fetches no missing objects.
+    /// It fetches no missing objects, leads nowhere else, and names nothing that is not known.
+    pub no_fetches: bool,
+    /// It names no filters (`filter.*`), and submodules are left alone.
     pub no_filters: bool,
     /// It names no programs that show differences (`diff.external`, `diff.*.command`,
     /// `diff.*.textconv`).
@@ -68,12 +71,16 @@ pub struct Reading {
     pub read_only: bool,
     /// Folders in which git runs and something of [`Setting::git`] was asked for, absolute paths.
     pub git_folders: BTreeSet<String>,
+    /// Paths behind revisions, `HEAD:a/b`, each with the folder in which git runs: they are seen from
+    /// the top of its repository, and are among the effects as they are seen from that folder.
+    pub revisions: BTreeSet<(String, String)>,
     /// Folders in which the toolchain of Rust runs, absolute paths.
     pub toolchain_folders: BTreeSet<String>,
 }
 
 /// A simple command, or what a wrapper runs.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[expect(clippy::struct_excessive_bools, reason = "each holds or not, whatever the others do")]
 pub struct Part {
     /// Its words after quote removal, from the program on; none where only the shell will know
     /// one. A pattern of file names is known as it is written.
@@ -93,6 +100,10 @@ pub struct Part {
     pub effects: Vec<Effect>,
     /// How many of these are of its redirects.
     pub redirected: usize,
+    /// Whether its program tells of names and what stands beside them, and not of what is in files.
+    pub lists: bool,
+    /// Whether links are followed in the folders that it goes through, at any depth.
+    pub follows: bool,
     /// Whether these are all that it does.
     pub is_known: bool,
     /// Whether it only reads.

@@ -6,9 +6,9 @@
 //! `-n=` (with a value), `-c=?` (with a value that is joined to it, or none), and the same for
 //! `--long`; `-#` stands for numbers. Behind `=` and `=?`, or behind the one flag, stands what it
 //! is: nothing (a text that changes nothing), `<` (a file that is read), `>` (a file that is
-//! written), `w` (operands are written), `f` (a format of git), `*` (with it
-//! operands are texts, whatever they are else), `!` (anything may happen). What is
-//! not listed is not known.
+//! written), `w` (operands are written), `&` (links are followed), `f` (a format of git), `*` (with
+//! it operands are texts, whatever they are else), `!` (anything may happen). What is not listed is
+//! not known.
 //!
 //! **Invariant:** each line can be read: a test reads them all.
 //!
@@ -59,11 +59,14 @@ pub(crate) enum Operands {
 /// What else a program does.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Trait {
-    /// No option that it has does any harm.
+    /// No option that it has changes a file, runs anything or opens a connection, whatever its
+    /// value is, also none that is not listed; what it reads then may be any file.
     Tame,
     /// Whatever option a name of a file may be for it, also one that is not listed, it changes no
     /// file, runs nothing and reads nothing that is not named.
     Mild,
+    /// The same for names without a folder: it tells no more than sizes of what such an option names.
+    MildHere,
     /// Options end at its first operand.
     Stop,
     /// Its first operand is a subcommand, which has a line of its own.
@@ -72,6 +75,8 @@ pub(crate) enum Trait {
     Here,
     /// The same where it goes through folders.
     HereRecursive,
+    /// It tells of names and what stands beside them, and not of what is in files.
+    Lists,
     /// It reads the `Cargo.toml` of the folder that it is in.
     Manifest,
     /// It changes the folder that it is in.
@@ -84,7 +89,9 @@ pub(crate) enum Trait {
     Shell,
     /// It may change anything.
     Acts,
-    /// It runs filters that the configuration of the repository names.
+    /// It reads objects, and may fetch those that are missing.
+    Objects,
+    /// It reads them, and runs filters that the configuration of the repository names.
     Filters,
     /// It runs programs that show differences which that configuration names, unless options say
     /// that it does not.
@@ -95,6 +102,10 @@ pub(crate) enum Trait {
     Toolchain,
     /// It fetches the toolchain that `go.mod` names, unless `GOTOOLCHAIN=local` is set.
     GoChain,
+    /// It looks for a newer one of itself, unless `PIP_DISABLE_PIP_VERSION_CHECK=1` is set.
+    PipCheck,
+    /// It keeps logs and looks for a newer one of itself, unless variables say that it does not.
+    NpmState,
     /// A word that begins with `@` is a file of options.
     AtFiles,
     /// Options of several letters have one dash.
@@ -112,6 +123,8 @@ pub(crate) enum Use {
     Writes,
     /// Operands are written.
     InPlace,
+    /// In the folders that it goes through it follows links.
+    Follows,
     /// It is a format of git, some of which run programs.
     Format,
     /// With it the program only shows something, and its operands are texts.
@@ -254,7 +267,7 @@ fn add(option: &'static str, found: &mut Entry) -> Result<(), &'static str> {
         found.takes_numbers = true;
         return Ok(());
     }
-    let name = option.trim_end_matches(['=', '?', '<', '>', '*', '!']);
+    let name = option.trim_end_matches(['=', '?', '<', '>', '*', '!', '&']);
     let name = match option.find('=') {
         Some(at) => &option[..at],
         None => name,
@@ -271,6 +284,7 @@ fn add(option: &'static str, found: &mut Entry) -> Result<(), &'static str> {
         "<" => Use::Reads,
         ">" => Use::Writes,
         "w" => Use::InPlace,
+        "&" => Use::Follows,
         "f" => Use::Format,
         "*" => Use::Shows,
         "!" => Use::Bad,
@@ -314,9 +328,11 @@ fn trait_of(word: &str) -> Option<Trait> {
     Some(match word {
         "tame" => Trait::Tame,
         "mild" => Trait::Mild,
+        "mild-here" => Trait::MildHere,
         "stop" => Trait::Stop,
         "sub" => Trait::Sub,
         "here" => Trait::Here,
+        "lists" => Trait::Lists,
         "here-recursive" => Trait::HereRecursive,
         "manifest" => Trait::Manifest,
         "writes-here" => Trait::WritesHere,
@@ -324,11 +340,14 @@ fn trait_of(word: &str) -> Option<Trait> {
         "runs" => Trait::Runs,
         "shell" => Trait::Shell,
         "acts" => Trait::Acts,
+        "objects" => Trait::Objects,
         "filters" => Trait::Filters,
         "drivers" => Trait::Drivers,
         "signatures" => Trait::Signatures,
         "toolchain" => Trait::Toolchain,
         "gochain" => Trait::GoChain,
+        "pipcheck" => Trait::PipCheck,
+        "npmstate" => Trait::NpmState,
         "at-files" => Trait::AtFiles,
         "one-dash" => Trait::OneDash,
         _ => return None,

@@ -297,7 +297,7 @@ impl Bash {
 /// A plan with all that a script does, as far as its text tells.
 fn scripted(plan: Plan, text: &str, cwd: &HostPath, home: &HostPath) -> Plan {
     // Whether git and toolchains are what they are taken for is looked up before it counts.
-    let script = Script::read(text, cwd, home, Around::Plain);
+    let script = Script::read(text, cwd, home, Around::PLAIN);
     let access = if script.read_only { Access::Observe } else { Access::Destroy };
     let target = Target::Command { text: text.to_owned(), fresh_in: Some(cwd.clone()) };
     let plan = plan.with(access, target);

@@ -40,6 +40,8 @@ pub(crate) struct Outcome {
     pub assignments: Vec<(String, Option<String>)>,
     /// How many of the effects are of redirects.
     pub redirected: usize,
+    /// Whether it follows links in folders.
+    pub follows: bool,
 }
 
 impl Outcome {
@@ -223,10 +225,7 @@ impl<'a, 'r> Judge<'a, 'r> {
                 }
                 _ => {}
             }
-            let is_passing = matches!(
-                known,
-                Some("/dev/null" | "/dev/stdout" | "/dev/stderr" | "/dev/fd/1" | "/dev/fd/2")
-            );
+            let is_passing = is_passing(known);
             if redirect.how == Direction::Read {
                 let is_input = matches!(known, Some("/dev/null" | "/dev/stdin" | "/dev/fd/0"));
                 out.effects.extend(operands.into_iter().filter(|_| !is_input).map(Effect::Reads));
@@ -280,12 +279,18 @@ impl<'a, 'r> Judge<'a, 'r> {
             (None, Some(effect)) => told(effect),
             (None, None) => "it only reads".to_owned(),
         };
+        // What these find may stand behind links.
+        let is_found = wrappers.iter().any(|name| ["find", "fd", "xargs"].contains(&&**name));
+        let program = name.map(|name| name.rsplit('/').next().unwrap_or(name).to_owned());
+        let entry = program.as_deref().and_then(table::find);
         let text = self.around.source.get(span.clone()).unwrap_or_default().to_owned();
         self.reading.parts.push(Part {
             words: args.iter().map(word).collect(),
             text,
             span: self.depth.span.clone().unwrap_or(span),
-            program: name.map(|name| name.rsplit('/').next().unwrap_or(name).to_owned()),
+            program,
+            lists: entry.is_some_and(|entry| entry.is(Trait::Lists)),
+            follows: is_found || out.follows,
             wrappers,
             assignments,
             is_known: out.faults.is_empty(),
@@ -393,7 +398,10 @@ impl<'a, 'r> Judge<'a, 'r> {
         };
         let operands = operands.get(skipped..).unwrap_or_default();
         let many = operands.len() > 1 || operands.iter().any(|arg| arg.is_split || arg.is_pattern);
-        let read = |arg: &Arg| self.reads(arg);
+        let shows_names = shows_names(entry, parsed);
+        let read = |arg: &Arg| {
+            if shows_names && is_of_here(arg) { self.below() } else { self.reads(arg) }
+        };
         match entry.operands {
             Operands::None if !operands.is_empty() => {
                 out.anything(format!("{name} is not known to take {}", operands[0].text));
@@ -408,10 +416,19 @@ impl<'a, 'r> Judge<'a, 'r> {
                     self.each(operands, Effect::Writes, out);
                 }
             }
-            Operands::Writes => self.each(operands, Effect::Writes, out),
+            Operands::Writes => {
+                let is_file = |arg: &&Arg| name != "tee" || !is_passing(arg.known());
+                let all: Vec<Arg> = operands.iter().filter(is_file).cloned().collect();
+                self.each(&all, Effect::Writes, out);
+            }
             Operands::Destroys => self.each(operands, Effect::Destroys, out),
             Operands::Copies | Operands::Moves => self.transfer(entry, parsed, out),
             Operands::Any => out.anything(format!("{name} may do anything")),
+        }
+        let unknown = Effect::Reads(Operand::Unknown);
+        let names_files = !matches!(entry.operands, Operands::Text | Operands::None);
+        if parsed.is_open && names_files && !out.effects.contains(&unknown) {
+            out.effects.push(unknown);
         }
         let is_given = operands.iter().any(|arg| arg.known() != Some("-"));
         let is_recursive =
@@ -453,6 +470,15 @@ impl<'a, 'r> Judge<'a, 'r> {
         }
     }
 
+    /// What reading names in these folders is.
+    fn below(&self) -> Vec<Effect> {
+        let below = |operand| match operand {
+            Operand::Path(folder) => Operand::Below(folder),
+            other => other,
+        };
+        self.here().into_iter().map(below).map(Effect::Reads).collect()
+    }
+
     /// What reading an operand is; `-` is the input.
     pub(crate) fn reads(&self, arg: &Arg) -> Vec<Effect> {
         if arg.known() == Some("-") || arg.known() == Some("/dev/fd/63") {
@@ -467,7 +493,9 @@ impl<'a, 'r> Judge<'a, 'r> {
         if !parsed.faults.is_empty() {
             out.effects.push(Effect::Anything);
         }
+        out.follows |= !parsed.faults.is_empty();
         for (option, what, value) in &parsed.options {
+            out.follows |= *what == Use::Follows;
             let shown =
                 if option.len() == 1 { format!("-{option}") } else { format!("--{option}") };
             match (what, value) {
@@ -491,11 +519,14 @@ impl<'a, 'r> Judge<'a, 'r> {
                 Trait::Shell => out.effects.push(Effect::ChangesShell),
                 Trait::Acts => out.effects.push(Effect::Anything),
                 Trait::Toolchain => self.toolchain(name, out),
-                Trait::GoChain => {
-                    let known = self.around.setting.variables.get("GOTOOLCHAIN");
-                    if known.is_none_or(|value| value != "local") {
-                        out.fault("go may fetch the toolchain that go.mod names");
-                    }
+                Trait::GoChain if !self.has("GO") => {
+                    out.fault("go may fetch the toolchain that go.mod names");
+                }
+                Trait::PipCheck if !self.has("PIP_") => {
+                    out.fault("pip looks for a newer pip");
+                }
+                Trait::NpmState if !self.has("npm_") => {
+                    out.fault("npm keeps logs, and looks for a newer npm");
                 }
                 Trait::Manifest => {
                     let arg = Arg::of(super::state::Value::text("Cargo.toml"), "Cargo.toml", 0..0);
@@ -511,6 +542,13 @@ impl<'a, 'r> Judge<'a, 'r> {
 }
 
 impl Judge<'_, '_> {
+    /// Whether the variables of [`crate::LOOKING`] that begin so are known to be set.
+    fn has(&self, start: &str) -> bool {
+        let known = &self.around.setting.variables;
+        let mut all = crate::LOOKING.iter().filter(|(name, _)| name.starts_with(start));
+        all.all(|(name, value)| known.get(*name).is_some_and(|known| known == value))
+    }
+
     /// Asks for what is known of toolchain files where the command runs.
     fn toolchain(&mut self, name: &str, out: &mut Outcome) {
         let folders = self.state.folders.as_deref().map_or(&[][..], Vec::as_slice);
@@ -534,6 +572,22 @@ fn assignments(all: &[Assignment], args: &[Arg]) -> usize {
 /// Whether a value of an array is one for certain, and no index with a value.
 fn is_element(start: &str) -> bool {
     !start.is_empty() && !start.starts_with('[')
+}
+
+/// Whether only the names of operands are shown, of folders, too.
+fn shows_names(entry: &Entry, parsed: &Parsed) -> bool {
+    let is_flat = parsed.has("d") || parsed.has("directory") || !entry.is(Trait::Here);
+    entry.is(Trait::Lists) && entry.is(Trait::Mild) && is_flat
+}
+
+/// Whether it is a pattern of names in the folder that the command runs in, perhaps `.` and `..`.
+fn is_of_here(arg: &Arg) -> bool {
+    arg.is_pattern && !arg.is_split && !arg.is_odd && !arg.text.contains('/')
+}
+
+/// Whether what is written there is no file.
+fn is_passing(path: Option<&str>) -> bool {
+    matches!(path, Some("/dev/null" | "/dev/stdout" | "/dev/stderr" | "/dev/fd/1" | "/dev/fd/2"))
 }
 
 /// Notes words whose working out runs what they hold.

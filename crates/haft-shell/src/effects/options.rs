@@ -18,6 +18,8 @@ pub(crate) struct Parsed {
     pub faults: Vec<String>,
     /// Where operands begin behind `--`.
     pub is_ended: bool,
+    /// Words may be options whose values name any file.
+    pub is_open: bool,
 }
 
 impl Parsed {
@@ -62,12 +64,15 @@ pub(crate) fn parse(entry: &Entry, args: &[Arg]) -> Parsed {
 
 /// An operand that may be an option when it is known.
 fn may_be_option(entry: &Entry, arg: &Arg, parsed: &mut Parsed) {
-    if arg.is_pattern && !arg.is_split && !arg.is_odd && entry.is(Trait::Mild) {
+    let is_name = arg.is_pattern && !arg.is_split && !arg.is_odd;
+    let is_mild = entry.is(Trait::Mild) || entry.is(Trait::MildHere) && !arg.text.contains('/');
+    if is_name && is_mild {
         return;
     }
-    if arg.is_split || arg.is_pattern || !entry.is(Trait::Tame) {
+    if !entry.is(Trait::Tame) {
         parsed.faults.push(format!("{} may become an option", arg.text));
     }
+    parsed.is_open |= arg.is_split || arg.is_pattern;
 }
 
 /// Reads a word that begins with a dash.
@@ -162,7 +167,9 @@ fn next(
     *at += 1;
     let is_tame = entry.is(Trait::Tame);
     // What follows is read in another way where the pattern becomes several words, or none.
-    if value.is_split || value.is_pattern && (!is_tame || value.may_begin('-')) {
+    if is_tame && (value.is_split || value.is_pattern && value.may_begin('-')) {
+        parsed.is_open = true;
+    } else if value.is_split || value.is_pattern && !is_tame {
         parsed.faults.push(format!("{} may become several words", value.text));
     }
     let is_number = value.value.is_number();

@@ -76,6 +76,7 @@ const SPECIALS: &[(&str, Special)] = &[
     ),
     ("date", system::date),
     ("ps", ps::ps),
+    ("man", system::man),
     ("lsof", system::lsof),
     ("ip", system::ip),
     ("netstat", system::netstat),
@@ -86,7 +87,7 @@ const SPECIALS: &[(&str, Special)] = &[
     (
         "node, nodejs, python, python3, python2, ruby, perl, lua, gcc, g++, cc, c++, clang, clang++, ld, \
          make, gmake, cmake, ninja, meson, deno, bun, ruff, uv, vim, vi, nvim, nano, emacs, ed, ex, \
-         less, more, man, sqlite3, gpg, zip, bzip2, gdb, lldb, shellcheck, clang-format, clang-tidy, \
+         less, more, sqlite3, tmux, gpg, zip, bzip2, gdb, lldb, shellcheck, clang-format, clang-tidy, \
          zsh, fish, ksh, pwsh",
         system::version,
     ),

@@ -22,6 +22,8 @@ pub(crate) enum Value {
     Texts(Rc<Vec<String>>),
     /// A whole number.
     Number,
+    /// The hash of an object of git, and what is written behind it; it begins with a digit or letter.
+    Hash,
     /// Names of files that begin with this, or this pattern where there are none.
     Files(String),
     /// Any text that begins with this.
@@ -74,7 +76,7 @@ impl Value {
                 let first = texts.first().map_or("", String::as_str);
                 texts.iter().fold(first, |start, text| common(start, text))
             }
-            Self::Number => "",
+            Self::Number | Self::Hash => "",
             Self::Files(start) | Self::From(start) => start,
         }
     }
@@ -84,6 +86,7 @@ impl Value {
         match self {
             Self::Texts(texts) => texts.iter().any(|text| text.starts_with(c)),
             Self::Number => c == '-' || c.is_ascii_digit(),
+            Self::Hash => c.is_ascii_hexdigit(),
             Self::Files(start) if start.is_empty() => c != '/' && c != '.',
             Self::Files(start) | Self::From(start) => start.is_empty() || start.starts_with(c),
         }
@@ -94,7 +97,7 @@ impl Value {
         match self {
             Self::Texts(texts) => texts.iter().all(|text| is_number(text)),
             Self::Number => true,
-            Self::Files(_) | Self::From(_) => false,
+            Self::Hash | Self::Files(_) | Self::From(_) => false,
         }
     }
 
@@ -120,12 +123,16 @@ impl Value {
             (Self::Number, Self::Texts(seconds)) if seconds.iter().all(String::is_empty) => {
                 Self::Number
             }
-            (Self::Number, _) => Self::unknown(),
+            // Without a hash, too, it is no option.
+            (Self::Hash, Self::Texts(seconds)) if seconds.iter().all(|text| is_revision(text)) => {
+                Self::Hash
+            }
+            (Self::Number | Self::Hash, _) => Self::unknown(),
             (Self::Files(start), Self::Texts(tails)) if !tails.iter().any(|tail| climbs(tail)) => {
                 Self::Files(start.clone())
             }
             (Self::Files(start), Self::Files(tail)) if !climbs(tail) => Self::Files(start.clone()),
-            (Self::Files(start), Self::Number) => Self::Files(start.clone()),
+            (Self::Files(start), Self::Number | Self::Hash) => Self::Files(start.clone()),
             (Self::Files(start) | Self::From(start), _) => Self::From(start.clone()),
         }
     }
@@ -141,6 +148,12 @@ impl Value {
             _ => Self::From(common(self.start(), other.start()).to_owned()),
         }
     }
+}
+
+/// Whether a text goes on behind a revision: `..HEAD`, `~1`, `^`.
+fn is_revision(text: &str) -> bool {
+    let is_plain = |c: u8| c.is_ascii_alphanumeric() || b"._~^-".contains(&c);
+    (text.is_empty() || text.starts_with(['.', '~', '^'])) && text.bytes().all(is_plain)
 }
 
 /// Whether a text behind a name that is not known may lead to another folder: it has `..`, or a

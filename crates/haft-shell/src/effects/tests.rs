@@ -1,13 +1,16 @@
 //! What parts are told to do.
 
 use super::*;
+use crate::LOOKING;
 
 fn setting() -> Setting {
-    let facts = GitFacts { no_filters: true, no_drivers: true, no_signatures: true };
+    let facts =
+        GitFacts { no_fetches: true, no_filters: true, no_drivers: true, no_signatures: true };
     Setting {
         cwd: "/w".into(),
         home: "/h".into(),
         git: ["/w", "/w/sub"].map(|folder| (folder.to_owned(), facts)).into(),
+        variables: LOOKING.map(|(name, value)| (name.into(), value.into())).into(),
         ..Setting::default()
     }
 }
@@ -286,19 +289,106 @@ fn what_is_read_is_told() {
 /// A name of a file that begins with a dash does no harm where no option of the program does.
 #[test]
 fn a_pattern_may_be_options_of_programs_that_have_no_harmful_ones() {
-    for text in ["ls *.txt", "ls -d */", "head -n 5 *.md", "cat *.txt", "stat *", "tail -5 *.log"] {
-        assert!(reading(text).read_only, "{text}");
-    }
     for text in [
+        "ls *.txt",
+        "ls -d */",
+        "head -n 5 *.md",
+        "cat *.txt",
+        "stat *",
+        "tail -5 *.log",
         "wc -l *.rs",
         "du -sh *",
-        "sort *.txt",
-        "file *",
-        "tree *",
         "md5sum *",
         "cat $x",
-        "ls $(x)",
+        "head -n $x f",
     ] {
+        assert!(reading(text).read_only, "{text}");
+    }
+    for text in ["sort *.txt", "file *", "tree *", "rg x *", "sort $x", "lspci *", "uniq $x"] {
         assert!(!reading(text).read_only, "{text}");
     }
+}
+
+/// What is known of a repository, by letters: fetches, filters, drivers, signatures ruled out.
+fn with_git(text: &str, ruled_out: &str) -> bool {
+    let has = |letter| ruled_out.contains(letter);
+    let facts = GitFacts {
+        no_fetches: has('o'),
+        no_filters: has('f'),
+        no_drivers: has('d'),
+        no_signatures: has('s'),
+    };
+    let setting = Setting { git: [("/w".to_owned(), facts)].into(), ..setting() };
+    read(text, &setting, &mut || true).is_ok_and(|reading| reading.read_only)
+}
+
+#[test]
+fn a_setting_of_git_counts_for_what_it_makes_git_start() {
+    for (text, needed) in [
+        ("git log --oneline --no-textconv --no-ext-diff", "os"),
+        ("git log -p", "ods"),
+        ("git rev-parse HEAD", "o"),
+        ("git ls-files", "o"),
+        ("git ls-files -m", "of"),
+        ("git ls-files --cached -om", "of"),
+        ("git status", "of"),
+        ("git diff --cached", "od"),
+        ("git diff", "ofd"),
+        ("git diff -- --cached", "ofd"),
+        ("git diff -- --no-textconv --no-ext-diff", "ofd"),
+        ("git blame x", "ofd"),
+    ] {
+        assert!(with_git(text, needed), "{text}: {needed} is enough");
+        for left in needed.chars() {
+            let others: String = "ofds".chars().filter(|c| *c != left).collect();
+            assert!(!with_git(text, &others), "{text} with {left} not ruled out");
+        }
+    }
+}
+
+#[test]
+fn paths_behind_revisions_are_told() {
+    let found = reading("cd sub && git show HEAD:a/b").revisions;
+    assert_eq!(found, [("/w/sub".to_owned(), "a/b".to_owned())].into());
+}
+
+#[test]
+fn what_a_program_reads_through_words_that_may_be_options_is_not_known() {
+    for (text, read) in [
+        ("wc -l *", "[Reads(Below(\"/w\"))]"),
+        ("wc -l */*", "[Reads(Below(\"/w\")), Reads(Unknown)]"),
+        ("grep x $(cat list)", "[Reads(Unknown)]"),
+        ("cat *", "[Reads(Below(\"/w\"))]"),
+        ("ls -d .*", "[Reads(Below(\"/w\"))]"),
+        ("ls .*", "[Reads(Unknown)]"),
+        ("git diff $(git merge-base a b)", "[Reads(Below(\"/w\")), Reads(Path(\"/w\"))]"),
+    ] {
+        let reading = reading(text);
+        let last = reading.parts.iter().find(|part| part.text == text);
+        let told = last.map(|part| format!("{:?}", part.effects));
+        assert!(reading.read_only, "{text}");
+        assert_eq!(told.as_deref(), Some(read), "{text}");
+    }
+}
+
+#[test]
+fn lists_and_links_are_told_of_programs() {
+    for (text, lists, follows) in [
+        ("ls -la", true, false),
+        ("cat x", false, false),
+        ("cd x", true, false),
+        ("[ -f x ]", true, false),
+        ("find . -name x", true, false),
+        ("find -L .", true, true),
+        ("grep -rn x .", false, false),
+        ("grep -nR x .", false, true),
+        ("grep --dereference-recursive x", false, true),
+        ("rg -L x", false, true),
+        ("du -sL .", true, true),
+        ("diff -r a b", false, true),
+    ] {
+        let part = &reading(text).parts[0];
+        assert_eq!((part.lists, part.follows), (lists, follows), "{text}");
+    }
+    assert!(reading("find . -exec cat {} +").parts[1].follows);
 }

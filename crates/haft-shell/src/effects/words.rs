@@ -42,7 +42,7 @@ impl Arg {
 
     /// Whether it, or a word that it becomes, may begin with this character.
     pub(crate) fn may_begin(&self, c: char) -> bool {
-        self.is_split || self.value.may_begin(c)
+        self.is_split && self.value != Value::Hash || self.value.may_begin(c)
     }
 
     /// What is left behind so many characters of its known text.
@@ -50,7 +50,7 @@ impl Arg {
         let cut = |text: &str| text.strip_prefix(start).unwrap_or_default().to_owned();
         let value = match &self.value {
             Value::Texts(texts) => Value::texts(texts.iter().map(|text| cut(text)).collect()),
-            Value::Number => Value::unknown(),
+            Value::Number | Value::Hash => Value::unknown(),
             Value::Files(own) | Value::From(own) => Value::From(cut(own)),
         };
         Self { value, text: cut(&self.text), ..self.clone() }
@@ -147,8 +147,46 @@ impl Around<'_> {
         match words[..] {
             ["pwd"] if all.len() == 1 => folders(state),
             ["wc", "-l" | "-c" | "-w" | "-m"] if !state.functions.contains("wc") => Value::Number,
+            ["git", ref words @ ..] if all.len() == 1 && !state.functions.contains("git") => {
+                if tells_hash(words) {
+                    Value::Hash
+                } else {
+                    Value::unknown()
+                }
+            }
             _ => Value::unknown(),
         }
+    }
+}
+
+/// Whether git, asked so, tells hashes, or what it was asked.
+fn tells_hash(words: &[&str]) -> bool {
+    let is_name = |word: &&str| {
+        word.starts_with(|c: char| c.is_ascii_alphanumeric())
+            && word.bytes().all(|c| c.is_ascii_alphanumeric() || b"._~^/@{}-".contains(&c))
+    };
+    let all = |words: &[&str], options: &[&str]| {
+        words.iter().all(|word| options.contains(word) || is_name(word))
+    };
+    match words {
+        ["merge-base", rest @ ..] => all(rest, &["--octopus"]),
+        ["rev-parse", rest @ ..] => all(rest, &["--verify", "-q", "--quiet", "--short"]),
+        ["rev-list", rest @ ..] => {
+            all(rest, &["-1", "-n1", "--max-count=1", "--max-parents=0", "--all", "--no-merges"])
+        }
+        ["log", rest @ ..] => {
+            const FORMATS: [&str; 6] = [
+                "--format=%H",
+                "--format=%h",
+                "--pretty=%H",
+                "--pretty=%h",
+                "--pretty=format:%H",
+                "--pretty=format:%h",
+            ];
+            rest.iter().any(|word| FORMATS.contains(word))
+                && all(rest, &[&["-1", "-n1", "--reverse", "--all"][..], &FORMATS].concat())
+        }
+        _ => false,
     }
 }
 
@@ -159,7 +197,7 @@ fn is_whole(value: &Value) -> bool {
     match value {
         Value::Texts(texts) => texts.iter().all(is_plain),
         Value::Number => true,
-        Value::Files(_) | Value::From(_) => false,
+        Value::Hash | Value::Files(_) | Value::From(_) => false,
     }
 }
 
@@ -180,9 +218,10 @@ pub(crate) fn operands(arg: &Arg, state: &State) -> Vec<super::Operand> {
         from(folder, Operand::Below)
     };
     match &arg.value {
+        Value::Hash if !arg.is_odd => pattern(""),
         _ if arg.is_split || arg.is_odd => vec![Operand::Unknown],
         Value::Texts(texts) => texts.iter().flat_map(|text| from(text, Operand::Path)).collect(),
-        Value::Number => pattern(""),
+        Value::Number | Value::Hash => pattern(""),
         Value::Files(start) => pattern(start),
         Value::From(_) => vec![Operand::Unknown],
     }

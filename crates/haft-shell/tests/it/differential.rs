@@ -296,7 +296,8 @@ impl World {
 
     /// What is known of it: the settings of its repository run nothing that is not switched off.
     fn setting(&self) -> Setting {
-        let plain = GitFacts { no_filters: true, no_drivers: true, no_signatures: true };
+        let plain =
+            GitFacts { no_fetches: true, no_filters: true, no_drivers: true, no_signatures: true };
         let text = |name: &str| self.place.path().join(name).to_str().unwrap().to_owned();
         let git = ["w", "w/sub"].map(|name| (text(name), plain)).into();
         Setting { cwd: text("w"), home: text("home"), git, ..Setting::default() }

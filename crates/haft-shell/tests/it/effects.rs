@@ -1,7 +1,7 @@
 //! What is taken for read-only, beside lists of commands that others wrote, and in all the ways in
 //! which a command can be dressed up.
 
-use haft_shell::{Effect, GitFacts, Reading, Setting, read};
+use haft_shell::{Effect, GitFacts, LOOKING, Reading, Setting, read};
 use proptest::prelude::*;
 
 /// Commands that only read in a workspace `/w`.
@@ -13,13 +13,14 @@ const ATTACKS: &str = include_str!("../../../haft-policy/tests/commands/attacks.
 
 /// The workspace `/w`, whose repository and toolchain are plain.
 fn setting() -> Setting {
-    let plain = GitFacts { no_filters: true, no_drivers: true, no_signatures: true };
+    let plain =
+        GitFacts { no_fetches: true, no_filters: true, no_drivers: true, no_signatures: true };
     Setting {
         cwd: "/w".to_owned(),
         home: "/h".to_owned(),
         git: [("/w".to_owned(), plain)].into(),
         plain_toolchains: ["/w".to_owned()].into(),
-        ..Setting::default()
+        variables: LOOKING.map(|(name, value)| (name.into(), value.into())).into(),
     }
 }
 

@@ -4,8 +4,8 @@
 //! **Invariant:** what cannot be looked at in full counts as the worst that it may be. Nothing is
 //! opened but the settings of repositories and toolchains.
 
-use haft_host::{FileKind, Fs, ListHow, Located, is_plain_git, is_plain_toolchain};
-use haft_policy::{Around, Script, plain_settings, unsure_paths};
+use haft_host::{FileKind, Fs, ListHow, Located, git_settings, is_plain_toolchain};
+use haft_policy::{Around, GitFacts, Script, unsure_paths};
 use haft_types::{Access, Effect, EntryKind, Follow, HostPath, Target};
 
 use super::resolve::look_up;
@@ -25,15 +25,17 @@ pub(super) const fn start(effect: &Effect) -> Option<&HostPath> {
 /// What is known of the script of a call once it was looked for.
 #[derive(Debug, Default)]
 pub(super) struct Known {
-    /// Whether files around make the programs that it runs start others; none where no file could.
-    is_plain: Option<bool>,
-    /// Links that it may follow.
-    links: Vec<Link>,
+    /// What files around do not make the programs start that it runs; none where no file could.
+    around: Option<Around>,
+    /// Whether it only looks then.
+    looks: bool,
+    /// Links that it may follow, and files behind revisions.
+    more: Vec<Link>,
     /// It starts where its words count from, and all links were looked at.
     is_sure: bool,
 }
 
-/// A link, with where it leads.
+/// A path, with where it leads.
 type Link = (HostPath, Result<Located, Lost>);
 
 /// Looks where the script of a call starts, and how git and toolchains are set up where it runs them.
@@ -44,25 +46,44 @@ pub(super) async fn known(call: &Call) -> Known {
         let fs = call.cx.host.fs();
         let found = fs.locate(cwd, Follow::Yes).await;
         let starts_there = found.is_ok_and(|found| found.real == *cwd);
-        let script = Script::read(text, cwd, &call.place().home, Around::Plain);
-        let mut plain = true;
+        let home = &call.place().home;
+        let script = Script::read(text, cwd, home, Around::PLAIN);
+        let mut around = Around::PLAIN;
+        let mut more = Vec::new();
         for folder in &script.git_folders {
             // A folder that is not there now may be one that the script makes or finds elsewhere.
             let found = fs.locate(folder, Follow::Yes).await.ok();
             let found = found.filter(|found| found.kind == FileKind::FOLDER);
             let inside = found.is_some_and(|found| call.place().holds(&found.real));
-            plain = plain && (folder == cwd || inside) && is_plain_git(fs, folder).await;
+            if !inside && folder != cwd {
+                around.git = GitFacts::default();
+                continue;
+            }
+            let found = git_settings(fs, folder).await;
+            around.git.no_fetches &= found.no_fetches;
+            around.git.no_filters &= found.no_filters;
+            around.git.no_drivers &= found.no_drivers;
+            around.git.no_signatures &= found.no_signatures;
+            let Some(top) = found.top else { continue };
+            for (_, path) in script.revisions.iter().filter(|(of, _)| of == folder) {
+                if let Ok(path) = top.join(path) {
+                    let found = look_up(fs, &path, Follow::Yes).await;
+                    more.push((path, found));
+                }
+            }
         }
         for folder in &script.toolchain_folders {
-            plain = plain && is_plain_toolchain(fs, folder).await;
+            around.toolchains = around.toolchains && is_plain_toolchain(fs, folder).await;
         }
         let asks = !(script.git_folders.is_empty() && script.toolchain_folders.is_empty());
+        let looks = script.read_only
+            && (around == Around::PLAIN || Script::read(text, cwd, home, around).read_only);
         let mut left = LINKS;
-        let mut links = Vec::new();
         for (folder, depth) in &script.linked {
-            follow(fs, (folder, *depth), &mut links, &mut left).await;
+            follow(fs, (folder, *depth), &mut more, &mut left).await;
         }
-        return Known { is_plain: asks.then_some(plain), links, is_sure: starts_there && left > 0 };
+        let is_sure = starts_there && left > 0;
+        return Known { around: asks.then_some(around), looks, more, is_sure };
     }
     Known { is_sure: true, ..Known::default() }
 }
@@ -106,7 +127,7 @@ pub(super) fn settle(call: &mut Call, known: Known) {
         let is_file = effect.access == Access::Observe
             && matches!(found, Some(Ok(found)) if found.kind != FileKind::FOLDER);
         match &effect.target {
-            _ if is_script(effect) && known.is_plain == Some(false) => {
+            _ if is_script(effect) && known.around.is_some() && !known.looks => {
                 effect.access = Access::Destroy;
             }
             Target::Tree { root } if is_file => {
@@ -115,7 +136,7 @@ pub(super) fn settle(call: &mut Call, known: Known) {
             _ => {}
         }
     }
-    for (path, found) in known.links {
+    for (path, found) in known.more {
         let target = Target::Path { path, follow: Follow::Yes };
         prepared.plan.effects.push(Effect { access: Access::Observe, target });
         call.located.push(Some(found));
@@ -124,8 +145,8 @@ pub(super) fn settle(call: &mut Call, known: Known) {
         prepared.plan.effects.push(unsure_paths());
         call.located.push(None);
     }
-    if known.is_plain == Some(true) {
-        prepared.plan.effects.push(plain_settings());
+    if let Some(around) = known.around {
+        prepared.plan.effects.push(around.effect());
         call.located.push(None);
     }
 }

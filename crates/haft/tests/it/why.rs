@@ -140,10 +140,40 @@ fn settings_of_repositories_decide_whether_git_only_looks() {
     ] {
         assert_eq!(answer(command), expected, "{command}");
     }
+    // A filter matters where files are read anew, an alias and a file monitor never.
+    let settings =
+        "[filter \"x\"]\n\tclean = ./x\n[alias]\n\tst = !./x\n[core]\n\tfsmonitor = ./x\n";
+    world.file(".git/config", settings);
+    for (command, expected) in [
+        ("git log -p", true),
+        ("git ls-files", true),
+        ("git diff --cached", true),
+        ("git ls-files -m", false),
+        ("git diff -- --cached", false),
+    ] {
+        assert_eq!(answer(command), expected, "{command}");
+    }
     world.file(".git/config", "[filter \"x\"]\n\tclean = ./x\n");
     world.file("rust-toolchain.toml", "[toolchain]\npath = \"here\"\n");
     for command in ["git diff", "git status", "cargo --version"] {
         assert_eq!(answer(command), false, "{command}");
+    }
+}
+
+#[test]
+fn a_path_behind_a_revision_starts_at_the_top_of_the_repository() {
+    let world = World::new();
+    assert!(world.program("git").args(["init", "-q", "."]).status().unwrap().success());
+    world.file("sub/a", "");
+    world.file("hidden/a", "");
+    for (command, expected) in [
+        ("cd sub && git show HEAD:hidden/a", "deny"),
+        ("cd sub && git show HEAD:sub/a", "allow"),
+        ("git show HEAD:hidden/a", "deny"),
+    ] {
+        let ran = world.run(&["why", "--json", "--deny", "Read(/hidden/**)", command]);
+        let answer: Value = serde_json::from_str(&ran.out).unwrap();
+        assert_eq!(answer["decision"], expected, "{command}: {answer}");
     }
 }
 

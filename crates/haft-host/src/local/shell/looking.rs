@@ -6,7 +6,7 @@
 //! ask nothing and connect to nothing.
 //!
 //! **Does not know:** settings in files: those of the person are the person's, those of a
-//! repository are [`crate::is_plain_git`]'s business.
+//! repository are [`crate::git_settings`]' business.
 
 use std::{
     env,
@@ -31,9 +31,11 @@ const FAMILIES: &[&str] = &[
     "LD_",
     "LESS",
     "MALLOC_",
+    "NPM_CONFIG_",
     "PERL5",
     "PYTHON",
     "RUSTC",
+    "npm_config_",
 ];
 
 /// Further ones, by their whole names.
@@ -81,10 +83,16 @@ const GIVEN: &[(&str, &str)] = &[
     ("GIT_OPTIONAL_LOCKS", "0"),
     ("GIT_PAGER", "cat"),
     ("GIT_TERMINAL_PROMPT", "0"),
+    ("GOTOOLCHAIN", "local"),
     ("MANPAGER", "cat"),
     ("PAGER", "cat"),
+    ("PIP_DISABLE_PIP_VERSION_CHECK", "1"),
     ("RUSTUP_AUTO_INSTALL", "0"),
     ("SYSTEMD_PAGER", "cat"),
+    ("npm_config_cache", "/dev/null"),
+    ("npm_config_logs_dir", "/dev/null"),
+    ("npm_config_logs_max", "0"),
+    ("npm_config_update_notifier", "false"),
 ];
 
 /// Settings of git that win over those of a repository.
@@ -158,6 +166,14 @@ mod tests {
         }
         for name in ["HOME", "LANG", "CARGO_HOME", "VIRTUAL_ENV", "MY_ENV"] {
             assert!(may_inherit(OsStr::new(name)), "{name}");
+        }
+    }
+
+    #[test]
+    fn what_the_reading_of_commands_counts_on_is_given() {
+        let given = given(None, &[]);
+        for (name, value) in haft_shell::LOOKING {
+            assert!(given.contains(&(name.into(), value.into())), "{name}");
         }
     }
 

@@ -1,7 +1,13 @@
 //! The files whose contents git prints, today's or older ones.
 
 use crate::{
-    effects::{Effect, Operand, judge::Outcome, options, state::joined, words::Arg},
+    effects::{
+        Effect, Operand,
+        judge::{Judge, Outcome},
+        options::{self, Parsed},
+        state::joined,
+        words::Arg,
+    },
     table::Entry,
 };
 
@@ -46,8 +52,13 @@ const BRIEF: [&str; 10] = [
 
 /// Adds what is read where git prints contents: the paths that it is given, or the folder that it
 /// runs in. A path behind a revision is seen from there, too: where the repository begins is not
-/// known.
-pub(super) fn contents(shown: &Shown<'_>, folders: Option<&[String]>, out: &mut Outcome) {
+/// known here.
+pub(super) fn contents(
+    judge: &mut Judge<'_, '_>,
+    shown: &Shown<'_>,
+    folders: Option<&[String]>,
+    out: &mut Outcome,
+) {
     let parsed = options::parse(shown.entry, shown.args);
     let has = |names: &[&str]| names.iter().any(|name| parsed.has(name));
     let is_printed = match shown.name {
@@ -63,6 +74,24 @@ pub(super) fn contents(shown: &Shown<'_>, folders: Option<&[String]>, out: &mut 
     let Some(folders) = folders else {
         return out.effects.push(Effect::Reads(Operand::Unknown));
     };
+    let (named, is_all) = named(judge, shown, &parsed, folders);
+    for folder in folders {
+        let all = named.iter().map(|path| seen(folder, path));
+        out.effects.extend(all.map(Effect::Reads));
+        if is_all {
+            out.effects.push(Effect::Reads(Operand::Path(folder.clone())));
+        }
+    }
+}
+
+/// The paths that are named, and whether all of the folder is printed.
+fn named<'s>(
+    judge: &mut Judge<'_, '_>,
+    shown: &Shown<'s>,
+    parsed: &'s Parsed,
+    folders: &[String],
+) -> (Vec<&'s str>, bool) {
+    let has = |names: &[&str]| names.iter().any(|name| parsed.has(name));
     let end = shown.args.iter().position(|arg| arg.known() == Some("--"));
     let paths = end.map_or(&[][..], |end| &shown.args[end + 1..]);
     let before = &parsed.operands[..parsed.operands.len().saturating_sub(paths.len())];
@@ -77,7 +106,10 @@ pub(super) fn contents(shown: &Shown<'_>, folders: Option<&[String]>, out: &mut 
             Some(text) if text.contains(':') => {
                 // `:/text` is a revision.
                 is_all |= text.starts_with(":/");
-                named.push(text.rsplit(':').next().unwrap_or_default());
+                let path = text.rsplit(':').next().unwrap_or_default();
+                named.push(path);
+                let each = |folder: &String| (folder.clone(), path.to_owned());
+                judge.reading.revisions.extend(folders.iter().map(each));
             }
             Some(text) => {
                 named.push(text);
@@ -94,13 +126,7 @@ pub(super) fn contents(shown: &Shown<'_>, folders: Option<&[String]>, out: &mut 
             _ => is_all = true,
         }
     }
-    for folder in folders {
-        let all = named.iter().map(|path| seen(folder, path));
-        out.effects.extend(all.map(Effect::Reads));
-        if is_all {
-            out.effects.push(Effect::Reads(Operand::Path(folder.clone())));
-        }
-    }
+    (named, is_all)
 }
 
 /// A path as git gets it, which may be a pattern.

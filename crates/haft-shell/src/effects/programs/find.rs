@@ -19,6 +19,7 @@ pub(super) fn find(judge: &mut Judge<'_, '_>, call: &Call<'_>, out: &mut Outcome
             "-H" | "-L" | "-P" | "-O0" | "-O1" | "-O2" | "-O3" | "--" => at += 1,
             _ => break,
         }
+        out.follows |= text == "-L";
     }
     let is_path =
         |arg: &&Arg| !['-', '(', ')', '!', ','].iter().any(|c| arg.value.start().starts_with(*c));
@@ -34,6 +35,7 @@ pub(super) fn find(judge: &mut Judge<'_, '_>, call: &Call<'_>, out: &mut Outcome
         out.effects.extend(judge.here().into_iter().map(Effect::Reads));
     }
     let found = found(&paths);
+    out.follows |= call.args.iter().any(|arg| arg.known() == Some("-follow"));
     while at < call.args.len() {
         at = primary(judge, call, at, &found, out);
     }
@@ -56,7 +58,7 @@ fn found(paths: &[&Arg]) -> Value {
             && match &path.value {
                 Value::Texts(texts) => texts.iter().all(|text| is_alike(text)),
                 Value::Files(start) => is_alike(start),
-                Value::Number | Value::From(_) => false,
+                Value::Number | Value::Hash | Value::From(_) => false,
             }
     };
     let all = paths.iter().map(|path| path.value.clone()).reduce(|one, two| one.or(&two));

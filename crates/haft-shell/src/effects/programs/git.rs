@@ -52,8 +52,9 @@ pub(super) fn git(judge: &mut Judge<'_, '_>, call: &Call<'_>, out: &mut Outcome)
     if let Some(entry) = entry {
         let args = &rest[1..];
         submodules(args, out);
-        configured(judge, entry, args, folders.as_deref(), out);
-        contents::contents(&contents::Shown { name, entry, args }, folders.as_deref(), out);
+        configured(judge, (name, entry), args, folders.as_deref(), out);
+        let shown = contents::Shown { name, entry, args };
+        contents::contents(judge, &shown, folders.as_deref(), out);
     }
 }
 
@@ -122,15 +123,23 @@ fn is_harmless(setting: &str) -> bool {
 /// names.
 fn configured(
     judge: &mut Judge<'_, '_>,
-    entry: &Entry,
+    (name, entry): (&str, &Entry),
     args: &[Arg],
     folders: Option<&[String]>,
     out: &mut Outcome,
 ) {
-    let has = |flag: &str| args.iter().any(|arg| arg.known() == Some(flag));
-    let drivers = entry.is(Trait::Drivers) && !(has("--no-textconv") && has("--no-ext-diff"));
-    let (filters, signatures) = (entry.is(Trait::Filters), entry.is(Trait::Signatures));
-    if !drivers && !filters && !signatures {
+    let parsed = options::parse(entry, args);
+    let drivers =
+        entry.is(Trait::Drivers) && !(parsed.has("no-textconv") && parsed.has("no-ext-diff"));
+    // What is in the index is not read anew, and names are told without their contents.
+    let is_old = match name {
+        "ls-files" => !parsed.has("m") && !parsed.has("modified"),
+        _ => parsed.has("cached") || parsed.has("staged"),
+    };
+    let filters = entry.is(Trait::Filters) && !(is_old && parsed.faults.is_empty());
+    let signatures = entry.is(Trait::Signatures);
+    let reads = entry.is(Trait::Objects) || entry.is(Trait::Filters);
+    if !drivers && !filters && !signatures && !reads {
         return;
     }
     let Some(folders) = folders else {
@@ -139,13 +148,15 @@ fn configured(
     for folder in folders {
         judge.reading.git_folders.insert(folder.clone());
         let facts = judge.around.setting.git.get(folder).copied().unwrap_or_default();
-        let GitFacts { no_filters, no_drivers, no_signatures } = facts;
+        let GitFacts { no_fetches, no_filters, no_drivers, no_signatures } = facts;
         if drivers && !no_drivers {
             out.fault("git may run programs that show differences; with --no-textconv --no-ext-diff it does not");
         } else if filters && !no_filters {
             out.fault("git may run filters that the configuration of the repository names");
         } else if signatures && !no_signatures {
             out.fault("git may check signatures, as the configuration of the repository says");
+        } else if !no_fetches {
+            out.fault("git may fetch objects, or take settings from elsewhere");
         }
     }
 }

@@ -34,7 +34,9 @@ pub(super) fn lsof(_: &mut Judge<'_, '_>, call: &Call<'_>, out: &mut Outcome) {
     let is_plain = |word: &&str| {
         let letters = word.strip_prefix('-').unwrap_or("x");
         letters.chars().next().is_some_and(|c| "nPitsapuclx4:0123456789".contains(c))
-            && !letters.contains(['D', 'k', 'S', 'r', '+', '@'])
+            && (letters.starts_with("sTCP:")
+                || letters.starts_with("sUDP:")
+                || !letters.contains(['D', 'k', 'S', 'r', '+', '@']))
             || !word.starts_with(['-', '+'])
     };
     if !has_n || words.len() != call.args.len() || !words.iter().all(is_plain) {
@@ -64,6 +66,17 @@ pub(super) fn ip(_: &mut Judge<'_, '_>, call: &Call<'_>, out: &mut Outcome) {
         objects.contains(&object) && rest.all(|word| ["show", "list", "ls"].contains(word));
     if !is_fine || words.is_empty() {
         out.anything("ip may change the network");
+    }
+}
+
+/// `man [SECTION] NAME`: pages that are installed.
+pub(super) fn man(judge: &mut Judge<'_, '_>, call: &Call<'_>, out: &mut Outcome) {
+    let Some(entry) = table::find("man ...") else { return };
+    let parsed = options::parse(entry, call.args);
+    judge.parsed("man", entry, &parsed, out);
+    // A page of the workspace may name any file, and how it is shown.
+    if parsed.operands.iter().any(|arg| arg.known().is_none_or(|name| name.contains('/'))) {
+        out.anything("the page is not known to be one that is installed");
     }
 }
 

@@ -3,6 +3,7 @@
 use super::Call;
 use crate::{
     effects::{
+        Effect, Operand,
         judge::{Judge, Outcome},
         options,
         words::Arg,
@@ -34,7 +35,7 @@ pub(super) fn jq(judge: &mut Judge<'_, '_>, call: &Call<'_>, out: &mut Outcome) 
     let program = parsed.operands.first().filter(|_| !has_file);
     // A module is a file that the filter names.
     if has_file || program.is_some_and(|arg| !arg.known().is_some_and(is_filter)) {
-        out.anything("the filter of jq is not known, or loads files");
+        out.effects.push(Effect::Reads(Operand::Unknown));
     }
     judge.parsed("jq", entry, &parsed, out);
 }
@@ -68,6 +69,7 @@ pub(super) fn archive(judge: &mut Judge<'_, '_>, call: &Call<'_>, out: &mut Outc
     if !shows.contains(&first) || !rest.iter().all(is_file) {
         return out.anything(format!("{} may write files", call.name));
     }
+    out.follows |= call.name == "tar";
     let count = if ["tar", "unzip", "ar"].contains(&call.name) { 1 } else { rest.len() };
     out.effects.extend(rest.iter().take(count).flat_map(|arg| judge.reads(arg)));
 }

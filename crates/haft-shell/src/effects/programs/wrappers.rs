@@ -77,6 +77,9 @@ pub(super) fn joined(judge: &mut Judge<'_, '_>, call: &Call<'_>, out: &mut Outco
     if is_shell {
         out.effects.push(Effect::ChangesShell);
     }
+    if call.name == "ssh" && call.args.len() == 1 && first == Some("-V") {
+        return;
+    }
     if call.name == "ssh" {
         let host = call.args.iter().find(|arg| !arg.value.start().starts_with('-'));
         out.effects.push(Effect::Network(host.and_then(Arg::known).map(str::to_owned)));
@@ -249,6 +252,10 @@ pub(super) fn shell(judge: &mut Judge<'_, '_>, call: &Call<'_>, out: &mut Outcom
     let words: Vec<Option<&str>> = call.args.iter().map(Arg::known).collect();
     match words[..] {
         [Some("--version")] => (),
+        // It only looks for faults.
+        [Some("-n"), Some(path)] if !path.starts_with(['-', '+']) => {
+            out.effects.extend(judge.reads(&call.args[1]));
+        }
         [Some("-c"), Some(text), ..] => {
             script(judge, call, text, out);
         }
