@@ -1,5 +1,6 @@
-//! The network for everything above: the one HTTP client, a bounded parser of event streams, and
-//! the guard that says which addresses may be dialled.
+//! The network for everything above: the one HTTP client, a bounded parser of event streams, the
+//! guard that says which addresses may be dialled, and the proxy through which commands reach the
+//! hosts that they may.
 //!
 //! **Invariant:** nothing is opened, read or resolved before the first request, and nothing that
 //! a peer sends makes memory grow beyond a stated bound. This crate knows no model, no tool and
@@ -7,12 +8,14 @@
 
 mod address;
 mod client;
+mod proxy;
 mod sse;
 mod tls;
 
 pub use self::{
     address::{AddressError, Checked, Host, Resolve, SystemResolver, check, dial, special},
     client::{Client, NetError, Response, host_and_port, install_crypto, shown_url},
+    proxy::{Hosts, HostsError, Pass, Proxy, Refusals, Refused, Why},
     sse::{SseError, SseEvent, SseItem, SseParser},
 };
 /// Bytes of a body, cheap to clone.

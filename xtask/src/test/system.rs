@@ -78,6 +78,18 @@ const NEEDS: &[Need] = &[
         is_there: |_| find_program("npm").is_some(),
     },
     Need {
+        name: "curl",
+        packages: &["curl"],
+        purpose: "going through the proxy as people do",
+        is_there: |_| find_program("curl").is_some(),
+    },
+    Need {
+        name: "openssl",
+        packages: &["openssl"],
+        purpose: "certificates of servers that tests start",
+        is_there: |_| find_program("openssl").is_some(),
+    },
+    Need {
         name: "python3 with venv",
         packages: &["python3", "python3-venv"],
         purpose: "the MCP SDK and tools written in Python",
