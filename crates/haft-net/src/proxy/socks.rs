@@ -12,7 +12,6 @@ use std::{
 use tokio::{
     io::{AsyncReadExt, AsyncWriteExt},
     net::TcpStream,
-    time,
 };
 
 use super::{
@@ -40,8 +39,8 @@ mod reply {
 
 /// Serves a connection that begins with the version of SOCKS5.
 pub(super) async fn serve_socks(mut client: Watched, guest: &Guest) {
-    let greeting = time::timeout(guest.shared.bounds.head, greet(&mut client, guest));
-    let Ok(Ok(Some((command, host, port)))) = greeting.await else { return };
+    // Until there is a request the connection is nobody's, and so lasts no longer than a head may.
+    let Ok(Some((command, host, port))) = greet(&mut client, guest).await else { return };
     let opened = match host {
         Ok(host) => guest.open(&command, &host, port).await.map(|(_, server)| server),
         Err(refused) => Err(refused),
