@@ -22,20 +22,21 @@ use haft_types::{HostPath, Style};
 /// mistaken for those of scripts that a command runs.
 const BEFORE: u64 = 10_000;
 /// The signals and events whose traps last for one command; that for the end of the shell stays.
-const TRAPS: &str = "DEBUG ERR RETURN HUP INT QUIT USR1 USR2 PIPE ALRM TERM CHLD CONT TSTP TTIN \
-                     TTOU WINCH";
+const TRAPS: &str = "DEBUG ERR RETURN HUP INT QUIT ILL TRAP ABRT BUS FPE SEGV USR1 USR2 PIPE ALRM TERM \
+                     CHLD CONT TSTP TTIN TTOU URG XCPU XFSZ VTALRM PROF WINCH IO SYS";
 /// Sets the options of `set` back to those that a shell has at its start.
 const OPTIONS: &str = "+abefhkmnptuvxBCEHPT -hB +o posix +o pipefail +o history +o emacs +o vi \
                        +o ignoreeof -o interactive-comments +o nolog";
 /// The options of a shell at its start, as `SHELLOPTS` has them.
 const PLAIN: [&str; 3] = ["braceexpand", "hashall", "interactive-comments"];
 /// Opens the descriptors of the shell itself: 114 leads nowhere, 115 and 116 are its output and
-/// errors, 117 takes its records. What bash keeps of a descriptor while it is another, it closes in
+/// errors, 117 takes its records. Aliases count, as where a person types. What bash keeps of a descriptor while it is another, it closes in
 /// programs, and a copy of that too: so these are copies of such. And it keeps it behind the one
 /// that comes in its place: with these so high, behind all that a command may have.
 const OPENING: &str = "exec 124>&1 125>&3 3>&-; { { exec 114>&126; } >&124; } 1<>/dev/null; { exec \
                        115>&126; } >&124; { exec 116>&126; } 2>&124; { { exec 117>&127; } >&124; \
-                       } >&125; exec 124>&- 125>&-\n";
+                       } >&125; exec 124>&- 125>&-; \
+                       \\builtin shopt -s expand_aliases\n";
 /// Where 2 leads while the shell reports: nowhere, and what is traced goes there too. A redirection
 /// is traced nowhere itself; the number that the trace had stays in a variable meanwhile.
 const UNTRACED: &str = "\"$((${BASH_XTRACEFD:+(__haft_trace=10#0${BASH_XTRACEFD//[!0-9]/})*(\
@@ -60,6 +61,8 @@ pub struct Turn {
     root: HostPath,
     /// Lines that the shell has read before.
     lines: u64,
+    /// The exit code that `$?` has.
+    before: i32,
 }
 
 /// A part of a turn: what follows is given when the shell has reported the one before.
@@ -82,6 +85,8 @@ pub enum TurnRecord {
         code: i32,
         /// The options of `set` that it left on, or without it off, by name.
         options: Vec<String>,
+        /// What it set traps for that it left, by name.
+        traps: Vec<String>,
         /// Where it ended; none where that folder is gone.
         folder: Option<HostPath>,
     },
@@ -92,7 +97,13 @@ impl Turn {
     /// to `root` where it stands in no folder that is there.
     pub fn new(command: String, folder: Option<HostPath>, root: HostPath, lines: u64) -> Self {
         let id = format!("{:016x}", RandomState::new().build_hasher().finish());
-        Self { command, id, folder, root, lines }
+        Self { command, id, folder, root, lines, before: 0 }
+    }
+
+    /// The same behind a command that ended with this exit code, which it finds in `$?`.
+    #[must_use]
+    pub fn behind(self, code: i32) -> Self {
+        Self { before: code, ..self }
     }
 
     /// Where the shell goes before the command.
@@ -149,14 +160,19 @@ impl Turn {
 
     fn given(&self) -> Vec<u8> {
         let mut text = Vec::with_capacity(self.command.len() + 1024);
+        if self.before != 0 {
+            // No builtin ends with any exit code, and a function would have a name.
+            text.extend_from_slice(format!("(\\builtin exit {}); ", self.before).as_bytes());
+        }
         text.extend_from_slice(b"\\builtin eval ");
         // Not the first character: it may be that of an option.
         quote(&[b" ", self.command.as_bytes()].concat(), &mut text);
         let report = format!(
             " <&114 >&115 2>&116; {{ \\builtin printf '\\0E%s %s %s\\n' {} \"$?\" \"$SHELLOPTS\" >&117; \
-             \\builtin pwd -P >&117; \\builtin printf '\\0' >&117; \\builtin trap - {TRAPS}; \
+             \\builtin pwd -P >&117; \\builtin printf '\\0T%s\\n' {} >&117; \\builtin trap >&117; \
+             \\builtin printf '\\0' >&117; \\builtin trap - {TRAPS}; \
              \\builtin set {OPTIONS}; {TRACED}; }} >&114 2>&{UNTRACED}\n",
-            self.id
+            self.id, self.id
         );
         text.extend_from_slice(report.as_bytes());
         // Left unread until the line before is done; of no effect.
@@ -181,26 +197,57 @@ fn quote(bytes: &[u8], text: &mut Vec<u8>) {
 
 /// Reads what a shell reports.
 #[derive(Clone, Debug, Default)]
-pub struct TurnRecords(Vec<u8>);
+pub struct TurnRecords {
+    bytes: Vec<u8>,
+    /// The end of a command whose traps have not come yet.
+    ended: Option<TurnRecord>,
+}
 
 impl TurnRecords {
     /// Takes bytes in and gives the records of this turn that are whole; others are nobody's.
     pub fn push(&mut self, bytes: &[u8], turn: &Turn) -> Vec<TurnRecord> {
-        self.0.extend_from_slice(bytes);
-        let Some(end) = memchr::memrchr(0, &self.0) else {
-            self.0.truncate(RECORD);
+        self.bytes.extend_from_slice(bytes);
+        let Some(end) = memchr::memrchr(0, &self.bytes) else {
+            self.bytes.truncate(RECORD);
             return Vec::new();
         };
-        let whole: Vec<u8> = self.0.drain(..=end).collect();
-        whole.split(|byte| *byte == 0).filter_map(|record| turn.read(record)).collect()
+        let whole: Vec<u8> = self.bytes.drain(..=end).collect();
+        whole
+            .split(|byte| *byte == 0)
+            .filter_map(|record| turn.read(record, &mut self.ended))
+            .collect()
     }
 }
 
+/// The names of what traps are set for, as `trap` lists them: `trap -- 'quoted' SIGUSR1`. That for the
+/// end of the shell is left out.
+fn traps(list: &[u8]) -> Vec<String> {
+    let (mut names, mut word, mut quoted, mut escaped) = (Vec::new(), Vec::new(), false, false);
+    for byte in list {
+        match byte {
+            _ if std::mem::take(&mut escaped) => {}
+            b'\\' if !quoted => escaped = true,
+            b'\'' => quoted = !quoted,
+            _ if quoted => {}
+            b'\n' => names.push(String::from_utf8_lossy(&std::mem::take(&mut word)).into_owned()),
+            b' ' => word.clear(),
+            byte => word.push(*byte),
+        }
+    }
+    let short = |name: String| name.strip_prefix("SIG").map_or(name.clone(), str::to_owned);
+    names
+        .into_iter()
+        .map(short)
+        .filter(|name| TRAPS.split_ascii_whitespace().any(|one| one == name))
+        .collect()
+}
+
 impl Turn {
-    fn read(&self, record: &[u8]) -> Option<TurnRecord> {
+    /// Reads a record; the end of a command is none before its traps are known.
+    fn read(&self, record: &[u8], ended: &mut Option<TurnRecord>) -> Option<TurnRecord> {
         let end = memchr::memchr(b'\n', record)?;
-        let (head, folder) = (str::from_utf8(&record[..end]).ok()?, &record[end + 1..]);
-        let folder = folder.strip_suffix(b"\n");
+        let (head, rest) = (str::from_utf8(&record[..end]).ok()?, &record[end + 1..]);
+        let folder = rest.strip_suffix(b"\n");
         let folder = folder.and_then(|bytes| HostPath::new(bytes, Style::Posix).ok());
         let mut words = head.split(' ');
         let name = words.next()?;
@@ -215,7 +262,15 @@ impl Turn {
                 let mut options: Vec<String> = on.map(ToString::to_string).collect();
                 let off = PLAIN.iter().filter(|name| !set.contains(name));
                 options.extend(off.map(|name| format!("no {name}")));
-                Some(TurnRecord::Ended { code, options, folder })
+                *ended = Some(TurnRecord::Ended { code, options, traps: Vec::new(), folder });
+                None
+            }
+            "T" => {
+                let mut ended = ended.take()?;
+                if let TurnRecord::Ended { traps, .. } = &mut ended {
+                    *traps = self::traps(rest);
+                }
+                Some(ended)
             }
             _ => None,
         }

@@ -22,6 +22,7 @@ mod answer;
 mod background;
 mod exit;
 mod follow;
+mod gone;
 mod language;
 mod output;
 mod session;
@@ -276,8 +277,14 @@ impl Tool for Bash {
         let failed = matches!(&ran.end, End::Exited(exit) if exit.code != Some(0));
         let said = failed.then_some([&*ran.kept.stderr, &*ran.kept.stdout]);
         notes.extend(withheld::note(&input.command, said, cx));
-        if input.cwd.is_none() && session::asked(&input).is_none() {
-            notes.extend(carry(&input.command, &ran.report, cx));
+        if session::asked(&input).is_none() {
+            if input.cwd.is_none() {
+                notes.extend(carry(&input.command, &ran.report, cx));
+            }
+            let is_well = matches!(&ran.end, End::Exited(exit) if exit.code == Some(0));
+            if is_well && self.language == Language::Shell {
+                notes.extend(gone::note(&input.command));
+            }
         }
         notes.extend(cx.session().map.get::<Jobs>().news(cx));
         Ok(answer::outcome(&input.command, ran, timeout, notes))

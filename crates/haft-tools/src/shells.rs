@@ -68,8 +68,10 @@ pub(crate) struct Seat {
     pub(crate) lines: u64,
     /// What ran in its background when the last call ended.
     pub(crate) beside: Vec<(u32, String)>,
-    /// The options that were last said to be set back.
-    pub(crate) options: Vec<String>,
+    /// What was last said of options and traps that were set back.
+    pub(crate) set_back: String,
+    /// The exit code of the last command.
+    pub(crate) code: i32,
 }
 
 /// A shell that runs.

@@ -80,6 +80,14 @@ pub(super) enum Heard {
     Ended(i32),
 }
 
+/// What a shell says of itself behind a command.
+struct Ended {
+    code: i32,
+    options: Vec<String>,
+    traps: Vec<String>,
+    folder: Option<HostPath>,
+}
+
 /// Follows the turn of a shell.
 pub(super) struct Watch {
     turn: Turn,
@@ -89,7 +97,7 @@ pub(super) struct Watch {
     /// Whether the command began, and where.
     begun: bool,
     at: Option<HostPath>,
-    ended: Option<(Vec<String>, Option<HostPath>)>,
+    ended: Option<Ended>,
     /// Since when all that the shell was given is taken.
     taken: Option<Instant>,
     /// What was printed before the command began.
@@ -112,8 +120,8 @@ impl Watch {
                     (self.begun, self.at, self.taken) = (true, folder, None);
                     heard = Some(Heard::Placed);
                 }
-                TurnRecord::Ended { code, options, folder } => {
-                    self.ended = Some((options, folder));
+                TurnRecord::Ended { code, options, traps, folder } => {
+                    self.ended = Some(Ended { code, options, traps, folder });
                     heard = Some(Heard::Ended(code));
                 }
             }
@@ -187,8 +195,9 @@ pub(super) async fn run(
         Some(shell) => {
             seat.lost = None;
             (seat.lines, seat.began) = (watch.turn.lines(), watch.began);
-            if let Some((options, folder)) = watch.ended.take() {
-                notes.extend(seat.set_back(options));
+            if let Some(Ended { code, options, traps, folder }) = watch.ended.take() {
+                seat.code = code;
+                notes.extend(seat.set_back(options, traps));
                 notes.extend(seat.stands(name, folder, cx));
             }
             let beside = shell.running.control.beside().await;
@@ -267,6 +276,7 @@ impl Call<'_> {
         let folder = seat.folder.get_or_insert_with(|| cx.place.cwd.clone()).clone();
         let goes = (is_new || seat.strayed).then_some(folder);
         let turn = Turn::new(self.input.command.clone(), goes, root.clone(), seat.lines);
+        let turn = turn.behind(seat.code);
         let control = Arc::clone(&shell.running.control);
         let given = cx.host.shell().map(|host| host.give(&*control, &turn, TurnPart::Place));
         match given.unwrap_or_else(|| std::future::ready(Ok(())).boxed()).await {
@@ -356,18 +366,22 @@ impl Seat {
 
     /// The next shell knows nothing.
     fn fresh(&mut self) {
-        (self.strayed, self.lines) = (false, 0);
-        (self.began, self.beside, self.options) = Default::default();
+        (self.strayed, self.lines, self.code) = (false, 0, 0);
+        (self.began, self.beside, self.set_back) = Default::default();
     }
 
-    /// What is said of options that the next command does not have any more; the same only once.
-    fn set_back(&mut self, options: Vec<String>) -> Option<String> {
-        if options.is_empty() || options == self.options {
-            return None;
-        }
-        let text = format!("[options of set last for one call: {}]", options.join(", "));
-        self.options = options;
-        Some(text)
+    /// What is said of options and traps that the next command does not have any more; the same only
+    /// once.
+    fn set_back(&mut self, options: Vec<String>, traps: Vec<String>) -> Option<String> {
+        let said = [
+            ("options of set last for one call", options),
+            ("traps last for one call, but that of EXIT", traps),
+        ];
+        let said = said.iter().filter(|(_, names)| !names.is_empty());
+        let said = said.map(|(what, names)| format!("[{what}: {}]", names.join(", ")));
+        let said = said.collect::<Vec<_>>().join("\n");
+        let is_news = !said.is_empty() && said != self.set_back;
+        is_news.then(|| self.set_back.clone_from(&said)).map(|()| said)
     }
 
     /// Where the shell stands now; what is said of it.

@@ -497,3 +497,22 @@ async fn a_command_that_moves_nowhere_takes_back_no_move_of_another() {
     let at = world.call("bash", json!({"command": "pwd"})).await.joined_text();
     assert!(at.ends_with("/sub"), "{at}");
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_ends_with_its_call_is_told_with_the_way_to_keep_it() {
+    let world = world();
+    let told = "[what this sets ends with this call: give session to keep it]";
+    let text = async |input| world.call("bash", input).await.joined_text();
+    for command in ["export A=1", "alias x=y", ". ./set.sh", "cd src && A=1"] {
+        std::fs::write(world.folder().unwrap().join("set.sh"), "B=2\n").unwrap();
+        let said = text(json!({ "command": command })).await;
+        assert_eq!(said.lines().last(), Some(told), "{command}: {said}");
+        text(json!({"command": "cd .."})).await;
+    }
+    let session = text(json!({"command": "export A=1", "session": "s"})).await;
+    assert_eq!(session, "(no output)");
+    for command in ["export A=1 && echo $A", "export A=1; false", "cd src"] {
+        let said = text(json!({ "command": command })).await;
+        assert!(!said.contains(told), "{command}: {said}");
+    }
+}

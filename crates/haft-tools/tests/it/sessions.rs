@@ -220,6 +220,40 @@ async fn descriptors_and_coprocesses_of_a_command_live_on() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn aliases_and_the_last_exit_code_live_on() {
+    let world = world();
+    run(&world, "alias hi='echo hello' ll='ls -a'").await;
+    assert_eq!(out(&run(&world, "hi you; ll b.txt").await), "hello you\nb.txt\n");
+    for (command, code) in [("(exit 37)", 37), ("false", 1), ("true", 0), ("nosuchcommand", 127)] {
+        run(&world, command).await;
+        let next = run(&world, "echo $?; (exit 5)").await;
+        assert_eq!(out(&next), format!("{code}\n"), "{command}: {next:?}");
+        assert_eq!((out(&run(&world, "echo $?").await), err(&next)), ("5\n", ""), "{command}");
+    }
+    run(&world, "set -e; trap 'echo trapped' ERR EXIT; exit 3").await;
+    assert_eq!(out(&run(&world, "echo $?").await), "0\n", "that of another shell");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn traps_that_are_taken_back_are_named_and_that_of_the_end_stays() {
+    let world = world();
+    let set =
+        "trap 'echo \"it'\\''s\ntrap -- 1 INT\"' USR1 ERR; trap '' BUS; trap 'echo bye > bye' EXIT";
+    let told = run(&world, set).await.joined_text();
+    assert_eq!(told, "[traps last for one call, but that of EXIT: BUS, USR1, ERR]");
+    let ends = run(&world, "set -u; trap : HUP").await.joined_text();
+    let options = "[options of set last for one call: nounset]";
+    assert_eq!(ends, format!("{options}\n[traps last for one call, but that of EXIT: HUP]"));
+    assert_eq!(run(&world, "true").await.joined_text(), "(no output)");
+    let killed = run(&world, "echo on; kill -USR1 $$").await.joined_text();
+    assert!(killed.starts_with("on\n[killed by signal 10 (USR1)]\n[the shell of"), "{killed}");
+    let world = self::world();
+    run(&world, "trap 'echo bye > bye' EXIT").await;
+    let ended = run(&world, "exit 3").await;
+    assert!(world.folder().unwrap().join("bye").exists(), "{ended:?}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn traces_of_a_command_show_nothing_of_what_ends_it() {
     let world = world();
     run(&world, "exec 5>trace; BASH_XTRACEFD=5; set -x; echo traced").await;

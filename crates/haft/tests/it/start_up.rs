@@ -146,6 +146,35 @@ alias with='echo $by_alias'; by_alias=aliased
 "#;
 
 #[test]
+fn functions_have_the_options_that_they_need_and_sessions_the_aliases() {
+    let world = World::new();
+    let rc = "shopt -s extglob globstar\nshout() { echo all: **/*.@(x|y); }\n";
+    home(&world, ".bashrc", &format!("{rc}alias hey='echo hey'\n"));
+    world.file("sub/deep/a.x", "");
+    world.file("b.y", "");
+    let look = "shout; shopt -q nullglob || echo plain; hey you";
+    let seen = "all: b.y sub/deep/a.x\nplain\nhey you\n";
+    let ran = tool(&world, "/bin/bash", look);
+    assert_eq!(ran.out, seen, "{ran:?}");
+    home(
+        &world,
+        ".bashrc",
+        "shopt -s extglob nullglob\nnone() { for f in *.none; do echo $f; done; }\n",
+    );
+    let ran = tool(&world, "/bin/bash", "none; shopt extglob");
+    assert_eq!(ran.out.split_whitespace().collect::<Vec<_>>()[..2], ["extglob", "off"], "{ran:?}");
+
+    home(&world, ".bashrc", &format!("{rc}alias hey='echo hey'\n"));
+    let mut client = Client::of(with_shell(&world, "/bin/bash", &["mcp", "--mode", "bypass"]));
+    client.greet(&json!({}));
+    let answer = client.call("bash", &json!({"command": look, "session": "dev"}));
+    assert_eq!(text(&answer), seen.trim_end());
+    client.call("bash", &json!({"command": "alias ho='hey ho'", "session": "dev"}));
+    let answer = client.call("bash", &json!({"command": "ho", "session": "dev"}));
+    assert_eq!(text(&answer), "hey ho");
+}
+
+#[test]
 fn functions_have_the_variables_that_they_name() {
     let world = World::new();
     home(&world, ".bashrc", NEEDING);

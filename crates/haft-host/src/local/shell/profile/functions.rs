@@ -1,7 +1,8 @@
 //! Functions and aliases of the person's shell, as the shell of each command reads them.
 //!
 //! **Invariant:** a file that has no name and that nobody can change; what is in it leaves nothing in
-//! the environment of the command, and no option of the shell but that aliases count.
+//! the environment of the command, and no option of the shell but that aliases count, and those that the
+//! person has and a function looks like needing.
 
 use std::{
     collections::BTreeSet,
@@ -53,6 +54,13 @@ const RESERVED: &[&[u8]] = &[
 ];
 /// Commands whose aliases mostly make them ask, which nobody could answer.
 const ASKING: &[&[u8]] = &[b"rm", b"cp", b"mv", b"ln"];
+
+/// Options of the shell, and what stands in functions that may need them.
+const NEEDS: &[(&str, &[&[u8]])] = &[
+    ("extglob", &[b"?(", b"*(", b"+(", b"@(", b"!("]),
+    ("globstar", &[b"**"]),
+    ("nullglob", &[b"*"]),
+];
 
 /// A variable that is not exported.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -137,10 +145,16 @@ fn text(report: &Report<'_>, variables: Vec<Kept<'_>>) -> Option<(Vec<u8>, Vec<S
     for variable in &variables {
         variable.make(&mut text);
     }
-    for body in functions {
+    for body in &functions {
         text.extend_from_slice(body);
     }
     text.extend_from_slice(b"builtin shopt -u extglob\n");
+    let is_on = |name: &str| report.options.iter().any(|(on, _)| *on == name.as_bytes());
+    for (option, _) in
+        NEEDS.iter().filter(|(option, signs)| is_on(option) && need(&functions, signs))
+    {
+        text.extend_from_slice(format!("builtin shopt -s {option}\n").as_bytes());
+    }
     for (_, alias) in &aliases {
         text.extend_from_slice(alias);
     }
@@ -148,6 +162,12 @@ fn text(report: &Report<'_>, variables: Vec<Kept<'_>>) -> Option<(Vec<u8>, Vec<S
         text.extend_from_slice(b"builtin shopt -s expand_aliases\n");
     }
     Some((text, secret))
+}
+
+/// Reports whether one of these stands in one of the functions.
+fn need(functions: &[&[u8]], signs: &[&[u8]]) -> bool {
+    let has = |body: &[u8]| signs.iter().any(|sign| memchr::memmem::find(body, sign).is_some());
+    functions.iter().any(|body| has(body))
 }
 
 /// All that can be the name of a variable.
@@ -187,7 +207,7 @@ mod tests {
             _git\0_git () { _other; }\n\0_other\0_other () { :; }\n\0pwd\0pwd () { echo x; }\n\0\
             _b\0_b () { :; }\n\0\
             haft:aliases\0{\0alias {='echo no'\n\0ll\0alias ll='_b; ls -l'\n\0rm\0alias rm='rm -i'\n\0\
-            haft:variables of functions\0haft:end\0";
+            haft:variables of functions\0haft:options\0haft:end\0";
         let (text, _) = text(&Report::read(bytes).unwrap(), Vec::new()).unwrap();
         let text = String::from_utf8(text).unwrap();
         for there in ["conda ()", "__exe ()", "_deep ()", "_b ()", "alias ll=", "expand_aliases"] {
@@ -197,7 +217,7 @@ mod tests {
             assert!(!text.contains(gone), "{gone} in {text}");
         }
         let none = b"haft:variables\0haft:functions\0_git\0_git () { :; }\n\0haft:aliases\0\
-            haft:variables of functions\0haft:end\0";
+            haft:variables of functions\0haft:options\0haft:end\0";
         assert_eq!(super::text(&Report::read(none).unwrap(), Vec::new()), None);
     }
 }

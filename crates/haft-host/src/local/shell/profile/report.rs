@@ -37,6 +37,10 @@ haft_start_up_report() {
     done
     builtin printf 'haft:variables of functions\0'
     (haft_start_up_variables)
+    builtin printf 'haft:options\0'
+    for haft_name in extglob globstar nullglob; do
+      builtin shopt -q "$haft_name" && builtin printf '%s\0\0' "$haft_name"
+    done
     builtin printf 'haft:end\0'
   } >&199
 }
@@ -77,7 +81,7 @@ haft_start_up_report() {
   trap - EXIT
   printf 'haft:variables\0' >&9
   /usr/bin/env -0 >&9
-  printf 'haft:functions\0haft:aliases\0haft:variables of functions\0haft:end\0' >&9
+  printf 'haft:functions\0haft:aliases\0haft:variables of functions\0haft:options\0haft:end\0' >&9
 }
 haft_env=$ENV
 trap haft_start_up_report EXIT
@@ -88,7 +92,7 @@ haft_start_up_report"#;
 
 /// Reports the variables, in whatever shell.
 pub(super) const ANY: &str = "printf 'haft:variables\\0' >&3; /usr/bin/env -0 >&3; \
-    printf 'haft:functions\\0haft:aliases\\0haft:variables of functions\\0haft:end\\0' >&3";
+    printf 'haft:functions\\0haft:aliases\\0haft:variables of functions\\0haft:options\\0haft:end\\0' >&3";
 
 /// What was reported.
 #[derive(Debug, Default, PartialEq, Eq)]
@@ -102,6 +106,8 @@ pub(super) struct Report<'a> {
     /// The same of variables that are not exported. What they hold follows: their names with `[`,
     /// and each key, `=`, value.
     pub(super) kept: Vec<(&'a [u8], &'a [u8])>,
+    /// The options that functions may need and that are on: their names, and nothing.
+    pub(super) options: Vec<(&'a [u8], &'a [u8])>,
 }
 
 impl<'a> Report<'a> {
@@ -125,7 +131,8 @@ impl<'a> Report<'a> {
         };
         report.functions = pairs(b"haft:aliases")?;
         report.aliases = pairs(b"haft:variables of functions")?;
-        report.kept = pairs(b"haft:end")?;
+        report.kept = pairs(b"haft:options")?;
+        report.options = pairs(b"haft:end")?;
         Some(report)
     }
 }
@@ -137,13 +144,15 @@ mod tests {
     #[test]
     fn a_report_counts_whole_or_not_at_all() {
         let bytes = b"junk\0haft:variables\0A=1=2\0B=\0haft:functions\0f\0f () \n{ :\n}\n\0\
-            haft:aliases\0ll\0alias ll='ls -l'\n\0haft:variables of functions\0v\0declare -- v=\"1\"\n\0v[\x000=1\0haft:end\0";
+            haft:aliases\0ll\0alias ll='ls -l'\n\0haft:variables of functions\0v\0declare -- v=\"1\"\n\0v[\x000=1\0\
+            haft:options\0nullglob\0\0haft:end\0";
         let report = Report::read(bytes).unwrap();
         assert_eq!(report.variables, [(&b"A"[..], &b"1=2"[..]), (b"B", b"")]);
         assert_eq!(report.functions, [(&b"f"[..], &b"f () \n{ :\n}\n"[..])]);
         assert_eq!(report.aliases, [(&b"ll"[..], &b"alias ll='ls -l'\n"[..])]);
         let kept = [(&b"v"[..], &b"declare -- v=\"1\"\n"[..]), (b"v[", b"0=1")];
         assert_eq!(report.kept, kept);
+        assert_eq!(report.options, [(&b"nullglob"[..], &b""[..])]);
         for end in 0..bytes.len() - 1 {
             assert_eq!(Report::read(&bytes[..end]), None, "{end}");
         }
