@@ -66,6 +66,7 @@ pub struct Server {
 impl Server {
     /// A server that runs at most `concurrency` calls at once; others wait their turn.
     pub fn new(dispatcher: Arc<Dispatcher>, watch: Watch, concurrency: usize) -> Self {
+        dispatcher.session.cancelled_are_unheard();
         Self {
             dispatcher,
             watch,

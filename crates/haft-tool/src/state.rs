@@ -129,6 +129,11 @@ impl Session {
         self.map.get::<crate::survey::Watch>().settle().await;
     }
 
+    /// Says that nobody hears the answers of cancelled calls: the next answer tells what they changed.
+    pub fn cancelled_are_unheard(&self) {
+        self.map.get::<crate::survey::Watch>().cancelled_are_unheard();
+    }
+
     /// As [`settle`](Self::settle), where no call follows: lets go of what it knows of the files.
     pub async fn close(&self) {
         self.map.get::<crate::stopping::Stopping>().settle().await;

@@ -43,7 +43,15 @@ impl Stage for Snapshot {
 
     fn run<'a>(&'a self, mut call: Call, next: Next<'a>) -> BoxFuture<'a, Outcome> {
         if call.plan().is_none_or(Plan::observes) {
-            return next.run(call);
+            let cx = call.cx.clone();
+            return async move {
+                let mut outcome = next.run(call).await;
+                if !cx.is_nested() {
+                    cx.session().map.get::<Watch>().tell(&cx, &mut outcome);
+                }
+                outcome
+            }
+            .boxed();
         }
         async move {
             let guarded = call.plan().is_none_or(|plan| plan.effects.iter().all(is_guarded));

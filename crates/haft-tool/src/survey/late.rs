@@ -1,14 +1,18 @@
 //! What commands changed that were cancelled, or whose time was over: it is found after their answer.
 //!
 //! **Invariant:** such a look began before the answer, so that the next command is looked at after
-//! it. What it finds is in the log, and told to people at once, to the model with the next command.
+//! it. What it finds is in the log, and told to people at once, to the model with the next answer. So
+//! is what was found in time for the answer of a cancelled call that nobody hears.
 
 use std::{
     future::Future,
-    sync::{Arc, Mutex},
+    sync::{
+        Arc, Mutex,
+        atomic::{AtomicBool, Ordering},
+    },
 };
 
-use haft_types::{Body, Level};
+use haft_types::{Body, CallId, Level};
 use tokio::task::JoinHandle;
 
 use super::{Found, Signs, found_later, locked};
@@ -23,6 +27,8 @@ pub(super) struct Late {
     looks: Mutex<Vec<JoinHandle<()>>>,
     /// What no model was told yet.
     untold: Arc<Mutex<Vec<String>>>,
+    /// Whether nobody hears the answers of cancelled calls.
+    unheard: AtomicBool,
 }
 
 impl Late {
@@ -58,7 +64,19 @@ impl Late {
         looks.push(tokio::spawn(work));
     }
 
-    /// Takes note of what the next command tells.
+    /// Says that nobody hears the answers of cancelled calls.
+    pub(super) fn cancelled_are_unheard(&self) {
+        self.unheard.store(true, Ordering::Relaxed);
+    }
+
+    /// Takes note of what the answer of a cancelled call says, where nobody hears it.
+    pub(super) fn cancelled(&self, call: &CallId, lines: &[String]) {
+        if self.unheard.load(Ordering::Relaxed) {
+            locked(&self.untold).extend(lines.iter().map(|line| found_later(call, line)));
+        }
+    }
+
+    /// Takes note of what the next answer tells.
     pub(super) fn tell(&self, text: String) {
         locked(&self.untold).push(text);
     }

@@ -221,6 +221,19 @@ impl Watch {
         }))
     }
 
+    /// Adds to an answer what no model was told yet; that of a cancelled call may go unheard.
+    pub(crate) fn tell(&self, call: &crate::Cx, outcome: &mut Outcome) {
+        if !call.stop.is_cancelled() {
+            // People were told of it when it was found.
+            outcome.content.extend(self.late.told().iter().map(|line| format!("[{line}]").into()));
+        }
+    }
+
+    /// Says that nobody hears the answers of cancelled calls.
+    pub(crate) fn cancelled_are_unheard(&self) {
+        self.late.cancelled_are_unheard();
+    }
+
     /// Waits for the looks that go on after their commands.
     pub(crate) async fn settle(&self) {
         self.late.settle().await;
@@ -374,8 +387,6 @@ impl Watched {
     /// to wait for that, it is told later.
     pub(crate) async fn end(mut self, call: &crate::Cx, outcome: &mut Outcome, cancelled: bool) {
         let watch = self.watch.clone();
-        // People were told of it when it was found.
-        outcome.content.extend(watch.late.told().iter().map(|line| format!("[{line}]").into()));
         let signs = self.signs.take();
         let mut finding = Box::pin(self.find(call.clone()));
         let waits = match outcome.status {
@@ -387,7 +398,11 @@ impl Watched {
             Some(waits) => tokio::time::timeout(waits, &mut finding).await.ok(),
             None => Some((&mut finding).await),
         };
+        watch.tell(call, outcome);
         if let Some(found) = found {
+            if call.stop.is_cancelled() {
+                watch.late.cancelled(&call.call, &found.lines);
+            }
             found.add_to(outcome);
             if let Some(signs) = signs {
                 signs.end(&call.call);

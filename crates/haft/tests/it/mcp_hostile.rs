@@ -157,6 +157,26 @@ fn two_calls_with_one_id_are_two_calls() {
 }
 
 #[test]
+fn what_a_cancelled_command_changed_is_told_once_with_the_next_answer() {
+    let world = World::new();
+    let mut client = Client::greeted(&world, &["--mode", "bypass"]);
+    let (list, write) = (json!({}), json!({"command": "echo y >> other"}));
+    let calls = [("bash", &write), ("ls", &list)];
+    for (number, (tool, input)) in calls.into_iter().enumerate() {
+        let (made, seconds) = (format!("made-{number}"), unique_seconds());
+        let command = format!("echo x > {made}; sleep {seconds}");
+        client.begin(&json!(number), "bash", &json!({"command": command}));
+        assert!(until(PATIENCE, || world.work().join(&made).exists() && runs(&seconds)));
+        client.cancel(&json!(number));
+        let told = format!("found after its end: created: {made}");
+        let mut tells = |tool, input| client.call(tool, input).to_string().contains(&told);
+        assert!(until(PATIENCE, || tells(tool, input)), "{tool}");
+        assert!(calls.iter().all(|(tool, input)| !tells(tool, input)), "told twice");
+    }
+    client.ends_well();
+}
+
+#[test]
 fn the_last_progress_comes_before_the_answer_and_only_where_it_is_asked_for() {
     let world = World::new();
     let mut client = Client::greeted(&world, &["--mode", "bypass"]);
