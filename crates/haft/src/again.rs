@@ -15,6 +15,9 @@ const SUPERVISE: &str = "--supervise-commands";
 /// What a process that was started anew does, from its start to its end.
 pub type Work = fn() -> ExitCode;
 
+/// What haft is called, whatever name its file has: who ends all of that name means it, too.
+const NAME: &str = "haft";
+
 /// Every argument that haft starts itself with, and what is done then; nobody types them.
 const WORKS: &[(&str, Work)] = &[(pdf::ARGUMENT, pdf::serve), (SUPERVISE, haft_host::supervise)];
 
@@ -40,11 +43,16 @@ pub fn own_processes() -> Own {
     };
     let mut names: Vec<String> = haft_host::SUPERVISORS.iter().map(ToString::to_string).collect();
     names.extend(std::env::current_exe().ok().and_then(|file| name(file.as_os_str())));
+    // The system knows it by the name that it was started by, which may be that of a link.
+    names.extend(std::env::args_os().next().and_then(|started| name(&started)));
+    names.push(NAME.to_owned());
+    names.sort();
+    names.dedup();
     let supervisor = format!("{} {SUPERVISE}", haft_host::SUPERVISORS[0]);
     let user = rustix::process::getuid();
     let mut users = vec![user.as_raw().to_string(), rustix::process::getgid().as_raw().to_string()];
     users.extend(user.is_root().then(|| "root".to_owned()));
-    let lines = vec![words.join(" "), supervisor];
+    let lines = vec![words.join(" "), supervisor, NAME.to_owned()];
     Own { ids: vec![std::process::id(), group], names, lines, users }
 }
 

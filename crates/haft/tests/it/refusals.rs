@@ -2,7 +2,7 @@
 
 use serde_json::json;
 
-use crate::world::{Input, Ran, World};
+use crate::world::{Input, Ran, World, finish};
 
 #[test]
 fn a_refusal_is_one_sentence_with_its_full_stop() {
@@ -115,4 +115,34 @@ fn a_command_that_would_end_haft_is_refused_in_every_mode() {
     let input = Input::Pipe("{\"command\": \"pkill -f no-such-server; echo $?\"}");
     let ran = world.run_with(&["tool", "bash", "--allow", "Bash", "--input", "-"], &input);
     assert!(ran.out.contains('1') && ran.code == Some(0), "{ran:?}");
+}
+
+#[test]
+fn haft_is_known_by_each_of_its_names() {
+    let world = World::new();
+    let (copy, link) = (world.work().join("copied"), world.work().join("linked"));
+    let program = env!("CARGO_BIN_EXE_haft");
+    std::fs::hard_link(program, &copy)
+        .or_else(|_| std::fs::copy(program, &copy).map(drop))
+        .unwrap();
+    std::os::unix::fs::symlink(&copy, &link).unwrap();
+    for program in [copy, link] {
+        let asks = |command: &str| {
+            let mut asked = world.program(&program);
+            asked.args(["why", "--mode", "bypass", command]);
+            finish(asked, &Input::Nothing)
+        };
+        for kill in ["pkill -x", "pkill -f", "killall", "kill $(pgrep"] {
+            let end = if kill.contains('(') { ")" } else { "" };
+            for name in ["haft", "copied"] {
+                let ran = asks(&format!("{kill} {name}{end}"));
+                assert!(ran.out.contains("this would end haft"), "{kill} {name}: {ran:?}");
+            }
+        }
+        let is_linked = program.ends_with("linked");
+        for (command, ends) in [("pkill -x linked", is_linked), ("killall shaft", false)] {
+            let ran = asks(command);
+            assert_eq!(ran.out.contains("this would end haft"), ends, "{command}: {ran:?}");
+        }
+    }
 }
