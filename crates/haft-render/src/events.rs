@@ -52,8 +52,14 @@ pub fn outcome_text(outcome: &Outcome, took: u64) -> String {
         Status::TimedOut => format!("timed out after {took}"),
     };
     let text = outcome.joined_text();
-    match text.lines().map(str::trim).find(|line| !line.is_empty()) {
+    let mut lines = text.lines().map(str::trim).filter(|line| !line.is_empty());
+    match lines.next() {
         Some(line) if head.is_empty() => one_line(line),
+        // It says only with the next one what is wrong.
+        Some(line) if line.ends_with(':') => {
+            let next = lines.next().unwrap_or_default();
+            format!("{head}: {}", one_line(&format!("{line} {}", next.trim_start_matches("- "))))
+        }
         Some(line) => format!("{head}: {}", one_line(line)),
         None => head,
     }
@@ -99,6 +105,8 @@ mod tests {
         assert_eq!(outcome_text(&Outcome::text("x"), 12), "done in 12 ms");
         let failed = Outcome::ended(Status::Failed, "\nno such file: a\nread b instead");
         assert_eq!(outcome_text(&failed, 3), "failed in 3 ms: no such file: a");
+        let listed = Outcome::ended(Status::Failed, "not valid:\n- n is -5, wanted: 1\n- m is 2");
+        assert_eq!(outcome_text(&listed, 3), "failed in 3 ms: not valid: n is -5, wanted: 1");
         let denied = Outcome::ended(Status::Denied, "rule x");
         assert_eq!(outcome_text(&denied, 3), "denied: rule x");
         assert_eq!(
