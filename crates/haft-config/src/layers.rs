@@ -166,8 +166,14 @@ pub fn schema() -> Value {
 }
 
 /// Settings of the person alone, by how their names begin.
-const OWN: &[&str] =
-    &["http.", "undo.", "shell.changes.", "shell.let_through", "permissions.restricted"];
+const OWN: &[&str] = &[
+    "http.",
+    "undo.",
+    "sandbox.",
+    "shell.changes.",
+    "shell.let_through",
+    "permissions.restricted",
+];
 
 /// What a project must not decide for the person: not even once its folder is trusted.
 fn is_reserved(key: &str, value: &Value) -> bool {

@@ -16,7 +16,8 @@ pub use self::{
     files::{ConfigError, MAX_FILE, add_rule, make_folder, save},
     layers::{FileState, Layer, Loaded, Presence, Problem, RuleText, Sources, load, schema},
     settings::{
-        Changes, Edit, Http, Limits, Model, Permissions, Read, Run, Settings, Shell, Tools, Undo,
+        Changes, Edit, Http, Limits, Model, Permissions, Read, Run, Sandbox, SandboxLevel,
+        Settings, Shell, Tools, Undo,
     },
     trust::Trust,
 };

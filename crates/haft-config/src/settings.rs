@@ -35,6 +35,8 @@ pub struct Settings {
     pub edit: Edit,
     /// The shell.
     pub shell: Shell,
+    /// What holds the programs that tools start.
+    pub sandbox: Sandbox,
     /// Commands in the background.
     pub jobs: Jobs,
     /// How long things may take and how much they may keep.
@@ -204,6 +206,43 @@ impl Default for Changes {
     fn default() -> Self {
         Self { on: true, files: 20_000, file_bytes: 4 << 20 }
     }
+}
+
+/// What holds the programs that tools start. A project cannot set it.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(default)]
+pub struct Sandbox {
+    /// Whether commands that go on because they only look are held to that: nothing can be written
+    /// then, and keys and passwords cannot be read.
+    pub looks: bool,
+    /// Whether all commands run in the sandbox, in every mode; without it those of mode `auto` do.
+    pub always: bool,
+    /// Folders outside the workspace in which commands in the sandbox may write, too.
+    pub write: Vec<String>,
+    /// Hosts that they may connect to: `example.org`, `*.example.org` for all below it,
+    /// `example.org:8080`.
+    pub hosts: Vec<String>,
+    /// Whether a command may ask to run outside the sandbox.
+    pub unsandboxed: bool,
+    /// The level without which no command runs: `landlock` or `namespaces`, which is the stronger one.
+    pub require: Option<SandboxLevel>,
+}
+
+impl Default for Sandbox {
+    fn default() -> Self {
+        let (write, hosts) = (Vec::new(), Vec::new());
+        Self { looks: true, always: false, write, hosts, unsandboxed: true, require: None }
+    }
+}
+
+/// A level of the sandbox.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum SandboxLevel {
+    /// L: Landlock and seccomp.
+    Landlock,
+    /// N: namespaces and seccomp.
+    Namespaces,
 }
 
 /// Commands in the background.

@@ -169,6 +169,15 @@ pub trait Shell: Send + Sync {
         Box::pin(std::future::ready(Vec::new()))
     }
 
+    /// A folder of its own for what confined programs need for a while, made when first asked for and
+    /// removed with the host.
+    ///
+    /// # Errors
+    /// When it cannot be made, or the host has none.
+    fn scratch(&self) -> BoxFuture<'_, io::Result<HostPath>> {
+        Box::pin(std::future::ready(Err(io::ErrorKind::Unsupported.into())))
+    }
+
     /// Says once what is to be told of the start-up of the person's shell, in one line.
     fn told(&self) -> Option<String> {
         None

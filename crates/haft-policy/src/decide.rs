@@ -22,6 +22,7 @@ use crate::{
     protected::{CREDENTIALS, PROTECTED, find},
     rule::{PathClass, Subject},
     script::Script,
+    walls::{Confinement, Walls},
 };
 
 /// The folders that patterns start from, fixed for a session.
@@ -60,6 +61,8 @@ pub struct Ask<'a> {
     pub place: &'a Place,
     /// What was allowed for the session.
     pub grants: &'a Grants,
+    /// What its programs could reach in the sandbox; none where no sandbox holds.
+    pub walls: Option<&'a Walls>,
 }
 
 /// For how long a person's yes may count.
@@ -130,6 +133,7 @@ pub struct Policy {
     pub(crate) restricted: Vec<Placed>,
     pub(crate) problems: Vec<RuleProblem>,
     own: Own,
+    pub(crate) sandbox: Confinement,
 }
 
 /// A rule with its path patterns compiled.
@@ -173,8 +177,8 @@ impl Policy {
                 }),
             }
         }
-        let own = Own::default();
-        Self { anchors, rules: placed, restricted: Vec::new(), problems, own }
+        let (own, sandbox) = (Own::default(), Confinement::default());
+        Self { anchors, rules: placed, restricted: Vec::new(), problems, own, sandbox }
     }
 
     /// Adds rules at the same places, such as one that a person has just allowed.
@@ -265,7 +269,8 @@ impl Policy {
     pub fn decide(&self, ask: &Ask<'_>) -> Ruling {
         let judged = self.judged(ask);
         let forbidden = self.ruled(ask, &judged, Verdict::Deny);
-        if let Some(ruling) = forbidden.or_else(|| self.fatal(&judged)) {
+        let forbidden = forbidden.or_else(|| self.fatal(&judged));
+        if let Some(ruling) = forbidden.or_else(|| self.kept_inside(ask)) {
             return ruling;
         }
         if ask.mode == Mode::Plan
@@ -283,6 +288,7 @@ impl Policy {
             .or_else(|| self.misread(ask, &judged))
             .or_else(|| self.ruled(ask, &judged, Verdict::Ask))
             .or_else(|| self.restricted(ask, &judged))
+            .or_else(|| self.leaving(ask))
             .or_else(|| self.uncertain(ask, &judged));
         match question.map_or_else(|| self.allowed(ask, &judged), Err) {
             Ok(ruling) => ruling,
@@ -425,7 +431,8 @@ impl Policy {
             if observes && !judged.iter().any(|judged| judged.script.is_some()) {
                 continue;
             }
-            if observes && self.anchors.home.is_within(root) {
+            // In the sandbox these are hidden.
+            if observes && ask.inside().is_none() && self.anchors.home.is_within(root) {
                 let what = doing(effect, *real, ask);
                 let reason = |what: &str| format!("{what} touches keys and passwords in the home");
                 return Some(Ruling::ask(Remember::Session, None, &what, reason));
@@ -547,7 +554,7 @@ fn settle(question: Ruling, ask: &Ask<'_>) -> Ruling {
     match ask.mode {
         Mode::DontAsk => Ruling { verdict: Verdict::Deny, remember: Remember::Never, ..question }
             .because(|reason| format!("{reason}, and mode dont-ask denies what would ask")),
-        Mode::Auto => question
+        Mode::Auto if ask.walls.is_none() => question
             .because(|reason| format!("{reason} (mode auto asks, because no sandbox holds)")),
         _ => question,
     }
@@ -560,6 +567,7 @@ fn without_rule(ask: &Ask<'_>) -> String {
     match ask.mode {
         Mode::Bypass => "mode bypass allows it".to_owned(),
         _ if ask.plan.observes() => "it only looks at the workspace".to_owned(),
+        Mode::Auto => "mode auto lets it go on in the sandbox".to_owned(),
         Mode::AcceptEdits => "mode accept-edits allows changes inside the workspace".to_owned(),
         _ => "it only touches haft's own state".to_owned(),
     }
@@ -580,6 +588,9 @@ fn by_place_or_mode(ask: &Ask<'_>, judged: &Judged<'_>) -> bool {
         return true;
     }
     let effect = judged.effect;
+    if ask.is_held(judged) {
+        return true;
+    }
     match &effect.target {
         Target::State { .. } => ask.tool.origin == Origin::Builtin,
         Target::Path { .. } | Target::Tree { .. } => {

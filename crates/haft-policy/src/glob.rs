@@ -31,6 +31,8 @@ pub(crate) struct PathGlob {
     below_matcher: GlobMatcher,
     /// The longest path that all matches start with.
     prefix: HostPath,
+    /// What it names without a pattern; of a bare name that at its base.
+    literal: Option<HostPath>,
 }
 
 /// How a pattern ends.
@@ -111,7 +113,12 @@ impl PathGlob {
                 prefix = prefix.join_bytes(name.as_bytes()).map_err(|e| e.to_string())?;
             }
         }
+        let is_literal = !names.iter().any(|name| name.contains(['*', '?', '[', '\\']));
+        let literal = (is_literal && !joined.is_empty())
+            .then(|| base.join_bytes(joined.as_bytes()))
+            .and_then(Result::ok);
         Ok(Self {
+            literal,
             base,
             tail,
             name_matcher: name.as_ref().map(Glob::compile_matcher),
@@ -125,6 +132,11 @@ impl PathGlob {
     /// The folder that it starts from.
     pub(crate) const fn base(&self) -> &HostPath {
         &self.base
+    }
+
+    /// What it names, where that is no pattern; of a name at any depth that at its base.
+    pub(crate) const fn literal(&self) -> Option<&HostPath> {
+        self.literal.as_ref()
     }
 
     /// The globs of its generous reading, for a set; none in place of the base folder itself.

@@ -13,7 +13,7 @@
 //! run them are data. What scripts, aliases and programs of the workspace run is not seen.
 //!
 //! **Does not know:** disks, links (the caller resolves them), settings files, the person, or
-//! whether a sandbox holds.
+//! whether a sandbox holds: the caller says that, too.
 
 mod command;
 mod decide;
@@ -31,6 +31,7 @@ mod rule;
 mod save;
 mod script;
 mod scripts;
+mod walls;
 
 pub use self::{
     decide::{Anchors, Ask, Policy, Remember, Ruling},
@@ -40,7 +41,12 @@ pub use self::{
     protected::{CREDENTIALS, PROTECTED, Spot},
     restricted::RESTRICTED,
     rule::{Rule, RuleProblem, Rules, Scope, Verdict},
+<<<<<<< HEAD
     script::{Around, Part, Script, unsure_paths},
+=======
+    script::{Around, Part, Script, plain_settings, unread_script, unsure_paths},
+    walls::{Confinement, Walls, unconfined},
+>>>>>>> 256db16 (Commands that only look are held to it; mode auto runs commands in the sandbox)
 };
 
 pub use haft_shell::GitFacts;

@@ -18,6 +18,8 @@ use crate::command::{CommandPattern, GAP};
 
 /// How long a script is read before it counts as one that cannot be.
 const PATIENCE: Duration = Duration::from_millis(50);
+/// The most that counts of the time between two looks at the clock: more than that others had.
+const TURN: Duration = Duration::from_millis(2);
 
 /// The state in which a shell's folder is kept from one call to the next.
 const FOLDER: &str = "folder of the shell";
@@ -132,17 +134,30 @@ pub struct Part {
     pub why: String,
 }
 
+/// The time that the reading of a script took, without that for which the machine did other things.
+#[derive(Default)]
+struct Work {
+    last: Option<Instant>,
+    spent: Duration,
+}
+
+impl Work {
+    fn go_on(&mut self) -> bool {
+        let now = Instant::now();
+        self.spent += self.last.map_or(Duration::ZERO, |last| now.duration_since(last).min(TURN));
+        self.last = Some(now);
+        self.spent < PATIENCE
+    }
+}
+
 impl Script {
     /// Reads the script that a new shell would run in a folder.
     pub fn read(text: &str, cwd: &HostPath, home: &HostPath, around: Around) -> Self {
         let (Some(cwd), Some(home)) = (cwd.as_str(), home.as_str()) else {
             return Self::faulty("the folder that it starts in has no name that is text".into());
         };
-        let began = Instant::now();
-        let mut go_on = || began.elapsed() < PATIENCE;
-        let variables = haft_shell::LOOKING.map(|(name, value)| (name.into(), value.into())).into();
-        let (git, plain_toolchains) = Default::default();
-        let (cwd, home) = (cwd.to_owned(), home.to_owned());
+        let mut work = Work::default();
+        let mut go_on = || work.go_on();
         let mut setting = Setting { cwd, home, variables, git, plain_toolchains };
         let mut read = |setting: &Setting| haft_shell::read(text, setting, &mut go_on);
         let mut reading = match read(&setting) {
@@ -168,6 +183,9 @@ impl Script {
     /// the plan.
     pub(crate) fn of_effect(effect: &Effect, plan: &Plan, home: &HostPath) -> Option<Self> {
         let Target::Command { text, fresh_in: Some(cwd) } = &effect.target else { return None };
+        if plan.effects.contains(&unread_script()) {
+            return Some(Self::faulty("it could not be read when the call was planned".to_owned()));
+        }
         let looks = effect.access == Access::Observe;
         let script = Self::read(text, cwd, home, Around::of(plan));
         Some(Self { read_only: script.read_only && looks, ..script })
@@ -230,6 +248,7 @@ impl Script {
         let moves = self.fault.is_some() || self.parts.iter().any(Part::moves);
         let access = if moves { Access::Modify } else { Access::Observe };
         all.push(Effect { access, target: Target::State { name: FOLDER.into() } });
+        all.extend(self.fault.is_some().then(unread_script));
         all
     }
 }

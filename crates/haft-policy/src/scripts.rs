@@ -47,10 +47,11 @@ impl Policy {
             let reason = |what: &str| format!("no rule allows {what}: {why}");
             Ruling::ask(Remember::Saved, None, what, reason)
         };
-        if let Some(fault) = &script.fault {
+        let inside = ask.inside().is_some();
+        if let Some(fault) = script.fault.as_ref().filter(|_| !inside) {
             return Err(question(&doing(effect, None, ask), fault));
         }
-        if ask.plan.effects.contains(&unsure_paths()) {
+        if !inside && ask.plan.effects.contains(&unsure_paths()) {
             let why =
                 "it starts behind a link, or goes through more files than are looked at first";
             return Err(question(&doing(effect, None, ask), why));
@@ -189,6 +190,9 @@ impl Policy {
 
 /// Why a part without a rule is not allowed by what it does; its paths are judged by themselves.
 fn left(part: &Part, ask: &Ask<'_>) -> Option<String> {
+    if ask.inside().is_some() {
+        return None;
+    }
     if part.open.is_some() {
         return Some("which files it works on is known only when it runs".to_owned());
     }

@@ -162,6 +162,8 @@ impl Call {
             notes: Vec::new(),
             located: Vec::new(),
             ruling: None,
+            walls: None,
+            confine: None,
             preview: None,
             hooked: false,
             mended: false,

@@ -6,8 +6,8 @@
 use std::sync::Arc;
 
 use futures::{FutureExt as _, future::BoxFuture};
-use haft_host::Located;
-use haft_policy::Ruling;
+use haft_host::{Limits, Located};
+use haft_policy::{Ruling, Walls};
 use haft_types::{HostPath, Outcome, Place, Plan, Status, ToolError, ToolUse};
 
 use crate::{Cx, Prepared};
@@ -26,6 +26,10 @@ pub struct Call {
     pub(crate) located: Vec<Option<Result<Located, Lost>>>,
     /// What the rules said.
     pub(crate) ruling: Option<Ruling>,
+    /// What its programs could reach in the sandbox; none where no sandbox holds.
+    pub(crate) walls: Option<Walls>,
+    /// What its programs may touch; none: whatever haft may.
+    pub(crate) confine: Option<Limits>,
     /// What people should see before they allow it.
     pub(crate) preview: Option<haft_types::Detail>,
     /// True once hooks have seen it: a rewritten call does not meet them again.

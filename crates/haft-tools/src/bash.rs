@@ -8,11 +8,11 @@
 use std::{io, sync::Arc, time::Duration};
 
 use haft_host::{Exit, FileKind, Running, Spawn, Stdin};
-use haft_policy::{Around, Script};
+use haft_policy::{Around, Script, unconfined};
 use haft_tool::{COMMAND_VARIABLE, Cx, Jobs, RecordError, Tool, schema_of};
 use haft_types::{
-    Access, Budget, Detail, Env, Follow, Guideline, HostPath, Kind, Loading, Outcome, Place, Plan,
-    Target, ToolError, ToolSpec,
+    Access, Budget, Detail, Effect, Env, Follow, Guideline, HostPath, Kind, Loading, Outcome,
+    Place, Plan, Target, ToolError, ToolSpec,
 };
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -97,9 +97,24 @@ pub struct Input {
     pty: Option<bool>,
     /// Run in a shell of this name that lives on.
     session: Option<String>,
+    /// What it must reach outside the sandbox; asks.
+    needs: Option<Needs>,
+    /// Run outside the sandbox; asks.
+    unsandboxed: Option<bool>,
     /// What it is written in: that of the tool.
     #[serde(skip)]
     language: Language,
+}
+
+/// What a command must reach beyond what the sandbox lets it.
+#[derive(Debug, Default, Deserialize, JsonSchema)]
+struct Needs {
+    /// Files and folders.
+    #[serde(default)]
+    write: Vec<String>,
+    /// Names.
+    #[serde(default)]
+    hosts: Vec<String>,
 }
 
 /// What programs read.
@@ -224,10 +239,11 @@ impl Tool for Bash {
                 scripted(plan, &input.command, asked.as_ref().unwrap_or(&place.cwd), &place.home)
             }
         };
-        Ok(match asked {
+        let plan = match asked {
             Some(cwd) => plan.reads(cwd),
             None => plan,
-        })
+        };
+        beyond(plan, input, place)
     }
 
     async fn check(&self, input: &Input, cx: &Cx) -> Result<Option<Detail>, ToolError> {
@@ -309,6 +325,43 @@ fn scripted(plan: Plan, text: &str, cwd: &HostPath, home: &HostPath) -> Plan {
     let target = Target::Command { text: text.to_owned(), fresh_in: Some(cwd.clone()) };
     let plan = plan.with(access, target);
     script.effects().into_iter().fold(plan, |plan, effect| plan.with(effect.access, effect.target))
+}
+
+/// The plan with what the call wants beyond what the sandbox lets it.
+fn beyond(plan: Plan, input: &Input, place: &Place) -> Result<Plan, ToolError> {
+    let leaves = input.unsandboxed.unwrap_or_default();
+    let none = Needs::default();
+    let Needs { write, hosts } = input.needs.as_ref().unwrap_or(&none);
+    if session::asked(input).is_some() && (leaves || !(write.is_empty() && hosts.is_empty())) {
+        // Its shell keeps what it once may.
+        return Err(ToolError::new(
+            "a session cannot have needs of its own, nor leave the sandbox",
+        )
+        .hint("Leave session out, or needs and unsandboxed."));
+    }
+    let mut plan = plan;
+    for path in write {
+        let root = place.path(path).map_err(|error| {
+            ToolError::new(format!("needs.write has {}: {error}", quoted(path)))
+                .hint("Name files or folders.")
+        })?;
+        plan = plan.with(Access::Modify, Target::Tree { root });
+    }
+    for host in hosts {
+        let name = host.strip_prefix("*.").unwrap_or(host);
+        let fits = |c: char| c.is_alphanumeric() || "-._:".contains(c);
+        if name.is_empty() || name.len() > 253 || !name.chars().all(fits) {
+            let shown = quoted(host);
+            return Err(ToolError::new(format!("needs.hosts has {shown}, which is no host name"))
+                .hint("Name hosts such as example.org, *.example.org for all below it, or example.org:8080."));
+        }
+        plan = plan.with(Access::Destroy, Target::Net { host: host.clone() });
+    }
+    if leaves {
+        let Effect { access, target } = unconfined();
+        plan = plan.with(access, target);
+    }
+    Ok(plan)
 }
 
 /// What people see of a call before its result.
@@ -481,6 +534,8 @@ mod tests {
             cwd: None,
             pty: None,
             session: None,
+            needs: None,
+            unsandboxed: None,
             language: Language::Shell,
             run_in_background: None,
             timeout_ms: None,

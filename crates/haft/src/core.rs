@@ -21,7 +21,7 @@ use haft_tool::{
 };
 use haft_tools::Shells;
 use haft_types::{
-    AgentPath, Body, CallId, Env, Event, EventId, HostPath, Outcome, Part, Place, QuestionId,
+    AgentPath, Body, CallId, Env, Event, EventId, Hash, HostPath, Outcome, Part, Place, QuestionId,
     ToolUse, TurnId,
 };
 use serde_json::Value;
@@ -37,7 +37,7 @@ mod rules;
 mod toolset;
 
 pub use self::rules::restricting;
-use self::rules::{LocalRules, command_line, report, rules, unread};
+use self::rules::{LocalRules, command_line, confinement, report, rules, unread};
 
 /// Most bytes of all kept outputs of a session.
 const OUTS_MAX: u64 = 4 << 30;
@@ -53,6 +53,13 @@ const MENDING: Duration = Duration::from_secs(5);
 
 /// How long jobs may take to end with their session.
 const END_JOBS: Duration = Duration::from_millis(2_500);
+
+/// Where confined programs of a workspace have their caches: no two share what one could spoil.
+fn caches(home: &Path, cwd: &Path) -> PathBuf {
+    let of = Hash::of(cwd.as_os_str().as_encoded_bytes()).to_string();
+    let short: String = of.chars().filter(char::is_ascii_hexdigit).take(16).collect();
+    home.join("caches").join(short)
+}
 
 /// Which session a face works in.
 #[derive(Clone, Debug, Default)]
@@ -146,6 +153,7 @@ impl Base {
         }
         let host = Local::new()
             .with_ledger(haft_home.join(LEDGER))
+            .with_caches(caches(&haft_home, &cwd))
             .with_supervisor(again::supervisor())
             .with_let_through(loaded.settings.shell.let_through.clone());
         let host = match loaded.settings.shell.start_up_seconds {
@@ -163,6 +171,7 @@ impl Base {
         };
         let policy = restricting(Policy::new(&rules(&loaded), anchors), &loaded);
         let policy = policy.sparing(again::own_processes());
+        let policy = policy.confining(confinement(&loaded, &place)?);
         unread(policy.problems(), &loaded)?;
         let mode = loaded.settings.mode;
         Ok(Self {

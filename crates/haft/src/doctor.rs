@@ -57,10 +57,11 @@ pub async fn run(arguments: &Doctor) -> Ending {
     lines.push(settings(&base));
     lines.push(shell(&base).await);
     lines.push(files(&base));
-    lines.extend(levels::lines(&match base.host.shell() {
+    let probes = match base.host.shell() {
         Some(shell) => shell.levels().await,
         None => Vec::new(),
-    }));
+    };
+    lines.extend(levels::lines(&probes, &base.loaded.settings.sandbox));
     lines.push(terminal(&base));
     lines.extend(tools(&base).await);
     for (name, url, key) in providers(&base) {

@@ -333,6 +333,7 @@ fn absent(dispatcher: &Dispatcher, request: &ToolUse, tool: &ToolSpec, plan: Pla
         mode: judge.mode,
         place: &dispatcher.place,
         grants: &judge.grants,
+        walls: None,
     });
     Answer::of(Judgement { plan, ruling, script: None, parts: Vec::new() })
 }

@@ -60,6 +60,10 @@ pub struct Local {
     withheld: Arc<Withheld>,
     /// The start-up of the person's shell; none where commands have nothing of it.
     start_up: Option<Arc<shell::StartUp>>,
+    /// The temporary folder of confined programs.
+    scratch: Arc<shell::Scratch>,
+    /// Their caches; none where they have none of their own.
+    caches: Option<PathBuf>,
     /// True where the caller is on a thread that may wait for the disk.
     aside: bool,
 }
@@ -86,6 +90,8 @@ impl Local {
             threads: shell::Threads::default(),
             withheld: Arc::default(),
             start_up: None,
+            scratch: Arc::default(),
+            caches: None,
             aside: false,
         }
     }
@@ -113,6 +119,13 @@ impl Local {
     #[must_use]
     pub fn with_supervisor(self, program: Vec<OsString>) -> Self {
         Self { supervisor: program.into(), ..self }
+    }
+
+    /// The same machine, where confined programs that may write have caches of their own in a folder,
+    /// which is made with the first of them.
+    #[must_use]
+    pub fn with_caches(self, folder: PathBuf) -> Self {
+        Self { caches: Some(folder), ..self }
     }
 
     /// The same machine, where programs get these variables of this process although they look like

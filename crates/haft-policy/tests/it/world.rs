@@ -131,6 +131,7 @@ impl Call {
             mode: self.mode,
             place: &self.place,
             grants,
+            walls: None,
         })
     }
 }

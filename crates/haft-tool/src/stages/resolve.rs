@@ -15,7 +15,7 @@ use haft_policy::Verdict;
 use haft_types::{Access, EntryKind, Follow, HostPath, Outcome, Status, Target, ToolError};
 use tokio::time::timeout;
 
-use super::{rules, script};
+use super::{rules, sandbox, script};
 use crate::{Call, Next, Stage, pipeline::Lost};
 
 /// Most folders above a lost path among which one that is there is looked for.
@@ -48,6 +48,7 @@ impl Stage for Resolve {
 
 /// Looks up every path of the call's plan.
 pub(crate) async fn locate(call: &mut Call, limit: Duration) -> Result<(), ToolError> {
+    call.walls = sandbox::walls(call).await?;
     let effects = &call.ready()?.plan.effects;
     let paths: Vec<Option<(HostPath, Follow)>> = effects
         .iter()

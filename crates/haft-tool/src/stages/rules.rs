@@ -105,6 +105,7 @@ pub(crate) fn with_ask<T>(
         mode: judge.mode,
         place: call.place(),
         grants: &judge.grants,
+        walls: call.walls.as_ref(),
     })
 }
 

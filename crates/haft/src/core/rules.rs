@@ -5,10 +5,10 @@
 
 use std::{path::PathBuf, sync::Arc};
 
-use haft_config::{Layer, Loaded, RuleText};
-use haft_policy::{ALIASES, Policy, RESTRICTED, RuleProblem, Rules, Scope, Verdict};
+use haft_config::{Layer, Loaded, RuleText, Sandbox, SandboxLevel};
+use haft_policy::{ALIASES, Confinement, Policy, RESTRICTED, RuleProblem, Rules, Scope, Verdict};
 use haft_tool::{SaveRule, ToolSet};
-use haft_types::ToolSpec;
+use haft_types::{Place, ToolSpec};
 use serde_json::{Value, json};
 
 use super::toolset::own_name;
@@ -111,6 +111,29 @@ pub(super) fn tell(problems: &[RuleProblem]) -> Result<(), Failure> {
         say(&format!("haft: {problem}"));
     }
     Ok(())
+}
+
+/// What a person wants of the sandbox.
+///
+/// # Errors
+/// Names a folder that is no path.
+pub(super) fn confinement(loaded: &Loaded, place: &Place) -> Result<Confinement, Failure> {
+    let Sandbox { looks, always, ref write, ref hosts, unsandboxed, require } =
+        loaded.settings.sandbox;
+    let folder = |text: &String| {
+        place
+            .path(text)
+            .map_err(|error| Failure::Usage(format!("sandbox.write: {text:?}: {error}")))
+    };
+    let write = write.iter().map(folder).collect::<Result<_, _>>()?;
+    Ok(Confinement {
+        looks,
+        always: always || require.is_some(),
+        strong: require == Some(SandboxLevel::Namespaces),
+        write,
+        hosts: hosts.clone(),
+        may_leave: unsandboxed && require.is_none(),
+    })
 }
 
 /// The policy with the list of restricted commands that counts.

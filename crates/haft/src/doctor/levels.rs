@@ -2,16 +2,58 @@
 //!
 //! **Invariant:** every attack that was tried is named, and each says what came of it now.
 
+use haft_config::{Sandbox, SandboxLevel};
 use haft_host::{Attack, Cell, Level, Probe};
 
 use super::{Line, State, line};
 
 /// One line for each way, behind one that says what they are used for.
-pub(super) fn lines(probes: &[Probe]) -> Vec<Line> {
-    let text = "commands run with all of your rights; rules and questions are what holds them";
-    let mut lines = vec![line("sandbox", State::Missing, text)];
+pub(super) fn lines(probes: &[Probe], settings: &Sandbox) -> Vec<Line> {
+    let mut lines = vec![used(probes, settings)];
     lines.extend(probes.iter().map(of));
     lines
+}
+
+/// What holds commands here.
+fn used(probes: &[Probe], settings: &Sandbox) -> Line {
+    let works = |level: &Level| probes.iter().any(|probe| probe.level == *level && probe.works());
+    let counts = |level: &Level| {
+        works(level)
+            && (settings.require != Some(SandboxLevel::Namespaces) || *level == Level::Namespaces)
+    };
+    let name = |level: Level| match level {
+        Level::Namespaces => "N",
+        Level::Landlock => "L",
+    };
+    let all = settings.always || settings.require.is_some();
+    let Some(best) = Level::ALL.into_iter().find(counts) else {
+        let (state, text) = if all {
+            (
+                State::Broken,
+                "no command runs: the settings want them confined, and nothing holds them",
+            )
+        } else {
+            (
+                State::Missing,
+                "nothing holds commands: they run with all of your rights, and mode auto asks",
+            )
+        };
+        return line("sandbox", state, text);
+    };
+    let (hidden, best) = ("keys and passwords cannot be read", name(best));
+    if all {
+        return line("sandbox", State::Fine, format!("all commands run at level {best}; {hidden}"));
+    }
+    let looks = if works(&Level::Landlock) { "L" } else { best };
+    let looks = match settings.looks {
+        true => format!(", those that only look at level {looks}"),
+        false => String::new(),
+    };
+    let text = format!(
+        "commands of mode auto run at level {best}{looks}; {hidden}; what a person or a rule allows \
+         otherwise runs with all of your rights"
+    );
+    line("sandbox", State::Fine, text)
 }
 
 fn of(probe: &Probe) -> Line {
@@ -65,5 +107,32 @@ mod tests {
         assert!(told.state == State::Missing && told.text.contains("too little"), "{}", told.text);
         let told = of(&Probe::failed(Level::Namespaces, "no".into()));
         assert!(told.state == State::Missing && told.text == "does not work here: no");
+    }
+
+    #[test]
+    fn what_holds_commands_is_told_as_it_is() {
+        let found = || Attack::ALL.iter().map(|attack| (*attack, Cell::Stopped)).collect();
+        let works = |level| Probe { level, failed: None, found: found() };
+        let failed = |level| Probe::failed(level, "no".into());
+        let (l, n) = (Level::Landlock, Level::Namespaces);
+        let plain = Sandbox::default();
+        let strong = Sandbox { require: Some(SandboxLevel::Namespaces), ..plain.clone() };
+        let told = |probes: &[Probe], settings| used(probes, settings).text;
+        let both = [works(n), works(l)];
+        assert!(
+            told(&both, &plain).starts_with(
+                "commands of mode auto run at level N, those that only look at level L;"
+            )
+        );
+        assert!(told(&both, &strong).starts_with("all commands run at level N;"));
+        let weak = [failed(n), works(l)];
+        assert!(
+            told(&weak, &plain).contains("auto run at level L, those that only look at level L")
+        );
+        assert!(told(&weak, &strong).starts_with("no command runs"));
+        assert!(used(&weak, &strong).state == State::Broken);
+        let none = [failed(n), failed(l)];
+        assert!(told(&none, &plain).contains("mode auto asks"));
+        assert!(told(&[], &plain).contains("mode auto asks"));
     }
 }

@@ -155,6 +155,7 @@ impl Work<'_> {
             mode: Mode::Bypass,
             place,
             grants: &Grants::default(),
+            walls: None,
         });
         (ruling.verdict == Verdict::Deny).then_some(ruling.reason)
     }

@@ -14,6 +14,7 @@ mod levels;
 mod link;
 mod looking;
 mod profile;
+mod scratch;
 mod start;
 mod supervisor;
 mod threads;
@@ -24,6 +25,7 @@ use std::{
     ffi::OsString,
     io::{self, Write},
     os::unix::net::UnixStream,
+    path::Path,
     sync::{Arc, Mutex, MutexGuard, PoisonError, Weak, mpsc},
 };
 
@@ -46,12 +48,12 @@ use self::{follow::Follower, profile::Profile, wire::Told};
 use super::Local;
 use crate::{Control, Host, Output, Running, Shell, Spawn, Stdin, secrets::Withheld};
 
-pub(in crate::local) use self::threads::Threads;
 pub use self::{
     link::end_supervisor,
     supervisor::{SUPERVISORS, supervise},
 };
 pub(super) use self::{profile::StartUp, start::finds};
+pub(in crate::local) use self::{scratch::Scratch, threads::Threads};
 
 /// Most bytes of output that wait to be read.
 const QUEUE_LIMIT: usize = 512 << 10;
@@ -71,7 +73,7 @@ impl Shell for Local {
         ready: BoxFuture<'a, io::Result<()>>,
     ) -> BoxFuture<'a, io::Result<Running>> {
         let (shell, supervisor) = (self.caps().shell, Arc::clone(&self.supervisor));
-        let withheld = Arc::clone(&self.withheld);
+        let (withheld, caches) = (Arc::clone(&self.withheld), self.caches.clone());
         let (hand, take) = oneshot::channel();
         let (go, wait) = mpsc::channel();
         // One thread starts the program and follows it, so that a folder on a mount that hangs
@@ -80,7 +82,8 @@ impl Shell for Local {
         let start_up = self.start_up.as_ref().filter(|_| spawn.profile);
         let follow = move |profile: Option<Arc<Profile>>| {
             let may_run = || wait.recv().is_ok();
-            let given = Given { shell: shell.as_ref(), withheld: &withheld, profile };
+            let caches = caches.as_deref();
+            let given = Given { shell: shell.as_ref(), withheld: &withheld, profile, caches };
             match begin(spawn, &given, &supervisor, may_run) {
                 Ok((running, follower)) => {
                     drop(hand.send(Ok(running)));
@@ -114,6 +117,14 @@ impl Shell for Local {
         })
     }
 
+    fn scratch(&self) -> BoxFuture<'_, io::Result<HostPath>> {
+        let (scratch, temp) = (Arc::clone(&self.scratch), self.temp.clone());
+        Box::pin(async move {
+            let made = tokio::task::spawn_blocking(move || scratch.folder(&temp)).await;
+            made.map_err(io::Error::other)?
+        })
+    }
+
     fn told(&self) -> Option<String> {
         self.start_up.as_ref()?.told()
     }
@@ -125,6 +136,8 @@ struct Given<'a> {
     shell: Option<&'a HostPath>,
     withheld: &'a Withheld,
     profile: Option<Arc<Profile>>,
+    /// Where confined programs keep what they do not want to make again.
+    caches: Option<&'a Path>,
 }
 
 /// Starts a command, with the one who follows it; `may_run` waits until it may be run.
@@ -135,6 +148,7 @@ fn begin(
     may_run: impl FnOnce() -> bool,
 ) -> io::Result<(Running, Follower)> {
     let wake = eventfd(0, EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK)?;
+    let spawn = scratch::with_caches(spawn, given.caches)?;
     let mut request = start::request(&spawn, given)?;
     request.hold =
         spawn.confine.as_ref().map(|limits| levels::hold(supervisor, limits)).transpose()?;

@@ -1,0 +1,64 @@
+//! Where confined programs write what is none of the workspace: a temporary folder, and caches.
+//!
+//! **Invariant:** nobody else may look into these. The temporary folder goes with the host. The caches
+//! are none that the person's own programs use, who would take what an attacker put there for theirs.
+
+use std::{
+    env,
+    ffi::OsStr,
+    fs, io,
+    os::unix::{ffi::OsStrExt, fs::DirBuilderExt},
+    path::Path,
+    sync::{Mutex, PoisonError},
+};
+
+use haft_types::{HostPath, Style};
+use tempfile::TempDir;
+
+use crate::Spawn;
+
+/// Variables that name a cache without which a program fails, and the folder that it gets.
+const CACHES: &[(&str, &str)] =
+    &[("GOCACHE", "go-build"), ("CCACHE_DIR", "ccache"), ("UV_CACHE_DIR", "uv")];
+
+/// See the module; made when it is first wanted.
+#[derive(Debug, Default)]
+pub(in crate::local) struct Scratch(Mutex<Option<TempDir>>);
+
+impl Scratch {
+    /// Where it is, below the temporary folder.
+    pub(super) fn folder(&self, temp: &HostPath) -> io::Result<HostPath> {
+        let mut made = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        // Somebody may have cleaned up.
+        if made.as_ref().is_none_or(|folder| !folder.path().is_dir()) {
+            let mut how = tempfile::Builder::new();
+            *made = Some(how.prefix("haft-").tempdir_in(OsStr::from_bytes(temp.as_bytes()))?);
+        }
+        let folder = made.as_ref().ok_or(io::ErrorKind::NotFound)?;
+        path(&folder.path().canonicalize()?)
+    }
+}
+
+/// The same with caches, where it is confined and may write.
+pub(super) fn with_caches(mut spawn: Spawn, caches: Option<&Path>) -> io::Result<Spawn> {
+    let (Some(limits), Some(caches)) = (&mut spawn.confine, caches) else { return Ok(spawn) };
+    if limits.reads_only() {
+        return Ok(spawn);
+    }
+    fs::DirBuilder::new().recursive(true).mode(0o700).create(caches)?;
+    let real = caches.canonicalize()?;
+    limits.write.push(path(&real)?);
+    for (name, folder) in CACHES {
+        let is_set = spawn.set.iter().any(|(set, _)| set == name);
+        if let Some(folder) =
+            real.join(folder).to_str().filter(|_| !is_set && env::var_os(name).is_none())
+        {
+            spawn.set.push(((*name).to_owned(), folder.to_owned()));
+        }
+    }
+    Ok(spawn)
+}
+
+fn path(path: &Path) -> io::Result<HostPath> {
+    HostPath::new(path.as_os_str().as_bytes(), Style::Posix).map_err(io::Error::other)
+}

@@ -1,0 +1,249 @@
+//! The sandbox as policy sees it: what programs in it can reach, what is asked at its border, and
+//! which places it hides and protects.
+//!
+//! **Invariant:** what is confined never makes up for a rule: denials, explicit questions,
+//! credentials, protected places and restricted commands were looked at before.
+//!
+//! **Does not know:** how a program is held, or whether it is: who judges says what holds.
+
+use haft_types::{Access, Effect, HostPath, Mode, Origin, Target};
+
+use crate::{
+    Ask, CREDENTIALS, PROTECTED, Policy, Spot,
+    decide::{Judged, Remember, Ruling},
+    glob::PathGlob,
+    protected::find,
+    rule::{PathClass, Subject, Verdict},
+    script::Script,
+};
+
+/// What a person wants of the sandbox.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Confinement {
+    /// Whether commands that only look are held to that.
+    pub looks: bool,
+    /// Whether all commands are confined, in every mode, or do not run; without it those of mode auto
+    /// are.
+    pub always: bool,
+    /// Whether only the strongest way to confine them counts.
+    pub strong: bool,
+    /// Further folders in which confined programs may write.
+    pub write: Vec<HostPath>,
+    /// Hosts that they may connect to: names, and `*.name` for those below.
+    pub hosts: Vec<String>,
+    /// Whether a person may be asked to let a command run outside.
+    pub may_leave: bool,
+}
+
+impl Default for Confinement {
+    fn default() -> Self {
+        let (write, hosts) = (Vec::new(), Vec::new());
+        Self { looks: true, always: false, strong: false, write, hosts, may_leave: true }
+    }
+}
+
+/// What programs in the sandbox can reach, where one holds that stops writes elsewhere.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Walls {
+    /// Folders in which they can write, with links resolved.
+    pub write: Vec<HostPath>,
+    /// Hosts that they can connect to.
+    pub hosts: Vec<String>,
+}
+
+/// What the plan of a call has that wants to run outside the sandbox.
+pub fn unconfined() -> Effect {
+    Effect {
+        access: Access::Destroy,
+        target: Target::State { name: "place outside the sandbox".into() },
+    }
+}
+
+/// What of git's own files makes programs run; the rest changes with every commit.
+const GIT: &[&str] = &[".git/hooks", ".git/config", ".git/config.worktree", ".git/info/attributes"];
+
+/// The ends of names that the tables leave open.
+const OPEN: &[&str] = &["rsa_key", "ecdsa_key", "ed25519_key", "dsa_key"];
+
+impl Walls {
+    /// Reports whether a program can change what is at a path.
+    pub fn holds(&self, path: &HostPath) -> bool {
+        self.write.iter().any(|folder| path.is_within(folder))
+    }
+
+    /// Reports whether nothing more than this can come of an effect.
+    fn covers(&self, judged: &Judged<'_>, ask: &Ask<'_>) -> bool {
+        let runs = |effect: &Effect| matches!(effect.target, Target::Command { .. });
+        let by_command = ask.plan.effects.iter().any(runs);
+        match (&judged.effect.target, judged.effect.access) {
+            (Target::Command { .. }, _) => {
+                // What a script does is looked at part by part.
+                judged.script.is_none()
+                    && matches!(ask.tool.origin, Origin::Builtin | Origin::Executable { .. })
+            }
+            (Target::Path { .. } | Target::Tree { .. }, Access::Observe) => judged.real.is_some(),
+            (Target::Path { .. } | Target::Tree { .. }, access) => {
+                let inside = |real: &HostPath| {
+                    let whole = self.write.iter().any(|folder| folder.is_within(real));
+                    self.holds(real) && !(whole && access == Access::Destroy && clears(judged, ask))
+                };
+                (access == Access::Modify || by_command) && judged.real.is_some_and(inside)
+            }
+            (Target::Net { host }, _) => self.hosts.iter().any(|known| is_below(known, host)),
+            (Target::State { .. } | Target::Anything, _) => false,
+        }
+    }
+}
+
+/// Whether a command removes all that is at a path, and not what another program picks there.
+fn clears(judged: &Judged<'_>, ask: &Ask<'_>) -> bool {
+    let script = ask.plan.effects.iter();
+    let script = { script }.find_map(|one| Script::of_effect(one, ask.plan, &ask.place.home));
+    script.is_none_or(|script| {
+        let parts = script.parts.iter().filter(|part| part.effects.contains(judged.effect));
+        { parts }.any(|part| !part.is_wrapped)
+    })
+}
+
+/// Whether a host is the one, or one of those, that an entry names.
+fn is_below(entry: &str, host: &str) -> bool {
+    let [entry, host] = [entry, host].map(|name| name.trim_end_matches('.').to_lowercase());
+    match entry.strip_prefix("*.") {
+        Some(name) => {
+            host.strip_suffix(name).is_some_and(|head| head.len() > 1 && head.ends_with('.'))
+        }
+        None => entry == host,
+    }
+}
+
+impl Ask<'_> {
+    /// The walls that let calls go on without a question.
+    pub(crate) fn inside(&self) -> Option<&Walls> {
+        self.walls.filter(|_| self.mode == Mode::Auto && !self.leaves())
+    }
+
+    /// Whether it wants to run outside.
+    fn leaves(&self) -> bool {
+        self.plan.effects.contains(&unconfined())
+    }
+
+    /// Whether an effect is allowed because the sandbox holds it.
+    pub(crate) fn is_held(&self, judged: &Judged<'_>) -> bool {
+        self.inside().is_some_and(|walls| walls.covers(judged, self))
+    }
+}
+
+impl Policy {
+    /// The same with what a person wants of the sandbox.
+    #[must_use]
+    pub fn confining(mut self, sandbox: Confinement) -> Self {
+        self.sandbox = sandbox;
+        self
+    }
+
+    /// What a person wants of the sandbox.
+    pub const fn sandbox(&self) -> &Confinement {
+        &self.sandbox
+    }
+
+    /// The question, or the refusal, where a call wants to run outside.
+    pub(crate) fn leaving(&self, ask: &Ask<'_>) -> Option<Ruling> {
+        if !ask.leaves() || ask.mode == Mode::Bypass {
+            return None;
+        }
+        let ruling = Ruling::ask(Remember::Never, None, "", |_| {
+            "it wants to run outside the sandbox, where nothing but this question holds it"
+                .to_owned()
+        });
+        Some(ruling)
+    }
+
+    /// The refusal of a call that wants to run outside, where the settings forbid that.
+    pub(crate) fn kept_inside(&self, ask: &Ask<'_>) -> Option<Ruling> {
+        (ask.leaves() && !self.sandbox.may_leave).then(|| {
+            let reason = "the setting sandbox.unsandboxed forbids commands outside the sandbox";
+            let ruling = Ruling::ask(Remember::Never, None, "", |_| reason.to_owned());
+            let instead = "Leave unsandboxed out, and name in needs what it has to reach.";
+            Ruling { verdict: Verdict::Deny, instead: Some(instead.to_owned()), ..ruling }
+        })
+    }
+
+    /// Places that confined programs cannot even read: keys and passwords of the person and of the
+    /// system, and what a denial of reading names without a pattern.
+    pub fn hidden(&self) -> Vec<HostPath> {
+        let Self { anchors, .. } = self;
+        let root = HostPath::root(anchors.home.style());
+        let mut places: Vec<HostPath> = Vec::new();
+        for spot in CREDENTIALS.iter().filter(|spot| !spot.names.starts_with("proc/")) {
+            let names: Vec<String> = match spot.names.strip_suffix('*') {
+                Some(head) => OPEN.iter().map(|end| format!("{head}{end}")).collect(),
+                None => vec![spot.names.to_owned()],
+            };
+            for name in names {
+                places.extend(self.of_spot(spot, &name, &root));
+            }
+        }
+        let denied = self.rules.iter().filter(|placed| {
+            placed.rule.verdict == Verdict::Deny
+                && matches!(&placed.rule.subject, Subject::Path { class: PathClass::Reads, .. })
+        });
+        places
+            .extend(denied.flat_map(|placed| &placed.globs).filter_map(PathGlob::literal).cloned());
+        places.sort();
+        places.dedup();
+        places
+    }
+
+    /// Where the names of a spot may lie: in the home folder, in the workspace, in the system's folders.
+    fn of_spot(&self, spot: &Spot, name: &str, root: &HostPath) -> Vec<HostPath> {
+        let below = |folder: &HostPath| folder.join(name).ok();
+        let system = match name.split('/').next() {
+            Some("etc") => below(root),
+            Some("security") => root.join("etc").ok().as_ref().and_then(below),
+            Some("backups") => root.join("var").ok().as_ref().and_then(below),
+            _ => None,
+        };
+        if let Some(path) = system {
+            return vec![path];
+        }
+        let config = self.anchors.home.join(".config").ok();
+        let config = config.filter(|_| name == "containers/auth.json");
+        let roots = self.anchors.roots.iter().filter(|_| !spot.home);
+        roots.chain([&self.anchors.home]).chain(&config).filter_map(below).collect()
+    }
+
+    /// Reports whether a path is one of the protected places, which are asked about.
+    pub fn protects(&self, path: &HostPath) -> bool {
+        self.is_own(path) || find(PROTECTED, path, &self.anchors.home).is_some()
+    }
+
+    /// What stays as it is in folders in which confined programs may write.
+    pub fn kept(&self, folders: &[HostPath]) -> Vec<HostPath> {
+        let names = PROTECTED.iter().map(|spot| spot.names).filter(|name| *name != ".git");
+        let names: Vec<&str> = names.chain(GIT.iter().copied()).collect();
+        let within = folders
+            .iter()
+            .flat_map(|folder| names.iter().filter_map(|name| folder.join(name).ok()));
+        let own =
+            self.anchors.state.iter().filter(|state| folders.iter().any(|of| state.is_within(of)));
+        within.chain(own.cloned()).collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn hosts_are_named_or_lie_below_a_name() {
+        for (entry, host, is) in [
+            ("a.org", "A.org.", true),
+            ("a.org", "b.a.org", false),
+            ("*.a.org", "b.a.org", true),
+            ("*.a.org", "a.org", false),
+            ("*.a.org", "xa.org", false),
+        ] {
+            assert_eq!(is_below(entry, host), is, "{entry} {host}");
+        }
+    }
+}

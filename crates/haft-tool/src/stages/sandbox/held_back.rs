@@ -1,0 +1,169 @@
+//! Telling the model that a command failed because it was confined, and how to ask for more.
+//!
+//! **Invariant:** nothing is run again; only what failed is told of, once, with what its own words name.
+
+use haft_host::{Limits, Net};
+use haft_types::{Outcome, Part, Status};
+use serde_json::json;
+
+/// How many bytes of the end of what a command said are looked through.
+const LOOKED: usize = 16 << 10;
+
+/// What programs say where they may not write.
+const WRITING: &[&str] = &[
+    "permission denied",
+    "read-only file system",
+    "operation not permitted",
+    "eacces",
+    "erofs",
+    "eperm",
+];
+
+/// What they say where they reach no host.
+const CONNECTING: &[&str] = &[
+    "could not resolve",
+    "couldn't resolve",
+    "couldn't connect",
+    "failed to connect",
+    "failed to lookup",
+    "getaddrinfo",
+    "name or service not known",
+    "name resolution",
+    "network is unreachable",
+    "network unreachable",
+    "no such host",
+    "eai_again",
+    "enotfound",
+    "dns error",
+];
+
+/// Adds what is to be told.
+pub(super) fn tell(mut outcome: Outcome, limits: &Limits) -> Outcome {
+    if outcome.status != Status::Failed {
+        return outcome;
+    }
+    let words = |part: &Part| match part {
+        Part::Text { text } => Some(text.clone()),
+        _ => None,
+    };
+    let text = outcome.content.iter().filter_map(words).collect::<Vec<_>>().join("\n");
+    let start = text.ceil_char_boundary(text.len().saturating_sub(LOOKED));
+    let text = &text[start..];
+    let lines = |words: &[&str]| -> Option<&str> {
+        text.lines().rev().find(|line| {
+            let line = line.to_lowercase();
+            words.iter().any(|word| line.contains(word))
+        })
+    };
+    let (wrote, connected) = (lines(WRITING), lines(CONNECTING));
+    if wrote.is_none() && connected.is_none() {
+        return outcome;
+    }
+    let mut needs = serde_json::Map::new();
+    if let Some(path) = wrote.and_then(path) {
+        needs.insert("write".to_owned(), json!([path]));
+    }
+    if let Some(host) = connected.map(|line| host(line).unwrap_or("NAME")) {
+        needs.insert("hosts".to_owned(), json!([host]));
+    }
+    if needs.is_empty() {
+        needs.insert("write".to_owned(), json!(["PATH"]));
+    }
+    let needs = serde_json::Value::Object(needs);
+    let note =
+        format!("\n[{}. If that is why it failed, call it again with needs {needs}]", held(limits));
+    match outcome.content.last_mut() {
+        Some(Part::Text { text }) => text.push_str(&note),
+        _ => outcome.content.push(Part::text(note.trim_start())),
+    }
+    outcome
+}
+
+/// What held it.
+fn held(limits: &Limits) -> String {
+    let net = match limits.net {
+        Net::Off => "connect to nothing",
+        Net::Port(_) => "connect only to the hosts that it was allowed",
+        Net::On => "connect to everything",
+    };
+    if limits.reads_only() {
+        return format!(
+            "it only looks, as far as haft can tell, so it could change no file and {net}"
+        );
+    }
+    let folders: Vec<String> = limits.writable().map(|path| path.text().into_owned()).collect();
+    format!("it ran in the sandbox: it could write only in {}, and {net}", folders.join(", "))
+}
+
+/// The absolute path that a line names.
+fn path(line: &str) -> Option<&str> {
+    let is_end = |c: char| c.is_whitespace() || "'\"`:,;()[]<>\u{2018}\u{2019}".contains(c);
+    let path = line.split(is_end).rev().find(|word| word.starts_with('/') && word.len() > 1)?;
+    (path.len() <= 4096).then_some(path)
+}
+
+/// The host that a line names.
+fn host(line: &str) -> Option<&str> {
+    let is_end = |c: char| c.is_whitespace() || "'\"`:,;()[]<>/".contains(c);
+    let is_name = |word: &&str| {
+        word.len() <= 253
+            && word.contains('.')
+            && !word.ends_with('.')
+            && word.split('.').all(|label| {
+                !label.is_empty() && label.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'-')
+            })
+            && word.bytes().any(|b| b.is_ascii_alphabetic())
+    };
+    line.split(is_end).rev().find(is_name)
+}
+
+#[cfg(test)]
+mod tests {
+    use haft_types::{HostPath, Style};
+
+    use super::*;
+
+    #[test]
+    fn what_a_failure_names_is_what_can_be_asked_for() {
+        for (line, named) in [
+            ("touch: cannot touch '/etc/x y': Read-only file system", "/etc/x"),
+            ("bash: line 1: /opt/a: Permission denied", "/opt/a"),
+            ("PermissionError: [Errno 13] Permission denied: '/var/lib/x'", "/var/lib/x"),
+        ] {
+            assert_eq!(path(line), Some(named));
+        }
+        for (line, named) in [
+            ("curl: (6) Could not resolve host: example.org", "example.org"),
+            (
+                "fatal: unable to access 'https://git.example.org/x/': Could not resolve host: git.example.org",
+                "git.example.org",
+            ),
+            (
+                "npm error request to https://registry.example.org/x failed, getaddrinfo ENOTFOUND registry.example.org",
+                "registry.example.org",
+            ),
+        ] {
+            assert_eq!(host(line), Some(named));
+        }
+        assert_eq!((path("Permission denied"), host("network is unreachable")), (None, None));
+    }
+
+    #[test]
+    fn only_what_failed_for_it_is_told_of() {
+        let write = vec![HostPath::new(b"/w", Style::Posix).unwrap()];
+        let limits = Limits { write, ..Limits::default() };
+        let failed = |text: &str| Outcome { status: Status::Failed, ..Outcome::text(text) };
+        let told = |outcome: Outcome| tell(outcome, &limits).content;
+        let text = |text: &str| vec![Part::text(text)];
+        assert_eq!(told(failed("3 tests failed")), text("3 tests failed"));
+        assert_eq!(told(Outcome::text("x: Permission denied")), text("x: Permission denied"));
+        assert_eq!(
+            told(failed("cp: /etc/x: Permission denied")),
+            text(
+                "cp: /etc/x: Permission denied\n[it ran in the sandbox: it could write only in /w, and \
+             connect to nothing. If that is why it failed, call it again with needs \
+             {\"write\":[\"/etc/x\"]}]"
+            )
+        );
+    }
+}
