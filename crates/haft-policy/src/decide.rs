@@ -288,7 +288,7 @@ impl Policy {
             .or_else(|| self.misread(ask, &judged))
             .or_else(|| self.ruled(ask, &judged, Verdict::Ask))
             .or_else(|| self.restricted(ask, &judged))
-            .or_else(|| self.leaving(ask))
+            .or_else(|| ask.leaving())
             .or_else(|| self.uncertain(ask, &judged));
         match question.map_or_else(|| self.allowed(ask, &judged), Err) {
             Ok(ruling) => ruling,

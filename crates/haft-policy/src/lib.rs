@@ -41,12 +41,8 @@ pub use self::{
     protected::{CREDENTIALS, PROTECTED, Spot},
     restricted::RESTRICTED,
     rule::{Rule, RuleProblem, Rules, Scope, Verdict},
-<<<<<<< HEAD
-    script::{Around, Part, Script, unsure_paths},
-=======
-    script::{Around, Part, Script, plain_settings, unread_script, unsure_paths},
+    script::{Around, Part, Script, unread_script, unsure_paths},
     walls::{Confinement, Walls, unconfined},
->>>>>>> 256db16 (Commands that only look are held to it; mode auto runs commands in the sandbox)
 };
 
 pub use haft_shell::GitFacts;

@@ -19,7 +19,9 @@ use crate::command::{CommandPattern, GAP};
 /// How long a script is read before it counts as one that cannot be.
 const PATIENCE: Duration = Duration::from_millis(50);
 /// The most that counts of the time between two looks at the clock: more than that others had.
-const TURN: Duration = Duration::from_millis(2);
+const TURN: Duration = Duration::from_millis(5);
+/// How long it is read whoever had the time.
+const WHOLE: Duration = Duration::from_millis(250);
 
 /// The state in which a shell's folder is kept from one call to the next.
 const FOLDER: &str = "folder of the shell";
@@ -27,6 +29,12 @@ const FOLDER: &str = "folder of the shell";
 /// What the plan of a script has where not all could be looked at that its paths may lead to.
 pub fn unsure_paths() -> Effect {
     Effect { access: Access::Observe, target: Target::State { name: "unknown links".into() } }
+}
+
+/// What the plan of a script has that could not be read: a later try may come further, and would find
+/// effects that the plan lacks.
+pub fn unread_script() -> Effect {
+    Effect { access: Access::Observe, target: Target::State { name: "unread script".into() } }
 }
 
 /// What settings that lie around do not make programs start: those of repositories, and toolchain
@@ -135,18 +143,23 @@ pub struct Part {
 }
 
 /// The time that the reading of a script took, without that for which the machine did other things.
-#[derive(Default)]
 struct Work {
-    last: Option<Instant>,
+    began: Instant,
+    last: Instant,
     spent: Duration,
 }
 
 impl Work {
+    fn new() -> Self {
+        let now = Instant::now();
+        Self { began: now, last: now, spent: Duration::ZERO }
+    }
+
     fn go_on(&mut self) -> bool {
         let now = Instant::now();
-        self.spent += self.last.map_or(Duration::ZERO, |last| now.duration_since(last).min(TURN));
-        self.last = Some(now);
-        self.spent < PATIENCE
+        self.spent += now.duration_since(self.last).min(TURN);
+        self.last = now;
+        self.spent < PATIENCE && now.duration_since(self.began) < WHOLE
     }
 }
 
@@ -156,8 +169,11 @@ impl Script {
         let (Some(cwd), Some(home)) = (cwd.as_str(), home.as_str()) else {
             return Self::faulty("the folder that it starts in has no name that is text".into());
         };
-        let mut work = Work::default();
+        let mut work = Work::new();
         let mut go_on = || work.go_on();
+        let variables = haft_shell::LOOKING.map(|(name, value)| (name.into(), value.into())).into();
+        let (git, plain_toolchains) = Default::default();
+        let (cwd, home) = (cwd.to_owned(), home.to_owned());
         let mut setting = Setting { cwd, home, variables, git, plain_toolchains };
         let mut read = |setting: &Setting| haft_shell::read(text, setting, &mut go_on);
         let mut reading = match read(&setting) {
@@ -400,4 +416,39 @@ fn climbs(text: &str, cwd: &str) -> bool {
 /// The path of a folder; none where links decide which it is.
 fn path(text: &str, cwd: &str) -> Option<HostPath> {
     if climbs(text, cwd) { None } else { HostPath::new(text.as_bytes(), Style::Posix).ok() }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_plan_without_effects_is_not_judged_by_a_later_reading() {
+        let at = |text: &str| HostPath::new(text.as_bytes(), Style::Posix).unwrap();
+        let (cwd, home) = (at("/w"), at("/h"));
+        let of = |script: &Script, text: &str| {
+            let target = Target::Command { text: text.to_owned(), fresh_in: Some(cwd.clone()) };
+            let command = Effect { access: Access::Destroy, target };
+            let effects = std::iter::once(command).chain(script.effects()).collect();
+            let plan = Plan { effects, host: "here".into(), title: String::new() };
+            Script::of_effect(&plan.effects[0], &plan, &home).unwrap().fault
+        };
+        let read = Script::read("cat .env", &cwd, &home, Around::PLAIN);
+        assert_eq!(of(&read, "cat .env"), None);
+        // As if there had been no time to read it.
+        let unread = Script::faulty("too slow".to_owned());
+        assert!(of(&unread, "cat .env").unwrap().contains("when the call was planned"));
+    }
+
+    #[test]
+    fn time_that_others_had_is_not_counted() {
+        let mut work = Work::new();
+        work.last = work.last.checked_sub(PATIENCE * 2).unwrap();
+        assert!(work.go_on(), "one long pause is not work");
+        work.began = work.began.checked_sub(WHOLE).unwrap();
+        assert!(!work.go_on(), "it has an end all the same");
+        let mut work = Work::new();
+        work.spent = PATIENCE;
+        assert!(!work.go_on());
+    }
 }

@@ -19,6 +19,7 @@ use crate::{
 
 /// What a person wants of the sandbox.
 #[derive(Clone, Debug, PartialEq, Eq)]
+#[expect(clippy::struct_excessive_bools, reason = "each is wanted or not, whatever the others are")]
 pub struct Confinement {
     /// Whether commands that only look are held to that.
     pub looks: bool,
@@ -127,6 +128,15 @@ impl Ask<'_> {
         self.plan.effects.contains(&unconfined())
     }
 
+    /// The question, where it wants to run outside.
+    pub(crate) fn leaving(&self) -> Option<Ruling> {
+        (self.leaves() && self.mode != Mode::Bypass).then(|| {
+            let reason =
+                "it wants to run outside the sandbox, where nothing but this question holds it";
+            Ruling::ask(Remember::Never, None, "", |_| reason.to_owned())
+        })
+    }
+
     /// Whether an effect is allowed because the sandbox holds it.
     pub(crate) fn is_held(&self, judged: &Judged<'_>) -> bool {
         self.inside().is_some_and(|walls| walls.covers(judged, self))
@@ -144,18 +154,6 @@ impl Policy {
     /// What a person wants of the sandbox.
     pub const fn sandbox(&self) -> &Confinement {
         &self.sandbox
-    }
-
-    /// The question, or the refusal, where a call wants to run outside.
-    pub(crate) fn leaving(&self, ask: &Ask<'_>) -> Option<Ruling> {
-        if !ask.leaves() || ask.mode == Mode::Bypass {
-            return None;
-        }
-        let ruling = Ruling::ask(Remember::Never, None, "", |_| {
-            "it wants to run outside the sandbox, where nothing but this question holds it"
-                .to_owned()
-        });
-        Some(ruling)
     }
 
     /// The refusal of a call that wants to run outside, where the settings forbid that.

@@ -91,9 +91,9 @@ pub struct Input {
     timeout_ms: Option<u64>,
     /// Begin a job (see job) and answer at once.
     run_in_background: Option<bool>,
-    /// What it does, in 5-10 words, for the person.
+    /// What it does, in 5-10 words.
     description: Option<String>,
-    /// Give it a terminal, for programs that want one; stdout and stderr are then one.
+    /// Give it a terminal; stdout and stderr are then one.
     pty: Option<bool>,
     /// Run in a shell of this name that lives on.
     session: Option<String>,
@@ -109,12 +109,8 @@ pub struct Input {
 /// What a command must reach beyond what the sandbox lets it.
 #[derive(Debug, Default, Deserialize, JsonSchema)]
 struct Needs {
-    /// Files and folders.
-    #[serde(default)]
-    write: Vec<String>,
-    /// Names.
-    #[serde(default)]
-    hosts: Vec<String>,
+    write: Option<Vec<String>>,
+    hosts: Option<Vec<String>>,
 }
 
 /// What programs read.
@@ -332,7 +328,9 @@ fn beyond(plan: Plan, input: &Input, place: &Place) -> Result<Plan, ToolError> {
     let leaves = input.unsandboxed.unwrap_or_default();
     let none = Needs::default();
     let Needs { write, hosts } = input.needs.as_ref().unwrap_or(&none);
-    if session::asked(input).is_some() && (leaves || !(write.is_empty() && hosts.is_empty())) {
+    let (write, hosts) = (write.iter().flatten(), hosts.iter().flatten());
+    let wants = leaves || write.clone().chain(hosts.clone()).next().is_some();
+    if wants && session::asked(input).is_some() {
         // Its shell keeps what it once may.
         return Err(ToolError::new(
             "a session cannot have needs of its own, nor leave the sandbox",

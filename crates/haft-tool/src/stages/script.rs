@@ -82,7 +82,7 @@ pub(super) async fn known(call: &Call) -> Known {
         for (folder, depth) in &script.linked {
             follow(fs, (folder, *depth), &mut more, &mut left).await;
         }
-        let is_sure = starts_there && left > 0;
+        let is_sure = starts_there && left > 0 && script.fault.is_none();
         return Known { around: asks.then_some(around), looks, more, is_sure };
     }
     Known { is_sure: true, ..Known::default() }

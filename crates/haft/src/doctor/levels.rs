@@ -45,10 +45,8 @@ fn used(probes: &[Probe], settings: &Sandbox) -> Line {
         return line("sandbox", State::Fine, format!("all commands run at level {best}; {hidden}"));
     }
     let looks = if works(&Level::Landlock) { "L" } else { best };
-    let looks = match settings.looks {
-        true => format!(", those that only look at level {looks}"),
-        false => String::new(),
-    };
+    let looks = settings.looks.then(|| format!(", those that only look at level {looks}"));
+    let looks = looks.unwrap_or_default();
     let text = format!(
         "commands of mode auto run at level {best}{looks}; {hidden}; what a person or a rule allows \
          otherwise runs with all of your rights"
