@@ -4,6 +4,8 @@
 //! what does not report in time is given up, so the machine always comes to rest. Nothing is asked
 //! unless the log holds all of it.
 
+mod hooked;
+
 use std::{
     collections::VecDeque,
     panic::AssertUnwindSafe,
@@ -21,8 +23,10 @@ use haft_types::{
 use tokio::{sync::mpsc, task::JoinHandle, time::Instant};
 use tokio_util::sync::CancellationToken;
 
+pub use self::hooked::{PromptSaid, TalkHooks};
+use self::hooked::{Waiting, come};
 use crate::{
-    Action, Bus, Input, Machine,
+    Action, Bus, Input, Machine, Words,
     answer::Answer,
     calls::{Batch, Runner, panic_text},
     early::Early,
@@ -96,6 +100,8 @@ pub struct Setup {
     pub limits: Limits,
     /// Most calls that run at once.
     pub concurrency: usize,
+    /// Programs that see what is said; none where there are none.
+    pub hooks: Option<Arc<dyn TalkHooks>>,
 }
 
 /// Talks to a running agent. Dropping it ends the agent once it is idle.
@@ -154,6 +160,14 @@ pub struct Agent {
     batches: mpsc::UnboundedSender<Batch>,
     /// Why words of this turn could not be kept; nothing is asked without them.
     unsaid: Option<RecordError>,
+    /// What is said once hooks have seen it.
+    unheard: Vec<Words>,
+    /// What is waited for from hooks.
+    waiting: Option<Waiting>,
+    /// How often hooks let this turn go on.
+    continued: u32,
+    /// True once a budget of this turn is used up.
+    limited: bool,
     stopping_since: Option<Instant>,
     steps: u64,
     usage: Usage,
@@ -189,6 +203,10 @@ impl Agent {
             answer: None,
             batches,
             unsaid: None,
+            unheard: Vec::new(),
+            waiting: None,
+            continued: 0,
+            limited: false,
             stopping_since: None,
             steps: 0,
             usage: Usage::default(),
@@ -241,6 +259,7 @@ impl Agent {
                 }
                 () = self.closing.cancelled(), if !inputs.is_closed() => inputs.close(),
                 Some(id) = ended.recv() => self.step(Input::CallDone { id }).await,
+                came = come(&mut self.waiting) => self.came(came).await,
                 came = next(&mut self.answer) => match came {
                     Came::Looked(call, harmless) => {
                         self.step(Input::CallReady { call, harmless }).await;
@@ -290,18 +309,13 @@ impl Agent {
                 self.abandon = CancellationToken::new();
                 self.unsaid = None;
                 (self.steps, self.usage) = (0, Usage::default());
+                (self.continued, self.limited) = (0, false);
                 // What cannot be kept now is told with the request, or stops that.
                 drop(self.report_jobs());
             }
-            Action::Say(words) => {
-                let body = Body::User { from: words.from, parts: words.parts.clone() };
-                let kept = self.setup.bus.keep().and_then(|()| self.emit(body));
-                if let Err(error) = kept {
-                    self.unsaid = Some(error);
-                    self.give_back(&words.parts);
-                }
-            }
-            Action::Ask => return self.ask(),
+            Action::Say(words) if self.setup.hooks.is_some() => self.unheard.push(words),
+            Action::Say(words) => self.say(words),
+            Action::Ask => return self.ask_hooked(),
             Action::Run(calls) => self.start_calls(calls),
             Action::End { call, outcome } => {
                 self.emit_or_tell(Body::CallEnded { call: call.id, outcome: *outcome, took: 0 });
@@ -318,6 +332,15 @@ impl Agent {
             Action::TurnEnded(end) => self.end_turn(end).await,
         }
         None
+    }
+
+    fn say(&mut self, words: Words) {
+        let body = Body::User { from: words.from, parts: words.parts.clone() };
+        let kept = self.setup.bus.keep().and_then(|()| self.emit(body));
+        if let Err(error) = kept {
+            self.unsaid = Some(error);
+            self.give_back(&words.parts);
+        }
     }
 
     fn give_back(&self, parts: &[Part]) {
@@ -363,6 +386,7 @@ impl Agent {
         // While the model answers: the next change then waits for little but its own disk.
         self.setup.bus.sync_ahead();
         let most = self.setup.limits.steps.filter(|most| self.steps >= *most)?;
+        self.limited = true;
         Some(Input::Limit { reason: format!("the limit of {most} model requests in a turn") })
     }
 
@@ -480,14 +504,19 @@ impl Agent {
         // Told first: the end of an answer may lead straight to the next request.
         if let Some(most) = self.setup.limits.output_tokens.filter(|m| self.usage.output >= *m) {
             let reason = format!("the limit of {most} output tokens in a turn");
+            self.limited = true;
             self.step(Input::Limit { reason }).await;
         }
-        self.step(Input::AnswerEnded { stop, calls }).await;
+        if !self.ask_to_stop(stop, !calls.is_empty()) {
+            self.step(Input::AnswerEnded { stop, calls }).await;
+        }
     }
 
     /// Ends the answer here and now: dropping its stream ends its request.
     fn cancel_answer(&mut self) -> Option<Input> {
-        let Streaming { mut answer, stop, .. } = self.answer.take()?;
+        let Some(Streaming { mut answer, stop, .. }) = self.answer.take() else {
+            return self.cancel_hooks();
+        };
         stop.cancel();
         if let Some(body) = answer.flush() {
             self.emit_or_tell(body);

@@ -17,7 +17,7 @@ mod machine;
 mod prompt;
 
 pub use self::{
-    agent::{Agent, Handle, Limits, Pinned, Setup},
+    agent::{Agent, Handle, Limits, Pinned, PromptSaid, Setup, TalkHooks},
     bus::{Bus, Clock},
     context::{Context, context_files},
     feed::Feed,

@@ -208,6 +208,11 @@ impl Machine {
         self.state == State::Idle
     }
 
+    /// Reports whether somebody said something that the model is to hear with the next request.
+    pub fn is_steered(&self) -> bool {
+        !self.steer.is_empty()
+    }
+
     /// Words that wait, for the front end: those for the next request, then those for later turns.
     pub fn queued(&self) -> impl Iterator<Item = &Words> {
         self.notes.iter().chain(&self.steer).chain(&self.later)

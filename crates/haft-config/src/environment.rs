@@ -177,6 +177,35 @@ impl Environment {
     }
 }
 
+/// A text with the variables of this process in place of `$NAME` and `${NAME}`, as far as they are among
+/// those `allowed`; others are empty.
+pub fn expanded(text: &str, allowed: &[String]) -> String {
+    let mut out = String::with_capacity(text.len());
+    let mut rest = text;
+    while let Some(at) = rest.find('$') {
+        out.push_str(&rest[..at]);
+        rest = &rest[at + 1..];
+        let braced = rest.strip_prefix('{').and_then(|inner| inner.split_once('}'));
+        let end = rest.find(|c: char| !c.is_ascii_alphanumeric() && c != '_').unwrap_or(rest.len());
+        let (name, behind) = braced.unwrap_or_else(|| rest.split_at(end));
+        if name.is_empty() {
+            out.push('$');
+            continue;
+        }
+        let is_it = |(own, _): &(OsString, OsString)| own.to_str() == Some(name);
+        let value = allowed.iter().any(|one| one == name).then(|| std::env::vars_os().find(is_it));
+        out.push_str(
+            &value
+                .flatten()
+                .map(|(_, value)| value.to_string_lossy().into_owned())
+                .unwrap_or_default(),
+        );
+        rest = behind;
+    }
+    out.push_str(rest);
+    out
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -208,6 +237,14 @@ mod tests {
             let error = read(&[("HAFT_HOME", set), ("HOME", "/h")]).state_folder().unwrap_err();
             assert!(error.to_string().contains(set), "{error}");
         }
+    }
+
+    #[test]
+    fn only_variables_that_are_allowed_are_put_in() {
+        let path = std::env::vars().find(|(name, _)| name == "PATH").unwrap().1;
+        let allowed = ["PATH".to_owned()];
+        let text = expanded("a $PATH ${PATH}x $HOME $ ${HOME} 5$", &allowed);
+        assert_eq!(text, format!("a {path} {path}x  $  5$"));
     }
 
     #[test]

@@ -1,8 +1,9 @@
 //! Settings from all places, laid over each other as JSON values.
 //!
-//! **Invariant:** the order is defaults, user, project, local, managed, environment, command line.
-//! Each value is checked alone: one that is wrong is named with its place and does not count,
-//! and the rest does. Lists of rules and the table of models add up; everything else is replaced.
+//! **Invariant:** the order is defaults, user, project, local, managed, environment, command line;
+//! Claude Code's file of a layer stands right below haft's own. Each value is checked alone: one that
+//! is wrong is named with its place and does not count, and the rest does. Lists of rules, hooks and
+//! the table of models add up; everything else is replaced.
 
 use std::{
     collections::BTreeMap,
@@ -16,7 +17,10 @@ use schemars::generate::SchemaSettings;
 use serde::{Deserialize as _, Serialize};
 use serde_json::{Map, Value};
 
-use crate::{Environment, Settings, files};
+use crate::{
+    Environment, HookEntry, RuleCase, Settings, claude, files, hooks,
+    lines::{Lines, Starts},
+};
 
 /// Where a value came from, the weakest first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
@@ -63,6 +67,8 @@ pub struct Sources {
     pub trusted: bool,
     /// The file of whoever runs the machine, where there is such a thing.
     pub managed: Option<PathBuf>,
+    /// Claude Code's file of whoever runs the machine, where there is such a thing.
+    pub managed_claude: Option<PathBuf>,
     /// The environment.
     pub environment: Environment,
     /// What the command line sets, in the shape of the settings; null for nothing.
@@ -125,8 +131,10 @@ pub struct RuleText {
     pub list: &'static str,
     /// As it was written.
     pub text: String,
-    /// Where its list is: a file with its line, a variable or an option.
+    /// Where it is: a file with its line, a variable or an option.
     pub place: String,
+    /// Whether it stands in a file of Claude Code.
+    pub foreign: bool,
 }
 
 /// Settings with all that is known about how they came to be.
@@ -138,6 +146,14 @@ pub struct Loaded {
     pub origins: BTreeMap<String, Layer>,
     /// Rules of all layers in their order.
     pub rules: Vec<RuleText>,
+    /// What the rules are tried with, each with its layer and place.
+    pub tests: Vec<(Layer, String, RuleCase)>,
+    /// Hooks of all layers in their order.
+    pub hooks: Vec<HookEntry>,
+    /// Variables for children, by Claude Code's settings; of one name the last counts.
+    pub variables: Vec<(String, String)>,
+    /// What was read and does nothing here, for whoever asks what works.
+    pub aside: Vec<String>,
     /// The files that were looked for.
     pub files: Vec<FileState>,
     /// What was wrong.
@@ -167,6 +183,7 @@ pub fn schema() -> Value {
 
 /// Settings of the person alone, by how their names begin.
 const OWN: &[&str] = &[
+    "claude.",
     "http.",
     "undo.",
     "sandbox.",
@@ -183,14 +200,32 @@ fn is_reserved(key: &str, value: &Value) -> bool {
 
 /// Reads all layers.
 pub fn load(sources: &Sources) -> Loaded {
-    let mut merge = Merge::default();
+    let mut merge = Merge { project: sources.project.clone(), ..Merge::default() };
+    let claude = claude::wanted(sources);
+    let home = sources.environment.home.as_ref().filter(|_| claude);
+    merge.home = home.cloned();
+    if let Some(home) = home {
+        merge.claude(Layer::User, &home.join(".claude/settings.json"), true);
+    }
     if let Some(home) = &sources.haft_home {
         merge.file(Layer::User, &home.join("settings.toml"), true);
     }
     if let Some(project) = &sources.project {
-        let folder = project.join(".haft");
-        merge.file(Layer::Project, &folder.join("settings.toml"), sources.trusted);
-        merge.file(Layer::Local, &folder.join("settings.local.toml"), sources.trusted);
+        let theirs = project.join(".claude");
+        // A talk in the home folder itself: the person's own file is no project's.
+        let own = home.is_some_and(|home| home == project);
+        let (ours, trusted) = (project.join(".haft"), sources.trusted);
+        if claude && !own {
+            merge.claude(Layer::Project, &theirs.join("settings.json"), trusted);
+        }
+        merge.file(Layer::Project, &ours.join("settings.toml"), trusted);
+        if claude {
+            merge.claude(Layer::Local, &theirs.join("settings.local.json"), trusted);
+        }
+        merge.file(Layer::Local, &ours.join("settings.local.toml"), trusted);
+    }
+    if let Some(managed) = sources.managed_claude.as_ref().filter(|_| claude) {
+        merge.claude(Layer::Managed, managed, true);
     }
     if let Some(managed) = &sources.managed {
         merge.file(Layer::Managed, managed, true);
@@ -202,15 +237,39 @@ pub fn load(sources: &Sources) -> Loaded {
 }
 
 #[derive(Default)]
-struct Merge {
+pub(crate) struct Merge {
     /// Made once something is to be checked: most runs have no settings at all.
     schema: Option<Arc<Value>>,
-    loaded: Loaded,
+    pub(crate) loaded: Loaded,
     merged: Map<String, Value>,
+    /// Whether what is taken stands in a file of Claude Code.
+    foreign: bool,
+    /// The home folder, for `~` in those.
+    pub(crate) home: Option<PathBuf>,
+    /// The project root, where their relative folders start.
+    pub(crate) project: Option<PathBuf>,
+    /// The layer whose file of Claude Code switched the hooks of all of them off.
+    pub(crate) no_hooks: Option<Layer>,
 }
 
 impl Merge {
     fn file(&mut self, layer: Layer, path: &Path, trusted: bool) {
+        self.read(layer, path, trusted, Self::text);
+    }
+
+    fn claude(&mut self, layer: Layer, path: &Path, trusted: bool) {
+        self.foreign = true;
+        self.read(layer, path, trusted, claude::text);
+        self.foreign = false;
+    }
+
+    fn read(
+        &mut self,
+        layer: Layer,
+        path: &Path,
+        trusted: bool,
+        take: fn(&mut Self, Layer, &Path, &str) -> Presence,
+    ) {
         let mut presence = Presence::Missing;
         if !trusted {
             if path.symlink_metadata().is_ok() {
@@ -222,7 +281,7 @@ impl Merge {
         match files::read(path) {
             Ok(None) => {}
             Ok(Some(text)) => {
-                presence = self.text(layer, path, &text);
+                presence = take(self, layer, path, &text);
             }
             Err(error) => {
                 presence = Presence::Broken;
@@ -240,7 +299,7 @@ impl Merge {
         let shown = path.display();
         match toml::from_str::<Value>(text) {
             Ok(value) => {
-                let lines = Lines::of(text);
+                let lines = Lines::of_toml(text);
                 self.layer(layer, &value, &|key| match lines.line(key) {
                     Some(line) => format!("{shown}:{line}"),
                     None => shown.to_string(),
@@ -257,7 +316,7 @@ impl Merge {
         }
     }
 
-    fn layer(&mut self, layer: Layer, value: &Value, place: &dyn Fn(&str) -> String) {
+    pub(crate) fn layer(&mut self, layer: Layer, value: &Value, place: &dyn Fn(&str) -> String) {
         let entries = value.as_object().filter(|entries| !entries.is_empty());
         let Some(entries) = entries else { return };
         let schema = self.schema.get_or_insert_with(|| Arc::new(schema())).clone();
@@ -309,7 +368,7 @@ impl Merge {
         }
     }
 
-    fn leaf(
+    pub(crate) fn leaf(
         &mut self,
         layer: Layer,
         schema: &Value,
@@ -324,6 +383,11 @@ impl Merge {
             );
             self.problem(place(key), key, message, false);
             return;
+        }
+        if key == "hooks" {
+            let read =
+                hooks::Reader { layer, foreign: self.foreign, place, loaded: &mut self.loaded };
+            return read.all(value);
         }
         let mut names: Vec<&str> = key.split('.').collect();
         let wrong = match unfit(&names, value) {
@@ -343,27 +407,50 @@ impl Merge {
             self.problem(place(&key), &key, message, true);
             return;
         }
-        for list in ["allow", "ask", "deny"] {
-            if key.strip_prefix("permissions.") == Some(list) {
-                let texts = value.as_array().into_iter().flatten().filter_map(Value::as_str);
-                self.loaded.rules.extend(texts.map(|text| RuleText {
-                    layer,
-                    list,
-                    text: text.to_owned(),
-                    place: place(key),
-                }));
-            }
-        }
+        self.rules(layer, key, value, place);
         self.loaded.origins.insert(key.to_owned(), layer);
         put(&mut self.merged, key, value);
     }
 
-    fn problem(&mut self, place: String, key: &str, message: String, fatal: bool) {
+    /// Takes note of where rules, and what they are tried with, come from.
+    fn rules(&mut self, layer: Layer, key: &str, value: &Value, place: &dyn Fn(&str) -> String) {
+        let items = || value.as_array().into_iter().flatten().enumerate();
+        let at = |index: usize| place(&format!("{key}.{index}"));
+        for list in ["allow", "ask", "deny"] {
+            if key.strip_prefix("permissions.") == Some(list) {
+                let texts = items().filter_map(|(index, text)| Some((index, text.as_str()?)));
+                self.loaded.rules.extend(texts.map(|(index, text)| RuleText {
+                    layer,
+                    list,
+                    text: text.to_owned(),
+                    place: at(index),
+                    foreign: self.foreign,
+                }));
+            }
+        }
+        if key == "permissions.tests" {
+            let cases = items().filter_map(|(index, case)| {
+                Some((layer, at(index), RuleCase::deserialize(case).ok()?))
+            });
+            self.loaded.tests.extend(cases);
+        }
+    }
+
+    pub(crate) fn problem(&mut self, place: String, key: &str, message: String, fatal: bool) {
         let key = key.to_owned();
         self.loaded.problems.push(Problem { place, key, message, fatal });
     }
 
     fn done(mut self) -> Loaded {
+        if let Some(by) = self.no_hooks {
+            // Whoever runs the machine is not switched off by the person.
+            let stays = |hook: &HookEntry| {
+                !hook.foreign || (hook.layer == Layer::Managed && by != Layer::Managed)
+            };
+            self.loaded.hooks.retain(stays);
+            let text = "disableAllHooks leaves the hooks of Claude Code's settings out";
+            self.loaded.aside.push(text.to_owned());
+        }
         // Every leaf was taken alone before, so the whole fits as well; were it not so, the
         // defaults would count and the problem say why.
         match Settings::deserialize(Value::Object(self.merged)) {
@@ -395,7 +482,10 @@ fn put(map: &mut Map<String, Value>, key: &str, value: &Value) {
                 known.extend(more.clone());
             }
             (Some(Value::Array(known)), Value::Array(more))
-                if matches!(first, "allow" | "ask" | "deny" | "additional_directories") =>
+                if matches!(
+                    first,
+                    "allow" | "ask" | "deny" | "additional_directories" | "tests"
+                ) =>
             {
                 known.extend(more.iter().cloned());
             }
@@ -417,7 +507,7 @@ fn out_of_range(schema: &Value, value: &Value) -> Option<Misfit> {
     }
 }
 
-fn unknown<'a>(name: &str, known: impl Iterator<Item = &'a String>) -> String {
+pub(crate) fn unknown<'a>(name: &str, known: impl Iterator<Item = &'a String>) -> String {
     let known: Vec<&str> = known.map(String::as_str).collect();
     // A third of the letters may differ: more is another word.
     let near = |other: &&&str| {
@@ -434,7 +524,7 @@ fn unknown<'a>(name: &str, known: impl Iterator<Item = &'a String>) -> String {
 }
 
 /// At most 80 characters of a value.
-fn short(value: &Value) -> String {
+pub(crate) fn short(value: &Value) -> String {
     let text = value.to_string();
     match text.char_indices().nth(80) {
         Some((end, _)) => format!("{}...", &text[..end]),
@@ -461,53 +551,4 @@ fn culprit<'v>(names: &mut Vec<&'v str>, value: &'v Value) -> &'v Value {
         names.pop();
     }
     value
-}
-
-/// Where the lines of a text start, in bytes.
-struct Starts(Vec<usize>);
-
-impl Starts {
-    fn of(text: &str) -> Self {
-        Self(std::iter::once(0).chain(text.match_indices('\n').map(|(at, _)| at + 1)).collect())
-    }
-
-    /// The line that holds a byte, from 1.
-    fn line(&self, byte: usize) -> usize {
-        self.0.partition_point(|&start| start <= byte)
-    }
-}
-
-/// The lines on which the keys of a TOML text stand.
-struct Lines(BTreeMap<String, usize>);
-
-impl Lines {
-    fn of(text: &str) -> Self {
-        let mut lines = BTreeMap::new();
-        if let Ok(table) = toml::de::DeTable::parse(text) {
-            collect(table.get_ref(), "", &Starts::of(text), &mut lines);
-        }
-        Self(lines)
-    }
-
-    fn line(&self, key: &str) -> Option<usize> {
-        self.0.get(key).copied()
-    }
-}
-
-fn collect(
-    table: &toml::de::DeTable<'_>,
-    prefix: &str,
-    starts: &Starts,
-    lines: &mut BTreeMap<String, usize>,
-) {
-    for (name, value) in table {
-        let key = match prefix {
-            "" => name.get_ref().to_string(),
-            prefix => format!("{prefix}.{}", name.get_ref()),
-        };
-        lines.insert(key.clone(), starts.line(name.span().start));
-        if let toml::de::DeValue::Table(inner) = value.get_ref() {
-            collect(inner, &key, starts, lines);
-        }
-    }
 }

@@ -5,19 +5,23 @@
 //!
 //! **Does not know:** what settings do. The binary hands them to whom they concern.
 
+mod claude;
 mod environment;
 mod files;
+mod hooks;
 mod layers;
+mod lines;
 mod settings;
 mod trust;
 
 pub use self::{
-    environment::{Environment, Secret, VARIABLES, Variable},
+    environment::{Environment, Secret, VARIABLES, Variable, expanded},
     files::{ConfigError, MAX_FILE, add_rule, make_folder, save},
+    hooks::{EVENTS, HookEntry, HookEvent, HookRun},
     layers::{FileState, Layer, Loaded, Presence, Problem, RuleText, Sources, load, schema},
     settings::{
-        Changes, Edit, Http, Limits, Model, Permissions, Read, Run, Sandbox, SandboxLevel,
-        Settings, Shell, Tools, Undo,
+        Changes, Claude, Edit, Http, Limits, Model, Permissions, Read, RuleCase, Run, Sandbox,
+        SandboxLevel, Settings, Shell, Tools, Undo,
     },
     trust::Trust,
 };

@@ -8,6 +8,7 @@ use std::collections::BTreeMap;
 use haft_types::{Effort, Mode};
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::{Deserialize, Serialize};
+use serde_json::Value;
 
 /// All settings.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -25,6 +26,12 @@ pub struct Settings {
     pub mode: Mode,
     /// Rules about calls.
     pub permissions: Permissions,
+    /// Programs that see calls, prompts and turns, by event, as docs/hooks.md has them. Read, they are in
+    /// [`Loaded::hooks`](crate::Loaded::hooks), not here.
+    #[schemars(schema_with = "hooks_schema")]
+    pub hooks: Value,
+    /// What is taken of Claude Code.
+    pub claude: Claude,
     /// Limits of one turn.
     pub run: Run,
     /// The tools as a whole.
@@ -51,6 +58,10 @@ fn effort_schema(_: &mut SchemaGenerator) -> Schema {
     json_schema!({"type": "string", "enum": Effort::ALL.map(Effort::name)})
 }
 
+fn hooks_schema(_: &mut SchemaGenerator) -> Schema {
+    crate::hooks::schema()
+}
+
 fn mode_schema(_: &mut SchemaGenerator) -> Schema {
     json_schema!({"type": "string", "enum": Mode::ALL.map(Mode::name)})
 }
@@ -64,7 +75,7 @@ pub struct Model {
 }
 
 /// Rules about calls: `Tool` or `Tool(pattern)`. The lists of all layers count together.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default)]
 pub struct Permissions {
     /// What goes on without a question.
@@ -78,6 +89,43 @@ pub struct Permissions {
     pub restricted: Option<Vec<String>>,
     /// More folders of the workspace.
     pub additional_directories: Vec<String>,
+    /// Calls that the rules are tried with at each start.
+    pub tests: Vec<RuleCase>,
+}
+
+/// A call that rules are tried with: a command, or the arguments of a tool.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct RuleCase {
+    /// A command of bash.
+    pub command: Option<String>,
+    /// The tool; bash without it.
+    pub tool: Option<String>,
+    /// Its arguments.
+    pub input: Option<Value>,
+    /// The mode; that of the run without it.
+    pub mode: Option<String>,
+    /// What shall be decided: `allow`, `ask` or `deny`.
+    #[schemars(schema_with = "expect_schema")]
+    pub expect: String,
+}
+
+fn expect_schema(_: &mut SchemaGenerator) -> Schema {
+    json_schema!({"type": "string", "enum": ["allow", "ask", "deny"]})
+}
+
+/// What is taken of Claude Code. A project cannot set it.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(default)]
+pub struct Claude {
+    /// Whether its settings count: rules, hooks, folders, mode and variables for children.
+    pub settings: bool,
+}
+
+impl Default for Claude {
+    fn default() -> Self {
+        Self { settings: true }
+    }
 }
 
 /// Limits of one turn, which is all that follows from one message of the person; none means:

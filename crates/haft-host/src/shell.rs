@@ -65,6 +65,9 @@ pub struct Spawn {
     pub looks: Option<Vec<HostPath>>,
     /// What it may touch, which comes from policy, never from a tool; none: whatever haft may.
     pub confine: Option<Limits>,
+    /// Whether it gets haft's environment whole, keys included: a program of the person's own, never
+    /// one of a tool.
+    pub trusted: bool,
     /// Names of programs that go on when it ends, with all that they started: as the system knows
     /// them, or the last part of what they were started as.
     pub keep: Vec<String>,
@@ -84,6 +87,7 @@ impl Spawn {
             terminal: None,
             looks: None,
             confine: None,
+            trusted: false,
             keep: Vec::new(),
         }
     }

@@ -97,15 +97,7 @@ impl Client {
     ) -> Result<Response, NetError> {
         let address = parse(url)?;
         let request = self.inner(&address)?.post(address).headers(header_map(headers)?).body(body);
-        let shown = shown_url(url);
-        match request.send().await {
-            Ok(inner) => Ok(Response { inner, url: shown }),
-            Err(error) if error.is_connect() || error.is_timeout() => {
-                Err(NetError::Connect { url: shown, reason: reason(&error) })
-            }
-            Err(error) if error.is_builder() => Err(NetError::Invalid(reason(&error))),
-            Err(error) => Err(NetError::Broken { url: shown, reason: reason(&error) }),
-        }
+        sent(request, url).await
     }
 
     fn inner(&self, url: &Url) -> Result<&reqwest::Client, NetError> {
@@ -116,17 +108,38 @@ impl Client {
     }
 }
 
+/// Sends a request and waits for the head of its answer.
+pub(crate) async fn sent(
+    request: reqwest::RequestBuilder,
+    url: &str,
+) -> Result<Response, NetError> {
+    let shown = shown_url(url);
+    match request.send().await {
+        Ok(inner) => Ok(Response { inner, url: shown }),
+        Err(error) if error.is_connect() || error.is_timeout() => {
+            Err(NetError::Connect { url: shown, reason: reason(&error) })
+        }
+        Err(error) if error.is_builder() => Err(NetError::Invalid(reason(&error))),
+        Err(error) => Err(NetError::Broken { url: shown, reason: reason(&error) }),
+    }
+}
+
 fn build(loopback: bool, connect: Duration) -> Result<reqwest::Client, NetError> {
+    let builder = builder(connect)?;
+    let builder = if loopback { builder.no_proxy() } else { builder };
+    builder.build().map_err(|error| NetError::Setup(reason(&error)))
+}
+
+/// What all clients have alike.
+pub(crate) fn builder(connect: Duration) -> Result<reqwest::ClientBuilder, NetError> {
     install_crypto();
     let config = tls::client_config().map_err(|error| NetError::Setup(error.to_string()))?;
-    let builder = reqwest::Client::builder()
+    Ok(reqwest::Client::builder()
         .tls_backend_preconfigured(config)
         .user_agent(concat!("haft/", env!("CARGO_PKG_VERSION")))
         .redirect(Policy::none())
         .connect_timeout(connect)
-        .tcp_keepalive(TCP_KEEP_ALIVE);
-    let builder = if loopback { builder.no_proxy() } else { builder };
-    builder.build().map_err(|error| NetError::Setup(reason(&error)))
+        .tcp_keepalive(TCP_KEEP_ALIVE))
 }
 
 /// Makes `ring` the process's cryptography where nobody chose one; calling it again is harmless.
@@ -184,7 +197,7 @@ impl Response {
     }
 }
 
-fn parse(url: &str) -> Result<Url, NetError> {
+pub(crate) fn parse(url: &str) -> Result<Url, NetError> {
     let invalid = |why: String| {
         let shown = shown_url(url);
         NetError::Invalid(format!("{shown:?} is not an address that can be asked: {why}"))
@@ -228,7 +241,7 @@ fn is_loopback(url: &Url) -> bool {
         || bare.parse::<std::net::IpAddr>().is_ok_and(|address| address.is_loopback())
 }
 
-fn header_map(headers: &[(&str, &str)]) -> Result<HeaderMap, NetError> {
+pub(crate) fn header_map(headers: &[(&str, &str)]) -> Result<HeaderMap, NetError> {
     let mut map = HeaderMap::with_capacity(headers.len());
     for (name, value) in headers {
         let key = HeaderName::from_bytes(name.as_bytes())

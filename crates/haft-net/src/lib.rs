@@ -8,6 +8,7 @@
 
 mod address;
 mod client;
+mod direct;
 mod proxy;
 mod sse;
 mod tls;
@@ -15,6 +16,7 @@ mod tls;
 pub use self::{
     address::{AddressError, Checked, Host, Resolve, SystemResolver, check, dial, special},
     client::{Client, NetError, Response, host_and_port, install_crypto, shown_url},
+    direct::post_direct,
     proxy::{Hosts, HostsError, Pass, Proxy, Refusals, Refused, Why},
     sse::{SseError, SseEvent, SseItem, SseParser},
 };

@@ -27,6 +27,8 @@ pub(crate) struct CommandPattern {
     words: bool,
     /// The same for texts that are no commands, where every border is a gap.
     loose: Vec<String>,
+    /// True where words of the shell stand between commands in it, and stars too.
+    joins: bool,
 }
 
 impl CommandPattern {
@@ -39,6 +41,10 @@ impl CommandPattern {
         if text.contains(GAP) {
             return Err("it holds a NUL byte".to_owned());
         }
+        let parts = |word| matches!(word, "&&" | "||" | "|" | ";" | "&" | "|&");
+        let joins = text.contains('*')
+            && !text.contains(['\'', '"', '\\'])
+            && text.split_whitespace().any(parts);
         let (text, words) = match text.strip_suffix(":*").or_else(|| text.strip_suffix(" *")) {
             Some(head) if !head.ends_with('\\') => (head.trim_end(), true),
             _ => (text, false),
@@ -78,7 +84,7 @@ impl CommandPattern {
         if let Some(first) = loose.first_mut().filter(|first| first.starts_with(GAP)) {
             first.remove(0);
         }
-        Ok(Self { pieces, words, loose })
+        Ok(Self { pieces, words, loose, joins })
     }
 
     /// Reports whether it takes any simple command.
@@ -99,6 +105,26 @@ impl CommandPattern {
     /// Whether some text that a program may run holds words that match.
     pub(crate) fn may_touch(&self, parts: &Parts) -> bool {
         parts.mentions.iter().any(|line| self.takes_any(&self.loose, line))
+    }
+
+    /// Reports whether it surely takes all that another one takes.
+    pub(crate) fn covers(&self, other: &Self) -> bool {
+        if self == other || self.is_everything() {
+            return true;
+        }
+        let (own, theirs) = (&self.pieces[..], &other.pieces[..]);
+        let ([head], Some(start)) = (own, theirs.first()) else { return false };
+        // What begins with the words goes on with them, whatever a star stands for.
+        match start.strip_prefix(head.as_str()) {
+            Some("") => self.words && theirs.len() == 1,
+            Some(rest) => self.words && rest.starts_with(GAP),
+            None => false,
+        }
+    }
+
+    /// Reports whether it was written as several commands: as each is compared alone, it takes none.
+    pub(crate) const fn joins(&self) -> bool {
+        self.joins
     }
 
     /// Reports whether it takes just one command, for an allowance as explicit as can be.

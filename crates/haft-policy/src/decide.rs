@@ -16,7 +16,6 @@ use serde_json::Value;
 use crate::{
     Grants, Mode, Rule, RuleProblem, Rules, Verdict,
     glob::PathGlob,
-    names::{is_known, nearest},
     own::{Own, ends},
     parts::Parts,
     protected::{CREDENTIALS, PROTECTED, find},
@@ -203,52 +202,6 @@ impl Policy {
         &self.problems
     }
 
-    /// Rules that were understood and still are about nothing: their tool is none of those `known`
-    /// nor one that haft has a name for, or their path starts at the project root and `is_there`
-    /// knows its first folder only at the root of the host.
-    pub fn doubts(&self, known: &[&str], is_there: impl Fn(&HostPath) -> bool) -> Vec<RuleProblem> {
-        let doubt = |rule: &Rule| match &rule.subject {
-            Subject::Tool(name) => {
-                let named = known.contains(&&**name) || is_known(name) || name.starts_with("mcp__");
-                let meant = || nearest(name, known);
-                (!named).then(|| match meant() {
-                    Some(meant) => format!("no tool is named {name:?}; did you mean {meant}?"),
-                    None => format!("no tool is named {name:?}"),
-                })
-            }
-            Subject::Path { pattern, .. } => self.misplaced(pattern, &is_there),
-            _ => None,
-        };
-        let problem = |rule: &Rule| {
-            Some(RuleProblem {
-                verdict: rule.verdict,
-                scope: rule.scope,
-                text: rule.text.chars().take(200).collect(),
-                problem: doubt(rule)?,
-                tool: None,
-            })
-        };
-        self.rules.iter().filter_map(|placed| problem(&placed.rule)).collect()
-    }
-
-    fn misplaced(&self, pattern: &str, is_there: impl Fn(&HostPath) -> bool) -> Option<String> {
-        let rest = pattern.strip_prefix('/').filter(|rest| !rest.starts_with('/'))?;
-        let first = rest.split('/').next()?;
-        if first.is_empty() || first.contains(['*', '?', '[', '{', '\\']) {
-            return None;
-        }
-        let project = &self.anchors.project;
-        let root = HostPath::root(project.style());
-        let (near, far) =
-            (project.join_bytes(first.as_bytes()).ok()?, root.join_bytes(first.as_bytes()).ok()?);
-        (!is_there(&near) && is_there(&far)).then(|| {
-            format!(
-                "/ at its start is the project root, and {near} is not there; write //{rest} for \
-                 {far}, or ./{rest}"
-            )
-        })
-    }
-
     /// Reports whether a rule denies the tool as a whole, so that it is not shown at all.
     pub fn hides(&self, tool: &ToolSpec) -> bool {
         self.with(Verdict::Deny).any(|placed| match &placed.rule.subject {
@@ -263,6 +216,15 @@ impl Policy {
     #[must_use]
     pub fn sparing(self, own: Own) -> Self {
         Self { own, ..self }
+    }
+
+    /// Reports whether a call is about what some of the rules name, or may be: where that is not known, and
+    /// where a rule could not be read, it is. All rules are read as those that ask.
+    pub fn may_touch(&self, ask: &Ask<'_>) -> bool {
+        let judged = self.judged(ask);
+        !self.problems.is_empty()
+            || self.ruled(ask, &judged, Verdict::Ask).is_some()
+            || self.uncertain(ask, &judged).is_some()
     }
 
     /// Judges one call.

@@ -17,6 +17,7 @@
 
 mod command;
 mod decide;
+mod doubts;
 mod filter;
 mod glob;
 mod grants;

@@ -166,6 +166,8 @@ impl Call {
             confine: None,
             preview: None,
             hooked: false,
+            advice: None,
+            consulted: false,
             mended: false,
             request,
             cx,
@@ -178,7 +180,7 @@ impl Call {
     pub(crate) fn with_input(self, input: Value) -> Self {
         let cx = Cx { host: self.cx.dispatcher.host.clone(), ..self.cx };
         let made = Self::new(with_input(self.request, input), cx);
-        Self { hooked: true, mended: self.mended, ..made }
+        Self { hooked: true, mended: self.mended, consulted: self.consulted, ..made }
     }
 
     /// The same call with its paths as they were probably meant; hooks see what they do not know.

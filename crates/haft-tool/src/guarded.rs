@@ -619,7 +619,8 @@ impl Shell for Guarded {
             };
             self.need_program(&spawn)?;
             let looks = self.looks.then(|| self.place.roots.clone());
-            let spawn = Spawn { looks, confine: self.confine.clone(), ..spawn };
+            let confine = self.confine.clone();
+            let spawn = Spawn { looks, confine, trusted: false, ..spawn };
             shell.spawn_after(spawn, self.begin().boxed()).await
         }
         .boxed()

@@ -44,7 +44,7 @@ pub use self::{
     questions::{Broker, Waiting},
     registry::{Filter, Registry, Source, ToolSet},
     schema::schema_of,
-    stages::{After, Before, Hook, Limits, Settings, standard},
+    stages::{After, Before, Hook, Instead, Limits, Seen, Settings, standard},
     state::{Conversation, Judge, SaveRule, Session, TypeMap},
     survey::{Killed, Watching},
     tool::{AnyTool, Prepared, Tool},

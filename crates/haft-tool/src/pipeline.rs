@@ -10,7 +10,7 @@ use haft_host::{Limits, Located};
 use haft_policy::{Ruling, Walls};
 use haft_types::{HostPath, Outcome, Place, Plan, Status, ToolError, ToolUse};
 
-use crate::{Cx, Prepared};
+use crate::{Cx, Prepared, stages::Advice};
 
 /// A call on its way through the stages.
 pub struct Call {
@@ -34,6 +34,10 @@ pub struct Call {
     pub(crate) preview: Option<haft_types::Detail>,
     /// True once hooks have seen it: a rewritten call does not meet them again.
     pub(crate) hooked: bool,
+    /// What hooks think of it, for these arguments.
+    pub(crate) advice: Option<Advice>,
+    /// True once a hook has answered in place of the person: it does so once.
+    pub(crate) consulted: bool,
     /// True once its paths were taken as what stands in them; that happens once.
     pub(crate) mended: bool,
 }
@@ -88,6 +92,15 @@ impl Call {
     /// Where the call is planned.
     pub fn place(&self) -> &Place {
         &self.cx.place
+    }
+
+    /// For each effect of the plan where it really is, as far as that is known.
+    pub(crate) fn real_paths(&self) -> Vec<Option<HostPath>> {
+        let real = |located: &Option<Result<Located, Lost>>| match located.as_ref()? {
+            Ok(found) => Some(found.real.clone()),
+            Err(lost) => lost.real.clone(),
+        };
+        self.located.iter().map(real).collect()
     }
 
     /// The prepared call. Only stages after `prepare` may count on it.

@@ -6,7 +6,7 @@ use std::{
 };
 
 use haft_agent::{
-    Context, Handle, Input, Limits, Pinned, Setup, Surroundings, Words, context_files,
+    Context, Handle, Input, Limits, Pinned, Setup, Surroundings, TalkHooks, Words, context_files,
     same_but_date, system,
 };
 use haft_host::{Host as _, Local};
@@ -78,7 +78,28 @@ pub async fn setup(core: &Core, start: &Start) -> Result<Setup, Failure> {
             output_tokens: start.max_tokens.or(settings.run.max_tokens),
         },
         concurrency: usize::try_from(settings.tools.concurrency).unwrap_or(usize::MAX),
+        hooks: core.hooks.clone().map(|hooks| hooks as Arc<dyn TalkHooks>),
     })
+}
+
+/// Tells an agent what hooks add at the begin of its talk.
+pub async fn begin_talk(core: &Core, start: &Start, handle: &Handle) {
+    let Some(hooks) = &core.hooks else { return };
+    let goes_on = start.resume.is_some() || start.continue_last;
+    let source = if goes_on { "resume" } else { "startup" };
+    for text in Box::pin(hooks.session_start(source)).await {
+        let from = From::Hook("SessionStart".to_owned());
+        let words = Words { from, parts: vec![Part::text(text)] };
+        // An agent that is gone has told so.
+        handle.send(Input::Notice { words, wake: false });
+    }
+}
+
+/// Tells hooks that the talk is over.
+pub async fn end_talk(core: &Core, reason: &str) {
+    if let Some(hooks) = &core.hooks {
+        Box::pin(hooks.session_end(reason)).await;
+    }
 }
 
 /// Tells person and log something, whatever the log does.

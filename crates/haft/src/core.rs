@@ -16,8 +16,8 @@ use haft_host::{Host, Local, Outs};
 use haft_policy::{Anchors, Grants, Mode, Policy};
 use haft_session::{Fold, LineFault, Log, SessionError, SessionId, Store};
 use haft_tool::{
-    AnyTool, Conversation, Dispatcher, Events as _, Job, JobLimits, Jobs, Judge, Limits, Session,
-    Settings as Stages, Watching, standard,
+    AnyTool, Conversation, Dispatcher, Events as _, Hook, Job, JobLimits, Jobs, Judge, Limits,
+    Session, Settings as Stages, Watching, standard,
 };
 use haft_tools::Shells;
 use haft_types::{
@@ -30,7 +30,8 @@ use crate::{
     again,
     cli::Common,
     exit::{Failure, say},
-    jobs, journal, killed, model, undo,
+    hooks::{self, Hooks, OfTools, Ready},
+    jobs, journal, killed, model, undo, why,
 };
 
 mod rules;
@@ -43,6 +44,8 @@ use self::rules::{LocalRules, command_line, confinement, report, rules, unread};
 const OUTS_MAX: u64 = 4 << 30;
 /// The settings of whoever runs the machine.
 const MANAGED: &str = "/etc/haft/settings.toml";
+/// The same of Claude Code.
+const MANAGED_CLAUDE: &str = "/etc/claude-code/managed-settings.json";
 
 /// Where the host keeps a record of the places that are being written to, in the state folder.
 const LEDGER: &str = "writing";
@@ -93,6 +96,8 @@ pub struct Base {
     pub mode: Mode,
     /// The rules.
     pub policy: Policy,
+    /// The hooks of all settings that count.
+    pub hooks: Vec<Arc<Ready>>,
     /// Whether tools that are not on by default are there, too.
     pub every_tool: bool,
     /// The tool that is called, where that is all that is wanted.
@@ -113,6 +118,8 @@ pub struct Core {
     pub pinned: Option<Pinned>,
     /// Answers that the log has.
     pub answered: usize,
+    /// Hooks of calls and of the talk; none where there are none.
+    pub hooks: Option<Arc<Hooks>>,
 }
 
 /// Milliseconds since the Unix epoch.
@@ -137,30 +144,25 @@ impl Base {
         let project = project_root(&cwd);
         let haft_home = home(&environment)?.to_owned();
         let trusted = common.trust || Trust::load(&haft_home)?.trusted(&project) == Some(true);
-        let loaded = haft_config::load(&Sources {
+        let mut loaded = haft_config::load(&Sources {
             haft_home: Some(haft_home.clone()),
             project: Some(project.clone()),
             trusted,
             managed: Some(MANAGED.into()),
+            managed_claude: Some(MANAGED_CLAUDE.into()),
             environment: environment.clone(),
             command_line: command_line(common),
         });
-        report(&loaded)?;
+        // What cannot be read is told before anything that depends on it fails.
+        if loaded.fatal().next().is_some() {
+            report(&loaded)?;
+        }
         for name in loaded.settings.models.keys() {
             if let Err(error) = model::named(name) {
                 say(&format!("haft: models.{name:?}: {error}"));
             }
         }
-        let host = Local::new()
-            .with_ledger(haft_home.join(LEDGER))
-            .with_caches(caches(&haft_home, &cwd))
-            .with_supervisor(again::supervisor())
-            .with_let_through(loaded.settings.shell.let_through.clone());
-        let host = match loaded.settings.shell.start_up_seconds {
-            0 => host,
-            seconds => host.with_start_up(Duration::from_secs(seconds)),
-        };
-        let host = Arc::new(host);
+        let host = Arc::new(host(&loaded, &haft_home, &cwd));
         let place = Arc::new(place(&host, &cwd, common, &loaded)?);
         let anchors = Anchors {
             cwd: place.cwd.clone(),
@@ -169,6 +171,8 @@ impl Base {
             home: place.home.clone(),
             state: vec![Local::path(&haft_home)?],
         };
+        let hooks = hooks::ready(&mut loaded, &anchors);
+        report(&loaded)?;
         let policy = restricting(Policy::new(&rules(&loaded), anchors), &loaded);
         let policy = policy.sparing(again::own_processes());
         let policy = policy.confining(confinement(&loaded, &place)?);
@@ -183,6 +187,7 @@ impl Base {
             trusted,
             mode,
             policy,
+            hooks,
             every_tool: false,
             called: None,
         })
@@ -209,6 +214,20 @@ impl Base {
         })?;
         let vision = model::takes_images(&reference, &self.loaded.settings);
         Ok(Env { model: reference.name().to_owned(), vision, shell, interactive })
+    }
+}
+
+/// This machine as the settings want it.
+fn host(loaded: &Loaded, haft_home: &Path, cwd: &Path) -> Local {
+    let host = Local::new()
+        .with_ledger(haft_home.join(LEDGER))
+        .with_caches(caches(haft_home, cwd))
+        .with_supervisor(again::supervisor())
+        .with_let_through(loaded.settings.shell.let_through.clone())
+        .with_variables(loaded.variables.clone());
+    match loaded.settings.shell.start_up_seconds {
+        0 => host,
+        seconds => host.with_start_up(Duration::from_secs(seconds)),
     }
 }
 
@@ -244,6 +263,7 @@ impl Core {
         let store = base.store()?;
         let (log, events) = open_log(&store, &which, &base.place.cwd)?;
         let (id, out_dir) = (log.session().as_str().to_owned(), log.out_dir());
+        let log_path = log.path().to_owned();
         let pre_images = undo::kept(&store, log.session(), &base.loaded.settings.undo);
         let journal = journal::of(home(&base.environment)?, log.session());
         let bus = match which {
@@ -259,20 +279,24 @@ impl Core {
         drop(session.journal.set(journal));
         past.calls.iter().for_each(|call| session.saw_call(call));
         past.questions.iter().for_each(|question| session.questions.saw(question));
+        let session = Arc::new(session);
+        let hooks = Hooks::of(&base, &bus, session.clone(), log_path);
         let dispatcher = Arc::new(Dispatcher {
-            session: Arc::new(session),
+            session,
             conversation: Arc::new(Conversation::resumed(past.values)),
             tools: Arc::new(base.tools(common, env, more).await?),
-            pipeline: Arc::new(standard(&stages(&base))),
+            pipeline: Arc::new(standard(&stages(&base, hooks.as_ref()))),
             place: base.place.clone(),
             host: base.host.clone(),
             agent: AgentPath::default(),
         });
+        Box::pin(try_rules(&base, &dispatcher)).await?;
         let mut open = past.fold.unanswered();
         let fold = Arc::new(Mutex::new(past.fold.clone()));
         bus.follow(&fold);
         let Past { pinned, answered, .. } = past;
-        let mut core = Self { base, bus, dispatcher, fold: past.fold, pinned, answered };
+        let past_fold = past.fold;
+        let mut core = Self { base, bus, dispatcher, fold: past_fold, pinned, answered, hooks };
         let killed = killed::add(&core, &events, &mut open).await?;
         core.begin(events.is_empty(), id, open)?;
         killed::kept(killed, &core.bus).await?;
@@ -324,6 +348,9 @@ impl Core {
     pub async fn close(&self) {
         self.end_jobs().await;
         self.dispatcher.session.close().await;
+        if let Some(hooks) = &self.hooks {
+            hooks.close().await;
+        }
         // What was only observed is not kept; what was kept was synced before it was told.
         if !self.bus.is_held()
             && let Err(error) = self.bus.sync().await
@@ -337,6 +364,23 @@ impl Core {
     pub fn session_id(&self) -> &str {
         &self.dispatcher.session.id
     }
+}
+
+/// Tries the rules with the calls that their settings carry. Those of a project do not decide whether
+/// haft is of use in it.
+async fn try_rules(base: &Base, dispatcher: &Arc<Dispatcher>) -> Result<(), Failure> {
+    let tests = &base.loaded.tests;
+    let mut fatal = Vec::new();
+    for (index, why) in why::tried(dispatcher, tests.iter().map(|(.., case)| case)).await {
+        let (layer, place, _) = &tests[index];
+        let text = format!("{place}: permissions.tests: {why}");
+        if matches!(layer, Layer::Project | Layer::Local) {
+            say(&format!("haft: {}", crate::face::safe(&text)));
+        } else {
+            fatal.push(text);
+        }
+    }
+    if fatal.is_empty() { Ok(()) } else { Err(Failure::Usage(fatal.join("\n"))) }
 }
 
 /// What a resumed log holds that a session goes on with.
@@ -442,10 +486,11 @@ pub fn watching(base: &Base) -> Option<Watching> {
     })
 }
 
-fn stages(base: &Base) -> Stages {
+fn stages(base: &Base, hooks: Option<&Arc<Hooks>>) -> Stages {
     let call = Some(Duration::from_secs(base.loaded.settings.limits.call_seconds));
     let limits = Limits { call, ..Limits::default() };
-    Stages { limits, hooks: Vec::new(), watching: watching(base) }
+    let hooks = hooks.map(|hooks| Arc::new(OfTools(hooks.clone())) as Arc<dyn Hook>);
+    Stages { limits, hooks: hooks.into_iter().collect(), watching: watching(base) }
 }
 
 fn open_log(store: &Store, which: &Which, cwd: &HostPath) -> Result<(Log, Vec<Event>), Failure> {

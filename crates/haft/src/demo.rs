@@ -132,6 +132,7 @@ fn setup(core: &Core) -> Result<Setup, Failure> {
         before: None,
         limits: Limits::default(),
         concurrency: 10,
+        hooks: None,
     })
 }
 

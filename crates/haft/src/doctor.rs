@@ -55,6 +55,8 @@ pub async fn run(arguments: &Doctor) -> Ending {
     lines.push(state_folder(&base));
     lines.push(workspace(&base));
     lines.push(settings(&base));
+    lines.extend(base.loaded.aside.iter().map(|text| line("settings", State::Missing, text)));
+    lines.extend(hooks(&base));
     lines.push(shell(&base).await);
     lines.push(files(&base));
     let probes = match base.host.shell() {
@@ -159,6 +161,20 @@ fn settings(base: &Base) -> Line {
     let problems =
         if problems == 0 { String::new() } else { format!("; {problems} problems, told above") };
     line("settings", state, format!("{files}{problems}"))
+}
+
+/// The hooks that count, where there are any.
+fn hooks(base: &Base) -> Option<Line> {
+    let mut events: Vec<(&str, usize)> = Vec::new();
+    for hook in &base.hooks {
+        let name = hook.entry.event.name();
+        match events.iter_mut().find(|(event, _)| *event == name) {
+            Some((_, count)) => *count += 1,
+            None => events.push((name, 1)),
+        }
+    }
+    let shown: Vec<String> = events.iter().map(|(name, n)| format!("{n} of {name}")).collect();
+    (!shown.is_empty()).then(|| line("hooks", State::Fine, shown.join(", ")))
 }
 
 /// Runs a command.

@@ -15,6 +15,7 @@ mod doctor;
 mod executables;
 mod exit;
 mod face;
+mod hooks;
 mod input;
 mod jobs;
 mod journal;

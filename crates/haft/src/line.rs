@@ -93,6 +93,7 @@ pub async fn run(start: &Start, more: &[Arc<dyn AnyTool>]) -> Ending {
     let screen = Screen::new(keys.is_terminal(), dumb, style.width);
     let view = View::new(style).with(core.dispatcher.tools.specs());
     let handle = Agent::start(agent::setup(&core, start).await?);
+    agent::begin_talk(&core, start, &handle).await;
     let pauses = Pauses::new()?;
     keys.take();
     let typed = keys.read();
@@ -120,6 +121,7 @@ pub async fn run(start: &Start, more: &[Arc<dyn AnyTool>]) -> Ending {
     talk.keys.restore();
     let Talk { core, handle, .. } = talk;
     handle.close().await;
+    agent::end_talk(&core, "prompt_input_exit").await;
     let stopped = core.end_jobs().await;
     core.close().await;
     say_stopped(&stopped);

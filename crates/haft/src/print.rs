@@ -49,11 +49,13 @@ pub async fn run(start: &Start, more: &[Arc<dyn AnyTool>]) -> Ending {
         tell_session(&core)?;
     }
     let handle = Agent::start(setup);
+    agent::begin_talk(&core, start, &handle).await;
     handle.send(Input::User { when: When::FollowUp, parts });
     let most = start.max_time.or(core.base.loaded.settings.run.max_time);
     let result = follow(&mut feed, &handle, start.output, most).await;
     // However it went: what runs is stopped, and the log is whole.
     handle.close().await;
+    agent::end_talk(&core, "other").await;
     let stopped = core.end_jobs().await;
     core.close().await;
     let result = result?;

@@ -95,7 +95,7 @@ impl Runner {
                 let ending = runtime.block_on(async move {
                     agent::outlive_limits()?;
                     match command {
-                        None => self.start(cli.start).await,
+                        None => Box::pin(self.start(cli.start)).await,
                         Some(Command::Demo(arguments)) => demo::run(&arguments).await,
                         Some(Command::Tool(arguments)) => tool::run(&arguments, &self.tools).await,
                         Some(Command::Why(arguments)) => why::run(&arguments, &self.tools).await,
@@ -132,7 +132,7 @@ impl Runner {
         }
         let terminal = std::io::stdin().is_terminal() && std::io::stdout().is_terminal();
         if start.line || terminal {
-            return line::run(&start, &self.tools).await;
+            return Box::pin(line::run(&start, &self.tools)).await;
         }
         Err(Failure::Usage(
             "there is no terminal here: use `haft -p PROMPT` for one run, or `haft --line` for \

@@ -11,6 +11,7 @@ use std::{
     time::Duration,
 };
 
+use haft_config::RuleCase;
 use haft_policy::{Anchors, Ask, Mode, Part, Policy, Rules, Scope, Verdict, own_name};
 use haft_tool::{AnyTool, Dispatcher, Judgement};
 use haft_types::{Access, Effect, HostPath, Origin, Place, Plan, Target, ToolSpec, ToolUse};
@@ -55,19 +56,6 @@ pub async fn run(arguments: &Why, more: &[Arc<dyn AnyTool>]) -> Ending {
     ending
 }
 
-/// A case that a file of rules carries.
-#[derive(Debug, Deserialize)]
-#[serde(deny_unknown_fields)]
-struct Case {
-    /// A command, or arguments with `tool`.
-    command: Option<String>,
-    tool: Option<String>,
-    input: Option<Value>,
-    mode: Option<String>,
-    /// `allow`, `ask` or `deny`.
-    expect: Verdict,
-}
-
 /// Rules as a file has them.
 #[derive(Debug, Default, Deserialize)]
 #[serde(default)]
@@ -98,10 +86,10 @@ struct File {
     permissions: Option<Lists>,
     #[serde(flatten)]
     lists: Lists,
-    tests: Vec<Case>,
+    tests: Vec<RuleCase>,
 }
 
-fn read_rules(path: &Path) -> Result<(Rules, Vec<Case>), Failure> {
+fn read_rules(path: &Path) -> Result<(Rules, Vec<RuleCase>), Failure> {
     let wrong = |error: &dyn std::fmt::Display| {
         Failure::Usage(format!("the rules in {}: {error}", path.display()))
     };
@@ -229,50 +217,67 @@ impl Whys {
     }
 
     /// Holds a file of rules to the cases that it carries.
-    async fn check(&self, tests: &[Case]) -> Result<(), Failure> {
-        let mut wrong = Vec::new();
-        for (index, case) in tests.iter().enumerate() {
-            let request = match (&case.command, &case.input) {
-                (Some(command), _) => request("bash", json!({ "command": command })),
-                (None, Some(input)) => {
-                    request(case.tool.as_deref().unwrap_or("bash"), input.clone())
-                }
-                (None, None) => {
-                    wrong.push(format!("test {}: wanted is command, or tool and input", index + 1));
-                    continue;
-                }
-            };
-            let before = self.dispatcher.session.judge().mode;
-            if let Some(mode) = &case.mode {
-                match mode.parse::<Mode>() {
-                    Ok(mode) => self.dispatcher.session.rejudge(|judge| judge.mode = mode),
-                    Err(error) => wrong.push(format!("test {}: {error}", index + 1)),
-                }
-            }
-            let answer = self.answer(&self.dispatcher, &request).await;
-            self.dispatcher.session.rejudge(|judge| judge.mode = before);
-            if answer.decision != case.expect {
-                let Answer { decision, reason, .. } = answer;
-                let what = request.input.unwrap_or_default();
-                let expect = case.expect;
-                wrong.push(format!(
-                    "test {}: {what} is to {expect}, but the rules {decision}: {reason}",
-                    index + 1
-                ));
-            }
-        }
-        if wrong.is_empty() { Ok(()) } else { Err(Failure::Usage(wrong.join("\n"))) }
+    async fn check(&self, tests: &[RuleCase]) -> Result<(), Failure> {
+        let wrong = tried(&self.dispatcher, tests.iter()).await;
+        let told = |(index, why): &(usize, String)| format!("test {}: {why}", index + 1);
+        let all: Vec<String> = wrong.iter().map(told).collect();
+        if all.is_empty() { Ok(()) } else { Err(Failure::Usage(all.join("\n"))) }
     }
 
     async fn answer(&self, dispatcher: &Arc<Dispatcher>, request: &ToolUse) -> Answer {
-        if let Some((tool, plan)) = stand_in(dispatcher, request) {
-            return absent(dispatcher, request, &tool, plan);
-        }
-        match dispatcher.judge(request, LOOK_UP).await {
-            Ok(judgement) => Answer::of(judgement),
-            Err(error) => Answer::unread(error.message),
+        answered(dispatcher, request).await
+    }
+}
+
+async fn answered(dispatcher: &Arc<Dispatcher>, request: &ToolUse) -> Answer {
+    if let Some((tool, plan)) = stand_in(dispatcher, request) {
+        return absent(dispatcher, request, &tool, plan);
+    }
+    match dispatcher.judge(request, LOOK_UP).await {
+        Ok(judgement) => Answer::of(judgement),
+        Err(error) => Answer::unread(error.message),
+    }
+}
+
+/// Tries the rules with cases; those that come out otherwise, by their numbers from 0, and how.
+pub async fn tried(
+    dispatcher: &Arc<Dispatcher>,
+    cases: impl Iterator<Item = &RuleCase>,
+) -> Vec<(usize, String)> {
+    let mut wrong = Vec::new();
+    for (index, case) in cases.enumerate() {
+        if let Err(why) = try_case(dispatcher, case).await {
+            wrong.push((index, why));
         }
     }
+    wrong
+}
+
+async fn try_case(dispatcher: &Arc<Dispatcher>, case: &RuleCase) -> Result<(), String> {
+    let request = match (&case.command, &case.input) {
+        (Some(command), _) => request("bash", json!({ "command": command })),
+        (None, Some(input)) => request(case.tool.as_deref().unwrap_or("bash"), input.clone()),
+        (None, None) => return Err("wanted is command, or tool and input".to_owned()),
+    };
+    let expect = match case.expect.as_str() {
+        "allow" => Verdict::Allow,
+        "ask" => Verdict::Ask,
+        "deny" => Verdict::Deny,
+        other => return Err(format!("expect is {other:?}, wanted: allow, ask or deny")),
+    };
+    let before = dispatcher.session.judge().mode;
+    if let Some(mode) = &case.mode {
+        let mode = mode.parse::<Mode>().map_err(|error| error.to_string())?;
+        dispatcher.session.rejudge(|judge| judge.mode = mode);
+    }
+    let answer = answered(dispatcher, &request).await;
+    dispatcher.session.rejudge(|judge| judge.mode = before);
+    if answer.decision == expect {
+        return Ok(());
+    }
+    let Answer { decision, reason, .. } = answer;
+    let what = request.input.unwrap_or_default();
+    Err(format!("{what} is to {expect}, but the rules {decision}: {reason}"))
 }
 
 /// A line of a batch.

@@ -276,6 +276,7 @@ impl World {
             before: None,
             limits: Limits::default(),
             concurrency: 10,
+            hooks: None,
         }
     }
 

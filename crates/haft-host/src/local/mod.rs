@@ -58,6 +58,8 @@ pub struct Local {
     threads: shell::Threads,
     /// Which variables of this process no program is given.
     withheld: Arc<Withheld>,
+    /// Variables that settings add to those of this process.
+    variables: Arc<[(String, String)]>,
     /// The start-up of the person's shell; none where commands have nothing of it.
     start_up: Option<Arc<shell::StartUp>>,
     /// The temporary folder of confined programs.
@@ -89,6 +91,7 @@ impl Local {
             supervisor: Arc::default(),
             threads: shell::Threads::default(),
             withheld: Arc::default(),
+            variables: Arc::default(),
             start_up: None,
             scratch: Arc::default(),
             caches: None,
@@ -133,6 +136,13 @@ impl Local {
     #[must_use]
     pub fn with_let_through(self, names: Vec<String>) -> Self {
         Self { withheld: Arc::new(Withheld { let_through: names }), ..self }
+    }
+
+    /// The same machine, where programs get these variables, too, in place of those of this process and
+    /// of the person's shell that have their names; what looks like a secret is left out of them as well.
+    #[must_use]
+    pub fn with_variables(self, variables: Vec<(String, String)>) -> Self {
+        Self { variables: variables.into(), ..self }
     }
 
     /// The same machine, where commands that want it get what the person's shell sets when it starts:

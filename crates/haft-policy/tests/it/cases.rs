@@ -221,3 +221,53 @@ fn rules_about_nothing_are_doubted() {
         ]
     );
 }
+
+#[test]
+fn allowances_behind_a_denial_and_patterns_of_several_commands_are_named() {
+    let doubts = |deny: &str, allow: &str| {
+        let mut rules = Rules::default();
+        rules.add(Verdict::Deny, Scope::User, deny);
+        rules.add(Verdict::Allow, Scope::Project, allow);
+        let doubts = policy(&rules).doubts(&[], |_| false);
+        doubts.into_iter().map(|doubt| (doubt.text, doubt.problem)).collect::<Vec<_>>()
+    };
+    for (deny, allow) in [
+        ("Bash", "Bash(ls:*)"),
+        ("Bash", "Bash"),
+        ("Bash(git:*)", "Bash(git push:*)"),
+        ("Bash(git:*)", "Bash(git push *force*)"),
+        ("Bash(git push)", "Bash(git push)"),
+        ("Read", "Edit(src/**)"),
+        ("Edit", "Write(src/**)"),
+        ("Read(/secrets/**)", "Edit(/secrets/a/*.txt)"),
+        ("mcp__a", "mcp__a__b"),
+        ("mcp__*", "mcp__a"),
+        ("WebFetch(domain:*.x.org)", "WebFetch(domain:a.x.org)"),
+        ("Agent(general)", "Agent(general)"),
+    ] {
+        let told = doubts(deny, allow);
+        let wanted =
+            (allow.to_owned(), format!("the deny rule {deny} (user settings) covers all of it"));
+        assert_eq!(told, [wanted], "{deny} {allow}");
+    }
+    for (deny, allow) in [
+        ("Bash(git push:*)", "Bash(git:*)"),
+        ("Bash(git:*)", "Bash(git*)"),
+        ("Bash(git:*)", "Bash(gitk:*)"),
+        ("Bash(git)", "Bash(git status)"),
+        ("Edit", "Read(src/**)"),
+        ("Edit(/a/**)", "Edit(/a)"),
+        ("Edit(/a/**)", "Edit(/ab/c)"),
+        ("Write", "Edit(src/**)"),
+        ("mcp__a__b", "mcp__a"),
+        ("WebFetch(domain:*.x.org)", "WebFetch(domain:x.org)"),
+        ("Agent(explore)", "Agent"),
+    ] {
+        assert_eq!(doubts(deny, allow), [], "{deny} {allow}");
+    }
+    for joined in ["Bash(cd * && ls)", "Bash(curl * | sh)"] {
+        let told = doubts(joined, "Read");
+        assert!(told.len() == 1 && told[0].1.contains("several commands"), "{told:?}");
+    }
+    assert_eq!(doubts("Bash(grep '|' *)", "Bash(make && make install)"), []);
+}

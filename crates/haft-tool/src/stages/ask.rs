@@ -3,7 +3,7 @@
 //! **Invariant:** a person sees the whole call and, for a link, both of its names. Arguments that
 //! a person changed are prepared and judged anew. Time spent here counts for no timeout.
 
-use std::time::Duration;
+use std::{sync::Arc, time::Duration};
 
 use futures::{FutureExt as _, future::BoxFuture};
 use haft_policy::{Remember, Rules, Ruling, Scope, Verdict};
@@ -13,7 +13,10 @@ use haft_types::{
 };
 use serde_json::{Map, Value, json};
 
-use super::rules;
+use super::{
+    hooks::{self, Advice, Hook, Instead},
+    rules,
+};
 use crate::{Call, Judge, Next, Stage};
 
 /// Bytes of arguments that are shown with a question.
@@ -22,7 +25,8 @@ const GIVEN: usize = 64 << 10;
 /// Most other reasons that are told with a question.
 const OTHERS: usize = 10;
 
-pub(super) struct Ask;
+/// Holds the hooks that may answer in place of the person.
+pub(super) struct Ask(pub Vec<Arc<dyn Hook>>);
 
 impl Stage for Ask {
     fn name(&self) -> &'static str {
@@ -50,6 +54,21 @@ impl Stage for Ask {
             let question = question(&call, &ruling, &saved);
             let cx = &call.cx;
             let open = cx.asking.begin();
+            if !call.consulted {
+                match hooks::consult(&self.0, &call, &question).await {
+                    Instead::Pass => {}
+                    Instead::Deny(why) => {
+                        return ToolError::denied(format!("a hook refused this call: {why}"))
+                            .hint("Do not repeat it unchanged.")
+                            .into();
+                    }
+                    Instead::Allow(_) if !rules::is_open(&ruling) => {}
+                    Instead::Allow(input) => {
+                        drop(open);
+                        return allowed(call, input, next).await;
+                    }
+                }
+            }
             let (reply, by) =
                 cx.session().questions.ask(question, cx.agent(), cx.turn, &cx.stop).await;
             drop(open);
@@ -72,6 +91,18 @@ impl Stage for Ask {
             next.run(call).await
         }
         .boxed()
+    }
+}
+
+/// Goes on with what a hook allowed; arguments of its own are judged anew, and its yes is for them.
+async fn allowed(call: Call, input: Option<Value>, next: Next<'_>) -> Outcome {
+    match input.filter(|input| Some(input) != call.input()) {
+        None => next.run(call).await,
+        Some(input) => {
+            let reason = "it rewrote the call".to_owned();
+            let advice = Some(Advice { verdict: Verdict::Allow, reason });
+            next.again(Call { advice, consulted: true, ..call.with_input(input) }).await
+        }
     }
 }
 

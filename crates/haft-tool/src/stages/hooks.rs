@@ -1,26 +1,111 @@
 //! `hooks(pre)` and `hooks(post)`: programs of the person around every call.
 //!
-//! **Invariant:** a hook never allows what the rules deny: its rewrite is prepared and judged anew.
+//! **Invariant:** a hook never allows what the rules deny: its rewrite is prepared and judged anew, and
+//! its yes only answers the question that there is because no rule speaks of the call.
 //! A hook that has run for a call does not run for it again, except where a path was then taken
 //! as another: a hook that refuses the one must see it, too.
 
-use std::sync::Arc;
+use std::{sync::Arc, time::Duration};
 
 use futures::{FutureExt as _, future::BoxFuture};
-use haft_types::{Outcome, Part, ToolError};
+use haft_policy::{Ask, Policy, Verdict};
+use haft_types::{HostPath, Outcome, Part, Plan, Question, Status, ToolError, ToolSpec};
 use serde_json::Value;
 
-use crate::{Call, Next, Stage};
+use super::resolve;
+use crate::{Call, Cx, Next, Stage};
 
-/// What a hook says before a call.
-#[derive(Clone, Debug, PartialEq)]
-pub enum Before {
-    /// Go on.
-    Pass,
-    /// Go on with these arguments.
-    Rewrite(Value),
-    /// Stop; the text goes to the model.
-    Deny(String),
+/// How long links are looked up for hooks.
+const LOOK_UP: Duration = Duration::from_secs(5);
+
+/// A call as hooks see it.
+#[derive(Clone)]
+pub struct Seen {
+    /// Where it runs: id, place, stop token, session.
+    pub cx: Cx,
+    /// The name that the model wrote.
+    pub name: String,
+    /// The tool; none where there is no such one.
+    pub spec: Option<Arc<ToolSpec>>,
+    /// The arguments: after repair where they are valid, else as they are, where that is JSON.
+    pub input: Option<Value>,
+    /// What it would do; none where it cannot be planned.
+    pub plan: Option<Plan>,
+    real: Vec<Option<HostPath>>,
+}
+
+impl Seen {
+    pub(super) fn of(call: &Call) -> Self {
+        let ready = call.prepared.as_ref().ok();
+        let known = || call.cx.dispatcher.tools.spec(&call.request.name).cloned();
+        Self {
+            cx: call.cx.clone(),
+            name: call.request.name.clone(),
+            spec: ready.map(|prepared| prepared.spec.clone()).or_else(known),
+            input: call.input().or(call.request.input.as_ref()).cloned(),
+            plan: call.plan().cloned(),
+            real: call.real_paths(),
+        }
+    }
+
+    /// The same with links looked up, for hooks that come before that.
+    async fn located(call: &Call) -> Self {
+        let mut looked = Call::new(call.request.clone(), call.cx.clone());
+        // What cannot be looked up in time is judged as it is written.
+        drop(resolve::locate(&mut looked, LOOK_UP).await);
+        Self { real: looked.real_paths(), ..Self::of(call) }
+    }
+
+    /// The tool's real name, or what the model wrote where there is no such tool.
+    pub fn tool(&self) -> &str {
+        self.spec.as_ref().map_or(&self.name, |spec| &spec.name)
+    }
+
+    /// Reports whether it is about what these rules name, or may be: what cannot be planned is.
+    pub fn may_touch(&self, rules: &Policy) -> bool {
+        let (Some(spec), Some(input), Some(plan)) = (&self.spec, &self.input, &self.plan) else {
+            return true;
+        };
+        let judge = self.cx.session().judge();
+        rules.may_touch(&Ask {
+            tool: spec,
+            input,
+            plan,
+            real: &self.real,
+            agent: self.cx.agent(),
+            mode: judge.mode,
+            place: &self.cx.place,
+            grants: &judge.grants,
+            // What it names is what matters, not how far it would get.
+            walls: None,
+        })
+    }
+}
+
+/// What a hook says before a call; nothing by default.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Before {
+    /// What it thinks of the call; none leaves that to the rules.
+    pub verdict: Option<Verdict>,
+    /// Why; of a refusal the model reads it.
+    pub reason: String,
+    /// Arguments in place of those that the call has.
+    pub input: Option<Value>,
+    /// Words that the model gets with the result.
+    pub notes: Vec<String>,
+}
+
+impl Before {
+    /// Goes on with these arguments.
+    pub fn rewrite(input: Value) -> Self {
+        Self { input: Some(input), ..Self::default() }
+    }
+
+    /// Stops the call.
+    pub fn deny(reason: impl Into<String>) -> Self {
+        let (verdict, reason) = (Some(Verdict::Deny), reason.into());
+        Self { verdict, reason, ..Self::default() }
+    }
 }
 
 /// What a hook says after a call.
@@ -32,18 +117,62 @@ pub enum After {
     Note(String),
 }
 
+/// What a hook says in place of the person.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Instead {
+    /// Nothing: the person is asked.
+    Pass,
+    /// Yes, with these arguments where there are any. It counts where no rule speaks of the call.
+    Allow(Option<Value>),
+    /// No; the text goes to the model.
+    Deny(String),
+}
+
 /// Sees calls before and after they run.
 pub trait Hook: Send + Sync {
     /// Sees a call that is about to be judged; one that is unknown or malformed has no plan.
-    fn before<'a>(&'a self, call: &'a Call) -> BoxFuture<'a, Before> {
+    fn before<'a>(&'a self, call: &'a Seen) -> BoxFuture<'a, Before> {
         let _ = call;
-        std::future::ready(Before::Pass).boxed()
+        std::future::ready(Before::default()).boxed()
     }
 
     /// Sees what a tool gave back, before it is cut to its budget.
-    fn after<'a>(&'a self, tool: &'a str, outcome: &'a Outcome) -> BoxFuture<'a, After> {
-        let _ = (tool, outcome);
+    fn after<'a>(&'a self, call: &'a Seen, outcome: &'a Outcome) -> BoxFuture<'a, After> {
+        let _ = (call, outcome);
         std::future::ready(After::Pass).boxed()
+    }
+
+    /// Sees a question about a call before a person does.
+    fn asked<'a>(&'a self, call: &'a Seen, question: &'a Question) -> BoxFuture<'a, Instead> {
+        let _ = (call, question);
+        std::future::ready(Instead::Pass).boxed()
+    }
+
+    /// Whether it wants to know where links lead when it sees a call that is not judged.
+    fn wants_links(&self) -> bool {
+        false
+    }
+}
+
+/// What hooks think of a call that is to be judged.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct Advice {
+    pub verdict: Verdict,
+    pub reason: String,
+}
+
+impl Advice {
+    /// The stricter one, with the reasons of both where they are as strict.
+    fn join(before: Option<Self>, verdict: Option<Verdict>, reason: &str) -> Option<Self> {
+        let Some(verdict) = verdict else { return before };
+        let new = Self { verdict, reason: reason.to_owned() };
+        Some(match before {
+            Some(before) if before.verdict > verdict => before,
+            Some(before) if before.verdict == verdict && !before.reason.is_empty() => {
+                Self { reason: format!("{}; {reason}", before.reason), verdict }
+            }
+            _ => new,
+        })
     }
 }
 
@@ -56,37 +185,50 @@ impl Stage for HooksBefore {
 
     fn run<'a>(&'a self, mut call: Call, next: Next<'a>) -> BoxFuture<'a, Outcome> {
         async move {
-            if call.hooked {
+            if call.hooked || self.0.is_empty() {
                 return match call.ready().err() {
                     Some(error) => error.into(),
                     None => next.run(call).await,
                 };
             }
-            call.hooked = !self.0.is_empty();
-            let mut rewritten = None;
+            call.hooked = true;
+            let (mut rewritten, mut advice, mut notes) = (None, None, Vec::new());
             for hook in &self.0 {
-                match hook.before(&call).await {
-                    Before::Pass => {}
-                    // The next hook sees what this one made of it.
-                    Before::Rewrite(input) => {
-                        call = call.with_input(input.clone());
-                        rewritten = Some(input);
-                    }
-                    Before::Deny(why) => {
-                        return ToolError::denied(format!("a hook refused this call: {why}"))
-                            .hint("Do not repeat it unchanged.")
-                            .into();
-                    }
+                let links = hook.wants_links();
+                let seen = if links { Seen::located(&call).await } else { Seen::of(&call) };
+                let said = hook.before(&seen).await;
+                if call.cx.stop.is_cancelled() {
+                    return Outcome::ended(Status::Cancelled, "cancelled before it ran");
                 }
+                notes.extend(said.notes);
+                if said.verdict == Some(Verdict::Deny) {
+                    let error =
+                        ToolError::denied(format!("a hook refused this call: {}", said.reason));
+                    return noted(error.hint("Do not repeat it unchanged.").into(), notes);
+                }
+                // The next hook sees what this one made of it; a yes was for what there was.
+                if let Some(input) = said.input {
+                    advice = advice.filter(|advice: &Advice| advice.verdict != Verdict::Allow);
+                    call = call.with_input(input.clone());
+                    rewritten = Some(input);
+                }
+                advice = Advice::join(advice, said.verdict, &said.reason);
             }
-            match (rewritten, call.ready().err()) {
-                (Some(input), _) => next.again(call.with_input(input)).await,
+            let outcome = match (rewritten, call.ready().err()) {
+                (Some(input), _) => next.again(Call { advice, ..call.with_input(input) }).await,
                 (None, Some(error)) => error.into(),
-                (None, None) => next.run(call).await,
-            }
+                (None, None) => next.run(Call { advice, ..call }).await,
+            };
+            noted(outcome, notes)
         }
         .boxed()
     }
+}
+
+/// The outcome with more words for the model.
+fn noted(mut outcome: Outcome, notes: Vec<String>) -> Outcome {
+    outcome.content.extend(notes.into_iter().map(Part::text));
+    outcome
 }
 
 pub(super) struct HooksAfter(pub Vec<Arc<dyn Hook>>);
@@ -101,10 +243,14 @@ impl Stage for HooksAfter {
             return next.run(call);
         }
         async move {
-            let tool = call.tool().to_owned();
+            let seen = Seen::of(&call);
             let mut outcome = next.run(call).await;
             for hook in &self.0 {
-                if let After::Note(text) = hook.after(&tool, &outcome).await {
+                // Nobody waits for what comes of a cancelled call.
+                if seen.cx.stop.is_cancelled() {
+                    break;
+                }
+                if let After::Note(text) = hook.after(&seen, &outcome).await {
                     outcome.content.push(Part::text(text));
                 }
             }
@@ -112,4 +258,18 @@ impl Stage for HooksAfter {
         }
         .boxed()
     }
+}
+
+/// What the hooks say in place of the person; the first that says something counts, a refusal first.
+pub(super) async fn consult(hooks: &[Arc<dyn Hook>], call: &Call, question: &Question) -> Instead {
+    let seen = Seen::of(call);
+    let mut said = Instead::Pass;
+    for hook in hooks {
+        match hook.asked(&seen, question).await {
+            Instead::Deny(why) => return Instead::Deny(why),
+            allowed @ Instead::Allow(_) if said == Instead::Pass => said = allowed,
+            Instead::Pass | Instead::Allow(_) => {}
+        }
+    }
+    said
 }

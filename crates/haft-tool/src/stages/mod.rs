@@ -21,7 +21,8 @@ mod timeout;
 
 use std::{sync::Arc, time::Duration};
 
-pub use self::hooks::{After, Before, Hook};
+pub(crate) use self::hooks::Advice;
+pub use self::hooks::{After, Before, Hook, Instead, Seen};
 pub(crate) use self::record::started;
 use crate::{Pipeline, Watching};
 
@@ -77,7 +78,7 @@ pub fn standard(settings: &Settings) -> Pipeline {
         .then(resolve::Resolve(settings.limits.look))
         .then(rules::Rules)
         .then(check::Check(settings.limits.look))
-        .then(ask::Ask)
+        .then(ask::Ask(hooks()))
         .then(snapshot::Snapshot(settings.watching))
         .then(budget::Budget)
         .then(hooks::HooksAfter(hooks()))

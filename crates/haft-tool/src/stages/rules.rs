@@ -6,7 +6,7 @@
 use std::sync::Arc;
 
 use futures::{FutureExt as _, future::BoxFuture};
-use haft_policy::{Ask, Remember, Ruling, Verdict};
+use haft_policy::{Ask, Mode, Remember, Ruling, Verdict};
 use haft_types::{Access, Effect, HostPath, Outcome, Plan, Target, ToolError};
 
 use super::resolve;
@@ -29,7 +29,8 @@ impl Stage for Rules {
                 Ok(ruling) => ruling,
                 Err(error) => return error.into(),
             };
-            if ruling.verdict == Verdict::Deny {
+            let forbidden = ruling.verdict == Verdict::Deny;
+            if forbidden && !may_be_answered(&call) {
                 return denied(&ruling).into();
             }
             // Nobody is asked for what cannot be, unless the place itself is what asks.
@@ -38,6 +39,10 @@ impl Stage for Rules {
                 && let Some(error) = resolve::unusable(&call)
             {
                 return error.into();
+            }
+            let ruling = advised(&call, ruling);
+            if ruling.verdict == Verdict::Deny {
+                return denied(&ruling).into();
             }
             call.ruling = Some(ruling);
             next.run(call).await
@@ -51,6 +56,53 @@ pub(crate) fn decide(call: &Call) -> Result<Ruling, ToolError> {
     let judge = call.cx.session().judge();
     let prepared = call.ready()?;
     Ok(with_ask(call, prepared, &prepared.plan, &judge, |ask| judge.policy.decide(ask)))
+}
+
+/// Reports whether all that forbids a call is that nobody is to be asked, and a hook says yes to it.
+fn may_be_answered(call: &Call) -> bool {
+    let allows = call.advice.as_ref().is_some_and(|advice| advice.verdict == Verdict::Allow);
+    let judge = call.cx.session().judge();
+    allows && judge.mode == Mode::DontAsk && asking(call, &judge).is_some_and(|r| is_open(&r))
+}
+
+/// What the rules would say if somebody could be asked.
+fn asking(call: &Call, judge: &Judge) -> Option<Ruling> {
+    let judge = Judge { mode: Mode::Ask, ..judge.clone() };
+    let prepared = call.ready().ok()?;
+    Some(with_ask(call, prepared, &prepared.plan, &judge, |ask| judge.policy.decide(ask)))
+}
+
+/// Reports whether a question is only there because no rule speaks of the call: a hook may answer it.
+pub(super) fn is_open(ruling: &Ruling) -> bool {
+    ruling.verdict == Verdict::Ask && ruling.remember == Remember::Saved && ruling.rule.is_none()
+}
+
+/// The ruling with what hooks think of the call: a yes only answers an open question, and a question
+/// of theirs is one in every mode.
+fn advised(call: &Call, ruling: Ruling) -> Ruling {
+    let Some(advice) = &call.advice else { return ruling };
+    let because = if advice.reason.is_empty() { "it gave no reason" } else { &*advice.reason };
+    match (advice.verdict, ruling.verdict) {
+        (Verdict::Allow, Verdict::Ask | Verdict::Deny)
+            if is_open(&ruling) || ruling.verdict == Verdict::Deny =>
+        {
+            let reason = format!("a hook allows it: {because}");
+            let (verdict, brief) = (Verdict::Allow, reason.clone());
+            Ruling { verdict, reason, brief, remember: Remember::Never, ..ruling }
+        }
+        (Verdict::Ask, Verdict::Allow) => {
+            let dont_ask = call.cx.session().judge().mode == Mode::DontAsk;
+            let (verdict, more) = if dont_ask {
+                (Verdict::Deny, ", and mode dont-ask denies what would ask")
+            } else {
+                (Verdict::Ask, "")
+            };
+            let reason = format!("a hook asks before this call: {because}{more}");
+            let (brief, rule) = (reason.clone(), None);
+            Ruling { verdict, rule, reason, brief, remember: Remember::Never, ..ruling }
+        }
+        _ => ruling,
+    }
 }
 
 /// The refusal as the model reads it.
@@ -88,14 +140,7 @@ pub(crate) fn with_ask<T>(
     judge: &Judge,
     then: impl FnOnce(&Ask<'_>) -> T,
 ) -> T {
-    let real: Vec<Option<HostPath>> = call
-        .located
-        .iter()
-        .map(|located| match located.as_ref()? {
-            Ok(found) => Some(found.real.clone()),
-            Err(lost) => lost.real.clone(),
-        })
-        .collect();
+    let real = call.real_paths();
     then(&Ask {
         tool: &prepared.spec,
         input: &prepared.input,

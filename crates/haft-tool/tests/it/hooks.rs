@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex};
 use futures::{FutureExt as _, future::BoxFuture};
 use haft_policy::{Mode, Verdict};
 use haft_testkit::world::World;
-use haft_tool::{After, Before, Call, Dispatcher, Hook, Settings, standard};
+use haft_tool::{After, Before, Dispatcher, Hook, Seen as Call, Settings, standard};
 use haft_types::{Outcome, Reply, Status};
 use serde_json::{Value, json};
 
@@ -20,13 +20,13 @@ struct Told {
 
 impl Hook for Told {
     fn before<'a>(&'a self, call: &'a Call) -> BoxFuture<'a, Before> {
-        let input = call.input().map(Value::to_string);
+        let input = call.plan.as_ref().and(call.input.as_ref()).map(Value::to_string);
         let line = format!("before {} {}", call.tool(), input.unwrap_or_else(|| "?".into()));
         self.seen.lock().unwrap().push(line);
         std::future::ready(self.before.clone()).boxed()
     }
-    fn after<'a>(&'a self, tool: &'a str, outcome: &'a Outcome) -> BoxFuture<'a, After> {
-        self.seen.lock().unwrap().push(format!("after {tool} {}", outcome.joined_text()));
+    fn after<'a>(&'a self, call: &'a Call, outcome: &'a Outcome) -> BoxFuture<'a, After> {
+        self.seen.lock().unwrap().push(format!("after {} {}", call.tool(), outcome.joined_text()));
         std::future::ready(self.after.clone()).boxed()
     }
 }
@@ -57,12 +57,12 @@ fn hooked(befores: impl IntoIterator<Item = Before>, after: &After) -> Hooked {
 }
 
 fn rewrite(path: &str) -> Before {
-    Before::Rewrite(json!({ "path": path }))
+    Before::rewrite(json!({ "path": path }))
 }
 
 #[tokio::test]
 async fn a_hook_that_passes_changes_nothing() {
-    let hooked = hooked([Before::Pass], &After::Pass);
+    let hooked = hooked([Before::default()], &After::Pass);
     let outcome = call(&hooked.dispatcher, "edit", json!({"path": "a"})).await;
     assert_eq!(outcome.joined_text(), r#"{"path":"a"}"#);
     let line = r#"{"path":"a"}"#;
@@ -108,7 +108,7 @@ async fn a_rewrite_never_saves_the_question() {
 
 #[tokio::test]
 async fn arguments_that_a_person_edits_do_not_meet_the_hooks_again() {
-    let hooked = hooked([Before::Pass], &After::Pass);
+    let hooked = hooked([Before::default()], &After::Pass);
     hooked.world.mode(Mode::Ask);
     let edited = Reply { input: Some(json!({"path": "b"})), ..Reply::pick("allow") };
     hooked.world.answer([edited, Reply::pick("allow")]);
@@ -120,7 +120,7 @@ async fn arguments_that_a_person_edits_do_not_meet_the_hooks_again() {
 
 #[tokio::test]
 async fn a_rewrite_that_does_not_fit_runs_nothing() {
-    let hooked = hooked([Before::Rewrite(json!({"n": "many"}))], &After::Pass);
+    let hooked = hooked([Before::rewrite(json!({"n": "many"}))], &After::Pass);
     let outcome = call(&hooked.dispatcher, "edit", json!({"path": "a"})).await;
     assert_eq!((outcome.status, hooked.runs.of("edit")), (Status::Failed, 0));
     assert!(outcome.joined_text().contains("n is \"many\""), "{outcome:?}");
@@ -129,8 +129,8 @@ async fn a_rewrite_that_does_not_fit_runs_nothing() {
 #[tokio::test]
 async fn a_hooks_no_counts_whatever_the_others_say() {
     for befores in [
-        [Before::Deny("not on Fridays".into()), rewrite("b")],
-        [rewrite("b"), Before::Deny("not on Fridays".into())],
+        [Before::deny("not on Fridays"), rewrite("b")],
+        [rewrite("b"), Before::deny("not on Fridays")],
     ] {
         let hooked = hooked(befores, &After::Pass);
         hooked.world.rule(Verdict::Allow, "Edit");
@@ -142,7 +142,7 @@ async fn a_hooks_no_counts_whatever_the_others_say() {
 
 #[tokio::test]
 async fn a_note_after_the_call_reaches_the_model_behind_the_result() {
-    let hooked = hooked([Before::Pass], &After::Note("formatted".into()));
+    let hooked = hooked([Before::default()], &After::Note("formatted".into()));
     let outcome = call(&hooked.dispatcher, "edit", json!({"path": "a"})).await;
     assert_eq!(outcome.joined_text(), "{\"path\":\"a\"}\nformatted");
     assert!(hooked.world.recorder.text().contains("formatted"), "it is in the record");
@@ -150,7 +150,7 @@ async fn a_note_after_the_call_reaches_the_model_behind_the_result() {
 
 #[tokio::test]
 async fn unknown_and_malformed_calls_meet_the_hooks_and_end_there() {
-    let hooked = hooked([Before::Pass], &After::Pass);
+    let hooked = hooked([Before::default()], &After::Pass);
     let outcome = call(&hooked.dispatcher, "edti", json!({"path": "a"})).await;
     assert!(outcome.joined_text().contains("Did you mean edit?"), "{outcome:?}");
     let outcome = call(&hooked.dispatcher, "edit", json!({"n": "x"})).await;
@@ -165,7 +165,7 @@ async fn a_hook_may_mend_a_malformed_call_and_refuse_an_unknown_one() {
     let mending = hooked([rewrite("a")], &After::Pass);
     let outcome = call(&mending.dispatcher, "edit", json!({"n": "x"})).await;
     assert_eq!(outcome.joined_text(), r#"{"path":"a"}"#);
-    let refusing = hooked([Before::Deny("no such thing".into())], &After::Pass);
+    let refusing = hooked([Before::deny("no such thing")], &After::Pass);
     let outcome = call(&refusing.dispatcher, "edti", json!({})).await;
     assert_eq!(outcome.status, Status::Denied);
 }

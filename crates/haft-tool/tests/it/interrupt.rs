@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use haft_tool::{Before, Call, Hook, Limits, Settings, standard};
+use haft_tool::{Before, Hook, Limits, Seen as Call, Settings, standard};
 use haft_types::{OnInterrupt, Outcome, Status};
 use serde_json::json;
 use tokio::time::Instant;
@@ -91,7 +91,7 @@ struct Cancels(CancellationToken);
 impl Hook for Cancels {
     fn before<'a>(&'a self, _: &'a Call) -> futures::future::BoxFuture<'a, Before> {
         self.0.cancel();
-        Box::pin(std::future::ready(Before::Pass))
+        Box::pin(std::future::ready(Before::default()))
     }
 }
 

@@ -3,7 +3,7 @@
 use haft_host::{Lookup, Memory};
 use haft_policy::{Mode, Verdict};
 use haft_testkit::world::World;
-use haft_tool::{Before, Call, Hook, Settings, standard};
+use haft_tool::{Before, Hook, Seen as Call, Settings, standard};
 use haft_types::{Body, Outcome, Status};
 use serde_json::json;
 
@@ -94,11 +94,11 @@ struct Sees(Seen<String>);
 
 impl Hook for Sees {
     fn before<'a>(&'a self, call: &'a Call) -> futures::future::BoxFuture<'a, Before> {
-        let path = call.input().and_then(|input| input["path"].as_str()).unwrap_or_default();
+        let path = call.input.as_ref().and_then(|input| input["path"].as_str()).unwrap_or_default();
         self.0.lock().unwrap().push(path.to_owned());
         // Whatever is made of it, it is not mended for ever.
         let rewritten =
-            if path == "a" { Before::Rewrite(json!({"path": "@a"})) } else { Before::Pass };
+            if path == "a" { Before::rewrite(json!({"path": "@a"})) } else { Before::default() };
         Box::pin(std::future::ready(rewritten))
     }
 }

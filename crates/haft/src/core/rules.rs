@@ -53,19 +53,14 @@ pub(super) fn report(loaded: &Loaded) -> Result<(), Failure> {
 pub(super) fn unread(problems: &[RuleProblem], loaded: &Loaded) -> Result<(), Failure> {
     let mut fatal = Vec::new();
     for problem in problems {
-        let placed = loaded.rules.iter().find(|rule| {
-            let start = rule.text.trim().chars().take(200);
-            scope(rule.layer) == problem.scope
-                && verdict(rule.list) == problem.verdict
-                && start.eq(problem.text.chars())
-        });
-        let place = placed.map(|rule| format!("{}: permissions.{}: ", rule.place, rule.list));
-        let text = match place.filter(|_| problem.scope != Scope::CommandLine) {
-            Some(place) => format!("{place}{problem}"),
-            None => problem.to_string(),
-        };
+        let rule = placed(problem, loaded);
+        let text = with_place(problem, rule);
         let loosens = problem.verdict == Verdict::Allow || problem.scope == Scope::Project;
-        if problem.scope == Scope::CommandLine || !loosens {
+        // Written for another agent: every call of the tool that it names is asked about.
+        let asked = rule.is_some_and(|rule| rule.foreign) && problem.tool.is_some();
+        if asked {
+            say(&format!("haft: {}", face::safe(&text)));
+        } else if problem.scope == Scope::CommandLine || !loosens {
             fatal.push(text);
         } else {
             say(&format!("haft: {}", face::safe(&text)));
@@ -75,6 +70,24 @@ pub(super) fn unread(problems: &[RuleProblem], loaded: &Loaded) -> Result<(), Fa
         return Ok(());
     }
     Err(Failure::Usage(format!("{}\nCorrect it or take it out.", fatal.join("\n"))))
+}
+
+/// The rule as it was written.
+fn placed<'a>(problem: &RuleProblem, loaded: &'a Loaded) -> Option<&'a RuleText> {
+    loaded.rules.iter().find(|rule| {
+        let start = rule.text.trim().chars().take(200);
+        scope(rule.layer) == problem.scope
+            && verdict(rule.list) == problem.verdict
+            && start.eq(problem.text.chars())
+    })
+}
+
+/// What is wrong with a rule, and where it stands.
+fn with_place(problem: &RuleProblem, rule: Option<&RuleText>) -> String {
+    match rule.filter(|_| problem.scope != Scope::CommandLine) {
+        Some(rule) => format!("{}: permissions.{}: {problem}", rule.place, rule.list),
+        None => problem.to_string(),
+    }
 }
 
 /// Names the rules about tools that other agents have and haft does not: they do nothing.
@@ -102,13 +115,13 @@ pub(super) fn idle(loaded: &Loaded, tools: &ToolSet) {
 }
 
 /// Tells which rules are about nothing.
-pub(super) fn tell(problems: &[RuleProblem]) -> Result<(), Failure> {
+pub(super) fn tell(problems: &[RuleProblem], loaded: &Loaded) -> Result<(), Failure> {
     for problem in problems {
         // A denial that was just typed and would not count is worse than not starting.
         if problem.scope == Scope::CommandLine {
             return Err(Failure::Usage(problem.to_string()));
         }
-        say(&format!("haft: {problem}"));
+        say(&format!("haft: {}", face::safe(&with_place(problem, placed(problem, loaded)))));
     }
     Ok(())
 }

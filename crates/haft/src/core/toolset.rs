@@ -42,7 +42,7 @@ impl Base {
         if !self.policy.doubts(&[], is_there).is_empty() {
             let all = registry.assemble(env);
             let names: Vec<&str> = all.specs().iter().map(|spec| &*spec.name).collect();
-            tell(&self.policy.doubts(&names, is_there))?;
+            tell(&self.policy.doubts(&names, is_there), &self.loaded)?;
         }
         let lists = &self.loaded.settings.tools;
         self.check_names(common, || registry.assemble(env))?;

@@ -22,6 +22,7 @@ mod doctor;
 mod ends;
 mod executables;
 mod files;
+mod hooks;
 mod hostile_documents;
 mod images;
 mod instructions;

@@ -74,6 +74,7 @@ impl Shell for Local {
     ) -> BoxFuture<'a, io::Result<Running>> {
         let (shell, supervisor) = (self.caps().shell, Arc::clone(&self.supervisor));
         let (withheld, caches) = (Arc::clone(&self.withheld), self.caches.clone());
+        let variables = Arc::clone(&self.variables);
         let (hand, take) = oneshot::channel();
         let (go, wait) = mpsc::channel();
         // One thread starts the program and follows it, so that a folder on a mount that hangs
@@ -82,8 +83,9 @@ impl Shell for Local {
         let start_up = self.start_up.as_ref().filter(|_| spawn.profile);
         let follow = move |profile: Option<Arc<Profile>>| {
             let may_run = || wait.recv().is_ok();
+            let (shell, variables) = (shell.as_ref(), &*variables);
             let caches = caches.as_deref();
-            let given = Given { shell: shell.as_ref(), withheld: &withheld, profile, caches };
+            let given = Given { shell, withheld: &withheld, variables, profile, caches };
             match begin(spawn, &given, &supervisor, may_run) {
                 Ok((running, follower)) => {
                     drop(hand.send(Ok(running)));
@@ -135,6 +137,7 @@ struct Given<'a> {
     /// What runs scripts.
     shell: Option<&'a HostPath>,
     withheld: &'a Withheld,
+    variables: &'a [(String, String)],
     profile: Option<Arc<Profile>>,
     /// Where confined programs keep what they do not want to make again.
     caches: Option<&'a Path>,

@@ -263,8 +263,17 @@ fn environment(spawn: &Spawn, given: &Given<'_>, shell: Option<&PathBuf>) -> Vec
     let profile = given.profile.as_deref();
     let started = profile.map_or(&[][..], |profile| &profile.variables);
     let holds = |name: &OsStr, value: &OsStr| {
-        given.withheld.holds(&name.to_string_lossy(), &value.to_string_lossy())
+        !spawn.trusted && given.withheld.holds(&name.to_string_lossy(), &value.to_string_lossy())
     };
+    let by_settings = |name: &[u8]| given.variables.iter().any(|(by, _)| by.as_bytes() == name);
+    let settings = given.variables.iter().filter(|(name, value)| {
+        let usable = !name.is_empty() && !name.contains(['=', '\0']) && !value.contains('\0');
+        usable
+            && !holds(OsStr::new(name), OsStr::new(value))
+            && (spawn.looks.is_none() || looking::may_inherit(OsStr::new(name)))
+    });
+    let settings =
+        settings.map(|(name, value)| (name.clone().into_bytes(), value.clone().into_bytes()));
     let own = env::vars_os()
         .filter(|(name, value)| !holds(name, value))
         .filter(|(name, _)| spawn.looks.is_none() || looking::may_inherit(name))
@@ -273,7 +282,8 @@ fn environment(spawn: &Spawn, given: &Given<'_>, shell: Option<&PathBuf>) -> Vec
     let started = started
         .iter()
         .filter(|(name, _)| spawn.looks.is_none() || looking::may_inherit(OsStr::from_bytes(name)));
-    let own = own.chain(started.cloned()).filter(|(name, _)| !set(name) && !unset(name));
+    let own = own.chain(started.cloned()).filter(|(name, _)| !by_settings(name));
+    let own = own.chain(settings).filter(|(name, _)| !set(name) && !unset(name));
     // A confined program sees nothing of haft's own process, where that file is: it finds it open.
     let place = |file: &Path| match spawn.confine {
         Some(_) => format!("/proc/self/fd/{START_UP}").into_bytes(),

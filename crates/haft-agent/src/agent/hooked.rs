@@ -1,0 +1,190 @@
+//! Hooks of a talk: what is said is shown to them before the model hears it, and a turn before it ends.
+//!
+//! **Invariant:** while hooks are asked the agent listens on, so that an interrupt ends them; words are
+//! said in the order in which they came. A turn that hooks let go on comes to an end all the same.
+
+use std::sync::{Arc, PoisonError};
+
+use futures::{
+    FutureExt as _,
+    future::{BoxFuture, join_all},
+};
+use haft_llm::LlmError;
+use haft_types::{Body, From, Level, Message, Part, Stop};
+
+use super::{Agent, text_of};
+use crate::{Input, Words};
+
+/// How often hooks may let one turn go on.
+const MOST_CONTINUED: u32 = 8;
+
+/// What hooks say about words of the person.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct PromptSaid {
+    /// Why the model is not to hear them.
+    pub refused: Option<String>,
+    /// More for the model, told behind the words.
+    pub context: Vec<String>,
+}
+
+/// Programs of the person that see what is said, and the ends of turns.
+pub trait TalkHooks: Send + Sync {
+    /// Sees words of the person before the model does.
+    fn prompt(self: Arc<Self>, text: String) -> BoxFuture<'static, PromptSaid>;
+
+    /// Sees that the model is done, with its last words; the text that it is to go on with, if any.
+    /// `again` once the turn went on by such a text.
+    fn stop(self: Arc<Self>, said: String, again: bool) -> BoxFuture<'static, Option<String>>;
+
+    /// Why the turn is to end before the next request, told once.
+    fn ended(&self) -> Option<String>;
+}
+
+/// What is waited for from hooks.
+pub(super) enum Waiting {
+    /// What they say about each of the words that were not said yet.
+    Prompts(BoxFuture<'static, Vec<PromptSaid>>),
+    /// Whether the turn goes on.
+    Stop(BoxFuture<'static, Option<String>>),
+}
+
+/// What came of it.
+pub(super) enum Came {
+    Prompts(Vec<PromptSaid>),
+    Stop(Option<String>),
+}
+
+/// Waits for the hooks; for ever where none are asked.
+pub(super) async fn come(waiting: &mut Option<Waiting>) -> Came {
+    match waiting {
+        None => std::future::pending().await,
+        Some(Waiting::Prompts(prompts)) => Came::Prompts(prompts.await),
+        Some(Waiting::Stop(stop)) => Came::Stop(stop.await),
+    }
+}
+
+/// Whether words are those of the person.
+fn is_spoken(words: &Words) -> bool {
+    matches!(words.from, From::Person | From::Steer)
+}
+
+impl Agent {
+    /// Asks the model, once hooks have seen what was said.
+    pub(super) fn ask_hooked(&mut self) -> Option<Input> {
+        let Some(hooks) = self.setup.hooks.clone() else { return self.ask() };
+        if let Some(reason) = hooks.ended() {
+            self.say_all();
+            let error = format!("a hook ended the turn: {reason}");
+            return Some(Input::AnswerCut { error, calls: Vec::new() });
+        }
+        if !self.unheard.iter().any(is_spoken) {
+            self.say_all();
+            return self.ask();
+        }
+        let ask = |words: &Words| {
+            if is_spoken(words) {
+                hooks.clone().prompt(text_of(&words.parts))
+            } else {
+                std::future::ready(PromptSaid::default()).boxed()
+            }
+        };
+        let all: Vec<_> = self.unheard.iter().map(ask).collect();
+        self.waiting = Some(Waiting::Prompts(join_all(all).boxed()));
+        None
+    }
+
+    /// Asks hooks whether the turn is to end; false where they are not asked.
+    pub(super) fn ask_to_stop(&mut self, stop: Stop, calls: bool) -> bool {
+        let Some(hooks) = self.setup.hooks.clone() else { return false };
+        let ends = stop == Stop::EndTurn && !calls && !self.machine.is_steered();
+        if !ends || self.limited {
+            return false;
+        }
+        if self.continued >= MOST_CONTINUED {
+            let text = format!("hooks let this turn go on {MOST_CONTINUED} times: it ends now");
+            self.emit_or_tell(Body::Notice { level: Level::Warning, text });
+            return false;
+        }
+        let said = self.last_words();
+        self.waiting = Some(Waiting::Stop(hooks.stop(said, self.continued > 0)));
+        true
+    }
+
+    /// Takes what hooks said.
+    pub(super) async fn came(&mut self, came: Came) {
+        self.waiting = None;
+        match came {
+            Came::Prompts(said) => {
+                let input = match self.heard(said) {
+                    Some(error) => Some(Input::AnswerCut { error, calls: Vec::new() }),
+                    None => self.ask(),
+                };
+                if let Some(input) = input {
+                    self.step(input).await;
+                }
+            }
+            Came::Stop(reason) => {
+                if let Some(reason) = reason {
+                    self.continued += 1;
+                    let from = From::Hook("Stop".to_owned());
+                    let words = Words { from, parts: vec![Part::text(reason)] };
+                    self.step(Input::Notice { words, wake: true }).await;
+                }
+                let (stop, calls) = (Stop::EndTurn, Vec::new());
+                self.step(Input::AnswerEnded { stop, calls }).await;
+            }
+        }
+    }
+
+    /// Says what hooks let through; gives why the turn ends where they refused what began it.
+    fn heard(&mut self, said: Vec<PromptSaid>) -> Option<String> {
+        let mut ended = None;
+        let unheard = std::mem::take(&mut self.unheard);
+        for (words, said) in unheard.into_iter().zip(said) {
+            if let Some(reason) = said.refused {
+                let text = format!("a hook refused this message: {reason}");
+                if words.from == From::Person {
+                    ended = Some(text);
+                } else {
+                    self.emit_or_tell(Body::Notice { level: Level::Warning, text });
+                }
+                continue;
+            }
+            self.say(words);
+            for text in said.context {
+                let from = From::Hook("UserPromptSubmit".to_owned());
+                self.say(Words { from, parts: vec![Part::text(text)] });
+            }
+        }
+        ended
+    }
+
+    fn say_all(&mut self) {
+        for words in std::mem::take(&mut self.unheard) {
+            self.say(words);
+        }
+    }
+
+    /// Gives up what is waited for from hooks; none where nothing is.
+    pub(super) fn cancel_hooks(&mut self) -> Option<Input> {
+        self.waiting.take()?;
+        for words in std::mem::take(&mut self.unheard) {
+            if is_spoken(&words) {
+                self.give_back(&words.parts);
+            } else {
+                self.say(words);
+            }
+        }
+        let error = LlmError::Cancelled.to_string();
+        Some(Input::AnswerCut { error, calls: Vec::new() })
+    }
+
+    /// The text of the last answer.
+    fn last_words(&self) -> String {
+        let fold = self.fold.lock().unwrap_or_else(PoisonError::into_inner);
+        match fold.final_messages().last() {
+            Some(Message::Assistant { parts, .. }) => text_of(parts),
+            _ => String::new(),
+        }
+    }
+}

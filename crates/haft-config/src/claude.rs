@@ -1,0 +1,259 @@
+//! Claude Code's settings files: what of them haft takes, and what it leaves aside.
+//!
+//! **Invariant:** what is taken is checked like haft's own settings of the same layer; what could
+//! hold something back and is not taken is told, and all else that does nothing is kept for whoever asks.
+
+use std::path::{Path, PathBuf};
+
+use serde_json::{Map, Value, json};
+
+use crate::{
+    Layer, Presence, Sources, files,
+    layers::{Merge, short},
+    lines::Lines,
+};
+
+/// Keys that concern looks, accounts and comfort: left alone without a word.
+const LOOKS: &[&str] = &[
+    "$schema",
+    "attribution",
+    "autoUpdatesChannel",
+    "cleanupPeriodDays",
+    "companyAnnouncements",
+    "feedbackSurveyRate",
+    "fileSuggestion",
+    "forceLoginMethod",
+    "forceLoginOrgUUID",
+    "includeCoAuthoredBy",
+    "keybindings",
+    "language",
+    "outputStyle",
+    "prefersReducedMotion",
+    "respectGitignore",
+    "showTurnDuration",
+    "spinnerTipsEnabled",
+    "spinnerTipsOverride",
+    "spinnerVerbs",
+    "statusLine",
+    "syntaxHighlightingDisabled",
+    "terminalProgressBarEnabled",
+    "theme",
+    "tui",
+    "verbose",
+    "viewMode",
+];
+
+/// Keys that would hold something back, and that haft does not follow.
+const HOLDING: &[&str] = &[
+    "allowManagedHooksOnly",
+    "allowManagedPermissionRulesOnly",
+    "allowManagedMcpServersOnly",
+    "allowedHttpHookUrls",
+    "disableAutoMode",
+    "disableBypassPermissionsMode",
+    "httpHookAllowedEnvVars",
+    "sandbox",
+];
+
+/// Beginnings, ends and parts of names of variables that a project does not set for children: what
+/// they reach, whom they believe, and what they load.
+const RESERVED: &[&str] = &[
+    "_BASE_URL",
+    "_HEADERS",
+    "PROXY",
+    "CERT",
+    "_CA_",
+    "TLS_",
+    "SSL_",
+    "LD_",
+    "DYLD_",
+    "HAFT_",
+    "_OPTIONS",
+];
+const RESERVED_NAMES: &[&str] =
+    &["PATH", "HOME", "SHELL", "ENV", "BASH_ENV", "PYTHONSTARTUP", "PERL5OPT"];
+
+/// Whether Claude Code's settings count at all: the person, or whoever runs the machine, says so.
+pub(crate) fn wanted(sources: &Sources) -> bool {
+    let own = sources.haft_home.as_ref().map(|home| home.join("settings.toml"));
+    let said = |path: PathBuf| {
+        let text = files::read(&path).ok()??;
+        let value: Value = toml::from_str(&text).ok()?;
+        value.pointer("/claude/settings")?.as_bool()
+    };
+    let managed = sources.managed.clone().and_then(said);
+    managed.or_else(|| own.and_then(said)).unwrap_or(true)
+}
+
+/// Takes one file.
+pub(crate) fn text(merge: &mut Merge, layer: Layer, path: &Path, text: &str) -> Presence {
+    let shown = path.display();
+    let text = text.strip_prefix('\u{feff}').unwrap_or(text);
+    if text.trim().is_empty() {
+        return Presence::Read;
+    }
+    let end = "correct the file, or leave Claude Code's settings out with claude.settings = false in \
+               settings.toml";
+    let value = match serde_json::from_str::<Value>(text) {
+        Ok(Value::Object(value)) => value,
+        Ok(other) => {
+            let message = format!("it holds {}, wanted: an object; {end}", short(&other));
+            merge.problem(shown.to_string(), "", message, true);
+            return Presence::Broken;
+        }
+        Err(error) => {
+            let place = format!("{shown}:{}", error.line());
+            merge.problem(place, "", format!("{error}; {end}"), true);
+            return Presence::Broken;
+        }
+    };
+    let lines = Lines::of_json(text);
+    // Where haft has another name for the key, its own stands for it.
+    let place = |key: &str| {
+        let theirs = match key.split_once('.') {
+            Some(("permissions", rest)) => {
+                let rest = rest.replacen("additional_directories", "additionalDirectories", 1);
+                format!("permissions.{rest}")
+            }
+            _ if key == "mode" => "permissions.defaultMode".to_owned(),
+            _ => key.to_owned(),
+        };
+        match lines.line(&theirs) {
+            Some(line) => format!("{shown}:{line}"),
+            None => shown.to_string(),
+        }
+    };
+    Taken { merge, layer, place: &place }.all(value);
+    Presence::Read
+}
+
+struct Taken<'a> {
+    merge: &'a mut Merge,
+    layer: Layer,
+    place: &'a dyn Fn(&str) -> String,
+}
+
+impl Taken<'_> {
+    fn all(mut self, mut value: Map<String, Value>) {
+        let switched = value.get("disableAllHooks") == Some(&Value::Bool(true));
+        let of_project = matches!(self.layer, Layer::Project | Layer::Local);
+        if switched && of_project {
+            let text = "a project may not switch hooks off; they count";
+            self.told("disableAllHooks", text.to_owned());
+        }
+        if switched && !of_project {
+            self.merge.no_hooks = Some(self.layer);
+        }
+        value.remove("disableAllHooks");
+        let mut ours = Map::new();
+        if let Some(permissions) = value.remove("permissions") {
+            self.permissions(permissions, &mut ours);
+        }
+        let hooks = value.remove("hooks").filter(|hooks| !hooks.is_null());
+        ours.extend(hooks.map(|hooks| ("hooks".to_owned(), hooks)));
+        self.merge.layer(self.layer, &Value::Object(ours), self.place);
+        if let Some(env) = value.remove("env") {
+            self.env(&env);
+        }
+        self.rest(&value);
+    }
+
+    fn permissions(&mut self, permissions: Value, ours: &mut Map<String, Value>) {
+        let Value::Object(mut fields) = permissions else {
+            let text = format!("{} does not fit, wanted: an object", short(&permissions));
+            let place = (self.place)("permissions");
+            return self.merge.problem(place, "permissions", text, true);
+        };
+        let mut taken = Map::new();
+        for list in ["allow", "ask", "deny"] {
+            taken.extend(fields.remove(list).map(|value| (list.to_owned(), value)));
+        }
+        if let Some(folders) = fields.remove("additionalDirectories") {
+            taken.insert("additional_directories".to_owned(), self.folders(folders));
+        }
+        ours.insert("permissions".to_owned(), Value::Object(taken));
+        ours.extend(fields.remove("defaultMode").map(|mode| ("mode".to_owned(), mode)));
+        let (holding, other): (Vec<String>, Vec<String>) =
+            fields.keys().cloned().partition(|key| HOLDING.contains(&key.as_str()));
+        for key in holding {
+            self.told(&format!("permissions.{key}"), NOT_FOLLOWED.to_owned());
+        }
+        self.aside(other.iter().map(|key| format!("permissions.{key}")));
+    }
+
+    /// Folders of the workspace: from the project root or the home folder, as far as they are there.
+    fn folders(&mut self, folders: Value) -> Value {
+        let Value::Array(items) = &folders else { return folders };
+        let mut found = Vec::new();
+        for (index, item) in items.iter().enumerate() {
+            let Some(text) = item.as_str() else { return folders };
+            let (home, project) = (self.merge.home.clone(), self.merge.project.clone());
+            let path = match text.strip_prefix("~/").zip(home) {
+                Some((rest, home)) => home.join(rest),
+                None => project.unwrap_or_default().join(text),
+            };
+            if path.is_dir() {
+                found.push(json!(path.to_string_lossy()));
+            } else {
+                let key = format!("permissions.additional_directories.{index}");
+                self.told(&key, format!("{text:?} is no folder here; it is left out"));
+            }
+        }
+        Value::Array(found)
+    }
+
+    /// Variables for children.
+    fn env(&mut self, env: &Value) {
+        let Value::Object(variables) = env else {
+            return self.told("env", format!("{} does not fit, wanted: an object", short(env)));
+        };
+        for (name, value) in variables {
+            let key = format!("env.{name}");
+            let value = match value {
+                Value::String(text) => text.clone(),
+                Value::Number(_) | Value::Bool(_) => value.to_string(),
+                other => {
+                    self.told(&key, format!("{} does not fit, wanted: a text", short(other)));
+                    continue;
+                }
+            };
+            let upper = name.to_uppercase();
+            let reserved = RESERVED.iter().any(|part| upper.contains(part))
+                || RESERVED_NAMES.contains(&upper.as_str())
+                || upper.starts_with("GIT_");
+            if reserved && matches!(self.layer, Layer::Project | Layer::Local) {
+                let text = "a project may not set this variable; set it in your own settings";
+                self.told(&key, text.to_owned());
+                continue;
+            }
+            let variables = &mut self.merge.loaded.variables;
+            variables.retain(|(other, _)| other != name);
+            variables.push((name.clone(), value));
+        }
+    }
+
+    /// What haft has nothing for.
+    fn rest(&mut self, value: &Map<String, Value>) {
+        let keys = value.keys().filter(|key| !LOOKS.contains(&key.as_str()));
+        let (holding, other): (Vec<&String>, Vec<&String>) =
+            keys.partition(|key| HOLDING.contains(&key.as_str()));
+        for key in holding {
+            self.told(key, NOT_FOLLOWED.to_owned());
+        }
+        self.aside(other.into_iter().cloned());
+    }
+
+    fn aside(&mut self, keys: impl Iterator<Item = String>) {
+        for key in keys {
+            let text = format!("{}: {key} does nothing here", (self.place)(&key));
+            self.merge.loaded.aside.push(text);
+        }
+    }
+
+    fn told(&mut self, key: &str, message: String) {
+        self.merge.problem((self.place)(key), key, message, false);
+    }
+}
+
+const NOT_FOLLOWED: &str =
+    "haft does not follow this setting of Claude Code: it holds nothing back here";

@@ -1,0 +1,142 @@
+//! Rules that were understood and still do nothing: about nothing, or behind a denial.
+//!
+//! **Invariant:** what is said here is certain as far as it is said: a rule that may do something is
+//! never named.
+
+use haft_types::HostPath;
+
+use crate::{
+    Policy, Rule, RuleProblem, Verdict,
+    decide::Placed,
+    names::{is_known, nearest},
+    rule::{PathClass, Subject},
+};
+
+impl Policy {
+    /// Rules that were understood and still do nothing: their tool is none of those `known`
+    /// nor one that haft has a name for; their path starts at the project root and `is_there`
+    /// knows its first folder only at the root of the host; their pattern holds several commands, of
+    /// which each is judged alone; or a denial covers all that they allow.
+    pub fn doubts(&self, known: &[&str], is_there: impl Fn(&HostPath) -> bool) -> Vec<RuleProblem> {
+        let doubt = |placed: &Placed| match &placed.rule.subject {
+            Subject::Tool(name) => unnamed(name, known),
+            Subject::Path { pattern, .. } => self.misplaced(pattern, &is_there),
+            Subject::Command { pattern, .. } => pattern.joins().then(|| {
+                "it holds several commands, and each is compared alone; write a rule for each"
+                    .to_owned()
+            }),
+            _ => None,
+        };
+        let problem = |placed: &Placed| {
+            let rule = &placed.rule;
+            Some(RuleProblem {
+                verdict: rule.verdict,
+                scope: rule.scope,
+                text: rule.text.chars().take(200).collect(),
+                problem: doubt(placed).or_else(|| self.unreachable(rule))?,
+                tool: None,
+            })
+        };
+        self.rules.iter().filter_map(problem).collect()
+    }
+
+    fn misplaced(&self, pattern: &str, is_there: impl Fn(&HostPath) -> bool) -> Option<String> {
+        let rest = pattern.strip_prefix('/').filter(|rest| !rest.starts_with('/'))?;
+        let first = rest.split('/').next()?;
+        if first.is_empty() || first.contains(['*', '?', '[', '{', '\\']) {
+            return None;
+        }
+        let project = &self.anchors.project;
+        let root = HostPath::root(project.style());
+        let (near, far) =
+            (project.join_bytes(first.as_bytes()).ok()?, root.join_bytes(first.as_bytes()).ok()?);
+        (!is_there(&near) && is_there(&far)).then(|| {
+            format!(
+                "/ at its start is the project root, and {near} is not there; write //{rest} for \
+                 {far}, or ./{rest}"
+            )
+        })
+    }
+
+    /// The denial that leaves nothing of an allowance.
+    fn unreachable(&self, rule: &Rule) -> Option<String> {
+        if rule.verdict != Verdict::Allow {
+            return None;
+        }
+        let by = self.with(Verdict::Deny).find(|deny| covers(&deny.rule.subject, &rule.subject))?;
+        Some(format!("the deny rule {} ({}) covers all of it", by.rule.text, by.rule.scope))
+    }
+}
+
+fn unnamed(name: &str, known: &[&str]) -> Option<String> {
+    let named = known.contains(&name) || is_known(name) || name.starts_with("mcp__");
+    (!named).then(|| match nearest(name, known) {
+        Some(meant) => format!("no tool is named {name:?}; did you mean {meant}?"),
+        None => format!("no tool is named {name:?}"),
+    })
+}
+
+/// Whether a denial surely forbids all that an allowance is about.
+fn covers(deny: &Subject, allow: &Subject) -> bool {
+    use Subject::{Command, Domain, Named, Path, Prefix, Server, Tool};
+    match (deny, allow) {
+        (
+            Tool(denied),
+            Tool(name)
+            | Command { tool: name, .. }
+            | Domain { tool: name, .. }
+            | Named { tool: name, .. },
+        ) => denied == name || denied == "edit" && matches!(&**name, "write" | "notebook_edit"),
+        (Tool(denied), Path { class, .. }) => covers_class(denied, class),
+        (Server(server), Tool(name) | Prefix(name)) => {
+            let rest = name.strip_prefix("mcp__").and_then(|rest| rest.strip_prefix(&**server));
+            rest.is_some_and(|rest| rest.starts_with("__"))
+        }
+        (Server(denied), Server(server)) => denied == server,
+        (Prefix(prefix), Tool(name) | Prefix(name)) => name.starts_with(prefix),
+        (Prefix(prefix), Server(server)) => format!("mcp__{server}__").starts_with(prefix),
+        // Denials look at the words of every shell.
+        (Command { pattern: denied, .. }, Command { pattern, .. }) => denied.covers(pattern),
+        (Path { class: denied, pattern: all }, Path { class, pattern }) => {
+            let class = match denied {
+                PathClass::Reads => true,
+                PathClass::Writes => covers_class("edit", class),
+                PathClass::Of(_) => denied == class,
+            };
+            class && covers_path(all, pattern)
+        }
+        (Domain { host: denied, below: false, .. }, Domain { host, below: false, .. }) => {
+            denied == host
+        }
+        (Domain { host: denied, below: true, .. }, Domain { host, .. }) => {
+            host.strip_suffix(&**denied).is_some_and(|head| head.ends_with('.'))
+        }
+        (Named { tool: denied, pattern: all }, Named { tool, pattern }) => {
+            denied == tool && all.covers(pattern)
+        }
+        _ => false,
+    }
+}
+
+/// Whether a bare denial of a tool forbids all that a path rule allows: whoever may not read a file may
+/// not change it either.
+fn covers_class(denied: &str, class: &PathClass) -> bool {
+    match (denied, class) {
+        ("read", _) | ("edit", PathClass::Writes) => true,
+        ("edit", PathClass::Of(tool)) => matches!(&**tool, "write" | "notebook_edit"),
+        (denied, PathClass::Of(tool)) => denied == tool,
+        _ => false,
+    }
+}
+
+/// The same pattern, or all that is below a folder of whole names.
+fn covers_path(all: &str, pattern: &str) -> bool {
+    if all == pattern {
+        return true;
+    }
+    let plain = |text: &str| !text.contains(['*', '?', '[', '{', '\\', '!']);
+    let Some(folder) = all.strip_suffix("/**").filter(|folder| plain(folder)) else { return false };
+    let anchored = folder.contains('/') || folder.starts_with(['~', '.']);
+    let rest = pattern.strip_prefix(folder).and_then(|rest| rest.strip_prefix('/'));
+    anchored && rest.is_some_and(|rest| !rest.is_empty() && !rest.contains(".."))
+}

@@ -1,0 +1,229 @@
+//! What a hook answered, by its exit code and what it printed.
+//!
+//! **Invariant:** an answer is understood as a whole or not at all; what is not understood is a failure,
+//! never half of an answer.
+
+use haft_config::HookEvent;
+use haft_policy::Verdict;
+use serde::Deserialize;
+use serde_json::Value;
+
+use super::run::Printed;
+
+/// Most characters of a text for people.
+const TOLD: usize = 1_000;
+
+/// What a hook says; nothing by default.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Answer {
+    /// Of a call: what it thinks of it.
+    pub verdict: Option<Verdict>,
+    /// Why.
+    pub reason: String,
+    /// Of a call: other arguments.
+    pub input: Option<Value>,
+    /// Words for the model.
+    pub context: Vec<String>,
+    /// Why it objects: to a prompt, to the end of a turn, to what a tool did.
+    pub block: Option<String>,
+    /// Why the turn is to end.
+    pub end: Option<String>,
+    /// Told to the person.
+    pub message: Option<String>,
+}
+
+impl Answer {
+    /// A no, as the event takes it.
+    pub fn refusal(event: HookEvent, reason: String) -> Self {
+        match event {
+            HookEvent::PreToolUse | HookEvent::PermissionRequest => {
+                Self { verdict: Some(Verdict::Deny), reason, ..Self::default() }
+            }
+            HookEvent::UserPromptSubmit
+            | HookEvent::PostToolUse
+            | HookEvent::PostToolUseFailure => Self { block: Some(reason), ..Self::default() },
+            // A talk begins and ends whatever a hook that is broken would say.
+            HookEvent::Stop
+            | HookEvent::SessionStart
+            | HookEvent::SessionEnd
+            | HookEvent::Notification => Self::default(),
+        }
+    }
+
+    /// The same without what would let more happen.
+    pub fn holding_back(self) -> Self {
+        let verdict = self.verdict.filter(|verdict| *verdict != Verdict::Allow);
+        Self { verdict, input: None, ..self }
+    }
+
+    /// Why a prompt is not sent.
+    pub fn refused(&self) -> Option<String> {
+        self.block.clone().or_else(|| self.end.clone())
+    }
+
+    /// Words for the model.
+    pub fn words(self) -> Vec<String> {
+        self.context
+    }
+}
+
+#[derive(Debug, Default, Deserialize)]
+#[serde(default, rename_all = "camelCase")]
+struct Said {
+    #[serde(rename = "continue")]
+    goes_on: Option<bool>,
+    stop_reason: Option<String>,
+    system_message: Option<String>,
+    suppress_output: Option<bool>,
+    decision: Option<String>,
+    reason: Option<String>,
+    hook_specific_output: Option<Specific>,
+}
+
+#[derive(Debug, Default, Deserialize)]
+#[serde(default, rename_all = "camelCase")]
+struct Specific {
+    hook_event_name: Option<String>,
+    permission_decision: Option<String>,
+    permission_decision_reason: Option<String>,
+    updated_input: Option<Value>,
+    additional_context: Option<String>,
+    decision: Option<Instead>,
+}
+
+#[derive(Debug, Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct Instead {
+    behavior: String,
+    message: Option<String>,
+    updated_input: Option<Value>,
+    interrupt: Option<bool>,
+}
+
+/// Reads what a hook came to; `strict` where any text that is no answer is a failure.
+pub fn read(event: HookEvent, printed: &Printed, strict: bool) -> Result<Answer, String> {
+    let err = String::from_utf8_lossy(&printed.err);
+    match printed.code {
+        0 => {}
+        2 => return Ok(exit_2(event, err.trim())),
+        code => {
+            let hint = if code == 127 { " (its program is not there)" } else { "" };
+            return Err(format!("exit code {code}{hint}{}", quoted(err.trim())));
+        }
+    }
+    let takes_text = matches!(event, HookEvent::UserPromptSubmit | HookEvent::SessionStart);
+    let text = match std::str::from_utf8(&printed.out) {
+        Ok(text) => text.trim(),
+        Err(_) if strict || takes_text => return Err("what it printed is no text".to_owned()),
+        Err(_) => return Ok(Answer::default()),
+    };
+    if text.is_empty() {
+        return Ok(Answer::default());
+    }
+    if text.starts_with('{') {
+        let said = serde_json::from_str(text)
+            .map_err(|error| format!("its answer is not understood: {error}{}", quoted(text)))?;
+        return said_of(event, said);
+    }
+    match (takes_text, strict) {
+        (true, _) => Ok(Answer { context: vec![text.to_owned()], ..Answer::default() }),
+        (false, true) => Err(format!("what it printed is no answer{}", quoted(text))),
+        (false, false) => Ok(Answer::default()),
+    }
+}
+
+fn exit_2(event: HookEvent, err: &str) -> Answer {
+    let reason = if err.is_empty() { "it gave no reason".to_owned() } else { err.to_owned() };
+    match event {
+        HookEvent::Stop => Answer { block: Some(reason), ..Answer::default() },
+        HookEvent::SessionStart | HookEvent::SessionEnd | HookEvent::Notification => {
+            Answer { message: Some(short(&reason)), ..Answer::default() }
+        }
+        _ => Answer::refusal(event, reason),
+    }
+}
+
+fn said_of(event: HookEvent, said: Said) -> Result<Answer, String> {
+    let mut answer =
+        Answer { message: said.system_message.map(|text| short(&text)), ..Answer::default() };
+    let _: Option<bool> = said.suppress_output;
+    let reason = said.reason.unwrap_or_default();
+    let given = || if reason.is_empty() { "it gave no reason".to_owned() } else { reason.clone() };
+    let of_call = matches!(event, HookEvent::PreToolUse | HookEvent::PermissionRequest);
+    match said.decision.as_deref() {
+        Some("block") if of_call => {
+            (answer.verdict, answer.reason) = (Some(Verdict::Deny), given());
+        }
+        Some("approve") if of_call => {
+            (answer.verdict, answer.reason) = (Some(Verdict::Allow), reason.clone());
+        }
+        Some("block") => answer.block = Some(given()),
+        None | Some("approve") => {}
+        Some(other) => return Err(format!("its decision is {other:?}, wanted: block or approve")),
+    }
+    if let Some(specific) = said.hook_specific_output {
+        take(event, specific, &mut answer)?;
+    }
+    if said.goes_on == Some(false) {
+        let why = said.stop_reason.filter(|why| !why.is_empty()).unwrap_or_else(given);
+        answer.end = Some(why.clone());
+        if of_call {
+            (answer.verdict, answer.reason) = (Some(Verdict::Deny), why);
+        }
+    }
+    Ok(answer)
+}
+
+/// Takes what is said for this event alone.
+fn take(event: HookEvent, specific: Specific, answer: &mut Answer) -> Result<(), String> {
+    if let Some(name) = specific.hook_event_name.filter(|name| name != event.name()) {
+        return Err(format!("it answers {name:?}, and was asked about {}", event.name()));
+    }
+    answer.context.extend(specific.additional_context.filter(|text| !text.trim().is_empty()));
+    if event == HookEvent::PreToolUse {
+        answer.input = object(specific.updated_input)?;
+        if let Some(decision) = specific.permission_decision {
+            answer.verdict = Some(match decision.as_str() {
+                "allow" => Verdict::Allow,
+                "ask" => Verdict::Ask,
+                "deny" => Verdict::Deny,
+                other => {
+                    let text = "wanted: allow, ask or deny";
+                    return Err(format!("its permissionDecision is {other:?}, {text}"));
+                }
+            });
+            let reason = specific.permission_decision_reason.filter(|reason| !reason.is_empty());
+            answer.reason = reason.unwrap_or_else(|| "it gave no reason".to_owned());
+        }
+    }
+    if let (HookEvent::PermissionRequest, Some(decision)) = (event, specific.decision) {
+        answer.verdict = Some(match decision.behavior.as_str() {
+            "allow" => Verdict::Allow,
+            "deny" => Verdict::Deny,
+            other => return Err(format!("its behavior is {other:?}, wanted: allow or deny")),
+        });
+        answer.reason = decision.message.unwrap_or_else(|| "it gave no reason".to_owned());
+        answer.input = object(decision.updated_input)?;
+        if decision.interrupt == Some(true) {
+            answer.end = Some(answer.reason.clone());
+        }
+    }
+    Ok(())
+}
+
+fn object(input: Option<Value>) -> Result<Option<Value>, String> {
+    match input {
+        Some(Value::Object(_)) | None => Ok(input),
+        Some(_) => Err("its updatedInput is no object".to_owned()),
+    }
+}
+
+fn short(text: &str) -> String {
+    text.chars().take(TOLD).collect()
+}
+
+/// The begin of a text, behind a colon.
+fn quoted(text: &str) -> String {
+    let start: String = text.chars().take(200).collect();
+    if start.is_empty() { String::new() } else { format!(": {start}") }
+}

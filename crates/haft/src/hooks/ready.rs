@@ -1,0 +1,149 @@
+//! Hooks made ready: matchers compiled, rules of `if` read.
+//!
+//! **Invariant:** what cannot be read matches everything, and may then only hold back.
+
+use std::sync::Arc;
+
+use haft_config::{HookEntry, HookRun, Loaded, Problem};
+use haft_policy::{Anchors, Policy, Rules, Scope, Verdict};
+use haft_tool::Seen;
+use regex::Regex;
+
+/// Most characters of a command that name it.
+const NAME: usize = 80;
+
+/// A hook that is ready to be asked.
+pub struct Ready {
+    /// As the settings have it.
+    pub entry: HookEntry,
+    matcher: Matcher,
+    condition: Option<Policy>,
+    /// Whether it may only hold back.
+    pub limited: bool,
+}
+
+enum Matcher {
+    Everything,
+    Names(Vec<String>),
+    Pattern(Regex),
+}
+
+impl Ready {
+    /// Whether it is asked about something of one of these names; of a call also by its rule.
+    pub fn matches(&self, names: &[String], seen: Option<&Seen>) -> bool {
+        let meant = match &self.matcher {
+            Matcher::Everything => true,
+            Matcher::Names(wanted) => names.iter().any(|name| wanted.contains(name)),
+            Matcher::Pattern(pattern) => names.iter().any(|name| pattern.is_match(name)),
+        };
+        meant
+            && match (&self.condition, seen) {
+                (None, _) => true,
+                (Some(rules), Some(seen)) => seen.may_touch(rules),
+                (Some(_), None) => false,
+            }
+    }
+
+    /// What it is called in messages: its command or address.
+    pub fn name(&self) -> String {
+        let text = match &self.entry.run {
+            HookRun::Command { command, .. } => command.clone(),
+            HookRun::Http { url, .. } => haft_net::shown_url(url),
+            HookRun::Nothing(_) => "without a command".to_owned(),
+        };
+        let line = text.trim().lines().next().unwrap_or_default();
+        let short: String = line.chars().take(NAME).collect();
+        if short.len() < text.trim().len() { format!("`{short}...`") } else { format!("`{short}`") }
+    }
+}
+
+/// Makes the hooks of all layers ready; what is wrong is added to the problems.
+pub fn ready(loaded: &mut Loaded, anchors: &Anchors) -> Vec<Arc<Ready>> {
+    let entries = std::mem::take(&mut loaded.hooks);
+    let mut all = Vec::with_capacity(entries.len());
+    for entry in entries {
+        // What runs nothing and holds nothing back was told when it was read.
+        if matches!(entry.run, HookRun::Nothing(_)) && !entry.fail_closed {
+            continue;
+        }
+        let mut limited = entry.limited;
+        let mut wrong = |key: &str, message: String| {
+            let key = format!("hooks.{}: {key}", entry.event.name());
+            let place = entry.place.clone();
+            loaded.problems.push(Problem { place, key, message, fatal: false });
+            limited = true;
+        };
+        let matcher = matcher(&entry.matcher).unwrap_or_else(|why| {
+            wrong(
+                "matcher",
+                format!("{:?} is no pattern, so it matches everything: {why}", entry.matcher),
+            );
+            Matcher::Everything
+        });
+        let condition = entry.condition.as_ref().map(|rule| {
+            let rules = Rules::default().with(Verdict::Ask, Scope::User, rule);
+            Policy::new(&rules, anchors.clone())
+        });
+        if let (Some(rule), Some(policy)) = (&entry.condition, &condition) {
+            if let Some(problem) = policy.problems().first() {
+                let why = &problem.problem;
+                wrong("if", format!("{rule:?} is no rule, so it counts for every call: {why}"));
+            } else if !entry.event.is_of_tools() {
+                wrong("if", "a hook with `if` never runs on an event that is no call".to_owned());
+            }
+        }
+        all.push(Arc::new(Ready { entry, matcher, condition, limited }));
+    }
+    all
+}
+
+/// Reads a matcher as Claude Code does: names in a list, else a pattern that is looked for anywhere.
+fn matcher(text: &str) -> Result<Matcher, String> {
+    let text = text.trim();
+    if text.is_empty() || text == "*" {
+        return Ok(Matcher::Everything);
+    }
+    let is_name = |c: char| c.is_ascii_alphanumeric() || matches!(c, '_' | '-' | ' ' | ',' | '|');
+    if text.chars().all(is_name) {
+        let names = text.split(['|', ',']).map(str::trim).filter(|name| !name.is_empty());
+        return Ok(Matcher::Names(names.map(str::to_owned).collect()));
+    }
+    // The last line of the message says what is wrong; those before draw it.
+    let why = |error: regex::Error| {
+        let text = error.to_string();
+        text.lines().last().unwrap_or_default().trim_start_matches("error: ").to_owned()
+    };
+    Regex::new(text).map(Matcher::Pattern).map_err(why)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn matchers_are_names_or_patterns() {
+        let takes = |text: &str, name: &str| match matcher(text).unwrap() {
+            Matcher::Everything => true,
+            Matcher::Names(names) => names.iter().any(|one| one == name),
+            Matcher::Pattern(pattern) => pattern.is_match(name),
+        };
+        for (text, name, taken) in [
+            ("", "Bash", true),
+            ("*", "Bash", true),
+            ("Bash", "Bash", true),
+            ("Bash", "BashOutput", false),
+            ("bash", "Bash", false),
+            ("Edit|Write", "Write", true),
+            ("Edit, Write", "Write", true),
+            ("Edit|Write", "NotebookEdit", false),
+            ("Edit|Write.*", "NotebookEdit", true),
+            ("^Notebook", "NotebookEdit", true),
+            ("mcp__memory__.*", "mcp__memory__add", true),
+            ("mcp__memory", "mcp__memory__add", false),
+            ("mcp__.*__write", "mcp__a__write_file", true),
+        ] {
+            assert_eq!(takes(text, name), taken, "{text} {name}");
+        }
+        assert!(matcher("(").is_err() && matcher("(?=x)").is_err());
+    }
+}

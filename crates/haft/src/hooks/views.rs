@@ -1,0 +1,167 @@
+//! Calls as hooks of Claude Code know them: its names of tools and arguments, absolute paths.
+//!
+//! **Invariant:** nothing is lost: a field that only haft has stands beside the others under its name, so
+//! that the arguments can be given back. A call that changes several files is one view for each, so
+//! that a hook that looks at `file_path` sees all of them.
+
+use haft_policy::ALIASES;
+use haft_tool::Seen;
+use haft_types::{Outcome, Part, Place};
+use serde_json::{Map, Value, json};
+
+/// Most bytes of text of a result.
+const TEXT: usize = 1 << 20;
+
+/// One thing that a call does.
+pub struct View {
+    /// Claude Code's name of the tool.
+    pub name: String,
+    /// All names by which a hook may know it.
+    pub names: Vec<String>,
+    /// The arguments.
+    pub input: Value,
+}
+
+/// The names that Claude Code has for one of our tools, the usual one first.
+fn theirs(tool: &str) -> impl Iterator<Item = &'static str> {
+    ALIASES.iter().filter(move |(_, ours)| *ours == tool).map(|(theirs, _)| *theirs)
+}
+
+/// What a call does, in the words of Claude Code.
+pub fn views(seen: &Seen) -> Vec<View> {
+    let (tool, place) = (seen.tool(), &*seen.cx.place);
+    let Some(Value::Object(input)) = &seen.input else {
+        return vec![view(tool, None, seen.input.clone().unwrap_or_default())];
+    };
+    if let ("edit", Some(Value::Array(files))) = (tool, input.get("files")) {
+        let one = |file: &Value| file.as_object().map(|file| of_file(file, place));
+        return files.iter().filter_map(one).flatten().collect();
+    }
+    let name = match (tool, input.get("action").and_then(Value::as_str)) {
+        ("job", Some("stop")) => Some("TaskStop"),
+        ("job", _) => Some("TaskOutput"),
+        ("edit", _) if edits(input).is_some_and(|edits| edits.len() > 1) => Some("MultiEdit"),
+        _ => None,
+    };
+    vec![view(tool, name, Value::Object(to_theirs(tool, input.clone(), place)))]
+}
+
+fn view(tool: &str, name: Option<&str>, input: Value) -> View {
+    let mut names: Vec<String> = theirs(tool).map(str::to_owned).collect();
+    let name = name.map_or_else(|| names.first().cloned(), |name| Some(name.to_owned()));
+    names.push(tool.to_owned());
+    View { name: name.unwrap_or_else(|| tool.to_owned()), names, input }
+}
+
+/// One of several files: an edit or a write, and what it is moved to.
+fn of_file(file: &Map<String, Value>, place: &Place) -> Vec<View> {
+    let moved = file.get("move_to").and_then(Value::as_str).map(|to| {
+        let path = absolute(to, place);
+        view("write", None, json!({"file_path": path, "content": file.get("content")}))
+    });
+    let tool = if file.contains_key("content") { "write" } else { "edit" };
+    let mut all = vec![view(tool, None, Value::Object(to_theirs(tool, file.clone(), place)))];
+    // Whoever looks at edits looks at what is written in one, too.
+    all[0].names.extend(theirs("edit").map(str::to_owned));
+    all[0].names.push("edit".to_owned());
+    all.extend(moved);
+    all
+}
+
+fn edits(input: &Map<String, Value>) -> Option<&Vec<Value>> {
+    input.get("edits").and_then(Value::as_array)
+}
+
+fn absolute(path: &str, place: &Place) -> String {
+    place.path(path).map_or_else(|_| path.to_owned(), |path| path.text().into_owned())
+}
+
+/// Gives a field another name.
+fn rename(map: &mut Map<String, Value>, from: &str, to: &str) {
+    if let Some(value) = map.shift_remove(from) {
+        map.insert(to.to_owned(), value);
+    }
+}
+
+/// What Claude Code calls the fields, by our tool: ours and theirs.
+fn fields(tool: &str) -> &'static [(&'static str, &'static str)] {
+    match tool {
+        "read" | "write" | "edit" => &[("path", "file_path")],
+        "notebook_edit" => &[("path", "notebook_path")],
+        "bash" | "powershell" => &[("timeout_ms", "timeout")],
+        "job" => &[("job", "task_id")],
+        _ => &[],
+    }
+}
+
+const EDIT: [(&str, &str); 2] = [("old_text", "old_string"), ("new_text", "new_string")];
+
+fn to_theirs(tool: &str, mut input: Map<String, Value>, place: &Place) -> Map<String, Value> {
+    if let Some(Value::String(path)) = input.get_mut("path") {
+        *path = absolute(path, place);
+    }
+    for (ours, theirs) in fields(tool) {
+        rename(&mut input, ours, theirs);
+    }
+    if tool != "edit" {
+        return input;
+    }
+    if let Some(Value::Array(edits)) = input.get_mut("edits") {
+        for edit in edits.iter_mut().filter_map(Value::as_object_mut) {
+            for (ours, theirs) in EDIT {
+                rename(edit, ours, theirs);
+            }
+        }
+        if let [Value::Object(only)] = &edits[..] {
+            let only = only.clone();
+            input.shift_remove("edits");
+            input.extend(only);
+        }
+    }
+    input
+}
+
+/// Arguments that a hook gave, under our names where that is not plain: the repair of arguments knows the
+/// others.
+pub fn from_theirs(tool: &str, view: &View, input: Value) -> Value {
+    let Value::Object(mut input) = input else { return input };
+    if matches!(tool, "bash" | "powershell") && !input.contains_key("timeout_ms") {
+        // Claude Code's is in milliseconds, always.
+        rename(&mut input, "timeout", "timeout_ms");
+    }
+    if tool == "job" && view.name == "TaskStop" {
+        input.entry("action").or_insert_with(|| json!("stop"));
+    }
+    Value::Object(input)
+}
+
+/// What a tool gave back.
+pub fn response(tool: &str, outcome: &Outcome) -> Value {
+    let mut text = outcome.joined_text();
+    if text.len() > TEXT {
+        let end = (0..=TEXT).rev().find(|end| text.is_char_boundary(*end)).unwrap_or(0);
+        text.truncate(end);
+        text.push_str("\n[the rest is left out]");
+    }
+    let images = outcome.content.iter().filter(|part| matches!(part, Part::Image { .. })).count();
+    let mut all = json!({
+        "content": [{"type": "text", "text": text}],
+        "images": images,
+        "is_error": outcome.status.is_error(),
+        "status": outcome.status,
+        "data": outcome.data,
+    });
+    let path = outcome.receipts.first().map(|receipt| receipt.path.text().into_owned());
+    match tool {
+        "bash" | "powershell" => {
+            let of = |key: &str| outcome.data.as_ref().and_then(|data| data.get(key)).cloned();
+            all["stdout"] = of("stdout").or_else(|| of("output")).unwrap_or_else(|| json!(text));
+            all["stderr"] = of("stderr").unwrap_or_else(|| json!(""));
+            all["interrupted"] = json!(false);
+            all["isImage"] = json!(images > 0);
+        }
+        "edit" | "write" | "notebook_edit" => all["filePath"] = json!(path),
+        _ => {}
+    }
+    all
+}

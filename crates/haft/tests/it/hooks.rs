@@ -1,0 +1,362 @@
+//! Hooks of calls, as real programs: what they get, what they may say, and what becomes of it.
+
+use std::{fs, path::PathBuf};
+
+use haft_testkit::machine;
+use serde_json::{Value, json};
+
+use crate::world::{PATIENCE, Ran, World, text, until};
+
+/// Settings with one hook of an event.
+pub fn hook(event: &str, matcher: &str, command: &str, more: &str) -> String {
+    format!(
+        "[[hooks.{event}]]\nmatcher = '{matcher}'\n[[hooks.{event}.hooks]]\ntype = 'command'\n\
+         command = '''{command}'''\n{more}\n"
+    )
+}
+
+/// A hook that prints this value.
+pub fn prints(value: &Value) -> String {
+    format!("cat > /dev/null; printf '%s' '{value}'")
+}
+
+fn before(decision: &str, reason: &str) -> Value {
+    json!({"hookSpecificOutput": {"hookEventName": "PreToolUse",
+        "permissionDecision": decision, "permissionDecisionReason": reason}})
+}
+
+/// A call of bash that makes a file, and whether it is there then.
+fn touch(world: &World, flags: &[&str]) -> (Ran, bool) {
+    let made = world.work().join("made");
+    drop(fs::remove_file(&made));
+    let ran = world.tool("bash", &json!({"command": "touch made"}), flags);
+    (ran, made.exists())
+}
+
+#[test]
+fn exit_codes_let_through_tell_or_block() {
+    let world = World::new();
+    for (code, made, said) in [
+        (0, true, ""),
+        (1, true, "failed (SETTINGS:3): exit code 1: because"),
+        (2, false, "a hook refused this call: because"),
+    ] {
+        world.settings(&hook("PreToolUse", "Bash", &format!("echo because >&2; exit {code}"), ""));
+        let (ran, is_made) = touch(&world, &["--mode", "bypass"]);
+        assert_eq!(is_made, made, "{ran:?}");
+        let place = world.state().join("settings.toml").display().to_string();
+        assert!(ran.said().contains(&said.replace("SETTINGS", &place)), "{ran:?}");
+        assert_eq!(ran.said().contains("because"), code > 0, "{ran:?}");
+    }
+}
+
+#[test]
+fn an_answer_denies_asks_or_allows_and_no_more_than_it_may() {
+    let world = World::new();
+    let (deny, ask) = (before("deny", "not now"), before("ask", "look first"));
+    let allow = before("allow", "fine");
+    let rules = |text: &str| format!("[permissions]\n{text}\n");
+    for (answer, settings, mode, made, said) in [
+        (&deny, "", "bypass", false, "a hook refused this call: not now"),
+        (&ask, "", "bypass", false, "a hook asks before this call: look first"),
+        (&ask, "allow = ['Bash']", "ask", false, "a hook asks before this call: look first"),
+        (&allow, "", "dont-ask", true, ""),
+        (&allow, "", "ask", true, ""),
+        (&allow, "deny = ['Bash(touch:*)']", "bypass", false, "the deny rule Bash(touch:*)"),
+        (&allow, "ask = ['Bash(touch:*)']", "bypass", false, "the ask rule Bash(touch:*)"),
+        (&allow, "restricted = ['Bash(touch:*)']", "bypass", false, "Bash(touch:*)"),
+        (&allow, "", "plan", false, "plan mode only reads"),
+    ] {
+        world.settings(&(hook("PreToolUse", "Bash", &prints(answer), "") + &rules(settings)));
+        let (ran, is_made) = touch(&world, &["--mode", mode]);
+        assert_eq!(is_made, made, "{answer} {settings} {mode}: {ran:?}");
+        assert!(ran.said().contains(said), "{answer} {settings}: {ran:?}");
+    }
+    // Protected places and credentials stay questions.
+    world.settings(&hook("PreToolUse", "", &prints(&allow), ""));
+    for path in [".git/config", "../home/.ssh/id_rsa"] {
+        let ran = world.tool("write", &json!({"path": path, "content": "x"}), &[]);
+        assert_eq!(ran.code, Some(1), "{ran:?}");
+        assert!(!world.work().join(path).exists());
+    }
+    let ran = world.tool("write", &json!({"path": "free.txt", "content": "x"}), &[]);
+    assert_eq!((ran.code, world.read("free.txt").as_str()), (Some(0), "x"), "{ran:?}");
+}
+
+#[test]
+fn a_rewrite_in_either_form_is_judged_anew() {
+    let world = World::new();
+    let rewrite = |input: Value| {
+        let answer = json!({"hookSpecificOutput": {"hookEventName": "PreToolUse",
+            "permissionDecision": "allow", "updatedInput": input}});
+        hook("PreToolUse", "Write", &prints(&answer), "")
+    };
+    let write = |world: &World| world.tool("write", &json!({"path": "a", "content": "1"}), &[]);
+    for (input, name) in [
+        (json!({"file_path": world.work().join("b"), "content": "2"}), "b"),
+        (json!({"path": "c", "content": "2"}), "c"),
+    ] {
+        world.settings(&rewrite(input));
+        let ran = write(&world);
+        assert_eq!((ran.code, world.read(name).as_str()), (Some(0), "2"), "{ran:?}");
+        assert!(!world.work().join("a").exists());
+    }
+    let settings = rewrite(json!({"path": "denied", "content": "2"}));
+    world.settings(&(settings + "[permissions]\ndeny = ['Edit(denied)']\n"));
+    let ran = write(&world);
+    assert!(ran.code == Some(1) && ran.said().contains("the deny rule Edit(denied)"), "{ran:?}");
+    assert!(!world.work().join("denied").exists());
+    // Milliseconds, however few they are.
+    let answer =
+        json!({"hookSpecificOutput": {"updatedInput": {"command": "sleep 60", "timeout": 300}}});
+    world.settings(&hook("PreToolUse", "Bash", &prints(&answer), ""));
+    let ran = world.tool("bash", &json!({"command": "true"}), &["--mode", "bypass", "--json"]);
+    assert_eq!(ran.json()["status"], "timed_out", "{ran:?}");
+}
+
+/// A script as people write them for Claude Code: it keeps what it got, and guards `.env`.
+const GUARD: &str = r#"
+import json, os, sys
+data = json.load(sys.stdin)
+with open(os.environ["CLAUDE_PROJECT_DIR"] + "/seen.jsonl", "a") as seen:
+    seen.write(json.dumps(data) + "\n")
+if data["tool_input"].get("file_path", "").endswith(".env"):
+    print("no secrets", file=sys.stderr)
+    sys.exit(2)
+"#;
+
+/// Calls as haft has them, and what a hook gets of them.
+fn in_their_words() -> Vec<(&'static str, Value, &'static str, Value)> {
+    let edit = |old: &str, new: &str| json!({"old_text": old, "new_text": new});
+    vec![
+        (
+            "read",
+            json!({"path": "a.txt", "limit": 5}),
+            "Read",
+            json!({"file_path": "/a.txt", "limit": 5}),
+        ),
+        (
+            "write",
+            json!({"path": "b.txt", "content": "x"}),
+            "Write",
+            json!({"file_path": "/b.txt", "content": "x"}),
+        ),
+        (
+            "edit",
+            json!({"path": "a.txt", "edits": [edit("one", "1")]}),
+            "Edit",
+            json!({"file_path": "/a.txt", "old_string": "one", "new_string": "1"}),
+        ),
+        (
+            "edit",
+            json!({"path": "a.txt", "edits": [edit("1", "one"), edit("two", "2")]}),
+            "MultiEdit",
+            json!({"file_path": "/a.txt", "edits": [{"old_string": "1", "new_string": "one"}, {"old_string": "two", "new_string": "2"}]}),
+        ),
+        (
+            "bash",
+            json!({"command": "ls", "timeout_ms": 5000}),
+            "Bash",
+            json!({"command": "ls", "timeout": 5000}),
+        ),
+        ("grep", json!({"pattern": "x"}), "Grep", json!({"pattern": "x"})),
+        ("find", json!({"pattern": "*"}), "Glob", json!({"pattern": "*"})),
+    ]
+}
+
+#[test]
+fn a_script_for_claude_code_works_unchanged() {
+    let world = World::new();
+    let script = world.root().join("guard.py");
+    fs::write(&script, GUARD).unwrap();
+    let command = format!("{} {}", machine::python().display(), script.display());
+    world.settings(&hook("PreToolUse", "Bash|Read|Edit|MultiEdit|Write|Grep|Glob", &command, ""));
+    world.file(".env", "A=1\n");
+    world.file("a.txt", "one\ntwo\n");
+    let flags = ["--mode", "accept-edits"];
+    for (tool, input, name, wanted) in in_their_words() {
+        let ran = world.tool(tool, &input, &flags);
+        assert_eq!(ran.code, Some(0), "{tool}: {ran:?}");
+        let seen = world.read("seen.jsonl");
+        let seen: Value = serde_json::from_str(seen.lines().last().unwrap()).unwrap();
+        let mut wanted = wanted;
+        if let Some(path) = wanted.get("file_path").and_then(Value::as_str) {
+            wanted["file_path"] = json!(format!("{}{path}", world.work().display()));
+        }
+        assert_eq!((&seen["tool_name"], &seen["tool_input"]), (&json!(name), &wanted));
+        assert_eq!((&seen["haft_tool"], &seen["haft_input"]), (&json!(tool), &input));
+        assert_eq!(seen["hook_event_name"], "PreToolUse");
+        assert_eq!(seen["permission_mode"], "acceptEdits");
+        assert_eq!(seen["cwd"], json!(world.work()));
+        assert!(seen["session_id"].is_string() && seen["tool_use_id"].is_string(), "{seen}");
+    }
+    let edit = json!({"old_text": "1", "new_text": "2"});
+    let files =
+        json!({"files": [{"path": "c", "content": "x"}, {"path": ".env", "edits": [edit]}]});
+    for (tool, input) in [
+        ("read", json!({"path": ".env"})),
+        ("write", json!({"path": "x/../.env", "content": ""})),
+        // One of several files, and a name that a file is moved to.
+        ("edit", files),
+        ("edit", json!({"files": [{"path": "a.txt", "move_to": "b/.env"}]})),
+    ] {
+        let ran = world.tool(tool, &input, &flags);
+        assert!(ran.code == Some(1) && ran.said().contains("no secrets"), "{tool}: {ran:?}");
+    }
+    assert_eq!(world.read(".env"), "A=1\n");
+}
+
+#[test]
+fn a_rule_says_which_calls_a_hook_sees() {
+    let world = World::new();
+    let guard = |rule: &str| {
+        let matcher = if rule.starts_with("Bash") { "Bash" } else { "" };
+        world.settings(&hook(
+            "PreToolUse",
+            matcher,
+            "echo seen >&2; exit 2",
+            &format!("if = '{rule}'"),
+        ));
+    };
+    guard("Bash(git push *)");
+    for (command, seen) in [
+        ("git push", true),
+        ("cd . && git push origin", true),
+        ("timeout 5 git \"push\" x", true),
+        ("echo $(git push)", true),
+        ("sh -c 'git push'", true),
+        ("echo 'git push' x", false),
+        ("git status", false),
+        ("git pushx", false),
+    ] {
+        let ran = world.tool("bash", &json!({ "command": command }), &["--mode", "dont-ask"]);
+        assert_eq!(ran.said().contains("seen"), seen, "{command}: {ran:?}");
+    }
+    // A path is one under each of its names.
+    fs::create_dir_all(world.work().join("secret")).unwrap();
+    std::os::unix::fs::symlink("secret", world.work().join("link")).unwrap();
+    guard("Edit(/secret/**)");
+    for (path, seen) in
+        [("secret/a", true), ("link/a", true), ("./x/../secret/a", true), ("a", false)]
+    {
+        let ran = world.tool("write", &json!({"path": path, "content": ""}), &["--mode", "bypass"]);
+        assert_eq!(ran.said().contains("seen"), seen, "{path}: {ran:?}");
+    }
+}
+
+#[test]
+fn what_fails_is_told_and_blocks_where_that_is_wanted() {
+    let world = World::new();
+    let long = "head -c 3000000 /dev/zero | tr '\\0' x";
+    for (command, more, why) in [
+        ("no-such-program", "", "exit code 127"),
+        ("exit 1", "", "exit code 1"),
+        ("kill -9 $$", "", "signal 9 ended it"),
+        ("sleep 100", "timeout = 0.2", "it took longer than 200ms"),
+        ("echo '{\"decision\": '", "", "its answer is not understood"),
+        ("echo '{\"decision\": \"maybe\"}'", "", "its decision is \"maybe\""),
+        ("echo '{\"continue\": \"no\"}'", "", "its answer is not understood"),
+        (long, "", "it printed more than 1048576 bytes"),
+        ("no-such-program", "args = ['a']", "is in no folder of PATH"),
+    ] {
+        world.settings(&hook("PreToolUse", "Bash", command, more));
+        let (ran, made) = touch(&world, &["--mode", "bypass"]);
+        assert!(made && ran.err.contains(why), "{command}: {ran:?}");
+        let closed = ["fail_closed = true", "failClosed = true", "onFailure = 'block'"];
+        for closed in closed.iter().take(if command == "exit 1" { 3 } else { 1 }) {
+            world.settings(&hook("PreToolUse", "Bash", command, &format!("{more}\n{closed}")));
+            let (ran, made) = touch(&world, &["--mode", "bypass"]);
+            assert!(!made && ran.out.contains(why), "{command} {closed}: {ran:?}");
+        }
+    }
+    // Text that means nothing is left alone, but not where only an answer will do.
+    world.settings(&hook("PreToolUse", "Bash", "echo hello", ""));
+    assert!(touch(&world, &["--mode", "bypass"]).1);
+    world.settings(&hook("PreToolUse", "Bash", "echo hello", "fail_closed = true"));
+    assert!(!touch(&world, &["--mode", "bypass"]).1);
+}
+
+#[test]
+fn nothing_of_a_hook_is_left_behind() {
+    let world = World::new();
+    let pid = |name: &str| -> PathBuf { world.root().join(name) };
+    let (left, late) = (pid("left"), pid("late"));
+    let gone = |file: &PathBuf| {
+        let pid = fs::read_to_string(file).unwrap();
+        until(PATIENCE, || !PathBuf::from("/proc").join(pid.trim()).exists())
+    };
+    let command = format!("setsid sleep 1000 > /dev/null 2>&1 & echo $! > {}", left.display());
+    world.settings(&hook("PreToolUse", "Bash", &command, ""));
+    assert!(touch(&world, &["--mode", "bypass"]).1 && gone(&left));
+    let command = format!("echo $$ > {}; sleep 1000", late.display());
+    world.settings(&hook("PreToolUse", "Bash", &command, "timeout = 0.5"));
+    assert!(touch(&world, &["--mode", "bypass"]).1 && gone(&late));
+}
+
+#[test]
+fn hooks_run_at_the_same_time_and_the_strictest_counts() {
+    let world = World::new();
+    // Each waits for the other: one after the other they would never end.
+    let meet = |own: &str, other: &str, answer: &Value| {
+        let (own, other) = (world.root().join(own), world.root().join(other));
+        let (own, other) = (own.display(), other.display());
+        format!("touch {own}; until [ -e {other} ]; do sleep 0.01; done; {}", prints(answer))
+    };
+    let allow = hook("PreToolUse", "Bash", &meet("a", "b", &before("allow", "fine")), "");
+    let deny = hook("PreToolUse", "bash", &meet("b", "a", &before("deny", "never")), "");
+    let ask = hook("PreToolUse", "B.*", &prints(&before("ask", "perhaps")), "");
+    world.settings(&format!("{allow}{deny}{ask}"));
+    let (ran, made) = touch(&world, &["--mode", "bypass"]);
+    assert!(!made && ran.out.contains("a hook refused this call: never"), "{ran:?}");
+    // The same command is run once, whatever names it.
+    let count = world.root().join("count");
+    let same = format!("echo x >> {}", count.display());
+    let one = hook("PreToolUse", "Bash", &same, "");
+    world.settings(&format!("{one}{one}{}", hook("PreToolUse", "", &same, "")));
+    assert!(touch(&world, &["--mode", "bypass"]).1);
+    assert_eq!(fs::read_to_string(count).unwrap(), "x\n");
+}
+
+#[test]
+fn a_project_runs_nothing_before_it_is_trusted() {
+    let world = World::new();
+    let ran_at = world.root().join("ran");
+    let command = format!("touch {}", ran_at.display());
+    world.file(".haft/settings.toml", hook("PreToolUse", "", &command, ""));
+    world.file(".haft/settings.local.toml", hook("SessionStart", "", &command, ""));
+    let groups = json!([{"hooks": [{"type": "command", "command": command}]}]);
+    let theirs =
+        json!({"hooks": {"PreToolUse": groups, "UserPromptSubmit": groups, "Stop": groups}});
+    world.file(".claude/settings.json", theirs.to_string());
+    world.file(".claude/settings.local.json", theirs.to_string());
+    let model = world.script(&[json!({"text": "Done."}), json!({"text": "Done."})]);
+    assert!(touch(&world, &["--mode", "bypass"]).1);
+    assert_eq!(world.run(&["-p", "go", "--model", &model]).code, Some(0));
+    assert_eq!(world.run(&["doctor"]).code, Some(0));
+    assert!(!ran_at.exists(), "a hook of a project ran");
+    assert!(touch(&world, &["--mode", "bypass", "--trust"]).1 && ran_at.exists());
+}
+
+#[test]
+fn after_a_call_hooks_speak_to_the_model() {
+    let world = World::new();
+    let kept = world.root().join("after.json");
+    let objects = json!({"decision": "block", "reason": "run the formatter"});
+    let command = format!("cat > {}; printf '%s' '{objects}'", kept.display());
+    let context = json!({"hookSpecificOutput": {"hookEventName": "PostToolUseFailure",
+        "additionalContext": "it often fails"}});
+    world.settings(&format!(
+        "{}{}",
+        hook("PostToolUse", "Bash", &command, ""),
+        hook("PostToolUseFailure", "Bash", &prints(&context), "")
+    ));
+    let flags = ["--mode", "bypass", "--json"];
+    let done = world.tool("bash", &json!({"command": "echo out"}), &flags).json();
+    assert!(text(&done).contains("[a hook objects: run the formatter]"), "{done}");
+    let seen: Value = serde_json::from_str(&fs::read_to_string(kept).unwrap()).unwrap();
+    assert_eq!(seen["tool_response"]["stdout"], "out\n", "{seen}");
+    assert_eq!(seen["tool_input"]["command"], "echo out");
+    let failed =
+        world.tool("bash", &json!({"command": "sleep 60", "timeout_ms": 300}), &flags).json();
+    assert!(text(&failed).contains("[a hook adds: it often fails]"), "{failed}");
+}
