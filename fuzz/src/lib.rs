@@ -1,4 +1,4 @@
-//! What the fuzz targets check, as functions that panic when the engine is wrong.
+//! What the fuzz targets check, as functions that panic when what they check is wrong.
 //!
 //! Invariant: nothing here trusts the engine: what it found is judged by a slow and simple second
 //! implementation (`naive`), and what it wrote by comparing bytes. It knows no fuzzer, so that a
@@ -6,6 +6,7 @@
 
 mod input;
 mod naive;
+mod shell;
 
 use haft_text::edit::{self, Applied, Edit, EditError, Place};
 use haft_text::encode::Format;
@@ -13,6 +14,8 @@ use haft_text::json::{self, Key};
 use haft_text::{Decoded, StreamDecoder, decode as text_of, encode};
 
 use input::Input;
+
+pub use shell::shell;
 
 /// Decoding and encoding give the same bytes, in one piece and in many; a prefix never panics.
 pub fn decode(data: &[u8]) {

@@ -86,6 +86,14 @@ const SOAKS: &[Soak] = &[
         count: 100_000,
     },
     Soak {
+        name: "dressed",
+        about: "commands that rules deny, in other words and within others",
+        packages: &["haft-policy"],
+        tests: "dressed",
+        scale: Scale::Cases,
+        count: 100_000,
+    },
+    Soak {
         name: "links",
         about: "links that flip between the stages of a call and while a tool works",
         packages: &["haft-tool", "haft-tools"],

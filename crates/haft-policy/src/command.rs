@@ -3,7 +3,7 @@
 //! **Invariant:** a text is taken only when it certainly is one simple command of plain words.
 //! Allowances use this reading; denials and questions use the generous one of `parts`.
 //!
-//! **Does not know:** what a command does. A grammar takes this module's place later.
+//! **Does not know:** what a command does.
 
 use crate::parts::{Line, Parts, loosened};
 

@@ -16,7 +16,7 @@ use serde_json::Value;
 use crate::{
     Grants, Mode, Rule, RuleProblem, Rules, Verdict,
     glob::PathGlob,
-    own::{Own, ends},
+    own::Own,
     parts::Parts,
     protected::{CREDENTIALS, PROTECTED, find},
     rule::{PathClass, Subject},
@@ -96,7 +96,7 @@ pub struct Ruling {
 }
 
 impl Ruling {
-    fn new(
+    pub(crate) fn new(
         verdict: Verdict,
         rule: Option<&Rule>,
         what: &str,
@@ -131,7 +131,7 @@ pub struct Policy {
     /// What is asked about in every mode.
     pub(crate) restricted: Vec<Placed>,
     pub(crate) problems: Vec<RuleProblem>,
-    own: Own,
+    pub(crate) own: Own,
     pub(crate) sandbox: Confinement,
 }
 
@@ -146,7 +146,7 @@ pub(crate) struct Placed {
 pub(crate) struct Judged<'a> {
     pub(crate) effect: &'a Effect,
     pub(crate) real: Option<&'a HostPath>,
-    parts: Option<Parts>,
+    pub(crate) parts: Option<Parts>,
     /// What a new shell would run.
     pub(crate) script: Option<Script>,
 }
@@ -304,8 +304,9 @@ impl Policy {
     /// Credentials, protected names, haft's own state, and folders that hold the home folder.
     fn protected(&self, ask: &Ask<'_>, judged: &[Judged<'_>]) -> Option<Ruling> {
         let mut found: Option<Ruling> = None;
-        for Judged { effect, real, script, .. } in judged {
-            if let Some((path, spot)) = script.as_ref().and_then(|s| self.keys_in(s, ask, effect)) {
+        for one in judged {
+            let Judged { effect, real, .. } = one;
+            if let Some((path, spot)) = self.keys_of(one, ask) {
                 let reason =
                     |what: &str| format!("{what} names {}, {}", ask.place.shown(&path), spot.what);
                 let what = doing(effect, None, ask);
@@ -339,25 +340,6 @@ impl Policy {
             }
         }
         found
-    }
-
-    /// A command that would end haft itself.
-    fn fatal(&self, judged: &[Judged<'_>]) -> Option<Ruling> {
-        judged.iter().find_map(|Judged { effect, parts, .. }| {
-            let Target::Command { text, .. } = &effect.target else { return None };
-            // Quotes within a word: `pk"ill"`.
-            let lower = text.to_ascii_lowercase().replace(['"', '\'', '\\'], "");
-            if !["kill", "stop-process", "spps"].iter().any(|word| lower.contains(word)) {
-                return None;
-            }
-            let (why, instead) = match parts {
-                Some(parts) => ends(parts, &self.own),
-                None => ends(&Parts::of(text), &self.own),
-            }?;
-            let reason = |_: &str| format!("this would end haft: {why}");
-            let ruling = Ruling::new(Verdict::Deny, None, "", reason);
-            Some(Ruling { instead: Some(instead.to_owned()), ..ruling })
-        })
     }
 
     /// A denial or question that could not be understood asks for all that it may have meant.

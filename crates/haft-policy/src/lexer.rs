@@ -1,9 +1,9 @@
-//! Splits the text of a command into its simple commands, as words after quote removal.
+//! Splits a text that haft-shell cannot read into its simple commands, as words after quote removal.
 //!
 //! **Invariant:** where it is not sure of a border it splits once more, or says that the text is
 //! [`Lexed::open`]; it never takes a command for data because of a quote that is none.
 //!
-//! **Does not know:** what words mean. A grammar takes this module's place later.
+//! **Does not know:** what words mean.
 
 use crate::command::{GAP, KEYWORDS};
 
@@ -357,7 +357,7 @@ impl<'a> Lexer<'a> {
         self.depth -= 1;
     }
 
-    /// `$'...'`: what its escapes stand for is not worked out.
+    /// `$'...'`
     fn escaped(&mut self, frame: &mut Frame) {
         self.next();
         frame.push_quoted(None);
@@ -369,12 +369,38 @@ impl<'a> Lexer<'a> {
                 }
                 Some('\'') => return,
                 Some('\\') => {
-                    frame.word().push(EXPANDS);
-                    frame.push_quoted(self.next());
+                    let known = self.escape();
+                    // What else stands for something is not worked out.
+                    if known.is_none() {
+                        frame.word().push(EXPANDS);
+                    }
+                    frame.push_quoted(known.or_else(|| self.next()));
                 }
                 c => frame.push_quoted(c),
             }
         }
+    }
+
+    /// The character that an escape stands for; none, and nothing read, where that is not known.
+    fn escape(&mut self) -> Option<char> {
+        let rest = &self.text[self.at..];
+        let kind = rest.chars().next()?;
+        let (radix, skipped, most) = match kind {
+            'x' => (16, 1, 2),
+            'u' => (16, 1, 4),
+            'U' => (16, 1, 8),
+            '0'..='7' => (8, 0, 3),
+            _ => {
+                let found = "\\'\"?".contains(kind).then_some(kind)?;
+                self.at += 1;
+                return Some(found);
+            }
+        };
+        let digits = rest[skipped..].chars().take(most).take_while(|c| c.is_digit(radix)).count();
+        let code = u32::from_str_radix(&rest[skipped..skipped + digits], radix).ok()?;
+        let found = char::from_u32(code).filter(|c| !c.is_control() && c.is_ascii())?;
+        self.at += skipped + digits;
+        Some(found)
     }
 
     fn backquote(&mut self, frame: &mut Frame, mark: char) {
@@ -470,7 +496,8 @@ impl<'a> Lexer<'a> {
             "esac" if !frame.started && !quoted => frame.cases = frame.cases.saturating_sub(1),
             _ => {}
         }
-        frame.started |= word == "case" || !KEYWORDS.contains(&word.as_str());
+        let is_before = KEYWORDS.contains(&word.as_str()) || ["time", "coproc"].contains(&&*word);
+        frame.started |= word == "case" || !is_before;
         frame.segment.words.push(word);
     }
 

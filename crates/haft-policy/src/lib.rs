@@ -7,10 +7,11 @@
 //! asks whatever else allows it; a rule that cannot be understood never allows. Adding a denial
 //! never allows more, adding an allowance never denies.
 //!
-//! A command is read roughly until a grammar does. What it certainly or very likely runs is
-//! denied; where the words of a rule stand in the words of a program that may run them, or where
-//! the program is only known once the shell runs, it is asked; the words of programs that never
-//! run them are data. What scripts, aliases and programs of the workspace run is not seen.
+//! A command is read by haft-shell, and only where that cannot read it roughly, by `lexer`, which finds
+//! more commands than there are. What it certainly or very likely runs is denied; where the words of
+//! a rule stand in the words of a program that may run them, or where the program is only known once
+//! the shell runs, it is asked; the words of programs that never run them are data. What scripts,
+//! aliases and programs of the workspace run is not seen.
 //!
 //! **Does not know:** disks, links (the caller resolves them), settings files, the person, or
 //! whether a sandbox holds: the caller says that, too.
@@ -32,6 +33,7 @@ mod rule;
 mod save;
 mod script;
 mod scripts;
+mod segments;
 mod walls;
 
 pub use self::{

@@ -4,10 +4,13 @@
 //! haft's own processes: by their number, their group, their name, or a pattern that their name or
 //! command line matches.
 
+use haft_types::Target;
 use regex::RegexBuilder;
 
 use crate::{
+    Policy, Verdict,
     command::GAP,
+    decide::{Judged, Ruling},
     lexer::{EXPANDS, QUOTED, REPLACED},
     parts::{Line, Parts},
 };
@@ -37,6 +40,31 @@ impl Own {
         let is_name = |text: &str| text.parse::<u32>().is_err();
         self.users.iter().any(|own| own == user)
             || is_name(user) && !self.users.iter().any(|own| is_name(own))
+    }
+}
+
+impl Policy {
+    /// A command that would end haft itself.
+    pub(crate) fn fatal(&self, judged: &[Judged<'_>]) -> Option<Ruling> {
+        judged.iter().find_map(|Judged { effect, parts, .. }| {
+            let Target::Command { text, .. } = &effect.target else { return None };
+            // Quotes within a word: `pk"ill"`.
+            let lower = text.to_ascii_lowercase().replace(['"', '\'', '\\'], "");
+            let is_named = |word: &str| lower.contains(word);
+            // `$'\x6bill'`, `{k,}ill` and variables show only when they are read.
+            if !lower.contains(['$', '{'])
+                && !["kill", "stop-process", "spps"].iter().any(|word| is_named(word))
+            {
+                return None;
+            }
+            let (why, instead) = match parts {
+                Some(parts) => ends(parts, &self.own),
+                None => ends(&Parts::of(text), &self.own),
+            }?;
+            let reason = |_: &str| format!("this would end haft: {why}");
+            let ruling = Ruling::new(Verdict::Deny, None, "", reason);
+            Some(Ruling { instead: Some(instead.to_owned()), ..ruling })
+        })
     }
 }
 
@@ -423,6 +451,22 @@ mod tests {
             "Get-Process -Name h?ft | Stop-Process -Force",
             "Get-Process | Stop-Process",
             "kill -Name haft",
+        ] {
+            assert!(found(text), "{text}");
+        }
+    }
+
+    #[test]
+    fn what_only_shows_once_it_is_read_is_found() {
+        for text in [
+            "k{ill,} 4242",
+            "$'\\x6bill' -9 4242",
+            "p=4242; kill \"$p\"",
+            "a='pkill haft'; $a",
+            "a=pkill; b=haft; $a $b",
+            "x() { kill 4242; }; x",
+            "command -p pkill haft",
+            "bash -c \"pkill $'haft'\"",
         ] {
             assert!(found(text), "{text}");
         }

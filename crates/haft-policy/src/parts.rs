@@ -1,16 +1,17 @@
-//! The generous reading of a command's text, without a shell grammar.
+//! What a command's text runs and may run, for what denies and asks.
 //!
 //! **Invariant:** it finds every simple command of a text, and more than there are. Words that a
 //! program may run, as the tables of `programs` have it, are kept apart: they are a question and no
 //! denial. Where a command is only known once the shell runs, or comes from another place than the
 //! text, it says which word is to blame.
 //!
-//! **Does not know:** what a command does. A grammar takes this module's place later.
+//! **Does not know:** what a command does.
 
 use crate::{
     command::{GAP, KEYWORDS, LONGEST},
-    lexer::{EXPANDS, QUOTED, REPLACED, Segment, expands, lex},
+    lexer::{EXPANDS, QUOTED, REPLACED, Segment, expands},
     programs::{Program, Wrapper, holds, is_quiet, known, options},
+    segments,
 };
 
 /// Texts within texts, and commands behind wrappers, that are looked through.
@@ -88,11 +89,25 @@ impl Parts {
             return parts;
         }
         parts.read(text, 0);
+        for words in segments::followed(text) {
+            parts.follow(&words);
+        }
         parts
     }
 
     fn blame(&mut self, why: impl FnOnce() -> String) {
         self.unclear.get_or_insert_with(why);
+    }
+
+    /// A command that shows once variables are followed.
+    fn follow(&mut self, words: &[String]) {
+        let joined = words.join("\0");
+        let is_told = |line: &Line| line.starts.iter().any(|at| line.joined[*at..] == joined);
+        if self.runs.iter().any(is_told) {
+            return;
+        }
+        let name = program(&words[0], &self.changed).map(str::to_owned);
+        self.run(words, name.as_deref());
     }
 
     /// Reports whether there is still room for a text; if not, it is to blame.
@@ -110,7 +125,7 @@ impl Parts {
         if !self.has_room(text.len(), depth) {
             return;
         }
-        let lexed = lex(text);
+        let lexed = segments::of(text);
         if lexed.open {
             self.blame(|| {
                 "its quotes or brackets do not close, or may be read in two ways; write it more \
@@ -141,24 +156,40 @@ impl Parts {
         }
     }
 
-    fn segment(&mut self, segment: &Segment, depth: usize) {
-        let mut words = segment.words.as_slice();
-        if let [function, name, ..] = words
-            && function == "function"
-        {
-            self.functions.push(name.clone());
-            words = &words[2..];
+    /// The assignments before a command, and the command: words of the grammar are left out.
+    fn before<'w>(&mut self, mut words: &'w [String]) -> (Vec<String>, &'w [String]) {
+        let is_word = |word: &String| KEYWORDS.contains(&word.as_str());
+        let mut assigned = Vec::new();
+        loop {
+            words = match words {
+                [first, name, rest @ ..] if first == "function" => {
+                    self.functions.push(name.clone());
+                    rest
+                }
+                // `coproc NAME { COMMANDS`, of which only the first stands here.
+                [first, name, rest @ ..]
+                    if first == "coproc" && !is_word(name) && rest.first().is_some_and(is_word) =>
+                {
+                    rest
+                }
+                [first, rest @ ..] if first == "coproc" => rest,
+                [first, rest @ ..] if is_assignment(first) => {
+                    assigned.push(first.clone());
+                    rest
+                }
+                [first, rest @ ..] if first != "case" && is_word(first) => rest,
+                _ => return (assigned, words),
+            };
         }
-        let before = |word: &String| {
-            is_assignment(word) || (word != "case" && KEYWORDS.contains(&word.as_str()))
-        };
-        let command = words.iter().take_while(|word| before(word)).count();
-        let (before, mut words) = words.split_at(command);
+    }
+
+    fn segment(&mut self, segment: &Segment, depth: usize) {
+        let (assigned, mut words) = self.before(&segment.words);
         // What follows it up to a bracket is compared and not run.
         if words.first().is_some_and(|word| word == "case") {
             words = &[];
         }
-        self.assigned(before, words.is_empty());
+        self.assigned(&assigned, words.is_empty());
         let quiet = words.first().is_some_and(|first| {
             program(first, &self.changed).is_some_and(|name| {
                 !self.functions.iter().any(|function| function == name)
@@ -294,7 +325,7 @@ impl Parts {
             }
             at += 1;
         }
-        let rest = words.get(at..).unwrap_or_default();
+        let rest = self.behind(name, words.get(at..).unwrap_or_default());
         if self.fed && rest.is_empty() {
             self.blame(|| given(words));
         }
@@ -306,6 +337,16 @@ impl Parts {
             self.command(rest, depth + 1);
         }
         self.fed = fed;
+    }
+
+    /// What `time` stands before: as a word of the shell before compound commands, too.
+    fn behind<'w>(&mut self, name: &str, words: &'w [String]) -> &'w [String] {
+        if name != "time" {
+            return words;
+        }
+        let (before, command) = self.before(words);
+        self.assigned(&before, false);
+        command
     }
 
     /// Commands behind words of a table, as those of `find`.

@@ -58,7 +58,14 @@ static WRAPPERS: &[Wrapper] = &[
     Wrapper { names: "eval", flags: "", joins: true, ..PLAIN },
     Wrapper { names: "trap", flags: "-p -l", joins: true, ..PLAIN },
     Wrapper { names: "nice", values: "-n --adjustment", flags: "", ..PLAIN },
-    Wrapper { names: "time", values: "-f -o --format --output", flags: "-p -v -a -q", ..PLAIN },
+    Wrapper {
+        names: "time",
+        values: "-f -o --format --output",
+        flags: "-p -v -a -q",
+        // It is a word of the shell.
+        assigns: true,
+        ..PLAIN
+    },
     Wrapper {
         names: "timeout",
         values: "-k -s --kill-after --signal",

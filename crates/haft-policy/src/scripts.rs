@@ -12,7 +12,10 @@ use haft_types::{Access, Effect, HostPath, Mode, Place, Plan, Target};
 
 use crate::{
     Ask, CREDENTIALS, Policy, Rule, Spot, Verdict,
-    decide::{Placed, Remember, Ruling, doing, is_tool, short},
+    command::GAP,
+    decide::{Judged, Placed, Remember, Ruling, doing, is_tool, short},
+    lexer::{EXPANDS, QUOTED},
+    parts::Parts,
     protected::find,
     rule::{PathClass, Subject},
     script::{Around, Part, Script, unsure_paths},
@@ -159,18 +162,29 @@ impl Policy {
         }))
     }
 
-    /// Keys or passwords that the words of a program name of which more is not known.
-    pub(crate) fn keys_in(
+    /// Keys or passwords that the words of a program name of which more is not known; of a shell that
+    /// lives on that is each.
+    pub(crate) fn keys_of(
         &self,
-        script: &Script,
+        judged: &Judged<'_>,
         ask: &Ask<'_>,
-        effect: &Effect,
     ) -> Option<(HostPath, &'static Spot)> {
-        let Target::Command { fresh_in: Some(cwd), .. } = &effect.target else { return None };
-        let place = Place { cwd: cwd.clone(), ..ask.place.clone() };
-        let words = script.parts.iter().filter(|part| !part.is_tame).flat_map(Part::known_words);
+        let Target::Command { text, fresh_in } = &judged.effect.target else { return None };
+        if let (Some(script), Some(cwd)) = (&judged.script, fresh_in) {
+            let place = Place { cwd: cwd.clone(), ..ask.place.clone() };
+            let parts = script.parts.iter().filter(|part| !part.is_tame);
+            return parts.flat_map(Part::known_words).find_map(|word| self.key_in(word, &place));
+        }
+        let read = judged.parts.is_none().then(|| Parts::of(text));
+        let lines = judged.parts.iter().chain(&read).flat_map(|parts| &parts.runs);
+        let words = lines.flat_map(|line| line.joined.split(GAP));
+        let plain = |word: &str| word.replace([EXPANDS, QUOTED], "");
+        words.map(plain).find_map(|word| self.key_in(&word, ask.place))
+    }
+
+    fn key_in(&self, word: &str, place: &Place) -> Option<(HostPath, &'static Spot)> {
         // Of `--file=/x` the second half is meant.
-        words.flat_map(|word| word.split(['=', ':', '@', ',']).chain([word])).find_map(|word| {
+        word.split(['=', ':', '@', ',']).chain([word]).find_map(|word| {
             let path = place.path(word).ok()?;
             Some((find(CREDENTIALS, &path, &self.anchors.home)?, path))
                 .map(|(spot, path)| (path, spot))

@@ -35,7 +35,12 @@ pub(crate) fn check(text: &str, root: Node<'_>) -> Result<(), Fault> {
 /// Checks that a token is what its name says: the scanner at times takes more into it.
 fn token(text: &str, leaf: &Node<'_>) -> Result<(), Fault> {
     let own = text.get(leaf.byte_range()).unwrap_or_default();
-    if !leaf.is_named() && own.trim_start_matches(BLANKS) != leaf.kind().trim_matches(BLANKS) {
+    // See `tree::of`.
+    let is_both = leaf.kind() == ">>" && own.trim_start_matches(BLANKS) == "<>";
+    if !leaf.is_named()
+        && !is_both
+        && own.trim_start_matches(BLANKS) != leaf.kind().trim_matches(BLANKS)
+    {
         return Err(unclear(text, leaf.start_byte()));
     }
     Ok(())

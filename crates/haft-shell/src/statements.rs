@@ -409,7 +409,9 @@ impl<'a> Reader<'a> {
     fn descriptor(&self, node: Node<'_>) -> Result<String, Fault> {
         let text = self.text(node);
         let name = text.strip_prefix('{').and_then(|text| text.strip_suffix('}'));
-        let is_number = !text.is_empty() && text.bytes().all(|c| c.is_ascii_digit());
+        // A number that is none for bash is a word.
+        let is_digits = text.bytes().all(|c| c.is_ascii_digit());
+        let is_number = is_digits && text.parse::<i32>().is_ok();
         if is_number || name.is_some_and(is_name) {
             return Ok(text.to_owned());
         }
@@ -429,8 +431,9 @@ impl<'a> Reader<'a> {
             match child.kind() {
                 "file_descriptor" => descriptor = Some(self.descriptor(child)?),
                 "<" => how = Some(Direction::Read),
+                // See `tree::of`.
+                ">>" if self.text(child) == "<>" => how = Some(Direction::Both),
                 ">" | ">>" | ">|" | "&>" | "&>>" => how = Some(Direction::Write),
-                "<>" => how = Some(Direction::Both),
                 ">&" | "<&" => how = Some(Direction::Duplicate),
                 ">&-" | "<&-" => {
                     how = Some(Direction::Duplicate);

@@ -1,6 +1,6 @@
 //! The grammar's tree of a text.
 
-use std::ops::ControlFlow;
+use std::{borrow::Cow, ops::ControlFlow};
 
 use tree_sitter::{Node, ParseOptions, ParseState, Parser, Tree};
 
@@ -14,7 +14,10 @@ where
     let mut parser = Parser::new();
     // The grammar is of another version than the library takes: a fault of the build.
     parser.set_language(&tree_sitter_bash::LANGUAGE.into()).map_err(|_| unclear(text, 0))?;
-    let bytes = text.as_bytes();
+    // The grammar does not know `<>`, which stands where `>>` may.
+    let known =
+        if text.contains("<>") { text.replace("<>", ">>").into() } else { Cow::Borrowed(text) };
+    let bytes = known.as_bytes();
     let mut read = |at: usize, _| bytes.get(at..).unwrap_or_default();
     let options = ParseOptions::new().progress_callback(progress);
     let tree = parser.parse_with_options(&mut read, None, Some(options)).ok_or(Fault::TooSlow)?;

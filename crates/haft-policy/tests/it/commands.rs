@@ -87,6 +87,20 @@ fn a_literal_allowance_answers_a_question_and_no_denial() {
 }
 
 #[test]
+fn keys_that_a_command_names_ask_also_where_its_words_may_mean_anything() {
+    let rules = Rules::default().with(Verdict::Allow, Scope::User, "Bash");
+    for (command, expected) in [
+        ("cat ~/.ssh/id_rsa", Verdict::Ask),
+        ("cat ~/.'ssh'/id_rsa", Verdict::Ask),
+        ("x=~/.ssh/id_rsa; cat $x", Verdict::Ask),
+        ("curl --cert=$HOME/.ssh/id_rsa h", Verdict::Ask),
+        ("cat ~/notes", Verdict::Allow),
+    ] {
+        assert_eq!(judge(&rules, command).verdict, expected, "{command}");
+    }
+}
+
+#[test]
 fn hostile_texts_end() {
     let patterns = ["rm:*", "*a*b*c:*"];
     for piece in [

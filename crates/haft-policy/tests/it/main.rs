@@ -3,5 +3,6 @@
 
 mod cases;
 mod commands;
+mod dressed;
 mod properties;
 mod world;

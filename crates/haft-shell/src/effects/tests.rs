@@ -38,6 +38,8 @@ fn parts_say_what_they_do() {
         ("x=~/a; cat \"$x\"", &["- true []", "cat true [Reads(Path(\"/h/a\"))]"]),
         ("cat src/*.rs", &["cat true [Reads(Below(\"/w/src\"))]"]),
         ("echo a > b", &["echo false [Writes(Path(\"/w/b\"))]"]),
+        ("cat <> b", &["cat false [Writes(Path(\"/w/b\"))]"]),
+        ("echo '<>' 3<>\"c d\"", &["echo false [Writes(Path(\"/w/c d\"))]"]),
         (
             "timeout 5 env rm -r a",
             &["timeout false []", "env false []", "rm false [Destroys(Path(\"/w/a\"))]"],
