@@ -273,7 +273,13 @@ impl<'a, 'r> Judge<'a, 'r> {
                 arg.known().map(str::to_owned)
             }
         };
-        let acts = out.effects.iter().find(|effect| !matches!(effect, Effect::Reads(_)));
+        // What it does beyond files tells more than where its output goes.
+        let is_file = |effect: &&Effect| {
+            matches!(effect, Effect::Reads(_) | Effect::Writes(_) | Effect::Destroys(_))
+        };
+        let own = out.effects.iter().skip(out.redirected);
+        let acts = own.chain(&out.effects).filter(|effect| !matches!(effect, Effect::Reads(_)));
+        let acts = acts.clone().find(|effect| !is_file(effect)).or_else(|| acts.clone().next());
         let why = match (out.faults.first(), acts) {
             (Some(fault), _) => fault.clone(),
             (None, Some(effect)) => told(effect),

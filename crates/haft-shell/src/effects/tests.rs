@@ -394,3 +394,15 @@ fn lists_and_links_are_told_of_programs() {
     }
     assert!(reading("find . -exec cat {} +").parts[1].follows);
 }
+
+#[test]
+fn what_a_part_does_tells_more_than_where_its_output_goes() {
+    for (text, why) in [
+        ("npm test > f", "npm test runs what the project says"),
+        ("rm x > f", "it removes /w/x"),
+        ("ls > f", "it writes /w/f"),
+        ("ls", "it only reads"),
+    ] {
+        assert_eq!(reading(text).parts[0].why, why, "{text}");
+    }
+}
