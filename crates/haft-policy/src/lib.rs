@@ -45,7 +45,7 @@ pub use self::{
     restricted::RESTRICTED,
     rule::{Rule, RuleProblem, Rules, Scope, Verdict},
     script::{Around, Part, Script, unread_script, unsure_paths},
-    walls::{Confinement, Walls, unconfined},
+    walls::{Confinement, Walls, is_harmless, unconfined},
 };
 
 pub use haft_shell::GitFacts;

@@ -86,7 +86,9 @@ impl Walls {
             (Target::Path { .. } | Target::Tree { .. }, access) => {
                 let inside = |real: &HostPath| {
                     let whole = self.write.iter().any(|folder| folder.is_within(real));
-                    self.holds(real) && !(whole && access == Access::Destroy && clears(judged, ask))
+                    is_harmless(real)
+                        || self.holds(real)
+                            && !(whole && access == Access::Destroy && clears(judged, ask))
                 };
                 (access == Access::Modify || by_command) && judged.real.is_some_and(inside)
             }
@@ -104,6 +106,12 @@ fn clears(judged: &Judged<'_>, ask: &Ask<'_>) -> bool {
         let parts = script.parts.iter().filter(|part| part.effects.contains(judged.effect));
         { parts }.any(|part| !part.is_wrapped)
     })
+}
+
+/// Reports whether nothing of what is written to a path stays.
+pub fn is_harmless(path: &HostPath) -> bool {
+    let devices = ["/dev/null", "/dev/zero", "/dev/full", "/dev/tty"];
+    devices.iter().any(|device| path.as_bytes() == device.as_bytes())
 }
 
 /// Whether a host is the one, or one of those, that an entry names.

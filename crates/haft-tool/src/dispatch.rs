@@ -164,6 +164,7 @@ impl Call {
             ruling: None,
             walls: None,
             confine: None,
+            variables: Vec::new(),
             preview: None,
             hooked: false,
             advice: None,

@@ -109,6 +109,8 @@ pub(crate) struct Guarded {
     pub looks: bool,
     /// What children may touch.
     pub confine: Option<Limits>,
+    /// Variables that they get.
+    pub variables: Vec<(String, String)>,
     /// Where the begin of the call was told; none where it only observes.
     pub events: Option<Arc<dyn Events>>,
     /// Set once that begin is on disk.
@@ -620,7 +622,8 @@ impl Shell for Guarded {
             self.need_program(&spawn)?;
             let looks = self.looks.then(|| self.place.roots.clone());
             let confine = self.confine.clone();
-            let spawn = Spawn { looks, confine, trusted: false, ..spawn };
+            let mut spawn = Spawn { looks, confine, trusted: false, ..spawn };
+            spawn.set.extend(self.variables.iter().cloned());
             shell.spawn_after(spawn, self.begin().boxed()).await
         }
         .boxed()
@@ -738,6 +741,7 @@ mod tests {
             most: Access::Observe,
             looks: false,
             confine: None,
+            variables: Vec::new(),
             events: None,
             begun: OnceCell::new(),
             keeper: None,

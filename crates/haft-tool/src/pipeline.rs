@@ -30,6 +30,8 @@ pub struct Call {
     pub(crate) walls: Option<Walls>,
     /// What its programs may touch; none: whatever haft may.
     pub(crate) confine: Option<Limits>,
+    /// Variables that they get.
+    pub(crate) variables: Vec<(String, String)>,
     /// What people should see before they allow it.
     pub(crate) preview: Option<haft_types::Detail>,
     /// True once hooks have seen it: a rewritten call does not meet them again.

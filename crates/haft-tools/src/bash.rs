@@ -346,12 +346,11 @@ fn beyond(plan: Plan, input: &Input, place: &Place) -> Result<Plan, ToolError> {
         plan = plan.with(Access::Modify, Target::Tree { root });
     }
     for host in hosts {
-        let name = host.strip_prefix("*.").unwrap_or(host);
-        let fits = |c: char| c.is_alphanumeric() || "-._:".contains(c);
-        if name.is_empty() || name.len() > 253 || !name.chars().all(fits) {
+        let fits = |c: char| c.is_alphanumeric() || "-._".contains(c);
+        if host.is_empty() || host.len() > 253 || !host.chars().all(fits) {
             let shown = quoted(host);
             return Err(ToolError::new(format!("needs.hosts has {shown}, which is no host name"))
-                .hint("Name hosts such as example.org, *.example.org for all below it, or example.org:8080."));
+                .hint("Name hosts such as example.org, without a port or a pattern."));
         }
         plan = plan.with(Access::Destroy, Target::Net { host: host.clone() });
     }

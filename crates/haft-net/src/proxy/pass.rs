@@ -165,6 +165,11 @@ impl Pass {
         self.url_of("http")
     }
 
+    /// The same for SOCKS5, where the proxy resolves names.
+    pub fn socks_url(&self) -> String {
+        self.url_of("socks5h")
+    }
+
     fn url_of(&self, scheme: &str) -> String {
         format!("{scheme}://{}:{}@127.0.0.1:{}", self.command.id, self.command.password, self.port)
     }
@@ -174,13 +179,12 @@ impl Pass {
         let http = ["HTTP_PROXY", "http_proxy", "HTTPS_PROXY", "https_proxy"];
         let npm = ["npm_config_proxy", "npm_config_https_proxy"];
         let http = http.into_iter().chain(npm).map(|name| (name, self.url()));
-        // With `h` the proxy resolves names, which a confined command cannot.
-        let socks = ["ALL_PROXY", "all_proxy"].map(|name| (name, self.url_of("socks5h")));
         // A host that is reached directly is not reached at all.
         let direct =
             ["NO_PROXY", "no_proxy", "npm_config_noproxy"].map(|name| (name, String::new()));
         let node = [("NODE_USE_ENV_PROXY", "1".to_owned())];
-        http.chain(socks).chain(direct).chain(node).collect()
+        // No `ALL_PROXY` with SOCKS: some clients fail where they lack a package for it.
+        http.chain(direct).chain(node).collect()
     }
 
     /// What was refused until now.

@@ -32,7 +32,7 @@ async fn curl_reaches_what_is_listed_and_is_told_what_is_not() {
     };
     let text = curl(&[&site]).await;
     assert!(text.contains("GET /echo") && text.ends_with("[exit status: 0]"), "{text}");
-    let socks = pass.variables().into_iter().find(|(name, _)| *name == "ALL_PROXY").unwrap().1;
+    let socks = pass.socks_url();
     let text = curl(&["--proxy", &socks, &site]).await;
     assert!(text.contains("GET /echo"), "{text}");
     // Of unknown length, more than any buffer holds, and with an expectation.

@@ -60,6 +60,7 @@ pub(super) fn guarded(call: &Call, most: Access) -> Arc<dyn Host> {
         most,
         looks: call.ruling.as_ref().is_some_and(|ruling| ruling.looks),
         confine: call.confine.clone(),
+        variables: call.variables.clone(),
         events: (!call.plan().is_none_or(Plan::observes)).then(|| call.cx.session().events.clone()),
         begun: OnceCell::new(),
         keeper: call.cx.keeper.clone().filter(|_| most != Access::Observe),

@@ -5,10 +5,11 @@
 //! rule allowed beyond that is added, path by path, and nothing else is.
 
 mod held_back;
+mod network;
 
 use futures::{FutureExt as _, future::BoxFuture};
-use haft_host::{FileKind, Level, Limits, Shell};
-use haft_policy::{Confinement, Policy, Walls, unconfined};
+use haft_host::{FileKind, Level, Limits, Located, Shell};
+use haft_policy::{Confinement, Policy, Walls, is_harmless, unconfined};
 use haft_types::{Access, Effect, Follow, HostPath, Mode, Outcome, Target, ToolError};
 
 use crate::{Call, Next, Stage};
@@ -22,10 +23,16 @@ impl Stage for Sandbox {
 
     fn run<'a>(&'a self, mut call: Call, next: Next<'a>) -> BoxFuture<'a, Outcome> {
         async move {
-            let Some(limits) = limits(&call).await else { return next.run(call).await };
+            let Some(mut limits) = limits(&call).await else { return next.run(call).await };
+            let admitted = match network::admit(&call, &mut limits).await {
+                Ok(admitted) => admitted,
+                Err(error) => return error.into(),
+            };
+            call.variables.extend(admitted.iter().flat_map(network::Admitted::variables));
             call.confine = Some(limits.clone());
             let outcome = next.run(call).await;
-            held_back::tell(outcome, &limits)
+            let refused = admitted.map(|admitted| admitted.end(&outcome)).unwrap_or_default();
+            held_back::tell(outcome, &limits, &refused)
         }
         .boxed()
     }
@@ -129,27 +136,27 @@ async fn limits(call: &Call) -> Option<Limits> {
 /// The walls, and what this call was allowed beyond them.
 fn inside(call: &Call, policy: &Policy, walls: &Walls) -> Limits {
     let effects = call.plan().map(|plan| plan.effects.as_slice()).unwrap_or_default();
-    let (mut touched, mut changed) = (Vec::new(), Vec::new());
-    for (effect, located) in effects.iter().zip(&call.located) {
-        let Some(Ok(found)) = located else { continue };
-        let there = found.kind != FileKind::Missing;
-        if effect.access != Access::Observe {
-            changed.push((found.real.clone(), there));
-        }
-        touched.push(found.real.clone());
-    }
-    let mut write = walls.write.clone();
-    for (path, there) in &changed {
+    let located = effects.iter().zip(&call.located);
+    let touched: Vec<(Access, &Located)> = located
+        .filter_map(|(effect, located)| Some((effect.access, located.as_ref()?.as_ref().ok()?)))
+        .collect();
+    let changed = || touched.iter().filter(|(access, _)| *access != Access::Observe);
+    let (mut write, mut folders) = (walls.write.clone(), walls.write.clone());
+    for (_, found) in changed().filter(|(_, found)| !is_harmless(&found.real)) {
         // What is not there can only be made where its folder is writable.
-        let path = if *there { Some(path.clone()) } else { path.parent() };
-        let home = &call.place().home;
-        write.extend(path.filter(|path| !walls.holds(path) && !home.is_within(path)));
+        let there = found.kind != FileKind::Missing;
+        let path = if there { Some(found.real.clone()) } else { found.real.parent() };
+        let beyond = |path: &HostPath| !walls.holds(path) && !call.place().home.is_within(path);
+        if let Some(path) = path.filter(beyond) {
+            folders.extend((!there || found.kind == FileKind::FOLDER).then(|| path.clone()));
+            write.push(path);
+        }
     }
     let mut hidden = policy.hidden();
-    hidden.retain(|place| !touched.iter().any(|path| path.is_within(place)));
-    let mut protected = policy.kept(&write);
-    let asked: Vec<&HostPath> =
-        changed.iter().map(|(path, _)| path).filter(|path| policy.protects(path)).collect();
-    protected.retain(|place| !asked.iter().any(|of| of.is_within(place) || place.is_within(of)));
+    hidden.retain(|place| !touched.iter().any(|(_, found)| found.real.is_within(place)));
+    let mut protected = policy.kept(&folders);
+    // Of these it was asked.
+    let asked = || changed().map(|(_, found)| &found.real).filter(|path| policy.protects(path));
+    protected.retain(|place| !asked().any(|of| of.is_within(place) || place.is_within(of)));
     Limits { write, hidden, protected, ..Limits::default() }
 }

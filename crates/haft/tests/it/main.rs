@@ -12,6 +12,7 @@
 mod bounds;
 mod cli;
 mod command_rules;
+mod confined;
 mod crash;
 mod cut_off;
 mod damaged_logs;

@@ -3,11 +3,15 @@
 //! **Invariant:** nothing is run again; only what failed is told of, once, with what its own words name.
 
 use haft_host::{Limits, Net};
+use haft_net::{Refused, Why};
 use haft_types::{Outcome, Part, Status};
 use serde_json::json;
 
 /// How many bytes of the end of what a command said are looked through.
 const LOOKED: usize = 16 << 10;
+
+/// Most refused hosts that are named.
+const NAMED: usize = 10;
 
 /// What programs say where they may not write.
 const WRITING: &[&str] = &[
@@ -38,8 +42,9 @@ const CONNECTING: &[&str] = &[
 ];
 
 /// Adds what is to be told.
-pub(super) fn tell(mut outcome: Outcome, limits: &Limits) -> Outcome {
-    if outcome.status != Status::Failed {
+pub(super) fn tell(mut outcome: Outcome, limits: &Limits, refused: &[Refused]) -> Outcome {
+    let failed = outcome.status == Status::Failed;
+    if !failed && refused.is_empty() {
         return outcome;
     }
     let words = |part: &Part| match part {
@@ -55,23 +60,35 @@ pub(super) fn tell(mut outcome: Outcome, limits: &Limits) -> Outcome {
             words.iter().any(|word| line.contains(word))
         })
     };
-    let (wrote, connected) = (lines(WRITING), lines(CONNECTING));
-    if wrote.is_none() && connected.is_none() {
+    let (wrote, connected) =
+        (lines(WRITING).filter(|_| failed), lines(CONNECTING).filter(|_| failed));
+    if wrote.is_none() && connected.is_none() && refused.is_empty() {
         return outcome;
     }
     let mut needs = serde_json::Map::new();
     if let Some(path) = wrote.and_then(path) {
         needs.insert("write".to_owned(), json!([path]));
     }
-    if let Some(host) = connected.map(|line| host(line).unwrap_or("NAME")) {
-        needs.insert("hosts".to_owned(), json!([host]));
+    let listed = refused.iter().filter(|one| matches!(one.why, Why::NotListed));
+    let mut hosts: Vec<&str> = listed.map(|one| one.host.as_str()).collect();
+    hosts.dedup();
+    if hosts.is_empty() {
+        hosts.extend(connected.map(|line| host(line).unwrap_or("NAME")));
     }
+    if !hosts.is_empty() {
+        needs.insert("hosts".to_owned(), json!(hosts));
+    }
+    let told: Vec<String> = refused.iter().take(NAMED).map(ToString::to_string).collect();
+    let told =
+        if told.is_empty() { String::new() } else { format!("; refused: {}", told.join(", ")) };
     if needs.is_empty() {
         needs.insert("write".to_owned(), json!(["PATH"]));
     }
     let needs = serde_json::Value::Object(needs);
-    let note =
-        format!("\n[{}. If that is why it failed, call it again with needs {needs}]", held(limits));
+    let note = format!(
+        "\n[{}{told}. If that is why it failed, call it again with needs {needs}]",
+        held(limits)
+    );
     match outcome.content.last_mut() {
         Some(Part::Text { text }) => text.push_str(&note),
         _ => outcome.content.push(Part::text(note.trim_start())),
@@ -153,7 +170,7 @@ mod tests {
         let write = vec![HostPath::new(b"/w", Style::Posix).unwrap()];
         let limits = Limits { write, ..Limits::default() };
         let failed = |text: &str| Outcome { status: Status::Failed, ..Outcome::text(text) };
-        let told = |outcome: Outcome| tell(outcome, &limits).content;
+        let told = |outcome: Outcome| tell(outcome, &limits, &[]).content;
         let text = |text: &str| vec![Part::text(text)];
         assert_eq!(told(failed("3 tests failed")), text("3 tests failed"));
         assert_eq!(told(Outcome::text("x: Permission denied")), text("x: Permission denied"));

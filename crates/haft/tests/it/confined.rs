@@ -1,0 +1,278 @@
+//! Commands in the sandbox: what mode auto lets go on is held, through whatever face it comes, and
+//! what goes beyond is asked about.
+
+use serde_json::{Value, json};
+
+use crate::{
+    mcp_client::{self, Client},
+    world::{Input, Ran, World, finish, text},
+};
+
+const AUTO: &[&str] = &["--mode", "auto"];
+
+/// A command that haft cannot read and that writes here.
+fn writes(path: &std::path::Path) -> String {
+    format!("python3 -c \"open('{}', 'w').write('x')\"", path.display())
+}
+
+/// A world with a key, and a command that tries everything that it must not.
+fn hostile() -> (World, String) {
+    let world = World::new();
+    let keys = world.root().join("home/.ssh");
+    std::fs::create_dir_all(&keys).unwrap();
+    std::fs::write(keys.join("id_ed25519"), "the key\n").unwrap();
+    world.file("try.py", TRY.replace("ROOT", world.root().to_str().unwrap()));
+    (world, "python3 try.py; echo inside > made".to_owned())
+}
+
+/// Tells which of its attacks came through.
+const TRY: &str = "
+import os, socket
+def through(name, act):
+    try:
+        act()
+        print('THROUGH', name)
+    except OSError as error:
+        print('held', name)
+through('write', lambda: open('ROOT/outside', 'w').write('x'))
+through('key', lambda: open('ROOT/home/.ssh/' + 'id_ed' + '25519').read())
+through('home', lambda: open('ROOT/home/.bashrc', 'w').write('x'))
+through('hook', lambda: os.makedirs('.git/hooks') or open('.git/hooks/post-commit', 'w'))
+through('connect', lambda: socket.create_connection(('203.0.113.1', 80), 1))
+open('inside.txt', 'w').write('x')
+print('done')
+";
+
+fn init(world: &World) {
+    assert!(world.program("git").args(["init", "-q"]).status().unwrap().success());
+}
+
+fn held(world: &World, said: &str) {
+    for name in ["write", "key", "home", "connect"] {
+        assert!(said.contains(&format!("held {name}")), "{name}: {said}");
+    }
+    assert!(!said.contains("THROUGH") && said.contains("done"), "{said}");
+    assert!(!world.root().join("outside").exists() && !world.root().join("home/.bashrc").exists());
+    assert!(!world.work().join(".git/hooks/post-commit").exists(), "{said}");
+    assert_eq!((world.read("inside.txt"), world.read("made")), ("x".into(), "inside\n".into()));
+    for name in ["inside.txt", "made"] {
+        std::fs::remove_file(world.work().join(name)).unwrap();
+    }
+}
+
+#[test]
+fn mode_auto_holds_commands_whatever_the_face_is() {
+    let (world, command) = hostile();
+    init(&world);
+    let input = json!({ "command": command });
+    let ran = world.tool("bash", &input, AUTO);
+    assert_eq!(ran.code, Some(0), "{ran:?}");
+    held(&world, &ran.out);
+    // A session of its own for each.
+    let (world, _) = hostile();
+    init(&world);
+    let model = world
+        .script(&[json!({"calls": [{"name": "bash", "input": input}]}), json!({"text": "End."})]);
+    let ran = world.run(&["-p", "go", "--model", &model, "--mode", "auto"]);
+    assert_eq!(ran.code, Some(0), "{ran:?}");
+    held(&world, &text(world.outcomes().last().unwrap()));
+    let flags = ["--line", "--model", &model, "--mode", "auto"];
+    let ran = world.run_with(&flags, &Input::Pipe("go\n"));
+    assert!(!ran.out.contains("[y]"), "{ran:?}");
+    held(&world, &ran.out);
+    let mut client = Client::greeted(&world, AUTO);
+    let answer = client.call("bash", &input);
+    held(&world, mcp_client::text(&answer));
+    client.ends_well();
+}
+
+#[test]
+fn sessions_jobs_and_terminals_are_held_too() {
+    let command = "python3 try.py; echo inside > made";
+    let wait = json!({"action": "wait", "job_id": "j1"});
+    for calls in [
+        vec![
+            json!({"name": "bash", "input": {"command": "x=1", "session": "s"}}),
+            json!({"name": "bash", "input": {"command": command, "session": "s"}}),
+        ],
+        vec![json!({"name": "bash", "input": {"command": command, "pty": true}})],
+        vec![
+            json!({"name": "bash", "input": {"command": command, "run_in_background": true}}),
+            json!({"name": "job", "input": wait}),
+        ],
+    ] {
+        let (world, _) = hostile();
+        init(&world);
+        let told = world.told(&calls, AUTO);
+        let said: String = told.iter().map(text).collect();
+        held(&world, &said);
+    }
+}
+
+#[test]
+fn what_only_looks_can_change_nothing() {
+    let (world, _) = hostile();
+    // As if the table of programs were wrong about this one.
+    let bin = world.root().join("bin");
+    std::fs::create_dir(&bin).unwrap();
+    let body = format!("#!/bin/sh\ncd {}\npython3 try.py\n", world.work().display());
+    std::fs::write(bin.join("wc"), body).unwrap();
+    std::fs::set_permissions(bin.join("wc"), std::os::unix::fs::PermissionsExt::from_mode(0o755))
+        .unwrap();
+    let path = format!("{}:{}", bin.display(), std::env::var("PATH").unwrap());
+    let look = |flags: &[&str]| {
+        let input = json!({"command": "wc try.py"}).to_string();
+        let arguments = [&["tool", "bash", "--input", &input], flags].concat();
+        let mut command = world.haft(&arguments);
+        command.env("PATH", &path);
+        finish(command, &Input::Nothing)
+    };
+    for flags in [&["--mode", "dont-ask"][..], AUTO, &["--mode", "ask"]] {
+        let ran = look(flags);
+        assert!(
+            ran.out.contains("held write") && ran.out.contains("held key"),
+            "{flags:?}: {ran:?}"
+        );
+        assert!(ran.out.contains("could change no file"), "{flags:?}: {ran:?}");
+        assert!(
+            !ran.out.contains("THROUGH") && !world.work().join("inside.txt").exists(),
+            "{ran:?}"
+        );
+    }
+    // A person's own word is not a classification.
+    let ran = look(&["--mode", "dont-ask", "--allow", "Bash(wc:*)"]);
+    assert!(ran.out.contains("THROUGH write"), "{ran:?}");
+}
+
+fn refused(ran: &Ran, why: &str) {
+    assert_eq!(ran.code, Some(1), "{ran:?}");
+    assert!(ran.out.contains(why), "{why}: {ran:?}");
+}
+
+#[test]
+fn the_border_is_asked_about() {
+    let (world, _) = hostile();
+    init(&world);
+    let outside = world.root().join("outside");
+    std::fs::create_dir(world.root().join("other")).unwrap();
+    let needs = json!({"write": [world.root().join("other")]});
+    for (input, why) in [
+        (json!({"command": format!("echo x > {}", outside.display())}), "outside the workspace"),
+        (json!({"command": "echo x > .envrc"}), "a folder's start-up file"),
+        (json!({"command": "cat ~/.ssh/id_ed25519"}), "ssh keys"),
+        (
+            json!({"command": "true", "needs": {"hosts": ["example.org"]}}),
+            "connecting to example.org",
+        ),
+        (json!({"command": writes(&outside), "needs": needs}), "outside the workspace"),
+        (json!({"command": "true", "unsandboxed": true}), "run outside the sandbox"),
+        (json!({"command": "shutdown now"}), "nobody can be asked"),
+    ] {
+        refused(&world.tool("bash", &input, AUTO), why);
+    }
+    refused(
+        &world.tool("bash", &json!({"command": writes(&outside)}), AUTO),
+        "it could write only in",
+    );
+    assert!(!outside.exists());
+    let bad = json!({"command": "true", "session": "s", "needs": needs});
+    refused(&world.tool("bash", &bad, AUTO), "a session cannot have needs");
+    let bad = json!({"command": "true", "needs": {"hosts": ["no host"]}});
+    refused(&world.tool("bash", &bad, AUTO), "which is no host name");
+}
+
+/// Asks a person at line mode, who says yes, and gives what they saw.
+fn asked(world: &World, input: &Value) -> Ran {
+    let model = world
+        .script(&[json!({"calls": [{"name": "bash", "input": input}]}), json!({"text": "End."})]);
+    let flags = ["--line", "--model", &model, "--mode", "auto"];
+    world.run_with(&flags, &Input::Pipe("go\ny\n"))
+}
+
+#[test]
+fn what_a_person_allows_is_added_and_nothing_else() {
+    let (world, _) = hostile();
+    let other = world.root().join("other");
+    std::fs::create_dir(&other).unwrap();
+    let (there, beside) = (other.join("f"), world.root().join("outside"));
+    let command = format!("{}; {}", writes(&there), writes(&beside));
+    let ran = asked(&world, &json!({"command": command, "needs": {"write": [other]}}));
+    assert!(there.exists() && !beside.exists(), "{ran:?}");
+    let ran = asked(&world, &json!({"command": writes(&beside), "unsandboxed": true}));
+    assert!(beside.exists(), "{ran:?}");
+    assert!(!ran.out.contains("[s]") && ran.out.contains("outside the sandbox"), "{ran:?}");
+}
+
+#[test]
+fn settings_decide_what_holds() {
+    let (world, command) = hostile();
+    init(&world);
+    let input = json!({ "command": command });
+    let rule = ["--allow", "Bash(python3:*)", "--allow", "Bash(echo:*)", "--allow", "Edit(made)"];
+    for text in ["always = true", "require = \"landlock\""] {
+        world.settings(&format!("[sandbox]\n{text}\n"));
+        let ran = world.tool("bash", &input, &rule);
+        held(&world, &ran.out);
+    }
+    let leaves = json!({"command": "true", "unsandboxed": true});
+    refused(&world.tool("bash", &leaves, &["--mode", "bypass"]), "forbids commands outside");
+    world.settings("[sandbox]\nunsandboxed = false\n");
+    refused(&world.tool("bash", &leaves, AUTO), "sandbox.unsandboxed forbids");
+    let outside = world.root().join("outside");
+    world.settings(&format!("[sandbox]\nwrite = [\"{}\"]\n", world.root().join("more").display()));
+    std::fs::create_dir(world.root().join("more")).unwrap();
+    let both = format!("{}; {}", writes(&world.root().join("more/f")), writes(&outside));
+    let ran = world.tool("bash", &json!({ "command": both }), AUTO);
+    assert!(world.root().join("more/f").exists() && !outside.exists(), "{ran:?}");
+    // A project loosens nothing.
+    world.settings("");
+    world.file(".haft/settings.toml", "[sandbox]\nlooks = false\nwrite = [\"/\"]\n");
+    let ran =
+        world.tool("bash", &json!({"command": writes(&outside)}), &["--mode", "auto", "--trust"]);
+    assert!(ran.said().contains("sandbox") && !outside.exists(), "{ran:?}");
+}
+
+/// A server of this machine that answers every request alike.
+fn server() -> u16 {
+    let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    let port = listener.local_addr().unwrap().port();
+    std::thread::spawn(move || {
+        for stream in listener.incoming().flatten() {
+            let mut stream = stream;
+            let mut head = [0; 4096];
+            let _ = std::io::Read::read(&mut stream, &mut head);
+            let answer = "HTTP/1.1 200 OK\r\nContent-Length: 6\r\nConnection: close\r\n\r\nhello\n";
+            let _ = std::io::Write::write_all(&mut stream, answer.as_bytes());
+        }
+    });
+    port
+}
+
+#[test]
+fn hosts_are_reached_by_name_alone() {
+    let (world, _) = hostile();
+    let (open, closed) = (server(), server());
+    let fetch = |port: u16| format!("curl -sS http://127.0.0.1:{port}/");
+    let straight = format!(
+        "python3 -c \"import socket; socket.create_connection(('127.0.0.1', {open}), 2)\" 2>&1"
+    );
+    refused(&world.tool("bash", &json!({"command": fetch(open)}), AUTO), "connect to nothing");
+    world.settings(&format!("[sandbox]\nhosts = [\"127.0.0.1:{open}\"]\n"));
+    let both = format!("{}; {}; {straight}", fetch(open), fetch(closed));
+    for command in [both.clone(), format!("touch x; {both}")] {
+        let ran = world.tool("bash", &json!({ "command": command }), AUTO);
+        assert!(ran.out.starts_with("hello\n"), "{ran:?}");
+        let named = format!("refused: 127.0.0.1:{closed}: not among the hosts");
+        assert!(ran.out.contains(&named) && ran.out.contains("refused"), "{ran:?}");
+        assert!(ran.out.contains("OSError") || ran.out.contains("Refused"), "{ran:?}");
+    }
+    // In the background, too, for as long as it runs.
+    let told = world.told(
+        &[
+            json!({"name": "bash", "input": {"command": format!("sleep 1; {}", fetch(open)), "run_in_background": true}}),
+            json!({"name": "job", "input": {"action": "wait", "job_id": "j1"}}),
+        ],
+        AUTO,
+    );
+    assert!(text(&told[1]).contains("hello"), "{told:?}");
+}
