@@ -267,6 +267,8 @@ fn hosts_are_reached_by_name_alone() {
         assert!(ran.out.contains("OSError") || ran.out.contains("Refused"), "{ran:?}");
     }
     // In the background, too, for as long as it runs.
+    let (world, _) = hostile();
+    world.settings(&format!("[sandbox]\nhosts = [\"127.0.0.1:{open}\"]\n"));
     let told = world.told(
         &[
             json!({"name": "bash", "input": {"command": format!("sleep 1; {}", fetch(open)), "run_in_background": true}}),
