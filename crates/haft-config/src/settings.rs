@@ -103,7 +103,7 @@ pub struct RuleCase {
     pub tool: Option<String>,
     /// Its arguments.
     pub input: Option<Value>,
-    /// The mode; that of the run without it.
+    /// The mode; without it `ask`, and in a file of rules that of the run.
     pub mode: Option<String>,
     /// What shall be decided: `allow`, `ask` or `deny`.
     #[schemars(schema_with = "expect_schema")]

@@ -8,7 +8,7 @@
 //! end, whether the tool gave one or not.
 
 use std::{
-    collections::HashMap,
+    collections::{BTreeMap, HashMap},
     io,
     sync::{Arc, Mutex, MutexGuard, PoisonError},
 };
@@ -16,7 +16,7 @@ use std::{
 use bytes::Bytes;
 use haft_host::{FileKind, Fs, Located, Stamp};
 use haft_types::{
-    Blob, EntryKind, Hash, HostPath, Outcome, Place, Receipt, ReceiptAction, Rights, Text,
+    Blob, EntryKind, Follow, Hash, HostPath, Outcome, Place, Receipt, ReceiptAction, Rights, Text,
 };
 
 use crate::{Held, PreImages, survey::Watch};
@@ -301,6 +301,40 @@ impl Keeper {
             FileKind::Entry(_) => "no regular file",
         };
         Before::Lost(format!("it was {kind}, and only the content of files is kept"), None)
+    }
+
+    /// Looks at the files that were changed once more, and takes what they hold now for what the call
+    /// left: a hook may have gone on with it. Gives the paths of those that hold something else.
+    pub(crate) async fn look_again(&self, fs: &dyn Fs, receipts: &mut [Receipt]) -> Vec<HostPath> {
+        let mut left: BTreeMap<HostPath, Hash> = BTreeMap::new();
+        for change in &self.state().changes {
+            match &change.after {
+                After::Gone => drop(left.remove(&change.path)),
+                After::Data(data) => drop(left.insert(change.path.clone(), Hash::of(data))),
+                After::Hash(hash) => drop(left.insert(change.path.clone(), *hash)),
+            }
+        }
+        let mut others = Vec::new();
+        for (path, before) in left {
+            // What cannot be read is not taken for what the call left: undo will see it.
+            let Ok(at) = fs.locate(&path, Follow::No).await else { continue };
+            if at.kind != FileKind::FILE {
+                continue;
+            }
+            let Ok(now) = hash(fs, &at).await else { continue };
+            if now == before {
+                continue;
+            }
+            let mut state = self.state();
+            if let Some(last) = state.changes.iter_mut().rfind(|change| change.path == path) {
+                last.after = After::Hash(now);
+            }
+            for receipt in receipts.iter_mut().filter(|receipt| receipt.path == path) {
+                receipt.after = Some(now);
+            }
+            others.push(path);
+        }
+        others
     }
 
     /// Completes the receipts of the call's outcome, and says which changes cannot be undone. Gives

@@ -11,7 +11,7 @@ use std::{
 };
 
 use haft_agent::{Bus, Pinned};
-use haft_config::{Environment, Layer, Loaded, Sources, Trust};
+use haft_config::{Environment, Layer, Loaded, RuleCase, Sources, Trust};
 use haft_host::{Host, Local, Outs};
 use haft_policy::{Anchors, Grants, Mode, Policy};
 use haft_session::{Fold, LineFault, Log, SessionError, SessionId, Store};
@@ -371,7 +371,13 @@ impl Core {
 async fn try_rules(base: &Base, dispatcher: &Arc<Dispatcher>) -> Result<(), Failure> {
     let tests = &base.loaded.tests;
     let mut fatal = Vec::new();
-    for (index, why) in why::tried(dispatcher, tests.iter().map(|(.., case)| case)).await {
+    // Tried in one mode, whichever the run has: what was right stays right.
+    let in_ask = |case: &RuleCase| RuleCase {
+        mode: Some(case.mode.clone().unwrap_or_else(|| Mode::Ask.name().to_owned())),
+        ..case.clone()
+    };
+    let cases: Vec<RuleCase> = tests.iter().map(|(.., case)| in_ask(case)).collect();
+    for (index, why) in why::tried(dispatcher, cases.iter()).await {
         let (layer, place, _) = &tests[index];
         let text = format!("{place}: permissions.tests: {why}");
         if matches!(layer, Layer::Project | Layer::Local) {

@@ -375,6 +375,10 @@ impl Hook for OfTools {
         .boxed()
     }
 
+    fn sees_results(&self) -> bool {
+        self.0.has(HookEvent::PostToolUse) || self.0.has(HookEvent::PostToolUseFailure)
+    }
+
     fn wants_links(&self) -> bool {
         let of_tools = |hook: &Arc<Ready>| hook.entry.event == HookEvent::PreToolUse;
         self.0.ready.iter().filter(|hook| of_tools(hook)).any(|hook| hook.entry.condition.is_some())

@@ -75,6 +75,7 @@ impl Agent {
         if let Some(reason) = hooks.ended() {
             self.say_all();
             let error = format!("a hook ended the turn: {reason}");
+            self.emit_or_tell(Body::Notice { level: Level::Info, text: error.clone() });
             return Some(Input::AnswerCut { error, calls: Vec::new() });
         }
         if !self.unheard.iter().any(is_spoken) {
@@ -143,11 +144,11 @@ impl Agent {
         for (words, said) in unheard.into_iter().zip(said) {
             if let Some(reason) = said.refused {
                 let text = format!("a hook refused this message: {reason}");
-                if words.from == From::Person {
-                    ended = Some(text);
-                } else {
-                    self.emit_or_tell(Body::Notice { level: Level::Warning, text });
-                }
+                let own = words.from == From::Person;
+                // The end of a turn is told where it has one.
+                let level = if own { Level::Info } else { Level::Warning };
+                self.emit_or_tell(Body::Notice { level, text: text.clone() });
+                ended = ended.or_else(|| own.then_some(text));
                 continue;
             }
             self.say(words);

@@ -148,6 +148,11 @@ pub trait Hook: Send + Sync {
         std::future::ready(Instead::Pass).boxed()
     }
 
+    /// Whether it may want to see what tools give back.
+    fn sees_results(&self) -> bool {
+        true
+    }
+
     /// Whether it wants to know where links lead when it sees a call that is not judged.
     fn wants_links(&self) -> bool {
         false
@@ -239,7 +244,7 @@ impl Stage for HooksAfter {
     }
 
     fn run<'a>(&'a self, call: Call, next: Next<'a>) -> BoxFuture<'a, Outcome> {
-        if self.0.is_empty() {
+        if !self.0.iter().any(|hook| hook.sees_results()) {
             return next.run(call);
         }
         async move {
@@ -252,6 +257,15 @@ impl Stage for HooksAfter {
                 }
                 if let After::Note(text) = hook.after(&seen, &outcome).await {
                     outcome.content.push(Part::text(text));
+                }
+            }
+            // A formatter goes on with what the tool wrote: that is what the call left.
+            if let Some(keeper) = &seen.cx.keeper {
+                let fs = seen.cx.dispatcher.host.fs();
+                let changed = keeper.look_again(fs, &mut outcome.receipts).await;
+                let names: Vec<_> = changed.iter().map(|path| seen.cx.place.shown(path)).collect();
+                if !names.is_empty() {
+                    outcome.note(&format!("a hook changed it since: {}", names.join(", ")));
                 }
             }
             outcome

@@ -360,3 +360,29 @@ fn after_a_call_hooks_speak_to_the_model() {
         world.tool("bash", &json!({"command": "sleep 60", "timeout_ms": 300}), &flags).json();
     assert!(text(&failed).contains("[a hook adds: it often fails]"), "{failed}");
 }
+
+#[test]
+fn what_a_formatter_made_of_a_change_is_taken_back_with_it() {
+    let world = World::new();
+    let script = "sed -i s/x/formatted/ a.txt b.txt 2> /dev/null; true";
+    world.settings(&hook("PostToolUse", "Edit|Write", script, ""));
+    world.file("a.txt", "one\n");
+    let edit = json!({"old_text": "one", "new_text": "x"});
+    let edit = json!({"path": "a.txt", "edits": [edit]});
+    let calls = [
+        json!({"name": "edit", "input": edit}),
+        json!({"name": "write", "input": {"path": "b.txt", "content": "x\n"}}),
+    ];
+    let outcomes = world.told(&calls, &["--mode", "bypass"]);
+    for (outcome, name) in outcomes.iter().zip(["a.txt", "b.txt"]) {
+        let note = format!("a hook changed it since: {name}");
+        assert!(text(outcome).contains(&note), "{outcome}");
+        assert_eq!(world.read(name), "formatted\n");
+    }
+    for _ in 0..2 {
+        let ran = world.run(&["undo"]);
+        assert_eq!(ran.code, Some(0), "{ran:?}");
+    }
+    assert_eq!(world.read("a.txt"), "one\n");
+    assert!(!world.work().join("b.txt").exists());
+}

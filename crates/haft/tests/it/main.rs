@@ -10,6 +10,7 @@
     reason = "helpers of tests fail like tests"
 )]
 mod bounds;
+mod claude_settings;
 mod cli;
 mod command_rules;
 mod confined;
@@ -24,6 +25,7 @@ mod ends;
 mod executables;
 mod files;
 mod hooks;
+mod hooks_talk;
 mod hostile_documents;
 mod images;
 mod instructions;
