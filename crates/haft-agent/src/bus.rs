@@ -2,13 +2,14 @@
 //!
 //! **Invariant:** a durable event is in the log before anyone sees it, and no front end loses one.
 //! The lock is held for one short write of the log at most: large values are kept before it is
-//! taken, and the disk is waited for without it, in a thread that nothing else runs in.
+//! taken, and the disk is waited for without it, in a thread that nothing else runs in. No event shows
+//! the value of a secret that is known.
 
 use std::{
     collections::VecDeque,
     io,
     sync::{
-        Arc, Mutex, MutexGuard, PoisonError, Weak,
+        Arc, Mutex, MutexGuard, OnceLock, PoisonError, Weak,
         atomic::{AtomicBool, Ordering},
     },
     time::Duration,
@@ -17,7 +18,8 @@ use std::{
 use bytes::Bytes;
 use futures::{FutureExt as _, future::BoxFuture};
 use haft_session::{Fold, Log, Packed, SessionError, Syncer};
-use haft_tool::{Blobs, Events, RecordError};
+use haft_text::secrets::Secrets;
+use haft_tool::{Blobs, Events, RecordError, hide_in};
 use haft_types::{AgentPath, Blob, Body, Event, EventId, Level, TurnId, VERSION};
 
 use crate::feed::{Feed, Queue};
@@ -38,6 +40,8 @@ struct Inner {
     clock: Clock,
     blobs: haft_session::Blobs,
     syncer: Syncer,
+    /// What no event shows.
+    secrets: OnceLock<Arc<Secrets>>,
     state: Mutex<State>,
     /// Held while what waited is written: by one alone, and without the lock of the state.
     keeping: Mutex<()>,
@@ -81,7 +85,13 @@ impl Bus {
         let (blobs, syncer) = (state.log.blobs().clone(), state.log.syncer().clone());
         let (state, dirty) = (Mutex::new(state), AtomicBool::new(false));
         let keeping = Mutex::new(());
-        Self(Arc::new(Inner { clock, blobs, syncer, state, keeping, dirty }))
+        let secrets = OnceLock::new();
+        Self(Arc::new(Inner { clock, blobs, syncer, secrets, state, keeping, dirty }))
+    }
+
+    /// From now on no event shows the values of these secrets; set once.
+    pub fn hide(&self, secrets: Arc<Secrets>) {
+        drop(self.0.secrets.set(secrets));
     }
 
     /// Everything from now on, for one front end.
@@ -175,7 +185,10 @@ impl Bus {
         packed.map_err(|error| unkept(&error))
     }
 
-    fn event(&self, agent: &AgentPath, turn: TurnId, body: Body) -> Event {
+    fn event(&self, agent: &AgentPath, turn: TurnId, mut body: Body) -> Event {
+        if let Some(secrets) = self.0.secrets.get() {
+            hide_in(secrets, &mut body);
+        }
         let at = (self.0.clock)();
         Event { v: VERSION, id: None, parent: None, turn, agent: agent.clone(), at, body }
     }

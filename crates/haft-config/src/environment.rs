@@ -100,6 +100,15 @@ pub struct Environment {
     pub columns: Option<u16>,
 }
 
+/// All variables of this process whose name and value are text, for what is told of them: which hold
+/// secrets.
+pub fn variables() -> Vec<(String, String)> {
+    let text = |(name, value): (OsString, OsString)| {
+        Some((name.into_string().ok()?, value.into_string().ok()?))
+    };
+    std::env::vars_os().filter_map(text).collect()
+}
+
 impl Environment {
     /// Reads the environment of this process. Called once, by the binary.
     pub fn capture() -> Self {

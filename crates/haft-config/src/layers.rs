@@ -189,6 +189,7 @@ const OWN: &[&str] = &[
     "sandbox.",
     "shell.changes.",
     "shell.let_through",
+    "secrets.not",
     "permissions.restricted",
 ];
 

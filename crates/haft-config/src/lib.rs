@@ -15,13 +15,13 @@ mod settings;
 mod trust;
 
 pub use self::{
-    environment::{Environment, Secret, VARIABLES, Variable, expanded},
+    environment::{Environment, Secret, VARIABLES, Variable, expanded, variables},
     files::{ConfigError, MAX_FILE, add_rule, make_folder, save},
     hooks::{EVENTS, HookEntry, HookEvent, HookRun},
     layers::{FileState, Layer, Loaded, Presence, Problem, RuleText, Sources, load, schema},
     settings::{
         Changes, Claude, Edit, Http, Limits, Model, Permissions, Read, RuleCase, Run, Sandbox,
-        SandboxLevel, Settings, Shell, Tools, Undo,
+        SandboxLevel, Secrets, Settings, Shell, Tools, Undo,
     },
     trust::Trust,
 };

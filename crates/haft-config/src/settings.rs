@@ -44,6 +44,8 @@ pub struct Settings {
     pub shell: Shell,
     /// What holds the programs that tools start.
     pub sandbox: Sandbox,
+    /// What is a secret.
+    pub secrets: Secrets,
     /// Commands in the background.
     pub jobs: Jobs,
     /// How long things may take and how much they may keep.
@@ -291,6 +293,18 @@ pub enum SandboxLevel {
     Landlock,
     /// N: namespaces and seccomp.
     Namespaces,
+}
+
+/// What is a secret: the value of a variable or key whose name has a word such as KEY, TOKEN,
+/// SECRET, PASSWORD or CREDENTIAL, where it has 12 characters or more and is no word, number, path,
+/// host or plain URL. `{{secret:NAME}}` is shown in its place.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(default)]
+pub struct Secrets {
+    /// More names of variables and keys that hold secrets, in any letter case.
+    pub names: Vec<String>,
+    /// Names that hold none although they look so. A project cannot set it.
+    pub not: Vec<String>,
 }
 
 /// Commands in the background.

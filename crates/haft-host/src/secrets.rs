@@ -1,31 +1,17 @@
-//! Which variables hold secrets, so that programs are not given them.
+//! Which variables are withheld from programs.
 //!
-//! **Invariant:** the one place that says so, and pure. A value that looks harmless is none, so that
-//! programs find what they need; what is named like a secret and looks like one is.
+//! **Invariant:** pure; which names and values are those of a secret is said in [`haft_text::secrets`].
+
+use haft_text::secrets::Names;
 
 /// The keys that haft itself talks to models with, whatever they look like.
 const OWN: &[&str] = &["ANTHROPIC_API_KEY", "ANTHROPIC_AUTH_TOKEN", "OPENAI_API_KEY"];
-/// How parts of names end that tell of a secret.
-const NAMED: &[&str] = &[
-    "KEY",
-    "TOKEN",
-    "SECRET",
-    "PASSWORD",
-    "PASSWD",
-    "PASSPHRASE",
-    "CREDENTIAL",
-    "KEYS",
-    "TOKENS",
-    "SECRETS",
-    "PASSWORDS",
-    "CREDENTIALS",
-];
-/// Fewer characters than this are no secret worth the name.
-const SHORTEST: usize = 12;
 
 /// What decides whether a variable is left out of what programs are given.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Withheld {
+    /// Names that tell of a secret.
+    pub names: Names,
     /// Names that are given all the same.
     pub let_through: Vec<String>,
 }
@@ -33,103 +19,23 @@ pub(crate) struct Withheld {
 impl Withheld {
     /// Reports whether a variable is left out.
     pub fn holds(&self, name: &str, value: &str) -> bool {
-        let is_secret = OWN.contains(&name) || named(name) && secret(value);
+        let is_secret = OWN.contains(&name) || self.names.is_secret(name, value);
         is_secret && !self.let_through.iter().any(|through| through == name)
     }
-}
-
-/// Whether a name tells of a secret.
-fn named(name: &str) -> bool {
-    let name = name.to_ascii_uppercase();
-    name.split(|c: char| !c.is_ascii_alphanumeric())
-        .any(|part| NAMED.iter().any(|named| part.ends_with(named)))
-}
-
-/// Whether a value under such a name is a secret: long enough, and no word, number, path, host or
-/// plain address.
-fn secret(value: &str) -> bool {
-    value.chars().count() >= SHORTEST
-        && !word(value)
-        && value.parse::<f64>().is_err()
-        && !path(value)
-        && !host(value)
-        && !address(value)
-}
-
-/// Letters of one case, or of a name with a capital.
-fn word(value: &str) -> bool {
-    let rest = value.strip_prefix(|c: char| c.is_ascii_uppercase()).unwrap_or(value);
-    let all = |is: fn(&char) -> bool| value.chars().all(|c| is(&c));
-    rest.chars().all(|c| c.is_ascii_lowercase()) || all(char::is_ascii_uppercase)
-}
-
-fn path(value: &str) -> bool {
-    let begins = ["/", "~/", "./", "../"].iter().any(|begin| value.starts_with(begin));
-    begins && !value.contains(['+', '='])
-}
-
-/// Names of lower case with dots between, and perhaps a port.
-fn host(value: &str) -> bool {
-    let (name, port) = value.split_once(':').unwrap_or((value, "1"));
-    let label = |label: &str| {
-        !label.is_empty()
-            && label.len() <= 63
-            && label.bytes().all(|b| b.is_ascii_lowercase() || b.is_ascii_digit() || b == b'-')
-    };
-    // The last label of a name has no digits.
-    let top =
-        name.rsplit('.').next().is_some_and(|top| top.bytes().all(|b| b.is_ascii_lowercase()));
-    name.contains('.') && name.split('.').all(label) && top && port.parse::<u16>().is_ok()
-}
-
-/// An address that carries no name, password or question.
-fn address(value: &str) -> bool {
-    let Some((scheme, rest)) = value.split_once("://") else { return false };
-    scheme.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'+') && !rest.contains(['@', '?'])
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    fn held(variable: &str) -> bool {
-        let (name, value) = variable.split_once('=').unwrap();
-        Withheld { let_through: vec!["LETTOKEN".to_owned()] }.holds(name, value)
-    }
-
     #[test]
-    fn secrets_are_told_from_what_is_only_named_so() {
-        for variable in [
-            "GITHUB_TOKEN=ghp_16C7e42F292c6912E7710c838347Ae178B4a",
-            "AWS_SECRET_ACCESS_KEY=wJalrXUtnFEMI/K7MDENG/bPxRfiCYEXAMPLEKEY",
-            "DB_PASSWORD=correct horse battery",
-            "db_password=correct-horse-battery-9",
-            "APIKEY=sk-1234567890abcdef",
-            "MY_CREDENTIALS={\"type\": \"service_account\"}",
-            "DEPLOY_TOKENS=eyJhbGciOiJIUzI1NiJ9.eyJzdWIiOiIxIn0.abcDEF",
-            "SECRET_URL=https://user:pass@example.com/",
-            "SIGNED_URL_TOKEN=https://example.com/x?sig=12345678",
-            "SECRET=/+8kYp3q/zzT1w==",
-            "VAULT_TOKEN=hvs.0a1b2c3d4e5f60718293a4b5",
-            "OPENAI_API_KEY=short",
-        ] {
-            assert!(held(variable), "{variable}");
-        }
-        for variable in [
-            "PATH=wJalrXUtnFEMIK7MDENG",
-            "GITHUB_TOKEN=short",
-            "KEY_FILE=/home/me/.ssh/id_ed25519",
-            "SSH_KEY=~/.ssh/id_ed25519",
-            "KEYBOARD_LAYOUT=us-international-1",
-            "TOKEN_LIMIT=100000000000",
-            "TOKENIZER=bert-base-uncased-v2",
-            "SECRET_HOST=vault.example.com:8200",
-            "TOKEN_URL=https://login.example.com/token",
-            "SECRET_MODE=environment",
-            "SECRET_BACKEND=Automatically",
-            "LETTOKEN=ghp_16C7e42F292c6912E7710c838347Ae178B4a",
-        ] {
-            assert!(!held(variable), "{variable}");
-        }
+    fn own_keys_are_always_withheld_and_others_by_their_looks() {
+        let names = Names { more: vec!["LICENCE".to_owned()], not: vec!["MY_TOKEN".to_owned()] };
+        let withheld = Withheld { names, let_through: vec!["LETTOKEN".to_owned()] };
+        let value = "ghp_16C7e42F292c6912E7710c838347Ae178B4a";
+        assert!(withheld.holds("OPENAI_API_KEY", "short"));
+        assert!(withheld.holds("GITHUB_TOKEN", value) && withheld.holds("LICENCE", value));
+        assert!(!withheld.holds("LETTOKEN", value) && !withheld.holds("MY_TOKEN", value));
+        assert!(!withheld.holds("GITHUB_TOKEN", "short") && !withheld.holds("PATH", value));
     }
 }

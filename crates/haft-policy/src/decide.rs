@@ -531,22 +531,21 @@ fn by_place_or_mode(ask: &Ask<'_>, judged: &Judged<'_>) -> bool {
     if ask.mode == Mode::Bypass {
         return true;
     }
-    let effect = judged.effect;
     if ask.is_held(judged) {
         return true;
     }
-    match &effect.target {
+    match &judged.effect.target {
         Target::State { .. } => ask.tool.origin == Origin::Builtin,
         Target::Path { .. } | Target::Tree { .. } => {
             let near = judged.real.is_some_and(|real| ask.place.holds(real));
-            let mild = match effect.access {
+            let mild = match judged.effect.access {
                 Access::Observe => true,
                 Access::Modify => ask.mode == Mode::AcceptEdits,
                 Access::Destroy => false,
             };
             near && mild
         }
-        Target::Command { .. } | Target::Net { .. } | Target::Anything => false,
+        _ => false,
     }
 }
 
@@ -720,6 +719,7 @@ pub(crate) fn doing(effect: &Effect, real: Option<&HostPath>, ask: &Ask<'_>) -> 
         (Target::Command { text, .. }, _) => ("running", Cow::Owned(short(text))),
         (Target::Net { host }, _) => ("connecting to", Cow::Borrowed(host)),
         (Target::State { name }, _) => ("changing the state", Cow::Borrowed(name)),
+        (Target::Secret { name }, _) => ("handing over the secret", Cow::Borrowed(name)),
         (Target::Anything, _) => return format!("{}, which may do anything", ask.tool.name),
     };
     match real.filter(|real| effect.path() != Some(real)) {

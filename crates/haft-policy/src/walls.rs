@@ -93,7 +93,7 @@ impl Walls {
                 (access == Access::Modify || by_command) && judged.real.is_some_and(inside)
             }
             (Target::Net { host }, _) => self.hosts.iter().any(|known| is_below(known, host)),
-            (Target::State { .. } | Target::Anything, _) => false,
+            (Target::State { .. } | Target::Secret { .. } | Target::Anything, _) => false,
         }
     }
 }

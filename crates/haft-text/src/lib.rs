@@ -23,10 +23,12 @@ pub mod diff;
 pub mod edit;
 pub mod encode;
 mod guess;
+pub mod imitation;
 pub mod json;
 pub mod lines;
 pub mod names;
 mod search;
+pub mod secrets;
 pub mod strip;
 
 pub use decode::{DecodeError, Decoded, StreamDecoder, decode};

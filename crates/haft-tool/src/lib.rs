@@ -12,6 +12,7 @@ mod dispatch;
 mod events;
 mod fit;
 mod guarded;
+mod hidden;
 mod jobs;
 mod journal;
 mod keeper;
@@ -37,6 +38,7 @@ pub use self::{
     events::{Blobs, Discard, Events, MemoryBlobs, RecordError},
     fit::Room,
     guarded::{COMMAND_VARIABLE, POWERSHELL, REPORTING_SCRIPT, command_text},
+    hidden::hide_in,
     jobs::{Ended, Job, JobLimits, JobPlace, Jobs, Said, Test, Work},
     journal::{Journal, Journaled},
     pipeline::{Call, Next, Pipeline, Stage},

@@ -9,6 +9,7 @@ use std::{
     time::Duration,
 };
 
+use haft_text::secrets;
 use haft_types::{Body, Detail, Stream};
 use tokio::time::Instant;
 
@@ -36,6 +37,8 @@ struct Waiting {
     size: usize,
     dropped: usize,
     said: Option<Instant>,
+    /// What of each stream is held back because a secret may begin there.
+    held: [secrets::Stream; 2],
     /// True while a clock runs for what waits.
     armed: bool,
     ended: bool,
@@ -97,12 +100,20 @@ impl Live {
 
     /// Shows more output, or keeps it until it is due.
     pub fn output(&self, cx: &Cx, stream: Stream, text: &str) {
-        self.take(cx, |waiting| waiting.push(stream, text));
+        self.take(cx, |waiting| {
+            let held = &mut waiting.held[usize::from(stream == Stream::Stderr)];
+            let text = held.push(&cx.session().secrets, text);
+            waiting.push(stream, &text);
+        });
     }
 
     /// Shows all that waits; nothing is shown after that.
     pub fn end(&self, cx: &Cx) {
         let mut waiting = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        for (at, stream) in [Stream::Stdout, Stream::Stderr].into_iter().enumerate() {
+            let text = waiting.held[at].end(&cx.session().secrets);
+            waiting.push(stream, &text);
+        }
         waiting.show(cx, true);
         waiting.ended = true;
     }

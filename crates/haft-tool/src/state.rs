@@ -14,6 +14,7 @@ use std::{
 
 use haft_host::{Outs, Queues};
 use haft_policy::{Grants, Mode, Policy};
+use haft_text::secrets::Secrets;
 use haft_types::{CallId, HostPath};
 use serde_json::Value;
 
@@ -81,6 +82,8 @@ pub struct Session {
     pub pre_images: OnceLock<Arc<dyn PreImages>>,
     /// Where files that change together are put down; nowhere while it is not set.
     pub journal: OnceLock<Arc<dyn Journal>>,
+    /// The values of secrets that are known, which nothing shows.
+    pub secrets: Arc<Secrets>,
     /// Shells, jobs, servers and services, by type.
     pub map: TypeMap,
     calls: AtomicU64,
@@ -107,6 +110,7 @@ impl Session {
             pre_images: OnceLock::new(),
             journal: OnceLock::new(),
             judge: RwLock::new(Arc::new(judge)),
+            secrets: Arc::default(),
             map: TypeMap::default(),
             calls: AtomicU64::new(0),
         }

@@ -23,6 +23,7 @@ mod background;
 mod exit;
 mod follow;
 mod gone;
+mod handed;
 mod language;
 mod output;
 mod session;
@@ -34,6 +35,7 @@ pub(crate) use self::{
 };
 use self::{
     follow::{Followed, follow},
+    handed::Handed,
     language::Language,
 };
 use crate::{Options, process, search::quoted};
@@ -104,6 +106,9 @@ pub struct Input {
     /// What it is written in: that of the tool.
     #[serde(skip)]
     language: Language,
+    /// Variables that it alone has, with the values of secrets.
+    #[serde(skip)]
+    secrets: Vec<(String, String)>,
 }
 
 /// What a command must reach beyond what the sandbox lets it.
@@ -226,15 +231,16 @@ impl Tool for Bash {
             ));
         }
         let asked = folder(input, place)?;
+        let Handed { command, names } = self.handed(input)?;
         let plan = Plan::new(place, title(input));
         let plan = match &asked {
-            _ if !self.is_fresh(input) => {
-                plan.with(Access::Destroy, Target::command(input.command.clone()))
-            }
-            asked => {
-                scripted(plan, &input.command, asked.as_ref().unwrap_or(&place.cwd), &place.home)
-            }
+            _ if !self.is_fresh(input) => plan.with(Access::Destroy, Target::command(command)),
+            asked => scripted(plan, &command, asked.as_ref().unwrap_or(&place.cwd), &place.home),
         };
+        let hand = |plan: Plan, name: String| {
+            plan.with(Access::Destroy, Target::Secret { name: name.into() })
+        };
+        let plan = names.into_iter().fold(plan, hand);
         let plan = match asked {
             Some(cwd) => plan.reads(cwd),
             None => plan,
@@ -243,6 +249,7 @@ impl Tool for Bash {
     }
 
     async fn check(&self, input: &Input, cx: &Cx) -> Result<Option<Detail>, ToolError> {
+        self.handed(input)?.variables(cx)?;
         let Some(cwd) = folder(input, &cx.place)? else { return Ok(None) };
         let shown = quoted(input.cwd.as_deref().unwrap_or_default());
         let located = cx.host.fs().locate(&cwd, Follow::Yes).await;
@@ -258,7 +265,9 @@ impl Tool for Bash {
     }
 
     async fn run(&self, input: Input, cx: &Cx) -> Result<Outcome, ToolError> {
-        let input = Input { language: self.language, ..input };
+        let handed = self.handed(&input)?;
+        let secrets = handed.variables(cx)?;
+        let input = Input { language: self.language, command: handed.command, secrets, ..input };
         if input.run_in_background.unwrap_or_default() {
             return background::begin(input, cx).await;
         }
@@ -266,7 +275,7 @@ impl Tool for Bash {
         let asked = input.timeout_ms.unwrap_or(self.timeout);
         let timeout = Duration::from_millis(asked.min(TIMEOUT_MAX));
         let ran = if let Some(name) = session::asked(&input) {
-            match session::run(&input, name, timeout, cx, &mut notes).await {
+            match Box::pin(session::run(&input, name, timeout, cx, &mut notes)).await {
                 Ok(ran) => ran,
                 Err(outcome) => return Ok(outcome),
             }
@@ -304,6 +313,25 @@ impl Tool for Bash {
 }
 
 impl Bash {
+    /// The command with variables in place of secrets.
+    fn handed(&self, input: &Input) -> Result<Handed, ToolError> {
+        let handed = Handed::of(&input.command)?;
+        let refused = |what: &str, hint: &'static str| {
+            Err(ToolError::new(format!("{what} takes no placeholder of a secret")).hint(hint))
+        };
+        if handed.names.is_empty() {
+            return Ok(handed);
+        }
+        if self.language != Language::Shell {
+            return refused("PowerShell", "Do it with bash.");
+        }
+        if session::asked(input).is_some() {
+            let hint = "It would keep the value for all that follows: leave session out.";
+            return refused("a named session", hint);
+        }
+        Ok(handed)
+    }
+
     /// Whether a new shell runs the command, so that its words mean what they say, and nothing of
     /// it goes on later.
     fn is_fresh(&self, input: &Input) -> bool {
@@ -445,6 +473,7 @@ async fn start(
 fn variables(input: &Input, cx: &Cx) -> Vec<(String, String)> {
     let mut set = process::set(cx);
     set.push((COMMAND_VARIABLE.to_owned(), input.command.clone()));
+    set.extend(input.secrets.iter().cloned());
     if input.pty.unwrap_or_default() {
         // Pagers would wait for keys.
         let terminal = [("TERM", "xterm-256color"), ("PAGER", "cat"), ("GIT_PAGER", "cat")];
@@ -534,6 +563,7 @@ mod tests {
             needs: None,
             unsandboxed: None,
             language: Language::Shell,
+            secrets: Vec::new(),
             run_in_background: None,
             timeout_ms: None,
             description: description.map(str::to_owned),

@@ -35,6 +35,7 @@ use self::files::FileChange;
 use crate::{
     change,
     files::{Failure, WHOLE, expected, joined, planned, regular, unexpected, whole},
+    put_back::PutBack,
     seen::{self, Freshness},
     words,
 };
@@ -267,7 +268,9 @@ impl Work {
             let text = format!("{shown} {}; {}", why(freshness), change::STRICT);
             return Err(ToolError::new(text).hint(SEE).into());
         }
-        let edits: Vec<engine::Edit> = input.edits.iter().map(Replacement::engine).collect();
+        let back = PutBack::new(cx, &old, &shown);
+        let edits = (1..).zip(&input.edits).map(|(number, edit)| edit.engine(number, &back));
+        let edits = edits.collect::<Result<Vec<engine::Edit>, _>>()?;
         let (text, name, strict) = (old.clone(), shown.clone(), tool.strict);
         let apply = move || {
             let done = apply(&text, &edits, before, freshness, &name)?;
@@ -409,12 +412,13 @@ fn are_text(edits: &[Replacement], of: &str) -> Result<(), ToolError> {
 }
 
 impl Replacement {
-    fn engine(&self) -> engine::Edit {
-        engine::Edit {
-            old_text: self.old_text.clone(),
-            new_text: self.new_text.clone(),
+    /// The edit with the values that the file hides; `number` counts from 1.
+    fn engine(&self, number: usize, back: &PutBack<'_>) -> Result<engine::Edit, ToolError> {
+        Ok(engine::Edit {
+            old_text: back.text(&self.old_text, &format!("old_text of edit {number}"))?,
+            new_text: back.text(&self.new_text, &format!("new_text of edit {number}"))?,
             replace_all: self.replace_all.unwrap_or(false),
-        }
+        })
     }
 }
 

@@ -11,6 +11,7 @@ use std::{
 };
 
 use bytes::Bytes;
+use haft_text::imitation;
 use haft_tool::{Cx, Ended, Job as Running, Jobs, Said, Test, Tool, schema_of};
 use haft_types::{
     Access, Budget, Cell, Detail, Env, JobEnd, Kind, Loading, Outcome, Place, Plan, Shape, Status,
@@ -428,6 +429,12 @@ async fn stop(job: &Running, cx: &Cx, answer: &mut Answer) {
     }
 }
 
+/// Says that an output imitates what is said beside it, without the brackets of that.
+fn imitated(text: &str) -> Option<String> {
+    let told = imitation::of_haft(text)?;
+    Some(told.trim_start_matches('[').trim_end_matches(']').to_owned())
+}
+
 impl Answer {
     fn outcome(
         self,
@@ -451,6 +458,7 @@ impl Answer {
             if text.is_empty() {
                 notes.push("no new output".to_owned());
             }
+            notes.extend(imitated(&text));
         }
         notes.extend(self.notes);
         let (state, at) = (notes.len(), state(job, end.is_some()));

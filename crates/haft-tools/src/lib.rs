@@ -19,6 +19,7 @@ mod near;
 mod notebook_edit;
 mod page;
 mod process;
+mod put_back;
 mod read;
 mod readers;
 mod search;

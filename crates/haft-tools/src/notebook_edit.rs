@@ -29,6 +29,7 @@ use self::{
 use crate::{
     change,
     files::{self, Failure},
+    put_back::PutBack,
     seen::{self, Freshness},
     words,
     write::ends,
@@ -244,7 +245,10 @@ impl Work {
                 .into());
         }
         is_known(input, &at, before, cx, &shown)?;
-        let (text, asked) = (old.clone(), input.clone());
+        let (text, mut asked) = (old.clone(), input.clone());
+        if let Some(new) = &mut asked.new_source {
+            *new = PutBack::new(cx, &old, &shown).text(new, "new_source")?;
+        }
         let work_out = move || Made::of(&text, before, &asked, &shown);
         let made = if old.len() <= INLINE {
             work_out()?

@@ -20,6 +20,7 @@ use crate::{
     change,
     files::{self, Failure},
     notebook_edit,
+    put_back::PutBack,
     seen::{self, Freshness},
     words,
 };
@@ -190,7 +191,9 @@ impl Work {
                 .hint("Read the file before you replace it, or give its hash as expect.")
                 .into());
         }
-        let (content, expected) = (input.content.clone(), input.expect.is_some());
+        let bytes: &[u8] = if let Old::Whole(bytes, _) = &old { bytes } else { &[] };
+        let content = PutBack::new(cx, bytes, &shown).text(&input.content, "content")?;
+        let expected = input.expect.is_some();
         let work_out = move || {
             let made = Made::of(content, &old, (freshness, expected), &shown)?;
             Ok::<_, ToolError>((made, old))

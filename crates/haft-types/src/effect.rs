@@ -66,6 +66,11 @@ pub enum Target {
         /// The state's name.
         name: Text,
     },
+    /// The value of a secret, handed to a program as a variable of this name.
+    Secret {
+        /// Its name in placeholders.
+        name: Text,
+    },
     /// Not known before the call: conflicts with everything.
     Anything,
 }

@@ -122,8 +122,10 @@ fn pinned(core: &Core, model: &Model, context: &Context) -> Pinned {
     let specs: Vec<ToolSpec> =
         core.dispatcher.tools.specs().iter().map(|spec| (**spec).clone()).collect();
     let around = surroundings(&core.base);
+    let secrets = &core.dispatcher.session.secrets;
+    let system = system(&core.dispatcher.tools, &context.files, &around);
     Pinned {
-        system: system(&core.dispatcher.tools, &context.files, &around),
+        system: system.iter().map(|part| secrets.hide(part).into_owned()).collect(),
         tools: model.provider.encode_tools(&specs),
     }
 }

@@ -15,6 +15,7 @@ use haft_config::{Environment, Layer, Loaded, RuleCase, Sources, Trust};
 use haft_host::{Host, Local, Outs};
 use haft_policy::{Anchors, Grants, Mode, Policy};
 use haft_session::{Fold, LineFault, Log, SessionError, SessionId, Store};
+use haft_text::secrets::{Names, Secrets};
 use haft_tool::{
     AnyTool, Conversation, Dispatcher, Events as _, Hook, Job, JobLimits, Jobs, Judge, Limits,
     Session, Settings as Stages, Watching, standard,
@@ -223,6 +224,7 @@ fn host(loaded: &Loaded, haft_home: &Path, cwd: &Path) -> Local {
         .with_ledger(haft_home.join(LEDGER))
         .with_caches(caches(haft_home, cwd))
         .with_supervisor(again::supervisor())
+        .with_secrets(secret_names(loaded))
         .with_let_through(loaded.settings.shell.let_through.clone())
         .with_variables(loaded.variables.clone());
     match loaded.settings.shell.start_up_seconds {
@@ -461,10 +463,26 @@ pub fn recover(base: &Base) -> Result<(), Failure> {
     Ok(())
 }
 
+/// Which names tell of a secret.
+fn secret_names(loaded: &Loaded) -> Names {
+    let haft_config::Secrets { names, not } = loaded.settings.secrets.clone();
+    Names { more: names, not }
+}
+
+/// The secrets that the environment holds.
+fn secrets(loaded: &Loaded) -> Arc<Secrets> {
+    let secrets = Secrets::new(secret_names(loaded));
+    let variables = haft_config::variables();
+    secrets.add_variables(variables.iter().map(|(name, value)| (name.as_str(), value.as_str())));
+    Arc::new(secrets)
+}
+
 fn session(base: &Base, bus: &Bus, id: String, out_dir: PathBuf) -> Session {
     let judge = Judge { policy: base.policy.clone(), mode: base.mode, grants: Grants::default() };
     let outs = Arc::new(Outs::in_folder(out_dir, OUTS_MAX));
-    let session = Session::new(id, Arc::new(bus.clone()), Arc::new(bus.clone()), outs, judge);
+    let mut session = Session::new(id, Arc::new(bus.clone()), Arc::new(bus.clone()), outs, judge);
+    session.secrets = secrets(&base.loaded);
+    bus.hide(session.secrets.clone());
     session.output_max.get_or_init(|| base.loaded.settings.limits.output_bytes);
     let jobs = &base.loaded.settings.jobs;
     session.map.get::<Jobs>().limit(JobLimits {

@@ -32,6 +32,7 @@ use std::{
 };
 
 use futures::future::BoxFuture;
+use haft_text::secrets::Names;
 use haft_types::{HostPath, Style};
 
 use crate::{Caps, Fs, Host, Located, Search, Shell, Surveys, fault::fault, secrets::Withheld};
@@ -135,7 +136,14 @@ impl Local {
     /// secrets. Others that do are left out, unless they are set for the program.
     #[must_use]
     pub fn with_let_through(self, names: Vec<String>) -> Self {
-        Self { withheld: Arc::new(Withheld { let_through: names }), ..self }
+        let withheld = Withheld { let_through: names, ..(*self.withheld).clone() };
+        Self { withheld: Arc::new(withheld), ..self }
+    }
+
+    /// The same machine, where these names of variables tell of a secret.
+    #[must_use]
+    pub fn with_secrets(self, names: Names) -> Self {
+        Self { withheld: Arc::new(Withheld { names, ..(*self.withheld).clone() }), ..self }
     }
 
     /// The same machine, where programs get these variables, too, in place of those of this process and

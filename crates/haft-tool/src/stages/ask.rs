@@ -308,6 +308,7 @@ fn line(call: &Call, index: usize, effect: &Effect) -> String {
     let verb = match (&effect.target, effect.access) {
         (Target::Command { .. }, _) => "run",
         (Target::Net { .. }, _) => "connect to",
+        (Target::Secret { .. }, _) => "hand over",
         (_, Access::Observe) => "read",
         (_, Access::Modify) => "change",
         (_, Access::Destroy) => "change for good",
@@ -320,6 +321,9 @@ fn line(call: &Call, index: usize, effect: &Effect) -> String {
         Target::Command { text, .. } => text.clone(),
         Target::Net { host } => host.clone(),
         Target::State { name } => format!("haft's {name}"),
+        Target::Secret { name } => {
+            format!("the value of the secret {name}, as the variable ${name}")
+        }
         Target::Anything => "anything on this machine that no rule names or protects".to_owned(),
         Target::Path { path, .. } | Target::Tree { root: path } => {
             let real = really(call, index, path);

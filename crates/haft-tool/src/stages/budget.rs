@@ -7,7 +7,7 @@
 use futures::{FutureExt as _, future::BoxFuture};
 use haft_types::{Budget as Limit, Cut, CutBy, Outcome, Part, Status};
 
-use crate::{Call, Cx, Next, Stage, fit};
+use crate::{Call, Cx, Next, Stage, fit, hidden};
 
 pub(super) struct Budget;
 
@@ -30,6 +30,7 @@ impl Stage for Budget {
         async move {
             let cx = call.cx.clone();
             let mut outcome = next.run(call).await;
+            hidden::outcome(&cx.session().secrets, &mut outcome);
             let room = usize::try_from(limit.saturating_mul(fit::BYTES)).unwrap_or(usize::MAX);
             // Whoever calls another tool gets its result whole.
             if !cx.nested

@@ -1,14 +1,26 @@
-//! `redact`: the place where values of secrets are taken out of results.
+//! `redact`: takes values of secrets out of what a call gives back, and says which of its lines imitate
+//! messages of a system.
 //!
-//! It stands outside everything that produces text and inside what records it. Nothing is
-//! registered as a secret yet, so results pass as they are.
+//! **Invariant:** it stands outside everything that produces text and inside what records it. What is
+//! cut to a budget was looked at before that already, so that no cut leaves half of a value.
 
-use futures::future::BoxFuture;
-use haft_types::Outcome;
+use std::sync::atomic::{AtomicBool, Ordering};
 
-use crate::{Call, Next, Stage};
+use futures::{FutureExt as _, future::BoxFuture};
+use haft_text::{imitation, secrets};
+use haft_types::{Outcome, Part};
+
+use crate::{Call, Cx, Next, Stage, hidden};
+
+/// Said once in a conversation, with the first value that is hidden.
+const HIDDEN: &str = "[{{secret:NAME}} stands for a value that is not shown: keep it as it is where \
+                      you edit or write the file; in a bash command it becomes a variable]";
 
 pub(super) struct Redact;
+
+/// Set once that was said.
+#[derive(Default)]
+struct Said(AtomicBool);
 
 impl Stage for Redact {
     fn name(&self) -> &'static str {
@@ -16,6 +28,23 @@ impl Stage for Redact {
     }
 
     fn run<'a>(&'a self, call: Call, next: Next<'a>) -> BoxFuture<'a, Outcome> {
-        next.run(call)
+        async move {
+            let cx = call.cx.clone();
+            let mut outcome = next.run(call).await;
+            hidden::outcome(&cx.session().secrets, &mut outcome);
+            if !cx.nested {
+                let said = notes(&outcome.joined_text(), &cx);
+                outcome.content.extend(said.into_iter().map(Part::text));
+            }
+            outcome
+        }
+        .boxed()
     }
+}
+
+/// What is said beside a text.
+fn notes(text: &str, cx: &Cx) -> Vec<String> {
+    let hides = secrets::placeholders(text).next().is_some();
+    let first = hides && !cx.conversation().map.get::<Said>().0.swap(true, Ordering::Relaxed);
+    imitation::of_system(text).into_iter().chain(first.then(|| HIDDEN.to_owned())).collect()
 }

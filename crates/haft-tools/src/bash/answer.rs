@@ -6,6 +6,7 @@
 use std::time::Duration;
 
 use haft_host::{Exit, PutBack, Spooled};
+use haft_text::imitation;
 use haft_tool::REPORTING_SCRIPT;
 use haft_types::{Cut, CutBy, Detail, HostPath, Outcome, Shape, Status};
 
@@ -41,6 +42,7 @@ pub(super) fn outcome(
     }
     beside.append(&mut notes);
     let mut said: Vec<String> = meaning.iter().map(|meaning| format!("[{meaning}]")).collect();
+    said.splice(0..0, imitation::of_haft(&text));
     said.extend(beside.iter().cloned());
     said.extend(not_kept(&kept.all));
     said.extend(last);

@@ -9,7 +9,10 @@ use std::{io, sync::Arc, time::Duration};
 use bytes::Bytes;
 use futures::{StreamExt as _, future::BoxFuture};
 use haft_host::{Control, Exit, Output, Running, Spool, SpoolLimits, Spooled, Stdin};
-use haft_text::clean::Cleaner;
+use haft_text::{
+    clean::Cleaner,
+    secrets::{self, Secrets},
+};
 use haft_tool::{Cx, Ended, Job, JobPlace, Jobs, Work};
 use haft_types::{JobEnd, Outcome, Shape, Stream, ToolError};
 use tokio::time::Instant;
@@ -36,7 +39,7 @@ pub(super) async fn begin(input: Input, cx: &Cx) -> Result<Outcome, ToolError> {
     let life = asked.unwrap_or(limits.life).min(limits.life);
     let running = super::start(&input, (Stdin::Open, &[]), cx, &mut said).await?;
     let ends = SpoolLimits { head: 0, tail: 0, file_cap: limits.disk };
-    let voice = Voice::new(cx.spool(ends));
+    let voice = Voice::new(cx.spool(ends), cx.session().secrets.clone());
     let job = start(Of::command(&input), running, (voice, life), place, cx)?;
     let way = format!("[job {} runs in the background; {}]", job.id(), way(cx));
     let how = format!("job {} in the background", job.id());
@@ -65,7 +68,7 @@ pub(super) fn go_on(
 ) -> Result<Outcome, ToolError> {
     let Now { handed, timeout, notes: mut said } = now;
     let jobs = cx.session().map.get::<Jobs>();
-    let mut voice = Voice::new(handed.spool);
+    let mut voice = Voice::new(handed.spool, cx.session().secrets.clone());
     voice.before.clone_from(&handed.all);
     let open = handed.open.clone();
     voice.held.clone_from(&open);
@@ -84,6 +87,7 @@ pub(super) fn go_on(
         let (mut text, mut cleaner) = (String::new(), Cleaner::new());
         cleaner.push(line, &mut text);
         cleaner.finish(&mut text);
+        let text = secrets::Stream::default().push(&cx.session().secrets, &text);
         if !text.is_empty() && !all.is_empty() && !all.ends_with('\n') {
             all.push('\n');
         }
@@ -122,7 +126,8 @@ pub(super) fn keep(
     let first = exit.kept.get(..1).unwrap_or_default();
     let title = format!("{}{more}", answer::named(&input.command, first));
     let of = Of { title, command: None, terminal: false };
-    let job = start(of, running, (Voice::new(spool), life), place, cx)?;
+    let job =
+        start(of, running, (Voice::new(spool, cx.session().secrets.clone()), life), place, cx)?;
     notes.push(format!(
         "[still running when the command ended: {}; shell.keep lets it go on, as job {}; {}]",
         answer::named(&input.command, &exit.kept),
@@ -324,6 +329,9 @@ struct Voice {
     lines: [Lines; 2],
     out: Cleaner,
     err: Cleaner,
+    secrets: Arc<Secrets>,
+    /// Hold back what may be the begin of a secret.
+    hidden: [secrets::Stream; 2],
     /// What came before, which is at its address already.
     before: String,
     /// The lines of both streams that were open then.
@@ -331,10 +339,11 @@ struct Voice {
 }
 
 impl Voice {
-    fn new(spool: Spool) -> Self {
-        let (before, held) = Default::default();
+    fn new(spool: Spool, secrets: Arc<Secrets>) -> Self {
+        let (hidden, before, held) = Default::default();
         let lines = [Stream::Stdout, Stream::Stderr].map(Lines::new);
-        Self { spool, lines, out: Cleaner::new(), err: Cleaner::new(), before, held }
+        let (out, err) = (Cleaner::new(), Cleaner::new());
+        Self { spool, lines, out, err, secrets, hidden, before, held }
     }
 
     /// Says what came before.
@@ -349,11 +358,16 @@ impl Voice {
         let (mut text, mut open) = (String::new(), String::new());
         let cleaner = if stream == Stream::Stdout { &mut self.out } else { &mut self.err };
         cleaner.push(bytes, &mut text);
-        self.out.open(&mut open);
-        let out = open.len();
-        self.err.open(&mut open);
-        if out > 0 && open.len() > out {
-            open.insert(out, '\n');
+        let hidden = &mut self.hidden[usize::from(stream == Stream::Stderr)];
+        let text = hidden.push(&self.secrets, &text);
+        for cleaner in [&self.out, &self.err] {
+            let mut line = String::new();
+            cleaner.open(&mut line);
+            if !open.is_empty() && !line.is_empty() {
+                open.push('\n');
+            }
+            // Of a line that goes on, what may be half of a secret is not shown.
+            open.push_str(&secrets::Stream::default().push(&self.secrets, &line));
         }
         job.push(&text, &open);
         let mut pieces = Vec::new();
@@ -371,7 +385,9 @@ impl Voice {
             text.push('\n');
         }
         text.push_str(&err);
-        job.push(&text, "");
+        let [mut out, mut err] = std::mem::take(&mut self.hidden);
+        let held = out.end(&self.secrets) + &err.end(&self.secrets);
+        job.push(&(held + &self.secrets.hide(&text)), "");
         let [out, err] = &mut self.lines;
         for (_, piece) in Lines::last(out, err) {
             self.spool.push_shared(&piece).await;

@@ -2,18 +2,23 @@
 //!
 //! **Invariant:** memory is fixed however much comes. The file gets what the command wrote, byte for
 //! byte in whole lines, those of both streams in the order in which they were read. In everything else
-//! that leaves here control sequences are gone, progress lines are collapsed and characters whole.
+//! that leaves here control sequences and values of secrets are gone, progress lines are collapsed and
+//! characters whole.
 //! People see at most [`RATE`] pieces a second of at most [`LIVE`] bytes; what is dropped there is
 //! counted.
 //!
 //! The first [`EXACT`] bytes are cleaned as they come. Of what follows only what somebody will see
 //! is: the last of it, and what is shown live; the rest is kept without being looked at.
 
-use std::{collections::VecDeque, time::Duration};
+use std::{collections::VecDeque, sync::Arc, time::Duration};
 
 use bytes::{Bytes, BytesMut};
 use haft_host::{Spool, SpoolLimits, Spooled};
-use haft_text::{clean::Cleaner, strip::Stripper};
+use haft_text::{
+    clean::Cleaner,
+    secrets::{self, Secrets},
+    strip::Stripper,
+};
 use haft_tool::Cx;
 use haft_types::Stream;
 use memchr::memmem;
@@ -50,6 +55,7 @@ const SHELLS: &[&str] = &["bash", "sh", "dash", "ash", "ksh"];
 /// Takes a command's output in.
 pub(super) struct Streams {
     spool: Spool,
+    secrets: Arc<Secrets>,
     out: Channel,
     err: Channel,
     /// Both streams together, line by line as they came.
@@ -66,19 +72,21 @@ pub(super) struct Streams {
 struct Channel {
     lines: Lines,
     cleaner: Cleaner,
+    /// Holds back what may be the begin of a secret.
+    hidden: secrets::Stream,
     ends: Ends,
     rest: Recent,
 }
 
 impl Channel {
     fn new(stream: Stream) -> Self {
-        let (cleaner, ends, rest) = Default::default();
-        Self { lines: Lines::new(stream), cleaner, ends, rest }
+        let (cleaner, hidden, ends, rest) = Default::default();
+        Self { lines: Lines::new(stream), cleaner, hidden, ends, rest }
     }
 
     /// The clean text that left, or both ends of it.
-    fn into_text(mut self) -> String {
-        self.rest.end(&mut self.ends);
+    fn into_text(mut self, secrets: &Secrets) -> String {
+        self.rest.end(&mut self.ends, secrets);
         self.ends.into_text_of(Some(self.lines.bytes))
     }
 }
@@ -172,19 +180,21 @@ impl Recent {
     }
 
     /// Adds what is kept to the text before it, clean.
-    fn end(self, ends: &mut Ends) {
+    fn end(self, ends: &mut Ends, secrets: &Secrets) {
         ends.skip(self.skipped);
-        let mut cleaners = [Cleaner::new(), Cleaner::new()];
+        let mut cleaners: [(Cleaner, secrets::Stream); 2] = Default::default();
         let mut clean = String::new();
         for (stream, piece) in self.pieces {
             clean.clear();
-            cleaners[usize::from(stream == Stream::Stderr)].push(&piece, &mut clean);
-            ends.push(&clean);
+            let (cleaner, hidden) = &mut cleaners[usize::from(stream == Stream::Stderr)];
+            cleaner.push(&piece, &mut clean);
+            ends.push(&hidden.push(secrets, &clean));
         }
-        for cleaner in cleaners {
+        for (cleaner, mut hidden) in cleaners {
             clean.clear();
             cleaner.finish(&mut clean);
-            ends.push(&clean);
+            ends.push(&hidden.push(secrets, &clean));
+            ends.push(&hidden.end(secrets));
         }
     }
 }
@@ -266,6 +276,7 @@ impl Streams {
         let limits = SpoolLimits { head: 0, tail: 0, ..SpoolLimits::default() };
         Self {
             spool: cx.spool(limits),
+            secrets: cx.session().secrets.clone(),
             out: Channel::new(Stream::Stdout),
             err: Channel::new(Stream::Stderr),
             ends: Ends::of(END),
@@ -310,7 +321,7 @@ impl Streams {
         if self.cleaned >= EXACT {
             channel.rest.push(stream, piece);
             self.rest.push(stream, piece);
-            self.live.push_raw(stream, piece);
+            self.live.push_raw(stream, piece, &self.secrets);
             return;
         }
         self.cleaned += piece.len();
@@ -325,9 +336,10 @@ impl Streams {
     /// Gives the clean text of a stream to all who show it.
     fn leaves(&mut self, stream: Stream) {
         let channel = if stream == Stream::Stdout { &mut self.out } else { &mut self.err };
-        channel.ends.push(&self.clean);
-        self.ends.push(&self.clean);
-        self.live.push(stream, &self.clean);
+        let clean = channel.hidden.push(&self.secrets, &self.clean);
+        channel.ends.push(&clean);
+        self.ends.push(&clean);
+        self.live.push(stream, &clean);
     }
 
     fn end_cleaning(&mut self) {
@@ -336,6 +348,11 @@ impl Streams {
             self.clean.clear();
             std::mem::take(&mut channel.cleaner).finish(&mut self.clean);
             self.leaves(stream);
+            let channel = if stream == Stream::Stdout { &mut self.out } else { &mut self.err };
+            let clean = channel.hidden.end(&self.secrets);
+            channel.ends.push(&clean);
+            self.ends.push(&clean);
+            self.live.push(stream, &clean);
         }
     }
 
@@ -345,7 +362,7 @@ impl Streams {
             self.end_cleaning();
         }
         self.live.flush(cx);
-        self.rest.end(&mut self.ends);
+        self.rest.end(&mut self.ends, &self.secrets);
         let bytes = self.spool.bytes();
         let open =
             [&mut self.out, &mut self.err].map(|channel| channel.lines.open.split().freeze());
@@ -354,8 +371,8 @@ impl Streams {
             open,
             bytes,
             all: self.ends.into_text_of(Some(bytes)),
-            stdout: self.out.into_text(),
-            stderr: self.err.into_text(),
+            stdout: self.out.into_text(&self.secrets),
+            stderr: self.err.into_text(&self.secrets),
         }
     }
 
@@ -386,7 +403,7 @@ impl Streams {
             self.end_cleaning();
         }
         self.live.flush(cx);
-        self.rest.end(&mut self.ends);
+        self.rest.end(&mut self.ends, &self.secrets);
         let came = self.spool.bytes();
         let (mut head, mut tail, bytes) = self.ends.into_parts();
         let left_out = (head.len() + tail.len()) as u64 != bytes;
@@ -398,7 +415,8 @@ impl Streams {
             head.pop();
         }
         let all = Spooled { head: head.into(), tail: tail.into(), bytes, ..Spooled::default() };
-        let (stdout, stderr) = (self.out.into_text(), self.err.into_text());
+        let (stdout, stderr) =
+            (self.out.into_text(&self.secrets), self.err.into_text(&self.secrets));
         (self.spool, left_out || long, Kept { all, bytes: came, stdout, stderr })
     }
 }
@@ -458,14 +476,14 @@ impl Live {
     }
 
     /// The same of what is not clean yet; of that only what is shown is cleaned.
-    fn push_raw(&mut self, stream: Stream, piece: &[u8]) {
+    fn push_raw(&mut self, stream: Stream, piece: &[u8], secrets: &Secrets) {
         let room = LIVE.saturating_sub(self.size).min(self.may_look()).min(piece.len());
         let lines = memchr::memrchr(b'\n', &piece[..room]).map_or(room, |at| at + 1);
         if lines > 0 {
             let (mut clean, mut cleaner) = (String::new(), Cleaner::new());
             cleaner.push(&piece[..lines], &mut clean);
             cleaner.finish(&mut clean);
-            self.push(stream, &clean);
+            self.push(stream, &secrets.hide(&clean));
         }
         self.looked += lines;
         self.dropped += (piece.len() - lines) as u64;
@@ -583,15 +601,16 @@ mod tests {
     #[tokio::test(start_paused = true)]
     async fn of_what_is_no_text_little_is_cleaned_to_be_shown() {
         let (mut live, nothing, pieces) = (Live::default(), vec![0; 100_000], 50);
+        let secrets = Secrets::default();
         for _ in 0..pieces {
-            live.push_raw(Stream::Stdout, &nothing);
+            live.push_raw(Stream::Stdout, &nothing, &secrets);
         }
-        live.push_raw(Stream::Stdout, b"text\n");
+        live.push_raw(Stream::Stdout, b"text\n", &secrets);
         let came = pieces * nothing.len() + 5;
         assert_eq!((live.looked, live.dropped), (LOOKED, (came - LOOKED) as u64));
         assert!(live.due().is_none());
         tokio::time::advance(Duration::from_secs(1) / RATE).await;
-        live.push_raw(Stream::Stdout, b"text\n");
+        live.push_raw(Stream::Stdout, b"text\n", &secrets);
         assert_eq!(live.pending, [(Stream::Stdout, "text\n".to_owned())]);
     }
 }

@@ -25,6 +25,7 @@ mod ls;
 mod mixed;
 mod moves;
 mod notebook;
+mod placeholders;
 mod properties;
 mod race;
 mod read;

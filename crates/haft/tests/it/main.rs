@@ -10,6 +10,7 @@
     reason = "helpers of tests fail like tests"
 )]
 mod bounds;
+mod captured;
 mod claude_settings;
 mod cli;
 mod command_rules;
@@ -46,6 +47,7 @@ mod notebook;
 mod outlive;
 mod output;
 mod paths;
+mod planted;
 mod powershell;
 mod print;
 mod provider;

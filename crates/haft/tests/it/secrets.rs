@@ -113,7 +113,9 @@ fn what_looks_like_a_secret_is_not_given_to_commands_but_by_name() {
     };
     assert_eq!(look(&world), "MY_KEY=/a/b/c/d/e/f\n");
     world.settings("[shell]\nlet_through = [\"GH_TOKEN\"]\n");
-    assert_eq!(look(&world), format!("GH_TOKEN={value}\nMY_KEY=/a/b/c/d/e/f\n"));
+    // Commands have it; who reads what they say does not.
+    let shown = look(&world);
+    assert!(shown.starts_with("GH_TOKEN={{secret:GH_TOKEN}}\nMY_KEY=/a/b/c/d/e/f\n"), "{shown}");
 }
 
 /// What the answers of these commands say beside their output of variables that were withheld.

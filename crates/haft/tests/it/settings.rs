@@ -49,10 +49,10 @@ fn settings_of_tools_count() {
 #[test]
 fn what_does_nothing_is_no_setting() {
     let world = World::new();
-    world.settings("secrets.names = ['A']\nshell.stay = ['b']");
+    world.settings("sicrets.names = ['A']\nshell.stay = ['b']");
     let ran = world.run(&["tool", "list"]);
     assert_eq!(ran.code, Some(0), "{ran:?}");
-    assert!(ran.err.contains("secrets") && ran.err.contains("shell.stay"), "{ran:?}");
+    assert!(ran.err.contains("sicrets") && ran.err.contains("shell.stay"), "{ran:?}");
 }
 
 #[test]

@@ -1,0 +1,68 @@
+//! Other forms of a value, as programs print them.
+//!
+//! **Invariant:** a form is as long as a secret at least, so that hiding it hides nothing else.
+
+use super::names::SHORTEST;
+
+const ALPHABET: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+
+/// The forms of a value that differ from it, each with its kind.
+pub(super) fn of(value: &str) -> Vec<(&'static str, String)> {
+    let mut forms = Vec::new();
+    let mut add = |kind, form: String| {
+        if form.len() >= SHORTEST && form != value && !forms.iter().any(|(_, known)| *known == form)
+        {
+            forms.push((kind, form));
+        }
+    };
+    add("JSON", json(value));
+    for upper in [true, false] {
+        add("URL", url(value, upper));
+    }
+    // What encodes to so few characters is found in too many places.
+    if value.len() >= SHORTEST {
+        for before in 0..3 {
+            let inner = base64(value.as_bytes(), before);
+            add("BASE64", inner.replace('+', "-").replace('/', "_"));
+            add("BASE64", inner);
+        }
+    }
+    forms
+}
+
+fn json(value: &str) -> String {
+    let escape = |c: char| match c {
+        '"' => "\\\"".to_owned(),
+        '\\' => "\\\\".to_owned(),
+        c => c.to_string(),
+    };
+    value.chars().map(escape).collect()
+}
+
+fn url(value: &str, upper: bool) -> String {
+    let mut out = String::with_capacity(value.len());
+    for b in value.bytes() {
+        match b {
+            b'A'..=b'Z' | b'a'..=b'z' | b'0'..=b'9' | b'-' | b'_' | b'.' | b'~' => {
+                out.push(b.into());
+            }
+            b if upper => out.extend([format!("%{b:02X}")]),
+            b => out.extend([format!("%{b:02x}")]),
+        }
+    }
+    out
+}
+
+/// The characters of Base64 (RFC 4648) that bytes alone decide, where as many stand before them.
+fn base64(bytes: &[u8], before: usize) -> String {
+    let bit = |at: usize| bytes[at / 8] >> (7 - at % 8) & 1;
+    let skipped = (6 - before * 8 % 6) % 6;
+    let mut out = String::new();
+    let mut at = skipped;
+    while at + 6 <= bytes.len() * 8 {
+        let index = (at..at + 6).fold(0, |index, at| index << 1 | usize::from(bit(at)));
+        out.push(ALPHABET[index].into());
+        at += 6;
+    }
+    out
+}

@@ -1,0 +1,322 @@
+//! Values of secrets: which are known, and texts without them.
+//!
+//! A value is known once it was [added](Secrets::add), as that of a variable, or was seen in a text
+//! behind a name such as `api_key:`; from then on it is hidden wherever it stands, and
+//! `{{secret:NAME}}` stands there instead. So are its forms in Base64, in URLs and in JSON, each
+//! under a name of its own.
+//!
+//! **Invariant:** each placeholder stands for one value, which has no line end in it. A text in which
+//! nothing is found is not copied. Bounded: what is looked at around a name is, and so is what is
+//! remembered; what is found beyond that is hidden only where it was found. What it cannot know: a
+//! value that was cut, wrapped over several lines or encoded in another way.
+
+mod forms;
+mod found;
+mod key;
+mod looks;
+mod names;
+mod stream;
+
+use std::{
+    borrow::Cow,
+    collections::HashMap,
+    ops::Range,
+    sync::{Arc, PoisonError, RwLock},
+};
+
+use aho_corasick::{AhoCorasick, MatchKind};
+
+use self::{
+    found::{Finder, Findings},
+    key::Key,
+};
+pub use self::{
+    names::{Names, is_value},
+    stream::Stream,
+};
+
+/// What a placeholder begins and ends with.
+const BEGIN: &str = "{{secret:";
+const END: &str = "}}";
+/// Most characters of a name in a placeholder.
+const NAME: usize = 64;
+/// Bytes from which on a name of mixed letters and digits may be a value itself.
+const RANDOM: usize = 24;
+/// Most values that are remembered, their other forms included.
+const MOST: usize = 8192;
+
+/// The values of secrets that are known; shared by all who show something.
+#[derive(Debug)]
+pub struct Secrets {
+    finder: Finder,
+    known: RwLock<Arc<Known>>,
+}
+
+/// What is known now; replaced, never changed in place.
+#[derive(Clone, Debug, Default)]
+struct Known {
+    /// Name and value of each.
+    all: Vec<(Arc<str>, Arc<str>)>,
+    /// Where each value stands in `all`.
+    values: HashMap<Arc<str>, usize>,
+    names: HashMap<Arc<str>, usize>,
+    finder: Option<Arc<AhoCorasick>>,
+    /// All values in order.
+    sorted: Vec<Arc<str>>,
+    /// Bytes of the longest.
+    longest: usize,
+}
+
+impl Default for Secrets {
+    fn default() -> Self {
+        Self::new(Names::default())
+    }
+}
+
+impl Secrets {
+    /// Nothing is known yet but which names tell of a secret.
+    pub fn new(names: Names) -> Self {
+        Self { finder: Finder::new(names), known: RwLock::default() }
+    }
+
+    /// Takes the variables of a process: of those whose name and value are those of a secret, and of
+    /// addresses with a password, the value is known from now on.
+    pub fn add_variables<'a>(&self, variables: impl IntoIterator<Item = (&'a str, &'a str)>) {
+        let mut more = Vec::new();
+        for (name, value) in variables {
+            let findings = self.finder.find(value, &mut Key::default());
+            let parts = findings.found.iter().map(|found| {
+                let of =
+                    if found.name.starts_with("URL_") { &found.name[4..] } else { &found.name };
+                (format!("{name}_{of}"), value[found.value.clone()].to_owned())
+            });
+            more.extend(parts);
+            if !self.finder.names().is_secret(name, value) {
+                continue;
+            }
+            let is_line = |line: &&str| line.len() >= names::SHORTEST;
+            if value.contains(char::is_control) {
+                let lines = value.split(char::is_control).map(str::trim).filter(is_line);
+                let random = lines.filter(|line| looks::is_random(line));
+                more.extend(random.map(|line| (name.to_owned(), line.to_owned())));
+            } else {
+                more.push((name.to_owned(), value.to_owned()));
+            }
+        }
+        self.learn(&more);
+    }
+
+    /// Takes one value under a name, and gives the name of its placeholder.
+    pub fn add(&self, name: &str, value: &str) -> String {
+        self.learn(&[(name.to_owned(), value.to_owned())]);
+        let known = self.known();
+        let at = known.values.get(value);
+        at.map_or_else(|| spelled(name), |at| known.all[*at].0.to_string())
+    }
+
+    /// The value that a placeholder of this name stands for.
+    pub fn value(&self, name: &str) -> Option<Arc<str>> {
+        let known = self.known();
+        known.names.get(name).map(|at| known.all[*at].1.clone())
+    }
+
+    /// A text with placeholders where values of secrets stood; those that it shows by their names
+    /// are known from now on.
+    pub fn hide<'a>(&self, text: &'a str) -> Cow<'a, str> {
+        let places = self.places(text, &mut Key::default(), false).0;
+        replaced(text, &places).map_or(Cow::Borrowed(text), Cow::Owned)
+    }
+
+    /// A text with placeholders where known values stood; nothing is learnt from it.
+    pub fn hide_known<'a>(&self, text: &'a str) -> Cow<'a, str> {
+        let places = self.known().places(text);
+        replaced(text, &places).map_or(Cow::Borrowed(text), Cow::Owned)
+    }
+
+    /// Learns what stands under a name in structured data, and gives it hidden; none where nothing
+    /// is to hide.
+    pub fn hide_under(&self, name: &str, value: &str) -> Option<String> {
+        if self.finder.names().tells(name) && looks::is_strong(value) {
+            self.learn(&[(name.to_owned(), value.to_owned())]);
+        }
+        match self.hide(value) {
+            Cow::Owned(hidden) => Some(hidden),
+            Cow::Borrowed(_) => None,
+        }
+    }
+
+    /// Where secrets stand in a text, with what is to stand there, in order; and where one may begin
+    /// that goes on behind its end, which is none yet where more of the text comes.
+    fn places(&self, text: &str, key: &mut Key, more: bool) -> (Vec<Place>, Option<usize>) {
+        let Findings { mut found, open } = self.finder.find(text, key);
+        if let Some(open) = open.filter(|_| more) {
+            found.retain(|found| found.value.start < open);
+        }
+        if found.is_empty() {
+            return (self.known().places(text), open);
+        }
+        let named =
+            found.iter().map(|found| (found.name.clone(), text[found.value.clone()].to_owned()));
+        let more: Vec<(String, String)> = named.collect();
+        self.learn(&more);
+        let known = self.known();
+        let mut places = known.places(text);
+        // Where there was no room for more they are hidden all the same.
+        let unknown = found
+            .into_iter()
+            .filter(|found| !known.values.contains_key(&text[found.value.clone()]));
+        places.extend(unknown.map(|found| (found.value, placeholder(&spelled(&found.name)))));
+        places.sort_by_key(|(range, _)| (range.start, std::cmp::Reverse(range.end)));
+        let mut end = 0;
+        places.retain(|(range, _)| {
+            let free = range.start >= end;
+            end = end.max(range.end);
+            free
+        });
+        (places, open)
+    }
+
+    fn known(&self) -> Arc<Known> {
+        self.known.read().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    fn learn(&self, more: &[(String, String)]) {
+        let is_new = |known: &Known| {
+            known.all.len() < MOST
+                && more.iter().any(|(_, value)| !known.values.contains_key(&**value))
+        };
+        if !is_new(&self.known()) {
+            return;
+        }
+        let mut known = self.known.write().unwrap_or_else(PoisonError::into_inner);
+        let mut now = (**known).clone();
+        for (name, value) in more {
+            now.add(name, value);
+        }
+        now.finish();
+        *known = Arc::new(now);
+    }
+}
+
+/// Where something stands, and what stands there instead.
+type Place = (Range<usize>, String);
+
+impl Known {
+    fn add(&mut self, name: &str, value: &str) {
+        if self.values.contains_key(value) || value.len() < names::SHORTEST {
+            return;
+        }
+        // No name shows what others hide.
+        let shows = name.contains(value) || !self.places(name).is_empty();
+        let name = if shows { spelled("") } else { spelled(name) };
+        let name = self.insert(&name, value);
+        for (form, value) in forms::of(value) {
+            if !self.values.contains_key(&*value) {
+                self.insert(&format!("{name}_{form}"), &value);
+            }
+        }
+    }
+
+    /// Takes a new value; gives its name, which has a number where another has it already.
+    fn insert(&mut self, name: &str, value: &str) -> String {
+        if self.all.len() >= MOST {
+            return name.to_owned();
+        }
+        let mut free = name.to_owned();
+        let mut number = 2;
+        while self.names.contains_key(&*free) {
+            free = format!("{name}_{number}");
+            number += 1;
+        }
+        let (name, value): (Arc<str>, Arc<str>) = (free.as_str().into(), value.into());
+        self.names.insert(name.clone(), self.all.len());
+        self.values.insert(value.clone(), self.all.len());
+        self.all.push((name, value));
+        free
+    }
+
+    fn finish(&mut self) {
+        let built = AhoCorasick::builder()
+            .match_kind(MatchKind::LeftmostLongest)
+            .build(self.all.iter().map(|(_, value)| value.as_bytes()));
+        self.finder = built.ok().map(Arc::new);
+        self.sorted = self.all.iter().map(|(_, value)| value.clone()).collect();
+        self.sorted.sort_unstable();
+        self.longest = self.sorted.iter().map(|value| value.len()).max().unwrap_or(0);
+    }
+
+    fn places(&self, text: &str) -> Vec<Place> {
+        let Some(finder) = &self.finder else { return Vec::new() };
+        let found = finder.find_iter(text);
+        found.map(|found| (found.range(), placeholder(&self.all[found.pattern()].0))).collect()
+    }
+
+    /// Where a value may begin that goes on behind the end of a text; its end where none does.
+    fn begin_of(&self, text: &str) -> usize {
+        let from = text.ceil_char_boundary(text.len().saturating_sub(self.longest));
+        let mut starts = (from..text.len()).filter(|at| text.is_char_boundary(*at));
+        starts.find(|at| self.goes_on(&text[*at..])).unwrap_or(text.len())
+    }
+
+    /// Reports whether a value begins with this text, and goes on.
+    fn goes_on(&self, begin: &str) -> bool {
+        let at = self.sorted.partition_point(|value| **value <= *begin);
+        self.sorted.get(at).is_some_and(|value| value.starts_with(begin))
+    }
+}
+
+fn replaced(text: &str, places: &[Place]) -> Option<String> {
+    if places.is_empty() {
+        return None;
+    }
+    let mut out = String::with_capacity(text.len());
+    let mut at = 0;
+    for (range, instead) in places {
+        out.push_str(&text[at..range.start]);
+        out.push_str(instead);
+        at = range.end;
+    }
+    out.push_str(&text[at..]);
+    Some(out)
+}
+
+/// What stands for the value of this name.
+pub fn placeholder(name: &str) -> String {
+    format!("{BEGIN}{name}{END}")
+}
+
+/// The placeholders of a text: where each stands, and its name.
+pub fn placeholders(text: &str) -> impl Iterator<Item = (Range<usize>, &str)> {
+    let mut at = 0;
+    std::iter::from_fn(move || {
+        loop {
+            let start = at + text[at..].find(BEGIN)?;
+            let from = start + BEGIN.len();
+            let name = text[from..].bytes().take_while(|b| is_part(*b)).count();
+            at = from + name;
+            if name > 0 && text[at..].starts_with(END) {
+                at += END.len();
+                return Some((start..at, &text[from..from + name]));
+            }
+        }
+    })
+}
+
+const fn is_part(b: u8) -> bool {
+    b.is_ascii_alphanumeric() || b == b'_'
+}
+
+/// A name as a variable can have it.
+fn spelled(name: &str) -> String {
+    let part = |c: char| if c.is_ascii_alphanumeric() { c } else { '_' };
+    let spelled: String = name.trim_matches(['-', '.', '_']).chars().map(part).take(NAME).collect();
+    match spelled.chars().next() {
+        None => "SECRET".to_owned(),
+        _ if spelled.len() >= RANDOM && looks::is_random(&spelled) => "SECRET".to_owned(),
+        Some(first) if first.is_ascii_digit() => format!("_{spelled}"),
+        Some(_) => spelled,
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,82 @@
+//! A text that comes in pieces, without secrets, also where one begins in a piece and ends in
+//! another.
+//!
+//! **Invariant:** what is held back is the end of the last line at most, and only as long as it may
+//! be part of a secret; a longer line goes on as it is known by then.
+
+use super::{Key, Place, Secrets};
+
+/// Most bytes of a line that are held.
+const LINE: usize = 16 * 1024;
+
+/// One text in pieces; see the module.
+#[derive(Debug, Default)]
+pub struct Stream {
+    /// The line that has not ended.
+    line: String,
+    /// Bytes of it that were given already.
+    given: usize,
+    /// Where its begin stands in a private key.
+    key: Key,
+}
+
+impl Stream {
+    /// Takes a piece; gives what can be shown now.
+    pub fn push(&mut self, secrets: &Secrets, piece: &str) -> String {
+        self.line.push_str(piece);
+        let mut out = String::new();
+        if let Some(last) = self.line.rfind(['\n', '\r']) {
+            let rest = self.line.split_off(last + 1);
+            let (places, _) = secrets.places(&self.line, &mut self.key, false);
+            self.give(&places, self.line.len(), &mut out);
+            (self.line, self.given) = (rest, 0);
+        }
+        if self.key != Key::None && self.line.len() <= LINE {
+            return out;
+        }
+        // What is known of the key counts once the line has ended.
+        let mut key = self.key;
+        let (places, open) = secrets.places(&self.line, &mut key, self.line.len() <= LINE);
+        if self.line.len() > LINE {
+            self.give(&places, self.line.len(), &mut out);
+            self.line.clear();
+            (self.given, self.key) = (0, key);
+            return out;
+        }
+        let mut safe = open.unwrap_or(self.line.len()).min(secrets.known().begin_of(&self.line));
+        if key != Key::None {
+            safe = 0;
+        }
+        for (range, _) in places.iter().rev() {
+            if range.end > safe {
+                safe = safe.min(range.start);
+            }
+        }
+        self.give(&places, self.line.floor_char_boundary(safe), &mut out);
+        out
+    }
+
+    /// Gives what is left, where nothing follows.
+    pub fn end(&mut self, secrets: &Secrets) -> String {
+        let mut out = String::new();
+        let (places, _) = secrets.places(&self.line, &mut self.key, false);
+        self.give(&places, self.line.len(), &mut out);
+        *self = Self::default();
+        out
+    }
+
+    /// Gives the line up to `safe` where it was not given yet.
+    fn give(&mut self, places: &[Place], safe: usize, out: &mut String) {
+        for (range, instead) in places {
+            if range.start >= self.given && range.end <= safe {
+                out.push_str(&self.line[self.given..range.start]);
+                out.push_str(instead);
+                self.given = range.end;
+            }
+        }
+        if safe > self.given {
+            out.push_str(&self.line[self.given..safe]);
+            self.given = safe;
+        }
+    }
+}

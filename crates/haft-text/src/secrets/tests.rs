@@ -1,0 +1,294 @@
+//! What is hidden in texts, whole and in pieces, and what is not.
+
+use proptest::prelude::*;
+
+use super::*;
+
+const TOKEN: &str = "ghp_16C7e42F292c6912E7710c838347Ae178B4a";
+
+fn hidden(text: &str) -> String {
+    Secrets::default().hide(text).into_owned()
+}
+
+#[test]
+fn values_are_hidden_by_the_name_in_front_of_them() {
+    for (text, name) in [
+        ("API_KEY=%", "API_KEY"),
+        ("export GH_TOKEN='%' # mine", "GH_TOKEN"),
+        ("docker run -e GH_TOKEN=% image", "GH_TOKEN"),
+        ("docker run -e \"GH_TOKEN=%\" image", "GH_TOKEN"),
+        ("    12\tAPI_KEY=%", "API_KEY"),
+        (".env:12:API_KEY=%", "API_KEY"),
+        (".env-12-API_KEY=%", "API_KEY"),
+        ("+API_KEY=%", "API_KEY"),
+        ("  api_key: %  # comment", "api_key"),
+        ("  - token: \"%\"", "token"),
+        ("{\"apiKey\": \"%\", \"a\": 1}", "apiKey"),
+        ("{\\\"apiKey\\\": \\\"%\\\"}", "apiKey"),
+        ("db.password = %", "password"),
+        ("client_secret = \"%\"", "client_secret"),
+        ("const API_KEY: &str = \"%\";", "API_KEY"),
+        ("apiKey: string = \"%\"", "apiKey"),
+        ("os.environ[\"API_KEY\"] = \"%\"", "API_KEY"),
+        ("define('API_KEY', '%');", "API_KEY"),
+        ("'secret' => '%',", "secret"),
+        ("<password>%</password>", "password"),
+        ("curl --token % x", "token"),
+        ("curl --token=% x", "token"),
+        ("https://x.example/?api_key=%&a=b", "api_key"),
+        ("Authorization: Bearer %", "AUTHORIZATION"),
+        ("curl -H 'Authorization: token %' x", "AUTHORIZATION"),
+        ("{\"authorization\": \"Bearer %\"}", "AUTHORIZATION"),
+        ("> authorization: Basic %", "AUTHORIZATION"),
+        ("curl -H \"X-Api-Key: %\" x", "X_Api_Key"),
+        ("postgres://app:%@db.example.com/app", "URL_PASSWORD"),
+        ("https://%@github.com/a/b", "URL_TOKEN"),
+    ] {
+        let secret = text.replace('%', TOKEN);
+        let expected = text.replace('%', &placeholder(name));
+        assert_eq!(hidden(&secret), expected);
+    }
+}
+
+#[test]
+fn passwords_of_words_are_hidden_where_variables_or_settings_stand() {
+    for text in [
+        "DB_PASSWORD=%",
+        "DB_PASSWORD=\"%\"",
+        "password: %",
+        "password = \"%\"",
+        "{\"password\": \"%\"}",
+        "mysql://root:%@db/x",
+    ] {
+        let text = text.replace('%', "correct-horse-battery-9");
+        assert!(hidden(&text).contains("{{secret:"), "{text}");
+    }
+}
+
+#[test]
+fn code_and_harmless_settings_stay_as_they_are() {
+    for text in [
+        "DEBUG=true",
+        "PASSWORD=test",
+        "KEYBOARD_LAYOUT=us-international-1",
+        "API_KEY=your-api-key-here",
+        "API_KEY=<your-key-1a2b3c4d>",
+        "API_KEY=${OTHER_KEY_1a2b3c}",
+        "API_KEY=$(pass show api/key1a2b3c)",
+        "API_KEY=xxxxxxxxxxxxxxxx",
+        "API_KEY={{secret:API_KEY}}",
+        "api_key: ${{ secrets.API_KEY }}",
+        "let token = self.next_token2(sha256Context2);",
+        "token = nextToken2;",
+        "let key = Sha256Context2::new();",
+        "key = sha256Context2;",
+        "const key = await deriveKey2b3c4d(password, salt);",
+        "password: user.hashed2Password3x,",
+        "tokens: Vec<Token1a2b3c4d>,",
+        "cache_key = \"build-1a2b3c4d5e6f7a8b9c0d1e2f\"",
+        "  key: cargo-${{ hashFiles('**/Cargo.lock') }}",
+        "{\"key\": \"ctrl+shift+alt+p\", \"command\": \"x\"}",
+        "{\"key\": \"settings.general.title2\"}",
+        "public_key = \"ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIO1a2b3c\"",
+        "secretName: my-app-tls-2a3b4c5d6e7f",
+        "checksum = \"1f2e3d4c5b6a79881f2e3d4c5b6a79881f2e3d4c5b6a79881f2e3d4c5b6a7988\"",
+        "\"integrity\": \"sha512-1a2b3c4d5e6f7a8b9c0d==\"",
+        "cacheKey: sha256-1a2b3c4d5e6f7a8b9c0d",
+        "commit 3e20e31c351f5318b0e6308652d02c7b486c3f59100a",
+        "if token == \"identifier-or-keyword\" {",
+        "max_tokens: 128000000000",
+        "token_url: https://login.example.com/oauth2/token",
+        "keyFile: /etc/ssl/private/server1a2b3c.key",
+        "https://user@example.com/x",
+        "git@github.com:owner/repo1a2b3c4d.git",
+        "Authorization: Bearer <token>",
+        "Authorization: Bearer ${TOKEN}",
+        "f\"Bearer {token}\"",
+        "const BEGIN: &str = \"-----BEGIN PRIVATE KEY-----\";\nlet privateKeyMaterial = readPrivateKeyFromDisk\n",
+        "-----BEGIN CERTIFICATE-----\nMIIDdzCCAl+gAwIBAgIEAgAAuTANBgkqhkiG9w0BAQUFADBaMQswCQYDVQQGEwJJ\n",
+    ] {
+        assert_eq!(hidden(text), text);
+    }
+}
+
+#[test]
+fn a_text_without_secrets_is_not_copied() {
+    let secrets = Secrets::default();
+    secrets.add("A", TOKEN);
+    assert!(matches!(secrets.hide("fn key() -> Token { token }"), Cow::Borrowed(_)));
+}
+
+fn key_block() -> (String, Vec<String>) {
+    let line = |seed: usize| -> String {
+        let letters = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+        (0..64).map(|at| char::from(letters[(at * 37 + seed * 11) % 64])).collect()
+    };
+    let lines = vec![line(1), line(2), line(3)[..20].to_owned()];
+    let text = format!(
+        "-----BEGIN RSA PRIVATE KEY-----\n{}\n-----END RSA PRIVATE KEY-----\n",
+        lines.join("\n")
+    );
+    (text, lines)
+}
+
+#[test]
+fn lines_of_a_private_key_are_hidden_however_they_are_shown() {
+    let (block, lines) = key_block();
+    let numbered = |sign: &str| -> String {
+        let lines = (1..).zip(block.lines()).map(|(at, line)| format!("{at}{sign}{line}"));
+        lines.collect::<Vec<_>>().join("\n")
+    };
+    for text in [
+        block.clone(),
+        numbered("\t"),
+        numbered(":"),
+        block.replace('\n', "\r\n"),
+        block.replace('\n', "\n+"),
+        format!("{{\"private_key\": \"{}\"}}", block.replace('\n', "\\n")),
+        format!("PRIVATE_KEY=\"{}\"", block.replace('\n', "\\n")),
+        block.replace('\n', " "),
+    ] {
+        let hidden = hidden(&text);
+        assert!(lines.iter().all(|line| !hidden.contains(line.as_str())), "{hidden}");
+    }
+    let secrets = Secrets::default();
+    secrets.hide(&block);
+    let part = format!("x {} y", lines[1]);
+    assert_eq!(secrets.hide_known(&part), "x {{secret:PRIVATE_KEY_2}} y");
+}
+
+#[test]
+fn what_was_seen_once_is_hidden_from_then_on_in_other_forms_too() {
+    let secrets = Secrets::default();
+    let value = "a\"b+c/d-1234567890e";
+    assert_eq!(secrets.add("my.key", value), "my_key");
+    assert_eq!(secrets.add("other", value), "my_key");
+    assert_eq!(secrets.hide_known(&format!("<{value}>")), "<{{secret:my_key}}>");
+    assert_eq!(secrets.hide_known(r#"a\"b+c/d-1234567890e"#), "{{secret:my_key_JSON}}");
+    assert_eq!(secrets.hide_known("a%22b%2Bc%2Fd-1234567890e"), "{{secret:my_key_URL}}");
+    // What `base64` makes of `user:` and the value, and of the value alone.
+    for encoded in ["dXNlcjphImIrYy9kLTEyMzQ1Njc4OTBl", "YSJiK2MvZC0xMjM0NTY3ODkwZQ=="] {
+        let hidden = secrets.hide_known(encoded).into_owned();
+        assert!(hidden.contains("{{secret:my_key_BASE64"), "{hidden}");
+    }
+    assert_eq!(secrets.add("my_key", "another-value-17"), "my_key_2");
+    assert_eq!(secrets.value("my_key_2").as_deref(), Some("another-value-17"));
+    assert_eq!(secrets.value("my_key_3"), None);
+}
+
+#[test]
+fn variables_are_known_from_the_start() {
+    let names = Names { more: vec!["LICENCE".to_owned()], not: vec!["MY_TOKEN".to_owned()] };
+    let secrets = Secrets::new(names);
+    let url = "postgres://app:pass-word-123456@db/x";
+    let several = "-- one line\r\nsecond9a8b7c6dline\n";
+    secrets.add_variables([
+        ("GH_TOKEN", TOKEN),
+        ("DATABASE_URL", url),
+        ("MY_TOKEN", "plain-value-1a2b3c"),
+        ("LICENCE", "listed-value-1a2b3c"),
+        ("SEVERAL_KEYS", several),
+    ]);
+    let text = format!("{TOKEN} {url} plain-value-1a2b3c listed-value-1a2b3c second9a8b7c6dline");
+    assert_eq!(
+        secrets.hide_known(&text),
+        "{{secret:GH_TOKEN}} postgres://app:{{secret:DATABASE_URL_PASSWORD}}@db/x \
+         plain-value-1a2b3c {{secret:LICENCE}} {{secret:SEVERAL_KEYS}}"
+    );
+    assert_eq!(secrets.hide("LICENCE=plain-value-1a2b3c"), "LICENCE={{secret:LICENCE_2}}");
+}
+
+#[test]
+fn placeholders_are_read_back() {
+    let text = "a {{secret:ONE}} {{secret:}} {{secret:TWO_2}}{{secret:x y}}{{secret:T";
+    let found: Vec<_> = placeholders(text).map(|(range, name)| (&text[range], name)).collect();
+    assert_eq!(found, [("{{secret:ONE}}", "ONE"), ("{{secret:TWO_2}}", "TWO_2")]);
+}
+
+fn streamed(secrets: &Secrets, text: &str, cuts: &[usize]) -> String {
+    let (mut stream, mut out, mut from) = (Stream::default(), String::new(), 0);
+    for cut in cuts {
+        let cut = text.floor_char_boundary((*cut).clamp(from, text.len()));
+        out.push_str(&stream.push(secrets, &text[from..cut]));
+        from = cut;
+    }
+    out.push_str(&stream.push(secrets, &text[from..]));
+    out + &stream.end(secrets)
+}
+
+#[test]
+fn a_secret_in_pieces_is_hidden_as_one_in_one_piece() {
+    let (block, _) = key_block();
+    let text = format!(
+        "begin\nAPI_KEY={TOKEN}\nüber {{\"token\": \"{TOKEN}-2\"}} known-value-9a8b7c end\r\n{block}\
+         Authorization: Bearer {TOKEN}-3\nlast known-value-9a8b7c"
+    );
+    let whole = Secrets::default();
+    whole.add("KNOWN", "known-value-9a8b7c");
+    let expected = whole.hide(&text).into_owned();
+    assert!(!expected.contains(TOKEN) && !expected.contains("known-value"), "{expected}");
+    for first in (0..text.len()).step_by(3) {
+        for cuts in [vec![first], (first..text.len()).step_by(7).collect()] {
+            let secrets = Secrets::default();
+            secrets.add("KNOWN", "known-value-9a8b7c");
+            assert_eq!(streamed(&secrets, &text, &cuts), expected, "{cuts:?}");
+        }
+    }
+}
+
+#[test]
+fn what_cannot_be_part_of_a_secret_is_not_held_back() {
+    let secrets = Secrets::default();
+    secrets.add("KNOWN", "known-value-9a8b7c");
+    let mut stream = Stream::default();
+    for piece in ["....", "Continue? [y/N] ", "token", "s left: ", "\n", "Password: "] {
+        assert_eq!(stream.push(&secrets, piece), piece);
+    }
+    assert_eq!(stream.push(&secrets, "\na know"), "\na ");
+    assert_eq!(stream.push(&secrets, "ing"), "knowing");
+}
+
+#[test]
+fn there_is_an_end_to_what_is_remembered_but_not_to_what_is_hidden() {
+    let secrets = Secrets::default();
+    let line = |at: usize| format!("API_KEY=value{at}a{}b7c8d\n", at * 7);
+    let text: String = (0..MOST).map(line).collect();
+    let hidden = secrets.hide(&text).into_owned();
+    assert!(!hidden.contains("b7c8d"));
+    assert!(secrets.known().all.len() <= MOST);
+    let last = line(MOST + 1);
+    assert_eq!(secrets.hide(&last), "API_KEY={{secret:API_KEY}}\n");
+}
+
+proptest! {
+    /// However a text is put together, nothing breaks, pieces give what the whole gives, and what is
+    /// hidden once stays as it is.
+    #[test]
+    fn any_text_in_any_pieces(
+        words in prop::collection::vec(
+            prop_oneof![
+                Just("API_KEY=".to_owned()), Just("token: ".to_owned()), Just("\"key\": \"".to_owned()),
+                Just("Bearer ".to_owned()), Just("://a:".to_owned()), Just("@".to_owned()),
+                Just("\n".to_owned()), Just("\\\"".to_owned()), Just("\"".to_owned()),
+                Just("-----BEGIN PRIVATE KEY-----".to_owned()), Just("-----END".to_owned()),
+                Just(TOKEN.to_owned()), Just("known-value-9a8b7c".to_owned()), Just(" ".to_owned()),
+                Just("AbCd0123".repeat(6)), "[a-zA-Z0-9 _.:=\"'ä-]{0,20}",
+            ],
+            0..24,
+        ),
+        cuts in prop::collection::vec(0usize..400, 0..6),
+    ) {
+        let text = words.concat();
+        let secrets = Secrets::default();
+        secrets.add("KNOWN", "known-value-9a8b7c");
+        let hidden = secrets.hide(&text).into_owned();
+        prop_assert!(!hidden.contains("known-value-9a8b7c"));
+        let again = secrets.hide_known(&hidden).into_owned();
+        prop_assert_eq!(&again, &hidden);
+        let mut cuts = cuts;
+        cuts.sort_unstable();
+        // Everything is known by now: only where pieces end could differ.
+        let streamed = streamed(&secrets, &text, &cuts);
+        prop_assert!(!streamed.contains("known-value-9a8b7c"));
+    }
+}
