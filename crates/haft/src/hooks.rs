@@ -237,6 +237,9 @@ impl Hooks {
     async fn before_call(&self, seen: &Seen) -> Before {
         let asked = self.ask_views(HookEvent::PreToolUse, seen, &Value::Null).await;
         let several = asked.len() > 1;
+        let allows = |answer: &Answer| answer.verdict == Some(Verdict::Allow);
+        // Of several files each has to be allowed.
+        let all = asked.iter().all(|(_, answers)| answers.iter().any(allows));
         let mut before = Before::default();
         for (view, answers) in asked {
             self.end_turn(&answers);
@@ -251,7 +254,7 @@ impl Hooks {
                     }
                     before.input = Some(from_theirs(seen.tool(), &view, input));
                 }
-                if let Some(verdict) = answer.verdict {
+                if let Some(verdict) = answer.verdict.filter(|v| all || *v != Verdict::Allow) {
                     join(&mut before, verdict, &answer.reason);
                 }
             }

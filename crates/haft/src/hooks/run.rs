@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use futures::StreamExt as _;
-use haft_config::{HookEntry, HookEvent, HookRun, expanded};
+use haft_config::{HookEntry, HookEvent, HookRun, Layer, expanded};
 use haft_host::{Host as _, Output, Program, Spawn, Stdin};
 use haft_net::{SystemResolver, post_direct};
 use haft_types::Stream;
@@ -42,7 +42,11 @@ pub async fn run(hooks: &Hooks, entry: &HookEntry, payload: Bytes) -> Result<Pri
     let work = async {
         match &entry.run {
             HookRun::Command { command, args } => {
-                program(hooks, command, args.as_deref(), payload).await
+                // A project's programs get what its commands get: no keys.
+                let trusted = matches!(entry.layer, Layer::User | Layer::Managed);
+                let mut spawn = spawn(hooks, command, args.as_deref());
+                (spawn.stdin, spawn.trusted) = (Stdin::Bytes(payload), trusted);
+                program(hooks, spawn).await
             }
             HookRun::Http { url, headers, variables } => {
                 let headers =
@@ -57,13 +61,8 @@ pub async fn run(hooks: &Hooks, entry: &HookEntry, payload: Bytes) -> Result<Pri
     tokio::time::timeout(limit, work).await.map_err(late)?
 }
 
-async fn program(
-    hooks: &Hooks,
-    command: &str,
-    args: Option<&[String]>,
-    payload: Bytes,
-) -> Result<Printed, String> {
-    let shell = hooks.host.shell().ok_or("there is no shell")?;
+/// A script for the shell, or a program with its arguments.
+fn spawn(hooks: &Hooks, command: &str, args: Option<&[String]>) -> Spawn {
     let program = match args {
         None => Program::Script { text: command.to_owned(), args: Vec::new() },
         Some(args) => {
@@ -72,15 +71,17 @@ async fn program(
         }
     };
     let project = hooks.project.display().to_string();
-    let spawn = Spawn {
+    Spawn {
         set: vec![
             ("CLAUDE_PROJECT_DIR".to_owned(), project.clone()),
             ("HAFT_PROJECT_DIR".to_owned(), project),
         ],
-        stdin: Stdin::Bytes(payload),
-        trusted: true,
         ..Spawn::new(program, hooks.cwd.clone())
-    };
+    }
+}
+
+async fn program(hooks: &Hooks, spawn: Spawn) -> Result<Printed, String> {
+    let shell = hooks.host.shell().ok_or("there is no shell")?;
     let mut running = shell.spawn(spawn).await.map_err(|error| error.to_string())?;
     let (mut out, mut err) = (Vec::new(), Vec::new());
     while let Some(said) = running.output.next().await {

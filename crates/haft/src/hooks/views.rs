@@ -35,7 +35,10 @@ pub fn views(seen: &Seen) -> Vec<View> {
     };
     if let ("edit", Some(Value::Array(files))) = (tool, input.get("files")) {
         let one = |file: &Value| file.as_object().map(|file| of_file(file, place));
-        return files.iter().filter_map(one).flatten().collect();
+        let all: Vec<View> = files.iter().filter_map(one).flatten().collect();
+        if !all.is_empty() {
+            return all;
+        }
     }
     let name = match (tool, input.get("action").and_then(Value::as_str)) {
         ("job", Some("stop")) => Some("TaskStop"),

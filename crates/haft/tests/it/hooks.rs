@@ -364,7 +364,9 @@ fn after_a_call_hooks_speak_to_the_model() {
 #[test]
 fn what_a_formatter_made_of_a_change_is_taken_back_with_it() {
     let world = World::new();
-    let script = "sed -i s/x/formatted/ a.txt b.txt 2> /dev/null; true";
+    // Its own file alone: both calls run at the same time.
+    let script =
+        r#"file=$(sed 's/.*"file_path":"\([^"]*\)".*/\1/'); sed -i s/x/formatted/ "$file""#;
     world.settings(&hook("PostToolUse", "Edit|Write", script, ""));
     world.file("a.txt", "one\n");
     let edit = json!({"old_text": "one", "new_text": "x"});
@@ -374,9 +376,10 @@ fn what_a_formatter_made_of_a_change_is_taken_back_with_it() {
         json!({"name": "write", "input": {"path": "b.txt", "content": "x\n"}}),
     ];
     let outcomes = world.told(&calls, &["--mode", "bypass"]);
-    for (outcome, name) in outcomes.iter().zip(["a.txt", "b.txt"]) {
+    // In the order in which they ended, whichever that is.
+    for name in ["a.txt", "b.txt"] {
         let note = format!("a hook changed it since: {name}");
-        assert!(text(outcome).contains(&note), "{outcome}");
+        assert!(outcomes.iter().any(|one| text(one).contains(&note)), "{outcomes:?}");
         assert_eq!(world.read(name), "formatted\n");
     }
     for _ in 0..2 {
@@ -385,4 +388,40 @@ fn what_a_formatter_made_of_a_change_is_taken_back_with_it() {
     }
     assert_eq!(world.read("a.txt"), "one\n");
     assert!(!world.work().join("b.txt").exists());
+}
+
+#[test]
+fn a_yes_to_one_of_several_files_is_no_yes_to_all() {
+    let world = World::new();
+    let allow = before("allow", "fine");
+    let guard =
+        format!("if grep -q '\"file_path\":\"[^\"]*/one.txt\"'; then printf '%s' '{allow}'; fi");
+    world.settings(&hook("PreToolUse", "Write", &guard, ""));
+    let change = |names: &[&str]| {
+        let file = |name: &&str| json!({"path": name, "content": "x"});
+        json!({"files": names.iter().map(file).collect::<Vec<_>>()})
+    };
+    let ran = world.tool("edit", &change(&["a/one.txt", "two.txt"]), &[]);
+    assert!(ran.code == Some(1) && !world.work().join("two.txt").exists(), "{ran:?}");
+    let ran = world.tool("edit", &change(&["a/one.txt", "b/one.txt"]), &[]);
+    assert_eq!(ran.code, Some(0), "{ran:?}");
+}
+
+#[test]
+fn hooks_of_a_project_get_no_keys() {
+    let world = World::new();
+    let settings = |file: &str| hook("PreToolUse", "", &format!("env > {file}; true"), "");
+    world.settings(&settings("own"));
+    world.file(".haft/settings.toml", settings("theirs"));
+    let token = "ghp_16C7e42F292c6912E7710c838347Ae178B4a";
+    let mut command = world.haft(&["tool", "ls", "--input", "{}", "--trust"]);
+    command.env("GITHUB_TOKEN", token);
+    let ran = crate::world::finish(command, &crate::world::Input::Nothing);
+    assert_eq!(ran.code, Some(0), "{ran:?}");
+    let (own, theirs) = (world.read("own"), world.read("theirs"));
+    assert!(own.contains(token) && !theirs.contains(token), "{theirs}");
+    for env in [own, theirs] {
+        let project = world.work().display().to_string();
+        assert!(env.contains(&format!("HAFT_PROJECT_DIR={project}\n")), "{env}");
+    }
 }
