@@ -9,6 +9,9 @@ use std::{
     ptr,
 };
 
+/// How many signals there are, those of the C library included; a bit each in a set of the kernel.
+const SIGNALS: libc::c_long = 64;
+
 /// Tells that children have changed.
 #[derive(Debug)]
 pub(super) struct Signals(OwnedFd);
@@ -63,10 +66,27 @@ pub(super) fn hold_back(signal: libc::c_int) -> io::Result<()> {
     if done == 0 { Ok(()) } else { Err(io::Error::last_os_error()) }
 }
 
-/// Takes no signal away from the program that this process is about to become.
+/// Takes no signal away from the program that this process is about to become: none is held back,
+/// and none ignored, whatever whoever started haft ignored. Its own terminal, or none, is all that
+/// a program has to do with.
 ///
-/// It makes one system call and nothing else, as it must between fork and exec.
+/// It makes system calls and nothing else, as it must between fork and exec.
 pub(super) fn give_back() -> io::Result<()> {
+    // What the kernel takes for the default action: its structure of zeros, which is no larger.
+    let default = [0_u64; 4];
+    for signal in 1..=SIGNALS {
+        // SAFETY: the action is valid for the call, and sets no handler. The C library's own call
+        // refuses the signals that it uses itself; KILL and STOP are as they are in any case.
+        unsafe {
+            libc::syscall(
+                libc::SYS_rt_sigaction,
+                signal,
+                default.as_ptr(),
+                ptr::null_mut::<u64>(),
+                SIGNALS / 8,
+            );
+        }
+    }
     let mut set = MaybeUninit::<libc::sigset_t>::uninit();
     // SAFETY: `sigemptyset` initialises the set, which is then valid.
     let done = unsafe {
