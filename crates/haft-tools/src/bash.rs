@@ -90,6 +90,7 @@ pub struct Input {
     /// Folder for this call only, from the workspace root; default: where the last call ended.
     cwd: Option<String>,
     /// Milliseconds, at most 600000; of a job any.
+    #[schemars(range(min = 1))]
     timeout_ms: Option<u64>,
     /// Begin a job (see job) and answer at once.
     run_in_background: Option<bool>,
@@ -221,14 +222,6 @@ impl Tool for Bash {
                 return Err(ToolError::new("PowerShell has no sessions").hint("Leave session out."));
             }
             session::check(input, name)?;
-        }
-        if input.timeout_ms == Some(0) {
-            return Err(ToolError::new("timeout_ms is 0, which leaves no time to run").hint(
-                format!(
-                    "Give 1 to {TIMEOUT_MAX} milliseconds, or leave it out for {}.",
-                    self.timeout
-                ),
-            ));
         }
         let asked = folder(input, place)?;
         let Handed { command, names } = self.handed(input)?;

@@ -276,10 +276,14 @@ async fn a_timeout_answers_with_what_there_is_and_stops_everything() {
 #[tokio::test]
 async fn bad_times_and_commands_are_named() {
     let world = world();
-    let zero = world.call("bash", json!({"command": "true", "timeout_ms": 0})).await;
-    assert_eq!(zero.status, Status::Failed);
-    let text = zero.joined_text();
-    assert!(text.contains("timeout_ms is 0") && text.contains("1 to 600000"), "{text}");
+    for (time, job) in [(0, false), (-5, false), (0, true), (-5, true)] {
+        let input = json!({"command": "true", "timeout_ms": time, "run_in_background": job});
+        let bad = world.call("bash", input).await;
+        assert_eq!(bad.status, Status::Failed);
+        let text = bad.joined_text();
+        let wanted = format!("timeout_ms is {time}, wanted: a number of at least 1");
+        assert!(text.contains(&wanted) && !text.contains("600000"), "{text}");
+    }
     let over = world.call("bash", json!({"command": "echo x", "timeout_ms": 900_000})).await;
     let text = over.joined_text();
     assert_eq!(text, "x\n[timeout_ms 900000 was cut to the most there is, 600000]");
