@@ -250,7 +250,7 @@ impl Policy {
             .or_else(|| self.misread(ask, &judged))
             .or_else(|| self.ruled(ask, &judged, Verdict::Ask))
             .or_else(|| self.restricted(ask, &judged))
-            .or_else(|| ask.leaving())
+            .or_else(|| ask.leaving(&self.sandbox))
             .or_else(|| self.uncertain(ask, &judged));
         match question.map_or_else(|| self.allowed(ask, &judged), Err) {
             Ok(ruling) => ruling,
@@ -367,6 +367,9 @@ impl Policy {
             if let Some(script) = script
                 && let Some(ruling) = self.unnamed(ask, effect, script)
             {
+                return Some(ruling);
+            }
+            if let Some(ruling) = self.unwatched(ask, effect, script.as_ref()) {
                 return Some(ruling);
             }
             let Target::Tree { root } = &effect.target else { continue };

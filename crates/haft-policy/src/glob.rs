@@ -33,6 +33,8 @@ pub(crate) struct PathGlob {
     prefix: HostPath,
     /// What it names without a pattern; of a bare name that at its base.
     literal: Option<HostPath>,
+    /// Whether it is a name at any depth.
+    any_depth: bool,
 }
 
 /// How a pattern ends.
@@ -119,6 +121,7 @@ impl PathGlob {
             .and_then(Result::ok);
         Ok(Self {
             literal,
+            any_depth,
             base,
             tail,
             name_matcher: name.as_ref().map(Glob::compile_matcher),
@@ -137,6 +140,11 @@ impl PathGlob {
     /// What it names, where that is no pattern; of a name at any depth that at its base.
     pub(crate) const fn literal(&self) -> Option<&HostPath> {
         self.literal.as_ref()
+    }
+
+    /// Reports whether it names one place alone.
+    pub(crate) const fn is_exact(&self) -> bool {
+        self.literal.is_some() && !self.any_depth
     }
 
     /// The globs of its generous reading, for a set; none in place of the base folder itself.

@@ -146,7 +146,8 @@ impl Policy {
                 Some(PathClass::Writes) => open != Access::Observe,
                 _ => false,
             };
-            meant && placed.rule.verdict != Verdict::Allow
+            let walled = ask.inside().is_some() && Self::is_walled(placed);
+            meant && placed.rule.verdict != Verdict::Allow && !walled
         };
         let placed = self.rules.iter().find(names)?;
         if self.rule_of(ask, |pattern| pattern.is_literal() && pattern.allows(text)).is_some() {
@@ -192,7 +193,7 @@ impl Policy {
     }
 
     /// The first rule that allows commands of the tool that it takes.
-    fn rule_of(
+    pub(crate) fn rule_of(
         &self,
         ask: &Ask<'_>,
         takes: impl Fn(&crate::command::CommandPattern) -> bool,

@@ -10,11 +10,11 @@ use haft_types::{Access, Effect, HostPath, Mode, Origin, Target};
 
 use crate::{
     Ask, CREDENTIALS, PROTECTED, Policy, Spot,
-    decide::{Judged, Remember, Ruling},
+    decide::{Judged, Placed, Remember, Ruling, doing},
     glob::PathGlob,
     protected::find,
-    rule::{PathClass, Subject, Verdict},
-    script::Script,
+    rule::{PathClass, Rule, Subject, Verdict},
+    script::{Part, Script},
 };
 
 /// What a person wants of the sandbox.
@@ -61,7 +61,13 @@ pub fn unconfined() -> Effect {
 }
 
 /// What of git's own files makes programs run; the rest changes with every commit.
-const GIT: &[&str] = &[".git/hooks", ".git/config", ".git/config.worktree", ".git/info/attributes"];
+const GIT: &[&str] = &[
+    ".git/hooks",
+    ".git/config",
+    ".git/config.worktree",
+    ".git/commondir",
+    ".git/info/attributes",
+];
 
 /// The ends of names that the tables leave open.
 const OPEN: &[&str] = &["rsa_key", "ecdsa_key", "ed25519_key", "dsa_key"];
@@ -104,7 +110,11 @@ fn clears(judged: &Judged<'_>, ask: &Ask<'_>) -> bool {
     let script = { script }.find_map(|one| Script::of_effect(one, ask.plan, &ask.place.home));
     script.is_none_or(|script| {
         let parts = script.parts.iter().filter(|part| part.effects.contains(judged.effect));
-        { parts }.any(|part| !part.is_wrapped)
+        let picks = |part: &Part| {
+            let first = part.words.as_ref().and_then(|words| words.first());
+            part.is_wrapped || first.is_some_and(|first| first == "find")
+        };
+        { parts }.any(|part| !picks(part))
     })
 }
 
@@ -137,8 +147,8 @@ impl Ask<'_> {
     }
 
     /// The question, where it wants to run outside.
-    pub(crate) fn leaving(&self) -> Option<Ruling> {
-        (self.leaves() && self.mode != Mode::Bypass).then(|| {
+    pub(crate) fn leaving(&self, wanted: &Confinement) -> Option<Ruling> {
+        (self.leaves() && (wanted.always || self.mode != Mode::Bypass)).then(|| {
             let reason =
                 "it wants to run outside the sandbox, where nothing but this question holds it";
             Ruling::ask(Remember::Never, None, "", |_| reason.to_owned())
@@ -189,15 +199,65 @@ impl Policy {
                 places.extend(self.of_spot(spot, &name, &root));
             }
         }
-        let denied = self.rules.iter().filter(|placed| {
-            placed.rule.verdict == Verdict::Deny
-                && matches!(&placed.rule.subject, Subject::Path { class: PathClass::Reads, .. })
-        });
-        places
-            .extend(denied.flat_map(|placed| &placed.globs).filter_map(PathGlob::literal).cloned());
+        places.extend(self.of_rules(&PathClass::Reads).filter_map(PathGlob::literal).cloned());
         places.sort();
         places.dedup();
         places
+    }
+
+    /// What denials and questions of a kind are about.
+    fn of_rules(&self, wanted: &PathClass) -> impl Iterator<Item = &PathGlob> {
+        let holds = move |placed: &&Placed| {
+            placed.rule.verdict != Verdict::Allow
+                && matches!(&placed.rule.subject, Subject::Path { class, .. } if class == wanted)
+        };
+        self.rules.iter().filter(holds).flat_map(|placed| &placed.globs)
+    }
+
+    /// Reports whether the sandbox holds programs to a rule about paths: it names one place.
+    pub(crate) fn is_walled(placed: &Placed) -> bool {
+        placed.globs.iter().all(PathGlob::is_exact)
+    }
+
+    /// A rule about paths to which nothing holds a program that may do anything.
+    pub(crate) fn unwalled(&self) -> Option<&Rule> {
+        let open = |placed: &&Placed| {
+            placed.rule.verdict != Verdict::Allow
+                && matches!(
+                    &placed.rule.subject,
+                    Subject::Path { class: PathClass::Reads | PathClass::Writes, .. }
+                )
+                && !Self::is_walled(placed)
+        };
+        self.rules.iter().find(open).map(|placed| &placed.rule)
+    }
+
+    /// The question about a command that may do anything, where a rule is about paths that only a
+    /// pattern names.
+    pub(crate) fn unwatched(
+        &self,
+        ask: &Ask<'_>,
+        effect: &Effect,
+        script: Option<&Script>,
+    ) -> Option<Ruling> {
+        ask.inside()?;
+        let Target::Command { .. } = &effect.target else { return None };
+        let is_free = |part: &Part| {
+            let ruled = || {
+                part.joined().is_some_and(|words| self.rule_of(ask, |p| p.takes(&words)).is_some())
+            };
+            !part.is_tame && !part.read_only && !ruled()
+        };
+        if script.is_some_and(|script| script.fault.is_none() && !script.parts.iter().any(is_free))
+        {
+            return None;
+        }
+        let rule = self.unwalled()?;
+        let what = doing(effect, None, ask);
+        Some(Ruling::ask(Remember::Session, Some(rule), &what, |what| {
+            let (verdict, text) = (rule.verdict, &rule.text);
+            format!("the sandbox cannot keep {what} from what the {verdict} rule {text} names")
+        }))
     }
 
     /// Where the names of a spot may lie: in the home folder, in the workspace, in the system's folders.
@@ -232,7 +292,9 @@ impl Policy {
             .flat_map(|folder| names.iter().filter_map(|name| folder.join(name).ok()));
         let own =
             self.anchors.state.iter().filter(|state| folders.iter().any(|of| state.is_within(of)));
-        within.chain(own.cloned()).collect()
+        let ruled = self.of_rules(&PathClass::Writes).filter_map(PathGlob::literal);
+        let ruled = ruled.filter(|path| folders.iter().any(|of| path.is_within(of)));
+        within.chain(own.chain(ruled).cloned()).collect()
     }
 }
 

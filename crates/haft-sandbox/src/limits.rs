@@ -9,8 +9,8 @@ use serde::{Deserialize, Serialize};
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Limits {
-    /// Folders at and below which it may write, and single files; those that are not there count for nothing. With none,
-    /// and no `temp`, it only reads: nothing at all is writable.
+    /// Folders at and below which it may write, and single files; those that are not there count for
+    /// nothing. With none it only reads: permissions and times of files are kept, too.
     pub write: Vec<HostPath>,
     /// What it may not even read: files, and folders with all below them. Wins over `write`. It goes by
     /// these paths: what is also mounted elsewhere, or has another name by a hard link, is read there.
@@ -68,9 +68,9 @@ impl fmt::Display for Level {
 }
 
 impl Limits {
-    /// Reports whether nothing at all is writable.
+    /// Reports whether nothing is writable but the folder for a while.
     pub const fn reads_only(&self) -> bool {
-        self.write.is_empty() && self.temp.is_none()
+        self.write.is_empty()
     }
 
     /// All that is writable.

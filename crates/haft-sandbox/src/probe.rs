@@ -92,7 +92,7 @@ impl Attack {
             Self::Rights => "changing permissions and times outside",
             Self::Read => "reading what is hidden",
             Self::List => "listing the names of what is hidden",
-            Self::Protected => "changing what is protected",
+            Self::Protected => "changing what is protected, right in folders that may be written",
             Self::Signal => "signals to other processes",
             Self::Trace => "looking into other processes",
             Self::Tcp => "TCP",

@@ -113,6 +113,30 @@ const CHANGES: &[i64] = &[
     #[cfg(target_arch = "x86_64")]
     libc::SYS_futimesat,
 ];
+/// Calls that give a file permissions, with the argument that they stand in.
+const MODES: &[(i64, u8)] = &[
+    (libc::SYS_fchmod, 1),
+    (libc::SYS_fchmodat, 2),
+    (SYS_FCHMODAT2, 2),
+    (libc::SYS_mknodat, 2),
+    #[cfg(target_arch = "x86_64")]
+    (libc::SYS_chmod, 1),
+    #[cfg(target_arch = "x86_64")]
+    (libc::SYS_creat, 1),
+    #[cfg(target_arch = "x86_64")]
+    (libc::SYS_mknod, 1),
+];
+/// Calls that may make a file: where their flags stand, and behind them the permissions.
+const OPENS: &[(i64, u8)] = &[
+    (libc::SYS_openat, 2),
+    #[cfg(target_arch = "x86_64")]
+    (libc::SYS_open, 1),
+];
+/// What lets whoever runs a file be its owner or of its group: outside, it is the person's.
+const GAINS: [u64; 2] = [0o4000, 0o2000];
+/// Flags of open without which permissions mean nothing.
+const MAKES: [u64; 2] = [libc::O_CREAT as u64, 0o20_000_000];
+
 /// What processes of one user share by numbers, and queues of messages, which are files that belong to
 /// no folder; refused where there is no namespace of their own.
 const SHARED: &[i64] = &[
@@ -261,6 +285,22 @@ fn sockets(rules: &mut Rules, level: Level, limits: &Limits) -> io::Result<()> {
     Ok(())
 }
 
+/// Refuses to make programs that give away who they belong to. Where the flags stand in memory no rule
+/// can look: that call is not there (see [`Calls::new`]).
+fn gains(rules: &mut Rules) -> io::Result<()> {
+    let has = |at: u8, bit: u64| is(at, SeccompCmpOp::MaskedEq(bit), bit);
+    for (call, at) in MODES {
+        let each = GAINS.iter().map(|gain| rule(vec![has(*at, *gain)?]));
+        rules.insert(*call, each.collect::<io::Result<_>>()?);
+    }
+    for (call, at) in OPENS {
+        let both = GAINS.iter().flat_map(|gain| MAKES.map(|makes| (gain, makes)));
+        let each = both.map(|(gain, makes)| rule(vec![has(*at, makes)?, has(at + 1, *gain)?]));
+        rules.insert(*call, each.collect::<io::Result<_>>()?);
+    }
+    Ok(())
+}
+
 /// Everything that is refused with an error.
 fn refused(level: Level, limits: &Limits) -> io::Result<Rules> {
     let mut rules: Rules = REFUSED.iter().map(|number| (*number, Vec::new())).collect();
@@ -269,6 +309,7 @@ fn refused(level: Level, limits: &Limits) -> io::Result<Rules> {
     rules.insert(libc::SYS_unshare, SPACES.iter().map(has).collect::<io::Result<_>>()?);
     rules.insert(libc::SYS_clone, SPACES[..7].iter().map(has).collect::<io::Result<_>>()?);
     let mut controls = vec![number_of(libc::TIOCSTI), TIOCLINUX];
+    gains(&mut rules)?;
     if limits.reads_only() {
         rules.extend(CHANGES.iter().map(|number| (*number, Vec::new())));
         controls.extend([FS_IOC_SETFLAGS, FS_IOC_FSSETXATTR]);
@@ -298,7 +339,9 @@ pub(super) struct Calls([BpfProgram; 2]);
 impl Calls {
     /// Makes them ready.
     pub(super) fn new(level: Level, limits: &Limits) -> io::Result<Self> {
-        let absent = ABSENT.iter().map(|number| (*number, Vec::new())).collect();
+        // What may write nowhere makes no files.
+        let opens = limits.writable().next().map(|_| &libc::SYS_openat2);
+        let absent = ABSENT.iter().chain(opens).map(|number| (*number, Vec::new())).collect();
         Ok(Self([program(refused(level, limits)?, libc::EPERM)?, program(absent, libc::ENOSYS)?]))
     }
 
@@ -402,6 +445,10 @@ mod tests {
                 assert!(!allowed(libc::SYS_clone, [bit, 0, 0]));
                 assert!(!allowed(libc::SYS_unshare, [bit, 0, 0]));
             }
+            assert!(allowed(libc::SYS_fchmod, [3, 0o755, 0]));
+            assert!(!allowed(libc::SYS_fchmod, [3, 0o4755, 0]));
+            assert!(!allowed(libc::SYS_fchmodat, [0, 0, 0o2755]));
+            assert!(!allowed(libc::SYS_openat2, [0; 3]));
             let own = level == Level::Namespaces;
             for (call, at) in OF_OTHERS {
                 let mut arguments = [0; 3];

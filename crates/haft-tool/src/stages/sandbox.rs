@@ -30,9 +30,10 @@ impl Stage for Sandbox {
             };
             call.variables.extend(admitted.iter().flat_map(network::Admitted::variables));
             call.confine = Some(limits.clone());
+            let lives_on = call.input().is_some_and(|input| input.get("session").is_some());
             let outcome = next.run(call).await;
             let refused = admitted.map(|admitted| admitted.end(&outcome)).unwrap_or_default();
-            held_back::tell(outcome, &limits, &refused)
+            held_back::tell(outcome, &limits, &refused, lives_on)
         }
         .boxed()
     }
@@ -121,7 +122,9 @@ async fn limits(call: &Call) -> Option<Limits> {
         let levels: &[Level] =
             if wanted.strong { strongest(wanted) } else { &[Level::Landlock, Level::Namespaces] };
         let level = level(shell, levels).await?;
-        return Some(Limits { hidden: policy.hidden(), level: Some(level), ..Limits::default() });
+        // Sorting much takes files for a while.
+        let (hidden, temp) = (policy.hidden(), shell.scratch().await.ok());
+        return Some(Limits { hidden, temp, level: Some(level), ..Limits::default() });
     }
     let walls = call.walls.as_ref()?;
     let level = level(shell, strongest(wanted)).await?;
@@ -143,13 +146,11 @@ fn inside(call: &Call, policy: &Policy, walls: &Walls) -> Limits {
     let changed = || touched.iter().filter(|(access, _)| *access != Access::Observe);
     let (mut write, mut folders) = (walls.write.clone(), walls.write.clone());
     for (_, found) in changed().filter(|(_, found)| !is_harmless(&found.real)) {
-        // What is not there can only be made where its folder is writable.
-        let there = found.kind != FileKind::Missing;
-        let path = if there { Some(found.real.clone()) } else { found.real.parent() };
-        let beyond = |path: &HostPath| !walls.holds(path) && !call.place().home.is_within(path);
-        if let Some(path) = path.filter(beyond) {
-            folders.extend((!there || found.kind == FileKind::FOLDER).then(|| path.clone()));
-            write.push(path);
+        // For what is not there its folder would have to be writable, which nobody was asked about.
+        let beyond = !walls.holds(&found.real) && found.real.parent().is_some();
+        if beyond && found.kind != FileKind::Missing {
+            folders.extend((found.kind == FileKind::FOLDER).then(|| found.real.clone()));
+            write.push(found.real.clone());
         }
     }
     let mut hidden = policy.hidden();

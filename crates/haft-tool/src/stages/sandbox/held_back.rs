@@ -4,7 +4,7 @@
 
 use haft_host::{Limits, Net};
 use haft_net::{Refused, Why};
-use haft_types::{Outcome, Part, Status};
+use haft_types::{HostPath, Outcome, Part, Status};
 use serde_json::json;
 
 /// How many bytes of the end of what a command said are looked through.
@@ -42,7 +42,12 @@ const CONNECTING: &[&str] = &[
 ];
 
 /// Adds what is to be told.
-pub(super) fn tell(mut outcome: Outcome, limits: &Limits, refused: &[Refused]) -> Outcome {
+pub(super) fn tell(
+    outcome: Outcome,
+    limits: &Limits,
+    refused: &[Refused],
+    lives_on: bool,
+) -> Outcome {
     let failed = outcome.status == Status::Failed;
     if !failed && refused.is_empty() {
         return outcome;
@@ -57,7 +62,7 @@ pub(super) fn tell(mut outcome: Outcome, limits: &Limits, refused: &[Refused]) -
     let lines = |words: &[&str]| -> Option<&str> {
         text.lines().rev().find(|line| {
             let line = line.to_lowercase();
-            words.iter().any(|word| line.contains(word))
+            words.iter().any(|word| says(&line, word))
         })
     };
     let (wrote, connected) =
@@ -65,9 +70,14 @@ pub(super) fn tell(mut outcome: Outcome, limits: &Limits, refused: &[Refused]) -
     if wrote.is_none() && connected.is_none() && refused.is_empty() {
         return outcome;
     }
+    let named = wrote.and_then(path);
+    let is_hidden = |path: &str| limits.hidden.iter().any(|hidden| is_at(path, hidden));
+    if let Some(path) = named.filter(|path| is_hidden(path)) {
+        return noted(outcome, &format!("{path} cannot be read by commands in the sandbox"));
+    }
     let mut needs = serde_json::Map::new();
-    if let Some(path) = wrote.and_then(path) {
-        needs.insert("write".to_owned(), json!([path]));
+    if let Some(path) = named {
+        needs.insert("write".to_owned(), json!([folder(path)]));
     }
     let listed = refused.iter().filter(|one| matches!(one.why, Why::NotListed));
     let mut hosts: Vec<&str> = listed.map(|one| one.host.as_str()).collect();
@@ -81,19 +91,50 @@ pub(super) fn tell(mut outcome: Outcome, limits: &Limits, refused: &[Refused]) -
     let told: Vec<String> = refused.iter().take(NAMED).map(ToString::to_string).collect();
     let told =
         if told.is_empty() { String::new() } else { format!("; refused: {}", told.join(", ")) };
+    let held = held(limits);
     if needs.is_empty() {
-        needs.insert("write".to_owned(), json!(["PATH"]));
+        let way = "name in needs what it has to reach, or set unsandboxed: both ask";
+        return noted(outcome, &format!("{held}{told}. If that is why it failed, {way}"));
     }
     let needs = serde_json::Value::Object(needs);
-    let note = format!(
-        "\n[{}{told}. If that is why it failed, call it again with needs {needs}]",
-        held(limits)
-    );
+    let how = if lives_on { "without session and with needs" } else { "with needs" };
+    noted(outcome, &format!("{held}{told}. If that is why it failed, call it again {how} {needs}"))
+}
+
+/// The outcome with a line of its own.
+fn noted(mut outcome: Outcome, note: &str) -> Outcome {
     match outcome.content.last_mut() {
-        Some(Part::Text { text }) => text.push_str(&note),
-        _ => outcome.content.push(Part::text(note.trim_start())),
+        Some(Part::Text { text }) => {
+            text.push_str("\n[");
+            text.push_str(note);
+            text.push(']');
+        }
+        _ => outcome.content.push(Part::text(format!("[{note}]"))),
     }
+    outcome.notes.push(format!("[{note}]"));
     outcome
+}
+
+/// Whether a path is at or below a place.
+fn is_at(path: &str, place: &HostPath) -> bool {
+    HostPath::new(path.as_bytes(), place.style()).is_ok_and(|path| path.is_within(place))
+}
+
+/// The folder of a path: what is not there can only be made where that is writable.
+fn folder(path: &str) -> &str {
+    match path.rsplit_once('/') {
+        Some(("", _)) | None => path,
+        Some((folder, _)) => folder,
+    }
+}
+
+/// Whether a line says it, and not a longer word that it is a part of.
+fn says(line: &str, words: &str) -> bool {
+    let is_part = |c: Option<char>| c.is_some_and(char::is_alphanumeric);
+    line.match_indices(words).any(|(at, _)| {
+        let (before, after) = (&line[..at], &line[at + words.len()..]);
+        !is_part(before.chars().next_back()) && !is_part(after.chars().next())
+    })
 }
 
 /// What held it.
@@ -136,7 +177,7 @@ fn host(line: &str) -> Option<&str> {
 
 #[cfg(test)]
 mod tests {
-    use haft_types::{HostPath, Style};
+    use haft_types::Style;
 
     use super::*;
 
@@ -170,7 +211,7 @@ mod tests {
         let write = vec![HostPath::new(b"/w", Style::Posix).unwrap()];
         let limits = Limits { write, ..Limits::default() };
         let failed = |text: &str| Outcome { status: Status::Failed, ..Outcome::text(text) };
-        let told = |outcome: Outcome| tell(outcome, &limits, &[]).content;
+        let told = |outcome: Outcome| tell(outcome, &limits, &[], false).content;
         let text = |text: &str| vec![Part::text(text)];
         assert_eq!(told(failed("3 tests failed")), text("3 tests failed"));
         assert_eq!(told(Outcome::text("x: Permission denied")), text("x: Permission denied"));
@@ -179,7 +220,7 @@ mod tests {
             text(
                 "cp: /etc/x: Permission denied\n[it ran in the sandbox: it could write only in /w, and \
              connect to nothing. If that is why it failed, call it again with needs \
-             {\"write\":[\"/etc/x\"]}]"
+             {\"write\":[\"/etc\"]}]"
             )
         );
     }
