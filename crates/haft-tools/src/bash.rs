@@ -87,12 +87,12 @@ impl Default for Bash {
 pub struct Input {
     /// Shell command or script.
     command: String,
-    /// Folder for this call only, from the workspace root; default: where the last call ended.
+    /// Folder for this call, from the workspace root; default: where the last one ended.
     cwd: Option<String>,
     /// Milliseconds, at most 600000; of a job any.
     #[schemars(range(min = 1))]
     timeout_ms: Option<u64>,
-    /// Begin a job (see job) and answer at once.
+    /// Begin a job and answer at once.
     run_in_background: Option<bool>,
     /// What it does, in 5-10 words.
     description: Option<String>,
@@ -100,7 +100,7 @@ pub struct Input {
     pty: Option<bool>,
     /// Run in a shell of this name that lives on.
     session: Option<String>,
-    /// What it must reach outside the sandbox; asks.
+    /// What to reach beyond the sandbox; asks.
     needs: Option<Needs>,
     /// Run outside the sandbox; asks.
     unsandboxed: Option<bool>,
@@ -197,12 +197,11 @@ impl Tool for Bash {
                 "bash",
                 "Run command",
                 format!(
-                    "Run a command in the shell and get stdout and stderr in about the order they \
-                     came, without escape codes. stdin is empty. {over} after {time}, or \
+                    "Run a command in the shell; stdout and stderr come in about their order, without escape \
+                     codes. stdin is empty. {over} after {time}, or \
                      timeout_ms. The next call starts in the folder this one ends in, if in the \
-                     workspace. Variables and background processes last only in a session. Over \
-                     30,000 characters you get both ends and an out:// address of the whole, which \
-                     read and grep take."
+                     workspace. Variables and background processes last only in a session. Of over \
+                     30,000 characters you get both ends, and an out:// address for read and grep."
                 ),
             )
         };

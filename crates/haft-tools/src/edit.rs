@@ -48,14 +48,14 @@ pub struct Edit {
     pub strict: bool,
 }
 
-/// One replacement.
+// One replacement; without a word of its own in the schema, which counts.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize, JsonSchema)]
 pub struct Replacement {
-    /// Exact text to replace, with its indentation; occurs once in the file unless `replace_all`.
+    /// Exact text, with its indentation; occurs once in the file unless `replace_all`.
     old_text: String,
     /// Text that takes its place.
     new_text: String,
-    /// Replace every occurrence (default false).
+    /// Replace every occurrence.
     #[serde(default)]
     replace_all: Option<bool>,
 }
@@ -65,7 +65,7 @@ pub struct Replacement {
 pub struct EditInput {
     /// File to edit, relative to the workspace or absolute; goes with edits.
     path: Option<String>,
-    /// Replacements; each is matched against the file as it is now, not after the others.
+    /// Each is matched against the file as it is now, not after the others.
     #[schemars(length(min = 1))]
     edits: Option<Vec<Replacement>>,
     /// Hash that the file has to have, from the data of read.
@@ -181,8 +181,8 @@ impl Tool for Edit {
                 "Replace exact text in one file, or with files in several. Each old_text is text of the file as it is now \
                  and occurs once, or replace_all is set; give enough lines around it to make it \
                  unique. All edits are made or none, in files too. Encoding, line ends and everything outside \
-                 the replaced text stay as they are. The answer shows the diff, so reading the \
-                 file again is not needed. For new files and whole rewrites use write.",
+                 the replaced text stay as they are. The answer shows the diff; do not read the \
+                 file again. For new files and whole rewrites use write.",
             )
         }
     }

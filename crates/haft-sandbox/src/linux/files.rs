@@ -23,7 +23,7 @@ use landlock::{
     Ruleset, RulesetAttr, RulesetCreated, RulesetCreatedAttr, RulesetStatus, Scope, make_bitflags,
 };
 use rustix::{
-    fs::{CWD, Mode, OFlags, ResolveFlags, openat2},
+    fs::{CWD, Mode, OFlags, ResolveFlags, openat, openat2},
     io::Errno,
 };
 
@@ -93,8 +93,21 @@ pub(super) fn open(path: &Path) -> io::Result<OwnedFd> {
     loop {
         match openat2(CWD, path, flags, Mode::empty(), ResolveFlags::NO_SYMLINKS) {
             Err(Errno::AGAIN | Errno::INTR) => {}
+            Err(Errno::NOSYS) => return open_and_compare(path),
             other => return other.map_err(|error| told(&path.display().to_string(), &error)),
         }
+    }
+}
+
+/// The same where that call is not there, as in a sandbox: what was opened has to have this very path.
+fn open_and_compare(path: &Path) -> io::Result<OwnedFd> {
+    let failed = |error: &dyn std::fmt::Display| told(&path.display().to_string(), error);
+    let flags = OFlags::PATH | OFlags::CLOEXEC | OFlags::NOFOLLOW;
+    let held = openat(CWD, path, flags, Mode::empty()).map_err(|error| failed(&error))?;
+    let link = format!("/proc/self/fd/{}", std::os::fd::AsRawFd::as_raw_fd(&held));
+    match fs::read_link(link).map_err(|error| failed(&error))? {
+        found if found == path => Ok(held),
+        found => Err(failed(&format!("there is a link on its way to {}", found.display()))),
     }
 }
 

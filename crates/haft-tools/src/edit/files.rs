@@ -32,7 +32,7 @@ use crate::{
 /// read piece by piece, and only to be removed or moved.
 const MOST: u64 = 256 * 1024 * 1024;
 
-/// One of several files.
+// One of several files.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize, JsonSchema)]
 pub(crate) struct FileChange {
     pub(super) path: String,
