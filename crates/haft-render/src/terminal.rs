@@ -3,7 +3,8 @@
 use std::borrow::Cow;
 
 use haft_types::{
-    Blob, Cut, CutBy, Detail, DiffLine, HostPath, Hunk, LineMark, Outcome, Shape, Status, ToolSpec,
+    Blob, Cut, CutBy, CutEnd, Detail, DiffLine, HostPath, Hunk, LineMark, Outcome, Shape, Status,
+    ToolSpec,
 };
 use serde_json::Value;
 
@@ -39,7 +40,7 @@ impl Renderer for Terminal {
 
     fn detail(&self, detail: &Detail, room: Room) -> String {
         let mut page = Page::new(room);
-        self.shape(&detail.shape, room, &mut page, 0);
+        self.shape(detail, room, &mut page, 0);
         page.fold(&self.hint);
         if let Some(note) = detail.cut.as_ref().and_then(cut_note) {
             page.note(|line| line.with(Style::Dim, &note));
@@ -92,8 +93,8 @@ impl Terminal {
         page.text(self.color)
     }
 
-    fn shape(&self, shape: &Shape, room: Room, page: &mut Page, depth: usize) {
-        match shape {
+    fn shape(&self, detail: &Detail, room: Room, page: &mut Page, depth: usize) {
+        match &detail.shape {
             Shape::File { path, first_line, text } => self.file(path, *first_line, text, page),
             Shape::Diff { path, from, hunks, before, after } => {
                 let state = match (from, before, after) {
@@ -114,7 +115,8 @@ impl Terminal {
             }
             Shape::Matches { root, files } => listing::matches(&self.shown(root), files, page),
             Shape::Terminal { command, output, exit, note } => {
-                output_lines(command, output, room, page);
+                let end = detail.cut.as_ref().and_then(|cut| cut.end);
+                output_lines(command, (output, end), room, page);
                 if let Some((style, text)) = self.ending(*exit, note.as_deref(), room) {
                     // What is nested shares one fold at the end of all.
                     if depth == 0 {
@@ -147,7 +149,7 @@ impl Terminal {
             if index > 0 {
                 page.line(|line| line);
             }
-            self.shape(&detail.shape, room, page, depth + 1);
+            self.shape(detail, room, page, depth + 1);
             if let Some(note) = detail.cut.as_ref().and_then(cut_note) {
                 page.line(|line| line.with(Style::Dim, &note));
             }
@@ -281,7 +283,7 @@ pub(crate) fn spanned(
 }
 
 /// A command with its output; of a running one the end of it.
-fn output_lines(command: &str, output: &str, room: Room, page: &mut Page) {
+fn output_lines(command: &str, (output, end): (&str, Option<CutEnd>), room: Room, page: &mut Page) {
     for (index, text) in lines(command).enumerate() {
         let prompt = if index == 0 { "$ " } else { "  " };
         page.line(|line| line.with(Style::Dim, prompt).with(Style::Bold, text));
@@ -289,6 +291,10 @@ fn output_lines(command: &str, output: &str, room: Room, page: &mut Page) {
     let mut output = output;
     if room.partial && room.lines.is_some() {
         let (skipped, tail) = tail(output, page.left());
+        // The line that stands for what was left out is among the skipped ones, unless it is seen.
+        let seen = lines(tail).count() as u64;
+        let left_out = end.filter(|end| skipped > 0 && seen <= end.lines);
+        let skipped = left_out.map_or(skipped, |end| (skipped - 1).saturating_add(end.left_out));
         if skipped > 0 {
             let earlier = count(skipped, "earlier line", "earlier lines");
             page.note(|line| line.with(Style::Dim, &format!("\u{2026} {earlier}")));
@@ -432,7 +438,11 @@ pub(crate) fn cut_note(cut: &Cut) -> Option<String> {
     let shown = if cut.to < cut.from {
         format!("0{total} {many} shown")
     } else {
-        format!("{many} {}-{}{total} shown", cut.from, cut.to)
+        let ends = cut.end.zip(cut.total).filter(|(end, _)| end.shown > 0);
+        let and = ends.map_or_else(String::new, |(end, total)| {
+            format!(" and {}-{total}", total.saturating_sub(end.shown).saturating_add(1))
+        });
+        format!("{many} {}-{}{and}{total} shown", cut.from, cut.to)
     };
     let shown = if cut.from == 1 && cut.to == 1 && cut.total.is_none() {
         count(1, one, many) + " shown"

@@ -74,7 +74,7 @@ pub(crate) fn shorten_detail(detail: &mut Detail, room: usize) -> bool {
             known.to = known.to.min((known.from + shown).saturating_sub(1));
         }
         Some(_) => {}
-        none => *none = Some(Cut { from: 1, to: shown, total: Some(total), by, rest: None }),
+        none => *none = Some(Cut { from: 1, to: shown, total: Some(total), by, ..Cut::default() }),
     }
     true
 }

@@ -265,6 +265,7 @@ fn outcome(input: &Input, mut names: Names, skipped: &Skipped, cx: &Cx, root: &R
         total: known.then_some(names.seen),
         by: CutBy::Items,
         rest: None,
+        end: None,
     });
     let mut space = cx.data_room(BUDGET);
     let fitting = lines.iter().map(String::as_str).take_while(|line| space.take(line));

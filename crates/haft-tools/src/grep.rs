@@ -300,6 +300,7 @@ fn outcome(input: &Input, page: Page<'_>, skipped: &Skipped, cx: &Cx, root: &Roo
         total: (!page.more && !stopped).then_some(page.seen),
         by: CutBy::Items,
         rest: None,
+        end: None,
     });
     let data = serde_json::to_value(data(input, &page, skipped, cx.data_room(BUDGET))).ok();
     let text = format!("{}{}", page.text, notes.join("\n"));

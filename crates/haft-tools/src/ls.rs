@@ -388,6 +388,7 @@ fn outcome(list: List<'_>, cx: &Cx, shown: &str) -> Outcome {
         total: list.total,
         by: CutBy::Items,
         rest: None,
+        end: None,
     });
     let mut room = cx.data_room(BUDGET);
     let entries: Vec<_> =

@@ -414,8 +414,13 @@ fn text(page: Page, input: &ReadInput, found: &Found<'_>, cx: &Cx) -> Result<Out
     };
     let by = if page.full { CutBy::Tokens } else { CutBy::Lines };
     let partial = next.is_some() || page.first > 1;
-    let cut =
-        partial.then_some(Cut { from: page.first, to: last, total: page.total, by, rest: None });
+    let cut = partial.then_some(Cut {
+        from: page.first,
+        to: last,
+        total: page.total,
+        by,
+        ..Cut::default()
+    });
     let notice = notice(&page, last, next, found, input);
     let Page { mut numbered, plain, first, .. } = page;
     numbered.push_str(&notice);
@@ -599,7 +604,8 @@ fn told(
         ..found.data()
     };
     let by = if full { CutBy::Tokens } else { CutBy::Lines };
-    let cut = partial.then_some(Cut { from: first, to: last, total: Some(total), by, rest: None });
+    let cut =
+        partial.then_some(Cut { from: first, to: last, total: Some(total), by, ..Cut::default() });
     let detail = Detail { shape: Shape::Markdown { text: text.clone() }, cut };
     outcome(text, data, detail)
 }

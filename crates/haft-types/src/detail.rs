@@ -39,6 +39,20 @@ pub struct Cut {
     /// Where it is kept, whole or in part: `out://CALL`; none when the next page is asked for by
     /// arguments.
     pub rest: Option<String>,
+    /// What is shown of the end beside `from` to `to`; none where nothing is.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub end: Option<CutEnd>,
+}
+
+/// What is shown of the end where the middle was left out, which one line stands for.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct CutEnd {
+    /// The last units, as many.
+    pub shown: u64,
+    /// Lines that these are.
+    pub lines: u64,
+    /// Lines that were left out before them.
+    pub left_out: u64,
 }
 
 /// What a limit counts.

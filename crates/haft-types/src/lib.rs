@@ -25,7 +25,7 @@ use std::borrow::Cow;
 
 pub use self::{
     detail::{
-        Cell, Cut, CutBy, Detail, DiffLine, Entry, EntryKind, FileMatches, Hunk, LineMark,
+        Cell, Cut, CutBy, CutEnd, Detail, DiffLine, Entry, EntryKind, FileMatches, Hunk, LineMark,
         MatchLine, Node, Shape,
     },
     effect::{Access, Effect, Follow, Place, Plan, Target, together},

@@ -183,6 +183,7 @@ pub fn cut() -> Detail {
             total: Some(5000),
             by: CutBy::Lines,
             rest: Some("out://c1".to_owned()),
+            end: None,
         }),
     }
 }

@@ -139,8 +139,8 @@ async fn cut(mut outcome: Outcome, limit: u64, cx: &Cx) -> Outcome {
     outcome.content.retain(|part| !matches!(part, Part::Text { .. }));
     outcome.content.insert(0, Part::text(format!("{head}{mark}{tail}")));
     if let Some(detail) = &mut outcome.detail {
-        let shown = total - left;
-        let cut = Cut { from: 1, to: shown, total: Some(total), by: CutBy::Chars, rest: kept.ok() };
+        let (to, total) = (total - left, Some(total));
+        let cut = Cut { from: 1, to, total, by: CutBy::Chars, rest: kept.ok(), end: None };
         detail.cut.get_or_insert(cut);
     }
     outcome

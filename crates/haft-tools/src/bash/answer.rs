@@ -8,7 +8,7 @@ use std::time::Duration;
 use haft_host::{Exit, PutBack, Spooled};
 use haft_text::imitation;
 use haft_tool::REPORTING_SCRIPT;
-use haft_types::{Cut, CutBy, Detail, HostPath, Outcome, Shape, Status};
+use haft_types::{Cut, CutBy, CutEnd, Detail, HostPath, Outcome, Shape, Status};
 
 use super::{Data, End, Ran, TIMEOUT_MAX, exit, output::for_people};
 use crate::search::quoted;
@@ -269,8 +269,14 @@ fn body(all: &Spooled, came: u64) -> (String, Option<Cut>) {
     let lines = all.lines;
     let mark =
         format!("\n[... {left} of {came} bytes ({lines} lines in all) left out; {place} ...]\n");
-    let to = shown.min(came.saturating_sub(1));
-    let cut = Cut { from: 1, to, total: Some(came), by: CutBy::Bytes, rest };
+    let to = (head.len() as u64).min(came.saturating_sub(1));
+    let ends = head.lines().count().saturating_add(tail.lines().count()) as u64;
+    let end = CutEnd {
+        shown: (tail.len() as u64).min(came.saturating_sub(to + 1)),
+        lines: tail.lines().count() as u64,
+        left_out: lines.saturating_sub(ends),
+    };
+    let cut = Cut { from: 1, to, total: Some(came), by: CutBy::Bytes, rest, end: Some(end) };
     (format!("{head}{mark}{tail}"), Some(cut))
 }
 

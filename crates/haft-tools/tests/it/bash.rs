@@ -187,6 +187,12 @@ async fn long_output_is_cut_and_kept_whole() {
     assert_eq!(data(&outcome, "output_path"), "out://c1");
     let cut = outcome.detail.and_then(|detail| detail.cut).unwrap();
     assert_eq!((cut.total, cut.rest.as_deref()), (Some(3_388_895), Some("out://c1")));
+    let (head, tail) = text.split_once("\n[... ").unwrap();
+    let tail = tail.split_once('\n').unwrap().1;
+    let end = cut.end.unwrap();
+    assert_eq!((cut.from, cut.to, end.shown), (1, head.len() as u64, tail.len() as u64 + 1));
+    let shown = (head.lines().count() + tail.lines().count()) as u64;
+    assert_eq!((end.lines, end.left_out), (tail.lines().count() as u64, 500_000 - shown));
     let found = world.call("grep", json!({"pattern": "^250000$", "path": "out://c1"})).await;
     assert_eq!(found.joined_text(), "out://c1:250000:250000");
 }

@@ -193,7 +193,7 @@ async fn what_is_counted_are_the_bytes_that_are_kept() {
         let cut = outcome.detail.as_ref().and_then(|detail| detail.cut.as_ref()).unwrap();
         assert_eq!(cut.total, Some(bytes), "{command}");
         let left = mark.split(' ').nth(1).and_then(|left| left.parse::<u64>().ok());
-        assert_eq!(left, exact.then(|| bytes - cut.to), "{mark}");
+        assert_eq!(left, exact.then(|| bytes - cut.to - cut.end.unwrap().shown), "{mark}");
         let stdout = data(&outcome, "stdout").as_str().unwrap();
         let mark = stdout.lines().find(|line| line.starts_with("[... "));
         assert!(

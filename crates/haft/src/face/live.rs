@@ -61,20 +61,34 @@ impl Live {
         if self.shown.is_empty() {
             return Rest::All;
         }
-        let behind = output.strip_prefix(self.shown.as_str()).filter(|_| !self.more);
+        let behind = output.strip_prefix(self.shown.as_str());
+        let mut cut = whole.cut.clone();
+        let left = behind.unwrap_or_else(|| {
+            // Of what was left out of the middle some was seen, then.
+            let same = output.split_inclusive('\n').zip(self.shown.split_inclusive('\n'));
+            let same: Vec<_> = same.take_while(|(one, other)| one == other).collect();
+            let seen = (self.shown.lines().count() - same.len()) as u64;
+            if let Some(end) = cut.as_mut().and_then(|cut| cut.end.as_mut()) {
+                end.left_out = end.left_out.saturating_sub(seen);
+            }
+            &output[same.iter().map(|(one, _)| one.len()).sum::<usize>()..]
+        });
+        let behind = behind.filter(|_| !self.more);
         let shape = Shape::Terminal {
             command: String::new(),
-            output: behind.unwrap_or(output).to_owned(),
+            output: left.to_owned(),
             exit: *exit,
             note: note.clone(),
         };
-        let detail = Detail { cut: whole.cut.clone(), ..shape.into() };
+        let detail = Detail { cut, ..shape.into() };
         if behind.is_some() { Rest::Behind(detail) } else { Rest::End(detail) }
     }
 }
 
 #[cfg(test)]
 mod tests {
+    use haft_types::{Cut, CutEnd};
+
     use super::*;
 
     fn whole(output: &str) -> Detail {
@@ -100,6 +114,18 @@ mod tests {
             _ => panic!("the rest is behind what was shown"),
         }
         assert!(matches!(Live::default().rest(&whole("x")), Rest::All));
+    }
+
+    #[test]
+    fn what_was_seen_of_a_middle_that_is_left_out_is_not_counted_again() {
+        let mut live = Live::default();
+        live.push("1\n2\n3\n4\n5\n");
+        let end = CutEnd { lines: 1, left_out: 7, shown: 2 };
+        let cut = Some(Cut { end: Some(end), ..Cut::default() });
+        let whole = Detail { cut, ..whole("1\n2\n[... left out ...]\n10\n") };
+        let Rest::End(rest) = live.rest(&whole) else { panic!("it is not behind what was shown") };
+        assert_eq!(output(&rest), "[... left out ...]\n10\n");
+        assert_eq!(rest.cut.unwrap().end.unwrap().left_out, 4);
     }
 
     #[test]

@@ -54,8 +54,22 @@ fn output_is_shown_as_it_comes() {
 
 #[test]
 fn much_output_ends_with_its_end() {
+    let shown = much_output(5_000);
+    assert!(shown.contains("\n  \u{2026} 4890 earlier lines\n  4991\n"), "{shown}");
+    let shown = much_output(100_000);
+    assert!(shown.contains("\n  \u{2026} 99890 earlier lines\n  99991\n"), "{shown}");
+    let footer = shown.lines().find(|line| line.starts_with("  [bytes 1-")).unwrap();
+    let (head, end) = footer.split_once(" and ").unwrap();
+    assert!(head.len() < "  [bytes 1-123456".len(), "{footer}");
+    let begins = end.strip_suffix("-588895 of 588895 shown; kept at out://c1]").unwrap();
+    assert!((570_000..588_000).contains(&begins.parse().unwrap()), "{footer}");
+}
+
+/// What is shown of so many lines, of which a hundred come first.
+fn much_output(last: u32) -> String {
     let world = World::new();
-    let command = "seq 1 100; until [ -e ../go ]; do sleep 0.05; done; seq 101 5000; exit 3";
+    let command =
+        format!("seq 1 100; until [ -e ../go ]; do sleep 0.05; done; seq 101 {last}; exit 3");
     let model = world.script(&[
         json!({"calls": [{"name": "bash", "input": {"command": command}}]}),
         json!({"text": "Seen."}),
@@ -75,11 +89,9 @@ fn much_output_ends_with_its_end() {
     assert!(watch.join().unwrap(), "{}", shown());
     assert_eq!(ran.code, Some(0), "{ran:?}");
     let shown = shown();
-    assert!(
-        shown.contains("earlier lines") && shown.contains("\n  5000\n  exit code 3"),
-        "{shown}"
-    );
+    assert!(shown.contains(&format!("\n  {last}\n  exit code 3")), "{shown}");
     assert!(!shown.contains("\n  4000\n") && shown.lines().count() < 130, "{shown}");
+    shown
 }
 
 #[test]
