@@ -2,7 +2,8 @@
 //!
 //! The peer is a fork and exec of the same shell with `-c true`. haft adds to it the request and
 //! its answer, the pipeline with its record, and the supervision of the command. What looking for
-//! changes adds, and what the person's shell sets at its start, stands in rows of their own.
+//! changes adds, what the person's shell sets at its start, and what the sandbox adds in which
+//! commands that only look can change nothing, stands in rows of their own.
 
 use std::cell::RefCell;
 use std::fs;
@@ -26,18 +27,25 @@ const IN_ONE: usize = 50;
 /// Functions of the person whose shell sets something, each of some lines.
 const FUNCTIONS: usize = 30;
 
-/// One row with neither, one with looking among many files, and one with functions and variables.
+/// Without looking for changes, and without the sandbox.
+const PLAIN: &str = "[shell.changes]\non = false\n[sandbox]\nlooks = false\n";
+
+/// One row with neither, one with looking among many files, one with functions and variables, and one
+/// in the sandbox.
 pub(super) fn measure(bench: &Bench) -> Result<Vec<Row>> {
     let (bare, full) = (Scratch::new()?, Scratch::new()?);
     let settings = bare.make("state")?.join("settings.toml");
-    fs::write(&settings, "[shell.changes]\non = false\n").context("no settings can be written")?;
+    fs::write(&settings, PLAIN).context("no settings can be written")?;
     let mut unwatched = Served::start(bench, &bare, &bare.make("work")?)?;
     let mut watched = Served::start(bench, &full, &many_files(&full)?)?;
     let own = Scratch::new()?;
-    fs::write(own.make("state")?.join("settings.toml"), "[shell.changes]\non = false\n")?;
+    fs::write(own.make("state")?.join("settings.toml"), PLAIN)?;
     fs::write(own.make("home")?.join(".bashrc"), start_up())?;
     let mut started = Served::start(bench, &own, &own.make("work")?)?;
+    let held = Scratch::new()?;
+    let mut held_to_it = Served::start(bench, &held, &held.make("work")?)?;
     let input = json!({ "command": "true" });
+    held_to_it.call("bash", &input)?;
     // The first one starts the supervisor, and copies what is there.
     unwatched.call("bash", &input)?;
     // What only looks changes nothing, so nothing is looked for around it.
@@ -50,11 +58,14 @@ pub(super) fn measure(bench: &Bench) -> Result<Vec<Row>> {
     let mut acts = || unwatched.borrow_mut().call("bash", &acting).map(|(took, _)| took);
     let mut among = || watched.call("bash", &acting).map(|(took, _)| took);
     let mut with = || started.call("bash", &input).map(|(took, _)| took);
+    let mut held = || held_to_it.call("bash", &input).map(|(took, _)| took);
     let mut theirs = || time(command(&bench.project, "bash").args(["-c", "true"]));
-    let runs =
-        turns::measure(SAMPLES, &mut [&mut ours, &mut acts, &mut among, &mut with, &mut theirs])?;
-    let [ours, acts, among, with, theirs] =
-        <[_; 5]>::try_from(runs).ok().context("not every run was measured")?;
+    let runs = turns::measure(
+        SAMPLES,
+        &mut [&mut ours, &mut acts, &mut among, &mut with, &mut held, &mut theirs],
+    )?;
+    let [ours, acts, among, with, held, theirs] =
+        <[_; 6]>::try_from(runs).ok().context("not every run was measured")?;
     let row = |name: &str, value, peer: (&str, _)| Row {
         name: name.to_owned(),
         unit: "ms",
@@ -68,6 +79,11 @@ pub(super) fn measure(bench: &Bench) -> Result<Vec<Row>> {
         row(
             "bash: true, with what a shell sets at its start (haft mcp)",
             with,
+            ("the same without", ours.clone()),
+        ),
+        row(
+            "bash: true, in the sandbox of what only looks (haft mcp)",
+            held,
             ("the same without", ours),
         ),
     ])

@@ -23,6 +23,7 @@ mod demo;
 mod disk;
 mod doctor;
 mod ends;
+mod everyday;
 mod executables;
 mod files;
 mod hooks;
