@@ -102,7 +102,8 @@ fn before_trust_nothing_of_a_project_is_read() {
     write(folder.path(), "project/.haft/settings.toml", "= this is no TOML");
     let loaded = load(&Sources { trusted: false, ..sources(folder.path()) });
     assert_eq!(told(&loaded), "");
-    assert_eq!(loaded.files[1].presence, Presence::Untrusted);
+    let file = loaded.files.iter().find(|file| file.path.ends_with("project/.haft/settings.toml"));
+    assert_eq!(file.unwrap().presence, Presence::Untrusted);
     assert_eq!(loaded.settings, Settings::default());
 }
 
