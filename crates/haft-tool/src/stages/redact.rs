@@ -33,7 +33,7 @@ impl Stage for Redact {
             let mut outcome = next.run(call).await;
             hidden::outcome(&cx.session().secrets, &mut outcome);
             if !cx.nested {
-                let said = notes(&outcome.joined_text(), &cx);
+                let said = notes(&outcome.content, &cx);
                 outcome.content.extend(said.into_iter().map(Part::text));
             }
             outcome
@@ -42,9 +42,16 @@ impl Stage for Redact {
     }
 }
 
-/// What is said beside a text.
-fn notes(text: &str, cx: &Cx) -> Vec<String> {
-    let hides = secrets::placeholders(text).next().is_some();
+/// What is said beside the texts of an answer, none of which is copied for it.
+fn notes(content: &[Part], cx: &Cx) -> Vec<String> {
+    let texts = || {
+        content.iter().filter_map(|part| match part {
+            Part::Text { text } => Some(text.as_str()),
+            _ => None,
+        })
+    };
+    let hides = texts().any(|text| secrets::placeholders(text).next().is_some());
     let first = hides && !cx.conversation().map.get::<Said>().0.swap(true, Ordering::Relaxed);
-    imitation::of_system(text).into_iter().chain(first.then(|| HIDDEN.to_owned())).collect()
+    let imitated = texts().find_map(|text| imitation::of_system(text).into_iter().next());
+    imitated.into_iter().chain(first.then(|| HIDDEN.to_owned())).collect()
 }
