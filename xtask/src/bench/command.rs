@@ -27,8 +27,8 @@ const IN_ONE: usize = 50;
 /// Functions of the person whose shell sets something, each of some lines.
 const FUNCTIONS: usize = 30;
 
-/// Without looking for changes, and without the sandbox.
-const PLAIN: &str = "[shell.changes]\non = false\n[sandbox]\nlooks = false\n";
+/// Without looking for changes.
+const PLAIN: &str = "[shell.changes]\non = false\n";
 
 /// One row with neither, one with looking among many files, one with functions and variables, and one
 /// in the sandbox.
@@ -43,7 +43,7 @@ pub(super) fn measure(bench: &Bench) -> Result<Vec<Row>> {
     fs::write(own.make("home")?.join(".bashrc"), start_up())?;
     let mut started = Served::start(bench, &own, &own.make("work")?)?;
     let held = Scratch::new()?;
-    let mut held_to_it = Served::start(bench, &held, &held.make("work")?)?;
+    let mut held_to_it = Served::start_in(bench, &held, &held.make("work")?, "ask")?;
     let input = json!({ "command": "true" });
     held_to_it.call("bash", &input)?;
     // The first one starts the supervisor, and copies what is there.

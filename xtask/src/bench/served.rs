@@ -30,9 +30,19 @@ impl Served {
     ///
     /// When it cannot be started or does not answer.
     pub(super) fn start(bench: &Bench, scratch: &Scratch, folder: &Path) -> Result<Self> {
+        Self::start_in(bench, scratch, folder, "bypass")
+    }
+
+    /// The same in another mode.
+    pub(super) fn start_in(
+        bench: &Bench,
+        scratch: &Scratch,
+        folder: &Path,
+        mode: &str,
+    ) -> Result<Self> {
         let mut child = bench
             .haft(scratch, folder)?
-            .args(["mcp", "--mode", "bypass"])
+            .args(["mcp", "--mode", mode])
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
             .stderr(Stdio::null())
