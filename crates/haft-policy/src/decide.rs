@@ -700,7 +700,7 @@ fn covers(reads: bool, writes: bool, effect: &Effect, ask: &Ask<'_>) -> bool {
     }
 }
 
-fn is_host(host: &str, below: bool, peer: &str) -> bool {
+pub(crate) fn is_host(host: &str, below: bool, peer: &str) -> bool {
     let peer = peer.trim_end_matches('.').to_lowercase();
     if below {
         peer.strip_suffix(host).is_some_and(|head| head.len() > 1 && head.ends_with('.'))

@@ -10,7 +10,7 @@ use haft_types::{Access, Effect, HostPath, Mode, Origin, Target};
 
 use crate::{
     Ask, CREDENTIALS, PROTECTED, Policy, Spot,
-    decide::{Judged, Placed, Remember, Ruling, doing},
+    decide::{Judged, Placed, Remember, Ruling, doing, is_host},
     glob::PathGlob,
     protected::find,
     rule::{PathClass, Rule, Subject, Verdict},
@@ -126,12 +126,10 @@ pub fn is_harmless(path: &HostPath) -> bool {
 
 /// Whether a host is the one, or one of those, that an entry names.
 fn is_below(entry: &str, host: &str) -> bool {
-    let [entry, host] = [entry, host].map(|name| name.trim_end_matches('.').to_lowercase());
+    let entry = entry.trim_end_matches('.').to_lowercase();
     match entry.strip_prefix("*.") {
-        Some(name) => {
-            host.strip_suffix(name).is_some_and(|head| head.len() > 1 && head.ends_with('.'))
-        }
-        None => entry == host,
+        Some(name) => is_host(name, true, host),
+        None => is_host(&entry, false, host),
     }
 }
 
