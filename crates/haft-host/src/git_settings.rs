@@ -136,6 +136,8 @@ pub struct GitSettings {
     pub no_drivers: bool,
     /// It checks no signatures.
     pub no_signatures: bool,
+    /// Repositories within are named.
+    pub submodules: bool,
 }
 
 impl GitSettings {
@@ -146,6 +148,7 @@ impl GitSettings {
         no_filters: true,
         no_drivers: true,
         no_signatures: true,
+        submodules: false,
     };
 
     /// What holds with a file of settings more.
@@ -276,8 +279,9 @@ async fn of_files(
     // What it says of repositories within wins over what a command is given, and those are run in
     // by their own settings.
     let modules = text(fs, &top.join(".gitmodules").ok()?).await?;
-    let is_left = modules.is_none_or(|text| !text.to_ascii_lowercase().contains("ignore"));
-    Some(GitSettings { no_filters: all.no_filters && is_left, ..all })
+    let modules = modules.unwrap_or_default().to_ascii_lowercase();
+    let (submodules, is_left) = (modules.contains("[submodule"), !modules.contains("ignore"));
+    Some(GitSettings { no_filters: all.no_filters && is_left, submodules, ..all })
 }
 
 /// What stands there; a link is a link.
@@ -416,7 +420,7 @@ mod tests {
         let host = Memory::with_files(files.iter().map(|(path, text)| (*path, text.to_string())));
         let host = host.unwrap();
         let found = git_settings(host.fs(), &at("/w/a/b")).await;
-        GitSettings { top: None, ..found } == GitSettings::PLAIN
+        GitSettings { top: None, submodules: false, ..found } == GitSettings::PLAIN
     }
 
     /// What makes a folder a repository.

@@ -46,7 +46,7 @@ pub use self::{
         Filter, FindQuery, Found, FoundLines, GrepMode, GrepQuery, Search, SearchError, Sink, Skip,
         Skipped, Walk,
     },
-    shell::{Control, Exit, Output, Program, Running, Shell, Spawn, Stdin},
+    shell::{Control, Exit, Looks, Output, Program, Running, Shell, Spawn, Stdin},
     spool::{Spool, SpoolLimits, Spooled},
     survey::{
         Born, Content, Copies, GitId, Made, Node, Objects, Survey, SurveyError, SurveyLimits,

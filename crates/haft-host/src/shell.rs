@@ -40,6 +40,16 @@ pub enum Stdin {
     Open,
 }
 
+/// How a command runs that was taken for one that only looks.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Looks {
+    /// The folders of the workspace, in which it finds no program.
+    pub workspace: Vec<HostPath>,
+    /// Whether git has its settings as they are: it only tells of them. Else it has some that keep
+    /// it from starting what a repository names.
+    pub git_as_set: bool,
+}
+
 /// A program to start.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Spawn {
@@ -60,9 +70,9 @@ pub struct Spawn {
     /// Columns and rows of a terminal, for programs that need one: their input, output and errors,
     /// the last two in one stream.
     pub terminal: Option<(u16, u16)>,
-    /// The folders of the workspace, where it is a command that was taken for one that only looks:
-    /// it inherits no variable that makes a program run another, and finds no program in those.
-    pub looks: Option<Vec<HostPath>>,
+    /// Set where it is a command that was taken for one that only looks: it inherits no variable that
+    /// makes a program run another.
+    pub looks: Option<Looks>,
     /// What it may touch, which comes from policy, never from a tool; none: whatever haft may.
     pub confine: Option<Limits>,
     /// Whether it gets haft's environment whole, keys included: a program of the person's own, never

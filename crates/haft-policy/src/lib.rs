@@ -48,5 +48,5 @@ pub use self::{
     walls::{Confinement, Walls, is_harmless, unconfined},
 };
 
-pub use haft_shell::GitFacts;
+pub use haft_shell::{GitFacts, GitUse};
 pub use haft_types::{Mode, UnknownMode};

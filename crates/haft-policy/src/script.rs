@@ -11,7 +11,7 @@ use std::{
     time::{Duration, Instant},
 };
 
-use haft_shell::{GitFacts, Operand, Reading, Setting};
+use haft_shell::{GitFacts, GitUse, Operand, Reading, Setting};
 use haft_types::{Access, Effect, Follow, HostPath, Plan, Style, Target};
 
 use crate::command::{CommandPattern, GAP};
@@ -107,6 +107,8 @@ pub struct Script {
     /// Paths behind revisions, each with the folder where git runs: they start at the top of its
     /// repository, and what it prints of them is read.
     pub revisions: Vec<(HostPath, String)>,
+    /// What is asked of git.
+    pub git: GitUse,
     /// Where a toolchain runs that a file there may name.
     pub toolchain_folders: Vec<HostPath>,
     /// Folders in which links are followed by what its patterns or programs find there, and how many
@@ -239,6 +241,7 @@ impl Script {
             read_only: reading.read_only,
             git_folders,
             revisions,
+            git: reading.git,
             toolchain_folders,
             linked,
             fault: None,

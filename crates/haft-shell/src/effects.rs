@@ -76,6 +76,20 @@ pub struct Reading {
     pub revisions: BTreeSet<(String, String)>,
     /// Folders in which the toolchain of Rust runs, absolute paths.
     pub toolchain_folders: BTreeSet<String>,
+    /// What is asked of git.
+    pub git: GitUse,
+}
+
+/// What is asked of git in a script.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct GitUse {
+    /// It tells of settings beyond those that only the person gives, or of what they name.
+    pub tells_settings: bool,
+    /// Something that runs may start what settings of git name: all but git telling of settings,
+    /// and programs that only pass texts on.
+    pub may_start: bool,
+    /// It compares the files of a working tree, and so looks into submodules unless that is switched off.
+    pub compares: bool,
 }
 
 /// A simple command, or what a wrapper runs.
@@ -173,6 +187,7 @@ pub fn effects(
     let around = words::Around { script, source: text, setting };
     flow::Walk::new(around, &mut reading, go_on, flow::Depth::default()).run(state);
     reading.read_only = reading.parts.iter().all(|part| part.read_only);
+    reading.git.may_start |= !reading.parts.iter().all(programs::starts_no_git);
     reading
 }
 #[cfg(test)]

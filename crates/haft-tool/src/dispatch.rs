@@ -165,6 +165,7 @@ impl Call {
             walls: None,
             confine: None,
             variables: Vec::new(),
+            git: crate::stages::Git::default(),
             preview: None,
             hooked: false,
             advice: None,

@@ -12,8 +12,8 @@ use bytes::Bytes;
 use futures::{FutureExt as _, future::BoxFuture};
 use haft_host::{
     Caps, Control, FileKind, Filter, FindQuery, Found, FoundLines, Fs, GrepQuery, Host, Limits,
-    ListHow, Listing, Located, Program, Running, Search, SearchError, Shell, Sink, Skipped, Source,
-    Spawn, Staged, Turn, TurnPart, Walk, WriteHow, Written,
+    ListHow, Listing, Located, Looks, Program, Running, Search, SearchError, Shell, Sink, Skipped,
+    Source, Spawn, Staged, Turn, TurnPart, Walk, WriteHow, Written,
 };
 use haft_types::{Access, Effect, Follow, Hash, HostPath, Place, Rights, Style, Target};
 use tokio::sync::OnceCell;
@@ -106,7 +106,7 @@ pub(crate) struct Guarded {
     /// The most that may happen: `Observe` while a call is only checked.
     pub most: Access,
     /// Whether the call was allowed because its command only looks.
-    pub looks: bool,
+    pub looks: Option<Looks>,
     /// What children may touch.
     pub confine: Option<Limits>,
     /// Variables that they get.
@@ -620,7 +620,7 @@ impl Shell for Guarded {
                 return Err(io::ErrorKind::Unsupported.into());
             };
             self.need_program(&spawn)?;
-            let looks = self.looks.then(|| self.place.roots.clone());
+            let looks = self.looks.clone();
             let confine = self.confine.clone();
             let mut spawn = Spawn { looks, confine, trusted: false, ..spawn };
             spawn.set.extend(self.variables.iter().cloned());
@@ -739,7 +739,7 @@ mod tests {
             forbidden: Arc::new(|_| true),
             place: Arc::new(place),
             most: Access::Observe,
-            looks: false,
+            looks: None,
             confine: None,
             variables: Vec::new(),
             events: None,

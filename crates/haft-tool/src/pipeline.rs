@@ -10,7 +10,10 @@ use haft_host::{Limits, Located};
 use haft_policy::{Ruling, Walls};
 use haft_types::{HostPath, Outcome, Place, Plan, Status, ToolError, ToolUse};
 
-use crate::{Cx, Prepared, stages::Advice};
+use crate::{
+    Cx, Prepared,
+    stages::{Advice, Git},
+};
 
 /// A call on its way through the stages.
 pub struct Call {
@@ -32,6 +35,8 @@ pub struct Call {
     pub(crate) confine: Option<Limits>,
     /// Variables that they get.
     pub(crate) variables: Vec<(String, String)>,
+    /// How git is asked by a script.
+    pub(crate) git: Git,
     /// What people should see before they allow it.
     pub(crate) preview: Option<haft_types::Detail>,
     /// True once hooks have seen it: a rewritten call does not meet them again.

@@ -15,6 +15,7 @@ mod wrappers;
 use std::{collections::HashMap, sync::LazyLock};
 
 use super::{
+    Part,
     judge::{Judge, Outcome},
     words::Arg,
 };
@@ -110,6 +111,15 @@ static TABLE: LazyLock<HashMap<&str, Special>> = LazyLock::new(|| {
 /// What looks at the words of a program, or of `PROGRAM SUBCOMMAND`.
 pub(crate) fn special(name: &str) -> Option<Special> {
     TABLE.get(name).copied()
+}
+
+/// Whether a command starts no git of its own; of git itself is known what it is asked.
+pub(super) fn starts_no_git(part: &Part) -> bool {
+    const PLAIN: [&str; 24] = [
+        "[", "[[", "awk", "cat", "cd", "column", "cut", "echo", "exit", "false", "git", "grep",
+        "head", "ls", "printf", "pwd", "sed", "sort", "tail", "test", "tr", "true", "uniq", "wc",
+    ];
+    part.program.as_deref().is_none_or(|program| PLAIN.contains(&program))
 }
 
 /// Whether setting a variable to a text for one command makes it do nothing else but show its

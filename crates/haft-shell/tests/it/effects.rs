@@ -376,3 +376,33 @@ fn wrong_texts_do_not_break_it() {
         let _ = reading(text);
     }
 }
+
+#[test]
+fn what_is_asked_of_git_is_told() {
+    let asked = |text: &str| {
+        let git = reading(text).unwrap().git;
+        (git.tells_settings, git.may_start, git.compares)
+    };
+    for text in [
+        "git config -l",
+        "git config get core.x | grep a",
+        "git var -l; cd a",
+        "git rev-parse --git-path hooks",
+    ] {
+        assert_eq!(asked(text), (true, false, false), "{text}");
+    }
+    for text in [
+        "git config --blob=HEAD:x -l",
+        "git rev-parse --git-path hooks HEAD^{tree}",
+        "git config -l; pip freeze",
+        "git config -l | xargs git log",
+        "git config \"$x\" && git log",
+    ] {
+        assert!(asked(text).1, "{text}");
+    }
+    assert_eq!(asked("git config user.name"), (false, false, false));
+    assert_eq!(asked("git log; git config user.name"), (false, true, false));
+    assert_eq!(asked("git diff a; git config \"$x\""), (true, true, true));
+    assert_eq!(asked("git diff --staged"), (false, true, false));
+    assert_eq!(asked("git diff --ignore-submodules"), (false, true, false));
+}

@@ -3,7 +3,7 @@
 use std::sync::{Arc, OnceLock, atomic::Ordering};
 
 use futures::{FutureExt as _, future::BoxFuture};
-use haft_host::Host;
+use haft_host::{Host, Looks};
 use haft_types::{Access, OnInterrupt, Outcome, Plan, Status};
 use tokio::sync::OnceCell;
 use tokio_util::sync::CancellationToken;
@@ -33,8 +33,22 @@ impl Stage for Guard {
             call.cx.stop = CancellationToken::new();
         }
         call.cx.begun.store(true, Ordering::Release);
-        next.run(call)
+        let git = looks(&call).map(|()| call.git);
+        let ran = next.run(call);
+        async move {
+            let mut outcome = ran.await;
+            if let Some(git) = git {
+                git.note(&mut outcome);
+            }
+            outcome
+        }
+        .boxed()
     }
+}
+
+/// There is something where it goes on because it only looks.
+fn looks(call: &Call) -> Option<()> {
+    call.ruling.as_ref().filter(|ruling| ruling.looks).map(|_| ())
 }
 
 /// The host of a call: what its plan declared, with at most `most` done to it.
@@ -58,7 +72,10 @@ pub(super) fn guarded(call: &Call, most: Access) -> Arc<dyn Host> {
         forbidden: Arc::new(call.cx.session().judge().policy.command_filter()),
         place: call.cx.place.clone(),
         most,
-        looks: call.ruling.as_ref().is_some_and(|ruling| ruling.looks),
+        looks: looks(call).map(|()| Looks {
+            workspace: call.cx.place.roots.clone(),
+            git_as_set: call.git.only_tells(),
+        }),
         confine: call.confine.clone(),
         variables: call.variables.clone(),
         events: (!call.plan().is_none_or(Plan::observes)).then(|| call.cx.session().events.clone()),

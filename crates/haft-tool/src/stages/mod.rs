@@ -23,7 +23,7 @@ use std::{sync::Arc, time::Duration};
 
 pub(crate) use self::hooks::Advice;
 pub use self::hooks::{After, Before, Hook, Instead, Seen};
-pub(crate) use self::record::started;
+pub(crate) use self::{record::started, script::Git};
 use crate::{Pipeline, Watching};
 
 /// Limits of the stages.

@@ -5,8 +5,8 @@
 //! opened but the settings of repositories and toolchains.
 
 use haft_host::{FileKind, Fs, ListHow, Located, git_settings, is_plain_toolchain};
-use haft_policy::{Around, GitFacts, Script, unsure_paths};
-use haft_types::{Access, Effect, EntryKind, Follow, HostPath, Target};
+use haft_policy::{Around, GitFacts, GitUse, Script, unsure_paths};
+use haft_types::{Access, Effect, EntryKind, Follow, HostPath, Outcome, Target};
 
 use super::resolve::look_up;
 use crate::{Call, pipeline::Lost};
@@ -31,8 +31,40 @@ pub(super) struct Known {
     looks: bool,
     /// Links that it may follow, and files behind revisions.
     more: Vec<Link>,
+    /// How git is asked.
+    git: Git,
     /// It starts where its words count from, and all links were looked at.
     is_sure: bool,
+}
+
+/// How a script asks git, where that runs as one that only looks.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Git {
+    asked: GitUse,
+    /// A repository that it is asked about names others within.
+    submodules: bool,
+}
+
+impl Git {
+    /// Whether it only tells of its settings, which are to be as they are.
+    pub(super) const fn only_tells(self) -> bool {
+        self.asked.tells_settings && !self.asked.may_start
+    }
+
+    /// Says where an answer of it is another one than the person would get.
+    pub(super) fn note(self, outcome: &mut Outcome) {
+        if self.asked.tells_settings && self.asked.may_start {
+            outcome.note(
+                "git has settings of haft's own here, such as core.hooksPath; a command that only \
+                 tells of settings tells them as they are",
+            );
+        }
+        if self.asked.compares && self.submodules {
+            outcome.note(
+                "changes of files in submodules are not shown: git does not look into them here",
+            );
+        }
+    }
 }
 
 /// A path, with where it leads.
@@ -50,6 +82,7 @@ pub(super) async fn known(call: &Call) -> Known {
         let script = Script::read(text, cwd, home, Around::PLAIN);
         let mut around = Around::PLAIN;
         let mut more = Vec::new();
+        let mut git = Git { asked: script.git, submodules: false };
         for folder in &script.git_folders {
             // A folder that is not there now may be one that the script makes or finds elsewhere.
             let found = fs.locate(folder, Follow::Yes).await.ok();
@@ -64,6 +97,7 @@ pub(super) async fn known(call: &Call) -> Known {
             around.git.no_filters &= found.no_filters;
             around.git.no_drivers &= found.no_drivers;
             around.git.no_signatures &= found.no_signatures;
+            git.submodules |= found.submodules;
             let Some(top) = found.top else { continue };
             for (_, path) in script.revisions.iter().filter(|(of, _)| of == folder) {
                 if let Ok(path) = top.join(path) {
@@ -83,7 +117,7 @@ pub(super) async fn known(call: &Call) -> Known {
             follow(fs, (folder, *depth), &mut more, &mut left).await;
         }
         let is_sure = starts_there && left > 0 && script.fault.is_none();
-        return Known { around: asks.then_some(around), looks, more, is_sure };
+        return Known { around: asks.then_some(around), looks, more, git, is_sure };
     }
     Known { is_sure: true, ..Known::default() }
 }
@@ -119,6 +153,7 @@ async fn follow(
 /// are files.
 pub(super) fn settle(call: &mut Call, known: Known) {
     let Ok(prepared) = &mut call.prepared else { return };
+    call.git = known.git;
     let is_script = |effect: &Effect| start(effect).is_some();
     if !prepared.plan.effects.iter().any(is_script) {
         return;

@@ -145,3 +145,73 @@ fn a_folder_that_a_call_leaves_is_where_the_next_one_starts() {
     assert!(told[1..].iter().any(|text| text == "beta"), "{told:?}");
     assert!(told[1..].iter().any(|text| text.ends_with("/sub")), "{told:?}");
 }
+
+/// What git says in the workspace when the person runs it.
+fn git(world: &World, args: &[&str]) -> String {
+    let mut git = world.program("git");
+    git.args(args);
+    let ran = finish(git, &Input::Nothing);
+    assert_eq!(ran.code, Some(0), "{args:?}: {ran:?}");
+    ran.out
+}
+
+#[test]
+fn settings_of_git_are_told_as_they_are() {
+    let world = hostile();
+    git(&world, &["config", "core.hooksPath", ".hooks"]);
+    git(&world, &["config", "core.fsmonitor", "./monitor"]);
+    let look = |command: &str| {
+        let ran = world.tool("bash", &json!({ "command": command }), &["--mode", "dont-ask"]);
+        assert_eq!(ran.code, Some(0), "{command}: {ran:?}");
+        ran.out.trim_end().to_owned()
+    };
+    for words in [
+        "config --list --show-origin",
+        "config list",
+        "config --get core.hooksPath",
+        "config get core.fsmonitor",
+        "rev-parse --git-path hooks/pre-commit",
+        "-c core.abbrev=9 config --get-regexp ^core",
+    ] {
+        let own = git(&world, &words.split(' ').collect::<Vec<_>>());
+        assert_eq!(look(&format!("git {words}")), own.trim_end(), "{words}");
+        assert_eq!(look(&format!("cd . && git {words} | cat")), own.trim_end(), "{words}");
+    }
+    let told_so = |command: &str| look(command).contains("settings of haft's own");
+    assert!(told_so("git status --short; git config --list"));
+    assert!(told_so("git rev-parse --git-path hooks; git count-objects"));
+    assert!(!told_so("git status --short; git config remote.origin.url || true"));
+    assert!(!look("git var -l").contains("safe.bare"));
+    assert_eq!(told(&world), "");
+}
+
+#[test]
+fn what_is_not_looked_at_in_submodules_is_said() {
+    let world = World::new();
+    git(&world, &["init", "-q"]);
+    git(&world, &["init", "-q", "lib"]);
+    world.file("lib/a.txt", "alpha\n");
+    git(&world, &["-C", "lib", "add", "a.txt"]);
+    let name = ["-c", "user.name=x", "-c", "user.email=x@example.com"];
+    git(&world, &[&["-C", "lib"], &name[..], &["commit", "-qm", "one"]].concat());
+    git(&world, &["add", "lib"]);
+    world.file("lib/a.txt", "beta\n");
+    let look = |command: &str| {
+        let ran = world.tool("bash", &json!({ "command": command }), &["--mode", "dont-ask"]);
+        assert_eq!(ran.code, Some(0), "{command}: {ran:?}");
+        ran.out.contains("submodules are not shown")
+    };
+    assert!(!look("git status --short"), "none is named");
+    world.file(".gitmodules", "[submodule \"lib\"]\n\tpath = lib\n\turl = ./lib\n");
+    for command in ["git status", "git diff", "cat a.txt lib/a.txt; git diff --stat HEAD"] {
+        assert!(look(&format!("{command} || true")), "{command}");
+    }
+    for command in
+        ["git diff --cached", "git status --ignore-submodules=all", "git log", "git ls-files"]
+    {
+        assert!(!look(&format!("{command} || true")), "{command}");
+    }
+    // Who allows it sees it all.
+    let ran = world.tool("bash", &json!({"command": "git status -s"}), &["--mode", "bypass"]);
+    assert!(ran.out.contains(" lib") && !ran.out.contains("not shown"), "{ran:?}");
+}

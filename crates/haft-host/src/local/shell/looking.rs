@@ -18,6 +18,8 @@ use std::{
 
 use haft_types::HostPath;
 
+use crate::Looks;
+
 /// What names of variables begin with that it does not inherit.
 const FAMILIES: &[&str] = &[
     "BASH_",
@@ -121,11 +123,13 @@ pub(super) fn may_inherit(name: &OsStr) -> bool {
         || GIVEN.iter().any(given))
 }
 
-/// What it is given: what is fixed, and `PATH` without the folders of the workspace.
-pub(super) fn given(path: Option<OsString>, workspace: &[HostPath]) -> Vec<(OsString, OsString)> {
+/// What it is given: what is fixed, settings of git where it does more than to tell of them, and
+/// `PATH` without the folders of the workspace.
+pub(super) fn given(path: Option<OsString>, looks: &Looks) -> Vec<(OsString, OsString)> {
     let fixed = GIVEN.iter().map(|(name, value)| (name.into(), value.into()));
-    let count = ("GIT_CONFIG_COUNT".into(), GIT.len().to_string().into());
-    let settings = GIT.iter().enumerate().flat_map(|(at, (key, value))| {
+    let git = if looks.git_as_set { &[] } else { GIT };
+    let count = ("GIT_CONFIG_COUNT".into(), git.len().to_string().into());
+    let settings = git.iter().enumerate().flat_map(|(at, (key, value))| {
         [
             (format!("GIT_CONFIG_KEY_{at}").into(), key.into()),
             (format!("GIT_CONFIG_VALUE_{at}").into(), value.into()),
@@ -133,7 +137,7 @@ pub(super) fn given(path: Option<OsString>, workspace: &[HostPath]) -> Vec<(OsSt
     });
     let mut all: Vec<(OsString, OsString)> = fixed.chain([count]).chain(settings).collect();
     let path = path.unwrap_or_else(|| "/usr/local/bin:/usr/bin:/bin".into());
-    let folders = env::split_paths(&path).filter(|folder| is_outside(folder, workspace));
+    let folders = env::split_paths(&path).filter(|folder| is_outside(folder, &looks.workspace));
     // A folder with a colon in its name cannot have come out of a path.
     if let Ok(path) = env::join_paths(folders) {
         all.push(("PATH".into(), path));
@@ -171,7 +175,7 @@ mod tests {
 
     #[test]
     fn what_the_reading_of_commands_counts_on_is_given() {
-        let given = given(None, &[]);
+        let given = given(None, &Looks::default());
         for (name, value) in haft_shell::LOOKING {
             assert!(given.contains(&(name.into(), value.into())), "{name}");
         }
@@ -196,7 +200,8 @@ mod tests {
             at("else"),
             at("missing"),
         ]);
-        let given = given(Some(path.unwrap()), &[root.unwrap()]);
+        let looks = Looks { workspace: vec![root.unwrap()], ..Looks::default() };
+        let given = given(Some(path.unwrap()), &looks);
         let path = given.iter().find(|(name, _)| name == "PATH").map(|(_, path)| path.clone());
         assert_eq!(path, Some(at("else").into_os_string()));
     }

@@ -303,7 +303,7 @@ fn environment(spawn: &Spawn, given: &Given<'_>, shell: Option<&PathBuf>) -> Vec
         path.map(|(_, path)| OsString::from_vec(path.clone()))
     });
     let path = path.or_else(|| env::var_os("PATH"));
-    let looks = looks.flat_map(|workspace| looking::given(path.clone(), workspace));
+    let looks = looks.flat_map(|looks| looking::given(path.clone(), looks));
     let looks = looks.map(|(name, value)| (name.into_vec(), value.into_vec()));
     let own = own.filter(|(name, _)| spawn.looks.is_none() || name != b"PATH");
     let all = own.chain(file).chain(given).chain(temp).chain(looks);

@@ -4,9 +4,9 @@
 use super::{Call, contents};
 use crate::{
     effects::{
-        Effect, GitFacts,
+        Effect, GitFacts, GitUse,
         judge::{Judge, Outcome},
-        options,
+        options::{self, Parsed},
         state::joined,
         words::Arg,
     },
@@ -52,6 +52,7 @@ pub(super) fn git(judge: &mut Judge<'_, '_>, call: &Call<'_>, out: &mut Outcome)
     if let Some(entry) = entry {
         let args = &rest[1..];
         submodules(args, out);
+        asked(&mut judge.reading.git, name, &options::parse(entry, args), args);
         configured(judge, (name, entry), args, folders.as_deref(), out);
         let shown = contents::Shown { name, entry, args };
         contents::contents(judge, &shown, folders.as_deref(), out);
@@ -69,6 +70,37 @@ fn submodules(args: &[Arg], out: &mut Outcome) {
     if let Some(arg) = args.iter().find(enters) {
         out.fault(format!("with {} git runs in submodules", arg.text));
     }
+}
+
+/// Sections of settings that a command which only looks is given for itself.
+const GIVEN: [&str; 7] = ["core.", "diff.", "gc.", "log.", "maintenance.", "protocol.", "safe."];
+
+/// Notes what is asked of a subcommand.
+fn asked(all: &mut GitUse, name: &str, parsed: &Parsed, args: &[Arg]) {
+    let of_person = |arg: &Arg| {
+        let name = arg.known().map(str::to_ascii_lowercase);
+        name.is_some_and(|name| !GIVEN.iter().any(|section| name.starts_with(section)))
+    };
+    let has = |names: &[&str]| names.iter().any(|name| parsed.has(name));
+    match name {
+        // What it reads out of objects it may have to fetch.
+        "config" if !parsed.has("blob") => {
+            let lists = parsed.operands.is_empty()
+                || args.first().and_then(Arg::known) == Some("list")
+                || has(&["list", "l", "get-regexp", "get-urlmatch", "regexp"]);
+            all.tells_settings |= lists || !parsed.operands.iter().all(of_person);
+        }
+        "var" => all.tells_settings = true,
+        "rev-parse" if parsed.has("git-path") => {
+            all.tells_settings = true;
+            all.may_start |= !parsed.operands.is_empty();
+        }
+        _ => all.may_start = true,
+    }
+    let is_switch = |arg: &Arg| arg.value.start().starts_with("--ignore-submodules");
+    all.compares |= ["status", "diff", "diff-index", "diff-files"].contains(&name)
+        && !has(&["cached", "staged", "no-index"])
+        && !args.iter().any(is_switch);
 }
 
 /// `git config`: with one name it tells its value.
