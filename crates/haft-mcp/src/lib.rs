@@ -13,6 +13,7 @@
 
 mod ask;
 mod lines;
+mod open;
 mod outbox;
 mod scan;
 mod server;

@@ -25,21 +25,19 @@ use rmcp::{
     service::RequestContext,
 };
 use serde_json::Value;
-use tokio::{sync::Semaphore, task::JoinSet};
+use tokio::task::JoinSet;
 use tokio_util::{sync::CancellationToken, task::TaskTracker};
 
 use crate::{
     ask,
     outbox::Level,
     translate,
-    transport::{RawArguments, Ticket, Wire},
+    transport::{RawArguments, Wire},
 };
 
 /// Gives everything that happens from now on, for progress and questions of one call.
 pub type Watch = Arc<dyn Fn() -> BoxStream<'static, Arc<Event>> + Send + Sync>;
 
-/// Most lists of tools that are made at once.
-const LISTS: usize = 4;
 /// How long calls may still run once the client has said all.
 const LAST_CALLS: Duration = Duration::from_secs(1);
 /// How long their answers may take when they are cancelled then.
@@ -52,8 +50,7 @@ const END_WITHIN: Duration = Duration::from_secs(3);
 pub struct Server {
     dispatcher: Arc<Dispatcher>,
     watch: Watch,
-    places: Arc<Semaphore>,
-    lists: Arc<Semaphore>,
+    concurrency: usize,
     calls: TaskTracker,
     unread: Level,
     /// The least level of what is told beside the calls, as its place among the levels.
@@ -70,8 +67,7 @@ impl Server {
         Self {
             dispatcher,
             watch,
-            places: Arc::new(Semaphore::new(concurrency.max(1))),
-            lists: Arc::new(Semaphore::new(LISTS)),
+            concurrency,
             calls: TaskTracker::new(),
             unread: Level::default(),
             least: Arc::default(),
@@ -87,11 +83,6 @@ impl Server {
         context: RequestContext<RoleServer>,
     ) -> rmcp::model::CallToolResult {
         let stop = self.stop.child_token();
-        tokio::select! {
-            () = self.place(&self.places, &context) => {}
-            () = context.ct.cancelled() => stop.cancel(),
-            () = stop.cancelled() => {}
-        }
         let over = CancellationToken::new();
         let following = tokio::spawn(
             Follow {
@@ -118,16 +109,6 @@ impl Server {
         drop(following.await);
         translate::result(outcome, &*self.dispatcher.session.blobs)
     }
-
-    /// Waits for its turn, and until the client has read most of what it was told. The turn ends
-    /// with the answer.
-    async fn place(&self, places: &Arc<Semaphore>, context: &RequestContext<RoleServer>) {
-        let place = places.clone().acquire_owned().await.ok();
-        self.unread.room().await;
-        if let Some(ticket) = context.extensions.get::<Ticket>() {
-            ticket.hold(place);
-        }
-    }
 }
 
 impl ServerHandler for Server {
@@ -152,15 +133,8 @@ impl ServerHandler for Server {
     async fn list_tools(
         &self,
         _request: Option<PaginatedRequestParams>,
-        context: RequestContext<RoleServer>,
+        _context: RequestContext<RoleServer>,
     ) -> Result<ListToolsResult, ErrorData> {
-        // A client that reads nothing of what it asks for is made to wait.
-        tokio::select! {
-            () = self.place(&self.lists, &context) => {}
-            () = self.stop.cancelled() => {
-                return Err(ErrorData::internal_error("the server is ending", None));
-            }
-        }
         let tools = self.dispatcher.tools.specs().iter().map(|spec| translate::tool(spec));
         Ok(ListToolsResult::with_all_items(tools.collect()))
     }
@@ -312,8 +286,9 @@ pub async fn serve_stdio(server: Server, until: impl Future<Output = ()>) -> Res
     let unread = server.unread.clone();
     let (said, session) = (server.said.clone(), server.dispatcher.session.clone());
     let (events, least) = ((server.watch)(), server.least.clone());
+    let (input, output) = (tokio::io::stdin(), tokio::io::stdout());
     let transport =
-        Wire::new(tokio::io::stdin(), tokio::io::stdout(), unread.clone(), server.said.clone());
+        Wire::new(input, output, server.concurrency, unread.clone(), server.said.clone());
     let serving = async {
         match server.serve(transport).await {
             Ok(running) => {

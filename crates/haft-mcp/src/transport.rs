@@ -7,7 +7,6 @@
 use std::{
     collections::{BTreeMap, VecDeque},
     io,
-    sync::{Arc, Mutex, PoisonError},
     time::Duration,
 };
 
@@ -19,14 +18,12 @@ use rmcp::{
 };
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json, value::RawValue};
-use tokio::{
-    io::{AsyncRead, AsyncWrite},
-    sync::OwnedSemaphorePermit,
-};
+use tokio::io::{AsyncRead, AsyncWrite};
 use tokio_util::sync::CancellationToken;
 
 use crate::{
     lines::{LINE_MAX, Line, Lines},
+    open::{Kind, Open},
     outbox::{Level, Outbox},
     scan::Scan,
 };
@@ -57,18 +54,6 @@ const KNOWN: &[&str] = &["initialize", "ping", "tools/list", "tools/call", "logg
 #[derive(Clone, Debug)]
 pub(crate) struct RawArguments(pub String);
 
-/// A place in a queue that a request holds until its answer is written or unwanted: what waits to
-/// be written is counted before the next one is worked on.
-#[derive(Clone, Debug, Default)]
-pub(crate) struct Ticket(Arc<Mutex<Option<OwnedSemaphorePermit>>>);
-
-impl Ticket {
-    /// Holds the place from now on.
-    pub fn hold(&self, place: Option<OwnedSemaphorePermit>) {
-        *self.0.lock().unwrap_or_else(PoisonError::into_inner) = place;
-    }
-}
-
 /// A refusal: its code and what was wrong.
 type Fault = (i32, String);
 
@@ -86,50 +71,13 @@ pub(crate) struct Wire<R> {
     said: CancellationToken,
 }
 
-/// Requests without an answer, by the client's id as JSON text, with the bytes and place of each.
-#[derive(Default)]
-struct Open {
-    requests: BTreeMap<(String, u64), (usize, Ticket)>,
-    bytes: usize,
-    count: u64,
-}
-
-impl Open {
-    /// Takes note of a request and gives the id under which the SDK knows it.
-    fn insert(&mut self, id: String, bytes: usize, ticket: Ticket) -> String {
-        self.count += 1;
-        let ours = format!("{} {id}", self.count);
-        self.requests.insert((id, self.count), (bytes, ticket));
-        self.bytes += bytes;
-        ours
-    }
-
-    /// The client's id of a request that is still open, and no longer.
-    fn remove(&mut self, ours: &RequestId) -> Option<String> {
-        let RequestId::String(ours) = ours else { return None };
-        let (number, id) = ours.split_once(' ')?;
-        let key = (id.to_owned(), number.parse().ok()?);
-        self.bytes -= self.requests.remove(&key)?.0;
-        Some(key.0)
-    }
-
-    /// The requests that have this id, as the SDK knows them; they are open no longer.
-    fn cancel(&mut self, id: &str) -> Vec<String> {
-        let all = (id.to_owned(), 0)..=(id.to_owned(), u64::MAX);
-        let numbers: Vec<u64> = self.requests.range(all).map(|(key, _)| key.1).collect();
-        for number in &numbers {
-            let gone = self.requests.remove(&(id.to_owned(), *number));
-            self.bytes -= gone.map_or(0, |(bytes, _)| bytes);
-        }
-        numbers.iter().map(|number| format!("{number} {id}")).collect()
-    }
-}
-
 impl<R: AsyncRead + Unpin + Send> Wire<R> {
-    /// A connection; `said` is cancelled once the client has said all.
+    /// A connection that works on so many calls at once; `said` is cancelled once the client has
+    /// said all.
     pub fn new(
         input: R,
         output: impl AsyncWrite + Unpin + Send + 'static,
+        calls: usize,
         level: Level,
         said: CancellationToken,
     ) -> Self {
@@ -138,7 +86,7 @@ impl<R: AsyncRead + Unpin + Send> Wire<R> {
             out: Outbox::new(output, level.clone()),
             level,
             ready: VecDeque::new(),
-            open: Open::default(),
+            open: Open::new(calls),
             begun: false,
             said,
         }
@@ -212,8 +160,8 @@ impl<R: AsyncRead + Unpin + Send> Wire<R> {
             let why = format!("the id is {}, wanted: a string or an integer", brief(id));
             return Err((INVALID_REQUEST, why));
         }
-        let open = self.open.requests.len();
-        if open >= OPEN || (open > 0 && self.open.bytes + bytes > OPEN_BYTES) {
+        let open = self.open.len();
+        if open >= OPEN || (open > 0 && self.open.bytes() + bytes > OPEN_BYTES) {
             let why = format!("{open} requests are open; wait for answers, then ask again");
             return Err((BUSY, why));
         }
@@ -264,8 +212,7 @@ impl<R: AsyncRead + Unpin + Send> Wire<R> {
         self.fits(&message, id, text.len())?;
         let method = self.method(&message)?;
         let raw = if method == "tools/call" { arguments(&mut message, text)? } else { None };
-        let ticket = Ticket::default();
-        let ours = self.open.insert(id.to_string(), text.len(), ticket.clone());
+        let ours = self.open.insert(id.to_string(), text.len());
         message.insert("id".to_owned(), Value::String(ours.clone()));
         let read = serde_json::from_value::<RxJsonRpcMessage<RoleServer>>(Value::Object(message));
         let fault = match read {
@@ -274,12 +221,17 @@ impl<R: AsyncRead + Unpin + Send> Wire<R> {
                     (INVALID_PARAMS, misfit(&method, custom.params.as_ref()))
                 }
                 known => {
-                    known.extensions_mut().insert(ticket);
                     if let Some(raw) = raw {
                         known.extensions_mut().insert(raw);
                     }
                     self.begun |= matches!(known, ClientRequest::InitializeRequest(_));
-                    self.ready.push_back(JsonRpcMessage::Request(request));
+                    let kind = match known {
+                        ClientRequest::CallToolRequest(_) => Kind::Call,
+                        ClientRequest::ListToolsRequest(_) => Kind::List,
+                        _ => Kind::Quick,
+                    };
+                    let message = JsonRpcMessage::Request(request);
+                    self.ready.extend(self.open.queue(id.to_string(), kind, message));
                     return Ok(());
                 }
             },
@@ -495,15 +447,22 @@ impl<R: AsyncRead + Unpin + Send> Transport<RoleServer> for Wire<R> {
             if let Some(message) = self.ready.pop_front() {
                 return Some(message);
             }
+            // A client that reads nothing of what it asks for is made to wait.
+            if self.level.is_low()
+                && let Some(message) = self.open.next()
+            {
+                return Some(message);
+            }
             // A script that writes its calls and closes the pipe still gets their answers. This is
             // called anew after each of them.
-            if self.said.is_cancelled() && self.open.requests.is_empty() {
+            if self.said.is_cancelled() && self.open.is_empty() {
                 break;
             }
             tokio::select! {
                 biased;
                 () = self.level.closed() => break,
                 () = unread(&self.level), if self.said.is_cancelled() => break,
+                () = self.level.room(), if self.open.has_next() => {}
                 line = self.lines.next(), if !self.said.is_cancelled() => match line {
                     Some(line) => self.line(line),
                     None => self.said.cancel(),
@@ -541,7 +500,7 @@ mod tests {
 
     fn wire(input: &[u8]) -> (Wire<&[u8]>, DuplexStream) {
         let (output, read) = tokio::io::duplex(16 << 20);
-        (Wire::new(input, output, Level::default(), CancellationToken::new()), read)
+        (Wire::new(input, output, 1, Level::default(), CancellationToken::new()), read)
     }
 
     async fn written(mut wire: Wire<&[u8]>, mut read: DuplexStream) -> Vec<Value> {
@@ -564,7 +523,7 @@ mod tests {
                 other => others.push(other),
             }
         }
-        assert!(wire.open.requests.is_empty() && wire.open.bytes == 0);
+        assert!(wire.open.is_empty() && wire.open.bytes() == 0);
         (written(wire, read).await, others)
     }
 
@@ -720,6 +679,40 @@ mod tests {
     }
 
     #[tokio::test]
+    async fn calls_wait_here_for_their_turn_and_others_pass_them() {
+        let call = |id: u8| {
+            format!(
+                r#"{{"jsonrpc":"2.0","id":{id},"method":"tools/call","params":{{"name":"ls"}}}}"#
+            )
+        };
+        let quick =
+            |id: u8, method: &str| format!(r#"{{"jsonrpc":"2.0","id":{id},"method":"{method}"}}"#);
+        let (ping, list) = (quick(4, "ping"), quick(5, "tools/list"));
+        let taken =
+            r#"{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":2}}"#;
+        let input = [HELLO, &call(1), &call(2), &call(3), taken, &ping, &list].join("\n");
+        let (mut wire, _read) = wire(input.as_bytes());
+        let mut arrived = Vec::new();
+        while let Ok(message) =
+            tokio::time::timeout(Duration::from_millis(100), wire.receive()).await
+        {
+            let JsonRpcMessage::Request(request) = message.unwrap() else { continue };
+            let RequestId::String(id) = request.id.clone() else { panic!("{:?}", request.id) };
+            let id = id.split_once(' ').unwrap().1.to_owned();
+            // The call that came first is answered once all else that may pass it has passed.
+            if id == "5" {
+                let first = RequestId::String("2 1".into());
+                for id in [request.id, first] {
+                    let result = ServerResult::EmptyResult(EmptyResult {});
+                    wire.send(JsonRpcMessage::response(result, id)).await.unwrap();
+                }
+            }
+            arrived.push(id);
+        }
+        assert_eq!(arrived, ["0", "1", "4", "5", "3"]);
+    }
+
+    #[tokio::test]
     async fn what_comes_before_the_beginning_is_passed_over() {
         let early = r#"{"jsonrpc":"2.0","method":"notifications/initialized"}"#;
         let answer = r#"{"jsonrpc":"2.0","id":0,"result":{}}"#;
@@ -747,7 +740,7 @@ mod tests {
         let level = Level::default();
         let (output, _unread) = tokio::io::duplex(64);
         let input = HELLO.as_bytes();
-        let mut wire = Wire::new(input, output, level.clone(), CancellationToken::new());
+        let mut wire = Wire::new(input, output, 1, level.clone(), CancellationToken::new());
         while !level.is_overrun() {
             wire.out.push(vec![b'x'; 1 << 20]);
         }
