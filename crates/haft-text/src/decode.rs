@@ -187,16 +187,25 @@ pub struct StreamDecoder {
     /// The first half of a unit of UTF-16, kept back: at its end the decoder makes one U+FFFD of a
     /// lone surrogate and half a unit after it, [`decode`] one of each.
     half: Option<u8>,
+    /// A part of a character of UTF-8 at the end of what came.
+    part: Vec<u8>,
 }
 
 impl StreamDecoder {
     /// Starts a stream in an encoding; a byte order mark at its beginning is the caller's to skip.
     pub fn new(encoding: Encoding) -> Self {
-        Self { inner: encoding.whatwg().new_decoder_without_bom_handling(), half: None }
+        Self {
+            inner: encoding.whatwg().new_decoder_without_bom_handling(),
+            half: None,
+            part: Vec::new(),
+        }
     }
 
     /// Appends the text of the next piece.
     pub fn push(&mut self, mut bytes: &[u8], out: &mut String) {
+        if self.inner.encoding() == encoding_rs::UTF_8 {
+            return self.push_utf8(bytes, out);
+        }
         if self.is_utf16() {
             if let (Some(half), [first, rest @ ..]) = (self.half, bytes) {
                 self.half = None;
@@ -216,9 +225,29 @@ impl StreamDecoder {
     /// Ends the stream: a lone surrogate, and what is left of a split character, become U+FFFD each.
     pub fn finish(mut self, out: &mut String) {
         self.run(&[], out, true);
-        if self.half.is_some() {
+        if self.half.is_some() || !self.part.is_empty() {
             out.push(char::REPLACEMENT_CHARACTER);
         }
+    }
+
+    /// What is no text has a mistake at every other byte, at which the other decoders begin anew.
+    fn push_utf8(&mut self, mut bytes: &[u8], out: &mut String) {
+        if !self.part.is_empty() {
+            // With three bytes more it is known what any part of a character becomes.
+            let more = bytes.len().min(3);
+            let mut both = std::mem::take(&mut self.part);
+            both.extend_from_slice(&bytes[..more]);
+            let left = utf8(&both, out);
+            if left > more {
+                both.drain(..both.len() - left);
+                self.part = both;
+                return;
+            }
+            bytes = &bytes[more - left..];
+        }
+        out.reserve(bytes.len());
+        let left = utf8(bytes, out);
+        self.part.extend_from_slice(&bytes[bytes.len() - left..]);
     }
 
     fn is_utf16(&self) -> bool {
@@ -235,6 +264,25 @@ impl StreamDecoder {
             }
         }
     }
+}
+
+/// Appends the text of UTF-8; how many bytes at the end may be a part of a character.
+fn utf8(bytes: &[u8], out: &mut String) -> usize {
+    let mut at = 0;
+    for chunk in bytes.utf8_chunks() {
+        out.push_str(chunk.valid());
+        let wrong = chunk.invalid();
+        at += chunk.valid().len() + wrong.len();
+        if wrong.is_empty() {
+            continue;
+        }
+        let is_part = || str::from_utf8(wrong).is_err_and(|error| error.error_len().is_none());
+        if at == bytes.len() && is_part() {
+            return wrong.len();
+        }
+        out.push(char::REPLACEMENT_CHARACTER);
+    }
+    0
 }
 
 impl std::fmt::Debug for StreamDecoder {

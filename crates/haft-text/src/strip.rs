@@ -91,6 +91,11 @@ impl Stripper {
                     rest = &rest[plain..];
                     continue;
                 }
+                let ignored = ignored(rest);
+                if ignored > 0 {
+                    rest = &rest[ignored..];
+                    continue;
+                }
             }
             let Some(character) = rest.chars().next() else { return };
             rest = &rest[character.len_utf8()..];
@@ -262,6 +267,13 @@ fn special(character: char) -> bool {
     character.is_control() || reorders(character)
 }
 
+/// How many bytes at the start are control characters that ordinary text goes without: what is no
+/// text is full of them.
+fn ignored(text: &str) -> usize {
+    let means = |b: u8| matches!(b, b'\n' | b'\r' | b'\t' | 0x8 | 0x1b);
+    text.bytes().take_while(|b| (*b < b' ' && !means(*b)) || *b == 0x7f).count()
+}
+
 /// How many bytes at the start are no special characters.
 fn ordinary(text: &str) -> usize {
     // Bytes that begin a special character, among others; asked of many at once.
@@ -271,7 +283,8 @@ fn ordinary(text: &str) -> usize {
     while at < bytes.len() {
         // One behind the other, as in what is no text, they are not looked for.
         if !may(bytes[at]) {
-            let block = &bytes[at..bytes.len().min(at + 64)];
+            let size = if at == 0 { 8 } else { 64 };
+            let block = &bytes[at..bytes.len().min(at + size)];
             if !block.iter().fold(false, |any, b| any | may(*b)) {
                 at += block.len();
                 continue;

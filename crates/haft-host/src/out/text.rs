@@ -24,9 +24,13 @@ use crate::{Host, Local, Memory};
 /// Bytes at the end of a piece that may be a part of a character.
 const PART: usize = 3;
 
-/// What is known of the outputs that were read.
+/// What is known of the outputs that were read: of each by a lock of its own, which is held as long as
+/// its clean text is made. Who holds one takes no other unless it is free.
 #[derive(Debug, Default)]
-pub(super) struct Views(Mutex<HashMap<CallId, View>>);
+pub(super) struct Views(Mutex<HashMap<CallId, Slot>>);
+
+/// None where nothing is known.
+type Slot = Arc<Mutex<Option<View>>>;
 
 #[derive(Clone, Copy, Debug)]
 struct View {
@@ -39,8 +43,12 @@ struct View {
 }
 
 impl Views {
-    fn lock(&self) -> MutexGuard<'_, HashMap<CallId, View>> {
+    fn lock(&self) -> MutexGuard<'_, HashMap<CallId, Slot>> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn of(&self, call: &CallId) -> Slot {
+        Arc::clone(self.lock().entry(call.clone()).or_default())
     }
 }
 
@@ -86,10 +94,11 @@ impl Shared {
 
     /// Whether the output is clean text by itself; where it is not, makes the file that is.
     fn view(&self, call: &CallId, file: &File) -> io::Result<bool> {
-        let mut views = self.views.lock();
+        let slot = self.views.of(call);
+        let mut view = slot.lock().unwrap_or_else(PoisonError::into_inner);
         let about = file.metadata()?;
         let seen = (about.len(), about.modified().ok());
-        let known = views.get(call).copied();
+        let known = *view;
         if let Some(known) = known.filter(|known| known.seen == seen) {
             return Ok(!known.made);
         }
@@ -98,19 +107,9 @@ impl Shared {
         let clean = clean_until(file, from, seen.0)?;
         let made = clean < seen.0;
         if made {
-            let first = self.make(call, file, seen.0);
-            let full = |error: &io::Error| error.kind() == io::ErrorKind::StorageFull;
-            if first.as_ref().is_err_and(full) {
-                let others: Vec<CallId> = views.keys().filter(|id| *id != call).cloned().collect();
-                for other in &others {
-                    self.drop_text(&mut views, other);
-                }
-                self.make(call, file, seen.0)?;
-            } else {
-                first?;
-            }
+            self.make(call, file, seen.0)?;
         }
-        views.insert(call.clone(), View { seen, clean, made });
+        *view = Some(View { seen, clean, made });
         Ok(!made)
     }
 
@@ -163,7 +162,14 @@ impl Shared {
     /// Forgets what was made of an earlier output of this call.
     pub(super) fn forget_text(&self, call: &CallId) {
         match &self.place {
-            Place::Folder { .. } => self.drop_text(&mut self.views.lock(), call),
+            Place::Folder { .. } => {
+                // Not made where nobody has read it.
+                let slot = self.views.lock().get(call).cloned();
+                if let Some(slot) = slot {
+                    let mut view = slot.lock().unwrap_or_else(PoisonError::into_inner);
+                    self.drop_text(call, &mut view);
+                }
+            }
             Place::Memory { host, base } => {
                 let made = base.join(&text_name(call)).ok().and_then(|path| host.take(&path));
                 self.release(made.map_or(0, |data| data.len() as u64));
@@ -173,24 +179,29 @@ impl Shared {
 
     /// Removes what can be made again; false where there was nothing, or it is in use.
     pub(super) fn drop_texts(&self) -> bool {
-        let Ok(mut views) = self.views.0.try_lock() else { return false };
-        let made: Vec<CallId> =
-            views.iter().filter(|(_, view)| view.made).map(|(call, _)| call.clone()).collect();
-        for call in &made {
-            self.drop_text(&mut views, call);
-        }
-        !made.is_empty()
-    }
-
-    fn drop_text(&self, views: &mut HashMap<CallId, View>, call: &CallId) {
-        if views.remove(call).is_some_and(|view| view.made)
-            && let Some(path) = self.path(&text_name(call))
-        {
-            let size = fs::symlink_metadata(&path).map_or(0, |meta| meta.len());
-            if fs::remove_file(&path).is_ok() {
-                self.release(size);
+        let all: Vec<(CallId, Slot)> =
+            self.views.lock().iter().map(|(call, slot)| (call.clone(), Arc::clone(slot))).collect();
+        let mut dropped = false;
+        for (call, slot) in all {
+            if let Ok(mut view) = slot.try_lock() {
+                dropped |= self.drop_text(&call, &mut view);
             }
         }
+        dropped
+    }
+
+    /// Whether there was something.
+    fn drop_text(&self, call: &CallId, view: &mut Option<View>) -> bool {
+        let path = self.path(&text_name(call));
+        let Some(path) = path.filter(|_| view.take().is_some_and(|view| view.made)) else {
+            return false;
+        };
+        let size = fs::symlink_metadata(&path).map_or(0, |meta| meta.len());
+        let is_gone = fs::remove_file(&path).is_ok();
+        if is_gone {
+            self.release(size);
+        }
+        is_gone
     }
 }
 
@@ -309,5 +320,22 @@ mod tests {
         let error = outs.text(&CallId::nth(1)).await.err().unwrap();
         assert!(error.to_string().contains("of at most 20 bytes"), "{error}");
         assert_eq!(outs.used(), raw.len() as u64);
+    }
+
+    #[tokio::test]
+    async fn who_keeps_an_output_does_not_wait_for_one_that_is_read() {
+        let (_folder, [outs, _]) = outs(1 << 20);
+        let raw = "\u{1b}[31m0123456789".as_bytes();
+        outs.put(&CallId::nth(1), raw).unwrap();
+        assert_eq!(read(&outs, &CallId::nth(1)).await.unwrap(), "0123456789");
+        // As long as its text is made.
+        let slot = outs.shared.views.of(&CallId::nth(1));
+        let held = slot.lock().unwrap();
+        outs.put(&CallId::nth(2), raw).unwrap();
+        let shared = Arc::clone(&outs.shared);
+        let other = std::thread::spawn(move || shared.text(&CallId::nth(2)).unwrap().is_some());
+        assert!(other.join().unwrap());
+        assert!(outs.shared.drop_texts(), "only of the other one");
+        assert!(held.is_some_and(|view| view.made));
     }
 }

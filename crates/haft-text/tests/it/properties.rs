@@ -121,6 +121,13 @@ fn ended() -> impl Strategy<Value = Ended> {
     })
 }
 
+/// Bytes that begin, continue and never belong to characters of UTF-8.
+fn parts() -> impl Strategy<Value = u8> {
+    prop::sample::select(vec![
+        0x61, 0x80, 0x9f, 0xa0, 0xbf, 0xc2, 0xe0, 0xe6, 0xed, 0xf0, 0xf4, 0xff,
+    ])
+}
+
 proptest! {
     #![proptest_config(ProptestConfig { failure_persistence: None, ..Default::default() })]
 
@@ -220,7 +227,10 @@ proptest! {
     }
 
     #[test]
-    fn streams_decode_as_a_whole(bytes in prop::collection::vec(any::<u8>(), 0..100), step in 1..9_usize) {
+    fn streams_decode_as_a_whole(
+        bytes in prop::collection::vec(prop_oneof![any::<u8>(), parts()], 0..100),
+        step in 1..9_usize,
+    ) {
         let mut out = String::new();
         let mut decoder = StreamDecoder::new(Encoding::Utf8);
         bytes.chunks(step).for_each(|piece| decoder.push(piece, &mut out));
