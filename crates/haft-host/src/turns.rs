@@ -29,6 +29,9 @@ const OPTIONS: &str = "+abefhkmnptuvxBCEHPT -hB +o posix +o pipefail +o history 
                        +o ignoreeof -o interactive-comments +o nolog";
 /// The options of a shell at its start, as `SHELLOPTS` has them.
 const PLAIN: [&str; 3] = ["braceexpand", "hashall", "interactive-comments"];
+/// How many files a shell must be able to have open: its descriptors are among the highest of these.
+pub(crate) const FILES: u64 = 128;
+
 /// Opens the descriptors of the shell itself: 114 leads nowhere, 115 and 116 are its output and
 /// errors, 117 takes its records. Aliases count, as where a person types. What bash keeps of a descriptor while it is another, it closes in
 /// programs, and a copy of that too: so these are copies of such. And it keeps it behind the one

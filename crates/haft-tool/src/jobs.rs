@@ -134,7 +134,7 @@ impl Jobs {
         }
         table.starting += 1;
         drop(table);
-        Ok(JobPlace { jobs: Arc::clone(self) })
+        Ok(JobPlace { jobs: Arc::clone(self), before: Duration::ZERO })
     }
 
     /// All that are listed, the oldest first.
@@ -148,23 +148,19 @@ impl Jobs {
     /// Names those that there are.
     pub fn find(&self, id: Option<&str>) -> Result<Arc<Job>, ToolError> {
         let all = self.all();
-        let named: Vec<String> = all.iter().map(|job| job.named()).collect();
-        let listed = match named.len() {
-            0 => "There are no jobs: bash with run_in_background begins one.".to_owned(),
-            _ => format!("The jobs are: {}.", named.join(", ")),
-        };
         if let Some(id) = id {
-            let found = all.into_iter().find(|job| job.id() == id.trim());
-            return found.ok_or_else(|| self.missing(id.trim(), listed));
+            let found = all.iter().find(|job| job.id() == id.trim()).cloned();
+            return found.ok_or_else(|| self.missing(id.trim(), listed(&all)));
         }
-        let mut running: Vec<_> = all.iter().filter(|job| job.end().is_none()).collect();
-        if running.is_empty() {
-            running = all.iter().collect();
+        let is_running = |job: &&Arc<Job>| job.end().is_none();
+        let mut meant: Vec<Arc<Job>> = all.iter().filter(is_running).cloned().collect();
+        if meant.is_empty() {
+            meant = all;
         }
-        match &running[..] {
+        match &meant[..] {
             [one] => Ok(Arc::clone(one)),
-            [] => Err(ToolError::new("there is no job").hint(listed)),
-            _ => Err(ToolError::new("job is missing, and there are several").hint(listed)),
+            [] => Err(ToolError::new("there is no job").hint(listed(&meant))),
+            _ => Err(ToolError::new("job is missing, and there are several").hint(listed(&meant))),
         }
     }
 
@@ -250,6 +246,15 @@ impl Drop for Jobs {
     }
 }
 
+/// The jobs among which one is to be named.
+fn listed(jobs: &[Arc<Job>]) -> String {
+    if jobs.is_empty() {
+        return "There are no jobs: bash with run_in_background begins one.".to_owned();
+    }
+    let named: Vec<String> = jobs.iter().map(|job| job.named()).collect();
+    format!("The jobs are: {}.", named.join(", "))
+}
+
 /// The number in an id.
 fn number(id: &str) -> Option<u64> {
     id.strip_prefix('j')?.parse().ok()
@@ -258,9 +263,18 @@ fn number(id: &str) -> Option<u64> {
 /// A place for a job that is about to begin; dropped, it is free again.
 pub struct JobPlace {
     jobs: Arc<Jobs>,
+    /// How long its work runs already.
+    before: Duration,
 }
 
 impl JobPlace {
+    /// For work that runs so long already.
+    #[must_use]
+    pub const fn after(mut self, time: Duration) -> Self {
+        self.before = time;
+        self
+    }
+
     /// Begins the job of a call: `follow` is its life, which gives how it ended.
     ///
     /// Of the call nothing is held on to but its names, so that the session can end.
@@ -294,8 +308,9 @@ impl JobPlace {
             // Where it cannot be kept, the next request is not made either, which tells it.
             drop(events.emit(agent, turn, body));
         };
-        let job =
-            Arc::new(Job::new(id, (call, agent, cx.turn), title, memory, work, Box::new(tell)));
+        let names = (call, agent, cx.turn);
+        let job = Job::new(id, names, title, memory, work, Box::new(tell));
+        let job = Arc::new(job.running_for(self.before));
         let life = std::panic::AssertUnwindSafe(follow(Arc::clone(&job))).catch_unwind();
         let (of, jobs) = (Arc::clone(&job), Arc::downgrade(&self.jobs));
         let task = tokio::spawn(async move {

@@ -26,6 +26,8 @@ use super::echo::Echo;
 /// Lines and characters of the end of its output that a report holds.
 const LAST_LINES: usize = 10;
 const LAST_CHARS: usize = 1_000;
+/// Most bytes of a line that are shown once more, or left out, so that what is shown begins with one.
+const PART: usize = 4 << 10;
 /// Characters of a title where it is only named.
 const NAME: usize = 60;
 
@@ -84,8 +86,8 @@ impl Ended {
 /// A stretch of a job's output.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Said {
-    /// Where it begins, in bytes of the clean output; more than what was asked for where that is
-    /// not held any more.
+    /// Where it begins, in bytes of the clean output: where the line does in which it was asked for;
+    /// the next line, further on, where that is not held any more.
     pub from: u64,
     /// Where it ends: the mark for the next look.
     pub next: u64,
@@ -146,6 +148,11 @@ impl Job {
             end: watch::channel(None).0,
             tell,
         }
+    }
+
+    /// It began so long ago.
+    pub(super) fn running_for(self, time: Duration) -> Self {
+        Self { began: self.began.checked_sub(time).unwrap_or(self.began), ..self }
     }
 
     /// One that ended before.
@@ -253,7 +260,7 @@ impl Job {
     /// Its output from a mark on, as far as it is held.
     pub fn since(&self, mark: u64) -> Said {
         let state = self.state();
-        let (from, text) = state.recent.since(mark);
+        let (from, text) = state.recent.lines_since(mark);
         let (text, next) = (text.to_owned(), state.recent.end());
         Said { from, next, text, open: state.open.clone() }
     }
@@ -408,6 +415,8 @@ struct Recent {
     text: String,
     /// Bytes before `text`.
     start: u64,
+    /// Whether it begins within a line.
+    is_broken: bool,
     cap: usize,
 }
 
@@ -415,6 +424,8 @@ impl Recent {
     fn push(&mut self, text: &str) {
         if text.len() >= self.cap {
             let from = text.ceil_char_boundary(text.len() - self.cap);
+            let dropped = text[..from].bytes().last().or_else(|| self.text.bytes().last());
+            self.is_broken = dropped.map_or(self.is_broken, |last| last != b'\n');
             self.start += (self.text.len() + from) as u64;
             self.text.clear();
             self.text.push_str(&text[from..]);
@@ -425,6 +436,7 @@ impl Recent {
         if self.text.len() > self.cap + self.cap / 4 {
             let from = self.text.ceil_char_boundary(self.text.len() - self.cap);
             self.start += from as u64;
+            self.is_broken = !self.text[..from].ends_with('\n');
             self.text.drain(..from);
         }
     }
@@ -438,6 +450,20 @@ impl Recent {
         let skipped = usize::try_from(mark.saturating_sub(self.start)).unwrap_or(usize::MAX);
         let from = self.text.ceil_char_boundary(skipped.min(self.text.len()));
         (self.start + from as u64, &self.text[from..])
+    }
+
+    /// The same from the begin of a line on: that of the mark, or the next one where that is not held
+    /// any more. A line that is longer than [`PART`] to there may begin anywhere.
+    fn lines_since(&self, mark: u64) -> (u64, &str) {
+        let (_, text) = self.since(mark);
+        let at = self.text.len() - text.len();
+        let before = self.text[..at].rfind('\n').map(|end| end + 1);
+        let start = match before.or(Some(0).filter(|_| !self.is_broken)) {
+            Some(start) if at - start <= PART => start,
+            None if at == 0 => text.find('\n').filter(|end| *end <= PART).map_or(0, |end| end + 1),
+            _ => at,
+        };
+        (self.start + start as u64, &self.text[start..])
     }
 }
 
@@ -474,6 +500,33 @@ mod tests {
         }
         recent.push(&"x".repeat(1_000));
         assert_eq!(recent.since(0).1.len(), 100);
+    }
+
+    #[test]
+    fn what_is_shown_begins_with_a_line() {
+        let mut recent = Recent { cap: 20, ..Recent::default() };
+        recent.push("first\nsecond\n");
+        for (mark, want) in [
+            (0, "first\nsecond\n"),
+            (3, "first\nsecond\n"),
+            (6, "second\n"),
+            (9, "second\n"),
+            (13, ""),
+        ] {
+            assert_eq!(recent.lines_since(mark).1, want, "{mark}");
+        }
+        recent.push("third line\nend\n");
+        assert_eq!(recent.since(0), (8, "cond\nthird line\nend\n"));
+        for mark in [0, 8] {
+            assert_eq!(recent.lines_since(mark), (13, "third line\nend\n"), "{mark}");
+        }
+        assert_eq!(recent.lines_since(15), (13, "third line\nend\n"));
+        // Of one that does not end, nothing is shown twice.
+        let mut recent = Recent { cap: 9_000, ..Recent::default() };
+        recent.push(&"x".repeat(8_000));
+        let mark = recent.end();
+        recent.push("yz");
+        assert_eq!(recent.lines_since(mark), (mark, "yz"));
     }
 
     #[test]

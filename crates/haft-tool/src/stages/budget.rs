@@ -71,7 +71,8 @@ async fn bound(mut outcome: Outcome, room: usize, cx: &Cx) -> Outcome {
     let known = |outcome: &Outcome| outcome.detail.as_ref()?.cut.as_ref()?.rest.clone();
     let kept = || cx.session().outs.open(&cx.call).map(|_| cx.call.address());
     if let Some(mut data) = outcome.data.take_if(|data| !fit::fits(data, room)) {
-        let place = match known(&outcome).or_else(kept) {
+        let address = known(&outcome).or_else(kept);
+        let place = match &address {
             Some(address) => format!("what is kept of the text: read or grep {address}"),
             None => match keep(cx, data.to_string().into_bytes()).await {
                 Ok(()) => format!("the whole is kept: read or grep {}", cx.call.address()),
@@ -79,8 +80,11 @@ async fn bound(mut outcome: Outcome, room: usize, cx: &Cx) -> Outcome {
             },
         };
         let bytes = fit::shorten(&mut data, room).unwrap_or_default();
-        let text = format!("[the structured data of {bytes} bytes is shortened; {place}]");
-        outcome.content.push(Part::text(text));
+        // Where the text says it of itself, what is left of the data is told in them.
+        if !address.is_some_and(|address| names(&outcome, &address)) {
+            let text = format!("[the structured data of {bytes} bytes is shortened; {place}]");
+            outcome.content.push(Part::text(text));
+        }
         outcome.data = Some(data);
     }
     if let Some(cut) = outcome.detail.as_mut().and_then(|detail| detail.cut.as_mut())
@@ -89,6 +93,13 @@ async fn bound(mut outcome: Outcome, room: usize, cx: &Cx) -> Outcome {
         cut.rest = kept();
     }
     outcome
+}
+
+/// Whether a mark in the text says where the whole of it is.
+fn names(outcome: &Outcome, address: &str) -> bool {
+    let mark = format!("read or grep {address}");
+    let says = |part: &Part| matches!(part, Part::Text { text } if text.contains(&mark));
+    outcome.content.iter().any(says)
 }
 
 /// Longest refusal in characters.

@@ -72,7 +72,8 @@ pub(super) fn go_on(
     voice.before.clone_from(&handed.all);
     let open = handed.open.clone();
     voice.held.clone_from(&open);
-    let job = start(Of::command(input), running, (voice, jobs.limits().life), place, cx)?;
+    let (of, place) = (Of::command(input), place.after(timeout));
+    let job = start(of, running, (voice, jobs.limits().life), place, cx)?;
     let how =
         format!("it still runs after {} s and goes on as job {}", timeout.as_secs_f64(), job.id());
     let way = format!("[{how}; {}]", way(cx));

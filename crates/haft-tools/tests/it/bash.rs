@@ -357,11 +357,29 @@ async fn a_cancelled_command_cleans_up_and_what_follows_waits_for_it() {
 }
 
 #[tokio::test]
+async fn a_command_finds_no_traps_but_its_own() {
+    let moved = "[the next command starts in src]";
+    for (command, want) in [
+        ("trap -p; trap; cd src", moved.to_owned()),
+        ("trap 'echo seen' DEBUG; :", "seen".to_owned()),
+        (
+            "trap 'echo bye $?; echo err >&2' EXIT; cd src; (exit 3)",
+            format!("bye 3\nerr\n[exit code 3]\n{moved}"),
+        ),
+        ("set -x; bootstrap=1; trap : USR1", "++ bootstrap=1\n++ trap : USR1".to_owned()),
+        ("cd src; echo trap.c; exit", format!("trap.c\n{moved}")),
+    ] {
+        let world = world();
+        assert_eq!(run(&world, command).await.joined_text().trim_end(), want, "{command}");
+    }
+}
+
+#[tokio::test]
 async fn a_folder_that_is_not_told_is_said() {
     let world = world();
     let note = "[where it ended was not told: the next command starts in the workspace root]";
     for (command, said) in [
-        ("trap 'echo bye' EXIT; cd src", true),
+        ("trap 'echo bye' EXIT; cd src; exit", true),
         ("cd src; exec true", true),
         ("cd src && kill -9 $$", true),
         ("exec echo abcd", false),

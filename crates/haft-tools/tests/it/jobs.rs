@@ -344,7 +344,11 @@ async fn names_that_are_not_there_list_those_that_are() {
     let far = job(&world, "output", json!({"job": "j1", "since": 99})).await;
     assert_eq!(far.status, Status::Failed);
     assert!(far.joined_text().contains("0 bytes so far"), "{}", far.joined_text());
+    begin(&world, "sleep 62").await;
     job(&world, "stop", json!({"job": "j2"})).await;
+    let several = job(&world, "stop", json!({})).await.joined_text();
+    assert!(several.contains("j1 (sleep 60), j3 (sleep 62)."), "only what runs: {several}");
+    job(&world, "stop", json!({"job": "j3"})).await;
     // Only one runs now.
     let one = job(&world, "wait", json!({"timeout_ms": 1})).await.joined_text();
     assert!(one.contains("j1 runs"), "{one}");
@@ -610,13 +614,16 @@ async fn a_command_whose_time_is_over_may_go_on_as_a_job() {
         "{text}"
     );
     assert!(!text.contains("folder"), "{text}");
+    let listed = job(&world, "list", json!({})).await;
+    let took = data(&listed)["jobs"][0]["took"].as_u64().unwrap();
+    assert!(took >= 1_000, "since the command began: {took}");
     crate::fits(&world, "bash", &outcome);
     assert_eq!(
         (&data(&outcome)["job_id"], &data(&outcome)["stdout"]),
         (&json!("j1"), &json!("one\npar"))
     );
     world.call("bash", json!({"command": "touch go"})).await;
-    let end = job(&world, "wait", json!({})).await;
+    let end = job(&world, "wait", json!({"since": 0})).await;
     assert_eq!(data(&end)["output"], "one\npart", "{}", end.joined_text());
     assert!(end.joined_text().contains("exit code 3"), "{}", end.joined_text());
     let kept = world.call("read", json!({"path": "out://c1"})).await.joined_text();

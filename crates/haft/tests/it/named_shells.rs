@@ -35,6 +35,12 @@ fn few_descriptors_are_enough() {
     assert_eq!(ran.code, Some(0), "{ran:?}");
     assert_eq!(answers(&world)[1].lines().take(2).collect::<Vec<_>>(), ["out", "128"], "{ran:?}");
     assert_eq!(world.read("f"), "kept\n");
+    let world = World::new();
+    let model = world.script(&[json!({"calls": [bash("echo out")]}), json!({"text": "End."})]);
+    let ran = world.shell(&format!("ulimit -n 100; haft -p go --model '{model}' --mode bypass"));
+    assert_eq!(ran.code, Some(0), "{ran:?}");
+    let last = answers(&world).pop().unwrap();
+    assert!(last.contains("needs 128 open files, and ulimit -n is 100"), "{last}");
 }
 
 #[test]

@@ -27,7 +27,7 @@ use super::{
     profile::Profile,
     wire::{Request, START_UP},
 };
-use crate::{Program, Spawn, Stdin};
+use crate::{Program, Spawn, Stdin, turns::FILES};
 
 /// Longest single argument that the system takes, in bytes, with its end.
 const ARGUMENT_LIMIT: usize = 128 << 10;
@@ -171,6 +171,15 @@ fn program(spawn: &Spawn, shell: Option<&HostPath>) -> io::Result<(PathBuf, Vec<
         Program::Turns => {
             let shell = shell.map(|shell| as_path(shell.as_bytes())).filter(|shell| is_bash(shell));
             let shell = shell.ok_or_else(|| unsupported("this host's shell is not bash"))?;
+            // The system's own limit is none, or far more.
+            let most = rustix::process::getrlimit(rustix::process::Resource::Nofile)
+                .current
+                .filter(|most| *most < FILES);
+            if let Some(most) = most {
+                return Err(unsupported(&format!(
+                    "a shell that lives on needs {FILES} open files, and ulimit -n is {most}"
+                )));
+            }
             let words = ["bash"].iter().chain(&PLAIN).map(|word| word.as_bytes().to_vec());
             Ok((shell.to_owned(), words.collect(), true))
         }
