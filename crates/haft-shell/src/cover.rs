@@ -1,31 +1,68 @@
 //! Accounts for every byte of a text.
 //!
 //! **Invariant:** between two leaves of a tree stands nothing that a shell would run: blanks, line
-//! ends and escaped line ends.
+//! ends and escaped line ends. Within a simple command no line ends: where the grammar follows
+//! several readings, the one that it keeps may make one command of two lines.
+
+use std::ops::Range;
 
 use tree_sitter::Node;
 
 use crate::{Fault, tree::unclear};
 
-/// Checks a whole tree.
-pub(crate) fn check(text: &str, root: Node<'_>) -> Result<(), Fault> {
-    let (mut at, mut cursor) = (0, root.walk());
-    // Where the nodes around the one that is looked at begin, and whether they hold plain text.
-    let mut around: Vec<(usize, bool)> = Vec::new();
+/// What may stand between the leaves of a node.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Within {
+    /// Text that is no leaf.
+    Text,
+    /// Blanks and escaped line ends.
+    Line,
+    /// Line ends, too.
+    Lines,
+}
+
+impl Within {
+    fn of(text: &str, node: Node<'_>, around: Option<Self>) -> Self {
+        match node.kind() {
+            "string" | "heredoc_body" => Self::Text,
+            "command"
+            | "command_name"
+            | "concatenation"
+            | "declaration_command"
+            | "unset_command"
+            | "variable_assignment"
+            | "variable_assignments"
+            | "negated_command"
+            | "redirected_statement"
+            | "file_redirect"
+            | "herestring_redirect" => Self::Line,
+            "test_command" if !text[node.byte_range()].starts_with("[[") => Self::Line,
+            "binary_expression" | "unary_expression" => around.unwrap_or(Self::Lines),
+            _ => Self::Lines,
+        }
+    }
+}
+
+/// Checks the whole tree of a part of a text.
+pub(crate) fn check(text: &str, part: &Range<usize>, root: Node<'_>) -> Result<(), Fault> {
+    let (mut at, mut cursor) = (part.start, root.walk());
+    // Where the nodes around the one that is looked at begin, and what may stand in them.
+    let mut around: Vec<(usize, Within)> = Vec::new();
     loop {
         let node = cursor.node();
         if cursor.goto_first_child() {
-            around.push((node.start_byte(), ["string", "heredoc_body"].contains(&node.kind())));
+            let outer = around.last().map(|(_, within)| *within);
+            around.push((node.start_byte(), Within::of(text, node, outer)));
             continue;
         }
         let outer = around.iter().rev().find(|(start, _)| *start < node.start_byte());
-        gap(text, at, &node, outer.is_some_and(|(_, is_text)| *is_text))?;
+        gap(text, at, &node, outer.map_or(Within::Lines, |(_, within)| *within))?;
         token(text, &node)?;
         at = at.max(node.end_byte());
         while !cursor.goto_next_sibling() {
             around.pop();
             if !cursor.goto_parent() {
-                let is_over = text[at..].trim_matches(BLANKS).is_empty();
+                let is_over = text[at.min(part.end)..part.end].trim_matches(BLANKS).is_empty();
                 return if is_over { Ok(()) } else { Err(unclear(text, at)) };
             }
         }
@@ -51,16 +88,17 @@ pub(crate) const BLANKS: [char; 3] = [' ', '\t', '\n'];
 
 /// Checks what stands before a leaf. What of a string or a here-document is no leaf is read again
 /// from the text itself.
-fn gap(text: &str, from: usize, leaf: &Node<'_>, is_text: bool) -> Result<(), Fault> {
+fn gap(text: &str, from: usize, leaf: &Node<'_>, within: Within) -> Result<(), Fault> {
     let to = leaf.start_byte();
     let Some(between) = text.get(from..to) else { return Err(unclear(text, to.min(from))) };
     let is_fine = match between {
-        _ if is_text => true,
+        _ if within == Within::Text => true,
         // The grammar and bash differ about an escaped line end that stands alone.
         _ if between.contains('\\') => {
             let blanks = between.replace("\\\n", "");
             between.starts_with([' ', '\t']) && blanks.trim_matches([' ', '\t']).is_empty()
         }
+        _ if within == Within::Line => between.trim_matches([' ', '\t']).is_empty(),
         _ => between.trim_matches(BLANKS).is_empty(),
     };
     if is_fine { Ok(()) } else { Err(unclear(text, from)) }

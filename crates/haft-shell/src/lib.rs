@@ -16,6 +16,7 @@ mod braces;
 mod cover;
 mod effects;
 mod heredoc;
+mod lines;
 mod quotes;
 mod statements;
 mod syntax;
@@ -96,6 +97,5 @@ pub fn parse(text: &str, go_on: &mut dyn FnMut() -> bool) -> Result<Script, Faul
     let mut progress = |_: &tree_sitter::ParseState| {
         if go_on() { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
     };
-    let tree = tree::of(text, &mut progress)?;
-    statements::Reader::new(text).script(tree.root_node())
+    tree::read(text, &mut progress)
 }

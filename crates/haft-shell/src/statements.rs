@@ -1,6 +1,6 @@
 //! Statements of the tree, down to simple commands.
 
-use std::{collections::HashSet, ops::Range};
+use std::ops::Range;
 
 use tree_sitter::Node;
 
@@ -22,14 +22,14 @@ const RESERVED: [&str; 20] = [
     "function", "if", "select", "then", "until", "while",
 ];
 
-/// Reads one tree.
+/// Reads the trees of a text.
 pub(crate) struct Reader<'a> {
     pub source: &'a str,
     pub word_count: usize,
-    /// Where words begin and end.
-    pub starts: HashSet<usize>,
-    pub ends: HashSet<usize>,
-    script: Script,
+    /// For each byte, and for the end, whether a word begins and ends there.
+    pub starts: Vec<bool>,
+    pub ends: Vec<bool>,
+    pub script: Script,
     depth: usize,
 }
 
@@ -47,19 +47,29 @@ impl<'a> Reader<'a> {
         Self {
             source,
             word_count: 0,
-            starts: HashSet::new(),
-            ends: HashSet::new(),
-            script: Script::default(),
+            starts: vec![false; source.len() + 1],
+            ends: vec![false; source.len() + 1],
+            script: Script { regions: vec![Region::default()], ..Script::default() },
             depth: 0,
         }
     }
 
-    /// The commands of a whole tree.
-    pub(crate) fn script(mut self, root: Node<'_>) -> Result<Script, Fault> {
-        cover::check(self.source, root)?;
-        self.script.regions.push(Region::default());
-        self.block(root, &Place::default())?;
-        Ok(self.script)
+    /// Adds the commands of a part of the text behind the last one; with a fault, none of them.
+    pub(crate) fn part(&mut self, part: &Range<usize>, root: Node<'_>) -> Result<(), Fault> {
+        let Script { commands, functions, regions } = &self.script;
+        let lengths = (commands.len(), functions.len(), regions.len());
+        let word_count = self.word_count;
+        let read = cover::check(self.source, part, root)
+            .and_then(|()| self.block(root, &Place::default()));
+        if read.is_err() {
+            self.script.commands.truncate(lengths.0);
+            self.script.functions.truncate(lengths.1);
+            self.script.regions.truncate(lengths.2);
+            (self.word_count, self.depth) = (word_count, 0);
+            self.starts[part.start..].fill(false);
+            self.ends[part.start..].fill(false);
+        }
+        read
     }
 
     pub(crate) fn text(&self, node: Node<'_>) -> &'a str {
@@ -285,16 +295,20 @@ impl<'a> Reader<'a> {
             "list" | "pipeline" if is_simple(last_of(body)) => {
                 self.statement(body, place)?;
                 let mut command = self.script.commands.pop().ok_or_else(|| self.unclear(body))?;
+                let mut after = Vec::new();
                 for redirect in redirects {
-                    if redirect.kind() == "heredoc_redirect" {
-                        return Err(self.unclear(redirect));
-                    }
-                    for word in self.redirect(redirect, place, &mut command)? {
+                    let behind = match redirect.kind() {
+                        "heredoc_redirect" => {
+                            self.heredoc(redirect, place, &mut command, &mut after)?
+                        }
+                        _ => self.redirect(redirect, place, &mut command)?,
+                    };
+                    for word in behind {
                         command.words.extend(self.words(word, place)?);
                     }
                 }
                 self.script.commands.push(command);
-                Ok(())
+                self.follow(after, place)
             }
             _ => {
                 self.statement(body, place)?;
@@ -387,6 +401,11 @@ impl<'a> Reader<'a> {
             return Err(unclear(self.source, command.span.start));
         }
         self.script.commands.push(command);
+        self.follow(after, place)
+    }
+
+    /// What stands behind a here-document on its line.
+    fn follow(&mut self, after: Vec<Node<'_>>, place: &Place) -> Result<(), Fault> {
         after.into_iter().try_for_each(|node| {
             let place = &self.inside(place, Flow::MayRun);
             match node.kind() {
@@ -659,8 +678,10 @@ impl<'a> Reader<'a> {
         self.deeper(|reader| reader.statement(body, &inside))?;
         let is_redirect = |child: &Node<'_>| child.kind().ends_with("_redirect");
         let redirects: Vec<_> = named(node).into_iter().filter(is_redirect).collect();
-        if redirects.is_empty() {
-            return Ok(());
+        let Some(first) = redirects.first() else { return Ok(()) };
+        // On a line of its own it is a command of its own.
+        if self.source[body.end_byte()..first.start_byte()].contains('\n') {
+            return Err(self.unclear(*first));
         }
         self.finish(Parts { redirects, span: node.byte_range(), ..Parts::default() }, &inside)
     }

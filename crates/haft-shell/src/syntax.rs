@@ -1,6 +1,6 @@
 //! What a script is made of, as far as its commands need it.
 
-use std::ops::Range;
+use std::{borrow::Cow, ops::Range};
 
 /// A script as the commands that it may run, in the order in which they are written.
 ///
@@ -202,6 +202,14 @@ pub enum Piece {
 impl Word {
     /// Its text, where that is known before the script runs: no expansion, no pattern, no tilde.
     pub fn literal(&self) -> Option<String> {
+        self.known().map(Cow::into_owned)
+    }
+
+    /// The same, borrowed where it is one part.
+    pub(crate) fn known(&self) -> Option<Cow<'_, str>> {
+        if let [Piece::Text { text, quoted }] = &self.pieces[..] {
+            return (*quoted || !has_pattern(text)).then_some(Cow::Borrowed(text));
+        }
         let mut all = String::new();
         for piece in &self.pieces {
             match piece {
@@ -209,7 +217,7 @@ impl Word {
                 _ => return None,
             }
         }
-        Some(all)
+        Some(Cow::Owned(all))
     }
 
     /// The text that it certainly begins with, up to the first part that is not known.

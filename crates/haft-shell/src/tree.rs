@@ -1,29 +1,106 @@
-//! The grammar's tree of a text.
+//! The grammar's trees of a text, each read as soon as it is there.
 
-use std::{borrow::Cow, ops::ControlFlow};
+use std::{
+    borrow::Cow,
+    ops::{ControlFlow, Range},
+};
 
-use tree_sitter::{Node, ParseOptions, ParseState, Parser, Tree};
+use tree_sitter::{Node, ParseOptions, ParseState, Parser, Point};
 
-use crate::Fault;
+use crate::{Fault, Script, lines, statements::Reader};
 
-/// The tree of a text that the grammar takes without doubt.
-pub(crate) fn of<F>(text: &str, progress: &mut F) -> Result<Tree, Fault>
-where
-    F: FnMut(&ParseState) -> ControlFlow<()>,
-{
+/// Bytes of a text that are parsed at once, if they hold several scripts.
+const MOST: usize = 256;
+
+/// What is asked whether to go on.
+type Progress<'p> = &'p mut dyn FnMut(&ParseState) -> ControlFlow<()>;
+
+/// What parses a text.
+struct Parsing<'a, 'p> {
+    text: &'a str,
+    /// The same as the grammar gets it.
+    known: Cow<'a, str>,
+    parser: Parser,
+    progress: Progress<'p>,
+    reader: Reader<'a>,
+}
+
+/// The script that a text is, as the grammar and the reader of its trees take it without doubt.
+pub(crate) fn read(text: &str, progress: Progress<'_>) -> Result<Script, Fault> {
     let mut parser = Parser::new();
     // The grammar is of another version than the library takes: a fault of the build.
     parser.set_language(&tree_sitter_bash::LANGUAGE.into()).map_err(|_| unclear(text, 0))?;
-    // The grammar does not know `<>`, which stands where `>>` may.
-    let known =
+    let known = known(text);
+    let mut parsing = Parsing { text, known, parser, progress, reader: Reader::new(text) };
+    parsing.all(&lines::pieces(text))?;
+    Ok(parsing.reader.script)
+}
+
+/// A text of the same length, in which stands for what the grammar does not know what it knows.
+fn known(text: &str) -> Cow<'_, str> {
+    // `<>` stands where `>>` may.
+    let mut text =
         if text.contains("<>") { text.replace("<>", ">>").into() } else { Cow::Borrowed(text) };
-    let bytes = known.as_bytes();
-    let mut read = |at: usize, _| bytes.get(at..).unwrap_or_default();
-    let options = ParseOptions::new().progress_callback(progress);
-    let tree = parser.parse_with_options(&mut read, None, Some(options)).ok_or(Fault::TooSlow)?;
-    match first_fault(tree.root_node()) {
-        Some(at) => Err(unclear(text, at)),
-        None => Ok(tree),
+    // Of a word that begins a line with a backslash it makes one with the line end. A letter is one
+    // with and without.
+    let marks = text.match_indices('\\').map(|(at, _)| at);
+    let is_first = |at: &usize| {
+        let line = text[..*at].trim_end_matches([' ', '\t']);
+        line.ends_with('\n') && text[at + 1..].starts_with(|c: char| c.is_ascii_alphabetic())
+    };
+    let marks: Vec<usize> = marks.filter(is_first).collect();
+    for at in marks {
+        text.to_mut().replace_range(at..=at, "_");
+    }
+    text
+}
+
+impl Parsing<'_, '_> {
+    fn all(&mut self, pieces: &[Range<usize>]) -> Result<(), Fault> {
+        let mut at = 0;
+        while at < pieces.len() {
+            let start = pieces[at].start;
+            let fits = |piece: &&Range<usize>| piece.end - start <= MOST;
+            let count = pieces[at..].iter().take_while(fits).count().max(1);
+            let many = &pieces[at..at + count];
+            at += count;
+            // Of several it may follow a reading of which nothing comes, and drop the right one.
+            if count > 1 && self.take(start..many[count - 1].end)?.is_none() {
+                continue;
+            }
+            for piece in many {
+                if self.take(piece.clone())?.is_some() {
+                    // The cuts are wrong from here on.
+                    let rest = self.take(piece.start..self.text.len())?;
+                    return rest.map_or(Ok(()), Err);
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Reads a part of the text, if it is without doubt a script; where not, says where.
+    fn take(&mut self, part: Range<usize>) -> Result<Option<Fault>, Fault> {
+        let point = |column| Point { row: 0, column };
+        let range = tree_sitter::Range {
+            start_byte: part.start,
+            end_byte: part.end,
+            start_point: point(part.start),
+            end_point: point(part.end),
+        };
+        self.parser.set_included_ranges(&[range]).map_err(|_| unclear(self.text, part.start))?;
+        let bytes = self.known.as_bytes();
+        let mut read = |at: usize, _| bytes.get(at..).unwrap_or_default();
+        let options = ParseOptions::new().progress_callback(&mut self.progress);
+        let tree = self.parser.parse_with_options(&mut read, None, Some(options));
+        let tree = tree.ok_or(Fault::TooSlow)?;
+        if let Some(at) = first_fault(tree.root_node()) {
+            return Ok(Some(unclear(self.text, at)));
+        }
+        match self.reader.part(&part, tree.root_node()) {
+            Err(fault @ Fault::Unclear { .. }) => Ok(Some(fault)),
+            other => other.map(|()| None),
+        }
     }
 }
 

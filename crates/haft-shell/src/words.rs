@@ -21,6 +21,10 @@ const PURE: [&str; 18] = [
 impl Reader<'_> {
     /// The words that one node of the tree makes.
     pub(crate) fn words(&mut self, node: Node<'_>, place: &Place) -> Result<Vec<Word>, Fault> {
+        if let Some(word) = self.simple_word(node) {
+            self.count(node, 1)?;
+            return Ok(vec![word]);
+        }
         let atoms = self.atoms(node, place)?;
         let span = node.byte_range();
         // Nothing without quotes is no word: `{,a}` is one.
@@ -34,6 +38,28 @@ impl Reader<'_> {
         Ok(words)
     }
 
+    /// A word of which every character stands for itself, without quotes or all in one pair: most
+    /// are, and need no looking at each character.
+    fn simple_word(&self, node: Node<'_>) -> Option<Word> {
+        let span = node.byte_range();
+        let text = &self.source[span.clone()];
+        let is_name = |c: u8| c.is_ascii_alphabetic() || b"_-./".contains(&c);
+        let is_plain = |c: u8| is_name(c) || c.is_ascii_digit() || b":=@%+,".contains(&c);
+        let bytes = text.as_bytes();
+        let (text, quoted) = match node.kind() {
+            // Digits alone may be a descriptor.
+            "word" | "command_name"
+                if is_name(*bytes.first()?) && bytes.iter().all(|c| is_plain(*c)) =>
+            {
+                (text, false)
+            }
+            "raw_string" => (unquoted(text, "'")?, true),
+            _ => return None,
+        };
+        let pieces = vec![Piece::Text { text: text.to_owned(), quoted }];
+        Some(Word { pieces, span })
+    }
+
     /// The one word that a node makes where braces stand for themselves.
     pub(crate) fn word(&mut self, node: Node<'_>, place: &Place) -> Result<Word, Fault> {
         let atoms = self.atoms(node, place)?;
@@ -45,11 +71,11 @@ impl Reader<'_> {
     pub(crate) fn count(&mut self, node: Node<'_>, words: usize) -> Result<(), Fault> {
         let span = node.byte_range();
         if !span.is_empty() {
-            if self.ends.contains(&span.start) || self.starts.contains(&span.end) {
+            if self.ends[span.start] || self.starts[span.end] {
                 return Err(self.unclear(node));
             }
-            self.starts.insert(span.start);
-            self.ends.insert(span.end);
+            self.starts[span.start] = true;
+            self.ends[span.end] = true;
         }
         self.word_count += words;
         if self.word_count > MOST_WORDS { Err(Fault::TooManyWords) } else { Ok(()) }
@@ -353,14 +379,18 @@ fn unquoted<'a>(text: &'a str, quote: &str) -> Option<&'a str> {
 
 /// All children of a node.
 pub(crate) fn children(node: Node<'_>) -> Vec<Node<'_>> {
-    let mut cursor = node.walk();
-    node.children(&mut cursor).collect()
+    match node.child_count() {
+        0 => Vec::new(),
+        1 => node.child(0).into_iter().collect(),
+        _ => node.children(&mut node.walk()).collect(),
+    }
 }
 
 /// Those that the grammar names, without comments.
 pub(crate) fn named(node: Node<'_>) -> Vec<Node<'_>> {
-    let mut cursor = node.walk();
-    node.named_children(&mut cursor).filter(|node| node.kind() != "comment").collect()
+    let mut all = children(node);
+    all.retain(|node| node.is_named() && node.kind() != "comment");
+    all
 }
 
 /// A word of its parts; tildes of one that is expanded lead to folders.

@@ -14,6 +14,7 @@ mod memory;
 mod output;
 mod overhead;
 mod process_start;
+mod reading;
 mod sandbox;
 mod scratch;
 mod search;
@@ -60,6 +61,11 @@ const FIGURES: &[Figure] = &[
         name: "overhead",
         about: "a call that only observes, through the pipeline and bare",
         measure: overhead::measure,
+    },
+    Figure {
+        name: "reading",
+        about: "scripts of 10 KB read with what they do, beside the parser of the grammar alone",
+        measure: reading::measure,
     },
     Figure {
         name: "answer-to-request",

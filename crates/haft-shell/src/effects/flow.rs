@@ -118,6 +118,9 @@ impl<'a, 'r> Walk<'a, 'r> {
 
     /// Leaves and enters regions until this one is reached.
     fn go_to(&mut self, region: usize) {
+        if self.frames.last().is_some_and(|frame| frame.region == region) {
+            return;
+        }
         let regions = &self.around.script.regions;
         let mut path = vec![region];
         let mut at = region;
@@ -202,8 +205,9 @@ impl<'a, 'r> Walk<'a, 'r> {
         let is_call = command
             .words
             .first()
-            .and_then(Word::literal)
-            .is_some_and(|name| state.functions.contains(&name));
+            .filter(|_| !state.functions.is_empty())
+            .and_then(Word::known)
+            .is_some_and(|name| state.functions.contains(&*name));
         let mut judge = Judge::new(self.around, self.reading, self.go_on, &self.depth, &state);
         judge.command(command);
         let mut after = if is_call { self.blurred(&state, 0) } else { state };
@@ -234,10 +238,13 @@ impl<'a, 'r> Walk<'a, 'r> {
     /// The state in which an arithmetic command works: `i=0` at its start makes a number of `i`,
     /// which it stays where the whole script gives it nothing else.
     fn counted(&self, command: &Command, mut state: State) -> State {
+        if command.kind != Kind::Arithmetic {
+            return state;
+        }
         let Some(all) = self.changes.first().filter(|all| !all.all) else { return state };
-        let text = command.words.first().and_then(Word::literal).unwrap_or_default();
+        let text = command.words.first().and_then(Word::known).unwrap_or_default();
         let first = text.split([';', ',']).next().and_then(|one| one.split_once('='));
-        if let Some((name, value)) = first.filter(|_| command.kind == Kind::Arithmetic)
+        if let Some((name, value)) = first
             && super::state::is_number(value.trim())
             && all.names.get(name.trim()) == Some(&true)
         {
@@ -398,18 +405,21 @@ fn changed(around: &Around<'_>, command: &Command) -> Changes {
 
 /// What a builtin may change of its shell.
 fn builtin(command: &Command, found: &mut Changes) {
-    let Some(name) = command.words.first().and_then(Word::literal) else {
+    let Some(name) = command.words.first().and_then(Word::known) else {
         found.all = true;
         return;
     };
-    let texts: Option<Vec<String>> = command.words.iter().skip(1).map(Word::literal).collect();
-    match (name.as_str(), texts) {
-        ("cd" | "pushd" | "popd", _) => found.folder = true,
-        ("command", Some(words)) if words.first().is_some_and(|word| word != "-p") => {
-            let name = words[0].as_str();
-            found.all = SETS.contains(&name) || ["cd", "read", "pushd", "popd"].contains(&name);
-        }
-        ("declare" | "typeset" | "local" | "export" | "readonly" | "unset", _) => {
+    let texts = || -> Option<Vec<_>> { command.words.iter().skip(1).map(Word::known).collect() };
+    match &*name {
+        "cd" | "pushd" | "popd" => found.folder = true,
+        "command" => match texts().as_deref() {
+            Some([name, ..]) if name != "-p" => {
+                let moves = ["cd", "read", "pushd", "popd"].contains(&&**name);
+                found.all = moves || SETS.contains(&&**name);
+            }
+            _ => found.all = true,
+        },
+        "declare" | "typeset" | "local" | "export" | "readonly" | "unset" => {
             command.assignments.iter().for_each(|one| found.add(&one.name, false));
             for word in command.words.iter().skip(1) {
                 match word.literal() {
@@ -420,23 +430,27 @@ fn builtin(command: &Command, found: &mut Changes) {
                 }
             }
         }
-        ("read", Some(words)) => {
-            for name in words {
-                found.add(&name, false);
+        "read" => match texts() {
+            Some(words) => {
+                for name in words {
+                    found.add(&name, false);
+                }
+                found.add("REPLY", false);
             }
-            found.add("REPLY", false);
-        }
-        ("printf", Some(words)) if words.first().is_some_and(|word| word.starts_with("-v")) => {
-            for name in words {
-                found.add(name.trim_start_matches("-v"), false);
+            None => found.all = true,
+        },
+        "printf" => match texts() {
+            Some(words) if words.first().is_some_and(|word| word.starts_with("-v")) => {
+                for name in words {
+                    found.add(name.trim_start_matches("-v"), false);
+                }
             }
-        }
-        ("printf", _) => {
-            let start = command.words.get(1).map(Word::start).unwrap_or_default();
-            found.all = start.is_empty() || start.starts_with("-v");
-        }
-        ("read", None) => found.all = true,
-        (name, _) if SETS.contains(&name) => found.all = true,
+            _ => {
+                let start = command.words.get(1).map(Word::start).unwrap_or_default();
+                found.all = start.is_empty() || start.starts_with("-v");
+            }
+        },
+        name if SETS.contains(&name) => found.all = true,
         _ => {}
     }
 }

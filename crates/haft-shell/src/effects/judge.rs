@@ -268,7 +268,7 @@ impl<'a, 'r> Judge<'a, 'r> {
         let name = args.first().and_then(Arg::known);
         let word = |arg: &Arg| {
             if arg.is_pattern && !arg.is_split && !arg.is_odd {
-                Some(arg.text.clone())
+                Some(arg.text.to_string())
             } else {
                 arg.known().map(str::to_owned)
             }

@@ -36,7 +36,10 @@ impl Value {
     }
 
     pub(crate) fn text(text: &str) -> Self {
-        Self::texts(vec![text.to_owned()])
+        if text.len() > LONGEST_TEXT {
+            return Self::texts(vec![text.to_owned()]);
+        }
+        Self::Texts(Rc::new(vec![text.to_owned()]))
     }
 
     /// One of several texts, which are at least one.

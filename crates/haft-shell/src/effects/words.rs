@@ -24,7 +24,7 @@ pub(crate) struct Arg {
     /// What stands in it may be run when the shell works it out.
     pub is_odd: bool,
     /// It without its quotes; expansions and patterns as they are written.
-    pub text: String,
+    pub text: Rc<str>,
     /// Its bytes in the text.
     pub span: Range<usize>,
 }
@@ -36,7 +36,7 @@ impl Arg {
     }
 
     pub(crate) fn of(value: Value, text: &str, span: Range<usize>) -> Self {
-        let text = text.to_owned();
+        let text = text.into();
         Self { value, is_split: false, is_pattern: false, is_odd: false, text, span }
     }
 
@@ -53,7 +53,7 @@ impl Arg {
             Value::Number | Value::Hash => Value::unknown(),
             Value::Files(own) | Value::From(own) => Value::From(cut(own)),
         };
-        Self { value, text: cut(&self.text), ..self.clone() }
+        Self { value, text: cut(&self.text).into(), ..self.clone() }
     }
 }
 
@@ -83,13 +83,19 @@ impl Around<'_> {
 
     /// A word that stays one.
     pub(crate) fn arg(&self, word: &Word, state: &State) -> Arg {
+        if let [Piece::Text { text, quoted }] = &word.pieces[..]
+            && (*quoted || !text.contains(['*', '?', '[']))
+        {
+            return Arg::of(Value::text(text), text, word.span.clone());
+        }
         let mut arg = Arg::of(Value::text(""), "", word.span.clone());
+        let mut text = String::new();
         for piece in &word.pieces {
             let (value, shown) = self.piece(piece, state, &mut arg);
             arg.value = arg.value.then(&value);
-            arg.text.push_str(&shown);
+            text.push_str(&shown);
         }
-        arg
+        Arg { text: text.into(), ..arg }
     }
 
     fn piece(&self, piece: &Piece, state: &State, arg: &mut Arg) -> (Value, String) {

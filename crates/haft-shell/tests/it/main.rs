@@ -8,3 +8,5 @@ mod differential;
 mod effects;
 #[cfg(test)]
 mod limits;
+#[cfg(test)]
+mod long;
