@@ -177,7 +177,15 @@ impl Script {
         let (git, plain_toolchains) = Default::default();
         let (cwd, home) = (cwd.to_owned(), home.to_owned());
         let mut setting = Setting { cwd, home, variables, git, plain_toolchains };
-        let mut read = |setting: &Setting| haft_shell::read(text, setting, &mut go_on);
+        let parsed = match haft_shell::parse(text, &mut go_on) {
+            Ok(parsed) => parsed,
+            Err(fault) => return Self::faulty(fault.to_string()),
+        };
+        let mut read = |setting: &Setting| {
+            let reading = haft_shell::effects(text, &parsed, setting, &mut go_on);
+            // What was given up is not all of it.
+            if go_on() { Ok(reading) } else { Err(haft_shell::Fault::TooSlow) }
+        };
         let mut reading = match read(&setting) {
             Ok(reading) => reading,
             Err(fault) => return Self::faulty(fault.to_string()),

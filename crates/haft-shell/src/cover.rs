@@ -72,7 +72,7 @@ pub(crate) fn check(text: &str, part: &Range<usize>, root: Node<'_>) -> Result<(
 /// Checks that a token is what its name says: the scanner at times takes more into it.
 fn token(text: &str, leaf: &Node<'_>) -> Result<(), Fault> {
     let own = text.get(leaf.byte_range()).unwrap_or_default();
-    // See `tree::of`.
+    // See `tree::known`.
     let is_both = leaf.kind() == ">>" && own.trim_start_matches(BLANKS) == "<>";
     if !leaf.is_named()
         && !is_both
@@ -91,6 +91,9 @@ pub(crate) const BLANKS: [char; 3] = [' ', '\t', '\n'];
 fn gap(text: &str, from: usize, leaf: &Node<'_>, within: Within) -> Result<(), Fault> {
     let to = leaf.start_byte();
     let Some(between) = text.get(from..to) else { return Err(unclear(text, to.min(from))) };
+    // See `tree::known`.
+    let is_here_string = text[..from].ends_with('<') && between.starts_with("<<");
+    let between = if is_here_string { &between[2..] } else { between };
     let is_fine = match between {
         _ if within == Within::Text => true,
         // The grammar and bash differ about an escaped line end that stands alone.

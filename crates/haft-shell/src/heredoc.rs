@@ -14,12 +14,13 @@ pub(crate) struct Here<'a> {
     pub tabs: bool,
 }
 
-/// A delimiter that is read alike by everyone: letters, digits and `_`, perhaps all in quotes;
-/// with it, whether the body is taken as it is.
+/// A delimiter that is read alike by everyone: letters, digits and `_`, perhaps all in quotes, or
+/// behind a backslash; with it, whether the body is taken as it is.
 pub(crate) fn delimiter(text: &str) -> Option<(&str, bool)> {
     let inner = ['\'', '"']
         .iter()
-        .find_map(|quote| text.strip_prefix(*quote).and_then(|text| text.strip_suffix(*quote)));
+        .find_map(|quote| text.strip_prefix(*quote).and_then(|text| text.strip_suffix(*quote)))
+        .or_else(|| text.strip_prefix('\\'));
     let name = inner.unwrap_or(text);
     let is_plain = |c: u8| c == b'_' || c.is_ascii_alphanumeric();
     (!name.is_empty() && name.bytes().all(is_plain)).then_some((name, inner.is_some()))
@@ -62,6 +63,7 @@ mod tests {
         assert_eq!(delimiter("EOF"), Some(("EOF", false)));
         assert_eq!(delimiter("'EOF'"), Some(("EOF", true)));
         assert_eq!(delimiter("\"E_1\""), Some(("E_1", true)));
+        assert_eq!(delimiter("\\E"), Some(("E", true)));
         for text in ["", "''", "E\\OF", "E'O'F", "A;", "$x", "'a b'"] {
             assert_eq!(delimiter(text), None, "{text}");
         }

@@ -449,8 +449,11 @@ impl<'a> Reader<'a> {
         for child in children(node) {
             match child.kind() {
                 "file_descriptor" => descriptor = Some(self.descriptor(child)?),
+                // See `tree::known`.
+                "<" if self.source[child.start_byte()..].starts_with("<<<") => {
+                    how = Some(Direction::Text);
+                }
                 "<" => how = Some(Direction::Read),
-                // See `tree::of`.
                 ">>" if self.text(child) == "<>" => how = Some(Direction::Both),
                 ">" | ">>" | ">|" | "&>" | "&>>" => how = Some(Direction::Write),
                 ">&" | "<&" => how = Some(Direction::Duplicate),
@@ -481,7 +484,9 @@ impl<'a> Reader<'a> {
             let is_number = text.bytes().all(|c| c.is_ascii_digit());
             how = match text.bytes().next() {
                 Some(_) if is_number && target.literal().is_some() => Direction::Duplicate,
-                // With a word `>&` makes a file; the scanner of bash knows numbers and `-` in it.
+                // With a word `>&` makes a file; the scanner of bash knows numbers and `-` in it. What
+                // stands in a variable may be a number, too.
+                None if !self.text(node).contains("<&") => Direction::Write,
                 Some(c) if c != b'-' && !c.is_ascii_digit() && !self.text(node).contains("<&") => {
                     Direction::Write
                 }
@@ -689,7 +694,7 @@ impl<'a> Reader<'a> {
     /// `[ ... ]`, which is a command as any other, and `[[ ... ]]`.
     fn test(&mut self, node: Node<'_>, place: &Place) -> Result<(), Fault> {
         let mut words = Vec::new();
-        let is_extended = self.text(node).starts_with("[[ ");
+        let is_extended = ["[[ ", "[[\n"].iter().any(|start| self.text(node).starts_with(start));
         if !is_extended && !self.text(node).starts_with("[ ") {
             return Err(self.unclear(node));
         }
@@ -721,12 +726,21 @@ impl<'a> Reader<'a> {
                         }
                         words.push(word);
                     }
+                    "extglob_pattern" if is_extended && is_choice(reader.text(child)) => {
+                        reader.count(child, 1)?;
+                        words.push(expression(reader.text(child).to_owned(), child));
+                    }
                     _ => words.push(reader.word(child, place)?),
                 }
             }
             Ok(())
         })
     }
+}
+
+/// Whether a pattern is made of parentheses around plain texts, and nothing that is expanded.
+fn is_choice(text: &str) -> bool {
+    text.bytes().all(|c| c.is_ascii_alphanumeric() || b"@!+*?()|_.-".contains(&c))
 }
 
 /// The word that an arithmetic expression is kept as.

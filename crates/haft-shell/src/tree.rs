@@ -36,23 +36,38 @@ pub(crate) fn read(text: &str, progress: Progress<'_>) -> Result<Script, Fault> 
     Ok(parsing.reader.script)
 }
 
-/// A text of the same length, in which stands for what the grammar does not know what it knows.
+/// A text of the same length, in which stands for what the grammar does not know what it knows. What
+/// is within quotes stays within them, and words are read from the text itself.
 fn known(text: &str) -> Cow<'_, str> {
-    // `<>` stands where `>>` may.
-    let mut text =
-        if text.contains("<>") { text.replace("<>", ">>").into() } else { Cow::Borrowed(text) };
-    // Of a word that begins a line with a backslash it makes one with the line end. A letter is one
-    // with and without.
-    let marks = text.match_indices('\\').map(|(at, _)| at);
-    let is_first = |at: &usize| {
-        let line = text[..*at].trim_end_matches([' ', '\t']);
-        line.ends_with('\n') && text[at + 1..].starts_with(|c: char| c.is_ascii_alphabetic())
+    let is_blank = |c: char| c == ' ' || c == '\t';
+    let starts =
+        |at: usize| text[..at].ends_with(|c: char| c.is_ascii_whitespace() || ";&|(".contains(c));
+    let stands_for = |(at, _): (usize, &str)| -> Option<(usize, &str)> {
+        let rest = &text[at..];
+        let is_letter = |c: char| c.is_ascii_alphabetic();
+        let line = text[..at].trim_end_matches(is_blank);
+        Some(match rest.as_bytes()[0] {
+            // `<>` stands where `>>` may, and here-strings where files may.
+            b'<' if rest.starts_with("<>") => (at, ">>"),
+            b'<' if rest.starts_with("<<<") && !text[..at].ends_with('<') => (at, "<  "),
+            // It takes only other digits for descriptors.
+            b'0' if rest.starts_with("0<") && (at == 0 || starts(at)) => (at, "3"),
+            // Before a here-document it drops the word.
+            b'-' if starts(at) && rest[1..].trim_start_matches(is_blank).starts_with("<<") => {
+                (at, "_")
+            }
+            // Of a word that begins a line with a backslash it makes one with the line end. A letter
+            // is one with and without.
+            b'\\' if line.ends_with('\n') && rest[1..].starts_with(is_letter) => (at, "_"),
+            _ => return None,
+        })
     };
-    let marks: Vec<usize> = marks.filter(is_first).collect();
-    for at in marks {
-        text.to_mut().replace_range(at..=at, "_");
+    let marks = text.match_indices(['<', '0', '-', '\\']).filter_map(stands_for);
+    let mut known = Cow::Borrowed(text);
+    for (at, piece) in marks {
+        known.to_mut().replace_range(at..at + piece.len(), piece);
     }
-    text
+    known
 }
 
 impl Parsing<'_, '_> {
