@@ -300,6 +300,12 @@ pub trait Surveys: Send + Sync {
         walk: Walk,
     ) -> BoxFuture<'a, Result<Survey, SurveyError>>;
 
+    /// Reports whether what is made from now on has a later time than this moment, in nanoseconds since
+    /// the Unix epoch: times of files are those of the last tick of a clock.
+    fn is_past(&self, _moment: i128) -> bool {
+        true
+    }
+
     /// When what stands at a path came into being; none where nothing is there or the disk does not
     /// know.
     fn born(&self, path: &HostPath) -> Option<Born>;

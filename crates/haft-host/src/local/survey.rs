@@ -102,6 +102,12 @@ impl Surveys for Local {
         })
     }
 
+    #[cfg(target_os = "linux")]
+    fn is_past(&self, moment: i128) -> bool {
+        let last = rustix::time::clock_gettime(rustix::time::ClockId::RealtimeCoarse);
+        i128::from(last.tv_sec) * SECOND + i128::from(last.tv_nsec) > moment
+    }
+
     fn born(&self, path: &HostPath) -> Option<Born> {
         let at = locate::locate(self.lookup, path, Follow::No).ok()?;
         let held = At::of(&at).ok().filter(|_| at.real == *path)?;
@@ -617,4 +623,28 @@ fn link_above(lookup: Lookup, path: &HostPath) -> bool {
 
 fn is_gone(error: &io::Error) -> bool {
     matches!(error.kind(), io::ErrorKind::NotFound | io::ErrorKind::NotADirectory)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::os::unix::fs::MetadataExt as _;
+
+    use super::*;
+
+    #[test]
+    fn what_is_made_once_a_moment_is_past_is_younger() {
+        let (folder, local) = (tempfile::tempdir().unwrap(), Local::new());
+        for n in 0..50 {
+            let (moment, path) = (now(), folder.path().join(n.to_string()));
+            while !local.is_past(moment) {
+                std::hint::spin_loop();
+            }
+            std::fs::write(&path, "x").unwrap();
+            let about = std::fs::metadata(&path).unwrap();
+            let made = i128::from(about.ctime()) * SECOND + i128::from(about.ctime_nsec());
+            assert!(made > moment, "{made} {moment}");
+            let born = local.born(&Local::path(&path).unwrap());
+            assert!(born.is_none_or(|born| born.at > moment), "{born:?} {moment}");
+        }
+    }
 }

@@ -23,8 +23,10 @@ use std::{
 };
 
 use haft_host::{Copies, FileKind, Host, Located, Survey, SurveyError, SurveyLimits, Walk};
-use haft_types::{CallId, EntryKind, Follow, HostPath, Outcome, Receipt, Status, Style};
-use tokio::task::JoinHandle;
+use haft_types::{
+    CallId, Effect, EntryKind, Follow, HostPath, Outcome, Receipt, Status, Style, Target,
+};
+use tokio::{task::JoinHandle, time::Instant};
 use tokio_util::sync::CancellationToken;
 
 pub use self::killed::Killed;
@@ -200,6 +202,9 @@ impl Watch {
                 return Begun::Off(Some(off(&error)));
             }
         };
+        if may_shift(call) {
+            past(&*host, before.began).await;
+        }
         locked(&open.claims).looked();
         let looked = *open.looked.get_or_init(|| state.looks);
         state.down.before(&*copies, (&call.request.id, call.tool()), &before, alone);
@@ -298,6 +303,29 @@ fn walk(judge: &Arc<Judge>, tool: &str, style: Style, stop: CancellationToken) -
         allowed: Arc::new(move |path| !hidden(path) && !judge.policy.is_own(path)),
         excludes: Arc::new(move |path| !excluded(path)),
         stop,
+    }
+}
+
+/// How long it is waited at most for the clock of files to go on: some of its ticks.
+const TICK: Duration = Duration::from_millis(20);
+
+/// Reports whether a command may change what git ignores. What is then seen for the first time was made
+/// by it only where it is younger than the look before; its own words name what it would change for
+/// that, and what takes a program of its own comes later than the next tick in any case.
+fn may_shift(call: &Call) -> bool {
+    let names = |effect: &Effect| match &effect.target {
+        Target::Command { text, .. } => text.contains("ignore") || text.contains("git"),
+        _ => false,
+    };
+    call.plan().is_some_and(|plan| plan.effects.iter().any(names))
+}
+
+/// Waits until what is made has a later time than this moment.
+async fn past(host: &dyn Host, moment: i128) {
+    let is_past = || host.surveys().is_none_or(|surveys| surveys.is_past(moment));
+    let until = Instant::now() + TICK;
+    while !is_past() && Instant::now() < until {
+        tokio::time::sleep(Duration::from_millis(1)).await;
     }
 }
 
