@@ -103,6 +103,18 @@ const KEYS: &[&str] = &[
     "tag.gpgsign",
 ];
 
+/// Those of them that make programs run where nothing wins over them.
+const STARTS: &[&str] = &["core.editor", "core.fsmonitor", "core.hookspath", "core.pager"];
+
+/// Reports whether no setting of a file makes git run anything, whoever starts it.
+pub(crate) fn is_tame(text: &str) -> bool {
+    let is_one = |name: &String| {
+        let known = KEYS.contains(&name.as_str()) && !STARTS.contains(&name.as_str());
+        known || matches!(name.as_str(), "user.name" | "user.email")
+    };
+    settings(text).is_some_and(|names| names.iter().all(is_one))
+}
+
 /// Settings with which it shows differences by other programs.
 const DRIVERS: &[&str] =
     &["diff.*.cachetextconv", "diff.*.command", "diff.*.textconv", "diff.external"];

@@ -29,7 +29,9 @@ mod walk;
 use futures::future::BoxFuture;
 use haft_types::{HostPath, Style};
 
-pub use haft_sandbox::{Attack, Cell, Level, Limits, Net, Probe, PutBack, in_trees, seatbelt};
+pub use haft_sandbox::{
+    Attack, Cell, Guard, Level, Limits, Net, Probe, PutBack, in_trees, seatbelt,
+};
 
 pub use self::{
     fs::{

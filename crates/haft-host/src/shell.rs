@@ -159,6 +159,10 @@ pub trait Control: Send + Sync {
     fn untaken(&self) -> Option<usize> {
         None
     }
+    /// Puts back what it changed by now though its limits protect that; what was done.
+    fn put_back(&self) -> BoxFuture<'_, Vec<PutBack>> {
+        Box::pin(std::future::ready(Vec::new()))
+    }
     /// What it has running beside itself, as far as the host can tell: process id and command line.
     fn beside(&self) -> BoxFuture<'_, Vec<(u32, String)>> {
         Box::pin(std::future::ready(Vec::new()))

@@ -326,10 +326,13 @@ impl Policy {
                     return Some(Ruling::ask(Remember::Never, None, &what(), reason));
                 }
                 let own = || self.is_own(path);
-                let spot = if !changes || found.is_some() {
+                // In the sandbox reading would be free otherwise.
+                let spot = if found.is_some() {
                     None
-                } else if own() {
+                } else if (changes || ask.inside().is_some()) && own() {
                     Some("haft's own state")
+                } else if !changes {
+                    None
                 } else {
                     find(PROTECTED, path, &self.anchors.home).map(|spot| spot.what)
                 };

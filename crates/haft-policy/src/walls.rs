@@ -48,6 +48,9 @@ impl Default for Confinement {
 pub struct Walls {
     /// Folders in which they can write, with links resolved.
     pub write: Vec<HostPath>,
+    /// The one of these that is for what everybody leaves about: what is protected is not looked for
+    /// below it.
+    pub temp: Option<HostPath>,
     /// Hosts that they can connect to.
     pub hosts: Vec<String>,
 }
@@ -183,7 +186,7 @@ impl Policy {
     }
 
     /// Places that confined programs cannot even read: keys and passwords of the person and of the
-    /// system, and what a denial of reading names without a pattern.
+    /// system, haft's own state, and what a denial of reading names without a pattern.
     pub fn hidden(&self) -> Vec<HostPath> {
         let Self { anchors, .. } = self;
         let root = HostPath::root(anchors.home.style());
@@ -197,6 +200,7 @@ impl Policy {
                 places.extend(self.of_spot(spot, &name, &root));
             }
         }
+        places.extend(anchors.state.iter().cloned());
         places.extend(self.of_rules(&PathClass::Reads).filter_map(PathGlob::literal).cloned());
         places.sort();
         places.dedup();
@@ -279,6 +283,13 @@ impl Policy {
     /// Reports whether a path is one of the protected places, which are asked about.
     pub fn protects(&self, path: &HostPath) -> bool {
         self.is_own(path) || find(PROTECTED, path, &self.anchors.home).is_some()
+    }
+
+    /// Names that stay as they are at any depth where confined programs may write; of `.git` only what
+    /// makes programs run, which whoever holds them knows.
+    pub fn guarded(&self) -> Vec<String> {
+        let names = PROTECTED.iter().map(|spot| spot.names).filter(|name| *name != ".git");
+        names.map(ToOwned::to_owned).collect()
     }
 
     /// What stays as it is in folders in which confined programs may write.

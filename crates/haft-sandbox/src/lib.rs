@@ -15,9 +15,9 @@ mod put_back;
 pub mod seatbelt;
 
 pub use self::{
-    limits::{Level, Limits, Net, in_trees},
+    limits::{Guard, Level, Limits, Net, in_trees},
     probe::{Attack, Cell, Probe, probe},
-    put_back::{Kept, PutBack},
+    put_back::{Folders, Keeping, Kept, PutBack},
 };
 
 /// What the first process of a namespace calls itself.

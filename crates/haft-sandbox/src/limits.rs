@@ -12,13 +12,15 @@ pub struct Limits {
     /// Folders at and below which it may write, and single files; those that are not there count for
     /// nothing. With none it only reads: permissions and times of files are kept, too.
     pub write: Vec<HostPath>,
-    /// What it may not even read: files, and folders with all below them. Wins over `write`. It goes by
-    /// these paths: what is also mounted elsewhere, or has another name by a hard link, is read there.
+    /// What it may not even read: files, and folders with all below them. Wins over `write`, but for what
+    /// that names in there. It goes by these paths: what is also mounted elsewhere, or has another name by a hard link, is read there.
     pub hidden: Vec<HostPath>,
     /// What stays as it is though it lies where it may write, whether it is there or not. Folders
     /// count with all below them; [`in_trees`] makes these of names. They must begin as the folder in
     /// `write` does.
     pub protected: Vec<HostPath>,
+    /// What stays as it is at any depth.
+    pub guard: Guard,
     /// A folder of its own for what it needs for a while: writable, and told by `TMPDIR`.
     pub temp: Option<HostPath>,
     /// What it may connect to.
@@ -27,6 +29,20 @@ pub struct Limits {
     pub sockets: bool,
     /// How it is held; none: by the best that works on this machine.
     pub level: Option<Level>,
+}
+
+/// What stays as it is at any depth of folders that may be written: found by looking through them, before
+/// and after.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct Guard {
+    /// The folders.
+    pub folders: Vec<HostPath>,
+    /// Names that follow each other, joined by `/`. Of every repository of git what makes programs run
+    /// counts without being named.
+    pub names: Vec<String>,
+    /// What of that may be changed all the same, at and below these paths.
+    pub free: Vec<HostPath>,
 }
 
 /// What a program may connect to.
@@ -97,6 +113,11 @@ mod tests {
             write: vec![path(b"/w"), path(b"/a\xff b")],
             hidden: vec![path(b"/home/me/.ssh")],
             protected: in_trees(&[path(b"/w")], &[".git/hooks", ".mcp.json"]),
+            guard: Guard {
+                folders: vec![path(b"/w")],
+                names: vec![".envrc".to_owned()],
+                free: vec![path(b"/w/a/.envrc")],
+            },
             temp: Some(path(b"/tmp/x")),
             net: Net::Port(4711),
             sockets: true,

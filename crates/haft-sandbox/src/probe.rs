@@ -24,7 +24,7 @@ use rustix::{
 };
 use serde::{Deserialize, Serialize};
 
-use crate::{Entered, Kept, Level, Limits, PutBack, enter};
+use crate::{Entered, Guard, Keeping, Kept, Level, Limits, PutBack, enter};
 
 /// Something that a confined program may try.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
@@ -92,7 +92,7 @@ impl Attack {
             Self::Rights => "changing permissions and times outside",
             Self::Read => "reading what is hidden",
             Self::List => "listing the names of what is hidden",
-            Self::Protected => "changing what is protected, right in folders that may be written",
+            Self::Protected => "changing what is protected in folders that may be written",
             Self::Signal => "signals to other processes",
             Self::Trace => "looking into other processes",
             Self::Tcp => "TCP",
@@ -112,6 +112,10 @@ impl Attack {
         !matches!(self, Self::Rights | Self::List | Self::Protected | Self::Signal)
     }
 }
+
+/// How many protected things a program can change wherever it may write: none of these has a path of its
+/// own that could be held, or is there at all.
+const DEEP: usize = 3;
 
 /// What came of an attack.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -165,16 +169,16 @@ pub fn probe(
 ) -> Probe {
     let mut tried = || -> io::Result<Vec<(Attack, Cell)>> {
         let world = World::new(folder)?;
-        let kept = Kept::look(&world.limits.protected, &world.limits.write, false);
+        let kept = Kept::look(&world.limits, Level::Landlock, Keeping::default());
         enter(level, &world.limits, tell)?;
         let of = |attack: Attack| {
             let done = world.attack(attack);
-            // Of one that is there and of one that is not.
+            // Of those that are there and of those that are not.
             let put_back = || {
                 let back = kept.put_back();
                 let whole =
                     |one: &PutBack| matches!(one, PutBack::Restored(..) | PutBack::Removed(..));
-                !back.is_empty() && back.iter().all(whole)
+                back.len() >= DEEP && back.iter().all(whole)
             };
             let found = match done {
                 false => Cell::Stopped,
@@ -234,16 +238,21 @@ impl World {
             let path = folder.join(name);
             HostPath::new(path.as_os_str().as_bytes(), Style::Posix).map_err(io::Error::other)
         };
-        for name in ["in", "out", "secret"] {
+        for name in ["in", "in/deep", "out", "secret"] {
             fs::create_dir(folder.join(name))?;
         }
-        for name in ["in/protected", "out/file", "secret/file"] {
+        for name in ["in/protected", "in/deep/kept", "out/file", "secret/file"] {
             fs::write(folder.join(name), "as it was")?;
         }
         let limits = Limits {
             write: vec![path("in")?],
             hidden: vec![path("secret")?],
             protected: vec![path("in/protected")?, path("in/absent")?],
+            guard: Guard {
+                folders: vec![path("in")?],
+                names: vec!["kept".to_owned()],
+                ..Guard::default()
+            },
             ..Limits::default()
         };
         let udp = allowed(UdpSocket::bind("127.0.0.1:0"))?;
@@ -281,8 +290,10 @@ impl World {
             }
             Attack::List => fs::read_dir(at("secret")).is_ok_and(|names| names.count() > 0),
             Attack::Protected => {
-                let changed = write("in/protected");
-                fs::write(at("in/absent"), "x").is_ok() || changed
+                let changed = [write("in/protected"), write("in/deep/kept")].contains(&true);
+                let folder = fs::create_dir(at("in/deep/er")).is_ok();
+                let made = ["in/absent", "in/deep/er/kept"].map(|name| fs::write(at(name), "x"));
+                made.iter().any(Result::is_ok) || changed || folder
             }
             Attack::Signal => self.parent.is_some_and(|pid| test_kill_process(pid).is_ok()),
             Attack::Trace => self.parent.is_some_and(trace),

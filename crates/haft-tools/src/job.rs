@@ -222,6 +222,7 @@ impl Tool for Job {
             Action::Input => type_in(&input, &job, &mut answer).await?,
             Action::Stop => stop(&job, cx, &mut answer).await,
         }
+        answer.notes.extend(job.tell().await);
         // Looked at first: all that an ended one said is there.
         let end = job.end();
         // What was typed is answered later; the answer is another look.

@@ -23,7 +23,7 @@ use super::{
     Local,
     locate::{self, At},
     moves, rights,
-    write::{self, Content},
+    write::{self, Content, Writes},
 };
 use crate::{
     DirEntry, Expect, FileKind, Fs, ListHow, Listing, Located, Source, Staged, WriteHow, Written,
@@ -100,7 +100,11 @@ impl Fs for Local {
     ) -> BoxFuture<'a, io::Result<Written>> {
         let (at, writes) = (at.clone(), Arc::clone(&self.writes));
         // In one go, so that others have the least time to come in between.
-        self.blocking(move || write::stage(&at, Content::Whole(data), &how, &writes)?.place())
+        self.blocking(move || {
+            let written = write::stage(&at, Content::Whole(data), &how, &writes)?.place()?;
+            writes.changed(&[&at.real]);
+            Ok(written)
+        })
     }
 
     fn stage<'a>(
@@ -128,11 +132,13 @@ impl Fs for Local {
         data: Option<Bytes>,
     ) -> BoxFuture<'a, io::Result<Box<dyn Staged>>> {
         let (from, to, writes) = (from.clone(), to.clone(), Arc::clone(&self.writes));
+        let told = Arc::clone(&writes);
+        let of = vec![from.real.clone(), to.real.clone()];
         let staged = self.blocking(move || moves::stage(&from, &to, data.as_deref(), &writes));
         let aside = self.aside;
         Box::pin(async move {
             let ready = Some(Ready::Move(Box::new(staged.await?)));
-            Ok(Box::new(Waiting { ready, aside }) as Box<dyn Staged>)
+            Ok(Box::new(Waiting { ready, aside, writes: told, of }) as Box<dyn Staged>)
         })
     }
 
@@ -147,13 +153,21 @@ impl Fs for Local {
     }
 
     fn remove<'a>(&'a self, at: &'a Located) -> BoxFuture<'a, io::Result<()>> {
-        let at = at.clone();
-        self.blocking(move || remove(&at))
+        let (at, writes) = (at.clone(), Arc::clone(&self.writes));
+        self.blocking(move || {
+            remove(&at)?;
+            writes.changed(&[&at.real]);
+            Ok(())
+        })
     }
 
     fn rename<'a>(&'a self, from: &'a Located, to: &'a Located) -> BoxFuture<'a, io::Result<()>> {
-        let (from, to) = (from.clone(), to.clone());
-        self.blocking(move || rename(&from, &to))
+        let (from, to, writes) = (from.clone(), to.clone(), Arc::clone(&self.writes));
+        self.blocking(move || {
+            rename(&from, &to)?;
+            writes.changed(&[&from.real, &to.real]);
+            Ok(())
+        })
     }
 }
 
@@ -165,10 +179,11 @@ impl Local {
         how: WriteHow,
     ) -> BoxFuture<'a, io::Result<Box<dyn Staged>>> {
         let (at, writes, aside) = (at.clone(), Arc::clone(&self.writes), self.aside);
+        let (told, of) = (Arc::clone(&writes), vec![at.real.clone()]);
         let staged = self.blocking(move || write::stage(&at, content, &how, &writes));
         Box::pin(async move {
             let ready = Some(Ready::Write(Box::new(staged.await?)));
-            Ok(Box::new(Waiting { ready, aside }) as Box<dyn Staged>)
+            Ok(Box::new(Waiting { ready, aside, writes: told, of }) as Box<dyn Staged>)
         })
     }
 
@@ -218,13 +233,20 @@ impl Ready {
 struct Waiting {
     ready: Option<Ready>,
     aside: bool,
+    writes: Arc<Writes>,
+    /// The paths that change.
+    of: Vec<HostPath>,
 }
 
 impl Staged for Waiting {
     fn place(mut self: Box<Self>) -> BoxFuture<'static, io::Result<Written>> {
         let ready = self.ready.take();
-        blocking(self.aside, || {
-            ready.map_or_else(|| Err(io::ErrorKind::NotFound.into()), Ready::place)
+        let (writes, of) = (Arc::clone(&self.writes), std::mem::take(&mut self.of));
+        blocking(self.aside, move || {
+            let none = || Err(io::ErrorKind::NotFound.into());
+            let written = ready.map_or_else(none, Ready::place)?;
+            writes.changed(&of.iter().collect::<Vec<_>>());
+            Ok(written)
         })
     }
 

@@ -32,10 +32,13 @@ use std::{
 };
 
 use futures::future::BoxFuture;
+use haft_sandbox::Keeping;
 use haft_text::secrets::Names;
 use haft_types::{HostPath, Style};
 
-use crate::{Caps, Fs, Host, Located, Search, Shell, Surveys, fault::fault, secrets::Withheld};
+use crate::{
+    Caps, Fs, Host, Located, Search, Shell, Surveys, fault::fault, git_settings, secrets::Withheld,
+};
 
 pub(crate) use self::git_pack::Pack;
 pub use self::{
@@ -67,6 +70,8 @@ pub struct Local {
     scratch: Arc<shell::Scratch>,
     /// Their caches; none where they have none of their own.
     caches: Option<PathBuf>,
+    /// How what they are to leave as it is is kept.
+    keeping: Keeping,
     /// True where the caller is on a thread that may wait for the disk.
     aside: bool,
 }
@@ -96,6 +101,11 @@ impl Local {
             start_up: None,
             scratch: Arc::default(),
             caches: None,
+            keeping: Keeping {
+                now: survey::now,
+                tame: git_settings::is_tame,
+                ..Keeping::default()
+            },
             aside: false,
         }
     }
@@ -112,7 +122,7 @@ impl Local {
     #[must_use]
     pub fn with_ledger(self, folder: PathBuf) -> Self {
         let ledger = Some(Arc::new(ledger::Ledger::new(folder)));
-        Self { writes: Arc::new(write::Writes { ledger, ..write::Writes::default() }), ..self }
+        Self { writes: Arc::new(write::Writes::with(ledger)), ..self }
     }
 
     /// The same machine, where commands are supervised by this program with these arguments, which
@@ -130,6 +140,14 @@ impl Local {
     #[must_use]
     pub fn with_caches(self, folder: PathBuf) -> Self {
         Self { caches: Some(folder), ..self }
+    }
+
+    /// The same machine, where what confined programs put in the place of something protected goes to a
+    /// folder, which is made with the first of it; without it that stays beside.
+    #[must_use]
+    pub fn with_put_aside(self, folder: PathBuf) -> Self {
+        let keeping = Keeping { aside: Some(folder), ..self.keeping };
+        Self { keeping, ..self }
     }
 
     /// The same machine, where programs get these variables of this process although they look like

@@ -127,7 +127,7 @@ impl Surveys for Local {
     }
 
     fn make<'a>(&'a self, at: &'a Located, made: Made) -> BoxFuture<'a, io::Result<()>> {
-        let at = at.clone();
+        let (at, writes) = (at.clone(), Arc::clone(&self.writes));
         self.blocking(move || {
             let held = At::of(&at)?;
             if !held.missing.is_empty() {
@@ -137,7 +137,9 @@ impl Surveys for Local {
                 Made::Folder => fs::mkdirat(&held.folder, &*held.name, Mode::RWXU),
                 Made::Link(target) => fs::symlinkat(&**target, &held.folder, &*held.name),
             };
-            done.map_err(|error| fault(&at.real, "cannot be made", error))
+            done.map_err(|error| fault(&at.real, "cannot be made", error))?;
+            writes.changed(&[&at.real]);
+            Ok(())
         })
     }
 
@@ -185,7 +187,8 @@ fn give(folder: &Located, rights: &Rights) -> io::Result<()> {
     }
 }
 
-fn now() -> i128 {
+/// In nanoseconds since the Unix epoch.
+pub(super) fn now() -> i128 {
     let since = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH);
     since.map_or(0, |since| i128::try_from(since.as_nanos()).unwrap_or(i128::MAX))
 }

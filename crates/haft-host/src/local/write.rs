@@ -17,11 +17,12 @@
 
 use std::{
     io, iter,
-    sync::Arc,
+    sync::{Arc, Mutex, PoisonError, Weak},
     time::{Duration, Instant},
 };
 
 use bytes::Bytes;
+use haft_sandbox::Kept;
 use haft_types::{EntryKind, HostPath, Rights};
 use rustix::{
     fd::OwnedFd,
@@ -58,6 +59,36 @@ const PIECE: usize = 256 * 1024;
 pub(super) struct Writes {
     pub(super) swept: Swept,
     pub(super) ledger: Option<Arc<Ledger>>,
+    /// What commands that run are to leave as it is: what haft writes there itself is to stay.
+    kept: Mutex<Vec<Weak<Mutex<Kept>>>>,
+}
+
+impl Writes {
+    pub(super) fn with(ledger: Option<Arc<Ledger>>) -> Self {
+        Self { ledger, ..Self::default() }
+    }
+
+    /// Tells it of every change that is made from now on.
+    pub(super) fn tell(&self, kept: Kept) -> Arc<Mutex<Kept>> {
+        let kept = Arc::new(Mutex::new(kept));
+        let mut all = self.kept.lock().unwrap_or_else(PoisonError::into_inner);
+        all.retain(|one| one.strong_count() > 0);
+        all.push(Arc::downgrade(&kept));
+        kept
+    }
+
+    /// Tells of a change that was made at these paths.
+    pub(super) fn changed(&self, paths: &[&HostPath]) {
+        let all = self.kept.lock().unwrap_or_else(PoisonError::into_inner);
+        let open: Vec<_> = all.iter().filter_map(Weak::upgrade).collect();
+        drop(all);
+        for kept in open {
+            let mut kept = kept.lock().unwrap_or_else(PoisonError::into_inner);
+            for path in paths {
+                kept.changed(path);
+            }
+        }
+    }
 }
 
 /// Content on its way into a located file: all of it is on the disk, and has a temporary name.

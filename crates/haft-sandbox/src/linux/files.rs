@@ -120,6 +120,16 @@ struct Grant {
     passing: bool,
 }
 
+/// Whether a path is hidden: what lies closest to it of what is hidden and what may be written decides,
+/// and hidden wins.
+pub(super) fn is_hidden(path: &Path, write: &[PathBuf], hidden: &[PathBuf]) -> bool {
+    let closest = |of: &[PathBuf]| {
+        let above = of.iter().filter(|one| path.starts_with(one));
+        above.map(|one| one.as_os_str().len()).max()
+    };
+    closest(hidden).is_some_and(|hidden| closest(write).is_none_or(|write| write <= hidden))
+}
+
 /// What is granted, of resolved paths.
 fn grants(write: &[PathBuf], hidden: &[PathBuf]) -> io::Result<Vec<Grant>> {
     let devices = Path::new(DEVICES).to_owned();
@@ -127,7 +137,7 @@ fn grants(write: &[PathBuf], hidden: &[PathBuf]) -> io::Result<Vec<Grant>> {
     // Folders whose entries are granted one by one.
     let split: BTreeSet<&Path> =
         left_out.iter().flat_map(|path| path.ancestors().skip(1)).collect();
-    let is_hidden = |path: &Path| path.ancestors().any(|above| hidden.iter().any(|h| h == above));
+    let is_hidden = |path: &Path| is_hidden(path, write, hidden);
     let mut grants = Vec::new();
     let mut beside = |folder: &Path, access| -> io::Result<()> {
         let failed =
@@ -259,5 +269,9 @@ mod tests {
                 .any(|g| g.path == root.join(name) && g.access.contains(AccessFs::WriteFile))
         };
         assert!(whole("home/src") && !whole("w/.aws") && !whole("w/src"));
+        // What may be written in something hidden wins there.
+        let grants = super::grants(&[root.join("home/.ssh/keys")], &hidden).unwrap();
+        let granted = |name: &str| grants.iter().any(|grant| grant.path == root.join(name));
+        assert!(granted("home/.ssh/keys") && !granted("home/.ssh"));
     }
 }

@@ -21,7 +21,7 @@ use rustix::mount::{
 };
 
 use super::{
-    files::{all_real, open, told},
+    files::{all_real, is_hidden, open, told},
     raw::set_mount,
 };
 use crate::Limits;
@@ -52,8 +52,9 @@ impl View {
     pub(super) fn new(limits: &Limits) -> io::Result<Self> {
         let hidden = all_real(&limits.hidden)?;
         let mut write = all_real(limits.writable())?;
-        // Hidden wins. What lies in another is mounted behind it.
-        write.retain(|path| !hidden.iter().any(|hidden| path.starts_with(hidden)));
+        // What lies in another is mounted behind it.
+        let all = write.clone();
+        write.retain(|path| !is_hidden(path, &all, &hidden));
         write.sort();
         if write.first().is_some_and(|path| path == Path::new("/")) {
             return Err(io::Error::other("all of the files cannot be writable; name folders"));
@@ -90,7 +91,9 @@ impl View {
         // shows processes that this one cannot reach.
         let _ = mount("proc", "/proc", "proc", flags, None::<&std::ffi::CStr>);
         devices_of_its_own(&devices).map_err(|error| told("/dev cannot be made", &error))?;
-        for (path, held) in &trees {
+        let is_covered = |path: &Path| self.hidden.iter().any(|hidden| path.starts_with(hidden));
+        let (inner, trees): (Vec<_>, Vec<_>) = trees.iter().partition(|(path, _)| is_covered(path));
+        for (path, held) in trees {
             set(held, MOUNT_ATTR_NOSUID | MOUNT_ATTR_NODEV)?;
             put(held, path)?;
         }
@@ -99,13 +102,13 @@ impl View {
             set(&held, MOUNT_ATTR_RDONLY)?;
             put(&held, path)?;
         }
-        self.cover().map_err(|error| told("what is hidden cannot be covered", &error))?;
+        self.cover(&inner).map_err(|error| told("what is hidden cannot be covered", &error))?;
         // What is mounted in there stays as it is.
         set_mount(open(Path::new("/dev"))?.as_fd(), MOUNT_ATTR_RDONLY, false)
     }
 
-    /// Covers what is hidden by what is empty.
-    fn cover(&self) -> io::Result<()> {
+    /// Covers what is hidden by what is empty, but for what may be written in there.
+    fn cover(&self, inner: &[&(&PathBuf, OwnedFd)]) -> io::Result<()> {
         if self.hidden.is_empty() {
             return Ok(());
         }
@@ -115,6 +118,11 @@ impl View {
         fs::OpenOptions::new().write(true).create_new(true).mode(0o000).open(&file)?;
         // What was in `/dev` or `/proc` is not there any more.
         for path in self.hidden.iter().filter(|path| path.exists()) {
+            let within = || inner.iter().filter(|(tree, _)| tree.starts_with(path));
+            if within().next().is_some() {
+                cover_around(path, within())?;
+                continue;
+            }
             let covering = if path.is_dir() { &folder } else { &file };
             let held = copy(covering)?;
             set(&held, MOUNT_ATTR_RDONLY)?;
@@ -122,6 +130,21 @@ impl View {
         }
         fs::remove_dir_all(&all)
     }
+}
+
+/// Covers a folder by one that holds nothing but the way to these.
+fn cover_around<'a>(
+    path: &Path,
+    inner: impl Iterator<Item = &'a &'a (&'a PathBuf, OwnedFd)>,
+) -> io::Result<()> {
+    let flags = MountFlags::NOSUID | MountFlags::NODEV;
+    mount("tmpfs", path, "tmpfs", flags, c"mode=711,size=64k")?;
+    for (tree, held) in inner {
+        fs::create_dir_all(tree)?;
+        set(held, MOUNT_ATTR_NOSUID | MOUNT_ATTR_NODEV)?;
+        put(held, tree)?;
+    }
+    set_mount(open(path)?.as_fd(), MOUNT_ATTR_RDONLY, false)
 }
 
 /// A `/dev` with nothing in it that leads to the machine, and its own memory to share.

@@ -42,6 +42,10 @@ pub trait Work: Send + Sync {
     fn end_input(&self);
     /// Ends it, with time to clean up. Its end is told by what follows it.
     fn stop(&self);
+    /// What is to be told of it at this moment beside what it says, each once.
+    fn tell(&self) -> BoxFuture<'_, Vec<String>> {
+        Box::pin(std::future::ready(Vec::new()))
+    }
     /// The process that it is on its host; none where it is none.
     fn process(&self) -> Option<u32> {
         None
@@ -313,6 +317,12 @@ impl Job {
     pub fn stop(&self) {
         self.stopping.cancel();
         self.work().stop();
+    }
+
+    /// What is to be told of it at this moment beside what it says, each once.
+    pub async fn tell(&self) -> Vec<String> {
+        let work = self.work();
+        work.tell().await
     }
 
     /// The process that it is on its host; none where it is none, or has ended.

@@ -8,7 +8,7 @@ mod held_back;
 mod network;
 
 use futures::{FutureExt as _, future::BoxFuture};
-use haft_host::{FileKind, Level, Limits, Located, Shell};
+use haft_host::{FileKind, Guard, Level, Limits, Located, Shell};
 use haft_policy::{Confinement, Policy, Walls, is_harmless, unconfined};
 use haft_types::{Access, Effect, Follow, HostPath, Mode, Outcome, Target, ToolError};
 
@@ -68,8 +68,9 @@ pub(crate) async fn walls(call: &Call) -> Result<Option<Walls>, ToolError> {
     let temp = host.fs().locate(host.temp(), Follow::Yes).await.ok().map(|found| found.real);
     let home = host.fs().locate(host.home(), Follow::Yes).await.ok().map(|found| found.real);
     let holds = |temp: &HostPath| write.iter().chain(&home).any(|path| path.is_within(temp));
-    write.extend(temp.filter(|temp| !holds(temp)));
-    Ok(Some(Walls { write, hosts: wanted.hosts.clone() }))
+    let temp = temp.filter(|temp| !holds(temp));
+    write.extend(temp.clone());
+    Ok(Some(Walls { write, temp, hosts: wanted.hosts.clone() }))
 }
 
 /// Reports whether a call starts programs.
@@ -159,5 +160,8 @@ fn inside(call: &Call, policy: &Policy, walls: &Walls) -> Limits {
     // Of these it was asked.
     let asked = || changed().map(|(_, found)| &found.real).filter(|path| policy.protects(path));
     protected.retain(|place| !asked().any(|of| of.is_within(place) || place.is_within(of)));
-    Limits { write, hidden, protected, ..Limits::default() }
+    let free = asked().cloned().collect();
+    folders.retain(|folder| walls.temp.as_ref() != Some(folder));
+    let guard = Guard { folders, names: policy.guarded(), free };
+    Limits { write, hidden, protected, guard, ..Limits::default() }
 }

@@ -184,20 +184,20 @@ fn stuck(command: &str, end: &End) -> Option<String> {
     Some(format!("[still there, for they do not end even when killed: {named}]"))
 }
 
-/// What it changed though that is protected.
+/// What it changed though that is protected, and how to ask for it.
 pub(super) fn put_back(of: &[PutBack]) -> Option<String> {
     let shown = |path: &HostPath| haft_text::names::shown(&path.text(), 200);
-    let each = of.iter().map(|back| match back {
+    let each = of.iter().take(NAMED).map(|back| match back {
         PutBack::Restored(path, Some(aside)) => {
             format!(
-                "{} was changed: it is as before, and what it became is {}",
+                "{} was changed: it is as before (its other state: {})",
                 shown(path),
                 shown(aside)
             )
         }
         PutBack::Restored(path, None) => format!("{} was removed: it is back", shown(path)),
         PutBack::Removed(path, aside) => {
-            format!("{} was made: it is now {}", shown(path), shown(aside))
+            format!("{} was made: it was taken away (it is {})", shown(path), shown(aside))
         }
         PutBack::Left(path, why) => {
             format!("{} was changed and could not be put back ({})", shown(path), quoted(why))
@@ -206,8 +206,26 @@ pub(super) fn put_back(of: &[PutBack]) -> Option<String> {
             format!("whether {} was changed is not known ({})", shown(path), quoted(why))
         }
     });
-    let each = each.collect::<Vec<_>>().join("; ");
-    (!each.is_empty()).then(|| format!("[protected, so commands do not change it: {each}]"))
+    let mut each: Vec<String> = each.collect();
+    if each.is_empty() {
+        return None;
+    }
+    each.extend((of.len() > NAMED).then(|| format!("{} more", of.len() - NAMED)));
+    let each = each.join("; ");
+    let paths = of.iter().filter_map(|back| match back {
+        PutBack::Restored(path, _) | PutBack::Removed(path, _) => Some(path.text()),
+        PutBack::Left(..) | PutBack::Unknown(..) => None,
+    });
+    let paths: Vec<_> = paths.take(NAMED).collect();
+    let how = if paths.is_empty() {
+        String::new()
+    } else {
+        let needs = serde_json::json!({ "write": paths });
+        format!(
+            ". So the command's work is not whole; if that is wanted, run it again with needs {needs}"
+        )
+    };
+    Some(format!("[protected, so commands do not change it: {each}{how}]"))
 }
 
 /// Processes by their ids and command lines.
@@ -319,9 +337,11 @@ mod tests {
         assert_eq!(
             put_back(&exit.put_back).unwrap(),
             "[protected, so commands do not change it: /w/.git/config was changed: it is as \
-             before, and what it became is /w/.git/c; /w/.envrc was removed: it is back; \
-             /w/.mcp.json was made: it is now /w/.m; /w/.idea was changed and could not be put \
-             back (denied); whether /w/.vscode was changed is not known (too much)]"
+             before (its other state: /w/.git/c); /w/.envrc was removed: it is back; \
+             /w/.mcp.json was made: it was taken away (it is /w/.m); /w/.idea was changed and \
+             could not be put back (denied); whether /w/.vscode was changed is not known (too \
+             much). So the command's work is not whole; if that is wanted, run it again with \
+             needs {\"write\":[\"/w/.git/config\",\"/w/.envrc\",\"/w/.mcp.json\"]}]"
         );
         assert_eq!(put_back(&[]), None);
     }

@@ -220,6 +220,12 @@ impl Work for Command {
     fn stop(&self) {
         self.control.stop();
     }
+    fn tell(&self) -> BoxFuture<'_, Vec<String>> {
+        Box::pin(async {
+            let back = self.control.put_back().await;
+            answer::put_back(&back).as_deref().map(bare).into_iter().collect()
+        })
+    }
     fn process(&self) -> Option<u32> {
         Some(self.control.id())
     }
@@ -417,7 +423,7 @@ mod tests {
             ended(None, over(), false, None),
         ] {
             assert_eq!(ended.notes.len(), 1, "{:?}", ended.words);
-            assert!(ended.notes[0].ends_with("/w/.envrc was removed: it is back"));
+            assert!(ended.notes[0].contains("/w/.envrc was removed: it is back"));
         }
         let none = ended(Some("make"), Over::Exited(Exit::default()), true, None);
         assert!(none.notes.is_empty());

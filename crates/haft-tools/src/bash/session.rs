@@ -16,7 +16,7 @@ use tokio::{
     time::{Instant, timeout},
 };
 
-use super::{End, Followed, Input, Ran, exit, failed, follow, root};
+use super::{End, Followed, Input, Ran, answer, exit, failed, follow, root};
 use crate::{
     process,
     search::quoted,
@@ -202,6 +202,7 @@ pub(super) async fn run(
             }
             let beside = shell.running.control.beside().await;
             notes.extend(seat.background(name, beside));
+            notes.extend(answer::put_back(&shell.running.control.put_back().await));
             seat.leave(shell);
         }
         None => notes.push(seat.ends(name, &ran.end)),

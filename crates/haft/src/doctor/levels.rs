@@ -96,7 +96,7 @@ mod tests {
         let parts: Vec<&str> = told.text.split("; ").collect();
         assert!(parts[0].starts_with("stops writing outside, ") && parts[0].contains("TCP"));
         let rest = [
-            "puts back changing what is protected, right in folders that may be written",
+            "puts back changing what is protected in folders that may be written",
             "does not stop listing the names of what is hidden",
         ];
         assert_eq!(parts[1..], rest);

@@ -278,3 +278,125 @@ fn hosts_are_reached_by_name_alone() {
     );
     assert!(text(&told[1]).contains("hello"), "{told:?}");
 }
+
+/// A repository with this and another branch, which differ in what is protected.
+fn branches(world: &World) {
+    init(world);
+    let git = |words: &[&str]| {
+        assert!(world.program("git").args(words).status().unwrap().success(), "{words:?}");
+    };
+    git(&["config", "user.name", "A"]);
+    git(&["config", "user.email", "a@b.c"]);
+    for (branch, text) in [("first", "1"), ("second", "2")] {
+        git(&["checkout", "-qb", branch]);
+        world.file(".gitmodules", format!("# {text}\n"));
+        world.file("sub/.envrc", text);
+        world.file("plain", text);
+        if branch == "second" {
+            world.file(".mcp.json", "{}");
+        }
+        git(&["add", "-A"]);
+        git(&["commit", "-qm", branch]);
+    }
+    git(&["checkout", "-q", "first"]);
+}
+
+#[test]
+fn a_checkout_that_differs_in_what_is_protected_says_what_lets_it_through() {
+    let world = World::new();
+    branches(&world);
+    let ran = world.tool("bash", &json!({"command": "git checkout -q second"}), AUTO);
+    for name in [".gitmodules", ".mcp.json", "sub/.envrc"] {
+        let path = world.work().join(name);
+        let needs = ran.out.lines().filter(|line| line.contains("with needs {\"write\":["));
+        let named = format!("\"{}\"", path.display());
+        assert!(needs.into_iter().any(|line| line.contains(&named)), "{name}: {ran:?}");
+    }
+    assert_eq!(
+        (world.read(".gitmodules"), world.read("sub/.envrc"), world.read("plain")),
+        ("# 1\n".into(), "1".into(), "2".into())
+    );
+    let list = world.program("git").args(["status", "--porcelain"]).output().unwrap();
+    let list = String::from_utf8(list.stdout).unwrap();
+    assert!(!list.contains("??"), "something is left lying about: {list}");
+    assert_eq!(list.lines().count(), 3, "{list}");
+    // And with that it goes through.
+    let paths = [".gitmodules", ".mcp.json", "sub/.envrc"].map(|name| world.work().join(name));
+    let input = json!({"command": "git checkout -qf second", "needs": {"write": paths}});
+    refused(&world.tool("bash", &input, AUTO), "to protect");
+    let ran = asked(&world, &input);
+    let list = world.program("git").args(["status", "--porcelain"]).output().unwrap();
+    assert_eq!(String::from_utf8(list.stdout).unwrap(), "", "{ran:?}");
+}
+
+#[test]
+fn what_is_protected_is_so_at_any_depth_and_in_sessions_and_jobs() {
+    let script = "mkdir -p a/b/.vscode && echo x > a/b/.vscode/tasks.json; echo 2 > sub/.envrc; \
+                  chmod 500 sub a/b; echo fine > a/made";
+    let deep = "bash deep.sh";
+    let wait = json!({"action": "output", "job_id": "j1"});
+    for calls in [
+        vec![json!({"name": "bash", "input": {"command": deep}})],
+        vec![json!({"name": "bash", "input": {"command": deep, "session": "s"}})],
+        vec![
+            json!({"name": "bash", "input": {
+                "command": format!("{deep}; echo ready; sleep 100"), "run_in_background": true}}),
+            json!({"name": "job", "input": {"action": "wait", "job_id": "j1", "pattern": "ready"}}),
+            json!({"name": "job", "input": wait}),
+        ],
+    ] {
+        let world = World::new();
+        init(&world);
+        world.file("sub/.envrc", "1\n");
+        world.file("deep.sh", script);
+        let told = world.told(&calls, AUTO);
+        let said: String = told.iter().map(text).collect();
+        assert!(said.contains("sub/.envrc was changed"), "{said}");
+        assert!(said.contains("a/b/.vscode was made"), "{said}");
+        let text = (world.read("sub/.envrc"), world.read("a/made"));
+        assert_eq!(text, ("1\n".to_owned(), "fine\n".to_owned()), "{said}");
+        assert!(!world.work().join("a/b/.vscode").exists(), "{said}");
+        for name in ["sub", "a/b"] {
+            let mode = std::fs::metadata(world.work().join(name)).unwrap().permissions();
+            assert_eq!(std::os::unix::fs::PermissionsExt::mode(&mode) & 0o777, 0o500, "{name}");
+        }
+    }
+}
+
+#[test]
+fn what_haft_itself_writes_while_a_command_runs_stays() {
+    let world = World::new();
+    init(&world);
+    world.file("sub/.envrc", "1\n");
+    let write = |path: &str| json!({"name": "write", "input": {"path": path, "content": "mine\n"}});
+    let calls = [
+        json!({"name": "bash", "input": {"command": "sleep 100", "run_in_background": true}}),
+        write("sub/.envrc"),
+        write(".mcp.json"),
+        write("new/.envrc"),
+        json!({"name": "job", "input": {"action": "stop", "job_id": "j1"}}),
+    ];
+    let mut answers: Vec<Value> = calls.into_iter().map(|call| json!({"calls": [call]})).collect();
+    answers.push(json!({"text": "End."}));
+    let model = world.script(&answers);
+    let flags = [&["--line", "--model", &model], AUTO].concat();
+    let ran = world.run_with(&flags, &Input::Pipe("go\ny\ny\ny\n"));
+    assert!(ran.out.matches("[y]").count() == 3, "{ran:?}");
+    for name in ["sub/.envrc", ".mcp.json", "new/.envrc"] {
+        assert_eq!(world.read(name), "mine\n", "{name}: {ran:?}");
+    }
+}
+
+#[test]
+fn the_state_of_haft_cannot_be_read_but_for_what_a_command_is_given() {
+    let world = World::new();
+    let first = world.tool("bash", &json!({"command": "echo the-word > f"}), AUTO);
+    assert_eq!(first.code, Some(0), "{first:?}");
+    let text = "python3 -c \"import os; s = os.environ['S']; print([n for d in os.walk(s) for n in d[2]], \
+                os.path.isdir(s))\"; mkdir -p $GOCACHE && echo kept > $GOCACHE/x && cat $GOCACHE/x";
+    let input = json!({"command": format!("export S={}; {text}", world.state().display())});
+    let ran = world.tool("bash", &input, AUTO);
+    assert!(ran.out.contains("[] True") && ran.out.contains("kept"), "{ran:?}");
+    let input = json!({"command": format!("cat {}/sessions/*/*", world.state().display())});
+    refused(&world.tool("bash", &input, AUTO), "haft's own state");
+}

@@ -14,7 +14,6 @@ use std::{
 };
 
 use bytes::{Buf, Bytes};
-use haft_sandbox::{Kept, PutBack};
 use haft_types::Stream;
 use rustix::{
     buffer::spare_capacity,
@@ -101,8 +100,6 @@ pub(super) struct Follower {
     /// Bytes that may still be taken of each stream; none while there is no bound.
     room: Option<[usize; 2]>,
     finished: bool,
-    /// What it was to leave as it is; none where nothing confines it.
-    protected: Option<Kept>,
 }
 
 /// What of a command still runs.
@@ -130,12 +127,7 @@ enum Watched {
 }
 
 impl Follower {
-    pub(super) fn new(
-        shared: Arc<Shared>,
-        pipes: Pipes,
-        received: Vec<u8>,
-        protected: Option<Kept>,
-    ) -> io::Result<Self> {
+    pub(super) fn new(shared: Arc<Shared>, pipes: Pipes, received: Vec<u8>) -> io::Result<Self> {
         shared.control.set_nonblocking(true)?;
         if let Some(input) = &pipes.input {
             fcntl_setfl(input, OFlags::NONBLOCK)?;
@@ -163,7 +155,6 @@ impl Follower {
             held_up: Duration::ZERO,
             room: None,
             finished: false,
-            protected,
         };
         follower.understand();
         Ok(follower)
@@ -255,7 +246,7 @@ impl Follower {
         let Some((status, _)) = self.exited else { return self.lost() };
         self.drain(LOOK);
         (self.room, self.report) = (None, None);
-        let (code, signal, put_back) = (status.code(), status.signal(), self.put_back());
+        let (code, signal, put_back) = (status.code(), status.signal(), self.shared.put_back());
         let exit = Exit { code, signal, stopped, kept, put_back, ..Exit::default() };
         self.shared.push(Ok(Output::Exit(exit)));
     }
@@ -285,13 +276,8 @@ impl Follower {
             (Left::Stuck(_), None) => return Err(stuck()),
             _ => return Err(lost()),
         };
-        let (code, signal, put_back) = (status.code(), status.signal(), self.put_back());
+        let (code, signal, put_back) = (status.code(), status.signal(), self.shared.put_back());
         Ok(Output::Exit(Exit { code, signal, stopped, stuck, kept: Vec::new(), put_back }))
-    }
-
-    /// Puts back what it changed though that was protected.
-    fn put_back(&self) -> Vec<PutBack> {
-        self.protected.as_ref().map(Kept::put_back).unwrap_or_default()
     }
 
     fn over(&self) {

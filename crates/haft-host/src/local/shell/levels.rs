@@ -11,8 +11,7 @@ use std::{
     sync::{Arc, Mutex, PoisonError},
 };
 
-use haft_sandbox::{Kept, Level, Limits, Probe};
-use haft_types::HostPath;
+use haft_sandbox::{Keeping, Kept, Level, Limits, Probe};
 
 use super::{
     link, start,
@@ -43,10 +42,9 @@ pub(super) fn hold(supervisor: &[OsString], limits: &Limits) -> io::Result<Hold>
 }
 
 /// Looks at what a program is to leave as it is.
-pub(super) fn look(hold: &Hold) -> Option<Kept> {
+pub(super) fn look(hold: &Hold, how: &Keeping) -> Option<Kept> {
     let Hold::To(level, limits) = hold else { return None };
-    let trees: Vec<HostPath> = limits.writable().cloned().collect();
-    Some(Kept::look(&limits.protected, &trees, *level == Level::Namespaces))
+    Some(Kept::look(limits, *level, how.clone()))
 }
 
 /// Tries them all, the first time; again where none worked, which may have been for want of processes.

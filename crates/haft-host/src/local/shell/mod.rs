@@ -34,7 +34,7 @@ use futures::{
     future::{BoxFuture, join},
     stream,
 };
-use haft_sandbox::Probe;
+use haft_sandbox::{Keeping, Kept, Probe, PutBack};
 use haft_types::HostPath;
 use rustix::{
     event::{EventfdFlags, eventfd},
@@ -45,7 +45,7 @@ use rustix::{
 use tokio::sync::{Notify, oneshot};
 
 use self::{follow::Follower, profile::Profile, wire::Told};
-use super::Local;
+use super::{Local, write::Writes};
 use crate::{Control, Host, Output, Running, Shell, Spawn, Stdin, secrets::Withheld};
 
 pub use self::{
@@ -74,7 +74,8 @@ impl Shell for Local {
     ) -> BoxFuture<'a, io::Result<Running>> {
         let (shell, supervisor) = (self.caps().shell, Arc::clone(&self.supervisor));
         let (withheld, caches) = (Arc::clone(&self.withheld), self.caches.clone());
-        let variables = Arc::clone(&self.variables);
+        let (variables, writes) = (Arc::clone(&self.variables), Arc::clone(&self.writes));
+        let keeping = self.keeping.clone();
         let (hand, take) = oneshot::channel();
         let (go, wait) = mpsc::channel();
         // One thread starts the program and follows it, so that a folder on a mount that hangs
@@ -85,7 +86,8 @@ impl Shell for Local {
             let may_run = || wait.recv().is_ok();
             let (shell, variables) = (shell.as_ref(), &*variables);
             let caches = caches.as_deref();
-            let given = Given { shell, withheld: &withheld, variables, profile, caches };
+            let (withheld, writes, keeping) = (&*withheld, &*writes, &keeping);
+            let given = Given { shell, withheld, variables, profile, caches, writes, keeping };
             match begin(spawn, &given, &supervisor, may_run) {
                 Ok((running, follower)) => {
                     drop(hand.send(Ok(running)));
@@ -141,6 +143,8 @@ struct Given<'a> {
     profile: Option<Arc<Profile>>,
     /// Where confined programs keep what they do not want to make again.
     caches: Option<&'a Path>,
+    writes: &'a Writes,
+    keeping: &'a Keeping,
 }
 
 /// Starts a command, with the one who follows it; `may_run` waits until it may be run.
@@ -159,7 +163,9 @@ fn begin(
     let mut protected = None;
     let may_run = || {
         let may = may_run();
-        protected = request.hold.as_ref().filter(|_| may).and_then(levels::look);
+        let hold = request.hold.as_ref().filter(|_| may);
+        let kept = hold.and_then(|hold| levels::look(hold, given.keeping));
+        protected = kept.map(|kept| given.writes.tell(kept));
         may
     };
     let (control, told, received) = link::start(supervisor, &request, &ends, may_run)?;
@@ -172,18 +178,7 @@ fn begin(
         }
         other => return Err(io::Error::other(format!("the supervisor said {other:?} first"))),
     };
-    let input = match spawn.stdin {
-        // A terminal cannot be empty from the start: its end is written.
-        Stdin::Empty if spawn.terminal.is_some() => {
-            Input { open: true, ends: true, ..Input::default() }
-        }
-        Stdin::Empty => Input::default(),
-        Stdin::Open => Input { open: true, ..Input::default() },
-        Stdin::Bytes(bytes) => {
-            let (length, queue) = (bytes.len(), [bytes].into());
-            Input { bytes: length, queue, open: true, ends: true, ..Input::default() }
-        }
-    };
+    let input = input(spawn.stdin, spawn.terminal.is_some());
     // Right after its start nobody else can have its number.
     let pid = i32::try_from(id).ok().and_then(Pid::from_raw);
     let shared = Arc::new(Shared {
@@ -195,13 +190,28 @@ fn begin(
         room: Notify::new(),
         wake,
         keep: spawn.keep,
+        protected,
     });
     let reader = Reader(Arc::clone(&shared));
-    let follower = Follower::new(Arc::clone(&shared), pipes, received, protected)?;
+    let follower = Follower::new(Arc::clone(&shared), pipes, received)?;
     let output = stream::unfold(reader, |reader| async {
         reader.next().await.map(|output| (output, reader))
     });
     Ok((Running { output: Box::pin(output), control: shared }, follower))
+}
+
+/// What a program's input begins with.
+fn input(stdin: Stdin, at_terminal: bool) -> Input {
+    match stdin {
+        // A terminal cannot be empty from the start: its end is written.
+        Stdin::Empty if at_terminal => Input { open: true, ends: true, ..Input::default() },
+        Stdin::Empty => Input::default(),
+        Stdin::Open => Input { open: true, ..Input::default() },
+        Stdin::Bytes(bytes) => {
+            let (length, queue) = (bytes.len(), [bytes].into());
+            Input { bytes: length, queue, open: true, ends: true, ..Input::default() }
+        }
+    }
 }
 
 /// What a command was told to do.
@@ -259,9 +269,17 @@ struct Shared {
     wake: OwnedFd,
     /// Names of programs that go on when the command ends.
     keep: Vec<String>,
+    /// What it was to leave as it is; none where nothing confines it.
+    protected: Option<Arc<Mutex<Kept>>>,
 }
 
 impl Shared {
+    /// Puts back what it changed though that was protected.
+    fn put_back(&self) -> Vec<PutBack> {
+        let Some(kept) = &self.protected else { return Vec::new() };
+        kept.lock().unwrap_or_else(PoisonError::into_inner).put_back()
+    }
+
     fn state(&self) -> MutexGuard<'_, State> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -393,6 +411,16 @@ impl Control for Shared {
         };
         let standing = ioctl_fionread(pipe).ok()?;
         Some(bytes.saturating_add(usize::try_from(standing).unwrap_or(usize::MAX)))
+    }
+
+    fn put_back(&self) -> BoxFuture<'_, Vec<PutBack>> {
+        let Some(kept) = self.protected.clone() else {
+            return Box::pin(std::future::ready(Vec::new()));
+        };
+        Box::pin(async move {
+            let put_back = move || kept.lock().unwrap_or_else(PoisonError::into_inner).put_back();
+            tokio::task::spawn_blocking(put_back).await.unwrap_or_default()
+        })
     }
 
     fn beside(&self) -> BoxFuture<'_, Vec<(u32, String)>> {

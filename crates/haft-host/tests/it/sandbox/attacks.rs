@@ -129,6 +129,9 @@ pub(super) const ALL: &[Attack] = &[
         [PutBack, PutBack],
     ),
     attack("move its folder away", move_git, [PutBack, PutBack]),
+    attack("change what is protected deep down", |f| write(&f.at("in/sub/.envrc")), [PutBack; 2]),
+    attack("make what is protected deep down", make_deep, [PutBack; 2]),
+    attack("change what a module protected", |f| write(&f.at(MODULE)), [PutBack; 2]),
     attack("signal haft", |f| rustix::process::test_kill_process(f.haft()).is_ok(), NONE),
     special(
         "trace haft",
@@ -197,6 +200,17 @@ pub(super) const ALL: &[Attack] = &[
     ),
     attack("shared memory of others", |f| child(|| attach(f)), NONE),
 ];
+
+/// The settings of a submodule.
+const MODULE: &str = "in/repo/.git/modules/m/config";
+
+/// In a folder that is closed then.
+fn make_deep(field: &Field) -> bool {
+    let folder = field.at("in/sub/new");
+    fs::create_dir(&folder).is_ok()
+        && fs::write(folder.join(".envrc"), "evil").is_ok()
+        && fs::set_permissions(&folder, PermissionsExt::from_mode(0o000)).is_ok()
+}
 
 fn write(path: &Path) -> bool {
     let file = OpenOptions::new().write(true).open(path);

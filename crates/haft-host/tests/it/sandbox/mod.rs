@@ -32,8 +32,8 @@ use std::{
 
 use futures::StreamExt;
 use haft_host::{
-    Attack, Cell, Exit, Host, Level, Limits, Local, Net, Output, Probe, Program, PutBack, Spawn,
-    in_trees,
+    Attack, Cell, Exit, Guard, Host, Level, Limits, Local, Net, Output, Probe, Program, PutBack,
+    Spawn, in_trees,
 };
 use haft_types::{HostPath, Style};
 use rustix::pty::{OpenptFlags, openpt, ptsname, unlockpt};
@@ -81,7 +81,9 @@ impl World {
         for name in ["file", "old", "long", "a", "mode", "times", "attribute"] {
             write(&format!("out/{name}"));
         }
-        for name in ["b", "c", ".git/config", ".git/hooks/pre-commit", "file"] {
+        let module = "repo/.git/modules/m/config";
+        let git = [".git/config", ".git/hooks/pre-commit", module];
+        for name in ["b", "c", "file", "sub/.envrc"].into_iter().chain(git) {
             write(&format!("in/{name}"));
         }
         write("more/deep/.token");
@@ -130,6 +132,11 @@ impl World {
         Limits {
             protected: in_trees(&write[..1], &[".git/config", ".git/hooks", ".mcp.json"]),
             hidden: vec![path(&self.at("secret")), path(&self.at("more/deep/.token"))],
+            guard: Guard {
+                folders: vec![write[0].clone()],
+                names: vec![".envrc".to_owned()],
+                ..Guard::default()
+            },
             write,
             level: Some(level),
             ..Limits::default()
@@ -251,7 +258,14 @@ const DOCTOR: &[(Attack, &[&str])] = &[
     (Attack::List, &["list what is hidden"]),
     (
         Attack::Protected,
-        &["change what is protected", "make what is protected", "move its folder away"],
+        &[
+            "change what is protected",
+            "make what is protected",
+            "move its folder away",
+            "change what is protected deep down",
+            "make what is protected deep down",
+            "change what a module protected",
+        ],
     ),
     (Attack::Signal, &["signal haft"]),
     (
@@ -280,11 +294,18 @@ async fn cells(level: Level) -> BTreeMap<&'static str, Cell> {
         PutBack::Restored(path, _) | PutBack::Removed(path, _) => path.clone(),
         other => panic!("{other:?}"),
     });
-    let wanted = git.map(|name| path(&world.at("in").join(name)));
-    assert_eq!(back.collect::<Vec<_>>(), wanted, "{level}");
+    let deep = ["sub/.envrc", "sub/new/.envrc", "repo/.git/modules/m/config"];
+    let wanted = git.iter().chain(&deep).map(|name| path(&world.at("in").join(name)));
+    let sorted = |mut paths: Vec<HostPath>| {
+        paths.sort();
+        paths
+    };
+    assert_eq!(sorted(back.collect()), sorted(wanted.collect()), "{level}");
     let text = |name: &str| fs::read_to_string(world.at(name)).unwrap();
     let whole = text("in/.git/config") == "as it was"
         && text("in/.git/hooks/pre-commit") == "as it was"
+        && text("in/sub/.envrc") == "as it was"
+        && text("in/repo/.git/modules/m/config") == "as it was"
         && !world.at("in/.git/hooks/evil").exists()
         && !world.at("in/.mcp.json").exists();
     assert!(whole, "what is protected is not as it was");

@@ -10,8 +10,10 @@ use serde_json::json;
 /// How many bytes of the end of what a command said are looked through.
 const LOOKED: usize = 16 << 10;
 
-/// Most refused hosts that are named.
+/// Most refused hosts, and most protected paths, that are named.
 const NAMED: usize = 10;
+/// How many words of a line are looked at.
+const WORDS: usize = 50;
 
 /// What programs say where they may not write.
 const WRITING: &[&str] = &[
@@ -22,6 +24,9 @@ const WRITING: &[&str] = &[
     "erofs",
     "eperm",
 ];
+
+/// What they say of a single file that stays as it is.
+const HELD: &[&str] = &["device or resource busy", "read-only file system", "ebusy", "erofs"];
 
 /// What they say where they reach no host.
 const CONNECTING: &[&str] = &[
@@ -49,9 +54,6 @@ pub(super) fn tell(
     lives_on: bool,
 ) -> Outcome {
     let failed = outcome.status == Status::Failed;
-    if !failed && refused.is_empty() {
-        return outcome;
-    }
     let words = |part: &Part| match part {
         Part::Text { text } => Some(text.clone()),
         _ => None,
@@ -59,6 +61,13 @@ pub(super) fn tell(
     let text = outcome.content.iter().filter_map(words).collect::<Vec<_>>().join("\n");
     let start = text.ceil_char_boundary(text.len().saturating_sub(LOOKED));
     let text = &text[start..];
+    // Some go on behind it as if nothing were.
+    if let Some(note) = kept(text, limits) {
+        return noted(outcome, &note);
+    }
+    if !failed && refused.is_empty() {
+        return outcome;
+    }
     let lines = |words: &[&str]| -> Option<&str> {
         text.lines().rev().find(|line| {
             let line = line.to_lowercase();
@@ -75,19 +84,7 @@ pub(super) fn tell(
     if let Some(path) = named.filter(|path| is_hidden(path)) {
         return noted(outcome, &format!("{path} cannot be read by commands in the sandbox"));
     }
-    let mut needs = serde_json::Map::new();
-    if let Some(path) = named {
-        needs.insert("write".to_owned(), json!([folder(path)]));
-    }
-    let listed = refused.iter().filter(|one| matches!(one.why, Why::NotListed));
-    let mut hosts: Vec<&str> = listed.map(|one| one.host.as_str()).collect();
-    hosts.dedup();
-    if hosts.is_empty() {
-        hosts.extend(connected.map(|line| host(line).unwrap_or("NAME")));
-    }
-    if !hosts.is_empty() {
-        needs.insert("hosts".to_owned(), json!(hosts));
-    }
+    let needs = needs(named, connected, refused);
     let told: Vec<String> = refused.iter().take(NAMED).map(ToString::to_string).collect();
     let told =
         if told.is_empty() { String::new() } else { format!("; refused: {}", told.join(", ")) };
@@ -99,6 +96,40 @@ pub(super) fn tell(
     let needs = serde_json::Value::Object(needs);
     let how = if lives_on { "without session and with needs" } else { "with needs" };
     noted(outcome, &format!("{held}{told}. If that is why it failed, call it again {how} {needs}"))
+}
+
+/// What is to be named for it to go through.
+fn needs(
+    path: Option<&str>,
+    connected: Option<&str>,
+    refused: &[Refused],
+) -> serde_json::Map<String, serde_json::Value> {
+    let mut needs = serde_json::Map::new();
+    if let Some(path) = path {
+        needs.insert("write".to_owned(), json!([folder(path)]));
+    }
+    let listed = refused.iter().filter(|one| matches!(one.why, Why::NotListed));
+    let mut hosts: Vec<&str> = listed.map(|one| one.host.as_str()).collect();
+    hosts.dedup();
+    if hosts.is_empty() {
+        hosts.extend(connected.map(|line| host(line).unwrap_or("NAME")));
+    }
+    if !hosts.is_empty() {
+        needs.insert("hosts".to_owned(), json!(hosts));
+    }
+    needs
+}
+
+/// Says what could not be changed that is protected.
+fn kept(text: &str, limits: &Limits) -> Option<String> {
+    let places = protected(text, limits);
+    let (named, needs) = (places.join(", "), json!({ "write": places }));
+    (!places.is_empty()).then(|| {
+        format!(
+            "protected, so commands cannot change it: {named}. So the command's work is not whole; \
+             if that is wanted, run it again with needs {needs}, and what else is named"
+        )
+    })
 }
 
 /// The outcome with a line of its own.
@@ -128,6 +159,33 @@ fn folder(path: &str) -> &str {
     }
 }
 
+/// What a text says could not be changed that is protected.
+fn protected(text: &str, limits: &Limits) -> Vec<String> {
+    let mut found: Vec<String> = Vec::new();
+    for line in text.lines() {
+        let lower = line.to_lowercase();
+        if !HELD.iter().any(|word| says(&lower, word)) {
+            continue;
+        }
+        let words = line.split(is_end).filter(|word| !word.is_empty() && word.len() <= 4096);
+        for word in words.take(WORDS) {
+            let paths = limits.guard.folders.iter().filter_map(|folder| folder.join(word).ok());
+            let held = |path: &HostPath| limits.protected.iter().any(|of| path.is_within(of));
+            let path = paths.filter(held).map(|path| path.text().into_owned()).next();
+            found.extend(path.filter(|path| !found.contains(path)));
+        }
+        if found.len() >= NAMED {
+            break;
+        }
+    }
+    found
+}
+
+/// Whether a character stands between the names of a message.
+fn is_end(c: char) -> bool {
+    c.is_whitespace() || "'\"`:,;()[]<>\u{2018}\u{2019}".contains(c)
+}
+
 /// Whether a line says it, and not a longer word that it is a part of.
 fn says(line: &str, words: &str) -> bool {
     let is_part = |c: Option<char>| c.is_some_and(char::is_alphanumeric);
@@ -155,7 +213,6 @@ fn held(limits: &Limits) -> String {
 
 /// The absolute path that a line names.
 fn path(line: &str) -> Option<&str> {
-    let is_end = |c: char| c.is_whitespace() || "'\"`:,;()[]<>\u{2018}\u{2019}".contains(c);
     let path = line.split(is_end).rev().find(|word| word.starts_with('/') && word.len() > 1)?;
     (path.len() <= 4096).then_some(path)
 }

@@ -1,0 +1,539 @@
+//! What is protected at any depth: found by a walk before a program runs, and by another behind it.
+//!
+//! A thing is known by the folder in which it lies, not by that folder's path: a folder may be moved or
+//! removed with all that is in it, and what is in one that was moved was not made by that. What git keeps
+//! of submodules and worktrees counts, wherever a link or a `.git` file leads, and so does what a link of a
+//! protected name points at.
+//!
+//! **Invariant:** what a walk did not reach is told, where the walk before had reached all.
+
+use std::{
+    collections::{BTreeMap, HashMap, HashSet},
+    ffi::{OsStr, OsString},
+    fs, io,
+    os::{
+        fd::{AsFd, OwnedFd},
+        unix::ffi::{OsStrExt, OsStringExt},
+    },
+    path::{Path, PathBuf},
+    sync::Arc,
+    thread,
+};
+
+use haft_types::{HostPath, Style};
+use rustix::fs::{AtFlags, Dir, FileType, StatxFlags, statx};
+
+use super::state::{Opened, Room, State, split, state, top};
+use crate::Guard;
+
+/// Most folders that are looked into, and most names.
+const FOLDERS: usize = 20_000;
+const NAMES: usize = 1_000_000;
+/// Most bytes and files of all that is kept of what was found.
+const BYTES: u64 = 64 << 20;
+const FILES: usize = 20_000;
+/// Deepest folder of submodules in each other.
+const MODULES: usize = 16;
+/// What of a repository makes programs run, or says where that stands.
+const GIT: &[&str] = &["hooks", "config", "config.worktree", "commondir", "info/attributes"];
+/// How long after a change of a folder another one may leave the same time, in nanoseconds.
+const TICK: i128 = 20_000_000;
+const SECOND: i128 = 1_000_000_000;
+/// Most threads that look at folders, and for how many it is worth it.
+const THREADS: usize = 4;
+const MANY: usize = 200;
+
+/// Which folder it is: the device, the number, and when it was made, since numbers are used again.
+pub(super) type Id = (u64, u64, i128);
+
+/// What was read of folders, which holds for as long as they are unchanged.
+#[derive(Debug, Default)]
+pub struct Folders(HashMap<Id, Arc<Listing>>);
+
+#[cfg(test)]
+impl Folders {
+    pub(super) fn known(&self) -> usize {
+        self.0.len()
+    }
+}
+
+#[derive(Debug)]
+struct Listing {
+    changed: i128,
+    folders: Box<[OsString]>,
+    /// Names with which what is protected begins.
+    spots: Box<[OsString]>,
+}
+
+/// The names that are protected, by the first of each.
+#[derive(Debug)]
+struct Names(HashMap<OsString, Vec<Vec<OsString>>>);
+
+impl Names {
+    fn new(guard: &Guard) -> Self {
+        let mut all: HashMap<OsString, Vec<Vec<OsString>>> = HashMap::new();
+        for name in guard.names.iter().map(|name| split(name.as_bytes())) {
+            let Some((first, rest)) = name.split_first() else { continue };
+            all.entry(first.clone()).or_default().push(rest.to_vec());
+        }
+        all.entry(GIT_FOLDER.into()).or_default();
+        Self(all)
+    }
+
+    /// Where in a path something protected begins, and how many names it has.
+    fn find(&self, names: &[OsString]) -> Option<(usize, usize)> {
+        names.iter().enumerate().find_map(|(at, name)| {
+            let rest = self.0.get(name)?.iter().find(|rest| names[at + 1..].starts_with(rest))?;
+            Some((at, 1 + rest.len()))
+        })
+    }
+}
+
+const GIT_FOLDER: &str = ".git";
+
+/// By what a thing is known: its folder, and its names from there on.
+pub(super) type Key = (Id, Vec<OsString>);
+
+/// Something protected.
+#[derive(Clone, Debug)]
+pub(super) struct Spot {
+    pub(super) path: HostPath,
+    /// The folder whose id it has, and the guarded one in which that lies.
+    pub(super) folder: HostPath,
+    pub(super) tree: HostPath,
+    pub(super) state: Result<State, String>,
+}
+
+/// What a walk found.
+#[derive(Debug, Default)]
+pub(super) struct Found {
+    pub(super) spots: BTreeMap<Key, Spot>,
+    /// Where folders lie that were asked for.
+    pub(super) ids: HashMap<Id, (HostPath, HostPath)>,
+    /// Whether there was more than is looked at.
+    pub(super) cut: bool,
+}
+
+/// Finds what is protected below the guarded folders, but for the `exact` paths, which are looked at
+/// by themselves. What was read of folders that were not changed right before `now` is known from then on.
+pub(super) fn find(
+    guard: &Guard,
+    exact: &HashSet<HostPath>,
+    wanted: &HashSet<Id>,
+    (folders, now): (&mut Folders, i128),
+    opened: &Opened,
+) -> Found {
+    let mut walk = Walk {
+        guard,
+        exact,
+        names: Names::new(guard),
+        wanted,
+        folders,
+        room: Room { bytes: BYTES, files: FILES, opened },
+        found: Found::default(),
+        left: (FOLDERS, NAMES),
+        repositories: HashSet::new(),
+        now,
+    };
+    for tree in &guard.folders {
+        let real = fs::canonicalize(OsStr::from_bytes(tree.as_bytes()));
+        if let Ok((real, held)) = real.and_then(|real| Ok((real.clone(), top(&real)?))) {
+            walk.tree(tree, &real, &held);
+        }
+    }
+    // What is cut is read again, and so is all the next time.
+    if walk.folders.0.len() > 4 * FOLDERS {
+        walk.folders.0.clear();
+    }
+    walk.found
+}
+
+struct Walk<'a> {
+    guard: &'a Guard,
+    exact: &'a HashSet<HostPath>,
+    names: Names,
+    wanted: &'a HashSet<Id>,
+    folders: &'a mut Folders,
+    room: Room<'a>,
+    found: Found,
+    /// Folders and names that may still be looked at.
+    left: (usize, usize),
+    /// Those of git that were looked into.
+    repositories: HashSet<Id>,
+    now: i128,
+}
+
+/// A folder on the way of a walk.
+struct Tree<'a> {
+    /// As the limits name it, with links resolved, and held.
+    path: &'a HostPath,
+    real: &'a Path,
+    held: &'a OwnedFd,
+}
+
+impl Tree<'_> {
+    fn at(&self, below: &Path) -> Option<HostPath> {
+        if below.as_os_str().is_empty() {
+            return Some(self.path.clone());
+        }
+        self.path.join_bytes(below.as_os_str().as_bytes()).ok()
+    }
+
+    /// A folder below it, through no link.
+    fn enter(&self, below: &Path, opened: &Opened) -> io::Result<OwnedFd> {
+        let mut at = opened.enter(self.held.as_fd(), OsStr::new("."))?;
+        for name in below {
+            at = opened.enter(at.as_fd(), name)?;
+        }
+        Ok(at)
+    }
+
+    /// Where a path with links resolved lies below it.
+    fn below(&self, real: &Path) -> Option<PathBuf> {
+        real.strip_prefix(self.real).ok().map(Path::to_owned)
+    }
+}
+
+/// Which folder is at a path, and when it was changed; none where there is no folder.
+type Looked = io::Result<Option<(Id, i128)>>;
+
+fn look(at: impl AsFd, path: &Path) -> Looked {
+    let wanted = StatxFlags::TYPE | StatxFlags::INO | StatxFlags::CTIME | StatxFlags::BTIME;
+    let path = if path.as_os_str().is_empty() { Path::new(".") } else { path };
+    let found = statx(at, path, AtFlags::SYMLINK_NOFOLLOW | AtFlags::NO_AUTOMOUNT, wanted)?;
+    if FileType::from_raw_mode(found.stx_mode.into()) != FileType::Directory {
+        return Ok(None);
+    }
+    let time = |seconds: i64, nanos: u32| i128::from(seconds) * SECOND + i128::from(nanos);
+    let device = u64::from(found.stx_dev_major) << 32 | u64::from(found.stx_dev_minor);
+    let born = time(found.stx_btime.tv_sec, found.stx_btime.tv_nsec);
+    let changed = time(found.stx_ctime.tv_sec, found.stx_ctime.tv_nsec);
+    Ok(Some(((device, found.stx_ino, born), changed)))
+}
+
+/// Looks at many, by several threads.
+fn looks(at: &OwnedFd, all: &[PathBuf]) -> Vec<Looked> {
+    let one = |path: &PathBuf| look(at, path);
+    let threads = thread::available_parallelism().map_or(1, usize::from).min(THREADS);
+    if all.len() < MANY || threads < 2 {
+        return all.iter().map(one).collect();
+    }
+    thread::scope(|scope| {
+        let part = |part| scope.spawn(move || <[PathBuf]>::iter(part).map(one).collect());
+        let parts: Vec<thread::ScopedJoinHandle<'_, Vec<Looked>>> =
+            all.chunks(all.len().div_ceil(threads)).map(part).collect();
+        let broken = || io::Error::other("a part of the look broke off");
+        let joined = parts.into_iter().zip(all.chunks(all.len().div_ceil(threads)));
+        let joined = joined.map(|(part, of)| {
+            part.join().unwrap_or_else(|_| of.iter().map(|_| Err(broken())).collect())
+        });
+        joined.flatten().collect()
+    })
+}
+
+/// The number of a folder that is held.
+pub(super) fn id_of(folder: &OwnedFd) -> Option<Id> {
+    look(folder, Path::new(".")).ok().flatten().map(|(id, _)| id)
+}
+
+impl Walk<'_> {
+    fn tree(&mut self, path: &HostPath, real: &Path, held: &OwnedFd) {
+        let tree = Tree { path, real, held };
+        let mut level = vec![PathBuf::new()];
+        while !level.is_empty() {
+            self.found.cut |= level.len() > self.left.0 || self.left.1 == 0;
+            level.truncate(self.left.0);
+            if self.left.1 == 0 {
+                return;
+            }
+            let mut next = Vec::new();
+            for (below, found) in level.iter().zip(looks(held, &level)) {
+                self.left.0 = self.left.0.saturating_sub(1);
+                let Ok(Some((id, changed))) = self.again(&tree, below, found) else { continue };
+                let Some(listing) = self.listing(&tree, below, id, changed) else { continue };
+                self.note(&tree, below, id);
+                next.extend(listing.folders.iter().map(|name| below.join(name)));
+                for name in &listing.spots {
+                    self.spot(&tree, below, id, name);
+                }
+            }
+            level = next;
+        }
+    }
+
+    /// What was found at a path, where that is closed after it was opened.
+    fn again(&self, tree: &Tree<'_>, below: &Path, found: Looked) -> Looked {
+        match found {
+            Err(error) if error.kind() == io::ErrorKind::PermissionDenied => {
+                look(tree.enter(below, self.room.opened)?, Path::new("."))
+            }
+            other => other,
+        }
+    }
+
+    fn note(&mut self, tree: &Tree<'_>, below: &Path, id: Id) {
+        if self.wanted.contains(&id)
+            && let Some(at) = tree.at(below)
+        {
+            self.found.ids.insert(id, (at, tree.path.clone()));
+        }
+    }
+
+    /// What is in a folder, as it was read before where it is unchanged.
+    fn listing(
+        &mut self,
+        tree: &Tree<'_>,
+        below: &Path,
+        id: Id,
+        changed: i128,
+    ) -> Option<Arc<Listing>> {
+        if let Some(known) = self.folders.0.get(&id).filter(|known| known.changed == changed) {
+            return Some(Arc::clone(known));
+        }
+        let held = tree.enter(below, self.room.opened).ok()?;
+        let (mut folders, mut spots) = (Vec::new(), Vec::new());
+        for entry in Dir::read_from(&held).ok()?.flatten() {
+            let name = OsStr::from_bytes(entry.file_name().to_bytes());
+            if name == "." || name == ".." {
+                continue;
+            }
+            self.left.1 = self.left.1.saturating_sub(1);
+            let mut kind = entry.file_type();
+            if kind == FileType::Unknown {
+                let found = rustix::fs::statat(&held, name, AtFlags::SYMLINK_NOFOLLOW);
+                kind = found.map_or(kind, |found| FileType::from_raw_mode(found.st_mode));
+            }
+            let rests = self.names.0.get(name);
+            spots.extend(rests.map(|_| name.to_owned()));
+            // What is protected whole is kept whole, and git's own folder is looked into otherwise.
+            let whole = rests.is_some_and(|rests| rests.iter().any(Vec::is_empty));
+            if kind == FileType::Directory && !whole && name != GIT_FOLDER {
+                folders.push(name.to_owned());
+            }
+        }
+        let listing = Listing { changed, folders: folders.into(), spots: spots.into() };
+        let listing = Arc::new(listing);
+        let tick = if changed.rem_euclid(SECOND) == 0 { 2 * SECOND } else { TICK };
+        if changed < self.now - tick {
+            self.folders.0.insert(id, Arc::clone(&listing));
+        }
+        Some(listing)
+    }
+
+    /// Takes note of what is protected and begins with a name.
+    fn spot(&mut self, tree: &Tree<'_>, below: &Path, id: Id, name: &OsStr) {
+        let Ok(folder) = tree.enter(below, self.room.opened) else { return };
+        let at = below.join(name);
+        let kind = rustix::fs::statat(&folder, name, AtFlags::SYMLINK_NOFOLLOW);
+        let Ok(kind) = kind.map(|found| FileType::from_raw_mode(found.st_mode)) else { return };
+        let is_git = name == GIT_FOLDER;
+        if is_git && kind != FileType::Directory {
+            self.keep(tree, below, (id, vec![name.to_owned()]), &folder);
+            let target = match kind {
+                FileType::RegularFile => git_file(&tree.real.join(&at)),
+                _ => Some(tree.real.join(&at)),
+            };
+            if let Some(real) = target.and_then(|target| fs::canonicalize(target).ok()) {
+                self.led_to_repository(&real);
+            }
+        } else if is_git {
+            self.repository(tree, &at, 0);
+        }
+        for rest in self.names.0.get(name).cloned().unwrap_or_default() {
+            let mut names = vec![name.to_owned()];
+            names.extend(rest);
+            if kind == FileType::Symlink {
+                // The link, and what it leads to.
+                self.keep(tree, below, (id, vec![name.to_owned()]), &folder);
+                self.led_to(&tree.real.join(below), &names);
+            } else {
+                self.keep(tree, below, (id, names.clone()), &folder);
+                if names.len() > 1 {
+                    self.led_to(&tree.real.join(below), &names);
+                }
+            }
+        }
+    }
+
+    /// Keeps what stands at names in a folder, if anything does.
+    fn keep(&mut self, tree: &Tree<'_>, below: &Path, key: Key, folder: &OwnedFd) {
+        let Some(at) = tree.at(below) else { return };
+        let path = key.1.iter().try_fold(at.clone(), |at, name| at.join_bytes(name.as_bytes()));
+        let Ok(path) = path else { return };
+        let is_free = self.guard.free.iter().any(|of| of.is_within(&path) || path.is_within(of));
+        if is_free || self.exact.contains(&path) || self.found.spots.contains_key(&key) {
+            return;
+        }
+        let now = at_names(folder, &key.1, &mut self.room);
+        if matches!(now, Ok(State::Missing)) {
+            return;
+        }
+        let state = now.map_err(|error| error.to_string());
+        let spot = Spot { path, folder: at, tree: tree.path.clone(), state };
+        self.found.spots.insert(key, spot);
+    }
+
+    /// Keeps what names in a folder lead to, where a link is among them.
+    fn led_to(&mut self, folder: &Path, names: &[OsString]) {
+        let mut path = folder.to_owned();
+        path.extend(names);
+        let Some(real) = leads_to(&path).filter(|real| *real != path) else { return };
+        let (Some(above), Some(name)) = (real.parent(), real.file_name()) else { return };
+        self.within(above, |walk, tree, below, id, held| {
+            walk.note(tree, below, id);
+            walk.keep(tree, below, (id, vec![name.to_owned()]), held);
+        });
+    }
+
+    /// Keeps what a folder of git's has that makes programs run.
+    fn led_to_repository(&mut self, real: &Path) {
+        self.within(real, |walk, tree, below, _, _| walk.repository(tree, below, 0));
+    }
+
+    /// Does something in the folder at a path without links, if it lies in a guarded one.
+    fn within(
+        &mut self,
+        real: &Path,
+        mut work: impl FnMut(&mut Self, &Tree<'_>, &Path, Id, &OwnedFd),
+    ) {
+        for path in &self.guard.folders {
+            let Ok(root) = fs::canonicalize(OsStr::from_bytes(path.as_bytes())) else { continue };
+            let Ok(held) = top(&root) else { continue };
+            let tree = Tree { path, real: &root, held: &held };
+            let Some(below) = tree.below(real) else { continue };
+            if let Ok(folder) = tree.enter(&below, self.room.opened)
+                && let Some(id) = id_of(&folder)
+            {
+                return work(self, &tree, &below, id, &folder);
+            }
+        }
+    }
+
+    /// A folder of git's, with those of worktrees and submodules in it.
+    fn repository(&mut self, tree: &Tree<'_>, below: &Path, depth: usize) {
+        let Ok(folder) = tree.enter(below, self.room.opened) else { return };
+        let Some(id) = id_of(&folder) else { return };
+        if depth > MODULES || self.left.0 == 0 || !self.repositories.insert(id) {
+            return;
+        }
+        self.left.0 -= 1;
+        self.note(tree, below, id);
+        for names in GIT.iter().map(|name| split(name.as_bytes())) {
+            self.keep(tree, below, (id, names.clone()), &folder);
+            self.led_to(&tree.real.join(below), &names);
+        }
+        for (inner, depth) in [("worktrees", MODULES), ("modules", depth + 1)] {
+            self.inner(tree, &below.join(inner), depth);
+        }
+    }
+
+    /// The repositories in a folder of git's.
+    fn inner(&mut self, tree: &Tree<'_>, below: &Path, depth: usize) {
+        let Ok(folder) = tree.enter(below, self.room.opened) else { return };
+        let Ok(entries) = Dir::read_from(&folder) else { return };
+        let names = entries.flatten().map(|entry| entry.file_name().to_bytes().to_vec());
+        for name in names.filter(|name| name != b"." && name != b"..").take(NAMES) {
+            let at = below.join(OsString::from_vec(name));
+            let is = |name: &str| {
+                let path = at.join(name);
+                rustix::fs::statat(tree.held, &path, AtFlags::SYMLINK_NOFOLLOW).is_ok()
+            };
+            // The name of a submodule may be a path.
+            if is("HEAD") || is("config") || is("hooks") || is("commondir") {
+                self.repository(tree, &at, depth);
+            } else if depth < MODULES {
+                self.inner(tree, &at, depth + 1);
+            }
+        }
+    }
+}
+
+/// What stands at names in a folder, through no link.
+pub(super) fn at_names(
+    folder: &OwnedFd,
+    names: &[OsString],
+    room: &mut Room<'_>,
+) -> io::Result<State> {
+    let Some((last, way)) = names.split_last() else { return Ok(State::Missing) };
+    let mut at = folder.try_clone()?;
+    for name in way {
+        if !matches!(state(at.as_fd(), name, room, None)?, State::Folder { .. }) {
+            return Ok(State::Missing);
+        }
+        at = room.opened.enter(at.as_fd(), name)?;
+    }
+    let opened = room.opened;
+    let mut own = Room::new(opened);
+    let (bytes, files) = (own.bytes.min(room.bytes), own.files.min(room.files));
+    (own.bytes, own.files) = (bytes, files);
+    let found = state(at.as_fd(), last, &mut own, Some(0));
+    room.bytes -= bytes - own.bytes;
+    room.files -= files - own.files;
+    found
+}
+
+/// Where a path leads, also where nothing is there.
+fn leads_to(path: &Path) -> Option<PathBuf> {
+    let mut path = path.to_owned();
+    for _ in 0..8 {
+        match fs::canonicalize(&path) {
+            Ok(real) => return Some(real),
+            Err(error) if error.kind() == io::ErrorKind::NotFound => {}
+            Err(_) => return None,
+        }
+        let (folder, name) = (fs::canonicalize(path.parent()?).ok()?, path.file_name()?.to_owned());
+        match fs::read_link(folder.join(&name)) {
+            Ok(target) => path = folder.join(target),
+            Err(_) => return Some(folder.join(name)),
+        }
+    }
+    None
+}
+
+/// The folder that a `.git` file names.
+fn git_file(path: &Path) -> Option<PathBuf> {
+    let text = fs::read(path).ok().filter(|text| text.len() < 8 << 10)?;
+    let target = text.strip_prefix(b"gitdir:")?.trim_ascii();
+    Some(path.parent()?.join(OsStr::from_bytes(target)))
+}
+
+/// Reports whether something that was made runs nothing: a repository as git makes them.
+pub(super) fn is_tame(
+    state: &State,
+    path: &HostPath,
+    names: &[OsString],
+    (guard, config): (&Guard, fn(&str) -> bool),
+) -> bool {
+    let [name] = names else { return false };
+    let text = match state {
+        State::File { bytes, .. } => std::str::from_utf8(bytes).ok(),
+        _ => None,
+    };
+    match (name.as_bytes(), text) {
+        (b"hooks", None) => {
+            state.holds_only(|name| Path::new(name).extension() == Some(OsStr::new("sample")))
+        }
+        (b"config" | b"config.worktree", Some(text)) => config(text),
+        (b"commondir", Some(text)) => text.trim() == "../..",
+        // What it names is looked at as well, where it lies in a guarded folder.
+        (b".git", Some(_)) => {
+            let path = Path::new(OsStr::from_bytes(path.as_bytes()));
+            let real = git_file(path).and_then(|target| fs::canonicalize(target).ok());
+            real.is_some_and(|real| {
+                let real = HostPath::new(real.as_os_str().as_bytes(), Style::Posix);
+                guard.folders.iter().any(|of| real.as_ref().is_ok_and(|real| real.is_within(of)))
+            })
+        }
+        _ => false,
+    }
+}
+
+/// The thing in which a path lies, or that it is: where its folder is, and its names.
+pub(super) fn thing(guard: &Guard, path: &HostPath) -> Option<(HostPath, HostPath, Vec<OsString>)> {
+    let tree = guard.folders.iter().find(|tree| path.is_within(tree))?;
+    let below = split(path.relative_to(tree)?);
+    let (at, length) = Names::new(guard).find(&below)?;
+    let join = |at: HostPath, name: &OsString| at.join_bytes(name.as_bytes()).ok();
+    let folder = below[..at].iter().try_fold(tree.clone(), join)?;
+    Some((tree.clone(), folder, below[at..at + length].to_vec()))
+}

@@ -1,0 +1,427 @@
+//! What is put back, and what is not.
+
+use std::{
+    fs,
+    os::unix::fs::{MetadataExt, PermissionsExt, symlink},
+};
+
+use haft_types::Style;
+
+use super::{state::FILES, *};
+
+struct World {
+    folder: tempfile::TempDir,
+    tree: HostPath,
+    how: Keeping,
+}
+
+impl World {
+    fn new() -> Self {
+        let folder = tempfile::tempdir().unwrap();
+        let tree = HostPath::new(folder.path().join("w").as_os_str().as_bytes(), Style::Posix);
+        let this = Self { folder, tree: tree.unwrap(), how: Keeping::default() };
+        this.write("w/.git/config", "[core]\n");
+        this.write("w/.git/hooks/pre-commit", "#!/bin/sh\n");
+        this.write("w/.git/HEAD", "ref: refs/heads/main\n");
+        this.write("outside/config", "precious\n");
+        this
+    }
+
+    fn at(&self, path: &str) -> std::path::PathBuf {
+        self.folder.path().join(path)
+    }
+
+    fn write(&self, path: &str, text: &str) {
+        fs::create_dir_all(self.at(path).parent().unwrap()).unwrap();
+        fs::write(self.at(path), text).unwrap();
+    }
+
+    fn read(&self, path: &str) -> String {
+        fs::read_to_string(self.at(path)).unwrap_or_else(|error| error.kind().to_string())
+    }
+
+    fn look(&self) -> Kept {
+        self.look_at(Level::Landlock)
+    }
+
+    fn look_held(&self) -> Kept {
+        self.look_at(Level::Namespaces)
+    }
+
+    fn look_at(&self, level: Level) -> Kept {
+        let names = [".git/config", ".git/hooks", ".mcp.json", ".vscode"];
+        self.look_with(&names, Guard::default(), level)
+    }
+
+    fn look_with(&self, names: &[&str], guard: Guard, level: Level) -> Kept {
+        let write = vec![self.tree.clone()];
+        let protected = crate::in_trees(&write, names);
+        let limits = Limits { write, protected, guard, ..Limits::default() };
+        let tame = |text: &str| !text.contains("fsmonitor");
+        Kept::look(&limits, level, Keeping { tame, ..self.how.clone() })
+    }
+
+    /// At any depth, with what is free.
+    fn deep(&self, free: &[&str]) -> Kept {
+        let names = [".envrc", ".vscode", ".cargo/config.toml"].map(ToOwned::to_owned).to_vec();
+        let free = free.iter().map(|name| self.tree.join(name).unwrap()).collect();
+        let guard = Guard { folders: vec![self.tree.clone()], names, free };
+        self.look_with(&[], guard, Level::Landlock)
+    }
+
+    /// What is told, as words with the path below the tree.
+    fn told(&self, kept: &Kept) -> Vec<String> {
+        let below = |path: &HostPath| {
+            String::from_utf8_lossy(path.relative_to(&self.tree).unwrap()).into_owned()
+        };
+        let aside = |path: &HostPath| {
+            let at = std::path::Path::new(OsStr::from_bytes(path.as_bytes()));
+            assert!(at.symlink_metadata().is_ok() && below(path).contains(".put-aside-"));
+        };
+        let told = |one: PutBack| match one {
+            PutBack::Restored(path, stood) => {
+                stood.iter().for_each(aside);
+                let stood = if stood.is_some() { "" } else { ", gone" };
+                format!("restored {}{stood}", below(&path))
+            }
+            PutBack::Removed(path, stood) => {
+                aside(&stood);
+                format!("removed {}", below(&path))
+            }
+            PutBack::Left(path, why) => format!("left {}: {why}", below(&path)),
+            PutBack::Unknown(path, why) => format!("unknown {}: {why}", below(&path)),
+        };
+        kept.put_back().into_iter().map(told).collect()
+    }
+}
+
+#[test]
+fn what_is_as_it_was_is_left_alone() {
+    let world = World::new();
+    let kept = world.look();
+    world.write("w/.git/index", "x");
+    world.write("w/src/main.rs", "x");
+    assert_eq!(world.told(&kept), [""; 0]);
+}
+
+#[test]
+fn changed_made_and_removed_things_are_put_back_and_told() {
+    let world = World::new();
+    let kept = world.look();
+    world.write("w/.git/config", "[core]\nhooksPath=/x\n");
+    world.write("w/.git/hooks/post-checkout", "evil");
+    world.write("w/.mcp.json", "{}");
+    world.write("w/.vscode/deep/settings.json", "{}");
+    fs::set_permissions(world.at("w/.vscode/deep"), PermissionsExt::from_mode(0o0)).unwrap();
+    let told = world.told(&kept);
+    assert_eq!(
+        told,
+        ["restored .git/config", "restored .git/hooks", "removed .mcp.json", "removed .vscode"]
+    );
+    assert_eq!(world.read("w/.git/config"), "[core]\n");
+    assert_eq!(world.read("w/.git/hooks/pre-commit"), "#!/bin/sh\n");
+    for gone in ["w/.git/hooks/post-checkout", "w/.mcp.json", "w/.vscode"] {
+        assert!(!world.at(gone).exists(), "{gone}");
+    }
+    assert_eq!(world.told(&kept), [""; 0]);
+    // The rights count too: what can be run by others now is another hook.
+    fs::set_permissions(world.at("w/.git/hooks/pre-commit"), PermissionsExt::from_mode(0o755))
+        .unwrap();
+    assert_eq!(world.told(&kept), ["restored .git/hooks"]);
+    fs::remove_dir_all(world.at("w/.git")).unwrap();
+    assert_eq!(world.told(&kept), ["restored .git/config, gone", "restored .git/hooks, gone"]);
+    assert_eq!(world.read("w/.git/hooks/pre-commit"), "#!/bin/sh\n");
+}
+
+#[test]
+fn what_the_program_could_not_change_was_changed_by_somebody_else() {
+    let world = World::new();
+    let kept = world.look_held();
+    world.write("w/.git/config", "[core]\nof = the person\n");
+    assert_eq!(world.told(&kept), [""; 0]);
+    assert_eq!(world.read("w/.git/config"), "[core]\nof = the person\n");
+    // What was not there could be made by anybody, and folders could be moved.
+    world.write("w/.mcp.json", "{}");
+    fs::rename(world.at("w/.git"), world.at("w/moved")).unwrap();
+    world.write("w/.git/config", "evil");
+    let told = world.told(&kept);
+    assert_eq!(told, ["restored .git/config", "restored .git/hooks, gone", "removed .mcp.json"]);
+    assert_eq!(world.read("w/.git/config"), "[core]\n");
+    assert_eq!(world.read("w/moved/config"), "[core]\nof = the person\n");
+    // A link is not held, only what it leads to.
+    symlink(world.at("outside"), world.at("w/.vscode")).unwrap();
+    let kept = world.look_held();
+    fs::remove_file(world.at("w/.vscode")).unwrap();
+    assert_eq!(world.told(&kept), ["restored .vscode, gone"]);
+}
+
+#[test]
+fn a_folder_on_the_way_that_became_something_else_leads_nowhere() {
+    let world = World::new();
+    let kept = world.look();
+    let (git, away) = (world.at("w/.git"), world.at("w/away"));
+    // A link to a folder elsewhere, which must not be written through.
+    fs::rename(&git, &away).unwrap();
+    symlink(world.at("outside"), &git).unwrap();
+    assert_eq!(world.told(&kept), ["restored .git/config", "restored .git/hooks, gone"]);
+    assert_eq!(world.read("outside/config"), "precious\n");
+    assert!(!world.at("outside/hooks").exists());
+    assert_eq!(world.read("w/.git/config"), "[core]\n");
+    // A file that names another folder.
+    fs::remove_dir_all(&git).unwrap();
+    world.write("w/.git", "gitdir: away\n");
+    assert_eq!(world.told(&kept), ["restored .git/config", "restored .git/hooks, gone"]);
+    // The last name as a link.
+    fs::remove_dir_all(world.at("w/.git/hooks")).unwrap();
+    symlink(world.at("outside"), world.at("w/.git/hooks")).unwrap();
+    assert_eq!(world.told(&kept), ["restored .git/hooks"]);
+    assert_eq!(world.read("outside/config"), "precious\n");
+    assert_eq!(world.read("w/.git/hooks/pre-commit"), "#!/bin/sh\n");
+}
+
+#[test]
+fn where_there_was_no_folder_on_the_way_only_what_is_protected_goes() {
+    let world = World::new();
+    fs::remove_dir_all(world.at("w/.git")).unwrap();
+    let kept = world.look();
+    world.write("w/.git/hooks/x", "evil");
+    world.write("w/.git/HEAD", "fine");
+    assert_eq!(world.told(&kept), ["removed .git/hooks"]);
+    assert_eq!(world.read("w/.git/HEAD"), "fine");
+    fs::remove_dir_all(world.at("w/.git")).unwrap();
+    world.write("w/.git", "gitdir: away\n");
+    assert_eq!(world.told(&kept).len(), 1);
+    assert!(!world.at("w/.git").exists());
+}
+
+#[test]
+fn what_is_too_much_to_be_kept_is_said() {
+    let world = World::new();
+    for number in 0..=FILES {
+        world.write(&format!("w/.vscode/{number}"), "");
+    }
+    let told = world.told(&world.look());
+    assert_eq!(told.len(), 1);
+    assert!(told[0].starts_with("unknown .vscode") && told[0].contains("1000 files"), "{told:?}");
+    // Where the program cannot change it, nobody needs to know.
+    assert_eq!(world.told(&world.look_held()), [""; 0]);
+    for (write, protected) in [("gone", "gone/.envrc"), (".", "/nowhere")] {
+        let of = |path: &str| vec![world.tree.join(path).unwrap()];
+        let limits = Limits { write: of(write), protected: of(protected), ..Limits::default() };
+        assert!(Kept::look(&limits, Level::Landlock, Keeping::default()).items.is_empty());
+    }
+}
+
+#[test]
+fn what_is_protected_is_put_back_at_any_depth() {
+    let world = World::new();
+    world.write("w/sub/.envrc", "old\n");
+    world.write("w/a/b/.cargo/config.toml", "old\n");
+    world.write("w/.git/modules/x/y/HEAD", "");
+    world.write("w/.git/modules/x/y/config", "[core]\n");
+    world.write("w/.git/worktrees/t/commondir", "../..\n");
+    world.write("w/sub/.git", "gitdir: ../.git/modules/x/y\n");
+    let kept = world.deep(&[]);
+    world.write("w/sub/.envrc", "evil");
+    fs::remove_dir_all(world.at("w/a/b/.cargo")).unwrap();
+    world.write("w/new/er/.vscode/tasks.json", "evil");
+    world.write("w/.git/modules/x/y/config", "[core]\nfsmonitor = evil\n");
+    world.write("w/.git/modules/x/y/hooks/post-checkout", "evil");
+    world.write("w/.git/worktrees/t/commondir", "/evil\n");
+    world.write("w/sub/.git", "gitdir: /evil\n");
+    world.write("w/sub/src/main.rs", "fine");
+    let mut told = world.told(&kept);
+    told.sort();
+    let wanted = [
+        "removed .git/modules/x/y/hooks",
+        "removed new/er/.vscode",
+        "restored .git/modules/x/y/config",
+        "restored .git/worktrees/t/commondir",
+        "restored a/b/.cargo/config.toml, gone",
+        "restored sub/.envrc",
+        "restored sub/.git",
+    ];
+    assert_eq!(told, wanted);
+    assert_eq!(world.read("w/sub/.envrc"), "old\n");
+    assert_eq!(world.read("w/a/b/.cargo/config.toml"), "old\n");
+    assert_eq!(world.read("w/.git/modules/x/y/config"), "[core]\n");
+    assert_eq!(world.read("w/sub/.git"), "gitdir: ../.git/modules/x/y\n");
+    assert!(!world.at("w/new/er/.vscode").exists() && world.at("w/sub/src/main.rs").exists());
+    assert_eq!(world.told(&kept), [""; 0]);
+    let free = world.deep(&["sub/.envrc", "new/.vscode"]);
+    world.write("w/sub/.envrc", "wanted");
+    world.write("w/new/.vscode/x", "wanted");
+    assert_eq!(world.told(&free), [""; 0]);
+}
+
+#[test]
+fn what_links_lead_to_is_protected_as_they_are() {
+    let world = World::new();
+    for folder in ["conf", "w/settings", "w/dot-git/hooks", "w/build"] {
+        fs::create_dir_all(world.at(folder)).unwrap();
+    }
+    fs::rename(world.at("w/.git"), world.at("w/real-git")).unwrap();
+    world.write("w/settings/x", "old");
+    for (to, name) in [
+        ("real-git", "w/.git"),
+        ("settings", "w/.vscode"),
+        ("build/envrc", "w/.envrc"),
+        ("../conf", "w/.cargo"),
+    ] {
+        symlink(to, world.at(name)).unwrap();
+    }
+    let kept = world.deep(&[]);
+    world.write("w/real-git/config", "[core]\nfsmonitor = evil\n");
+    world.write("w/settings/x", "evil");
+    world.write("w/build/envrc", "evil");
+    let mut told = world.told(&kept);
+    told.sort();
+    let wanted = ["removed build/envrc", "restored real-git/config", "restored settings"];
+    assert_eq!(told, wanted);
+    assert_eq!(world.read("w/real-git/config"), "[core]\n");
+    assert_eq!(world.read("w/settings/x"), "old");
+    fs::remove_file(world.at("w/.git")).unwrap();
+    symlink("dot-git", world.at("w/.git")).unwrap();
+    assert_eq!(world.told(&kept), ["restored .git"]);
+    assert_eq!(fs::read_link(world.at("w/.git")).unwrap(), std::path::Path::new("real-git"));
+}
+
+#[test]
+fn folders_go_and_move_with_what_is_protected_in_them() {
+    let world = World::new();
+    for folder in ["w/a", "w/b", "w/c"] {
+        world.write(&format!("{folder}/.envrc"), "old\n");
+    }
+    let kept = world.deep(&[]);
+    fs::remove_dir_all(world.at("w/a")).unwrap();
+    fs::rename(world.at("w/b"), world.at("w/moved")).unwrap();
+    fs::remove_dir_all(world.at("w/c")).unwrap();
+    world.write("w/c/.envrc", "old\n");
+    assert_eq!(world.told(&kept), [""; 0]);
+    world.write("w/moved/.envrc", "evil");
+    world.write("w/c/.envrc", "evil");
+    let mut told = world.told(&kept);
+    told.sort();
+    assert_eq!(told, ["restored c/.envrc", "restored moved/.envrc"]);
+    assert!(!world.at("w/a").exists() && !world.at("w/b").exists());
+}
+
+#[test]
+fn repositories_that_run_nothing_may_be_made() {
+    let world = World::new();
+    let kept = world.deep(&[]);
+    for (name, text) in [
+        ("w/fresh/.git/config", "[core]\n\tbare = false\n"),
+        ("w/fresh/.git/hooks/pre-commit.sample", "x"),
+        ("w/evil/.git/config", "[core]\n\tfsmonitor = evil\n"),
+        ("w/hooked/.git/hooks/post-checkout", "evil"),
+        ("w/.git/worktrees/t/commondir", "../..\n"),
+        ("w/t/.git", "gitdir: ../.git/worktrees/t\n"),
+        ("w/u/.git", "gitdir: /tmp/evil\n"),
+    ] {
+        world.write(name, text);
+    }
+    let mut told = world.told(&kept);
+    told.sort();
+    assert_eq!(told, ["removed evil/.git/config", "removed hooked/.git/hooks", "removed u/.git"]);
+}
+
+#[test]
+fn a_closed_folder_is_opened_for_it_and_closed_again() {
+    let world = World::new();
+    world.write("w/sub/.envrc", "old\n");
+    let (kept, top) = (world.deep(&[]), world.look());
+    world.write("w/sub/.envrc", "evil");
+    world.write("w/made/.envrc", "evil");
+    world.write("w/.mcp.json", "evil");
+    for name in ["w/sub/.envrc", "w/sub", "w/made", "w"] {
+        let mode = if name == "w" { 0o500 } else { 0 };
+        fs::set_permissions(world.at(name), PermissionsExt::from_mode(mode)).unwrap();
+    }
+    let (deep, right) = (kept.put_back(), top.put_back());
+    let modes = ["w", "w/sub", "w/made"].map(|name| {
+        let mode = fs::metadata(world.at(name)).unwrap().mode() & 0o777;
+        fs::set_permissions(world.at(name), PermissionsExt::from_mode(0o700)).unwrap();
+        mode
+    });
+    assert_eq!(modes, [0o500, 0, 0]);
+    assert!(
+        matches!(
+            &deep[..],
+            [PutBack::Removed(..), PutBack::Restored(..)]
+                | [PutBack::Restored(..), PutBack::Removed(..)]
+        ),
+        "{deep:?}"
+    );
+    assert!(matches!(&right[..], [PutBack::Removed(..)]), "{right:?}");
+    assert_eq!(world.read("w/sub/.envrc"), "old\n");
+    assert!(!world.at("w/made/.envrc").exists() && !world.at("w/.mcp.json").exists());
+}
+
+#[test]
+fn what_was_put_aside_lies_in_no_folder_of_the_project() {
+    let mut world = World::new();
+    world.how.aside = Some(world.at("aside"));
+    let kept = world.deep(&[]);
+    world.write("w/sub/.vscode/tasks.json", "work");
+    fs::set_permissions(world.at("w/sub/.vscode"), PermissionsExt::from_mode(0o500)).unwrap();
+    let [PutBack::Removed(path, stood)] = &kept.put_back()[..] else { panic!() };
+    assert!(path.text().ends_with("/w/sub/.vscode"));
+    let stood = std::path::Path::new(OsStr::from_bytes(stood.as_bytes()));
+    assert!(stood.starts_with(world.at("aside")));
+    assert_eq!(fs::read_to_string(stood.join("tasks.json")).unwrap(), "work");
+    assert_eq!(fs::read_dir(world.at("w/sub")).unwrap().count(), 0);
+    // Where it cannot go to, it stays beside.
+    world.write("file", "");
+    world.how.aside = Some(world.at("file"));
+    let kept = world.deep(&[]);
+    world.write("w/sub/.envrc", "work");
+    assert_eq!(world.told(&kept), ["removed sub/.envrc"]);
+}
+
+#[test]
+fn what_haft_writes_meanwhile_stays() {
+    let world = World::new();
+    world.write("w/sub/.vscode/a", "old");
+    let (mut deep, mut right) = (world.deep(&[]), world.look());
+    let path = |name: &str| world.tree.join(name).unwrap();
+    for name in ["sub/.vscode/b", "new/.envrc", ".vscode/settings.json", ".mcp.json"] {
+        world.write(&format!("w/{name}"), "of the person");
+        deep.changed(&path(name));
+        right.changed(&path(name));
+    }
+    world.write("w/sub/.vscode/a", "evil");
+    world.write("w/.vscode/tasks.json", "evil");
+    assert_eq!(world.told(&right), ["restored .vscode"]);
+    let mut told = world.told(&deep);
+    told.sort();
+    // Both looked at what lies right in the folder.
+    assert_eq!(told, ["restored sub/.vscode"]);
+    for name in ["sub/.vscode/b", "new/.envrc", ".vscode/settings.json", ".mcp.json"] {
+        assert_eq!(world.read(&format!("w/{name}")), "of the person", "{name}");
+    }
+    assert_eq!(world.read("w/sub/.vscode/a"), "old");
+    assert!(!world.at("w/.vscode/tasks.json").exists());
+    // What haft removed stays away.
+    fs::remove_file(world.at("w/.mcp.json")).unwrap();
+    fs::remove_file(world.at("w/new/.envrc")).unwrap();
+    right.changed(&path(".mcp.json"));
+    deep.changed(&path("new/.envrc"));
+    assert_eq!((world.told(&right), world.told(&deep)), (vec![], vec![]));
+}
+
+#[test]
+fn a_folder_that_is_unchanged_is_not_read_again() {
+    let mut world = World::new();
+    for number in 0..200 {
+        world.write(&format!("w/d{number}/e/file"), "");
+    }
+    // What changed a moment ago may change once more without showing it.
+    drop(world.deep(&[]));
+    assert_eq!(world.how.folders.lock().unwrap().known(), 0);
+    world.how.now = || i128::MAX;
+    let kept = world.deep(&[]);
+    assert!(world.how.folders.lock().unwrap().known() > 400);
+    world.write("w/d7/e/.envrc", "evil");
+    assert_eq!(world.told(&kept), ["removed d7/e/.envrc"]);
+}
