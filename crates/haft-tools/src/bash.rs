@@ -122,9 +122,12 @@ struct Needs {
 /// What programs read.
 #[derive(Debug, Default, Serialize, JsonSchema)]
 struct Data {
-    /// Absent when it was stopped.
+    /// Absent when it was stopped or killed.
     #[serde(skip_serializing_if = "Option::is_none")]
     exit_code: Option<i32>,
+    /// What killed it, where haft did not stop it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    signal: Option<i32>,
     /// At most 50 KB of each end.
     stdout: String,
     stderr: String,

@@ -55,8 +55,13 @@ pub(super) fn outcome(
         },
         cut,
     };
+    let signal = match &end {
+        End::Exited(Exit { code: None, signal, .. }) => *signal,
+        _ => None,
+    };
     let data = Data {
         exit_code: code,
+        signal,
         stdout: kept.stdout,
         stderr: kept.stderr,
         interrupted: matches!(end, End::TimedOut(_) | End::Cancelled),

@@ -225,6 +225,10 @@ async fn a_code_is_not_taken_for_a_signal() {
     assert_eq!(text, "[exit code 129: its own, or killed by signal 1 (HUP)]");
     let text = run(&world, "sh -c 'kill -9 $$'").await.joined_text();
     assert!(text.ends_with("[exit code 137: its own, or killed by signal 9 (KILL)]"), "{text}");
+    let killed = run(&world, "kill -9 $$").await;
+    assert_eq!(killed.joined_text(), "[killed by signal 9 (KILL)]");
+    let data = killed.data.unwrap();
+    assert_eq!((data.get("exit_code"), &data["signal"]), (None, &json!(9)));
 }
 
 #[tokio::test]
