@@ -4,6 +4,8 @@
 //! haft's own processes: by their number, their group, their name, or a pattern that their name or
 //! command line matches.
 
+mod handed;
+
 use haft_types::Target;
 use regex::RegexBuilder;
 
@@ -58,8 +60,8 @@ impl Policy {
                 return None;
             }
             let (why, instead) = match parts {
-                Some(parts) => ends(parts, &self.own),
-                None => ends(&Parts::of(text), &self.own),
+                Some(parts) => ends_in(text, parts, &self.own),
+                None => ends_in(text, &Parts::of(text), &self.own),
             }?;
             let reason = |_: &str| format!("this would end haft: {why}");
             let ruling = Ruling::new(Verdict::Deny, None, "", reason);
@@ -68,12 +70,31 @@ impl Policy {
     }
 }
 
+/// What in a text would end one of them, also by what is handed on within it.
+fn ends_in(text: &str, parts: &Parts, own: &Own) -> Option<(String, &'static str)> {
+    let spelled = || {
+        let feeds = feeds(parts);
+        let found = |text: String| {
+            // Numbers that one command finds another one gets.
+            let text = if feeds { format!("{text} | xargs kill") } else { text };
+            ends(&Parts::of(&text), own)
+        };
+        handed::spelled(text).into_iter().find_map(found)
+    };
+    ends(parts, own).or_else(spelled)
+}
+
+/// Whether something ends the processes whose numbers another command finds.
+fn feeds(parts: &Parts) -> bool {
+    fed_to_kill(parts) || parts.runs.iter().flat_map(words).any(|words| kills_what_is_found(&words))
+}
+
 /// What in a text would end one of them, and what to do instead, in a sentence of its own.
 pub(crate) fn ends(parts: &Parts, own: &Own) -> Option<(String, &'static str)> {
     const STOP: &str = "Give Stop-Process the Id of the one process that you mean.";
     const ONE: &str = "Give kill the number of the one process that you mean.";
     let commands = || parts.runs.iter().flat_map(words);
-    let feeds = fed_to_kill(parts) || commands().any(|words| kills_what_is_found(&words));
+    let feeds = feeds(parts);
     let lists = feeds && commands().any(|words| program(&words) == "ps");
     commands().find_map(|words| {
         let arguments = words.get(1..).unwrap_or_default();
@@ -99,6 +120,9 @@ pub(crate) fn ends(parts: &Parts, own: &Own) -> Option<(String, &'static str)> {
                      mean.",
                 ))
             }
+            "ps" if feeds && tells_parent(arguments) => {
+                Some(("what ps tells is the process of haft that runs the shell", ONE))
+            }
             "pidof" if feeds => arguments
                 .iter()
                 .any(|name| own.names.contains(name))
@@ -123,6 +147,23 @@ pub(crate) fn ends(parts: &Parts, own: &Own) -> Option<(String, &'static str)> {
         .map(|(why, instead)| (format!("{}: {why}", words.join(" ")), instead))
     })
 }
+
+/// Whether `ps` tells the parent of the shell, or that one's.
+fn tells_parent(arguments: &[String]) -> bool {
+    let is_near =
+        |word: &String| ["$", "BASHPID", "PPID"].contains(&word.trim_start_matches(MARKS));
+    arguments.iter().any(|word| word.contains("ppid")) && arguments.iter().any(is_near)
+}
+
+/// Whether a word is the number of the shell's parent, with or without a sign.
+fn is_parent(word: &str) -> bool {
+    let word = word.strip_prefix('-').unwrap_or(word);
+    let name = word.trim_start_matches(MARKS).trim_start_matches('{').trim_end_matches('}');
+    word.starts_with(MARKS) && name == "PPID"
+}
+
+/// What stands before the name of a variable.
+const MARKS: [char; 2] = [EXPANDS, QUOTED];
 
 /// What ends processes in PowerShell.
 const STOPPERS: &[&str] = &["stop-process", "spps"];
@@ -181,7 +222,7 @@ fn fed_to_kill(parts: &Parts) -> bool {
 fn kills_what_is_found(words: &[String]) -> bool {
     program(words) == "kill"
         && words[1..].iter().any(|word| {
-            let name = word.trim_start_matches([EXPANDS, QUOTED]);
+            let name = word.trim_start_matches(MARKS);
             // The last job and the shell itself are known.
             name.len() < word.len() && !["!", "$", "BASHPID"].contains(&name)
                 || word.contains(REPLACED)
@@ -274,7 +315,8 @@ impl Chosen {
         let is_own = match letter {
             'u' | 'U' | 'G' => values.any(|value| own.is_of(value)),
             // Zero stands for the group or session of pkill itself, which is not haft's.
-            'g' | 's' | 'P' => values.any(|value| own.ids.iter().any(|id| id.to_string() == value)),
+            'g' | 's' | 'P' => values
+                .any(|value| is_parent(value) || own.ids.iter().any(|id| id.to_string() == value)),
             _ => return,
         };
         self.named = true;
@@ -375,148 +417,12 @@ fn by_number(arguments: &[String], own: &Own) -> bool {
     let numbers = numbers.iter().filter(|word| *word != "--");
     numbers.into_iter().any(|word| {
         let number: Result<i64, _> = word.parse();
-        number.is_ok_and(|number| {
-            number == -1 || own.ids.iter().any(|id| i64::from(*id) == number.abs())
-        })
+        is_parent(word)
+            || number.is_ok_and(|number| {
+                number == -1 || own.ids.iter().any(|id| i64::from(*id) == number.abs())
+            })
     })
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn found(text: &str) -> bool {
-        let own = Own {
-            ids: vec![4242, 4200],
-            names: vec!["haft".into(), "tool-supervisor".into()],
-            lines: vec!["haft -p mend the server on port 8080".into(), "tool-supervisor".into()],
-            users: vec!["0".into(), "root".into()],
-        };
-        ends(&Parts::of(text), &own).is_some()
-    }
-
-    #[test]
-    fn what_ends_haft_is_found() {
-        for text in [
-            "pkill haft",
-            "pkill -9 haft",
-            "pkill -KILL -x haft",
-            "pkill ha.t",
-            "pkill -i HAFT",
-            "pkill -f server",
-            "pkill -f -u root server",
-            "pkill --signal KILL --full server",
-            "cd /tmp && sudo pkill -f server; true",
-            "pkill -v nginx",
-            "pkill -u root",
-            "killall haft",
-            "killall -9 haft",
-            "killall -I HAFT",
-            "killall -r 'h.ft'",
-            "killall -u root",
-            "killall5 -9",
-            "kill 4242",
-            "kill -9 4242",
-            "kill -s TERM 1 4242",
-            "kill -TERM -4200",
-            "kill -9 -1",
-            "kill -- -1",
-            "kill $(pgrep -f server)",
-            "pgrep -f server | xargs kill -9",
-            "kill -9 `pidof haft`",
-            "bash -c 'pkill haft'",
-            "(sleep 1; pkill haft) &",
-            "pk\"ill\" haft",
-            "killall --user root",
-            "killall --user=root",
-            "pkill -u 0",
-            "pkill -uroot haft",
-            "pkill --euid root",
-            "pkill -G root",
-            "pkill -g 4200",
-            "pkill -P 4242",
-            "skill haft",
-            "trap 'pkill haft' EXIT; make",
-            "ps aux | grep haft | grep -v grep | awk '{print $2}' | xargs kill",
-            "kill $(ps aux | grep server | awk '{print $2}')",
-            "kill -9 $(ps aux | grep '[h]aft' | awk '{print $2}')",
-            "ps aux | awk '/haft/ {print $2}' | xargs kill -9",
-            "ps -ef | grep -i HAFT | while read u p r; do kill $p; done",
-            "for p in $(pgrep haft); do kill -9 \"$p\"; done",
-            "Stop-Process -Name haft -Force",
-            "stop-process -n 'node', 'HA*'",
-            "spps 77, 4242",
-            "Stop-Process -Id 4242",
-            "Get-Process haft | Stop-Process",
-            "Get-Process -Name h?ft | Stop-Process -Force",
-            "Get-Process | Stop-Process",
-            "kill -Name haft",
-        ] {
-            assert!(found(text), "{text}");
-        }
-    }
-
-    #[test]
-    fn what_only_shows_once_it_is_read_is_found() {
-        for text in [
-            "k{ill,} 4242",
-            "$'\\x6bill' -9 4242",
-            "p=4242; kill \"$p\"",
-            "a='pkill haft'; $a",
-            "a=pkill; b=haft; $a $b",
-            "x() { kill 4242; }; x",
-            "command -p pkill haft",
-            "bash -c \"pkill $'haft'\"",
-        ] {
-            assert!(found(text), "{text}");
-        }
-    }
-
-    #[test]
-    fn what_ends_something_else_is_not() {
-        for text in [
-            "pkill nginx",
-            "pkill -f nginx",
-            "pkill -x server",
-            "pkill -9 -u root nginx",
-            "pgrep -f server",
-            "pgrep haft",
-            "killall node",
-            "killall -r '^node'",
-            "kill 4243",
-            "kill -9 42",
-            "kill -0 4242",
-            "kill -l",
-            "kill -HUP 77",
-            "kill -1 77",
-            "kill %1",
-            "kill $!",
-            "kill 0",
-            "echo pkill haft",
-            "grep -r 'pkill haft' .",
-            "git commit -m 'killall haft'",
-            "pkill 'ha[ft'",
-            "pkill -u 65534",
-            "pkill -u nobody haft",
-            "killall -u nobody",
-            "killall -u nobody haft",
-            "pkill -g 77",
-            "trap 'kill $!' EXIT; make & wait",
-            "pgrep haft | wc -l; kill $!",
-            "pgrep -f haft; kill 12345",
-            "ps aux | grep nginx | awk '{print $2}' | xargs kill",
-            "ps aux | grep haft; kill 12345",
-            "ps aux | grep -v haft | grep nginx | awk '{print $2}' | xargs kill",
-            "grep -r server . ; kill $pid",
-            "Stop-Process -Name node",
-            "Stop-Process -Id 77 -Force",
-            "Stop-Process 77",
-            "Get-Process node | Stop-Process",
-            "Get-Process | Where-Object CPU -gt 9 | Stop-Process",
-            "Get-Process haft",
-            "ps -ef | grep node | xargs kill",
-        ] {
-            assert!(!found(text), "{text}");
-        }
-    }
-}
+mod tests;

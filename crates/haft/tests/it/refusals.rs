@@ -95,6 +95,9 @@ fn a_command_that_would_end_haft_is_refused_in_every_mode() {
         "kill -9 -1",
         "pk\"ill\" haft",
         "pkill -f bypass",
+        "echo haft | xargs pkill",
+        "f() { pkill \"$1\"; }; f haft",
+        "kill -9 $PPID",
     ];
     let call = |command: &&str| json!({"name": "bash", "input": {"command": command}});
     let calls: Vec<_> = commands.iter().map(call).collect();

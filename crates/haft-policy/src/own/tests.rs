@@ -1,0 +1,219 @@
+//! What would end haft, by example.
+
+use super::*;
+
+fn found(text: &str) -> bool {
+    let own = Own {
+        ids: vec![4242, 4200],
+        names: vec!["haft".into(), "tool-supervisor".into()],
+        lines: vec!["haft -p mend the server on port 8080".into(), "tool-supervisor".into()],
+        users: vec!["0".into(), "root".into()],
+    };
+    ends_in(text, &Parts::of(text), &own).is_some()
+}
+
+#[test]
+fn what_ends_haft_is_found() {
+    for text in [
+        "pkill haft",
+        "pkill -9 haft",
+        "pkill -KILL -x haft",
+        "pkill ha.t",
+        "pkill -i HAFT",
+        "pkill -f server",
+        "pkill -f -u root server",
+        "pkill --signal KILL --full server",
+        "cd /tmp && sudo pkill -f server; true",
+        "pkill -v nginx",
+        "pkill -u root",
+        "killall haft",
+        "killall -9 haft",
+        "killall -I HAFT",
+        "killall -r 'h.ft'",
+        "killall -u root",
+        "killall5 -9",
+        "kill 4242",
+        "kill -9 4242",
+        "kill -s TERM 1 4242",
+        "kill -TERM -4200",
+        "kill -9 -1",
+        "kill -- -1",
+        "kill $(pgrep -f server)",
+        "pgrep -f server | xargs kill -9",
+        "kill -9 `pidof haft`",
+        "bash -c 'pkill haft'",
+        "(sleep 1; pkill haft) &",
+        "pk\"ill\" haft",
+        "killall --user root",
+        "killall --user=root",
+        "pkill -u 0",
+        "pkill -uroot haft",
+        "pkill --euid root",
+        "pkill -G root",
+        "pkill -g 4200",
+        "pkill -P 4242",
+        "skill haft",
+        "trap 'pkill haft' EXIT; make",
+        "ps aux | grep haft | grep -v grep | awk '{print $2}' | xargs kill",
+        "kill $(ps aux | grep server | awk '{print $2}')",
+        "kill -9 $(ps aux | grep '[h]aft' | awk '{print $2}')",
+        "ps aux | awk '/haft/ {print $2}' | xargs kill -9",
+        "ps -ef | grep -i HAFT | while read u p r; do kill $p; done",
+        "for p in $(pgrep haft); do kill -9 \"$p\"; done",
+        "Stop-Process -Name haft -Force",
+        "stop-process -n 'node', 'HA*'",
+        "spps 77, 4242",
+        "Stop-Process -Id 4242",
+        "Get-Process haft | Stop-Process",
+        "Get-Process -Name h?ft | Stop-Process -Force",
+        "Get-Process | Stop-Process",
+        "kill -Name haft",
+    ] {
+        assert!(found(text), "{text}");
+    }
+}
+
+#[test]
+fn what_only_shows_once_it_is_read_is_found() {
+    for text in [
+        "k{ill,} 4242",
+        "$'\\x6bill' -9 4242",
+        "p=4242; kill \"$p\"",
+        "a='pkill haft'; $a",
+        "a=pkill; b=haft; $a $b",
+        "x() { kill 4242; }; x",
+        "command -p pkill haft",
+        "bash -c \"pkill $'haft'\"",
+    ] {
+        assert!(found(text), "{text}");
+    }
+}
+
+#[test]
+fn what_is_handed_on_is_found() {
+    let texts = [
+        "P=haft; pkill $P",
+        "P=haft\npkill -9 \"$P\"",
+        "echo haft | xargs pkill",
+        "printf '%s\\n' haft | xargs -n1 pkill -9",
+        "echo 4242 | xargs kill -9",
+        "xargs pkill <<< haft",
+        "xargs kill <<E\n77 4242\nE",
+        "echo haft | xargs -I{} pkill {}",
+        "echo haft | xargs -I % sh -c 'pkill %'",
+        "f(){ pkill \"$1\"; }; f haft",
+        "f() { local n=$1; pkill -x \"$n\"; }\nf node\nf haft",
+        "f(){ pkill \"$@\"; }; f -9 haft",
+        "g(){ pkill \"$1\"; }; f(){ g \"$2\"; }; f x haft",
+        "set -- haft; pkill $1",
+        "bash -c 'pkill \"$1\"' _ haft",
+        "bash -c 'pkill $0' haft",
+        "for p in node haft; do pkill \"$p\"; done",
+        "for p in haft; do pgrep $p | xargs kill; done",
+        "echo haft | while read p; do pkill $p; done",
+        "while read -r a p; do pkill $p; done <<< 'a haft'",
+        "names=(node haft); pkill ${names[1]}",
+        "kill -9 $PPID",
+        "kill \"$PPID\"",
+        "kill -TERM -- -$PPID",
+        "p=$PPID; kill $p",
+        "f(){ kill \"$1\"; }; f $PPID",
+        "echo $PPID | xargs kill",
+        "kill $(ps -o ppid= -p $$)",
+        "ps -o ppid= $$ | xargs kill",
+        "kill -9 $(ps -o ppid= -p $PPID)",
+        "pkill -P $PPID",
+        "kill -TERM -1",
+        "kill -s KILL -1",
+        "kill -n 9 -- -1",
+        "kill -9 -- 77 -1",
+        "timeout 5 sudo -E env A=b pkill haft",
+        "busybox pkill haft",
+        "bash <<< 'pkill haft'",
+        "echo 'pkill haft' | sh",
+        "eval \"pkill haft\"",
+        "parallel pkill ::: haft",
+        "find . -exec pkill haft \\;",
+    ];
+    let odd: Vec<_> = texts.into_iter().filter(|text| !found(text)).collect();
+    assert!(odd.is_empty(), "{odd:#?}");
+}
+
+#[test]
+fn what_hands_on_something_else_is_not() {
+    let texts = [
+        "P=nginx; pkill $P",
+        "pkill -f my-server",
+        "echo nginx | xargs pkill",
+        "echo haft; echo nginx | xargs pkill",
+        "echo haft is fine; pkill \"$P\"",
+        "lsof -ti:3000 | xargs kill -9",
+        "kill $(lsof -t -i:3000)",
+        "kill $(cat server.pid)",
+        "cat server.pid | xargs kill",
+        "f(){ pkill \"$1\"; }; f nginx",
+        "say(){ echo \"$1\"; }; f(){ pkill \"$1\"; }; say haft; f nginx",
+        "for p in node nginx; do pkill \"$p\"; done",
+        "for p in haft; do echo $p; done; pkill node",
+        "echo nginx | while read p; do pkill $p; done",
+        "kill -0 $PPID",
+        "ps -o ppid= $$; kill $!",
+        "pkill -P $$",
+        "kill -9 $$",
+        "kill -- -$!",
+        "server & pid=$!; kill $pid; wait $pid",
+        "kill -TERM $pid 2>/dev/null || true",
+        "echo $PPID",
+        "kill 0",
+    ];
+    let odd: Vec<_> = texts.into_iter().filter(|text| found(text)).collect();
+    assert!(odd.is_empty(), "{odd:#?}");
+}
+
+#[test]
+fn what_ends_something_else_is_not() {
+    for text in [
+        "pkill nginx",
+        "pkill -f nginx",
+        "pkill -x server",
+        "pkill -9 -u root nginx",
+        "pgrep -f server",
+        "pgrep haft",
+        "killall node",
+        "killall -r '^node'",
+        "kill 4243",
+        "kill -9 42",
+        "kill -0 4242",
+        "kill -l",
+        "kill -HUP 77",
+        "kill -1 77",
+        "kill %1",
+        "kill $!",
+        "kill 0",
+        "echo pkill haft",
+        "grep -r 'pkill haft' .",
+        "git commit -m 'killall haft'",
+        "pkill 'ha[ft'",
+        "pkill -u 65534",
+        "pkill -u nobody haft",
+        "killall -u nobody",
+        "killall -u nobody haft",
+        "pkill -g 77",
+        "trap 'kill $!' EXIT; make & wait",
+        "pgrep haft | wc -l; kill $!",
+        "pgrep -f haft; kill 12345",
+        "ps aux | grep nginx | awk '{print $2}' | xargs kill",
+        "ps aux | grep haft; kill 12345",
+        "ps aux | grep -v haft | grep nginx | awk '{print $2}' | xargs kill",
+        "grep -r server . ; kill $pid",
+        "Stop-Process -Name node",
+        "Stop-Process -Id 77 -Force",
+        "Stop-Process 77",
+        "Get-Process node | Stop-Process",
+        "Get-Process | Where-Object CPU -gt 9 | Stop-Process",
+        "Get-Process haft",
+        "ps -ef | grep node | xargs kill",
+    ] {
+        assert!(!found(text), "{text}");
+    }
+}
