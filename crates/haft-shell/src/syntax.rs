@@ -87,6 +87,8 @@ pub enum Kind {
 pub struct Place {
     /// Its output becomes a word or an input of another command.
     pub is_substituted: bool,
+    /// What it says is all that becomes a word of another command.
+    pub is_answer: bool,
     /// It changes nothing of the shell that runs the script: in a subshell, a pipeline, a
     /// substitution or the background.
     pub is_subshell: bool,

@@ -270,6 +270,9 @@ impl Reader<'_> {
                     return Err(self.unclear(node));
                 }
                 let commands = self.substitution(node, place)?;
+                if let (Some(last), [only]) = (self.script.commands.last_mut(), &named(node)[..]) {
+                    last.place.is_answer = ends_simple(*only);
+                }
                 Ok(Piece::Output { commands, quoted })
             }
             "process_substitution" if !quoted => {
@@ -314,6 +317,33 @@ impl Reader<'_> {
             }
             Ok(())
         })
+    }
+}
+
+/// Whether a statement is a command of words, or a pipeline that ends in one.
+fn ends_simple(node: Node<'_>) -> bool {
+    // What stands behind the start of a here-document is not told apart here.
+    let all = children(node);
+    if all.iter().any(|child| child.kind() == "heredoc_redirect") {
+        return false;
+    }
+    match node.kind() {
+        "command" => true,
+        "redirected_statement" => node.child_by_field_name("body").is_some_and(ends_simple),
+        "pipeline" => {
+            let all = named(node);
+            all.last().is_some_and(|last| ends_simple(*last)) && !all.into_iter().any(may_be_list)
+        }
+        _ => false,
+    }
+}
+
+/// Whether a part of a pipeline may be a list, of which only one command belongs there.
+fn may_be_list(node: Node<'_>) -> bool {
+    match node.kind() {
+        "list" | "negated_command" => true,
+        "redirected_statement" => node.child_by_field_name("body").is_none_or(may_be_list),
+        _ => false,
     }
 }
 

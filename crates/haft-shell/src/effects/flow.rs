@@ -9,9 +9,12 @@ use super::{
     Part, Reading, arithmetic,
     judge::Judge,
     state::{State, Value},
-    words::{self, Around, assigned, is_own},
+    words::{self, Around, assigned},
 };
-use crate::syntax::{Command, Flow, Kind, Word};
+use crate::{
+    quotes::is_name,
+    syntax::{Command, Flow, Kind, Word},
+};
 
 /// How deep a script stands in others, and what around it is told of each of its parts.
 #[derive(Clone, Debug, Default)]
@@ -35,6 +38,8 @@ pub(crate) struct Walk<'a, 'r> {
     frames: Vec<Frame>,
     /// What each region changes.
     changes: Vec<Changes>,
+    /// What any part of the script changes: a function may be called from anywhere.
+    whole: Changes,
 }
 
 /// A region that the walk is in.
@@ -59,6 +64,22 @@ impl Changes {
     fn add(&mut self, name: &str, is_number: bool) {
         *self.names.entry(name.to_owned()).or_insert(true) &= is_number;
     }
+
+    fn extend(&mut self, other: &Self) {
+        self.all |= other.all;
+        self.folder |= other.folder;
+        for (name, is_number) in &other.names {
+            self.add(name, *is_number);
+        }
+    }
+
+    /// What an expression sets.
+    fn arithmetic(&mut self, text: &str) {
+        match arithmetic::names(text) {
+            Some(names) => names.into_iter().for_each(|name| self.add(name, true)),
+            None => self.all = true,
+        }
+    }
 }
 
 impl Frame {
@@ -79,8 +100,8 @@ impl<'a, 'r> Walk<'a, 'r> {
         go_on: &'r mut dyn FnMut() -> bool,
         depth: Depth,
     ) -> Self {
-        let changes = changes(&around);
-        Self { around, reading, go_on, depth, frames: Vec::new(), changes }
+        let (changes, whole) = changes(&around);
+        Self { around, reading, go_on, depth, frames: Vec::new(), changes, whole }
     }
 
     /// Adds the parts of the script to the reading.
@@ -142,9 +163,8 @@ impl<'a, 'r> Walk<'a, 'r> {
         let state = match flow {
             Some(Flow::IfDone) => parent.done.clone(),
             Some(Flow::IfFailed) => parent.failed.clone(),
-            Some(Flow::Repeats) => self.blurred(&parent.now(), region),
-            // It is called from anywhere.
-            Some(Flow::Function(_)) => self.blurred(&parent.now(), 0),
+            Some(Flow::Repeats) => blurred(&parent.now(), &self.changes[region]),
+            Some(Flow::Function(_)) => blurred(&parent.now(), &self.whole),
             _ => parent.now(),
         };
         self.frames.push(Frame { region, done: state.clone(), failed: state });
@@ -157,7 +177,7 @@ impl<'a, 'r> Walk<'a, 'r> {
         };
         let flow = self.around.script.regions.get(child.region).map(|region| region.flow.clone());
         let all = match flow {
-            Some(Flow::Repeats) => Some(self.blurred(&child.now(), child.region)),
+            Some(Flow::Repeats) => Some(blurred(&child.now(), &self.changes[child.region])),
             _ => None,
         };
         let parent = &mut self.frames[region];
@@ -183,34 +203,19 @@ impl<'a, 'r> Walk<'a, 'r> {
         }
     }
 
-    /// A state without what a region may change.
-    fn blurred(&self, state: &State, region: usize) -> State {
-        let mut state = state.clone();
-        let Some(changes) = self.changes.get(region) else { return state };
-        if changes.all {
-            state.lose();
-        }
-        for (name, is_number) in &changes.names {
-            state.set(name, after(&state, name, *is_number));
-        }
-        if changes.folder {
-            state.folders = None;
-        }
-        state
-    }
-
     /// One command.
     fn command(&mut self, command: &Command, state: State) {
-        let state = self.counted(command, state);
-        let is_call = command
-            .words
-            .first()
-            .filter(|_| !state.functions.is_empty())
-            .and_then(Word::known)
-            .is_some_and(|name| state.functions.contains(&*name));
+        let mut state = self.counted(command, state);
+        // Expressions within it are worked out before words behind them.
+        for name in expressions(command).filter_map(arithmetic::names).flatten() {
+            state.set(name, after(&state, name, true));
+        }
+        let name = command.words.first().and_then(Word::known);
+        let functions = &self.around.script.functions;
+        let is_call = name.is_some_and(|name| functions.iter().any(|function| *function == name));
         let mut judge = Judge::new(self.around, self.reading, self.go_on, &self.depth, &state);
         judge.command(command);
-        let mut after = if is_call { self.blurred(&state, 0) } else { state };
+        let mut after = if is_call { blurred(&state, &self.whole) } else { state };
         let found = changed(&self.around, command);
         if found.all {
             after.lose();
@@ -241,12 +246,14 @@ impl<'a, 'r> Walk<'a, 'r> {
         if command.kind != Kind::Arithmetic {
             return state;
         }
-        let Some(all) = self.changes.first().filter(|all| !all.all) else { return state };
+        if self.whole.all {
+            return state;
+        }
         let text = command.words.first().and_then(Word::known).unwrap_or_default();
         let first = text.split([';', ',']).next().and_then(|one| one.split_once('='));
         if let Some((name, value)) = first
             && super::state::is_number(value.trim())
-            && all.names.get(name.trim()) == Some(&true)
+            && self.whole.names.get(name.trim()) == Some(&true)
         {
             state.set(name.trim(), Value::Number);
         }
@@ -264,6 +271,8 @@ impl<'a, 'r> Walk<'a, 'r> {
                 if arg.is_split { Value::unknown() } else { arg.value.clone() }
             };
             let all = args.iter().map(one).reduce(|first, second| first.or(&second));
+            // An answer that is none of them makes it empty.
+            let all = all.filter(|_| !is_select(&self.around, command));
             state.set(&name, all.unwrap_or_else(Value::unknown));
             return;
         }
@@ -308,30 +317,44 @@ fn moved(around: &Around<'_>, command: &Command, state: &State) -> Option<State>
     Some(state)
 }
 
-/// What each region of a script may change, with those within it.
-fn changes(around: &Around<'_>) -> Vec<Changes> {
+/// What each region of a script may change, with those within it, and what all of it may, also in
+/// shells of its own.
+fn changes(around: &Around<'_>) -> (Vec<Changes>, Changes) {
     let regions = &around.script.regions;
     let mut all = vec![Changes::default(); regions.len().max(1)];
+    let mut whole = Changes::default();
     for command in &around.script.commands {
         let found = changed(around, command);
         if !found.all && !found.folder && found.names.is_empty() {
             continue;
         }
+        whole.extend(&found);
         let mut at = command.place.region;
         // What a shell of its own changes stays there.
         while let Some(region) = regions.get(at) {
-            all[at].all |= found.all;
-            all[at].folder |= found.folder;
-            for (name, is_number) in &found.names {
-                all[at].add(name, *is_number);
-            }
+            all[at].extend(&found);
             if at == 0 || region.flow == Flow::Apart {
                 break;
             }
             at = region.parent;
         }
     }
-    all
+    (all, whole)
+}
+
+/// A state without what may be changed.
+fn blurred(state: &State, changes: &Changes) -> State {
+    let mut state = state.clone();
+    if changes.all {
+        state.lose();
+    }
+    for (name, is_number) in &changes.names {
+        state.set(name, after(&state, name, *is_number));
+    }
+    if changes.folder {
+        state.folders = None;
+    }
+    state
 }
 
 /// The value of a variable that may have been set: a number stays one where it is set to numbers.
@@ -365,6 +388,22 @@ const SETS: [&str; 19] = [
     "time",
 ];
 
+/// The expressions that are worked out in words of a command.
+fn expressions(command: &Command) -> impl Iterator<Item = &str> {
+    let assigned = command.assignments.iter().flat_map(|one| &one.values);
+    let targets = command.redirects.iter().map(|redirect| &redirect.target);
+    let pieces = command.words.iter().chain(assigned).chain(targets).flat_map(|word| &word.pieces);
+    pieces.filter_map(|piece| match piece {
+        crate::Piece::Arithmetic { text } => Some(text.as_str()),
+        _ => None,
+    })
+}
+
+/// Whether a loop is one that asks for each value.
+fn is_select(around: &Around<'_>, command: &Command) -> bool {
+    around.source.get(command.span.start..).is_none_or(|text| text.starts_with("select"))
+}
+
 /// What a command may change of its shell.
 fn changed(around: &Around<'_>, command: &Command) -> Changes {
     let mut found = Changes::default();
@@ -374,33 +413,47 @@ fn changed(around: &Around<'_>, command: &Command) -> Changes {
             if let Some(name) = name {
                 found.add(&name, false);
             }
+            if is_select(around, command) {
+                found.add("REPLY", false);
+            }
         }
         Kind::Arithmetic => {
-            let text = command.words.first().and_then(Word::literal).unwrap_or_default();
-            for name in arithmetic::names(&text) {
-                found.add(name, true);
-            }
+            found.arithmetic(&command.words.first().and_then(Word::literal).unwrap_or_default());
         }
         _ => {}
     }
-    // An expression within a word may set variables, too.
-    for piece in command.words.iter().flat_map(|word| &word.pieces) {
-        if let crate::Piece::Arithmetic { text } = piece {
-            for name in arithmetic::names(text) {
-                found.add(name, true);
-            }
+    expressions(command).for_each(|text| found.arithmetic(text));
+    for redirect in &command.redirects {
+        if let Some(name) = redirect.descriptor.as_deref().and_then(|text| text.strip_prefix('{')) {
+            found.add(name.trim_end_matches('}'), false);
         }
     }
     if command.words.is_empty() {
         let nothing = State::new("/", BTreeMap::new());
         for one in &command.assignments {
             let (value, _) = assigned(around, &one.values, &nothing);
-            found.add(&one.name, value.is_number() && !one.is_array && !one.appends);
+            let is_number = value.is_number() && value != Value::Count;
+            found.add(&one.name, is_number && !one.is_array && !one.appends);
         }
     } else if command.kind == Kind::Simple {
         builtin(command, &mut found);
     }
     found
+}
+
+/// What a word of a declaration may set: `NAME`, `NAME=...`, `NAME+=...`, `NAME[...]=...`, however it
+/// is quoted.
+fn declared(word: &Word, found: &mut Changes) {
+    let (start, known) = (word.start(), word.known());
+    let text = known.as_deref().unwrap_or(&start);
+    let end = text.find(['=', '+', '[']);
+    let name = &text[..end.unwrap_or(text.len())];
+    match (end, &known) {
+        // With `-n` it stands for another one.
+        _ if text.starts_with('-') && known.is_some() => found.all |= text.contains('n'),
+        (Some(_), _) | (None, Some(_)) if is_name(name) => found.add(name, false),
+        _ => found.all = true,
+    }
 }
 
 /// What a builtin may change of its shell.
@@ -413,23 +466,17 @@ fn builtin(command: &Command, found: &mut Changes) {
     match &*name {
         "cd" | "pushd" | "popd" => found.folder = true,
         "command" => match texts().as_deref() {
-            Some([name, ..]) if name != "-p" => {
-                let moves = ["cd", "read", "pushd", "popd"].contains(&&**name);
+            Some([name, ..]) if *name == "-v" || *name == "-V" => {}
+            Some([name, ..]) if !name.starts_with('-') => {
+                let moves = ["cd", "read", "pushd", "popd", "printf", "wait"].contains(&&**name);
                 found.all = moves || SETS.contains(&&**name);
             }
             _ => found.all = true,
         },
         "declare" | "typeset" | "local" | "export" | "readonly" | "unset" => {
-            command.assignments.iter().for_each(|one| found.add(&one.name, false));
-            for word in command.words.iter().skip(1) {
-                match word.literal() {
-                    Some(word) if is_own(&word) => found.add(&word, false),
-                    Some(_) => {}
-                    None if word.start().contains('=') => {}
-                    None => found.all = true,
-                }
-            }
+            command.words.iter().skip(1).for_each(|word| declared(word, found));
         }
+        "wait" => found.all = command.words.len() > 1,
         "read" => match texts() {
             Some(words) => {
                 for name in words {

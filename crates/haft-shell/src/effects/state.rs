@@ -22,6 +22,8 @@ pub(crate) enum Value {
     Texts(Rc<Vec<String>>),
     /// A whole number.
     Number,
+    /// A whole number, or nothing.
+    Count,
     /// The hash of an object of git, and what is written behind it; it begins with a digit or letter.
     Hash,
     /// Names of files that begin with this, or this pattern where there are none.
@@ -79,7 +81,7 @@ impl Value {
                 let first = texts.first().map_or("", String::as_str);
                 texts.iter().fold(first, |start, text| common(start, text))
             }
-            Self::Number | Self::Hash => "",
+            Self::Number | Self::Count | Self::Hash => "",
             Self::Files(start) | Self::From(start) => start,
         }
     }
@@ -88,18 +90,18 @@ impl Value {
     pub(crate) fn may_begin(&self, c: char) -> bool {
         match self {
             Self::Texts(texts) => texts.iter().any(|text| text.starts_with(c)),
-            Self::Number => c == '-' || c.is_ascii_digit(),
+            Self::Number | Self::Count => c == '-' || c.is_ascii_digit(),
             Self::Hash => c.is_ascii_hexdigit(),
             Self::Files(start) if start.is_empty() => c != '/' && c != '.',
             Self::Files(start) | Self::From(start) => start.is_empty() || start.starts_with(c),
         }
     }
 
-    /// Whether it surely is a whole number.
+    /// Whether it surely is a whole number, or nothing, which arithmetic takes for one.
     pub(crate) fn is_number(&self) -> bool {
         match self {
             Self::Texts(texts) => texts.iter().all(|text| is_number(text)),
-            Self::Number => true,
+            Self::Number | Self::Count => true,
             Self::Hash | Self::Files(_) | Self::From(_) => false,
         }
     }
@@ -123,19 +125,23 @@ impl Value {
                 1 => Self::From(cut(format!("{}{}", firsts[0], next.start()))),
                 _ => Self::From(self.start().to_owned()),
             },
-            (Self::Number, Self::Texts(seconds)) if seconds.iter().all(String::is_empty) => {
-                Self::Number
+            (Self::Number | Self::Count, Self::Texts(seconds))
+                if seconds.iter().all(String::is_empty) =>
+            {
+                self.clone()
             }
             // Without a hash, too, it is no option.
             (Self::Hash, Self::Texts(seconds)) if seconds.iter().all(|text| is_revision(text)) => {
                 Self::Hash
             }
-            (Self::Number | Self::Hash, _) => Self::unknown(),
+            (Self::Number | Self::Count | Self::Hash, _) => Self::unknown(),
             (Self::Files(start), Self::Texts(tails)) if !tails.iter().any(|tail| climbs(tail)) => {
                 Self::Files(start.clone())
             }
             (Self::Files(start), Self::Files(tail)) if !climbs(tail) => Self::Files(start.clone()),
-            (Self::Files(start), Self::Number | Self::Hash) => Self::Files(start.clone()),
+            (Self::Files(start), Self::Number | Self::Count | Self::Hash) => {
+                Self::Files(start.clone())
+            }
             (Self::Files(start) | Self::From(start), _) => Self::From(start.clone()),
         }
     }
@@ -147,7 +153,13 @@ impl Value {
             (Self::Texts(first), Self::Texts(second)) => {
                 Self::texts(first.iter().chain(second.iter()).cloned().collect())
             }
-            _ if self.is_number() && other.is_number() => Self::Number,
+            _ if self.is_number() && other.is_number() => {
+                if [self, other].contains(&&Self::Count) {
+                    Self::Count
+                } else {
+                    Self::Number
+                }
+            }
             _ => Self::From(common(self.start(), other.start()).to_owned()),
         }
     }

@@ -9,7 +9,7 @@ use super::{
 use crate::{
     Script,
     quotes::is_name,
-    syntax::{Kind, Piece, Word},
+    syntax::{Command, Direction, Kind, Piece, Redirect, Word},
 };
 
 /// A word, or what is left of one, as a command may get it.
@@ -50,7 +50,7 @@ impl Arg {
         let cut = |text: &str| text.strip_prefix(start).unwrap_or_default().to_owned();
         let value = match &self.value {
             Value::Texts(texts) => Value::texts(texts.iter().map(|text| cut(text)).collect()),
-            Value::Number | Value::Hash => Value::unknown(),
+            Value::Number | Value::Count | Value::Hash => Value::unknown(),
             Value::Files(own) | Value::From(own) => Value::From(cut(own)),
         };
         Self { value, text: cut(&self.text).into(), ..self.clone() }
@@ -144,15 +144,20 @@ impl Around<'_> {
     /// What commands say whose answer is known: the folder, or a count.
     fn output(&self, commands: &Range<usize>, state: &State) -> Value {
         let all = self.script.commands.get(commands.clone()).unwrap_or_default();
-        let Some(last) = all.last().filter(|last| last.kind == Kind::Simple) else {
-            return Value::unknown();
+        let is_answer = |last: &&Command| {
+            last.kind == Kind::Simple
+                && last.place.is_answer
+                && last.assignments.is_empty()
+                && last.redirects.iter().all(keeps_output)
         };
+        let Some(last) = all.last().filter(is_answer) else { return Value::unknown() };
         let words: Option<Vec<String>> = last.words.iter().map(Word::literal).collect();
         let words = words.unwrap_or_default();
         let words: Vec<&str> = words.iter().map(String::as_str).collect();
         match words[..] {
             ["pwd"] if all.len() == 1 => folders(state),
-            ["wc", "-l" | "-c" | "-w" | "-m"] if !state.functions.contains("wc") => Value::Number,
+            // Without its input it says nothing.
+            ["wc", "-l" | "-c" | "-w" | "-m"] if !state.functions.contains("wc") => Value::Count,
             ["git", ref words @ ..] if all.len() == 1 && !state.functions.contains("git") => {
                 if tells_hash(words) {
                     Value::Hash
@@ -162,6 +167,18 @@ impl Around<'_> {
             }
             _ => Value::unknown(),
         }
+    }
+}
+
+/// Whether a redirect leaves what a command says as it is, and adds nothing to it.
+fn keeps_output(redirect: &Redirect) -> bool {
+    match redirect.how {
+        Direction::Read | Direction::Text => true,
+        Direction::Write => {
+            redirect.descriptor.as_deref() == Some("2")
+                && redirect.target.literal().as_deref() == Some("/dev/null")
+        }
+        Direction::Both | Direction::Duplicate => false,
     }
 }
 
@@ -203,7 +220,7 @@ fn is_whole(value: &Value) -> bool {
     match value {
         Value::Texts(texts) => texts.iter().all(is_plain),
         Value::Number => true,
-        Value::Hash | Value::Files(_) | Value::From(_) => false,
+        Value::Count | Value::Hash | Value::Files(_) | Value::From(_) => false,
     }
 }
 
@@ -227,7 +244,7 @@ pub(crate) fn operands(arg: &Arg, state: &State) -> Vec<super::Operand> {
         Value::Hash if !arg.is_odd => pattern(""),
         _ if arg.is_split || arg.is_odd => vec![Operand::Unknown],
         Value::Texts(texts) => texts.iter().flat_map(|text| from(text, Operand::Path)).collect(),
-        Value::Number | Value::Hash => pattern(""),
+        Value::Number | Value::Count | Value::Hash => pattern(""),
         Value::Files(start) => pattern(start),
         Value::From(_) => vec![Operand::Unknown],
     }

@@ -58,7 +58,7 @@ fn found(paths: &[&Arg]) -> Value {
             && match &path.value {
                 Value::Texts(texts) => texts.iter().all(|text| is_alike(text)),
                 Value::Files(start) => is_alike(start),
-                Value::Number | Value::Hash | Value::From(_) => false,
+                Value::Number | Value::Count | Value::Hash | Value::From(_) => false,
             }
     };
     let all = paths.iter().map(|path| path.value.clone()).reduce(|one, two| one.or(&two));
@@ -127,24 +127,7 @@ fn action(
 ) -> usize {
     let text = call.args[at].known().unwrap_or_default();
     match text {
-        "-exec" | "-execdir" | "-ok" | "-okdir" => {
-            if text != "-exec" {
-                out.fault(format!("{text} runs in other folders, or asks"));
-            }
-            let rest = &call.args[at + 1..];
-            let is_end = |arg: &Arg| matches!(arg.known(), Some(";" | "+"));
-            let end = rest.iter().position(is_end);
-            let Some(end) = end else {
-                out.anything(format!("{text} does not end"));
-                return call.args.len();
-            };
-            let mut args = rest[..end].to_vec();
-            for arg in &mut args {
-                wrappers::replace(arg, "{}", found);
-            }
-            wrappers::inner(judge, call, &args, out);
-            at + end + 2
-        }
+        "-exec" | "-execdir" | "-ok" | "-okdir" => exec(judge, call, at, found, out),
         "-delete" => {
             let all = call.args[..at].iter().take_while(|arg| !arg.value.start().starts_with('-'));
             let gone = all.flat_map(|arg| words::operands(arg, judge.state));
@@ -166,5 +149,69 @@ fn action(
             out.anything(format!("find {text} is not known"));
             at + 1
         }
+    }
+}
+
+/// A command that `find` runs.
+fn exec(
+    judge: &mut Judge<'_, '_>,
+    call: &Call<'_>,
+    at: usize,
+    found: &Value,
+    out: &mut Outcome,
+) -> usize {
+    let text = call.args[at].known().unwrap_or_default();
+    if text != "-exec" {
+        out.fault(format!("{text} runs in other folders, or asks"));
+    }
+    let rest = &call.args[at + 1..];
+    // A `+` ends it only behind the names.
+    let is_end = |end: &usize| match rest[*end].known() {
+        Some(";") => true,
+        Some("+") => *end > 0 && rest[*end - 1].known() == Some("{}"),
+        _ => false,
+    };
+    let Some(end) = (0..rest.len()).find(is_end) else {
+        out.anything(format!("{text} does not end"));
+        return call.args.len();
+    };
+    if let Some(arg) = may_end(&rest[..end]) {
+        out.anything(format!("{} may end what {text} runs", arg.text));
+    }
+    let mut args = rest[..end].to_vec();
+    // As many names as there is room for.
+    if rest[end].known() == Some("+") {
+        args.extend(args.last().cloned());
+    }
+    for arg in &mut args {
+        wrappers::replace(arg, "{}", found);
+    }
+    wrappers::inner(judge, call, &args, out);
+    at + end + 2
+}
+
+/// A word of a command that may become its end, where what follows would be steps of `find`. In the
+/// place of such a step a name of a file is a fault, with which nothing is run.
+fn may_end(args: &[Arg]) -> Option<&Arg> {
+    args.iter().enumerate().find_map(|(at, arg)| {
+        let is_one = [";", "+"].iter().any(|end| may_be(&arg.value, end));
+        let is_tame = matches!(arg.value, Value::Count | Value::Hash);
+        let is_many = arg.is_split && !is_tame || arg.is_pattern && is_one;
+        let goes_on = |next: &Arg| {
+            let starts = ['-', '(', ')', '!', ','].iter().any(|c| next.may_begin(*c));
+            starts || next.is_split || next.is_pattern
+        };
+        let is_end =
+            is_many || arg.known().is_none() && is_one && args.get(at + 1).is_some_and(goes_on);
+        is_end.then_some(arg)
+    })
+}
+
+/// Whether a value may be this text.
+fn may_be(value: &Value, text: &str) -> bool {
+    match value {
+        Value::Texts(texts) => texts.iter().any(|own| own == text),
+        Value::Number | Value::Count | Value::Hash => false,
+        Value::Files(start) | Value::From(start) => text.starts_with(start),
     }
 }

@@ -8,7 +8,7 @@ use crate::{
     effects::{
         Effect, Operand,
         judge::{Judge, Outcome},
-        state::folder,
+        state::{Value, folder},
         words::{self, Arg, is_own},
     },
     quotes::is_name,
@@ -23,7 +23,11 @@ pub(super) fn test(judge: &mut Judge<'_, '_>, call: &Call<'_>, out: &mut Outcome
             _ => return out.fault("the test is not closed"),
         }
     }
-    if let Some(odd) = args.iter().find(|arg| arg.is_split || arg.is_pattern) {
+    // A number may be missing; then only the name of a variable is evaluated.
+    let names = args.iter().any(|arg| matches!(arg.known(), Some("-v" | "-R")));
+    let is_count = |arg: &Arg| arg.value == Value::Count && !arg.is_odd && !names;
+    let is_open = |arg: &&Arg| (arg.is_split || arg.is_pattern) && !is_count(arg);
+    if let Some(odd) = args.iter().find(is_open) {
         return out.anything(format!("{} in a test may become operators", odd.text));
     }
     let mut at = 0;
@@ -166,6 +170,10 @@ pub(super) fn read(_: &mut Judge<'_, '_>, call: &Call<'_>, out: &mut Outcome) {
             "-d" | "-n" | "-N" | "-t" | "-u" | "-p" | "-rd" | "-rn" | "-rp" | "-rt" => 2,
             _ => break,
         };
+        let value = call.args.get(at - 1).filter(|arg| arg.is_split || arg.is_pattern);
+        if let Some(value) = value {
+            out.anything(format!("{} may become names that read sets", value.text));
+        }
     }
     for arg in call.args.get(at..).unwrap_or_default() {
         if !arg.known().is_some_and(is_own) {
