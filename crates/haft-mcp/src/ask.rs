@@ -3,7 +3,7 @@
 //! **Invariant:** a question is taken back from the client once it is settled or its call has
 //! ended; nothing of the data reaches the person's screen unclean or without bound.
 
-use haft_render::{Renderer as _, Room, Terminal, clean};
+use haft_render::{Renderer as _, Room, Terminal, exact};
 use haft_tool::Broker;
 use haft_types::{HostPath, Question, Reply};
 use rmcp::{
@@ -46,7 +46,7 @@ pub(crate) async fn ask(
 /// The form that a client shows.
 fn form(question: &Question, place: HostPath) -> Option<ElicitRequestParams> {
     let ids: Vec<String> = question.options.iter().map(|choice| choice.id.clone()).collect();
-    let labels = question.options.iter().map(|choice| clean(&choice.label).into_owned()).collect();
+    let labels = question.options.iter().map(|choice| exact(&choice.label).into_owned()).collect();
     let choices = EnumSchema::builder(ids).enum_titles(labels).ok()?.build();
     let schema =
         ElicitationSchema::builder().required_enum_schema("answer", choices).build().ok()?;
@@ -59,9 +59,9 @@ fn form(question: &Question, place: HostPath) -> Option<ElicitRequestParams> {
 
 /// What is asked and what would happen, as plain text.
 fn message(question: &Question, place: HostPath) -> String {
-    let mut text = clean(&question.text).into_owned();
+    let mut text = exact(&question.text).into_owned();
     if let Some(preview) = &question.preview {
-        let terminal = Terminal { root: Some(place), ..Terminal::default() };
+        let terminal = Terminal { root: Some(place), exact: true, ..Terminal::default() };
         let room = Room { width: WIDTH, lines: Some(FOLD), partial: false };
         text.push_str("\n\n");
         text.push_str(terminal.detail(preview, room).trim_end());

@@ -22,6 +22,28 @@ pub fn is_hidden(c: char) -> bool {
             | '\u{fff9}'..='\u{fffb}' | '\u{e0000}'..='\u{e007f}')
 }
 
+/// Reports whether nobody can tell by looking that a character is there, or that it is not another:
+/// it is hidden, draws nothing, is a blank but no space, or has no agreed look.
+///
+/// In prose some of these are wanted, as the joiners of emoji are; where somebody decides by what
+/// they see, none is. Source: Unicode Character Database, `Default_Ignorable_Code_Point`, the
+/// category Zs, private use, noncharacters, and what is drawn as nothing beside those.
+pub fn is_unseen(c: char) -> bool {
+    if c.is_ascii() {
+        return c.is_control();
+    }
+    is_hidden(c)
+        || c.is_whitespace()
+        || u32::from(c) & 0xfffe == 0xfffe
+        || matches!(c,
+            '\u{ad}' | '\u{34f}' | '\u{115f}' | '\u{1160}' | '\u{17b4}' | '\u{17b5}'
+            | '\u{180b}'..='\u{180f}' | '\u{200b}'..='\u{200f}' | '\u{2800}' | '\u{3164}'
+            | '\u{e000}'..='\u{f8ff}' | '\u{fdd0}'..='\u{fdef}' | '\u{fe00}'..='\u{fe0f}'
+            | '\u{ffa0}' | '\u{fff0}'..='\u{fffb}' | '\u{13441}' | '\u{13442}' | '\u{16fe4}'
+            | '\u{1bca0}'..='\u{1bca3}' | '\u{1d159}' | '\u{1d173}'..='\u{1d17a}'
+            | '\u{e0000}'..='\u{e0fff}' | '\u{f0000}'..='\u{10ffff}')
+}
+
 /// Adds the visible sign of a hidden character.
 pub(crate) fn push_sign(to: &mut String, c: char) {
     match u32::from(c) {
@@ -37,7 +59,17 @@ pub(crate) fn format_code(code: u32) -> String {
 
 /// The text with every hidden character but line feeds and tabs made visible.
 pub fn clean(text: &str) -> Cow<'_, str> {
-    let bad = |c: char| is_hidden(c) && c != '\n' && c != '\t';
+    signed(text, is_hidden)
+}
+
+/// The text as it is shown to who decides by it: whatever is [not seen](is_unseen) is made visible,
+/// but line feeds and tabs.
+pub fn exact(text: &str) -> Cow<'_, str> {
+    signed(text, is_unseen)
+}
+
+fn signed(text: &str, is: fn(char) -> bool) -> Cow<'_, str> {
+    let bad = |c: char| is(c) && c != '\n' && c != '\t';
     if !text.contains(bad) {
         return Cow::Borrowed(text);
     }
@@ -88,10 +120,7 @@ fn colour(text: &str) -> Option<usize> {
 /// Its value is the same. Line feeds and tabs between values are kept; inside of strings JSON
 /// itself escapes them.
 pub fn json(text: &str) -> Cow<'_, str> {
-    let bad = |c: char| {
-        (is_hidden(c) && c != '\n' && c != '\t')
-            || matches!(c, '\u{ad}' | '\u{200c}' | '\u{200d}' | '\u{fe00}'..='\u{fe0f}')
-    };
+    let bad = |c: char| is_unseen(c) && c != '\n' && c != '\t';
     if !text.contains(bad) {
         return Cow::Borrowed(text);
     }
@@ -180,6 +209,21 @@ mod tests {
             clean("plain \u{1f469}\u{200d}\u{1f680}\tx\n"),
             "plain \u{1f469}\u{200d}\u{1f680}\tx\n"
         );
+    }
+
+    #[test]
+    fn who_decides_sees_every_character() {
+        // By the tables of Unicode, from a library that carries them.
+        let classes = r"[\p{Default_Ignorable_Code_Point}\p{Zs}\p{Zl}\p{Zp}\p{Cc}\p{Co}\p{Noncharacter_Code_Point}\x{2800}\x{1d159}]";
+        let unseen = regex::Regex::new(classes).unwrap();
+        for c in ('\u{21}'..=char::MAX).filter(|c| unseen.is_match(c.encode_utf8(&mut [0; 4]))) {
+            let shown = exact(&format!("a{c}b")).into_owned();
+            let signed = shown == format!("a<U+{:04X}>b", u32::from(c)) || c == '\u{7f}';
+            assert!(signed && is_unseen(c), "{:x} {shown:?}", u32::from(c));
+        }
+        let plain = "touch 'a b'\tc\n日本語 é e\u{301} \u{1f680} ½ — “x”";
+        assert!(matches!(exact(plain), Cow::Borrowed(_)));
+        assert_eq!(exact("\u{1f469}\u{200d}\u{1f680}"), "\u{1f469}<U+200D>\u{1f680}");
     }
 
     #[test]

@@ -5,7 +5,7 @@ use std::borrow::Cow;
 use haft_types::{Outcome, Status, ToolSpec};
 use serde_json::Value;
 
-use crate::{clean, duration};
+use crate::{duration, exact};
 
 /// The longest argument that is shown, in characters.
 const LONGEST: usize = 200;
@@ -71,7 +71,7 @@ fn one_line(text: &str) -> String {
     if let Some((end, _)) = short.char_indices().nth(LONGEST) {
         short = Cow::Owned(format!("{}\u{2026}", &short[..end]));
     }
-    clean(&short).replace('\n', "\u{240a}").replace('\t', " ")
+    exact(&short).replace('\n', "\u{240a}").replace('\t', " ")
 }
 
 #[cfg(test)]

@@ -21,7 +21,7 @@ mod units;
 use haft_types::Detail;
 
 pub use self::{
-    clean::{Sanitiser, clean, colours_only, is_hidden, json},
+    clean::{Sanitiser, clean, colours_only, exact, is_hidden, is_unseen, json},
     events::{call_text, outcome_text},
     markdown::Markdown,
     terminal::Terminal,

@@ -6,7 +6,7 @@
 use unicode_segmentation::UnicodeSegmentation as _;
 use unicode_width::UnicodeWidthStr;
 
-use crate::clean::{format_code, is_hidden, push_sign};
+use crate::clean::{format_code, is_hidden, is_unseen, push_sign};
 
 /// Columns from one tab stop to the next.
 const TAB: usize = 4;
@@ -97,13 +97,16 @@ pub(crate) struct Line {
     full: bool,
     /// The column that tab stops are counted from.
     origin: usize,
+    /// Which characters are shown by their signs.
+    hidden: fn(char) -> bool,
 }
 
 impl Line {
     /// Starts a line; width 0 means: without limit.
     pub(crate) fn new(width: u16) -> Self {
         let width = if width == 0 { usize::MAX } else { usize::from(width) };
-        Self { pieces: Vec::new(), used: 0, width, before_mark: (0, 0, 0), full: false, origin: 0 }
+        let (pieces, before_mark) = (Vec::new(), (0, 0, 0));
+        Self { pieces, used: 0, width, before_mark, full: false, origin: 0, hidden: is_hidden }
     }
 
     /// Adds text of any origin; what does not fit is cut with a mark.
@@ -133,10 +136,10 @@ impl Line {
                 }
             } else if sign.len() > LONGEST_SIGN {
                 self.sign(style, "\u{fffd}", 1);
-            } else if sign.chars().any(is_hidden) || sign.width() == 0 {
+            } else if sign.chars().any(self.hidden) || sign.width() == 0 {
                 for c in sign.chars() {
                     let mut shown = String::new();
-                    if is_hidden(c) {
+                    if (self.hidden)(c) {
                         push_sign(&mut shown, c);
                     } else if c.to_string().width() == 0 {
                         shown = format_code(u32::from(c));
@@ -221,6 +224,8 @@ pub(crate) struct Page {
     hidden: u64,
     /// The first one of those, shown in place of a note that would say: one line.
     first_hidden: Option<Line>,
+    /// Whether every character of it is to be seen.
+    exact: bool,
 }
 
 impl Page {
@@ -232,16 +237,29 @@ impl Page {
             limit: room.lines.map_or(usize::MAX, usize::from),
             hidden: 0,
             first_hidden: None,
+            exact: false,
         }
+    }
+
+    /// The same page for who decides by it: see [`is_unseen`].
+    #[must_use]
+    pub(crate) const fn exact(mut self, exact: bool) -> Self {
+        self.exact = exact;
+        self
+    }
+
+    fn start(&self) -> Line {
+        let hidden = if self.exact { is_unseen } else { is_hidden };
+        Line { hidden, ..Line::new(self.width) }
     }
 
     /// Adds a line, which is only made where it is shown.
     pub(crate) fn line(&mut self, make: impl FnOnce(Line) -> Line) {
         if self.lines.len() < self.limit {
-            self.lines.push(make(Line::new(self.width)));
+            self.lines.push(make(self.start()));
         } else {
             if self.hidden == 0 {
-                self.first_hidden = Some(make(Line::new(self.width)));
+                self.first_hidden = Some(make(self.start()));
             }
             self.hidden += 1;
         }
@@ -250,7 +268,7 @@ impl Page {
     /// Adds a line that stands outside the limit, such as a note.
     pub(crate) fn note(&mut self, make: impl FnOnce(Line) -> Line) {
         self.limit = self.limit.saturating_add(1);
-        self.lines.push(make(Line::new(self.width)));
+        self.lines.push(make(self.start()));
     }
 
     /// Adds up to so many lines that stand outside the limit, and a mark where there are more.
@@ -259,7 +277,7 @@ impl Page {
         let limit = std::mem::replace(&mut self.limit, before.saturating_add(most));
         add(self);
         if std::mem::replace(&mut self.hidden, hidden) > 0 {
-            self.lines.push(Line::new(self.width).with(Style::Dim, "\u{2026}"));
+            self.lines.push(self.start().with(Style::Dim, "\u{2026}"));
         }
         self.limit = limit.saturating_add(self.lines.len() - before);
     }
@@ -278,8 +296,7 @@ impl Page {
         } else if self.hidden > 0 {
             let hidden = crate::units::count(self.hidden, "more line", "more lines");
             let hint = if hint.is_empty() { String::new() } else { format!(" ({hint})") };
-            self.lines
-                .push(Line::new(self.width).with(Style::Dim, &format!("\u{2026} {hidden}{hint}")));
+            self.lines.push(self.start().with(Style::Dim, &format!("\u{2026} {hidden}{hint}")));
         }
         self.hidden = 0;
     }

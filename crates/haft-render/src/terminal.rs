@@ -33,13 +33,16 @@ pub struct Terminal {
     /// How the call ended whose detail is shown, where that is known: an exit code says only half of
     /// it.
     pub status: Option<Status>,
+    /// Whether somebody decides by what is shown: no character may be unseen then, see
+    /// [`is_unseen`](crate::is_unseen).
+    pub exact: bool,
 }
 
 impl Renderer for Terminal {
     type View = String;
 
     fn detail(&self, detail: &Detail, room: Room) -> String {
-        let mut page = Page::new(room);
+        let mut page = Page::new(room).exact(self.exact);
         self.shape(detail, room, &mut page, 0);
         page.fold(&self.hint);
         if let Some(note) = detail.cut.as_ref().and_then(cut_note) {

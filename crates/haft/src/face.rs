@@ -9,7 +9,7 @@ use std::{borrow::Cow, collections::HashMap, fmt::Write as _, io::IsTerminal as 
 
 use haft_agent::Bus;
 use haft_config::Environment;
-use haft_render::{Renderer as _, Room, Sanitiser, Terminal, call_text, clean};
+use haft_render::{Renderer as _, Room, Sanitiser, Terminal, call_text, clean, exact};
 use haft_types::{
     Body, CallId, Detail, Env, Event, From, Hash, HostPath, JobEnd, Kind, Level, Outcome, Part,
     Question, Shape, Status, Stop, ToolSpec, TurnEnd, Usage,
@@ -105,7 +105,12 @@ impl View {
         let hint = Cow::Borrowed("");
         Self {
             room: inside(style.width),
-            terminal: Terminal { color: style.color, root: style.root, hint, status: None },
+            terminal: Terminal {
+                color: style.color,
+                root: style.root,
+                hint,
+                ..Terminal::default()
+            },
             specs: HashMap::new(),
             inputs: HashMap::new(),
             open: HashMap::new(),
@@ -183,14 +188,16 @@ impl View {
         let mut text = format!(
             "{}\n? {}\n",
             self.line_end(),
-            indent(&clean(&question.text), "  ").trim_start()
+            indent(&exact(&question.text), "  ").trim_start()
         );
         if let Some(preview) = &question.preview {
+            self.terminal.exact = true;
             text.push_str(&indent(&self.detail(preview), "  "));
+            self.terminal.exact = false;
             text.push('\n');
         }
         for choice in &question.options {
-            let _ = writeln!(text, "  [{}] {}", choice.key, clean(&choice.label));
+            let _ = writeln!(text, "  [{}] {}", choice.key, exact(&choice.label));
         }
         text
     }

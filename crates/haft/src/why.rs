@@ -23,7 +23,6 @@ use crate::{
     cli::Why,
     core::{Base, Core, Which, restricting},
     exit::{Ending, Failure, print_data, println},
-    face,
 };
 
 /// Longest that the paths of one call are looked up.
@@ -155,7 +154,10 @@ impl Whys {
         if arguments.json {
             return print_data(&format!("{}\n", haft_render::json(&answer.json().to_string())));
         }
-        answer.text(&self.dispatcher.place).lines().try_for_each(|line| println(&face::safe(line)))
+        answer
+            .text(&self.dispatcher.place)
+            .lines()
+            .try_for_each(|line| println(&haft_render::exact(line)))
     }
 
     /// Answers each line of standard input with one line.

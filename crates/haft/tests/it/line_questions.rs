@@ -132,3 +132,49 @@ fn a_question_about_several_commands_names_each() {
         assert!(told.contains(part), "{part}: {screen}");
     }
 }
+
+/// Characters that nobody sees or takes for a space, each of another kind.
+const UNSEEN: [char; 16] = [
+    '\u{ad}',
+    '\u{34f}',
+    '\u{115f}',
+    '\u{180b}',
+    '\u{200d}',
+    '\u{202e}',
+    '\u{2800}',
+    '\u{3164}',
+    '\u{fe0f}',
+    '\u{1d173}',
+    '\u{e0101}',
+    '\u{e000}',
+    '\u{fdd0}',
+    '\u{a0}',
+    '\u{2003}',
+    '\u{3000}',
+];
+
+/// A word with all of them, and what is to be seen of it.
+pub fn unseen() -> (String, String) {
+    let sign = |c: &char| format!("<U+{:04X}>b", u32::from(*c));
+    let word: String = UNSEEN.iter().flat_map(|c| [*c, 'b']).collect();
+    (format!("a{word}"), format!("a{}", UNSEEN.iter().map(sign).collect::<String>()))
+}
+
+#[test]
+fn a_question_shows_what_nobody_would_see() {
+    let world = World::new();
+    let (odd, shown) = unseen();
+    for call in [
+        json!({"name": "bash", "input": {"command": format!("touch {odd}; true")}}),
+        json!({"name": "write", "input": {"path": "x", "content": format!("{odd}\n")}}),
+        json!({"name": "write", "input": {"path": odd, "content": "y\n"}}),
+    ] {
+        let model = world.script(&[json!({"calls": [call]}), json!({"text": "End."})]);
+        let arguments = ["--line", "--model", &model];
+        let ran = world.run_with(&arguments, &Input::Pipe("go on\nn\n"));
+        let asked = ran.out.rsplit("\n? ").next().unwrap().split("key:").next().unwrap();
+        assert!(asked.contains(&shown) && !ran.out.contains(UNSEEN), "{call} {ran:?}");
+    }
+    let ran = world.run(&["why", &format!("touch {odd}; true")]);
+    assert!(ran.out.contains(&shown) && !ran.out.contains(UNSEEN), "{ran:?}");
+}

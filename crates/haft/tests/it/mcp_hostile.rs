@@ -239,6 +239,31 @@ fn a_question_shows_what_would_happen_and_ends_with_its_call() {
 }
 
 #[test]
+fn a_client_is_asked_with_every_character_to_be_seen() {
+    let world = World::new();
+    let (odd, shown) = crate::line_questions::unseen();
+    let mut client = start(&world, &[], &json!({"elicitation": {}}));
+    let command = json!({"command": format!("touch {odd}; true")});
+    // A line that does not fit is cut, so each is on its own.
+    let write = json!({"path": "x", "content": odd.replace('b', "b\n")});
+    for (id, tool, input) in [(1, "bash", command), (2, "write", write)] {
+        client.begin(&json!(id), tool, &input);
+        let asked = client.hear();
+        let message = asked["params"]["message"].as_str().unwrap();
+        let signs = shown.split_inclusive('b');
+        assert!(signs.filter(|sign| !message.contains(sign)).count() == 0, "{message:?}");
+        let left = asked["params"].to_string();
+        assert!(odd.chars().all(|c| c.is_ascii() || !left.contains(c)), "{left}");
+        client.send(
+            json!({"jsonrpc": "2.0", "id": asked["id"], "result": {"action": "decline"}})
+                .to_string(),
+        );
+        client.hear();
+    }
+    client.ends_well();
+}
+
+#[test]
 fn a_thousand_calls_at_once_are_answered_once_and_right() {
     let world = World::new();
     for number in 0..1_000 {
