@@ -380,7 +380,8 @@ impl Agent {
         let stop = CancellationToken::new();
         let stream = self.setup.provider.stream(request, stop.clone());
         let wire = self.setup.provider.name().to_owned();
-        let answer = Answer::new(wire, self.setup.target.model.clone());
+        let secrets = self.setup.dispatcher.session.secrets.clone();
+        let answer = Answer::new(wire, self.setup.target.model.clone(), secrets);
         self.answer = Some(Streaming { answer, stream, stop, early: None });
         self.steps += 1;
         // While the model answers: the next change then waits for little but its own disk.
@@ -518,7 +519,7 @@ impl Agent {
             return self.cancel_hooks();
         };
         stop.cancel();
-        if let Some(body) = answer.flush() {
+        if let Some(body) = answer.finish() {
             self.emit_or_tell(body);
         }
         let Answer { wire, model, calls, .. } = answer;
@@ -529,7 +530,7 @@ impl Agent {
 
     async fn answer_failed(&mut self, error: LlmError) {
         let Some(Streaming { mut answer, .. }) = self.answer.take() else { return };
-        if let Some(body) = answer.flush() {
+        if let Some(body) = answer.finish() {
             self.emit_or_tell(body);
         }
         let error = error.to_string();

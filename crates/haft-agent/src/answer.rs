@@ -1,11 +1,13 @@
 //! One answer as it streams in: deltas in, events and calls out.
 //!
 //! **Invariant:** what is shown is what is kept: pieces of text are joined for at most 50
-//! milliseconds, then appended and shown as one event. A call is kept before it can run.
+//! milliseconds, then appended and shown as one event. A call is kept before it can run. Values of
+//! secrets that are known stand in none of them, across pieces too.
 
-use std::time::Duration;
+use std::{borrow::Cow, sync::Arc, time::Duration};
 
 use haft_llm::Delta;
+use haft_text::secrets::{Secrets, Stream};
 use haft_types::{Body, CallId, Part, ToolUse};
 use tokio::time::Instant;
 
@@ -14,11 +16,32 @@ const JOIN: Duration = Duration::from_millis(50);
 /// Pieces are not joined beyond this many bytes.
 const JOIN_BYTES: usize = 8 << 10;
 
-/// A piece that waits to be joined by the next one.
-enum Open {
-    Text { index: u32, text: String },
-    Thinking { index: u32, text: String },
-    Call { index: u32, name: String, json: String },
+/// What a piece is of, by its position in the answer.
+#[derive(Clone, PartialEq, Eq)]
+enum Kind {
+    Text(u32),
+    Thinking(u32),
+    Call(u32, String),
+}
+
+impl Kind {
+    fn body(self, text: String) -> Body {
+        match self {
+            Self::Text(index) => Body::AnswerPart { index, part: Part::Text { text } },
+            Self::Thinking(index) => {
+                Body::AnswerPart { index, part: Part::Thinking { text, signature: None } }
+            }
+            Self::Call(index, name) => Body::CallPart { index, name, json: text },
+        }
+    }
+}
+
+/// What waits to be joined by the next piece.
+struct Open {
+    kind: Kind,
+    /// What was not looked at yet.
+    text: String,
+    hidden: Stream,
 }
 
 /// What came of an answer so far.
@@ -32,32 +55,40 @@ pub(crate) struct Answer {
     /// True while nothing came that a person could read or that would be done.
     pub empty: bool,
     open: Option<Open>,
+    /// True once something of the thinking that is open was hidden: its proof is void then.
+    unproven: bool,
+    secrets: Arc<Secrets>,
     since: Instant,
 }
 
 impl Answer {
-    pub fn new(wire: String, model: String) -> Self {
+    pub fn new(wire: String, model: String, secrets: Arc<Secrets>) -> Self {
         // The first piece is shown at once.
         let since = Instant::now().checked_sub(JOIN).unwrap_or_else(Instant::now);
-        Self { wire, model, calls: Vec::new(), empty: true, open: None, since }
+        let (calls, open) = (Vec::new(), None);
+        Self { wire, model, calls, empty: true, open, unproven: false, secrets, since }
     }
 
     /// When the waiting piece is due; none while none waits.
     pub fn due(&self) -> Option<Instant> {
-        self.open.as_ref().map(|_| self.since + JOIN)
+        self.open.as_ref().filter(|open| !open.text.is_empty()).map(|_| self.since + JOIN)
     }
 
-    /// The waiting piece.
+    /// What waits, but for an end that may be the begin of a secret.
     pub fn flush(&mut self) -> Option<Body> {
-        let open = self.open.take()?;
+        let open = self.open.as_mut()?;
         self.since = Instant::now();
-        Some(match open {
-            Open::Text { index, text } => Body::AnswerPart { index, part: Part::Text { text } },
-            Open::Thinking { index, text } => {
-                Body::AnswerPart { index, part: Part::Thinking { text, signature: None } }
-            }
-            Open::Call { index, name, json } => Body::CallPart { index, name, json },
-        })
+        let text = open.hidden.push(&self.secrets, &std::mem::take(&mut open.text));
+        (!text.is_empty()).then(|| open.kind.clone().body(text))
+    }
+
+    /// All that waits, where nothing goes on with it.
+    pub fn finish(&mut self) -> Option<Body> {
+        let Open { kind, text, mut hidden } = self.open.take()?;
+        self.since = Instant::now();
+        let shown = hidden.push(&self.secrets, &text) + &hidden.end(&self.secrets);
+        self.unproven |= matches!(kind, Kind::Thinking(_)) && hidden.has_hidden();
+        (!shown.is_empty()).then(|| kind.body(shown))
     }
 
     /// Takes a delta that is part of the answer and gives what is to be kept or shown now.
@@ -71,24 +102,27 @@ impl Answer {
             _ => true,
         };
         match delta {
-            Delta::Text { index, text } => self.join(Open::Text { index, text }, &mut out),
-            Delta::Thinking { index, text } => self.join(Open::Thinking { index, text }, &mut out),
+            Delta::Text { index, text } => self.join(Kind::Text(index), &text, &mut out),
+            Delta::Thinking { index, text } => self.join(Kind::Thinking(index), &text, &mut out),
             Delta::CallPart { index, name, json } => {
-                self.join(Open::Call { index, name, json }, &mut out);
+                self.join(Kind::Call(index, name), &json, &mut out);
             }
             Delta::ThinkingEnd { index, signature } => {
-                out.extend(self.flush());
+                out.extend(self.finish());
+                let signature = signature.filter(|_| !std::mem::take(&mut self.unproven));
                 let part = Part::Thinking { text: String::new(), signature };
                 out.push(Body::AnswerPart { index, part });
             }
             Delta::Opaque { index, json } => {
-                out.extend(self.flush());
-                let part =
-                    Part::Opaque { wire: self.wire.clone(), model: self.model.clone(), json };
-                out.push(Body::AnswerPart { index, part });
+                out.extend(self.finish());
+                let (wire, model) = (self.wire.clone(), self.model.clone());
+                // It goes back as it is or not at all.
+                if matches!(self.secrets.hide_known(&json), Cow::Borrowed(_)) {
+                    out.push(Body::AnswerPart { index, part: Part::Opaque { wire, model, json } });
+                }
             }
             Delta::Call { index, .. } => {
-                out.extend(self.flush());
+                out.extend(self.finish());
                 if let Some(call) = delta.into_tool_use(id()) {
                     self.calls.push(call.clone());
                     out.push(Body::AnswerPart { index, part: Part::Call(call) });
@@ -96,35 +130,23 @@ impl Answer {
             }
             Delta::Restart { .. } => {
                 self.empty = true;
-                out.extend(self.flush());
+                out.extend(self.finish());
             }
-            Delta::End { .. } => out.extend(self.flush()),
+            Delta::End { .. } => out.extend(self.finish()),
         }
         out
     }
 
-    fn join(&mut self, more: Open, out: &mut Vec<Body>) {
-        let joined = match (&mut self.open, more) {
-            (Some(Open::Text { index: a, text }), Open::Text { index: b, text: more })
-            | (Some(Open::Thinking { index: a, text }), Open::Thinking { index: b, text: more })
-                if *a == b =>
-            {
-                text.push_str(&more);
-                text.len()
-            }
-            (Some(Open::Call { index: a, json, .. }), Open::Call { index: b, json: more, .. })
-                if *a == b =>
-            {
-                json.push_str(&more);
-                json.len()
-            }
-            (_, more) => {
-                out.extend(self.flush());
-                self.open = Some(more);
-                0
-            }
-        };
-        if joined > JOIN_BYTES || self.since.elapsed() >= JOIN {
+    fn join(&mut self, kind: Kind, more: &str, out: &mut Vec<Body>) {
+        if self.open.as_ref().is_some_and(|open| open.kind != kind) {
+            out.extend(self.finish());
+        }
+        let open = self.open.get_or_insert_with(|| {
+            let (text, hidden) = (String::new(), Stream::of_known());
+            Open { kind, text, hidden }
+        });
+        open.text.push_str(more);
+        if open.text.len() > JOIN_BYTES || self.since.elapsed() >= JOIN {
             out.extend(self.flush());
         }
     }

@@ -7,8 +7,8 @@ use std::borrow::Cow;
 
 use haft_text::secrets::Secrets;
 use haft_types::{
-    Body, Cell, Detail, DiffLine, FileMatches, From, HostPath, MatchLine, Node, Outcome, Part,
-    Plan, Question, Reply, Shape, Style, Target, TurnEnd,
+    Body, Cell, Detail, DiffLine, FileMatches, HostPath, MatchLine, Node, Outcome, Part, Plan,
+    Question, Reply, Shape, Style, Target, ToolUse, TurnEnd,
 };
 use serde_json::{Map, Value};
 
@@ -22,38 +22,31 @@ struct Hider<'a> {
 
 /// Hides secrets in what a call gives back, and learns what it shows by its name.
 pub(crate) fn outcome(secrets: &Secrets, outcome: &mut Outcome) {
-    let hider = Hider { secrets, learns: true };
-    for part in &mut outcome.content {
-        hider.part(part);
-    }
-    if let Some(data) = &mut outcome.data {
-        hider.value(data);
-    }
-    if let Some(detail) = &mut outcome.detail {
-        hider.detail(detail);
-    }
+    Hider { secrets, learns: true }.outcome(outcome);
 }
 
-/// Hides known secrets in an event; what the model itself says, and what a call gave back, are left
-/// as they are.
+/// Learns what arguments show by their names.
+pub(crate) fn learn(secrets: &Secrets, input: &Value) {
+    Hider { secrets, learns: true }.value(&mut input.clone());
+}
+
+/// Hides secrets in an event, whichever it is.
 ///
-/// Nothing is learnt from words of people and of haft, but from files that a prompt is made of, from
-/// jobs and from what a running call shows.
+/// What the model made up is no secret: from its words, and from questions about its calls, nothing
+/// is learnt. What a call gave back was looked through before it was cut. Paths of receipts stay what
+/// they are, since what was changed is taken back by them.
 pub fn hide_in(secrets: &Secrets, body: &mut Body) {
     let known = Hider { secrets, learns: false };
     let learning = Hider { secrets, learns: true };
     match body {
-        Body::User { from, parts } => {
-            let person = matches!(from, From::Person | From::Steer);
-            let hider = if person { known } else { learning };
-            for part in parts {
-                hider.part(part);
-            }
-        }
+        Body::User { parts, .. } => parts.iter_mut().for_each(|part| learning.part(part)),
+        Body::AnswerPart { part, .. } => known.part(part),
+        Body::CallPart { json, .. } => known.text(json),
+        Body::CallOutput { text, .. } => known.text(text),
         Body::Pinned { system, .. } => system.iter_mut().for_each(|part| learning.text(part)),
         Body::CallStarted { input, plan, .. } => {
             if let Some(input) = input {
-                known.value(input);
+                learning.value(input);
             }
             if let Some(plan) = plan {
                 known.plan(plan);
@@ -61,13 +54,13 @@ pub fn hide_in(secrets: &Secrets, body: &mut Body) {
         }
         Body::CallProgress { detail, .. } => learning.detail(detail),
         Body::Asked { question } => known.question(question),
-        Body::Answered { reply, .. } => known.reply(reply),
-        Body::Notice { text, .. } => known.text(text),
+        Body::Answered { reply, .. } => learning.reply(reply),
         Body::JobStarted { title, .. } => known.text(title),
-        Body::AnswerFailed { error, .. }
-        | Body::TurnEnded { end: TurnEnd::Failed { error }, .. } => {
-            known.text(error);
-        }
+        Body::Notice { text, .. }
+        | Body::AnswerFailed { error: text, .. }
+        | Body::TurnEnded { end: TurnEnd::Failed { error: text }, .. }
+        | Body::TurnEnded { end: TurnEnd::Limit { reason: text }, .. } => learning.text(text),
+        Body::CallEnded { outcome, .. } => known.outcome(outcome),
         Body::Compacted { summary, .. } => known.text(summary),
         Body::State { key, value } => {
             if let Cow::Owned(hidden) = secrets.hide_known(key) {
@@ -92,9 +85,27 @@ impl Hider<'_> {
         texts.into_iter().for_each(|text| self.text(text));
     }
 
+    fn outcome(self, outcome: &mut Outcome) {
+        outcome.content.iter_mut().for_each(|part| self.part(part));
+        outcome.data.iter_mut().for_each(|data| self.value(data));
+        outcome.detail.iter_mut().for_each(|detail| self.detail(detail));
+        self.texts(&mut outcome.notes);
+    }
+
     fn part(self, part: &mut Part) {
-        if let Part::Text { text } = part {
-            self.text(text);
+        match part {
+            // Thinking was looked through as it came: a proof of it is for its very words.
+            Part::Text { text } | Part::Thinking { text, signature: None } => self.text(text),
+            Part::Call(call) => self.call(call),
+            Part::Thinking { .. } | Part::Image { .. } | Part::Opaque { .. } => {}
+        }
+    }
+
+    fn call(self, call: &mut ToolUse) {
+        let Some(input) = &mut call.input else { return self.text(&mut call.raw) };
+        if matches!(self.secrets.hide_known(&call.raw), Cow::Owned(_)) {
+            self.value(input);
+            call.raw = input.to_string();
         }
     }
 

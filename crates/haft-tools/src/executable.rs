@@ -33,6 +33,8 @@ use crate::{
 
 /// How long the executables of a folder may take to print their specs, all together.
 const SPEC_TIME: Duration = Duration::from_secs(2);
+/// Most bytes that are repeated of what is no spec.
+const BEGINNING: usize = 80;
 /// Largest spec in bytes.
 const SPEC_SIZE: usize = 256 * 1024;
 /// Most files of a folder that are looked at.
@@ -188,7 +190,7 @@ async fn ask_spec(host: &dyn Host, folder: &HostPath, path: &HostPath) -> Result
             Output::Exit(exit) if exit.code == Some(0) => break,
             Output::Exit(exit) => {
                 let text = complaint.into_text();
-                let last = quoted(text.trim().lines().next_back().unwrap_or_default());
+                let last = beginning(text.trim().lines().next_back().unwrap_or_default());
                 let code =
                     exit.code.map_or("a signal".to_owned(), |code| format!("exit code {code}"));
                 return Err(format!("--spec ended with {code}: {last}"));
@@ -198,9 +200,21 @@ async fn ask_spec(host: &dyn Host, folder: &HostPath, path: &HostPath) -> Result
     parse_spec(&out, path)
 }
 
+/// The first whole words of a text: where one of them is a secret, no half of it is left to be seen.
+fn beginning(text: &str) -> String {
+    let mut end = 0;
+    for word in text.split_inclusive(char::is_whitespace) {
+        if end + word.len() > BEGINNING {
+            break;
+        }
+        end += word.len();
+    }
+    quoted(text[..end].trim_end())
+}
+
 fn parse_spec(out: &[u8], path: &HostPath) -> Result<ToolSpec, String> {
     let spec: ToolSpec = serde_json::from_slice(out).map_err(|error| {
-        let start = quoted(&String::from_utf8_lossy(&out[..out.len().min(80)]));
+        let start = beginning(&String::from_utf8_lossy(out));
         let why = Misfit::of(&error);
         format!("--spec printed no spec as JSON: {why} (it begins {start:?})")
     })?;

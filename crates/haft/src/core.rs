@@ -30,7 +30,7 @@ use serde_json::Value;
 use crate::{
     again,
     cli::Common,
-    exit::{Failure, say},
+    exit::{self, Failure, say},
     hooks::{self, Hooks, OfTools, Ready},
     jobs, journal, killed, model, undo, why,
 };
@@ -101,6 +101,8 @@ pub struct Base {
     pub policy: Policy,
     /// The hooks of all settings that count.
     pub hooks: Vec<Arc<Ready>>,
+    /// The values of secrets that are known, which nothing shows.
+    pub secrets: Arc<Secrets>,
     /// Whether tools that are not on by default are there, too.
     pub every_tool: bool,
     /// The tool that is called, where that is all that is wanted.
@@ -156,6 +158,8 @@ impl Base {
             environment: environment.clone(),
             command_line: command_line(common),
         });
+        let secrets = secrets(&loaded);
+        exit::hide(&secrets);
         // What cannot be read is told before anything that depends on it fails.
         if loaded.fatal().next().is_some() {
             report(&loaded)?;
@@ -191,6 +195,7 @@ impl Base {
             mode,
             policy,
             hooks,
+            secrets,
             every_tool: false,
             called: None,
         })
@@ -484,7 +489,7 @@ fn session(base: &Base, bus: &Bus, id: String, out_dir: PathBuf) -> Session {
     let judge = Judge { policy: base.policy.clone(), mode: base.mode, grants: Grants::default() };
     let outs = Arc::new(Outs::in_folder(out_dir, OUTS_MAX));
     let mut session = Session::new(id, Arc::new(bus.clone()), Arc::new(bus.clone()), outs, judge);
-    session.secrets = secrets(&base.loaded);
+    session.secrets = base.secrets.clone();
     bus.hide(session.secrets.clone());
     session.output_max.get_or_init(|| base.loaded.settings.limits.output_bytes);
     let jobs = &base.loaded.settings.jobs;

@@ -228,7 +228,7 @@ async fn tools(base: &Base) -> Vec<Line> {
     let env = Env { shell: base.host.shell().is_some(), ..Env::default() };
     let state = |works| if works { State::Fine } else { State::Missing };
     let told = executables::told(base, &env).await.into_iter();
-    told.map(|(works, text)| line("tool", state(works), text)).collect()
+    told.map(|(works, text)| line("tool", state(works), base.secrets.hide(&text))).collect()
 }
 
 fn providers(base: &Base) -> [(&'static str, String, bool); 2] {

@@ -2,15 +2,32 @@
 //!
 //! **Invariant:** text leaves the program here, and nothing in it but haft's own colours acts on a
 //! terminal, wherever it came from: a setting, a flag, a file, an error of a library. What a program
-//! reads is left alone.
+//! reads is left alone, but for values of secrets, which nothing shows.
 
 use std::{
+    borrow::Cow,
     fmt,
     io::{IsTerminal as _, Write as _},
     process::ExitCode,
+    sync::{Arc, OnceLock},
 };
 
 use haft_render::{clean, colours_only};
+use haft_text::secrets::Secrets;
+
+/// What nothing that is said shows; set once the settings are read.
+static SECRETS: OnceLock<Arc<Secrets>> = OnceLock::new();
+
+/// From now on nothing that is said shows the values of these secrets; the first ones count.
+pub fn hide(secrets: &Arc<Secrets>) {
+    // Of several sessions in one process each hides its own in its events.
+    drop(SECRETS.set(secrets.clone()));
+}
+
+/// A text of haft's own for people, in which a secret may stand that it has met anywhere.
+fn hidden(text: &str) -> Cow<'_, str> {
+    SECRETS.get().map_or(Cow::Borrowed(text), |secrets| secrets.hide(text))
+}
 
 /// Why a run did not end well.
 #[derive(Debug)]
@@ -65,12 +82,12 @@ pub fn code(ending: &Ending) -> ExitCode {
 
 /// Writes a line to standard error. Nobody is told when even that is closed.
 pub fn say(text: &str) {
-    drop(writeln!(std::io::stderr().lock(), "{}", clean(text)));
+    drop(writeln!(std::io::stderr().lock(), "{}", clean(&hidden(text))));
 }
 
 /// Writes a line with the colours of a view to standard error.
 pub fn say_view(text: &str) {
-    drop(writeln!(std::io::stderr().lock(), "{}", colours_only(text)));
+    drop(writeln!(std::io::stderr().lock(), "{}", colours_only(&hidden(text))));
 }
 
 /// Writes text for people to standard output.
@@ -123,6 +140,7 @@ pub fn println_json(text: &str) -> Ending {
 }
 
 fn write(text: &str) -> Ending {
+    let text = SECRETS.get().map_or(Cow::Borrowed(text), |secrets| secrets.hide_known(text));
     let mut out = std::io::stdout().lock();
     match out.write_all(text.as_bytes()).and_then(|()| out.flush()) {
         Ok(()) => Ok(()),

@@ -111,8 +111,9 @@ impl Hooks {
     async fn ask(&self, event: HookEvent, due: Vec<Due>, fields: &Value) -> Vec<Answer> {
         let payload = bytes::Bytes::from(self.payload(event, fields).to_string());
         let one = async |due: Due| {
+            let secrets = &self.session.secrets;
             let said = match run::run(self, &due.ready.entry, payload.clone()).await {
-                Ok(printed) => answer::read(event, &printed, due.fail_closed),
+                Ok(printed) => answer::read(event, &printed, due.fail_closed, secrets),
                 Err(why) => Err(why),
             };
             let said = match said {
@@ -130,7 +131,7 @@ impl Hooks {
 
     /// What a hook that failed says.
     fn failed(&self, event: HookEvent, due: &Due, why: &str) -> Answer {
-        let name = due.ready.name();
+        let name = due.ready.name(&self.session.secrets);
         let place = &due.ready.entry.place;
         self.tell(format!("the hook {name} of {} failed ({place}): {why}", event.name()));
         if !due.fail_closed {
@@ -321,7 +322,7 @@ impl Hooks {
 async fn notify(hooks: Arc<Hooks>, text: String) {
     let kind = "permission_prompt";
     let due = hooks.due(HookEvent::Notification, &[kind.to_owned()], None);
-    let fields = json!({"message": text, "notification_type": kind});
+    let fields = json!({"message": haft_render::exact(&text), "notification_type": kind});
     hooks.ask(HookEvent::Notification, due, &fields).await;
 }
 

@@ -18,16 +18,30 @@ pub struct Stream {
     given: usize,
     /// Where its begin stands in a private key.
     key: Key,
+    /// Whether nothing is learnt from it: only values that are known are hidden.
+    known_only: bool,
+    /// Whether something was hidden.
+    hides: bool,
 }
 
 impl Stream {
+    /// A text that nothing is learnt from: only values that are known are hidden in it.
+    pub fn of_known() -> Self {
+        Self { known_only: true, ..Self::default() }
+    }
+
+    /// Reports whether something of it was hidden so far.
+    pub const fn has_hidden(&self) -> bool {
+        self.hides
+    }
+
     /// Takes a piece; gives what can be shown now.
     pub fn push(&mut self, secrets: &Secrets, piece: &str) -> String {
         self.line.push_str(piece);
         let mut out = String::new();
         if let Some(last) = self.line.rfind(['\n', '\r']) {
             let rest = self.line.split_off(last + 1);
-            let (places, _) = secrets.places(&self.line, &mut self.key, false);
+            let (places, _) = self.places(secrets, None);
             self.give(&places, self.line.len(), &mut out);
             (self.line, self.given) = (rest, 0);
         }
@@ -36,7 +50,7 @@ impl Stream {
         }
         // What is known of the key counts once the line has ended.
         let mut key = self.key;
-        let (places, open) = secrets.places(&self.line, &mut key, self.line.len() <= LINE);
+        let (places, open) = self.places(secrets, Some(&mut key));
         if self.line.len() > LINE {
             self.give(&places, self.line.len(), &mut out);
             self.line.clear();
@@ -59,10 +73,19 @@ impl Stream {
     /// Gives what is left, where nothing follows.
     pub fn end(&mut self, secrets: &Secrets) -> String {
         let mut out = String::new();
-        let (places, _) = secrets.places(&self.line, &mut self.key, false);
+        let (places, _) = self.places(secrets, None);
         self.give(&places, self.line.len(), &mut out);
-        *self = Self::default();
+        *self = Self { known_only: self.known_only, hides: self.hides, ..Self::default() };
         out
+    }
+
+    /// What is to be hidden in the line; `key` where more of it may follow.
+    fn places(&mut self, secrets: &Secrets, key: Option<&mut Key>) -> (Vec<Place>, Option<usize>) {
+        if self.known_only {
+            return (secrets.known().places(&self.line), None);
+        }
+        let more = key.is_some() && self.line.len() <= LINE;
+        secrets.places(&self.line, key.unwrap_or(&mut self.key), more)
     }
 
     /// Gives the line up to `safe` where it was not given yet.
@@ -71,6 +94,7 @@ impl Stream {
             if range.start >= self.given && range.end <= safe {
                 out.push_str(&self.line[self.given..range.start]);
                 out.push_str(instead);
+                self.hides = true;
                 self.given = range.end;
             }
         }

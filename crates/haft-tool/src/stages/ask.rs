@@ -17,7 +17,7 @@ use super::{
     hooks::{self, Advice, Hook, Instead},
     rules,
 };
-use crate::{Call, Judge, Next, Stage};
+use crate::{Call, Judge, Next, Stage, hidden};
 
 /// Bytes of arguments that are shown with a question.
 const GIVEN: usize = 64 << 10;
@@ -99,6 +99,7 @@ async fn allowed(call: Call, input: Option<Value>, next: Next<'_>) -> Outcome {
     match input.filter(|input| Some(input) != call.input()) {
         None => next.run(call).await,
         Some(input) => {
+            hidden::learn(&call.cx.session().secrets, &input);
             let reason = "it rewrote the call".to_owned();
             let advice = Some(Advice { verdict: Verdict::Allow, reason });
             next.again(Call { advice, consulted: true, ..call.with_input(input) }).await

@@ -13,7 +13,7 @@ use haft_types::{HostPath, Outcome, Part, Plan, Question, Status, ToolError, Too
 use serde_json::Value;
 
 use super::resolve;
-use crate::{Call, Cx, Next, Stage};
+use crate::{Call, Cx, Next, Stage, hidden};
 
 /// How long links are looked up for hooks.
 const LOOK_UP: Duration = Duration::from_secs(5);
@@ -213,6 +213,7 @@ impl Stage for HooksBefore {
                 }
                 // The next hook sees what this one made of it; a yes was for what there was.
                 if let Some(input) = said.input {
+                    hidden::learn(&call.cx.session().secrets, &input);
                     advice = advice.filter(|advice: &Advice| advice.verdict != Verdict::Allow);
                     call = call.with_input(input.clone());
                     rewritten = Some(input);

@@ -5,6 +5,7 @@
 
 use haft_config::HookEvent;
 use haft_policy::Verdict;
+use haft_text::secrets::Secrets;
 use serde::Deserialize;
 use serde_json::Value;
 
@@ -100,9 +101,16 @@ struct Instead {
     interrupt: Option<bool>,
 }
 
-/// Reads what a hook came to; `strict` where any text that is no answer is a failure.
-pub fn read(event: HookEvent, printed: &Printed, strict: bool) -> Result<Answer, String> {
+/// Reads what a hook came to; `strict` where any text that is no answer is a failure. What it says to
+/// people or the model is cut only without values of secrets.
+pub fn read(
+    event: HookEvent,
+    printed: &Printed,
+    strict: bool,
+    secrets: &Secrets,
+) -> Result<Answer, String> {
     let err = String::from_utf8_lossy(&printed.err);
+    let err = secrets.hide(&err);
     match printed.code {
         0 => {}
         2 => return Ok(exit_2(event, err.trim())),
@@ -121,13 +129,16 @@ pub fn read(event: HookEvent, printed: &Printed, strict: bool) -> Result<Answer,
         return Ok(Answer::default());
     }
     if text.starts_with('{') {
-        let said = serde_json::from_str(text)
-            .map_err(|error| format!("its answer is not understood: {error}{}", quoted(text)))?;
-        return said_of(event, said);
+        let said = serde_json::from_str(text).map_err(|error| {
+            format!("its answer is not understood: {error}{}", quoted(&secrets.hide(text)))
+        })?;
+        return said_of(event, said, secrets);
     }
     match (takes_text, strict) {
         (true, _) => Ok(Answer { context: vec![text.to_owned()], ..Answer::default() }),
-        (false, true) => Err(format!("what it printed is no answer{}", quoted(text))),
+        (false, true) => {
+            Err(format!("what it printed is no answer{}", quoted(&secrets.hide(text))))
+        }
         (false, false) => Ok(Answer::default()),
     }
 }
@@ -143,9 +154,9 @@ fn exit_2(event: HookEvent, err: &str) -> Answer {
     }
 }
 
-fn said_of(event: HookEvent, said: Said) -> Result<Answer, String> {
-    let mut answer =
-        Answer { message: said.system_message.map(|text| short(&text)), ..Answer::default() };
+fn said_of(event: HookEvent, said: Said, secrets: &Secrets) -> Result<Answer, String> {
+    let message = said.system_message.map(|text| short(&secrets.hide(&text)));
+    let mut answer = Answer { message, ..Answer::default() };
     let _: Option<bool> = said.suppress_output;
     let reason = said.reason.unwrap_or_default();
     let given = || if reason.is_empty() { "it gave no reason".to_owned() } else { reason.clone() };

@@ -6,6 +6,7 @@ use std::sync::Arc;
 
 use haft_config::{HookEntry, HookRun, Loaded, Problem};
 use haft_policy::{Anchors, Policy, Rules, Scope, Verdict};
+use haft_text::secrets::Secrets;
 use haft_tool::Seen;
 use regex::Regex;
 
@@ -44,13 +45,15 @@ impl Ready {
             }
     }
 
-    /// What it is called in messages: its command or address.
-    pub fn name(&self) -> String {
+    /// What it is called in messages: its command or address, without values of secrets.
+    pub fn name(&self, secrets: &Secrets) -> String {
         let text = match &self.entry.run {
             HookRun::Command { command, .. } => command.clone(),
             HookRun::Http { url, .. } => haft_net::shown_url(url),
             HookRun::Nothing(_) => "without a command".to_owned(),
         };
+        // Before it is cut, so that no half of a value is left.
+        let text = secrets.hide(&text);
         let line = text.trim().lines().next().unwrap_or_default();
         let short: String = line.chars().take(NAME).collect();
         if short.len() < text.trim().len() { format!("`{short}...`") } else { format!("`{short}`") }

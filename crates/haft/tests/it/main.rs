@@ -26,6 +26,7 @@ mod ends;
 mod everyday;
 mod executables;
 mod files;
+mod hidden;
 mod hooks;
 mod hooks_talk;
 mod hostile_documents;
