@@ -93,6 +93,9 @@ pub struct Ruling {
     /// Whether it is allowed because its command only looks: it is to run so that it can do no
     /// more.
     pub looks: bool,
+    /// Whether it is a question only because no rule speaks of a call of which all is known: a hook
+    /// may answer that as well as a person.
+    pub open: bool,
 }
 
 impl Ruling {
@@ -105,7 +108,8 @@ impl Ruling {
         let rule = rule.map(|rule| rule.text.clone());
         let (reason, brief) = (reason(what), reason("this"));
         let remember = Remember::Never;
-        Self { verdict, rule, reason, brief, remember, instead: None, looks: false }
+        let (instead, looks, open) = Default::default();
+        Self { verdict, rule, reason, brief, remember, instead, looks, open }
     }
 
     pub(crate) fn ask(
@@ -461,12 +465,14 @@ impl Policy {
         let mut used: Option<&Rule> = None;
         let mut looks = false;
         let mut covered = Vec::new();
+        let open = is_known(judged);
         for judged in judged {
             if by_place_or_mode(ask, judged) {
                 continue;
             }
             if let Some(script) = &judged.script {
-                let allowed = self.scripts(ask, judged.effect, script)?;
+                let allowed = self.scripts(ask, judged.effect, script);
+                let allowed = allowed.map_err(|ruling| Ruling { open, ..ruling })?;
                 looks = allowed.looks;
                 used = used.or(allowed.rule);
                 covered.extend(allowed.covered);
@@ -485,7 +491,8 @@ impl Policy {
                 let what = doing(judged.effect, judged.real, ask);
                 let place = outside(ask, judged);
                 let reason = |what: &str| format!("no rule allows {what}{place}");
-                return Err(Ruling::ask(Remember::Saved, None, &what, reason));
+                let ruling = Ruling::ask(Remember::Saved, None, &what, reason);
+                return Err(Ruling { open, ..ruling });
             };
             used = used.or(Some(&placed.rule));
         }
@@ -508,6 +515,14 @@ fn settle(question: Ruling, ask: &Ask<'_>) -> Ruling {
             .because(|reason| format!("{reason} (mode auto asks, because no sandbox holds)")),
         _ => question,
     }
+}
+
+/// Reports whether all is known of what a call does, and it gets no secret.
+fn is_known(judged: &[Judged<'_>]) -> bool {
+    judged.iter().all(|judged| {
+        !matches!(judged.effect.target, Target::Secret { .. })
+            && judged.script.as_ref().is_none_or(Script::is_known)
+    })
 }
 
 fn without_rule(ask: &Ask<'_>) -> String {

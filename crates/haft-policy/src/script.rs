@@ -136,6 +136,8 @@ pub struct Part {
     pub redirected: usize,
     /// The most that it does to files that only the shell will know; none where it knows all.
     pub open: Option<Access>,
+    /// Whether that is so of one of its redirects, too.
+    pub redirects_open: bool,
     /// Whether it does no more than to read and write files.
     pub is_tame: bool,
     /// Whether it only looks.
@@ -266,6 +268,12 @@ impl Script {
         self.parts.iter().any(|part| takes(part.loosely()) || takes(part.joined()))
     }
 
+    /// Whether its words, and the files that it works on as far as it is written, are all known.
+    pub(crate) fn is_known(&self) -> bool {
+        let is_known = |part: &Part| part.open.is_none() && (part.words.is_some() || part.read_only);
+        self.fault.is_none() && self.parts.iter().all(is_known)
+    }
+
     /// What it does beside being run: the files that it works on, each once, and the folder of the
     /// shell, which it finds and may leave behind.
     pub fn effects(&self) -> Vec<Effect> {
@@ -305,6 +313,7 @@ impl Part {
             // What a pattern finds may be anything there.
             if !is_sure || (access(one) != Access::Observe && is_pattern(one)) {
                 made.open = made.open.max(Some(access(one)));
+                made.redirects_open |= is_redirect;
             }
             if let Some(mut effect) = effect {
                 if is_hard {

@@ -59,6 +59,15 @@ impl Policy {
                 "it starts behind a link, or goes through more files than are looked at first";
             return Err(question(&doing(effect, None, ask), why));
         }
+        let alone = |part: &Part, why: &str| {
+            let what = format!("running {}", short(part.text.trim()));
+            if script.parts.len() == 1 {
+                return question(&what, why);
+            }
+            // Which of them it is has to be said.
+            let reason = |_: &str| format!("no rule allows {what}: {why}");
+            Ruling::ask(Remember::Saved, None, "", reason)
+        };
         let mut allowed = Allowed { looks: script.read_only, ..Allowed::default() };
         let (mut ruled, mut uncovered) = (false, HashSet::new());
         for part in &script.parts {
@@ -70,19 +79,17 @@ impl Policy {
             if ruled {
                 allowed.looks = false;
                 allowed.rule = allowed.rule.or(rule);
+                if part.redirects_open && !inside {
+                    let why = "where a redirect of it leads is known only when it runs";
+                    return Err(alone(part, why));
+                }
                 allowed.covered.extend_from_slice(&part.effects[part.redirected..]);
                 uncovered.extend(&part.effects[..part.redirected]);
                 continue;
             }
             uncovered.extend(&part.effects);
             if let Some(why) = left(part, ask) {
-                let what = format!("running {}", short(part.text.trim()));
-                if script.parts.len() == 1 {
-                    return Err(question(&what, &why));
-                }
-                // Which of them it is has to be said.
-                let reason = |_: &str| format!("no rule allows {what}: {why}");
-                return Err(Ruling::ask(Remember::Saved, None, "", reason));
+                return Err(alone(part, &why));
             }
         }
         allowed.covered.retain(|effect| !uncovered.contains(effect));

@@ -157,6 +157,11 @@ fn problems_name_the_text() {
     let told: Vec<String> = policy.problems().iter().map(ToString::to_string).collect();
     assert!(told.iter().any(|t| t.contains("Read(a/../b)") && t.contains("project settings")));
     assert!(told.iter().any(|t| t.contains("bsah(ls") && t.contains("not closed")));
+    for text in ["Bash(:*)", "Bash( :*)", "Bash(*:*)"] {
+        let empty = policy(&Rules::default().with(Verdict::Allow, Scope::User, text));
+        let told = empty.problems().iter().map(ToString::to_string).collect::<String>();
+        assert!(told.contains("no words stand before :*"), "{told}");
+    }
 }
 
 #[test]

@@ -72,9 +72,9 @@ fn asking(call: &Call, judge: &Judge) -> Option<Ruling> {
     Some(with_ask(call, prepared, &prepared.plan, &judge, |ask| judge.policy.decide(ask)))
 }
 
-/// Reports whether a question is only there because no rule speaks of the call: a hook may answer it.
+/// Reports whether a hook may answer a question.
 pub(super) fn is_open(ruling: &Ruling) -> bool {
-    ruling.verdict == Verdict::Ask && ruling.remember == Remember::Saved && ruling.rule.is_none()
+    ruling.verdict == Verdict::Ask && ruling.open
 }
 
 /// The ruling with what hooks think of the call: a yes only answers an open question, and a question

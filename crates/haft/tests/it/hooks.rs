@@ -5,7 +5,7 @@ use std::{fs, path::PathBuf};
 use haft_testkit::machine;
 use serde_json::{Value, json};
 
-use crate::world::{PATIENCE, Ran, World, text, until};
+use crate::world::{Input, PATIENCE, Ran, World, finish, text, until};
 
 /// Settings with one hook of an event.
 pub fn hook(event: &str, matcher: &str, command: &str, more: &str) -> String {
@@ -81,6 +81,36 @@ fn an_answer_denies_asks_or_allows_and_no_more_than_it_may() {
     }
     let ran = world.tool("write", &json!({"path": "free.txt", "content": "x"}), &[]);
     assert_eq!((ran.code, world.read("free.txt").as_str()), (Some(0), "x"), "{ran:?}");
+}
+
+#[test]
+fn a_yes_of_a_hook_is_none_to_what_is_not_known() {
+    let world = World::new();
+    let allow = hook("PreToolUse", "Bash", &prints(&before("allow", "fine")), "");
+    world.settings(&allow);
+    world.file("keys", "keys");
+    world.file("cmd", "touch made");
+    for command in [
+        "cat \"$(echo keys)\"",
+        "echo x >> \"$(echo made)\"",
+        "sh -c \"$(cat cmd)\"",
+        "eval \"$X\"",
+        "$(cat cmd)",
+        "touch made; cat \"$(echo keys)\"",
+        "touch {{secret:GH_TOKEN}}",
+    ] {
+        for mode in ["ask", "dont-ask"] {
+            let input = json!({"command": command}).to_string();
+            let mut haft = world.haft(&["tool", "bash", "--input", &input, "--mode", mode]);
+            haft.env("GH_TOKEN", "abcdefghij0123456789");
+            let ran = finish(haft, &Input::Nothing);
+            assert_eq!(ran.code, Some(1), "{command} {mode}: {ran:?}");
+            assert!(ran.said().contains("no rule allows"), "{command} {mode}: {ran:?}");
+            assert!(!world.work().join("made").exists(), "{command}");
+        }
+    }
+    let (ran, is_made) = touch(&world, &["--mode", "ask"]);
+    assert!(is_made, "{ran:?}");
 }
 
 #[test]
