@@ -37,6 +37,7 @@ fn setting() -> Setting {
     Setting {
         cwd: "/w".to_owned(),
         home: "/h".to_owned(),
+        git_is_held: true,
         variables: LOOKING.map(|(name, value)| (name.into(), value.into())).into(),
         git: [("/w".to_owned(), git)].into(),
         plain_toolchains: ["/w".to_owned()].into(),

@@ -45,10 +45,6 @@ const KEYS: &[&str] = &[
     "core.editor",
     "core.eol",
     "core.filemode",
-    // What only looks is given these three, which win.
-    "core.fsmonitor",
-    "core.hookspath",
-    "core.pager",
     "core.ignorecase",
     "core.logallrefupdates",
     "core.longpaths",
@@ -134,6 +130,9 @@ const SIGNATURES: &[&str] = &[
 const FETCHES: &[&str] =
     &["extensions.partialclone", "remote.*.partialclonefilter", "remote.*.promisor"];
 
+/// Settings over which those win that a command is given that only looks.
+const HELPERS: &[&str] = &["core.fsmonitor", "core.hookspath", "core.pager", "pager."];
+
 /// What the settings of a repository do not make git start, where it was started in a folder to look.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 #[expect(clippy::struct_excessive_bools, reason = "each holds or not, whatever the others do")]
@@ -148,6 +147,11 @@ pub struct GitSettings {
     pub no_drivers: bool,
     /// It checks no signatures.
     pub no_signatures: bool,
+    /// Nothing is named of what a command that only looks is kept from: hooks, a watcher of files, a
+    /// pager, repositories within. See [`has_links`] for those that only the index knows.
+    pub no_helpers: bool,
+    /// The index of the repository; none where there is no repository.
+    pub index: Option<HostPath>,
     /// Repositories within are named.
     pub submodules: bool,
 }
@@ -156,10 +160,12 @@ impl GitSettings {
     /// Nothing is started.
     const PLAIN: Self = Self {
         top: None,
+        index: None,
         no_fetches: true,
         no_filters: true,
         no_drivers: true,
         no_signatures: true,
+        no_helpers: true,
         submodules: false,
     };
 
@@ -180,6 +186,7 @@ impl GitSettings {
                 () if is_of(FILTERS) => all.no_filters = false,
                 () if is_of(SIGNATURES) => all.no_signatures = false,
                 () if is_of(FETCHES) => all.no_fetches = false,
+                () if is_of(HELPERS) => all.no_helpers = false,
                 () if is_of(KEYS) || is_alias => {}
                 () if SECTIONS.contains(&section) && !rest.starts_with("*.") => {}
                 () => return Self::default(),
@@ -197,11 +204,17 @@ pub async fn git_settings(fs: &dyn Fs, folder: &HostPath) -> GitSettings {
     if at.names().any(|name| name.eq_ignore_ascii_case(b".git")) {
         return GitSettings::default();
     }
+    // A folder that is a repository by itself counts, unless what is given says otherwise.
+    let mut no_bare = true;
     for _ in 0..CLIMB {
         let Ok(git) = at.join(".git") else { break };
         let found = match kind(fs, &git).await {
             Some(FileKind::Missing) => {
-                let Some(parent) = at.parent() else { return GitSettings::PLAIN };
+                let Ok(head) = at.join("HEAD") else { break };
+                no_bare &= kind(fs, &head).await == Some(FileKind::Missing);
+                let Some(parent) = at.parent() else {
+                    return GitSettings { no_helpers: no_bare, ..GitSettings::PLAIN };
+                };
                 at = parent;
                 continue;
             }
@@ -210,7 +223,9 @@ pub async fn git_settings(fs: &dyn Fs, folder: &HostPath) -> GitSettings {
             Some(FileKind::Entry(EntryKind::File)) => of_worktree(fs, &at, &git).await,
             Some(_) | None => None,
         };
-        return GitSettings { top: Some(at), ..found.unwrap_or_default() };
+        let found = found.unwrap_or_default();
+        let no_helpers = found.no_helpers && no_bare;
+        return GitSettings { top: Some(at), no_helpers, ..found };
     }
     GitSettings::default()
 }
@@ -293,7 +308,27 @@ async fn of_files(
     let modules = text(fs, &top.join(".gitmodules").ok()?).await?;
     let modules = modules.unwrap_or_default().to_ascii_lowercase();
     let (submodules, is_left) = (modules.contains("[submodule"), !modules.contains("ignore"));
-    Some(GitSettings { no_filters: all.no_filters && is_left, submodules, ..all })
+    let no_filters = all.no_filters && is_left;
+    // The one hook that runs where it looks: it may write down what it found out of files.
+    let hook = kind(fs, &common.join("hooks").ok()?.join("post-index-change").ok()?).await?;
+    let no_helpers = all.no_helpers && !submodules && hook == FileKind::Missing;
+    let index = Some(own.join("index").ok()?);
+    Some(GitSettings { no_filters, no_helpers, submodules, index, ..all })
+}
+
+/// Reports whether an index may name repositories within: entries of mode 160000, in whatever version.
+/// What cannot be read in full may.
+pub async fn has_links(fs: &dyn Fs, index: &HostPath) -> bool {
+    /// Most bytes of an index that are looked through.
+    const LONGEST: usize = 64 << 20;
+    let Ok(found) = fs.locate(index, Follow::Yes).await else { return true };
+    if found.kind == FileKind::Missing {
+        return false;
+    }
+    let Ok(bytes) = fs.read(&found, 0, LONGEST).await else { return true };
+    // A split one names another file, whose entries are not here.
+    let holds = |part: &[u8]| memchr::memmem::find(&bytes, part).is_some();
+    bytes.len() == LONGEST || holds(&[0, 0, 0xe0, 0]) || holds(b"link\0\0\0")
 }
 
 /// What stands there; a link is a link.
@@ -373,7 +408,6 @@ mod tests {
             "[branch \"a]b\\\"c\"] merge = refs/heads/a\n[user] name = A B\n\temail = a@b\n",
             "[color]\nui\n[pull] rebase = true\n[submodule \"x\"]\nurl = ../x\n",
             "[alias]\nst = !./x\n\tlg = log --oneline\n",
-            "[core]\nfsmonitor = ./x\nhooksPath = h\npager = ./x\n",
         ] {
             assert_eq!(GitSettings::PLAIN.with(text), GitSettings::PLAIN, "{text:?}");
         }
@@ -386,6 +420,7 @@ mod tests {
         let filters = GitSettings { no_filters: false, ..plain() };
         let signatures = GitSettings { no_signatures: false, ..plain() };
         let fetches = GitSettings { no_fetches: false, ..plain() };
+        let helpers = GitSettings { no_helpers: false, ..plain() };
         for (text, found) in [
             ("[diff]\nexternal = ./x\n", &drivers),
             ("[diff \"a\"]\ntextconv = ./x\n", &drivers),
@@ -395,6 +430,8 @@ mod tests {
             ("[log]\nshowSignature = true\n[gpg]\nprogram = ./x\n", &signatures),
             ("[pretty]\nx = %G?\n", &signatures),
             ("[extensions]\npartialClone = origin\n", &fetches),
+            ("[core]\nfsmonitor = ./x\nhooksPath = h\npager = ./x\n", &helpers),
+            ("[pager]\nlog = ./x\n", &helpers),
             ("[remote \"origin\"]\npromisor = true\n", &fetches),
         ] {
             assert_eq!(plain().with(text), *found, "{text:?}");
@@ -432,7 +469,9 @@ mod tests {
         let host = Memory::with_files(files.iter().map(|(path, text)| (*path, text.to_string())));
         let host = host.unwrap();
         let found = git_settings(host.fs(), &at("/w/a/b")).await;
-        GitSettings { top: None, submodules: false, ..found } == GitSettings::PLAIN
+        let no_helpers = found.no_helpers || found.submodules;
+        let found = GitSettings { top: None, index: None, submodules: false, no_helpers, ..found };
+        found == GitSettings::PLAIN
     }
 
     /// What makes a folder a repository.
@@ -470,6 +509,9 @@ mod tests {
         assert!(!with(&[("/w", GOOD), ("/w/a", BAD)], &[]).await);
         assert!(!with(&[("/w", BAD)], &[("/w/a/.git/x", "")]).await, "git goes past it");
         assert!(!with(&[("/w", GOOD)], &[("/w/.git/commondir", "../common\n")]).await);
+        assert!(!with(&[("/w", GOOD)], &[("/w/a/HEAD", "ref: refs/heads/x\n")]).await, "bare");
+        assert!(!with(&[("/w", GOOD)], &[("/w/.git/hooks/post-index-change", "")]).await);
+        assert!(with(&[("/w", GOOD)], &[("/w/.git/hooks/pre-commit", "")]).await);
         let modules = "[submodule \"x\"]\n\tpath = x\n\tIgnore = none\n";
         assert!(!with(&[("/w", GOOD)], &[("/w/.gitmodules", modules)]).await);
         assert!(with(&[("/w", GOOD)], &[("/w/.gitmodules", "[submodule \"x\"]\npath=x\n")]).await);

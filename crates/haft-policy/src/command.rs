@@ -41,7 +41,8 @@ impl CommandPattern {
         if text.contains(GAP) {
             return Err("it holds a NUL byte".to_owned());
         }
-        if text.strip_suffix(":*").is_some_and(|head| head.trim_end().trim_matches('*').is_empty()) {
+        if text.strip_suffix(":*").is_some_and(|head| head.trim_end().trim_matches('*').is_empty())
+        {
             return Err("no words stand before :*; write * for every command".to_owned());
         }
         let parts = |word| matches!(word, "&&" | "||" | "|" | ";" | "&" | "|&");

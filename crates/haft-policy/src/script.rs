@@ -43,6 +43,9 @@ pub fn unread_script() -> Effect {
 pub struct Around {
     /// What git starts by the settings of no repository.
     pub git: GitFacts,
+    /// No repository has hooks that git runs where it looks, a watcher of files, a pager or
+    /// repositories within: what a command that only looks is kept from by what it is given.
+    pub no_helpers: bool,
     /// No file says which toolchain runs.
     pub toolchains: bool,
 }
@@ -54,6 +57,7 @@ impl Around {
     /// They make programs start no others.
     pub const PLAIN: Self = Self {
         git: GitFacts { no_fetches: true, no_filters: true, no_drivers: true, no_signatures: true },
+        no_helpers: true,
         toolchains: true,
     };
 
@@ -71,7 +75,7 @@ impl Around {
             _ => None,
         });
         let held: Vec<&str> = found.unwrap_or_default().split(", no ").collect();
-        let [fetches, filters, drivers, signatures, toolchains] =
+        let [fetches, filters, drivers, signatures, helpers, toolchains] =
             Self::default().named().map(|(name, _)| held.contains(&name));
         Self {
             git: GitFacts {
@@ -80,16 +84,18 @@ impl Around {
                 no_drivers: drivers,
                 no_signatures: signatures,
             },
+            no_helpers: helpers,
             toolchains,
         }
     }
 
-    const fn named(self) -> [(&'static str, bool); 5] {
+    const fn named(self) -> [(&'static str, bool); 6] {
         [
             ("fetches", self.git.no_fetches),
             ("filters", self.git.no_filters),
             ("drivers", self.git.no_drivers),
             ("signatures", self.git.no_signatures),
+            ("helpers", self.no_helpers),
             ("toolchains", self.toolchains),
         ]
     }
@@ -170,28 +176,34 @@ impl Work {
 impl Script {
     /// Reads the script that a new shell would run in a folder.
     pub fn read(text: &str, cwd: &HostPath, home: &HostPath, around: Around) -> Self {
+        Self::read_as(text, cwd, home, around, true)
+    }
+
+    /// The same; `may_look` says whether it is run as one that only looks where it is one.
+    fn read_as(
+        text: &str,
+        cwd: &HostPath,
+        home: &HostPath,
+        around: Around,
+        may_look: bool,
+    ) -> Self {
         let (Some(cwd), Some(home)) = (cwd.as_str(), home.as_str()) else {
             return Self::faulty("the folder that it starts in has no name that is text".into());
         };
         let mut work = Work::new();
         let mut go_on = || work.go_on();
-        let variables = haft_shell::LOOKING.map(|(name, value)| (name.into(), value.into())).into();
-        let (git, plain_toolchains) = Default::default();
-        let (cwd, home) = (cwd.to_owned(), home.to_owned());
-        let mut setting = Setting { cwd, home, variables, git, plain_toolchains };
         let parsed = match haft_shell::parse(text, &mut go_on) {
             Ok(parsed) => parsed,
             Err(fault) => return Self::faulty(fault.to_string()),
         };
-        let mut read = |setting: &Setting| {
-            let reading = haft_shell::effects(text, &parsed, setting, &mut go_on);
-            // What was given up is not all of it.
-            if go_on() { Ok(reading) } else { Err(haft_shell::Fault::TooSlow) }
-        };
-        let mut reading = match read(&setting) {
-            Ok(reading) => reading,
-            Err(fault) => return Self::faulty(fault.to_string()),
-        };
+        let mut setting =
+            Setting { cwd: cwd.to_owned(), home: home.to_owned(), ..Setting::default() };
+        let mut read = |setting: &Setting| haft_shell::effects(text, &parsed, setting, &mut go_on);
+        // What only looks is given what keeps it to that; all else runs with what is there.
+        setting.variables =
+            haft_shell::LOOKING.map(|(name, value)| (name.into(), value.into())).into();
+        setting.git_is_held = true;
+        let mut reading = read(&setting);
         let asks = !(reading.git_folders.is_empty() && reading.toolchain_folders.is_empty());
         if around != Around::default() && asks {
             if around.toolchains {
@@ -199,10 +211,17 @@ impl Script {
             }
             let folders = reading.git_folders.iter().map(|folder| (folder.clone(), around.git));
             setting.git = folders.collect::<BTreeMap<_, _>>();
-            match read(&setting) {
-                Ok(other) => reading = other,
-                Err(fault) => return Self::faulty(fault.to_string()),
-            }
+            reading = read(&setting);
+        }
+        if !(may_look && reading.read_only) {
+            setting.variables.clear();
+            setting.git_is_held = around.no_helpers;
+            reading = read(&setting);
+            reading.read_only = false;
+        }
+        // What was given up is not all of it.
+        if !go_on() {
+            return Self::faulty(haft_shell::Fault::TooSlow.to_string());
         }
         Self::of(reading, text, &setting.cwd)
     }
@@ -215,8 +234,7 @@ impl Script {
             return Some(Self::faulty("it could not be read when the call was planned".to_owned()));
         }
         let looks = effect.access == Access::Observe;
-        let script = Self::read(text, cwd, home, Around::of(plan));
-        Some(Self { read_only: script.read_only && looks, ..script })
+        Some(Self::read_as(text, cwd, home, Around::of(plan), looks))
     }
 
     fn of(reading: Reading, text: &str, cwd: &str) -> Self {
@@ -270,7 +288,8 @@ impl Script {
 
     /// Whether its words, and the files that it works on as far as it is written, are all known.
     pub(crate) fn is_known(&self) -> bool {
-        let is_known = |part: &Part| part.open.is_none() && (part.words.is_some() || part.read_only);
+        let is_known =
+            |part: &Part| part.open.is_none() && (part.words.is_some() || part.read_only);
         self.fault.is_none() && self.parts.iter().all(is_known)
     }
 

@@ -46,30 +46,17 @@ impl Policy {
             let covered = script.parts.iter().flat_map(|part| part.effects.clone()).collect();
             return Ok(Allowed { rule: Some(rule), looks: false, covered });
         }
-        let question = |what: &str, why: &str| {
-            let reason = |what: &str| format!("no rule allows {what}: {why}");
-            Ruling::ask(Remember::Saved, None, what, reason)
-        };
         let inside = ask.inside().is_some();
         if let Some(fault) = script.fault.as_ref().filter(|_| !inside) {
-            return Err(question(&doing(effect, None, ask), fault));
+            return Err(unallowed(&doing(effect, None, ask), fault));
         }
         if !inside && ask.plan.effects.contains(&unsure_paths()) {
             let why =
                 "it starts behind a link, or goes through more files than are looked at first";
-            return Err(question(&doing(effect, None, ask), why));
+            return Err(unallowed(&doing(effect, None, ask), why));
         }
-        let alone = |part: &Part, why: &str| {
-            let what = format!("running {}", short(part.text.trim()));
-            if script.parts.len() == 1 {
-                return question(&what, why);
-            }
-            // Which of them it is has to be said.
-            let reason = |_: &str| format!("no rule allows {what}: {why}");
-            Ruling::ask(Remember::Saved, None, "", reason)
-        };
         let mut allowed = Allowed { looks: script.read_only, ..Allowed::default() };
-        let (mut ruled, mut uncovered) = (false, HashSet::new());
+        let (mut ruled, mut all_ruled, mut uncovered) = (false, true, HashSet::new());
         for part in &script.parts {
             let joined = part.joined();
             let rule =
@@ -77,21 +64,23 @@ impl Policy {
             // Who allows a wrapper allows what it runs.
             ruled = rule.is_some() || (ruled && part.is_wrapped);
             if ruled {
-                allowed.looks = false;
                 allowed.rule = allowed.rule.or(rule);
                 if part.redirects_open && !inside {
                     let why = "where a redirect of it leads is known only when it runs";
-                    return Err(alone(part, why));
+                    return Err(about(part, script, why));
                 }
                 allowed.covered.extend_from_slice(&part.effects[part.redirected..]);
                 uncovered.extend(&part.effects[..part.redirected]);
                 continue;
             }
+            all_ruled = false;
             uncovered.extend(&part.effects);
             if let Some(why) = left(part, ask) {
-                return Err(alone(part, &why));
+                return Err(about(part, script, &why));
             }
         }
+        // Who allows all of it by its words lets it run as it is.
+        allowed.looks &= !all_ruled || script.parts.is_empty();
         allowed.covered.retain(|effect| !uncovered.contains(effect));
         Ok(allowed)
     }
@@ -208,6 +197,23 @@ impl Policy {
         let allows = |placed: &&Placed| matches!(&placed.rule.subject, Subject::Command { tool, pattern } if is_tool(ask.tool, tool) && takes(pattern));
         self.with(Verdict::Allow).find(allows).map(|placed| &placed.rule)
     }
+}
+
+/// The question about what no rule allows.
+fn unallowed(what: &str, why: &str) -> Ruling {
+    let reason = |what: &str| format!("no rule allows {what}: {why}");
+    Ruling::ask(Remember::Saved, None, what, reason)
+}
+
+/// The question about one command of a script.
+fn about(part: &Part, script: &Script, why: &str) -> Ruling {
+    let what = format!("running {}", short(part.text.trim()));
+    if script.parts.len() == 1 {
+        return unallowed(&what, why);
+    }
+    // Which of them it is has to be said.
+    let reason = |_: &str| format!("no rule allows {what}: {why}");
+    Ruling::ask(Remember::Saved, None, "", reason)
 }
 
 /// Why a part without a rule is not allowed by what it does; its paths are judged by themselves.

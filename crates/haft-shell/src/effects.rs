@@ -39,6 +39,9 @@ pub struct Setting {
     /// What is known of git in folders, absolute paths as [`Reading::git_folders`] names them. In
     /// a folder that is not here git may run anything.
     pub git: BTreeMap<String, GitFacts>,
+    /// Whether git runs no hooks, no pager and no watcher of files (`core.fsmonitor`), and does not
+    /// look into submodules: by what it is given, or because no repository names any.
+    pub git_is_held: bool,
     /// Folders, absolute paths as [`Reading::toolchain_folders`] names them, where neither they nor
     /// one above has a `rust-toolchain` or `rust-toolchain.toml` that names a path: elsewhere
     /// `cargo --version` may run anything.

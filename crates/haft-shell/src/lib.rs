@@ -45,14 +45,15 @@ pub const DEEPEST: usize = 100;
 
 /// Variables that a command of which only looking is expected has to be given, so that it does no
 /// more: go fetches no toolchain, pip looks for no newer pip, npm keeps no logs and looks for no
-/// newer npm.
-pub const LOOKING: [(&str, &str); 6] = [
+/// newer npm, rustup installs no toolchain.
+pub const LOOKING: [(&str, &str); 7] = [
     ("GOTOOLCHAIN", "local"),
     ("PIP_DISABLE_PIP_VERSION_CHECK", "1"),
     ("npm_config_cache", "/dev/null"),
     ("npm_config_logs_dir", "/dev/null"),
     ("npm_config_logs_max", "0"),
     ("npm_config_update_notifier", "false"),
+    ("RUSTUP_AUTO_INSTALL", "0"),
 ];
 
 /// Why a text cannot be read.

@@ -153,8 +153,7 @@ fn problems_name_the_text() {
         Scope::User,
         "bsah(ls",
     );
-    let policy = policy(&rules);
-    let told: Vec<String> = policy.problems().iter().map(ToString::to_string).collect();
+    let told: Vec<String> = policy(&rules).problems().iter().map(ToString::to_string).collect();
     assert!(told.iter().any(|t| t.contains("Read(a/../b)") && t.contains("project settings")));
     assert!(told.iter().any(|t| t.contains("bsah(ls") && t.contains("not closed")));
     for text in ["Bash(:*)", "Bash( :*)", "Bash(*:*)"] {

@@ -559,6 +559,8 @@ impl Judge<'_, '_> {
         let plain = &self.around.setting.plain_toolchains;
         if folders.is_empty() || !folders.iter().all(|folder| plain.contains(folder)) {
             out.fault(format!("a toolchain file may say which program {name} is"));
+        } else if !self.has("RUSTUP_") {
+            out.fault(format!("rustup may install the toolchain whose {name} it is"));
         }
         self.reading.toolchain_folders.extend(folders.iter().cloned());
     }

@@ -10,6 +10,7 @@ fn setting() -> Setting {
         cwd: "/w".into(),
         home: "/h".into(),
         git: ["/w", "/w/sub"].map(|folder| (folder.to_owned(), facts)).into(),
+        git_is_held: true,
         variables: LOOKING.map(|(name, value)| (name.into(), value.into())).into(),
         ..Setting::default()
     }

@@ -300,7 +300,7 @@ impl World {
             GitFacts { no_fetches: true, no_filters: true, no_drivers: true, no_signatures: true };
         let text = |name: &str| self.place.path().join(name).to_str().unwrap().to_owned();
         let git = ["w", "w/sub"].map(|name| (text(name), plain)).into();
-        Setting { cwd: text("w"), home: text("home"), git, ..Setting::default() }
+        Setting { cwd: text("w"), home: text("home"), git, git_is_held: true, ..Setting::default() }
     }
 
     /// Runs a script in the environment that the contract names.

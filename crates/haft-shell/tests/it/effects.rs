@@ -20,6 +20,7 @@ fn setting() -> Setting {
         home: "/h".to_owned(),
         git: [("/w".to_owned(), plain)].into(),
         plain_toolchains: ["/w".to_owned()].into(),
+        git_is_held: true,
         variables: LOOKING.map(|(name, value)| (name.into(), value.into())).into(),
     }
 }

@@ -4,7 +4,7 @@
 //! **Invariant:** what cannot be looked at in full counts as the worst that it may be. Nothing is
 //! opened but the settings of repositories and toolchains.
 
-use haft_host::{FileKind, Fs, ListHow, Located, git_settings, is_plain_toolchain};
+use haft_host::{FileKind, Fs, ListHow, Located, git_settings, has_links, is_plain_toolchain};
 use haft_policy::{Around, GitFacts, GitUse, Script, unsure_paths};
 use haft_types::{Access, Effect, EntryKind, Follow, HostPath, Outcome, Target};
 
@@ -83,21 +83,24 @@ pub(super) async fn known(call: &Call) -> Known {
         let mut around = Around::PLAIN;
         let mut more = Vec::new();
         let mut git = Git { asked: script.git, submodules: false };
+        let mut indexes = Vec::new();
         for folder in &script.git_folders {
             // A folder that is not there now may be one that the script makes or finds elsewhere.
             let found = fs.locate(folder, Follow::Yes).await.ok();
             let found = found.filter(|found| found.kind == FileKind::FOLDER);
             let inside = found.is_some_and(|found| call.place().holds(&found.real));
             if !inside && folder != cwd {
-                around.git = GitFacts::default();
+                (around.git, around.no_helpers) = (GitFacts::default(), false);
                 continue;
             }
             let found = git_settings(fs, folder).await;
+            around.no_helpers &= found.no_helpers;
             around.git.no_fetches &= found.no_fetches;
             around.git.no_filters &= found.no_filters;
             around.git.no_drivers &= found.no_drivers;
             around.git.no_signatures &= found.no_signatures;
             git.submodules |= found.submodules;
+            indexes.extend(found.index);
             let Some(top) = found.top else { continue };
             for (_, path) in script.revisions.iter().filter(|(of, _)| of == folder) {
                 if let Ok(path) = top.join(path) {
@@ -112,6 +115,12 @@ pub(super) async fn known(call: &Call) -> Known {
         let asks = !(script.git_folders.is_empty() && script.toolchain_folders.is_empty());
         let looks = script.read_only
             && (around == Around::PLAIN || Script::read(text, cwd, home, around).read_only);
+        // What only looks is kept out of repositories within by what it is given.
+        if !looks && around.no_helpers {
+            for index in &indexes {
+                around.no_helpers &= !has_links(fs, index).await;
+            }
+        }
         let mut left = LINKS;
         for (folder, depth) in &script.linked {
             follow(fs, (folder, *depth), &mut more, &mut left).await;

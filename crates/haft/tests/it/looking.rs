@@ -215,3 +215,36 @@ fn what_is_not_looked_at_in_submodules_is_said() {
     let ran = world.tool("bash", &json!({"command": "git status -s"}), &["--mode", "bypass"]);
     assert!(ran.out.contains(" lib") && !ran.out.contains("not shown"), "{ran:?}");
 }
+
+#[test]
+fn what_only_looks_beside_what_does_more_is_held_by_nothing_and_asked_about() {
+    let world = World::new();
+    git(&world, &["init", "-q"]);
+    let monitor = world.file("monitor", "#!/bin/sh\ntouch told\n");
+    std::fs::set_permissions(monitor, std::os::unix::fs::PermissionsExt::from_mode(0o755)).unwrap();
+    let runs = |command: &str| {
+        let flags = ["--mode", "accept-edits"];
+        world.tool("bash", &json!({ "command": command }), &flags).code == Some(0)
+    };
+    let both = |plain: bool, why: &str| {
+        for command in ["git status -s; touch b.txt", "git diff --stat; touch c.txt"] {
+            assert_eq!(runs(command), plain, "{command}: {why}");
+        }
+        assert!(runs("git status -s && git log -1 || true"), "{why}");
+        assert!(!world.work().join("told").exists(), "{why}");
+    };
+    both(true, "nothing is named");
+    // Alone it is given what wins.
+    git(&world, &["config", "core.fsmonitor", "./monitor"]);
+    both(false, "a watcher of files");
+    git(&world, &["config", "--unset", "core.fsmonitor"]);
+    git(&world, &["init", "-q", "lib"]);
+    world.file("lib/a.txt", "alpha\n");
+    let name = ["-c", "user.name=x", "-c", "user.email=x@example.com"];
+    git(&world, &["-C", "lib", "add", "a.txt"]);
+    git(&world, &[&["-C", "lib"], &name[..], &["commit", "-qm", "one"]].concat());
+    git(&world, &["-C", "lib", "config", "core.fsmonitor", "./../monitor"]);
+    both(true, "a repository below that nothing names");
+    git(&world, &["add", "lib"]);
+    both(false, "a repository below that the index names");
+}

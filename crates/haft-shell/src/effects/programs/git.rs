@@ -189,6 +189,8 @@ fn configured(
             out.fault("git may check signatures, as the configuration of the repository says");
         } else if !no_fetches {
             out.fault("git may fetch objects, or take settings from elsewhere");
+        } else if !judge.around.setting.git_is_held {
+            out.fault("git may start what the repository names, where other commands run with it");
         }
     }
 }
