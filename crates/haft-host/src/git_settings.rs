@@ -313,7 +313,7 @@ async fn of_files(
     let hook = kind(fs, &common.join("hooks").ok()?.join("post-index-change").ok()?).await?;
     let no_helpers = all.no_helpers && !submodules && hook == FileKind::Missing;
     let index = Some(own.join("index").ok()?);
-    Some(GitSettings { no_filters, no_helpers, submodules, index, ..all })
+    Some(GitSettings { no_filters, no_helpers, index, submodules, ..all })
 }
 
 /// Reports whether an index may name repositories within: entries of mode 160000, in whatever version.
