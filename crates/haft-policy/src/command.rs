@@ -106,9 +106,15 @@ impl CommandPattern {
         parts.runs.iter().any(|line| self.takes_any(&self.pieces, line))
     }
 
-    /// Whether some text that a program may run holds words that match.
+    /// Whether some text that a program may run holds words that match, or it is about subcommands of
+    /// a program of which one has a name of its own.
     pub(crate) fn may_touch(&self, parts: &Parts) -> bool {
+        let is_of = |program: &String| {
+            let words = self.loose.first().and_then(|start| start.strip_prefix(program.as_str()));
+            words.is_some_and(|words| words.starts_with(GAP))
+        };
         parts.mentions.iter().any(|line| self.takes_any(&self.loose, line))
+            || parts.renamed.iter().any(is_of)
     }
 
     /// Reports whether it surely takes all that another one takes.

@@ -16,6 +16,15 @@ pub(crate) const QUOTED: char = '\u{2}';
 /// Stands behind a mark for a command whose output it becomes.
 pub(crate) const REPLACED: char = '\u{3}';
 
+/// The words that braces make of one in which nothing else is expanded.
+fn braced(word: &str) -> Option<Vec<String>> {
+    let plain = word.replace("{\u{1}", "{");
+    if plain.len() == word.len() || plain.contains([EXPANDS, QUOTED, REPLACED]) {
+        return None;
+    }
+    haft_shell::braced(&plain).filter(|words| *words != [plain])
+}
+
 /// Lists within lists that are followed.
 const NEST: usize = 48;
 
@@ -491,6 +500,11 @@ impl<'a> Lexer<'a> {
             word.retain(|c| c != EXPANDS);
         }
         let word = word.replace("{\u{1}}", "{}");
+        if let Some(mut words) = braced(&word).filter(|_| !quoted) {
+            frame.started = true;
+            frame.segment.words.append(&mut words);
+            return;
+        }
         match &*word {
             "case" if !frame.started && !quoted => frame.cases += 1,
             "esac" if !frame.started && !quoted => frame.cases = frame.cases.saturating_sub(1),

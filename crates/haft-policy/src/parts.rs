@@ -14,8 +14,11 @@ use crate::{
     segments,
 };
 
-/// Texts within texts, and commands behind wrappers, that are looked through.
+/// Texts within texts that are looked through.
 const NESTED: usize = 12;
+
+/// Commands behind wrappers that are: they are words of the same text.
+const WRAPPED: usize = 100;
 
 /// Bytes of text that are looked through, those within others counted again.
 const MOST: usize = 1 << 20;
@@ -64,6 +67,10 @@ pub(crate) struct Parts {
     pub(crate) unclear: Option<String>,
     size: usize,
     functions: Vec<String>,
+    /// Names that it gives to commands, and what they stand for.
+    aliases: Vec<(String, String)>,
+    /// Programs of which a subcommand is used that may be another name for one of theirs.
+    pub(crate) renamed: Vec<String>,
     /// Of [`PATHS`], what the text may change.
     changed: Vec<&'static str>,
     /// Some shell of the text that is being read takes commands from its input.
@@ -111,9 +118,9 @@ impl Parts {
     }
 
     /// Reports whether there is still room for a text; if not, it is to blame.
-    fn has_room(&mut self, size: usize, depth: usize) -> bool {
+    fn has_room(&mut self, size: usize, is_deep: bool) -> bool {
         self.size += size;
-        let fits = depth <= NESTED && self.size <= MOST;
+        let fits = !is_deep && self.size <= MOST;
         if !fits {
             self.blame(|| "it holds commands within commands too deeply; write fewer".to_owned());
         }
@@ -122,7 +129,7 @@ impl Parts {
 
     /// A text that a shell runs.
     fn read(&mut self, text: &str, depth: usize) {
-        if !self.has_room(text.len(), depth) {
+        if !self.has_room(text.len(), depth > NESTED) {
             return;
         }
         let lexed = segments::of(text);
@@ -219,7 +226,7 @@ impl Parts {
     /// A simple command, without what stands before it.
     fn command(&mut self, words: &[String], depth: usize) {
         let Some(first) = words.first().filter(|_| self.size <= MOST) else { return };
-        if !self.has_room(words.iter().map(String::len).sum(), depth) {
+        if !self.has_room(words.iter().map(String::len).sum(), depth > WRAPPED) {
             return;
         }
         let name = program(first, &self.changed).map(str::to_owned);
@@ -233,6 +240,7 @@ impl Parts {
         }
         self.files |= first.contains('/');
         self.elsewhere(&name, words);
+        self.names(&name, words, depth);
         if self.functions.contains(&name) {
             return self.mention(words[1..].iter().map(String::as_str));
         }
@@ -653,5 +661,6 @@ fn is_assignment(word: &str) -> bool {
     })
 }
 
+mod names;
 #[cfg(test)]
 mod tests;

@@ -184,7 +184,7 @@ const QUIET: &[(&str, &str, &str, &str)] = &[
          rebase reflog remote repack reset restore rev-list rev-parse revert rm shortlog show \
          show-ref sparse-checkout stash status switch symbolic-ref tag update-index version \
          whatchanged worktree",
-        "-C -c --git-dir --work-tree --namespace",
+        "-C -c --git-dir --work-tree --namespace --config-env --attr-source --super-prefix",
         "-c --conf --exe -x -O --open --upl --recei -u --ext ext::",
     ),
     (
@@ -226,6 +226,37 @@ const QUIET: &[(&str, &str, &str, &str)] = &[
     ("rustup", "component default show target toolchain update", "", ""),
     ("systemctl journalctl", "", "", ""),
 ];
+
+/// What else these programs can do themselves: a name that is neither here nor in [`QUIET`] may stand
+/// for any of it in settings.
+const OWN: &[(&str, &str)] = &[
+    (
+        "git",
+        "archimport archive bisect bugreport check-attr check-mailmap check-ref-format checkout-index \
+         column commit-graph commit-tree config count-objects credential cvsexportcommit cvsimport \
+         cvsserver daemon diagnose diff-files diff-index difftool fast-export fast-import fetch-pack \
+         filter-branch fmt-merge-msg for-each-ref for-each-repo get-tar-commit-id gui gitk hash-object \
+         help hook http-backend http-fetch http-push imap-send index-pack init-db instaweb \
+         interpret-trailers lfs mailinfo mailsplit maintenance merge-file merge-index merge-tree \
+         mergetool mktag mktree multi-pack-index p4 pack-objects pack-redundant pack-refs patch-id \
+         prune-packed quiltimport read-tree receive-pack refs replace replay request-pull rerere \
+         send-email send-pack shell show-branch show-index stage stripspace submodule svn unpack-file \
+         unpack-objects update-ref update-server-info upload-archive upload-pack var verify-commit \
+         verify-pack verify-tag web--browse write-tree",
+    ),
+    (
+        "cargo",
+        "config generate-lockfile git-checkout help info logout miri pkgid r read-manifest report run \
+         rustc rustdoc verify-project xtask",
+    ),
+];
+
+/// Whether a subcommand may be another name for one of the program's own.
+pub(crate) fn may_be_renamed(program: &str, sub: &str) -> bool {
+    let own = OWN.iter().find(|(name, _)| *name == program);
+    let is_own = |only: &str| holds(only, sub) || own.is_some_and(|(_, more)| holds(more, sub));
+    own.is_some() && !matches!(known(program), Some(Program::Quiet { only, .. }) if is_own(only))
+}
 
 static TABLE: LazyLock<HashMap<&str, Program>> = LazyLock::new(|| {
     let mut table = HashMap::new();

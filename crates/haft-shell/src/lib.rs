@@ -84,6 +84,18 @@ pub enum Fault {
     },
 }
 
+/// The words that braces make of one without quotes and expansions; none where they make more than
+/// [`MOST_WORDS`], or bash reads them in a way of its own.
+pub fn braced(word: &str) -> Option<Vec<String>> {
+    let atoms: Vec<_> = word.chars().map(|c| braces::Atom::Char(c, false)).collect();
+    let text = |atoms: Vec<braces::Atom>| {
+        let char = |atom| if let braces::Atom::Char(c, _) = atom { Some(c) } else { None };
+        atoms.into_iter().filter_map(char).collect::<String>()
+    };
+    let words = braces::expand(&atoms).ok()?;
+    Some(words.into_iter().map(text).filter(|word| !word.is_empty()).collect())
+}
+
 /// Reads a script; `go_on` is asked now and then whether to go on.
 ///
 /// # Errors

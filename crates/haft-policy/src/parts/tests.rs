@@ -207,7 +207,7 @@ fn words_of_the_grammar_are_no_unknown_programs() {
     for text in [
         "[$(echo rm) x",
         "[r]m x",
-        "{rm,x}",
+        "{$X,x}",
         "($X)",
         "BASH_ENV=s bash -c :",
         "env ENV=s dash -i -c :",

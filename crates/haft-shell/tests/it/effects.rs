@@ -323,6 +323,34 @@ fn what_takes_too_long_is_given_up() {
 }
 
 #[test]
+fn programs_that_run_one_another_are_looked_through_as_long_as_there_is_time() {
+    let wrapped = |count: usize| format!("{}ls", "timeout 5 ".repeat(count));
+    assert!(is_read_only(&wrapped(12)));
+    for text in [wrapped(13), format!("{}ls", "env ".repeat(99)), wrapped(900)] {
+        let reading = reading(&text).unwrap();
+        assert!(!reading.read_only && reading.parts.len() <= 13, "{}", reading.parts.len());
+    }
+    let text = wrapped(10);
+    let script = haft_shell::parse(&text, &mut || true).unwrap();
+    let mut left = 5;
+    let mut go_on = || {
+        left -= 1;
+        left > 0
+    };
+    let reading = haft_shell::effects(&text, &script, &setting(), &mut go_on);
+    assert!(!reading.read_only && reading.parts.len() < 10);
+}
+
+#[test]
+fn braces_make_words() {
+    let words = |text: &str| haft_shell::braced(text);
+    assert_eq!(words("{rm,x}"), Some(vec!["rm".to_owned(), "x".to_owned()]));
+    assert_eq!(words("{,a}{b,}"), Some(["b", "ab", "a"].map(str::to_owned).to_vec()));
+    assert_eq!(words("{a}"), Some(vec!["{a}".to_owned()]));
+    assert_eq!(words("{a..{b,c}}"), None);
+}
+
+#[test]
 fn wrong_texts_do_not_break_it() {
     for text in [
         "",

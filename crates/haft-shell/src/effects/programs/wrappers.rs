@@ -16,6 +16,9 @@ use crate::{
     table,
 };
 
+/// The most programs that run one another: each is a part, and is judged with all that it runs.
+const MOST: usize = 12;
+
 /// `timeout 5 COMMAND` and the like: options and operands of the wrapper, then the command.
 pub(super) fn simple(judge: &mut Judge<'_, '_>, call: &Call<'_>, out: &mut Outcome) {
     let Some(entry) = table::find(&format!("{} ...", call.name)) else {
@@ -58,8 +61,11 @@ pub(super) fn inner(judge: &mut Judge<'_, '_>, call: &Call<'_>, args: &[Arg], ou
     let span = first.span.start.min(last.span.end)..last.span.end;
     let mut wrappers = call.wrappers.to_vec();
     wrappers.push(call.name.to_owned());
-    if wrappers.len() > 50 {
+    if wrappers.len() > MOST {
         return out.anything("it is wrapped too often");
+    }
+    if !(judge.go_on)() {
+        return out.anything("looking through it took too long");
     }
     let set = std::mem::take(&mut out.assignments);
     if !judge.run(args, span, set, wrappers, Outcome::default()) {
