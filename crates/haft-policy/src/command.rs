@@ -27,8 +27,8 @@ pub(crate) struct CommandPattern {
     words: bool,
     /// The same for texts that are no commands, where every border is a gap.
     loose: Vec<String>,
-    /// True where words of the shell stand between commands in it, and stars too.
-    joins: bool,
+    /// Why it takes none of the commands that it was written for, where that is so.
+    doubt: Option<&'static str>,
 }
 
 impl CommandPattern {
@@ -45,10 +45,7 @@ impl CommandPattern {
         {
             return Err("no words stand before :*; write * for every command".to_owned());
         }
-        let parts = |word| matches!(word, "&&" | "||" | "|" | ";" | "&" | "|&");
-        let joins = text.contains('*')
-            && !text.contains(['\'', '"', '\\'])
-            && text.split_whitespace().any(parts);
+        let doubt = doubt(text);
         let (text, words) = match text.strip_suffix(":*").or_else(|| text.strip_suffix(" *")) {
             Some(head) if !head.ends_with('\\') => (head.trim_end(), true),
             _ => (text, false),
@@ -88,7 +85,7 @@ impl CommandPattern {
         if let Some(first) = loose.first_mut().filter(|first| first.starts_with(GAP)) {
             first.remove(0);
         }
-        Ok(Self { pieces, words, loose, joins })
+        Ok(Self { pieces, words, loose, doubt })
     }
 
     /// Reports whether it takes any simple command.
@@ -132,9 +129,21 @@ impl CommandPattern {
         }
     }
 
-    /// Reports whether it was written as several commands: as each is compared alone, it takes none.
-    pub(crate) const fn joins(&self) -> bool {
-        self.joins
+    /// Why it takes none of the commands that it was written for, in a sentence without its full
+    /// stop; none where it may take some.
+    pub(crate) const fn doubt(&self) -> Option<&'static str> {
+        self.doubt
+    }
+
+    /// Whether it begins with what is set for a command: no rule for words allows such a command.
+    pub(crate) fn assigns(&self) -> bool {
+        let first = self.pieces.first().and_then(|piece| piece.split(GAP).next());
+        let name = first.and_then(|word| word.split_once('=')).map(|(name, _)| name);
+        let is_letter = |c: char| c == '_' || c.is_ascii_alphanumeric();
+        name.is_some_and(|name| {
+            name.starts_with(|c: char| is_letter(c) && !c.is_ascii_digit())
+                && name.chars().all(is_letter)
+        })
     }
 
     /// Reports whether it takes just one command, for an allowance as explicit as can be.
@@ -178,6 +187,38 @@ impl CommandPattern {
     fn ends(&self, left: &str) -> bool {
         left.is_empty() || (self.words && left.starts_with(GAP))
     }
+}
+
+/// Words that begin no command beside [`KEYWORDS`].
+const GRAMMAR: [&str; 5] = ["for", "select", "done", "fi", "esac"];
+
+/// Why a pattern takes no simple command, whatever stands for its stars.
+fn doubt(text: &str) -> Option<&'static str> {
+    // In quotes they are words as others.
+    if text.contains(['\'', '"', '\\']) {
+        return None;
+    }
+    let parts = |word| matches!(word, "&&" | "||" | "|" | ";" | "&" | "|&");
+    let leads = |word: &str| {
+        let word = word.trim_start_matches(|c: char| c.is_ascii_digit() || c == '&');
+        matches!(word, "<" | "<<<") || word.starts_with('>')
+    };
+    let mut words = text.split_whitespace();
+    if words.clone().any(parts) {
+        return Some(
+            "it holds several commands, and each is compared alone; write a rule for each",
+        );
+    }
+    if words.clone().any(leads) {
+        return Some(
+            "where output goes is no word of a command; write the command alone, and an Edit rule \
+             for the file",
+        );
+    }
+    let first = words.next().unwrap_or_default();
+    (KEYWORDS.contains(&first) || GRAMMAR.contains(&first)).then_some(
+        "it begins with a word of the shell's grammar; each command behind that is compared alone",
+    )
 }
 
 fn set_last(pieces: &mut [String], piece: String) {

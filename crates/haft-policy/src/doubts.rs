@@ -15,16 +15,20 @@ use crate::{
 impl Policy {
     /// Rules that were understood and still do nothing: their tool is none of those `known`
     /// nor one that haft has a name for; their path starts at the project root and `is_there`
-    /// knows its first folder only at the root of the host; their pattern holds several commands, of
-    /// which each is judged alone; or a denial covers all that they allow.
+    /// knows its first folder only at the root of the host, or is written as no path is; their
+    /// pattern is none of a simple command; or a stricter rule covers all that they are about.
     pub fn doubts(&self, known: &[&str], is_there: impl Fn(&HostPath) -> bool) -> Vec<RuleProblem> {
         let doubt = |placed: &Placed| match &placed.rule.subject {
             Subject::Tool(name) => unnamed(name, known),
-            Subject::Path { pattern, .. } => self.misplaced(pattern, &is_there),
-            Subject::Command { pattern, .. } => pattern.joins().then(|| {
-                "it holds several commands, and each is compared alone; write a rule for each"
-                    .to_owned()
-            }),
+            Subject::Path { pattern, .. } => {
+                self.misplaced(pattern, &is_there).or_else(|| self.unwritten(pattern, &is_there))
+            }
+            Subject::Command { pattern, .. } => {
+                let assigns = placed.rule.verdict == Verdict::Allow && pattern.assigns();
+                let set = "no rule for words allows a command for which something is set; write it \
+                           without that";
+                pattern.doubt().or(assigns.then_some(set)).map(str::to_owned)
+            }
             _ => None,
         };
         let problem = |placed: &Placed| {
@@ -58,13 +62,32 @@ impl Policy {
         })
     }
 
-    /// The denial that leaves nothing of an allowance.
+    /// What is written as no path is, where none is named so.
+    fn unwritten(&self, pattern: &str, is_there: impl Fn(&HostPath) -> bool) -> Option<String> {
+        let pattern = pattern.trim();
+        let (first, rest) = pattern.split_once('/')?;
+        let why = match first.as_bytes().first()? {
+            b'$' => format!("variables are not replaced in it; write ~/{rest} for the home folder"),
+            b'~' if first.len() > 1 => "only the own home folder has a short name, ~/".to_owned(),
+            _ if first.ends_with(':') && rest.starts_with('/') => {
+                "it is compared with paths, and this is an address".to_owned()
+            }
+            _ => return None,
+        };
+        let named = self.anchors.cwd.join_bytes(first.as_bytes()).ok()?;
+        (!is_there(&named)).then_some(why)
+    }
+
+    /// The stricter rule that leaves nothing of a rule.
     fn unreachable(&self, rule: &Rule) -> Option<String> {
-        if rule.verdict != Verdict::Allow {
-            return None;
-        }
-        let by = self.with(Verdict::Deny).find(|deny| covers(&deny.rule.subject, &rule.subject))?;
-        Some(format!("the deny rule {} ({}) covers all of it", by.rule.text, by.rule.scope))
+        let stricter: &[Verdict] = match rule.verdict {
+            Verdict::Allow => &[Verdict::Deny, Verdict::Ask],
+            Verdict::Ask => &[Verdict::Deny],
+            Verdict::Deny => &[],
+        };
+        let mut all = stricter.iter().flat_map(|verdict| self.with(*verdict));
+        let by = &all.find(|by| covers(&by.rule.subject, &rule.subject))?.rule;
+        Some(format!("the {} rule {} ({}) covers all of it", by.verdict, by.text, by.scope))
     }
 }
 
@@ -76,7 +99,7 @@ fn unnamed(name: &str, known: &[&str]) -> Option<String> {
     })
 }
 
-/// Whether a denial surely forbids all that an allowance is about.
+/// Whether a rule surely is about all that another, less strict one is about.
 fn covers(deny: &Subject, allow: &Subject) -> bool {
     use Subject::{Command, Domain, Named, Path, Prefix, Server, Tool};
     match (deny, allow) {

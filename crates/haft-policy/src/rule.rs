@@ -2,7 +2,10 @@
 //!
 //! **Invariant:** a text that cannot be understood becomes a problem, never an allowance.
 
-use std::fmt;
+use std::{
+    fmt,
+    net::{Ipv4Addr, Ipv6Addr},
+};
 
 use serde::{Deserialize, Serialize};
 
@@ -240,7 +243,25 @@ fn parse_domain(name: &str, tool: String, pattern: &str) -> Result<Subject, Stri
     if host.is_empty() || !host.chars().all(fits) {
         return Err(advice());
     }
+    if !may_be_host(&host, below) {
+        return Err(format!("{host:?} is the name of no host; {}", advice()));
+    }
     Ok(Subject::Domain { tool, host, below })
+}
+
+/// Whether an address may name a host so: labels of letters, an address of four numbers, or one of the
+/// newer kind in brackets; never with a port.
+fn may_be_host(host: &str, below: bool) -> bool {
+    let bare = host.strip_prefix('[').and_then(|host| host.strip_suffix(']')).unwrap_or(host);
+    if bare.contains([':', '[', ']']) {
+        return !below && bare.parse::<Ipv6Addr>().is_ok();
+    }
+    let fits = |c: char| c.is_ascii_alphanumeric() || c == '-' || c == '_';
+    let is_label = |label: &str| (1..=63).contains(&label.len()) && label.chars().all(fits);
+    let last = host.rsplit('.').next().unwrap_or_default();
+    let is_number = last.bytes().all(|c| c.is_ascii_digit());
+    let is_address = host.parse::<Ipv4Addr>().is_ok() && !below;
+    host.len() <= 253 && host.split('.').all(is_label) && (!is_number || is_address)
 }
 
 fn parse_mcp(name: &str, rest: &str, pattern: Option<&str>) -> Result<Subject, String> {
@@ -265,6 +286,17 @@ mod tests {
     use super::*;
 
     #[test]
+    fn hosts_are_names_or_addresses() {
+        for host in
+            ["a.org", "*.a.org", "a.org.", "localhost", "xn--bcher-kva.de", "10.0.0.1", "[::1]"]
+        {
+            let text = format!("WebFetch(domain:{host})");
+            let rules = Rules::default().with(Verdict::Deny, Scope::User, &text);
+            assert_eq!(rules.problems(), [], "{host}");
+        }
+    }
+
+    #[test]
     fn what_is_wrong_is_said() {
         for (text, part) in [
             ("", "no tool name"),
@@ -279,6 +311,14 @@ mod tests {
             ("mcp__", "mcp__server"),
             ("mcp__s__", "mcp__server"),
             ("WebFetch(example.org)", "domain:"),
+            ("WebFetch(domain:example.org:443)", "no host"),
+            ("WebFetch(domain:a..org)", "no host"),
+            ("WebFetch(domain:10.0.0)", "no host"),
+            ("WebFetch(domain:*.10.0.0.1)", "no host"),
+            ("WebFetch(domain:b\u{fc}cher.de)", "no host"),
+            ("WebFetch(domain:https://a.org)", "domain:"),
+            ("WebSearch(domain:a.org)", "takes no pattern"),
+            ("TodoWrite(x)", "takes no pattern"),
             ("*", "no tool name"),
             ("Bash(ls) x", "not closed"),
         ] {

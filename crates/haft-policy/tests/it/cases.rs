@@ -273,5 +273,62 @@ fn allowances_behind_a_denial_and_patterns_of_several_commands_are_named() {
         let told = doubts(joined, "Read");
         assert!(told.len() == 1 && told[0].1.contains("several commands"), "{told:?}");
     }
-    assert_eq!(doubts("Bash(grep '|' *)", "Bash(make && make install)"), []);
+    for text in ["Bash(grep '|' *)", "Bash(git  status)", "Bash(find . -exec ls {} \\;)"] {
+        assert_eq!(doubts("Read(/x)", text), []);
+    }
+}
+
+#[test]
+fn rules_that_take_nothing_are_named() {
+    let doubts = |verdict: Verdict, text: &str| {
+        let rules = Rules::default().with(verdict, Scope::User, text);
+        let doubts = policy(&rules).doubts(&[], |path| path.to_string().ends_with("/$x"));
+        doubts.into_iter().map(|doubt| doubt.problem).collect::<Vec<_>>()
+    };
+    for (text, part) in [
+        ("Bash(make && make install)", "several commands"),
+        ("Bash(make | tee log)", "several commands"),
+        ("Bash(make > log)", "an Edit rule"),
+        ("Bash(make 2>&1)", "an Edit rule"),
+        ("Bash(if *)", "grammar"),
+        ("Bash(for x in *)", "grammar"),
+        ("Bash(! grep *)", "grammar"),
+        ("Read($HOME/x)", "write ~/x"),
+        ("Edit(~other/x)", "~/"),
+        ("Read(https://a.org/x)", "an address"),
+    ] {
+        for verdict in [Verdict::Deny, Verdict::Ask, Verdict::Allow] {
+            let told = doubts(verdict, text);
+            assert!(told.len() == 1 && told[0].contains(part), "{text}: {told:?}");
+        }
+    }
+    let told = doubts(Verdict::Allow, "Bash(RUST_LOG=info cargo test)");
+    assert!(told.len() == 1 && told[0].contains("something is set"), "{told:?}");
+    for text in [
+        "Bash(RUST_LOG=info cargo test)",
+        "Bash(echo 'a && b')",
+        "Bash(git log --grep=x)",
+        "Bash(iffy *)",
+        "Read($x/y)",
+        "Read(~/x)",
+        "Read(src/a:b)",
+    ] {
+        assert_eq!(doubts(Verdict::Deny, text), Vec::<String>::new(), "{text}");
+    }
+}
+
+#[test]
+fn rules_behind_a_stricter_one_are_named() {
+    use Verdict::{Allow, Ask, Deny};
+    let doubts = |first: (Verdict, &str), second: (Verdict, &str)| {
+        let mut rules = Rules::default();
+        rules.add(first.0, Scope::User, first.1);
+        rules.add(second.0, Scope::Project, second.1);
+        policy(&rules).doubts(&[], |_| false).len()
+    };
+    assert_eq!(doubts((Deny, "Bash(git:*)"), (Ask, "Bash(git push:*)")), 1);
+    assert_eq!(doubts((Ask, "Bash(git:*)"), (Allow, "Bash(git push:*)")), 1);
+    assert_eq!(doubts((Ask, "Bash(git push:*)"), (Deny, "Bash(git push:*)")), 1);
+    assert_eq!(doubts((Ask, "Bash(git push:*)"), (Deny, "Bash(git push -f:*)")), 0);
+    assert_eq!(doubts((Allow, "Bash(git:*)"), (Ask, "Bash(git push:*)")), 0);
 }
