@@ -8,8 +8,8 @@ use std::path::{Path, PathBuf};
 use serde_json::{Map, Value, json};
 
 use crate::{
-    Layer, Presence, Sources, files,
-    layers::{Merge, short},
+    EVENTS, HookEvent, Layer, Presence, Sources, files,
+    layers::{Merge, closest, short, unknown},
     lines::Lines,
 };
 
@@ -55,6 +55,9 @@ const HOLDING: &[&str] = &[
     "sandbox",
 ];
 
+/// Keys of `permissions` that haft takes.
+const PERMISSIONS: [&str; 5] = ["allow", "ask", "deny", "additionalDirectories", "defaultMode"];
+
 /// Beginnings, ends and parts of names of variables that a project does not set for children: what
 /// they reach, whom they believe, and what they load.
 const RESERVED: &[&str] = &[
@@ -73,8 +76,9 @@ const RESERVED: &[&str] = &[
 const RESERVED_NAMES: &[&str] =
     &["PATH", "HOME", "SHELL", "ENV", "BASH_ENV", "PYTHONSTARTUP", "PERL5OPT"];
 
-/// Whether Claude Code's settings count at all: the person, or whoever runs the machine, says so.
-pub(crate) fn wanted(sources: &Sources) -> bool {
+/// Whether Claude Code's settings count at all, and whether those of whoever runs the machine do: of
+/// the latter the person decides nothing.
+pub(crate) fn wanted(sources: &Sources) -> (bool, bool) {
     let own = sources.haft_home.as_ref().map(|home| home.join("settings.toml"));
     let said = |path: PathBuf| {
         let text = files::read(&path).ok()??;
@@ -82,7 +86,7 @@ pub(crate) fn wanted(sources: &Sources) -> bool {
         value.pointer("/claude/settings")?.as_bool()
     };
     let managed = sources.managed.clone().and_then(said);
-    managed.or_else(|| own.and_then(said)).unwrap_or(true)
+    (managed.or_else(|| own.and_then(said)).unwrap_or(true), managed.unwrap_or(true))
 }
 
 /// Takes one file.
@@ -92,8 +96,13 @@ pub(crate) fn text(merge: &mut Merge, layer: Layer, path: &Path, text: &str) -> 
     if text.trim().is_empty() {
         return Presence::Read;
     }
-    let end = "correct the file, or leave Claude Code's settings out with claude.settings = false in \
-               settings.toml";
+    let end = match layer {
+        Layer::Managed => "whoever runs this machine has to correct the file",
+        _ => {
+            "correct the file, or leave Claude Code's settings out with claude.settings = false in \
+             settings.toml"
+        }
+    };
     let value = match serde_json::from_str::<Value>(text) {
         Ok(Value::Object(value)) => value,
         Ok(other) => {
@@ -108,6 +117,9 @@ pub(crate) fn text(merge: &mut Merge, layer: Layer, path: &Path, text: &str) -> 
         }
     };
     let lines = Lines::of_json(text);
+    if twice(merge, path, &lines) {
+        return Presence::Broken;
+    }
     // Where haft has another name for the key, its own stands for it.
     let place = |key: &str| {
         let theirs = match key.split_once('.') {
@@ -125,6 +137,20 @@ pub(crate) fn text(merge: &mut Merge, layer: Layer, path: &Path, text: &str) -> 
     };
     Taken { merge, layer, place: &place }.all(value);
     Presence::Read
+}
+
+/// Keys that parsers read as the last of them alone; true where something that holds back may be lost.
+fn twice(merge: &mut Merge, path: &Path, lines: &Lines) -> bool {
+    let mut lost = false;
+    for (key, line) in &lines.twice {
+        let first = key.split('.').next();
+        let holds = matches!(first, Some("permissions" | "hooks" | "disableAllHooks"));
+        lost |= holds;
+        let end = if holds { "write it once" } else { "the last one counts" };
+        let message = format!("this key stands a second time; {end}");
+        merge.problem(format!("{}:{line}", path.display()), key, message, holds);
+    }
+    lost
 }
 
 struct Taken<'a> {
@@ -178,7 +204,11 @@ impl Taken<'_> {
         for key in holding {
             self.told(&format!("permissions.{key}"), NOT_FOLLOWED.to_owned());
         }
-        self.aside(other.iter().map(|key| format!("permissions.{key}")));
+        // A misspelt list of rules may be one that denies.
+        let known = PERMISSIONS.map(str::to_owned);
+        for key in other {
+            self.told(&format!("permissions.{key}"), unknown(&key, known.iter()));
+        }
     }
 
     /// Folders of the workspace: from the project root or the home folder, as far as they are there.
@@ -240,19 +270,36 @@ impl Taken<'_> {
         for key in holding {
             self.told(key, NOT_FOLLOWED.to_owned());
         }
-        self.aside(other.into_iter().cloned());
-    }
-
-    fn aside(&mut self, keys: impl Iterator<Item = String>) {
-        for key in keys {
-            let text = format!("{}: {key} does nothing here", (self.place)(&key));
-            self.merge.loaded.aside.push(text);
+        for key in other {
+            if let Some(message) = misplaced(key) {
+                self.told(key, message);
+            } else {
+                let text = format!("{}: {key} does nothing here", (self.place)(key));
+                self.merge.loaded.aside.push(text);
+            }
         }
     }
 
     fn told(&mut self, key: &str, message: String) {
         self.merge.problem((self.place)(key), key, message, false);
     }
+}
+
+/// What to say of a key at the top that was likely to hold something back.
+fn misplaced(key: &str) -> Option<String> {
+    let lower = key.to_lowercase();
+    let denies = ["den", "disallow", "forbid"].iter().any(|start| lower.starts_with(start));
+    let rules = if denies { Some("deny") } else { closest(key, &["allow", "ask"]) };
+    let events = EVENTS.map(HookEvent::name);
+    let home = match (rules, closest(key, &events)) {
+        (Some(list), _) => ("permissions", list),
+        (None, Some(event)) => ("hooks", event),
+        (None, None) => {
+            let home = closest(key, &["permissions", "hooks"])?;
+            return Some(format!("there is no key {key:?}; did you mean {home:?}?"));
+        }
+    };
+    Some(format!("this stands in {:?}, as {0}.{}", home.0, home.1))
 }
 
 const NOT_FOLLOWED: &str =

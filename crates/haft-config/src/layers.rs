@@ -202,9 +202,9 @@ fn is_reserved(key: &str, value: &Value) -> bool {
 /// Reads all layers.
 pub fn load(sources: &Sources) -> Loaded {
     let mut merge = Merge { project: sources.project.clone(), ..Merge::default() };
-    let claude = claude::wanted(sources);
+    let (claude, claude_managed) = claude::wanted(sources);
+    merge.home.clone_from(&sources.environment.home);
     let home = sources.environment.home.as_ref().filter(|_| claude);
-    merge.home = home.cloned();
     if let Some(home) = home {
         merge.claude(Layer::User, &home.join(".claude/settings.json"), true);
     }
@@ -225,7 +225,7 @@ pub fn load(sources: &Sources) -> Loaded {
         }
         merge.file(Layer::Local, &ours.join("settings.local.toml"), trusted);
     }
-    if let Some(managed) = sources.managed_claude.as_ref().filter(|_| claude) {
+    if let Some(managed) = sources.managed_claude.as_ref().filter(|_| claude_managed) {
         merge.claude(Layer::Managed, managed, true);
     }
     if let Some(managed) = &sources.managed {
@@ -510,18 +510,23 @@ fn out_of_range(schema: &Value, value: &Value) -> Option<Misfit> {
 
 pub(crate) fn unknown<'a>(name: &str, known: impl Iterator<Item = &'a String>) -> String {
     let known: Vec<&str> = known.map(String::as_str).collect();
-    // A third of the letters may differ: more is another word.
-    let near = |other: &&&str| {
-        let most = (name.chars().count().min(other.len()) / 3).max(1);
-        strsim::damerau_levenshtein(name, other) <= most
-    };
     let short: String = name.chars().take(80).collect();
-    let closest = (name.len() <= 80)
-        .then(|| known.iter().filter(near).min_by_key(|o| strsim::damerau_levenshtein(name, o)));
-    match closest.flatten() {
+    match closest(name, &known) {
         Some(closest) => format!("there is no key {short:?}; did you mean {closest:?}?"),
         None => format!("there is no key {short:?}; known here: {}", known.join(", ")),
     }
+}
+
+/// The known name that this one may be a misspelling of, in whatever case.
+pub(crate) fn closest<'k>(name: &str, known: &[&'k str]) -> Option<&'k str> {
+    if name.len() > 80 {
+        return None;
+    }
+    let lower = name.to_lowercase();
+    let far = |other: &str| strsim::damerau_levenshtein(&lower, &other.to_lowercase());
+    // A third of the letters may differ: more is another word.
+    let near = |other: &&str| far(other) <= (lower.chars().count().min(other.len()) / 3).max(1);
+    known.iter().copied().filter(near).min_by_key(|other| far(other))
 }
 
 /// At most 80 characters of a value.

@@ -3,7 +3,7 @@
 //! **Invariant:** a key is named by its path with dots, elements of lists by their numbers from 0; of
 //! a key that is not found the nearest one around it tells.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use haft_text::json;
 
@@ -25,7 +25,12 @@ impl Starts {
 }
 
 /// See the module.
-pub(crate) struct Lines(BTreeMap<String, usize>);
+#[derive(Default)]
+pub(crate) struct Lines {
+    keys: BTreeMap<String, usize>,
+    /// Keys of JSON that stand a second time in their object, with the line of the later one.
+    pub twice: Vec<(String, usize)>,
+}
 
 impl Lines {
     pub fn of_toml(text: &str) -> Self {
@@ -33,20 +38,20 @@ impl Lines {
         if let Ok(table) = toml::de::DeTable::parse(text) {
             in_table(table.get_ref(), "", &Starts::of(text), &mut lines);
         }
-        Self(lines)
+        Self { keys: lines, twice: Vec::new() }
     }
 
     pub fn of_json(text: &str) -> Self {
-        let mut lines = BTreeMap::new();
+        let mut lines = Self::default();
         in_json(text, 0, "", DEPTH, &Starts::of(text), &mut lines);
-        Self(lines)
+        lines
     }
 
     /// The line of a key, from 1.
     pub fn line(&self, key: &str) -> Option<usize> {
         let mut key = key;
         loop {
-            if let Some(line) = self.0.get(key) {
+            if let Some(line) = self.keys.get(key) {
                 return Some(*line);
             }
             key = key.rsplit_once('.')?.0;
@@ -91,28 +96,26 @@ fn in_value(
 }
 
 /// Takes the keys of a value that begins at byte `at` of the whole text.
-fn in_json(
-    text: &str,
-    at: usize,
-    prefix: &str,
-    depth: usize,
-    starts: &Starts,
-    lines: &mut BTreeMap<String, usize>,
-) {
+fn in_json(text: &str, at: usize, prefix: &str, depth: usize, starts: &Starts, lines: &mut Lines) {
     if depth == 0 {
         return;
     }
     if text.trim_start().starts_with('{') {
+        let mut names = BTreeSet::new();
         for member in json::members(text, &[]).unwrap_or_default() {
             let key = join(prefix, &member.name);
-            lines.insert(key.clone(), starts.line(at + member.key.start));
+            let line = starts.line(at + member.key.start);
+            if !names.insert(member.name) {
+                lines.twice.push((key.clone(), line));
+            }
+            lines.keys.insert(key.clone(), line);
             let inner = &text[member.value.clone()];
             in_json(inner, at + member.value.start, &key, depth - 1, starts, lines);
         }
     } else if text.trim_start().starts_with('[') {
         for (index, item) in json::elements(text, &[]).unwrap_or_default().into_iter().enumerate() {
             let key = join(prefix, &index.to_string());
-            lines.insert(key.clone(), starts.line(at + item.start));
+            lines.keys.insert(key.clone(), starts.line(at + item.start));
             in_json(&text[item.clone()], at + item.start, &key, depth - 1, starts, lines);
         }
     }

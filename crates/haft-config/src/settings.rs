@@ -120,7 +120,8 @@ fn expect_schema(_: &mut SchemaGenerator) -> Schema {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(default)]
 pub struct Claude {
-    /// Whether its settings count: rules, hooks, folders, mode and variables for children.
+    /// Whether its settings count: rules, hooks, folders, mode and variables for children. Those of
+    /// whoever runs the machine count whatever the person says here.
     pub settings: bool,
 }
 

@@ -142,6 +142,25 @@ fn what_is_wrong_is_named_with_file_and_line() {
 }
 
 #[test]
+fn a_denial_is_neither_overwritten_nor_misspelt_in_silence() {
+    let world = World::new();
+    let file = world.root().join("home/.claude/settings.json").display().to_string();
+    theirs(
+        &world,
+        "{\"permissions\": {\"deny\": [\"Bash(touch:*)\"]},\n\"permissions\": {\"allow\": [\"Bash(ls)\"]}}",
+    );
+    let ran = bash(&world, "touch x", &["--mode", "bypass"]);
+    assert_eq!(ran.code, Some(2), "{ran:?}");
+    let wanted = format!("{file}:2: permissions: this key stands a second time; write it once");
+    assert!(ran.err.contains(&wanted), "{ran:?}");
+    theirs(&world, "{\"permissions\": {\"denny\": [\"Bash(touch:*)\"]}, \"model\": \"opus\"}");
+    let ran = bash(&world, "ls", &[]);
+    assert_eq!(ran.code, Some(0), "{ran:?}");
+    assert_eq!(ran.err.matches("did you mean \"deny\"?").count(), 1, "{ran:?}");
+    assert!(!ran.err.contains("model"), "{ran:?}");
+}
+
+#[test]
 fn own_hooks_that_run_nothing_are_a_reason_not_to_start() {
     let world = World::new();
     let own = world.state().join("settings.toml").display().to_string();

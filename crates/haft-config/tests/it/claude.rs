@@ -1,0 +1,146 @@
+//! Claude Code's files: which count, and what of them must not be lost in silence.
+
+use std::{fs, path::Path};
+
+use haft_config::{Environment, Layer, Loaded, Presence, Sources, load};
+
+fn write(folder: &Path, name: &str, text: &str) {
+    let file = folder.join(name);
+    fs::create_dir_all(file.parent().unwrap()).unwrap();
+    fs::write(file, text).unwrap();
+}
+
+fn loaded(folder: &Path) -> Loaded {
+    load(&Sources {
+        haft_home: Some(folder.join("home/.haft")),
+        project: Some(folder.join("project")),
+        trusted: true,
+        managed: Some(folder.join("managed.toml")),
+        managed_claude: Some(folder.join("managed.json")),
+        environment: Environment { home: Some(folder.join("home")), ..Environment::default() },
+        ..Sources::default()
+    })
+}
+
+fn told(loaded: &Loaded) -> Vec<(bool, String)> {
+    loaded.problems.iter().map(|problem| (problem.fatal, problem.to_string())).collect()
+}
+
+fn denied(loaded: &Loaded) -> Vec<(Layer, &str)> {
+    let rules = loaded.rules.iter().filter(|rule| rule.list == "deny");
+    rules.map(|rule| (rule.layer, rule.text.as_str())).collect()
+}
+
+#[test]
+fn the_managed_file_counts_whatever_the_person_says() {
+    let folder = tempfile::tempdir().unwrap();
+    let root = folder.path();
+    fs::create_dir_all(root.join("home/code")).unwrap();
+    let hook = r#"{"hooks": [{"type": "command", "command": "exit 2"}]}"#;
+    let managed = format!(
+        r#"{{"permissions": {{"deny": ["Bash(touch:*)"], "additionalDirectories": ["~/code"]}},
+        "hooks": {{"PreToolUse": [{hook}]}}}}"#
+    );
+    write(root, "managed.json", &managed);
+    write(root, "home/.claude/settings.json", r#"{"permissions": {"deny": ["Bash(rm:*)"]}}"#);
+    write(root, "project/.claude/settings.json", r#"{"permissions": {"deny": ["Bash(mv:*)"]}}"#);
+    write(root, "home/.haft/settings.toml", "claude.settings = false");
+    let found = loaded(root);
+    assert_eq!(told(&found), []);
+    assert_eq!(denied(&found), [(Layer::Managed, "Bash(touch:*)")]);
+    assert_eq!(found.hooks.len(), 1);
+    let code = root.join("home/code");
+    assert_eq!(found.settings.permissions.additional_directories, [code.to_str().unwrap()]);
+    // Whoever runs the machine may leave their own file out, and all others with it.
+    write(root, "managed.toml", "claude.settings = false");
+    write(root, "home/.haft/settings.toml", "claude.settings = true");
+    assert_eq!(denied(&loaded(root)), []);
+}
+
+#[test]
+fn a_key_that_stands_twice_loses_nothing_in_silence() {
+    let folder = tempfile::tempdir().unwrap();
+    let root = folder.path();
+    let file = root.join("home/.claude/settings.json").display().to_string();
+    let deny = r#"{"deny": ["Bash(touch:*)"]}"#;
+    let twice = |key: &str| format!("{file}:3: {key}: this key stands a second time");
+    for (text, fatal, key) in [
+        (format!("{{\"permissions\": {deny},\n\n\"permissions\": {{}}}}"), true, "permissions"),
+        (format!("{{\"permissions\": {deny},\n\n\"permi\\u0073sions\": {{}}}}"), true, "permissions"),
+        (
+            "{\"permissions\": {\"deny\": [\"Bash(touch:*)\"],\n\n\"deny\": []}}".to_owned(),
+            true,
+            "permissions.deny",
+        ),
+        (
+            "{\"hooks\": {\"PreToolUse\": [{\"hooks\": [{\"command\": \"exit 2\",\n\n\"command\": \"true\"}]}]}}"
+                .to_owned(),
+            true,
+            "hooks.PreToolUse.0.hooks.0.command",
+        ),
+        ("{\"disableAllHooks\": false,\n\n\"disableAllHooks\": true}".to_owned(), true, "disableAllHooks"),
+        ("{\"theme\": 1,\n\n\"theme\": 2}".to_owned(), false, "theme"),
+        ("{\"env\": {\"A\": \"1\",\n\n\"A\": \"2\"}}".to_owned(), false, "env.A"),
+    ] {
+        write(root, "home/.claude/settings.json", &text);
+        let found = loaded(root);
+        let problems = told(&found);
+        assert_eq!(problems.len(), 1, "{text}: {problems:?}");
+        assert_eq!(problems[0].0, fatal, "{text}: {problems:?}");
+        assert!(problems[0].1.starts_with(&twice(key)), "{text}: {problems:?}");
+        let mut files = found.files.iter();
+        let state = files.find(|state| state.path.ends_with("home/.claude/settings.json"));
+        let wanted = if fatal { Presence::Broken } else { Presence::Read };
+        assert_eq!(state.unwrap().presence, wanted);
+    }
+    // The same name in two places is no repetition.
+    let text = r#"{"env": {"permissions": "1"}, "permissions": {"deny": ["Bash(a)", "Bash(a)"]}}"#;
+    write(root, "home/.claude/settings.json", text);
+    assert_eq!(told(&loaded(root)), []);
+}
+
+#[test]
+fn what_may_be_a_misspelt_denial_is_told_and_what_others_have_is_not() {
+    let folder = tempfile::tempdir().unwrap();
+    let root = folder.path();
+    let file = root.join("home/.claude/settings.json").display().to_string();
+    for (text, wanted) in [
+        (
+            r#"{"permissions": {"denny": []}}"#,
+            "permissions.denny: there is no key \"denny\"; did you mean \"deny\"?",
+        ),
+        (
+            r#"{"permissions": {"Deny": []}}"#,
+            "permissions.Deny: there is no key \"Deny\"; did you mean \"deny\"?",
+        ),
+        (
+            r#"{"permissions": {"forbid": []}}"#,
+            "permissions.forbid: there is no key \"forbid\"; known here: ",
+        ),
+        (
+            r#"{"permission": {}}"#,
+            "permission: there is no key \"permission\"; did you mean \"permissions\"?",
+        ),
+        (
+            r#"{"Permissions": {}}"#,
+            "Permissions: there is no key \"Permissions\"; did you mean \"permissions\"?",
+        ),
+        (r#"{"deny": []}"#, "deny: this stands in \"permissions\", as permissions.deny"),
+        (r#"{"ask": []}"#, "ask: this stands in \"permissions\", as permissions.ask"),
+        (r#"{"hook": {}}"#, "hook: there is no key \"hook\"; did you mean \"hooks\"?"),
+        (r#"{"PreToolUse": []}"#, "PreToolUse: this stands in \"hooks\", as hooks.PreToolUse"),
+    ] {
+        write(root, "home/.claude/settings.json", text);
+        let found = loaded(root);
+        let problems = told(&found);
+        assert_eq!(problems.len(), 1, "{text}: {problems:?}");
+        assert!(problems[0].1.starts_with(&format!("{file}:1: {wanted}")), "{text}: {problems:?}");
+        assert!(!problems[0].0 && found.aside.is_empty(), "{text}: {:?}", found.aside);
+    }
+    let quiet = r#"{"model": "opus", "enabledPlugins": {}, "apiKeyHelper": "x", "theme": "dark",
+        "skipWorkflowUsageWarning": true}"#;
+    write(root, "home/.claude/settings.json", quiet);
+    let found = loaded(root);
+    assert_eq!(told(&found), []);
+    assert_eq!(found.aside.len(), 4, "{:?}", found.aside);
+}
