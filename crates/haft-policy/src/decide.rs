@@ -316,6 +316,7 @@ impl Policy {
                 let what = doing(effect, None, ask);
                 return Some(Ruling::ask(Remember::Session, None, &what, reason));
             }
+            found = found.or_else(|| self.protected_in(one, ask));
             let Some(written) = effect.path() else { continue };
             let changes = effect.access != Access::Observe;
             for path in std::iter::once(written).chain(*real) {
@@ -365,7 +366,8 @@ impl Policy {
 
     /// Rules that may be touched, where that is not known.
     fn uncertain(&self, ask: &Ask<'_>, judged: &[Judged<'_>]) -> Option<Ruling> {
-        for Judged { effect, real, parts, script } in judged {
+        for one in judged {
+            let Judged { effect, real, parts, script } = one;
             if let Some(parts) = parts
                 && let Some(ruling) = self.unread(ask, effect, parts)
             {
@@ -374,6 +376,9 @@ impl Policy {
             if let Some(script) = script
                 && let Some(ruling) = self.unnamed(ask, effect, script)
             {
+                return Some(ruling);
+            }
+            if let Some(ruling) = self.ruled_words(one, ask) {
                 return Some(ruling);
             }
             if let Some(ruling) = self.unwatched(ask, effect, script.as_ref()) {

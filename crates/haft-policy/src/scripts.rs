@@ -159,35 +159,6 @@ impl Policy {
         }))
     }
 
-    /// Keys or passwords that the words of a program name of which more is not known; of a shell that
-    /// lives on that is each.
-    pub(crate) fn keys_of(
-        &self,
-        judged: &Judged<'_>,
-        ask: &Ask<'_>,
-    ) -> Option<(HostPath, &'static Spot)> {
-        let Target::Command { text, fresh_in } = &judged.effect.target else { return None };
-        if let (Some(script), Some(cwd)) = (&judged.script, fresh_in) {
-            let place = Place { cwd: cwd.clone(), ..ask.place.clone() };
-            let parts = script.parts.iter().filter(|part| !part.is_tame);
-            return parts.flat_map(Part::known_words).find_map(|word| self.key_in(word, &place));
-        }
-        let read = judged.parts.is_none().then(|| Parts::of(text));
-        let lines = judged.parts.iter().chain(&read).flat_map(|parts| &parts.runs);
-        let words = lines.flat_map(|line| line.joined.split(GAP));
-        let plain = |word: &str| word.replace([EXPANDS, QUOTED], "");
-        words.map(plain).find_map(|word| self.key_in(&word, ask.place))
-    }
-
-    fn key_in(&self, word: &str, place: &Place) -> Option<(HostPath, &'static Spot)> {
-        // Of `--file=/x` the second half is meant.
-        word.split(['=', ':', '@', ',']).chain([word]).find_map(|word| {
-            let path = place.path(word).ok()?;
-            Some((find(CREDENTIALS, &path, &self.anchors.home)?, path))
-                .map(|(spot, path)| (path, spot))
-        })
-    }
-
     /// The first rule that allows commands of the tool that it takes.
     pub(crate) fn rule_of(
         &self,
