@@ -455,6 +455,15 @@ impl Policy {
         }))
     }
 
+    /// The rule that allows an effect: the written and the real form, if need be by two.
+    pub(crate) fn rule_for_effect(&self, ask: &Ask<'_>, judged: &Judged<'_>) -> Option<&Placed> {
+        let held = |form: Option<&HostPath>| {
+            self.with(Verdict::Allow).find(|placed| allows(placed, judged.effect, form, ask))
+        };
+        let written = judged.effect.path();
+        held(written).filter(|_| written.is_none() || held(judged.real).is_some())
+    }
+
     /// Whether every effect is allowed, and if not, the question about the first that is not.
     fn allowed(&self, ask: &Ask<'_>, judged: &[Judged<'_>]) -> Result<Ruling, Ruling> {
         let by = |rule: &Rule| {
@@ -470,13 +479,13 @@ impl Policy {
         let mut used: Option<&Rule> = None;
         let mut looks = false;
         let mut covered = Vec::new();
-        let open = is_known(judged);
+        let (open, all) = (is_known(judged), judged);
         for judged in judged {
             if by_place_or_mode(ask, judged) {
                 continue;
             }
             if let Some(script) = &judged.script {
-                let allowed = self.scripts(ask, judged.effect, script);
+                let allowed = self.scripts(ask, judged, script, all);
                 let allowed = allowed.map_err(|ruling| Ruling { open, ..ruling })?;
                 looks = allowed.looks;
                 used = used.or(allowed.rule);
@@ -486,13 +495,7 @@ impl Policy {
             if covered.contains(judged.effect) {
                 continue;
             }
-            let held = |form: Option<&HostPath>| {
-                self.with(Verdict::Allow).find(|placed| allows(placed, judged.effect, form, ask))
-            };
-            let written = judged.effect.path();
-            // The written and the real form are both allowed, if need be by two rules.
-            let both = |_: &&Placed| written.is_none() || held(judged.real).is_some();
-            let Some(placed) = held(written).filter(both) else {
+            let Some(placed) = self.rule_for_effect(ask, judged) else {
                 let what = doing(judged.effect, judged.real, ask);
                 let place = outside(ask, judged);
                 let reason = |what: &str| format!("no rule allows {what}{place}");
@@ -501,8 +504,10 @@ impl Policy {
             };
             used = used.or(Some(&placed.rule));
         }
-        let ruling =
-            used.map_or_else(|| Ruling::new(Verdict::Allow, None, "", |_| without_rule(ask)), by);
+        let ruling = used.map_or_else(
+            || Ruling::new(Verdict::Allow, None, "", |_| without_rule(ask, looks)),
+            by,
+        );
         Ok(Ruling { looks, ..ruling })
     }
 }
@@ -530,13 +535,13 @@ fn is_known(judged: &[Judged<'_>]) -> bool {
     })
 }
 
-fn without_rule(ask: &Ask<'_>) -> String {
+fn without_rule(ask: &Ask<'_>, looks: bool) -> String {
     if ask.plan.effects.is_empty() {
         return "it touches nothing".to_owned();
     }
     match ask.mode {
         Mode::Bypass => "mode bypass allows it".to_owned(),
-        _ if ask.plan.observes() => "it only looks at the workspace".to_owned(),
+        _ if looks || ask.plan.observes() => "it only looks at the workspace".to_owned(),
         Mode::Auto => "mode auto lets it go on in the sandbox".to_owned(),
         Mode::AcceptEdits => "mode accept-edits allows changes inside the workspace".to_owned(),
         _ => "it only touches haft's own state".to_owned(),
@@ -553,7 +558,7 @@ fn outside(ask: &Ask<'_>, judged: &Judged<'_>) -> &'static str {
 }
 
 /// Reports whether place and mode alone allow an effect.
-fn by_place_or_mode(ask: &Ask<'_>, judged: &Judged<'_>) -> bool {
+pub(crate) fn by_place_or_mode(ask: &Ask<'_>, judged: &Judged<'_>) -> bool {
     if ask.mode == Mode::Bypass {
         return true;
     }

@@ -8,15 +8,11 @@
 
 use std::collections::{HashMap, HashSet};
 
-use haft_types::{Access, Effect, HostPath, Mode, Place, Plan, Target};
+use haft_types::{Access, Effect, HostPath, Mode, Plan, Target};
 
 use crate::{
-    Ask, CREDENTIALS, Policy, Rule, Spot, Verdict,
-    command::GAP,
-    decide::{Judged, Placed, Remember, Ruling, doing, is_tool, short},
-    lexer::{EXPANDS, QUOTED},
-    parts::Parts,
-    protected::find,
+    Ask, Policy, Rule, Verdict,
+    decide::{Judged, Placed, Remember, Ruling, by_place_or_mode, doing, is_tool, short},
     rule::{PathClass, Subject},
     script::{Around, Part, Script, unsure_paths},
 };
@@ -38,8 +34,9 @@ impl Policy {
     pub(crate) fn scripts(
         &self,
         ask: &Ask<'_>,
-        effect: &Effect,
+        Judged { effect, .. }: &Judged<'_>,
         script: &Script,
+        all: &[Judged<'_>],
     ) -> Result<Allowed<'_>, Ruling> {
         let Target::Command { text, .. } = &effect.target else { return Ok(Allowed::default()) };
         if let Some(rule) = self.rule_of(ask, |pattern| pattern.allows(text)) {
@@ -75,7 +72,9 @@ impl Policy {
             }
             all_ruled = false;
             uncovered.extend(&part.effects);
-            if let Some(why) = left(part, ask) {
+            if let Some(why) = left(part, ask)
+                && !self.files_are_allowed(ask, part, all)
+            {
                 return Err(about(part, script, &why));
             }
         }
@@ -83,6 +82,18 @@ impl Policy {
         allowed.looks &= !all_ruled || script.parts.is_empty();
         allowed.covered.retain(|effect| !uncovered.contains(effect));
         Ok(allowed)
+    }
+
+    /// Whether a command does no more than what place, mode and rules allow it to do to files.
+    fn files_are_allowed(&self, ask: &Ask<'_>, part: &Part, judged: &[Judged<'_>]) -> bool {
+        part.is_tame
+            && part.open.is_none()
+            && part.effects.iter().all(|effect| {
+                let one = judged.iter().find(|judged| judged.effect == effect);
+                one.is_some_and(|one| {
+                    by_place_or_mode(ask, one) || self.rule_for_effect(ask, one).is_some()
+                })
+            })
     }
 
     /// The commands of a call's script, each with what would be decided about it alone; `real` of the
