@@ -7,7 +7,7 @@
 //! **Invariant:** a cut is a guess, and only that: what stands before it has to be a whole script for
 //! the grammar, too, or there is no cut.
 
-use std::ops::Range;
+use std::{collections::VecDeque, ops::Range};
 
 /// What is open at the end of a line.
 #[derive(Default)]
@@ -19,7 +19,7 @@ struct Open<'a> {
     /// Constructs of words: `if`, `case`, loops and groups.
     words: usize,
     /// Here-documents: how they end, and whether tabs may stand before that.
-    ends: Vec<(&'a str, bool)>,
+    ends: VecDeque<(&'a str, bool)>,
     /// The line goes on in the next one.
     goes_on: bool,
     /// A command has to follow.
@@ -53,11 +53,11 @@ impl<'a> Open<'a> {
     fn line(&mut self, line: &'a str) {
         if self.quote.is_none()
             && !self.goes_on
-            && let Some((end, tabs)) = self.ends.first()
+            && let Some((end, tabs)) = self.ends.front()
         {
             let bare = if *tabs { line.trim_start_matches('\t') } else { line };
             if bare == *end {
-                self.ends.remove(0);
+                self.ends.pop_front();
             }
             return;
         }
@@ -134,7 +134,7 @@ impl<'a> Open<'a> {
         let end = rest.find(|c| !is_name(c)).unwrap_or(rest.len());
         // Of two numbers the shell takes one as bits.
         if end > 0 && !rest.starts_with(|c: char| c.is_ascii_digit()) {
-            self.ends.push((&rest[..end], tabs));
+            self.ends.push_back((&rest[..end], tabs));
         }
     }
 }

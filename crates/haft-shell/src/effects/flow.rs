@@ -12,6 +12,7 @@ use super::{
     words::{self, Around, assigned},
 };
 use crate::{
+    Script,
     quotes::is_name,
     syntax::{Command, Flow, Kind, Word},
 };
@@ -40,6 +41,8 @@ pub(crate) struct Walk<'a, 'r> {
     changes: Vec<Changes>,
     /// What any part of the script changes: a function may be called from anywhere.
     whole: Changes,
+    /// What each command changes.
+    found: Vec<Changes>,
 }
 
 /// A region that the walk is in.
@@ -100,14 +103,16 @@ impl<'a, 'r> Walk<'a, 'r> {
         go_on: &'r mut dyn FnMut() -> bool,
         depth: Depth,
     ) -> Self {
-        let (changes, whole) = changes(&around);
-        Self { around, reading, go_on, depth, frames: Vec::new(), changes, whole }
+        let found: Vec<_> =
+            around.script.commands.iter().map(|command| changed(&around, command)).collect();
+        let (changes, whole) = changes(around.script, &found);
+        Self { around, reading, go_on, depth, frames: Vec::new(), changes, whole, found }
     }
 
     /// Adds the parts of the script to the reading.
     pub(crate) fn run(mut self, state: State) {
         self.frames.push(Frame { region: 0, done: state.clone(), failed: state });
-        for command in &self.around.script.commands {
+        for (at, command) in self.around.script.commands.iter().enumerate() {
             if !(self.go_on)() {
                 let why = "looking through it took too long".to_owned();
                 let effects = vec![super::Effect::Anything];
@@ -117,7 +122,8 @@ impl<'a, 'r> Walk<'a, 'r> {
             self.go_to(command.place.region);
             let Some(frame) = self.frames.last() else { return };
             let state = frame.now();
-            self.command(command, state);
+            let found = self.found.get_mut(at).map(std::mem::take).unwrap_or_default();
+            self.command(command, &found, state);
         }
         self.go_to(0);
         let script = self.around.script;
@@ -204,7 +210,7 @@ impl<'a, 'r> Walk<'a, 'r> {
     }
 
     /// One command.
-    fn command(&mut self, command: &Command, state: State) {
+    fn command(&mut self, command: &Command, found: &Changes, state: State) {
         let mut state = self.counted(command, state);
         // Expressions within it are worked out before words behind them.
         for name in expressions(command).filter_map(arithmetic::names).flatten() {
@@ -216,7 +222,6 @@ impl<'a, 'r> Walk<'a, 'r> {
         let mut judge = Judge::new(self.around, self.reading, self.go_on, &self.depth, &state);
         judge.command(command);
         let mut after = if is_call { blurred(&state, &self.whole) } else { state };
-        let found = changed(&self.around, command);
         if found.all {
             after.lose();
         }
@@ -319,20 +324,19 @@ fn moved(around: &Around<'_>, command: &Command, state: &State) -> Option<State>
 
 /// What each region of a script may change, with those within it, and what all of it may, also in
 /// shells of its own.
-fn changes(around: &Around<'_>) -> (Vec<Changes>, Changes) {
-    let regions = &around.script.regions;
+fn changes(script: &Script, found: &[Changes]) -> (Vec<Changes>, Changes) {
+    let regions = &script.regions;
     let mut all = vec![Changes::default(); regions.len().max(1)];
     let mut whole = Changes::default();
-    for command in &around.script.commands {
-        let found = changed(around, command);
+    for (command, found) in script.commands.iter().zip(found) {
         if !found.all && !found.folder && found.names.is_empty() {
             continue;
         }
-        whole.extend(&found);
+        whole.extend(found);
         let mut at = command.place.region;
         // What a shell of its own changes stays there.
         while let Some(region) = regions.get(at) {
-            all[at].extend(&found);
+            all[at].extend(found);
             if at == 0 || region.flow == Flow::Apart {
                 break;
             }
