@@ -218,7 +218,7 @@ impl<'a, 'r> Judge<'a, 'r> {
                     out.effects.push(Effect::Network(None));
                     continue;
                 }
-                None if arg.may_begin('/') => {
+                None if arg.value.may_begin('/') || arg.is_split && !is_certain_start(&arg) => {
                     out.fault(format!("a redirect to {} may open a connection", arg.text));
                 }
                 _ => {}
@@ -589,6 +589,12 @@ fn shows_names(entry: &Entry, parsed: &Parsed) -> bool {
 /// Whether it is a pattern of names in the folder that the command runs in, perhaps `.` and `..`.
 fn is_of_here(arg: &Arg) -> bool {
     arg.is_pattern && !arg.is_split && !arg.is_odd && !arg.text.contains('/')
+}
+
+/// Whether the one word that is left of a value without quotes begins as it does: blanks at its
+/// start are none of it.
+fn is_certain_start(arg: &Arg) -> bool {
+    arg.value.start().starts_with(|c: char| !c.is_whitespace())
 }
 
 /// Whether what is written there is no file.

@@ -51,9 +51,12 @@ const SPECIALS: &[(&str, Special)] = &[
     ),
     ("git", git::git),
     ("git config", git::config),
+    ("git ls-remote, kubectl version", git::offline),
     ("sed, gsed", sed::sed),
     ("awk, gawk, mawk, nawk", awk::awk),
     ("jq", text::jq),
+    ("bat, batcat", text::bat),
+    ("zgrep", text::zgrep),
     ("tar, unzip, gzip, gunzip, xz, zstd, ar", text::archive),
     ("[, test", shell::test),
     ("[[", shell::extended),
@@ -89,12 +92,12 @@ const SPECIALS: &[(&str, Special)] = &[
         "node, nodejs, python, python3, python2, ruby, perl, lua, gcc, g++, cc, c++, clang, clang++, ld, \
          make, gmake, cmake, ninja, meson, deno, bun, ruff, uv, vim, vi, nvim, nano, emacs, ed, ex, \
          less, more, sqlite3, tmux, gpg, zip, bzip2, gdb, lldb, shellcheck, clang-format, clang-tidy, \
-         zsh, fish, ksh, pwsh",
+         zsh, fish, ksh, pwsh, ldd, helm",
         system::version,
     ),
     (
         "java, javac, tsc, pytest, black, mypy, eslint, prettier, tox, nox, jest, vitest, npx, poetry, \
-         conda, terraform, helm, php, pre-commit, gradle, mvn, ant, just, rake, scons, bazel",
+         conda, terraform, php, pre-commit, gradle, mvn, ant, just, rake, scons, bazel",
         system::runs,
     ),
     ("curl, wget", network::fetch),

@@ -40,7 +40,9 @@ pub(super) fn git(judge: &mut Judge<'_, '_>, call: &Call<'_>, out: &mut Outcome)
         }
     }
     let rest = &call.args[parsed.count..];
-    if parsed.has("version") || parsed.has("v") {
+    // It says that and ends.
+    let told = ["version", "v", "exec-path", "html-path", "man-path", "info-path"];
+    if told.iter().any(|name| parsed.has(name)) {
         return;
     }
     judge.subcommand("git", entry, rest, out);
@@ -90,7 +92,8 @@ fn asked(all: &mut GitUse, name: &str, parsed: &Parsed, args: &[Arg]) {
                 || has(&["list", "l", "get-regexp", "get-urlmatch", "regexp"]);
             all.tells_settings |= lists || !parsed.operands.iter().all(of_person);
         }
-        "var" => all.tells_settings = true,
+        // Aliases are settings, too.
+        "var" | "help" => all.tells_settings = true,
         "rev-parse" if parsed.has("git-path") => {
             all.tells_settings = true;
             all.may_start |= !parsed.operands.is_empty();
@@ -118,6 +121,20 @@ pub(super) fn config(judge: &mut Judge<'_, '_>, call: &Call<'_>, out: &mut Outco
     if !shows && name == "git config ..." && !parsed.operands.iter().all(is_name) {
         out.anything("git config may change settings");
     }
+}
+
+/// What `PROGRAM SUBCOMMAND` is with this option alone: it opens no connection.
+pub(super) fn offline(judge: &mut Judge<'_, '_>, call: &Call<'_>, out: &mut Outcome) {
+    let option = if call.name == "git ls-remote" { "--get-url" } else { "--client" };
+    let is_option = |arg: &&Arg| arg.known() == Some(option);
+    let name = format!("{} {option}", call.name);
+    let entry = table::find(&name).filter(|_| call.args.iter().any(|arg| is_option(&arg)));
+    let Some(entry) = entry else {
+        let Some(entry) = table::find(call.name) else { return };
+        return judge.table(call.name, entry, call.args, out);
+    };
+    let others: Vec<Arg> = call.args.iter().filter(|arg| !is_option(arg)).cloned().collect();
+    judge.table(&name, entry, &others, out);
 }
 
 /// Settings that change only how something looks.

@@ -30,6 +30,9 @@ pub(super) fn date(judge: &mut Judge<'_, '_>, call: &Call<'_>, out: &mut Outcome
 /// `lsof -n ...`: without it names are looked up elsewhere.
 pub(super) fn lsof(_: &mut Judge<'_, '_>, call: &Call<'_>, out: &mut Outcome) {
     let words = known(call).unwrap_or_default();
+    if words == ["-v"] {
+        return;
+    }
     let has_n = words.iter().any(|word| ["-n", "-nP", "-Pn", "-nPi", "-Pni"].contains(word));
     let is_plain = |word: &&str| {
         let letters = word.strip_prefix('-').unwrap_or("x");
@@ -157,6 +160,7 @@ fn is_told(call: &Call<'_>) -> bool {
         }
         "-v" => ["node", "ruby", "perl", "php", "lua"].contains(&call.name),
         "-version" => ["java", "javac"].contains(&call.name),
+        "version" => call.name == "helm",
         _ => false,
     }
 }

@@ -45,6 +45,33 @@ fn is_filter(text: &str) -> bool {
     !["import", "include", "modulemeta"].iter().any(|word| text.contains(word))
 }
 
+/// `bat [OPTIONS] FILES`: it may be told to start no pager.
+pub(super) fn bat(judge: &mut Judge<'_, '_>, call: &Call<'_>, out: &mut Outcome) {
+    let Some(entry) = table::find(call.name) else { return };
+    let is_paging = |arg: &&Arg| arg.known() == Some("--paging=never");
+    let args: Vec<Arg> = call.args.iter().filter(|arg| !is_paging(arg)).cloned().collect();
+    judge.table(call.name, entry, &args, out);
+}
+
+/// `zgrep PATTERN FILES`: a script, some versions of which run what names of files hold.
+pub(super) fn zgrep(judge: &mut Judge<'_, '_>, call: &Call<'_>, out: &mut Outcome) {
+    let Some(entry) = table::find("zgrep ...") else { return };
+    let is_line = |arg: &Arg| {
+        arg.known().is_some_and(|text| !text.is_empty() && !text.chars().any(char::is_control))
+    };
+    let parsed = options::parse(entry, call.args);
+    let skipped = usize::from(!parsed.has("e"));
+    let is_name = |arg: &Arg| {
+        let is_plain = |c: u8| c.is_ascii_alphanumeric() || b"._/+-@%:,".contains(&c);
+        arg.known().is_some_and(|text| text.bytes().all(is_plain))
+    };
+    let names = parsed.operands.get(skipped..).unwrap_or_default();
+    if !call.args.iter().all(is_line) || !names.iter().all(is_name) {
+        out.anything("what zgrep is given is not known to be plain");
+    }
+    judge.parsed("zgrep", entry, &parsed, out);
+}
+
 /// Programs of archives, where they only list or print.
 pub(super) fn archive(judge: &mut Judge<'_, '_>, call: &Call<'_>, out: &mut Outcome) {
     let first = call.args.first().and_then(Arg::known).unwrap_or_default();
