@@ -270,8 +270,48 @@ pub async fn is_plain_toolchain(fs: &dyn Fs, folder: &HostPath) -> bool {
     false
 }
 
-/// Only one that its repository knows: else the file may name the repository of somebody else.
+/// A repository that a folder lies in.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Repository {
+    /// The folder of its files.
+    pub top: HostPath,
+    /// Where git keeps it, worktrees of it as well.
+    pub git: HostPath,
+}
+
+/// The repository that a folder lies in; none where there is none, or it is not certain that it is one
+/// of these files.
+pub async fn repository(fs: &dyn Fs, folder: &HostPath) -> Option<Repository> {
+    let mut at = real(fs, folder).await?;
+    for _ in 0..CLIMB {
+        let git = at.join(".git").ok()?;
+        let git = match kind(fs, &git).await? {
+            FileKind::Missing => {
+                at = at.parent()?;
+                continue;
+            }
+            FileKind::FOLDER => git,
+            FileKind::Entry(EntryKind::File) => worktree(fs, &at, &git).await?.1,
+            FileKind::Entry(_) => return None,
+        };
+        for name in ["HEAD", "objects", "refs"] {
+            if kind(fs, &git.join(name).ok()?).await? == FileKind::Missing {
+                return None;
+            }
+        }
+        return Some(Repository { top: at, git });
+    }
+    None
+}
+
 async fn of_worktree(fs: &dyn Fs, at: &HostPath, file: &HostPath) -> Option<GitSettings> {
+    let (own, common) = worktree(fs, at, file).await?;
+    of_files(fs, at, &common, &own).await
+}
+
+/// The folders of a worktree and of its repository. Only one that its repository knows: else the file may name the
+/// repository of somebody else.
+async fn worktree(fs: &dyn Fs, at: &HostPath, file: &HostPath) -> Option<(HostPath, HostPath)> {
     let named = text(fs, file).await??;
     let named = named.strip_prefix("gitdir: ")?.trim_end_matches(['\n', '\r']);
     if named.split('/').skip_while(|name| *name == "..").any(|name| name == "..") {
@@ -288,7 +328,7 @@ async fn of_worktree(fs: &dyn Fs, at: &HostPath, file: &HostPath) -> Option<GitS
         return None;
     }
     let common = own.parent()?.parent()?;
-    of_files(fs, at, &common, &own).await
+    Some((own, common))
 }
 
 async fn of_files(

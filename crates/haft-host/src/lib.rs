@@ -38,7 +38,9 @@ pub use self::{
         DirEntry, Expect, FileKind, Fs, Handle, ListHow, Listing, Located, Source, Staged, Stamp,
         WriteHow, Written,
     },
-    git_settings::{GitSettings, git_settings, has_links, is_plain_toolchain},
+    git_settings::{
+        GitSettings, Repository, git_settings, has_links, is_plain_toolchain, repository,
+    },
     local::{GitReader, Local, Lookup, SUPERVISORS, end_supervisor, supervise},
     memory::{FsOp, Memory},
     out::{OutWriter, Outs},

@@ -46,7 +46,7 @@ pub use self::{
     restricted::RESTRICTED,
     rule::{Rule, RuleProblem, Rules, Scope, Verdict},
     script::{Around, Part, Script, unread_script, unsure_paths},
-    walls::{Confinement, Walls, is_harmless, unconfined},
+    walls::{Confinement, Walls, is_harmless, makes_file, unconfined},
 };
 
 pub use haft_shell::{GitFacts, GitUse};

@@ -3,7 +3,7 @@
 //! **Invariant:** an offered rule allows the call that it was made for, and no pattern character
 //! of a name becomes a pattern.
 
-use haft_types::{Access, HostPath, Origin, Plan, Style, Target, ToolSpec};
+use haft_types::{Access, Effect, HostPath, Origin, Plan, Style, Target, ToolSpec};
 
 use crate::{Part, Policy, Script, command::plain_words, glob::escape};
 
@@ -63,6 +63,30 @@ impl Policy {
             return Vec::new();
         };
         if written == really { vec![written] } else { vec![written, really] }
+    }
+
+    /// The rules that let a confined call change what it names outside of the workspace, by real paths.
+    pub fn rules_beyond(
+        &self,
+        plan: &Plan,
+        real: &[Option<HostPath>],
+        is_inside: impl Fn(&HostPath) -> bool,
+    ) -> Vec<String> {
+        let is_tree = |effect: &Effect| matches!(effect.target, Target::Tree { .. });
+        let changed = |effect: &Effect| effect.access != Access::Observe;
+        let both = || plan.effects.iter().zip(real).filter(|(effect, _)| changed(effect));
+        let trees: Vec<&HostPath> =
+            both().filter(|(effect, _)| is_tree(effect)).filter_map(|(_, r)| r.as_ref()).collect();
+        let of = |(effect, real): (&Effect, &Option<HostPath>)| {
+            let tree = is_tree(effect);
+            // What holds all of a folder holds what is in there.
+            let held = |path: &HostPath| !tree && trees.iter().any(|tree| path.is_within(tree));
+            let path = real.as_ref().filter(|path| !is_inside(path) && !held(path))?;
+            Some(format!("Edit({})", self.pattern(path, tree)?))
+        };
+        let mut rules: Vec<String> = both().filter_map(of).collect();
+        rules.dedup();
+        rules
     }
 
     /// The rules for the commands of a script that are more than one; none for all else.

@@ -6,7 +6,7 @@
 //!
 //! **Does not know:** how a program is held, or whether it is: who judges says what holds.
 
-use haft_types::{Access, Effect, HostPath, Mode, Origin, Target};
+use haft_types::{Access, Effect, HostPath, Mode, Origin, Plan, Target};
 
 use crate::{
     Ask, CREDENTIALS, PROTECTED, Policy, Spot,
@@ -51,6 +51,8 @@ pub struct Walls {
     /// The one of these that is for what everybody leaves about: what is protected is not looked for
     /// below it.
     pub temp: Option<HostPath>,
+    /// Those of these in which git keeps a repository around the workspace.
+    pub git: Vec<HostPath>,
     /// Hosts that they can connect to.
     pub hosts: Vec<String>,
 }
@@ -119,6 +121,25 @@ fn clears(judged: &Judged<'_>, ask: &Ask<'_>) -> bool {
         };
         { parts }.any(|part| !picks(part))
     })
+}
+
+/// What makes the files that it is given, and no folder.
+const FILES: &[&str] = &["cp", "curl", "dd", "install", "sort", "tee", "touch", "truncate", "wget"];
+
+/// Reports whether an effect of a plan, where nothing is yet, is that a command makes a file.
+pub fn makes_file(effect: &Effect, plan: &Plan, home: &HostPath) -> bool {
+    let makes = |part: &Part| {
+        let at = part.effects.iter().position(|one| one == effect);
+        let words = part.words.as_deref().unwrap_or_default();
+        let copies = |name: &str| matches!(name, "cp" | "install");
+        let is_file = words.first().is_some_and(|first| {
+            FILES.contains(&first.as_str())
+                && !(copies(first) && words.iter().any(|word| word.starts_with('-')))
+        });
+        at.is_some_and(|at| at < part.redirected || is_file)
+    };
+    let mut scripts = plan.effects.iter().filter_map(|one| Script::of_effect(one, plan, home));
+    scripts.any(|script| script.parts.iter().any(makes))
 }
 
 /// Reports whether nothing of what is written to a path stays.
@@ -292,18 +313,21 @@ impl Policy {
         names.map(ToOwned::to_owned).collect()
     }
 
-    /// What stays as it is in folders in which confined programs may write.
-    pub fn kept(&self, folders: &[HostPath]) -> Vec<HostPath> {
+    /// What stays as it is in folders in which confined programs may write, and in those of git's.
+    pub fn kept(&self, folders: &[HostPath], git: &[HostPath]) -> Vec<HostPath> {
         let names = PROTECTED.iter().map(|spot| spot.names).filter(|name| *name != ".git");
         let names: Vec<&str> = names.chain(GIT.iter().copied()).collect();
         let within = folders
             .iter()
             .flat_map(|folder| names.iter().filter_map(|name| folder.join(name).ok()));
+        let inner = GIT.iter().filter_map(|name| name.strip_prefix(".git/"));
+        let of_git =
+            git.iter().flat_map(|git| inner.clone().filter_map(|name| git.join(name).ok()));
         let own =
             self.anchors.state.iter().filter(|state| folders.iter().any(|of| state.is_within(of)));
         let ruled = self.of_rules(&PathClass::Writes).filter_map(PathGlob::literal);
         let ruled = ruled.filter(|path| folders.iter().any(|of| path.is_within(of)));
-        within.chain(own.chain(ruled).cloned()).collect()
+        within.chain(of_git).chain(own.chain(ruled).cloned()).collect()
     }
 }
 

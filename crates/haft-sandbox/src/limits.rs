@@ -12,6 +12,9 @@ pub struct Limits {
     /// Folders at and below which it may write, and single files; those that are not there count for
     /// nothing. With none it only reads: permissions and times of files are kept, too.
     pub write: Vec<HostPath>,
+    /// What it may read beside what it may write; none: everything that is not hidden. Names are told
+    /// everywhere.
+    pub read: Option<Vec<HostPath>>,
     /// What it may not even read: files, and folders with all below them. Wins over `write`, but for what
     /// that names in there. It goes by these paths: what is also mounted elsewhere, or has another name by a hard link, is read there.
     pub hidden: Vec<HostPath>,
@@ -38,6 +41,8 @@ pub struct Limits {
 pub struct Guard {
     /// The folders.
     pub folders: Vec<HostPath>,
+    /// Where git keeps repositories whose files lie elsewhere.
+    pub repositories: Vec<HostPath>,
     /// Names that follow each other, joined by `/`. Of every repository of git what makes programs run
     /// counts without being named.
     pub names: Vec<String>,
@@ -111,10 +116,12 @@ mod tests {
         let path = |text: &[u8]| HostPath::new(text, Style::Posix).unwrap();
         let limits = Limits {
             write: vec![path(b"/w"), path(b"/a\xff b")],
+            read: Some(vec![path(b"/usr")]),
             hidden: vec![path(b"/home/me/.ssh")],
             protected: in_trees(&[path(b"/w")], &[".git/hooks", ".mcp.json"]),
             guard: Guard {
                 folders: vec![path(b"/w")],
+                repositories: vec![path(b"/r/.git")],
                 names: vec![".envrc".to_owned()],
                 free: vec![path(b"/w/a/.envrc")],
             },

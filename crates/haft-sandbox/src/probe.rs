@@ -99,7 +99,7 @@ impl Attack {
             Self::Udp => "UDP",
             Self::Socket => "unix sockets",
             Self::Abstract => "abstract sockets",
-            Self::Netlink => "netlink",
+            Self::Netlink => "asking the kernel about the network",
             Self::IoUring => "io_uring",
             Self::Spaces => "new namespaces",
             Self::Mount => "mounts",
@@ -206,6 +206,8 @@ struct World {
     unix: Option<UnixListener>,
     abstracted: Option<UnixListener>,
     name: Vec<u8>,
+    /// The network of this process.
+    network: PathBuf,
     /// A terminal of this process, and its path.
     terminal: Option<(OwnedFd, PathBuf)>,
 }
@@ -224,6 +226,11 @@ fn terminal() -> io::Result<(OwnedFd, PathBuf)> {
     unlockpt(&pty)?;
     let path = ptsname(&pty, Vec::new())?.into_bytes();
     Ok((pty, OsString::from_vec(path).into()))
+}
+
+/// Which network this process has.
+fn network() -> PathBuf {
+    fs::read_link("/proc/self/ns/net").unwrap_or_default()
 }
 
 /// Whether sockets of this family can be made at all.
@@ -261,6 +268,7 @@ impl World {
         Ok(Self {
             limits,
             parent: getppid(),
+            network: network(),
             tcp: allowed(TcpListener::bind("127.0.0.1:0"))?,
             udp,
             unix: allowed(UnixListener::bind(folder.join("socket")))?,
@@ -319,7 +327,7 @@ impl World {
                 Some(_) => abstract_stream(&self.name).is_ok(),
                 None => makes(AddressFamily::UNIX, SocketType::STREAM),
             },
-            Attack::Netlink => netlink(),
+            Attack::Netlink => netlink() && self.network == network(),
             Attack::IoUring => io_uring(),
             Attack::Spaces => spaces(),
             Attack::Mount => mount(&at("in")),

@@ -173,11 +173,27 @@ async fn would_allow(core: &Core, name: &str, outcome: &Outcome, plan: &Plan) ->
     let spec = core.dispatcher.tools.spec(name)?;
     let base = &core.base;
     let real = timeout(LOOK_UP, real_paths(&*base.host, plan)).await.ok()??;
+    let quoted = |rule: &String| format!(" --allow '{}'", rule.replace('\'', r"'\''"));
+    if base.mode == Mode::Auto {
+        // The sandbox holds the command itself; what it needs beyond that is what was asked about.
+        let beyond = base.policy.rules_beyond(plan, &real, |path| base.place.holds(path));
+        let hosts = plan.effects.iter().filter_map(|effect| match &effect.target {
+            Target::Net { host } => Some(host.as_str()),
+            _ => None,
+        });
+        let hosts: Vec<&str> = hosts.collect();
+        let flags: String = beyond.iter().map(quoted).collect();
+        let hosts = (!hosts.is_empty()).then(|| format!("set sandbox.hosts = {}", json!(hosts)));
+        let flags = (!flags.is_empty()).then(|| format!("add{flags}"));
+        let both: Vec<String> = flags.into_iter().chain(hosts).collect();
+        if !both.is_empty() {
+            return Some(format!("to allow it, {}", both.join(", and ")));
+        }
+    }
     let rules = base.policy.rules_for(spec, plan, &real);
     if rules.is_empty() {
         return None;
     }
-    let quoted = |rule: &String| format!(" --allow '{}'", rule.replace('\'', r"'\''"));
     let flags: String = rules.iter().map(quoted).collect();
     let inside = real.iter().all(|real| real.as_ref().is_some_and(|real| base.place.holds(real)));
     let other = plan.access() == Access::Modify && inside && base.mode != Mode::AcceptEdits;

@@ -20,13 +20,12 @@ use seccompiler::{
 
 use crate::{Level, Limits, Net};
 
+const INTERNET: [i32; 2] = [AF_INET, AF_INET6];
+
 type Rules = BTreeMap<i64, Vec<SeccompRule>>;
 
 /// What is refused outright.
 const REFUSED: &[i64] = &[
-    libc::SYS_ptrace,
-    libc::SYS_process_vm_readv,
-    libc::SYS_process_vm_writev,
     libc::SYS_process_madvise,
     libc::SYS_pidfd_getfd,
     libc::SYS_kcmp,
@@ -81,6 +80,10 @@ const ABSENT: &[i64] = &[
     libc::SYS_io_uring_register,
     libc::SYS_clone3,
 ];
+
+/// What looks into another process. That it is its own is held elsewhere: by its namespace, and at level L by
+/// Landlock, which lets nobody look out. What only looks at files has no need of it.
+const TRACES: &[i64] = &[libc::SYS_ptrace, libc::SYS_process_vm_readv, libc::SYS_process_vm_writev];
 
 /// What changes something of a file that Landlock knows nothing of, and is refused where nothing may
 /// be changed.
@@ -238,22 +241,24 @@ fn sockets(rules: &mut Rules, level: Level, limits: &Limits) -> io::Result<()> {
     let mut families: Vec<(i32, &[i32])> = match limits.net {
         Net::Off if !own => Vec::new(),
         Net::Port(_) if !own => vec![(AF_INET, &[SOCK_STREAM]), (AF_INET6, &[SOCK_STREAM])],
-        // A network of its own holds nothing but itself.
-        Net::Off | Net::Port(_) => vec![(AF_INET, both), (AF_INET6, both)],
-        // What names stand for is asked of the kernel as well.
-        Net::On => vec![(AF_INET, both), (AF_INET6, both), (AF_NETLINK, &[SOCK_RAW, SOCK_DGRAM])],
+        // A network of its own holds nothing but itself; what names stand for, and which devices there are,
+        // is asked of the kernel.
+        Net::Off | Net::Port(_) | Net::On => {
+            vec![(AF_INET, both), (AF_INET6, both), (AF_NETLINK, &[SOCK_RAW, SOCK_DGRAM])]
+        }
     };
     if limits.sockets {
         families.push((AF_UNIX, &[SOCK_STREAM, SOCK_DGRAM, SOCK_SEQPACKET]));
     }
     let mut made = only(&families)?;
-    if limits.net == Net::On {
+    if families.iter().any(|(family, _)| *family == AF_NETLINK) {
         // NETLINK_ROUTE is number 0.
         let family = is(0, SeccompCmpOp::Eq, number(AF_NETLINK))?;
         made.push(rule(vec![family, is(2, SeccompCmpOp::Ne, 0)?])?);
-    } else {
+    }
+    if limits.net != Net::On {
         // What is made over TCP alone is looked at where it connects.
-        for family in families.iter().map(|(family, _)| *family).filter(|f| *f != AF_UNIX) {
+        for family in families.iter().map(|(family, _)| *family).filter(|f| INTERNET.contains(f)) {
             let of = |kind: i32| is(1, SeccompCmpOp::MaskedEq(TYPE), number(kind));
             let family = is(0, SeccompCmpOp::Eq, number(family))?;
             let other = [0, number(IPPROTO_TCP)].map(|known| is(2, SeccompCmpOp::Ne, known));
@@ -311,7 +316,7 @@ fn refused(level: Level, limits: &Limits) -> io::Result<Rules> {
     let mut controls = vec![number_of(libc::TIOCSTI), TIOCLINUX];
     gains(&mut rules)?;
     if limits.reads_only() {
-        rules.extend(CHANGES.iter().map(|number| (*number, Vec::new())));
+        rules.extend(CHANGES.iter().chain(TRACES).map(|number| (*number, Vec::new())));
         controls.extend([FS_IOC_SETFLAGS, FS_IOC_FSSETXATTR]);
     }
     let control = |request: u64| rule(vec![is(1, SeccompCmpOp::Eq, request)?]);
@@ -458,7 +463,8 @@ mod tests {
             }
             assert!(!allowed(i64::from(X32) + libc::SYS_read, [0; 3]));
             let none = Limits::default();
-            for call in CHANGES {
+            assert!(TRACES.iter().all(|call| allowed(*call, [0; 3])));
+            for call in CHANGES.iter().chain(TRACES) {
                 assert!(!super::tests::allowed(level, &none, *call, [0; 3]), "{call}");
             }
         }
@@ -478,7 +484,7 @@ mod tests {
         let port = Limits { net: Net::Port(1), ..Limits::default() };
         let on = Limits { net: Net::On, sockets: true, ..Limits::default() };
         assert_eq!(may(Level::Landlock, &off), [0, 0, 0, 0, 0, 0]);
-        assert_eq!(may(Level::Namespaces, &off), [0, 1, 1, 0, 0, 0]);
+        assert_eq!(may(Level::Namespaces, &off), [0, 1, 1, 1, 0, 0]);
         assert_eq!(may(Level::Landlock, &port), [0, 1, 1, 0, 0, 0]);
         assert_eq!(may(Level::Landlock, &on), [1, 1, 1, 1, 0, 0]);
         let socket =
@@ -487,7 +493,10 @@ mod tests {
         assert!(!socket(&port, [AF_INET, SOCK_STREAM, 262]), "MPTCP");
         assert!(socket(&port, [AF_INET, SOCK_STREAM, IPPROTO_TCP]));
         assert!(!socket(&on, [AF_INET, SOCK_RAW, 1]), "raw");
-        assert!(!socket(&on, [AF_NETLINK, SOCK_RAW, 9]), "audit");
+        for limits in [&on, &off] {
+            let audit = [AF_NETLINK, SOCK_RAW, 9];
+            assert!(!allowed(Level::Namespaces, limits, libc::SYS_socket, audit), "audit");
+        }
         let pair = |limits, kind| {
             allowed(Level::Landlock, limits, libc::SYS_socketpair, [AF_UNIX, kind, 0])
         };

@@ -178,6 +178,19 @@ fn grants(write: &[PathBuf], hidden: &[PathBuf]) -> io::Result<Vec<Grant>> {
     Ok(grants)
 }
 
+/// Of what is granted to be read, only what lies at and below these.
+fn only(grants: Vec<Grant>, read: &[PathBuf]) -> Vec<Grant> {
+    let of = |grant: Grant| {
+        let is_read = grant.access == READ;
+        if !is_read || read.iter().any(|path| grant.path.starts_with(path)) {
+            return vec![grant];
+        }
+        let within = read.iter().filter(|path| path.starts_with(&grant.path));
+        within.map(|path| Grant { path: path.clone(), ..grant.clone() }).collect()
+    };
+    grants.into_iter().flat_map(of).collect()
+}
+
 /// The rules, ready to be taken on.
 pub(super) fn rules(limits: &Limits) -> io::Result<RulesetCreated> {
     let (write, hidden) = (all_real(limits.writable())?, all_real(&limits.hidden)?);
@@ -204,7 +217,11 @@ pub(super) fn rules(limits: &Limits) -> io::Result<RulesetCreated> {
         let connect = NetPort::new(port, AccessNet::ConnectTcp);
         rules = rules.add_rule(connect).map_err(|e| failed(&e))?;
     }
-    for grant in grants(&write, &hidden)? {
+    let mut grants = grants(&write, &hidden)?;
+    if let Some(read) = &limits.read {
+        grants = only(grants, &all_real(read)?);
+    }
+    for grant in grants {
         let held = match open(&grant.path) {
             Ok(held) => held,
             Err(_) if grant.passing => continue,
@@ -261,6 +278,16 @@ mod tests {
         let rooted = |path: &str| grants.iter().find(|grant| grant.path == Path::new(path));
         assert_eq!(rooted("/").unwrap().access, AccessFs::ReadDir);
         assert!(rooted("/dev").is_none() && rooted("/usr").is_some());
+        // Of what may be read only some may be given.
+        let all = super::grants(&write, &hidden).unwrap();
+        let given = only(all, &[root.join("home"), "/usr/bin".into()]);
+        let has = |path: &Path| given.iter().any(|grant| grant.path == path);
+        assert!(
+            has(&root.join("home/src")) && has(Path::new("/usr/bin")) && has(&root.join("w/src"))
+        );
+        assert!(
+            !has(Path::new("/usr")) && !has(Path::new("/etc")) && !has(&root.join("home/.ssh"))
+        );
         // Hidden wins, and a folder without anything hidden in it is granted whole.
         let grants = super::grants(&[root.join("w/.aws"), root.join("home/src")], &hidden).unwrap();
         let whole = |name: &str| {

@@ -61,6 +61,15 @@ pub(super) fn end_as(status: i32) -> ! {
     end(128 + signal)
 }
 
+/// Lets nobody with the same user look into this process, or hold it.
+pub(super) fn close_to_others() -> io::Result<()> {
+    // SAFETY: it takes numbers alone.
+    match unsafe { libc::prctl(libc::PR_SET_DUMPABLE, 0, 0, 0, 0) } {
+        0 => Ok(()),
+        _ => Err(io::Error::last_os_error()),
+    }
+}
+
 /// Holds every signal back that can be.
 pub(super) fn hold_signals_back() {
     // SAFETY: the set is initialised before it is used.

@@ -34,7 +34,12 @@ use rustix::{
     },
 };
 
-use super::{calls::Calls, files::told, raw, rights, view::View};
+use super::{
+    calls::Calls,
+    files::{self, told},
+    raw, rights,
+    view::View,
+};
 use crate::{Entered, Level, Limits, Net};
 
 /// What the two helping processes are called.
@@ -49,6 +54,8 @@ pub(super) fn enter(
 ) -> io::Result<()> {
     let is_root = geteuid().is_root();
     let (calls, view) = (Calls::new(Level::Namespaces, limits)?, View::new(limits)?);
+    // What may be read is no matter of mounts; where there is no Landlock, nothing is left out.
+    let rules = limits.read.as_ref().and_then(|_| files::rules(limits).ok());
     let maps = Maps::new(is_root)?;
     let (outside, inside) = UnixStream::pair()?;
     let outer = pidfd_open(getpid(), PidfdFlags::empty())?;
@@ -86,11 +93,16 @@ pub(super) fn enter(
     }
     if let Some(program) = raw::fork()? {
         let _ = rights::give_up(false);
+        // The program may look into its own processes, and this one is held to nothing.
+        if raw::close_to_others().is_err() {
+            raw::end(1);
+        }
         be_first(inside, outer, program);
     }
     drop(inside);
     // A session of its own is inherited from outside: signals to all of it would end the outer process.
     rights::give_up(is_root)?;
+    rules.map_or(Ok(()), files::take_on)?;
     calls.apply()
 }
 

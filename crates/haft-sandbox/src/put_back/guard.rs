@@ -141,6 +141,13 @@ pub(super) fn find(
             walk.tree(tree, &real, &held);
         }
     }
+    for path in &guard.repositories {
+        let real = fs::canonicalize(OsStr::from_bytes(path.as_bytes()));
+        if let Ok((real, held)) = real.and_then(|real| Ok((real.clone(), top(&real)?))) {
+            let tree = Tree { path, real: &real, held: &held };
+            walk.repository(&tree, Path::new(""), 0);
+        }
+    }
     // What is cut is read again, and so is all the next time.
     if walk.folders.0.len() > 4 * FOLDERS {
         walk.folders.0.clear();

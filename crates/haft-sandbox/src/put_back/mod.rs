@@ -130,7 +130,7 @@ impl Kept {
 
     /// Walks through the guarded folders.
     fn find(&self, opened: &Opened) -> Found {
-        if self.guard.folders.is_empty() {
+        if self.guard.folders.is_empty() && self.guard.repositories.is_empty() {
             return Found::default();
         }
         let exact = self.items.iter().map(|item| item.path.clone()).collect();

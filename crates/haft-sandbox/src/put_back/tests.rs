@@ -65,7 +65,7 @@ impl World {
     fn deep(&self, free: &[&str]) -> Kept {
         let names = [".envrc", ".vscode", ".cargo/config.toml"].map(ToOwned::to_owned).to_vec();
         let free = free.iter().map(|name| self.tree.join(name).unwrap()).collect();
-        let guard = Guard { folders: vec![self.tree.clone()], names, free };
+        let guard = Guard { folders: vec![self.tree.clone()], names, free, ..Guard::default() };
         self.look_with(&[], guard, Level::Landlock)
     }
 
@@ -424,4 +424,27 @@ fn a_folder_that_is_unchanged_is_not_read_again() {
     assert!(world.how.folders.lock().unwrap().known() > 400);
     world.write("w/d7/e/.envrc", "evil");
     assert_eq!(world.told(&kept), ["removed d7/e/.envrc"]);
+}
+
+#[test]
+fn a_repository_whose_files_lie_elsewhere_is_looked_through_too() {
+    let world = World::new();
+    world.write("w/.git/worktrees/t/commondir", "../..\n");
+    let git = world.tree.join(".git").unwrap();
+    let guard = Guard { repositories: vec![git.clone()], ..Guard::default() };
+    let limits = Limits { write: vec![git], guard, ..Limits::default() };
+    let kept = Kept::look(&limits, Level::Landlock, world.how.clone());
+    world.write("w/.git/config", "evil");
+    world.write("w/.git/worktrees/t/commondir", "evil");
+    world.write("w/.git/modules/m/hooks/post-checkout", "evil");
+    world.write("w/.git/refs/heads/x", "fine");
+    let mut told = world.told(&kept);
+    told.sort();
+    let wanted = [
+        "removed .git/modules/m/hooks",
+        "restored .git/config",
+        "restored .git/worktrees/t/commondir",
+    ];
+    assert_eq!(told, wanted);
+    assert_eq!(world.read("w/.git/refs/heads/x"), "fine");
 }

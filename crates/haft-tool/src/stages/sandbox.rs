@@ -5,12 +5,14 @@
 //! rule allowed beyond that is added, path by path, and nothing else is.
 
 mod held_back;
+mod made;
 mod network;
 
 use futures::{FutureExt as _, future::BoxFuture};
-use haft_host::{FileKind, Guard, Level, Limits, Located, Shell};
+use haft_host::{FileKind, Guard, Level, Limits, Located, Repository, Shell, repository};
 use haft_policy::{Confinement, Policy, Walls, is_harmless, unconfined};
 use haft_types::{Access, Effect, Follow, HostPath, Mode, Outcome, Target, ToolError};
+use serde_json::Value;
 
 use crate::{Call, Next, Stage};
 
@@ -23,6 +25,14 @@ impl Stage for Sandbox {
 
     fn run<'a>(&'a self, mut call: Call, next: Next<'a>) -> BoxFuture<'a, Outcome> {
         async move {
+            let host = call.cx.dispatcher.host.clone();
+            let looks = call.ruling.as_ref().is_some_and(|ruling| ruling.looks);
+            let leaves = || call.plan().is_none_or(|plan| plan.effects.contains(&unconfined()));
+            let places = if looks || leaves() || !runs(&call) {
+                made::Places::default()
+            } else {
+                made::Places::make(&mut call).await
+            };
             let Some(mut limits) = limits(&call).await else { return next.run(call).await };
             let admitted = match network::admit(&call, &mut limits).await {
                 Ok(admitted) => admitted,
@@ -32,6 +42,13 @@ impl Stage for Sandbox {
             call.confine = Some(limits.clone());
             let lives_on = call.input().is_some_and(|input| input.get("session").is_some());
             let outcome = next.run(call).await;
+            if outcome
+                .data
+                .as_ref()
+                .is_none_or(|data| data.get("job_id").is_none_or(Value::is_null))
+            {
+                places.clear(&*host).await;
+            }
             let refused = admitted.map(|admitted| admitted.end(&outcome)).unwrap_or_default();
             held_back::tell(outcome, &limits, &refused, lives_on)
         }
@@ -70,7 +87,13 @@ pub(crate) async fn walls(call: &Call) -> Result<Option<Walls>, ToolError> {
     let holds = |temp: &HostPath| write.iter().chain(&home).any(|path| path.is_within(temp));
     let temp = temp.filter(|temp| !holds(temp));
     write.extend(temp.clone());
-    Ok(Some(Walls { write, temp, hosts: wanted.hosts.clone() }))
+    let mut git = Vec::new();
+    for root in &call.place().roots {
+        let found = repository(host.fs(), root).await.map(|found| found.git);
+        git.extend(found.filter(|found| !write.iter().any(|folder| found.is_within(folder))));
+    }
+    write.extend(git.iter().cloned());
+    Ok(Some(Walls { write, temp, git, hosts: wanted.hosts.clone() }))
 }
 
 /// Reports whether a call starts programs.
@@ -125,7 +148,8 @@ async fn limits(call: &Call) -> Option<Limits> {
         let level = level(shell, levels).await?;
         // Sorting much takes files for a while.
         let (hidden, temp) = (policy.hidden(), shell.scratch().await.ok());
-        return Some(Limits { hidden, temp, level: Some(level), ..Limits::default() });
+        let read = Some(seen(call).await);
+        return Some(Limits { read, hidden, temp, level: Some(level), ..Limits::default() });
     }
     let walls = call.walls.as_ref()?;
     let level = level(shell, strongest(wanted)).await?;
@@ -135,6 +159,26 @@ async fn limits(call: &Call) -> Option<Limits> {
         limits.temp = shell.scratch().await.ok();
     }
     Some(limits)
+}
+
+/// What a command that only looks was judged to look at: nothing else can be put in its place meanwhile.
+async fn seen(call: &Call) -> Vec<HostPath> {
+    let fs = call.cx.dispatcher.host.fs();
+    let located = call.located.iter().flatten().filter_map(|found| found.as_ref().ok());
+    let mut all: Vec<HostPath> = located.map(|found| found.real.clone()).collect();
+    for root in call.place().roots.iter().chain([&call.place().cwd]) {
+        let found = fs.locate(root, Follow::Yes).await.ok();
+        all.extend(found.map(|found| found.real));
+        // What git and toolchains look at lies around it.
+        if let Some(Repository { top, git }) = repository(fs, root).await {
+            let is_home = call.cx.dispatcher.host.home().is_within(&top);
+            all.extend((!is_home).then_some(top));
+            all.push(git);
+        }
+    }
+    all.sort();
+    all.dedup();
+    all
 }
 
 /// The walls, and what this call was allowed beyond them.
@@ -156,12 +200,14 @@ fn inside(call: &Call, policy: &Policy, walls: &Walls) -> Limits {
     }
     let mut hidden = policy.hidden();
     hidden.retain(|place| !touched.iter().any(|(_, found)| found.real.is_within(place)));
-    let mut protected = policy.kept(&folders);
+    folders.retain(|folder| !walls.git.contains(folder));
+    let mut protected = policy.kept(&folders, &walls.git);
     // Of these it was asked.
     let asked = || changed().map(|(_, found)| &found.real).filter(|path| policy.protects(path));
     protected.retain(|place| !asked().any(|of| of.is_within(place) || place.is_within(of)));
     let free = asked().cloned().collect();
     folders.retain(|folder| walls.temp.as_ref() != Some(folder));
-    let guard = Guard { folders, names: policy.guarded(), free };
+    let (names, repositories) = (policy.guarded(), walls.git.clone());
+    let guard = Guard { folders, repositories, names, free };
     Limits { write, hidden, protected, guard, ..Limits::default() }
 }

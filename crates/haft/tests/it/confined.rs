@@ -400,3 +400,99 @@ fn the_state_of_haft_cannot_be_read_but_for_what_a_command_is_given() {
     let input = json!({"command": format!("cat {}/sessions/*/*", world.state().display())});
     refused(&world.tool("bash", &input, AUTO), "haft's own state");
 }
+
+#[test]
+fn git_works_where_the_repository_lies_around_the_workspace() {
+    let world = World::new();
+    let git = |folder: &std::path::Path, words: &[&str]| {
+        let mut command = world.program("git");
+        let done = command.arg("-C").arg(folder).args(words).output().unwrap();
+        assert!(done.status.success(), "{words:?}: {done:?}");
+        String::from_utf8(done.stdout).unwrap()
+    };
+    let repository = world.root().join("repository");
+    std::fs::create_dir_all(repository.join("sub")).unwrap();
+    git(&repository, &["init", "-q"]);
+    for (name, value) in [("user.name", "A"), ("user.email", "a@b.c")] {
+        git(&repository, &["config", name, value]);
+    }
+    std::fs::write(repository.join("sub/old"), "1").unwrap();
+    git(&repository, &["add", "-A"]);
+    git(&repository, &["commit", "-qm", "one"]);
+    let tree = world.root().join("tree");
+    git(&repository, &["worktree", "add", "-q", tree.to_str().unwrap()]);
+    let hooked = "git add -A && git commit -qm two && git status --porcelain && git log --oneline";
+    for folder in [repository.join("sub"), tree] {
+        let auto = |command: &str| {
+            let input = json!({ "command": command }).to_string();
+            let mut command = world.haft(&["tool", "bash", "--input", &input, "--mode", "auto"]);
+            command.current_dir(&folder);
+            finish(command, &Input::Nothing)
+        };
+        std::fs::write(folder.join("new"), "1").unwrap();
+        let ran = auto(hooked);
+        assert!(ran.code == Some(0) && ran.out.contains("two"), "{}: {ran:?}", folder.display());
+        assert!(git(&folder, &["status", "--porcelain"]).is_empty());
+        // By a way that nobody sees beforehand.
+        let evil = "import subprocess as s, os; r = s.check_output(['git', 'rev-parse', \
+                    '--git-common-dir'], text=True).strip(); \
+                    h = os.path.join(r, 'hooks'); os.makedirs(h, exist_ok=True); \
+                    open(os.path.join(h, 'post-commit'), 'w')";
+        drop(auto(&format!("python3 -c \"{evil}\"; git config core.fsmonitor evil; true")));
+        assert!(!repository.join(".git/hooks/post-commit").exists());
+        assert!(!std::fs::read_to_string(repository.join(".git/config")).unwrap().contains("evil"));
+    }
+    // A file that names the repository of somebody else opens nothing.
+    let world = World::new();
+    let text = format!("gitdir: {}\n", repository.join(".git").display());
+    world.file(".git", text);
+    let there = repository.join(".git/objects/x");
+    let ran = world.tool("bash", &json!({"command": writes(&there)}), AUTO);
+    assert!(ran.code == Some(1) && !there.exists(), "{ran:?}");
+}
+
+#[test]
+fn what_a_person_allows_can_be_made_where_nothing_is_yet() {
+    let world = World::new();
+    let root = world.root();
+    let (file, folder, beside) = (root.join("file"), root.join("folder"), root.join("beside"));
+    let command = format!("echo x > {}; {}", file.display(), writes(&beside));
+    let ran = asked(&world, &json!({ "command": command }));
+    assert_eq!(std::fs::read_to_string(&file).ok().as_deref(), Some("x\n"), "{ran:?}");
+    assert!(!beside.exists(), "{ran:?}");
+    let command = format!("{}; {}", writes(&folder.join("f")), writes(&beside));
+    let ran = asked(&world, &json!({"command": command, "needs": {"write": [folder]}}));
+    assert!(folder.join("f").exists() && !beside.exists(), "{ran:?}");
+    // What came to nothing leaves nothing.
+    let input = json!({"command": "false", "needs": {"write": [beside]}});
+    let ran = asked(&world, &input);
+    assert!(!beside.exists() && ran.out.contains("[y]"), "{ran:?}");
+}
+
+#[test]
+fn what_only_looks_sees_nothing_that_was_not_judged() {
+    let world = World::new();
+    std::fs::write(world.root().join("outside"), "precious\n").unwrap();
+    world.file("inside", "plain\n");
+    std::os::unix::fs::symlink("inside", world.work().join("link")).unwrap();
+    // As if the link had been turned around behind the judgement.
+    let bin = world.root().join("bin");
+    std::fs::create_dir(&bin).unwrap();
+    let body = format!("#!/bin/sh\ncat inside {}\n", world.root().join("outside").display());
+    std::fs::write(bin.join("wc"), body).unwrap();
+    std::fs::set_permissions(bin.join("wc"), std::os::unix::fs::PermissionsExt::from_mode(0o755))
+        .unwrap();
+    for flags in [&["--mode", "dont-ask"][..], AUTO] {
+        let input = json!({"command": "wc link"}).to_string();
+        let mut command = world.haft(&[&["tool", "bash", "--input", &input], flags].concat());
+        let path = format!("{}:{}", bin.display(), std::env::var("PATH").unwrap());
+        let ran = finish(
+            {
+                command.env("PATH", path);
+                command
+            },
+            &Input::Nothing,
+        );
+        assert!(ran.out.contains("plain") && !ran.out.contains("precious"), "{flags:?}: {ran:?}");
+    }
+}

@@ -68,6 +68,12 @@ fn what_a_refusal_advises_is_enough() {
         ("write", json!({"path": "link/b.txt", "content": "b"}), "--mode accept-edits"),
         ("write", json!({"path": there, "content": "c"}), "--mode accept-edits"),
         ("write", json!({"path": "plain.txt", "content": "d"}), ""),
+        (
+            "bash",
+            json!({"command": format!("touch {}/e", outside.display()), "needs": {"write": [outside]}}),
+            "--mode auto",
+        ),
+        ("bash", json!({"command": format!("echo x > {}/f", outside.display())}), "--mode auto"),
     ] {
         let call = format!("haft tool {tool} {mode} --input '{input}'");
         let refused = world.shell(&call);

@@ -14,6 +14,7 @@ mod levels;
 mod link;
 mod looking;
 mod profile;
+mod reads;
 mod scratch;
 mod start;
 mod supervisor;
@@ -75,7 +76,7 @@ impl Shell for Local {
         let (shell, supervisor) = (self.caps().shell, Arc::clone(&self.supervisor));
         let (withheld, caches) = (Arc::clone(&self.withheld), self.caches.clone());
         let (variables, writes) = (Arc::clone(&self.variables), Arc::clone(&self.writes));
-        let keeping = self.keeping.clone();
+        let (keeping, home) = (self.keeping.clone(), self.home.clone());
         let (hand, take) = oneshot::channel();
         let (go, wait) = mpsc::channel();
         // One thread starts the program and follows it, so that a folder on a mount that hangs
@@ -87,7 +88,9 @@ impl Shell for Local {
             let (shell, variables) = (shell.as_ref(), &*variables);
             let caches = caches.as_deref();
             let (withheld, writes, keeping) = (&*withheld, &*writes, &keeping);
-            let given = Given { shell, withheld, variables, profile, caches, writes, keeping };
+            let home = &home;
+            let given =
+                Given { shell, withheld, variables, profile, caches, writes, keeping, home };
             match begin(spawn, &given, &supervisor, may_run) {
                 Ok((running, follower)) => {
                     drop(hand.send(Ok(running)));
@@ -145,6 +148,7 @@ struct Given<'a> {
     caches: Option<&'a Path>,
     writes: &'a Writes,
     keeping: &'a Keeping,
+    home: &'a HostPath,
 }
 
 /// Starts a command, with the one who follows it; `may_run` waits until it may be run.
@@ -155,7 +159,7 @@ fn begin(
     may_run: impl FnOnce() -> bool,
 ) -> io::Result<(Running, Follower)> {
     let wake = eventfd(0, EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK)?;
-    let spawn = scratch::with_caches(spawn, given.caches)?;
+    let spawn = reads::with_programs(scratch::with_caches(spawn, given.caches)?, given.home);
     let mut request = start::request(&spawn, given)?;
     request.hold =
         spawn.confine.as_ref().map(|limits| levels::hold(supervisor, limits)).transpose()?;

@@ -38,6 +38,8 @@ pub(super) struct Field {
     pub(super) udp: u16,
     /// Whether only what works for everybody is tried: nothing confines it.
     pub(super) plain: bool,
+    /// The network of that process.
+    pub(super) network: PathBuf,
     /// A terminal that is not the program's.
     pub(super) terminal: PathBuf,
     /// A program that belongs to root, and makes whoever runs it that; none where that is root already.
@@ -133,11 +135,7 @@ pub(super) const ALL: &[Attack] = &[
     attack("make what is protected deep down", make_deep, [PutBack; 2]),
     attack("change what a module protected", |f| write(&f.at(MODULE)), [PutBack; 2]),
     attack("signal haft", |f| rustix::process::test_kill_process(f.haft()).is_ok(), NONE),
-    special(
-        "trace haft",
-        |f| call(libc::SYS_ptrace, [i64::from(libc::PTRACE_SEIZE), i64::from(f.haft), 0]),
-        NONE,
-    ),
+    special("trace haft", |f| seizes(f.haft), NONE),
     special(
         "read haft's memory",
         |f| opens_to_read(&format!("/proc/{}/mem", f.haft)) || peek(f),
@@ -162,7 +160,14 @@ pub(super) const ALL: &[Attack] = &[
     ),
     attack("TCP", |f| TcpStream::connect(("127.0.0.1", f.tcp)).is_ok(), NONE),
     attack("UDP", udp, NONE),
-    attack("netlink", |_| socket(libc::AF_NETLINK, libc::SOCK_RAW), NONE),
+    attack(
+        "netlink",
+        |f| socket(libc::AF_NETLINK, libc::SOCK_RAW) && Some(&f.network) == network().as_ref(),
+        NONE,
+    ),
+    attack("netlink of its own", |_| socket(libc::AF_NETLINK, libc::SOCK_RAW), [Open, Stopped]),
+    attack("trace its own child", |_| traces_child(), [Open; 2]),
+    special("trace what holds it", |_| seizes(1), NONE),
     special(
         "raw sockets",
         |_| socket(libc::AF_PACKET, libc::SOCK_RAW) || socket(libc::AF_INET, libc::SOCK_RAW),
@@ -352,6 +357,24 @@ fn limit(field: &Field, which: libc::__rlimit_resource_t) -> bool {
 fn io_uring(_: &Field) -> bool {
     let mut parameters = [0_u8; 120];
     call(libc::SYS_io_uring_setup, [1, parameters.as_mut_ptr() as i64, 0])
+}
+
+/// Which network this process has.
+pub(super) fn network() -> Option<PathBuf> {
+    fs::read_link("/proc/self/ns/net").ok()
+}
+
+fn seizes(process: i32) -> bool {
+    call(libc::SYS_ptrace, [i64::from(libc::PTRACE_SEIZE), i64::from(process), 0])
+}
+
+/// One that waits to be looked into.
+fn traces_child() -> bool {
+    let mut child = Command::new("sleep").arg("1000").spawn().unwrap();
+    let traced = seizes(child.id().cast_signed());
+    child.kill().unwrap();
+    child.wait().unwrap();
+    traced
 }
 
 fn peek(field: &Field) -> bool {

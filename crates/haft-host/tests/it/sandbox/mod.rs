@@ -98,6 +98,7 @@ impl World {
         let name = SocketAddr::from_abstract_name(root.as_os_str().as_bytes()).unwrap();
         let field = Field {
             haft: std::process::id().cast_signed(),
+            network: attacks::network().unwrap(),
             tcp: tcp.local_addr().unwrap().port(),
             udp: udp.local_addr().unwrap().port(),
             plain: false,
@@ -270,7 +271,13 @@ const DOCTOR: &[(Attack, &[&str])] = &[
     (Attack::Signal, &["signal haft"]),
     (
         Attack::Trace,
-        &["trace haft", "read haft's variables", "read haft's memory", "take haft's descriptors"],
+        &[
+            "trace haft",
+            "trace what holds it",
+            "read haft's variables",
+            "read haft's memory",
+            "take haft's descriptors",
+        ],
     ),
     (Attack::Tcp, &["TCP"]),
     (Attack::Udp, &["UDP"]),
