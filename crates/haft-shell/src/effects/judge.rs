@@ -311,7 +311,9 @@ impl<'a, 'r> Judge<'a, 'r> {
         let Some(name) = first.known() else {
             return out.anything(format!("the program {} is known when it runs", first.text));
         };
-        if self.state.functions.contains(name) && wrappers == self.depth.wrappers {
+        // Some shells take a path for a file whatever functions there are.
+        let is_call = self.state.functions.contains(name) && !name.contains('/');
+        if is_call && wrappers == self.depth.wrappers {
             return;
         }
         let folder = FOLDERS.iter().find(|folder| name.starts_with(**folder));

@@ -322,7 +322,7 @@ pub(super) fn shopt(_: &mut Judge<'_, '_>, call: &Call<'_>, out: &mut Outcome) {
 }
 
 /// Builtins that only show something when they have these words.
-pub(super) fn shows(_: &mut Judge<'_, '_>, call: &Call<'_>, out: &mut Outcome) {
+pub(super) fn shows(judge: &mut Judge<'_, '_>, call: &Call<'_>, out: &mut Outcome) {
     let known: Option<Vec<&str>> = call.args.iter().map(Arg::known).collect();
     let known = known.as_deref();
     let all = |allowed: &[&str]| {
@@ -342,9 +342,14 @@ pub(super) fn shows(_: &mut Judge<'_, '_>, call: &Call<'_>, out: &mut Outcome) {
         }),
         "jobs" => all(&["-l", "-p", "-r", "-s"]),
         "dirs" => all(&["-v", "-p", "-l"]),
+        // Without `-v` a function of the name goes where there is no variable.
         "unset" => known.is_some_and(|words| {
-            let names = words.strip_prefix(&["-v"]).unwrap_or(words);
-            names.iter().all(|name| is_own(name))
+            let functions = &judge.around.script.functions;
+            let is_function = |name: &&str| functions.iter().any(|function| function == name);
+            match words.strip_prefix(&["-v"]) {
+                Some(names) => names.iter().all(|name| is_own(name)),
+                None => words.iter().all(|name| is_own(name) && !is_function(name)),
+            }
         }),
         "shift" | "exit" | "return" | "break" | "continue" => {
             call.args.len() <= 1 && call.args.iter().all(|arg| arg.value.is_number())
