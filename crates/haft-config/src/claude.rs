@@ -285,11 +285,20 @@ impl Taken<'_> {
     }
 }
 
+/// Reports whether a key speaks of denials.
+pub(crate) fn denies(key: &str) -> bool {
+    let lower = key.to_lowercase();
+    ["den", "disallow", "forbid"].iter().any(|start| lower.starts_with(start))
+}
+
+/// Reports whether a key of `permissions` is Claude Code's, and no list of rules.
+pub(crate) fn is_other(key: &str) -> bool {
+    HOLDING.contains(&key) || matches!(key, "additionalDirectories" | "defaultMode")
+}
+
 /// What to say of a key at the top that was likely to hold something back.
 fn misplaced(key: &str) -> Option<String> {
-    let lower = key.to_lowercase();
-    let denies = ["den", "disallow", "forbid"].iter().any(|start| lower.starts_with(start));
-    let rules = if denies { Some("deny") } else { closest(key, &["allow", "ask"]) };
+    let rules = if denies(key) { Some("deny") } else { closest(key, &["allow", "ask"]) };
     let events = EVENTS.map(HookEvent::name);
     let home = match (rules, closest(key, &events)) {
         (Some(list), _) => ("permissions", list),

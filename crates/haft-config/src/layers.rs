@@ -40,6 +40,8 @@ pub enum Layer {
     Environment,
     /// An option of the command line.
     CommandLine,
+    /// Rules that a call is tried with in place of those of the settings.
+    Given,
 }
 
 impl fmt::Display for Layer {
@@ -52,6 +54,7 @@ impl fmt::Display for Layer {
             Self::Managed => "managed settings",
             Self::Environment => "environment",
             Self::CommandLine => "command line",
+            Self::Given => "given rules",
         })
     }
 }
@@ -442,7 +445,7 @@ impl Merge {
         self.loaded.problems.push(Problem { place, key, message, fatal });
     }
 
-    fn done(mut self) -> Loaded {
+    pub(crate) fn done(mut self) -> Loaded {
         if let Some(by) = self.no_hooks {
             // Whoever runs the machine is not switched off by the person.
             let stays = |hook: &HookEntry| {
@@ -508,7 +511,8 @@ fn out_of_range(schema: &Value, value: &Value) -> Option<Misfit> {
     }
 }
 
-pub(crate) fn unknown<'a>(name: &str, known: impl Iterator<Item = &'a String>) -> String {
+/// What to say of a key that is none of those known, with the one that may be meant.
+pub fn unknown<'a>(name: &str, known: impl Iterator<Item = &'a String>) -> String {
     let known: Vec<&str> = known.map(String::as_str).collect();
     let short: String = name.chars().take(80).collect();
     match closest(name, &known) {
@@ -518,7 +522,7 @@ pub(crate) fn unknown<'a>(name: &str, known: impl Iterator<Item = &'a String>) -
 }
 
 /// The known name that this one may be a misspelling of, in whatever case.
-pub(crate) fn closest<'k>(name: &str, known: &[&'k str]) -> Option<&'k str> {
+pub fn closest<'k>(name: &str, known: &[&'k str]) -> Option<&'k str> {
     if name.len() > 80 {
         return None;
     }

@@ -8,6 +8,7 @@
 mod claude;
 mod environment;
 mod files;
+mod given;
 mod hooks;
 mod layers;
 mod lines;
@@ -17,8 +18,12 @@ mod trust;
 pub use self::{
     environment::{Environment, Secret, VARIABLES, Variable, expanded, variables},
     files::{ConfigError, MAX_FILE, add_rule, make_folder, save},
+    given::rule_file,
     hooks::{EVENTS, HookEntry, HookEvent, HookRun},
-    layers::{FileState, Layer, Loaded, Presence, Problem, RuleText, Sources, load, schema},
+    layers::{
+        FileState, Layer, Loaded, Presence, Problem, RuleText, Sources, closest, load, schema,
+        unknown,
+    },
     settings::{
         Changes, Claude, Edit, Http, Limits, Model, Permissions, Read, RuleCase, Run, Sandbox,
         SandboxLevel, Secrets, Settings, Shell, Tools, Undo,

@@ -50,6 +50,8 @@ pub enum Scope {
     Local,
     /// For this run.
     CommandLine,
+    /// In rules that a call is tried with in place of those of the settings.
+    Given,
     /// In the list of restricted commands.
     Restricted,
 }
@@ -62,6 +64,7 @@ impl fmt::Display for Scope {
             Self::Project => "project settings",
             Self::Local => "local settings",
             Self::CommandLine => "command line",
+            Self::Given => "given rules",
             Self::Restricted => "list of restricted commands",
         })
     }

@@ -28,7 +28,11 @@ Examples:
   haft why --mode accept-edits 'cargo test > out.txt'
   haft why --tool write --input '{\"path\": \".git/config\", \"content\": \"x\"}'
   haft why --rules team.toml 'npm run test'
-  haft why --batch < lines.jsonl                  {\"command\": ..} or {\"rules\": {..}, \"input\": ..}";
+  haft why --batch < lines.jsonl
+
+A line of a batch is {\"command\": \"ls\"} or {\"tool\": \"read\", \"input\": {\"path\": \"a\"}}, with, as wanted,
+\"rules\" (an object of allow, ask and deny, in place of those of the settings), \"mode\", and \"cwd\": a folder
+that is the workspace of this call, so that what lies in it may be looked at.";
 
 const UNDO_EXAMPLES: &str = "\
 Examples:

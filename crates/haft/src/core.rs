@@ -38,8 +38,8 @@ use crate::{
 mod rules;
 mod toolset;
 
-pub use self::rules::restricting;
-use self::rules::{LocalRules, command_line, confinement, report, rules, unread};
+use self::rules::{LocalRules, command_line, confinement, report, unread};
+pub use self::rules::{readable, restricting, rules};
 
 /// Most bytes of all kept outputs of a session.
 const OUTS_MAX: u64 = 4 << 30;

@@ -4,6 +4,8 @@
 //! **Invariant:** the answer is that of the pipeline's own stages, never a copy of them; in a batch
 //! every line gets one line, whatever it holds.
 
+mod line;
+
 use std::{
     io::{BufRead as _, BufReader, Read as _, Write as _},
     path::Path,
@@ -11,17 +13,17 @@ use std::{
     time::Duration,
 };
 
-use haft_config::RuleCase;
-use haft_policy::{Anchors, Ask, Mode, Part, Policy, Rules, Scope, Verdict, own_name};
+use haft_config::{Layer, Loaded, RuleCase};
+use haft_policy::{Anchors, Ask, Mode, Part, Policy, Verdict, own_name};
 use haft_tool::{AnyTool, Dispatcher, Judgement};
 use haft_types::{Access, Effect, HostPath, Origin, Place, Plan, Target, ToolSpec, ToolUse};
-use serde::Deserialize;
 use serde_json::{Value, json};
 use url::Url;
 
+use self::line::Line;
 use crate::{
     cli::Why,
-    core::{Base, Core, Which, restricting},
+    core::{Base, Core, Which, readable, restricting, rules},
     exit::{Ending, Failure, print_data, println},
 };
 
@@ -38,11 +40,14 @@ pub async fn run(arguments: &Why, more: &[Arc<dyn AnyTool>]) -> Ending {
     base.every_tool = true;
     let tests = match &arguments.rules {
         Some(file) => {
-            let (rules, tests) = read_rules(file)?;
-            base.policy =
-                restricting(Policy::new(&rules, base.policy.anchors().clone()), &base.loaded);
-            told(&base.policy)?;
-            tests
+            let given = read_rules(file)?;
+            let policy = Policy::new(&rules(&given), base.policy.anchors().clone());
+            base.policy = restricting(policy, &base.loaded);
+            readable(&base.policy, &given)?;
+            // The rules of the settings do not count, nor what they are tried with.
+            base.loaded.rules = given.rules;
+            base.loaded.tests.clear();
+            given.tests
         }
         None => Vec::new(),
     };
@@ -55,63 +60,20 @@ pub async fn run(arguments: &Why, more: &[Arc<dyn AnyTool>]) -> Ending {
     ending
 }
 
-/// Rules as a file has them.
-#[derive(Debug, Default, Deserialize)]
-#[serde(default)]
-struct Lists {
-    allow: Vec<String>,
-    ask: Vec<String>,
-    deny: Vec<String>,
-}
-
-impl Lists {
-    fn rules(&self, scope: Scope) -> Rules {
-        let lists =
-            [(Verdict::Allow, &self.allow), (Verdict::Ask, &self.ask), (Verdict::Deny, &self.deny)];
-        let mut rules = Rules::default();
-        for (verdict, list) in lists {
-            for rule in list {
-                rules.add(verdict, scope, rule);
-            }
-        }
-        rules
-    }
-}
-
-/// A file of rules: the lists themselves, or in `permissions` as settings have them.
-#[derive(Debug, Default, Deserialize)]
-#[serde(default)]
-struct File {
-    permissions: Option<Lists>,
-    #[serde(flatten)]
-    lists: Lists,
-    tests: Vec<RuleCase>,
-}
-
-fn read_rules(path: &Path) -> Result<(Rules, Vec<RuleCase>), Failure> {
+/// What a file of rules holds; it may be a pipe.
+fn read_rules(path: &Path) -> Result<Loaded, Failure> {
     let wrong = |error: &dyn std::fmt::Display| {
         Failure::Usage(format!("the rules in {}: {error}", path.display()))
     };
     let mut text = String::new();
     let file = std::fs::File::open(path).map_err(|error| wrong(&error))?;
-    file.take(FILE).read_to_string(&mut text).map_err(|error| wrong(&error))?;
-    let file: File = if path.extension().is_some_and(|extension| extension == "json") {
-        serde_json::from_str(&text).map_err(|error| wrong(&error))?
-    } else {
-        toml::from_str(&text).map_err(|error| wrong(&error))?
-    };
-    Ok((file.permissions.unwrap_or(file.lists).rules(Scope::CommandLine), file.tests))
-}
-
-/// Ends with what is wrong with rules.
-fn told(policy: &Policy) -> Result<(), Failure> {
-    match policy.problems() {
-        [] => Ok(()),
-        problems => {
-            let all: Vec<String> = problems.iter().map(ToString::to_string).collect();
-            Err(Failure::Usage(all.join("\n")))
-        }
+    file.take(FILE + 1).read_to_string(&mut text).map_err(|error| wrong(&error))?;
+    if text.len() as u64 > FILE {
+        return Err(wrong(&format!("the file is over {FILE} bytes; shorten it")));
     }
+    let given = haft_config::rule_file(path, &text);
+    let problems: Vec<String> = given.problems.iter().map(ToString::to_string).collect();
+    if problems.is_empty() { Ok(given) } else { Err(Failure::Usage(problems.join("\n"))) }
 }
 
 struct Whys {
@@ -187,11 +149,12 @@ impl Whys {
     }
 
     async fn line(&self, core: &Core, line: &[u8]) -> Result<Value, String> {
-        let line: Line = serde_json::from_slice(line).map_err(|error| error.to_string())?;
+        let line = Line::read(line)?;
         let request = match (line.command, line.tool, line.input) {
             (Some(command), None, None) => request("bash", json!({ "command": command })),
             (None, tool, Some(input)) => request(tool.as_deref().unwrap_or("bash"), input),
-            _ => return Err("wanted is command, or tool and input".to_owned()),
+            (Some(_), ..) => return Err("give command, or tool and input, not both".to_owned()),
+            (None, _, None) => return Err("give command, or tool and input".to_owned()),
         };
         let mut dispatcher = (*self.dispatcher).clone();
         if let Some(cwd) = &line.cwd {
@@ -202,12 +165,9 @@ impl Whys {
             None => core.base.mode,
         };
         let policy = match &line.rules {
-            Some(lists) => {
+            Some(rules) => {
                 let anchors = anchors(core.base.policy.anchors(), &dispatcher.place);
-                restricting(
-                    Policy::new(&lists.rules(Scope::CommandLine), anchors),
-                    &core.base.loaded,
-                )
+                restricting(Policy::new(rules, anchors), &core.base.loaded)
             }
             None => core.base.policy.clone(),
         };
@@ -219,9 +179,11 @@ impl Whys {
     }
 
     /// Holds a file of rules to the cases that it carries.
-    async fn check(&self, tests: &[RuleCase]) -> Result<(), Failure> {
-        let wrong = tried(&self.dispatcher, tests.iter()).await;
-        let told = |(index, why): &(usize, String)| format!("test {}: {why}", index + 1);
+    async fn check(&self, tests: &[(Layer, String, RuleCase)]) -> Result<(), Failure> {
+        let wrong = tried(&self.dispatcher, tests.iter().map(|(.., case)| case)).await;
+        let told = |(index, why): &(usize, String)| {
+            format!("{}: test {}: {why}", tests[*index].1, index + 1)
+        };
         let all: Vec<String> = wrong.iter().map(told).collect();
         if all.is_empty() { Ok(()) } else { Err(Failure::Usage(all.join("\n"))) }
     }
@@ -282,17 +244,6 @@ async fn try_case(dispatcher: &Arc<Dispatcher>, case: &RuleCase) -> Result<(), S
     Err(format!("{what} is to {expect}, but the rules {decision}: {reason}"))
 }
 
-/// A line of a batch.
-#[derive(Debug, Deserialize)]
-struct Line {
-    command: Option<String>,
-    rules: Option<Lists>,
-    mode: Option<String>,
-    cwd: Option<String>,
-    tool: Option<String>,
-    input: Option<Value>,
-}
-
 fn request(tool: &str, input: Value) -> ToolUse {
     ToolUse::new(haft_types::CallId("why".into()), tool, input)
 }
@@ -304,10 +255,14 @@ fn stand_in(dispatcher: &Dispatcher, request: &ToolUse) -> Option<(ToolSpec, Pla
     if dispatcher.tools.spec(name).is_some() {
         return None;
     }
-    let input = request.input.as_ref()?.as_object()?;
     let place = &dispatcher.place;
     let plan = Plan::new(place, format!("Calling {name}"));
     let spec = ToolSpec::new(name.to_owned(), "", "");
+    // Not shown because it is denied as a whole: so is the call, whatever its arguments.
+    if dispatcher.session.judge().policy.hides(&spec) {
+        return Some((spec, plan.with(Access::Destroy, Target::Anything)));
+    }
+    let input = request.input.as_ref()?.as_object()?;
     if let Some((server, tool)) = name.strip_prefix("mcp__").and_then(|rest| rest.split_once("__"))
     {
         let origin = Origin::Mcp { server: server.to_owned(), tool: tool.to_owned() };

@@ -90,6 +90,13 @@ fn with_place(problem: &RuleProblem, rule: Option<&RuleText>) -> String {
     }
 }
 
+/// Ends with whatever is wrong with rules that a call is to be tried with.
+pub fn readable(policy: &Policy, loaded: &Loaded) -> Result<(), Failure> {
+    let told = |problem| with_place(problem, placed(problem, loaded));
+    let all: Vec<String> = policy.problems().iter().map(told).collect();
+    if all.is_empty() { Ok(()) } else { Err(Failure::Usage(all.join("\n"))) }
+}
+
 /// Names the rules about tools that other agents have and haft does not: they do nothing.
 pub(super) fn idle(loaded: &Loaded, tools: &ToolSet) {
     let specs = tools.specs();
@@ -118,10 +125,11 @@ pub(super) fn idle(loaded: &Loaded, tools: &ToolSet) {
 pub(super) fn tell(problems: &[RuleProblem], loaded: &Loaded) -> Result<(), Failure> {
     for problem in problems {
         // A denial that was just typed and would not count is worse than not starting.
-        if problem.scope == Scope::CommandLine {
-            return Err(Failure::Usage(problem.to_string()));
+        let text = with_place(problem, placed(problem, loaded));
+        if matches!(problem.scope, Scope::CommandLine | Scope::Given) {
+            return Err(Failure::Usage(text));
         }
-        say(&format!("haft: {}", face::safe(&with_place(problem, placed(problem, loaded)))));
+        say(&format!("haft: {}", face::safe(&text)));
     }
     Ok(())
 }
@@ -157,7 +165,7 @@ pub fn restricting(policy: Policy, loaded: &Loaded) -> Policy {
     }
 }
 
-pub(super) fn rules(loaded: &Loaded) -> Rules {
+pub fn rules(loaded: &Loaded) -> Rules {
     let mut rules = Rules::default();
     for rule in &loaded.rules {
         rules.add(verdict(rule.list), scope(rule.layer), &rule.text);
@@ -180,6 +188,7 @@ const fn scope(layer: Layer) -> Scope {
         Layer::Local => Scope::Local,
         Layer::Managed => Scope::Managed,
         Layer::Environment | Layer::CommandLine => Scope::CommandLine,
+        Layer::Given => Scope::Given,
     }
 }
 

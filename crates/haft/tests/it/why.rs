@@ -213,3 +213,172 @@ fn a_file_of_rules_is_held_to_its_own_tests() {
     assert_eq!(ran.code, Some(2), "{}", ran.out);
     assert!(ran.err.contains("bracket"), "{}", ran.err);
 }
+
+#[test]
+fn what_is_denied_as_a_whole_is_denied_and_no_unknown_tool() {
+    let world = World::new();
+    for (rule, flags) in [
+        ("Bash", vec!["rm a"]),
+        ("Bash", vec!["ls"]),
+        ("Read", vec!["--tool", "read", "--input", "{\"path\": \"a\"}"]),
+        ("Edit", vec!["--tool", "write", "--input", "{\"path\": \"a\", \"content\": \"\"}"]),
+        ("Edit", vec!["--tool", "Edit", "--input", "3"]),
+    ] {
+        let args = [&["why", "--deny", rule][..], &flags].concat();
+        let ran = world.run(&args);
+        assert_eq!(ran.code, Some(0), "{ran:?}");
+        let wanted = format!("deny: the deny rule {rule} (command line)");
+        assert!(ran.out.starts_with(&wanted), "{args:?}: {ran:?}");
+    }
+    // So it is where the settings say it, and where they are tried with it.
+    world.settings(
+        "[permissions]\ndeny = ['Bash']\n[[permissions.tests]]\ncommand = 'ls'\nexpect = 'deny'\n",
+    );
+    let ran = world.run(&["why", "rm a"]);
+    assert!(ran.out.starts_with("deny: the deny rule Bash (user settings)"), "{ran:?}");
+}
+
+/// Files of rules that cannot be taken, and what is said of them.
+const BAD_FILES: &[(&str, &str, &str)] = &[
+    (
+        "a.toml",
+        "permissions.deny = ['Bash(ls)']\n[[permissions.tests]]\ncommand = 'ls'\nexpect = 'allow'\n",
+        "a.toml:2: test 1: ",
+    ),
+    (
+        "b.toml",
+        "\ndeney = ['Bash(ls)']\n",
+        "b.toml:2: deney: there is no key \"deney\"; did you mean \"deny\"?",
+    ),
+    (
+        "b.toml",
+        "[permissions]\nalow = []\n",
+        "b.toml:2: permissions.alow: there is no key \"alow\"; did you mean \"allow\"?",
+    ),
+    (
+        "b.toml",
+        "nonsense = 1\n",
+        "there is no key \"nonsense\"; known here: allow, ask, deny, tests, permissions",
+    ),
+    (
+        "b.toml",
+        "allow = []\n\ndeny = ['Bash(ls']\n",
+        "b.toml:3: permissions.deny: the deny rule \"Bash(ls\" (given rules) does not count",
+    ),
+    (
+        "b.toml",
+        "deny = 'Bash(ls)'\n",
+        "b.toml:1: permissions.deny: \"Bash(ls)\" does not fit, wanted: a list",
+    ),
+    ("b.toml", "deny = [\n", "b.toml:"),
+    (
+        "c.json",
+        "{\"deny\": [\"Bash(ls)\"],\n\"deny\": []}",
+        "c.json:2: deny: this key stands a second time",
+    ),
+    ("c.json", "{\n\"Denied\": [\"Bash(ls)\"]}", "c.json:2: Denied: there is no key \"Denied\""),
+    (
+        "c.json",
+        "{\"permissions\": {\n\"denny\": []}}",
+        "c.json:2: permissions.denny: there is no key \"denny\"; did you mean \"deny\"?",
+    ),
+    ("c.json", "[[\"Bash\"]]", "c.json: it holds [[\"Bash\"]], wanted: an object"),
+    ("c.json", "{\"deny\": [}", "c.json:1: "),
+];
+
+#[test]
+fn a_file_of_rules_loses_none_of_them() {
+    let world = World::new();
+    let why = |name: &str, text: &str, command: &str| {
+        world.file(name, text);
+        world.run(&["why", "--rules", name, command])
+    };
+    let both = "\u{feff}deny = ['Bash(ls)']\n[permissions]\nallow = ['Bash']\n";
+    let ran = why("both.toml", both, "ls");
+    assert!(ran.out.starts_with("deny: the deny rule Bash(ls) (given rules)"), "{ran:?}");
+    let ran = why("both.toml", both, "touch a");
+    assert!(ran.out.starts_with("allow: "), "{ran:?}");
+    for (name, text, wanted) in BAD_FILES {
+        let ran = why(name, text, "ls");
+        assert_eq!(ran.code, Some(2), "{text}: {ran:?}");
+        assert!(ran.err.contains(wanted), "{text}: {ran:?}");
+    }
+    // Settings files, haft's and Claude Code's, are files of rules as they are.
+    let own =
+        "model = 'a/b'\nmode = 'plan'\n[permissions]\ndeny = ['Bash(ls)']\n[tools]\noff = []\n";
+    let theirs = json!({"model": "x", "enabledPlugins": {}, "permissions":
+        {"deny": ["Bash(ls)"], "defaultMode": "plan", "additionalDirectories": ["/none"]}});
+    for (name, text) in [("own.toml", own), ("theirs.json", &theirs.to_string())] {
+        let ran = why(name, text, "ls");
+        assert!(ran.out.starts_with("deny: the deny rule Bash(ls) (given rules)"), "{ran:?}");
+    }
+    // What the settings are tried with is not meant for other rules.
+    world.settings("[[permissions.tests]]\ncommand = 'touch a'\nexpect = 'ask'\n");
+    let ran = why("all.toml", "allow = ['Bash']", "touch a");
+    assert!(ran.out.starts_with("allow: "), "{ran:?}");
+}
+
+/// Lines of a batch that cannot be taken, and what is said of them.
+const BAD_LINES: &[(&str, &str)] = &[
+    (r#"{"command":"ls","rules":{"denied":["Bash"]}}"#, "rules: there is no key \"denied\""),
+    (r#"{"command":"ls","rules":{"Deny":["Bash"]}}"#, "did you mean \"deny\"?"),
+    (
+        r#"{"command":"ls","rule":{"deny":["Bash"]}}"#,
+        "there is no key \"rule\"; did you mean \"rules\"?",
+    ),
+    (r#"{"command":"ls","deny":["Bash"]}"#, "deny stands in rules"),
+    (
+        r#"{"command":"ls","permissions":{"deny":["Bash"]}}"#,
+        "permissions: the lists stand in rules",
+    ),
+    (
+        r#"{"command":"ls","rules":{"permissions":{"deny":["Bash"]}}}"#,
+        "rules: there is no key \"permissions\"",
+    ),
+    (r#"{"command":"ls","rules":[["Bash"]]}"#, "rules is [[\"Bash\"]], wanted: an object"),
+    (
+        r#"{"command":"ls","rules":{"deny":"Bash"}}"#,
+        "rules.deny is \"Bash\", wanted: a list of rules",
+    ),
+    (r#"{"command":"ls","rules":{"deny":[3]}}"#, "rules.deny is 3, wanted: rules"),
+    (r#"{"command":"ls","rules":{"deny":["Bash"]},"rules":{}}"#, "rules stands a second time"),
+    (r#"{"command":"ls","rules":{"deny":["Bash"],"deny":[]}}"#, "deny stands a second time"),
+    (r#"{"command":3}"#, "command is 3, wanted: text in quotes"),
+    (r#"["ls"]"#, "the line is [\"ls\"]; write an object such as"),
+    ("", "the line is empty; write an object such as"),
+    (
+        r#"{"command":"ls""#,
+        "the line is no JSON at its byte 15: EOF while parsing an object; write",
+    ),
+    (r#"{"mode":"plan"}"#, "give command, or tool and input"),
+];
+
+#[test]
+fn a_line_that_may_mean_a_denial_is_never_passed_over() {
+    let world = World::new();
+    let answers = |lines: &[&str]| {
+        let ran = finish(world.haft(&["why", "--batch"]), &Input::Pipe(&lines.join("\n")));
+        assert_eq!(ran.code, Some(0), "{ran:?}");
+        let answers: Vec<Value> =
+            ran.out.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+        assert_eq!(answers.len(), lines.len(), "{ran:?}");
+        answers
+    };
+    let lines: Vec<&str> = BAD_LINES.iter().map(|(line, _)| *line).collect();
+    for ((line, wanted), answer) in BAD_LINES.iter().zip(answers(&lines)) {
+        assert_eq!(
+            (&answer["parsed"], &answer["decision"]),
+            (&json!(false), &json!("ask")),
+            "{line}"
+        );
+        let reason = answer["reason"].as_str().unwrap();
+        assert!(reason.contains(wanted), "{line}: {reason}");
+        assert!(!reason.contains("struct") && !reason.contains("line 1"), "{line}: {reason}");
+    }
+    let good = answers(&[
+        "\u{feff}{\"command\":\"ls\"}\r",
+        r#"{"command":"ls","rules":{"deny":["Bash"]},"expected":"deny","id":7,"why":"a note"}"#,
+    ]);
+    assert_eq!(good[0]["decision"], "allow", "{}", good[0]);
+    assert_eq!(good[1]["decision"], "deny", "{}", good[1]);
+}
