@@ -96,6 +96,16 @@ pub fn braced(word: &str) -> Option<Vec<String>> {
     Some(words.into_iter().map(text).filter(|word| !word.is_empty()).collect())
 }
 
+/// Where a character that is wider than a byte stands behind a brace, or the numbers of a range: the
+/// scanner of the grammar asks a table of bytes about it, and reads beyond its end.
+fn wide(text: &str) -> Option<usize> {
+    let is_wide = |at: &usize| {
+        let rest = text[at + 1..].trim_start_matches(|c: char| c == '.' || c.is_ascii_digit());
+        rest.starts_with(|c: char| u32::from(c) > 0xff)
+    };
+    text.match_indices('{').map(|(at, _)| at).find(is_wide)
+}
+
 /// Reads a script; `go_on` is asked now and then whether to go on.
 ///
 /// # Errors
@@ -106,6 +116,9 @@ pub fn parse(text: &str, go_on: &mut dyn FnMut() -> bool) -> Result<Script, Faul
     }
     if text.contains('\0') {
         return Err(Fault::Nul);
+    }
+    if let Some(at) = wide(text) {
+        return Err(tree::unclear(text, at));
     }
     let mut progress = |_: &tree_sitter::ParseState| {
         if go_on() { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }

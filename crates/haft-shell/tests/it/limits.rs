@@ -24,6 +24,14 @@ fn there_is_a_limit_to_all_of_it() {
 }
 
 #[test]
+fn a_wide_character_behind_a_brace_is_not_given_to_the_grammar() {
+    for text in ["a {\u{10fff0}", "a {1\u{10fff0}", "a {1..\u{10fff0}", "a {1..2\u{10fff0}}"] {
+        assert!(matches!(fault(text), Fault::Unclear { at: 2, .. }), "{text:?}");
+    }
+    assert!(parse("a {\u{e9},b} \u{10fff0}", &mut || true).is_ok());
+}
+
+#[test]
 fn two_parentheses_are_arithmetic_or_nothing() {
     for text in ["! ((x=$(a)))", "((a); (b))", "echo $((a); (b))"] {
         let read = parse(text, &mut || true);
