@@ -92,7 +92,8 @@ fn gap(text: &str, from: usize, leaf: &Node<'_>, within: Within) -> Result<(), F
     let to = leaf.start_byte();
     let Some(between) = text.get(from..to) else { return Err(unclear(text, to.min(from))) };
     // See `tree::known`.
-    let is_here_string = text[..from].ends_with('<') && between.starts_with("<<");
+    let is_operator = text[..from].ends_with('<') && !text[..from].ends_with("\\<");
+    let is_here_string = is_operator && between.starts_with("<<");
     let between = if is_here_string { &between[2..] } else { between };
     let is_fine = match between {
         _ if within == Within::Text => true,

@@ -677,6 +677,10 @@ impl<'a> Reader<'a> {
     fn function(&mut self, node: Node<'_>, place: &Place) -> Result<(), Fault> {
         let name = node.child_by_field_name("name").ok_or_else(|| self.unclear(node))?;
         let text = self.word(name, place)?.literal().ok_or_else(|| self.unclear(name))?;
+        // bash defines none by a name that is quoted, and goes on.
+        if text != self.text(name) {
+            return Err(self.unclear(name));
+        }
         self.script.functions.push(text.clone());
         let body = node.child_by_field_name("body").ok_or_else(|| self.unclear(node))?;
         let inside = Place { in_function: true, ..self.inside(place, Flow::Function(text)) };

@@ -40,18 +40,23 @@ pub(crate) fn read(text: &str, progress: Progress<'_>) -> Result<Script, Fault> 
 /// is within quotes stays within them, and words are read from the text itself.
 fn known(text: &str) -> Cow<'_, str> {
     let is_blank = |c: char| c == ' ' || c == '\t';
-    let starts =
-        |at: usize| text[..at].ends_with(|c: char| c.is_ascii_whitespace() || ";&|(".contains(c));
+    let is_escaped = |at: usize| (at - text[..at].trim_end_matches('\\').len()) % 2 == 1;
+    // Whether a word begins there, to which nothing before it belongs.
+    let starts = |at: usize| {
+        let is_end = |c: char| c.is_ascii_whitespace() || ";&|(".contains(c);
+        at == 0 || text[..at].ends_with(is_end) && !is_escaped(at - 1)
+    };
     let stands_for = |(at, _): (usize, &str)| -> Option<(usize, &str)> {
         let rest = &text[at..];
         let is_letter = |c: char| c.is_ascii_alphabetic();
         let line = text[..at].trim_end_matches(is_blank);
         Some(match rest.as_bytes()[0] {
+            b'<' if is_escaped(at) => return None,
             // `<>` stands where `>>` may, and here-strings where files may.
             b'<' if rest.starts_with("<>") => (at, ">>"),
             b'<' if rest.starts_with("<<<") && !text[..at].ends_with('<') => (at, "<  "),
             // It takes only other digits for descriptors.
-            b'0' if rest.starts_with("0<") && (at == 0 || starts(at)) => (at, "3"),
+            b'0' if rest.starts_with("0<") && starts(at) => (at, "3"),
             // Before a here-document it drops the word.
             b'-' if starts(at) && rest[1..].trim_start_matches(is_blank).starts_with("<<") => {
                 (at, "_")

