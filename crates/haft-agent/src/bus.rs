@@ -139,6 +139,7 @@ impl Bus {
             };
             let packed = self.pack(&event)?;
             let mut state = self.state();
+            self.keep_prints(&state)?;
             state.append(&mut event, &packed)?;
             state.held.as_mut().and_then(Held::pop);
         }
@@ -193,6 +194,13 @@ impl Bus {
         Event { v: VERSION, id: None, parent: None, turn, agent: agent.clone(), at, body }
     }
 
+    /// Keeps by what a later run knows the values again that events do not show, before the log has
+    /// such an event.
+    fn keep_prints(&self, state: &State) -> Result<(), RecordError> {
+        let Some(secrets) = self.0.secrets.get() else { return Ok(()) };
+        secrets.keep(|lines| state.log.keep_prints(lines)).map_err(|error| unkept(&error))
+    }
+
     fn state(&self) -> MutexGuard<'_, State> {
         lock(&self.0.state)
     }
@@ -231,6 +239,7 @@ impl Events for Bus {
             drop(state);
             let packed = self.pack(&event)?;
             state = self.state();
+            self.keep_prints(&state)?;
             state.append(&mut event, &packed)?;
             self.sync_soon();
             false

@@ -2,10 +2,7 @@
 //!
 //! **Invariant:** pure; which names and values are those of a secret is said in [`haft_text::secrets`].
 
-use haft_text::secrets::Names;
-
-/// The keys that haft itself talks to models with, whatever they look like.
-const OWN: &[&str] = &["ANTHROPIC_API_KEY", "ANTHROPIC_AUTH_TOKEN", "OPENAI_API_KEY"];
+use haft_text::secrets::{Names, is_own};
 
 /// What decides whether a variable is left out of what programs are given.
 #[derive(Clone, Debug, Default)]
@@ -19,8 +16,8 @@ pub(crate) struct Withheld {
 impl Withheld {
     /// Reports whether a variable is left out.
     pub fn holds(&self, name: &str, value: &str) -> bool {
-        let is_secret = OWN.contains(&name) || self.names.is_secret(name, value);
-        is_secret && !self.let_through.iter().any(|through| through == name)
+        let is_let_through = || self.let_through.iter().any(|through| through == name);
+        is_own(name) || self.names.is_secret(name, value) && !is_let_through()
     }
 }
 
@@ -31,7 +28,10 @@ mod tests {
     #[test]
     fn own_keys_are_always_withheld_and_others_by_their_looks() {
         let names = Names { more: vec!["LICENCE".to_owned()], not: vec!["MY_TOKEN".to_owned()] };
-        let withheld = Withheld { names, let_through: vec!["LETTOKEN".to_owned()] };
+        let withheld = Withheld {
+            names,
+            let_through: ["LETTOKEN", "OPENAI_API_KEY"].map(str::to_owned).into(),
+        };
         let value = "ghp_16C7e42F292c6912E7710c838347Ae178B4a";
         assert!(withheld.holds("OPENAI_API_KEY", "short"));
         assert!(withheld.holds("GITHUB_TOKEN", value) && withheld.holds("LICENCE", value));

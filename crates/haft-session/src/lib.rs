@@ -48,7 +48,7 @@ pub use self::{
     inline::{INLINE_MAX, Packed},
     journal::{Journal, Journals, Left},
     list::{Listing, SessionInfo, Skipped, TITLE_MAX},
-    log::Log,
+    log::{Log, fresh_key, recalled},
     pre_images::{Collected, Held, PreImages, Reading, Unfinished},
     read::{Branch, Events, LINE_MAX, Verdict},
     store::{SessionId, Store},

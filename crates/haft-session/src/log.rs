@@ -6,7 +6,7 @@
 
 use std::{
     fs::{File, TryLockError},
-    io::{self, Write as _},
+    io::{self, Read as _, Write as _},
     path::{Path, PathBuf},
 };
 
@@ -163,6 +163,20 @@ impl Log {
         &self.blobs
     }
 
+    /// Adds lines to what is kept of values of secrets; see [`recalled`](crate::recalled).
+    ///
+    /// # Errors
+    /// When they cannot be written.
+    pub fn keep_prints(&self, lines: &str) -> Result<(), SessionError> {
+        let path = self.dir.join(PRINTS);
+        let write = || {
+            files::create_dir(&self.dir)?;
+            let mut file = files::private().create(true).append(true).open(&path)?;
+            file.write_all(lines.as_bytes())
+        };
+        write().map_err(|error| SessionError::io("write", &path, error))
+    }
+
     /// The folder of whole outputs, made with the first event.
     pub fn out_dir(&self) -> PathBuf {
         self.dir.join("out")
@@ -229,6 +243,30 @@ impl Log {
 }
 
 /// The file of a call's whole output. An id that is no file name stands under its hash.
+/// Where a session keeps by what it knows values of secrets again.
+const PRINTS: &str = "secrets";
+/// Most bytes that are read of it.
+const PRINTS_MOST: u64 = 4 << 20;
+
+/// What the session of this folder kept to know values of secrets again, in lines as
+/// [`Log::keep_prints`] got them; empty where there is none.
+pub fn recalled(dir: &Path) -> String {
+    let path = dir.join(PRINTS);
+    let read = || {
+        files::regular(&path)?;
+        let mut text = String::new();
+        File::open(&path)?.take(PRINTS_MOST).read_to_string(&mut text).map(|_| text)
+    };
+    // What cannot be read is none: values are hidden again once they are seen behind a name.
+    read().unwrap_or_default()
+}
+
+/// 32 bytes that nobody can guess.
+pub fn fresh_key() -> [u8; 32] {
+    let parts: Vec<u8> = (0..4).flat_map(|_| uuid::Uuid::now_v7().into_bytes()).collect();
+    *blake3::hash(&parts).as_bytes()
+}
+
 pub(crate) fn out_path(dir: &Path, call: &CallId) -> PathBuf {
     let out = dir.join("out");
     match CallId::from_address(&call.address()) {

@@ -292,7 +292,7 @@ impl Tool for Bash {
         }
         let failed = matches!(&ran.end, End::Exited(exit) if exit.code != Some(0));
         let said = failed.then_some([&*ran.kept.stderr, &*ran.kept.stdout]);
-        notes.extend(withheld::note(&input.command, said, cx));
+        notes.extend(withheld::note(&input.command, &input.secrets, said, cx));
         if session::asked(&input).is_none() {
             if input.cwd.is_none() {
                 notes.extend(carry(&input.command, &ran.report, cx));

@@ -43,15 +43,30 @@ impl<'a> PutBack<'a> {
         for (range, name) in places {
             out.push_str(&text[at..range.start]);
             let value = self.secrets.value(name).filter(|value| holds(old, value));
+            let has_text = holds(old, &text[range.clone()]);
             match value {
-                Some(value) => out.push_str(&value),
-                None if holds(old, &text[range.clone()]) => out.push_str(&text[range.clone()]),
+                Some(value) if !has_text => out.push_str(&value),
+                Some(value) => match is_value(old, text, &range, &value) {
+                    Some(true) => out.push_str(&value),
+                    Some(false) => out.push_str(&text[range.clone()]),
+                    None => return Err(self.unclear(name, what)),
+                },
+                None if has_text => out.push_str(&text[range.clone()]),
                 None => return Err(self.refused(name, what)),
             }
             at = range.end;
         }
         out.push_str(&text[at..]);
         Ok(out)
+    }
+
+    fn unclear(&self, name: &str, what: &str) -> ToolError {
+        let (shown, placeholder) = (self.shown, secrets::placeholder(name));
+        ToolError::new(format!(
+            "{what} has {placeholder}, which in {shown} is a text of its own in one place and a \
+             hidden value in another, and where it is to stand is like neither; nothing was changed"
+        ))
+        .hint("Keep the rest of its line as it is in the file, and change other lines alone.")
     }
 
     fn refused(&self, name: &str, what: &str) -> ToolError {
@@ -65,6 +80,24 @@ impl<'a> PutBack<'a> {
              where a program needs the value, bash takes the placeholder and gives it as a variable.",
         )
     }
+}
+
+/// Reports whether a placeholder stands where a file has the value, not where it has the placeholder
+/// as a text of its own, by what stands around it on its line; none where that does not tell.
+fn is_value(old: &str, text: &str, place: &Range<usize>, value: &str) -> Option<bool> {
+    let before = text[..place.start].rsplit(['\n', '\r']).next().unwrap_or_default();
+    let after = text[place.end..].split(['\n', '\r']).next().unwrap_or_default();
+    let tells = |before: &str, after: &str| {
+        let has = |middle: &str| {
+            memmem::find(old.as_bytes(), format!("{before}{middle}{after}").as_bytes()).is_some()
+        };
+        match (has(value), has(&text[place.clone()])) {
+            (true, false) => Some(true),
+            (false, true) => Some(false),
+            _ => None,
+        }
+    };
+    tells(before, after).or_else(|| tells(before, "")).or_else(|| tells("", after))
 }
 
 /// Reports whether a text has a value, as it is or as JSON writes it.

@@ -273,6 +273,7 @@ impl Core {
         let store = base.store()?;
         let (log, events) = open_log(&store, &which, &base.place.cwd)?;
         let (id, out_dir) = (log.session().as_str().to_owned(), log.out_dir());
+        let secrets = secrets_of(log.dir(), secret_names(&base.loaded));
         let log_path = log.path().to_owned();
         let pre_images = undo::kept(&store, log.session(), &base.loaded.settings.undo);
         let journal = journal::of(home(&base.environment)?, log.session());
@@ -283,7 +284,7 @@ impl Core {
         };
         let past = Past::of(&events, bus.leaf());
         let before = jobs::Past::of(&events, bus.leaf());
-        let session = session(&base, &bus, id.clone(), out_dir);
+        let session = session(&base, &bus, id.clone(), out_dir, secrets);
         // Set once, right here.
         drop(session.pre_images.set(pre_images));
         drop(session.journal.set(journal));
@@ -472,24 +473,37 @@ pub fn recover(base: &Base) -> Result<(), Failure> {
 }
 
 /// Which names tell of a secret.
-fn secret_names(loaded: &Loaded) -> Names {
+pub fn secret_names(loaded: &Loaded) -> Names {
     let haft_config::Secrets { names, not } = loaded.settings.secrets.clone();
     Names { more: names, not }
 }
 
 /// The secrets that the environment holds.
 fn secrets(loaded: &Loaded) -> Arc<Secrets> {
-    let secrets = Secrets::new(secret_names(loaded));
+    with_variables(Secrets::new(secret_names(loaded)))
+}
+
+/// The secrets that the session of this folder knew, and those that the environment holds; from now
+/// on nothing that is said shows them.
+pub fn secrets_of(session: &Path, names: Names) -> Arc<Secrets> {
+    let secrets = Secrets::new(names);
+    secrets.recall(&haft_session::recalled(session), haft_session::fresh_key());
+    let secrets = with_variables(secrets);
+    exit::hide(&secrets);
+    secrets
+}
+
+fn with_variables(secrets: Secrets) -> Arc<Secrets> {
     let variables = haft_config::variables();
     secrets.add_variables(variables.iter().map(|(name, value)| (name.as_str(), value.as_str())));
     Arc::new(secrets)
 }
 
-fn session(base: &Base, bus: &Bus, id: String, out_dir: PathBuf) -> Session {
+fn session(base: &Base, bus: &Bus, id: String, out_dir: PathBuf, secrets: Arc<Secrets>) -> Session {
     let judge = Judge { policy: base.policy.clone(), mode: base.mode, grants: Grants::default() };
     let outs = Arc::new(Outs::in_folder(out_dir, OUTS_MAX));
     let mut session = Session::new(id, Arc::new(bus.clone()), Arc::new(bus.clone()), outs, judge);
-    session.secrets = base.secrets.clone();
+    session.secrets = secrets;
     bus.hide(session.secrets.clone());
     session.output_max.get_or_init(|| base.loaded.settings.limits.output_bytes);
     let jobs = &base.loaded.settings.jobs;

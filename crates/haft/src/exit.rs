@@ -9,24 +9,27 @@ use std::{
     fmt,
     io::{IsTerminal as _, Write as _},
     process::ExitCode,
-    sync::{Arc, OnceLock},
+    sync::{Arc, PoisonError, RwLock},
 };
 
 use haft_render::{clean, colours_only};
 use haft_text::secrets::Secrets;
 
-/// What nothing that is said shows; set once the settings are read.
-static SECRETS: OnceLock<Arc<Secrets>> = OnceLock::new();
+/// What nothing that is said shows: first that of the settings, then that of the session.
+static SECRETS: RwLock<Option<Arc<Secrets>>> = RwLock::new(None);
 
-/// From now on nothing that is said shows the values of these secrets; the first ones count.
+/// From now on nothing that is said shows the values of these secrets.
 pub fn hide(secrets: &Arc<Secrets>) {
-    // Of several sessions in one process each hides its own in its events.
-    drop(SECRETS.set(secrets.clone()));
+    *SECRETS.write().unwrap_or_else(PoisonError::into_inner) = Some(secrets.clone());
+}
+
+fn secrets() -> Option<Arc<Secrets>> {
+    SECRETS.read().unwrap_or_else(PoisonError::into_inner).clone()
 }
 
 /// A text of haft's own for people, in which a secret may stand that it has met anywhere.
 fn hidden(text: &str) -> Cow<'_, str> {
-    SECRETS.get().map_or(Cow::Borrowed(text), |secrets| secrets.hide(text))
+    secrets().map_or(Cow::Borrowed(text), |secrets| secrets.hide(text))
 }
 
 /// Why a run did not end well.
@@ -140,7 +143,7 @@ pub fn println_json(text: &str) -> Ending {
 }
 
 fn write(text: &str) -> Ending {
-    let text = SECRETS.get().map_or(Cow::Borrowed(text), |secrets| secrets.hide_known(text));
+    let text = secrets().map_or(Cow::Borrowed(text), |secrets| secrets.hide_known(text));
     let mut out = std::io::stdout().lock();
     match out.write_all(text.as_bytes()).and_then(|()| out.flush()) {
         Ok(()) => Ok(()),

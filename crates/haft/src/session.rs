@@ -73,6 +73,7 @@ fn title(info: &SessionInfo) -> Cow<'_, str> {
 
 fn show(store: &Store, id: &str, json: bool, environment: &Environment) -> Ending {
     let id = core::find(store, id)?;
+    core::secrets_of(&store.dir(&id), haft_text::secrets::Names::default());
     let mut view = face::View::new(face::Style::plain(environment));
     let mut shown = 0_u64;
     for event in store.branch(&id, None)? {

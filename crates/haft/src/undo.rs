@@ -57,6 +57,7 @@ async fn run(wanted: &Wanted, from: &Elsewhere) -> Ending {
     let root = killed::root_of(&events);
     let base = Base::load_in(environment, &Common::default(), root.as_deref())?;
     core::recover(&base)?;
+    core::secrets_of(log.dir(), core::secret_names(&base.loaded));
     let work = Work {
         base: &base,
         policy: base.policy.clone(),

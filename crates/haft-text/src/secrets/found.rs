@@ -8,7 +8,7 @@ use std::ops::Range;
 
 use aho_corasick::{AhoCorasick, MatchKind};
 
-use super::{Names, key::Key, looks};
+use super::{Names, beside, key::Key, looks};
 
 /// What is looked for; the rest of each name is read around it.
 const WORDS: &[&str] = &[
@@ -19,6 +19,7 @@ const WORDS: &[&str] = &[
     "passphrase",
     "credential",
     "pass",
+    "pwd",
     "authorization",
     "bearer ",
     "://",
@@ -149,7 +150,7 @@ pub(super) struct Finder {
 
 /// How a name and its value are put together.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Style {
+pub(super) enum Style {
     /// `NAME=value`, as variables are set.
     Variable,
     /// `name: value` to the end of the line.
@@ -218,9 +219,21 @@ impl Finder {
         if !self.names.tells(called) || is_about_something_else(called) {
             return Some(name.end);
         }
+        if let Some(value) = beside::value(text, &name)
+            && let Some(end) = Self::beside(text, called, value, to)
+        {
+            return Some(end);
+        }
         let Some(sign) = Sign::of(after, before) else { return Some(name.end) };
         let at = name.end + sign.len;
-        let value = Value::of(text, at, &sign, &text[name.clone()], before)?;
+        if let Some(end) = Self::several(text, at, called, to) {
+            return Some(end);
+        }
+        let at = at + beside::tag(&text[at..]);
+        let value = match beside::block(text, at) {
+            Some(range) => Value { is_open: range.end == text.len(), range, style: Style::Quoted },
+            None => Value::of(text, at, &sign, &text[name.clone()], before)?,
+        };
         if value.is_open {
             to.open.get_or_insert(value.range.start);
         }
@@ -231,6 +244,55 @@ impl Finder {
         }
         // What stands there may be another name, or an address.
         Some(name.end)
+    }
+}
+
+impl Finder {
+    /// Takes a value that stands beside its name without a sign.
+    fn beside(
+        text: &str,
+        called: &str,
+        (range, style): (Range<usize>, Style),
+        to: &mut Findings,
+    ) -> Option<usize> {
+        let value = Value { is_open: range.end == text.len(), range, style };
+        if value.is_open {
+            to.open.get_or_insert(value.range.start);
+        }
+        if !value.counts(called, text) {
+            return None;
+        }
+        let end = value.range.end;
+        to.found.push(Found { name: last(called).to_owned(), value: value.range });
+        Some(end)
+    }
+
+    /// Takes the values of a list in brackets, where one begins here; gives where it ends.
+    fn several(text: &str, at: usize, called: &str, to: &mut Findings) -> Option<usize> {
+        text[at..].starts_with('[').then_some(())?;
+        let most = text.floor_char_boundary((at + looks::LONGEST).min(text.len()));
+        let (mut from, mut end) = (at + 1, None);
+        loop {
+            let rest = &text[from..most];
+            let quote = from + rest.len() - rest.trim_start_matches([' ', ',']).len();
+            let Some(mark) = text[quote..most].chars().next().filter(|c| matches!(c, '"' | '\''))
+            else {
+                return end;
+            };
+            let Some(value) = Value::until(text, quote + 1, &mark.to_string(), Style::Quoted)
+            else {
+                return end;
+            };
+            end = end.max(Some(quote));
+            if value.is_open {
+                to.open.get_or_insert(value.range.start);
+            }
+            from = (value.range.end + 1).min(most);
+            if value.counts(called, text) {
+                end = Some(value.range.end);
+                to.found.push(Found { name: last(called).to_owned(), value: value.range });
+            }
+        }
     }
 }
 
@@ -313,7 +375,7 @@ impl Sign {
         let rest = rest.strip_prefix(']').unwrap_or(rest);
         let blanks = blanks(rest);
         let rest = &rest[blanks..];
-        let marks = ["=>", ":=", "?=", "==", "=", ":"];
+        let marks = ["=>", ":=", "?=", "+=", "==", "=", ":"];
         let sign = marks.iter().find(|mark| rest.starts_with(**mark)).copied();
         let (sign, mark) = match sign {
             Some(":") if rest.starts_with("::") => return None,
@@ -330,7 +392,7 @@ impl Sign {
     }
 }
 
-fn blanks(text: &str) -> usize {
+pub(super) fn blanks(text: &str) -> usize {
     text.bytes().take(BLANKS).take_while(|b| b" \t".contains(b)).count()
 }
 
@@ -380,8 +442,9 @@ impl Value {
         let line = rest.find(['\n', '\r']).unwrap_or(rest.len());
         let mut from = 0;
         while let Some(found) = rest[from..line].find(end).map(|found| from + found) {
-            // As in `"a\"b"`.
-            if end.len() > 1 || !rest[..found].ends_with('\\') {
+            // As in `"a\"b"`, but not in `"a\\"`.
+            let slashes = found - rest[..found].trim_end_matches('\\').len();
+            if end.len() > 1 || slashes.is_multiple_of(2) {
                 return Some(Self { range: start..start + found, style, is_open: false });
             }
             from = found + end.len();
@@ -397,11 +460,17 @@ impl Value {
         let most = text.floor_char_boundary((start + looks::LONGEST + 1).min(text.len()));
         let rest = &text[start..most];
         let stops = |c: char| match style {
-            Style::Variable => c.is_whitespace() || matches!(c, '"' | '\'' | '`'),
-            Style::Line => matches!(c, '\n' | '\r' | '"' | '\'' | '`'),
+            Style::Variable => c.is_whitespace(),
+            Style::Line => matches!(c, '\n' | '\r'),
             _ => c.is_whitespace() || "\"'`<>,;&(){}[]|\\".contains(c),
         };
-        let len = rest.find(stops).unwrap_or(rest.len());
+        let mut len = rest.find(stops).unwrap_or(rest.len());
+        // A quote inside is part of it; one at its end, or before what ends a word, is not.
+        let ends = |(at, _): &(usize, &str)| {
+            let next = rest[at + 1..len].chars().next();
+            next.is_none_or(|c| c.is_whitespace() || ",;:)]}|&>\"'`\\".contains(c))
+        };
+        len = rest[..len].match_indices(['"', '\'', '`']).find(ends).map_or(len, |(at, _)| at);
         let is_open = start + len == text.len();
         let mut value = &rest[..len];
         if style == Style::Line {

@@ -64,13 +64,29 @@ fn among(value: &str, words: &[&str]) -> bool {
 /// Reports whether something else is to stand in its place.
 pub(super) fn is_filled_in(value: &str) -> bool {
     let marked = ["${", "$(", "{{", "}}", "#{", "%(", "***", "...", "\u{2026}", "<%"];
-    let begins = value.starts_with(['$', '%', '<', '@']);
     let repeated = |c: &char| value.chars().all(|other| other == *c);
-    begins
+    refers(value)
         || marked.iter().any(|mark| value.contains(mark))
-        || value.find('<').is_some_and(|at| value[at..].contains('>'))
         || value.to_ascii_lowercase().contains("xxxx")
         || value.chars().next().as_ref().is_some_and(repeated)
+}
+
+/// Reports whether it is a reference to something: `$NAME`, `%NAME%`, `<name>`, `@name`.
+fn refers(value: &str) -> bool {
+    let name = |text: &str| {
+        text.starts_with(|c: char| c.is_ascii_alphabetic() || c == '_')
+            && text.bytes().all(|b| b.is_ascii_alphanumeric() || b"_.-:/[]".contains(&b))
+    };
+    match value.as_bytes().first() {
+        Some(b'$') => name(&value[1..]),
+        Some(b'@') => name(&value[1..]) && !is_random(value),
+        Some(b'%') => {
+            let (first, rest) = value[1..].split_once('%').unwrap_or((&value[1..], ""));
+            name(first) && (rest.is_empty() || rest.starts_with(['/', '\\']))
+        }
+        Some(b'<') => value.contains('>'),
+        _ => value.ends_with('>') && value.contains('<'),
+    }
 }
 
 /// Reports whether a value is a secret where its name is that of a variable.
@@ -133,9 +149,95 @@ fn is_number(value: &str) -> bool {
         || value.bytes().all(|b| b.is_ascii_digit() || b"_.,:-+eE".contains(&b))
 }
 
-/// Reports whether letters and digits are mixed as nobody writes them.
+/// Reports whether letters, digits and signs are mixed as nobody writes them.
 pub(super) fn is_random(value: &str) -> bool {
+    is_jumbled(value) || is_peppered(value) || is_numbered(value)
+}
+
+/// Words of two letters that stand in names.
+const SHORT: &[&str] = &[
+    "id", "db", "ui", "ip", "io", "os", "me", "an", "be", "is", "to", "of", "in", "on", "by", "as",
+    "at", "or", "my", "no", "do", "go", "if", "it", "up", "us", "we", "js", "ts", "qa", "ci", "cd",
+    "vm", "ok", "tx", "rx", "pk", "fk", "ad", "ai", "ml", "pr", "tz", "en", "de", "fr", "es", "re",
+];
+
+/// Whether letters of both cases are mixed, and too few of them are words.
+fn is_jumbled(value: &str) -> bool {
+    let both = value.bytes().any(|b| b.is_ascii_lowercase())
+        && value.bytes().any(|b| b.is_ascii_uppercase());
+    if !both || value.len() < SHORTEST {
+        return false;
+    }
+    let (mut letters, mut strange, mut words) = (0, 0, 0);
+    let runs = value.split(|c: char| !c.is_ascii_alphabetic()).filter(|run| !run.is_empty());
+    for word in runs.flat_map(humps) {
+        letters += word.len();
+        words += 1;
+        if !is_wordlike(word) {
+            strange += word.len();
+        }
+    }
+    letters >= 6 && strange >= 3 && strange * 5 >= letters || letters >= 10 && words * 3 >= letters
+}
+
+/// The words of a name such as `parseHTTPHeader`.
+fn humps(name: &str) -> Vec<&str> {
+    let (bytes, mut words, mut start) = (name.as_bytes(), Vec::new(), 0);
+    for at in 1..bytes.len() {
+        let upper = |at: usize| bytes.get(at).is_some_and(u8::is_ascii_uppercase);
+        let lower = |at: usize| bytes.get(at).is_some_and(u8::is_ascii_lowercase);
+        if upper(at) && (lower(at - 1) || lower(at + 1)) {
+            words.push(&name[start..at]);
+            start = at;
+        }
+    }
+    words.push(&name[start..]);
+    words
+}
+
+/// Whether letters may be a word: neither too short nor too many consonants in a row.
+fn is_wordlike(word: &str) -> bool {
+    let vowel = |c: &char| "aeiouyAEIOUY".contains(*c);
+    if word.len() <= 2 {
+        return SHORT.iter().any(|short| short.eq_ignore_ascii_case(word));
+    }
+    if word.bytes().all(|b| b.is_ascii_uppercase()) {
+        // Three or four of them are the short form of something.
+        return word.len() <= 4 || word.chars().any(|c| vowel(&c));
+    }
+    let mut run = 0;
+    let most = word.chars().map(|c| {
+        run = if vowel(&c) { 0 } else { run + 1 };
+        run
+    });
+    let rare = word.bytes().filter(|b| b"qxzjQXZJ".contains(b)).count();
+    most.max().unwrap_or(0) <= 4 && word.chars().any(|c| vowel(&c)) && rare * 5 <= word.len()
+}
+
+/// Whether digits and signs that stand in no name change with letters all the time.
+fn is_peppered(value: &str) -> bool {
+    let kind = |b: u8| -> u32 {
+        match b {
+            b'a'..=b'z' | b'A'..=b'Z' => 1,
+            b'0'..=b'9' => 2,
+            b'-' | b'_' | b'.' | b'/' | b':' | b' ' | b',' => 0,
+            _ => 3,
+        }
+    };
+    let kinds: Vec<u32> = value.bytes().map(kind).collect();
+    let of = |kind: u32| kinds.iter().filter(|one| **one == kind).count();
+    let turns = kinds.windows(2).filter(|two| two[0] * two[1] > 0 && two[0] != two[1]).count();
+    value.len() >= SHORTEST && of(3) >= 2 && of(2) >= 2 && turns >= 6
+}
+
+/// Whether digits stand among letters in more places than a name has them.
+fn is_numbered(value: &str) -> bool {
     segments(value).any(|part| {
+        let word = part.trim_end_matches(|c: char| c.is_ascii_digit());
+        if word.len() < part.len() && among(word, SPEAKING) {
+            // As in `password123456`.
+            return false;
+        }
         let bytes = part.as_bytes();
         let digits = bytes.iter().filter(|b| b.is_ascii_digit()).count();
         let turns = bytes
@@ -164,6 +266,12 @@ mod tests {
             "Tr0ub4dor&3-is-old",
             "0123456789abcdef0123456789abcdef",
             "eyJhbGciOiJIUzI1NiJ9.eyJzdWIiOiIxIn0.abcDEF",
+            "lWMmaKRfemq#zWJB",
+            "qTzRbWkXpLmNvCsDfGhJyKuE",
+            "a3#k9$x2!p5q8",
+            "@kL9#vQw2!zX",
+            "$h7Kq!zR4w*Lm",
+            "%Qw4<zX>kL9vB",
         ] {
             assert!(is_strong(value), "{value}");
         }
@@ -181,6 +289,17 @@ mod tests {
             "${{secrets.T0k3n1a2b}}",
             "xxxxxxxx1x2x3x4x",
             "correct horse 1a2b3c battery",
+            "parseXMLHttpRequestHeaders",
+            "com.example.MyApplication.AccessToken",
+            "Content-Type:application/json;charset=UTF-8",
+            "password123456",
+            "Secret20261123",
+            "$HOME/.config/Token1a2b3c",
+            "%APPDATA%",
+            "@Value.apiToken",
+            "<Your-Token-1a2b3c>",
+            "ThisIsYourPersonalAccessToken",
+            "rgba(255,255,255,0.5)",
         ] {
             assert!(!is_strong(value), "{value}");
         }

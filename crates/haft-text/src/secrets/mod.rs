@@ -10,16 +10,18 @@
 //! remembered; what is found beyond that is hidden only where it was found. What it cannot know: a
 //! value that was cut, wrapped over several lines or encoded in another way.
 
+mod beside;
 mod forms;
 mod found;
 mod key;
 mod looks;
 mod names;
+mod prints;
 mod stream;
 
 use std::{
     borrow::Cow,
-    collections::HashMap,
+    collections::{HashMap, HashSet},
     ops::Range,
     sync::{Arc, PoisonError, RwLock},
 };
@@ -29,9 +31,10 @@ use aho_corasick::{AhoCorasick, MatchKind};
 use self::{
     found::{Finder, Findings},
     key::Key,
+    prints::Prints,
 };
 pub use self::{
-    names::{Names, is_value},
+    names::{Names, is_own, is_value},
     stream::Stream,
 };
 
@@ -65,6 +68,14 @@ struct Known {
     sorted: Vec<Arc<str>>,
     /// Bytes of the longest.
     longest: usize,
+    /// Those that an earlier run knew and this one has not met yet.
+    prints: Prints,
+    /// Whether prints are kept, and their key is.
+    keeps: Option<bool>,
+    /// Where those stand in `all` of which no print is kept yet.
+    unkept: Vec<usize>,
+    /// Values that no command gets, with their forms.
+    own: HashSet<Arc<str>>,
 }
 
 impl Default for Secrets {
@@ -79,10 +90,50 @@ impl Secrets {
         Self { finder: Finder::new(names), known: RwLock::default() }
     }
 
+    /// Goes on with what an earlier run kept by [`keep`](Self::keep): those values are hidden, under
+    /// the names that they had, as soon as they are met. `fresh` is the key of what is kept where
+    /// nothing was: 32 random bytes. Called once, before anything is known.
+    pub fn recall(&self, kept: &str, fresh: [u8; 32]) {
+        let mut known = self.known.write().unwrap_or_else(PoisonError::into_inner);
+        let read = Prints::read(kept);
+        let keeps = Some(read.is_some());
+        let prints = read.unwrap_or_else(|| Prints::of(fresh));
+        *known = Arc::new(Known { prints, keeps, ..Known::default() });
+    }
+
+    /// Gives the lines to be kept of what is known since the last time, where there are any and
+    /// [`recall`](Self::recall) was called: no value, but what it is known again by.
+    ///
+    /// # Errors
+    /// That of whoever keeps them; they are given again then.
+    pub fn keep<E>(&self, write: impl FnOnce(&str) -> Result<(), E>) -> Result<(), E> {
+        let is_kept = |known: &Known| known.unkept.is_empty() || known.keeps.is_none();
+        if is_kept(&self.known()) {
+            return Ok(());
+        }
+        let mut known = self.known.write().unwrap_or_else(PoisonError::into_inner);
+        if is_kept(&known) {
+            return Ok(());
+        }
+        let head = if known.keeps == Some(true) { String::new() } else { known.prints.head() };
+        let line = |at: &usize| known.prints.line(&known.all[*at].0, &known.all[*at].1);
+        write(&(head + &known.unkept.iter().map(line).collect::<String>()))?;
+        let now = Arc::make_mut(&mut known);
+        (now.keeps, now.unkept) = (Some(true), Vec::new());
+        Ok(())
+    }
+
+    /// Reports whether a placeholder stands for a key that haft itself talks to models with, in
+    /// whichever form: no command gets that.
+    pub fn is_own(&self, name: &str) -> bool {
+        let known = self.known();
+        known.names.get(name).is_some_and(|at| known.own.contains(&known.all[*at].1))
+    }
+
     /// Takes the variables of a process: of those whose name and value are those of a secret, and of
     /// addresses with a password, the value is known from now on.
     pub fn add_variables<'a>(&self, variables: impl IntoIterator<Item = (&'a str, &'a str)>) {
-        let mut more = Vec::new();
+        let (mut more, mut own) = (Vec::new(), Vec::new());
         for (name, value) in variables {
             let findings = self.finder.find(value, &mut Key::default());
             let parts = findings.found.iter().map(|found| {
@@ -91,7 +142,9 @@ impl Secrets {
                 (format!("{name}_{of}"), value[found.value.clone()].to_owned())
             });
             more.extend(parts);
-            if !self.finder.names().is_secret(name, value) {
+            if names::is_own(name) {
+                own.push(value);
+            } else if !self.finder.names().is_secret(name, value) {
                 continue;
             }
             let is_line = |line: &&str| line.len() >= names::SHORTEST;
@@ -104,6 +157,13 @@ impl Secrets {
             }
         }
         self.learn(&more);
+        if !own.is_empty() {
+            let forms = own.iter().flat_map(|value| forms::of(value)).map(|(_, form)| form);
+            let forms: Vec<Arc<str>> = forms.map(Arc::from).collect();
+            let mut known = self.known.write().unwrap_or_else(PoisonError::into_inner);
+            let all = own.into_iter().map(Arc::from).chain(forms);
+            Arc::make_mut(&mut known).own.extend(all);
+        }
     }
 
     /// Takes one value under a name, and gives the name of its placeholder.
@@ -129,8 +189,19 @@ impl Secrets {
 
     /// A text with placeholders where known values stood; nothing is learnt from it.
     pub fn hide_known<'a>(&self, text: &'a str) -> Cow<'a, str> {
-        let places = self.known().places(text);
+        let places = self.known_places(text);
         replaced(text, &places).map_or(Cow::Borrowed(text), Cow::Owned)
+    }
+
+    /// Where known values stand in a text; those that an earlier run knew are known again first.
+    fn known_places(&self, text: &str) -> Vec<Place> {
+        let known = self.known();
+        let met = known.prints.in_text(text);
+        if met.is_empty() {
+            return known.places(text);
+        }
+        self.learn(&met);
+        self.known().places(text)
     }
 
     /// Learns what stands under a name in structured data, and gives it hidden; none where nothing
@@ -153,14 +224,14 @@ impl Secrets {
             found.retain(|found| found.value.start < open);
         }
         if found.is_empty() {
-            return (self.known().places(text), open);
+            return (self.known_places(text), open);
         }
         let named =
             found.iter().map(|found| (found.name.clone(), text[found.value.clone()].to_owned()));
         let more: Vec<(String, String)> = named.collect();
         self.learn(&more);
+        let mut places = self.known_places(text);
         let known = self.known();
-        let mut places = known.places(text);
         // Where there was no room for more they are hidden all the same.
         let unknown = found
             .into_iter()
@@ -206,13 +277,25 @@ impl Known {
         if self.values.contains_key(value) || value.len() < names::SHORTEST {
             return;
         }
+        if let Some(name) = self.prints.take(value) {
+            self.insert_as(&name, value, true);
+            return self.add_forms(&name, value);
+        }
         // No name shows what others hide.
         let shows = name.contains(value) || !self.places(name).is_empty();
         let name = if shows { spelled("") } else { spelled(name) };
         let name = self.insert(&name, value);
+        self.add_forms(&name, value);
+    }
+
+    fn add_forms(&mut self, name: &str, value: &str) {
         for (form, value) in forms::of(value) {
-            if !self.values.contains_key(&*value) {
-                self.insert(&format!("{name}_{form}"), &value);
+            if self.values.contains_key(&*value) {
+                continue;
+            }
+            match self.prints.take(&value) {
+                Some(name) => self.insert_as(&name, &value, true),
+                None => drop(self.insert(&format!("{name}_{form}"), &value)),
             }
         }
     }
@@ -224,15 +307,23 @@ impl Known {
         }
         let mut free = name.to_owned();
         let mut number = 2;
-        while self.names.contains_key(&*free) {
+        while self.names.contains_key(&*free) || self.prints.has_name(&free) {
             free = format!("{name}_{number}");
             number += 1;
         }
-        let (name, value): (Arc<str>, Arc<str>) = (free.as_str().into(), value.into());
-        self.names.insert(name.clone(), self.all.len());
-        self.values.insert(value.clone(), self.all.len());
-        self.all.push((name, value));
+        self.insert_as(&free, value, false);
         free
+    }
+
+    fn insert_as(&mut self, name: &str, value: &str, is_kept: bool) {
+        let (name, value, at): (Arc<str>, Arc<str>, _) =
+            (name.into(), value.into(), self.all.len());
+        self.names.insert(name.clone(), at);
+        self.values.insert(value.clone(), at);
+        self.all.push((name, value));
+        if !is_kept {
+            self.unkept.push(at);
+        }
     }
 
     fn finish(&mut self) {
@@ -253,6 +344,12 @@ impl Known {
 
     /// Where a value may begin that goes on behind the end of a text; its end where none does.
     fn begin_of(&self, text: &str) -> usize {
+        let unmet = self.prints.longest();
+        if unmet > 0 {
+            // Any of the last word may be the begin of one that only its print is known of.
+            let word = text.trim_end_matches(|c: char| !c.is_whitespace()).len();
+            return text.floor_char_boundary(word.max(text.len().saturating_sub(unmet - 1)));
+        }
         let from = text.ceil_char_boundary(text.len().saturating_sub(self.longest));
         let mut starts = (from..text.len()).filter(|at| text.is_char_boundary(*at));
         starts.find(|at| self.goes_on(&text[*at..])).unwrap_or(text.len())

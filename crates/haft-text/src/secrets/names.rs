@@ -24,6 +24,14 @@ const WORDS: &[&str] = &["MONKEY", "DONKEY", "TURKEY", "HOCKEY", "JOCKEY", "WHIS
 /// Fewer characters than this are no secret worth the name.
 pub(super) const SHORTEST: usize = 12;
 
+/// The keys that haft itself talks to models with, whatever they look like.
+const OWN: &[&str] = &["ANTHROPIC_API_KEY", "ANTHROPIC_AUTH_TOKEN", "OPENAI_API_KEY"];
+
+/// Reports whether a variable holds a key that haft itself talks to models with.
+pub fn is_own(name: &str) -> bool {
+    OWN.contains(&name)
+}
+
 /// Names of variables and keys that hold secrets.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Names {
@@ -50,8 +58,9 @@ impl Names {
 fn is_named(name: &str) -> bool {
     let name = name.to_ascii_uppercase();
     name.split(|c: char| !c.is_ascii_alphanumeric()).any(|part| {
+        let part = part.trim_end_matches(|c: char| c.is_ascii_digit());
         !WORDS.contains(&part)
-            && (part == "PASS" || NAMED.iter().any(|named| part.ends_with(named)))
+            && (part == "PASS" || part == "PWD" || NAMED.iter().any(|named| part.ends_with(named)))
     })
 }
 

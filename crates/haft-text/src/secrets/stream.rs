@@ -4,7 +4,7 @@
 //! **Invariant:** what is held back is the end of the last line at most, and only as long as it may
 //! be part of a secret; a longer line goes on as it is known by then.
 
-use super::{Key, Place, Secrets};
+use super::{Key, Place, Secrets, beside};
 
 /// Most bytes of a line that are held.
 const LINE: usize = 16 * 1024;
@@ -39,7 +39,7 @@ impl Stream {
     pub fn push(&mut self, secrets: &Secrets, piece: &str) -> String {
         self.line.push_str(piece);
         let mut out = String::new();
-        if let Some(last) = self.line.rfind(['\n', '\r']) {
+        if let Some(last) = self.line.rfind(['\n', '\r']).and_then(|last| self.whole(last)) {
             let rest = self.line.split_off(last + 1);
             let (places, _) = self.places(secrets, None);
             self.give(&places, self.line.len(), &mut out);
@@ -70,6 +70,15 @@ impl Stream {
         out
     }
 
+    /// The last line end at which the text can be parted: not where a value may begin behind it.
+    fn whole(&self, last: usize) -> Option<usize> {
+        let line = self.line[..last].rsplit(['\n', '\r']).next().unwrap_or_default();
+        if self.known_only || self.line.len() > LINE || !beside::opens(line) {
+            return Some(last);
+        }
+        (last - line.len()).checked_sub(1)
+    }
+
     /// Gives what is left, where nothing follows.
     pub fn end(&mut self, secrets: &Secrets) -> String {
         let mut out = String::new();
@@ -82,7 +91,7 @@ impl Stream {
     /// What is to be hidden in the line; `key` where more of it may follow.
     fn places(&mut self, secrets: &Secrets, key: Option<&mut Key>) -> (Vec<Place>, Option<usize>) {
         if self.known_only {
-            return (secrets.known().places(&self.line), None);
+            return (secrets.known_places(&self.line), None);
         }
         let more = key.is_some() && self.line.len() <= LINE;
         secrets.places(&self.line, key.unwrap_or(&mut self.key), more)

@@ -198,6 +198,143 @@ fn variables_are_known_from_the_start() {
     assert_eq!(secrets.hide("LICENCE=plain-value-1a2b3c"), "LICENCE={{secret:LICENCE_2}}");
 }
 
+/// Values as generators make them: so many characters of these, from a seed.
+fn generated(of: &str, len: usize, seed: u64) -> String {
+    let (all, mut state): (Vec<char>, u64) = (of.chars().collect(), seed.wrapping_mul(2) + 1);
+    let mut next = || {
+        state ^= state << 13;
+        state ^= state >> 7;
+        state ^= state << 17;
+        usize::try_from(state % 0xffff).unwrap()
+    };
+    for _ in 0..16 {
+        next();
+    }
+    (0..len).map(|_| all[next() % all.len()]).collect()
+}
+
+const LETTERS: &str = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ";
+
+#[test]
+fn the_corpus_is_hidden_and_left_alone_as_it_says() {
+    let value = "Zq7Kw2Xr9Tb4Ym6Pd1";
+    let mut wrong = Vec::new();
+    for line in include_str!("corpus.txt").lines().filter(|line| !line.starts_with('#')) {
+        let text = line[2..].replace("\\n", "\n").replace("\\t", "\t");
+        let hides = line.starts_with('+');
+        let text = if hides { text.replace('%', value) } else { text };
+        let whole = hidden(&text);
+        // As it streams in, line for line and cut anywhere.
+        let cuts: Vec<usize> = (0..text.len()).step_by(3).collect();
+        let streams = streamed(&Secrets::default(), &text, &cuts);
+        let lines: Vec<usize> = text.match_indices('\n').map(|(at, _)| at + 1).collect();
+        let by_line = streamed(&Secrets::default(), &text, &lines);
+        for (how, shown) in [("whole", &whole), ("cut", &streams), ("by line", &by_line)] {
+            let is_right = if hides { !shown.contains(value) } else { *shown == text };
+            if !is_right {
+                wrong.push(format!("{line}  gives  {shown:?} {how}"));
+            }
+        }
+    }
+    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+}
+
+#[test]
+fn what_generators_make_is_hidden_in_every_file() {
+    let signs = format!("{LETTERS}0123456789!#$%&*+-.:;=?@^_~");
+    let mut shown = Vec::new();
+    for (of, len) in [(LETTERS, 24), (&*signs, 16), (&*signs, 18), (&*signs, 20)] {
+        for syntax in ["\"password\": \"%\"", "password: %\n", "password = \"%\"", "PASSWORD=%\n"] {
+            let seeds = 1..=60;
+            let missed = seeds.filter(|seed| {
+                let value = generated(of, len, *seed);
+                // YAML takes neither of these for the begin of a text.
+                let value = value.trim_start_matches(['!', '&', '*', '%', '@', '?', '-', '#', ':']);
+                let text = syntax.replace('%', value);
+                let told = hidden(&text).contains(value);
+                if told {
+                    shown.push(text);
+                }
+                told
+            });
+            let missed = missed.count();
+            println!("{syntax:?} of {len}: {missed} of 60 are shown");
+        }
+    }
+    // One in two hundred looks like words.
+    assert!(shown.len() <= 5, "{shown:#?}");
+}
+
+/// The secrets of a later run, with what an earlier one kept.
+fn later(kept: &str) -> Secrets {
+    let secrets = Secrets::default();
+    secrets.recall(kept, [9; 32]);
+    secrets
+}
+
+#[test]
+fn what_an_earlier_run_knew_is_known_again_by_what_it_kept() {
+    let first = later("");
+    let two = "second-value-1a2b3c";
+    assert_eq!(first.add("KEY", TOKEN), "KEY");
+    assert_eq!(first.add("KEY", two), "KEY_2");
+    let kept = std::cell::RefCell::new(String::new());
+    let keep = |secrets: &Secrets| {
+        let write = |lines: &str| -> Result<(), ()> {
+            kept.borrow_mut().push_str(lines);
+            Ok(())
+        };
+        secrets.keep(write).unwrap();
+    };
+    assert_eq!(first.keep(|_| Err(())), Err(()));
+    keep(&first);
+    first.add("third", "third-value-1a2b3c4d");
+    keep(&first);
+    keep(&first);
+    let kept_now = kept.borrow().clone();
+    assert!(!kept_now.contains(TOKEN) && !kept_now.contains(two), "{kept_now}");
+
+    let second = later(&kept_now);
+    // In any order, alone, and beside one that has a name of its own.
+    assert_eq!(second.add("KEY", "new-value-9z8y7x6w"), "KEY_3");
+    assert_eq!(second.value("KEY_2"), None);
+    assert_eq!(second.hide_known(&format!("({two})é")), "({{secret:KEY_2}})é");
+    assert_eq!(second.hide(&format!("x={TOKEN}")), "x={{secret:KEY}}");
+    assert_eq!(second.value("KEY").as_deref(), Some(TOKEN));
+    assert_eq!(second.hide("API_TOKEN=third-value-1a2b3c4d"), "API_TOKEN={{secret:third}}");
+    // In another form first.
+    let third = later(&kept_now);
+    let encoded = "c2Vjb25kLXZhbHVlLTFhMmIzYw==";
+    assert!(third.hide_known(encoded).contains("{{secret:KEY_2_BASE64"));
+    keep(&second);
+    let fourth = later(&kept.borrow());
+    assert_eq!(fourth.hide_known("new-value-9z8y7x6w"), "{{secret:KEY_3}}");
+    // In pieces, wherever they are cut.
+    let text = format!("one {two} two [y/N] ");
+    for cut in 0..text.len() {
+        let again = later(&kept_now);
+        let shown = streamed(&again, &text, &[cut]);
+        assert_eq!(shown, "one {{secret:KEY_2}} two [y/N] ", "{cut}");
+    }
+    let mut stream = Stream::default();
+    assert_eq!(stream.push(&later(&kept_now), "Continue? [y/N] "), "Continue? [y/N] ");
+    // Lines that are damaged harm no others, and none is no key.
+    let damaged = kept_now.replace("KEY ", "KEY x ");
+    assert_eq!(later(&damaged).hide_known(two), "{{secret:KEY_2}}");
+    assert_eq!(later("nonsense").hide_known(two), two);
+}
+
+#[test]
+fn keys_of_haft_itself_are_told_from_others_in_every_form() {
+    let secrets = Secrets::default();
+    secrets.add_variables([("OPENAI_API_KEY", "sk+own-key-1a2b3c4d"), ("GH_TOKEN", TOKEN)]);
+    assert!(secrets.is_own("OPENAI_API_KEY") && secrets.is_own("OPENAI_API_KEY_BASE64"));
+    assert!(secrets.is_own("OPENAI_API_KEY_URL"));
+    assert!(!secrets.is_own("GH_TOKEN") && !secrets.is_own("OTHER"));
+    // Under another name it is the same key.
+    assert_eq!(secrets.add("other", "sk+own-key-1a2b3c4d"), "OPENAI_API_KEY");
+}
+
 #[test]
 fn placeholders_are_read_back() {
     let text = "a {{secret:ONE}} {{secret:}} {{secret:TWO_2}}{{secret:x y}}{{secret:T";

@@ -46,7 +46,7 @@ pub(super) async fn begin(input: Input, cx: &Cx) -> Result<Outcome, ToolError> {
     if asked.is_some() {
         said.push(format!("[it is stopped after {} s]", life.as_secs_f64()));
     }
-    said.extend(withheld::note(&input.command, None, cx));
+    said.extend(withheld::note(&input.command, &input.secrets, None, cx));
     said.extend(jobs.news(cx));
     Ok(outcome(input.command, String::new(), Data::default(), &job, Told { way, how, said }))
 }

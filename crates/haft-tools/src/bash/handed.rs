@@ -74,20 +74,29 @@ impl Handed {
         if names.is_empty() {
             return Ok(Self { command: command.to_owned(), names });
         }
-        let with = |instead: &dyn Fn(Quotes, &str) -> String| {
+        let with = |instead: &dyn Fn(usize, &str) -> String| {
             let (mut out, mut at) = (String::with_capacity(command.len()), 0);
             for (range, name) in &places {
                 out.push_str(&command[at..range.start]);
-                out.push_str(&instead(quotes_at(command, range.start), name));
+                out.push_str(&instead(range.start, name));
                 at = range.end;
             }
             out + &command[at..]
         };
-        let handed = with(&|quotes, name| match quotes {
-            Quotes::None => format!("\"${name}\""),
-            Quotes::Double | Quotes::Single => format!("${{{name}}}"),
-        });
         let plain = with(&|_, _| "x".to_owned());
+        let bare = |name: &str| format!("${{{name}}}");
+        // In a here-document quotes are text, and what is put in is one piece without them.
+        let is_here = |place: usize, name: &str| {
+            let alone = with(&|at, _| if at == place { bare(name) } else { "x".to_owned() });
+            let (before, now) = (uses(&plain, name), uses(&alone, name));
+            before.zip(now).is_some_and(|(before, now)| now.quoted > before.quoted)
+        };
+        let may_have = command.contains("<<");
+        let handed = with(&|at, name| match quotes_at(command, at) {
+            Quotes::None if may_have && is_here(at, name) => bare(name),
+            Quotes::None => format!("\"${name}\""),
+            Quotes::Double | Quotes::Single => bare(name),
+        });
         for name in &names {
             let wanted = places.iter().filter(|(_, other)| other == name).count();
             let uses = |text: &str| uses(text, name);
@@ -109,6 +118,10 @@ impl Handed {
     /// Where a name is not known.
     pub fn variables(&self, cx: &Cx) -> Result<Vec<(String, String)>, ToolError> {
         let known = |name: &String| {
+            if cx.session().secrets.is_own(name) {
+                let text = format!("{} is a key of haft itself", placeholder(name));
+                return Err(ToolError::denied(text).hint("No command gets it; nothing was run."));
+            }
             let value = cx.session().secrets.value(name);
             let value = value.ok_or_else(|| {
                 let text = format!("{} stands for no secret that is known here", placeholder(name));
@@ -125,8 +138,8 @@ impl Handed {
 
 fn unclear(name: &str) -> ToolError {
     ToolError::new(format!(
-        "{} stands where the shell reads no variable: in single quotes, a here-document, a comment, \
-         or in a command that cannot be read for certain",
+        "{} stands where the shell reads no variable: in single quotes, a here-document whose end is \
+         quoted, a comment, or in a command that cannot be read for certain",
         placeholder(name)
     ))
     .hint(format!(
@@ -274,6 +287,11 @@ mod tests {
                 "# it's a note\necho \"$A\"\"$B_2\"",
             ),
             ("cat <<< {{secret:A}}", "cat <<< \"$A\""),
+            ("cat <<E > o\n{{secret:A}}\nE", "cat <<E > o\n${A}\nE"),
+            (
+                "cat <<E > {{secret:B}}\nx='{{secret:A}}' \"{{secret:A}}\" {{secret:B}}\nE\necho {{secret:A}}",
+                "cat <<E > \"$B\"\nx='${A}' \"${A}\" ${B}\nE\necho \"$A\"",
+            ),
             ("timeout 5 curl -u {{secret:A}} x", "timeout 5 curl -u \"$A\" x"),
         ] {
             let handed = Handed::of(command).unwrap_or_else(|error| panic!("{command}: {error}"));

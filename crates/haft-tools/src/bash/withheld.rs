@@ -30,8 +30,15 @@ struct Named(AtomicBool);
 /// Says which variables were withheld from a command: those that it names, or that it complained
 /// of; all of them, once in a session, where it was not let in somewhere. `said` is what one that
 /// failed printed.
-pub(super) fn note(command: &str, said: Option<[&str; 2]>, cx: &Cx) -> Option<String> {
+/// Nothing is said of those that it was `given`.
+pub(super) fn note(
+    command: &str,
+    given: &[(String, String)],
+    said: Option<[&str; 2]>,
+    cx: &Cx,
+) -> Option<String> {
     let mut withheld = cx.host.withheld();
+    withheld.retain(|name| !given.iter().any(|(given, _)| given == name));
     if withheld.is_empty() {
         return None;
     }
