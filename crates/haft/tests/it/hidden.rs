@@ -211,7 +211,10 @@ fn keys_of_haft_itself_are_given_to_no_command() {
             haft.env("ANTHROPIC_API_KEY", CANARY);
             let ran = finish(haft, &Input::Nothing);
             let given = command.contains("secret:");
-            assert_eq!(ran.said().contains("a key of haft itself"), given, "{ran:?}");
+            // Where a question would come first, nobody is there to answer it.
+            let refused = ["a key of haft itself", "denies what would ask"];
+            let is_refused = refused.iter().any(|text| ran.said().contains(text));
+            assert!(is_refused || !given, "{ran:?}");
             let out = world.work().join("out.txt");
             let written = std::fs::read_to_string(&out).unwrap_or_default();
             let key: String = CANARY.chars().rev().collect();
