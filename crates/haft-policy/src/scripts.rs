@@ -89,7 +89,11 @@ impl Policy {
         part.is_tame
             && part.open.is_none()
             && part.effects.iter().all(|effect| {
-                let one = judged.iter().find(|judged| judged.effect == effect);
+                // What was looked up may have become a file there that was a folder here.
+                let is_it = |one: &&Judged<'_>| {
+                    one.effect.path() == effect.path() && one.effect.access == effect.access
+                };
+                let one = judged.iter().find(is_it);
                 one.is_some_and(|one| {
                     by_place_or_mode(ask, one) || self.rule_for_effect(ask, one).is_some()
                 })
