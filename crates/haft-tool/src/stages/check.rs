@@ -4,17 +4,21 @@
 //! question; otherwise the question comes without a preview. A disk that does not
 //! answer holds up no one else.
 
-use std::time::Duration;
+use std::{sync::Arc, time::Duration};
 
 use futures::{FutureExt as _, future::BoxFuture};
 use haft_types::{Access, Outcome, Status, ToolError};
 use tokio::time::timeout;
 
-use super::{guard, rules};
+use super::{
+    guard,
+    hooks::{self, Hook, Seen},
+    rules,
+};
 use crate::{Call, Cx, Next, Stage};
 
-/// Holds how long it may take.
-pub(super) struct Check(pub Duration);
+/// Holds how long it may take, and the hooks that see what fails here.
+pub(super) struct Check(pub Duration, pub Vec<Arc<dyn Hook>>);
 
 impl Stage for Check {
     fn name(&self) -> &'static str {
@@ -39,7 +43,7 @@ impl Stage for Check {
             };
             match checked {
                 Ok(preview) => call.preview = preview,
-                Err(error) => return error.into(),
+                Err(error) => return hooks::after(&self.1, &Seen::of(&call), error.into()).await,
             }
             next.run(call).await
         }

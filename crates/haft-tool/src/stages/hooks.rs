@@ -250,16 +250,8 @@ impl Stage for HooksAfter {
         }
         async move {
             let seen = Seen::of(&call);
-            let mut outcome = next.run(call).await;
-            for hook in &self.0 {
-                // Nobody waits for what comes of a cancelled call.
-                if seen.cx.stop.is_cancelled() {
-                    break;
-                }
-                if let After::Note(text) = hook.after(&seen, &outcome).await {
-                    outcome.content.push(Part::text(text));
-                }
-            }
+            let outcome = next.run(call).await;
+            let mut outcome = after(&self.0, &seen, outcome).await;
             // A formatter goes on with what the tool wrote: that is what the call left.
             if let Some(keeper) = &seen.cx.keeper {
                 let fs = seen.cx.dispatcher.host.fs();
@@ -273,6 +265,21 @@ impl Stage for HooksAfter {
         }
         .boxed()
     }
+}
+
+/// What came of a call, with what the hooks say of it.
+pub(super) async fn after(hooks: &[Arc<dyn Hook>], seen: &Seen, outcome: Outcome) -> Outcome {
+    let mut outcome = outcome;
+    for hook in hooks.iter().filter(|hook| hook.sees_results()) {
+        // Nobody waits for what comes of a cancelled call.
+        if seen.cx.stop.is_cancelled() {
+            break;
+        }
+        if let After::Note(text) = hook.after(seen, &outcome).await {
+            outcome.content.push(Part::text(text));
+        }
+    }
+    outcome
 }
 
 /// What the hooks say in place of the person; the first that says something counts, a refusal first.

@@ -77,7 +77,7 @@ pub fn standard(settings: &Settings) -> Pipeline {
         .then(hooks::HooksBefore(hooks()))
         .then(resolve::Resolve(settings.limits.look))
         .then(rules::Rules)
-        .then(check::Check(settings.limits.look))
+        .then(check::Check(settings.limits.look, hooks()))
         .then(ask::Ask(hooks()))
         .then(snapshot::Snapshot(settings.watching))
         .then(budget::Budget)

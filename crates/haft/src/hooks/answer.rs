@@ -128,6 +128,9 @@ pub fn read(
     if text.is_empty() {
         return Ok(Answer::default());
     }
+    if let Some(why) = misplaced(text) {
+        return Err(format!("{why}{}", quoted(&secrets.hide(text))));
+    }
     if text.starts_with('{') {
         let said = serde_json::from_str(text).map_err(|error| {
             format!("its answer is not understood: {error}{}", quoted(&secrets.hide(text)))
@@ -141,6 +144,32 @@ pub fn read(
         }
         (false, false) => Ok(Answer::default()),
     }
+}
+
+/// Fields of an answer.
+const ANSWERS: [&str; 5] =
+    ["hookSpecificOutput", "decision", "continue", "stopReason", "systemMessage"];
+/// Those that stand inside of `hookSpecificOutput`.
+const INNER: [&str; 5] = [
+    "permissionDecision",
+    "permissionDecisionReason",
+    "updatedInput",
+    "additionalContext",
+    "behavior",
+];
+
+/// Why an answer that is there would not be taken: it stands behind other text, or a field of it
+/// outside of where it belongs.
+fn misplaced(text: &str) -> Option<String> {
+    let starts = text.match_indices('{').map(|(at, _)| at);
+    let at = starts.into_iter().find(|at| *at == 0 || text[..*at].ends_with('\n'))?;
+    let answer = serde_json::Deserializer::from_str(&text[at..]).into_iter::<Value>().next();
+    let Some(Ok(Value::Object(answer))) = answer else { return None };
+    if let Some(field) = INNER.iter().find(|field| answer.contains_key(**field)) {
+        return Some(format!("its {field} counts in hookSpecificOutput alone"));
+    }
+    let is_answer = ANSWERS.iter().any(|field| answer.contains_key(*field));
+    (at > 0 && is_answer).then(|| "its answer stands behind other text".to_owned())
 }
 
 fn exit_2(event: HookEvent, err: &str) -> Answer {

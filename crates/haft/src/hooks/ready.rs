@@ -5,9 +5,10 @@
 use std::sync::Arc;
 
 use haft_config::{HookEntry, HookRun, Loaded, Problem};
-use haft_policy::{Anchors, Policy, Rules, Scope, Verdict};
+use haft_policy::{ALIASES, Anchors, Policy, Rules, Scope, Verdict};
 use haft_text::secrets::Secrets;
 use haft_tool::Seen;
+use haft_types::Env;
 use regex::Regex;
 
 /// Most characters of a command that name it.
@@ -27,6 +28,25 @@ enum Matcher {
     Everything,
     Names(Vec<String>),
     Pattern(Regex),
+}
+
+impl Matcher {
+    /// What of it means none of these tools, and none of a server.
+    fn strange(&self, known: &[String]) -> Vec<&str> {
+        let is_of_server = |text: &str| text.contains("mcp__");
+        match self {
+            Self::Everything => Vec::new(),
+            Self::Names(wanted) => {
+                let names = wanted.iter().filter(|name| !known.contains(name));
+                names.map(String::as_str).filter(|name| !is_of_server(name)).collect()
+            }
+            Self::Pattern(pattern) => {
+                let text = pattern.as_str();
+                let means = is_of_server(text) || known.iter().any(|name| pattern.is_match(name));
+                if means { Vec::new() } else { vec![text] }
+            }
+        }
+    }
 }
 
 impl Ready {
@@ -64,6 +84,14 @@ impl Ready {
 pub fn ready(loaded: &mut Loaded, anchors: &Anchors) -> Vec<Arc<Ready>> {
     let entries = std::mem::take(&mut loaded.hooks);
     let mut all = Vec::with_capacity(entries.len());
+    let env = Env { shell: true, interactive: true, ..Env::default() };
+    let own = haft_tools::builtin().into_iter().map(|tool| tool.spec(&env).name.to_string());
+    let known: Vec<String> = ALIASES
+        .iter()
+        .flat_map(|(theirs, ours)| [*theirs, *ours])
+        .map(str::to_owned)
+        .chain(own)
+        .collect();
     for entry in entries {
         // What runs nothing and holds nothing back was told when it was read.
         if matches!(entry.run, HookRun::Nothing(_)) && !entry.fail_closed {
@@ -94,6 +122,17 @@ pub fn ready(loaded: &mut Loaded, anchors: &Anchors) -> Vec<Arc<Ready>> {
             } else if !entry.event.is_of_tools() {
                 wrong("if", "a hook with `if` never runs on an event that is no call".to_owned());
             }
+        }
+        let strange = if entry.event.is_of_tools() { matcher.strange(&known) } else { Vec::new() };
+        if !strange.is_empty() {
+            let key = format!("hooks.{}: matcher", entry.event.name());
+            let hint = match entry.matcher.find('(') {
+                Some(_) => ": a rule such as Bash(git push *) stands in `if`",
+                None => ", and letter case counts: there are Bash, Edit, Write, Read and others",
+            };
+            let message = format!("{:?} matches no tool that haft brings{hint}", strange.join("|"));
+            let place = entry.place.clone();
+            loaded.problems.push(Problem { place, key, message, fatal: false });
         }
         all.push(Arc::new(Ready { entry, matcher, condition, limited }));
     }

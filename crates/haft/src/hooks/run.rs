@@ -91,6 +91,8 @@ async fn program(hooks: &Hooks, spawn: Spawn) -> Result<Printed, String> {
             Output::Report(_) => {}
             Output::Exit(exit) => {
                 return match (exit.code, exit.signal) {
+                    // What it says by that alone counts, however much it printed.
+                    (Some(2), _) => Ok(Printed { code: 2, out, err }),
                     _ if out.len() > MOST => Err(format!("it printed more than {MOST} bytes")),
                     (Some(code), _) => Ok(Printed { code, out, err }),
                     (None, Some(signal)) => Err(format!("signal {signal} ended it")),

@@ -160,7 +160,7 @@ pub fn response(tool: &str, outcome: &Outcome) -> Value {
             let of = |key: &str| outcome.data.as_ref().and_then(|data| data.get(key)).cloned();
             all["stdout"] = of("stdout").or_else(|| of("output")).unwrap_or_else(|| json!(text));
             all["stderr"] = of("stderr").unwrap_or_else(|| json!(""));
-            all["interrupted"] = json!(false);
+            all["interrupted"] = of("interrupted").unwrap_or_else(|| json!(false));
             all["isImage"] = json!(images > 0);
         }
         "edit" | "write" | "notebook_edit" => all["filePath"] = json!(path),

@@ -307,6 +307,80 @@ fn what_fails_is_told_and_blocks_where_that_is_wanted() {
 }
 
 #[test]
+fn an_answer_that_cannot_be_taken_is_told() {
+    let world = World::new();
+    let deny = before("deny", "not now");
+    let outside = json!({"permissionDecision": "deny"});
+    for (command, why) in [
+        (prints(&outside), "its permissionDecision counts in hookSpecificOutput alone"),
+        (format!("echo checking; {}", prints(&deny)), "its answer stands behind other text"),
+    ] {
+        world.settings(&hook("PreToolUse", "Bash", &command, ""));
+        let (ran, made) = touch(&world, &["--mode", "bypass"]);
+        assert!(made && ran.err.contains(why), "{command}: {ran:?}");
+        assert!(crate::world::notices(&world.events()).iter().any(|(_, text)| text.contains(why)));
+        drop(fs::remove_dir_all(world.state().join("sessions")));
+        world.settings(&hook("PreToolUse", "Bash", &command, "fail_closed = true"));
+        assert!(!touch(&world, &["--mode", "bypass"]).1);
+        drop(fs::remove_dir_all(world.state().join("sessions")));
+    }
+    // A no by the exit code is one, however much was printed before.
+    let long = "head -c 3000000 /dev/zero | tr '\\0' x; echo because >&2; exit 2";
+    world.settings(&hook("PreToolUse", "Bash", long, ""));
+    let (ran, made) = touch(&world, &["--mode", "bypass"]);
+    assert!(!made && ran.out.contains("a hook refused this call: because"), "{ran:?}");
+}
+
+#[test]
+fn a_matcher_that_means_no_tool_is_told_with_its_place() {
+    let world = World::new();
+    for (matcher, told) in [
+        ("Bsh", true),
+        ("BASH", true),
+        ("Bash(touch *)", true),
+        ("Edit|Writ", true),
+        ("Bash|edit|mcp__memory__add", false),
+        ("mcp__.*", false),
+        ("^Notebook", false),
+        ("", false),
+    ] {
+        world.settings(&hook("PreToolUse", matcher, "true", ""));
+        for arguments in [&["doctor"][..], &["tool", "ls"]] {
+            let said = world.run(arguments).said();
+            let place = format!("{}:", world.state().join("settings.toml").display());
+            let line = said.lines().find(|line| line.contains("matches no tool"));
+            assert_eq!(line.is_some(), told, "{matcher}: {said}");
+            assert!(line.is_none_or(|line| line.contains(&place)), "{matcher}: {said}");
+        }
+    }
+}
+
+#[test]
+fn what_fails_before_it_changes_anything_is_a_failure_for_hooks() {
+    let world = World::new();
+    world.file("a.txt", "one\n");
+    let seen = world.root().join("seen.jsonl");
+    let keep = format!("cat >> {}; echo >> {}", seen.display(), seen.display());
+    world.settings(&hook("PostToolUseFailure", "", &keep, ""));
+    let edit = json!({"path": "a.txt", "edits": [{"old_text": "two", "new_text": "three"}]});
+    let content = json!({"path": "a.txt", "content": "{{secret:UNKNOWN}}"});
+    let sleep = json!({"command": "sleep 60", "timeout_ms": 300});
+    for (tool, input) in [("edit", edit), ("write", content), ("bash", sleep)] {
+        let ran = world.tool(tool, &input, &["--mode", "bypass"]);
+        assert_eq!(ran.code, Some(1), "{ran:?}");
+        let all = fs::read_to_string(&seen).unwrap();
+        let last: Value = serde_json::from_str(all.lines().last().unwrap()).unwrap();
+        assert_eq!(last["haft_tool"], tool, "{all}");
+        let response = &last["tool_response"];
+        assert_eq!(response["is_error"], true, "{last}");
+        if tool == "bash" {
+            assert_eq!(response["interrupted"], true, "{last}");
+            assert_eq!(response["data"]["interrupted"], true, "{last}");
+        }
+    }
+}
+
+#[test]
 fn nothing_of_a_hook_is_left_behind() {
     let world = World::new();
     let pid = |name: &str| -> PathBuf { world.root().join(name) };
