@@ -8,7 +8,7 @@ use std::ops::Range;
 
 use aho_corasick::{AhoCorasick, MatchKind};
 
-use super::{Names, beside, key::Key, looks};
+use super::{Names, beside, key::Key, looks, names::is_git_setting};
 
 /// What is looked for; the rest of each name is read around it.
 const WORDS: &[&str] = &[
@@ -237,7 +237,8 @@ impl Finder {
         if value.is_open {
             to.open.get_or_insert(value.range.start);
         }
-        if value.counts(called, text) {
+        let is_setting = is_git_setting(called, &text[value.range.clone()]);
+        if !is_setting && value.counts(called, text) {
             let end = value.range.end;
             to.found.push(Found { name: last(called).to_owned(), value: value.range });
             return Some(end);

@@ -207,7 +207,8 @@ impl Secrets {
     /// Learns what stands under a name in structured data, and gives it hidden; none where nothing
     /// is to hide.
     pub fn hide_under(&self, name: &str, value: &str) -> Option<String> {
-        if self.finder.names().tells(name) && looks::is_strong(value) {
+        let is_named = self.finder.names().tells(name) && !names::is_git_setting(name, value);
+        if is_named && looks::is_strong(value) {
             self.learn(&[(name.to_owned(), value.to_owned())]);
         }
         match self.hide(value) {

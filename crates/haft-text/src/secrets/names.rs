@@ -45,7 +45,7 @@ impl Names {
     /// Reports whether a variable of this name and value holds a secret: named like one or listed,
     /// and a value of 12 characters or more that is no word, number, path, host or plain address.
     pub fn is_secret(&self, name: &str, value: &str) -> bool {
-        self.tells(name) && is_value(value)
+        self.tells(name) && is_value(value) && !is_git_setting(name, value)
     }
 
     /// Reports whether a name tells of a secret.
@@ -53,6 +53,18 @@ impl Names {
         let among = |all: &[String]| all.iter().any(|other| other.eq_ignore_ascii_case(name));
         !among(&self.not) && (among(&self.more) || is_named(name))
     }
+}
+
+/// Reports whether it is the name of a setting, in a variable that names one for git. One with an
+/// address in it may hold a password (`url.https://NAME:PASSWORD@HOST.insteadOf`).
+pub(super) fn is_git_setting(name: &str, value: &str) -> bool {
+    let number = name.rsplit('.').next().and_then(|last| last.strip_prefix("GIT_CONFIG_KEY_"));
+    let is_number = |text: &str| !text.is_empty() && text.bytes().all(|b| b.is_ascii_digit());
+    let part = |part: &str| {
+        let letters = part.bytes().all(|b| b.is_ascii_alphabetic() || b == b'-');
+        letters && (1..=40).contains(&part.len())
+    };
+    number.is_some_and(is_number) && value.contains('.') && value.split('.').all(part)
 }
 
 fn is_named(name: &str) -> bool {
@@ -133,6 +145,10 @@ mod tests {
             "SECRET=/+8kYp3q/zzT1w==",
             "VAULT_TOKEN=hvs.0a1b2c3d4e5f60718293a4b5",
             "LICENCE=0a1b2c3d4e5f60718293a4b5",
+            "GIT_CONFIG_KEY_0=url.https://me:a9b8c7d6e5f4@host/.insteadOf",
+            "GIT_CONFIG_KEY_0=hvs.0a1b2c3d4e5f60718293a4b5",
+            "GIT_CONFIG_KEY_X=core.hooksPath9",
+            "MY_KEY_1=core.hooksPath9",
         ] {
             assert!(held(variable), "{variable}");
         }
@@ -153,6 +169,8 @@ mod tests {
             "TOKEN_URL=https://login.example.com/token",
             "SECRET_MODE=environment",
             "SECRET_BACKEND=Automatically",
+            "GIT_CONFIG_KEY_1=core.hooksPath",
+            "GIT_CONFIG_KEY_10=submodule.x.fetchRecurseSubmodules",
         ] {
             assert!(!held(variable), "{variable}");
         }

@@ -69,6 +69,8 @@ fn passwords_of_words_are_hidden_where_variables_or_settings_stand() {
 fn code_and_harmless_settings_stay_as_they_are() {
     for text in [
         "DEBUG=true",
+        "GIT_CONFIG_KEY_1=core.hooksPath\nGIT_CONFIG_KEY_10=safe.bareRepository\n",
+        "{\"GIT_CONFIG_KEY_1\": \"core.hooksPath\"}",
         "PASSWORD=test",
         "KEYBOARD_LAYOUT=us-international-1",
         "API_KEY=your-api-key-here",
