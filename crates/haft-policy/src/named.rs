@@ -5,7 +5,7 @@
 //!
 //! **Does not know:** where links lead: a word is judged as it is written.
 
-use haft_types::{HostPath, Place, Target};
+use haft_types::{HostPath, Origin, Place, Target};
 
 use crate::{
     Ask, CREDENTIALS, PROTECTED, Policy, Spot, Verdict,
@@ -37,7 +37,8 @@ impl Policy {
 
     /// A protected place that it names and may change, outside of a sandbox, which keeps those.
     pub(crate) fn protected_in(&self, judged: &Judged<'_>, ask: &Ask<'_>) -> Option<Ruling> {
-        if ask.inside().is_some() {
+        // A program that a person made a tool is where they put it.
+        if ask.inside().is_some() || ask.tool.origin != Origin::Builtin {
             return None;
         }
         let mut all = named(judged, ask, |part| !part.is_tame && !part.read_only);
@@ -62,7 +63,7 @@ impl Policy {
                 && !(ask.inside().is_some() && Self::is_walled(placed))
         };
         let rules: Vec<&Placed> = self.rules.iter().filter(speaks).collect();
-        if rules.is_empty() {
+        if rules.is_empty() || ask.tool.origin != Origin::Builtin {
             return None;
         }
         let mut all = named(judged, ask, |part| !part.is_tame && !part.read_only);

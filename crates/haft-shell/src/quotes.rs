@@ -25,12 +25,14 @@ pub(crate) fn bare(text: &str) -> Option<Chars> {
     Some(all)
 }
 
-/// The text within double quotes; none where something special is left in it.
+/// The text within double quotes; none where something special is left in it. A dollar stands for
+/// itself before what begins no expansion.
 pub(crate) fn double(text: &str) -> Option<String> {
     let mut all = String::with_capacity(text.len());
-    let mut chars = text.chars();
+    let mut chars = text.chars().peekable();
     while let Some(c) = chars.next() {
         match c {
+            '$' if chars.peek().is_some_and(|next| !begins(*next)) => all.push('$'),
             '\\' => match chars.next()? {
                 '\n' => {}
                 next @ ('"' | '\\' | '$' | '`') => all.push(next),
@@ -41,6 +43,11 @@ pub(crate) fn double(text: &str) -> Option<String> {
         }
     }
     Some(all)
+}
+
+/// Whether a character may begin an expansion behind a dollar.
+fn begins(c: char) -> bool {
+    c.is_alphanumeric() || !c.is_ascii() || "_{([#?$!@*-\\`'\"<>~^".contains(c)
 }
 
 /// The text of `$'...'`, given what stands between the quotes; none where it is no text, holds a
@@ -136,6 +143,10 @@ mod tests {
     fn quotes_are_taken_away_as_the_shell_does() {
         assert_eq!(double("a\\\"b\\$c\\d\\\ne").as_deref(), Some("a\"b$c\\de"));
         assert_eq!(double("a$b"), None);
+        assert_eq!(double("a$|b$ c$.").as_deref(), Some("a$|b$ c$."));
+        for text in ["$", "$$", "${", "$(", "$[", "$1", "$\\\nx", "$`", "$-", "$é"] {
+            assert_eq!(double(text), None, "{text}");
+        }
         assert_eq!(
             bare("a\\ b\\\nc*"),
             Some(vec![('a', false), (' ', true), ('b', false), ('c', false), ('*', false)])

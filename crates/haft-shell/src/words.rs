@@ -234,7 +234,12 @@ impl Reader<'_> {
     /// Text within double quotes.
     fn plain(&self, span: Range<usize>, all: &mut Vec<Atom>) -> Result<(), Fault> {
         let at = span.start;
-        let text = self.source.get(span).and_then(double);
+        // One before the closing quote stands for itself.
+        let is_last = self.source[span.end..].starts_with('"');
+        let text = self.source.get(span).and_then(|text| match text.strip_suffix('$') {
+            Some(rest) if is_last && !rest.ends_with('\\') => double(rest).map(|text| text + "$"),
+            _ => double(text),
+        });
         let text = text.ok_or_else(|| crate::tree::unclear(self.source, at))?;
         all.extend(text.chars().map(|c| Atom::Char(c, true)));
         Ok(())

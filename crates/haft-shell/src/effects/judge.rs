@@ -460,11 +460,29 @@ impl<'a, 'r> Judge<'a, 'r> {
         };
         let make = if entry.operands == Operands::Moves { Effect::Destroys } else { Effect::Reads };
         self.each(from, make, out);
-        match to {
-            Some(to) => self.each(std::slice::from_ref(to), Effect::Writes, out),
-            None if is_named => {}
+        let whole = ["r", "R", "a", "recursive", "archive"].iter().any(|name| parsed.has(name));
+        let folders = match to {
+            Some(to) => {
+                self.each(std::slice::from_ref(to), Effect::Writes, out);
+                words::operands(to, self.state)
+            }
+            None if is_named => {
+                let named = |(name, _, value): &(String, Use, Option<Arg>)| {
+                    let is_it = name == "t" || name == "target-directory";
+                    value.clone().filter(|_| is_it)
+                };
+                let named: Vec<Arg> = parsed.options.iter().filter_map(named).collect();
+                named.iter().flat_map(|arg| words::operands(arg, self.state)).collect()
+            }
             // `ln -s a` makes a link here.
-            None => out.effects.extend(self.here().into_iter().map(Effect::Writes)),
+            None => {
+                out.effects.extend(self.here().into_iter().map(Effect::Writes));
+                self.here()
+            }
+        };
+        let sources = from.iter().flat_map(|arg| words::operands(arg, self.state));
+        for source in sources {
+            out.effects.extend(folders.iter().map(|to| Effect::Writes(within(to, &source, whole))));
         }
     }
 
@@ -565,6 +583,24 @@ impl Judge<'_, '_> {
             out.fault(format!("rustup may install the toolchain whose {name} it is"));
         }
         self.reading.toolchain_folders.extend(folders.iter().cloned());
+    }
+}
+
+/// What is made of a source where the destination is a folder: the file of its name in there, which may be a
+/// link, and with `whole` what is below it, too.
+fn within(folder: &Operand, source: &Operand, whole: bool) -> Operand {
+    let (Operand::Path(folder), Operand::Path(source)) = (folder, source) else {
+        return match folder {
+            Operand::Path(folder) => Operand::Below(folder.clone()),
+            other => other.clone(),
+        };
+    };
+    let name = source.trim_end_matches('/').rsplit('/').next().unwrap_or_default();
+    let path = format!("{}/{name}", folder.trim_end_matches('/'));
+    match name {
+        "" | "." | ".." => Operand::Below(folder.clone()),
+        _ if whole => Operand::Below(path),
+        _ => Operand::Path(path),
     }
 }
 

@@ -61,7 +61,12 @@ fn parts_say_what_they_do() {
             ],
         ),
         ("f() { rm x; }; f", &["rm false [Destroys(Path(\"/w/x\"))]", "f true []"]),
-        ("cp a b/c", &["cp false [Reads(Path(\"/w/a\")), Writes(Path(\"/w/b/c\"))]"]),
+        // Where it is a folder, what is made is in it.
+        (
+            "cp a b/c",
+            &["cp false [Reads(Path(\"/w/a\")), Writes(Path(\"/w/b/c\")), \
+               Writes(Path(\"/w/b/c/a\"))]"],
+        ),
         ("\"$x\" y", &["- false [Anything]"]),
     ];
     for (text, wanted) in cases {
