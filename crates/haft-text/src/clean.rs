@@ -45,6 +45,11 @@ impl Cleaner {
         self.stripper.clone().finish(out);
     }
 
+    /// Reports whether the open line is one of progress: what comes next can take its place.
+    pub const fn is_progress(&self) -> bool {
+        self.stripper.is_progress()
+    }
+
     /// Ends the stream and appends the open line.
     pub fn finish(mut self, out: &mut String) {
         self.text.clear();

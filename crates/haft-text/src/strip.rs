@@ -35,12 +35,22 @@ enum State {
     StringEscape,
 }
 
+/// Whether the open line went back to its start.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Returned {
+    Never,
+    /// Before what it holds.
+    Before,
+    /// What comes next takes its place.
+    Now,
+}
+
 /// Removes control sequences from a stream.
 #[derive(Clone, Debug)]
 pub struct Stripper {
     state: State,
     line: String,
-    returned: bool,
+    returned: Returned,
     /// Whether the beginning of the open line is already written.
     written: bool,
     bidi: bool,
@@ -60,7 +70,7 @@ impl Stripper {
         Self {
             state: State::Ground,
             line: String::new(),
-            returned: false,
+            returned: Returned::Never,
             written: false,
             bidi: false,
             held: String::new(),
@@ -77,7 +87,12 @@ impl Stripper {
     /// Reports whether whole lines without control characters would now be given as they are,
     /// behind what is held of the open line.
     pub const fn is_plain(&self) -> bool {
-        matches!(self.state, State::Ground) && !self.returned
+        matches!(self.state, State::Ground) && !matches!(self.returned, Returned::Now)
+    }
+
+    /// Reports whether the open line is one of progress: what comes next can take its place.
+    pub const fn is_progress(&self) -> bool {
+        !matches!(self.returned, Returned::Never) && !self.written
     }
 
     /// Takes the next piece and appends the lines that are complete.
@@ -111,7 +126,7 @@ impl Stripper {
     }
 
     fn plain(&mut self, text: &str, out: &mut String) {
-        if self.returned {
+        if self.returned == Returned::Now {
             self.overwrite(out);
         }
         let mut rest = text;
@@ -129,7 +144,7 @@ impl Stripper {
 
     /// Text after a carriage return takes the place of the line.
     fn overwrite(&mut self, out: &mut String) {
-        self.returned = false;
+        self.returned = Returned::Before;
         self.line.clear();
         if self.written {
             // What is written cannot be taken back: the new text gets a line of its own.
@@ -175,7 +190,7 @@ impl Stripper {
             },
             State::First(_) if matches!(character, 'G' | '`') => {
                 // To the first column, as a carriage return goes.
-                (self.state, self.returned) = (State::Ground, true);
+                (self.state, self.returned) = (State::Ground, Returned::Now);
             }
             State::First(0) if matches!(character, '0' | '1') => self.state = State::First(1),
             State::Sequence(length) | State::First(length) => match character {
@@ -245,9 +260,9 @@ impl Stripper {
                 out.push_str(&self.line);
                 out.push('\n');
                 self.line.clear();
-                (self.returned, self.written) = (false, false);
+                (self.returned, self.written) = (Returned::Never, false);
             }
-            '\r' => self.returned = true,
+            '\r' => self.returned = Returned::Now,
             '\t' => self.plain("\t", out),
             '\u{8}' => {
                 self.line.pop();

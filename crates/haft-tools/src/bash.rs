@@ -30,7 +30,7 @@ mod session;
 mod withheld;
 
 pub(crate) use self::{
-    answer::{first, last},
+    answer::{first, last, no_text},
     output::for_people,
 };
 use self::{

@@ -50,6 +50,17 @@ pub(crate) async fn kept(
     })
 }
 
+/// What is said of a kept output of which no text is left; none where nothing was printed.
+pub(crate) async fn bare(cx: &Cx, call: &CallId) -> Option<String> {
+    let (host, path) = cx.session().outs.open(call)?;
+    let size = host.fs().locate(&path, Follow::No).await.ok()?.size();
+    let bytes = words::grouped(size);
+    let place = cx.session().outs.folder().map_or_else(String::new, |_| {
+        format!("; a command finds its {bytes} bytes in \"$HAFT_OUT/{}\"", call.0)
+    });
+    (size > 0).then_some(place)
+}
+
 /// What a kept output without its middle has to be told with; none where all of it is kept.
 ///
 /// As much is kept before what is lost as behind it, so that the line which says how much that is

@@ -23,7 +23,7 @@ use serde::{Deserialize, Serialize};
 use tokio::time::{Instant, sleep, sleep_until, timeout};
 
 use crate::{
-    bash::{first, for_people, last},
+    bash::{first, for_people, last, no_text},
     search::quoted,
 };
 
@@ -124,7 +124,7 @@ struct JobData {
     exit_code: Option<i32>,
     /// Milliseconds that it runs, or ran.
     took: u64,
-    /// Bytes of output.
+    /// Bytes of output, as it came.
     bytes: u64,
 }
 
@@ -142,23 +142,23 @@ impl JobData {
             },
             exit_code: end.and_then(|end| end.exit),
             took: u64::try_from(job.lasted().as_millis()).unwrap_or(u64::MAX),
-            bytes: job.mark(),
+            bytes: job.bytes(),
         }
     }
 }
 
-/// How far a conversation has seen the output of each job.
+/// How far a conversation has seen the output of each job: its mark, and bytes as they came.
 #[derive(Default)]
-struct Looks(Mutex<HashMap<String, u64>>);
+struct Looks(Mutex<HashMap<String, (u64, u64)>>);
 
 impl Looks {
-    fn of(&self, job: &Running) -> u64 {
+    fn of(&self, job: &Running) -> (u64, u64) {
         let looks = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        looks.get(job.id()).copied().unwrap_or(0)
+        looks.get(job.id()).copied().unwrap_or_default()
     }
 
-    fn note(&self, job: &Running, mark: u64) {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner).insert(job.id().to_owned(), mark);
+    fn note(&self, job: &Running, seen: (u64, u64)) {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).insert(job.id().to_owned(), seen);
     }
 }
 
@@ -209,7 +209,8 @@ impl Tool for Job {
         }
         let job = jobs.find(input.job.as_deref().filter(|job| !job.trim().is_empty()))?;
         let looks = cx.conversation().map.get::<Looks>();
-        let since = input.since.unwrap_or_else(|| looks.of(&job));
+        let (seen, seen_bytes) = looks.of(&job);
+        let since = input.since.unwrap_or(seen);
         if since > job.mark() {
             let hint = format!("The output of {} has {} bytes so far.", job.id(), job.mark());
             let text = format!("since {since} lies behind the end of the output");
@@ -226,9 +227,11 @@ impl Tool for Job {
         // Looked at first: all that an ended one said is there.
         let end = job.end();
         // What was typed is answered later; the answer is another look.
+        let bytes = job.bytes();
         let said = (input.action != Action::Input).then(|| job.since(since));
         if let Some(said) = &said {
-            looks.note(&job, said.next);
+            looks.note(&job, (said.next, bytes));
+            answer.bytes = bytes.saturating_sub(seen_bytes);
         }
         let mut outcome = answer.outcome((&job, end), since, said, cx);
         outcome.content.extend(jobs.news(cx).into_iter().map(Into::into));
@@ -289,6 +292,8 @@ struct Answer {
     notes: Vec<String>,
     waited: Option<&'static str>,
     line: Option<String>,
+    /// Bytes of output since the look before, as they came.
+    bytes: u64,
 }
 
 fn list(jobs: &Jobs, cx: &Cx) -> Outcome {
@@ -456,9 +461,7 @@ impl Answer {
             text = shortened(&whole, whole.len() as u64, &job.call().address());
             data.next = Some(said.next);
             data.output = Some(text.clone());
-            if text.is_empty() {
-                notes.push("no new output".to_owned());
-            }
+            notes.extend(nothing_new(&whole, self.bytes, &job.call().address()));
             notes.extend(imitated(&text));
         }
         notes.extend(self.notes);
@@ -496,6 +499,14 @@ impl Answer {
             ..Outcome::text(text)
         }
     }
+}
+
+/// What is said where no text came, of as many bytes.
+fn nothing_new(text: &str, bytes: u64, address: &str) -> Option<String> {
+    if text.is_empty() && bytes > 0 {
+        return Some(no_text(bytes, "none of them text", Some(address)));
+    }
+    text.trim_end_matches('\n').is_empty().then(|| "no new output".to_owned())
 }
 
 /// Where the output is that is not held any more.

@@ -193,7 +193,7 @@ impl Tool for Read {
         let at = files::locate(cx, &input.path).await?;
         files::regular(cx, &input.path, &at, "read").await?;
         let shown = cx.place.shown(&cx.path(&input.path)?).into_owned();
-        let found = Found { host: cx.host.as_ref(), at, shown, kept: false, gap: None };
+        let found = Found { host: cx.host.as_ref(), at, shown, kept: false, gap: None, bare: None };
         self.found(&input, &found, cx).await
     }
 }
@@ -207,6 +207,8 @@ struct Found<'a> {
     kept: bool,
     /// What is missing of it.
     gap: Option<String>,
+    /// What to say of a kept output without any text.
+    bare: Option<String>,
 }
 
 impl Read {
@@ -235,7 +237,9 @@ impl Read {
             return Err(unknown());
         }
         let gap = files::gap(cx, &call).await;
-        let found = Found { host: host.as_ref(), at, shown: input.path.clone(), kept: true, gap };
+        let (host, shown) = (host.as_ref(), input.path.clone());
+        let bare = if at.size() == 0 { files::bare(cx, &call).await } else { None };
+        let found = Found { host, at, shown, kept: true, gap, bare };
         self.found(input, &found, cx).await
     }
 
@@ -345,7 +349,10 @@ fn empty(found: &Found<'_>, page: Option<&Page>, cx: &Cx) -> Outcome {
         Encoding::Utf8 => String::new(),
         other => format!("; the file is in {}", other.name()),
     };
-    let text = format!("[{} is empty: it has no lines{named}]", found.shown);
+    let text = match &found.bare {
+        Some(bare) => format!("[{} has no text{bare}]", found.shown),
+        None => format!("[{} is empty: it has no lines{named}]", found.shown),
+    };
     outcome(text, data, shape(&found.at.real, 1, String::new(), None))
 }
 

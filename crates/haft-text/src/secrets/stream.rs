@@ -35,6 +35,11 @@ impl Stream {
         self.hides
     }
 
+    /// What is held back now, as it came.
+    pub fn held(&self) -> &str {
+        self.line.get(self.given..).unwrap_or_default()
+    }
+
     /// Takes a piece; gives what can be shown now.
     pub fn push(&mut self, secrets: &Secrets, piece: &str) -> String {
         self.line.push_str(piece);

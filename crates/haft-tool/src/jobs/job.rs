@@ -121,6 +121,8 @@ pub struct Job {
 struct State {
     recent: Recent,
     open: String,
+    /// Bytes of the output as it came.
+    bytes: u64,
     /// True from an input on until something came.
     stale: bool,
     told: bool,
@@ -259,6 +261,16 @@ impl Job {
                 None => state.watches.push((test, found)),
             }
         }
+    }
+
+    /// Says how many bytes its output has so far as it came, of which cleaning makes fewer or more.
+    pub fn came(&self, bytes: u64) {
+        self.state().bytes = bytes;
+    }
+
+    /// Bytes of its output so far, as it came.
+    pub fn bytes(&self) -> u64 {
+        self.state().bytes
     }
 
     /// Its output from a mark on, as far as it is held.

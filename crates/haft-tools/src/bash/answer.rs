@@ -266,6 +266,11 @@ pub(super) fn not_kept(all: &Spooled) -> Option<String> {
 /// What is counted are the bytes of the output as it came, as many as `came`.
 fn body(all: &Spooled, came: u64) -> (String, Option<Cut>) {
     let (head, tail) = (String::from_utf8_lossy(&all.head), String::from_utf8_lossy(&all.tail));
+    if all.head.is_empty() && all.tail.is_empty() && came > 0 {
+        let address = all.file.as_ref().map(haft_types::CallId::address);
+        let place = if all.bytes == 0 { "none of them text" } else { "no text at either end" };
+        return (format!("({})", no_text(came, place, address.as_deref())), None);
+    }
     if all.is_whole() {
         // A character may lie across the border between the two.
         let bytes = [&all.head[..], &all.tail[..]].concat();
@@ -301,6 +306,13 @@ fn body(all: &Spooled, came: u64) -> (String, Option<Cut>) {
     };
     let cut = Cut { from: 1, to, total: Some(came), by: CutBy::Bytes, rest, end: Some(end) };
     (format!("{head}{mark}{tail}"), Some(cut))
+}
+
+/// What is said in the place of an output without any text.
+pub(crate) fn no_text(bytes: u64, what: &str, address: Option<&str>) -> String {
+    let address = address.map(|address| format!(": {address}")).unwrap_or_default();
+    let plural = if bytes == 1 { "" } else { "s" };
+    format!("{bytes} byte{plural}, {what}{address}")
 }
 
 /// The first characters, up to a line end where one is near.

@@ -68,10 +68,10 @@ pub(super) fn go_on(
 ) -> Result<Outcome, ToolError> {
     let Now { handed, timeout, notes: mut said } = now;
     let jobs = cx.session().map.get::<Jobs>();
-    let mut voice = Voice::new(handed.spool, cx.session().secrets.clone());
-    voice.before.clone_from(&handed.all);
-    let open = handed.open.clone();
-    voice.held.clone_from(&open);
+    let Handed { spool, open, bytes, mut all, mut stdout, mut stderr } = *handed;
+    let mut voice = Voice::new(spool, cx.session().secrets.clone());
+    voice.goes_on(all.clone(), bytes, open);
+    let (last, bytes) = (voice.open_lines(), voice.came);
     let (of, place) = (Of::command(input), place.after(timeout));
     let job = start(of, running, (voice, jobs.limits().life), place, cx)?;
     let how =
@@ -83,18 +83,12 @@ pub(super) fn go_on(
         );
     }
     said.extend(jobs.news(cx));
-    let Handed { mut all, mut bytes, mut stdout, mut stderr, .. } = *handed;
-    for (line, of) in open.iter().zip([&mut stdout, &mut stderr]) {
-        let (mut text, mut cleaner) = (String::new(), Cleaner::new());
-        cleaner.push(line, &mut text);
-        cleaner.finish(&mut text);
-        let text = secrets::Stream::default().push(&cx.session().secrets, &text);
-        if !text.is_empty() && !all.is_empty() && !all.ends_with('\n') {
+    for (line, of) in last.iter().zip([&mut stdout, &mut stderr]) {
+        if !line.is_empty() && !all.is_empty() && !all.ends_with('\n') {
             all.push('\n');
         }
-        all.push_str(&text);
-        of.push_str(&text);
-        bytes += line.len() as u64;
+        all.push_str(line);
+        of.push_str(line);
     }
     let data = Data { stdout, stderr, ..Data::default() };
     let text = shortened(&all, bytes, &cx.call.address());
@@ -170,12 +164,16 @@ impl Of {
 fn start(
     of: Of,
     running: Running,
-    (voice, life): (Voice, Duration),
+    (mut voice, life): (Voice, Duration),
     place: JobPlace,
     cx: &Cx,
 ) -> Result<Arc<Job>, ToolError> {
     let work = Arc::new(Command { control: Arc::clone(&running.control), terminal: of.terminal });
-    let follow = |job| follow(of.command, running, voice, job, life);
+    let follow = |job: Arc<Job>| {
+        // Before anybody can look at it.
+        voice.begin(&job);
+        follow(of.command, running, voice, job, life)
+    };
     place.start(cx, of.title, work, follow)
 }
 
@@ -251,7 +249,6 @@ async fn follow(
     let end_of_life = Instant::now() + life;
     let (mut patience, mut lived_out, mut keep) = (None, false, None);
     let mut first: Option<Exit> = None;
-    voice.begin(&job).await;
     let over = loop {
         tokio::select! {
             biased;
@@ -341,42 +338,74 @@ struct Voice {
     hidden: [secrets::Stream; 2],
     /// What came before, which is at its address already.
     before: String,
-    /// The lines of both streams that were open then.
-    held: [Bytes; 2],
+    /// Bytes as they came.
+    came: u64,
 }
 
 impl Voice {
     fn new(spool: Spool, secrets: Arc<Secrets>) -> Self {
-        let (hidden, before, held) = Default::default();
+        let (hidden, before, came) = Default::default();
         let lines = [Stream::Stdout, Stream::Stderr].map(Lines::new);
         let (out, err) = (Cleaner::new(), Cleaner::new());
-        Self { spool, lines, out, err, secrets, hidden, before, held }
+        Self { spool, lines, out, err, secrets, hidden, before, came }
+    }
+
+    /// Goes on behind what came of so many bytes, with the lines that were open then.
+    fn goes_on(
+        &mut self,
+        before: String,
+        bytes: u64,
+        [out, err]: [(Cleaner, secrets::Stream, Bytes); 2],
+    ) {
+        (self.before, self.came) = (before, bytes);
+        (self.out, self.err) = (out.0, err.0);
+        self.hidden = [out.1, err.1];
+        for (stream, line) in [(Stream::Stdout, &out.2), (Stream::Stderr, &err.2)] {
+            // A line that is open, so nothing leaves.
+            self.lines[usize::from(stream == Stream::Stderr)].take(line, &mut Vec::new());
+            let text = self.clean(stream, line);
+            self.before.push_str(&text);
+        }
     }
 
     /// Says what came before.
-    async fn begin(&mut self, job: &Job) {
-        job.push(&std::mem::take(&mut self.before), "");
-        let [out, err] = std::mem::take(&mut self.held);
-        self.take(Stream::Stdout, &out, job).await;
-        self.take(Stream::Stderr, &err, job).await;
+    fn begin(&mut self, job: &Job) {
+        let before = std::mem::take(&mut self.before);
+        self.says(&before, job);
     }
 
-    async fn take(&mut self, stream: Stream, bytes: &Bytes, job: &Job) {
-        let (mut text, mut open) = (String::new(), String::new());
+    /// Takes the next bytes of a stream and gives its text in whole lines.
+    fn clean(&mut self, stream: Stream, bytes: &Bytes) -> String {
+        self.came = self.came.saturating_add(bytes.len() as u64);
+        let mut text = String::new();
         let cleaner = if stream == Stream::Stdout { &mut self.out } else { &mut self.err };
         cleaner.push(bytes, &mut text);
         let hidden = &mut self.hidden[usize::from(stream == Stream::Stderr)];
-        let text = hidden.push(&self.secrets, &text);
-        for cleaner in [&self.out, &self.err] {
+        hidden.push(&self.secrets, &text)
+    }
+
+    /// The lines of both streams that have no end yet, clean.
+    fn open_lines(&self) -> [String; 2] {
+        [&self.out, &self.err].map(|cleaner| {
             let mut line = String::new();
             cleaner.open(&mut line);
-            if !open.is_empty() && !line.is_empty() {
-                open.push('\n');
-            }
             // Of a line that goes on, what may be half of a secret is not shown.
-            open.push_str(&secrets::Stream::default().push(&self.secrets, &line));
+            secrets::Stream::default().push(&self.secrets, &line)
+        })
+    }
+
+    fn says(&self, text: &str, job: &Job) {
+        let [mut open, err] = self.open_lines();
+        if !open.is_empty() && !err.is_empty() {
+            open.push('\n');
         }
-        job.push(&text, &open);
+        job.push(text, &(open + &err));
+        job.came(self.came);
+    }
+
+    async fn take(&mut self, stream: Stream, bytes: &Bytes, job: &Job) {
+        let text = self.clean(stream, bytes);
+        self.says(&text, job);
         let mut pieces = Vec::new();
         self.lines[usize::from(stream == Stream::Stderr)].take(bytes, &mut pieces);
         for piece in &pieces {
@@ -399,6 +428,7 @@ impl Voice {
         for (_, piece) in Lines::last(out, err) {
             self.spool.push_shared(&piece).await;
         }
+        job.came(self.spool.bytes());
         self.spool.finish().await
     }
 }

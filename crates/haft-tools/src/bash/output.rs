@@ -7,8 +7,9 @@
 //! People see at most [`RATE`] pieces a second of at most [`LIVE`] bytes; what is dropped there is
 //! counted.
 //!
-//! The first [`EXACT`] bytes are cleaned as they come. Of what follows only what somebody will see
-//! is: the last of it, and what is shown live; the rest is kept without being looked at.
+//! The first [`EXACT`] bytes are cleaned as they come, and a line of progress that is open then to its
+//! end. Of what follows only what somebody will see is: the last of it, and what is shown live; the
+//! rest is kept without being looked at.
 
 use std::{collections::VecDeque, sync::Arc, time::Duration};
 
@@ -61,7 +62,7 @@ pub(super) struct Streams {
     /// Both streams together, line by line as they came.
     ends: Ends,
     rest: Recent,
-    /// Bytes that were cleaned at once; beyond [`EXACT`] only what somebody will see is.
+    /// Bytes that were cleaned at once.
     cleaned: usize,
     pub(super) live: Live,
     pieces: Vec<Bytes>,
@@ -76,12 +77,25 @@ struct Channel {
     hidden: secrets::Stream,
     ends: Ends,
     rest: Recent,
+    /// Whether only what somebody will see of it is cleaned.
+    is_raw: bool,
 }
 
 impl Channel {
     fn new(stream: Stream) -> Self {
         let (cleaner, hidden, ends, rest) = Default::default();
-        Self { lines: Lines::new(stream), cleaner, hidden, ends, rest }
+        Self { lines: Lines::new(stream), cleaner, hidden, ends, rest, is_raw: false }
+    }
+
+    /// Ends the cleaning as it comes; gives the clean text that was held back.
+    fn end_cleaning(&mut self, secrets: &Secrets) -> String {
+        self.is_raw = true;
+        let mut last = String::new();
+        std::mem::take(&mut self.cleaner).finish(&mut last);
+        let mut clean = self.hidden.push(secrets, &last);
+        clean.push_str(&self.hidden.end(secrets));
+        self.ends.push(&clean);
+        clean
     }
 
     /// The clean text that left, or both ends of it.
@@ -182,6 +196,10 @@ impl Recent {
     /// Adds what is kept to the text before it, clean.
     fn end(self, ends: &mut Ends, secrets: &Secrets) {
         ends.skip(self.skipped);
+        if self.skipped > 0 && self.pieces.front().is_some_and(|(_, piece)| is_progress(piece)) {
+            // Its last state is a whole line, though its begin is left out.
+            ends.push("\n");
+        }
         let mut cleaners: [(Cleaner, secrets::Stream); 2] = Default::default();
         let mut clean = String::new();
         for (stream, piece) in self.pieces {
@@ -197,6 +215,12 @@ impl Recent {
             ends.push(&hidden.end(secrets));
         }
     }
+}
+
+/// Reports whether the first line goes back to its start.
+fn is_progress(piece: &[u8]) -> bool {
+    let line = memchr::memchr(b'\n', piece).map_or(piece, |end| &piece[..end]);
+    memchr::memchr(b'\r', line).is_some_and(|at| at + 1 < line.len())
 }
 
 /// Lines of the shell itself as they would be were the command run without haft's `eval` around it.
@@ -262,8 +286,8 @@ pub(super) struct Kept {
 /// What came of a command that goes on; each text is its two ends where it is long.
 pub(super) struct Handed {
     pub(super) spool: Spool,
-    /// The open line of each stream.
-    pub(super) open: [Bytes; 2],
+    /// Of each stream what cleans it, what hides secrets in it, and its open line.
+    pub(super) open: [(Cleaner, secrets::Stream, Bytes); 2],
     /// Bytes of the output as it came.
     pub(super) bytes: u64,
     pub(super) all: String,
@@ -317,55 +341,74 @@ impl Streams {
 
     /// Lines of a stream, for all that is shown of it.
     fn came(&mut self, stream: Stream, piece: &Bytes) {
-        let channel = if stream == Stream::Stdout { &mut self.out } else { &mut self.err };
-        if self.cleaned >= EXACT {
-            channel.rest.push(stream, piece);
+        let mixed = self.out.is_raw || self.err.is_raw;
+        if mixed {
             self.rest.push(stream, piece);
+        }
+        let channel = if stream == Stream::Stdout { &mut self.out } else { &mut self.err };
+        if channel.is_raw {
+            channel.rest.push(stream, piece);
             self.live.push_raw(stream, piece, &self.secrets);
             return;
         }
         self.cleaned += piece.len();
         self.clean.clear();
         channel.cleaner.push(piece, &mut self.clean);
-        self.leaves(stream);
-        if self.cleaned >= EXACT {
-            self.end_cleaning();
+        let clean = channel.hidden.push(&self.secrets, &self.clean);
+        channel.ends.push(&clean);
+        if !mixed {
+            self.ends.push(&clean);
+        }
+        self.live.push(stream, &clean);
+        // What a line of progress says in its middle is not its last word.
+        if self.cleaned >= EXACT && !channel.cleaner.is_progress() {
+            self.end_cleaning(stream);
         }
     }
 
-    /// Gives the clean text of a stream to all who show it.
-    fn leaves(&mut self, stream: Stream) {
-        let channel = if stream == Stream::Stdout { &mut self.out } else { &mut self.err };
-        let clean = channel.hidden.push(&self.secrets, &self.clean);
-        channel.ends.push(&clean);
-        self.ends.push(&clean);
+    /// Ends the cleaning of a stream as it comes.
+    fn end_cleaning(&mut self, stream: Stream) {
+        let mixed = self.out.is_raw || self.err.is_raw;
+        let (channel, other) = match stream {
+            Stream::Stdout => (&mut self.out, &self.err),
+            Stream::Stderr => (&mut self.err, &self.out),
+        };
+        if channel.is_raw {
+            return;
+        }
+        let clean = channel.end_cleaning(&self.secrets);
+        if !mixed {
+            self.ends.push(&clean);
+            // Among what is not cleaned at once, what follows of the other's line takes its place, too.
+            let mut open = other.hidden.held().to_owned();
+            other.cleaner.open(&mut open);
+            if other.cleaner.is_progress() {
+                open.push('\r');
+            }
+            let stream = other.lines.stream;
+            self.rest.push(stream, &open.into());
+        }
         self.live.push(stream, &clean);
     }
 
-    fn end_cleaning(&mut self) {
+    fn end_both(&mut self) {
         for stream in [Stream::Stdout, Stream::Stderr] {
-            let channel = if stream == Stream::Stdout { &mut self.out } else { &mut self.err };
-            self.clean.clear();
-            std::mem::take(&mut channel.cleaner).finish(&mut self.clean);
-            self.leaves(stream);
-            let channel = if stream == Stream::Stdout { &mut self.out } else { &mut self.err };
-            let clean = channel.hidden.end(&self.secrets);
-            channel.ends.push(&clean);
-            self.ends.push(&clean);
-            self.live.push(stream, &clean);
+            self.end_cleaning(stream);
         }
     }
 
     /// Hands over what came so far to whom the command goes on for.
     pub(super) fn hand_over(mut self, cx: &Cx) -> Handed {
-        if self.cleaned < EXACT {
-            self.end_cleaning();
+        if self.out.is_raw || self.err.is_raw {
+            self.end_both();
         }
         self.live.flush(cx);
         self.rest.end(&mut self.ends, &self.secrets);
         let bytes = self.spool.bytes();
-        let open =
-            [&mut self.out, &mut self.err].map(|channel| channel.lines.open.split().freeze());
+        let open = [&mut self.out, &mut self.err].map(|channel| {
+            let cleaner = std::mem::take(&mut channel.cleaner);
+            (cleaner, std::mem::take(&mut channel.hidden), channel.lines.open.split().freeze())
+        });
         Handed {
             spool: self.spool,
             open,
@@ -399,9 +442,7 @@ impl Streams {
             self.pieces = vec![piece];
             self.pieces_came(stream).await;
         }
-        if self.cleaned < EXACT {
-            self.end_cleaning();
-        }
+        self.end_both();
         self.live.flush(cx);
         self.rest.end(&mut self.ends, &self.secrets);
         let came = self.spool.bytes();
@@ -417,7 +458,9 @@ impl Streams {
         let all = Spooled { head: head.into(), tail: tail.into(), bytes, ..Spooled::default() };
         let (stdout, stderr) =
             (self.out.into_text(&self.secrets), self.err.into_text(&self.secrets));
-        (self.spool, left_out || long, Kept { all, bytes: came, stdout, stderr })
+        // What has no text is found in its file alone.
+        let keep = left_out || long || (bytes == 0 && came > 0);
+        (self.spool, keep, Kept { all, bytes: came, stdout, stderr })
     }
 }
 

@@ -103,6 +103,59 @@ async fn progress_that_is_longer_than_the_budget_leaves_the_text_around_it_whole
     assert_eq!(outcome.joined_text(), "before\nstep 2\nafter");
 }
 
+#[tokio::test]
+async fn a_line_of_progress_shows_its_last_state_however_long_it_is() {
+    let world = world();
+    let progress = "seq 1 900000 | tr '\\n' '\\r'";
+    for (script, want) in [
+        (format!("echo before; {progress}; echo done; echo after"), "before\ndone\nafter"),
+        (format!("echo before; {progress}; echo after >&2"), "before\nafter\n900000"),
+    ] {
+        assert_eq!(run(&world, &script).await.joined_text(), want, "{script}");
+    }
+    // Beside output that is not cleaned as a whole.
+    let script = format!("{progress} >&2; seq 1 1000000; {progress} >&2; echo >&2; echo end >&2");
+    let outcome = run(&world, &script).await;
+    assert_eq!(data(&outcome, "stderr"), "900000\nend\n");
+    let shown = outcome.joined_text();
+    let end = &shown[shown.len() - 99..];
+    assert!(shown.ends_with("\n900000\nend") && shown.starts_with("1\n2\n"), "{end:?}");
+}
+
+#[tokio::test]
+async fn output_without_text_is_told_as_the_bytes_that_came() {
+    let world = world();
+    for (call, (script, bytes)) in [
+        ("head -c 2000000 /dev/zero", "2000000 bytes, none of them text"),
+        ("printf '\\033[2J\\033[H'", "7 bytes, none of them text"),
+        ("printf '\\a' >&2", "1 byte, none of them text"),
+        ("head -c 9000000 /dev/zero", "9000000 bytes, no text at either end"),
+    ]
+    .into_iter()
+    .enumerate()
+    {
+        let outcome = run(&world, script).await;
+        let address = format!("out://c{}", call + 1);
+        let shown = outcome.joined_text();
+        assert_eq!(shown, format!("({bytes}: {address})"), "{script}");
+        assert_eq!(data(&outcome, "output_path"), &*address);
+        let kept = raw(&world, call as u64 + 1).await.len().to_string();
+        assert!(bytes.starts_with(&kept), "{kept}");
+    }
+    for script in ["true", "echo"] {
+        assert_eq!(run(&world, script).await.joined_text(), "(no output)");
+    }
+    let (dispatcher, _) = on_disk(&world);
+    let call = async |name: &str, input: Value| {
+        dispatcher.call(name, input, CancellationToken::new()).await.1.joined_text()
+    };
+    call("bash", json!({"command": "head -c 2000 /dev/zero"})).await;
+    let read = call("read", json!({"path": "out://c1"})).await;
+    assert_eq!(read, "[out://c1 has no text; a command finds its 2,000 bytes in \"$HAFT_OUT/c1\"]");
+    let counted = call("bash", json!({"command": "wc -c < \"$HAFT_OUT/c1\""})).await;
+    assert_eq!(counted.trim(), "2000");
+}
+
 #[tokio::test(flavor = "multi_thread")]
 async fn a_hundred_thousand_lines_are_few_events() {
     let world = world();

@@ -509,6 +509,21 @@ async fn control_sequences_and_broken_characters_reach_nobody() {
 }
 
 #[tokio::test]
+async fn output_of_a_job_that_has_no_text_is_told_as_the_bytes_that_came() {
+    let world = world();
+    let waits = "until [ -e go ]; do sleep 0.02; done";
+    let id = begin(&world, &format!("echo text; {waits}; head -c 300000 /dev/zero")).await;
+    job(&world, "wait", json!({"job": id, "pattern": "text"})).await;
+    let none = job(&world, "output", json!({"job": id})).await.joined_text();
+    assert!(none.starts_with("[no new output]"), "{none}");
+    world.call("bash", json!({"command": "touch go"})).await;
+    let end = job(&world, "wait", json!({"job": id})).await;
+    let text = end.joined_text();
+    assert!(text.starts_with("[300000 bytes, none of them text: out://c1]"), "{text}");
+    assert_eq!(data(&end)["jobs"][0]["bytes"], 300_005);
+}
+
+#[tokio::test]
 async fn a_last_line_without_an_end_is_kept_as_it_is() {
     let world = world();
     for (call, (command, said)) in
@@ -644,6 +659,29 @@ async fn a_command_whose_time_is_over_may_go_on_as_a_job() {
     let command = json!({"command": "sleep 60", "timeout_ms": 200});
     let stopped = world.call("bash", command).await;
     assert_eq!(stopped.status, Status::TimedOut, "{}", stopped.joined_text());
+}
+
+#[tokio::test]
+async fn what_a_promoted_command_showed_is_there_at_once_and_its_progress_goes_on() {
+    let options = haft_tools::Options { command_promote: true, ..haft_tools::Options::default() };
+    let world = World::local(haft_tools::with(&options), [("b.txt", "")]).unwrap();
+    for (begin, shown) in [
+        ("seq 1 30000 | tr '\\n' '\\r'", "30000"),
+        ("printf '1%%\\r2%%'; seq 1 9 >&2", "1\n2\n3\n4\n5\n6\n7\n8\n9\n2%"),
+    ] {
+        let waits = "while ! [ -e on ]; do sleep 0.02; done";
+        let command = format!("{begin}; {waits}; rm on; printf '\\r100%%\\n'");
+        let now = world.call("bash", json!({"command": command, "timeout_ms": 500})).await;
+        let text = now.joined_text();
+        assert!(text.starts_with(&format!("{shown}\n[it still runs")), "{text}");
+        let id = &data(&now)["job_id"];
+        let seen = job(&world, "output", json!({"job": id})).await;
+        assert_eq!(data(&seen)["output"], shown);
+        world.call("bash", json!({"command": "touch on"})).await;
+        let end = job(&world, "wait", json!({"job": id, "since": 0})).await;
+        let last = data(&end)["output"].as_str().unwrap();
+        assert!(last.ends_with("100%") && !last.contains("2%"), "{last}");
+    }
 }
 
 /// Begins a program of this name that has no parent and no session of the command and holds its
