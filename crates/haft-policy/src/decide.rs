@@ -310,9 +310,8 @@ impl Policy {
         let mut found: Option<Ruling> = None;
         for one in judged {
             let Judged { effect, real, .. } = one;
-            if let Some((path, spot)) = self.keys_of(one, ask) {
-                let reason =
-                    |what: &str| format!("{what} names {}, {}", ask.place.shown(&path), spot.what);
+            if let Some((path, keys)) = self.keys_of(one, ask) {
+                let reason = |what: &str| format!("{what} names {path}, {keys}");
                 let what = doing(effect, None, ask);
                 return Some(Ruling::ask(Remember::Session, None, &what, reason));
             }

@@ -12,7 +12,10 @@
 use globset::{Candidate, Glob, GlobBuilder, GlobMatcher};
 use haft_types::{HostPath, Style};
 
-use crate::decide::Anchors;
+use crate::{
+    decide::Anchors,
+    shape::{Shape, meet, of_glob},
+};
 
 /// Most patterns that the braces of one may stand for.
 const MOST: usize = 256;
@@ -167,6 +170,21 @@ impl PathGlob {
     /// Reports whether something below `root` certainly is a match.
     pub(crate) fn lies_below(&self, root: &HostPath) -> bool {
         self.prefix.is_within(root)
+    }
+
+    /// Generous: whether what a shape stands for may be a match, or below one.
+    pub(crate) fn may_meet(&self, shape: &Shape) -> bool {
+        let tokens = shape.tokens();
+        let met = |glob: &Glob| {
+            of_glob(&self.base, glob.glob()).iter().any(|pattern| meet(&tokens, pattern))
+        };
+        self.name.is_none() && shape.may_be(&self.base) || self.globs().any(met)
+    }
+
+    /// Generous: whether what a shape stands for may be a folder below which matches certainly lie.
+    pub(crate) fn may_be_held(&self, shape: &Shape) -> bool {
+        let above = std::iter::successors(Some(self.prefix.clone()), HostPath::parent);
+        above.take_while(|folder| folder.parent().is_some()).any(|folder| shape.may_be(&folder))
     }
 
     /// Reports whether something below `root` could be a match.

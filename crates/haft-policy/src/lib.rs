@@ -35,6 +35,7 @@ mod save;
 mod script;
 mod scripts;
 mod segments;
+mod shape;
 mod walls;
 
 pub use self::{

@@ -1,12 +1,17 @@
-//! Paths that the words of a program name of which more is not known.
+//! Paths that the words of a program name, or may name, of which more is not known.
 //!
 //! **Invariant:** what a program does that is known counts by that; of any other each word that is a
-//! path, or holds one, may be what it works on. Of a shell that lives on that is every word.
+//! path, or holds one, may be what it works on, seen from the folder that it runs in. What only the
+//! running shell will know of a word may be anything there. Of a shell that lives on that is every word.
 //!
 //! **Does not know:** where links lead: a word is judged as it is written.
 
-use haft_types::{HostPath, Origin, Place, Target};
+mod reach;
+mod words;
 
+use haft_types::{Access, Origin, Place, Target};
+
+use self::words::Named;
 use crate::{
     Ask, CREDENTIALS, PROTECTED, Policy, Spot, Verdict,
     command::GAP,
@@ -16,23 +21,82 @@ use crate::{
     protected::find,
     rule::{PathClass, Subject},
     script::Part,
+    shape::Shape,
 };
 
-/// Programs whose words are programs that may name files in them.
-const INTERPRETERS: &[&str] =
-    &["awk", "gawk", "mawk", "node", "perl", "php", "python", "python3", "ruby", "sed"];
+/// A part of a script, where there is one, with what its words name.
+struct Spoken<'j> {
+    part: Option<&'j Part>,
+    named: Vec<Named>,
+}
 
 impl Policy {
-    /// Keys or passwords that it names.
+    /// Keys or passwords that it names, and what they are.
     pub(crate) fn keys_of(
         &self,
         judged: &Judged<'_>,
         ask: &Ask<'_>,
-    ) -> Option<(HostPath, &'static Spot)> {
-        named(judged, ask, |part| !part.is_tame).find_map(|path| {
-            let spot = find(CREDENTIALS, &path, &self.anchors.home)?;
-            Some((path, spot))
-        })
+    ) -> Option<(String, &'static str)> {
+        // What is known is judged by itself, and in the sandbox keys are hidden.
+        let meant = |part: &Part| !part.is_tame || ask.inside().is_none();
+        let spoken = spoken(judged, ask, meant);
+        let mut all =
+            spoken.iter().flat_map(|one| one.named.iter().map(move |named| (one.part, named)));
+        let found = all.find_map(|(part, named)| {
+            let is_tame = part.is_some_and(|part| part.is_tame);
+            let least = if is_tame { 3 } else { 1 };
+            let what = self.spot(CREDENTIALS, named, is_tame, least).map(|spot| spot.what);
+            let is_home = || {
+                named.is_whole
+                    && !is_tame
+                    && ask.inside().is_none()
+                    && self.holds_home(named)
+                    && !part.is_some_and(reach::is_project)
+            };
+            let what = what.or_else(|| is_home().then_some("the home folder with its keys"))?;
+            Some((named.shape.shown(ask.place), what))
+        });
+        found.or_else(|| self.keys_told(judged, ask))
+    }
+
+    /// Whether names of what is in the home folder are told to a program that reads them.
+    fn keys_told(&self, judged: &Judged<'_>, ask: &Ask<'_>) -> Option<(String, &'static str)> {
+        let script = judged.script.as_ref().filter(|_| ask.inside().is_none())?;
+        let looked = script.parts.iter().filter(|part| reach::tells_names(part));
+        let home = looked.flat_map(|part| &part.effects).filter_map(|effect| effect.path());
+        let home = { home }.find(|path| self.anchors.home.is_within(path))?;
+        let is_read = script.parts.iter().any(reach::takes_names);
+        is_read.then(|| (ask.place.shown(home).into_owned(), "the home folder with its keys"))
+    }
+
+    /// The first spot that a path is at, or may be, where so many letters of a name say so; what is known
+    /// of a program that does no more is judged by itself.
+    fn spot(
+        &self,
+        table: &'static [Spot],
+        named: &Named,
+        is_tame: bool,
+        least: usize,
+    ) -> Option<&'static Spot> {
+        let home = &self.anchors.home;
+        match named.shape.exact() {
+            Some(_) if is_tame => None,
+            Some(path) => find(table, &path, home),
+            None => {
+                let least = if named.is_guess { 3 } else { least };
+                named.shape.spot(table, home, least)
+            }
+        }
+    }
+
+    /// Whether it may be the home folder, or one above.
+    fn holds_home(&self, named: &Named) -> bool {
+        let home = &self.anchors.home;
+        match named.shape.exact() {
+            Some(path) => home.is_within(&path),
+            None if named.is_guess => false,
+            None => named.shape.may_be(home) && !named.shape.is_any(),
+        }
     }
 
     /// A protected place that it names and may change, outside of a sandbox, which keeps those.
@@ -41,16 +105,48 @@ impl Policy {
         if ask.inside().is_some() || ask.tool.origin != Origin::Builtin {
             return None;
         }
-        let mut all = named(judged, ask, |part| !part.is_tame && !part.read_only);
-        let (path, what) = all.find_map(|path| {
-            let spot = || find(PROTECTED, &path, &self.anchors.home).map(|spot| spot.what);
-            let what = if self.is_own(&path) { Some("haft's own state") } else { spot() }?;
-            Some((path, what))
-        })?;
-        let reason = |run: &str| {
-            format!("{run} names {}, and needs a yes, to protect {what}", ask.place.shown(&path))
-        };
-        Some(Ruling::ask(Remember::Session, None, &doing(judged.effect, None, ask), reason))
+        let what = &doing(judged.effect, None, ask);
+        let all = spoken(judged, ask, |part| !part.read_only && !reach::keeps(part));
+        for Spoken { part, named } in &all {
+            let is_tame = part.is_some_and(|part| part.is_tame);
+            let acts = |part: &Part| {
+                let own = part.effects.iter().skip(part.redirected);
+                !part.is_tame || own.into_iter().any(|effect| effect.access != Access::Observe)
+            };
+            let least = if part.is_none_or(acts) { 1 } else { 3 };
+            let own = |named: &Named| {
+                let path = named.shape.exact().filter(|_| !is_tame)?;
+                self.is_own(&path).then_some("haft's own state")
+            };
+            let found = named.iter().find_map(|named| {
+                let spot = || self.spot(PROTECTED, named, is_tame, least).map(|spot| spot.what);
+                Some((named.shape.shown(ask.place), own(named).or_else(spot)?))
+            });
+            if let Some((path, spot)) = found {
+                let reason =
+                    |run: &str| format!("{run} names {path}, and needs a yes, to protect {spot}");
+                return Some(Ruling::ask(Remember::Session, None, what, reason));
+            }
+            let Some(part) = part else { continue };
+            if let Some(spot) = reach::settings(part).filter(|_| !is_tame) {
+                let reason = |run: &str| {
+                    format!(
+                        "{run} changes what no word of it names, and needs a yes, to protect {spot}"
+                    )
+                };
+                return Some(Ruling::ask(Remember::Session, None, what, reason));
+            }
+            if let Some(folder) = reached(part, named, ask.place) {
+                let reason = |run: &str| {
+                    format!(
+                        "{run} may change anything in {folder}, and needs a yes, to protect files there \
+                         that make programs run"
+                    )
+                };
+                return Some(Ruling::ask(Remember::Session, None, what, reason));
+            }
+        }
+        None
     }
 
     /// The question about what it names of which a rule speaks; a rule that allows just this command
@@ -66,67 +162,95 @@ impl Policy {
         if rules.is_empty() || ask.tool.origin != Origin::Builtin {
             return None;
         }
-        let mut all = named(judged, ask, |part| !part.is_tame && !part.read_only);
-        let (path, rule) = all.find_map(|path| {
-            let meant = |placed: &&&Placed| placed.globs.iter().any(|glob| glob.touches(&path));
-            let rule = &rules.iter().find(meant)?.rule;
-            Some((path, rule))
-        })?;
+        let all = spoken(judged, ask, |part| !part.is_tame && !part.read_only);
+        let (path, rule) = all.iter().find_map(|one| touched(one, &rules, ask.place))?;
         if self.rule_of(ask, |pattern| pattern.is_literal() && pattern.allows(text)).is_some() {
             return None;
         }
         let what = doing(judged.effect, None, ask);
-        Some(Ruling::ask(Remember::Session, Some(rule), &what, |what| {
-            let (verdict, text, path) = (rule.verdict, &rule.text, ask.place.shown(&path));
+        Some(Ruling::ask(Remember::Session, Some(&rule.rule), &what, |what| {
+            let (verdict, text) = (rule.rule.verdict, &rule.rule.text);
             format!("{what} names {path}, of which the {verdict} rule {text} speaks")
         }))
     }
 }
 
-/// The paths that words name of those parts of a script that are meant.
-fn named<'j>(
+/// What a part names, or reaches, of which one of the rules speaks.
+fn touched<'r>(
+    Spoken { part, named }: &Spoken<'_>,
+    rules: &[&'r Placed],
+    place: &Place,
+) -> Option<(String, &'r Placed)> {
+    let keeps = part.is_some_and(reach::keeps);
+    let is_project = part.is_some_and(reach::is_project);
+    let formats = part.is_some_and(reach::formats);
+    let meant = |placed: &&&'r Placed| {
+        !(keeps && matches!(&placed.rule.subject, Subject::Path { class: PathClass::Writes, .. }))
+    };
+    let rule = |holds: &dyn Fn(&Placed) -> bool| {
+        rules.iter().filter(meant).find(|placed| holds(placed)).copied()
+    };
+    let found = named.iter().find_map(|Named { shape, is_whole, .. }| {
+        let hit = |placed: &Placed| {
+            let reads =
+                matches!(&placed.rule.subject, Subject::Path { class: PathClass::Reads, .. });
+            let is_above = *is_whole && !is_project && !(formats && reads);
+            placed.globs.iter().any(|glob| match shape.exact() {
+                Some(path) => glob.touches(&path) || is_above && glob.lies_below(&path),
+                None => glob.may_meet(shape) || is_above && glob.may_be_held(shape),
+            })
+        };
+        Some((shape.shown(place), rule(&hit)?))
+    });
+    found.or_else(|| {
+        let part = part.as_ref()?;
+        let folders = [reach::of_part(part, place), reach::patched(part, place)].concat();
+        folders.iter().find_map(|folder| {
+            let hit = |placed: &Placed| {
+                placed.globs.iter().any(|glob| match folder.exact() {
+                    Some(path) => glob.may_lie_below(&path),
+                    None => glob.may_meet(folder) || glob.may_be_held(folder),
+                })
+            };
+            Some((folder.shown(place), rule(&hit)?))
+        })
+    })
+}
+
+/// The folder that holds the workspace, or the home folder, in which it may change anything.
+fn reached(part: &Part, named: &[Named], place: &Place) -> Option<String> {
+    let holds = |folder: &Shape| match folder.exact() {
+        Some(path) => place.roots.iter().chain([&place.home]).any(|root| root.is_within(&path)),
+        None => place.roots.iter().any(|root| folder.may_be(root)) && !folder.is_any(),
+    };
+    if part.is_tame {
+        let mut whole = named.iter().filter(|one| reach::removes(part) && one.is_whole);
+        return whole.find(|one| holds(&one.shape)).map(|one| one.shape.shown(place));
+    }
+    let folders = reach::of_part(part, place);
+    folders.iter().find(|folder| holds(folder)).map(|folder| folder.shown(place))
+}
+
+/// What words name of those parts of a script that are meant.
+fn spoken<'j>(
     judged: &'j Judged<'_>,
     ask: &Ask<'_>,
     meant: impl Fn(&Part) -> bool,
-) -> impl Iterator<Item = HostPath> + 'j {
-    let (words, place) = match (&judged.effect.target, &judged.script) {
-        (Target::Command { fresh_in: Some(cwd), .. }, Some(script)) => {
+) -> Vec<Spoken<'j>> {
+    match (&judged.effect.target, &judged.script) {
+        (Target::Command { fresh_in: Some(_), .. }, Some(script)) => {
             let parts = script.parts.iter().filter(|part| meant(part));
-            let words = parts.flat_map(pieces).map(str::to_owned).collect();
-            (words, Place { cwd: cwd.clone(), ..ask.place.clone() })
+            let spoken = |part| Spoken { part: Some(part), named: words::of_part(part, ask.place) };
+            parts.map(spoken).collect()
         }
         (Target::Command { text, .. }, _) => {
             let read = judged.parts.is_none().then(|| Parts::of(text));
             let lines = judged.parts.iter().chain(&read).flat_map(|parts| &parts.runs);
             let words = lines.flat_map(|line| line.joined.split(GAP));
             let words = words.map(|word| word.replace([EXPANDS, QUOTED], ""));
-            (
-                words
-                    .flat_map(|word| halves(&word).map(str::to_owned).collect::<Vec<_>>())
-                    .collect(),
-                ask.place.clone(),
-            )
+            let named = words.flat_map(|word| words::of_word(&word, ask.place)).collect();
+            vec![Spoken { part: None, named }]
         }
-        _ => (Vec::new(), ask.place.clone()),
-    };
-    words.into_iter().filter_map(move |word: String| place.path(&word).ok())
-}
-
-/// The words of a part beside its program, and what they hold.
-fn pieces(part: &Part) -> impl Iterator<Item = &str> {
-    let program = part.words.iter().flatten().next();
-    let program = program.and_then(|program| program.rsplit('/').next()).unwrap_or_default();
-    let is_read = INTERPRETERS.contains(&program);
-    part.known_words().flat_map(move |word| {
-        let inner = is_read.then(|| {
-            let ends = |c: char| c.is_whitespace() || "'\"`();<>|".contains(c);
-            word.split(ends).filter(|piece| !piece.is_empty())
-        });
-        halves(word).chain(inner.into_iter().flatten())
-    })
-}
-
-/// A word, and its parts: of `--file=/x` the second half is meant.
-fn halves(word: &str) -> impl Iterator<Item = &str> {
-    word.split(['=', ':', '@', ',']).chain([word]).filter(|word| !word.is_empty())
+        _ => Vec::new(),
+    }
 }

@@ -336,7 +336,7 @@ pub(crate) fn find<'t>(table: &'t [Spot], path: &HostPath, home: &HostPath) -> O
 }
 
 /// `*` at the end of a wanted name stands for any rest.
-fn is_name(want: &str, name: &str) -> bool {
+pub(crate) fn is_name(want: &str, name: &str) -> bool {
     want.strip_suffix('*').map_or(want == name, |head| name.starts_with(head))
 }
 

@@ -132,6 +132,12 @@ pub struct Part {
     pub text: String,
     /// Its words; none where only the shell will know one.
     pub words: Option<Vec<String>>,
+    /// What the words behind its program may be: see [`haft_shell::Part::shapes`].
+    pub shapes: Vec<String>,
+    /// The folders that it may run in, absolute paths; none: any.
+    pub folders: Option<Vec<String>>,
+    /// Its program by its name alone, where that is known.
+    pub program: Option<String>,
     /// Whether a program of another part runs it.
     pub is_wrapped: bool,
     /// Whether something is set for it alone.
@@ -316,6 +322,9 @@ impl Part {
         let mut made = Self {
             text: part.text,
             words: part.words.into_iter().collect(),
+            shapes: part.shapes,
+            folders: part.folders,
+            program: part.program,
             is_wrapped: !part.wrappers.is_empty(),
             is_assigned: !part.assignments.is_empty(),
             is_tame: part.is_known,
@@ -358,11 +367,6 @@ impl Part {
         let first = words[0].rsplit('/').next().unwrap_or_default();
         let words = std::iter::once(first).chain(words[1..].iter().map(String::as_str));
         Some(words.collect::<Vec<_>>().join(&GAP.to_string()))
-    }
-
-    /// Its words but for the program, as far as all are known.
-    pub(crate) fn known_words(&self) -> impl Iterator<Item = &str> {
-        self.words.iter().flat_map(|words| words.iter().skip(1).map(String::as_str))
     }
 
     fn moves(&self) -> bool {

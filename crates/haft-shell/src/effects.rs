@@ -17,6 +17,7 @@ mod flow;
 mod judge;
 mod options;
 mod programs;
+mod shapes;
 mod state;
 mod words;
 
@@ -26,6 +27,8 @@ use std::{
 };
 
 use crate::{Fault, Script};
+
+pub use self::shapes::{ANY, FOUND, ONE, SOME};
 
 /// What is known where a script is to run.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -102,6 +105,11 @@ pub struct Part {
     /// Its words after quote removal, from the program on; none where only the shell will know
     /// one. A pattern of file names is known as it is written.
     pub words: Vec<Option<String>>,
+    /// What the words behind its program may be, also those that are not known: [`ANY`], [`SOME`],
+    /// [`ONE`] and [`FOUND`] stand for what the shell, or a pattern, puts there.
+    pub shapes: Vec<String>,
+    /// The folders that it may run in, absolute paths; none: any.
+    pub folders: Option<Vec<String>>,
     /// It as it is written; for a script within a script as it stands there.
     pub text: String,
     /// Its bytes in the script; of a script within a script those of the command around it.

@@ -30,7 +30,9 @@ use std::ops::ControlFlow;
 #[doc = include_str!("../README.md")]
 mod readme {}
 
-pub use self::effects::{Effect, GitFacts, GitUse, Operand, Part, Reading, Setting, effects, read};
+pub use self::effects::{
+    ANY, Effect, FOUND, GitFacts, GitUse, ONE, Operand, Part, Reading, SOME, Setting, effects, read,
+};
 pub use self::syntax::{
     Assignment, Command, Direction, Flow, Kind, Piece, Place, Redirect, Region, Script, Word,
 };

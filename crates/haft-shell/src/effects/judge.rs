@@ -290,6 +290,8 @@ impl<'a, 'r> Judge<'a, 'r> {
         let text = self.around.source.get(span.clone()).unwrap_or_default().to_owned();
         self.reading.parts.push(Part {
             words: args.iter().map(word).collect(),
+            shapes: args.iter().skip(1).flat_map(Arg::shapes).collect(),
+            folders: self.state.folders.as_deref().cloned(),
             text,
             span: self.depth.span.clone().unwrap_or(span),
             program,

@@ -4,6 +4,7 @@ use std::{ops::Range, rc::Rc};
 
 use super::{
     Setting, arithmetic,
+    shapes::{self, Shapes},
     state::{State, Value, joined},
 };
 use crate::{
@@ -25,6 +26,9 @@ pub(crate) struct Arg {
     pub is_odd: bool,
     /// It without its quotes; expansions and patterns as they are written.
     pub text: Rc<str>,
+    /// What it may be with marks for what is not known, where its value does not tell: see
+    /// [`super::Part::shapes`].
+    pub shapes: Option<Rc<[String]>>,
     /// Its bytes in the text.
     pub span: Range<usize>,
 }
@@ -37,7 +41,15 @@ impl Arg {
 
     pub(crate) fn of(value: Value, text: &str, span: Range<usize>) -> Self {
         let text = text.into();
-        Self { value, is_split: false, is_pattern: false, is_odd: false, text, span }
+        Self { value, is_split: false, is_pattern: false, is_odd: false, text, shapes: None, span }
+    }
+
+    /// What it may be, with marks for what is not known.
+    pub(crate) fn shapes(&self) -> Vec<String> {
+        match &self.shapes {
+            Some(shapes) => shapes.to_vec(),
+            None => shapes::of_value(&self.value),
+        }
     }
 
     /// Whether it, or a word that it becomes, may begin with this character.
@@ -53,7 +65,8 @@ impl Arg {
             Value::Number | Value::Count | Value::Hash => Value::unknown(),
             Value::Files(own) | Value::From(own) => Value::From(cut(own)),
         };
-        Self { value, text: cut(&self.text).into(), ..self.clone() }
+        let shapes = self.shapes.as_ref().map(|all| all.iter().map(|one| cut(one)).collect());
+        Self { value, text: cut(&self.text).into(), shapes, ..self.clone() }
     }
 }
 
@@ -90,12 +103,14 @@ impl Around<'_> {
         }
         let mut arg = Arg::of(Value::text(""), "", word.span.clone());
         let mut text = String::new();
+        let mut shapes = Shapes::default();
         for piece in &word.pieces {
             let (value, shown) = self.piece(piece, state, &mut arg);
+            shapes.add(piece, &value);
             arg.value = arg.value.then(&value);
             text.push_str(&shown);
         }
-        Arg { text: text.into(), ..arg }
+        Arg { text: text.into(), shapes: Some(shapes.all()), ..arg }
     }
 
     fn piece(&self, piece: &Piece, state: &State, arg: &mut Arg) -> (Value, String) {

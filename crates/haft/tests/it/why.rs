@@ -11,6 +11,8 @@ const COMMANDS: [(&str, &str); 3] = [
     ("rarer", include_str!("../../../haft-policy/tests/commands/rarer.txt")),
     ("attacks", include_str!("../../../haft-policy/tests/commands/attacks.txt")),
 ];
+/// What is decided about words of programs: see its head.
+const WORDS: &str = include_str!("../../../haft-policy/tests/commands/words.txt");
 const RULES: &str = include_str!("../../../haft-policy/tests/rules.jsonl");
 
 /// Attacks that need a repository with settings of its own, which is looked for on disk: see
@@ -98,6 +100,35 @@ fn every_rule_case_holds() {
     }
     assert!(wrong.is_empty(), "{} wrong:\n{}", wrong.len(), wrong.join("\n"));
     assert!(cases.len() > 200);
+}
+
+#[test]
+fn words_of_programs_are_judged_by_where_they_lead() {
+    let world = World::new();
+    let (mut wanted, mut lines) = (Vec::new(), Vec::new());
+    let (mut mode, mut rules) = (String::new(), json!({}));
+    for line in WORDS.lines().filter(|line| !line.is_empty() && !line.starts_with("# ")) {
+        if let Some(head) = line.strip_prefix("== ") {
+            let mut parts = head.split(", ");
+            parts.next().unwrap().clone_into(&mut mode);
+            rules = json!({"allow": [], "ask": [], "deny": []});
+            for rule in parts {
+                let (verdict, rule) = rule.split_once(' ').unwrap();
+                rules[verdict].as_array_mut().unwrap().push(json!(rule));
+            }
+            continue;
+        }
+        let (decision, text) = line.split_once(' ').unwrap();
+        wanted.push((decision, line));
+        let input = json!({"command": command(text)});
+        lines.push(json!({"rules": rules, "mode": mode, "cwd": "/w", "input": input}));
+    }
+    let answers = batch(&world, &lines);
+    let wrong = wanted.iter().zip(&answers).filter(|((wanted, _), got)| got["decision"] != *wanted);
+    let wrong: Vec<String> =
+        wrong.map(|((_, line), got)| format!("{line}\n  {}", got["reason"])).collect();
+    assert!(wrong.is_empty(), "{} wrong:\n{}", wrong.len(), wrong.join("\n"));
+    assert!(wanted.len() > 200);
 }
 
 #[test]

@@ -9,7 +9,8 @@ use crate::{
         Effect,
         judge::{Judge, Outcome},
         options,
-        words::Arg,
+        state::Value,
+        words::{self, Arg},
     },
     table,
 };
@@ -56,14 +57,16 @@ pub(super) fn sed(judge: &mut Judge<'_, '_>, call: &Call<'_>, out: &mut Outcome)
         None => out.anything("what sed does is known when it runs"),
         Some(text) if text.trim().is_empty() && scripts.is_empty() => {}
         Some(text) => match commands(&text) {
-            Ok(reads) => {
-                for path in reads {
-                    let span = scripts.first().map_or(0..0, |arg| arg.span.clone());
-                    let path = path.trim();
-                    let arg = Arg::of(crate::effects::state::Value::text(path), path, span);
-                    if !path.starts_with("/dev/std") {
-                        out.effects.extend(judge.reads(&arg));
-                    }
+            Ok((reads, writes)) => {
+                let span = scripts.first().map_or(0..0, |arg| arg.span.clone());
+                let arg = |path: &str| Arg::of(Value::text(path), path, span.clone());
+                let is_file = |path: &&String| !path.trim().starts_with("/dev/std");
+                for path in reads.iter().filter(is_file) {
+                    out.effects.extend(judge.reads(&arg(path.trim())));
+                }
+                for path in writes.iter().filter(is_file) {
+                    let operands = words::operands(&arg(path), judge.state);
+                    out.effects.extend(operands.into_iter().map(Effect::Writes));
                 }
             }
             Err(why) => out.anything(why),
@@ -78,13 +81,13 @@ fn whole(scripts: &[Arg]) -> Option<String> {
     known.map(|all| all.join("\n"))
 }
 
-/// Goes through the commands of a script; gives the files that it reads.
-fn commands(text: &str) -> Result<Vec<String>, String> {
-    let mut reader = Reader { rest: text, reads: Vec::new() };
+/// Goes through the commands of a script; gives the files that it reads, and those that it writes.
+fn commands(text: &str) -> Result<(Vec<String>, Vec<String>), String> {
+    let mut reader = Reader { rest: text, reads: Vec::new(), writes: Vec::new() };
     loop {
         reader.skip(|c| c.is_whitespace() || c == ';');
         if reader.rest.is_empty() {
-            return Ok(reader.reads);
+            return Ok((reader.reads, reader.writes));
         }
         reader.address()?;
         reader.command()?;
@@ -94,6 +97,7 @@ fn commands(text: &str) -> Result<Vec<String>, String> {
 struct Reader<'a> {
     rest: &'a str,
     reads: Vec<String>,
+    writes: Vec<String>,
 }
 
 impl Reader<'_> {
@@ -234,10 +238,22 @@ impl Reader<'_> {
                 self.rest = &self.rest[end..];
                 Ok(())
             }
-            Some('w' | 'W') => Err("sed writes a file".to_owned()),
+            Some('w' | 'W') => self.writes(),
             Some('e') => Err("sed runs a command".to_owned()),
             _ => self.unclear(),
         }
+    }
+
+    /// The file of `w`, to the end of its line.
+    fn writes(&mut self) -> Result<(), String> {
+        let end = self.rest.find('\n').unwrap_or(self.rest.len());
+        let path = self.rest[..end].trim_start();
+        if path.is_empty() {
+            return self.unclear();
+        }
+        self.writes.push(path.to_owned());
+        self.rest = &self.rest[end..];
+        Ok(())
     }
 
     fn delimiter(&mut self) -> Result<char, String> {
@@ -254,7 +270,10 @@ impl Reader<'_> {
         self.text(delimiter)?;
         self.skip(|c| matches!(c, 'g' | 'p' | 'i' | 'I' | 'm' | 'M') || c.is_ascii_digit());
         match self.rest.chars().next() {
-            Some('w') => Err("sed writes a file".to_owned()),
+            Some('w') => {
+                self.take();
+                self.writes()
+            }
             Some('e') => Err("sed runs a command".to_owned()),
             _ => self.end(),
         }
@@ -361,11 +380,20 @@ mod tests {
 
     #[test]
     fn only_what_stays_in_sed_is_taken() {
+        let stays = |text| commands(text).is_ok_and(|(_, writes)| writes.is_empty());
         for text in FINE {
-            assert!(commands(text).is_ok(), "{text}: {:?}", commands(text));
+            assert!(stays(text), "{text}: {:?}", commands(text));
         }
         for text in ODD {
-            assert!(commands(text).is_err(), "{text}");
+            assert!(!stays(text), "{text}");
         }
+    }
+
+    #[test]
+    fn files_that_are_written_are_named() {
+        for (text, file) in [("wsrc/a", "src/a"), ("$!w a b;p", "a b;p"), ("s/a/b/gpw x\np", "x")] {
+            assert_eq!(commands(text).unwrap().1, [file], "{text}");
+        }
+        assert!(commands("w").is_err() && commands("s/a/b/w\nx").is_err());
     }
 }

@@ -240,6 +240,10 @@ fn is_test(word: &str) -> bool {
 
 /// Puts what is not known in the place of a mark.
 pub(super) fn replace(arg: &mut Arg, mark: &str, value: &Value) {
+    let shapes = super::super::shapes::of_value(value);
+    let put =
+        |shape: String| shapes.iter().map(move |one| shape.replace(mark, one)).collect::<Vec<_>>();
+    arg.shapes = Some(arg.shapes().into_iter().flat_map(put).collect());
     let Value::Texts(texts) = &arg.value else { return };
     if !texts.iter().any(|text| text.contains(mark)) {
         return;

@@ -1,0 +1,351 @@
+//! Paths of which not every character is known, and what they may be.
+//!
+//! **Invariant:** where a path that a shape stands for is at a place, the shape is said to meet it;
+//! what is said to meet may turn out not to.
+//!
+//! **Does not know:** links, files.
+
+use std::borrow::Cow;
+
+use haft_shell::{ANY, FOUND, ONE, SOME};
+use haft_types::{HostPath, Place, Style};
+
+use crate::{Spot, protected::is_name};
+
+/// The most bytes of a word that are looked at one by one; what follows counts as any text.
+const LONGEST: usize = 1024;
+/// The characters that stand for others.
+const MARKS: [char; 4] = [ANY, SOME, ONE, FOUND];
+
+/// An absolute path with marks for what is not known of it.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub(crate) struct Shape {
+    text: String,
+}
+
+/// What one place of a pattern stands for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Token {
+    /// This character.
+    Char(char),
+    /// A character that is no slash.
+    One,
+    /// Characters that are no slashes.
+    Some,
+    /// Any characters.
+    Any,
+    /// Nothing; what follows is no dot.
+    NoDot,
+}
+
+impl Shape {
+    /// The paths that a word may be in these folders; none stand for any folder of the workspace.
+    pub(crate) fn of(word: &str, folders: Option<&[String]>, place: &Place) -> Vec<Self> {
+        let at = |folder: &str, word: &str| Self { text: normal(&format!("{folder}/{word}")) };
+        let home = || place.home.text();
+        if word.is_empty() {
+            return Vec::new();
+        }
+        if word == "~" || word.starts_with("~/") {
+            return vec![at(&home(), &word[1..])];
+        }
+        if word.starts_with('/') {
+            return vec![at("", word)];
+        }
+        let below = |root: &HostPath| at(&format!("{}/{ANY}", root.text()), word);
+        let anywhere = || place.roots.iter().flat_map(|root| [at(&root.text(), word), below(root)]);
+        let mut all: Vec<Self> = match folders {
+            Some(folders) => folders.iter().map(|folder| at(folder, word)).collect(),
+            None => anywhere().collect(),
+        };
+        all.extend(word.starts_with(ANY).then(|| at("", word)));
+        all
+    }
+
+    /// The one path that it is.
+    pub(crate) fn exact(&self) -> Option<HostPath> {
+        if self.is_open() {
+            return None;
+        }
+        HostPath::new(self.text.as_bytes(), Style::Posix).ok()
+    }
+
+    /// Whether not all of it is known.
+    pub(crate) fn is_open(&self) -> bool {
+        self.text.contains(MARKS)
+    }
+
+    /// Whether nothing at all is known of where it leads.
+    pub(crate) fn is_any(&self) -> bool {
+        self.text.trim_start_matches('/').starts_with(ANY)
+    }
+
+    /// It for people: `*` and `?` stand for what is not known.
+    pub(crate) fn shown(&self, place: &Place) -> String {
+        let text: String = self.text.chars().map(|c| if c == ONE { '?' } else { c }).collect();
+        let text = text.replace(MARKS, "*");
+        let path = HostPath::new(text.as_bytes(), Style::Posix);
+        path.map_or(text, |path| place.shown(&path).into_owned())
+    }
+
+    /// It place by place.
+    pub(crate) fn tokens(&self) -> Vec<Token> {
+        let mut tokens = Vec::with_capacity(self.text.len());
+        let mut starts = false;
+        for (at, c) in self.text.char_indices() {
+            if at > LONGEST {
+                tokens.push(Token::Any);
+                break;
+            }
+            if starts && [SOME, ONE, FOUND].contains(&c) {
+                tokens.push(Token::NoDot);
+            }
+            tokens.push(match c {
+                ANY | FOUND => Token::Any,
+                SOME => Token::Some,
+                ONE => Token::One,
+                c => Token::Char(c),
+            });
+            starts = c == '/';
+        }
+        tokens
+    }
+
+    /// Whether it may be this path.
+    pub(crate) fn may_be(&self, path: &HostPath) -> bool {
+        let path: Vec<Token> = path.text().chars().map(Token::Char).collect();
+        meet(&self.tokens(), &path)
+    }
+
+    /// The first spot that it may be at or below, where its letters say so: at least so many of them
+    /// begin the name that it may be.
+    pub(crate) fn spot<'t>(
+        &self,
+        table: &'t [Spot],
+        home: &HostPath,
+        least: usize,
+    ) -> Option<&'t Spot> {
+        let text = self.text.to_lowercase();
+        let names: Vec<&str> = text.split('/').skip(1).collect();
+        let is_bare = |name: &&str| name.is_empty() || name.starts_with(MARKS);
+        if names.iter().all(is_bare) {
+            return None;
+        }
+        let depth = home.names().count();
+        let is_home = names.len() > depth
+            && names
+                .iter()
+                .zip(home.names())
+                .all(|(name, own)| name.as_bytes().eq_ignore_ascii_case(own));
+        let is_open = names[0].starts_with(ANY);
+        table.iter().find(|spot| {
+            let at = |start: usize| is_at(&names, spot, start, least);
+            let of_home = || is_home && at(depth) || is_open && at(1);
+            if spot.home { of_home() } else { (0..names.len()).any(at) }
+        })
+    }
+}
+
+/// Whether names may be those of a spot from one of them on, and their letters say so.
+fn is_at(names: &[&str], spot: &Spot, start: usize, least: usize) -> bool {
+    let wanted = || spot.names.split('/');
+    let count = wanted().count();
+    let Some(found) = names.get(start..start + count) else { return false };
+    let is_said = |(at, (name, want)): (usize, (&&str, &str))| {
+        let letters = name.find(MARKS).unwrap_or(name.len());
+        let is_own = want.starts_with('.') || count == 1 || start + at == 0;
+        let least = if want.starts_with('.') { least } else { least.max(3) };
+        is_own && letters >= least.min(want.len())
+    };
+    found.iter().zip(wanted()).all(|(name, want)| is_met(name, want))
+        && found.iter().zip(wanted()).enumerate().any(is_said)
+}
+
+/// Whether one name of a shape may be one of a spot.
+fn is_met(name: &str, want: &str) -> bool {
+    if !name.contains(MARKS) {
+        return is_name(want, name);
+    }
+    let first = |name: &str| name.chars().next();
+    if !name.starts_with(MARKS) && first(name) != first(want) {
+        return false;
+    }
+    let shape = Shape { text: format!("/{name}") };
+    let want = format!("/{want}")
+        .chars()
+        .map(|c| if c == '*' { Token::Some } else { Token::Char(c) })
+        .collect::<Vec<_>>();
+    meet(&shape.tokens(), &want)
+}
+
+/// A path without `.` and doubled slashes; `..` takes the name before it away, as far as that is one.
+fn normal(path: &str) -> String {
+    let mut names: Vec<Cow<'_, str>> = Vec::new();
+    for name in path.split('/') {
+        match name {
+            "" | "." => {}
+            ".." => match names.last() {
+                // How many folders are taken back is not known.
+                Some(last) if last.contains([ANY, FOUND]) => names = vec![ANY.to_string().into()],
+                _ => drop(names.pop()),
+            },
+            name => names.push(name.into()),
+        }
+    }
+    format!("/{}", names.join("/"))
+}
+
+/// Whether some text is what both stand for.
+pub(crate) fn meet(first: &[Token], second: &[Token]) -> bool {
+    let wide = second.len() + 1;
+    let mut seen = vec![false; (first.len() + 1) * wide];
+    let mut open = vec![(0, 0)];
+    while let Some((a, b)) = open.pop() {
+        if std::mem::replace(&mut seen[a * wide + b], true) {
+            continue;
+        }
+        match (first.get(a), second.get(b)) {
+            (None, None) => return true,
+            (x, y) => {
+                let mut go = |a, b| open.push((a, b));
+                step(x, y, (a, b), &mut go);
+                step(y, x, (b, a), &mut |b, a| go(a, b));
+            }
+        }
+    }
+    false
+}
+
+/// Where both may stand behind one more token of the first.
+fn step(
+    one: Option<&Token>,
+    other: Option<&Token>,
+    (at, beside): (usize, usize),
+    go: &mut dyn FnMut(usize, usize),
+) {
+    let Some(one) = one else { return };
+    match (one, other) {
+        (Token::NoDot, other) if other != Some(&Token::Char('.')) => go(at + 1, beside),
+        (Token::Some | Token::Any, other) => {
+            go(at + 1, beside);
+            let takes = match other {
+                Some(Token::Char(c)) => *one == Token::Any || *c != '/',
+                other => other == Some(&Token::One),
+            };
+            if takes {
+                go(at, beside + 1);
+            }
+        }
+        (Token::One, Some(Token::Char(c))) if *c != '/' => go(at + 1, beside + 1),
+        (Token::One | Token::Char(_), Some(other)) if one == other => go(at + 1, beside + 1),
+        _ => {}
+    }
+}
+
+/// A pattern of globs, place by place: one for each way to read `**/`, which may stand for nothing.
+pub(crate) fn of_glob(base: &HostPath, glob: &str) -> Vec<Vec<Token>> {
+    let start: Vec<Token> =
+        base.text().trim_end_matches('/').chars().chain(['/']).map(Token::Char).collect();
+    let mut all = vec![start];
+    let mut rest = glob.chars().peekable();
+    while let Some(c) = rest.next() {
+        let token = match c {
+            '\\' => Token::Char(rest.next().unwrap_or('\\')),
+            '?' => Token::One,
+            '*' if rest.peek() == Some(&'*') => {
+                rest.next();
+                if rest.peek() == Some(&'/') {
+                    rest.next();
+                    let deep = [Token::Any, Token::Char('/')];
+                    let more = all.iter().map(|one| [one, &deep[..]].concat());
+                    all = more.collect::<Vec<_>>().into_iter().chain(all).take(16).collect();
+                    continue;
+                }
+                Token::Any
+            }
+            '*' => Token::Some,
+            '[' => {
+                let end = |c: &char| *c == ']';
+                let skipped = rest.clone().skip(1).position(|c| end(&c)).map_or(0, |at| at + 2);
+                if skipped == 0 {
+                    Token::Char('[')
+                } else {
+                    rest.nth(skipped - 1);
+                    Token::One
+                }
+            }
+            c => Token::Char(c),
+        };
+        for one in &mut all {
+            one.push(token);
+        }
+    }
+    all
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::protected::{CREDENTIALS, PROTECTED};
+
+    fn at(text: &str) -> HostPath {
+        HostPath::new(text.as_bytes(), Style::Posix).unwrap()
+    }
+
+    fn place() -> Place {
+        Place {
+            host: "local".into(),
+            cwd: at("/w"),
+            roots: vec![at("/w")],
+            home: at("/h"),
+            temp: at("/tmp"),
+        }
+    }
+
+    fn shape(word: &str) -> Shape {
+        let marked = word.replace("**", "\u{1}").replace('*', "\u{2}").replace('?', "\u{3}");
+        Shape::of(&marked, Some(&["/w".to_owned()]), &place()).pop().unwrap()
+    }
+
+    #[test]
+    fn shapes_meet_what_they_may_be() {
+        for (word, glob, is) in [
+            ("s*/b", "src/**", true),
+            ("*", "src", true),
+            ("*", ".env", false),
+            (".*", ".env", true),
+            ("?env", ".env", false),
+            (".?nv", ".env", true),
+            ("*.md", "src/**", false),
+            ("docs/*", "src/**", false),
+            ("docs/**", "src/**", false),
+            ("**", "src/**", true),
+            ("x**", "**/*.key", true),
+            ("x*", "**/*.key", true),
+            ("x*.rs", "**/*.key", false),
+            ("docs/../s*", "src", true),
+            ("a/**/../../src/a", "src/**", true),
+            ("s[*", "s\\[x]", true),
+            ("a*", "a[bc]d", true),
+        ] {
+            let tokens = shape(word).tokens();
+            let found = of_glob(&at("/w"), glob).iter().any(|one| meet(&tokens, one));
+            assert_eq!(found, is, "{word} {glob}");
+        }
+    }
+
+    #[test]
+    fn shapes_are_at_spots_where_their_letters_say_so() {
+        let keys = |word| Shape::spot(&shape(word), CREDENTIALS, &at("/h"), 1).is_some();
+        let kept = |word| Shape::spot(&shape(word), PROTECTED, &at("/h"), 1).is_some();
+        for word in ["**/.ssh/id_rsa", "~/.s*/x", "~/.*", "**/.SSH/x", "/etc/*", "~/.npm*", "id_*"]
+        {
+            assert!(keys(word), "{word}");
+        }
+        for word in ["*", "**", "src/*", "~/x*", "**/config", "/proc/**/status", "i*", "*.json"] {
+            assert!(!keys(word), "{word}");
+        }
+        assert!(kept(".gi*/hooks/x") && kept("**/.git/config") && kept(".*") && kept("rust-tool*"));
+        assert!(!kept("**.git") && !kept("*") && !kept("*.json") && !kept("r*"));
+    }
+}
