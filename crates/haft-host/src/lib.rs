@@ -51,7 +51,7 @@ pub use self::{
         Skipped, Walk,
     },
     shell::{Control, Exit, Looks, Output, Program, Running, Shell, Spawn, Stdin},
-    spool::{Spool, SpoolLimits, Spooled},
+    spool::{OUT_END, Spool, SpoolLimits, Spooled, not_kept},
     survey::{
         Born, Content, Copies, GitId, Made, Node, Objects, Survey, SurveyError, SurveyLimits,
         Surveys,

@@ -3,7 +3,7 @@
 //! **Invariant:** however the bytes are cut into pieces, head, tail, counts and file are the same.
 //! At most the head, the tail and two chunks of a MiB are in memory (with what else the buffers
 //! hold of which these are parts); the file never holds more than its cap and one line. A full disk
-//! ends the file, never the output. Large pieces reach the file without being copied.
+//! ends the file, never the output, and at once the file makes room there for the log. Large pieces reach the file without being copied.
 //!
 //! The file begins only when head and tail do not hold everything any more. What comes when it is
 //! full goes round and round in a second one of half the size; at the end that takes the place of
@@ -14,6 +14,7 @@ use std::{io, ops::Range};
 
 use bytes::{Bytes, BytesMut};
 use haft_types::CallId;
+use rustix::io::Errno;
 
 use crate::out::OutWriter;
 
@@ -21,6 +22,27 @@ use crate::out::OutWriter;
 const CHUNK: usize = 1024 * 1024;
 /// Smaller pieces are put together before they are written.
 const SMALL: usize = 64 * 1024;
+/// What a file gives back of a full disk, so that there is room for what matters more: half of what
+/// it has, but not more than the second nor less than the first, as far as it has so much.
+const ROOM: (u64, u64) = (64 << 10, 16 << 20);
+
+/// What stands before and behind the reason at the end of a file that does not hold the rest.
+const NOT_KEPT: &str = "\n[haft: the rest was not kept: ";
+const NOT_KEPT_END: &str = "]\n";
+/// Most bytes of such a reason.
+const REASON: usize = 400;
+
+/// Why a kept output ends early, by the last bytes of its file; none where it does not. More than
+/// [`OUT_END`] bytes need not be given.
+pub fn not_kept(end: &[u8]) -> Option<String> {
+    let at = memchr::memmem::rfind(end, NOT_KEPT.as_bytes())?;
+    let why = end[at + NOT_KEPT.len()..].strip_suffix(NOT_KEPT_END.as_bytes())?;
+    let why = str::from_utf8(why).ok().filter(|why| !why.contains('\n'))?;
+    Some(why.to_owned())
+}
+
+/// See [`not_kept`].
+pub const OUT_END: usize = NOT_KEPT.len() + REASON + NOT_KEPT_END.len();
 
 /// How much of an output is kept.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -155,6 +177,7 @@ impl Spool {
         if let Some(file) = self.file.as_ref().filter(|file| file.begun) {
             spooled.file = Some(file.call.clone());
             if let Some((kept, why)) = &file.failed {
+                spooled.file.take_if(|_| *kept == 0);
                 spooled.lost = Some((*kept).min(self.bytes)..self.bytes);
                 spooled.fault = Some(why.clone());
             }
@@ -331,7 +354,8 @@ impl File {
         self.busy = Some(tokio::task::spawn_blocking(move || {
             let mut failed = None;
             for piece in chunk.into_pieces() {
-                failed = put(&mut out, &piece, at, half).err();
+                failed =
+                    put(&mut out, &piece, at, half).err().map(|error| give_up(&mut out, error));
                 if failed.is_some() {
                     break;
                 }
@@ -372,11 +396,12 @@ impl File {
         };
         let (half, failed) = (self.half, self.failed.take());
         let joined = tokio::task::spawn_blocking(move || {
-            let mut failed = failed.or_else(|| join(&mut out, bytes, half).err());
-            if let Some((kept, why)) = &mut failed {
-                *kept = out.len().min(*kept);
-                *kept = out.give_up(*kept, &format!("\n[haft: the rest was not kept: {why}]\n"));
-            }
+            let failed = match failed {
+                // It was given up when it failed, but for one whose end nobody waited for.
+                Some((u64::MAX, why)) => Some(end_at(&mut out, u64::MAX, why)),
+                Some(failed) => Some(failed),
+                None => join(&mut out, bytes, half).err().map(|error| give_up(&mut out, error)),
+            };
             out.publish();
             failed
         })
@@ -393,19 +418,34 @@ impl File {
     }
 }
 
+/// Ends a file that cannot be written any more: how much of the start it holds, and why.
+fn give_up(out: &mut OutWriter, (kept, error): (u64, io::Error)) -> (u64, String) {
+    let full = [Errno::NOSPC, Errno::DQUOT].map(Errno::raw_os_error);
+    let is_full = error.raw_os_error().is_some_and(|code| full.contains(&code));
+    let kept = kept.min(out.len());
+    let room = if is_full { (kept / 2).clamp(ROOM.0, ROOM.1) } else { 0 };
+    end_at(out, kept.saturating_sub(room), error.to_string())
+}
+
+/// Ends a file behind so many bytes of the start, in a line that says why.
+fn end_at(out: &mut OutWriter, kept: u64, why: String) -> (u64, String) {
+    let kept = out.len().min(kept);
+    (out.give_up(kept, &format!("{NOT_KEPT}{why}{NOT_KEPT_END}")), why)
+}
+
 /// Writes a piece of the output that begins at `at`; an error says how much of the start is kept.
-fn put(out: &mut OutWriter, piece: &[u8], at: u64, half: u64) -> Result<(), (u64, String)> {
+fn put(out: &mut OutWriter, piece: &[u8], at: u64, half: u64) -> Result<(), (u64, io::Error)> {
     let cap = 2 * half;
     let room = usize::try_from(cap.saturating_sub(at)).unwrap_or(usize::MAX).min(piece.len());
     let (start, mut rest) = piece.split_at(room);
     if !start.is_empty() {
-        out.append(start).map_err(|e| (out.len(), e.to_string()))?;
+        out.append(start).map_err(|error| (out.len(), error))?;
     }
     let mut place = (at + room as u64).saturating_sub(cap);
     while !rest.is_empty() && half > 0 {
         let to_end = usize::try_from(half - place % half).unwrap_or(usize::MAX);
         let (now, later) = rest.split_at(to_end.min(rest.len()));
-        out.write_round(place % half, now).map_err(|e| (out.len(), e.to_string()))?;
+        out.write_round(place % half, now).map_err(|error| (out.len(), error))?;
         place += now.len() as u64;
         rest = later;
     }
@@ -414,12 +454,12 @@ fn put(out: &mut OutWriter, piece: &[u8], at: u64, half: u64) -> Result<(), (u64
 
 /// Brings the last half of the output behind its first, with a line before it that says how much
 /// is missing.
-fn join(out: &mut OutWriter, bytes: u64, half: u64) -> Result<(), (u64, String)> {
+fn join(out: &mut OutWriter, bytes: u64, half: u64) -> Result<(), (u64, io::Error)> {
     let round = bytes.saturating_sub(2 * half);
     if round == 0 {
         return Ok(());
     }
-    let failed = |e: io::Error| (half, e.to_string());
+    let failed = |error: io::Error| (half, error);
     let mark = format!("\n[haft: {round} bytes are left out here]\n");
     out.close_gap(half, mark.as_bytes(), round.min(half)).map_err(failed)?;
     let begin = if round > half && half > 0 { round % half } else { 0 };

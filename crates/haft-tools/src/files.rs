@@ -6,11 +6,11 @@
 use std::{io, sync::Arc};
 
 use bytes::{Bytes, BytesMut};
-use haft_host::{FileKind, Fs, Host, Located};
+use haft_host::{FileKind, Fs, Host, Located, OUT_END, not_kept};
 use haft_tool::{Cx, RecordError};
 use haft_types::{CallId, EntryKind, Follow, Hash, HostPath, Place, ToolError};
 
-use crate::{globs, near, words};
+use crate::{globs, near, search::quoted, words};
 
 /// Most bytes of a file that is hashed, edited or compared as a whole.
 pub(crate) const WHOLE: u64 = 64 * 1024 * 1024;
@@ -61,14 +61,18 @@ pub(crate) async fn bare(cx: &Cx, call: &CallId) -> Option<String> {
     (size > 0).then_some(place)
 }
 
-/// What a kept output without its middle has to be told with; none where all of it is kept.
+/// What a kept output without its middle or end has to be told with; none where all of it is kept.
 ///
-/// As much is kept before what is lost as behind it, so that the line which says how much that is
+/// Of one without its middle as much is kept before what is lost as behind it, so that the line which says how much that is
 /// stands in the middle of the file: no such line that a program wrote is taken for it.
 pub(crate) async fn gap(cx: &Cx, call: &CallId) -> Option<String> {
     let (host, path) = cx.session().outs.open(call)?;
     let at = host.fs().locate(&path, Follow::No).await.ok()?;
     let (size, from) = (at.size(), (at.size() / 2).saturating_sub(40));
+    let end = host.fs().read(&at, size.saturating_sub(OUT_END as u64), OUT_END).await.ok()?;
+    if let Some(why) = not_kept(&end) {
+        return Some(format!("the rest of the output was not kept: {}", quoted(&why)));
+    }
     let middle = host.fs().read(&at, from, 80).await.ok()?;
     let begin = memchr::memmem::find(&middle, b"\n[haft: ")?;
     let mark = &middle[begin..];

@@ -195,14 +195,59 @@ fn a_full_disk_ends_the_run_before_anything_is_changed() {
 
 /// A run whose state folder is a file system of 64 KiB; none where nobody may mount one.
 fn on_a_small_disk(world: &World, model: &str, flags: &str) -> Option<Ran> {
+    let ran = on_a_disk("64k", world, model, flags)?;
+    let disk = world.root().join("disk").display().to_string();
+    assert!(ran.err.contains(&disk), "it says which disk: {ran:?}");
+    Some(ran)
+}
+
+/// A run whose state folder is a file system of this size; none where nobody may mount one.
+fn on_a_disk(size: &str, world: &World, model: &str, flags: &str) -> Option<Ran> {
     let disk = world.root().join("disk");
     fs::create_dir(&disk).unwrap();
     let disk = disk.display().to_string();
-    let mount = format!("mount -t tmpfs -o size=64k none '{disk}'");
+    let mount = format!("mount -t tmpfs -o size={size} none '{disk}'");
     let run = format!("-p go --mode bypass {flags} --model '{model}'");
-    let ran = world.mounted(&mount, &run, &[("HAFT_HOME", &disk)])?;
-    assert!(ran.err.contains(&disk), "it says which disk: {ran:?}");
-    Some(ran)
+    world.mounted(&mount, &run, &[("HAFT_HOME", &disk)])
+}
+
+#[test]
+fn an_output_gives_its_room_on_a_full_disk_to_the_record() {
+    let call =
+        |name: &str, input: Value| json!({"text": "", "calls": [{"name": name, "input": input}]});
+    // Through a job too; it is over before its output is read.
+    let jobs = [
+        call("bash", json!({"command": "seq 1 3000000", "run_in_background": true})),
+        call("job", json!({"action": "wait"})),
+    ];
+    for first in [&[call("bash", json!({"command": "seq 1 3000000"}))][..], &jobs] {
+        let world = World::new();
+        let mut answers = first.to_vec();
+        answers.extend([
+            call("read", json!({"path": "out://c1", "limit": 2})),
+            call("read", json!({"path": "out://c1", "offset": -3})),
+            call("grep", json!({"path": "out://c1", "pattern": "^2999999$"})),
+            call("bash", json!({"command": "seq 1 9000; echo and on"})),
+            call("write", json!({"path": "made.txt", "content": "made\n"})),
+            json!({"text": "End."}),
+        ]);
+        let model = world.script(&answers);
+        let Some(ran) = on_a_disk("4m", &world, &model, "--output stream-json") else { return };
+        assert_eq!(ran.code, Some(0), "{}", ran.err);
+        let ended = events(&ran.out).into_iter().filter_map(|event| match event.body {
+            Body::CallEnded { outcome, .. } => Some(outcome.joined_text()),
+            _ => None,
+        });
+        let told: Vec<_> = ended.collect();
+        let [.., ran, start, end, grep, next, _] = &told[..] else { panic!("{told:?}") };
+        assert!(ran.contains("bytes of the output are not kept: No space left"), "{ran}");
+        for read in [start, end, grep] {
+            assert!(read.contains("rest of the output was not kept: No space left"), "{read}");
+        }
+        assert!(start.contains("1\t1\n") && end.contains("[haft: the rest was not kept"), "{end}");
+        assert!(next.ends_with("and on"), "{next}");
+        assert_eq!(world.read("made.txt"), "made\n");
+    }
 }
 
 #[test]
