@@ -41,7 +41,10 @@ pub use self::{
     git_settings::{
         GitSettings, Repository, git_settings, has_links, is_plain_toolchain, repository,
     },
-    local::{GitReader, Local, Lookup, SUPERVISORS, end_supervisor, supervise},
+    local::{
+        Ancestor, GitReader, Local, Lookup, SUPERVISORS, ancestors, end_supervisor, supervise,
+        terminal,
+    },
     memory::{FsOp, Memory},
     out::{OutWriter, Outs},
     over_fs::{FsSearch, search_lines, search_names},

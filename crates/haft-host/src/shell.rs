@@ -52,6 +52,7 @@ pub struct Looks {
 
 /// A program to start.
 #[derive(Clone, Debug, PartialEq, Eq)]
+#[expect(clippy::struct_excessive_bools, reason = "each holds or not, whatever the others do")]
 pub struct Spawn {
     /// What is run.
     pub program: Program,
@@ -70,6 +71,8 @@ pub struct Spawn {
     /// Columns and rows of a terminal, for programs that need one: their input, output and errors,
     /// the last two in one stream.
     pub terminal: Option<(u16, u16)>,
+    /// Whether nobody can edit: programs find an editor that says what to do instead and fails at once.
+    pub no_editor: bool,
     /// Set where it is a command that was taken for one that only looks: it inherits no variable that
     /// makes a program run another.
     pub looks: Option<Looks>,
@@ -95,6 +98,7 @@ impl Spawn {
             report: false,
             profile: false,
             terminal: None,
+            no_editor: false,
             looks: None,
             confine: None,
             trusted: false,

@@ -1,8 +1,9 @@
 //! Commands that would end haft itself.
 //!
 //! **Invariant:** pure. What is found is refused in every mode, so it is only what certainly reaches
-//! haft's own processes: by their number, their group, their name, or a pattern that their name or
-//! command line matches.
+//! haft's own processes, or one that haft runs below, with which it may end (a shell, a terminal, a
+//! client): by their number, their group, their name, or a pattern that their name or command line
+//! matches.
 
 mod handed;
 
@@ -22,10 +23,10 @@ const VALUES: &str = "uUGgPstFLrd";
 /// Longest pattern, compiled, in bytes.
 const PATTERN_LIMIT: usize = 1 << 20;
 
-/// The processes that no command may end.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+/// Processes that no command may end: those of haft, or one that it runs below.
+#[derive(Clone, Debug)]
 pub struct Own {
-    /// Their numbers and those of their groups.
+    /// Their numbers and those of their groups and sessions; of one above haft its own stands first.
     pub ids: Vec<u32>,
     /// Their names, as the system shows them.
     pub names: Vec<String>,
@@ -34,6 +35,18 @@ pub struct Own {
     /// Whose they are: names and numbers of that user and group. Without any name each name may be
     /// theirs: who is not root can end no other user's processes anyway.
     pub users: Vec<String>,
+    /// The terminals that they are at, as `pts/1`.
+    pub terminals: Vec<String>,
+    /// Those that they run below, each by itself, the nearest first: looked up when a command may end
+    /// processes at all.
+    pub above: fn() -> &'static [Self],
+}
+
+impl Default for Own {
+    fn default() -> Self {
+        let (ids, names, lines, users, terminals) = Default::default();
+        Self { ids, names, lines, users, terminals, above: || &[] }
+    }
 }
 
 impl Own {
@@ -59,29 +72,48 @@ impl Policy {
             {
                 return None;
             }
-            let (why, instead) = match parts {
-                Some(parts) => ends_in(text, parts, &self.own),
-                None => ends_in(text, &Parts::of(text), &self.own),
+            let mut all = vec![&self.own];
+            all.extend((self.own.above)());
+            let Ends { of, why, instead } = match parts {
+                Some(parts) => ends_in(text, parts, &all),
+                None => ends_in(text, &Parts::of(text), &all),
             }?;
-            let reason = |_: &str| format!("this would end haft: {why}");
-            let ruling = Ruling::new(Verdict::Deny, None, "", reason);
-            Some(Ruling { instead: Some(instead.to_owned()), ..ruling })
+            let is_above = !std::ptr::eq(of, &raw const self.own);
+            let who = of.names.first().zip(of.ids.first()).filter(|_| is_above);
+            let (reason, more) = match who.map(|(name, id)| format!("{name} (process {id})")) {
+                Some(who) => {
+                    let why = why.replace("haft itself", &who);
+                    let reason = format!("this would end {who}, below which haft runs: {why}");
+                    (reason, " What runs as a job is ended by job stop.")
+                }
+                None => (format!("this would end haft: {why}"), ""),
+            };
+            let ruling = Ruling::new(Verdict::Deny, None, "", |_: &str| reason.clone());
+            Some(Ruling { instead: Some(format!("{instead}{more}")), ..ruling })
         })
     }
 }
 
+/// What would be ended.
+pub(crate) struct Ends<'a> {
+    of: &'a Own,
+    why: String,
+    /// What to do instead, in a sentence of its own.
+    instead: &'static str,
+}
+
 /// What in a text would end one of them, also by what is handed on within it.
-fn ends_in(text: &str, parts: &Parts, own: &Own) -> Option<(String, &'static str)> {
+fn ends_in<'a>(text: &str, parts: &Parts, all: &[&'a Own]) -> Option<Ends<'a>> {
     let spelled = || {
         let feeds = feeds(parts);
         let found = |text: String| {
             // Numbers that one command finds another one gets.
             let text = if feeds { format!("{text} | xargs kill") } else { text };
-            ends(&Parts::of(&text), own)
+            ends(&Parts::of(&text), all)
         };
         handed::spelled(text).into_iter().find_map(found)
     };
-    ends(parts, own).or_else(spelled)
+    ends(parts, all).or_else(spelled)
 }
 
 /// Whether something ends the processes whose numbers another command finds.
@@ -89,63 +121,98 @@ fn feeds(parts: &Parts) -> bool {
     fed_to_kill(parts) || parts.runs.iter().flat_map(words).any(|words| kills_what_is_found(&words))
 }
 
-/// What in a text would end one of them, and what to do instead, in a sentence of its own.
-pub(crate) fn ends(parts: &Parts, own: &Own) -> Option<(String, &'static str)> {
+/// What is run beside a command in the same text.
+struct Beside {
+    /// Something ends the processes whose numbers another command finds.
+    feeds: bool,
+    /// Those come from a list of processes.
+    lists: bool,
+    /// Something stops processes as PowerShell does.
+    stops: bool,
+    /// How many commands there are.
+    count: usize,
+}
+
+/// What in a text would end one of them.
+fn ends<'a>(parts: &Parts, all: &[&'a Own]) -> Option<Ends<'a>> {
+    let commands: Vec<_> = parts.runs.iter().flat_map(words).collect();
+    let runs = |name: &str| commands.iter().any(|words| program(words) == name);
+    let feeds = feeds(parts);
+    let stops = commands.iter().any(|words| is_any(program(words), STOPPERS));
+    let beside = Beside { feeds, lists: feeds && runs("ps"), stops, count: commands.len() };
+    commands.iter().find_map(|words| {
+        if program(words) == "trap" {
+            // What it runs later is a text of its own.
+            return words.get(1).and_then(|text| ends(&Parts::of(text), all));
+        }
+        all.iter().find_map(|of| {
+            let (why, instead) = ends_one(words, &beside, of)?;
+            Some(Ends { of, why: format!("{}: {why}", words.join(" ")), instead })
+        })
+    })
+}
+
+/// Why a command ends one of these, and what to do instead.
+fn ends_one(words: &[String], found: &Beside, own: &Own) -> Option<(&'static str, &'static str)> {
     const STOP: &str = "Give Stop-Process the Id of the one process that you mean.";
     const ONE: &str = "Give kill the number of the one process that you mean.";
-    let commands = || parts.runs.iter().flat_map(words);
-    let feeds = feeds(parts);
-    let lists = feeds && commands().any(|words| program(&words) == "ps");
-    commands().find_map(|words| {
-        let arguments = words.get(1..).unwrap_or_default();
-        // In PowerShell it is another word for what stops processes there.
-        let is_named = arguments.iter().any(|word| word.eq_ignore_ascii_case("-name"));
-        match program(&words) {
-            // What it runs later is a text of its own.
-            "trap" => return arguments.first().and_then(|text| ends(&Parts::of(text), own)),
-            "pkill" => by_pattern(arguments, own).then_some((
-                "its pattern matches haft itself, whose command line may hold these words too",
-                "Match more exactly (pkill -x NAME), or give kill the number that pgrep -a shows for \
-                 the one process that you mean.",
+    let arguments = words.get(1..).unwrap_or_default();
+    // In PowerShell it is another word for what stops processes there.
+    let is_named = arguments.iter().any(|word| word.eq_ignore_ascii_case("-name"));
+    match program(words) {
+        "pkill" => by_pattern(arguments, own).then_some((
+            "its pattern matches haft itself, whose command line may hold these words too",
+            "Match more exactly (pkill -x NAME), or give kill the number that pgrep -a shows for \
+             the one process that you mean.",
+        )),
+        // What it finds goes to a kill in the same text.
+        "pgrep" if found.feeds => by_pattern(arguments, own).then_some((
+            "what pgrep finds for it is haft itself, too",
+            "Look first (pgrep -a), then give kill the number of the one process that you mean.",
+        )),
+        "grep" | "egrep" | "awk" | "gawk" | "mawk" | "sed" if found.lists => by_line(words, own)
+            .then_some((
+                "what ps lists for it is haft itself, too",
+                "Look first (pgrep -a), then give kill the number of the one process that you \
+                 mean.",
             )),
-            // What it finds goes to a kill in the same text.
-            "pgrep" if feeds => by_pattern(arguments, own).then_some((
-                "what pgrep finds for it is haft itself, too",
-                "Look first (pgrep -a), then give kill the number of the one process that you mean.",
-            )),
-            "grep" | "egrep" | "awk" | "gawk" | "mawk" | "sed" if lists => {
-                by_line(&words, own).then_some((
-                    "what ps lists for it is haft itself, too",
-                    "Look first (pgrep -a), then give kill the number of the one process that you \
-                     mean.",
-                ))
-            }
-            "ps" if feeds && tells_parent(arguments) => {
-                Some(("what ps tells is the process of haft that runs the shell", ONE))
-            }
-            "pidof" if feeds => arguments
-                .iter()
-                .any(|name| own.names.contains(name))
-                .then_some(("that is haft itself", ONE)),
-            "killall" | "skill" => by_name(arguments, own)
-                .then_some(("that is the name of haft itself, or of everything", ONE)),
-            "killall5" => Some(("it ends everything, haft itself too", ONE)),
-            "kill" => (by_number(arguments, own) || is_named && stops(arguments, own, false))
-                .then_some(("that is haft itself, or everything", ONE)),
-            name if is_any(name, STOPPERS) => {
-                stops(arguments, own, false).then_some(("that is haft itself", STOP))
-            }
-            // What it finds goes to one of those.
-            name if is_any(name, &["get-process", "gps"])
-                && commands().any(|words| is_any(program(&words), STOPPERS)) =>
-            {
-                let all = arguments.is_empty() && commands().count() == 2;
-                (all || stops(arguments, own, true)).then_some(("that is haft itself, too", STOP))
-            }
-            _ => None,
+        "ps" if found.feeds && tells_parent(arguments) => {
+            Some(("what ps tells is the process of haft that runs the shell", ONE))
         }
-        .map(|(why, instead)| (format!("{}: {why}", words.join(" ")), instead))
-    })
+        "pidof" if found.feeds => arguments
+            .iter()
+            .any(|name| own.names.contains(name))
+            .then_some(("that is haft itself", ONE)),
+        "killall" | "skill" => by_name(arguments, own)
+            .then_some(("that is the name of haft itself, or of everything", ONE)),
+        "tmux" => by_server(arguments, own).then_some((
+            "haft itself keeps the terminal that this runs in",
+            "Name what you mean: tmux kill-session -t NAME.",
+        )),
+        "killall5" => Some(("it ends everything, haft itself too", ONE)),
+        "kill" => (by_number(arguments, own) || is_named && stops(arguments, own, false))
+            .then_some(("that is haft itself, or everything", ONE)),
+        name if is_any(name, STOPPERS) => {
+            stops(arguments, own, false).then_some(("that is haft itself", STOP))
+        }
+        // What it finds goes to one of those.
+        name if is_any(name, &["get-process", "gps"]) && found.stops => {
+            let all = arguments.is_empty() && found.count == 2;
+            (all || stops(arguments, own, true)).then_some(("that is haft itself, too", STOP))
+        }
+        _ => None,
+    }
+}
+
+/// Whether `tmux` ends the server below which one of these runs.
+fn by_server(arguments: &[String], own: &Own) -> bool {
+    let is_of = |name: &String| name.starts_with("tmux");
+    let is = |word: &str| arguments.iter().any(|argument| argument == word);
+    let has = |option: &str| arguments.iter().any(|argument| argument.starts_with(option));
+    let is_other = has("-L") || has("-S");
+    !is_other
+        && own.names.iter().any(is_of)
+        && (is("kill-server") || is("kill-session") && !has("-t"))
 }
 
 /// Whether `ps` tells the parent of the shell, or that one's.
@@ -314,6 +381,10 @@ impl Chosen {
         let mut values = value.split(',');
         let is_own = match letter {
             'u' | 'U' | 'G' => values.any(|value| own.is_of(value)),
+            't' => values.any(|value| {
+                let value = value.strip_prefix("/dev/").unwrap_or(value);
+                own.terminals.iter().any(|terminal| terminal == value)
+            }),
             // Zero stands for the group or session of pkill itself, which is not haft's.
             'g' | 's' | 'P' => values
                 .any(|value| is_parent(value) || own.ids.iter().any(|id| id.to_string() == value)),

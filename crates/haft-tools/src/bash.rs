@@ -444,6 +444,7 @@ async fn start(
         profile: true,
         unset: vec![CAME_FROM.to_owned()],
         terminal: input.pty.unwrap_or_default().then_some(TERMINAL),
+        no_editor: !input.pty.unwrap_or_default(),
         keep: keep.to_vec(),
         ..Spawn::new(input.language.program(), cwd.clone())
     };

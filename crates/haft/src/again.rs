@@ -3,6 +3,7 @@
 use std::{
     ffi::{OsStr, OsString},
     process::ExitCode,
+    sync::LazyLock,
 };
 
 use haft_policy::Own;
@@ -50,10 +51,32 @@ pub fn own_processes() -> Own {
     names.dedup();
     let supervisor = format!("{} {SUPERVISE}", haft_host::SUPERVISORS[0]);
     let user = rustix::process::getuid();
-    let mut users = vec![user.as_raw().to_string(), rustix::process::getgid().as_raw().to_string()];
-    users.extend(user.is_root().then(|| "root".to_owned()));
+    let users = names_of(&[user.as_raw(), rustix::process::getgid().as_raw()]);
     let lines = vec![words.join(" "), supervisor, NAME.to_owned()];
-    Own { ids: vec![std::process::id(), group], names, lines, users }
+    let terminals = haft_host::terminal().into_iter().collect();
+    Own { ids: vec![std::process::id(), group], names, lines, users, terminals, above }
+}
+
+/// Users and groups by their numbers, and the one name that is known.
+fn names_of(users: &[u32]) -> Vec<String> {
+    let root = users.first().filter(|user| **user == 0).map(|_| "root".to_owned());
+    users.iter().map(u32::to_string).chain(root).collect()
+}
+
+/// The processes below which this one runs, looked up once.
+fn above() -> &'static [Own] {
+    static ABOVE: LazyLock<Vec<Own>> = LazyLock::new(|| {
+        let one = |found: haft_host::Ancestor| Own {
+            ids: [vec![found.id], found.groups].concat(),
+            names: vec![found.name],
+            lines: vec![found.line],
+            users: names_of(&found.users),
+            terminals: found.terminal.into_iter().collect(),
+            ..Own::default()
+        };
+        haft_host::ancestors().into_iter().map(one).collect()
+    });
+    &ABOVE
 }
 
 /// This very program, also when its file was replaced or removed since it was started.

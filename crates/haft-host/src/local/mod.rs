@@ -4,6 +4,7 @@
 //! `locate` for how. Home and temporary folder are read from the environment once, when the host
 //! is made. It knows no tool and no rule.
 
+mod ancestors;
 mod fs;
 mod git_clean;
 mod git_index;
@@ -42,6 +43,7 @@ use crate::{
 
 pub(crate) use self::git_pack::Pack;
 pub use self::{
+    ancestors::{Ancestor, ancestors, terminal},
     git_pack::Reader as GitReader,
     locate::Lookup,
     shell::{SUPERVISORS, end_supervisor, supervise},

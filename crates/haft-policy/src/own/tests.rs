@@ -3,13 +3,90 @@
 use super::*;
 
 fn found(text: &str) -> bool {
-    let own = Own {
+    ends_in(text, &Parts::of(text), &[&haft()]).is_some()
+}
+
+fn haft() -> Own {
+    Own {
         ids: vec![4242, 4200],
         names: vec!["haft".into(), "tool-supervisor".into()],
         lines: vec!["haft -p mend the server on port 8080".into(), "tool-supervisor".into()],
         users: vec!["0".into(), "root".into()],
+        terminals: vec!["pts/7".into()],
+        ..Own::default()
+    }
+}
+
+/// A shell, and the server of a terminal above it.
+fn above() -> [Own; 2] {
+    let one = |id: u32, name: &str, line: &str, users: [&str; 2]| Own {
+        ids: vec![id, id],
+        names: vec![name.into()],
+        lines: vec![line.into()],
+        users: users.map(Into::into).to_vec(),
+        terminals: vec!["pts/7".into()],
+        ..Own::default()
     };
-    ends_in(text, &Parts::of(text), &own).is_some()
+    [
+        one(4100, "bash", "-bash", ["0", "root"]),
+        one(4000, "tmux: server", "tmux new -s work", ["1000", "kim"]),
+    ]
+}
+
+#[test]
+fn what_ends_what_haft_runs_below_is_found() {
+    let all = above();
+    let all = [&haft(), &all[0], &all[1]];
+    for (text, wanted) in [
+        ("pkill bash", 4100),
+        ("pkill -9 -x bash", 4100),
+        ("killall bash", 4100),
+        ("killall -r '^ba'", 4100),
+        ("pkill -f -- -bash", 4100),
+        ("pkill -t pts/7 bash", 4100),
+        ("kill -9 4100", 4100),
+        ("kill -- -4100", 4100),
+        ("pkill -s 4100", 4100),
+        ("pkill -g 4100,77", 4100),
+        ("kill $(pgrep bash)", 4100),
+        ("p=4100; kill $p", 4100),
+        ("echo bash | xargs pkill", 4100),
+        ("trap 'killall bash' EXIT", 4100),
+        ("pkill -f 'tmux new'", 4000),
+        ("pkill -u 1000 tmux", 4000),
+        ("pkill tmux", 4000),
+        ("tmux kill-server", 4000),
+        ("tmux kill-session", 4000),
+        ("pkill -9 -t pts/7", 4242),
+        ("pkill haft; pkill bash", 4242),
+    ] {
+        let of = ends_in(text, &Parts::of(text), &all).map(|found| found.of.ids[0]);
+        assert_eq!(of, Some(wanted), "{text}");
+    }
+    for text in [
+        "pkill -f my_server",
+        "pkill -P $$ bash",
+        "pkill -P 77 bash",
+        "pkill -u nobody bash",
+        "pkill -u 33 bash",
+        "pkill -t pts/3 bash",
+        "pkill -t /dev/pts/3",
+        "pkill -x bas",
+        "pkill node",
+        "killall node",
+        "killall ba",
+        "kill 4101",
+        "kill 77; bash -c true",
+        "pkill -0 nginx",
+        "pgrep bash",
+        "tmux kill-session -t build",
+        "tmux -L other kill-server",
+        "tmux new -d -s kill-server-test",
+        "pkill -g 0",
+    ] {
+        let found = ends_in(text, &Parts::of(text), &all).map(|found| found.why);
+        assert_eq!(found, None, "{text}");
+    }
 }
 
 #[test]

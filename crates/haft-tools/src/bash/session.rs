@@ -327,6 +327,7 @@ impl Call<'_> {
             stdin: Stdin::Open,
             report: true,
             profile: true,
+            no_editor: true,
             unset: vec![super::CAME_FROM.to_owned()],
             ..Spawn::new(Program::Turns, root(&cx.place).clone())
         };

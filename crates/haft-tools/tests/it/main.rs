@@ -12,6 +12,7 @@ mod changed_late;
 mod changed_uncovered;
 mod differential;
 mod edit;
+mod editors;
 mod encodings;
 mod executable;
 mod find;

@@ -1,5 +1,6 @@
 //! What a refusal says, and that what it advises is enough.
 
+use haft_testkit::machine;
 use serde_json::json;
 
 use crate::world::{Input, Ran, World, finish};
@@ -124,6 +125,36 @@ fn a_command_that_would_end_haft_is_refused_in_every_mode() {
     let input = Input::Pipe("{\"command\": \"pkill -f no-such-server; echo $?\"}");
     let ran = world.run_with(&["tool", "bash", "--allow", "Bash", "--input", "-"], &input);
     assert!(ran.out.contains('1') && ran.code == Some(0), "{ran:?}");
+}
+
+#[test]
+fn a_command_that_would_end_what_haft_runs_below_is_refused_and_says_what_that_is() {
+    let world = World::new();
+    // A shell of a name that nothing else has; what is asked about is judged and never run.
+    let shell = world.work().join("outer-shell");
+    std::fs::copy(machine::program("bash"), &shell).unwrap();
+    let asks = |command: &str| {
+        let mut asked = world.program(&shell);
+        // Not its last word, so that the shell stays.
+        let script = "\"$0\" why --mode bypass \"$1\"; exit $?";
+        asked.args(["-c", script, env!("CARGO_BIN_EXE_haft"), command]);
+        finish(asked, &Input::Nothing)
+    };
+    for (command, wanted) in [
+        ("pkill outer-shell", true),
+        ("pkill -9 -x outer-shell", true),
+        ("killall -q outer-shell", true),
+        ("kill $(pgrep outer-sh)", true),
+        ("echo outer-shell | xargs pkill", true),
+        ("pkill -P $$ outer-shell", false),
+        ("pkill -x outer-shel", false),
+        ("killall no-such-program", false),
+    ] {
+        let ran = asks(command);
+        let is_refused = ran.out.contains("this would end outer-shell (process ")
+            && ran.out.contains("below which haft runs");
+        assert_eq!(is_refused, wanted, "{command}: {ran:?}");
+    }
 }
 
 #[test]

@@ -54,7 +54,7 @@ fn person() -> World {
     home(&world, ".profile", login);
     let rc = "echo junk; echo junk >&2\n\
         count=$(cat ~/count 2>/dev/null); echo $((count + 1)) > ~/count; pwd > ~/where\n\
-        export PATH=\"$HOME/own-bin:$PATH\" EDITOR=own LANG=other SHLVL=7 PS1='> ' HAFT_OUT=x\n\
+        export PATH=\"$HOME/own-bin:$PATH\" OWN_WORD=own LANG=other SHLVL=7 PS1='> ' HAFT_OUT=x\n\
         greet() { _inner \"$1\"; }; _inner() { [[ $1 == @(me|you) ]] && echo \"hello $1\"; }\n\
         _completes() { :; }; pwd() { echo wrong; }\n\
         alias shout='echo LOUD' rm='rm -i'\n\
@@ -63,7 +63,7 @@ fn person() -> World {
     home(&world, ".bashrc", &format!("{rc}export MY_TOKEN={SECRET}\n"));
     fs::create_dir(world.root().join("home/own-bin")).unwrap();
     let own = world.root().join("home/own-bin/own-program");
-    fs::write(&own, "#!/bin/sh\necho \"own: $EDITOR $(type greet 2>&1 | head -c 7)\"\n").unwrap();
+    fs::write(&own, "#!/bin/sh\necho \"own: $OWN_WORD $(type greet 2>&1 | head -c 7)\"\n").unwrap();
     fs::set_permissions(&own, fs::Permissions::from_mode(0o755)).unwrap();
     world
 }
@@ -121,10 +121,10 @@ fn a_secret_of_a_start_up_file_is_withheld_and_named() {
     world.settings("[shell]\nlet_through = [\"MY_TOKEN\"]\n");
     assert_eq!(tool(&world, "/bin/bash", look).out, format!("<{SECRET}>\n"));
     // What haft was given itself stands over what the files say.
-    let input = json!({"command": "echo $EDITOR"}).to_string();
+    let input = json!({"command": "echo $OWN_WORD"}).to_string();
     let mut haft =
         with_shell(&world, "/bin/bash", &["tool", "bash", "--mode", "bypass", "--input", &input]);
-    haft.env("EDITOR", "mine");
+    haft.env("OWN_WORD", "mine");
     assert_eq!(finish(haft, &Input::Nothing).out, "mine\n");
 }
 

@@ -214,7 +214,7 @@ fn begin(program: &[OsString]) -> io::Result<Supervisor> {
 }
 
 /// The supervising program in the folder of this one, or in that above it, where tests find it.
-fn beside() -> Vec<OsString> {
+pub(super) fn beside() -> Vec<OsString> {
     let Ok(own) = env::current_exe() else { return Vec::new() };
     let found = own.ancestors().skip(1).take(2).map(|folder| folder.join(NAME));
     found.filter(|file| file.is_file()).take(1).map(OsString::from).collect()

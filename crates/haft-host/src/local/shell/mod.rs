@@ -9,6 +9,7 @@
 //! At most [`QUEUE_LIMIT`] bytes of output wait, and what was read at once beyond that, so a slow
 //! reader holds the program up.
 
+mod editor;
 mod follow;
 mod levels;
 mod link;
@@ -160,6 +161,7 @@ fn begin(
 ) -> io::Result<(Running, Follower)> {
     let wake = eventfd(0, EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK)?;
     let spawn = reads::with_programs(scratch::with_caches(spawn, given.caches)?, given.home);
+    let spawn = editor::none(spawn, supervisor, given.variables);
     let mut request = start::request(&spawn, given)?;
     request.hold =
         spawn.confine.as_ref().map(|limits| levels::hold(supervisor, limits)).transpose()?;

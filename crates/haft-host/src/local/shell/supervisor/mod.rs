@@ -66,8 +66,12 @@ const GIVE_UP: Duration = Duration::from_secs(3);
 const LOOK: Duration = Duration::from_millis(10);
 
 /// What the supervisor process does, from its start to its end. Its standard input is the
-/// connection to haft; nobody starts it by hand.
+/// connection to haft; nobody starts it by hand. The same program stands for the editor that commands
+/// do not have ([`Spawn::no_editor`](crate::Spawn)).
 pub fn supervise() -> ExitCode {
+    if let Some(code) = super::editor::run(std::env::args_os()) {
+        return code;
+    }
     match Supervisor::begin().map(Supervisor::run) {
         Ok(()) => ExitCode::SUCCESS,
         Err(_) => ExitCode::FAILURE,
