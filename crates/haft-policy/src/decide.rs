@@ -21,6 +21,7 @@ use crate::{
     protected::{CREDENTIALS, PROTECTED, find},
     rule::{PathClass, Subject},
     script::Script,
+    veil::Veil,
     walls::{Confinement, Walls},
 };
 
@@ -62,6 +63,8 @@ pub struct Ask<'a> {
     pub grants: &'a Grants,
     /// What its programs could reach in the sandbox; none where no sandbox holds.
     pub walls: Option<&'a Walls>,
+    /// What hides keys from its programs where they only look; none where no sandbox holds.
+    pub veil: Option<&'a Veil>,
 }
 
 /// For how long a person's yes may count.
@@ -257,7 +260,8 @@ impl Policy {
             .or_else(|| ask.leaving(&self.sandbox))
             .or_else(|| self.uncertain(ask, &judged));
         match question.map_or_else(|| self.allowed(ask, &judged), Err) {
-            Ok(ruling) => ruling,
+            // What is behind the veil without a question stays there.
+            Ok(ruling) => Ruling { looks: ruling.looks || self.leans(ask, &judged), ..ruling },
             Err(question) => settle(question, ask),
         }
     }
@@ -363,18 +367,19 @@ impl Policy {
         Some(Ruling::ask(Remember::Session, None, "", |_| problem.to_string()))
     }
 
+    /// Whether a question would have been asked, if nothing were hidden from what only looks.
+    fn leans(&self, ask: &Ask<'_>, judged: &[Judged<'_>]) -> bool {
+        ask.veil.is_some() && self.uncertain(&Ask { veil: None, ..*ask }, judged).is_some()
+    }
+
     /// Rules that may be touched, where that is not known.
     fn uncertain(&self, ask: &Ask<'_>, judged: &[Judged<'_>]) -> Option<Ruling> {
+        let veil = ask.behind(judged);
         for one in judged {
             let Judged { effect, real, parts, script } = one;
-            if let Some(parts) = parts
-                && let Some(ruling) = self.unread(ask, effect, parts)
-            {
-                return Some(ruling);
-            }
-            if let Some(script) = script
-                && let Some(ruling) = self.unnamed(ask, effect, script)
-            {
+            let unread = || self.unread(ask, effect, parts.as_ref()?);
+            let unnamed = || self.unnamed(ask, one, script.as_ref()?, judged);
+            if let Some(ruling) = unread().or_else(unnamed) {
                 return Some(ruling);
             }
             if let Some(ruling) = self.ruled_words(one, ask) {
@@ -390,18 +395,21 @@ impl Policy {
                 continue;
             }
             // In the sandbox these are hidden.
-            if observes && ask.inside().is_none() && self.anchors.home.is_within(root) {
-                let what = doing(effect, *real, ask);
+            let hidden = ask.inside().is_some() || veil.is_some();
+            if observes && !hidden && self.anchors.home.is_within(root) {
                 let reason = |what: &str| format!("{what} touches keys and passwords in the home");
+                let what = doing(effect, *real, ask);
                 return Some(Ruling::ask(Remember::Session, None, &what, reason));
             }
             let near = |placed: &&Placed| {
+                let veiled = veil.is_some_and(|veil| Self::is_veiled_in(placed, veil, *real));
                 placed.rule.verdict != Verdict::Allow
                     && !(observes
-                        && matches!(
-                            &placed.rule.subject,
-                            Subject::Path { class: PathClass::Writes, .. }
-                        ))
+                        && (veiled
+                            || matches!(
+                                &placed.rule.subject,
+                                Subject::Path { class: PathClass::Writes, .. }
+                            )))
                     && !matches!(&placed.rule.subject,
                         Subject::Path { class: PathClass::Of(tool), .. } if !is_tool(ask.tool, tool))
                     && placed.globs.iter().any(|glob| {

@@ -150,6 +150,11 @@ impl PathGlob {
         self.literal.is_some() && !self.any_depth
     }
 
+    /// The deepest folder that certainly holds all that it names, or what it names.
+    pub(crate) const fn prefix(&self) -> &HostPath {
+        &self.prefix
+    }
+
     /// The globs of its generous reading, for a set; none in place of the base folder itself.
     pub(crate) fn globs(&self) -> impl Iterator<Item = &Glob> {
         self.name.iter().chain(std::iter::once(&self.below))

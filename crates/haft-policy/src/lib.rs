@@ -36,6 +36,7 @@ mod script;
 mod scripts;
 mod segments;
 mod shape;
+mod veil;
 mod walls;
 
 pub use self::{
@@ -47,6 +48,7 @@ pub use self::{
     restricted::RESTRICTED,
     rule::{Rule, RuleProblem, Rules, Scope, Verdict},
     script::{Around, Part, Script, unread_script, unsure_paths},
+    veil::Veil,
     walls::{Confinement, Walls, is_harmless, makes_file, unconfined},
 };
 

@@ -72,7 +72,7 @@ impl Policy {
             }
             all_ruled = false;
             uncovered.extend(&part.effects);
-            if let Some(why) = left(part, ask)
+            if let Some(why) = left(part, script, ask)
                 && !self.files_are_allowed(ask, part, all)
             {
                 return Err(about(part, script, &why));
@@ -141,12 +141,14 @@ impl Policy {
     pub(crate) fn unnamed(
         &self,
         ask: &Ask<'_>,
-        effect: &Effect,
+        Judged { effect, .. }: &Judged<'_>,
         script: &Script,
+        judged: &[Judged<'_>],
     ) -> Option<Ruling> {
         let Target::Command { text, .. } = &effect.target else { return None };
         let open = script.parts.iter().filter_map(|part| part.open).max();
         let open = if script.fault.is_some() { Some(Access::Destroy) } else { open }?;
+        let veil = ask.behind(judged);
         let names = |placed: &&Placed| {
             let class = match &placed.rule.subject {
                 Subject::Path { class, .. } => Some(class),
@@ -158,7 +160,8 @@ impl Policy {
                 _ => false,
             };
             let walled = ask.inside().is_some() && Self::is_walled(placed);
-            meant && placed.rule.verdict != Verdict::Allow && !walled
+            let veiled = veil.is_some_and(|veil| Self::is_veiled(placed, veil));
+            meant && placed.rule.verdict != Verdict::Allow && !walled && !veiled
         };
         let placed = self.rules.iter().find(names)?;
         if self.rule_of(ask, |pattern| pattern.is_literal() && pattern.allows(text)).is_some() {
@@ -203,11 +206,12 @@ fn about(part: &Part, script: &Script, why: &str) -> Ruling {
 }
 
 /// Why a part without a rule is not allowed by what it does; its paths are judged by themselves.
-fn left(part: &Part, ask: &Ask<'_>) -> Option<String> {
+fn left(part: &Part, script: &Script, ask: &Ask<'_>) -> Option<String> {
     if ask.inside().is_some() {
         return None;
     }
-    if part.open.is_some() {
+    let is_held = part.open == Some(Access::Observe) && ask.held_back(script).is_some();
+    if part.open.is_some() && !is_held {
         return Some("which files it works on is known only when it runs".to_owned());
     }
     let allowed = part.read_only || (ask.mode == Mode::AcceptEdits && part.is_tame);

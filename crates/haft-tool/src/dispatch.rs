@@ -163,6 +163,7 @@ impl Call {
             located: Vec::new(),
             ruling: None,
             walls: None,
+            veil: None,
             confine: None,
             variables: Vec::new(),
             git: crate::stages::Git::default(),

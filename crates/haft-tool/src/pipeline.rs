@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use futures::{FutureExt as _, future::BoxFuture};
 use haft_host::{Limits, Located};
-use haft_policy::{Ruling, Walls};
+use haft_policy::{Ruling, Veil, Walls};
 use haft_types::{HostPath, Outcome, Place, Plan, Status, ToolError, ToolUse};
 
 use crate::{
@@ -31,6 +31,8 @@ pub struct Call {
     pub(crate) ruling: Option<Ruling>,
     /// What its programs could reach in the sandbox; none where no sandbox holds.
     pub(crate) walls: Option<Walls>,
+    /// What hides keys and the like from them where they only look; none where no sandbox holds.
+    pub(crate) veil: Option<Veil>,
     /// What its programs may touch; none: whatever haft may.
     pub(crate) confine: Option<Limits>,
     /// Variables that they get.

@@ -296,6 +296,7 @@ fn absent(dispatcher: &Dispatcher, request: &ToolUse, tool: &ToolSpec, plan: Pla
         place: &dispatcher.place,
         grants: &judge.grants,
         walls: None,
+        veil: None,
     });
     Answer::of(Judgement { plan, ruling, script: None, parts: Vec::new() })
 }

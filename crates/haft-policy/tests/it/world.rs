@@ -132,6 +132,7 @@ impl Call {
             place: &self.place,
             grants,
             walls: None,
+            veil: None,
         })
     }
 }

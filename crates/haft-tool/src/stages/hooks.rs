@@ -78,6 +78,7 @@ impl Seen {
             grants: &judge.grants,
             // What it names is what matters, not how far it would get.
             walls: None,
+            veil: None,
         })
     }
 }

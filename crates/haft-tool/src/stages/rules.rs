@@ -151,6 +151,7 @@ pub(crate) fn with_ask<T>(
         place: call.place(),
         grants: &judge.grants,
         walls: call.walls.as_ref(),
+        veil: call.veil.as_ref(),
     })
 }
 

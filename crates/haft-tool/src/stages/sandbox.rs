@@ -142,14 +142,16 @@ async fn limits(call: &Call) -> Option<Limits> {
     let shell = call.cx.dispatcher.host.shell()?;
     let looks = call.ruling.as_ref().is_some_and(|ruling| ruling.looks);
     if looks && wanted.looks {
-        // At level L such a command sees other processes as they are, and costs less.
-        let levels: &[Level] =
-            if wanted.strong { strongest(wanted) } else { &[Level::Landlock, Level::Namespaces] };
-        let level = level(shell, levels).await?;
+        let level = looking(shell, policy).await;
+        // Without a level, one that needs the veil is not started.
+        if level.is_none() && call.veil.is_none() {
+            return None;
+        }
         // Sorting much takes files for a while.
-        let (hidden, temp) = (policy.hidden(), shell.scratch().await.ok());
+        let (mut hidden, temp) = (policy.hidden(), shell.scratch().await.ok());
+        hidden.extend(call.veil.iter().flat_map(|veil| veil.hidden.clone()));
         let read = Some(seen(call).await);
-        return Some(Limits { read, hidden, temp, level: Some(level), ..Limits::default() });
+        return Some(Limits { read, hidden, temp, level, ..Limits::default() });
     }
     let walls = call.walls.as_ref()?;
     let level = level(shell, strongest(wanted)).await?;
@@ -161,23 +163,40 @@ async fn limits(call: &Call) -> Option<Limits> {
     Some(limits)
 }
 
+/// The level at which commands that only look are held.
+pub(super) async fn looking(shell: &dyn Shell, policy: &Policy) -> Option<Level> {
+    let wanted = policy.sandbox();
+    // At level L such a command sees other processes as they are, and costs less.
+    let levels: &[Level] =
+        if wanted.strong { strongest(wanted) } else { &[Level::Landlock, Level::Namespaces] };
+    level(shell, levels).await
+}
+
 /// What a command that only looks was judged to look at: nothing else can be put in its place meanwhile.
 async fn seen(call: &Call) -> Vec<HostPath> {
-    let fs = call.cx.dispatcher.host.fs();
     let located = call.located.iter().flatten().filter_map(|found| found.as_ref().ok());
     let mut all: Vec<HostPath> = located.map(|found| found.real.clone()).collect();
-    for root in call.place().roots.iter().chain([&call.place().cwd]) {
-        let found = fs.locate(root, Follow::Yes).await.ok();
-        all.extend(found.map(|found| found.real));
-        // What git and toolchains look at lies around it.
-        if let Some(Repository { top, git }) = repository(fs, root).await {
-            let is_home = call.cx.dispatcher.host.home().is_within(&top);
-            all.extend((!is_home).then_some(top));
-            all.push(git);
-        }
-    }
+    all.extend(around(call).await.into_iter().map(|(_, real)| real));
     all.sort();
     all.dedup();
+    all
+}
+
+/// The folders of the workspace, what git and toolchains look at around them, and repositories: as they
+/// are written, and with links resolved.
+pub(super) async fn around(call: &Call) -> Vec<(HostPath, HostPath)> {
+    let fs = call.cx.dispatcher.host.fs();
+    let mut all = Vec::new();
+    for root in call.place().roots.iter().chain([&call.place().cwd]) {
+        if let Ok(found) = fs.locate(root, Follow::Yes).await {
+            all.push((root.clone(), found.real));
+        }
+        if let Some(Repository { top, git }) = repository(fs, root).await {
+            let is_home = call.cx.dispatcher.host.home().is_within(&top);
+            all.extend((!is_home).then(|| (top.clone(), top)));
+            all.push((git.clone(), git));
+        }
+    }
     all
 }
 

@@ -4,15 +4,24 @@
 //! **Invariant:** what cannot be looked at in full counts as the worst that it may be. Nothing is
 //! opened but the settings of repositories and toolchains.
 
-use haft_host::{FileKind, Fs, ListHow, Located, git_settings, has_links, is_plain_toolchain};
-use haft_policy::{Around, GitFacts, GitUse, Script, unsure_paths};
-use haft_types::{Access, Effect, EntryKind, Follow, HostPath, Outcome, Target};
+use std::time::Duration;
 
-use super::resolve::look_up;
+use haft_host::{FileKind, Fs, ListHow, Located, git_settings, has_links, is_plain_toolchain};
+use haft_policy::{Around, GitFacts, GitUse, Script, Veil, unsure_paths};
+use haft_types::{Access, Effect, EntryKind, Follow, HostPath, Outcome, Target};
+use tokio::time::timeout;
+
+use super::{resolve::look_up, sandbox};
 use crate::{Call, pipeline::Lost};
 
 /// Most names among which links are looked for that a script would follow.
 const LINKS: usize = 4096;
+/// Most names among which such are looked for as have to be hidden.
+const NAMES: usize = 50_000;
+/// How long that may take.
+const PATIENCE: Duration = Duration::from_millis(500);
+/// Most of them that are hidden.
+const HIDDEN: usize = 100;
 
 /// Where the script of an effect starts.
 pub(super) const fn start(effect: &Effect) -> Option<&HostPath> {
@@ -35,6 +44,8 @@ pub(super) struct Known {
     git: Git,
     /// It starts where its words count from, and all links were looked at.
     is_sure: bool,
+    /// What hides keys from it, where it only looks.
+    veil: Option<Veil>,
 }
 
 /// How a script asks git, where that runs as one that only looks.
@@ -126,9 +137,74 @@ pub(super) async fn known(call: &Call) -> Known {
             follow(fs, (folder, *depth), &mut more, &mut left).await;
         }
         let is_sure = starts_there && left > 0 && script.fault.is_none();
-        return Known { around: asks.then_some(around), looks, more, git, is_sure };
+        let veil = if looks { veil(call, &script).await } else { None };
+        return Known { around: asks.then_some(around), looks, more, git, is_sure, veil };
     }
     Known { is_sure: true, ..Known::default() }
+}
+
+/// What hides keys from a script that only looks, and what rules name from one that may come upon it;
+/// none where no sandbox holds it, and where nothing has to be hidden.
+async fn veil(call: &Call, script: &Script) -> Option<Veil> {
+    let judge = call.cx.session().judge();
+    let (policy, host) = (&judge.policy, &call.cx.dispatcher.host);
+    let is_open = script.parts.iter().any(|part| part.open.is_some());
+    let (rules, patterns) = policy.names_reads();
+    if !(is_open || rules) || !policy.sandbox().looks {
+        return None;
+    }
+    sandbox::looking(host.shell()?, policy).await?;
+    let mut veil = Veil::default();
+    if !(is_open || patterns) {
+        return Some(veil);
+    }
+    let tool = &call.ready().ok()?.spec.name;
+    let work = async {
+        let mut left = NAMES;
+        for (written, real) in sandbox::around(call).await {
+            if veil.searched.iter().any(|known| real.is_within(known)) {
+                continue;
+            }
+            let skips = policy.path_filter(tool, &written, &real);
+            if !hide(host.fs(), &real, skips, &mut left, &mut veil.hidden).await {
+                return;
+            }
+            veil.searched.push(real);
+        }
+    };
+    // What was found by then is hidden all the same.
+    let _ = timeout(PATIENCE, work).await;
+    Some(veil)
+}
+
+/// Looks for what is to be skipped below a folder, and whether all was looked at.
+async fn hide(
+    fs: &dyn Fs,
+    root: &HostPath,
+    skips: impl Fn(&HostPath) -> bool,
+    left: &mut usize,
+    hidden: &mut Vec<HostPath>,
+) -> bool {
+    let mut folders = vec![root.clone()];
+    while let Some(folder) = folders.pop() {
+        let Ok(at) = fs.locate(&folder, Follow::No).await else { return false };
+        let how = ListHow { limit: *left, stat: false };
+        let Ok(listing) = fs.list(&at, how).await else { return false };
+        *left -= listing.entries.len().min(*left);
+        for entry in listing.entries {
+            let Ok(path) = folder.join_bytes(&entry.name) else { return false };
+            if skips(&path) {
+                hidden.push(path);
+            } else if entry.kind == EntryKind::Folder {
+                folders.push(path);
+            }
+        }
+        if *left == 0 || hidden.len() > HIDDEN {
+            hidden.truncate(HIDDEN);
+            return false;
+        }
+    }
+    true
 }
 
 /// Looks for the links below a folder.
@@ -163,6 +239,7 @@ async fn follow(
 pub(super) fn settle(call: &mut Call, known: Known) {
     let Ok(prepared) = &mut call.prepared else { return };
     call.git = known.git;
+    call.veil = known.veil;
     let is_script = |effect: &Effect| start(effect).is_some();
     if !prepared.plan.effects.iter().any(is_script) {
         return;

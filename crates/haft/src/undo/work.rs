@@ -156,6 +156,7 @@ impl Work<'_> {
             place,
             grants: &Grants::default(),
             walls: None,
+            veil: None,
         });
         (ruling.verdict == Verdict::Deny).then_some(ruling.reason)
     }

@@ -496,3 +496,54 @@ fn what_only_looks_sees_nothing_that_was_not_judged() {
         assert!(ran.out.contains("plain") && !ran.out.contains("precious"), "{flags:?}: {ran:?}");
     }
 }
+
+#[test]
+fn what_reads_by_names_that_it_is_told_reads_no_keys_and_nothing_that_is_denied() {
+    let world = World::new();
+    init(&world);
+    let keys = world.root().join("home/.ssh");
+    std::fs::create_dir_all(&keys).unwrap();
+    std::fs::write(keys.join("known"), "precious home\n").unwrap();
+    std::fs::write(world.root().join("beside"), "precious beside\n").unwrap();
+    for name in ["deep/er/id_ed25519", ".netrc", "deep/.env", "deep/secret/a.txt"] {
+        world.file(name, format!("precious {name}\n"));
+    }
+    world.file("plain", "plain\n");
+    std::os::unix::fs::symlink("../.env", world.work().join("deep/er/link")).unwrap();
+    let home = keys.join("known").display().to_string();
+    let beside = world.root().join("beside").display().to_string();
+    let list = format!(
+        "plain\n{home}\n{beside}\n/etc/shadow\ndeep/er/id_ed25519\n.netrc\ndeep/.env\n\
+         deep/er/link\ndeep/er/../.env\ndeep/secret/a.txt\n"
+    );
+    world.file("list", list);
+    let rules = ["--deny", "Read(.env)", "--deny", "Read(/deep/secret/**)"];
+    for mode in ["dont-ask", "ask", "accept-edits", "auto", "bypass"] {
+        for (more, command) in [
+            (&[][..], "cat $(cat list)"),
+            (&["--allow", "Bash(cat:*)"], "cat $(cat list)"),
+            (&["--allow", "Bash"], "xargs cat < list"),
+            (&[], "while read -r f; do head -3 \"$f\"; done < list"),
+            (&[], "grep -rh . . --exclude=list --exclude-dir=er --exclude=.netrc"),
+        ] {
+            let flags = [&["--mode", mode][..], &rules, more].concat();
+            let ran = world.tool("bash", &json!({ "command": command }), &flags);
+            assert!(ran.out.contains("plain"), "{mode} {command}: {ran:?}");
+            assert!(!ran.out.contains("precious"), "{mode} {command}: {ran:?}");
+        }
+    }
+    // What git has kept is not hidden, and where no look is promised nothing goes on.
+    for command in
+        ["git log -p", "git diff", "git show HEAD", "git grep x HEAD", "git stash show -p"]
+    {
+        let flags = [&["--mode", "dont-ask"][..], &rules].concat();
+        let ran = world.tool("bash", &json!({ "command": command }), &flags);
+        refused(&ran, "the rule Read(");
+    }
+    world.settings("[sandbox]\nlooks = false\n");
+    for command in ["cat $(cat list)", "grep -r . .", "git status"] {
+        let flags = [&["--mode", "dont-ask"][..], &rules].concat();
+        let ran = world.tool("bash", &json!({ "command": command }), &flags);
+        refused(&ran, "Read(");
+    }
+}

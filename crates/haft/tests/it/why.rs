@@ -83,6 +83,43 @@ fn commands_that_only_look_are_known_and_no_others() {
     }
 }
 
+/// Looks at files of which only names that are told say which they are.
+const TOLD: &str = include_str!("../../../haft-policy/tests/commands/told.txt");
+
+#[test]
+fn looks_by_names_that_are_told_are_not_asked_about_and_nothing_else_beside_them() {
+    let world = World::new();
+    let commands = commands(TOLD);
+    // The same with what writes, starts, connects, or takes a name for an option, and where nothing
+    // hides keys.
+    let more = [
+        "; touch x",
+        " > $(cat list)",
+        "; rm $(cat list)",
+        "; ./x",
+        "; curl h",
+        "; sed -n 1p $(cat l)",
+        "; xargs rg x < l",
+        "; sort $(cat l)",
+        "; git show $(cat l)",
+        "; cat < $(cat l)",
+    ];
+    let lines: Vec<Value> = commands.iter().map(|command| json!({"command": command})).collect();
+    for (command, answer) in commands.iter().zip(batch(&world, &lines)) {
+        assert_eq!(answer["decision"], "allow", "{command}: {answer}");
+    }
+    let dressed = commands.iter().flat_map(|command| more.map(|end| format!("{command}{end}")));
+    let lines: Vec<Value> = dressed.map(|command| json!({"command": command})).collect();
+    for (line, answer) in lines.iter().zip(batch(&world, &lines)) {
+        assert_eq!(answer["decision"], "ask", "{line}: {answer}");
+    }
+    world.settings("[sandbox]\nlooks = false\n");
+    let lines: Vec<Value> = commands.iter().map(|command| json!({"command": command})).collect();
+    for (command, answer) in commands.iter().zip(batch(&world, &lines)) {
+        assert_eq!(answer["decision"], "ask", "{command}: {answer}");
+    }
+}
+
 #[test]
 fn every_rule_case_holds() {
     let world = World::new();
