@@ -121,6 +121,19 @@ async fn programs_that_set_it_up_find_its_input_empty() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn the_end_of_its_input_floods_nobody() {
+    // A terminal that shows keys shows the sign, which makes output; each line makes some, too.
+    let text = "stty -icanon; for n in $(seq 1 40); do echo line; sleep 0.05; done";
+    let said = until(&mut start(text, Stdin::Empty).await, "").await;
+    assert_eq!(said.matches("line").count(), 40, "{said:?}");
+    assert!(said.matches("^D").count() <= 8, "{said:?}");
+    // Nor a program that takes it as a key and says so.
+    let text = "stty -icanon -echo; timeout 2 od -An -v -tx1 -w1";
+    let said = until(&mut start(text, Stdin::Empty).await, "").await;
+    assert!((1..=8).contains(&said.matches("04").count()), "{said:?}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn a_program_may_close_it() {
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("done");

@@ -22,6 +22,7 @@ use rustix::{
     fs::{OFlags, fcntl_setfl},
     io::{Errno, ioctl_fionread},
     pipe::fcntl_getpipe_size,
+    termios::{LocalModes, tcgetattr},
 };
 
 use super::{
@@ -38,8 +39,11 @@ const IDLE: Duration = Duration::from_millis(100);
 const LINGER: Duration = Duration::from_secs(2);
 /// How often silent pipes are looked at.
 const LOOK: Duration = Duration::from_millis(10);
-/// How often the end of a terminal's input is told again.
+/// How often the end of a terminal's input is told again; to programs that take the sign as a key, each
+/// time half as often.
 const AGAIN: Duration = Duration::from_millis(500);
+/// How often it is told to programs whose terminal shows the sign.
+const SHOWN: u32 = 3;
 /// How much is read at once.
 const PIECE: usize = 256 << 10;
 /// What is smaller is copied, so that it does not hold a whole buffer.
@@ -75,6 +79,9 @@ pub(super) struct Follower {
     report: Option<OwnedFd>,
     /// Whether the input is a terminal, which knows an end only as a sign.
     terminal: bool,
+    /// How often the end of its input was told as a key, and when it is to be told again, since the
+    /// start.
+    signs: (u32, Duration),
     /// Our end of a terminal that nobody has open now: closing it would end the program.
     held: Option<OwnedFd>,
     buffer: Vec<u8>,
@@ -139,6 +146,7 @@ impl Follower {
             input,
             output: Some(pipes.output),
             terminal: pipes.errors.is_none(),
+            signs: (0, AGAIN),
             held: None,
             errors: pipes.errors,
             report: pipes.report,
@@ -188,8 +196,8 @@ impl Follower {
         while self.order() == Order::Run && self.left == Left::Unknown {
             let Some((_, exited)) = self.exited else {
                 let empty = self.terminal && self.input.is_none();
-                self.pump(empty.then_some(AGAIN));
-                if empty {
+                self.pump(empty.then(|| self.signs.1.saturating_sub(self.began.elapsed())));
+                if empty && self.began.elapsed() >= self.signs.1 {
                     self.end_input_again();
                 }
                 continue;
@@ -570,10 +578,16 @@ impl Follower {
     }
 
     /// Programs that set their terminal up throw away what was typed before, an end too.
-    fn end_input_again(&self) {
-        if let Some(terminal) = self.output.as_ref().or(self.held.as_ref()) {
+    fn end_input_again(&mut self) {
+        let Some(terminal) = self.output.as_ref().or(self.held.as_ref()) else { return };
+        let modes = tcgetattr(terminal).map_or(LocalModes::ICANON, |set| set.local_modes);
+        let (told, _) = self.signs;
+        let is_key = !modes.contains(LocalModes::ICANON);
+        if !is_key || told < SHOWN || !modes.contains(LocalModes::ECHO) {
             let _ = rustix::io::write(terminal, END_OF_INPUT);
         }
+        let told = told + u32::from(is_key);
+        self.signs = (told, self.began.elapsed() + AGAIN * (1 << told.min(6)));
     }
 
     fn close_input(&mut self) {
