@@ -99,6 +99,41 @@ async fn stdin_is_empty_given_or_open() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn output_comes_before_the_errors_that_were_written_after_it() {
+    for (script, bursts) in [
+        ("for n in {1..20000}; do echo o$n; echo e$n >&2; done", 20_000_usize),
+        ("for n in {1..400}; do yes o$n | head -n 300; echo e$n >&2; done", 400),
+        ("for n in {1..30}; do yes o$n | head -n 300000; echo e$n >&2; done", 30),
+        (
+            "exec python3 -c 'import os\nfor n in range(1, 50001):\n os.write(1, b\"o%d\\n\" % n); \
+             os.write(2, b\"e%d\\n\" % n)'",
+            50_000,
+        ),
+    ] {
+        let mut running = start(argv(&["bash", "-c", script])).await.unwrap();
+        // The number of the last whole line of the output, and that of each line of the errors.
+        let (mut open, mut last, mut early, mut errors) = ([String::new(), String::new()], 0, 0, 0);
+        while let Some(output) = running.output.next().await {
+            let Output::Bytes(stream, bytes) = output.unwrap() else { continue };
+            let open = &mut open[usize::from(stream == Stream::Stderr)];
+            open.push_str(str::from_utf8(&bytes).unwrap());
+            let whole = open.rfind('\n').map_or(0, |end| end + 1);
+            for line in open.drain(..whole).collect::<String>().lines() {
+                let number: usize = line[1..].parse().unwrap();
+                if stream == Stream::Stdout {
+                    last = number;
+                } else {
+                    early += usize::from(number > last);
+                    errors += 1;
+                }
+            }
+        }
+        println!("{early} of {errors} lines came too early");
+        assert_eq!((early, errors), (0, bursts), "{script}");
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn much_output_comes_whole_and_in_order() {
     let mut running = start(script("seq 1 9000000; seq 1 1000 >&2")).await.unwrap();
     let (mut next, mut rest, mut length) = (1_u64, Vec::new(), 0);

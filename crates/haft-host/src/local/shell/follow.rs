@@ -396,31 +396,38 @@ impl Follower {
         }
     }
 
-    /// Reads of these streams: once of one alone, of both what stands in them now, so that what was
-    /// written before a line of the other comes before it.
+    /// Reads of these streams what stands in them now. What stands in the errors is measured first, and
+    /// what stands in the output then comes before it: whatever was written before a line of errors
+    /// is passed on before it. What comes meanwhile is left for the next time.
     fn take_both(&mut self, output: bool, errors: bool) {
-        let both = output && errors;
-        let most = |pipe: Option<&OwnedFd>| if both { standing(pipe).max(1) } else { PIECE };
-        let (err, out) = (most(self.errors.as_ref()), most(self.output.as_ref()));
-        let out = if output { self.take_up_to(Stream::Stdout, out) } else { Vec::new() };
-        let err = if errors { self.take_up_to(Stream::Stderr, err) } else { Vec::new() };
+        let err = standing(self.errors.as_ref());
+        let out = standing(self.output.as_ref());
+        let output = output || (errors && err > 0 && out > 0);
+        let most = |standing: usize, alone| match alone {
+            true if self.terminal => PIECE,
+            true => standing.clamp(1, PIECE),
+            false => standing.max(1),
+        };
+        let (err, out) = (most(err, !output), most(out, !errors));
+        let out = if output { self.take_up_to(Stream::Stdout, out, false) } else { Vec::new() };
+        let err = if errors { self.take_up_to(Stream::Stderr, err, output) } else { Vec::new() };
         for (stream, bytes) in merged(out, err) {
             self.shared.push(Ok(Output::Bytes(stream, bytes)));
         }
     }
 
-    /// Reads until so much has come, or as much as there is room for.
-    fn take_up_to(&mut self, stream: Stream, mut most: usize) -> Vec<Bytes> {
+    /// Reads until so much has come, where it is to be `exact` no more, or as much as there is room for.
+    fn take_up_to(&mut self, stream: Stream, mut most: usize, exact: bool) -> Vec<Bytes> {
         let mut all = Vec::new();
         while most > 0 && self.may_take(stream) {
             let bytes = match stream {
                 Stream::Stdout => self.take_output(most),
-                Stream::Stderr => self.take_errors(most),
+                Stream::Stderr => self.take_errors(most, exact),
             };
             if bytes.is_empty() {
                 break;
             }
-            most = if most <= PIECE { 0 } else { most.saturating_sub(bytes.len()) };
+            most = if most <= PIECE && !exact { 0 } else { most.saturating_sub(bytes.len()) };
             all.push(bytes);
         }
         all
@@ -428,7 +435,7 @@ impl Follower {
 
     fn take_output(&mut self, most: usize) -> Bytes {
         let Some(pipe) = self.output.take() else { return Bytes::new() };
-        match self.take(Stream::Stdout, &pipe, most) {
+        match self.take(Stream::Stdout, &pipe, most, false) {
             Some(bytes) => {
                 self.output = Some(pipe);
                 return bytes;
@@ -439,9 +446,9 @@ impl Follower {
         Bytes::new()
     }
 
-    fn take_errors(&mut self, most: usize) -> Bytes {
+    fn take_errors(&mut self, most: usize, exact: bool) -> Bytes {
         let Some(pipe) = self.errors.take() else { return Bytes::new() };
-        let bytes = self.take(Stream::Stderr, &pipe, most);
+        let bytes = self.take(Stream::Stderr, &pipe, most, exact);
         self.errors = bytes.is_some().then_some(pipe);
         bytes.unwrap_or_default()
     }
@@ -460,11 +467,12 @@ impl Follower {
         }
     }
 
-    /// Reads once, of what is little no more than `most`; none at the end of the pipe.
-    fn take(&mut self, stream: Stream, pipe: &OwnedFd, most: usize) -> Option<Bytes> {
+    /// Reads once, of what is little or to be `exact` no more than `most`; none at the end of the pipe.
+    fn take(&mut self, stream: Stream, pipe: &OwnedFd, most: usize, exact: bool) -> Option<Bytes> {
         let mut small = Vec::new();
-        let into = if most < SMALL {
-            small.reserve_exact(most);
+        let is_small = most < SMALL || exact;
+        let into = if is_small {
+            small.reserve_exact(most.min(PIECE));
             &mut small
         } else {
             self.prepare_buffer();
@@ -473,7 +481,7 @@ impl Follower {
         match rustix::io::read(pipe, spare_capacity(into)) {
             Ok(0) => None,
             Ok(length) => {
-                let bytes = if most < SMALL { small.into() } else { self.read(length) };
+                let bytes = if is_small { small.into() } else { self.read(length) };
                 let now = self.clock();
                 let (burst, before) = &mut self.bursts[number(stream)];
                 *burst = if now < *before + PAUSE { *burst + length } else { length };
