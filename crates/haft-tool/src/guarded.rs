@@ -22,6 +22,7 @@ use crate::{
     Events,
     keeper::{Data, Keeper, Write},
     pipeline::Lost,
+    unwrapped::moves_nowhere,
 };
 
 /// The variable in which [`REPORTING_SCRIPT`] finds its command: not an argument, since then every
@@ -626,6 +627,9 @@ impl Shell for Guarded {
             let looks = self.looks.clone();
             let confine = self.confine.clone();
             let mut spawn = Spawn { looks, confine, trusted: false, ..spawn };
+            if spawn.looks.is_some() {
+                spawn = unwrapped(spawn);
+            }
             spawn.set.extend(self.variables.iter().cloned());
             shell.spawn_after(spawn, self.begin().boxed()).await
         }
@@ -652,6 +656,18 @@ impl Shell for Guarded {
         }
         .boxed()
     }
+}
+
+/// A command that only looks and moves nowhere, without the script that reports where it ended.
+fn unwrapped(mut spawn: Spawn) -> Spawn {
+    let wrapped =
+        matches!(&spawn.program, Program::Script { text, .. } if text == REPORTING_SCRIPT);
+    if let Some(text) = command(&spawn).filter(|text| wrapped && moves_nowhere(text)) {
+        spawn.set.retain(|(name, _)| name != COMMAND_VARIABLE);
+        spawn.program = Program::Script { text, args: Vec::new() };
+        spawn.report = false;
+    }
+    spawn
 }
 
 impl Guarded {

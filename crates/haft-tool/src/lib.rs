@@ -30,6 +30,7 @@ mod survey;
 mod tool;
 mod transaction;
 mod undo;
+mod unwrapped;
 mod validate;
 
 pub use self::{
