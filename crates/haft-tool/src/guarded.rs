@@ -35,6 +35,11 @@ pub const COMMAND_VARIABLE: &str = "HAFT_COMMAND";
 /// Nothing of it stands before the command, and no line end, so that errors show the command's own
 /// text and line. One that speaks of traps finds none of haft's: it reports behind its last command,
 /// unless it ends the shell itself. A guarded host takes it for the command alone.
+///
+/// With `set -x` bash tells of the command in one `+` more than without haft, since `eval` is a level of its
+/// own, as is every other way to run a text but two: an argument of the shell, which `pkill -f` finds, and a
+/// script file, by whose name bash would then begin its errors. `PS4` is the person's, and what was traced
+/// cannot be told from what a program printed, so nothing of it is taken out afterwards.
 pub const REPORTING_SCRIPT: &str = "haft=$HAFT_COMMAND; unset HAFT_COMMAND; case \" $haft \" in \
     *[!a-zA-Z0-9_./-]trap[!a-zA-Z0-9_./=-]*) eval \" $haft\" 3>&-; \
     { haft=$?; pwd -P >&3; exit $haft; } >/dev/null 2>&1;; \

@@ -34,8 +34,12 @@ const WAIT_MAX: u64 = 600_000;
 const LOOK: Duration = Duration::from_millis(50);
 /// How long the end of a job is waited for that was stopped.
 const STOP: Duration = Duration::from_millis(2_500);
-/// How long input waits for what was sent before to be read.
+/// How long input waits for what was sent before to be read, and large input to be read itself.
 const TAKEN: Duration = Duration::from_secs(5);
+/// How long it waits where nothing of it is read.
+const UNREAD: Duration = Duration::from_millis(500);
+/// Bytes of input that stand in a pipe of any size.
+const LARGE: usize = 4 << 10;
 /// Bytes of a compiled pattern.
 const PATTERN: usize = 1 << 20;
 /// Characters of a found line that are repeated.
@@ -122,6 +126,9 @@ struct JobData {
     state: &'static str,
     #[serde(skip_serializing_if = "Option::is_none")]
     exit_code: Option<i32>,
+    /// Signal that ended it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    signal: Option<i32>,
     /// Milliseconds that it runs, or ran.
     took: u64,
     /// Bytes of output, as it came.
@@ -141,6 +148,7 @@ impl JobData {
                 Some(JobEnd::Lost) => "lost",
             },
             exit_code: end.and_then(|end| end.exit),
+            signal: end.and_then(|end| end.signal),
             took: u64::try_from(job.lasted().as_millis()).unwrap_or(u64::MAX),
             bytes: job.bytes(),
         }
@@ -408,18 +416,41 @@ async fn type_in(input: &Input, job: &Running, answer: &mut Answer) -> Result<()
     let text = input.text.clone().unwrap_or_default();
     let (bytes, line) = (text.len(), text.ends_with('\n'));
     if bytes > 0 {
-        match timeout(TAKEN, job.input(Bytes::from(text))).await {
-            Ok(sent) => sent.map_err(|error| gone(&error))?,
-            Err(_) => return Err(gone(&"it reads nothing of what was sent before")),
-        }
+        let Ok(sent) = timeout(TAKEN, job.input(Bytes::from(text))).await else {
+            return Err(gone(
+                &"it reads nothing of what was sent before; nothing of this was sent",
+            ));
+        };
+        sent.map_err(|error| gone(&error))?;
     }
     let end = if line { "a newline at their end" } else { "no newline at their end" };
-    answer.notes.push(format!("sent {bytes} bytes, {end}"));
+    let unread = if bytes > LARGE { unread(job).await.min(bytes) } else { 0 };
+    let unread = match unread {
+        0 => String::new(),
+        _ => format!("; it has not read {unread} of them so far, which wait for it"),
+    };
+    answer.notes.push(format!("sent {bytes} bytes, {end}{unread}"));
     if input.eof.unwrap_or_default() {
         job.end_input();
         answer.notes.push("its input was ended".to_owned());
     }
     Ok(())
+}
+
+/// Waits as long as a job reads what was sent to it; how much it has not read then.
+async fn unread(job: &Running) -> usize {
+    let until = Instant::now() + TAKEN;
+    let (mut least, mut since) = (usize::MAX, Instant::now());
+    while let Some(left) = job.untaken().filter(|left| *left > 0) {
+        if left < least {
+            (least, since) = (left, Instant::now());
+        }
+        if Instant::now() >= until.min(since + UNREAD) {
+            return left;
+        }
+        sleep(LOOK).await;
+    }
+    0
 }
 
 async fn stop(job: &Running, cx: &Cx, answer: &mut Answer) {

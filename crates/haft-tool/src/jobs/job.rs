@@ -38,6 +38,10 @@ pub trait Work: Send + Sync {
     /// # Errors
     /// When nobody reads it any more, or it has none.
     fn input(&self, bytes: Bytes) -> BoxFuture<'_, io::Result<()>>;
+    /// Bytes of what was sent to its input that it has not read; none where nobody knows.
+    fn untaken(&self) -> Option<usize> {
+        None
+    }
     /// Ends its input.
     fn end_input(&self);
     /// Ends it, with time to clean up. Its end is told by what follows it.
@@ -69,6 +73,8 @@ pub struct Ended {
     pub how: JobEnd,
     /// Its exit code, where it had one.
     pub exit: Option<i32>,
+    /// The signal that ended it, where one did.
+    pub signal: Option<i32>,
     /// The same in words: `exit code 1`, `stopped`.
     pub words: String,
     /// What else is to be said, such as what of its output is not kept.
@@ -83,7 +89,7 @@ impl Ended {
     /// An end now, in words.
     pub fn new(how: JobEnd, words: impl Into<String>) -> Self {
         let (words, at) = (words.into(), Instant::now());
-        Self { how, exit: None, words, notes: Vec::new(), address: None, at }
+        Self { how, exit: None, signal: None, words, notes: Vec::new(), address: None, at }
     }
 }
 
@@ -318,6 +324,11 @@ impl Job {
             }
         }
         self.work().input(bytes).await
+    }
+
+    /// Bytes of what was sent to its input that it has not read; none where nobody knows.
+    pub fn untaken(&self) -> Option<usize> {
+        self.work().untaken()
     }
 
     /// Ends its input.

@@ -212,6 +212,10 @@ impl Work for Command {
     fn input(&self, bytes: Bytes) -> BoxFuture<'_, io::Result<()>> {
         self.control.write(bytes)
     }
+    fn untaken(&self) -> Option<usize> {
+        // What stands in a terminal is what it shows, too.
+        self.control.untaken().filter(|_| !self.terminal)
+    }
     fn end_input(&self) {
         self.control.end_input();
     }
@@ -301,15 +305,18 @@ fn ended(command: Option<&str>, over: Over, stopped: bool, life: Option<Duration
         Over::Lost(why) => return Ended::new(JobEnd::Lost, format!("lost: {why}")),
     };
     // The code of what goes on after its command is nobody's.
-    let code = exit.code.filter(|_| command.is_some());
+    let (code, signal) = match command {
+        Some(_) => (exit.code, exit.signal.filter(|_| exit.code.is_none())),
+        None => (None, None),
+    };
     let mut notes: Vec<String> =
         answer::put_back(&exit.put_back).as_deref().map(bare).into_iter().collect();
     if let Some(life) = life {
         let words = format!("stopped, for its time of {} s was over", life.as_secs_f64());
-        return Ended { exit: code, notes, ..Ended::new(JobEnd::Stopped, words) };
+        return Ended { exit: code, signal, notes, ..Ended::new(JobEnd::Stopped, words) };
     }
     if stopped {
-        return Ended { exit: code, notes, ..Ended::new(JobEnd::Stopped, "stopped") };
+        return Ended { exit: code, signal, notes, ..Ended::new(JobEnd::Stopped, "stopped") };
     }
     let Some(command) = command else {
         return Ended { notes, ..Ended::new(JobEnd::Exited, "by itself") };
@@ -319,7 +326,7 @@ fn ended(command: Option<&str>, over: Over, stopped: bool, life: Option<Duration
     let words = meaning.unwrap_or_else(|| "exit code 0".to_owned());
     let advice = "a job ends with its command, so leave & out of it";
     notes.extend(answer::left_over(command, &end, advice).as_deref().map(bare));
-    Ended { exit: code, notes, ..Ended::new(JobEnd::Exited, words) }
+    Ended { exit: code, signal, notes, ..Ended::new(JobEnd::Exited, words) }
 }
 
 /// What is said beside an output, without the brackets that it has there.

@@ -29,6 +29,8 @@ const DEAF: Duration = Duration::from_secs(3);
 const LOOK: Duration = Duration::from_millis(200);
 /// Longest name.
 const NAME: usize = 32;
+/// The line of the shell itself, among processes.
+const SHELL: &str = "bash --noprofile --norc";
 /// Most processes of a background that are named.
 const NAMED: usize = 5;
 /// Characters that are shown of what was said between two calls.
@@ -201,7 +203,7 @@ pub(super) async fn run(
                 notes.extend(seat.stands(name, folder, cx));
             }
             let beside = shell.running.control.beside().await;
-            notes.extend(seat.background(name, beside));
+            notes.extend(seat.background(name, &input.command, beside));
             notes.extend(answer::put_back(&shell.running.control.put_back().await));
             seat.leave(shell);
         }
@@ -407,8 +409,21 @@ impl Seat {
         moved.then(|| format!("[{}]", next(&shown)))
     }
 
-    /// What runs in the background now; what is said of it.
-    fn background(&mut self, name: &str, beside: Vec<(u32, String)>) -> Option<String> {
+    /// What runs in the background behind a command; what is said of it.
+    fn background(
+        &mut self,
+        name: &str,
+        command: &str,
+        mut beside: Vec<(u32, String)>,
+    ) -> Option<String> {
+        for (id, line) in &mut beside {
+            // A part of a command that runs in a shell of its own has the shell's line.
+            if line.trim() == SHELL {
+                let known = self.beside.iter().find(|(known, _)| known == id);
+                let part = || format!("a part of: {}", command.trim());
+                *line = known.map_or_else(part, |(_, line)| line.clone());
+            }
+        }
         let ran = !std::mem::replace(&mut self.beside, beside).is_empty();
         if self.beside.is_empty() {
             return ran.then(|| {
@@ -418,10 +433,8 @@ impl Seat {
                 )
             });
         }
-        let one = |(id, line): &(u32, String)| match line.trim() {
-            // A part of a command that runs in a shell of its own has the shell's line.
-            "bash --noprofile --norc" => format!("{id} (a subshell)"),
-            line => format!("{id} {}", haft_text::names::shown(line, 60)),
+        let one = |(id, line): &(u32, String)| {
+            format!("{id} {}", haft_text::names::shown(line.trim(), 60))
         };
         let mut named: Vec<String> = self.beside.iter().take(NAMED).map(one).collect();
         if let Some(more) = self.beside.len().checked_sub(NAMED).filter(|more| *more > 0) {

@@ -19,7 +19,7 @@ use tokio_util::sync::CancellationToken;
 
 use crate::bash::on_disk;
 
-fn world() -> World {
+pub(crate) fn world() -> World {
     World::local(haft_tools::builtin(), [("b.txt", "one\ntwo\n")]).unwrap()
 }
 
@@ -28,7 +28,7 @@ fn jobs(world: &World) -> Arc<Jobs> {
 }
 
 /// Begins a command in the background; gives its name.
-async fn begin(world: &World, command: &str) -> String {
+pub(crate) async fn begin(world: &World, command: &str) -> String {
     begin_with(world, json!({"command": command})).await
 }
 
@@ -40,7 +40,7 @@ async fn begin_with(world: &World, mut input: Value) -> String {
     data(&outcome)["job_id"].as_str().unwrap().to_owned()
 }
 
-async fn job(world: &World, action: &str, more: Value) -> Outcome {
+pub(crate) async fn job(world: &World, action: &str, more: Value) -> Outcome {
     let mut input = more;
     input["action"] = json!(action);
     let outcome = world.call("job", input).await;
@@ -50,7 +50,7 @@ async fn job(world: &World, action: &str, more: Value) -> Outcome {
     outcome
 }
 
-fn data(outcome: &Outcome) -> &Value {
+pub(crate) fn data(outcome: &Outcome) -> &Value {
     outcome.data.as_ref().unwrap_or_else(|| panic!("{}", outcome.joined_text()))
 }
 
@@ -317,20 +317,6 @@ async fn what_a_job_itself_leaves_in_the_background_ends_with_it() {
 }
 
 #[tokio::test]
-async fn input_that_nobody_reads_is_no_wait_without_end() {
-    let world = world();
-    begin(&world, "sleep 60").await;
-    let text = "x".repeat(1 << 20);
-    let mut outcomes = Vec::new();
-    for _ in 0..3 {
-        outcomes.push(job(&world, "input", json!({"text": text})).await);
-    }
-    assert_eq!(outcomes[0].status, Status::Done, "{}", outcomes[0].joined_text());
-    let told = outcomes[2].joined_text();
-    assert!(told.contains("it reads nothing of what was sent before"), "{told}");
-}
-
-#[tokio::test]
 async fn names_that_are_not_there_list_those_that_are() {
     let world = world();
     begin(&world, "sleep 60").await;
@@ -506,21 +492,6 @@ async fn control_sequences_and_broken_characters_reach_nobody() {
     }
     let detail = serde_json::to_string(&end.detail).unwrap();
     assert!(!detail.contains('\u{202e}'), "{detail}");
-}
-
-#[tokio::test]
-async fn output_of_a_job_that_has_no_text_is_told_as_the_bytes_that_came() {
-    let world = world();
-    let waits = "until [ -e go ]; do sleep 0.02; done";
-    let id = begin(&world, &format!("echo text; {waits}; head -c 300000 /dev/zero")).await;
-    job(&world, "wait", json!({"job": id, "pattern": "text"})).await;
-    let none = job(&world, "output", json!({"job": id})).await.joined_text();
-    assert!(none.starts_with("[no new output]"), "{none}");
-    world.call("bash", json!({"command": "touch go"})).await;
-    let end = job(&world, "wait", json!({"job": id})).await;
-    let text = end.joined_text();
-    assert!(text.starts_with("[300000 bytes, none of them text: out://c1]"), "{text}");
-    assert_eq!(data(&end)["jobs"][0]["bytes"], 300_005);
 }
 
 #[tokio::test]

@@ -22,6 +22,7 @@ mod grep;
 mod grep_binary;
 mod harness;
 mod jobs;
+mod jobs_told;
 mod ls;
 mod mixed;
 mod moves;

@@ -92,6 +92,20 @@ async fn after(command: &str, shell: Shell) -> Outcome {
     broken
 }
 
+#[tokio::test]
+async fn a_part_of_a_command_in_the_background_is_named_by_its_command() {
+    let world = world();
+    let mut named = Vec::new();
+    for command in ["(while :; do sleep 0.05; done) & echo up", "true"] {
+        let input = json!({"command": command, "session": "s"});
+        let text = world.call("bash", input).await.joined_text();
+        let (_, rest) = text.split_once("in the background of session s: ").unwrap();
+        named.push(rest.split_once("; what it prints").unwrap().0.to_owned());
+    }
+    assert!(named[0].contains(" a part of: (while :; do sleep 0.05; done) & echo up"), "{named:?}");
+    assert!(named[1].contains(" a part of: (while :;"), "{named:?}");
+}
+
 #[tokio::test(flavor = "multi_thread")]
 async fn variables_functions_folder_and_background_live_on() {
     let world = world();

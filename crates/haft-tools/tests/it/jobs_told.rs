@@ -1,0 +1,76 @@
+//! What is said of the input, the output and the end of jobs where these are out of the ordinary.
+
+use std::time::{Duration, Instant};
+
+use haft_types::Status;
+use serde_json::json;
+
+use crate::jobs::{begin, data, job, world};
+
+#[tokio::test]
+async fn input_that_nobody_reads_is_no_wait_without_end() {
+    let world = world();
+    begin(&world, "sleep 60").await;
+    let text = "x".repeat(1 << 20);
+    let mut outcomes = Vec::new();
+    for _ in 0..3 {
+        outcomes.push(job(&world, "input", json!({"text": text})).await);
+    }
+    assert_eq!(outcomes[0].status, Status::Done, "{}", outcomes[0].joined_text());
+    let told = outcomes[0].joined_text();
+    assert!(
+        told.contains("; it has not read 1048576 of them so far, which wait for it]"),
+        "{told}"
+    );
+    let told = outcomes[2].joined_text();
+    assert!(told.contains("it reads nothing of what was sent before"), "{told}");
+}
+
+#[tokio::test]
+async fn large_input_is_told_as_far_as_it_was_read() {
+    let world = world();
+    begin(&world, "head -c 1000000 | wc -c; until [ -e go ]; do sleep 0.02; done; wc -c").await;
+    let text = "x".repeat(3_000_000);
+    let began = Instant::now();
+    let told = job(&world, "input", json!({"text": text})).await.joined_text();
+    assert!(began.elapsed() < Duration::from_secs(20), "{:?}", began.elapsed());
+    // head may have read a little more than it wanted.
+    let unread = told.split_once("has not read ").and_then(|(_, rest)| rest.split_once(" of them"));
+    let unread: usize = unread.unwrap_or_else(|| panic!("{told}")).0.parse().unwrap();
+    assert!((1_900_000..=2_000_000).contains(&unread), "{told}");
+    world.call("bash", json!({"command": "touch go"})).await;
+    let all = "x".repeat(100_000);
+    let told = job(&world, "input", json!({"text": all, "eof": true})).await.joined_text();
+    assert!(told.contains("[sent 100000 bytes, no newline at their end]"), "{told}");
+    let end = job(&world, "wait", json!({})).await;
+    let said = data(&end)["output"].as_str().unwrap();
+    assert_eq!(said, format!("1000000\n{}", unread + 100_000), "{}", end.joined_text());
+}
+
+#[tokio::test]
+async fn a_job_that_a_signal_ended_says_which() {
+    let world = world();
+    for (command, exit, signal) in
+        [("kill -9 $$", json!(null), json!(9)), ("exit 3", json!(3), json!(null))]
+    {
+        let id = begin(&world, command).await;
+        let end = job(&world, "wait", json!({"job": id})).await;
+        let one = &data(&end)["jobs"][0];
+        assert_eq!((&one["exit_code"], &one["signal"]), (&exit, &signal), "{command}");
+    }
+}
+
+#[tokio::test]
+async fn output_of_a_job_that_has_no_text_is_told_as_the_bytes_that_came() {
+    let world = world();
+    let waits = "until [ -e go ]; do sleep 0.02; done";
+    let id = begin(&world, &format!("echo text; {waits}; head -c 300000 /dev/zero")).await;
+    job(&world, "wait", json!({"job": id, "pattern": "text"})).await;
+    let none = job(&world, "output", json!({"job": id})).await.joined_text();
+    assert!(none.starts_with("[no new output]"), "{none}");
+    world.call("bash", json!({"command": "touch go"})).await;
+    let end = job(&world, "wait", json!({"job": id})).await;
+    let text = end.joined_text();
+    assert!(text.starts_with("[300000 bytes, none of them text: out://c1]"), "{text}");
+    assert_eq!(data(&end)["jobs"][0]["bytes"], 300_005);
+}
