@@ -156,6 +156,19 @@ impl CommandPattern {
         self.takes_with(&self.pieces, joined)
     }
 
+    /// Reports whether it takes whatever begins with these words.
+    pub(crate) fn takes_more(&self, joined: &str) -> bool {
+        let is_open =
+            self.words || self.pieces.len() > 1 && self.pieces.ends_with(&[String::new()]);
+        is_open && self.takes(joined)
+    }
+
+    /// Reports whether it may take something that begins with these words.
+    pub(crate) fn may_take_more(&self, joined: &str) -> bool {
+        let head = self.pieces.first().map_or("", String::as_str);
+        head.starts_with(joined) || joined.starts_with(head)
+    }
+
     /// In linear time: behind a star, what fails for one start fails for all later ones, too.
     fn takes_any(&self, pieces: &[String], line: &Line) -> bool {
         let Some(first) = pieces.first() else { return false };

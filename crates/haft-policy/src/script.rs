@@ -138,9 +138,14 @@ pub struct Part {
     pub folders: Option<Vec<String>>,
     /// Its program by its name alone, where that is known.
     pub program: Option<String>,
+    /// Its words up to the first that only the shell will know; none where working them out may run
+    /// what they hold.
+    pub first: Vec<String>,
     /// Whether a program of another part runs it.
     pub is_wrapped: bool,
-    /// Whether something is set for it alone.
+    /// Whether it does nothing but to run the next part.
+    pub passes: bool,
+    /// Whether something is set for it alone that may change what it does.
     pub is_assigned: bool,
     /// The files that it works on; first those of its redirects.
     pub effects: Vec<Effect>,
@@ -316,17 +321,23 @@ impl Script {
 impl Part {
     fn of(part: haft_shell::Part, cwd: &str) -> Self {
         let lists = part.lists;
+        let is_plain = |(name, value): &(String, Option<String>)| {
+            haft_shell::is_harmless(name, value.as_deref())
+        };
         // A second name for a file is a way to change it.
         let is_hard = part.program.as_deref() == Some("ln")
             && !part.words.iter().flatten().any(|word| is_soft(word));
+        let first = part.words.iter().take_while(|word| !part.is_odd && word.is_some());
         let mut made = Self {
+            first: first.flatten().cloned().collect(),
+            passes: part.passes,
             text: part.text,
             words: part.words.into_iter().collect(),
             shapes: part.shapes,
             folders: part.folders,
             program: part.program,
             is_wrapped: !part.wrappers.is_empty(),
-            is_assigned: !part.assignments.is_empty(),
+            is_assigned: !part.assignments.iter().all(is_plain),
             is_tame: part.is_known,
             read_only: part.read_only,
             why: part.why,

@@ -12,6 +12,7 @@ use haft_types::{Access, Effect, HostPath, Mode, Plan, Target};
 
 use crate::{
     Ask, Policy, Rule, Verdict,
+    command::GAP,
     decide::{Judged, Placed, Remember, Ruling, by_place_or_mode, doing, is_tool, short},
     rule::{PathClass, Subject},
     script::{Around, Part, Script, unsure_paths},
@@ -56,8 +57,9 @@ impl Policy {
         let (mut ruled, mut all_ruled, mut uncovered) = (false, true, HashSet::new());
         for part in &script.parts {
             let joined = part.joined();
-            let rule =
-                joined.and_then(|joined| self.rule_of(ask, |pattern| pattern.takes(&joined)));
+            let rule = joined
+                .and_then(|joined| self.rule_of(ask, |pattern| pattern.takes(&joined)))
+                .or_else(|| self.rule_of_start(ask, part));
             // Who allows a wrapper allows what it runs.
             ruled = rule.is_some() || (ruled && part.is_wrapped);
             if ruled {
@@ -177,6 +179,28 @@ impl Policy {
         }))
     }
 
+    /// The rule that allows a command whatever its words are that only the shell will know; none where
+    /// one may be among them that denies or asks.
+    fn rule_of_start(&self, ask: &Ask<'_>, part: &Part) -> Option<&Rule> {
+        if part.words.is_some() || part.is_assigned || part.first.is_empty() {
+            return None;
+        }
+        let start = part.first.join(&GAP.to_string());
+        let bare = start.rsplit_once('/').filter(|(head, _)| !head.contains(GAP));
+        let forms = [start.as_str(), bare.map_or(start.as_str(), |(_, name)| name)];
+        let may_mean = |placed: &&Placed| match &placed.rule.subject {
+            Subject::Command { pattern, .. } => {
+                placed.rule.verdict != Verdict::Allow
+                    && forms.iter().any(|form| pattern.may_take_more(form))
+            }
+            _ => false,
+        };
+        if self.rules.iter().chain(&self.restricted).any(|placed| may_mean(&placed)) {
+            return None;
+        }
+        self.rule_of(ask, |pattern| pattern.takes_more(&start))
+    }
+
     /// The first rule that allows commands of the tool that it takes.
     pub(crate) fn rule_of(
         &self,
@@ -214,6 +238,6 @@ fn left(part: &Part, script: &Script, ask: &Ask<'_>) -> Option<String> {
     if part.open.is_some() && !is_held {
         return Some("which files it works on is known only when it runs".to_owned());
     }
-    let allowed = part.read_only || (ask.mode == Mode::AcceptEdits && part.is_tame);
+    let allowed = part.read_only || part.passes || (ask.mode == Mode::AcceptEdits && part.is_tame);
     (!allowed).then(|| part.why.clone())
 }

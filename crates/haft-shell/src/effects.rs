@@ -26,6 +26,8 @@ use std::{
     ops::Range,
 };
 
+pub use programs::is_harmless;
+
 use crate::{Fault, Script};
 
 pub use self::shapes::{ANY, FOUND, ONE, SOME};
@@ -129,6 +131,10 @@ pub struct Part {
     pub lists: bool,
     /// Whether links are followed in the folders that it goes through, at any depth.
     pub follows: bool,
+    /// Whether it does nothing but to run the next part, as that would run by itself.
+    pub passes: bool,
+    /// Whether working out its words may run what they hold.
+    pub is_odd: bool,
     /// Whether these are all that it does.
     pub is_known: bool,
     /// Whether it only reads.

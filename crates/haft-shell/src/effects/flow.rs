@@ -231,6 +231,9 @@ impl<'a, 'r> Walk<'a, 'r> {
         if command.words.is_empty() || command.kind == Kind::Loop {
             self.assign(command, &mut after);
         }
+        for (name, value) in self.declared(command, &after) {
+            after.set(&name, value);
+        }
         let Some(frame) = self.frames.last_mut() else { return };
         let moved = if found.folder { moved(&self.around, command, &after) } else { None };
         frame.failed = after.clone();
@@ -265,6 +268,37 @@ impl<'a, 'r> Walk<'a, 'r> {
         state
     }
 
+    /// What a declaration without options sets, where nothing of the script can be read only.
+    fn declared(&self, command: &Command, state: &State) -> Vec<(String, Value)> {
+        let is_one = |command: &Command| {
+            let first = command.words.first().and_then(Word::literal);
+            first.is_some_and(|name| ["declare", "typeset", "local"].contains(&name.as_str()))
+        };
+        let is_fixed = |other: &Command| {
+            let name = other.words.first().map(Word::start).unwrap_or_default();
+            let is_open = other.words.first().is_some_and(|word| word.known().is_none());
+            let flags = || other.words.iter().skip(1).any(|word| !word.start().contains('='));
+            other.kind == Kind::Simple
+                && (["readonly", "export", "builtin", "command", "eval", "."].contains(&&*name)
+                    || name == "source"
+                    || is_open
+                    || is_one(other) && flags())
+        };
+        let all = &self.around.script.commands;
+        if command.kind != Kind::Simple || !is_one(command) || all.iter().any(is_fixed) {
+            return Vec::new();
+        }
+        let value = |word: &Word| {
+            let arg = self.around.arg(word, state);
+            let name = arg.value.start().split_once('=').map(|(name, _)| name.to_owned())?;
+            let is_plain = matches!(arg.value, Value::Texts(_)) && !arg.is_odd;
+            let is_kept =
+                is_plain && is_name(&name) && !arg.is_pattern && !arg.text.contains(['~', '(']);
+            is_kept.then(|| (name.clone(), arg.behind(&format!("{name}=")).value))
+        };
+        command.words.iter().skip(1).filter_map(value).collect()
+    }
+
     /// Sets what a command without words, or a loop, assigns.
     fn assign(&self, command: &Command, state: &mut State) {
         if command.kind == Kind::Loop {
@@ -272,9 +306,16 @@ impl<'a, 'r> Walk<'a, 'r> {
             let Some(name) = name.literal() else { return };
             let args: Vec<_> =
                 values.iter().flat_map(|word| self.around.args(word, state)).collect();
-            let one = |arg: &super::words::Arg| {
-                if arg.is_split { Value::unknown() } else { arg.value.clone() }
+            let one = |arg: &super::words::Arg| match arg.value {
+                // Each of several.
+                Value::Hash => Value::Hash,
+                Value::Count if arg.is_split => Value::Number,
+                _ if arg.is_split => Value::unknown(),
+                _ => arg.value.clone(),
             };
+            if !values.is_empty() && values.iter().all(|word| self.around.counts(word, state)) {
+                return state.set(&name, Value::Number);
+            }
             let all = args.iter().map(one).reduce(|first, second| first.or(&second));
             // An answer that is none of them makes it empty.
             let all = all.filter(|_| !is_select(&self.around, command));

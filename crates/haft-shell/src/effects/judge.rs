@@ -42,6 +42,8 @@ pub(crate) struct Outcome {
     pub redirected: usize,
     /// Whether it follows links in folders.
     pub follows: bool,
+    /// Whether it does nothing but to run what it wraps.
+    pub passes: bool,
 }
 
 impl Outcome {
@@ -299,6 +301,8 @@ impl<'a, 'r> Judge<'a, 'r> {
             follows: is_found || out.follows,
             wrappers,
             assignments,
+            passes: out.passes,
+            is_odd: args.iter().any(|arg| arg.is_odd),
             is_known: out.faults.is_empty(),
             read_only: out.faults.is_empty() && acts.is_none(),
             redirected: out.redirected,

@@ -127,7 +127,7 @@ pub(super) fn starts_no_git(part: &Part) -> bool {
 
 /// Whether setting a variable to a text for one command makes it do nothing else but show its
 /// results in another way.
-pub(crate) fn is_harmless(name: &str, value: Option<&str>) -> bool {
+pub fn is_harmless(name: &str, value: Option<&str>) -> bool {
     let Some(value) = value else { return false };
     let is_plain = value.bytes().all(|c| c.is_ascii_alphanumeric() || b"._-+:@,= ".contains(&c));
     match name {
@@ -149,6 +149,8 @@ pub(crate) fn is_harmless(name: &str, value: Option<&str>) -> bool {
         | "LINES"
         | "CARGO_TERM_COLOR"
         | "RUST_BACKTRACE"
+        | "RUST_LIB_BACKTRACE"
+        | "RUST_LOG"
         | "TERM"
         | "BLOCKSIZE"
         | "BLOCK_SIZE"

@@ -160,8 +160,28 @@ impl Value {
                     Self::Number
                 }
             }
-            _ => Self::From(common(self.start(), other.start()).to_owned()),
+            _ => self
+                .files_or(other)
+                .unwrap_or_else(|| Self::From(common(self.start(), other.start()).to_owned())),
         }
+    }
+
+    /// Either of both, where both are names of files that lie in one folder or below it.
+    fn files_or(&self, other: &Self) -> Option<Self> {
+        let starts = |value: &Self| match value {
+            Self::Files(start) => Some(vec![start.clone()]),
+            Self::Texts(texts) => {
+                let climbs =
+                    |text: &String| text.is_empty() || text.split('/').any(|one| one == "..");
+                (!texts.iter().any(climbs)).then(|| texts.to_vec())
+            }
+            _ => None,
+        };
+        let (first, second) = (starts(self)?, starts(other)?);
+        let same = common(self.start(), other.start());
+        let is_here = |text: &String| !text.starts_with(['/', '.']);
+        let in_one = same.contains('/') || first.iter().chain(&second).all(is_here);
+        in_one.then(|| Self::files(same.to_owned(), ""))
     }
 }
 

@@ -29,6 +29,9 @@ pub(crate) struct Arg {
     /// What it may be with marks for what is not known, where its value does not tell: see
     /// [`super::Part::shapes`].
     pub shapes: Option<Rc<[String]>>,
+    /// It with a number in the place of each piece that is one; none where it has others that are not
+    /// known.
+    pub numbered: Option<Rc<str>>,
     /// Its bytes in the text.
     pub span: Range<usize>,
 }
@@ -41,7 +44,17 @@ impl Arg {
 
     pub(crate) fn of(value: Value, text: &str, span: Range<usize>) -> Self {
         let text = text.into();
-        Self { value, is_split: false, is_pattern: false, is_odd: false, text, shapes: None, span }
+        let (shapes, numbered) = (None, None);
+        Self {
+            value,
+            is_split: false,
+            is_pattern: false,
+            is_odd: false,
+            text,
+            shapes,
+            numbered,
+            span,
+        }
     }
 
     /// What it may be, with marks for what is not known.
@@ -104,13 +117,20 @@ impl Around<'_> {
         let mut arg = Arg::of(Value::text(""), "", word.span.clone());
         let mut text = String::new();
         let mut shapes = Shapes::default();
+        let mut numbered = Some(String::new());
         for piece in &word.pieces {
             let (value, shown) = self.piece(piece, state, &mut arg);
+            match piece {
+                Piece::Text { text, .. } => numbered = numbered.map(|all| all + text),
+                _ if value.is_number() => numbered = numbered.map(|all| all + "1"),
+                _ => numbered = None,
+            }
             shapes.add(piece, &value);
             arg.value = arg.value.then(&value);
             text.push_str(&shown);
         }
-        Arg { text: text.into(), shapes: Some(shapes.all()), ..arg }
+        let numbered = numbered.map(Into::into);
+        Arg { text: text.into(), shapes: Some(shapes.all()), numbered, ..arg }
     }
 
     fn piece(&self, piece: &Piece, state: &State, arg: &mut Arg) -> (Value, String) {
@@ -156,6 +176,24 @@ impl Around<'_> {
         (value, shown)
     }
 
+    /// Whether a word becomes nothing but numbers: what `seq` tells of numbers.
+    pub(crate) fn counts(&self, word: &Word, state: &State) -> bool {
+        let [Piece::Output { commands, quoted: false }] = &word.pieces[..] else { return false };
+        let all = self.script.commands.get(commands.clone()).unwrap_or_default();
+        let [command] = all else { return false };
+        let is_number = |word: &Word| {
+            let arg = self.arg(word, state);
+            !arg.is_odd && arg.value.is_number()
+        };
+        command.kind == Kind::Simple
+            && command.place.is_answer
+            && command.assignments.is_empty()
+            && command.redirects.is_empty()
+            && command.words.first().and_then(Word::literal).as_deref() == Some("seq")
+            && !state.functions.contains("seq")
+            && command.words.iter().skip(1).all(is_number)
+    }
+
     /// What commands say whose answer is known: the folder, or a count.
     fn output(&self, commands: &Range<usize>, state: &State) -> Value {
         let all = self.script.commands.get(commands.clone()).unwrap_or_default();
@@ -173,6 +211,11 @@ impl Around<'_> {
             ["pwd"] if all.len() == 1 => folders(state),
             // Without its input it says nothing.
             ["wc", "-l" | "-c" | "-w" | "-m"] if !state.functions.contains("wc") => Value::Count,
+            ["date", "+%s" | "+%s%N" | "+%Y"] | ["nproc"]
+                if all.len() == 1 && !state.functions.contains(words[0]) =>
+            {
+                Value::Count
+            }
             ["git", ref words @ ..] if all.len() == 1 && !state.functions.contains("git") => {
                 if tells_hash(words) {
                     Value::Hash
@@ -203,8 +246,14 @@ fn tells_hash(words: &[&str]) -> bool {
         word.starts_with(|c: char| c.is_ascii_alphanumeric())
             && word.bytes().all(|c| c.is_ascii_alphanumeric() || b"._~^/@{}-".contains(&c))
     };
+    let is_count = |word: &&str| {
+        let word = word.strip_prefix("-n").or_else(|| word.strip_prefix('-')).unwrap_or_default();
+        !word.is_empty() && word.bytes().all(|c| c.is_ascii_digit())
+    };
+    // Behind `--` stand files.
     let all = |words: &[&str], options: &[&str]| {
-        words.iter().all(|word| options.contains(word) || is_name(word))
+        let mut words = words.iter().take_while(|word| **word != "--");
+        words.all(|word| options.contains(word) || is_name(word) || is_count(word))
     };
     match words {
         ["merge-base", rest @ ..] => all(rest, &["--octopus"]),

@@ -18,7 +18,8 @@ use crate::{
 /// `sed [OPTIONS] [SCRIPT] [FILES]`
 pub(super) fn sed(judge: &mut Judge<'_, '_>, call: &Call<'_>, out: &mut Outcome) {
     let Some(entry) = table::find("sed ...") else { return };
-    let parsed = options::parse(entry, call.args);
+    let args: Vec<Arg> = call.args.iter().map(lines).collect();
+    let parsed = options::parse(entry, &args);
     let mut scripts = Vec::new();
     for (name, _, value) in &parsed.options {
         if let ("e" | "expression", Some(value)) = (name.as_str(), value) {
@@ -74,10 +75,32 @@ pub(super) fn sed(judge: &mut Judge<'_, '_>, call: &Call<'_>, out: &mut Outcome)
     }
 }
 
+/// A word that shows lines by numbers which are not known: were one negative, or missing, sed would
+/// not take it for more.
+fn lines(arg: &Arg) -> Arg {
+    match &arg.numbered {
+        Some(text) if is_lines(arg, text) => {
+            Arg { value: Value::From("1".to_owned()), ..arg.clone() }
+        }
+        _ => arg.clone(),
+    }
+}
+
+/// Whether a word is nothing but addresses and commands that show lines, whatever its numbers are.
+fn is_lines(arg: &Arg, text: &str) -> bool {
+    let is_plain = |c: char| c.is_ascii_digit() || ",;$p=dq \n".contains(c);
+    let is_open = arg.known().is_none() && !arg.is_split && !arg.is_pattern && !arg.is_odd;
+    is_open && text.starts_with(|c: char| c.is_ascii_digit()) && text.chars().all(is_plain)
+}
+
 /// The text of all scripts. Parts of a script that are only known when it runs are taken for
 /// line numbers where they surely are numbers.
 fn whole(scripts: &[Arg]) -> Option<String> {
-    let known: Option<Vec<&str>> = scripts.iter().map(Arg::known).collect();
+    let known = |arg: &Arg| {
+        let lines = || arg.numbered.as_deref().filter(|text| is_lines(arg, text));
+        arg.known().or_else(lines).map(str::to_owned)
+    };
+    let known: Option<Vec<String>> = scripts.iter().map(known).collect();
     known.map(|all| all.join("\n"))
 }
 

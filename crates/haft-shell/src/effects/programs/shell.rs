@@ -130,6 +130,13 @@ pub(super) fn printf(_: &mut Judge<'_, '_>, call: &Call<'_>, out: &mut Outcome) 
     if args.first().and_then(Arg::known) == Some("--") {
         args = &args[1..];
     }
+    // A name alone has no index that would be evaluated.
+    if let [flag, name, rest @ ..] = args
+        && flag.known() == Some("-v")
+        && name.known().is_some_and(is_own)
+    {
+        args = rest;
+    }
     let Some(format) = args.first() else { return };
     // The format may be long behind a known start, but no conversion in it is unknown.
     match format.known() {

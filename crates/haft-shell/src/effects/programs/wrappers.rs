@@ -50,27 +50,41 @@ pub(super) fn simple(judge: &mut Judge<'_, '_>, call: &Call<'_>, out: &mut Outco
     if parsed.options.iter().any(|(_, what, _)| *what == table::Use::Bad) {
         out.fault(format!("an option of {} is not known to do no harm", call.name));
     }
-    inner(judge, call, rest, out);
+    pass(judge, call, rest, out);
 }
 
-/// Looks at the command that a wrapper runs.
-pub(super) fn inner(judge: &mut Judge<'_, '_>, call: &Call<'_>, args: &[Arg], out: &mut Outcome) {
+/// Looks at what a wrapper runs, which may be all that the wrapper does.
+fn pass(judge: &mut Judge<'_, '_>, call: &Call<'_>, args: &[Arg], out: &mut Outcome) {
+    let is_plain = out.faults.is_empty() && out.effects.len() == out.redirected;
+    out.passes = inner(judge, call, args, out) && is_plain;
+}
+
+/// Looks at the command that a wrapper runs, and whether there is one.
+pub(super) fn inner(
+    judge: &mut Judge<'_, '_>,
+    call: &Call<'_>,
+    args: &[Arg],
+    out: &mut Outcome,
+) -> bool {
     let (Some(first), Some(last)) = (args.first(), args.last()) else {
-        return;
+        return false;
     };
     let span = first.span.start.min(last.span.end)..last.span.end;
     let mut wrappers = call.wrappers.to_vec();
     wrappers.push(call.name.to_owned());
     if wrappers.len() > MOST {
-        return out.anything("it is wrapped too often");
+        out.anything("it is wrapped too often");
+        return false;
     }
     if !(judge.go_on)() {
-        return out.anything("looking through it took too long");
+        out.anything("looking through it took too long");
+        return false;
     }
     let set = std::mem::take(&mut out.assignments);
     if !judge.run(args, span, set, wrappers, Outcome::default()) {
         out.fault(format!("what {} runs is not known to only read", call.name));
     }
+    true
 }
 
 /// Programs whose words together are a script, here or elsewhere.
@@ -152,7 +166,7 @@ pub(super) fn env(judge: &mut Judge<'_, '_>, call: &Call<'_>, out: &mut Outcome)
     if let Some(arg) = rest.first().filter(|arg| arg.known().is_none()) {
         out.anything(format!("{} is known when it runs", arg.text));
     }
-    inner(judge, call, rest, out);
+    pass(judge, call, rest, out);
 }
 
 /// `command [-pvV] NAME`, `builtin NAME`
@@ -160,12 +174,12 @@ pub(super) fn command(judge: &mut Judge<'_, '_>, call: &Call<'_>, out: &mut Outc
     let first = call.args.first();
     match first.and_then(Arg::known) {
         Some("-v" | "-V") if call.name == "command" => {}
-        Some("-p") if call.name == "command" => inner(judge, call, &call.args[1..], out),
-        Some("--") => inner(judge, call, &call.args[1..], out),
+        Some("-p") if call.name == "command" => drop(inner(judge, call, &call.args[1..], out)),
+        Some("--") => drop(inner(judge, call, &call.args[1..], out)),
         Some(text) if text.starts_with('-') => {
             out.anything(format!("the option {text} is not known"));
         }
-        _ => inner(judge, call, call.args, out),
+        _ => drop(inner(judge, call, call.args, out)),
     }
 }
 
