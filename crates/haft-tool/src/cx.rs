@@ -168,6 +168,14 @@ impl Cx {
         }
     }
 
+    /// Says who makes the changes of files that are found behind this call, which makes none itself:
+    /// the answer names it, in these words.
+    pub fn credit(&self, who: impl Into<String>) {
+        if let Some(keeper) = &self.keeper {
+            keeper.credit(who.into());
+        }
+    }
+
     /// Offers what was read of a file that the call is about to change: it is kept for undo
     /// without being read again. `whole` is all that it holds, with that hash.
     pub fn offer_pre_image(&self, at: &Located, whole: &bytes::Bytes, hash: Hash) {

@@ -112,6 +112,8 @@ struct State {
     /// What the call keeps makes no room for what it keeps later.
     held: Vec<Held>,
     changes: Vec<Change>,
+    /// Who makes what is found of changes behind the call, where that is not itself.
+    credit: Option<String>,
 }
 
 /// See the module.
@@ -130,6 +132,15 @@ impl Keeper {
 
     fn state(&self) -> MutexGuard<'_, State> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Takes note of who makes what is found of changes behind the call.
+    pub(crate) fn credit(&self, who: String) {
+        self.state().credit = Some(who);
+    }
+
+    pub(crate) fn credited(&self) -> Option<String> {
+        self.state().credit.clone()
     }
 
     /// Takes note of what a tool has read of a file that it is about to change.

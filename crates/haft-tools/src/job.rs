@@ -228,7 +228,10 @@ impl Tool for Job {
         match input.action {
             Action::List | Action::Output => {}
             Action::Wait => wait(&input, &job, since, cx, &mut answer).await?,
-            Action::Input => type_in(&input, &job, &mut answer).await?,
+            Action::Input => {
+                cx.credit(format!("meanwhile by {}", job.id()));
+                type_in(&input, &job, &mut answer).await?;
+            }
             Action::Stop => stop(&job, cx, &mut answer).await,
         }
         answer.notes.extend(job.tell().await);

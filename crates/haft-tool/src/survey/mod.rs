@@ -483,11 +483,15 @@ impl Watched {
             return Found::told(NOT_KEPT);
         };
         let told = Told::of(&kept, &call.place);
-        if told.text().is_empty() {
+        let mut text = told.text();
+        if text.is_empty() {
             return Found::default();
         }
+        if let Some(who) = call.keeper.as_ref().and_then(|keeper| keeper.credited()) {
+            text = format!("{who}: {text}");
+        }
         let made_room = crate::keeper::made_room(self.images.let_go());
-        let lines = std::iter::once(told.text()).chain(made_room).collect();
+        let lines = std::iter::once(text).chain(made_room).collect();
         self.watch.claim_between(&kept.receipts, (self.looked, looked));
         Found { receipts: kept.receipts, data: Some(told.data()), lines }
     }

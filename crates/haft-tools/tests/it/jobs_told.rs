@@ -74,3 +74,18 @@ async fn output_of_a_job_that_has_no_text_is_told_as_the_bytes_that_came() {
     assert!(text.starts_with("[300000 bytes, none of them text: out://c1]"), "{text}");
     assert_eq!(data(&end)["jobs"][0]["bytes"], 300_005);
 }
+
+#[tokio::test]
+async fn what_a_job_changes_while_it_is_told_something_is_called_its_own() {
+    let world = crate::changed::world();
+    begin(&world, "n=0; while :; do n=$((n + 1)); echo $n > made; done").await;
+    // The one look may meet the very state of the other.
+    let told = loop {
+        let told = job(&world, "input", json!({"text": "x\n"})).await.joined_text();
+        if told.contains("made") {
+            break told;
+        }
+    };
+    let by = ["created", "changed"].map(|did| format!("[meanwhile by j1: {did}: made]"));
+    assert!(by.iter().any(|by| told.contains(by)), "{told}");
+}
