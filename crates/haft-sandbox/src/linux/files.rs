@@ -63,7 +63,9 @@ const HARMLESS: &[&str] = &[
 /// and so by the program.
 pub(super) fn real(path: &HostPath) -> io::Result<Option<PathBuf>> {
     use io::ErrorKind::{NotADirectory, NotFound, PermissionDenied};
-    match fs::canonicalize(OsStr::from_bytes(path.as_bytes())) {
+    let path_of = Path::new(OsStr::from_bytes(path.as_bytes()));
+    // Most of what is hidden is not there, and resolving asks about each folder on the way.
+    match fs::metadata(path_of).and_then(|_| fs::canonicalize(path_of)) {
         Ok(real) => Ok(Some(real)),
         Err(error) if matches!(error.kind(), NotFound | NotADirectory | PermissionDenied) => {
             Ok(None)
