@@ -53,7 +53,7 @@ pub use self::{
         Filter, FindQuery, Found, FoundLines, GrepMode, GrepQuery, Search, SearchError, Sink, Skip,
         Skipped, Walk,
     },
-    shell::{Control, Exit, Looks, Output, Program, Running, Shell, Spawn, Stdin},
+    shell::{Control, Exit, Looks, Output, Program, Running, Shell, Sought, Spawn, Stdin},
     spool::{OUT_END, Spool, SpoolLimits, Spooled, not_kept},
     survey::{
         Born, Content, Copies, GitId, Made, Node, Objects, Survey, SurveyError, SurveyLimits,

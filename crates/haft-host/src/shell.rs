@@ -107,6 +107,19 @@ impl Spawn {
     }
 }
 
+/// Programs that are looked for on the path of a command.
+#[derive(Clone, Debug)]
+pub struct Sought {
+    /// Their names, without folders.
+    pub names: Vec<String>,
+    /// Where the command runs.
+    pub cwd: HostPath,
+    /// The folders.
+    pub folders: Vec<HostPath>,
+    /// What the command changes, or makes.
+    pub changes: Vec<HostPath>,
+}
+
 /// How a program ended.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Exit {
@@ -198,6 +211,13 @@ pub trait Shell: Send + Sync {
     /// When it cannot be made, or the host has none.
     fn scratch(&self) -> BoxFuture<'_, io::Result<HostPath>> {
         Box::pin(std::future::ready(Err(io::ErrorKind::Unsupported.into())))
+    }
+
+    /// Which of the programs of a command are, or may become when it changes files, those of folders: what
+    /// its shell would find on its path there, or through a link there. As far as the start-up of the
+    /// person's shell was read.
+    fn found_in(&self, _sought: Sought) -> BoxFuture<'_, Vec<String>> {
+        Box::pin(std::future::ready(Vec::new()))
     }
 
     /// Says once what is to be told of the start-up of the person's shell, in one line.

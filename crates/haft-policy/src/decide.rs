@@ -396,7 +396,9 @@ impl Policy {
             }
             // In the sandbox these are hidden.
             let hidden = ask.inside().is_some() || veil.is_some();
-            if observes && !hidden && self.anchors.home.is_within(root) {
+            let holds_home = |path: &HostPath| self.anchors.home.is_within(path);
+            let is_home = holds_home(root) || real.is_some_and(holds_home);
+            if observes && !hidden && is_home {
                 let reason = |what: &str| format!("{what} touches keys and passwords in the home");
                 let what = doing(effect, *real, ask);
                 return Some(Ruling::ask(Remember::Session, None, &what, reason));

@@ -4,10 +4,11 @@
 //! path, or holds one, may be what it works on, seen from the folder that it runs in. What only the
 //! running shell will know of a word may be anything there. Of a shell that lives on that is every word.
 //!
-//! **Does not know:** where links lead: a word is judged as it is written.
+//! **Does not know:** where links lead that nobody looked up: a word is judged as it is written, and as the
+//! plan says that it leads.
 
 mod reach;
-mod words;
+pub(crate) mod words;
 
 use haft_types::{Access, Origin, Place, Target};
 
@@ -20,7 +21,7 @@ use crate::{
     parts::Parts,
     protected::find,
     rule::{PathClass, Subject},
-    script::Part,
+    script::{Part, leads},
     shape::Shape,
 };
 
@@ -111,7 +112,9 @@ impl Policy {
             let is_tame = part.is_some_and(|part| part.is_tame);
             let acts = |part: &Part| {
                 let own = part.effects.iter().skip(part.redirected);
-                !part.is_tame || own.into_iter().any(|effect| effect.access != Access::Observe)
+                !part.is_tame
+                    || part.open > Some(Access::Observe)
+                    || own.into_iter().any(|effect| effect.access != Access::Observe)
             };
             let least = if part.is_none_or(acts) { 1 } else { 3 };
             let own = |named: &Named| {
@@ -184,13 +187,15 @@ fn touched<'r>(
     let keeps = part.is_some_and(reach::keeps);
     let is_project = part.is_some_and(reach::is_project);
     let formats = part.is_some_and(reach::formats);
+    let is_nameless = part.is_some_and(reach::is_nameless);
     let meant = |placed: &&&'r Placed| {
         !(keeps && matches!(&placed.rule.subject, Subject::Path { class: PathClass::Writes, .. }))
     };
     let rule = |holds: &dyn Fn(&Placed) -> bool| {
         rules.iter().filter(meant).find(|placed| holds(placed)).copied()
     };
-    let found = named.iter().find_map(|Named { shape, is_whole, .. }| {
+    let named = named.iter().filter(|named| !(is_nameless && named.is_blank));
+    let found = { named }.find_map(|Named { shape, is_whole, .. }| {
         let hit = |placed: &Placed| {
             let reads =
                 matches!(&placed.rule.subject, Subject::Path { class: PathClass::Reads, .. });
@@ -240,7 +245,22 @@ fn spoken<'j>(
     match (&judged.effect.target, &judged.script) {
         (Target::Command { fresh_in: Some(_), .. }, Some(script)) => {
             let parts = script.parts.iter().filter(|part| meant(part));
-            let spoken = |part| Spoken { part: Some(part), named: words::of_part(part, ask.place) };
+            let leads = leads(ask.plan);
+            let spoken = |part| {
+                let mut named = words::of_part(part, ask.place);
+                let behind = |one: &Named| {
+                    let path = one.shape.exact()?;
+                    let (_, real) = leads.iter().find(|(written, _)| *written == path)?;
+                    Some(Named { shape: Shape::known(real), ..one.clone() })
+                };
+                let more: Vec<Named> = if leads.is_empty() {
+                    Vec::new()
+                } else {
+                    named.iter().filter_map(behind).collect()
+                };
+                named.extend(more);
+                Spoken { part: Some(part), named }
+            };
             parts.map(spoken).collect()
         }
         (Target::Command { text, .. }, _) => {

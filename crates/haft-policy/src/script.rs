@@ -12,7 +12,7 @@ use std::{
 };
 
 use haft_shell::{GitFacts, GitUse, Operand, Reading, Setting};
-use haft_types::{Access, Effect, Follow, HostPath, Plan, Style, Target};
+use haft_types::{Access, Effect, Follow, HostPath, Place, Plan, Style, Target};
 
 use crate::command::{CommandPattern, GAP};
 
@@ -22,6 +22,59 @@ const PATIENCE: Duration = Duration::from_millis(50);
 const TURN: Duration = Duration::from_millis(5);
 /// How long it is read whoever had the time.
 const WHOLE: Duration = Duration::from_millis(250);
+
+/// Commands that the shell itself is, whatever is on its path.
+const BUILTINS: &[&str] = &[
+    ".",
+    ":",
+    "[",
+    "[[",
+    "alias",
+    "break",
+    "builtin",
+    "cd",
+    "command",
+    "continue",
+    "declare",
+    "dirs",
+    "echo",
+    "eval",
+    "exec",
+    "exit",
+    "export",
+    "false",
+    "getopts",
+    "hash",
+    "help",
+    "history",
+    "jobs",
+    "let",
+    "local",
+    "mapfile",
+    "popd",
+    "printf",
+    "pushd",
+    "pwd",
+    "read",
+    "readarray",
+    "readonly",
+    "return",
+    "set",
+    "shift",
+    "shopt",
+    "source",
+    "test",
+    "times",
+    "trap",
+    "true",
+    "type",
+    "typeset",
+    "ulimit",
+    "umask",
+    "unalias",
+    "unset",
+    "wait",
+];
 
 /// The state in which a shell's folder is kept from one call to the next.
 const FOLDER: &str = "folder of the shell";
@@ -35,6 +88,52 @@ pub fn unsure_paths() -> Effect {
 /// effects that the plan lacks.
 pub fn unread_script() -> Effect {
     Effect { access: Access::Observe, target: Target::State { name: "unread script".into() } }
+}
+
+/// What the name of the state begins with that names programs of the workspace.
+const REPLACED: &str = "programs of the workspace";
+
+/// What the plan of a script has where the names of these programs find some of the workspace, which may
+/// be others than those that are known by these names.
+pub fn replaced(programs: &[String]) -> Effect {
+    let name = format!("{REPLACED}: {}", programs.join(" "));
+    Effect { access: Access::Observe, target: Target::State { name: name.into() } }
+}
+
+/// What the name of the state begins with that tells where a word leads.
+const LEADS: &str = "word behind a link";
+
+/// What the plan of a script has where a word of a program leads elsewhere than it says, by links.
+pub fn led(written: &HostPath, real: &HostPath) -> Effect {
+    // No path has the character.
+    let name = format!("{LEADS}\0{}\0{}", written.text(), real.text());
+    Effect { access: Access::Observe, target: Target::State { name: name.into() } }
+}
+
+/// The texts of the states of a plan whose names begin so.
+fn told<'p>(plan: &'p Plan, start: &'static str) -> impl Iterator<Item = &'p str> {
+    plan.effects.iter().filter_map(move |effect| match &effect.target {
+        Target::State { name } => name.strip_prefix(start),
+        _ => None,
+    })
+}
+
+/// The facts of a plan about programs and words, which hold for each part of its script.
+pub(crate) fn facts(plan: &Plan) -> impl Iterator<Item = &Effect> {
+    plan.effects.iter().filter(|effect| match &effect.target {
+        Target::State { name } => name.starts_with(REPLACED) || name.starts_with(LEADS),
+        _ => false,
+    })
+}
+
+/// Where the words of a plan lead that links take elsewhere, as they are written and as they are.
+pub(crate) fn leads(plan: &Plan) -> Vec<(HostPath, HostPath)> {
+    let path = |text: &str| HostPath::new(text.as_bytes(), Style::Posix).ok();
+    let pair = |text: &str| {
+        let (written, real) = text.strip_prefix('\0')?.split_once('\0')?;
+        Some((path(written)?, path(real)?))
+    };
+    told(plan, LEADS).filter_map(pair).collect()
 }
 
 /// What settings that lie around do not make programs start: those of repositories, and toolchain
@@ -287,6 +386,22 @@ impl Script {
         }
     }
 
+    /// The names by which programs are looked for that are known.
+    pub fn sought(&self) -> Vec<String> {
+        let names = self.parts.iter().filter_map(Part::sought);
+        let names: BTreeSet<&str> = names.collect();
+        names.into_iter().map(str::to_owned).collect()
+    }
+
+    /// The paths that words of programs are of which more is not known.
+    pub fn spoken(&self, place: &Place) -> Vec<HostPath> {
+        let parts = self.parts.iter().filter(|part| !part.is_tame);
+        let named = parts.flat_map(|part| crate::named::words::of_part(part, place));
+        let mut seen = HashSet::new();
+        let paths = named.filter_map(|named| named.shape.exact());
+        paths.filter(|path| seen.insert(path.clone())).collect()
+    }
+
     fn faulty(fault: String) -> Self {
         Self { fault: Some(fault), ..Self::default() }
     }
@@ -378,6 +493,22 @@ impl Part {
         let first = words[0].rsplit('/').next().unwrap_or_default();
         let words = std::iter::once(first).chain(words[1..].iter().map(String::as_str));
         Some(words.collect::<Vec<_>>().join(&GAP.to_string()))
+    }
+
+    /// Whether the name of its program finds one of the workspace.
+    pub(crate) fn is_replaced(&self, plan: &Plan) -> bool {
+        let Some(program) = self.sought() else { return false };
+        told(plan, REPLACED).any(|names| names.split([' ', ':']).any(|name| name == program))
+    }
+
+    /// The name by which its program is looked for, where it is one that is known.
+    fn sought(&self) -> Option<&str> {
+        let name = self
+            .words
+            .as_ref()
+            .map_or(self.program.as_deref(), |words| words.first().map(String::as_str))?;
+        let is_sought = (self.is_tame || self.read_only) && !BUILTINS.contains(&name);
+        Some(name).filter(|name| is_sought && !name.contains('/'))
     }
 
     fn moves(&self) -> bool {

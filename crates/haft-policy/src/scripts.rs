@@ -15,7 +15,7 @@ use crate::{
     command::GAP,
     decide::{Judged, Placed, Remember, Ruling, by_place_or_mode, doing, is_tool, short},
     rule::{PathClass, Subject},
-    script::{Around, Part, Script, unsure_paths},
+    script::{Around, Part, Script, facts, unsure_paths},
 };
 
 /// Why a script is allowed.
@@ -74,6 +74,13 @@ impl Policy {
             }
             all_ruled = false;
             uncovered.extend(&part.effects);
+            let is_other = !inside && !script.read_only && part.is_replaced(ask.plan);
+            if is_other {
+                let name = part.program.as_deref().unwrap_or_default();
+                let why =
+                    format!("{name} is a program of the workspace here, which may do anything");
+                return Err(about(part, script, &why));
+            }
             if let Some(why) = left(part, script, ask)
                 && !self.files_are_allowed(ask, part, all)
             {
@@ -131,7 +138,8 @@ impl Policy {
                 real.push(at.and_then(|at| ask.real.get(at).cloned()).flatten());
             }
             plan.effects.push(around.clone());
-            real.push(None);
+            plan.effects.extend(facts(ask.plan).cloned());
+            real.resize(plan.effects.len(), None);
             self.decide(&Ask { plan: &plan, real: &real, ..*ask })
         };
         let parts = script.parts.iter().map(|part| (part.clone(), judge(part))).collect();

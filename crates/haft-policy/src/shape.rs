@@ -62,6 +62,11 @@ impl Shape {
         all
     }
 
+    /// The shape of a path that is known.
+    pub(crate) fn known(path: &HostPath) -> Self {
+        Self { text: path.text().into_owned() }
+    }
+
     /// The one path that it is.
     pub(crate) fn exact(&self) -> Option<HostPath> {
         if self.is_open() {
@@ -127,38 +132,45 @@ impl Shape {
     ) -> Option<&'t Spot> {
         let text = self.text.to_lowercase();
         let names: Vec<&str> = text.split('/').skip(1).collect();
-        let is_bare = |name: &&str| name.is_empty() || name.starts_with(MARKS);
-        if names.iter().all(is_bare) {
-            return None;
-        }
         let depth = home.names().count();
         let is_home = names.len() > depth
             && names
                 .iter()
                 .zip(home.names())
                 .all(|(name, own)| name.as_bytes().eq_ignore_ascii_case(own));
-        let is_open = names[0].starts_with(ANY);
+        let is_open = names.first().is_some_and(|name| name.starts_with(ANY));
+        let is_fit = |spot: &Spot, start: usize| {
+            !spot.home || is_home && start == depth || is_open && start == 1
+        };
+        let heads: Vec<&str> =
+            names.iter().map(|name| &name[..name.find(MARKS).unwrap_or(name.len())]).collect();
         table.iter().find(|spot| {
-            let at = |start: usize| is_at(&names, spot, start, least);
-            let of_home = || is_home && at(depth) || is_open && at(1);
-            if spot.home { of_home() } else { (0..names.len()).any(at) }
+            spot.names.split('/').enumerate().any(|(at, want)| {
+                let said = heads.iter().enumerate().skip(at);
+                let is_said =
+                    |(start, head): (usize, &&str)| says(head, want, at + start, spot, least);
+                let mut starts =
+                    said.map(|(own, head)| (own - at, head)).filter(|one| is_said(*one));
+                starts.any(|(start, _)| is_fit(spot, start) && is_at(&names, spot, start))
+            })
         })
     }
 }
 
-/// Whether names may be those of a spot from one of them on, and their letters say so.
-fn is_at(names: &[&str], spot: &Spot, start: usize, least: usize) -> bool {
-    let wanted = || spot.names.split('/');
-    let count = wanted().count();
-    let Some(found) = names.get(start..start + count) else { return false };
-    let is_said = |(at, (name, want)): (usize, (&&str, &str))| {
-        let letters = name.find(MARKS).unwrap_or(name.len());
-        let is_own = want.starts_with('.') || count == 1 || start + at == 0;
-        let least = if want.starts_with('.') { least } else { least.max(3) };
-        is_own && letters >= least.min(want.len())
-    };
-    found.iter().zip(wanted()).all(|(name, want)| is_met(name, want))
-        && found.iter().zip(wanted()).enumerate().any(is_said)
+/// Whether the letters with which a name begins say that it may be one of a spot.
+fn says(head: &str, want: &str, depth: usize, spot: &Spot, least: usize) -> bool {
+    if head.is_empty() || !want.as_bytes().starts_with(&head.as_bytes()[..1]) {
+        return false;
+    }
+    let is_own = want.starts_with('.') || depth == 0 || !spot.names.contains('/');
+    let least = if want.starts_with('.') { least } else { least.max(3) };
+    is_own && head.len() >= least.min(want.len())
+}
+
+/// Whether names may be those of a spot from one of them on.
+fn is_at(names: &[&str], spot: &Spot, start: usize) -> bool {
+    let mut names = names[start..].iter();
+    spot.names.split('/').all(|want| names.next().is_some_and(|name| is_met(name, want)))
 }
 
 /// Whether one name of a shape may be one of a spot.
@@ -166,15 +178,13 @@ fn is_met(name: &str, want: &str) -> bool {
     if !name.contains(MARKS) {
         return is_name(want, name);
     }
-    let first = |name: &str| name.chars().next();
-    if !name.starts_with(MARKS) && first(name) != first(want) {
+    let head = &name[..name.find(MARKS).unwrap_or(name.len())];
+    if !want.contains('*') && !want.starts_with(head) {
         return false;
     }
     let shape = Shape { text: format!("/{name}") };
-    let want = format!("/{want}")
-        .chars()
-        .map(|c| if c == '*' { Token::Some } else { Token::Char(c) })
-        .collect::<Vec<_>>();
+    let token = |c| if c == '*' { Token::Some } else { Token::Char(c) };
+    let want: Vec<Token> = ['/'].into_iter().chain(want.chars()).map(token).collect();
     meet(&shape.tokens(), &want)
 }
 

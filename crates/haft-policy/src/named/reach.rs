@@ -1,13 +1,14 @@
 //! What programs work on that no word of theirs names: all that is in a folder, files whose names
 //! only an archive knows, and settings of their own.
 
-use haft_shell::ANY;
+use haft_shell::{ANY, FOUND};
 use haft_types::Place;
 
 use crate::{script::Part, shape::Shape};
 
 /// Programs that take a folder for the project that they build, run or test, and do no more to what
-/// is in it than they do without it. A second word says with which subcommand.
+/// is in it than they do without it, and such whose folders are those of another machine. A second word
+/// says with which subcommand.
 const PROJECT: &[&str] = &[
     "bazel",
     "bun",
@@ -22,6 +23,10 @@ const PROJECT: &[&str] = &[
     "docker build",
     "docker buildx",
     "docker compose",
+    "docker exec",
+    "podman exec",
+    "kubectl exec",
+    "ssh",
     "dotnet",
     "eslint",
     "flake8",
@@ -63,6 +68,45 @@ const PROJECT: &[&str] = &[
     "uv",
     "vitest",
     "yarn",
+];
+
+/// Programs whose words mostly are no files: processes, machines, branches, names in a service.
+const NAMELESS: &[&str] = &[
+    "docker exec",
+    "docker inspect",
+    "docker kill",
+    "docker logs",
+    "docker restart",
+    "docker rm",
+    "docker start",
+    "docker stop",
+    "docker wait",
+    "gh",
+    "git branch",
+    "git cherry-pick",
+    "git clone",
+    "git fetch",
+    "git merge",
+    "git pull",
+    "git push",
+    "git rebase",
+    "git reset",
+    "git revert",
+    "git switch",
+    "git tag",
+    "glab",
+    "journalctl",
+    "kill",
+    "killall",
+    "kubectl describe",
+    "kubectl get",
+    "kubectl logs",
+    "pkill",
+    "redis-cli",
+    "renice",
+    "sleep",
+    "ssh",
+    "systemctl",
 ];
 
 /// Programs that give sources another form.
@@ -190,6 +234,12 @@ pub(super) fn formats(part: &Part) -> bool {
     ["fmt", "format"].contains(&sub) || FORMATS.iter().any(|words| begins(&line, words))
 }
 
+/// Whether a word of it of which nothing is known names something else than a file.
+pub(super) fn is_nameless(part: &Part) -> bool {
+    line(part).is_some_and(|line| NAMELESS.iter().any(|words| begins(&line, words)))
+        || is_project(part)
+}
+
 /// Whether it changes none of the files that its words name.
 pub(super) fn keeps(part: &Part) -> bool {
     let Some(line) = line(part) else { return false };
@@ -200,20 +250,20 @@ pub(super) fn keeps(part: &Part) -> bool {
 /// The settings that it changes.
 pub(super) fn settings(part: &Part) -> Option<&'static str> {
     let line = line(part)?;
-    let line = ["npx ", "bunx ", "pnpm exec ", "yarn "]
-        .iter()
-        .fold(&*line, |line, start| line.strip_prefix(start).unwrap_or(line));
+    let starts = ["npx ", "bunx ", "pnpm exec ", "yarn "];
+    let bare = starts.iter().find_map(|start| line.strip_prefix(start));
+    let lines = [Some(&*line), bare];
     let has = |word: &&str| part.shapes.iter().any(|own| own == word);
     // A template brings hooks along.
-    if begins(line, "git init") && part.shapes.iter().any(|word| word.starts_with("--template")) {
+    if begins(&line, "git init") && part.shapes.iter().any(|word| word.starts_with("--template")) {
         return Some("git's own files");
     }
-    if begins(line, "git submodule update") && !has(&"--init") {
+    if begins(&line, "git submodule update") && !has(&"--init") {
         return None;
     }
-    let found = SETTINGS
-        .iter()
-        .find(|(words, without, _)| begins(line, words) && !without.iter().any(&has));
+    let found = SETTINGS.iter().find(|(words, without, _)| {
+        lines.iter().flatten().any(|line| begins(line, words)) && !without.iter().any(&has)
+    });
     let bare = ["git remote", "git submodule", "git worktree"];
     found.filter(|(words, ..)| !(bare.contains(words) && line == *words)).map(|(.., what)| *what)
 }
@@ -329,6 +379,9 @@ pub(super) fn tells_names(part: &Part) -> bool {
 
 /// Whether it works on names that it is told.
 pub(super) fn takes_names(part: &Part) -> bool {
-    let told = part.shapes.iter().any(|shape| shape.starts_with(ANY));
+    let told = part
+        .shapes
+        .iter()
+        .any(|shape| shape.starts_with(ANY) || part.is_wrapped && shape.contains([ANY, FOUND]));
     told && (part.open.is_some() || !part.is_tame)
 }

@@ -2,7 +2,7 @@
 //!
 //! **Does not know:** what becomes of them.
 
-use haft_shell::{ANY, SOME};
+use haft_shell::{ANY, FOUND, SOME};
 use haft_types::Place;
 
 use crate::{script::Part, shape::Shape};
@@ -46,6 +46,16 @@ const TEXTS: &[(&str, &[&str], &[&str])] = &[
     ("gh", &["issue", "pr", "release"], &["-b", "-n", "-t", "--body", "--notes", "--title"]),
 ];
 
+/// Options whose values are left out.
+const LEFT_OUT: &[&str] = &[
+    "--exclude",
+    "--exclude-dir",
+    "--exclude-from",
+    "--ignore",
+    "--ignore-path",
+    "--ignore-pattern",
+];
+
 /// Programs that say their words, and no more.
 const SAY: &[&str] = &[":", "echo", "false", "printf", "true"];
 
@@ -55,6 +65,8 @@ pub(crate) struct Named {
     pub shape: Shape,
     /// It is a word, or what stands behind an option in it, and none of the texts within.
     pub is_whole: bool,
+    /// Nothing of it is known.
+    pub is_blank: bool,
     /// What it leaves open is a pattern that the program may read, or not.
     pub is_guess: bool,
 }
@@ -69,10 +81,11 @@ pub(crate) fn of_part(part: &Part, place: &Place) -> Vec<Named> {
     let is_read = INTERPRETERS.contains(&&*own);
     let folders = folders(part);
     let mut all: Vec<Named> = Vec::new();
+    let blank = ANY.to_string();
     let mut add = |text: &str, is_whole: bool| {
         let mut put = |text: &str, is_guess: bool| {
             for shape in Shape::of(text, folders.as_deref(), place) {
-                all.push(Named { shape, is_whole, is_guess });
+                all.push(Named { shape, is_whole, is_blank: text == blank, is_guess });
             }
         };
         put(text, false);
@@ -80,21 +93,34 @@ pub(crate) fn of_part(part: &Part, place: &Place) -> Vec<Named> {
             put(&text.replace('*', &ANY.to_string()).replace('?', &SOME.to_string()), true);
         }
     };
-    for word in without_texts(part) {
-        for (text, is_whole) in halves(word) {
-            add(text, is_whole);
-        }
-        for (text, is_whole) in glued(word) {
-            add(text, is_whole);
+    for word in without_texts(part).into_iter().filter(|word| !(is_read && is_change(word))) {
+        halves(word)
+            .into_iter()
+            .chain(glued(word))
+            .for_each(|(text, is_whole)| add(text, is_whole));
+        if let Some(path) = word.strip_prefix(":/").filter(|_| name == "git") {
+            // From the top of the repository on.
+            add(&format!("{}/{path}", place.cwd.text()), true);
         }
         if is_read {
             let ends = |c: char| c.is_whitespace() || "'\"`();<>|".contains(c);
-            for text in word.split(ends).filter(|text| !text.is_empty() && *text != word) {
-                add(text, false);
-            }
+            let inner = word.split(ends).filter(|text| !text.is_empty() && *text != word);
+            inner.filter(|text| !is_change(text)).for_each(|text| add(text, false));
         }
     }
+    let runs = ["-x", "-X", "--exec", "--exec-batch"];
+    if ["fd", "fdfind"].contains(&name)
+        && part.shapes.iter().any(|word| runs.contains(&word.as_str()))
+    {
+        add(&FOUND.to_string(), false);
+    }
     all
+}
+
+/// Whether a text says how others are changed: `s/x/y/`.
+fn is_change(text: &str) -> bool {
+    let starts = ["s/", "y/", "tr/"];
+    starts.iter().any(|start| text.starts_with(start)) && text.matches('/').count() > 2
 }
 
 /// The same of a word that stands alone.
@@ -102,32 +128,46 @@ pub(crate) fn of_word(word: &str, place: &Place) -> Vec<Named> {
     let folders = [place.cwd.text().into_owned()];
     let shapes = halves(word).into_iter().flat_map(|(text, _)| {
         let shapes = Shape::of(text, Some(&folders), place);
-        shapes.into_iter().map(|shape| Named { shape, is_whole: false, is_guess: false })
+        shapes.into_iter().map(|shape| Named {
+            shape,
+            is_whole: false,
+            is_blank: false,
+            is_guess: false,
+        })
     });
     shapes.collect()
 }
 
-/// The words that are no texts of people.
+/// The words that are no texts of people, and name nothing that is left out.
 fn without_texts(part: &Part) -> Vec<&str> {
-    let words = part.shapes.iter().map(String::as_str);
     let name = part.program.as_deref().unwrap_or_default();
     let does = |subs: &[&str]| part.shapes.iter().any(|word| subs.contains(&word.as_str()));
     let texts = TEXTS.iter().find(|(own, subs, _)| *own == name && does(subs));
-    let Some((_, _, options)) = texts else { return words.collect() };
+    let options = texts.map_or(&[][..], |(_, _, options)| options);
     let is_bundle = |word: &str| {
         let letters = word.strip_prefix('-').unwrap_or_default();
-        letters.ends_with('m') && letters.bytes().all(|c| c.is_ascii_lowercase()) && name == "git"
+        let is_it = name == "git" && !options.is_empty();
+        is_it && letters.ends_with('m') && letters.bytes().all(|c| c.is_ascii_lowercase())
     };
-    let mut is_text = false;
-    let kept = words.filter(|word| {
-        let joined = options.iter().any(|option| {
-            option.starts_with("--")
-                && word.strip_prefix(option).is_some_and(|r| r.starts_with('='))
-        });
-        let is_one = std::mem::replace(&mut is_text, options.contains(word) || is_bundle(word));
-        !is_one && !joined
-    });
-    kept.collect()
+    let is_text = |word: &str| {
+        let (option, value) = word.split_once('=').map_or((word, None), |(o, v)| (o, Some(v)));
+        let is_one = LEFT_OUT.contains(&option) || options.contains(&option);
+        (is_one, value.is_some())
+    };
+    let (mut next, mut kept) = (false, Vec::new());
+    for word in part.shapes.iter().map(String::as_str) {
+        let (is_one, is_joined) = is_text(word);
+        let skipped = std::mem::replace(&mut next, (is_one || is_bundle(word)) && !is_joined);
+        // Of `zip` all that follows is left out, up to the next option.
+        if name == "zip" && (word == "-x" || skipped && !word.starts_with('-')) {
+            next = true;
+            continue;
+        }
+        if !(skipped || is_one && is_joined) {
+            kept.push(word);
+        }
+    }
+    kept
 }
 
 /// The folders that its words are seen from: also those that `-C` names.
@@ -164,6 +204,12 @@ fn halves(word: &str) -> Vec<(&str, bool)> {
     if let Some((first, _)) = word.split_once(':') {
         let first = first.split_once('=').map_or(first, |(_, first)| first);
         all.push((first, true));
+    }
+    // `--mount type=bind,source=FROM`
+    for (name, value) in word.split(',').filter_map(|part| part.split_once('=')) {
+        if ["source", "src"].contains(&name) {
+            all.push((value, true));
+        }
     }
     let parts = word.split(['=', ':', '@', ',']).filter(|part| !part.is_empty());
     all.extend(parts.filter(|part| *part != word).map(|part| (part, false)));

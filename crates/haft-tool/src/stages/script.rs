@@ -6,8 +6,10 @@
 
 use std::time::Duration;
 
-use haft_host::{FileKind, Fs, ListHow, Located, git_settings, has_links, is_plain_toolchain};
-use haft_policy::{Around, GitFacts, GitUse, Script, Veil, unsure_paths};
+use haft_host::{
+    FileKind, Fs, ListHow, Located, Sought, git_settings, has_links, is_plain_toolchain,
+};
+use haft_policy::{Around, GitFacts, GitUse, Script, Veil, led, replaced, unsure_paths};
 use haft_types::{Access, Effect, EntryKind, Follow, HostPath, Outcome, Target};
 use tokio::time::timeout;
 
@@ -22,6 +24,9 @@ const NAMES: usize = 50_000;
 const PATIENCE: Duration = Duration::from_millis(500);
 /// Most of them that are hidden.
 const HIDDEN: usize = 100;
+
+/// Most words of which is looked where they lead.
+const WORDS: usize = 256;
 
 /// Where the script of an effect starts.
 pub(super) const fn start(effect: &Effect) -> Option<&HostPath> {
@@ -42,6 +47,8 @@ pub(super) struct Known {
     more: Vec<Link>,
     /// How git is asked.
     git: Git,
+    /// What else there is to know of its programs and their words.
+    facts: Vec<Effect>,
     /// It starts where its words count from, and all links were looked at.
     is_sure: bool,
     /// What hides keys from it, where it only looks.
@@ -128,17 +135,17 @@ pub(super) async fn known(call: &Call) -> Known {
             && (around == Around::PLAIN || Script::read(text, cwd, home, around).read_only);
         // What only looks is kept out of repositories within by what it is given.
         if !looks && around.no_helpers {
-            for index in &indexes {
-                around.no_helpers &= !has_links(fs, index).await;
-            }
+            around.no_helpers = !any_links(fs, &indexes).await;
         }
         let mut left = LINKS;
         for (folder, depth) in &script.linked {
             follow(fs, (folder, *depth), &mut more, &mut left).await;
         }
+        let facts = facts(call, (&script, looks), cwd).await;
         let is_sure = starts_there && left > 0 && script.fault.is_none();
         let veil = if looks { veil(call, &script).await } else { None };
-        return Known { around: asks.then_some(around), looks, more, git, is_sure, veil };
+        let around = asks.then_some(around);
+        return Known { around, looks, more, git, facts, is_sure, veil };
     }
     Known { is_sure: true, ..Known::default() }
 }
@@ -207,6 +214,42 @@ async fn hide(
     true
 }
 
+/// Whether an index names repositories within.
+async fn any_links(fs: &dyn Fs, indexes: &[HostPath]) -> bool {
+    for index in indexes {
+        if has_links(fs, index).await {
+            return true;
+        }
+    }
+    false
+}
+
+/// Looks which programs of a script are some of the workspace, and which of its words links lead elsewhere.
+async fn facts(call: &Call, (script, looks): (&Script, bool), cwd: &HostPath) -> Vec<Effect> {
+    let mut facts = Vec::new();
+    // What only looks finds none of the workspace.
+    let names = if looks { Vec::new() } else { script.sought() };
+    if !names.is_empty()
+        && let Some(shell) = call.cx.host.shell()
+    {
+        let effects = script.parts.iter().flat_map(|part| &part.effects);
+        let effects = effects.filter(|effect| effect.access != Access::Observe);
+        let changes = effects.filter_map(|effect| effect.path().cloned()).collect();
+        let folders = call.place().roots.clone();
+        let found = shell.found_in(Sought { names, cwd: cwd.clone(), folders, changes }).await;
+        facts.extend((!found.is_empty()).then(|| replaced(&found)));
+    }
+    for path in script.spoken(call.place()).into_iter().take(WORDS) {
+        let found = look_up(call.cx.host.fs(), &path, Follow::Yes).await;
+        let real = match found {
+            Ok(found) => Some(found.real),
+            Err(lost) => lost.real,
+        };
+        facts.extend(real.filter(|real| *real != path).map(|real| led(&path, &real)));
+    }
+    facts
+}
+
 /// Looks for the links below a folder.
 async fn follow(
     fs: &dyn Fs,
@@ -264,6 +307,10 @@ pub(super) fn settle(call: &mut Call, known: Known) {
     }
     if !known.is_sure {
         prepared.plan.effects.push(unsure_paths());
+        call.located.push(None);
+    }
+    for fact in known.facts {
+        prepared.plan.effects.push(fact);
         call.located.push(None);
     }
     if let Some(around) = known.around {

@@ -71,4 +71,5 @@ mod undo;
 mod undo_force;
 mod why;
 mod wire;
+mod words;
 mod world;

@@ -146,7 +146,7 @@ pub(super) fn given(path: Option<OsString>, looks: &Looks) -> Vec<(OsString, OsS
 }
 
 /// Reports whether a folder of programs is none of the workspace.
-fn is_outside(folder: &Path, workspace: &[HostPath]) -> bool {
+pub(super) fn is_outside(folder: &Path, workspace: &[HostPath]) -> bool {
     let real = fs::canonicalize(folder);
     let inside = |folder: &Path| {
         workspace.iter().any(|root| {

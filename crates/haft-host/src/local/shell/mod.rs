@@ -11,6 +11,7 @@
 
 mod editor;
 mod follow;
+mod found;
 mod levels;
 mod link;
 mod looking;
@@ -48,7 +49,7 @@ use tokio::sync::{Notify, oneshot};
 
 use self::{follow::Follower, profile::Profile, wire::Told};
 use super::{Local, write::Writes};
-use crate::{Control, Host, Output, Running, Shell, Spawn, Stdin, secrets::Withheld};
+use crate::{Control, Host, Output, Running, Shell, Sought, Spawn, Stdin, secrets::Withheld};
 
 pub use self::{
     link::end_supervisor,
@@ -130,6 +131,17 @@ impl Shell for Local {
         Box::pin(async move {
             let made = tokio::task::spawn_blocking(move || scratch.folder(&temp)).await;
             made.map_err(io::Error::other)?
+        })
+    }
+
+    fn found_in(&self, sought: Sought) -> BoxFuture<'_, Vec<String>> {
+        let set = self.variables.iter().find(|(name, _)| name == "PATH");
+        let set = set.map(|(_, path)| path.into());
+        let profile = self.start_up.as_ref().and_then(|start_up| start_up.get());
+        let path = set.or_else(|| profile.as_deref().and_then(Profile::path));
+        Box::pin(async move {
+            let found = tokio::task::spawn_blocking(move || found::found_in(path, &sought)).await;
+            found.unwrap_or_default()
         })
     }
 

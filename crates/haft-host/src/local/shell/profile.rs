@@ -8,7 +8,9 @@
 
 use std::{
     collections::BTreeSet,
-    env, fs,
+    env,
+    ffi::OsString,
+    fs,
     os::unix::{
         ffi::{OsStrExt, OsStringExt},
         fs::MetadataExt,
@@ -63,6 +65,12 @@ pub(super) struct Profile {
 }
 
 impl Profile {
+    /// The folders of programs that it sets.
+    pub(super) fn path(&self) -> Option<OsString> {
+        let path = self.variables.iter().find(|(name, _)| name == b"PATH");
+        path.map(|(_, path)| OsString::from_vec(path.clone()))
+    }
+
     /// The file that a shell of commands reads before them; none where there is nothing to read.
     pub(super) fn file(&self) -> Option<&Path> {
         self.functions.as_ref().map(Functions::path)

@@ -307,10 +307,7 @@ fn environment(spawn: &Spawn, given: &Given<'_>, shell: Option<&PathBuf>) -> Vec
     let temp = spawn.confine.as_ref().and_then(|limits| limits.temp.as_ref());
     let temp = temp.map(|temp| (b"TMPDIR".to_vec(), temp.as_bytes().to_vec()));
     let looks = spawn.looks.iter();
-    let path = profile.and_then(|profile| {
-        let path = profile.variables.iter().find(|(name, _)| name == b"PATH");
-        path.map(|(_, path)| OsString::from_vec(path.clone()))
-    });
+    let path = profile.and_then(Profile::path);
     let path = path.or_else(|| env::var_os("PATH"));
     let looks = looks.flat_map(|looks| looking::given(path.clone(), looks));
     let looks = looks.map(|(name, value)| (name.into_vec(), value.into_vec()));
