@@ -56,8 +56,8 @@ pub use self::{
     shell::{Control, Exit, Looks, Output, Program, Running, Shell, Sought, Spawn, Stdin},
     spool::{OUT_END, Spool, SpoolLimits, Spooled, not_kept},
     survey::{
-        Born, Content, Copies, GitId, Made, Node, Objects, Survey, SurveyError, SurveyLimits,
-        Surveys,
+        Born, Content, Copies, GitId, Made, Named, Node, Objects, Survey, SurveyError,
+        SurveyLimits, Surveys,
     },
     turns::{Turn, TurnPart, TurnRecord, TurnRecords},
 };

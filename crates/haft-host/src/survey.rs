@@ -149,6 +149,8 @@ pub struct Survey {
     pub roots: Vec<HostPath>,
     /// The ignore files that counted, by their paths.
     pub rules: HashMap<HostPath, Arc<[u8]>>,
+    /// What is among them for it was named, now or before.
+    pub named: HashSet<HostPath>,
     /// What was not looked into: what git ignores, and `.git` itself; none where that is too much.
     pub passed: Option<HashSet<HostPath>>,
     /// Of each `.git` the state of what a command of git changes.
@@ -197,6 +199,15 @@ pub struct SurveyLimits {
     pub file_bytes: u64,
     /// How long it may take.
     pub within: Duration,
+}
+
+/// What is looked at although git ignores it, as far as it is no folder.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Named {
+    /// These paths, whether something is there or not.
+    pub paths: Vec<HostPath>,
+    /// What stands right inside of these folders, where it is little.
+    pub folders: Vec<HostPath>,
 }
 
 /// Why there is no survey.
@@ -283,8 +294,9 @@ pub enum Made {
 
 /// Looks at whole trees, and restores what is no file in them.
 pub trait Surveys: Send + Sync {
-    /// Looks at everything below some folders. A file that `known` has with the same stamp is not
-    /// read, nor one that stands as git has it; of any other a copy is kept.
+    /// Looks at everything below some folders, and at what is named there. A file that `known` has with
+    /// the same stamp is not read, nor one that stands as git has it; of any other a copy is kept. What
+    /// `known` has is looked at again, whatever ignores it. A folder that is gone holds nothing.
     ///
     /// # Errors
     /// See [`SurveyError`].
@@ -297,7 +309,7 @@ pub trait Surveys: Send + Sync {
         known: Arc<Survey>,
         copies: Arc<dyn Copies>,
         limits: SurveyLimits,
-        walk: Walk,
+        of: (Walk, &'a Named),
     ) -> BoxFuture<'a, Result<Survey, SurveyError>>;
 
     /// Reports whether what is made from now on has a later time than this moment, in nanoseconds since

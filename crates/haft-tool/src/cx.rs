@@ -214,6 +214,16 @@ impl Cx {
         self.remember(SHELL_CWD, Value::String(folder.text().into_owned()));
     }
 
+    /// Reports whether nothing is any more where the next shell command would start, for sure.
+    pub async fn is_cwd_gone(&self) -> bool {
+        let (host, cwd) = (self.dispatcher.host.clone(), self.conversation().shell_cwd());
+        let look = move || {
+            let surveys = host.surveys();
+            cwd.zip(surveys).is_some_and(|(cwd, surveys)| surveys.is_gone(&cwd))
+        };
+        tokio::task::spawn_blocking(look).await.unwrap_or_default()
+    }
+
     /// Finishes `work` even when this call is dropped meanwhile: a write must not be left half
     /// done, nor its lock be given up before it is.
     ///

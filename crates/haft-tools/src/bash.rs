@@ -295,7 +295,7 @@ impl Tool for Bash {
         notes.extend(withheld::note(&input.command, &input.secrets, said, cx));
         if session::asked(&input).is_none() {
             if input.cwd.is_none() {
-                notes.extend(carry(&input.command, &ran.report, cx));
+                notes.extend(carry(&input.command, &ran.report, cx).await);
             }
             let is_well = matches!(&ran.end, End::Exited(exit) if exit.code == Some(0));
             if is_well && self.language == Language::Shell {
@@ -497,8 +497,13 @@ fn failed(command: &str, error: &io::Error) -> ToolError {
             ))
             .hint("Nothing was run. Write it to a file with write, and run that: bash FILE")
         }
+        _ if gone(error) => ToolError::new(format!("the command could not be started: {error}"))
+            .hint(
+                "Nothing was run. Give the whole path of a folder that is there as cwd, also to make \
+                 this one again: mkdir -p.",
+            ),
         _ => ToolError::new(format!("the command could not be started: {error}"))
-            .hint("Nothing was run. Check cwd, or call again when the machine has room."),
+            .hint("Nothing was run. Call again when the machine has room."),
     }
 }
 
@@ -515,7 +520,7 @@ async fn at(instant: Option<Instant>) {
 }
 
 /// Carries the folder in which the command ended to the next one, and says so.
-fn carry(command: &str, report: &[u8], cx: &Cx) -> Option<String> {
+async fn carry(command: &str, report: &[u8], cx: &Cx) -> Option<String> {
     let report = report.strip_suffix(b"\n").unwrap_or(report);
     let place = &cx.place;
     let root = root(place);
@@ -526,6 +531,13 @@ fn carry(command: &str, report: &[u8], cx: &Cx) -> Option<String> {
         if shown == "." { "the workspace root".to_owned() } else { shown }
     };
     let Ok(ended) = HostPath::new(report, cx.host.style()) else {
+        if now != root && cx.is_cwd_gone().await {
+            cx.carry_cwd(root);
+            return Some(format!(
+                "[{} is gone: the next command starts in the workspace root]",
+                shown(now)
+            ));
+        }
         // It was killed, or took the shell's last word for itself.
         let mut words = command.split(|c: char| !c.is_alphanumeric() && !"_-./".contains(c));
         let moves = words.any(|word| ["cd", "pushd", "popd"].contains(&word));

@@ -34,7 +34,7 @@ use super::{
     search::{Folder, enter, ignore_file, open_file, start},
 };
 use crate::{
-    Born, Content, Copies, FileKind, GitId, Located, Made, Node, Stamp, Survey, SurveyError,
+    Born, Content, Copies, FileKind, GitId, Located, Made, Named, Node, Stamp, Survey, SurveyError,
     SurveyLimits, Surveys, Walk,
     fault::fault,
     survey::{SECOND, tick},
@@ -53,9 +53,10 @@ impl Surveys for Local {
         known: Arc<Survey>,
         copies: Arc<dyn Copies>,
         limits: SurveyLimits,
-        walk: Walk,
+        (walk, named): (Walk, &'a Named),
     ) -> BoxFuture<'a, Result<Survey, SurveyError>> {
         let (roots, lookup, home) = (roots.to_vec(), self.lookup, self.home.clone());
+        let named = named.clone();
         Box::pin(async move {
             // Who waits no more lets it end.
             let stop = walk.stop.child_token();
@@ -87,6 +88,7 @@ impl Surveys for Local {
                     job.note_passed(&mut survey);
                     job.carry_over(lookup, &roots, &mut survey, &walk);
                     job.tracked(lookup, &lists, &mut survey, &walk)?;
+                    job.named(lookup, &named, &roots, &mut survey, &walk);
                     Ok(survey)
                 };
                 let mut survey = looked(&lists.clean)?;
@@ -235,7 +237,11 @@ struct Own {
 impl Job<'_> {
     fn run(&self, roots: &[Located], walk: &Walk) -> Result<Survey, SurveyError> {
         for root in roots {
-            let mut walker = start(root, Rules::git(), walk, true)?;
+            let mut walker = match start(root, Rules::git(), walk, true) {
+                Ok(walker) => walker,
+                Err(error) if is_gone(&error) => continue,
+                Err(error) => return Err(error.into()),
+            };
             walker.tell_passed(Passed::clone(&self.passed));
             self.given().parts.push(walker);
         }
@@ -570,6 +576,58 @@ impl Job<'_> {
             }
         }
         Ok(())
+    }
+}
+
+/// Most files right inside of named folders that are looked at, and most bytes of them all.
+const INSIDE: (usize, u64) = (32, 8 << 20);
+
+impl Job<'_> {
+    /// Looks at what is named and ignored.
+    fn named(
+        &self,
+        lookup: Lookup,
+        named: &Named,
+        roots: &[Located],
+        survey: &mut Survey,
+        walk: &Walk,
+    ) {
+        let (most, mut bytes) = INSIDE;
+        let inside =
+            |path: &&HostPath| path.parent().is_some_and(|parent| named.folders.contains(&parent));
+        let mut passed: Vec<HostPath> =
+            survey.passed.iter().flatten().filter(inside).cloned().collect();
+        passed.sort();
+        let paths = named.paths.iter().map(|path| (path, false));
+        let passed = passed.iter().take(most).map(|path| (path, true));
+        let mut buffer = Vec::new();
+        for (path, is_found) in paths.chain(passed) {
+            let Ok(at) = locate::locate(lookup, path, Follow::No) else { continue };
+            let root = roots.iter().find(|root| at.real.is_within(&root.real));
+            let (Some(root), FileKind::Entry(EntryKind::File | EntryKind::Link)) = (root, at.kind)
+            else {
+                continue;
+            };
+            let depth = root.real.names().count();
+            let mut above = std::iter::successors(Some(at.real.clone()), HostPath::parent);
+            let may = above.all(|path| path.names().count() <= depth || (walk.allowed)(&path));
+            let of_git = at.real.names().skip(depth).any(|name| name == b".git");
+            if !may || of_git || survey.nodes.contains_key(&at.real) {
+                continue;
+            }
+            if is_found {
+                let held = At::of(&at).ok().and_then(|held| held.now().ok().flatten());
+                let size = held.map_or(u64::MAX, |stat| stamp_of(&stat).size);
+                let Some(left) = bytes.checked_sub(size) else { continue };
+                bytes = left;
+            }
+            if let Some(node) = self.at(&at, &mut buffer) {
+                survey.named.insert(at.real.clone());
+                survey.nodes.insert(at.real, node);
+            }
+        }
+        let before = self.known.named.iter().filter(|path| survey.nodes.contains_key(*path));
+        survey.named.extend(before.cloned());
     }
 }
 

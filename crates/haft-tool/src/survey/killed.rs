@@ -5,7 +5,7 @@
 
 use std::{io, sync::Arc, time::Duration};
 
-use haft_host::{Located, SurveyError, SurveyLimits};
+use haft_host::{FileKind, Located, Named, SurveyError, SurveyLimits};
 use haft_types::{CallId, Follow, HostPath, Receipt, ReceiptAction};
 use tokio_util::sync::CancellationToken;
 
@@ -85,13 +85,16 @@ impl Dispatcher {
         let surveys = host.surveys().ok_or(io::ErrorKind::Unsupported).map_err(io::Error::from)?;
         let mut roots: Vec<Located> = Vec::new();
         for root in &open.before.roots {
-            roots.push(host.fs().locate(root, Follow::No).await?);
+            let root = host.fs().locate(root, Follow::No).await?;
+            roots.extend(Some(root).filter(|root| root.kind == FileKind::FOLDER));
         }
         let walk = walk(&self.session.judge(), &open.tool, host.style(), CancellationToken::new());
         let limits =
             SurveyLimits { files: watching.files, file_bytes: watching.file_bytes, within: WITHIN };
         let before = Arc::new(open.before);
-        let looked = surveys.survey(&roots, before.clone(), left.copies.clone(), limits, walk);
+        let named = Named::default();
+        let looked =
+            surveys.survey(&roots, before.clone(), left.copies.clone(), limits, (walk, &named));
         let after = Arc::new(looked.await?);
         let (others, images) = (claims.paths(), self.session.pre_images());
         let known = move || Known::of(before, after, &others, &*images, false);

@@ -18,13 +18,17 @@ mod late;
 mod told;
 
 use std::{
+    collections::HashSet,
     sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, Weak},
     time::Duration,
 };
 
-use haft_host::{Copies, FileKind, Host, Located, Survey, SurveyError, SurveyLimits, Walk};
+use haft_host::{
+    Copies, FileKind, Host, Located, Named, Stamp, Survey, SurveyError, SurveyLimits, Walk,
+};
 use haft_types::{
-    CallId, Effect, EntryKind, Follow, HostPath, Outcome, Receipt, Status, Style, Target,
+    Access, CallId, Effect, EntryKind, Follow, HostPath, Outcome, Receipt, ReceiptAction, Status,
+    Style, Target,
 };
 use tokio::{task::JoinHandle, time::Instant};
 use tokio_util::sync::CancellationToken;
@@ -106,8 +110,9 @@ pub(crate) struct Watched {
     watch: Arc<Watch>,
     watching: Watching,
     host: Arc<dyn Host>,
-    roots: Vec<Located>,
     walk: Walk,
+    /// What its words name.
+    named: Named,
     before: Arc<Survey>,
     /// The number of that look.
     looked: u64,
@@ -179,27 +184,23 @@ impl Watch {
             claims: Mutex::default(),
             images: Arc::clone(&images),
         });
-        let alone = {
-            let mut all = locked(&self.open);
-            all.retain(|other| other.strong_count() > 0);
-            all.push(Arc::downgrade(&open));
-            all.len() == 1
-        };
+        let alone = self.runs(&open);
         let walk =
             self::walk(&call.cx.session().judge(), call.tool(), host.style(), call.cx.stop.clone());
-        let looked = match roots(call, &*host).await {
+        let named = named(call);
+        let looked = match roots(&call.place().roots, &[], &*host).await {
             Ok(roots) => {
-                let looked = state.look(&*host, &roots, &walk, watching, &*images).await;
-                looked.map(|(before, copies)| (roots, before, copies))
+                let of = (&walk, &named);
+                state.look(&*host, &roots, of, watching, &*images).await
             }
             Err(error) => Err(error.into()),
         };
-        let (roots, before, copies) = match looked {
+        let (before, copies) = match looked {
             Ok(looked) => looked,
             Err(SurveyError::Stopped) => return Begun::Off(None),
             Err(error) => {
-                *state = State { off: true, looks: state.looks, ..State::default() };
-                return Begun::Off(Some(off(&error)));
+                state.fail(&error, &*host);
+                return Begun::Off(Some(off(&error, state.off)));
             }
         };
         if may_shift(call) {
@@ -215,8 +216,9 @@ impl Watch {
             watch,
             watching,
             host,
-            roots,
             walk,
+            // What else stands in those folders is only what was found there before.
+            named: Named { folders: Vec::new(), ..named },
             before,
             looked,
             copies: copies.clone(),
@@ -224,6 +226,14 @@ impl Watch {
             images,
             signs: Some(Signs::of(copies)),
         }))
+    }
+
+    /// Takes note of a command; reports whether no other one runs.
+    fn runs(&self, open: &Arc<Open>) -> bool {
+        let mut all = locked(&self.open);
+        all.retain(|other| other.strong_count() > 0);
+        all.push(Arc::downgrade(open));
+        all.len() == 1
     }
 
     /// Adds to an answer what no model was told yet; that of a cancelled call may go unheard.
@@ -282,16 +292,52 @@ impl Watch {
     }
 }
 
-/// Says that nothing is looked at, and what follows from that.
-fn off(error: &SurveyError) -> String {
+/// Says that nothing is looked at, of this command or from here on, and what follows from that.
+fn off(error: &SurveyError, for_good: bool) -> String {
     let hint = match error {
         SurveyError::TooMany(_) => " (shell.changes.files in the settings)",
         _ => "",
     };
-    format!(
-        "what commands change is not looked for in this session: {error}{hint}; haft undo does not \
-         take it back"
-    )
+    let what = if for_good {
+        "what commands change is not looked for in this session"
+    } else {
+        "what this command changed was not looked for"
+    };
+    format!("{what}: {error}{hint}; haft undo does not take it back")
+}
+
+/// Most paths that a command may name and that are looked at whatever ignores them.
+const NAMED: usize = 64;
+
+/// What the words of a command say that it changes: files, and folders in which patterns may find some.
+fn named(call: &Call) -> Named {
+    let mut named = Named::default();
+    let effects = call.plan().map(|plan| &plan.effects[..]).unwrap_or_default();
+    let located = call.located.iter().chain(std::iter::repeat(&None));
+    for (effect, located) in effects.iter().zip(located) {
+        let (Target::Path { path, .. } | Target::Tree { root: path }) = &effect.target else {
+            continue;
+        };
+        if effect.access == Access::Observe {
+            continue;
+        }
+        let at = located.as_ref().and_then(|located| located.as_ref().ok());
+        let is_folder = at.is_some_and(|at| at.kind == FileKind::FOLDER);
+        if let Some(at) = at.filter(|_| is_folder) {
+            named.folders.push(at.real.clone());
+            continue;
+        }
+        // A link, and what it leads to.
+        named
+            .paths
+            .extend([Some(path.clone()), at.map(|at| at.real.clone())].into_iter().flatten());
+    }
+    for list in [&mut named.paths, &mut named.folders] {
+        list.sort();
+        list.dedup();
+        list.truncate(NAMED);
+    }
+    named
 }
 
 /// What of the workspace the caller of a tool may know.
@@ -329,12 +375,24 @@ async fn past(host: &dyn Host, moment: i128) {
     }
 }
 
-/// The folders of the workspace, none of them inside another.
-async fn roots(call: &Call, host: &dyn Host) -> std::io::Result<Vec<Located>> {
+/// The folders of the workspace that are there, none of them inside another. Behind a link that was
+/// none when it was looked `before` is something else.
+async fn roots(
+    paths: &[HostPath],
+    before: &[HostPath],
+    host: &dyn Host,
+) -> std::io::Result<Vec<Located>> {
     let mut roots: Vec<Located> = Vec::new();
-    for path in &call.place().roots {
-        let at = host.fs().locate(path, Follow::Yes).await?;
-        if at.kind == FileKind::FOLDER && !roots.iter().any(|root| at.real.is_within(&root.real)) {
+    for path in paths {
+        let at = match host.fs().locate(path, Follow::Yes).await {
+            Err(error) if error.kind() == std::io::ErrorKind::NotFound => continue,
+            at => at?,
+        };
+        let is_other = !before.is_empty() && at.real != *path && !before.contains(&at.real);
+        if at.kind == FileKind::FOLDER
+            && !is_other
+            && !roots.iter().any(|root| at.real.is_within(&root.real))
+        {
             roots.retain(|root| !root.real.is_within(&at.real));
             roots.push(at);
         }
@@ -343,12 +401,18 @@ async fn roots(call: &Call, host: &dyn Host) -> std::io::Result<Vec<Located>> {
 }
 
 impl State {
+    /// Takes note that a look failed: for good where the next one would, too.
+    fn fail(&mut self, error: &SurveyError, host: &dyn Host) {
+        let off = !matches!(error, SurveyError::Io(_)) || host.surveys().is_none();
+        *self = Self { off, looks: self.looks, ..Self::default() };
+    }
+
     /// Looks at the files as they are now.
     async fn look(
         &mut self,
         host: &dyn Host,
         roots: &[Located],
-        walk: &Walk,
+        (walk, named): (&Walk, &Named),
         watching: Watching,
         images: &dyn PreImages,
     ) -> Result<(Arc<Survey>, Arc<dyn Copies>), SurveyError> {
@@ -368,7 +432,8 @@ impl State {
             }
             let known = Arc::clone(&self.last);
             let is_first = known.nodes.is_empty();
-            let survey = surveys.survey(roots, known, copies.clone(), limits, walk.clone()).await?;
+            let of = (walk.clone(), named);
+            let survey = surveys.survey(roots, known, copies.clone(), limits, of).await?;
             if !is_first && diff::is_wasteful(&survey, copies.used()) {
                 // Most of what takes the room is of no use any more.
                 (self.copies, self.last) = (None, Arc::default());
@@ -449,7 +514,7 @@ impl Watched {
         let _telling = watch.telling.lock().await;
         let (after, looked) = match self.look(&call).await {
             Ok(found) => found,
-            Err(error) => return Found::told(off(&error)),
+            Err((error, for_good)) => return Found::told(off(&error, for_good)),
         };
         let claims = std::mem::take(&mut *locked(&self.open.claims));
         let born = |path: &HostPath| self.host.surveys()?.born(path);
@@ -460,6 +525,7 @@ impl Watched {
         let known = tokio::task::spawn_blocking(known).await;
         let Ok(Known { before, after, held }) = known else { return Found::told(NOT_KEPT) };
         let mut changes = changes(&before, &after, (&claims, &covers), &born);
+        self.leave_ignored(&before, &after, &mut changes, shared).await;
         let same = (&before.passed, &before.repositories) == (&after.passed, &after.repositories);
         if changes.is_empty() && same {
             return Found::default();
@@ -496,12 +562,34 @@ impl Watched {
         Found { receipts: kept.receipts, data: Some(told.data()), lines }
     }
 
+    /// Leaves out what is ignored and is no change, or may be none.
+    async fn leave_ignored(
+        &self,
+        before: &Survey,
+        after: &Survey,
+        changes: &mut Changes,
+        shared: bool,
+    ) {
+        let along = came_along(before, after, changes, &*self.host).await;
+        changes.retain(|change| !along.contains(&change.path));
+        if shared {
+            // One that runs beside named it, and it may have been there before.
+            let is_open = |change: &Change| {
+                change.action == ReceiptAction::Created
+                    && before.ignored(&change.path, false)
+                    && after.ignored(&change.path, false)
+                    && !self.named.paths.contains(&change.path)
+            };
+            changes.retain(|change| !is_open(change));
+        }
+    }
+
     /// Reports whether a look finds what stands at a path.
     fn covers(&self, path: &HostPath) -> bool {
-        let Some(root) = self.roots.iter().find(|root| path.is_within(&root.real)) else {
+        let Some(root) = self.before.roots.iter().find(|root| path.is_within(root)) else {
             return false;
         };
-        let depth = root.real.names().count();
+        let depth = root.names().count();
         let mut above = std::iter::successors(Some(path.clone()), HostPath::parent);
         !path.names().skip(depth).any(|name| name == b".git")
             && above.all(|path| path.names().count() <= depth || (self.walk.allowed)(&path))
@@ -536,17 +624,56 @@ impl Watched {
     }
 
     /// Looks at the files; with the number of that look.
-    async fn look(&self, call: &crate::Cx) -> Result<(Arc<Survey>, u64), SurveyError> {
+    async fn look(&self, call: &crate::Cx) -> Result<(Arc<Survey>, u64), (SurveyError, bool)> {
         let mut state = self.watch.state.lock().await;
         // Whoever begins then looks behind this.
         call.session().map.get::<Stopping>().of(&call.call).await;
-        let (host, roots) = (&*self.host, &self.roots);
-        let looked = state.look(host, roots, &self.walk, self.watching, &*self.images).await;
-        if looked.is_err() {
-            *state = State { off: true, looks: state.looks, ..State::default() };
+        let host = &*self.host;
+        let looked = match roots(&call.place.roots, &self.before.roots, host).await {
+            Ok(roots) => {
+                let of = (&self.walk, &self.named);
+                state.look(host, &roots, of, self.watching, &*self.images).await
+            }
+            Err(error) => Err(error.into()),
+        };
+        match looked {
+            Ok((after, _)) => Ok((after, state.looks)),
+            Err(error) => {
+                state.fail(&error, host);
+                Err((error, state.off))
+            }
         }
-        looked.map(|(after, _)| (after, state.looks))
     }
+}
+
+/// What was named, git ignores, and came along with a folder that was renamed: it is as it was, where no
+/// look finds it, and undo brings it back with its folder.
+async fn came_along(
+    before: &Survey,
+    after: &Survey,
+    changes: &[Change],
+    host: &dyn Host,
+) -> HashSet<HostPath> {
+    let mut along = HashSet::new();
+    let gone = changes.iter().filter(|change| {
+        change.action == ReceiptAction::Deleted && before.named.contains(&change.path)
+    });
+    for path in gone.map(|change| &change.path) {
+        let place = changes.iter().find_map(|change| match &change.action {
+            ReceiptAction::Renamed { from } => {
+                change.path.join_bytes(path.relative_to(from).filter(|rest| !rest.is_empty())?).ok()
+            }
+            _ => None,
+        });
+        let Some(place) = place.filter(|place| !after.nodes.contains_key(place)) else { continue };
+        let state = |stamp: Stamp| (stamp.id, stamp.size, stamp.modified);
+        let was = before.nodes.get(path).map(|node| state(node.stamp));
+        let at = host.fs().locate(&place, Follow::No).await;
+        if at.is_ok_and(|at| at.real == place && was == at.stamp.map(state)) {
+            along.insert(path.clone());
+        }
+    }
+    along
 }
 
 fn found_later(call: &CallId, line: &str) -> String {

@@ -130,7 +130,15 @@ async fn the_folder_is_carried_inside_the_workspace_only() {
 async fn a_start_folder_that_is_gone_gives_way_to_the_root() {
     let world = world();
     run(&world, "mkdir deep; cd deep").await;
-    run(&world, "rmdir \"$PWD\"").await;
+    let told = run(&world, "rmdir \"$PWD\"").await.joined_text();
+    assert!(
+        told.contains("[deep is gone: the next command starts in the workspace root]"),
+        "{told}"
+    );
+    assert_eq!(run(&world, "pwd").await.joined_text(), world.root.text());
+    // By somebody else.
+    run(&world, "mkdir deep; cd deep").await;
+    std::fs::remove_dir(world.folder().unwrap().join("deep")).unwrap();
     let outcome = run(&world, "pwd").await;
     let text = outcome.joined_text();
     assert!(text.starts_with(&*world.root.text()), "{text}");

@@ -400,17 +400,18 @@ async fn one_line_tells_what_a_command_did() {
     let command = "echo new > n.txt; echo more >> a.txt; rm d/e; mv 'b c.txt' c.txt; \
                    touch d/old.log target/new; mkdir -p m/o; echo x > m/o/p; chmod 600 empty";
     let outcome = bash(&world, command).await;
-    let line = "[changed: a.txt, empty; created: m/, n.txt; deleted: d/e; \
+    let line = "[changed: a.txt, empty; created: m/, n.txt, target/new; deleted: \
+                d/e; \
                 renamed: b c.txt to c.txt; 2 inside of these folders]";
     assert_eq!(told(&outcome), line);
     let changes = outcome.data.as_ref().and_then(|data| data.get("changes")).unwrap();
     let wanted = json!({
-        "changed": ["a.txt", "empty"], "created": ["m/", "n.txt"], "deleted": ["d/e"],
+        "changed": ["a.txt", "empty"], "created": ["m/", "n.txt", "target/new"], "deleted": ["d/e"],
         "renamed": ["b c.txt to c.txt"], "more": 2,
     });
     assert_eq!(changes, &wanted);
     let found = receipts(&world);
-    assert_eq!(found.len(), 8, "{found:?}");
+    assert_eq!(found.len(), 9, "{found:?}");
     let folders = found.iter().filter(|receipt| receipt.kind == EntryKind::Folder);
     assert_eq!(folders.count(), 2);
     let moved = |one: &&Receipt| matches!(one.action, ReceiptAction::Renamed { .. });
@@ -666,7 +667,7 @@ async fn what_was_moved_in_is_told_and_stays() {
     fs::create_dir(root.join("target/in")).unwrap();
     fs::write(root.join("target/in/x"), "only copy\n").unwrap();
     aged(&root.join("target/in/x")).await;
-    let command = "mv target/out out.txt; mv target/in in; echo new > in/new; echo x >> a.txt; \
+    let command = "find target -name out -exec mv {} out.txt \\; ; mv target/in in; echo new > in/new; echo x >> a.txt; \
                    mv 'b c.txt' c.txt; echo x >> c.txt; ln d/old.log linked";
     let outcome = bash(&world, command).await;
     let line = "[changed: a.txt; created: c.txt, in/new, linked; deleted: b c.txt; moved in, which \

@@ -8,6 +8,7 @@ mod bash_output;
 mod beside;
 mod changed;
 mod changed_git;
+mod changed_ignored;
 mod changed_late;
 mod changed_uncovered;
 mod differential;
