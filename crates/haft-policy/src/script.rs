@@ -237,9 +237,10 @@ pub struct Part {
     pub folders: Option<Vec<String>>,
     /// Its program by its name alone, where that is known.
     pub program: Option<String>,
-    /// Its words up to the first that only the shell will know; none where working them out may run
-    /// what they hold.
-    pub first: Vec<String>,
+    /// Its words, as far as each is known; empty where working them out may run what they hold.
+    pub written: Vec<Option<String>>,
+    /// Whether one of them may become several.
+    pub splits: bool,
     /// Whether a program of another part runs it.
     pub is_wrapped: bool,
     /// Whether it does nothing but to run the next part.
@@ -442,9 +443,9 @@ impl Part {
         // A second name for a file is a way to change it.
         let is_hard = part.program.as_deref() == Some("ln")
             && !part.words.iter().flatten().any(|word| is_soft(word));
-        let first = part.words.iter().take_while(|word| !part.is_odd && word.is_some());
         let mut made = Self {
-            first: first.flatten().cloned().collect(),
+            written: if part.is_odd { Vec::new() } else { part.words.clone() },
+            splits: part.splits,
             passes: part.passes,
             text: part.text,
             words: part.words.into_iter().collect(),

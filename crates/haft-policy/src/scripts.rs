@@ -188,12 +188,13 @@ impl Policy {
     }
 
     /// The rule that allows a command whatever its words are that only the shell will know; none where
-    /// one may be among them that denies or asks.
+    /// one may be among them that denies or asks, or that names what nobody was asked about.
     fn rule_of_start(&self, ask: &Ask<'_>, part: &Part) -> Option<&Rule> {
-        if part.words.is_some() || part.is_assigned || part.first.is_empty() {
+        if part.words.is_some() || part.is_assigned || part.open.is_some() || !is_free(part) {
             return None;
         }
-        let start = part.first.join(&GAP.to_string());
+        let first: Vec<&str> = part.written.iter().map_while(Option::as_deref).collect();
+        let start = first.join(&GAP.to_string());
         let bare = start.rsplit_once('/').filter(|(head, _)| !head.contains(GAP));
         let forms = [start.as_str(), bare.map_or(start.as_str(), |(_, name)| name)];
         let may_mean = |placed: &&Placed| match &placed.rule.subject {
@@ -217,6 +218,28 @@ impl Policy {
     ) -> Option<&Rule> {
         let allows = |placed: &&Placed| matches!(&placed.rule.subject, Subject::Command { tool, pattern } if is_tool(ask.tool, tool) && takes(pattern));
         self.with(Verdict::Allow).find(allows).map(|placed| &placed.rule)
+    }
+}
+
+/// Programs that run what the project says: what they are told names tests and targets, and whatever
+/// else it names, what they run could reach by itself.
+const RUNNERS: &[&str] = &[
+    "bazel", "cargo", "ctest", "go", "gradle", "jest", "just", "make", "mvn", "npm", "pnpm",
+    "pytest", "tox", "vitest", "yarn",
+];
+
+/// Whether words of a part that are not known cannot lead it to files that it would not reach else.
+fn is_free(part: &Part) -> bool {
+    let known = |at: usize| part.written.get(at).and_then(Option::as_deref);
+    match part.program.as_deref() {
+        Some("git") => {
+            // Messages, each in one word.
+            let is_text = |at: usize| matches!(known(at - 1), Some("-m" | "-am" | "--message"));
+            let mut open = (1..part.written.len()).filter(|at| known(*at).is_none());
+            !part.splits && matches!(known(1), Some("commit" | "tag")) && open.all(is_text)
+        }
+        Some(program) => RUNNERS.contains(&program) && !part.written.is_empty(),
+        None => false,
     }
 }
 

@@ -135,6 +135,8 @@ pub struct Part {
     pub passes: bool,
     /// Whether working out its words may run what they hold.
     pub is_odd: bool,
+    /// Whether one of them may become several.
+    pub splits: bool,
     /// Whether these are all that it does.
     pub is_known: bool,
     /// Whether it only reads.

@@ -303,6 +303,7 @@ impl<'a, 'r> Judge<'a, 'r> {
             assignments,
             passes: out.passes,
             is_odd: args.iter().any(|arg| arg.is_odd),
+            splits: args.iter().any(|arg| arg.is_split),
             is_known: out.faults.is_empty(),
             read_only: out.faults.is_empty() && acts.is_none(),
             redirected: out.redirected,

@@ -532,6 +532,10 @@ fn what_reads_by_names_that_it_is_told_reads_no_keys_and_nothing_that_is_denied(
             assert!(!ran.out.contains("precious"), "{mode} {command}: {ran:?}");
         }
     }
+    for command in ["cat $(cat list)", "cat \"$(sed -n 2p list)\" plain"] {
+        let ran = world.tool("bash", &json!({ "command": command }), &["--allow", "Bash(cat:*)"]);
+        assert!(ran.out.contains("plain") && !ran.out.contains("precious home"), "{ran:?}");
+    }
     // What git has kept is not hidden, and where no look is promised nothing goes on.
     for command in
         ["git log -p", "git diff", "git show HEAD", "git grep x HEAD", "git stash show -p"]
