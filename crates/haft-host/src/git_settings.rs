@@ -289,11 +289,12 @@ pub struct GitSettings {
     /// It checks no signatures.
     pub no_signatures: bool,
     /// Nothing is named of what a command that only looks is kept from: hooks, a watcher of files, a
-    /// pager, repositories within. See [`has_links`] for those that only the index knows.
+    /// pager.
     pub no_helpers: bool,
     /// The index of the repository; none where there is no repository.
     pub index: Option<HostPath>,
-    /// Repositories within are named.
+    /// Repositories within are named, which git looks into where it compares files. See [`has_links`] for
+    /// those that only the index knows.
     pub submodules: bool,
 }
 
@@ -492,7 +493,7 @@ async fn of_files(
     let no_filters = all.no_filters && is_left;
     // The one hook that runs where it looks: it may write down what it found out of files.
     let hook = kind(fs, &common.join("hooks").ok()?.join("post-index-change").ok()?).await?;
-    let no_helpers = all.no_helpers && !submodules && hook == FileKind::Missing;
+    let no_helpers = all.no_helpers && hook == FileKind::Missing;
     let index = Some(own.join("index").ok()?);
     Some(GitSettings { no_filters, no_helpers, index, submodules, ..all })
 }
@@ -672,8 +673,7 @@ mod tests {
         let host = Memory::with_files(files.iter().map(|(path, text)| (*path, text.to_string())));
         let host = host.unwrap();
         let found = git_settings(host.fs(), &at("/w/a/b")).await;
-        let no_helpers = found.no_helpers || found.submodules;
-        let found = GitSettings { top: None, index: None, submodules: false, no_helpers, ..found };
+        let found = GitSettings { top: None, index: None, submodules: false, ..found };
         found == GitSettings::PLAIN
     }
 

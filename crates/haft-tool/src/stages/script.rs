@@ -7,7 +7,8 @@
 use std::time::Duration;
 
 use haft_host::{
-    FileKind, Fs, ListHow, Located, Sought, git_settings, has_links, is_plain_toolchain,
+    FileKind, Fs, GitSettings, ListHow, Located, Sought, git_settings, has_links,
+    is_plain_toolchain,
 };
 use haft_policy::{Around, GitFacts, GitUse, Script, Veil, led, replaced, unsure_paths};
 use haft_types::{Access, Effect, EntryKind, Follow, HostPath, Outcome, Target};
@@ -112,11 +113,7 @@ pub(super) async fn known(call: &Call) -> Known {
                 continue;
             }
             let found = git_settings(fs, folder).await;
-            around.no_helpers &= found.no_helpers;
-            around.git.no_fetches &= found.no_fetches;
-            around.git.no_filters &= found.no_filters;
-            around.git.no_drivers &= found.no_drivers;
-            around.git.no_signatures &= found.no_signatures;
+            add(&mut around, &found, script.git);
             git.submodules |= found.submodules;
             indexes.extend(found.index);
             let Some(top) = found.top else { continue };
@@ -134,7 +131,7 @@ pub(super) async fn known(call: &Call) -> Known {
         let looks = script.read_only
             && (around == Around::PLAIN || Script::read(text, cwd, home, around).read_only);
         // What only looks is kept out of repositories within by what it is given.
-        if !looks && around.no_helpers {
+        if !looks && around.no_helpers && script.git.compares {
             around.no_helpers = !any_links(fs, &indexes).await;
         }
         let mut left = LINKS;
@@ -148,6 +145,17 @@ pub(super) async fn known(call: &Call) -> Known {
         return Known { around, looks, more, git, facts, is_sure, veil };
     }
     Known { is_sure: true, ..Known::default() }
+}
+
+/// Adds what a repository may make git start that is asked so.
+const fn add(around: &mut Around, found: &GitSettings, asked: GitUse) {
+    // Only what compares files looks into repositories within.
+    let enters = found.submodules && asked.compares;
+    around.no_helpers &= found.no_helpers && !enters;
+    around.git.no_fetches &= found.no_fetches;
+    around.git.no_filters &= found.no_filters;
+    around.git.no_drivers &= found.no_drivers;
+    around.git.no_signatures &= found.no_signatures;
 }
 
 /// What hides keys from a script that only looks, and what rules name from one that may come upon it;

@@ -247,4 +247,31 @@ fn what_only_looks_beside_what_does_more_is_held_by_nothing_and_asked_about() {
     both(true, "a repository below that nothing names");
     git(&world, &["add", "lib"]);
     both(false, "a repository below that the index names");
+    world.file(".gitmodules", "[submodule \"lib\"]\n\tpath = lib\n\turl = ./lib\n");
+    both(false, "a repository below that is named");
+    // What compares no files does not look into it.
+    for command in [
+        "git rev-parse --git-dir > d.txt",
+        "git ls-files -s; touch e.txt",
+        "git ls-files -m > f.txt",
+        "git branch; git tag; touch g.txt",
+        "git grep -n alpha || true; touch h.txt",
+    ] {
+        assert!(runs(command), "{command}");
+    }
+    for command in [
+        "git ls-files --recurse-submodules; touch i.txt",
+        "git diff-index HEAD; touch j.txt",
+        "git diff-files -p; touch k.txt",
+        "git rev-parse HEAD; git status; touch l.txt",
+        "git -C lib status; touch m.txt",
+        "git -C lib ls-files; touch n.txt",
+        "git log --submodule=diff; touch o.txt",
+        "git describe --dirty; touch p.txt",
+        "git submodule status; touch q.txt",
+        "git stash; touch r.txt",
+    ] {
+        assert!(!runs(command), "{command}");
+    }
+    assert!(!world.work().join("told").exists());
 }

@@ -101,6 +101,7 @@ fn asked(all: &mut GitUse, name: &str, parsed: &Parsed, args: &[Arg]) {
         _ => all.may_start = true,
     }
     let is_switch = |arg: &Arg| arg.value.start().starts_with("--ignore-submodules");
+    all.compares |= name == "ls-files" && has(&["recurse-submodules"]);
     all.compares |= ["status", "diff", "diff-index", "diff-files"].contains(&name)
         && !has(&["cached", "staged", "no-index"])
         && !args.iter().any(is_switch);
