@@ -22,6 +22,13 @@ const MOST: usize = 8;
 /// Bytes that are kept of what is said between two calls.
 const KEPT: usize = 4 << 10;
 
+/// How long it is looked at what runs in those that are to end.
+const LOOK: Duration = Duration::from_millis(500);
+/// Most processes of a background that are named.
+const NAMED: usize = 5;
+/// The line of the shell itself, among processes.
+pub(crate) const SHELL: &str = "bash --noprofile --norc";
+
 /// Bytes between two calls after which what prints them is slowed down.
 const FLOOD: u64 = 16 << 20;
 /// For how long at each piece.
@@ -147,17 +154,25 @@ impl Shells {
         Ok(AlivePlace { shells: Arc::downgrade(self), number })
     }
 
-    /// Stops all that live, all together; none can be used any more.
+    /// Stops all that live, all together; none can be used any more. Gives those in which something ran,
+    /// each with that, in words.
     ///
     /// What does not end within this time is killed.
-    pub async fn end(&self, within: Duration) {
+    pub async fn end(&self, within: Duration) -> Vec<String> {
         self.refuse("the session is ending");
-        let (named, controls): (Vec<_>, Vec<_>) = {
+        let (named, alive): (Vec<_>, Vec<_>) = {
             let table = self.table();
-            let controls = table.alive.values().filter_map(|(_, control)| control.clone());
-            (table.named.values().cloned().collect(), controls.collect())
+            let alive = table.alive.values();
+            let alive = alive.filter_map(|(name, control)| Some((name.clone(), control.clone()?)));
+            (table.named.values().cloned().collect(), alive.collect())
         };
-        for control in &controls {
+        let busy = join_all(alive.iter().map(async |(name, control)| {
+            let beside = control.beside().await;
+            (!beside.is_empty()).then(|| format!("session {name} ({})", listed(&beside)))
+        }));
+        // Nothing runs longer for being looked at.
+        let busy = tokio::time::timeout(LOOK, busy).await.unwrap_or_default();
+        for (_, control) in &alive {
             control.stop();
         }
         let over = join_all(named.iter().map(async |named| {
@@ -167,11 +182,26 @@ impl Shells {
         }));
         let _: Result<_, _> = tokio::time::timeout(within, over).await;
         self.table().named.clear();
+        busy.into_iter().flatten().collect()
     }
 
     fn table(&self) -> MutexGuard<'_, Table> {
         self.table.lock().unwrap_or_else(PoisonError::into_inner)
     }
+}
+
+/// What runs in the background of a shell, by numbers and lines, as many as there is room for.
+pub(crate) fn listed(beside: &[(u32, String)]) -> String {
+    let one = |(id, line): &(u32, String)| {
+        // A part of a command that runs in a shell of its own has the shell's line.
+        let line = if line.trim() == SHELL { "a part of a command" } else { line.trim() };
+        format!("{id} {}", haft_text::names::shown(line, 60))
+    };
+    let mut named: Vec<String> = beside.iter().take(NAMED).map(one).collect();
+    if let Some(more) = beside.len().checked_sub(NAMED).filter(|more| *more > 0) {
+        named.push(format!("{more} more"));
+    }
+    named.join(", ")
 }
 
 impl AlivePlace {

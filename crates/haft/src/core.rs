@@ -17,8 +17,8 @@ use haft_policy::{Anchors, Grants, Mode, Policy};
 use haft_session::{Fold, LineFault, Log, SessionError, SessionId, Store};
 use haft_text::secrets::{Names, Secrets};
 use haft_tool::{
-    AnyTool, Conversation, Dispatcher, Events as _, Hook, Job, JobLimits, Jobs, Judge, Limits,
-    Session, Settings as Stages, Watching, standard,
+    AnyTool, Conversation, Dispatcher, Events as _, Hook, JobLimits, Jobs, Judge, Limits, Session,
+    Settings as Stages, Watching, standard,
 };
 use haft_tools::Shells;
 use haft_types::{
@@ -344,10 +344,12 @@ impl Core {
         self.dispatcher.session.map.get()
     }
 
-    /// Stops the jobs and the named shells, all together; gives the jobs that ran.
-    pub async fn end_jobs(&self) -> Vec<Arc<Job>> {
+    /// Stops the jobs and the named shells, all together; gives the jobs that ran, and the shells in
+    /// which something did, in words.
+    pub async fn end_jobs(&self) -> Vec<String> {
         let (jobs, shells) = (self.jobs(), self.shells());
-        tokio::join!(jobs.end(END_JOBS), shells.end(END_JOBS)).0
+        let (jobs, shells) = tokio::join!(jobs.end(END_JOBS), shells.end(END_JOBS));
+        jobs.iter().map(|job| job.named()).chain(shells).collect()
     }
 
     /// The named shells of the session.

@@ -69,10 +69,10 @@ pub async fn run(start: &Start, more: &[Arc<dyn AnyTool>]) -> Ending {
     finish(start.output, &result, &core, took)
 }
 
-/// Tells people which jobs the end of a run stopped.
-pub fn say_stopped(stopped: &[Arc<Job>]) {
+/// Tells people what the end of a run stopped: jobs, and what ran in named shells.
+pub fn say_stopped(stopped: &[String]) {
     if !stopped.is_empty() {
-        let named: Vec<String> = stopped.iter().map(|job| face::safe(&job.named())).collect();
+        let named: Vec<String> = stopped.iter().map(|named| face::safe(named)).collect();
         say(&format!("haft: stopped with the end of the run: {}", named.join(", ")));
     }
 }

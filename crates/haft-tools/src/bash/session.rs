@@ -20,7 +20,7 @@ use super::{End, Followed, Input, Ran, answer, exit, failed, follow, root};
 use crate::{
     process,
     search::quoted,
-    shells::{Alive, Between, Seat, Shells},
+    shells::{Alive, Between, SHELL, Seat, Shells, listed},
 };
 
 /// How long a shell that has read all that it was given may take to say that it is done.
@@ -29,10 +29,6 @@ const DEAF: Duration = Duration::from_secs(3);
 const LOOK: Duration = Duration::from_millis(200);
 /// Longest name.
 const NAME: usize = 32;
-/// The line of the shell itself, among processes.
-const SHELL: &str = "bash --noprofile --norc";
-/// Most processes of a background that are named.
-const NAMED: usize = 5;
 /// Characters that are shown of what was said between two calls.
 const BETWEEN: usize = 1_000;
 /// The key under which it is remembered which shells there were, for the next run of a session.
@@ -433,17 +429,10 @@ impl Seat {
                 )
             });
         }
-        let one = |(id, line): &(u32, String)| {
-            format!("{id} {}", haft_text::names::shown(line.trim(), 60))
-        };
-        let mut named: Vec<String> = self.beside.iter().take(NAMED).map(one).collect();
-        if let Some(more) = self.beside.len().checked_sub(NAMED).filter(|more| *more > 0) {
-            named.push(format!("{more} more"));
-        }
         Some(format!(
             "[in the background of session {name}: {}; what it prints comes with the call that \
              runs then]",
-            named.join(", ")
+            listed(&self.beside)
         ))
     }
 

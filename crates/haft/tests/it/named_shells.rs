@@ -24,6 +24,15 @@ fn answers(world: &World) -> Vec<String> {
     world.outcomes().iter().map(one).collect()
 }
 
+/// Fails unless people are told that the end of the run stopped what ran in the session, by its number.
+fn stopped(told: &str, seconds: &str) {
+    let number = told
+        .trim_end()
+        .strip_prefix("haft: stopped with the end of the run: session dev (")
+        .and_then(|rest| rest.strip_suffix(&format!(" sleep {seconds})")));
+    assert!(number.is_some_and(|number| number.parse::<u32>().is_ok()), "{told}");
+}
+
 #[test]
 fn few_descriptors_are_enough() {
     let world = World::new();
@@ -58,6 +67,7 @@ fn a_run_keeps_its_shell_and_the_next_one_is_told_that_it_is_gone() {
     let ran = world.run(&[&["-p", "go"][..], &flags].concat());
     assert_eq!((ran.code, &*ran.out), (Some(0), "First.\n"), "{ran:?}");
     assert!(!runs(&seconds), "it outlives the run");
+    stopped(&ran.err, &seconds);
     let told = answers(&world);
     assert!(told[0].starts_with("[the next command of session dev starts in sub]\n"), "{told:?}");
     assert!(told[0].contains("[in the background of session dev: "), "{told:?}");
@@ -70,6 +80,7 @@ fn a_run_keeps_its_shell_and_the_next_one_is_told_that_it_is_gone() {
     assert!(!world.work().join("sub/b.txt").exists());
     let ran = world.run(&[&["-c", "-p", "on"][..], &flags].concat());
     assert_eq!((ran.code, &*ran.out), (Some(0), "Second.\n"), "{ran:?}");
+    assert_eq!(ran.err, "", "nothing ran in the shell: {ran:?}");
     let told = answers(&world).pop().unwrap();
     let new = "[session dev is a new shell, for the run of haft that had it is over: ";
     assert!(told.starts_with("[]\n") && told.contains(new), "{told}");
@@ -130,6 +141,7 @@ fn line_mode_keeps_a_shell_through_the_whole_talk() {
     assert_eq!(ran.code, Some(0), "{ran:?}");
     assert!(ran.out.contains("kept said"), "{ran:?}");
     assert!(!runs(&seconds), "it outlives the talk");
+    stopped(&ran.err, &seconds);
 }
 
 #[test]
