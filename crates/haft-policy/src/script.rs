@@ -233,6 +233,10 @@ pub struct Part {
     pub words: Option<Vec<String>>,
     /// What the words behind its program may be: see [`haft_shell::Part::shapes`].
     pub shapes: Vec<String>,
+    /// The same of the files of its redirects.
+    pub targets: Vec<String>,
+    /// The texts that it is given as input.
+    pub inputs: Vec<String>,
     /// The folders that it may run in, absolute paths; none: any.
     pub folders: Option<Vec<String>>,
     /// Its program by its name alone, where that is known.
@@ -450,6 +454,8 @@ impl Part {
             text: part.text,
             words: part.words.into_iter().collect(),
             shapes: part.shapes,
+            targets: part.targets,
+            inputs: part.inputs,
             folders: part.folders,
             program: part.program,
             is_wrapped: !part.wrappers.is_empty(),

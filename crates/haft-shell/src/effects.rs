@@ -110,6 +110,10 @@ pub struct Part {
     /// What the words behind its program may be, also those that are not known: [`ANY`], [`SOME`],
     /// [`ONE`] and [`FOUND`] stand for what the shell, or a pattern, puts there.
     pub shapes: Vec<String>,
+    /// The same of the files of its redirects.
+    pub targets: Vec<String>,
+    /// The same of the texts that it is given as input: here-documents and here-strings.
+    pub inputs: Vec<String>,
     /// The folders that it may run in, absolute paths; none: any.
     pub folders: Option<Vec<String>>,
     /// It as it is written; for a script within a script as it stands there.

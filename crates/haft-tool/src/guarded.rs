@@ -13,7 +13,7 @@ use futures::{FutureExt as _, future::BoxFuture};
 use haft_host::{
     Caps, Control, FileKind, Filter, FindQuery, Found, FoundLines, Fs, GrepQuery, Host, Limits,
     ListHow, Listing, Located, Looks, Program, Running, Search, SearchError, Shell, Sink, Skipped,
-    Sought, Source, Spawn, Staged, Turn, TurnPart, Walk, WriteHow, Written,
+    Source, Spawn, Staged, Turn, TurnPart, Walk, WriteHow, Written,
 };
 use haft_types::{Access, Effect, Follow, Hash, HostPath, Place, Rights, Style, Target};
 use tokio::sync::OnceCell;
@@ -639,13 +639,6 @@ impl Shell for Guarded {
             shell.spawn_after(spawn, self.begin().boxed()).await
         }
         .boxed()
-    }
-
-    fn found_in(&self, sought: Sought) -> BoxFuture<'_, Vec<String>> {
-        match self.inner.shell() {
-            Some(shell) => shell.found_in(sought),
-            None => std::future::ready(Vec::new()).boxed(),
-        }
     }
 
     fn told(&self) -> Option<String> {

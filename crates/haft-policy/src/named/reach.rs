@@ -268,6 +268,13 @@ pub(super) fn settings(part: &Part) -> Option<&'static str> {
     found.filter(|(words, ..)| !(bare.contains(words) && line == *words)).map(|(.., what)| *what)
 }
 
+/// The keys or passwords that it hands out.
+pub(super) fn keys(part: &Part) -> Option<&'static str> {
+    let program = part.program.as_deref()?;
+    let has = |word: &str| part.shapes.iter().any(|own| own == word);
+    HANDS.iter().find(|(own, word, _)| *own == program && has(word)).map(|(.., what)| *what)
+}
+
 /// The folders in which it may change what it does not name, as they may be.
 pub(super) fn of_part(part: &Part, place: &Place) -> Vec<Shape> {
     let name = part.program.as_deref().unwrap_or_default();
@@ -312,6 +319,20 @@ fn at(part: &Part, texts: &[&str], place: &Place) -> Vec<Shape> {
     let folders = super::words::folders(part);
     texts.iter().flat_map(|text| Shape::of(text, folders.as_deref(), place)).collect()
 }
+
+/// Programs that hand out keys and passwords, with the word by which they do.
+const HANDS: &[(&str, &str, &str)] = &[
+    ("gcloud", "print-access-token", "cloud credentials"),
+    ("git", "credential", "a code host's token"),
+    ("gpg", "--export-secret-keys", "gpg keys"),
+    ("gpg", "--export-secret-subkeys", "gpg keys"),
+    ("keyring", "get", "stored passwords"),
+    ("op", "read", "stored passwords"),
+    ("pass", "show", "stored passwords"),
+    ("secret-tool", "lookup", "stored passwords"),
+    ("security", "find-generic-password", "stored passwords"),
+    ("security", "find-internet-password", "stored passwords"),
+];
 
 /// Whether it is this subcommand of git.
 fn is_git(part: &Part, sub: &str) -> bool {

@@ -2,7 +2,7 @@
 //!
 //! **Does not know:** what becomes of them.
 
-use haft_shell::{ANY, FOUND, SOME};
+use haft_shell::{ANY, FOUND, ONE, SOME};
 use haft_types::Place;
 
 use crate::{script::Part, shape::Shape};
@@ -75,9 +75,6 @@ pub(crate) struct Named {
 pub(crate) fn of_part(part: &Part, place: &Place) -> Vec<Named> {
     let name = part.program.as_deref().unwrap_or_default();
     let own = name.trim_end_matches(|c: char| c.is_ascii_digit() || c == '.').to_lowercase();
-    if SAY.contains(&name) {
-        return Vec::new();
-    }
     let is_read = INTERPRETERS.contains(&&*own);
     let folders = folders(part);
     let mut all: Vec<Named> = Vec::new();
@@ -98,15 +95,25 @@ pub(crate) fn of_part(part: &Part, place: &Place) -> Vec<Named> {
             .into_iter()
             .chain(glued(word))
             .for_each(|(text, is_whole)| add(text, is_whole));
+        let magic = word.strip_prefix(":(").and_then(|rest| rest.split_once(')'));
+        if let Some((_, path)) = magic.filter(|_| name == "git") {
+            add(if path.is_empty() { "." } else { path }, true);
+            add(&format!("{}/{path}", place.cwd.text()), true);
+        }
         if let Some(path) = word.strip_prefix(":/").filter(|_| name == "git") {
             // From the top of the repository on.
             add(&format!("{}/{path}", place.cwd.text()), true);
         }
         if is_read {
-            let ends = |c: char| c.is_whitespace() || "'\"`();<>|".contains(c);
-            let inner = word.split(ends).filter(|text| !text.is_empty() && *text != word);
-            inner.filter(|text| !is_change(text)).for_each(|text| add(text, false));
+            within(word).for_each(|text| add(text, false));
         }
+    }
+    for text in part.inputs.iter().filter(|_| is_read) {
+        within(text).for_each(|text| add(text, false));
+    }
+    // What is known of these is an effect.
+    for target in part.targets.iter().filter(|target| target.contains([ANY, FOUND, ONE, SOME])) {
+        add(target, true);
     }
     let runs = ["-x", "-X", "--exec", "--exec-batch"];
     if ["fd", "fdfind"].contains(&name)
@@ -115,6 +122,13 @@ pub(crate) fn of_part(part: &Part, place: &Place) -> Vec<Named> {
         add(&FOUND.to_string(), false);
     }
     all
+}
+
+/// What may be paths in a text of a program.
+fn within(text: &str) -> impl Iterator<Item = &str> {
+    let ends = |c: char| c.is_whitespace() || "'\"`();<>|".contains(c);
+    let pieces = text.split(ends).filter(move |piece| !piece.is_empty() && *piece != text);
+    pieces.filter(|piece| !is_change(piece))
 }
 
 /// Whether a text says how others are changed: `s/x/y/`.
@@ -141,6 +155,9 @@ pub(crate) fn of_word(word: &str, place: &Place) -> Vec<Named> {
 /// The words that are no texts of people, and name nothing that is left out.
 fn without_texts(part: &Part) -> Vec<&str> {
     let name = part.program.as_deref().unwrap_or_default();
+    if SAY.contains(&name) {
+        return Vec::new();
+    }
     let does = |subs: &[&str]| part.shapes.iter().any(|word| subs.contains(&word.as_str()));
     let texts = TEXTS.iter().find(|(own, subs, _)| *own == name && does(subs));
     let options = texts.map_or(&[][..], |(_, _, options)| options);

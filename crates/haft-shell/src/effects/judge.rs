@@ -40,6 +40,10 @@ pub(crate) struct Outcome {
     pub assignments: Vec<(String, Option<String>)>,
     /// How many of the effects are of redirects.
     pub redirected: usize,
+    /// What the files of its redirects may be.
+    pub targets: Vec<String>,
+    /// The texts that it is given.
+    pub inputs: Vec<String>,
     /// Whether it follows links in folders.
     pub follows: bool,
     /// Whether it does nothing but to run what it wraps.
@@ -195,6 +199,11 @@ impl<'a, 'r> Judge<'a, 'r> {
                 out.effects.push(Effect::ChangesShell);
                 out.fault("a redirect sets a variable");
             }
+            match redirect.how {
+                Direction::Text => out.inputs.extend(arg.shapes()),
+                Direction::Duplicate => {}
+                _ => out.targets.extend(arg.shapes()),
+            }
             if matches!(redirect.how, Direction::Text | Direction::Duplicate) {
                 continue;
             }
@@ -293,6 +302,8 @@ impl<'a, 'r> Judge<'a, 'r> {
         self.reading.parts.push(Part {
             words: args.iter().map(word).collect(),
             shapes: args.iter().skip(1).flat_map(Arg::shapes).collect(),
+            targets: out.targets,
+            inputs: out.inputs,
             folders: self.state.folders.as_deref().cloned(),
             text,
             span: self.depth.span.clone().unwrap_or(span),

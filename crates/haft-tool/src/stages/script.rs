@@ -238,7 +238,7 @@ async fn facts(call: &Call, (script, looks): (&Script, bool), cwd: &HostPath) ->
     // What only looks finds none of the workspace.
     let names = if looks { Vec::new() } else { script.sought() };
     if !names.is_empty()
-        && let Some(shell) = call.cx.host.shell()
+        && let Some(shell) = call.cx.dispatcher.host.shell()
     {
         let effects = script.parts.iter().flat_map(|part| &part.effects);
         let effects = effects.filter(|effect| effect.access != Access::Observe);
