@@ -755,6 +755,7 @@ pub(crate) fn doing(effect: &Effect, real: Option<&HostPath>, ask: &Ask<'_>) -> 
             ("overwriting or deleting", ask.place.shown(path))
         }
         (Target::Tree { root }, Access::Observe) => ("searching", tree(root, ask)),
+        (Target::Tree { root }, Access::Destroy) => ("removing", tree(root, ask)),
         (Target::Tree { root }, _) => ("changing everything in", tree(root, ask)),
         (Target::Command { text, .. }, _) => ("running", Cow::Owned(short(text))),
         (Target::Net { host }, _) => ("connecting to", Cow::Borrowed(host)),
