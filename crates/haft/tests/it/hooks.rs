@@ -91,7 +91,7 @@ fn a_yes_of_a_hook_is_none_to_what_is_not_known() {
     world.file("keys", "keys");
     world.file("cmd", "touch made");
     for command in [
-        "cat \"$(echo keys)\"",
+        "cp \"$(echo keys)\" made",
         "echo x >> \"$(echo made)\"",
         "sh -c \"$(cat cmd)\"",
         "eval \"$X\"",
