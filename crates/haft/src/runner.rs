@@ -54,8 +54,8 @@ impl Runner {
         {
             return exit::code(&exit::println(concat!("haft ", env!("CARGO_PKG_VERSION"))));
         }
-        if let [_, only] = &arguments[..]
-            && let Some(work) = again::work(only)
+        if let [_, first, ..] = &arguments[..]
+            && let Some(work) = again::work(first)
         {
             return work();
         }

@@ -196,6 +196,23 @@ const SETTINGS: &[(&str, &[&str], &str)] = &[
     ("yarn config", &["get", "list"], "a package manager's settings"),
 ];
 
+/// Settings of git that only say who somebody is, or how things look and are named.
+const PLAIN_SETTINGS: &[&str] = &[
+    "advice.detachedhead",
+    "color.ui",
+    "core.autocrlf",
+    "fetch.prune",
+    "init.defaultbranch",
+    "merge.conflictstyle",
+    "pull.ff",
+    "pull.rebase",
+    "push.autosetupremote",
+    "push.default",
+    "rerere.enabled",
+    "user.email",
+    "user.name",
+];
+
 /// Its program, and the words behind that are no options, as far as they are known.
 fn line(part: &Part) -> Option<String> {
     let mut line = part.program.clone()?;
@@ -247,6 +264,14 @@ pub(super) fn keeps(part: &Part) -> bool {
     sub.is_some_and(|sub| KEEPS.contains(&sub))
 }
 
+/// Whether it sets, for this repository, one of the settings of git that start nothing and lead nowhere.
+fn names_a_plain_setting(line: &str, part: &Part) -> bool {
+    let mut words = line.split(' ').skip(2).filter(|word| *word != "set");
+    let name = words.next().unwrap_or_default().to_ascii_lowercase();
+    let is_local = part.shapes.iter().all(|word| !word.starts_with('-') || word == "--local");
+    is_local && PLAIN_SETTINGS.contains(&&*name) && words.count() == 1
+}
+
 /// The settings that it changes.
 pub(super) fn settings(part: &Part) -> Option<&'static str> {
     let line = line(part)?;
@@ -257,6 +282,9 @@ pub(super) fn settings(part: &Part) -> Option<&'static str> {
     // A template brings hooks along.
     if begins(&line, "git init") && part.shapes.iter().any(|word| word.starts_with("--template")) {
         return Some("git's own files");
+    }
+    if begins(&line, "git config") && names_a_plain_setting(&line, part) {
+        return None;
     }
     if begins(&line, "git submodule update") && !has(&"--init") {
         return None;

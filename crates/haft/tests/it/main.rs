@@ -22,6 +22,7 @@ mod definitions;
 mod demo;
 mod disk;
 mod doctor;
+mod editors;
 mod ends;
 mod everyday;
 mod executables;
