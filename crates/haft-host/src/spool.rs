@@ -140,6 +140,13 @@ impl Spool {
         }
     }
 
+    /// Whether the file holds, or will hold, all that came so far.
+    pub fn holds_all(&self) -> bool {
+        let whole =
+            |file: &File| file.failed.is_none() && self.bytes <= file.half.saturating_mul(2);
+        self.file.as_ref().is_some_and(whole)
+    }
+
     /// Bytes so far.
     pub const fn bytes(&self) -> u64 {
         self.bytes

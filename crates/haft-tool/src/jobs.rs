@@ -58,8 +58,8 @@ struct Table {
     /// By the number in the id.
     jobs: BTreeMap<u64, Arc<Job>>,
     tasks: BTreeMap<u64, AbortHandle>,
-    /// How jobs ended that are listed no more, with where all is that they said.
-    forgotten: BTreeMap<u64, (String, Option<String>)>,
+    /// How jobs ended that are listed no more, with where all is that they said, both in words.
+    forgotten: BTreeMap<u64, (String, String)>,
     /// The last number that was given.
     last: u64,
     /// Places that are taken and not running yet.
@@ -84,9 +84,17 @@ impl Table {
         ended.sort_unstable();
         for (_, number) in &ended[..ended.len().saturating_sub(ENDED)] {
             let job = self.jobs.remove(number);
-            if let Some((job, end)) = job.and_then(|job| Some((job.named(), job.end()?))) {
-                let words = format!("the job {job} has ended: {}; it is listed no more", end.words);
-                self.forgotten.insert(*number, (words, end.address));
+            if let Some((job, end)) = job.and_then(|job| Some((job.clone(), job.end()?))) {
+                let (name, how) = (job.named(), &end.words);
+                let words = format!("the job {name} has ended: {how}; it is listed no more");
+                let place = job.place(&end).unwrap_or_else(|| {
+                    if job.is_past() {
+                        format!("What is kept of what it said: {}.", job.call().address())
+                    } else {
+                        "It said nothing.".to_owned()
+                    }
+                });
+                self.forgotten.insert(*number, (words, place));
             }
         }
         while self.forgotten.len() > FORGOTTEN {
@@ -125,16 +133,18 @@ impl Jobs {
                 .hint("Nothing was run. Run it without run_in_background."));
         }
         if table.running().count() + table.starting >= most {
-            let named: Vec<String> = table.running().map(|job| job.named()).collect();
+            let mut named: Vec<String> = table.running().map(|job| job.named()).collect();
+            named
+                .extend((table.starting > 0).then(|| format!("{} about to begin", table.starting)));
             return Err(ToolError::new(format!(
-                "{most} jobs run, and no more may at once: {}",
+                "no more than {most} jobs may run at once, and so many do: {}",
                 named.join(", ")
             ))
             .hint("Nothing was run. End one with job {action: stop}, or wait for one."));
         }
         table.starting += 1;
         drop(table);
-        Ok(JobPlace { jobs: Arc::clone(self), before: Duration::ZERO })
+        Ok(JobPlace { jobs: Arc::clone(self), before: Duration::ZERO, is_used: false })
     }
 
     /// All that are listed, the oldest first.
@@ -167,14 +177,11 @@ impl Jobs {
     /// What is said where no job of this name is listed.
     fn missing(&self, id: &str, listed: String) -> ToolError {
         let forgotten = number(id).and_then(|number| self.table().forgotten.get(&number).cloned());
-        let Some((words, address)) = forgotten else {
+        let Some((words, place)) = forgotten else {
             let shown: String = id.chars().take(100).collect();
             return ToolError::new(format!("there is no job {shown:?}")).hint(listed);
         };
-        ToolError::new(words).hint(match address {
-            Some(address) => format!("All that it said: {address}."),
-            None => "It said nothing.".to_owned(),
-        })
+        ToolError::new(words).hint(place)
     }
 
     /// The jobs that an agent's calls began, that ended, and whose end its model does not know.
@@ -225,10 +232,7 @@ impl Jobs {
         if tokio::time::timeout(within, ends).await.is_err() {
             std::mem::take(&mut self.table().tasks).values().for_each(AbortHandle::abort);
             for job in &running {
-                job.finish(Ended::new(
-                    JobEnd::Stopped,
-                    "killed: it did not end when it was stopped",
-                ));
+                job.finish(Ended::killed());
             }
         }
         running
@@ -265,6 +269,8 @@ pub struct JobPlace {
     jobs: Arc<Jobs>,
     /// How long its work runs already.
     before: Duration,
+    /// Whether a job has it.
+    is_used: bool,
 }
 
 impl JobPlace {
@@ -282,7 +288,7 @@ impl JobPlace {
     /// # Errors
     /// When its begin cannot be told; `follow` is dropped then.
     pub fn start<F>(
-        self,
+        mut self,
         cx: &Cx,
         title: String,
         work: Arc<dyn Work>,
@@ -322,13 +328,18 @@ impl JobPlace {
         });
         table.jobs.insert(number, Arc::clone(&job));
         table.tasks.insert(number, task.abort_handle());
+        // At once: it is one that runs from here on.
+        table.starting -= 1;
         drop(table);
+        self.is_used = true;
         Ok(job)
     }
 }
 
 impl Drop for JobPlace {
     fn drop(&mut self) {
-        self.jobs.table().starting -= 1;
+        if !self.is_used {
+            self.jobs.table().starting -= 1;
+        }
     }
 }

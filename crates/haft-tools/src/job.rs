@@ -488,11 +488,12 @@ impl Answer {
         if let Some(said) = said {
             let missing = said.from.saturating_sub(since);
             if missing > 0 {
-                notes.push(before(missing, job, end.as_ref(), cx));
+                notes.push(before(missing, job, end.as_ref()));
                 data.missing_bytes = Some(missing);
             }
             let whole = format!("{}{}", said.text, said.open);
-            text = shortened(&whole, whole.len() as u64, &job.call().address());
+            let of = (whole.len() as u64, !job.is_lossy());
+            text = shortened(&whole, of, &job.call().address());
             data.next = Some(said.next);
             data.output = Some(text.clone());
             notes.extend(nothing_new(&whole, self.bytes, &job.call().address()));
@@ -544,14 +545,13 @@ fn nothing_new(text: &str, bytes: u64, address: &str) -> Option<String> {
 }
 
 /// Where the output is that is not held any more.
-fn before(missing: u64, job: &Running, end: Option<&Ended>, cx: &Cx) -> String {
-    let most = cx.session().map.get::<Jobs>().limits().disk;
+fn before(missing: u64, job: &Running, end: Option<&Ended>) -> String {
     if end.is_some_and(|end| end.address.is_none()) {
         return format!("{missing} bytes before this are not kept");
     }
     let place = job.call().address();
     // What is more than the file holds is left out of its middle, which an end tells in bytes.
-    if job.mark() > most || end.is_some_and(|end| !end.notes.is_empty()) {
+    if job.is_lossy() {
         return format!("what is kept of the {missing} bytes before this is only in {place}");
     }
     format!("{missing} bytes before this are only in {place}")
@@ -568,8 +568,8 @@ fn state(job: &Running, has_ended: bool) -> String {
 }
 
 /// A text without the line ends at its end, or both ends of it where it is too long for an answer;
-/// it was made of as many bytes.
-pub(crate) fn shortened(text: &str, bytes: u64, address: &str) -> String {
+/// it was made of as many bytes, which are all kept or not.
+pub(crate) fn shortened(text: &str, (bytes, is_kept): (u64, bool), address: &str) -> String {
     let is_all = text.len() as u64 == bytes;
     let text = text.trim_end_matches('\n');
     if text.chars().nth(WHOLE).is_none() {
@@ -581,9 +581,8 @@ pub(crate) fn shortened(text: &str, bytes: u64, address: &str) -> String {
     } else {
         format!("the middle of {bytes}")
     };
-    format!(
-        "{head}\n[... {left} bytes left out; the whole is kept: read or grep {address} ...]\n{tail}"
-    )
+    let what = if is_kept { "the whole is kept" } else { "not all of it is kept" };
+    format!("{head}\n[... {left} bytes left out; {what}: read or grep {address} ...]\n{tail}")
 }
 
 #[cfg(test)]
@@ -592,13 +591,14 @@ mod tests {
 
     #[test]
     fn a_long_output_shows_both_ends() {
-        assert_eq!(shortened("a\nb\n", 4, "out://c1"), "a\nb");
+        assert_eq!(shortened("a\nb\n", (4, true), "out://c1"), "a\nb");
         let text = (0..20_000).map(|n| format!("line {n}")).collect::<Vec<_>>().join("\n");
-        let short = shortened(&text, text.len() as u64, "out://c1");
+        let short = shortened(&text, (text.len() as u64, true), "out://c1");
         assert!(short.chars().count() < 29_000, "{}", short.len());
         assert!(short.starts_with("line 0\n") && short.ends_with("line 19999"));
-        assert!(short.contains("out://c1"));
-        let short = shortened(&text, 5_000_000, "out://c1");
+        assert!(short.contains("; the whole is kept: read or grep out://c1 ...]"));
+        let short = shortened(&text, (5_000_000, false), "out://c1");
+        assert!(short.contains("; not all of it is kept: read or grep out://c1 ...]"));
         assert!(short.contains("\n[... the middle of 5000000 bytes left out; "));
     }
 }

@@ -143,7 +143,7 @@ impl Shells {
         if table.alive.len() >= most {
             let named: Vec<&str> = table.alive.values().map(|(name, _)| name.as_str()).collect();
             return Err(ToolError::new(format!(
-                "{most} sessions live, and no more may at once: {}",
+                "no more than {most} sessions may live at once, and so many do: {}",
                 named.join(", ")
             ))
             .hint("Nothing was run. End one by running exit in it, or take one of these."));

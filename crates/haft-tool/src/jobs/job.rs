@@ -79,13 +79,21 @@ pub struct Ended {
     pub words: String,
     /// What else is to be said, such as what of its output is not kept.
     pub notes: Vec<String>,
-    /// Where its whole output is kept; none where it said nothing.
+    /// Where its output is kept, as far as it is; none where it said nothing.
     pub address: Option<String>,
     /// When.
     pub at: Instant,
 }
 
+/// What is said of work that was told to end and did not.
+const KILLED: &str = "killed: it did not end when it was stopped";
+
 impl Ended {
+    /// The end of one that was told to end, did not, and is given up.
+    pub fn killed() -> Self {
+        Self::new(JobEnd::Stopped, KILLED)
+    }
+
     /// An end now, in words.
     pub fn new(how: JobEnd, words: impl Into<String>) -> Self {
         let (words, at) = (words.into(), Instant::now());
@@ -129,6 +137,8 @@ struct State {
     open: String,
     /// Bytes of the output as it came.
     bytes: u64,
+    /// Whether some of them are kept nowhere.
+    lossy: bool,
     /// True from an input on until something came.
     stale: bool,
     told: bool,
@@ -179,6 +189,11 @@ impl Job {
             Self { began: ended.at, ..Self::new(id.into(), names, title, 0, Arc::new(Gone), tell) };
         job.end.send_replace(Some(ended));
         job
+    }
+
+    /// Whether an earlier run of the session began it: of what it said only that is known which was kept.
+    pub(super) fn is_past(&self) -> bool {
+        self.end().is_some_and(|ended| ended.at == self.began)
     }
 
     /// Its name: `j1`.
@@ -277,6 +292,27 @@ impl Job {
     /// Bytes of its output so far, as it came.
     pub fn bytes(&self) -> u64 {
         self.state().bytes
+    }
+
+    /// Says that not all of its output is kept.
+    pub fn loses(&self) {
+        self.state().lossy = true;
+    }
+
+    /// Whether some of its output is kept nowhere.
+    pub fn is_lossy(&self) -> bool {
+        self.state().lossy
+    }
+
+    /// Where all that it said is found, in a sentence; none of one that said nothing.
+    pub(super) fn place(&self, ended: &Ended) -> Option<String> {
+        match &ended.address {
+            Some(address) if self.is_lossy() => {
+                Some(format!("What is kept of what it said: {address}."))
+            }
+            Some(address) => Some(format!("All that it said: {address}.")),
+            None => (self.bytes() > 0).then(|| "Nothing that it said is kept.".to_owned()),
+        }
     }
 
     /// Its output from a mark on, as far as it is held.
@@ -386,9 +422,7 @@ impl Job {
             text.push(' ');
             text.push_str(&sentence(note));
         }
-        if let Some(address) = &ended.address {
-            let _ = write!(text, " All that it said: {address}.");
-        }
+        text.extend(self.place(&ended).map(|place| format!(" {place}")));
         let said = self.since(0);
         let last = last_lines(&said.text);
         if !last.is_empty() {

@@ -36,8 +36,8 @@ pub(super) fn outcome(
     let (status, code, meaning) = judged(command, &end, &kept.stderr, timeout);
     let mut beside =
         Vec::from_iter(left_over(command, &end, "what shall go on needs run_in_background"));
-    beside.extend(stuck(command, &end));
     if let End::Exited(exit) | End::TimedOut(exit) = &end {
+        beside.extend(stuck(command, exit));
         beside.extend(put_back(&exit.put_back));
     }
     beside.append(&mut notes);
@@ -183,8 +183,7 @@ pub(super) fn in_all(first: Option<Exit>, exit: Exit) -> Exit {
 }
 
 /// What could not be stopped.
-fn stuck(command: &str, end: &End) -> Option<String> {
-    let (End::Exited(exit) | End::TimedOut(exit)) = end else { return None };
+pub(super) fn stuck(command: &str, exit: &Exit) -> Option<String> {
     let named = (!exit.stuck.is_empty()).then(|| named(command, &exit.stuck))?;
     Some(format!("[still there, for they do not end even when killed: {named}]"))
 }
@@ -367,12 +366,12 @@ mod tests {
     fn what_could_not_be_stopped_is_told() {
         let stuck = |number| (number, format!("dd if=/dev/sd{number}"));
         let exit = Exit { code: Some(0), stuck: vec![stuck(7), stuck(8)], ..Exit::default() };
+        let said = super::stuck("make", &exit).unwrap();
+        assert!(said.contains("7 dd if=/dev/sd7, 8 dd if=/dev/sd8]"), "{said}");
         for end in [End::Exited(exit.clone()), End::TimedOut(exit)] {
-            let said = super::stuck("make", &end).unwrap();
-            assert!(said.contains("7 dd if=/dev/sd7, 8 dd if=/dev/sd8]"), "{said}");
             assert_eq!(left_over("make", &end, ""), None);
         }
-        assert_eq!(super::stuck("make", &End::Exited(Exit::default())), None);
+        assert_eq!(super::stuck("make", &Exit::default()), None);
         let many: Vec<_> = (0..12).map(|n| (n, REPORTING_SCRIPT.to_owned())).collect();
         let said = named(" make all\n", &many);
         assert!(

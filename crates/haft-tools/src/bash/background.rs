@@ -22,7 +22,7 @@ use super::{
     output::{Handed, Kept, Lines, for_people},
     withheld,
 };
-use crate::job::shortened;
+use crate::{job::shortened, search::quoted};
 
 /// How long a job that is stopped may take to end: TERM, 500 ms, KILL, and what it still says.
 const STOP: Duration = Duration::from_secs(2);
@@ -71,7 +71,7 @@ pub(super) fn go_on(
     let Handed { spool, open, bytes, mut all, mut stdout, mut stderr } = *handed;
     let mut voice = Voice::new(spool, cx.session().secrets.clone());
     voice.goes_on(all.clone(), bytes, open);
-    let (last, bytes) = (voice.open_lines(), voice.came);
+    let (last, bytes, is_kept) = (voice.open_lines(), voice.came, voice.spool.holds_all());
     let (of, place) = (Of::command(input), place.after(timeout));
     let job = start(of, running, (voice, jobs.limits().life), place, cx)?;
     let how =
@@ -91,7 +91,7 @@ pub(super) fn go_on(
         of.push_str(line);
     }
     let data = Data { stdout, stderr, ..Data::default() };
-    let text = shortened(&all, bytes, &cx.call.address());
+    let text = shortened(&all, (bytes, is_kept), &cx.call.address());
     Ok(outcome(input.command.clone(), text, data, &job, Told { way, how, said }))
 }
 
@@ -142,7 +142,7 @@ fn moves(command: &str) -> bool {
 /// Where all that a job says is found.
 fn way(cx: &Cx) -> String {
     let address = cx.call.address();
-    format!("job has its output, all of it goes to {address}, and its end will be told")
+    format!("job has its output, which is kept at {address}, and its end will be told")
 }
 
 /// What a job is made of.
@@ -239,6 +239,8 @@ impl Work for Command {
 /// Why nothing more comes.
 enum Over {
     Exited(Exit),
+    /// It was told to end, and did not; it is killed when it is let go of.
+    Killed,
     Lost(String),
 }
 
@@ -263,7 +265,14 @@ async fn follow(
                 lived_out = true;
                 job.stop();
             }
-            () = at(patience) => break Over::Lost("it did not end when it was stopped".to_owned()),
+            () = at(patience) => break match first.take() {
+                // The command itself had ended.
+                Some(exit) => {
+                    let last = Exit { put_back: Vec::new(), ..exit.clone() };
+                    Over::Exited(answer::in_all(Some(exit), last))
+                }
+                None => Over::Killed,
+            },
             () = at(keep) => {
                 voice.spool.flush().await;
                 keep = None;
@@ -290,18 +299,30 @@ async fn follow(
     };
     drop(running);
     let kept = voice.finish(&job).await;
+    if kept.lost.is_some() {
+        job.loses();
+    }
     let stopped = job.stopping().is_cancelled() && !lived_out;
     let ended = ended(command.as_deref(), over, stopped, lived_out.then_some(life));
     let address = kept.file.as_ref().map(haft_types::CallId::address);
     let mut notes = ended.notes.clone();
     notes.extend(answer::not_kept(&kept).as_deref().map(bare));
+    if let (None, Some(fault)) = (&address, &kept.fault) {
+        notes.push(format!("nothing of its output is kept: {}", quoted(fault)));
+    }
     Ended { address, notes, ..ended }
 }
 
 /// How a command ended, in words.
 fn ended(command: Option<&str>, over: Over, stopped: bool, life: Option<Duration>) -> Ended {
+    let time = |life: Duration| format!("its time of {} s was over", life.as_secs_f64());
     let exit = match over {
         Over::Exited(exit) => exit,
+        Over::Killed => {
+            let killed = Ended::killed();
+            let words = life.map(|life| format!("{}; {}", killed.words, time(life)));
+            return Ended { words: words.unwrap_or_else(|| killed.words.clone()), ..killed };
+        }
         Over::Lost(why) => return Ended::new(JobEnd::Lost, format!("lost: {why}")),
     };
     // The code of what goes on after its command is nobody's.
@@ -309,10 +330,11 @@ fn ended(command: Option<&str>, over: Over, stopped: bool, life: Option<Duration
         Some(_) => (exit.code, exit.signal.filter(|_| exit.code.is_none())),
         None => (None, None),
     };
-    let mut notes: Vec<String> =
-        answer::put_back(&exit.put_back).as_deref().map(bare).into_iter().collect();
+    let told =
+        [answer::put_back(&exit.put_back), answer::stuck(command.unwrap_or_default(), &exit)];
+    let mut notes: Vec<String> = told.iter().flatten().map(|note| bare(note)).collect();
     if let Some(life) = life {
-        let words = format!("stopped, for its time of {} s was over", life.as_secs_f64());
+        let words = format!("stopped: {}", time(life));
         return Ended { exit: code, signal, notes, ..Ended::new(JobEnd::Stopped, words) };
     }
     if stopped {
@@ -408,6 +430,9 @@ impl Voice {
         }
         job.push(text, &(open + &err));
         job.came(self.came);
+        if !self.spool.holds_all() {
+            job.loses();
+        }
     }
 
     async fn take(&mut self, stream: Stream, bytes: &Bytes, job: &Job) {
@@ -446,6 +471,23 @@ mod tests {
     use haft_types::{HostPath, Style};
 
     use super::*;
+
+    #[test]
+    fn what_did_not_end_is_told_alike_whoever_stopped_it() {
+        let killed =
+            |life: Option<Duration>| ended(Some("make"), Over::Killed, life.is_none(), life);
+        assert_eq!(killed(None).words, Ended::killed().words);
+        let lived_out = killed(Some(Duration::from_millis(1_500)));
+        assert_eq!(
+            lived_out.words,
+            "killed: it did not end when it was stopped; its time of 1.5 s was over"
+        );
+        assert_eq!((killed(None).how, lived_out.how), (JobEnd::Stopped, JobEnd::Stopped));
+        let stuck = vec![(7, "dd if=/dev/sdx".to_owned())];
+        let over = Over::Exited(Exit { code: Some(0), stuck, ..Exit::default() });
+        let notes = ended(Some("make"), over, true, None).notes;
+        assert_eq!(notes, ["still there, for they do not end even when killed: 7 dd if=/dev/sdx"]);
+    }
 
     #[test]
     fn what_was_put_back_is_told_however_a_job_ends() {

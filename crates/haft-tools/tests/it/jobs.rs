@@ -351,9 +351,15 @@ async fn there_are_only_so_many_at_once() {
     let refused = world.call("bash", more.clone()).await;
     assert_eq!(refused.status, Status::Failed);
     let text = refused.joined_text();
-    assert!(text.contains("2 jobs run") && text.contains("j1 (sleep 60)"), "{text}");
+    let most = "no more than 2 jobs may run at once, and so many do: j1 (sleep 60), ";
+    assert!(text.contains(&format!("{most}j2 (sleep 60)\n")), "{text}");
     assert_eq!(world.read_bytes("never").await.unwrap(), None);
-    job(&world, "stop", json!({"job": "j1"})).await;
+    job(&world, "stop", json!({"job": "j2"})).await;
+    // What is about to begin has a place, and is none that runs.
+    let place = jobs(&world).begin().unwrap();
+    let text = world.call("bash", more.clone()).await.joined_text();
+    assert!(text.contains(&format!("{most}1 about to begin\n")), "{text}");
+    drop(place);
     assert_eq!(world.call("bash", more).await.status, Status::Done);
     // A command that cannot be started leaves its place to others.
     let bad = json!({"command": "x".repeat(200_000), "run_in_background": true});
@@ -559,8 +565,14 @@ async fn what_is_known_of_a_job_outlives_its_place_in_the_list() {
     let world = world();
     let held = || fs::read_dir("/proc/self/fd").unwrap().count();
     let before = held();
-    for number in 1..=34 {
-        let id = begin(&world, &format!("echo {number}; exit 3")).await;
+    jobs(&world).limit(JobLimits { disk: 64 << 10, ..JobLimits::default() });
+    for number in 1..=35 {
+        let says = match number {
+            2 => "seq 1 100000".to_owned(),
+            3 => ":".to_owned(),
+            _ => format!("echo {number}"),
+        };
+        let id = begin(&world, &format!("{says}; exit 3")).await;
         job(&world, "wait", json!({"job": id})).await;
     }
     // Other tests of this process may run meanwhile; one descriptor each would be 32.
@@ -568,6 +580,12 @@ async fn what_is_known_of_a_job_outlives_its_place_in_the_list() {
     let text = job(&world, "output", json!({"job": "j1"})).await.joined_text();
     assert!(text.contains("j1 (echo 1; exit 3) has ended: exit code 3"), "{text}");
     assert!(text.contains("All that it said: out://c1."), "{text}");
+    for (id, said) in
+        [("j2", "What is kept of what it said: out://c3."), ("j3", "It said nothing.")]
+    {
+        let text = job(&world, "output", json!({"job": id})).await.joined_text();
+        assert!(text.contains("it is listed no more") && text.contains(said), "{id}: {text}");
+    }
     let text = job(&world, "output", json!({"job": "j99"})).await.joined_text();
     assert!(text.contains("there is no job \"j99\""), "{text}");
 }
@@ -584,6 +602,50 @@ async fn what_is_said_of_a_job_is_true_and_in_sentences() {
     let text = world.call("bash", json!({"command": "true"})).await.joined_text();
     assert!(text.contains("exit code 3, after 0 s. Still running when"), "{text}");
     assert!(text.contains("so leave & out of it."), "{text}");
+}
+
+#[tokio::test]
+async fn what_is_not_kept_of_a_job_is_nowhere_called_the_whole() {
+    let world = world();
+    jobs(&world).limit(JobLimits { disk: 64 << 10, ..JobLimits::default() });
+    let id = begin(&world, "seq 1 100000").await;
+    let text = job(&world, "wait", json!({"job": id})).await.joined_text();
+    let wanted = [
+        " bytes left out; not all of it is kept: read or grep out://c1 ...]",
+        "[what is kept of the ",
+        "bytes of the output are not kept: it is larger than what is kept of one call]",
+    ];
+    for part in wanted {
+        assert!(text.contains(part), "{part}: {text}");
+    }
+    // So it is while it runs, and where its end is told by itself.
+    let id = begin(&world, "seq 1 100000; echo ready; read").await;
+    let text = job(&world, "wait", json!({"job": id, "pattern": "ready"})).await.joined_text();
+    assert!(text.contains(" bytes left out; not all of it is kept: "), "{text}");
+    let small = begin(&world, "while ! [ -e go ]; do sleep 0.02; done; echo small").await;
+    // Whichever answer it is that tells an end.
+    let mut text = job(&world, "input", json!({"job": id, "eof": true})).await.joined_text();
+    text += &world.call("bash", json!({"command": "touch go"})).await.joined_text();
+    for id in [&id, &small] {
+        jobs(&world).find(Some(id)).unwrap().ended().await;
+    }
+    text += &world.call("bash", json!({"command": "true"})).await.joined_text();
+    assert!(text.contains(" What is kept of what it said: out://c3."), "{text}");
+    assert!(text.contains(" All that it said: out://c5."), "{text}");
+    assert_eq!(text.matches("All that it said").count(), 1, "{text}");
+}
+
+#[tokio::test]
+async fn a_job_that_has_no_time_to_end_is_told_as_killed() {
+    let world = world();
+    let id = begin(&world, "trap '' TERM; echo ready; while :; do sleep 1; done").await;
+    job(&world, "wait", json!({"job": id, "pattern": "ready"})).await;
+    let stopped = jobs(&world).end(Duration::ZERO).await;
+    let end = stopped[0].end().unwrap();
+    assert_eq!(
+        (end.how, &*end.words),
+        (JobEnd::Stopped, "killed: it did not end when it was stopped")
+    );
 }
 
 #[tokio::test]

@@ -168,7 +168,10 @@ fn a_rule_judges_a_command_of_a_session_like_any_other() {
     assert!(denied.contains("forbids running `touch made`"), "{denied}");
     assert_eq!(call("dev", "echo $v; ls"), "1");
     let most = call("more", "echo no");
-    assert!(most.contains("1 sessions live, and no more may at once: dev"), "{most}");
+    assert!(
+        most.contains("no more than 1 sessions may live at once, and so many do: dev"),
+        "{most}"
+    );
 }
 
 #[test]
