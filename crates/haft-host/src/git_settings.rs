@@ -9,9 +9,10 @@
 //!
 //! Source: git-config(1) and gitrepository-layout(5) of git 2.47.
 
+use bytes::Bytes;
 use haft_types::{EntryKind, Follow, HostPath};
 
-use crate::{FileKind, Fs};
+use crate::{FileKind, Fs, local::lists_links};
 
 /// Most bytes of a file of settings.
 const MOST: usize = 256 << 10;
@@ -501,16 +502,42 @@ async fn of_files(
 /// Reports whether an index may name repositories within: entries of mode 160000, in whatever version.
 /// What cannot be read in full may.
 pub async fn has_links(fs: &dyn Fs, index: &HostPath) -> bool {
-    /// Most bytes of an index that are looked through.
-    const LONGEST: usize = 64 << 20;
-    let Ok(found) = fs.locate(index, Follow::Yes).await else { return true };
-    if found.kind == FileKind::Missing {
-        return false;
-    }
-    let Ok(bytes) = fs.read(&found, 0, LONGEST).await else { return true };
+    let Some(bytes) = read_index(fs, index).await else { return true };
     // A split one names another file, whose entries are not here.
-    let holds = |part: &[u8]| memchr::memmem::find(&bytes, part).is_some();
-    bytes.len() == LONGEST || holds(&[0, 0, 0xe0, 0]) || holds(b"link\0\0\0")
+    bytes.len() == LONGEST || may_list_links(&bytes) || holds(&bytes, b"link\0\0\0")
+}
+
+/// Reports whether one of these indexes names repositories within, for what is said of it: one that is
+/// not understood, and what a split one has elsewhere, names none.
+pub async fn names_links(fs: &dyn Fs, indexes: &[HostPath]) -> bool {
+    for index in indexes {
+        let bytes = read_index(fs, index).await;
+        if bytes.is_some_and(|bytes| may_list_links(&bytes) && lists_links(&bytes)) {
+            return true;
+        }
+    }
+    false
+}
+
+/// Most bytes of an index that are looked through.
+const LONGEST: usize = 64 << 20;
+
+/// The start of an index, nothing where there is none; none where it cannot be read.
+async fn read_index(fs: &dyn Fs, index: &HostPath) -> Option<Bytes> {
+    let found = fs.locate(index, Follow::Yes).await.ok()?;
+    if found.kind == FileKind::Missing {
+        return Some(Bytes::new());
+    }
+    fs.read(&found, 0, LONGEST).await.ok()
+}
+
+/// Whether the mode of a repository within stands anywhere in an index.
+fn may_list_links(index: &[u8]) -> bool {
+    holds(index, &[0, 0, 0xe0, 0])
+}
+
+fn holds(text: &[u8], part: &[u8]) -> bool {
+    memchr::memmem::find(text, part).is_some()
 }
 
 /// What stands there; a link is a link.

@@ -39,7 +39,8 @@ pub use self::{
         WriteHow, Written,
     },
     git_settings::{
-        GitSettings, Repository, git_settings, has_links, is_plain_toolchain, repository,
+        GitSettings, Repository, git_settings, has_links, is_plain_toolchain, names_links,
+        repository,
     },
     local::{
         Ancestor, GitReader, Local, Lookup, SUPERVISORS, ancestors, end_supervisor, supervise,

@@ -25,6 +25,8 @@ const LENGTH: u8 = 0x0f;
 /// Bits of the mode of a file that is neither link nor repository, whether it may be run or not.
 const FILE: u32 = 0o100_644;
 const MAY_RUN: u32 = 0o111;
+/// The mode of a repository within.
+const LINKED: u32 = 0o160_000;
 
 /// What git keeps track of at one path.
 pub(super) struct Entry {
@@ -68,6 +70,26 @@ fn read(top: &HostPath) -> io::Result<Vec<u8>> {
     let mut text = Vec::new();
     file.take(MOST).read_to_end(&mut text)?;
     Ok(text)
+}
+
+/// Reports whether an index lists a repository within: an entry of mode 160000. One that is not
+/// understood lists none.
+pub(crate) fn lists_links(text: &[u8]) -> bool {
+    let (Some(b"DIRC"), Some(version @ 2..=4), Some(count)) =
+        (text.get(..4), number(text, 4), number(text, 8))
+    else {
+        return false;
+    };
+    let (mut at, mut path) = (12, Vec::new());
+    for _ in 0..count {
+        let mode = number(text, at + 24);
+        let Some(next) = entry(text, at, version, &mut path) else { return false };
+        if mode == Some(LINKED) {
+            return true;
+        }
+        at = next;
+    }
+    false
 }
 
 /// The paths of an index of the versions 2 to 4 with hashes of 20 bytes, as git writes them.

@@ -41,13 +41,13 @@ use crate::{
     Caps, Fs, Host, Located, Search, Shell, Surveys, fault::fault, git_settings, secrets::Withheld,
 };
 
-pub(crate) use self::git_pack::Pack;
 pub use self::{
     ancestors::{Ancestor, ancestors, terminal},
     git_pack::Reader as GitReader,
     locate::Lookup,
     shell::{SUPERVISORS, end_supervisor, supervise},
 };
+pub(crate) use self::{git_index::lists_links, git_pack::Pack};
 
 /// This machine: its files, programs and search.
 #[derive(Debug)]

@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use haft_host::{
     FileKind, Fs, GitSettings, ListHow, Located, Sought, git_settings, has_links,
-    is_plain_toolchain,
+    is_plain_toolchain, names_links,
 };
 use haft_policy::{Around, GitFacts, GitUse, Script, Veil, led, replaced, unsure_paths};
 use haft_types::{Access, Effect, EntryKind, Follow, HostPath, Outcome, Target};
@@ -130,6 +130,9 @@ pub(super) async fn known(call: &Call) -> Known {
         let asks = !(script.git_folders.is_empty() && script.toolchain_folders.is_empty());
         let looks = script.read_only
             && (around == Around::PLAIN || Script::read(text, cwd, home, around).read_only);
+        if looks && script.git.compares && !git.submodules {
+            git.submodules = names_links(fs, &indexes).await;
+        }
         // What only looks is kept out of repositories within by what it is given.
         if !looks && around.no_helpers && script.git.compares {
             around.no_helpers = !any_links(fs, &indexes).await;
