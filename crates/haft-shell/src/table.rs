@@ -89,6 +89,8 @@ pub(crate) enum Trait {
     Shell,
     /// It may change anything.
     Acts,
+    /// What stands behind its first operand gets other rights or another owner.
+    Rights,
     /// It reads objects, and may fetch those that are missing.
     Objects,
     /// It reads them, and runs filters that the configuration of the repository names.
@@ -340,6 +342,7 @@ fn trait_of(word: &str) -> Option<Trait> {
         "runs" => Trait::Runs,
         "shell" => Trait::Shell,
         "acts" => Trait::Acts,
+        "rights" => Trait::Rights,
         "objects" => Trait::Objects,
         "filters" => Trait::Filters,
         "drivers" => Trait::Drivers,

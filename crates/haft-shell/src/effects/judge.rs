@@ -447,7 +447,17 @@ impl<'a, 'r> Judge<'a, 'r> {
             }
             Operands::Destroys => self.each(operands, Effect::Destroys, out),
             Operands::Copies | Operands::Moves => self.transfer(entry, parsed, out),
-            Operands::Any => out.anything(format!("{name} may do anything")),
+            Operands::Any => {
+                out.anything(format!("{name} may do anything"));
+                if entry.is(Trait::Rights) {
+                    // What is to be given stands first, or is an option: `chmod -x f`.
+                    let is_given =
+                        |of: &str| of == "reference" || (of.len() == 1 && "rwxXst".contains(of));
+                    let skipped = usize::from(!parsed.options.iter().any(|(of, ..)| is_given(of)));
+                    let changed = operands.get(skipped..).unwrap_or_default();
+                    self.each(changed, Effect::Writes, out);
+                }
+            }
         }
         let unknown = Effect::Reads(Operand::Unknown);
         let names_files = !matches!(entry.operands, Operands::Text | Operands::None);

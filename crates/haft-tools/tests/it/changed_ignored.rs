@@ -49,6 +49,10 @@ async fn what_a_command_names_is_covered_whatever_ignores_it() {
         ("echo x > .env; echo KEY=1 > .env", ""),
         ("rm .env; rm -r target", "[deleted: .env]\n[not covered by undo: target gone]"),
         ("cat .env b.log > a.txt", "[changed: a.txt]"),
+        ("chmod 600 .env", "[changed: .env]"),
+        ("chmod -w .env", "[changed: .env]"),
+        ("cd d; chmod a+x ../b.log *.log; cd ..", "[changed: b.log, d/c.log]"),
+        ("chmod --reference=a.txt .env", ""),
     ] {
         let world = world();
         let root = world.folder().unwrap();
