@@ -160,11 +160,19 @@ fn ends_one(words: &[String], found: &Beside, own: &Own) -> Option<(&'static str
     // In PowerShell it is another word for what stops processes there.
     let is_named = arguments.iter().any(|word| word.eq_ignore_ascii_case("-name"));
     match program(words) {
-        "pkill" => by_pattern(arguments, own).then_some((
-            "its pattern matches haft itself, whose command line may hold these words too",
-            "Match more exactly (pkill -x NAME), or give kill the number that pgrep -a shows for \
-             the one process that you mean.",
-        )),
+        "pkill" => by_pattern(arguments, own).then(|| {
+            const EXACTLY: &str = "Match more exactly (pkill -x NAME), or give kill the number \
+                                   that pgrep -a shows for the one process that you mean.";
+            let flags = Chosen::of(arguments, own).flags;
+            match (flags.contains('f'), flags.contains('x')) {
+                (false, true) => ("that is the name of haft itself", ONE),
+                (false, false) => ("its pattern matches haft itself", EXACTLY),
+                (true, _) => (
+                    "its pattern matches haft itself, whose command line may hold these words too",
+                    EXACTLY,
+                ),
+            }
+        }),
         // What it finds goes to a kill in the same text.
         "pgrep" if found.feeds => by_pattern(arguments, own).then_some((
             "what pgrep finds for it is haft itself, too",

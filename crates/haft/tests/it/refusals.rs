@@ -117,7 +117,7 @@ fn a_command_that_would_end_haft_is_refused_in_every_mode() {
     }
     let ran = world.tool("bash", &json!({"command": "pkill -x haft"}), &["--allow", "Bash"]);
     assert_eq!(ran.code, Some(1), "{ran:?}");
-    assert!(ran.out.contains("give kill the number"), "{ran:?}");
+    assert!(ran.out.contains("Give kill the number"), "{ran:?}");
     // Its own words on a command line are what a pattern may match by accident.
     let ran =
         world.tool("bash", &json!({"command": "pkill -f no-such-server"}), &["--allow", "Bash"]);
@@ -155,6 +155,23 @@ fn a_command_that_would_end_what_haft_runs_below_is_refused_and_says_what_that_i
             && ran.out.contains("below which haft runs");
         assert_eq!(is_refused, wanted, "{command}: {ran:?}");
     }
+    // The same refusal for who runs it, with the way on, before anything of it runs.
+    let input = json!({"command": "touch begun; pkill -x outer-shell"});
+    let script = "\"$0\" tool bash --mode bypass --input \"$1\"; exit $?";
+    let mut asked = world.program(&shell);
+    asked.args(["-c", script, env!("CARGO_BIN_EXE_haft"), &input.to_string()]);
+    let ran = finish(asked, &Input::Nothing);
+    assert_eq!(ran.code, Some(1), "{ran:?}");
+    for part in [
+        "this would end outer-shell (process ",
+        "), below which haft runs: pkill -x outer-shell: ",
+        "that is the name of outer-shell (process ",
+        "Give kill the number of the one process that you mean. What runs as a job is ended by job \
+         stop.",
+    ] {
+        assert!(ran.out.contains(part), "{part}: {ran:?}");
+    }
+    assert!(!world.work().join("begun").exists(), "{ran:?}");
 }
 
 #[test]
