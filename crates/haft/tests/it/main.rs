@@ -9,6 +9,7 @@
     clippy::panic,
     reason = "helpers of tests fail like tests"
 )]
+mod alike;
 mod bounds;
 mod captured;
 mod claude_settings;
