@@ -9,12 +9,14 @@
 //! unless the folder is only looked at, or all of it is meant. The generous one also takes braces,
 //! classes and blanks around a pattern as the names that they may be.
 
+use std::sync::OnceLock;
+
 use globset::{Candidate, Glob, GlobBuilder, GlobMatcher};
 use haft_types::{HostPath, Style};
 
 use crate::{
     decide::Anchors,
-    shape::{Shape, meet, of_glob},
+    shape::{Shape, Token, meet, of_glob},
 };
 
 /// Most patterns that the braces of one may stand for.
@@ -38,6 +40,8 @@ pub(crate) struct PathGlob {
     literal: Option<HostPath>,
     /// Whether it is a name at any depth.
     any_depth: bool,
+    /// Its generous reading place by place, from when a shape is first held against it.
+    tokens: OnceLock<Vec<Vec<Token>>>,
 }
 
 /// How a pattern ends.
@@ -132,6 +136,7 @@ impl PathGlob {
             below_matcher: below.compile_matcher(),
             below,
             prefix,
+            tokens: OnceLock::new(),
         })
     }
 
@@ -179,11 +184,10 @@ impl PathGlob {
 
     /// Generous: whether what a shape stands for may be a match, or below one.
     pub(crate) fn may_meet(&self, shape: &Shape) -> bool {
+        let read = || self.globs().flat_map(|glob| of_glob(&self.base, glob.glob())).collect();
         let tokens = shape.tokens();
-        let met = |glob: &Glob| {
-            of_glob(&self.base, glob.glob()).iter().any(|pattern| meet(&tokens, pattern))
-        };
-        self.name.is_none() && shape.may_be(&self.base) || self.globs().any(met)
+        self.name.is_none() && shape.may_be(&self.base)
+            || self.tokens.get_or_init(read).iter().any(|pattern| meet(&tokens, pattern))
     }
 
     /// Generous: whether what a shape stands for may be a folder below which matches certainly lie.

@@ -16,14 +16,29 @@ pub struct Spot {
     pub home: bool,
     /// What it is, for people.
     pub what: &'static str,
+    /// The first bytes of the names, see [`firsts`]: most words begin like few of the many spots.
+    pub(crate) firsts: u128,
 }
 
 const fn spot(names: &'static str, what: &'static str) -> Spot {
-    Spot { names, home: false, what }
+    Spot { names, home: false, what, firsts: firsts(names.as_bytes()) }
 }
 
 const fn home(names: &'static str, what: &'static str) -> Spot {
-    Spot { names, home: true, what }
+    Spot { home: true, ..spot(names, what) }
+}
+
+/// The bytes with which names begin that slashes part, a bit for each; some share one.
+pub(crate) const fn firsts(mut names: &[u8]) -> u128 {
+    let (mut all, mut starts) = (0, true);
+    while let [c, rest @ ..] = names {
+        if starts && *c != b'/' {
+            all |= 1 << (*c & 127);
+        }
+        starts = *c == b'/';
+        names = rest;
+    }
+    all
 }
 
 /// Keys and tokens: reading them asks too, in every mode.

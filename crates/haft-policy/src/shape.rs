@@ -10,7 +10,10 @@ use std::borrow::Cow;
 use haft_shell::{ANY, FOUND, ONE, SOME};
 use haft_types::{HostPath, Place, Style};
 
-use crate::{Spot, protected::is_name};
+use crate::{
+    Spot,
+    protected::{firsts, is_name},
+};
 
 /// The most bytes of a word that are looked at one by one; what follows counts as any text.
 const LONGEST: usize = 1024;
@@ -144,7 +147,9 @@ impl Shape {
         };
         let heads: Vec<&str> =
             names.iter().map(|name| &name[..name.find(MARKS).unwrap_or(name.len())]).collect();
-        table.iter().find(|spot| {
+        let begun =
+            heads.iter().fold(0, |all, head| all | firsts(&head.as_bytes()[..head.len().min(1)]));
+        table.iter().filter(|spot| spot.firsts & begun != 0).find(|spot| {
             spot.names.split('/').enumerate().any(|(at, want)| {
                 let said = heads.iter().enumerate().skip(at);
                 let is_said =
