@@ -322,7 +322,8 @@ pub struct Jobs {
     #[schemars(range(min = 1, max = 604_800))]
     pub life_seconds: u64,
     /// Bytes of the output of one that are kept on disk, from 65,536 to 1,073,741,824; never more
-    /// than `limits.output_bytes`.
+    /// than `limits.output_bytes`. With `shell.promote` or `shell.keep` it holds for each command,
+    /// which may become one.
     #[schemars(range(min = 65_536, max = 1_073_741_824))]
     pub disk_bytes: u64,
 }

@@ -34,7 +34,7 @@ pub(crate) use self::{
     output::for_people,
 };
 use self::{
-    follow::{Followed, follow},
+    follow::{Followed, Limits, follow},
     handed::Handed,
     language::Language,
 };
@@ -277,7 +277,8 @@ impl Tool for Bash {
         } else {
             let running = start(&input, (Stdin::Empty, &self.keep), cx, &mut notes).await?;
             // What is read before the first command takes nothing of its time.
-            let limits = (Instant::now() + timeout, self.promote);
+            let (deadline, keeps) = (Instant::now() + timeout, !self.keep.is_empty());
+            let limits = Limits { deadline, promote: self.promote, keeps };
             match follow(running, cx, limits, None, &mut notes).await {
                 Followed::Ran(ran) => *ran,
                 Followed::Keeps(keeping) => background::keep(&input, *keeping, cx, &mut notes)?,

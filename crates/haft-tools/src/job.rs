@@ -307,14 +307,24 @@ struct Answer {
     bytes: u64,
 }
 
+/// How a job stands in a list; its exit code is told beside that.
+fn how(job: &JobData, end: Option<&Ended>) -> String {
+    let plain = job.state.to_owned();
+    end.filter(|end| end.how != JobEnd::Exited || end.signal.is_some())
+        .map_or(plain, |end| haft_text::names::shown(&end.words, LINE))
+}
+
 fn list(jobs: &Jobs, cx: &Cx) -> Outcome {
-    let all: Vec<JobData> =
-        jobs.all().iter().map(|job| JobData::of(job, job.end().as_ref())).collect();
+    let all = jobs.all().into_iter().map(|job| {
+        let end = job.end();
+        (JobData::of(&job, end.as_ref()), end)
+    });
+    let (all, ends): (Vec<JobData>, Vec<Option<Ended>>) = all.unzip();
     let mut text = String::new();
     let mut rows = Vec::new();
-    for job in &all {
+    for (job, end) in all.iter().zip(&ends) {
         let exit = job.exit_code.map(|code| format!(", exit code {code}")).unwrap_or_default();
-        let (state, title) = (format!("{}{exit}", job.state), for_people(&job.title));
+        let (state, title) = (format!("{}{exit}", how(job, end.as_ref())), for_people(&job.title));
         let took = job.took / 1000;
         // Writing into a string cannot fail.
         let _ = writeln!(text, "{} {state}, {took} s, {} of {}", job.job, title, job.call);

@@ -141,7 +141,12 @@ pub(super) fn judged(
         }
         End::TimedOut(_) => {
             let took = timeout.as_secs_f64();
-            let advice = if timeout.as_millis() < u128::from(TIMEOUT_MAX) {
+            let advice = if let Some(name) = exit::waits_for_keys(command) {
+                format!(
+                    "{name} waits for keys: use edit, or pty: true with run_in_background and job \
+                     to type"
+                )
+            } else if timeout.as_millis() < u128::from(TIMEOUT_MAX) {
                 format!("give a larger timeout_ms (at most {TIMEOUT_MAX}) if it needs more time")
             } else {
                 "split it into shorter commands".to_owned()

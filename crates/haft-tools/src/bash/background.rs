@@ -121,8 +121,9 @@ pub(super) fn keep(
     let first = exit.kept.get(..1).unwrap_or_default();
     let title = format!("{}{more}", answer::named(&input.command, first));
     let of = Of { title, command: None, terminal: false };
-    let job =
-        start(of, running, (Voice::new(spool, cx.session().secrets.clone()), life), place, cx)?;
+    let shown = spool.bytes();
+    let voice = Voice { shown, ..Voice::new(spool, cx.session().secrets.clone()) };
+    let job = start(of, running, (voice, life), place, cx)?;
     notes.push(format!(
         "[still running when the command ended: {}; shell.keep lets it go on, as job {}; {}]",
         answer::named(&input.command, &exit.kept),
@@ -369,14 +370,16 @@ struct Voice {
     before: String,
     /// Bytes as they came.
     came: u64,
+    /// Bytes at its address that are none of its own: the call showed them.
+    shown: u64,
 }
 
 impl Voice {
     fn new(spool: Spool, secrets: Arc<Secrets>) -> Self {
-        let (hidden, before, came) = Default::default();
+        let (hidden, before, came, shown) = Default::default();
         let lines = [Stream::Stdout, Stream::Stderr].map(Lines::new);
         let (out, err) = (Cleaner::new(), Cleaner::new());
-        Self { spool, lines, out, err, secrets, hidden, before, came }
+        Self { spool, lines, out, err, secrets, hidden, before, came, shown }
     }
 
     /// Goes on behind what came of so many bytes, with the lines that were open then.
@@ -460,7 +463,7 @@ impl Voice {
         for (_, piece) in Lines::last(out, err) {
             self.spool.push_shared(&piece).await;
         }
-        job.came(self.spool.bytes());
+        job.came(self.spool.bytes().saturating_sub(self.shown));
         self.spool.finish().await
     }
 }

@@ -18,6 +18,24 @@ const LOUD: &[&str] = &[
     "mkdir", "mv", "pwd", "rm", "rmdir", "tail", "touch", "wc",
 ];
 
+/// Programs that wait for keys of a person.
+const KEYS: &[&str] =
+    &["vi", "vim", "nvim", "nano", "emacs", "micro", "helix", "hx", "less", "more", "top", "htop"];
+
+/// Longest command in which one of them is looked for, in bytes.
+const LONGEST: usize = 10_000;
+
+/// The first program of a command that waits for keys; none where the command cannot be read.
+pub(super) fn waits_for_keys(command: &str) -> Option<String> {
+    let command = Some(command).filter(|command| command.len() <= LONGEST)?;
+    let script = haft_shell::parse(command, &mut || true).ok()?;
+    let simple = script.commands.iter().filter(|step| step.kind == haft_shell::Kind::Simple);
+    simple.filter_map(|step| step.words.first()?.literal()).find_map(|name| {
+        let name = name.rsplit('/').next()?;
+        KEYS.contains(&name).then(|| name.to_owned())
+    })
+}
+
 /// What exit code 1 says where it is no failure: `no match`.
 ///
 /// `quiet` says that nothing came on standard error: programs complain there when they fail.

@@ -23,8 +23,21 @@ const STOP: Duration = Duration::from_millis(700);
 const CANCEL: Duration = Duration::from_millis(60);
 /// How long what is left of it may take then.
 const STOPPING: Duration = Duration::from_secs(3);
+/// How long it is looked at what is stopped with a shell.
+const BESIDE: Duration = Duration::from_millis(500);
 /// Longest report of where a command ended, in bytes.
 const REPORT: usize = 64 << 10;
+
+/// How far a command is followed.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Limits {
+    /// When its time as a call is over.
+    pub(super) deadline: Instant,
+    /// Whether it goes on as a job then.
+    pub(super) promote: bool,
+    /// Whether something of it may go on as a job when it ends.
+    pub(super) keeps: bool,
+}
 
 /// What became of a command.
 pub(super) enum Followed {
@@ -66,11 +79,11 @@ enum Next {
 pub(super) async fn follow(
     running: Running,
     cx: &Cx,
-    (deadline, promote): (Instant, bool),
+    Limits { deadline, promote, keeps }: Limits,
     turn: Option<&mut Watch>,
     notes: &mut Vec<String>,
 ) -> Followed {
-    let mut of = Following::new(cx, running, turn, notes);
+    let mut of = Following::new(cx, running, promote || keeps, turn, notes);
     let mut look = of.turn.as_ref().map(|_| Watch::look());
     loop {
         let shown = of.streams.live.due();
@@ -86,6 +99,7 @@ pub(super) async fn follow(
                     let handed = Box::new(of.streams.hand_over(cx));
                     return Followed::GoesOn(of.running, handed, place);
                 }
+                of.looks_beside().await;
                 of.stop(End::TimedOut(Exit::default()), STOP);
             }
             () = at(patience) => {
@@ -94,7 +108,7 @@ pub(super) async fn follow(
             }
             () = at(shown) => of.streams.live.flush(cx),
             () = at(look), if of.stopped.is_none() => {
-                of.listens();
+                of.listens().await;
                 look = Some(Watch::look());
             }
             next = of.running.output.next() => match of.said(next).await {
@@ -111,10 +125,11 @@ impl<'a> Following<'a> {
     fn new(
         cx: &'a Cx,
         running: Running,
+        may_go_on: bool,
         turn: Option<&'a mut Watch>,
         notes: &'a mut Vec<String>,
     ) -> Self {
-        let (jobs, mut streams) = (cx.session().map.get::<Jobs>(), Streams::new(cx));
+        let (jobs, mut streams) = (cx.session().map.get::<Jobs>(), Streams::new(cx, may_go_on));
         if let Some(turn) = &turn {
             streams.number_from(&turn.began);
         }
@@ -127,6 +142,14 @@ impl Following<'_> {
     fn stop(&mut self, why: End, patience: Duration) {
         self.running.control.stop();
         self.stopped = Some((why, Instant::now() + patience));
+    }
+
+    /// Notes what runs beside a shell that lives on, before it is stopped.
+    async fn looks_beside(&mut self) {
+        if let Some(turn) = &mut self.turn {
+            let beside = tokio::time::timeout(BESIDE, self.running.control.beside()).await;
+            turn.beside = beside.unwrap_or_default();
+        }
     }
 
     async fn said(&mut self, said: Option<io::Result<Output>>) -> Next {
@@ -199,9 +222,10 @@ impl Following<'_> {
     }
 
     /// The shell is stopped where it does not do what it was given.
-    fn listens(&mut self) {
+    async fn listens(&mut self) {
         let untaken = self.running.control.untaken();
         if self.turn.as_mut().is_some_and(|turn| turn.is_deaf(untaken)) {
+            self.looks_beside().await;
             self.stop(End::Deaf, STOP);
         }
     }

@@ -20,7 +20,7 @@ use haft_text::{
     secrets::{self, Secrets},
     strip::Stripper,
 };
-use haft_tool::Cx;
+use haft_tool::{Cx, Jobs};
 use haft_types::Stream;
 use memchr::memmem;
 use tokio::time::Instant;
@@ -296,8 +296,13 @@ pub(super) struct Handed {
 }
 
 impl Streams {
-    pub(super) fn new(cx: &Cx) -> Self {
-        let limits = SpoolLimits { head: 0, tail: 0, ..SpoolLimits::default() };
+    /// Of one that may go on as a job no more is kept on disk than of any job.
+    pub(super) fn new(cx: &Cx, may_go_on: bool) -> Self {
+        let mut limits = SpoolLimits { head: 0, tail: 0, ..SpoolLimits::default() };
+        if may_go_on {
+            let most = cx.session().map.get::<Jobs>().limits().disk;
+            limits.file_cap = limits.file_cap.min(most);
+        }
         Self {
             spool: cx.spool(limits),
             secrets: cx.session().secrets.clone(),

@@ -16,7 +16,7 @@ use tokio::{
     time::{Instant, timeout},
 };
 
-use super::{End, Followed, Input, Ran, answer, exit, failed, follow, root};
+use super::{End, Followed, Input, Limits, Ran, answer, exit, failed, follow, root};
 use crate::{
     process,
     search::quoted,
@@ -100,12 +100,14 @@ pub(super) struct Watch {
     taken: Option<Instant>,
     /// What was printed before the command began.
     between: Between,
+    /// What ran beside the shell when it was stopped.
+    pub(super) beside: Vec<(u32, String)>,
 }
 
 impl Watch {
     fn new(turn: Turn, began: Vec<u64>, between: Between) -> Self {
-        let records = TurnRecords::default();
-        Self { between, turn, began, records, begun: false, at: None, ended: None, taken: None }
+        let (records, at, ended, taken, beside) = Default::default();
+        Self { turn, began, records, begun: false, at, ended, taken, between, beside }
     }
 
     /// Takes a report in, and says what follows from it.
@@ -203,7 +205,7 @@ pub(super) async fn run(
             notes.extend(answer::put_back(&shell.running.control.put_back().await));
             seat.leave(shell);
         }
-        None => notes.push(seat.ends(name, &ran.end)),
+        None => notes.extend(seat.ends(name, &ran.end, &watch.beside)),
     }
     Ok(ran)
 }
@@ -294,7 +296,7 @@ impl Call<'_> {
         let mut watch = Watch::new(turn, began, between);
         let deadline = Instant::now() + self.limit;
         let Alive { running, place } = shell;
-        let limits = (deadline, false);
+        let limits = Limits { deadline, promote: false, keeps: false };
         let followed = follow(running, cx, limits, Some(&mut watch), notes).await;
         let Followed::Ran(mut ran) = followed else {
             return Err(ToolError::new("the command went on where it could not").into());
@@ -436,8 +438,8 @@ impl Seat {
         ))
     }
 
-    /// The shell has ended with the call; what is said of it.
-    fn ends(&mut self, name: &str, end: &End) -> String {
+    /// The shell has ended with the call, and with it what ran beside it; what is said of them.
+    fn ends(&mut self, name: &str, end: &End, beside: &[(u32, String)]) -> Vec<String> {
         let why = match end {
             End::Exited(_) => "the last command ended it",
             End::TimedOut(_) => "the last command was stopped at its timeout",
@@ -445,11 +447,19 @@ impl Seat {
             End::Deaf => "the last command left it unable to run another",
             End::Lost(_) => "the one before was lost",
         };
+        // What the command itself began is stopped as that of any other, and not named.
+        let mut known = std::mem::take(&mut self.beside);
+        known.retain(|(id, _)| beside.iter().any(|(other, _)| other == id));
         self.lose(why);
-        format!(
+        let stopped = (!known.is_empty()).then(|| {
+            let named = listed(&known);
+            format!("[still running in the background of session {name}, and stopped: {named}]")
+        });
+        let over = format!(
             "[the shell of session {name} ended with this; the next call begins a new one, without \
-             its variables and functions]"
-        )
+             its variables, functions and processes]"
+        );
+        stopped.into_iter().chain([over]).collect()
     }
 }
 

@@ -2,6 +2,9 @@
 
 use std::time::{Duration, Instant};
 
+use haft_testkit::world::World;
+use haft_tool::{JobLimits, Jobs};
+use haft_tools::Options;
 use haft_types::Status;
 use serde_json::json;
 
@@ -88,4 +91,79 @@ async fn what_a_job_changes_while_it_is_told_something_is_called_its_own() {
     };
     let by = ["created", "changed"].map(|did| format!("[meanwhile by j1: {did}: made]"));
     assert!(by.iter().any(|by| told.contains(by)), "{told}");
+}
+
+#[tokio::test]
+async fn what_a_call_showed_is_no_output_of_what_goes_on_of_it() {
+    let options = Options { command_keep: vec!["sleep".to_owned()], ..Options::default() };
+    let world = World::local(haft_tools::with(&options), [("b.txt", "")]).unwrap();
+    let command = json!({"command": "sleep 200 & echo kept; echo err >&2"});
+    let begun = world.call("bash", command).await;
+    assert_eq!(data(&begun)["job_id"], "j1", "{}", begun.joined_text());
+    for action in ["output", "stop", "output"] {
+        let told = job(&world, action, json!({"job": "j1"})).await;
+        let text = told.joined_text();
+        assert!(text.starts_with("[no new output]"), "{action}: {text}");
+        assert_eq!(data(&told)["jobs"][0]["bytes"], 0, "{action}: {text}");
+    }
+}
+
+#[tokio::test]
+async fn what_goes_on_of_a_call_keeps_no_more_on_disk_than_other_jobs() {
+    let keep = vec!["sleep".to_owned()];
+    let options = Options { command_promote: true, command_keep: keep, ..Options::default() };
+    let world = World::local(haft_tools::with(&options), [("b.txt", "")]).unwrap();
+    let disk = 1 << 16;
+    world.session.map.get::<Jobs>().limit(JobLimits { disk, ..JobLimits::default() });
+    let prints = "yes line | head -c 1000000";
+    for (command, lost) in [
+        (format!("{prints}; until [ -e go ]; do sleep 0.02; done; {prints}"), 2_000_000),
+        (format!("sleep 200 & {prints}"), 1_000_000),
+    ] {
+        let begun = world.call("bash", json!({"command": command, "timeout_ms": 1_000})).await;
+        let id = &data(&begun)["job_id"];
+        assert!(id.is_string(), "{}", begun.joined_text());
+        world.call("bash", json!({"command": "touch go"})).await;
+        let action = if lost == 2_000_000 { "wait" } else { "stop" };
+        let end = job(&world, action, json!({"job": id})).await.joined_text();
+        let told = format!("[{} bytes of the output are not kept: ", lost - disk);
+        assert!(end.contains(&told), "{end}");
+    }
+}
+
+#[tokio::test]
+async fn a_list_says_why_each_job_ended() {
+    let world = world();
+    for (command, timeout, told) in [
+        ("kill -9 $$", 60_000, "j1 killed by signal 9 (KILL), 0 s, "),
+        ("sleep 60", 200, "j2 stopped: its time of 0.2 s was over, 0 s, "),
+        ("exit 3", 60_000, "j3 exited, exit code 3, 0 s, "),
+    ] {
+        let input = json!({"command": command, "run_in_background": true, "timeout_ms": timeout});
+        let begun = world.call("bash", input).await;
+        job(&world, "wait", json!({"job": data(&begun)["job_id"]})).await;
+        let list = job(&world, "list", json!({})).await.joined_text();
+        assert!(list.lines().any(|line| line.starts_with(told)), "{list}");
+    }
+}
+
+#[tokio::test]
+async fn a_program_that_waits_for_keys_is_not_given_more_time() {
+    let world = world();
+    for (command, name) in [
+        ("vim() { sleep 60; }; EDITOR=x vim q.txt", Some("vim")),
+        ("less() { sleep 60; }; echo a | less", Some("less")),
+        ("echo vim; sleep 60", None),
+        ("cat << END; sleep 60\nvim q.txt\nless\nEND", None),
+    ] {
+        let told = world.call("bash", json!({"command": command, "timeout_ms": 300})).await;
+        assert_eq!(told.status, Status::TimedOut, "{command}");
+        let text = told.joined_text();
+        assert_eq!(text.contains("give a larger timeout_ms"), name.is_none(), "{text}");
+        if let Some(name) = name {
+            let way =
+                format!("; {name} waits for keys: use edit, or pty: true with run_in_background");
+            assert!(text.contains(&way), "{text}");
+        }
+    }
 }

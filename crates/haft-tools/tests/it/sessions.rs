@@ -337,7 +337,7 @@ async fn exit_code_output_and_errors_are_those_of_the_command() {
         (
             "kill -TERM $$",
             Status::Failed,
-            "[killed by signal 15 (TERM)]\n[the shell of session s ended with this; the next call begins a new one, without its variables and functions]",
+            "[killed by signal 15 (TERM)]\n[the shell of session s ended with this; the next call begins a new one, without its variables, functions and processes]",
         ),
         (
             "echo on",
@@ -686,4 +686,24 @@ async fn random_sequences_leave_each_call_its_own() {
         }
     });
     futures::future::join_all(all).await;
+}
+
+#[tokio::test]
+async fn a_timeout_names_what_it_ends_in_the_background() {
+    let world = world();
+    let begun = run(&world, "sleep 301 & sleep 0.01 & sleep 302 & wait %2; echo $!").await;
+    let last = out(&begun).trim().to_owned();
+    assert!(begun.joined_text().contains("sleep 301"), "{}", begun.joined_text());
+    let input = json!({"command": "kill %1; wait %1; sleep 60", "session": "s", "timeout_ms": 500});
+    let over = world.call("bash", input).await;
+    assert_eq!(over.status, Status::TimedOut, "{over:?}");
+    let text = over.joined_text();
+    let told =
+        format!("[still running in the background of session s, and stopped: {last} sleep 302]");
+    assert!(text.contains(&told), "{text}");
+    // Of what runs in no background, nothing is said.
+    run(&world, "true").await;
+    let input = json!({"command": "sleep 60", "session": "s", "timeout_ms": 300});
+    let text = world.call("bash", input).await.joined_text();
+    assert!(!text.contains("and stopped: "), "{text}");
 }

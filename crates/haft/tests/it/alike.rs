@@ -44,8 +44,8 @@ fn calls() -> Vec<(&'static str, Value, &'static str)> {
             "bash",
             with("echo $v; exit 5", "session", json!("dev")),
             "1\n[exit code 5]\n[the shell of \
-             session dev ended with this; the next call begins a new one, without its variables and \
-             functions]",
+             session dev ended with this; the next call begins a new one, without its variables, \
+             functions and processes]",
         ),
     ]
 }

@@ -89,7 +89,7 @@ fn what_became_of_commands_is_seen() {
         "{ran:?}"
     );
     let gone = "[the shell of session dev ended with this; the next call begins a new one, without \
-                its variables and functions]";
+                its variables, functions and processes]";
     assert_eq!(shown(&ran, "exit 7"), ["exit code 7", gone]);
     let new = "[session dev is a new shell, for the last command ended it: variables and functions \
                of the last one are lost]";
