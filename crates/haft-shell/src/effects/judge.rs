@@ -450,12 +450,7 @@ impl<'a, 'r> Judge<'a, 'r> {
             Operands::Any => {
                 out.anything(format!("{name} may do anything"));
                 if entry.is(Trait::Rights) {
-                    // What is to be given stands first, or is an option: `chmod -x f`.
-                    let is_given =
-                        |of: &str| of == "reference" || (of.len() == 1 && "rwxXst".contains(of));
-                    let skipped = usize::from(!parsed.options.iter().any(|(of, ..)| is_given(of)));
-                    let changed = operands.get(skipped..).unwrap_or_default();
-                    self.each(changed, Effect::Writes, out);
+                    self.rights(parsed, operands, out);
                 }
             }
         }
@@ -470,6 +465,13 @@ impl<'a, 'r> Judge<'a, 'r> {
         if (entry.is(Trait::Here) || is_recursive) && !is_given {
             out.effects.extend(self.here().into_iter().map(Effect::Reads));
         }
+    }
+
+    /// Adds what changes where rights are given, which stand first or in an option: `chmod -x f`.
+    fn rights(&self, parsed: &Parsed, operands: &[Arg], out: &mut Outcome) {
+        let is_given = |of: &str| of == "reference" || (of.len() == 1 && "rwxXst".contains(of));
+        let skipped = usize::from(!parsed.options.iter().any(|(of, ..)| is_given(of)));
+        self.each(operands.get(skipped..).unwrap_or_default(), Effect::Writes, out);
     }
 
     /// Adds the effect of each operand.

@@ -305,9 +305,14 @@ async fn follow(
     }
     let stopped = job.stopping().is_cancelled() && !lived_out;
     let ended = ended(command.as_deref(), over, stopped, lived_out.then_some(life));
+    with_output(ended, &kept)
+}
+
+/// The same with where its output is kept, and what is not.
+fn with_output(ended: Ended, kept: &Spooled) -> Ended {
     let address = kept.file.as_ref().map(haft_types::CallId::address);
     let mut notes = ended.notes.clone();
-    notes.extend(answer::not_kept(&kept).as_deref().map(bare));
+    notes.extend(answer::not_kept(kept).as_deref().map(bare));
     if let (None, Some(fault)) = (&address, &kept.fault) {
         notes.push(format!("nothing of its output is kept: {}", quoted(fault)));
     }

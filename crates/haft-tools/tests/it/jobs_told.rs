@@ -5,9 +5,11 @@ use std::time::{Duration, Instant};
 use haft_testkit::world::World;
 use haft_tool::{JobLimits, Jobs};
 use haft_tools::Options;
-use haft_types::Status;
-use serde_json::json;
+use haft_types::{CallId, Follow, Status};
+use serde_json::{Value, json};
+use tokio_util::sync::CancellationToken;
 
+use crate::bash::on_disk;
 use crate::jobs::{begin, data, job, world};
 
 #[tokio::test]
@@ -166,4 +168,24 @@ async fn a_program_that_waits_for_keys_is_not_given_more_time() {
             assert!(text.contains(&way), "{text}");
         }
     }
+}
+
+#[tokio::test]
+async fn the_file_of_a_job_has_what_it_said_byte_for_byte() {
+    let world = world();
+    let (dispatcher, outs) = on_disk(&world);
+    let call = async |name: &str, input: Value| {
+        dispatcher.call(name, input, CancellationToken::new()).await.1
+    };
+    let command = r"printf '10%%\r20%%\r\033[1mdone\033[0m\nbad \xe6\x97\n\033[2Kopen'";
+    let input = json!({"command": command, "run_in_background": true});
+    call("bash", input).await;
+    let end = call("job", json!({"action": "wait"})).await;
+    assert!(data(&end)["output"].as_str().unwrap().starts_with("done\nbad \u{fffd}\nopen"));
+    let (host, path) = outs.open(&CallId::nth(1)).unwrap();
+    let at = host.fs().locate(&path, Follow::No).await.unwrap();
+    let kept = host.fs().read(&at, 0, usize::MAX).await.unwrap();
+    assert_eq!(kept, b"10%\r20%\r\x1b[1mdone\x1b[0m\nbad \xe6\x97\n\x1b[2Kopen"[..]);
+    let read = call("read", json!({"path": "out://c1"})).await.joined_text();
+    assert!(read.contains("1\tdone\n     2\tbad \u{fffd}\n     3\topen"), "{read:?}");
 }
