@@ -9,9 +9,12 @@
 //!
 //! Source: git-config(1) and gitrepository-layout(5) of git 2.47.
 
+mod pointer;
+
 use bytes::Bytes;
 use haft_types::{EntryKind, Follow, HostPath};
 
+use self::pointer::{of_pointer, submodule, worktree};
 use crate::{FileKind, Fs, local::lists_links};
 
 /// Most bytes of a file of settings.
@@ -312,8 +315,8 @@ impl GitSettings {
         submodules: false,
     };
 
-    /// What holds with a file of settings more.
-    fn with(self, text: &str) -> Self {
+    /// What holds with a file of settings more; where its files are may have been looked up.
+    fn with(self, text: &str, is_found: bool) -> Self {
         let Some(names) = settings(text) else { return Self::default() };
         let mut all = self;
         for name in names {
@@ -330,6 +333,7 @@ impl GitSettings {
                 () if is_of(SIGNATURES) => all.no_signatures = false,
                 () if is_of(FETCHES) => all.no_fetches = false,
                 () if is_of(HELPERS) => all.no_helpers = false,
+                () if is_found && name == "core.worktree" => {}
                 () if is_of(KEYS) || is_of(OTHERS) || is_alias => {}
                 () if SECTIONS.contains(&section) && !rest.starts_with("*.") => {}
                 () => return Self::default(),
@@ -362,8 +366,7 @@ pub async fn git_settings(fs: &dyn Fs, folder: &HostPath) -> GitSettings {
                 continue;
             }
             Some(FileKind::FOLDER) => of_repository(fs, &at, &git).await,
-            // A worktree: the file names its folder, that the folder of the repository.
-            Some(FileKind::Entry(EntryKind::File)) => of_worktree(fs, &at, &git).await,
+            Some(FileKind::Entry(EntryKind::File)) => of_pointer(fs, &at, &git).await,
             Some(_) | None => None,
         };
         let found = found.unwrap_or_default();
@@ -381,14 +384,19 @@ async fn real(fs: &dyn Fs, folder: &HostPath) -> Option<HostPath> {
 
 /// What git does not take for a repository it goes past; what names another one is not looked into.
 async fn of_repository(fs: &dyn Fs, top: &HostPath, git: &HostPath) -> Option<GitSettings> {
+    if is_alone(fs, git).await? { of_files(fs, top, (git, git), false).await } else { None }
+}
+
+/// Whether a folder is one in which git keeps a repository, and none that leads to another.
+async fn is_alone(fs: &dyn Fs, git: &HostPath) -> Option<bool> {
     for (name, wanted) in [("HEAD", true), ("objects", true), ("refs", true), ("commondir", false)]
     {
         let found = kind(fs, &git.join(name).ok()?).await?;
         if (found != FileKind::Missing) != wanted {
-            return None;
+            return Some(false);
         }
     }
-    of_files(fs, top, git, git).await
+    Some(true)
 }
 
 /// Reports whether no toolchain file of a folder or one above names a folder of programs, so that
@@ -423,8 +431,8 @@ pub struct Repository {
 }
 
 /// The repository that a folder lies in; none where there is none, or it is not certain that it is one
-/// of these files.
-pub async fn repository(fs: &dyn Fs, folder: &HostPath) -> Option<Repository> {
+/// of these files. A submodule is one where that is wanted.
+pub async fn repository(fs: &dyn Fs, folder: &HostPath, submodules: bool) -> Option<Repository> {
     let mut at = real(fs, folder).await?;
     for _ in 0..CLIMB {
         let git = at.join(".git").ok()?;
@@ -434,7 +442,11 @@ pub async fn repository(fs: &dyn Fs, folder: &HostPath) -> Option<Repository> {
                 continue;
             }
             FileKind::FOLDER => git,
-            FileKind::Entry(EntryKind::File) => worktree(fs, &at, &git).await?.1,
+            FileKind::Entry(EntryKind::File) => match worktree(fs, &at, &git).await {
+                Some((_, common)) => common,
+                None if submodules => submodule(fs, &at, &git).await?,
+                None => return None,
+            },
             FileKind::Entry(_) => return None,
         };
         for name in ["HEAD", "objects", "refs"] {
@@ -447,43 +459,16 @@ pub async fn repository(fs: &dyn Fs, folder: &HostPath) -> Option<Repository> {
     None
 }
 
-async fn of_worktree(fs: &dyn Fs, at: &HostPath, file: &HostPath) -> Option<GitSettings> {
-    let (own, common) = worktree(fs, at, file).await?;
-    of_files(fs, at, &common, &own).await
-}
-
-/// The folders of a worktree and of its repository. Only one that its repository knows: else the file may name the
-/// repository of somebody else.
-async fn worktree(fs: &dyn Fs, at: &HostPath, file: &HostPath) -> Option<(HostPath, HostPath)> {
-    let named = text(fs, file).await??;
-    let named = named.strip_prefix("gitdir: ")?.trim_end_matches(['\n', '\r']);
-    if named.split('/').skip_while(|name| *name == "..").any(|name| name == "..") {
-        return None;
-    }
-    let own = real(fs, &at.join(named).ok()?).await?;
-    let back = text(fs, &own.join("gitdir").ok()?).await??;
-    let back = own.join(back.trim_end_matches(['\n', '\r'])).ok()?;
-    if real(fs, &back.parent()?).await? != *at || !back.as_bytes().ends_with(b"/.git") {
-        return None;
-    }
-    let common = text(fs, &own.join("commondir").ok()?).await??;
-    if common.trim_end_matches(['\n', '\r']) != "../.." {
-        return None;
-    }
-    let common = own.parent()?.parent()?;
-    Some((own, common))
-}
-
 async fn of_files(
     fs: &dyn Fs,
     top: &HostPath,
-    common: &HostPath,
-    own: &HostPath,
+    (common, own): (&HostPath, &HostPath),
+    is_found: bool,
 ) -> Option<GitSettings> {
     let mut all = GitSettings::PLAIN;
     for (folder, name) in [(common, "config"), (own, "config.worktree")] {
         if let Some(text) = text(fs, &folder.join(name).ok()?).await? {
-            all = all.with(&text);
+            all = all.with(&text, is_found && name == "config");
         }
     }
     // What it says of repositories within wins over what a command is given, and those are run in
@@ -626,7 +611,7 @@ mod tests {
             "[merge]\n\ttool = x\n[diff]\n\ttool = x\n[difftool \"x\"]\n\tcmd = ./x\n",
             "[commit]\n\ttemplate = x\n[svn-remote \"svn\"]\n\turl = x\n",
         ] {
-            assert_eq!(GitSettings::PLAIN.with(text), GitSettings::PLAIN, "{text:?}");
+            assert_eq!(GitSettings::PLAIN.with(text, false), GitSettings::PLAIN, "{text:?}");
         }
     }
 
@@ -651,10 +636,10 @@ mod tests {
             ("[pager]\nlog = ./x\n", &helpers),
             ("[remote \"origin\"]\npromisor = true\n", &fetches),
         ] {
-            assert_eq!(plain().with(text), *found, "{text:?}");
+            assert_eq!(plain().with(text, false), *found, "{text:?}");
         }
         let both = "[diff]\nexternal = ./x\n[filter \"a\"]\nclean = ./x\n";
-        assert_eq!(plain().with(both), GitSettings { no_filters: false, ..drivers });
+        assert_eq!(plain().with(both, false), GitSettings { no_filters: false, ..drivers });
     }
 
     #[test]
@@ -684,7 +669,7 @@ mod tests {
             "[trailer \"x\"]\ncommand = ./x\n",
             "[submodule]\nrecurse = true\n",
         ] {
-            assert_eq!(GitSettings::PLAIN.with(text), GitSettings::default(), "{text:?}");
+            assert_eq!(GitSettings::PLAIN.with(text, false), GitSettings::default(), "{text:?}");
         }
         // What only a look leaves alone is not tame for whoever else starts git.
         for text in ["[credential]\nhelper = !./x\n", "[difftool \"x\"]\ncmd = ./x\n"] {
@@ -761,5 +746,48 @@ mod tests {
         assert!(!with(&[("/r", GOOD)], &[file, back, common, own]).await);
         assert!(!with(&[("/r", GOOD)], &[("/w/a/.git", "gitdir: /r/.git\n")]).await);
         assert!(!with(&[], &[("/w/a/.git", "something else")]).await);
+    }
+
+    #[tokio::test]
+    async fn a_submodule_is_one_whose_settings_name_its_files() {
+        let file = ("/w/a/.git", "gitdir: ../.git/modules/a\n");
+        let config = |text| ("/w/.git/modules/a/config", text);
+        let own = |name| (name, "");
+        let rest = ["/w/.git/modules/a/HEAD", "/w/.git/modules/a/refs/x"].map(own);
+        let objects = own("/w/.git/modules/a/objects/x");
+        let is = async |text, more: &[(&'static str, &'static str)]| {
+            with(&[("/w", BAD)], &[&[file, config(text), objects], &rest[..], more].concat()).await
+        };
+        let good = "[core]\n\tbare = false\n\tworktree = ../../../a\n";
+        assert!(is(good, &[]).await);
+        assert!(is("[core]\n worktree=/w/a\n[remote \"o\"]\n url = x\n", &[]).await);
+        for text in [
+            "[core]\n\tbare = false\n",
+            "[core]\n\tworktree = ../../../z\n",
+            "[core]\n\tworktree = ../../../../r\n",
+            "[core]\n\tworktree = ../../../a/../a\n",
+            "[core]\n\tworktree = \"../../../a\"\n",
+            "[core]\n\tworktree = ../../../a # x\n",
+            "[core]\n\tworktree = ../../../a\n\tworktree = /r\n",
+            "[core] worktree = /r\n[x]\n\tworktree = ../../../a\n",
+            "[core]\n\tworktree = ../../../a\n[include]\n\tpath = x\n",
+            "[core]\n\tworktree = ../../../a\n[filter \"x\"]\n\tclean = x\n",
+            "[core]\n\tworktree = ../../../a\n[diff]\n\texternal = x\n",
+            "[core]\n\tworktree = ../../../a\n[core]\n\tfsmonitor = x\n",
+        ] {
+            assert!(!is(text, &[]).await, "{text:?}");
+        }
+        for more in [
+            ("/w/.git/modules/a/config.worktree", "[core]\n\tworktree = /r\n"),
+            ("/w/.git/modules/a/commondir", "../..\n"),
+            ("/w/.git/modules/a/hooks/post-index-change", ""),
+        ] {
+            assert!(!is(good, &[more]).await, "{more:?}");
+        }
+        // One that is not among git's own files may be anybody's.
+        let made = ["/w/x/HEAD", "/w/x/refs/x", "/w/x/objects/x"].map(own);
+        let made = [&made[..], &[("/w/a/.git", "gitdir: ../x\n")]].concat();
+        let made = [&made[..], &[("/w/x/config", "[core]\n\tworktree = ../a\n")]].concat();
+        assert!(!with(&[("/w", GOOD)], &made).await);
     }
 }

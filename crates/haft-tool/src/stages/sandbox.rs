@@ -89,7 +89,7 @@ pub(crate) async fn walls(call: &Call) -> Result<Option<Walls>, ToolError> {
     write.extend(temp.clone());
     let mut git = Vec::new();
     for root in &call.place().roots {
-        let found = repository(host.fs(), root).await.map(|found| found.git);
+        let found = repository(host.fs(), root, false).await.map(|found| found.git);
         git.extend(found.filter(|found| !write.iter().any(|folder| found.is_within(folder))));
     }
     write.extend(git.iter().cloned());
@@ -191,7 +191,7 @@ pub(super) async fn around(call: &Call) -> Vec<(HostPath, HostPath)> {
         if let Ok(found) = fs.locate(root, Follow::Yes).await {
             all.push((root.clone(), found.real));
         }
-        if let Some(Repository { top, git }) = repository(fs, root).await {
+        if let Some(Repository { top, git }) = repository(fs, root, true).await {
             let is_home = call.cx.dispatcher.host.home().is_within(&top);
             all.extend((!is_home).then(|| (top.clone(), top)));
             all.push((git.clone(), git));

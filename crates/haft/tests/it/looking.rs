@@ -280,3 +280,57 @@ fn what_only_looks_beside_what_does_more_is_held_by_nothing_and_asked_about() {
     }
     assert!(!world.work().join("told").exists());
 }
+
+#[test]
+fn a_submodule_is_looked_at_by_its_own_settings() {
+    let world = hostile();
+    let name = ["-c", "user.name=x", "-c", "user.email=x@example.com"];
+    let from = world.root().join("from").display().to_string();
+    git(&world, &["init", "-q", &from]);
+    git(
+        &world,
+        &[&["-C", &from], &name[..], &["commit", "-q", "--allow-empty", "-m", "one"]].concat(),
+    );
+    let adds = ["-c", "protocol.file.allow=always", "submodule", "--quiet", "add", &from, "sub"];
+    git(&world, &adds);
+    world.file("sub/a.txt", "alpha\n");
+    let asked = |folder: &str, command: &str| {
+        let mut haft = world.program(env!("CARGO_BIN_EXE_haft"));
+        let input = json!({ "command": command }).to_string();
+        haft.args(["tool", "bash", "--mode", "dont-ask", "--input", &input]);
+        haft.current_dir(world.work().join(folder));
+        let ran = finish(haft, &Input::Nothing);
+        if ran.code == Some(0) { Some(ran.out) } else { None }
+    };
+    let sees = |folder: &str, command: &str, wanted: &str| {
+        let ran = asked(folder, command);
+        assert!(ran.as_ref().is_some_and(|out| out.contains(wanted)), "{command}: {ran:?}");
+    };
+    let both = || {
+        for (folder, at) in [("", "git -C sub"), ("", "cd sub && git"), ("sub", "git")] {
+            sees(folder, &format!("{at} status --short"), "?? a.txt");
+            sees(folder, &format!("{at} log --oneline"), "one");
+            sees(folder, &format!("{at} diff --stat; echo done"), "done");
+        }
+    };
+    both();
+    // What a look is given wins over these.
+    git(&world, &["-C", "sub", "config", "core.fsmonitor", "../monitor"]);
+    git(&world, &["-C", "sub", "config", "core.hooksPath", "../bin"]);
+    both();
+    assert_eq!(told(&world), "");
+    for (setting, command) in [
+        ("filter.x.clean", "status"),
+        ("diff.external", "diff"),
+        ("include.path", "log"),
+        ("core.sshCommand", "log"),
+    ] {
+        git(&world, &["-C", "sub", "config", setting, "../monitor"]);
+        assert_eq!(asked("", &format!("git -C sub {command}")), None, "{setting}");
+        assert_eq!(asked("sub", &format!("git {command}")), None, "{setting}");
+        git(&world, &["-C", "sub", "config", "--unset", setting]);
+    }
+    git(&world, &["-C", "sub", "config", "core.worktree", "../../../bin"]);
+    assert_eq!(asked("", "git -C sub status"), None, "files that are others");
+    assert_eq!(told(&world), "");
+}
