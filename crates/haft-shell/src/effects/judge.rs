@@ -412,7 +412,6 @@ impl<'a, 'r> Judge<'a, 'r> {
         if shows {
             return;
         }
-        let operands = &parsed.operands[..];
         let skipped = match entry.operands {
             Operands::TextReads if !parsed.has("e") && !parsed.has("f") => {
                 let is_given = ["regexp", "file", "files", "type-list", "from-file", "expression"];
@@ -420,7 +419,7 @@ impl<'a, 'r> Judge<'a, 'r> {
             }
             _ => 0,
         };
-        let operands = operands.get(skipped..).unwrap_or_default();
+        let operands = parsed.operands.get(skipped..).unwrap_or_default();
         let many = operands.len() > 1 || operands.iter().any(|arg| arg.is_split || arg.is_pattern);
         let shows_names = shows_names(entry, parsed);
         let read = |arg: &Arg| {

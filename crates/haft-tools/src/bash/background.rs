@@ -300,9 +300,6 @@ async fn follow(
     };
     drop(running);
     let kept = voice.finish(&job).await;
-    if kept.lost.is_some() {
-        job.loses();
-    }
     let stopped = job.stopping().is_cancelled() && !lived_out;
     let ended = ended(command.as_deref(), over, stopped, lived_out.then_some(life));
     with_output(ended, &kept)
@@ -469,7 +466,11 @@ impl Voice {
             self.spool.push_shared(&piece).await;
         }
         job.came(self.spool.bytes().saturating_sub(self.shown));
-        self.spool.finish().await
+        let kept = self.spool.finish().await;
+        if kept.lost.is_some() {
+            job.loses();
+        }
+        kept
     }
 }
 
