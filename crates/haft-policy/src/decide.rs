@@ -8,7 +8,7 @@
 //! what a call does that may do anything: it is held to the patterns by its host, through the
 //! filters of [`Policy`].
 
-use std::borrow::Cow;
+use std::{borrow::Cow, cell::OnceCell};
 
 use haft_types::{Access, AgentPath, Effect, HostPath, Origin, Place, Plan, Target, ToolSpec};
 use serde_json::Value;
@@ -156,6 +156,15 @@ pub(crate) struct Judged<'a> {
     pub(crate) parts: Option<Parts>,
     /// What a new shell would run.
     pub(crate) script: Option<Script>,
+    /// The same as `parts`, also where no rule is about commands, once it was wanted.
+    rough: OnceCell<Parts>,
+}
+
+impl Judged<'_> {
+    /// What a text runs and may run, read generously.
+    pub(crate) fn rough(&self, text: &str) -> &Parts {
+        self.parts.as_ref().unwrap_or_else(|| self.rough.get_or_init(|| Parts::of(text)))
+    }
 }
 
 impl Policy {
@@ -252,8 +261,8 @@ impl Policy {
                 )
             });
         }
-        let question = self
-            .protected(ask, &judged)
+        let question = Self::endless(ask, &judged)
+            .or_else(|| self.protected(ask, &judged))
             .or_else(|| self.misread(ask, &judged))
             .or_else(|| self.ruled(ask, &judged, Verdict::Ask))
             .or_else(|| self.restricted(ask, &judged))
@@ -279,6 +288,7 @@ impl Policy {
                 _ => None,
             },
             script: Script::of_effect(effect, ask.plan, &self.anchors.home),
+            rough: OnceCell::new(),
         };
         ask.plan.effects.iter().enumerate().map(judge).collect()
     }
@@ -376,7 +386,7 @@ impl Policy {
     fn uncertain(&self, ask: &Ask<'_>, judged: &[Judged<'_>]) -> Option<Ruling> {
         let veil = ask.behind(judged);
         for one in judged {
-            let Judged { effect, real, parts, script } = one;
+            let Judged { effect, real, parts, script, .. } = one;
             let unread = || self.unread(ask, effect, parts.as_ref()?);
             let unnamed = || self.unnamed(ask, one, script.as_ref()?, judged);
             if let Some(ruling) = unread().or_else(unnamed) {

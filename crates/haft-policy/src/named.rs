@@ -10,6 +10,8 @@
 mod reach;
 pub(crate) mod words;
 
+use std::collections::BTreeSet;
+
 use haft_types::{Access, Origin, Place, Target};
 
 use self::words::Named;
@@ -25,6 +27,9 @@ use crate::{
     shape::Shape,
 };
 
+/// The most words of one call that are looked at: what a nest of wrappers runs has all of its words.
+const MOST_WORDS: usize = 20_000;
+
 /// A part of a script, where there is one, with what its words name.
 struct Spoken<'j> {
     part: Option<&'j Part>,
@@ -32,6 +37,14 @@ struct Spoken<'j> {
 }
 
 impl Policy {
+    /// The question about a command of which not all can be looked at.
+    pub(crate) fn endless(ask: &Ask<'_>, judged: &[Judged<'_>]) -> Option<Ruling> {
+        let (one, why) = judged.iter().find_map(|one| Some((one, endless(one)?)))?;
+        let what = doing(one.effect, None, ask);
+        let reason = |what: &str| format!("not all of {what} can be looked at: {why}");
+        Some(Ruling::ask(Remember::Session, None, &what, reason))
+    }
+
     /// Keys or passwords that it names, and what they are.
     pub(crate) fn keys_of(
         &self,
@@ -184,6 +197,21 @@ impl Policy {
     }
 }
 
+/// Why not all of a command can be looked at, where that is so.
+fn endless(one: &Judged<'_>) -> Option<String> {
+    let Target::Command { text, .. } = &one.effect.target else { return None };
+    let rough = one.rough(text);
+    let count = match one.script.as_ref().filter(|script| script.fault.is_none()) {
+        Some(script) => {
+            script.parts.iter().map(|part| part.shapes.len() + part.targets.len()).sum()
+        }
+        None => each(rough).len(),
+    };
+    let many =
+        || format!("it has over {MOST_WORDS} words; put it into a script in a file and run that");
+    rough.cut.clone().or_else(|| (count > MOST_WORDS).then(many))
+}
+
 /// What a part names, or reaches, of which one of the rules speaks.
 fn touched<'r>(
     Spoken { part, named }: &Spoken<'_>,
@@ -242,6 +270,19 @@ fn reached(part: &Part, named: &[Named], place: &Place) -> Option<String> {
     folders.iter().find(|folder| holds(folder)).map(|folder| folder.shown(place))
 }
 
+/// The words of a text that may be run, each once, as far as they are looked at: in an order that is
+/// always the same.
+fn each(parts: &Parts) -> BTreeSet<&str> {
+    let mut all = BTreeSet::new();
+    for word in parts.runs.iter().flat_map(|line| line.joined.split(GAP)) {
+        if all.len() > MOST_WORDS {
+            break;
+        }
+        all.insert(word);
+    }
+    all
+}
+
 /// What words name of those parts of a script that are meant.
 fn spoken<'j>(
     judged: &'j Judged<'_>,
@@ -249,7 +290,7 @@ fn spoken<'j>(
     meant: impl Fn(&Part) -> bool,
 ) -> Vec<Spoken<'j>> {
     match (&judged.effect.target, &judged.script) {
-        (Target::Command { fresh_in: Some(_), .. }, Some(script)) => {
+        (Target::Command { .. }, Some(script)) if script.fault.is_none() => {
             let parts = script.parts.iter().filter(|part| meant(part));
             let leads = leads(ask.plan);
             let spoken = |part| {
@@ -270,10 +311,8 @@ fn spoken<'j>(
             parts.map(spoken).collect()
         }
         (Target::Command { text, .. }, _) => {
-            let read = judged.parts.is_none().then(|| Parts::of(text));
-            let lines = judged.parts.iter().chain(&read).flat_map(|parts| &parts.runs);
-            let words = lines.flat_map(|line| line.joined.split(GAP));
-            let words = words.map(|word| word.replace([EXPANDS, QUOTED], ""));
+            let words = { each(judged.rough(text)).into_iter() }
+                .map(|word| word.replace([EXPANDS, QUOTED], ""));
             let named = words.flat_map(|word| words::of_word(&word, ask.place)).collect();
             vec![Spoken { part: None, named }]
         }

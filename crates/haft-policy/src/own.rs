@@ -61,8 +61,8 @@ impl Own {
 impl Policy {
     /// A command that would end haft itself.
     pub(crate) fn fatal(&self, judged: &[Judged<'_>]) -> Option<Ruling> {
-        judged.iter().find_map(|Judged { effect, parts, .. }| {
-            let Target::Command { text, .. } = &effect.target else { return None };
+        judged.iter().find_map(|one| {
+            let Target::Command { text, .. } = &one.effect.target else { return None };
             // Quotes within a word: `pk"ill"`.
             let lower = text.to_ascii_lowercase().replace(['"', '\'', '\\'], "");
             let is_named = |word: &str| lower.contains(word);
@@ -74,10 +74,7 @@ impl Policy {
             }
             let mut all = vec![&self.own];
             all.extend((self.own.above)());
-            let Ends { of, why, instead } = match parts {
-                Some(parts) => ends_in(text, parts, &all),
-                None => ends_in(text, &Parts::of(text), &all),
-            }?;
+            let Ends { of, why, instead } = ends_in(text, one.rough(text), &all)?;
             let is_above = !std::ptr::eq(of, &raw const self.own);
             let who = of.names.first().zip(of.ids.first()).filter(|_| is_above);
             let (reason, more) = match who.map(|(name, id)| format!("{name} (process {id})")) {

@@ -65,6 +65,8 @@ pub(crate) struct Parts {
     pub(crate) mentions: Vec<Line>,
     /// Why not all commands are known, where that is so: what is to blame and what to write.
     pub(crate) unclear: Option<String>,
+    /// Why not all of it was looked through, where that is so.
+    pub(crate) cut: Option<String>,
     size: usize,
     functions: Vec<String>,
     /// Names that it gives to commands, and what they stand for.
@@ -87,12 +89,10 @@ impl Parts {
         let changed = PATHS.iter().copied().filter(|name| changes(text, name)).collect();
         let mut parts = Self { changed, ..Self::default() };
         if text.len() > LONGEST {
-            parts.blame(|| {
-                format!(
-                    "it is longer than {} KiB; put it into a script in a file and run that",
-                    LONGEST >> 10
-                )
-            });
+            parts.give_up(format!(
+                "it is longer than {} KiB; put it into a script in a file and run that",
+                LONGEST >> 10
+            ));
             return parts;
         }
         parts.read(text, 0);
@@ -104,6 +104,11 @@ impl Parts {
 
     fn blame(&mut self, why: impl FnOnce() -> String) {
         self.unclear.get_or_insert_with(why);
+    }
+
+    fn give_up(&mut self, why: String) {
+        self.unclear.get_or_insert_with(|| why.clone());
+        self.cut.get_or_insert(why);
     }
 
     /// A command that shows once variables are followed.
@@ -122,7 +127,7 @@ impl Parts {
         self.size += size;
         let fits = !is_deep && self.size <= MOST;
         if !fits {
-            self.blame(|| "it holds commands within commands too deeply; write fewer".to_owned());
+            self.give_up("it holds commands within commands too deeply; write fewer".to_owned());
         }
         fits
     }
@@ -225,7 +230,7 @@ impl Parts {
 
     /// A simple command, without what stands before it.
     fn command(&mut self, words: &[String], depth: usize) {
-        let Some(first) = words.first().filter(|_| self.size <= MOST) else { return };
+        let Some(first) = words.first() else { return };
         if !self.has_room(words.iter().map(String::len).sum(), depth > WRAPPED) {
             return;
         }
@@ -384,7 +389,7 @@ impl Parts {
     /// A command starts at one of these words.
     fn somewhere(&mut self, words: &[String], depth: usize) {
         let joined = words.join("\0");
-        self.size += joined.len();
+        self.has_room(joined.len(), false);
         let (mut at, mut starts) = (0, Vec::new());
         for (index, word) in words.iter().enumerate() {
             let name = program(word, &self.changed);

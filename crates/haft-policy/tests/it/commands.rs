@@ -146,6 +146,23 @@ fn hostile_texts_end() {
     }
 }
 
+#[test]
+fn what_is_not_looked_through_is_asked_about_without_any_rule() {
+    let words = |count: usize| (0..count).map(|n| format!("{n:x}")).collect::<Vec<_>>().join(" ");
+    for (text, expected) in [
+        (words(9_000), Verdict::Allow),
+        (format!("sudo -x {}", words(9_000)), Verdict::Allow),
+        (words(20_000), Verdict::Ask),
+        ("sudo -x ".repeat(8_000), Verdict::Ask),
+        ("eval ".repeat(200) + "x", Verdict::Ask),
+    ] {
+        let ruling = judge(&Rules::default(), &text);
+        assert_eq!(ruling.verdict, expected, "{}: {}", text.len(), ruling.reason);
+        let told = ruling.reason.contains("can be looked at: it ");
+        assert_eq!(told, expected == Verdict::Ask, "{}", ruling.reason);
+    }
+}
+
 proptest! {
     #[test]
     fn any_command_is_taken_without_harm(
