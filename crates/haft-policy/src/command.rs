@@ -5,7 +5,12 @@
 //!
 //! **Does not know:** what a command does.
 
-use crate::parts::{Line, Parts, loosened};
+use crate::{
+    lexer::expands,
+    parts::{Line, Parts, loosened},
+};
+
+pub(crate) mod open;
 
 /// The longest text, in bytes, that is looked through.
 pub(crate) const LONGEST: usize = 64 * 1024;
@@ -112,6 +117,22 @@ impl CommandPattern {
         };
         parts.mentions.iter().any(|line| self.takes_any(&self.loose, line))
             || parts.renamed.iter().any(is_of)
+    }
+
+    /// Whether some command in the text may match once its words are known; of its program all is known, or
+    /// at least so many letters.
+    pub(crate) fn may_be(&self, parts: &Parts, least: usize) -> bool {
+        let is_open = |text: &str| expands(text) || text.contains(open::UNKNOWN);
+        parts.runs.iter().filter(|line| is_open(&line.joined)).any(|line| {
+            let bare = line.joined.split(GAP).next().and_then(|first| Some(first.rfind('/')? + 1));
+            let mut starts = line.starts.iter().copied().chain(bare);
+            starts.any(|at| self.may_take(&line.joined[at..], least))
+        })
+    }
+
+    /// Whether its words stand somewhere in the text.
+    pub(crate) fn is_said(&self, parts: &Parts) -> bool {
+        parts.said.iter().any(|line| self.takes_any(&self.loose, line))
     }
 
     /// Reports whether it surely takes all that another one takes.

@@ -468,7 +468,7 @@ impl Policy {
                 )
             }));
         }
-        let why = parts.unclear.as_ref()?;
+        let Some(why) = parts.unclear.as_ref() else { return self.half_known(parts, &what, &way) };
         Some(Ruling::ask(Remember::Session, None, &what, |what| {
             format!("the rules about commands cannot be checked on {what}: {why}{way}")
         }))

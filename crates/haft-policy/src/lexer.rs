@@ -38,6 +38,10 @@ pub(crate) struct Segment {
     pub(crate) bodies: Vec<String>,
     /// Its output goes into a file.
     pub(crate) writes: bool,
+    /// Values of arrays and loops: they are not run, but used.
+    pub(crate) data: Vec<String>,
+    /// The files that its redirects write, as far as they were read.
+    pub(crate) targets: Vec<String>,
     kind: Kind,
 }
 

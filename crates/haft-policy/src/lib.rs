@@ -36,6 +36,7 @@ mod script;
 mod scripts;
 mod segments;
 mod shape;
+mod uproot;
 mod veil;
 mod walls;
 

@@ -63,6 +63,12 @@ pub(crate) struct Parts {
     pub(crate) runs: Vec<Line>,
     /// Words that some program may run, in the form of [`loosened`].
     pub(crate) mentions: Vec<Line>,
+    /// All words and given texts, in the same form.
+    pub(crate) said: Vec<Line>,
+    /// The texts that commands are given as input.
+    pub(crate) bodies: Vec<String>,
+    /// The files that redirects write.
+    pub(crate) targets: Vec<String>,
     /// Why not all commands are known, where that is so: what is to blame and what to write.
     pub(crate) unclear: Option<String>,
     /// Why not all of it was looked through, where that is so.
@@ -148,6 +154,10 @@ impl Parts {
         self.functions.extend(lexed.functions);
         let outer = std::mem::take(&mut self.feeds);
         for segment in &lexed.segments {
+            let said = segment.words.iter().chain(&segment.data).chain(&segment.bodies);
+            // `printf 'x\n'`
+            self.said.extend(loose(said.map(|text| text.replace("\\n", " "))));
+            self.targets.extend(segment.targets.iter().cloned());
             self.segment(segment, depth);
         }
         // What is written to a file here may be what is run from one.
@@ -211,6 +221,7 @@ impl Parts {
         for body in segment.bodies.iter().filter(|_| !quiet) {
             self.mention([body.as_str()]);
         }
+        self.bodies.extend(segment.bodies.iter().cloned());
         self.command(words, depth);
     }
 
@@ -299,12 +310,8 @@ impl Parts {
         while let Some(word) = words.get(at) {
             let is_option = word.starts_with('-') || (at > 1 && word == "-");
             let splits = !steady(word, &self.changed);
-            if is_option && holds(wrapper.scripts, word) {
-                let (script, rest) = words[at + 1..].split_at_checked(1).unwrap_or_default();
-                if let [script] = script {
-                    self.read(script, depth + 1);
-                }
-                return self.mention(rest.iter().map(String::as_str));
+            if let Some(given) = given::script(word, wrapper).filter(|_| is_option) {
+                return self.scripted(name, given, &words[at + 1..], depth);
             }
             if splits && (is_option || operands > 0 || is_assignment(word)) {
                 self.blame(|| several(word));
@@ -338,18 +345,46 @@ impl Parts {
             }
             at += 1;
         }
-        let rest = self.behind(name, words.get(at..).unwrap_or_default());
-        if self.fed && rest.is_empty() {
+        let at = at.min(words.len());
+        let rest = self.behind(name, &words[at..]);
+        if self.fed && matches!(rest, [] | [_]) && rest.iter().all(|word| given::is_mark(word)) {
             self.blame(|| given(words));
         }
-        let fed = self.fed;
-        self.fed |= name == "xargs";
         if wrapper.joins {
             self.read(&rest.join(" "), depth + 1);
-        } else {
-            self.command(rest, depth + 1);
+        }
+        let fed = self.fed;
+        match name {
+            "xargs" => {
+                self.fed = true;
+                self.command(&given::added(&words[1..at], rest), depth + 1);
+            }
+            "parallel" => {
+                let (command, texts) = given::divided(rest);
+                for text in texts {
+                    self.read(text, depth + 1);
+                }
+                self.command(&given::added(&[], command), depth + 1);
+            }
+            _ if !wrapper.joins => self.command(rest, depth + 1),
+            _ => {}
         }
         self.fed = fed;
+    }
+
+    /// A script in an option of a wrapper, or in the word behind it.
+    fn scripted(&mut self, name: &str, given: &str, rest: &[String], depth: usize) {
+        let (script, rest) = match (given, rest) {
+            ("", [script, rest @ ..]) => (script.as_str(), rest),
+            (script, rest) => (script, rest),
+        };
+        if name == "env" {
+            // What stands behind goes on with its words.
+            let all = [&[script.to_owned()], rest].concat();
+            return self.read(&all.join(" "), depth + 1);
+        }
+        self.read(script, depth + 1);
+        self.mention(rest.iter().map(String::as_str));
     }
 
     /// What `time` stands before: as a word of the shell before compound commands, too.
@@ -382,7 +417,11 @@ impl Parts {
             }
             let rest = &words[at + 1..];
             let end = rest.iter().position(|word| word == ";").unwrap_or(rest.len());
-            self.command(&rest[..end], depth + 1);
+            let found = given::found(words, &rest[..end]);
+            if rest.first().is_some_and(|word| word.contains("{}")) {
+                self.blame(|| given(&rest[..end]));
+            }
+            self.command(&found, depth + 1);
         }
     }
 
@@ -470,6 +509,11 @@ impl Parts {
     /// Keeps a command.
     fn run(&mut self, words: &[String], name: Option<&str>) {
         let mut starts = vec![0];
+        match name {
+            Some("tee") => self.targets.extend_from_slice(&words[1..]),
+            Some("cp" | "install" | "mv") => self.targets.extend(words[1..].last().cloned()),
+            _ => {}
+        }
         if let Some(name) = name {
             starts.extend(Some(words[0].len() - name.len()).filter(|&at| at > 0));
             self.run_bare(name, words);
@@ -495,24 +539,27 @@ impl Parts {
     fn run_bare(&mut self, name: &str, words: &[String]) {
         let Some(Program::Quiet { only, values, .. }) = known(name) else { return };
         let at = 1 + options(&words[1..], values);
-        if !only.is_empty() && at > 1 {
+        if !(only.is_empty() && values.is_empty()) && at > 1 {
             self.run_as(name, &words[at..]);
         }
     }
 
     /// Keeps words that may be run.
     fn mention<'a>(&mut self, words: impl IntoIterator<Item = &'a str>) {
-        let mut joined = String::new();
-        for word in words {
-            joined.push(GAP);
-            loosen(word, &mut joined);
-        }
-        let after_gap = joined.match_indices(GAP).map(|(at, _)| at + 1);
-        let starts: Vec<usize> = after_gap.filter(|&at| at < joined.len()).collect();
-        if !starts.is_empty() {
-            self.mentions.push(Line { joined, starts });
-        }
+        self.mentions.extend(loose(words));
     }
+}
+
+/// Words as other languages may divide them.
+fn loose(words: impl IntoIterator<Item = impl AsRef<str>>) -> Option<Line> {
+    let mut joined = String::new();
+    for word in words {
+        joined.push(GAP);
+        loosen(word.as_ref(), &mut joined);
+    }
+    let after_gap = joined.match_indices(GAP).map(|(at, _)| at + 1);
+    let starts: Vec<usize> = after_gap.filter(|&at| at < joined.len()).collect();
+    (!starts.is_empty()).then_some(Line { joined, starts })
 }
 
 /// A text as other languages may divide it into words: every border of theirs is a gap.
@@ -666,6 +713,7 @@ fn is_assignment(word: &str) -> bool {
     })
 }
 
+mod given;
 mod names;
 #[cfg(test)]
 mod tests;

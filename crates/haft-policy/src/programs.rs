@@ -77,6 +77,7 @@ static WRAPPERS: &[Wrapper] = &[
         names: "env",
         values: "-u -C --unset --chdir",
         flags: "-i -0 -v - --ignore-environment --null --debug",
+        scripts: "-S --split-string",
         assigns: true,
         ..PLAIN
     },
@@ -146,7 +147,7 @@ const MARKED: &[(&str, &str)] =
 const SOMEWHERE: &str = "bwrap caffeinate choom chroot chronic dbus-run-session dumb-init entr \
     faketime fakeroot firejail gosu i386 ld.so linux32 linux64 ltrace nsenter numactl pkexec prlimit \
     proot proxychains proxychains4 rlwrap runcon setarch setpriv start-stop-daemon su-exec \
-    systemd-run tini torsocks tsocks unbuffer unshare valgrind x86_64 xvfb-run";
+    run0 systemd-run tini torsocks tsocks unbuffer unshare valgrind x86_64 xvfb-run";
 
 const SHELLS: &str = "ash bash csh dash fish ksh mksh rbash sh tcsh yash zsh";
 
@@ -224,7 +225,14 @@ const QUIET: &[(&str, &str, &str, &str)] = &[
     ),
     ("gh", "auth issue label pr release repo run search status workflow", "", "--exec"),
     ("rustup", "component default show target toolchain update", "", ""),
-    ("systemctl journalctl", "", "", ""),
+    (
+        "systemctl",
+        "",
+        "-H -M -n -o -p -P -s -t --host --image --job-mode --kill-whom --lines --machine --output \
+         --property --root --signal --state --type --what --when",
+        "",
+    ),
+    ("journalctl", "", "", ""),
 ];
 
 /// What else these programs can do themselves: a name that is neither here nor in [`QUIET`] may stand

@@ -3,15 +3,21 @@
 //!
 //! **Invariant:** the list is data: the person's own settings may replace it, a project's cannot.
 
-use haft_types::{Access, Target};
+use haft_shell::{ANY, ONE};
+use haft_types::{Access, Place, Target};
 
 use crate::{
     Ask, Policy, Remember, Rules, Ruling, Scope, Verdict,
-    decide::{Judged, doing, touches},
+    command::open::{Atom, atoms},
+    decide::{Judged, Placed, doing, touches},
     parts::Parts,
     rule::Subject,
-    script::Script,
+    shape::Shape,
+    uproot,
 };
+
+/// The letters of a program's name that have to be known, so that it counts as one that may be meant.
+const LETTERS: usize = 3;
 
 /// The list as it is shipped, in the grammar of rules.
 pub const RESTRICTED: &[&str] = &[
@@ -72,6 +78,19 @@ pub const RESTRICTED: &[&str] = &[
     "Bash(systemctl kexec:*)",
     "Bash(systemctl suspend:*)",
     "Bash(systemctl hibernate:*)",
+    "Bash(systemctl hybrid-sleep:*)",
+    "Bash(systemctl suspend-then-hibernate:*)",
+    "Bash(systemctl soft-reboot:*)",
+    "Bash(systemctl isolate:*)",
+    "Bash(systemctl start halt.target:*)",
+    "Bash(systemctl start poweroff.target:*)",
+    "Bash(systemctl start reboot.target:*)",
+    "Bash(loginctl poweroff:*)",
+    "Bash(loginctl reboot:*)",
+    "Bash(loginctl halt:*)",
+    "Bash(loginctl suspend:*)",
+    "Bash(loginctl hibernate:*)",
+    "Bash(kexec:*)",
     "Bash(sysctl -w kernel.*)",
     "Edit(//dev/sd*)",
     "Edit(//dev/hd*)",
@@ -104,31 +123,42 @@ impl Policy {
         self
     }
 
-    /// What is on the list of restricted commands.
+    /// What is on the list of restricted commands, or may be: where words of a command are not known,
+    /// and where commands come from elsewhere and the words of one that is stand in the text.
     pub(crate) fn restricted(&self, ask: &Ask<'_>, judged: &[Judged<'_>]) -> Option<Ruling> {
         for one in judged {
-            let reading = match &one.effect.target {
-                Target::Command { text, .. } => Some(Reading::of(text, one.script.as_ref())),
-                _ if one.effect.access == Access::Observe => continue,
-                _ => None,
+            let Target::Command { text, .. } = &one.effect.target else {
+                let is_meant = |placed: &&Placed| {
+                    one.effect.access != Access::Observe && touches(placed, one, ask)
+                };
+                match self.restricted.iter().find(is_meant) {
+                    Some(placed) => return Some(listed(placed, one, ask)),
+                    None => continue,
+                }
             };
-            let is_meant = |subject: &Subject| match (subject, &reading) {
-                (Subject::Command { pattern, .. }, Some(Reading::Script(script))) => {
-                    script.touches(pattern)
-                }
-                (Subject::Command { pattern, .. }, Some(Reading::Parts(parts))) => {
+            if self.restricted.is_empty() {
+                continue;
+            }
+            let parts = one.rough(text);
+            let script = one.script.as_ref().filter(|script| script.fault.is_none());
+            let targets = targets(parts, ask.place);
+            let is_meant = |placed: &&Placed| match &placed.rule.subject {
+                Subject::Command { pattern, .. } => {
                     pattern.touches(parts)
+                        || script.is_some_and(|script| script.touches(pattern))
+                        || pattern.may_be(parts, LETTERS)
+                        || parts.unclear.is_some() && pattern.is_said(parts)
                 }
+                Subject::Path { .. } => targets.iter().any(|target| meets(placed, target)),
                 _ => false,
             };
-            let placed = self.restricted.iter().find(|placed| {
-                is_meant(&placed.rule.subject) || (reading.is_none() && touches(placed, one, ask))
-            });
-            if let Some(placed) = placed {
-                let what = doing(one.effect, one.real, ask);
-                let text = &placed.rule.text;
-                return Some(Ruling::ask(Remember::Never, Some(&placed.rule), &what, |what| {
-                    format!("{what} is on the list of restricted commands ({text})")
+            if let Some(placed) = self.restricted.iter().find(is_meant) {
+                return Some(listed(placed, one, ask));
+            }
+            if uproot::is_one(parts, script, &self.anchors.home) {
+                let what = doing(one.effect, None, ask);
+                return Some(Ruling::ask(Remember::Never, None, &what, |what| {
+                    format!("{what} may remove the whole home folder, or all that there is")
                 }));
             }
         }
@@ -136,17 +166,33 @@ impl Policy {
     }
 }
 
-/// The commands of a text, as exactly as they can be known.
-enum Reading<'a> {
-    Script(&'a Script),
-    Parts(Box<Parts>),
+fn listed(placed: &Placed, one: &Judged<'_>, ask: &Ask<'_>) -> Ruling {
+    let what = doing(one.effect, one.real, ask);
+    let text = &placed.rule.text;
+    Ruling::ask(Remember::Never, Some(&placed.rule), &what, |what| {
+        format!("{what} is on the list of restricted commands ({text}), or may be")
+    })
 }
 
-impl<'a> Reading<'a> {
-    fn of(text: &str, script: Option<&'a Script>) -> Self {
-        match script {
-            Some(script) if script.fault.is_none() => Self::Script(script),
-            _ => Self::Parts(Box::new(Parts::of(text))),
-        }
-    }
+/// The files that redirects of a text write, as far as they are known from the root on.
+fn targets(parts: &Parts, place: &Place) -> Vec<Shape> {
+    let shape = |word: &String| {
+        let shape = |atom: &Atom| match atom {
+            Atom::Char(c) => *c,
+            Atom::One => ONE,
+            Atom::Text | Atom::Words | Atom::More => ANY,
+        };
+        atoms(word).iter().map(shape).collect::<String>()
+    };
+    let words = parts.targets.iter().map(shape);
+    let far =
+        words.filter(|word| word.starts_with('/') && word[1..].starts_with(char::is_alphabetic));
+    far.flat_map(|word| Shape::of(&word, None, place)).collect()
+}
+
+fn meets(placed: &Placed, target: &Shape) -> bool {
+    placed.globs.iter().any(|glob| match target.exact() {
+        Some(path) => glob.touches(&path),
+        None => glob.may_meet(target),
+    })
 }

@@ -259,6 +259,8 @@ pub struct Part {
     pub open: Option<Access>,
     /// Whether that is so of one of its redirects, too.
     pub redirects_open: bool,
+    /// Whether one of its redirects opens a connection: `> /dev/tcp/host/80`.
+    pub connects: bool,
     /// Whether it does no more than to read and write files.
     pub is_tame: bool,
     /// Whether it only looks.
@@ -469,6 +471,7 @@ impl Part {
             let is_redirect = index < part.redirected;
             let Some((effect, is_sure)) = self::effect(one, lists || is_redirect, cwd) else {
                 made.is_tame = false;
+                made.connects |= is_redirect;
                 continue;
             };
             // What a pattern finds may be anything there.

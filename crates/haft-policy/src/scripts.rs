@@ -14,6 +14,7 @@ use crate::{
     Ask, Policy, Rule, Verdict,
     command::GAP,
     decide::{Judged, Placed, Remember, Ruling, by_place_or_mode, doing, is_tool, short},
+    parts::Parts,
     rule::{PathClass, Subject},
     script::{Around, Part, Script, facts, unsure_paths},
 };
@@ -56,6 +57,9 @@ impl Policy {
         let mut allowed = Allowed { looks: script.read_only, ..Allowed::default() };
         let (mut ruled, mut all_ruled, mut uncovered) = (false, true, HashSet::new());
         for part in &script.parts {
+            if part.connects && !inside {
+                return Err(about(part, script, "a redirect of it opens a connection"));
+            }
             let joined = part.joined();
             let rule = joined
                 .and_then(|joined| self.rule_of(ask, |pattern| pattern.takes(&joined)))
@@ -183,6 +187,23 @@ impl Policy {
             let (verdict, text) = (rule.verdict, &rule.text);
             format!(
                 "whether {what} touches what the {verdict} rule {text} names cannot be told: {why}"
+            )
+        }))
+    }
+
+    /// The question about a command that may be what a rule names, once its words are known.
+    pub(crate) fn half_known(&self, parts: &Parts, what: &str, way: &str) -> Option<Ruling> {
+        let may_be = |placed: &&Placed| {
+            placed.rule.verdict != Verdict::Allow
+                && matches!(&placed.rule.subject,
+                    Subject::Command { pattern, .. } if pattern.may_be(parts, usize::MAX))
+        };
+        let rule = &self.rules.iter().find(may_be)?.rule;
+        Some(Ruling::ask(Remember::Session, Some(rule), what, |what| {
+            format!(
+                "{what} may be what the {} rule {} ({}) is about, once all of its words are known; \
+                 write them out{way}",
+                rule.verdict, rule.text, rule.scope
             )
         }))
     }

@@ -8,18 +8,15 @@
 
 use std::time::{Duration, Instant};
 
-use haft_shell::{Command, Direction, Kind, Piece, Redirect, Setting, Word};
+use haft_shell::{ANY, Command, Direction, FOUND, Kind, ONE, Piece, Redirect, SOME, Setting, Word};
 
 use crate::{
-    command::GAP,
+    command::{GAP, open::UNKNOWN},
     lexer::{self, EXPANDS, Lexed, QUOTED, REPLACED, Segment},
 };
 
 /// How long a text is read.
 const PATIENCE: Duration = Duration::from_millis(50);
-
-/// A word of which nothing is known: no pattern and no number.
-const UNKNOWN: &str = "\u{4}";
 
 /// The simple commands of a text.
 pub(crate) fn of(text: &str) -> Lexed {
@@ -46,10 +43,18 @@ pub(crate) fn followed(text: &str) -> Vec<Vec<String>> {
     let Ok(reading) = haft_shell::read(text, &setting, &mut go_on) else { return Vec::new() };
     let words = |part: haft_shell::Part| -> Option<Vec<String>> {
         let is_known = part.words.first()?.as_ref().is_some_and(|word| !word.is_empty());
-        let word = |word: Option<String>| {
-            word.map_or_else(|| UNKNOWN.to_owned(), |word| word.replace(GAP, ""))
+        let times = if part.splits { 2 } else { 1 };
+        let unknown = UNKNOWN.to_string().repeat(times);
+        // Of each word what it begins with and ends in, where it is not several.
+        let is_each = part.shapes.len() + 1 == part.words.len();
+        let word = |(at, word): (usize, Option<String>)| match (word, at.checked_sub(1)) {
+            (Some(word), _) => word.replace(GAP, ""),
+            (None, Some(at)) if is_each => {
+                part.shapes[at].replace([ANY, FOUND, ONE, SOME], &unknown)
+            }
+            (None, _) => unknown.clone(),
         };
-        is_known.then(|| part.words.into_iter().map(word).collect())
+        is_known.then(|| part.words.into_iter().enumerate().map(word).collect())
     };
     reading.parts.into_iter().filter_map(words).collect()
 }
@@ -61,6 +66,9 @@ fn segments(text: &str, command: &Command, lexed: &mut Lexed) {
         let values = if assignment.is_array { &[][..] } else { &assignment.values[..] };
         let value: String = values.iter().map(|word| marked(text, word)).collect();
         segment.words.push(format!("{}{sign}{value}", assignment.name));
+        if assignment.is_array {
+            segment.data.extend(assignment.values.iter().map(|word| marked(text, word)));
+        }
     }
     for redirect in &command.redirects {
         redirected(text, redirect, &mut segment);
@@ -74,7 +82,8 @@ fn segments(text: &str, command: &Command, lexed: &mut Lexed) {
             let inner = text.get(command.span.clone()).unwrap_or_default();
             lexed.segments.extend(lexer::lex(inner).segments);
         }
-        Kind::Loop | Kind::Case | Kind::Compound => {}
+        Kind::Loop => segment.data.extend(words),
+        Kind::Case | Kind::Compound => {}
     }
     for word in &command.words {
         for piece in &word.pieces {
@@ -88,14 +97,18 @@ fn segments(text: &str, command: &Command, lexed: &mut Lexed) {
 
 fn redirected(text: &str, redirect: &Redirect, segment: &mut Segment) {
     match redirect.how {
-        Direction::Write => segment.writes = true,
+        Direction::Write => {
+            segment.writes = true;
+            segment.targets.push(marked(text, &redirect.target));
+        }
         Direction::Text => {
             let target = &redirect.target;
             let is_text = target.pieces.iter().all(|piece| matches!(piece, Piece::Text { .. }));
             let raw = text.get(target.span.clone()).filter(|_| !is_text);
             segment.bodies.push(raw.map_or_else(|| marked(text, target), str::to_owned));
         }
-        Direction::Read | Direction::Both | Direction::Duplicate => {}
+        Direction::Both => segment.targets.push(marked(text, &redirect.target)),
+        Direction::Read | Direction::Duplicate => {}
     }
 }
 

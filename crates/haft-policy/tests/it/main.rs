@@ -5,4 +5,5 @@ mod cases;
 mod commands;
 mod dressed;
 mod properties;
+mod restricted;
 mod world;
