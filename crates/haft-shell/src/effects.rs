@@ -12,10 +12,12 @@
 //!
 //! **Does not know:** files, what rules say, and what is in the environment.
 
+mod answers;
 mod arithmetic;
 mod flow;
 mod judge;
 mod options;
+mod params;
 mod programs;
 mod shapes;
 mod state;

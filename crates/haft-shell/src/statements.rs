@@ -255,8 +255,10 @@ impl<'a> Reader<'a> {
                 // What feeds it is known between two commands of words.
                 let before = reader.script.commands.len().checked_sub(1);
                 let fed_by = before.filter(|_| at > 0 && was_simple && is_simple(child));
+                let is_loop = child.kind() == "while_statement";
+                let looped_by = before.filter(|_| at > 0 && was_simple && is_loop);
                 was_simple = is_simple(child);
-                let piped = Place { is_fed, fed_by, ..reader.apart(place) };
+                let piped = Place { is_fed, fed_by, looped_by, ..reader.apart(place) };
                 if child.kind() != "list" {
                     reader.statement(child, &piped)?;
                     continue;
@@ -279,6 +281,7 @@ impl<'a> Reader<'a> {
     /// A statement and its redirects.
     fn redirected(&mut self, node: Node<'_>, place: &Place) -> Result<(), Fault> {
         let mut redirects = named(node);
+        let place = &Place { looped_by: None, ..place.clone() };
         let Some(body) = node.child_by_field_name("body") else {
             let parts = Parts { redirects, span: node.byte_range(), ..Parts::default() };
             return self.finish(parts, place);
@@ -311,7 +314,10 @@ impl<'a> Reader<'a> {
                 self.follow(after, place)
             }
             _ => {
+                let from = self.script.commands.len();
                 self.statement(body, place)?;
+                // It is the file that a loop at its end reads.
+                self.script.commands[from..].iter_mut().for_each(|one| one.place.looped_by = None);
                 let parts = Parts { redirects, span: node.byte_range(), ..Parts::default() };
                 self.finish(parts, place)
             }
@@ -683,7 +689,11 @@ impl<'a> Reader<'a> {
         }
         self.script.functions.push(text.clone());
         let body = node.child_by_field_name("body").ok_or_else(|| self.unclear(node))?;
-        let inside = Place { in_function: true, ..self.inside(place, Flow::Function(text)) };
+        let inside = Place {
+            in_function: true,
+            looped_by: None,
+            ..self.inside(place, Flow::Function(text))
+        };
         self.deeper(|reader| reader.statement(body, &inside))?;
         let is_redirect = |child: &Node<'_>| child.kind().ends_with("_redirect");
         let redirects: Vec<_> = named(node).into_iter().filter(is_redirect).collect();

@@ -98,6 +98,9 @@ pub struct Place {
     pub is_fed: bool,
     /// The command of the script whose output is all of its input, where that is a simple one.
     pub fed_by: Option<usize>,
+    /// The command of the script whose output is the input of the loop that it stands in, where that is
+    /// a simple one.
+    pub looped_by: Option<usize>,
     /// It belongs to a function.
     pub in_function: bool,
     /// Its stretch, as an index of [`Script::regions`].

@@ -183,8 +183,7 @@ impl Reader<'_> {
             "regex" if !hides_more(text) => Some((text.to_owned(), true)),
             "$" if self.is_lone_dollar(node) => Some(("$".to_owned(), true)),
             _ => {
-                all.push(Atom::Piece(self.expansion(node, false, place)?));
-                return Ok(());
+                return self.expanded(node, false, place, all);
             }
         };
         let (text, quoted) = found.ok_or_else(|| self.unclear(node))?;
@@ -220,7 +219,7 @@ impl Reader<'_> {
         all.push(Atom::Empty);
         for child in named(node).into_iter().filter(|child| child.kind() != "string_content") {
             self.plain(plain..self.begin(child), all)?;
-            all.push(Atom::Piece(self.expansion(child, true, place)?));
+            self.expanded(child, true, place, all)?;
             plain = child.end_byte();
         }
         self.plain(plain..end, all)
@@ -242,6 +241,30 @@ impl Reader<'_> {
         });
         let text = text.ok_or_else(|| crate::tree::unclear(self.source, at))?;
         all.extend(text.chars().map(|c| Atom::Char(c, true)));
+        Ok(())
+    }
+
+    /// Adds an expansion, and what the grammar takes for a part of its name: `$1a` is `${1}a`.
+    fn expanded(
+        &mut self,
+        node: Node<'_>,
+        quoted: bool,
+        place: &Place,
+        all: &mut Vec<Atom>,
+    ) -> Result<(), Fault> {
+        let text = self.text(node).trim_start();
+        let name =
+            text.strip_prefix('$').filter(|name| name.starts_with(|c: char| c.is_ascii_digit()));
+        if node.kind() == "simple_expansion"
+            && let Some((digit, rest)) = name.and_then(|name| name.split_at_checked(1))
+            && rest.bytes().all(|c| c == b'_' || c.is_ascii_alphanumeric())
+        {
+            let rest: Vec<char> = rest.chars().collect();
+            all.push(Atom::Piece(self.variable(node, digit, quoted)?));
+            all.extend(rest.into_iter().map(|c| Atom::Char(c, quoted)));
+            return Ok(());
+        }
+        all.push(Atom::Piece(self.expansion(node, quoted, place)?));
         Ok(())
     }
 

@@ -18,7 +18,13 @@ pub(crate) fn names(text: &str) -> Option<Vec<&str>> {
     // a part of that.
     let mut is_word = false;
     while let Some(c) = rest.chars().next() {
-        if c == '$' {
+        if let Some(after) = rest.strip_prefix("$(").and_then(count) {
+            if is_word || after.starts_with(is_part) {
+                return None;
+            }
+            rest = after;
+            is_word = true;
+        } else if c == '$' {
             let (name, after) = expansion(&rest[1..])?;
             if is_word || after.starts_with(is_part) {
                 return None;
@@ -42,6 +48,23 @@ pub(crate) fn names(text: &str) -> Option<Vec<&str>> {
         }
     }
     Some(all)
+}
+
+/// What is behind the end of a substitution that says no more than a count: its last command is `wc`
+/// with one option, of its input. What runs in it is a command of its own.
+fn count(text: &str) -> Option<&str> {
+    let (inner, after) = text.split_once(')')?;
+    let is_plain = |c: char| c.is_ascii_alphanumeric() || " _-./|<".contains(c);
+    if !inner.chars().all(is_plain) || inner.contains("||") || inner.contains("<<") {
+        return None;
+    }
+    let words: Vec<&str> = inner.rsplit('|').next()?.split_whitespace().collect();
+    let is_count = match words[..] {
+        ["wc", "-l" | "-c" | "-w" | "-m"] => inner.contains('|'),
+        ["wc", "-l" | "-c" | "-w" | "-m", "<", file] => !file.contains('<'),
+        _ => false,
+    };
+    is_count.then_some(after)
 }
 
 /// What is behind a dollar: the variable whose value is put in, none where that is a number in any
@@ -92,14 +115,59 @@ mod tests {
             "${n} - 1",
             "$# - $?",
             "${#x} + ${#a[@]}",
+            "$(wc -l < a.txt) + 1",
+            "n - $(cat a | grep x | wc -l)",
         ] {
             assert!(is_safe(text, is_known), "{text}");
         }
         for text in [
-            "a", "n + m", "n[1]", "$(x)", "`x`", "n + $", "n;m", "'n'", "$1", "$1 > 3", "$0", "$*",
-            "$@", "$-", "$!", "$_", "${1}", "${n:-m}", "${!n}", "a$n", "n$n", "1$n", "$n$n",
-            "${n}n", "$#n", "${#}", "${#a[n]}", "10#n", "1n", "n\\\n", "\"n\"", "$'n'", "n.n",
-            "$[n]", "é",
+            "a",
+            "n + m",
+            "n[1]",
+            "$(x)",
+            "`x`",
+            "n + $",
+            "n;m",
+            "'n'",
+            "$1",
+            "$1 > 3",
+            "$0",
+            "$*",
+            "$@",
+            "$-",
+            "$!",
+            "$_",
+            "${1}",
+            "${n:-m}",
+            "${!n}",
+            "a$n",
+            "n$n",
+            "1$n",
+            "$n$n",
+            "${n}n",
+            "$#n",
+            "${#}",
+            "${#a[n]}",
+            "10#n",
+            "1n",
+            "n\\\n",
+            "\"n\"",
+            "$'n'",
+            "n.n",
+            "$[n]",
+            "é",
+            "$(wc -l a)",
+            "$(wc -l)",
+            "$(x || wc -l)",
+            "$(x # | wc -l)",
+            "$(x; wc -l < a)",
+            "$(wc -l < a)1",
+            "1$(wc -l < a)",
+            "$(x\n| wc -l)",
+            "$(echo 'a| wc -l)",
+            "$(wc -l <(x))",
+            "$(cat a)",
+            "$(wc -l <<x)",
         ] {
             assert!(!is_safe(text, is_known), "{text}");
         }

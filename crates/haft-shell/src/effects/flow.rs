@@ -6,15 +6,16 @@
 use std::collections::BTreeMap;
 
 use super::{
-    Part, Reading, arithmetic,
+    Part, Reading, answers, arithmetic,
     judge::Judge,
+    params::{self, Params},
     state::{State, Value},
     words::{self, Around, assigned},
 };
 use crate::{
     Script,
     quotes::is_name,
-    syntax::{Command, Flow, Kind, Word},
+    syntax::{Command, Flow, Kind, Piece, Word},
 };
 
 /// How deep a script stands in others, and what around it is told of each of its parts.
@@ -43,6 +44,10 @@ pub(crate) struct Walk<'a, 'r> {
     whole: Changes,
     /// What each command changes.
     found: Vec<Changes>,
+    /// What functions are called with, where that was looked for.
+    calls: BTreeMap<String, Params>,
+    /// The same, as it is found out.
+    seen: BTreeMap<String, Params>,
 }
 
 /// A region that the walk is in.
@@ -59,6 +64,8 @@ struct Changes {
     /// Variables, and whether all that they are set to are numbers.
     names: BTreeMap<String, bool>,
     folder: bool,
+    /// What the script was called with.
+    params: bool,
     /// Names that are not known.
     all: bool,
 }
@@ -71,6 +78,7 @@ impl Changes {
     fn extend(&mut self, other: &Self) {
         self.all |= other.all;
         self.folder |= other.folder;
+        self.params |= other.params;
         for (name, is_number) in &other.names {
             self.add(name, *is_number);
         }
@@ -106,21 +114,33 @@ impl<'a, 'r> Walk<'a, 'r> {
         let found: Vec<_> =
             around.script.commands.iter().map(|command| changed(&around, command)).collect();
         let (changes, whole) = changes(around.script, &found);
-        Self { around, reading, go_on, depth, frames: Vec::new(), changes, whole, found }
+        let (frames, calls, seen) = Default::default();
+        Self { around, reading, go_on, depth, frames, changes, whole, found, calls, seen }
     }
 
-    /// Adds the parts of the script to the reading.
+    /// Adds the parts of the script to the reading. Where it has functions it is gone through twice, so
+    /// that it is known what they are called with.
     pub(crate) fn run(mut self, state: State) {
+        if self.depth.level < 2 && params::are_called_by_name(self.around.script) {
+            let mut unused = Reading::default();
+            let first = Walk::new(self.around, &mut unused, &mut *self.go_on, self.depth.clone());
+            self.calls = first.through(state.clone());
+        }
+        self.through(state);
+    }
+
+    /// Goes through it, and gives what functions are called with.
+    fn through(mut self, state: State) -> BTreeMap<String, Params> {
         self.frames.push(Frame { region: 0, done: state.clone(), failed: state });
         for (at, command) in self.around.script.commands.iter().enumerate() {
             if !(self.go_on)() {
                 let why = "looking through it took too long".to_owned();
                 let effects = vec![super::Effect::Anything];
                 self.reading.parts.push(Part { effects, why, ..Part::default() });
-                return;
+                return BTreeMap::new();
             }
             self.go_to(command.place.region);
-            let Some(frame) = self.frames.last() else { return };
+            let Some(frame) = self.frames.last() else { return BTreeMap::new() };
             let state = frame.now();
             let found = self.found.get_mut(at).map(std::mem::take).unwrap_or_default();
             self.command(command, &found, state);
@@ -141,6 +161,7 @@ impl<'a, 'r> Walk<'a, 'r> {
                 });
             }
         }
+        self.seen
     }
 
     /// Leaves and enters regions until this one is reached.
@@ -170,7 +191,12 @@ impl<'a, 'r> Walk<'a, 'r> {
             Some(Flow::IfDone) => parent.done.clone(),
             Some(Flow::IfFailed) => parent.failed.clone(),
             Some(Flow::Repeats) => blurred(&parent.now(), &self.changes[region]),
-            Some(Flow::Function(_)) => blurred(&parent.now(), &self.whole),
+            Some(Flow::Function(name)) => {
+                let mut state = blurred(&parent.now(), &self.whole);
+                let params = self.calls.get(name).filter(|_| !self.whole.params);
+                state.params = params.cloned().map(Into::into);
+                state
+            }
             _ => parent.now(),
         };
         self.frames.push(Frame { region, done: state.clone(), failed: state });
@@ -218,7 +244,13 @@ impl<'a, 'r> Walk<'a, 'r> {
         }
         let name = command.words.first().and_then(Word::known);
         let functions = &self.around.script.functions;
-        let is_call = name.is_some_and(|name| functions.iter().any(|function| *function == name));
+        let is_call = name.as_ref().is_some_and(|name| functions.iter().any(|own| own == name));
+        if let Some(name) = name.filter(|_| is_call) {
+            let args = command.words[1..].iter().flat_map(|word| self.around.args(word, &state));
+            let given = Params::of(&args.collect::<Vec<_>>(), false);
+            let given = self.seen.get(&*name).map_or_else(|| given.clone(), |old| old.or(&given));
+            self.seen.insert(name.into_owned(), given);
+        }
         let mut judge = Judge::new(self.around, self.reading, self.go_on, &self.depth, &state);
         judge.command(command);
         let mut after = if is_call { blurred(&state, &self.whole) } else { state };
@@ -227,6 +259,12 @@ impl<'a, 'r> Walk<'a, 'r> {
         }
         for (name, is_number) in &found.names {
             after.set(name, self::after(&after, name, *is_number));
+        }
+        if found.params {
+            after.params = None;
+        }
+        if let Some((name, value)) = self.told(command) {
+            after.set(&name, value);
         }
         if command.words.is_empty() || command.kind == Kind::Loop {
             self.assign(command, &mut after);
@@ -299,13 +337,52 @@ impl<'a, 'r> Walk<'a, 'r> {
         command.words.iter().skip(1).filter_map(value).collect()
     }
 
+    /// What a loop reads into one variable of hashes that git tells.
+    fn told(&self, command: &Command) -> Option<(String, Value)> {
+        let all = &self.around.script.commands;
+        let words = |command: &Command| -> Option<Vec<String>> {
+            command.words.iter().map(Word::literal).collect()
+        };
+        let own = words(command)?;
+        let name = match &own[..] {
+            [read, name] if read == "read" => name,
+            [read, flag, name] if read == "read" && flag == "-r" => name,
+            _ => return None,
+        };
+        let before = all.get(command.place.looped_by?)?;
+        let is_plain = command.redirects.is_empty()
+            && before.assignments.is_empty()
+            && before.redirects.iter().all(answers::keeps_output)
+            && !command.place.in_function
+            && self.around.script.functions.is_empty()
+            && command.place.fed_by.is_none();
+        let takes = |command: &Command| {
+            command
+                .words
+                .first()
+                .is_some_and(|first| first.known().is_none_or(|name| name == "exec"))
+        };
+        let told = words(before).filter(|_| is_plain && !all.iter().any(takes))?;
+        let told: Vec<&str> = told.iter().map(String::as_str).collect();
+        let is_hash = told.first() == Some(&"git") && answers::tells_hash(&told[1..]);
+        (is_hash && words::is_own(name)).then(|| (name.clone(), Value::Hash))
+    }
+
     /// Sets what a command without words, or a loop, assigns.
     fn assign(&self, command: &Command, state: &mut State) {
         if command.kind == Kind::Loop {
             let Some((name, values)) = command.words.split_first() else { return };
             let Some(name) = name.literal() else { return };
-            let args: Vec<_> =
+            let mut args: Vec<_> =
                 values.iter().flat_map(|word| self.around.args(word, state)).collect();
+            // It goes through what the script was called with; so it does without values.
+            let is_given = |word: &Word| matches!(&word.pieces[..], [Piece::Variable { name, quoted: true }] if name == "@");
+            if values.iter().all(is_given)
+                && let Some(all) = state.params.as_ref().and_then(|params| params.each())
+            {
+                let arg = |value: &Value| super::words::Arg::of(value.clone(), "$@", 0..0);
+                args = all.iter().map(arg).collect();
+            }
             let one = |arg: &super::words::Arg| match arg.value {
                 // Each of several.
                 Value::Hash => Value::Hash,
@@ -370,7 +447,7 @@ fn changes(script: &Script, found: &[Changes]) -> (Vec<Changes>, Changes) {
     let mut all = vec![Changes::default(); regions.len().max(1)];
     let mut whole = Changes::default();
     for (command, found) in script.commands.iter().zip(found) {
-        if !found.all && !found.folder && found.names.is_empty() {
+        if !(found.all || found.folder || found.params) && found.names.is_empty() {
             continue;
         }
         whole.extend(found);
@@ -398,6 +475,9 @@ fn blurred(state: &State, changes: &Changes) -> State {
     }
     if changes.folder {
         state.folders = None;
+    }
+    if changes.params {
+        state.params = None;
     }
     state
 }
@@ -510,6 +590,14 @@ fn builtin(command: &Command, found: &mut Changes) {
     let texts = || -> Option<Vec<_>> { command.words.iter().skip(1).map(Word::known).collect() };
     match &*name {
         "cd" | "pushd" | "popd" => found.folder = true,
+        "shift" => found.params = true,
+        "set" => {
+            let is_flag =
+                |word: &String| word.starts_with(['-', '+']) && word != "--" && word != "-";
+            let words: Option<Vec<String>> = command.words[1..].iter().map(Word::literal).collect();
+            found.params = !words
+                .is_some_and(|words| words.iter().all(|word| is_flag(word) || word == "pipefail"));
+        }
         "command" => match texts().as_deref() {
             Some([name, ..]) if *name == "-v" || *name == "-V" => {}
             Some([name, ..]) if !name.starts_with('-') => {

@@ -3,6 +3,7 @@
 //! **Invariant:** a value that is given is among those that the shell may have there. What cannot
 //! be followed is [`Value::unknown`].
 
+use super::params::Params;
 use std::{
     collections::{BTreeMap, BTreeSet},
     rc::Rc,
@@ -230,6 +231,8 @@ pub(crate) struct State {
     is_lost: bool,
     /// Functions that are certainly defined.
     pub functions: Rc<BTreeSet<String>>,
+    /// What it was called with, where that is known.
+    pub params: Option<Rc<Params>>,
 }
 
 impl State {
@@ -239,11 +242,15 @@ impl State {
             variables: Rc::new(variables),
             is_lost: false,
             functions: Rc::default(),
+            params: None,
         }
     }
 
     /// The value of a variable; none where it is that of the environment.
     pub(crate) fn value(&self, name: &str) -> Option<Value> {
+        if let Some(value) = self.params.as_ref().and_then(|params| params.value(name)) {
+            return Some(value);
+        }
         match self.variables.get(name) {
             None if self.is_lost => Some(Value::unknown()),
             found => found.cloned(),
@@ -265,6 +272,7 @@ impl State {
         self.variables = Rc::default();
         self.is_lost = true;
         self.folders = None;
+        self.params = None;
     }
 
     pub(crate) fn define(&mut self, name: &str) {
@@ -298,7 +306,8 @@ impl State {
             Rc::new(self.functions.intersection(&other.functions).cloned().collect())
         };
         let is_lost = self.is_lost || other.is_lost;
-        Self { folders, variables, is_lost, functions }
+        let params = self.params.clone().filter(|_| self.params == other.params);
+        Self { folders, variables, is_lost, functions, params }
     }
 }
 

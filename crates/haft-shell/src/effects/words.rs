@@ -3,14 +3,14 @@
 use std::{ops::Range, rc::Rc};
 
 use super::{
-    Setting, arithmetic,
+    Setting, answers, arithmetic,
     shapes::{self, Shapes},
     state::{State, Value, joined},
 };
 use crate::{
     Script,
     quotes::is_name,
-    syntax::{Command, Direction, Kind, Piece, Redirect, Word},
+    syntax::{Command, Kind, Piece, Word},
 };
 
 /// A word, or what is left of one, as a command may get it.
@@ -104,6 +104,15 @@ impl Around<'_> {
             let one = |text| Arg::of(Value::text(text), text, word.span.clone());
             return text.split(' ').filter(|text| !text.is_empty()).map(one).collect();
         }
+        if let [Piece::Variable { name, quoted: true }] = &word.pieces[..]
+            && name == "@"
+            && let Some(all) = state.params.as_ref().and_then(|params| params.all())
+        {
+            return all
+                .iter()
+                .map(|value| Arg::of(value.clone(), "$@", word.span.clone()))
+                .collect();
+        }
         vec![self.arg(word, state)]
     }
 
@@ -194,86 +203,34 @@ impl Around<'_> {
             && command.words.iter().skip(1).all(is_number)
     }
 
-    /// What commands say whose answer is known: the folder, or a count.
+    /// What commands say whose answer is known: the folder, a text, a count, or a hash.
     fn output(&self, commands: &Range<usize>, state: &State) -> Value {
         let all = self.script.commands.get(commands.clone()).unwrap_or_default();
-        let is_answer = |last: &&Command| {
-            last.kind == Kind::Simple
-                && last.place.is_answer
-                && last.assignments.is_empty()
-                && last.redirects.iter().all(keeps_output)
-        };
-        let Some(last) = all.last().filter(is_answer) else { return Value::unknown() };
-        let words: Option<Vec<String>> = last.words.iter().map(Word::literal).collect();
-        let words = words.unwrap_or_default();
-        let words: Vec<&str> = words.iter().map(String::as_str).collect();
+        if let [only] = all
+            && only.kind == Kind::Simple
+            && only.place.is_answer
+            && only.assignments.is_empty()
+            && only.redirects.is_empty()
+            && let Some(value) = self.said(only, state)
+        {
+            return value;
+        }
+        answers::of(self, commands, |name| state.functions.contains(name))
+            .unwrap_or_else(Value::unknown)
+    }
+
+    /// What one command says that says what is known.
+    fn said(&self, command: &Command, state: &State) -> Option<Value> {
+        let args: Vec<Arg> = command.words.iter().flat_map(|word| self.args(word, state)).collect();
+        let words: Vec<&str> = args.iter().map(Arg::known).collect::<Option<_>>()?;
         match words[..] {
-            ["pwd"] if all.len() == 1 => folders(state),
-            // Without its input it says nothing.
-            ["wc", "-l" | "-c" | "-w" | "-m"] if !state.functions.contains("wc") => Value::Count,
-            ["date", "+%s" | "+%s%N" | "+%Y"] | ["nproc"]
-                if all.len() == 1 && !state.functions.contains(words[0]) =>
-            {
-                Value::Count
+            ["pwd"] => Some(folders(state)),
+            // More than one may be several words.
+            ["echo", word] if !word.starts_with('-') && !word.contains('\\') => {
+                Some(Value::text(word.trim_end_matches('\n')))
             }
-            ["git", ref words @ ..] if all.len() == 1 && !state.functions.contains("git") => {
-                if tells_hash(words) {
-                    Value::Hash
-                } else {
-                    Value::unknown()
-                }
-            }
-            _ => Value::unknown(),
+            _ => None,
         }
-    }
-}
-
-/// Whether a redirect leaves what a command says as it is, and adds nothing to it.
-fn keeps_output(redirect: &Redirect) -> bool {
-    match redirect.how {
-        Direction::Read | Direction::Text => true,
-        Direction::Write => {
-            redirect.descriptor.as_deref() == Some("2")
-                && redirect.target.literal().as_deref() == Some("/dev/null")
-        }
-        Direction::Both | Direction::Duplicate => false,
-    }
-}
-
-/// Whether git, asked so, tells hashes, or what it was asked.
-fn tells_hash(words: &[&str]) -> bool {
-    let is_name = |word: &&str| {
-        word.starts_with(|c: char| c.is_ascii_alphanumeric())
-            && word.bytes().all(|c| c.is_ascii_alphanumeric() || b"._~^/@{}-".contains(&c))
-    };
-    let is_count = |word: &&str| {
-        let word = word.strip_prefix("-n").or_else(|| word.strip_prefix('-')).unwrap_or_default();
-        !word.is_empty() && word.bytes().all(|c| c.is_ascii_digit())
-    };
-    // Behind `--` stand files.
-    let all = |words: &[&str], options: &[&str]| {
-        let mut words = words.iter().take_while(|word| **word != "--");
-        words.all(|word| options.contains(word) || is_name(word) || is_count(word))
-    };
-    match words {
-        ["merge-base", rest @ ..] => all(rest, &["--octopus"]),
-        ["rev-parse", rest @ ..] => all(rest, &["--verify", "-q", "--quiet", "--short"]),
-        ["rev-list", rest @ ..] => {
-            all(rest, &["-1", "-n1", "--max-count=1", "--max-parents=0", "--all", "--no-merges"])
-        }
-        ["log", rest @ ..] => {
-            const FORMATS: [&str; 6] = [
-                "--format=%H",
-                "--format=%h",
-                "--pretty=%H",
-                "--pretty=%h",
-                "--pretty=format:%H",
-                "--pretty=format:%h",
-            ];
-            rest.iter().any(|word| FORMATS.contains(word))
-                && all(rest, &[&["-1", "-n1", "--reverse", "--all"][..], &FORMATS].concat())
-        }
-        _ => false,
     }
 }
 

@@ -33,7 +33,10 @@ pub(super) fn awk(judge: &mut Judge<'_, '_>, call: &Call<'_>, out: &mut Outcome)
         return;
     };
     rest = files;
-    match program.known() {
+    // A number in it is one like any other.
+    let is_one = !(program.is_split || program.is_pattern || program.is_odd);
+    let numbered = program.numbered.as_deref().filter(|_| is_one);
+    match program.known().or(numbered) {
         Some(text) if !text.starts_with('-') || is_ended => {
             if let Err(why) = check(text) {
                 out.anything(why);

@@ -5,10 +5,11 @@
 use super::Call;
 use crate::{
     effects::{
-        Effect,
+        Effect, answers,
         flow::{DEEPEST, Depth, Walk},
         judge::{Judge, Outcome},
         options,
+        params::Params,
         state::{State, Value},
         words::{self, Arg, Around},
     },
@@ -111,7 +112,7 @@ pub(super) fn joined(judge: &mut Judge<'_, '_>, call: &Call<'_>, out: &mut Outco
     let rest = if call.name == "trap" { rest.get(..1).unwrap_or_default() } else { rest };
     let words: Option<Vec<&str>> = rest.iter().map(Arg::known).collect();
     match words {
-        Some(words) => script(judge, call, &words.join(" "), out),
+        Some(words) => script(judge, call, &words.join(" "), &[], out),
         None => out.effects.push(Effect::Anything),
     }
     out.fault(format!("{} runs its words as a script", call.name));
@@ -208,7 +209,7 @@ pub(super) fn xargs(judge: &mut Judge<'_, '_>, call: &Call<'_>, out: &mut Outcom
     }
     let is_whole = parsed.has("0") || parsed.has("null");
     let is_fed = is_whole && !parsed.has("a") && !parsed.has("arg-file");
-    let value = if is_fed { items(judge) } else { Value::unknown() };
+    let value = if is_fed { items(judge) } else { hashes(judge, &parsed) };
     match replaced.as_deref() {
         Some("") => return out.anything("what xargs replaces is not known"),
         Some(mark) => args.iter_mut().for_each(|arg| replace(arg, mark, &value)),
@@ -242,6 +243,27 @@ fn items(judge: &Judge<'_, '_>) -> Value {
             Value::Files(format!("{}/", start.trim_end_matches('/')))
         }
         Some(["git", "ls-files", "-z"]) => Value::Files(String::new()),
+        _ => Value::unknown(),
+    }
+}
+
+/// The hashes that git tells `xargs`.
+fn hashes(judge: &Judge<'_, '_>, parsed: &options::Parsed) -> Value {
+    let commands = &judge.around.script.commands;
+    let names_file = ["a", "arg-file", "d", "delimiter", "E"].iter().any(|name| parsed.has(name));
+    let command = judge.fed_by.and_then(|at| commands.get(at)).filter(|_| !names_file);
+    let is_plain = |command: &&crate::Command| {
+        command.redirects.is_empty()
+            && command.assignments.is_empty()
+            && judge.state.functions.is_empty()
+    };
+    let words = command.filter(is_plain).and_then(|command| {
+        command.words.iter().map(crate::Word::literal).collect::<Option<Vec<_>>>()
+    });
+    let words = words.unwrap_or_default();
+    let words: Vec<&str> = words.iter().map(String::as_str).collect();
+    match words.split_first() {
+        Some((&"git", rest)) if answers::tells_hash(rest) => Value::Hash,
         _ => Value::unknown(),
     }
 }
@@ -281,11 +303,11 @@ pub(super) fn shell(judge: &mut Judge<'_, '_>, call: &Call<'_>, out: &mut Outcom
             out.effects.extend(judge.reads(&call.args[1]));
         }
         [Some("-c"), Some(text), ..] => {
-            script(judge, call, text, out);
+            script(judge, call, text, &call.args[2..], out);
         }
         [Some(flags), Some(text), ..] if is_command_flag(flags) => {
             out.fault(format!("{flags} reads the person's profile, or more"));
-            script(judge, call, text, out);
+            script(judge, call, text, &call.args[2..], out);
         }
         _ => out.anything(format!("{} runs what is known when it runs", call.name)),
     }
@@ -302,8 +324,14 @@ const BASH_ONLY: [&str; 16] = [
     "coproc", "$[",
 ];
 
-/// Looks at a script that is a word of another one.
-fn script(judge: &mut Judge<'_, '_>, call: &Call<'_>, text: &str, out: &mut Outcome) {
+/// Looks at a script that is a word of another one, and is given these words.
+fn script(
+    judge: &mut Judge<'_, '_>,
+    call: &Call<'_>,
+    text: &str,
+    given: &[Arg],
+    out: &mut Outcome,
+) {
     if judge.depth.level >= DEEPEST {
         return out.anything("scripts stand in scripts too often");
     }
@@ -332,6 +360,14 @@ fn script(judge: &mut Judge<'_, '_>, call: &Call<'_>, text: &str, out: &mut Outc
     state.folders.clone_from(&judge.state.folders);
     let home = words::variable("HOME", judge.state);
     state.set("HOME", home.unwrap_or_else(Value::unknown));
+    if let Some((zero, rest)) = given.split_first() {
+        // As many names as there is room for.
+        let grows = call.wrappers.iter().any(|name| ["find", "xargs"].contains(&name.as_str()));
+        let mut params = Params::of(rest, grows);
+        let is_one = !(zero.is_split || zero.is_pattern || zero.is_odd);
+        params.zero = is_one.then(|| zero.value.clone());
+        state.params = Some(params.into());
+    }
     let around = Around { script: &script, source: text, setting: judge.around.setting };
     let from = judge.reading.parts.len();
     Walk::new(around, judge.reading, judge.go_on, depth).run(state);
