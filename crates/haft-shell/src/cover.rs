@@ -80,7 +80,28 @@ fn token(text: &str, leaf: &Node<'_>) -> Result<(), Fault> {
     {
         return Err(unclear(text, leaf.start_byte()));
     }
-    Ok(())
+    let is_whole = match leaf.kind() {
+        "ansi_c_string" => is_quoted(own.strip_prefix('$').unwrap_or_default(), true),
+        "raw_string" => is_quoted(own, false),
+        _ => true,
+    };
+    if is_whole { Ok(()) } else { Err(unclear(text, leaf.start_byte())) }
+}
+
+/// Whether a text in single quotes ends at the first quote that closes it. The grammar takes one
+/// behind a backslash that is escaped itself for an escaped one, and all up to the next into it.
+fn is_quoted(text: &str, escapes: bool) -> bool {
+    let Some(inner) = text.strip_prefix('\'').and_then(|text| text.strip_suffix('\'')) else {
+        return false;
+    };
+    let mut chars = inner.chars();
+    while let Some(c) = chars.next() {
+        let is_open = c != '\'' && (c != '\\' || !escapes || chars.next().is_some());
+        if !is_open {
+            return false;
+        }
+    }
+    true
 }
 
 /// What separates words.

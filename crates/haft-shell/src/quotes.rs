@@ -1,5 +1,7 @@
 //! The ways in which a shell quotes.
 
+use std::ops::Range;
+
 /// Characters without their quotes, and whether each was quoted.
 pub(crate) type Chars = Vec<(char, bool)>;
 
@@ -107,6 +109,53 @@ fn digits(text: &str, radix: u32, most: usize) -> (&str, &str) {
     let is_digit = |c: &u8| char::from(*c).is_digit(radix);
     let count = text.bytes().take(most).take_while(is_digit).count();
     text.split_at(count)
+}
+
+/// Where the `${...}` ends that begins at `from`; what stands in `inner` is passed over. None where
+/// it has no end, or another one for another shell: within double quotes some take single ones for
+/// themselves.
+pub(crate) fn expansion(
+    text: &str,
+    from: usize,
+    quoted: bool,
+    inner: &[Range<usize>],
+) -> Option<usize> {
+    // What is open: `}` of an expansion, or `"`; with each whether double quotes are around it.
+    let mut open = vec![('}', quoted)];
+    let mut at = from + text.get(from..)?.strip_prefix("${").map(|_| 2)?;
+    while let Some((close, is_double)) = open.last().copied() {
+        if let Some(within) = inner.iter().find(|span| span.contains(&at)) {
+            at = within.end;
+            continue;
+        }
+        let rest = &text[at..];
+        let c = rest.chars().next()?;
+        at += c.len_utf8();
+        match c {
+            '\\' => at += rest[1..].chars().next()?.len_utf8(),
+            _ if c == close => drop(open.pop()),
+            '"' => open.push(('"', true)),
+            '$' if rest.starts_with("${") => {
+                open.push(('}', is_double));
+                at += 1;
+            }
+            '$' if rest.starts_with("$'") || rest.starts_with("$\"") => {
+                return None;
+            }
+            '\'' if close == '"' => {}
+            '\'' => {
+                let length = rest[1..].find('\'')?;
+                let is_plain = !rest[1..=length].contains(['}', '"', '\\', '$', '`']);
+                if is_double && !is_plain {
+                    return None;
+                }
+                at += length + 1;
+            }
+            '`' => return None,
+            _ => {}
+        }
+    }
+    Some(at)
 }
 
 /// Whether a variable can have this name.

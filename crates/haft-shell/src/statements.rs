@@ -158,6 +158,10 @@ impl<'a> Reader<'a> {
             "compound_statement" if self.text(node).starts_with("((") => {
                 self.arithmetic(node, place)
             }
+            // Without a blank it is a word.
+            "compound_statement" if !self.text(node)[1..].starts_with([' ', '\t', '\n', '(']) => {
+                Err(self.unclear(node))
+            }
             "compound_statement" | "do_group" | "else_clause" => self.block(node, place),
             "if_statement" | "elif_clause" => self.condition(node, place),
             // Without a blank it belongs to the word behind it.

@@ -101,6 +101,11 @@ impl Reader<'_> {
                     let name = child.child_by_field_name("name");
                     let name = name.ok_or_else(|| self.unclear(child))?;
                     found.name = self.name(name)?;
+                    let index = self.text(child).strip_prefix(&found.name);
+                    let index = index.and_then(|text| text.strip_prefix('[')?.strip_suffix(']'));
+                    if !index.is_some_and(is_index) {
+                        return Err(self.unclear(child));
+                    }
                     self.nested(child, place)?;
                     head.push_str(self.text(child));
                 }
@@ -287,6 +292,7 @@ impl Reader<'_> {
                 if is_name(inner) || is_special(inner) {
                     return self.variable(node, inner, quoted);
                 }
+                self.ends_there(node, quoted)?;
                 self.nested(node, place)?;
                 let pure = is_pure(inner);
                 Ok(Piece::Expansion { quoted, pure, is_length: pure && inner.starts_with('#') })
@@ -294,7 +300,10 @@ impl Reader<'_> {
             "command_substitution" => {
                 // Within backticks a backslash means something else.
                 // bash takes two parentheses for arithmetic first.
-                if text.starts_with('`') && text.contains('\\') || text.starts_with("$((") {
+                // They end at the next one, in quotes, too.
+                let is_odd = text.starts_with('`')
+                    && (text.contains('\\') || text.matches('`').count() != 2);
+                if is_odd || text.starts_with("$((") {
                     return Err(self.unclear(node));
                 }
                 let commands = self.substitution(node, place)?;
@@ -316,6 +325,17 @@ impl Reader<'_> {
         }
     }
 
+    /// Checks that an expansion ends where the shell ends it: the grammar looks for quotes in the
+    /// text of some, where the shell takes them for escaped.
+    fn ends_there(&self, node: Node<'_>, quoted: bool) -> Result<(), Fault> {
+        let (from, mut inner) = (self.begin(node), Vec::new());
+        commands_in(node, &mut inner);
+        let inner: Vec<_> =
+            inner.into_iter().map(|node| self.begin(node)..node.end_byte()).collect();
+        let end = crate::quotes::expansion(self.source, from, quoted, &inner);
+        if end == Some(node.end_byte()) { Ok(()) } else { Err(self.unclear(node)) }
+    }
+
     fn variable(&self, node: Node<'_>, name: &str, quoted: bool) -> Result<Piece, Fault> {
         if is_name(name) || is_special(name) {
             return Ok(Piece::Variable { name: name.to_owned(), quoted });
@@ -333,6 +353,11 @@ impl Reader<'_> {
                         reader.expansion(child, false, place)?;
                     }
                     "raw_string" | "ansi_c_string" => {}
+                    "expansion" => {
+                        // In what quotes it stands is not looked at: it is to end there in any.
+                        reader.ends_there(child, true)?;
+                        reader.nested(child, place)?;
+                    }
                     _ if child.child_count() == 0 => {
                         let text = reader.text(child);
                         let is_delimiter = !child.is_named();
@@ -345,6 +370,18 @@ impl Reader<'_> {
             }
             Ok(())
         })
+    }
+}
+
+/// The outermost substitutions and arithmetic within a node.
+fn commands_in<'t>(node: Node<'t>, all: &mut Vec<Node<'t>>) {
+    for child in children(node) {
+        match child.kind() {
+            "command_substitution" | "process_substitution" | "arithmetic_expansion" => {
+                all.push(child);
+            }
+            _ => commands_in(child, all),
+        }
     }
 }
 
@@ -424,6 +461,23 @@ fn is_plain_element(inner: &str) -> bool {
         return false;
     };
     is_name(name) && (matches!(index, "@" | "*") || is_digits(index))
+}
+
+/// Whether the shell takes all of a text for the index of an assignment: each bracket in it has its
+/// other one, and none may be quoted.
+fn is_index(text: &str) -> bool {
+    let is_quoted = text.contains(['\'', '"', '\\']);
+    let mut depth = 0_usize;
+    for c in text.chars() {
+        depth = match c {
+            '[' | ']' if is_quoted => return false,
+            '[' => depth + 1,
+            ']' if depth == 0 => return false,
+            ']' => depth - 1,
+            _ => depth,
+        };
+    }
+    depth == 0
 }
 
 fn is_digits(text: &str) -> bool {

@@ -10,3 +10,5 @@ mod effects;
 mod limits;
 #[cfg(test)]
 mod long;
+#[cfg(test)]
+mod quoting;
