@@ -210,7 +210,9 @@ pub fn effects(
     let known = known.into_iter().map(|(name, value)| (name, state::Value::text(&value)));
     let state = state::State::new(&setting.cwd, known.collect());
     let around = words::Around { script, source: text, setting };
-    flow::Walk::new(around, &mut reading, go_on, flow::Depth::default()).run(state);
+    let redirects_streams = judge::redirects_streams(script);
+    let depth = flow::Depth { redirects_streams, ..flow::Depth::default() };
+    flow::Walk::new(around, &mut reading, go_on, depth).run(state);
     reading.read_only = reading.parts.iter().all(|part| part.read_only);
     reading.git.may_start |= !reading.parts.iter().all(programs::starts_no_git);
     reading

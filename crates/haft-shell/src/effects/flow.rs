@@ -26,6 +26,8 @@ pub(crate) struct Depth {
     pub wrappers: Vec<String>,
     /// Where the outermost command stands.
     pub span: Option<std::ops::Range<usize>>,
+    /// Whether a stream of it may be a file: see [`redirects_streams`].
+    pub redirects_streams: bool,
 }
 
 /// The most scripts within scripts.

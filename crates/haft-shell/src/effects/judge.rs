@@ -234,10 +234,12 @@ impl<'a, 'r> Judge<'a, 'r> {
                 }
                 _ => {}
             }
-            let is_passing = is_passing(known);
+            let is_passing = self.is_passing(known);
             if redirect.how == Direction::Read {
                 let is_input = matches!(known, Some("/dev/null" | "/dev/stdin" | "/dev/fd/0"));
                 out.effects.extend(operands.into_iter().filter(|_| !is_input).map(Effect::Reads));
+            } else if is_stream(known) && !is_passing {
+                out.effects.push(Effect::Writes(Operand::Unknown));
             } else if !is_passing {
                 out.effects.extend(operands.into_iter().map(Effect::Writes));
             }
@@ -440,8 +442,11 @@ impl<'a, 'r> Judge<'a, 'r> {
                 }
             }
             Operands::Writes => {
-                let is_file = |arg: &&Arg| name != "tee" || !is_passing(arg.known());
+                let is_file = |arg: &&Arg| name != "tee" || !self.is_passing(arg.known());
                 let all: Vec<Arg> = operands.iter().filter(is_file).cloned().collect();
+                if all.iter().any(|arg| is_stream(arg.known())) {
+                    out.effects.push(Effect::Writes(Operand::Unknown));
+                }
                 self.each(&all, Effect::Writes, out);
             }
             Operands::Destroys => self.each(operands, Effect::Destroys, out),
@@ -530,6 +535,19 @@ impl<'a, 'r> Judge<'a, 'r> {
             other => other,
         };
         self.here().into_iter().map(below).map(Effect::Reads).collect()
+    }
+
+    /// Whether what is written there is no file.
+    pub(crate) fn is_passing(&self, path: Option<&str>) -> bool {
+        path == Some("/dev/null") || is_stream(path) && !self.depth.redirects_streams
+    }
+
+    /// What is written where a word leads.
+    pub(crate) fn written(&self, arg: &Arg) -> Vec<Operand> {
+        if is_stream(arg.known()) {
+            return vec![Operand::Unknown];
+        }
+        words::operands(arg, self.state)
     }
 
     /// What reading an operand is; `-` is the input.
@@ -664,9 +682,26 @@ fn is_certain_start(arg: &Arg) -> bool {
     arg.value.start().starts_with(|c: char| !c.is_whitespace())
 }
 
-/// Whether what is written there is no file.
-fn is_passing(path: Option<&str>) -> bool {
-    matches!(path, Some("/dev/null" | "/dev/stdout" | "/dev/stderr" | "/dev/fd/1" | "/dev/fd/2"))
+/// Whether a path leads to what the command is given to write to, whatever that is.
+fn is_stream(path: Option<&str>) -> bool {
+    matches!(path, Some("/dev/stdout" | "/dev/stderr" | "/dev/fd/1" | "/dev/fd/2"))
+}
+
+/// Whether a script has a redirect by which what is written to `/dev/stderr` or the like may become a
+/// file: the system opens that file anew there, and empties it.
+pub(crate) fn redirects_streams(script: &crate::Script) -> bool {
+    let leads = |redirect: &Redirect| {
+        let target = redirect.target.known();
+        match redirect.how {
+            Direction::Text => false,
+            // What is read from may be written to, once it stands for a stream.
+            _ if matches!(redirect.target.pieces[..], [crate::Piece::Process { .. }]) => false,
+            Direction::Duplicate => !matches!(target.as_deref(), Some("" | "1" | "2")),
+            Direction::Read if matches!(redirect.descriptor.as_deref(), None | Some("0")) => false,
+            _ => target.as_deref() != Some("/dev/null") && !is_stream(target.as_deref()),
+        }
+    };
+    script.commands.iter().flat_map(|command| &command.redirects).any(leads)
 }
 
 /// Notes words whose working out runs what they hold.

@@ -10,7 +10,7 @@ use crate::{
         judge::{Judge, Outcome},
         options,
         state::Value,
-        words::{self, Arg},
+        words::Arg,
     },
     table,
 };
@@ -61,12 +61,11 @@ pub(super) fn sed(judge: &mut Judge<'_, '_>, call: &Call<'_>, out: &mut Outcome)
             Ok((reads, writes)) => {
                 let span = scripts.first().map_or(0..0, |arg| arg.span.clone());
                 let arg = |path: &str| Arg::of(Value::text(path), path, span.clone());
-                let is_file = |path: &&String| !path.trim().starts_with("/dev/std");
-                for path in reads.iter().filter(is_file) {
+                for path in reads.iter().filter(|path| *path != "/dev/stdin") {
                     out.effects.extend(judge.reads(&arg(path.trim())));
                 }
-                for path in writes.iter().filter(is_file) {
-                    let operands = words::operands(&arg(path), judge.state);
+                for path in writes.iter().filter(|path| !judge.is_passing(Some(path))) {
+                    let operands = judge.written(&arg(path));
                     out.effects.extend(operands.into_iter().map(Effect::Writes));
                 }
             }

@@ -318,8 +318,12 @@ pub(super) fn shopt(_: &mut Judge<'_, '_>, call: &Call<'_>, out: &mut Outcome) {
         Some(["-s" | "-u", names @ ..]) => {
             names.iter().all(|name| ["globstar", "nullglob"].contains(name))
         }
-        Some(["-p" | "-q", ..] | []) => true,
-        Some(names) => names.iter().all(|name| !name.starts_with('-')),
+        // Each option counts, together with others, too: `shopt -q -s NAME` sets it.
+        Some(words) => {
+            let looks = |word: &&&str| matches!(**word, "-p" | "-q" | "-o" | "-po" | "-qo");
+            let names = &words[words.iter().take_while(looks).count()..];
+            names.iter().all(|name| !name.starts_with('-'))
+        }
         None => false,
     };
     if !is_fine {
@@ -339,7 +343,13 @@ pub(super) fn shows(judge: &mut Judge<'_, '_>, call: &Call<'_>, out: &mut Outcom
         // Whatever they are given, they only tell of it; nothing that they print runs.
         "type" | "hash" if call.args.is_empty() => true,
         "type" => true,
-        "hash" => all(&["-l"]) || known.is_some_and(|words| words.first() == Some(&"-t")),
+        "hash" => {
+            let is_name = |word: &&str| !word.starts_with('-');
+            let asks = |words: &[&str]| {
+                words.strip_prefix(&["-t"]).is_some_and(|names| names.iter().all(is_name))
+            };
+            all(&["-l"]) || known.is_some_and(asks)
+        }
         "alias" | "times" | "caller" | "history" | "wait" => call.args.is_empty(),
         "umask" => all(&["-S", "-p"]),
         "ulimit" => known.is_some_and(|words| {

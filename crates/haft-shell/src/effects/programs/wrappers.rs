@@ -7,7 +7,7 @@ use crate::{
     effects::{
         Effect, answers,
         flow::{DEEPEST, Depth, Walk},
-        judge::{Judge, Outcome},
+        judge::{Judge, Outcome, redirects_streams},
         options,
         params::Params,
         state::{State, Value},
@@ -354,6 +354,7 @@ fn script(
         level: judge.depth.level + 1,
         wrappers,
         span: Some(span.unwrap_or(first.min(last)..last)),
+        redirects_streams: judge.depth.redirects_streams || redirects_streams(&script),
     };
     let mut state = State::new("/", std::collections::BTreeMap::new());
     state.lose();
