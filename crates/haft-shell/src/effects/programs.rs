@@ -84,6 +84,7 @@ const SPECIALS: &[(&str, Special)] = &[
     ("lsof", system::lsof),
     ("ip", system::ip),
     ("netstat", system::netstat),
+    ("ss", system::ss),
     ("yq", system::yq),
     ("jo", system::jo),
     ("rustc, rustfmt", system::toolchain),

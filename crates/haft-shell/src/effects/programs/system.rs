@@ -42,9 +42,81 @@ pub(super) fn lsof(_: &mut Judge<'_, '_>, call: &Call<'_>, out: &mut Outcome) {
                 || !letters.contains(['D', 'k', 'S', 'r', '+', '@']))
             || !word.starts_with(['-', '+'])
     };
-    if !has_n || words.len() != call.args.len() || !words.iter().all(is_plain) {
+    // The address of `-i` is in a word of its own, too.
+    let asks = |word: &&str| {
+        word.split_once('@').is_none_or(|(_, place)| is_address(place, !place.starts_with('[')))
+    };
+    if !has_n
+        || !words.iter().all(|word| asks(&word))
+        || words.len() != call.args.len()
+        || !words.iter().all(is_plain)
+    {
         out.anything("lsof may look names up in the network");
     }
+}
+
+/// Whether a place, perhaps with `:PORT` behind it, is a number, and no name that is looked up.
+fn is_address(place: &str, has_port: bool) -> bool {
+    let host =
+        if has_port { place.rsplit_once(':').map_or(place, |(host, _)| host) } else { place };
+    let host = host.split_once('/').map_or(host, |(host, _)| host);
+    let is_six = |c: char| c.is_ascii_hexdigit() || "[]:.".contains(c);
+    let is_number = host.chars().all(|c| c.is_ascii_digit() || ".*".contains(c));
+    let is_bracketed = host.starts_with('[')
+        && host.split(']').nth(1).is_some_and(|rest| rest.is_empty() || rest.starts_with(':'));
+    is_number
+        || is_bracketed && host.split(']').next().is_some_and(|host| host.chars().all(is_six))
+        || host == "localhost"
+}
+
+/// `ss [OPTIONS] [FILTER]`: hosts that a filter names are looked up.
+pub(super) fn ss(judge: &mut Judge<'_, '_>, call: &Call<'_>, out: &mut Outcome) {
+    const WORDS: [&str; 35] = [
+        "state",
+        "exclude",
+        "dst",
+        "src",
+        "dport",
+        "sport",
+        "eq",
+        "ne",
+        "neq",
+        "gt",
+        "lt",
+        "ge",
+        "le",
+        "and",
+        "or",
+        "not",
+        "established",
+        "syn-sent",
+        "syn-recv",
+        "fin-wait-1",
+        "fin-wait-2",
+        "time-wait",
+        "closed",
+        "close-wait",
+        "last-ack",
+        "listening",
+        "listen",
+        "closing",
+        "all",
+        "connected",
+        "synchronized",
+        "bucket",
+        "big",
+        "autobound",
+        "",
+    ];
+    let Some(entry) = table::find("ss ...") else { return };
+    let parsed = options::parse(entry, call.args);
+    let is_plain =
+        |word: &str| WORDS.contains(&word) || word.starts_with(':') || is_address(word, true);
+    let is_known = |text: &str| text.split(|c: char| " \t\n()!=<>&|".contains(c)).all(is_plain);
+    if !parsed.operands.iter().all(|arg| arg.known().is_some_and(is_known)) {
+        out.anything("ss may look names up in the network");
+    }
+    judge.parsed("ss", entry, &parsed, out);
 }
 
 /// `netstat -n ...`: without it names are looked up elsewhere.
