@@ -17,6 +17,7 @@ mod open;
 mod outbox;
 mod scan;
 mod server;
+mod stdio;
 mod translate;
 mod transport;
 

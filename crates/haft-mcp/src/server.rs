@@ -31,6 +31,7 @@ use tokio_util::{sync::CancellationToken, task::TaskTracker};
 use crate::{
     ask,
     outbox::Level,
+    stdio,
     translate,
     transport::{RawArguments, Wire},
 };
@@ -286,7 +287,7 @@ pub async fn serve_stdio(server: Server, until: impl Future<Output = ()>) -> Res
     let unread = server.unread.clone();
     let (said, session) = (server.said.clone(), server.dispatcher.session.clone());
     let (events, least) = ((server.watch)(), server.least.clone());
-    let (input, output) = (tokio::io::stdin(), tokio::io::stdout());
+    let (input, output) = (stdio::input(), stdio::output());
     let transport =
         Wire::new(input, output, server.concurrency, unread.clone(), server.said.clone());
     let serving = async {

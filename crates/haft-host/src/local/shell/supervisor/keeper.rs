@@ -64,17 +64,18 @@ struct Keeper<'a> {
     spared: Spared,
 }
 
-/// Starts what is asked for and keeps it to its end.
+/// Keeps to its end what haft asks for over this connection: what the leader becomes, or what is started
+/// with these descriptors.
 pub(super) fn keep(
     mut control: UnixStream,
-    stdio: Stdio,
     leader: Option<Leader>,
+    stdio: Option<Stdio>,
     signals: &Signals,
 ) -> io::Result<()> {
-    rustix::process::set_child_subreaper(Some(getpid()))?;
-    let started = match leader {
-        Some(leader) if !rustix::termios::isatty(&stdio.input) => leader.start(&control, stdio),
-        leader => start_anew(leader, &control, stdio),
+    let started = match (leader, stdio) {
+        (Some(leader), None) => leader.started(),
+        (_, Some(stdio)) => start_anew(&control, stdio),
+        (None, None) => Err(io::Error::from(io::ErrorKind::InvalidData).into()),
     };
     let Started { pid: leader, first } = match started {
         Ok(started) => started,
@@ -105,19 +106,17 @@ pub(super) fn keep(
     Ok(())
 }
 
-/// The same with a process that is split off now: at a terminal, which becomes the keeper's own.
-fn start_anew(
-    spare: Option<Leader>,
-    control: &UnixStream,
-    stdio: Stdio,
-) -> Result<Started, Refused> {
-    drop(spare);
-    if !rustix::termios::isatty(&stdio.input) {
-        return Leader::split(Group::Session)?.start(control, stdio);
-    }
-    rustix::process::setsid()?;
-    rustix::process::ioctl_tiocsctty(&stdio.input)?;
-    Leader::split(Group::Foreground)?.start(control, stdio)
+/// Starts a program with a process that is split off now: at a terminal, which becomes the keeper's own, and
+/// where none could be split off before.
+fn start_anew(control: &UnixStream, stdio: Stdio) -> Result<Started, Refused> {
+    let group = if rustix::termios::isatty(&stdio.input) {
+        rustix::process::setsid()?;
+        rustix::process::ioctl_tiocsctty(&stdio.input)?;
+        Group::Foreground
+    } else {
+        Group::Session
+    };
+    Leader::anew(control, stdio, group)?.started()
 }
 
 impl Keeper<'_> {

@@ -1,8 +1,9 @@
 //! The supervisor: a small process with one thread, beside haft, that starts its programs.
 //!
 //! haft starts it with its first program. For each one there is a keeper ([`keeper`]), split off
-//! before it is needed, which takes the request from haft itself and is the parent of the program and of everything that loses its own parent below it, so that
-//! nothing can leave the tree. Haft's death is seen as the end of a connection: keepers by
+//! before it is needed with the process that takes the request from haft and becomes the program. The keeper
+//! is the parent of that and of everything that loses its own parent below it, so that nothing can leave the
+//! tree. Haft's death is seen as the end of a connection: keepers by
 //! their own, the supervisor by its own. Should a keeper be killed, what it kept comes to the
 //! supervisor, which kills it; should both be, haft itself kills what is left of the command's
 //! session.
@@ -49,7 +50,7 @@ pub(super) use self::descendants::{beside, kill_session};
 use self::{
     keeper::{keep, kill, ready},
     signals::{Signals, fork},
-    spawn::{Group, Leader, Stdio, hold_report_number},
+    spawn::{Leader, Stdio, hold_report_number},
 };
 
 /// What the supervisor and its keepers are called among the processes: by other names than haft's,
@@ -166,27 +167,36 @@ impl Supervisor {
     fn wait_and_keep(&mut self) -> io::Result<()> {
         // While it has nothing to keep, it is of no use without the supervisor.
         set_parent_process_death_signal(Some(Signal::KILL))?;
+        rustix::process::set_child_subreaper(Some(getpid()))?;
         let supervisor = getppid();
+        let Some(haft) = &self.haft else { return Ok(()) };
         // Split off while there is time. Where that fails now it may not when it is needed.
-        let leader = Leader::split(Group::Session).ok();
-        let (control, stdio) = loop {
-            let Some(haft) = &self.haft else { return Ok(()) };
-            ready(&[(haft.as_fd(), PollFlags::IN)], &self.signals, None);
-            match receive(haft.as_fd(), false) {
-                Ok(Some(request)) => break request,
-                Err(error) if passing(&error) => {}
-                Ok(None) | Err(_) => return Ok(()),
-            }
+        let leader = Leader::spare(haft.as_fd()).ok();
+        let taken = match &leader {
+            Some(leader) => leader.taken()?,
+            None => self.take_request(haft.as_fd())?,
         };
+        let Some((control, stdio)) = taken else { return Ok(()) };
         set_parent_process_death_signal(None)?;
         let _ = rustix::io::write(&self.say, b"+");
         self.haft = None;
-        let kept = keep(control, stdio, leader, &self.signals);
+        let kept = keep(control, leader, stdio, &self.signals);
         // The command may have stopped it, too, and can do so no more.
         if let Some(supervisor) = supervisor.filter(|pid| getppid() == Some(*pid)) {
             let _ = kill_process(supervisor, Signal::CONT);
         }
         kept
+    }
+
+    /// Takes a request where nobody could be split off who does.
+    fn take_request(&self, haft: BorrowedFd<'_>) -> io::Result<Taken> {
+        loop {
+            ready(&[(haft, PollFlags::IN)], &self.signals, None);
+            match receive(haft, false) {
+                Err(error) if passing(&error) => {}
+                taken => return taken,
+            }
+        }
     }
 
     /// Takes in what has ended; true when no child is left.
@@ -233,8 +243,12 @@ fn passing(error: &io::Error) -> bool {
     matches!(error.kind(), WouldBlock | Interrupted | InvalidData)
 }
 
-/// Takes a request; none when whoever sends it is gone.
-fn receive(from: BorrowedFd<'_>, wait: bool) -> io::Result<Option<(UnixStream, Stdio)>> {
+/// A connection to haft, and the descriptors of a program where they come with it; none when whoever sends
+/// them is gone.
+type Taken = Option<(UnixStream, Option<Stdio>)>;
+
+/// Takes what [`Taken`] says.
+fn receive(from: BorrowedFd<'_>, wait: bool) -> io::Result<Taken> {
     let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(DESCRIPTORS))];
     let mut ancillary = RecvAncillaryBuffer::new(&mut space);
     let mut byte = [0];
@@ -248,8 +262,13 @@ fn receive(from: BorrowedFd<'_>, wait: bool) -> io::Result<Option<(UnixStream, S
         RecvAncillaryMessage::ScmRights(given) => given.collect::<Vec<_>>(),
         _ => Vec::new(),
     });
-    let mut next = || given.next().ok_or_else(|| io::Error::from(io::ErrorKind::InvalidData));
-    let control = UnixStream::from(next()?);
-    let (input, output, errors) = (next()?, next()?, next()?);
-    Ok(Some((control, Stdio { input, output, errors, report: next().ok() })))
+    let control = given.next().ok_or_else(|| io::Error::from(io::ErrorKind::InvalidData))?;
+    let three = (given.next(), given.next(), given.next());
+    let stdio = match three {
+        (Some(input), Some(output), Some(errors)) => {
+            Some(Stdio { input, output, errors, report: given.next() })
+        }
+        _ => None,
+    };
+    Ok(Some((UnixStream::from(control), stdio)))
 }

@@ -1,7 +1,7 @@
 //! The one place where a program is started, whatever it is for.
 //!
-//! The process that becomes a program is split off before it is needed ([`Leader`]); it is given the
-//! request and its descriptors, and becomes the program.
+//! The process that becomes a program is split off before it is needed ([`Leader`]). It takes the request
+//! from haft itself, tells its keeper, and becomes the program, so that nobody has to wake in between.
 //!
 //! **Invariant:** every program leads a process group of its own, and, but for one that has a
 //! terminal, a session; it inherits no descriptor but 0 to 2 and, where asked for, 3: nothing of
@@ -14,7 +14,7 @@ use std::{
     io::{self, IoSlice, Read, Write},
     mem::MaybeUninit,
     os::{
-        fd::{AsFd, AsRawFd, FromRawFd, OwnedFd},
+        fd::{AsFd, AsRawFd, BorrowedFd, FromRawFd, OwnedFd},
         unix::{ffi::OsStrExt, net::UnixStream, process::CommandExt},
     },
     panic::{AssertUnwindSafe, catch_unwind},
@@ -23,12 +23,13 @@ use std::{
 
 use haft_sandbox::Entered;
 use rustix::{
+    io::Errno,
     net::{SendAncillaryBuffer, SendAncillaryMessage, SendFlags, sendmsg},
     process::{Pid, Signal, set_parent_process_death_signal},
 };
 
 use super::{
-    DESCRIPTORS, receive,
+    DESCRIPTORS, passing, receive,
     signals::{fork, give_back, hold_back},
 };
 use crate::local::shell::wire::{Hold, Request, START_UP};
@@ -47,6 +48,13 @@ pub(super) struct Stdio {
     pub(super) report: Option<OwnedFd>,
 }
 
+impl Stdio {
+    fn all(&self) -> Vec<BorrowedFd<'_>> {
+        let three = [&self.input, &self.output, &self.errors];
+        three.into_iter().chain(&self.report).map(AsFd::as_fd).collect()
+    }
+}
+
 /// A process that is to become a program.
 #[derive(Debug)]
 pub(super) struct Leader {
@@ -56,28 +64,46 @@ pub(super) struct Leader {
 }
 
 impl Leader {
-    /// Splits it off; only for a process with one thread.
-    pub(super) fn split(group: Group) -> io::Result<Self> {
+    /// Splits one off that takes the next request of haft; only for a process with one thread.
+    pub(super) fn spare(haft: BorrowedFd<'_>) -> io::Result<Self> {
+        Self::split(|link| take_request(link, haft))
+    }
+
+    /// Splits one off for a request that was taken; only for a process with one thread.
+    pub(super) fn anew(control: &UnixStream, stdio: Stdio, group: Group) -> io::Result<Self> {
+        let control = control.try_clone()?;
+        Self::split(|link| {
+            set_parent_process_death_signal(Some(Signal::KILL))?;
+            if group == Group::Session {
+                rustix::process::setsid()?;
+            }
+            become_program(control, stdio, group, link)
+        })
+    }
+
+    fn split(work: impl FnOnce(UnixStream) -> io::Result<()>) -> io::Result<Self> {
         let (link, theirs) = UnixStream::pair()?;
         if let Some(pid) = fork()? {
             return Ok(Self { pid, link });
         }
         drop(link);
-        let become_it = || become_program(theirs, group);
-        let _ = catch_unwind(AssertUnwindSafe(become_it));
+        let _ = catch_unwind(AssertUnwindSafe(|| work(theirs)));
         std::process::exit(1)
     }
 
-    /// Has it become the program that haft asks for over this connection.
-    pub(super) fn start(self, control: &UnixStream, stdio: Stdio) -> Result<Started, Refused> {
-        let mut given = vec![control.as_fd(), stdio.input.as_fd(), stdio.output.as_fd()];
-        given.push(stdio.errors.as_fd());
-        given.extend(stdio.report.as_ref().map(AsFd::as_fd));
-        let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(DESCRIPTORS))];
-        let mut ancillary = SendAncillaryBuffer::new(&mut space);
-        ancillary.push(SendAncillaryMessage::ScmRights(&given));
-        sendmsg(&self.link, &[IoSlice::new(b"+")], &mut ancillary, SendFlags::NOSIGNAL)?;
-        drop(stdio);
+    /// Waits until it has taken a request: the connection to haft, and the descriptors of a program
+    /// that it leaves to its keeper; none where haft or it is gone.
+    pub(super) fn taken(&self) -> io::Result<Option<(UnixStream, Option<Stdio>)>> {
+        loop {
+            match receive(self.link.as_fd(), true) {
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+                taken => return taken,
+            }
+        }
+    }
+
+    /// Waits until it has become the program.
+    pub(super) fn started(self) -> Result<Started, Refused> {
         let mut said = Vec::new();
         (&self.link).take(SAID).read_to_end(&mut said)?;
         let number = |bytes: &[u8]| bytes.first_chunk().copied().map_or(0, i32::from_le_bytes);
@@ -134,13 +160,46 @@ pub(super) enum Group {
     Foreground,
 }
 
-/// Waits for what is to be run, and becomes it; returns only where that fails or is not wanted.
-fn become_program(mut link: UnixStream, group: Group) -> io::Result<()> {
+/// Waits for a request of haft, and becomes what it asks for; returns only where that fails or is not
+/// wanted. What has a terminal is left to the keeper, which is to lead the session there.
+fn take_request(link: UnixStream, haft: BorrowedFd<'_>) -> io::Result<()> {
     set_parent_process_death_signal(Some(Signal::KILL))?;
-    if group == Group::Session {
-        rustix::process::setsid()?;
+    rustix::process::setsid()?;
+    let (control, stdio) = loop {
+        match receive(haft, true) {
+            Ok(Some((control, Some(stdio)))) => break (control, stdio),
+            Ok(Some(_)) => {}
+            Err(error) if passing(&error) => {}
+            Ok(None) | Err(_) => return Ok(()),
+        }
+    };
+    if rustix::termios::isatty(&stdio.input) {
+        return hand_on(&link, &[&[control.as_fd()][..], &stdio.all()].concat());
     }
-    let Some((mut control, stdio)) = receive(link.as_fd(), true)? else { return Ok(()) };
+    hand_on(&link, &[control.as_fd()])?;
+    become_program(control, stdio, Group::Session, link)
+}
+
+/// Gives descriptors to the other end.
+fn hand_on(link: &UnixStream, given: &[BorrowedFd<'_>]) -> io::Result<()> {
+    let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(DESCRIPTORS))];
+    let mut ancillary = SendAncillaryBuffer::new(&mut space);
+    ancillary.push(SendAncillaryMessage::ScmRights(given));
+    loop {
+        match sendmsg(link, &[IoSlice::new(b"+")], &mut ancillary, SendFlags::NOSIGNAL) {
+            Err(Errno::INTR) => {}
+            other => return Ok(other.map(drop)?),
+        }
+    }
+}
+
+/// Becomes what haft asks for over this connection; returns only where that fails.
+fn become_program(
+    mut control: UnixStream,
+    stdio: Stdio,
+    group: Group,
+    mut link: UnixStream,
+) -> io::Result<()> {
     let request = Request::receive(&mut control);
     drop(control);
     let Refused(code, why) = match request {
