@@ -6,10 +6,16 @@ use haft_shell::{Command, Kind};
 
 /// Longest script that is looked at, in bytes.
 const LONGEST: usize = 10_000;
+/// What a script that sets something holds; others need not be read, which would be done before the answer.
+const SIGNS: [&str; 13] = [
+    ". ", "=", "(", "function", "export", "readonly", "declare", "typeset", "alias", "set",
+    "source", "shopt", "umask",
+];
 
 /// What is said of a script that does nothing but set what ends with its shell; none for any other.
 pub(super) fn note(command: &str) -> Option<String> {
-    if command.len() > LONGEST {
+    let sets = SIGNS.iter().any(|sign| command.contains(sign));
+    if !sets || command.len() > LONGEST {
         return None;
     }
     let script = haft_shell::parse(command, &mut || true).ok()?;
