@@ -9,12 +9,18 @@
 //!
 //! Source: git-config(1) and gitrepository-layout(5) of git 2.47.
 
+mod names;
 mod pointer;
 
 use bytes::Bytes;
 use haft_types::{EntryKind, Follow, HostPath};
 
-use self::pointer::{of_pointer, submodule, worktree};
+use self::{
+    names::{
+        DRIVERS, FETCHES, FILES, FILTERS, HELPERS, KEYS, OTHERS, SECTIONS, SIGNATURES, STARTS,
+    },
+    pointer::{of_pointer, submodule, worktree},
+};
 use crate::{FileKind, Fs, local::lists_links};
 
 /// Most bytes of a file of settings.
@@ -24,229 +30,6 @@ const BLANKS: [char; 3] = [' ', '\t', '\r'];
 /// Most folders upward that are looked into.
 const CLIMB: usize = 64;
 
-/// Sections without a name of their own whose settings all change no more than how git shows and
-/// sorts things, or matter only to what is no mere look.
-const SECTIONS: &[&str] =
-    &["advice", "color", "column", "gc", "init", "maintenance", "pull", "push", "rerere", "user"];
-
-/// Further settings that start nothing, in small letters; a star stands for a name in quotes.
-const KEYS: &[&str] = &[
-    "branch.*.description",
-    "branch.*.merge",
-    "branch.*.pushremote",
-    "branch.*.rebase",
-    "branch.*.remote",
-    "branch.*.vscode-merge-base",
-    "branch.autosetupmerge",
-    "branch.autosetuprebase",
-    "commit.gpgsign",
-    "core.abbrev",
-    "core.autocrlf",
-    "core.bare",
-    "core.checkstat",
-    "core.commitgraph",
-    "core.compression",
-    "core.editor",
-    "core.eol",
-    "core.filemode",
-    "core.ignorecase",
-    "core.logallrefupdates",
-    "core.longpaths",
-    "core.multipackindex",
-    "core.precomposeunicode",
-    "core.preloadindex",
-    "core.quotepath",
-    "core.repositoryformatversion",
-    "core.safecrlf",
-    "core.sharedrepository",
-    "core.symlinks",
-    "core.trustctime",
-    "core.untrackedcache",
-    "diff.*.binary",
-    "diff.*.funcname",
-    "diff.*.wordregex",
-    "diff.*.xfuncname",
-    "diff.algorithm",
-    "diff.colormoved",
-    "diff.context",
-    "diff.indentheuristic",
-    "diff.mnemonicprefix",
-    "diff.noprefix",
-    "diff.renamelimit",
-    "diff.renames",
-    "extensions.noop",
-    "extensions.objectformat",
-    "extensions.refstorage",
-    "extensions.worktreeconfig",
-    "fetch.prune",
-    "lfs.repositoryformatversion",
-    "log.abbrevcommit",
-    "log.date",
-    "log.decorate",
-    "merge.conflictstyle",
-    "merge.ff",
-    "rebase.autosquash",
-    "rebase.autostash",
-    "remote.*.fetch",
-    "remote.*.mirror",
-    "remote.*.prune",
-    "remote.*.push",
-    "remote.*.pushurl",
-    "remote.*.tagopt",
-    "remote.*.url",
-    "remote.pushdefault",
-    "status.showuntrackedfiles",
-    "submodule.*.active",
-    "submodule.*.branch",
-    "submodule.*.url",
-    "submodule.active",
-    "tag.gpgsign",
-];
-
-/// Settings that matter to no mere look, though what connects, merges or opens tools may start what
-/// they name: those of other programs, of passwords, of servers; with a dot at the end all of a
-/// section.
-const OTHERS: &[&str] = &[
-    "apply.whitespace",
-    "author.",
-    "blame.blankboundary",
-    "blame.coloring",
-    "blame.date",
-    "blame.showemail",
-    "blame.showroot",
-    "branch.*.",
-    "branch.sort",
-    "checkout.defaultremote",
-    "checkout.guess",
-    "clean.requireforce",
-    "clone.defaultremotename",
-    "commit.cleanup",
-    "commit.status",
-    "commit.template",
-    "commit.verbose",
-    "committer.",
-    "core.bigfilethreshold",
-    "core.checkroundtripencoding",
-    "core.commentchar",
-    "core.commentstring",
-    "core.deltabasecachelimit",
-    "core.disambiguate",
-    "core.filesreflocktimeout",
-    "core.fscache",
-    "core.fsync",
-    "core.fsyncmethod",
-    "core.fsyncobjectfiles",
-    "core.hidedotfiles",
-    "core.loosecompression",
-    "core.notesref",
-    "core.packedgitlimit",
-    "core.packedgitwindowsize",
-    "core.packedrefstimeout",
-    "core.protecthfs",
-    "core.protectntfs",
-    "core.sparsecheckout",
-    "core.sparsecheckoutcone",
-    "core.usereplacerefs",
-    "core.warnambiguousrefs",
-    "core.whitespace",
-    "credential.",
-    "diff.colormovedws",
-    "diff.dirstat",
-    "diff.dstprefix",
-    "diff.guitool",
-    "diff.interhunkcontext",
-    "diff.relative",
-    "diff.srcprefix",
-    "diff.statgraphwidth",
-    "diff.statnamewidth",
-    "diff.suppressblankempty",
-    "diff.tool",
-    "diff.wordregex",
-    "diff.wserrorhighlight",
-    "difftool.",
-    "feature.",
-    "fetch.",
-    "gitflow.",
-    "grep.column",
-    "grep.extendedregexp",
-    "grep.fullname",
-    "grep.linenumber",
-    "grep.patterntype",
-    "grep.threads",
-    "gui.",
-    "http.",
-    "index.recordendofindexentries",
-    "index.recordoffsettable",
-    "index.skiphash",
-    "index.sparse",
-    "index.threads",
-    "index.version",
-    "lfs.*.access",
-    "lfs.*.locksverify",
-    "lfs.activitytimeout",
-    "lfs.allowincompletepush",
-    "lfs.concurrenttransfers",
-    "lfs.fetchexclude",
-    "lfs.fetchinclude",
-    "lfs.fetchrecentalways",
-    "lfs.fetchrecentcommitsdays",
-    "lfs.fetchrecentrefsdays",
-    "lfs.locksverify",
-    "lfs.pruneoffsetdays",
-    "lfs.setlockablereadonly",
-    "lfs.skipdownloaderrors",
-    "log.diffmerges",
-    "log.excludedecoration",
-    "log.follow",
-    "log.graphcolors",
-    "log.initialdecorationset",
-    "log.mailmap",
-    "log.showroot",
-    "merge.autoedit",
-    "merge.autostash",
-    "merge.branchdesc",
-    "merge.defaulttoupstream",
-    "merge.directoryrenames",
-    "merge.guitool",
-    "merge.log",
-    "merge.renamelimit",
-    "merge.renames",
-    "merge.stat",
-    "merge.tool",
-    "merge.verbosity",
-    "mergetool.",
-    "notes.displayref",
-    "pack.",
-    "rebase.",
-    "remote.*.followremotehead",
-    "remote.*.gh-resolved",
-    "remote.*.glab-resolved",
-    "remote.*.prunetags",
-    "remote.*.skipdefaultupdate",
-    "remote.*.skipfetchall",
-    "repack.",
-    "sendemail.",
-    "stash.",
-    "status.aheadbehind",
-    "status.branch",
-    "status.displaycommentprefix",
-    "status.relativepaths",
-    "status.renamelimit",
-    "status.renames",
-    "status.short",
-    "status.showstash",
-    "svn-remote.",
-    "svn.",
-    "tag.sort",
-    "url.",
-    "versionsort.",
-    "worktree.guessremote",
-    "worktree.userelativepaths",
-];
-
-/// Those of [`KEYS`] that make programs run where nothing wins over them.
-const STARTS: &[&str] = &["core.editor", "core.fsmonitor", "core.hookspath", "core.pager"];
-
 /// Reports whether no setting of a file makes git run anything, whoever starts it.
 pub(crate) fn is_tame(text: &str) -> bool {
     let is_one = |name: &String| {
@@ -255,28 +38,6 @@ pub(crate) fn is_tame(text: &str) -> bool {
     };
     settings(text).is_some_and(|names| names.iter().all(is_one))
 }
-
-/// Settings with which it shows differences by other programs.
-const DRIVERS: &[&str] =
-    &["diff.*.cachetextconv", "diff.*.command", "diff.*.textconv", "diff.external"];
-/// Settings of filters.
-const FILTERS: &[&str] =
-    &["filter.*.clean", "filter.*.process", "filter.*.required", "filter.*.smudge"];
-/// Settings with which it checks signatures.
-const SIGNATURES: &[&str] = &[
-    "format.pretty",
-    "gpg.*.program",
-    "gpg.format",
-    "gpg.program",
-    "log.showsignature",
-    "pretty.",
-];
-/// Settings with which it fetches objects that are missing.
-const FETCHES: &[&str] =
-    &["extensions.partialclone", "remote.*.partialclonefilter", "remote.*.promisor"];
-
-/// Settings over which those win that a command is given that only looks.
-const HELPERS: &[&str] = &["core.fsmonitor", "core.hookspath", "core.pager", "pager."];
 
 /// What the settings of a repository do not make git start, where it was started in a folder to look.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -300,7 +61,12 @@ pub struct GitSettings {
     /// Repositories within are named, which git looks into where it compares files. See [`has_links`] for
     /// those that only the index knows.
     pub submodules: bool,
+    /// The settings because of which something is not ruled out, the first [`NAMED`].
+    pub named: Vec<String>,
 }
+
+/// Most settings that are named.
+const NAMED: usize = 3;
 
 impl GitSettings {
     /// Nothing is started.
@@ -313,13 +79,16 @@ impl GitSettings {
         no_signatures: true,
         no_helpers: true,
         submodules: false,
+        named: Vec::new(),
     };
 
     /// What holds with a file of settings more; where its files are may have been looked up.
     fn with(self, text: &str, is_found: bool) -> Self {
         let Some(names) = settings(text) else { return Self::default() };
         let mut all = self;
+        let mut is_known = true;
         for name in names {
+            let was = all.rules();
             let is_of = |kind: &[&str]| {
                 kind.iter().any(|one| *one == name || one.ends_with('.') && name.starts_with(one))
             };
@@ -334,12 +103,26 @@ impl GitSettings {
                 () if is_of(FETCHES) => all.no_fetches = false,
                 () if is_of(HELPERS) => all.no_helpers = false,
                 () if is_found && name == "core.worktree" => {}
-                () if is_of(KEYS) || is_of(OTHERS) || is_alias => {}
+                () if is_of(KEYS) || is_of(OTHERS) && !is_of(FILES) || is_alias => {}
                 () if SECTIONS.contains(&section) && !rest.starts_with("*.") => {}
-                () => return Self::default(),
+                () => is_known = false,
+            }
+            if (was != all.rules() || !is_known) && all.named.len() < NAMED {
+                all.named.push(name);
+            }
+            if !is_known {
+                // Of several the one that is not known counts for all.
+                let named = all.named.pop().into_iter().collect();
+                return Self { named, ..Self::default() };
             }
         }
         all
+    }
+
+    /// What is ruled out.
+    const fn rules(&self) -> [bool; 5] {
+        let Self { no_fetches, no_filters, no_drivers, no_signatures, no_helpers, .. } = self;
+        [*no_fetches, *no_filters, *no_drivers, *no_signatures, *no_helpers]
     }
 }
 
@@ -609,6 +392,11 @@ mod tests {
             "[credential \"https://x\"]\n\thelper = !./x\n[http]\n\tproxy = x\n",
             "[url \"git@x:\"]\n\tinsteadOf = https://x/\n[gitflow \"branch\"]\n\tmaster = main\n",
             "[merge]\n\ttool = x\n[diff]\n\ttool = x\n[difftool \"x\"]\n\tcmd = ./x\n",
+            "[receive]\n\tdenyCurrentBranch = updateInstead\n[i18n]\n\tlogOutputEncoding = utf-8\n",
+            "[transfer]\n\tfsckObjects = true\n[format]\n\tsignOff = true\n[protocol]\n\tversion = 2\n",
+            "[submodule \"x\"]\n\tupdate = none\n[submodule]\n\tfetchJobs = 4\n[safe]\n\tdirectory = *\n",
+            "[core]\n\tsplitIndex = true\n[oh-my-zsh]\n\thide-status = 1\n[gitbutler]\n\tx = y\n",
+            "[gc \"refs/x\"]\n\treflogExpire = never\n[notes]\n\trewriteRef = refs/notes/x\n",
             "[commit]\n\ttemplate = x\n[svn-remote \"svn\"]\n\turl = x\n",
         ] {
             assert_eq!(GitSettings::PLAIN.with(text, false), GitSettings::PLAIN, "{text:?}");
@@ -623,6 +411,7 @@ mod tests {
         let signatures = GitSettings { no_signatures: false, ..plain() };
         let fetches = GitSettings { no_fetches: false, ..plain() };
         let helpers = GitSettings { no_helpers: false, ..plain() };
+        let with = |text| GitSettings { named: Vec::new(), ..plain().with(text, false) };
         for (text, found) in [
             ("[diff]\nexternal = ./x\n", &drivers),
             ("[diff \"a\"]\ntextconv = ./x\n", &drivers),
@@ -636,10 +425,27 @@ mod tests {
             ("[pager]\nlog = ./x\n", &helpers),
             ("[remote \"origin\"]\npromisor = true\n", &fetches),
         ] {
-            assert_eq!(plain().with(text, false), *found, "{text:?}");
+            assert_eq!(with(text), *found, "{text:?}");
         }
         let both = "[diff]\nexternal = ./x\n[filter \"a\"]\nclean = ./x\n";
-        assert_eq!(plain().with(both, false), GitSettings { no_filters: false, ..drivers });
+        assert_eq!(with(both), GitSettings { no_filters: false, ..drivers });
+    }
+
+    #[test]
+    fn what_counts_is_named() {
+        for (text, named) in [
+            ("[receive]\ndenyCurrentBranch = warn\n", &[][..]),
+            ("[diff]\nexternal = ./x\n[diff \"a\"]\ncommand = x\n", &["diff.external"]),
+            (
+                "[diff]\nexternal = ./x\n[core]\nfsmonitor = x\n",
+                &["diff.external", "core.fsmonitor"],
+            ),
+            ("[diff]\nexternal = ./x\n[include]\npath = x\n", &["include.path"]),
+            ("[fsck]\nskipList = x\nbadDate = warn\n", &["fsck.skiplist"]),
+            ("[core \"x\"]\nfileMode = true\n", &["core.*.filemode"]),
+        ] {
+            assert_eq!(GitSettings::PLAIN.with(text, false).named, named, "{text:?}");
+        }
     }
 
     #[test]
@@ -668,8 +474,18 @@ mod tests {
             "[interactive]\ndiffFilter = ./x\n",
             "[trailer \"x\"]\ncommand = ./x\n",
             "[submodule]\nrecurse = true\n",
+            "[fsck]\nskipList = /x\n",
+            "[format]\nsignatureFile = /x\n",
+            "[help]\nautoCorrect = 1\n",
+            "[mailmap]\nfile = /x\n",
+            "[trace2]\nnormalTarget = /x\n",
+            "[diff]\norderFile = /x\n",
+            "[diff]\nsubmodule = diff\n",
+            "[core]\ngitProxy = ./x\n",
+            "[merge]\nrenormalize = true\n",
         ] {
-            assert_eq!(GitSettings::PLAIN.with(text, false), GitSettings::default(), "{text:?}");
+            let found = GitSettings { named: Vec::new(), ..GitSettings::PLAIN.with(text, false) };
+            assert_eq!(found, GitSettings::default(), "{text:?}");
         }
         // What only a look leaves alone is not tame for whoever else starts git.
         for text in ["[credential]\nhelper = !./x\n", "[difftool \"x\"]\ncmd = ./x\n"] {
@@ -685,7 +501,8 @@ mod tests {
         let host = Memory::with_files(files.iter().map(|(path, text)| (*path, text.to_string())));
         let host = host.unwrap();
         let found = git_settings(host.fs(), &at("/w/a/b")).await;
-        let found = GitSettings { top: None, index: None, submodules: false, ..found };
+        let named = Vec::new();
+        let found = GitSettings { top: None, index: None, submodules: false, named, ..found };
         found == GitSettings::PLAIN
     }
 

@@ -48,7 +48,7 @@ pub use self::{
     protected::{CREDENTIALS, PROTECTED, Spot},
     restricted::RESTRICTED,
     rule::{Rule, RuleProblem, Rules, Scope, Verdict},
-    script::{Around, Part, Script, led, replaced, unread_script, unsure_paths},
+    script::{Around, Part, Script, counting, led, replaced, unread_script, unsure_paths},
     veil::Veil,
     walls::{Confinement, Walls, is_harmless, makes_file, unconfined},
 };

@@ -110,6 +110,15 @@ pub fn led(written: &HostPath, real: &HostPath) -> Effect {
     Effect { access: Access::Observe, target: Target::State { name: name.into() } }
 }
 
+/// What the name of the state begins with that tells which settings of a repository count.
+const SETTINGS: &str = "settings of git";
+
+/// What the plan of a script has where these settings of a repository may make git start something.
+pub fn counting(settings: &[String]) -> Effect {
+    let name = format!("{SETTINGS}: {}", settings.join(", "));
+    Effect { access: Access::Observe, target: Target::State { name: name.into() } }
+}
+
 /// The texts of the states of a plan whose names begin so.
 fn told<'p>(plan: &'p Plan, start: &'static str) -> impl Iterator<Item = &'p str> {
     plan.effects.iter().filter_map(move |effect| match &effect.target {
@@ -121,7 +130,9 @@ fn told<'p>(plan: &'p Plan, start: &'static str) -> impl Iterator<Item = &'p str
 /// The facts of a plan about programs and words, which hold for each part of its script.
 pub(crate) fn facts(plan: &Plan) -> impl Iterator<Item = &Effect> {
     plan.effects.iter().filter(|effect| match &effect.target {
-        Target::State { name } => name.starts_with(REPLACED) || name.starts_with(LEADS),
+        Target::State { name } => {
+            [REPLACED, LEADS, SETTINGS].iter().any(|start| name.starts_with(start))
+        }
         _ => false,
     })
 }
@@ -351,7 +362,12 @@ impl Script {
             return Some(Self::faulty("it could not be read when the call was planned".to_owned()));
         }
         let looks = effect.access == Access::Observe;
-        Some(Self::read_as(text, cwd, home, Around::of(plan), looks))
+        let mut script = Self::read_as(text, cwd, home, Around::of(plan), looks);
+        let settings = told(plan, SETTINGS).next().and_then(|text| text.strip_prefix(": "));
+        for part in script.parts.iter_mut().filter(|part| part.asks_settings()) {
+            part.why.extend(settings.map(|names| format!("; {names} in its configuration")));
+        }
+        Some(script)
     }
 
     fn of(reading: Reading, text: &str, cwd: &str) -> Self {
@@ -441,6 +457,11 @@ impl Script {
 }
 
 impl Part {
+    /// Whether it is not known to only look because of what git may start.
+    fn asks_settings(&self) -> bool {
+        self.program.as_deref() == Some("git") && self.why.starts_with("git may ")
+    }
+
     fn of(part: haft_shell::Part, cwd: &str) -> Self {
         let lists = part.lists;
         let is_plain = |(name, value): &(String, Option<String>)| {

@@ -10,7 +10,7 @@ use haft_host::{
     FileKind, Fs, GitSettings, ListHow, Located, Sought, git_settings, has_links,
     is_plain_toolchain, names_links,
 };
-use haft_policy::{Around, GitFacts, GitUse, Script, Veil, led, replaced, unsure_paths};
+use haft_policy::{Around, GitFacts, GitUse, Script, Veil, counting, led, replaced, unsure_paths};
 use haft_types::{Access, Effect, EntryKind, Follow, HostPath, Outcome, Target};
 use tokio::time::timeout;
 
@@ -102,7 +102,7 @@ pub(super) async fn known(call: &Call) -> Known {
         let mut around = Around::PLAIN;
         let mut more = Vec::new();
         let mut git = Git { asked: script.git, submodules: false };
-        let mut indexes = Vec::new();
+        let (mut indexes, mut settings) = (Vec::new(), Vec::new());
         for folder in &script.git_folders {
             // A folder that is not there now may be one that the script makes or finds elsewhere.
             let found = fs.locate(folder, Follow::Yes).await.ok();
@@ -114,6 +114,7 @@ pub(super) async fn known(call: &Call) -> Known {
             }
             let found = git_settings(fs, folder).await;
             add(&mut around, &found, script.git);
+            settings.extend(found.named);
             git.submodules |= found.submodules;
             indexes.extend(found.index);
             let Some(top) = found.top else { continue };
@@ -141,7 +142,8 @@ pub(super) async fn known(call: &Call) -> Known {
         for (folder, depth) in &script.linked {
             follow(fs, (folder, *depth), &mut more, &mut left).await;
         }
-        let facts = facts(call, (&script, looks), cwd).await;
+        let mut facts = facts(call, (&script, looks), cwd).await;
+        facts.extend((!looks && !settings.is_empty()).then(|| counting(&settings)));
         let is_sure = starts_there && left > 0 && script.fault.is_none();
         let veil = if looks { veil(call, &script).await } else { None };
         let around = asks.then_some(around);
