@@ -657,6 +657,27 @@ mod tests {
     }
 
     #[test]
+    fn a_git_look_that_asks_names_the_settings_that_count() {
+        let at = |text: &str| HostPath::new(text.as_bytes(), Style::Posix).unwrap();
+        let (cwd, home) = (at("/w"), at("/h"));
+        let why = |text: &str, settings: &[&str]| {
+            let target = Target::Command { text: text.to_owned(), fresh_in: Some(cwd.clone()) };
+            let settings: Vec<_> = settings.iter().map(|&name| name.to_owned()).collect();
+            let around = Around { git: GitFacts::default(), ..Around::PLAIN }.effect();
+            let command = Effect { access: Access::Destroy, target };
+            let mut effects = vec![command, around];
+            effects.extend((!settings.is_empty()).then(|| counting(&settings)));
+            let plan = Plan { effects, host: "here".into(), title: String::new() };
+            let script = Script::of_effect(&plan.effects[0], &plan, &home).unwrap();
+            script.parts.into_iter().map(|part| part.why).collect::<Vec<_>>().join("|")
+        };
+        let named = why("git log; make", &["include.path", "diff.external"]);
+        assert!(named.contains("; include.path, diff.external in its configuration|"), "{named}");
+        assert!(!named.ends_with("configuration"), "{named}");
+        assert!(!why("git log", &[]).contains("in its configuration"));
+    }
+
+    #[test]
     fn time_that_others_had_is_not_counted() {
         let mut work = Work::new();
         work.last = work.last.checked_sub(PATIENCE * 2).unwrap();

@@ -732,6 +732,9 @@ impl<'a> Reader<'a> {
         self.deeper(|reader| {
             for child in children(node) {
                 match child.kind() {
+                    "unary_expression" if reader.text(child).starts_with('~') => {
+                        words.push(reader.home(child, place)?);
+                    }
                     "binary_expression" | "unary_expression" | "parenthesized_expression" => {
                         reader.operands(child, is_extended, place, words)?;
                     }

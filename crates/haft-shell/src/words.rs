@@ -67,6 +67,21 @@ impl Reader<'_> {
         Ok(word(&atoms, node.byte_range(), false))
     }
 
+    /// A path in the home folder, whose tilde the grammar takes for an operator.
+    pub(crate) fn home(&mut self, node: Node<'_>, place: &Place) -> Result<Word, Fault> {
+        let [tilde, path] = children(node)[..] else { return Err(self.unclear(node)) };
+        let mut word = self.word(path, place)?;
+        let is_path = tilde.kind() == "~"
+            && tilde.end_byte() == path.start_byte()
+            && matches!(word.pieces.first(), Some(Piece::Text { text, quoted: false }) if text.starts_with('/'));
+        if !is_path {
+            return Err(self.unclear(node));
+        }
+        word.pieces.insert(0, Piece::Tilde(String::new()));
+        word.span = node.byte_range();
+        Ok(word)
+    }
+
     /// Counts words, which must stand apart: at times the grammar makes two of one.
     pub(crate) fn count(&mut self, node: Node<'_>, words: usize) -> Result<(), Fault> {
         let span = node.byte_range();

@@ -7,7 +7,7 @@ use super::{
     flow::Depth,
     options::{self, Parsed},
     programs,
-    state::State,
+    state::{State, Value},
     words::{self, Arg, Around, assigned, is_own},
 };
 use crate::{
@@ -16,7 +16,7 @@ use crate::{
 };
 
 /// Folders whose programs are those that a name finds.
-const FOLDERS: [&str; 8] = [
+pub(crate) const FOLDERS: [&str; 8] = [
     "/bin/",
     "/usr/bin/",
     "/usr/local/bin/",
@@ -102,6 +102,9 @@ impl<'a, 'r> Judge<'a, 'r> {
                 _ => args.push(self.around.arg(word, self.state)),
             }
         }
+        if command.kind == Kind::Loop {
+            self.lists(&args, &mut out);
+        }
         self.kind(command, &mut args, &mut out);
         let names = assignments(&command.assignments, &args);
         let shown: Vec<_> =
@@ -123,6 +126,19 @@ impl<'a, 'r> Judge<'a, 'r> {
         self.prefixes(&command.assignments[..names], &args, &mut out);
         let wrappers = self.depth.wrappers.clone();
         self.run(&args, command.span.clone(), shown, wrappers, out);
+    }
+
+    /// What the shell itself reads to work out words: names in folders elsewhere.
+    fn lists(&self, args: &[Arg], out: &mut Outcome) {
+        for arg in args.iter().filter(|arg| arg.is_pattern) {
+            if let Value::Files(start) = &arg.value
+                && words::leads_out(start, self.state)
+            {
+                let all = words::operands(arg, self.state).into_iter().map(Effect::Reads);
+                let more: Vec<_> = all.filter(|effect| !out.effects.contains(effect)).collect();
+                out.effects.extend(more);
+            }
+        }
     }
 
     /// What is special about other commands than simple ones: of most no words are left.
@@ -276,6 +292,7 @@ impl<'a, 'r> Judge<'a, 'r> {
         mut out: Outcome,
     ) {
         assignments.append(&mut out.assignments);
+        self.lists(args, &mut out);
         let name = args.first().and_then(Arg::known);
         let word = |arg: &Arg| {
             if arg.is_pattern && !arg.is_split && !arg.is_odd {
@@ -550,9 +567,10 @@ impl<'a, 'r> Judge<'a, 'r> {
         words::operands(arg, self.state)
     }
 
-    /// What reading an operand is; `-` is the input.
+    /// What reading an operand is; `-` and the like are the input, or nothing.
     pub(crate) fn reads(&self, arg: &Arg) -> Vec<Effect> {
-        if arg.known() == Some("-") || arg.known() == Some("/dev/fd/63") {
+        let inputs = ["-", "/dev/fd/63", "/dev/null", "/dev/stdin", "/dev/fd/0"];
+        if arg.known().is_some_and(|text| inputs.contains(&text)) {
             return Vec::new();
         }
         words::operands(arg, self.state).into_iter().map(Effect::Reads).collect()

@@ -258,6 +258,34 @@ fn what_is_read_is_told() {
         ("grep -r x s", "[Path(\"/w/s\")]"),
         ("grep x", "[]"),
         ("look x f", "[Path(\"/w/f\")]"),
+        ("[[ -f ~/.ssh/x ]]", "[Path(\"/h/.ssh/x\")]"),
+        ("[[ ~/.ssh/x -nt y ]]", "[Path(\"/h/.ssh/x\"), Path(\"/w/y\")]"),
+        ("[[ y -nt ~/.ssh/x ]]", "[Path(\"/w/y\"), Path(\"/h/.ssh/x\")]"),
+        ("[[ ! -f ~/.ssh/x && -n a ]]", "[Path(\"/h/.ssh/x\")]"),
+        ("[ -f ~/.bashrc ]", "[Path(\"/h/.bashrc\")]"),
+        ("test -f ~/.bashrc", "[Path(\"/h/.bashrc\")]"),
+        ("[ -x /usr/bin/git ]", "[]"),
+        ("[[ -x /usr/bin/git ]]", "[]"),
+        ("[ -f /usr/bin/../../h/x ]", "[Path(\"/usr/bin/../../h/x\")]"),
+        ("[ -f /usr/bin/.. ]", "[Path(\"/usr/bin/..\")]"),
+        ("cat /proc/$PPID/environ", "[Below(\"/proc\"), Unknown]"),
+        ("cat /proc/$$/environ", "[Below(\"/proc\"), Unknown]"),
+        ("cat /root/$((1))", "[Below(\"/root\"), Unknown]"),
+        ("cat \"$PWD/$x\"", "[Unknown]"),
+        ("cat \"src/$x\"", "[Unknown]"),
+        ("cat \"../$x\"", "[Below(\"/w/..\"), Unknown]"),
+        ("echo /root/*", "[Below(\"/root\")]"),
+        ("echo ~/.ssh/*", "[Below(\"/h/.ssh\")]"),
+        ("for f in ~/.ssh/*; do :; done | echo ~/.ssh/*", "[Below(\"/h/.ssh\")]"),
+        ("echo ../*", "[Below(\"/w/..\")]"),
+        ("echo src/*", "[]"),
+        ("for f in /w/src/*; do echo $f; done", "[]"),
+        ("diff a /dev/null", "[Path(\"/w/a\")]"),
+        ("tail -f /dev/null", "[]"),
+        ("cat /dev/stdin/x", "[Path(\"/dev/stdin/x\")]"),
+        ("users ~/.ssh/x", "[Path(\"/h/.ssh/x\")]"),
+        ("who ~/.ssh/x", "[Path(\"/h/.ssh/x\")]"),
+        ("uptime ~/.ssh/x", "[Path(\"/h/.ssh/x\")]"),
         ("git show HEAD:s/f", "[Path(\"/w/s/f\")]"),
         ("git show :s/f", "[Path(\"/w/s/f\")]"),
         ("git show", "[Path(\"/w\")]"),
@@ -290,6 +318,8 @@ fn what_is_read_is_told() {
         });
         assert_eq!(format!("{:?}", reads.collect::<Vec<_>>()), *wanted, "{text}");
     }
+    let listed = Effect::Reads(Operand::Below("/h/.ssh".into()));
+    assert!(reading("for f in ~/.ssh/*; do echo $f; done").parts[0].effects.contains(&listed));
     for text in
         ["git diff -- s/f", "git diff HEAD s/f", "git grep x -- s/f", "git grep x HEAD -- s/f"]
     {

@@ -267,8 +267,25 @@ pub(crate) fn operands(arg: &Arg, state: &State) -> Vec<super::Operand> {
         Value::Texts(texts) => texts.iter().flat_map(|text| from(text, Operand::Path)).collect(),
         Value::Number | Value::Count | Value::Hash => pattern(""),
         Value::Files(start) => pattern(start),
+        // It may climb out of the folder that its certain part names, but is mostly in there.
+        Value::From(start) if leads_out(start, state) => {
+            let mut all = pattern(start);
+            all.push(Operand::Unknown);
+            all
+        }
         Value::From(_) => vec![Operand::Unknown],
     }
+}
+
+/// Whether a text that a path begins with names a folder that is none of those in which the shell is,
+/// nor one in them.
+pub(crate) fn leads_out(start: &str, state: &State) -> bool {
+    let folders = state.folders.as_deref().map_or(&[][..], Vec::as_slice);
+    let is_inside = |folder: &String| {
+        start.strip_prefix(folder.as_str()).is_some_and(|rest| rest.starts_with('/'))
+    };
+    start.starts_with("../")
+        || start.starts_with('/') && start.rfind('/') != Some(0) && !folders.iter().any(is_inside)
 }
 
 /// Whether a variable surely is a number.

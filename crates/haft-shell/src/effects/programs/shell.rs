@@ -7,7 +7,7 @@ use super::Call;
 use crate::{
     effects::{
         Effect, Operand,
-        judge::{Judge, Outcome},
+        judge::{FOLDERS, Judge, Outcome},
         state::{Value, folder},
         words::{self, Arg, is_own},
     },
@@ -47,7 +47,7 @@ pub(super) fn test(judge: &mut Judge<'_, '_>, call: &Call<'_>, out: &mut Outcome
                 if ["-v", "-R"].contains(&name) && !operand.known().is_some_and(is_name) {
                     return out.anything("a test evaluates the name of a variable");
                 }
-                if is_file_test(name) {
+                if is_file_test(name) && !is_program(operand) {
                     out.effects.extend(judge.reads(operand));
                 }
                 at += 2;
@@ -87,6 +87,14 @@ fn is_file_test(text: &str) -> bool {
     !["-n", "-z", "-o", "-t", "-v", "-R"].contains(&text)
 }
 
+/// Whether a word names a program that is installed: whether it is there is no secret.
+fn is_program(arg: &Arg) -> bool {
+    arg.known().is_some_and(|path| {
+        let name = FOLDERS.iter().find_map(|folder| path.strip_prefix(folder));
+        name.is_some_and(|name| !name.contains('/') && !["", ".", ".."].contains(&name))
+    })
+}
+
 /// `[[ ... ]]`
 pub(super) fn extended(judge: &mut Judge<'_, '_>, call: &Call<'_>, out: &mut Outcome) {
     let args = call.args;
@@ -112,7 +120,7 @@ pub(super) fn extended(judge: &mut Judge<'_, '_>, call: &Call<'_>, out: &mut Out
                 }
             }
             text if is_unary(text) && is_file_test(text) => {
-                if let Some(next) = next {
+                if let Some(next) = next.filter(|next| !is_program(next)) {
                     out.effects.extend(judge.reads(next));
                 }
             }
