@@ -1,18 +1,13 @@
 //! Runs the calls of an answer: those that do not conflict together, the others in order.
 //!
-//! **Invariant:** the order of conflicting calls is kept; each batch is planned again when it
-//! starts; every call is reported exactly once, also when its tool breaks down or, once it is
-//! given up, does not come back.
+//! **Invariant:** the order of conflicting calls is kept ([`Order`]); every call is reported exactly
+//! once, also when its tool breaks down or, once it is given up, does not come back.
 
-use std::{
-    any::Any,
-    panic::{AssertUnwindSafe, catch_unwind},
-    sync::Arc,
-};
+use std::{any::Any, sync::Arc};
 
 use futures::{StreamExt as _, stream::FuturesUnordered};
-use haft_tool::{Dispatcher, Events as _};
-use haft_types::{Body, CallId, Level, Outcome, Plan, Status, ToolUse, TurnId, together};
+use haft_tool::{Dispatcher, Events as _, Order};
+use haft_types::{Body, CallId, Level, Outcome, Status, ToolUse, TurnId};
 use tokio::{sync::mpsc, task::JoinError};
 use tokio_util::sync::CancellationToken;
 
@@ -62,22 +57,17 @@ impl Runner {
     }
 
     async fn in_order(&self, batch: Batch) {
-        let mut left = &batch.calls[..];
-        while !left.is_empty() {
-            let (now, later) = left.split_at(self.together(left));
-            let calls: Vec<_> = now.iter().map(|call| self.one(call.clone(), &batch)).collect();
-            futures::stream::iter(calls).buffer_unordered(self.most).collect::<()>().await;
-            left = later;
-        }
-    }
-
-    /// How many of the next calls may go together; what comes behind them is not planned yet.
-    fn together(&self, calls: &[ToolUse]) -> usize {
-        together(calls.iter().map(|call| {
-            // A plan that breaks down does so again when the call runs, and is told there.
-            let planned = catch_unwind(AssertUnwindSafe(|| self.dispatcher.plan(call)));
-            planned.unwrap_or_else(|_| Plan::anything(&self.dispatcher.place, &*call.name))
-        }))
+        let order = Arc::new(Order::default());
+        let calls = batch.calls.iter().map(|call| {
+            let (turn, running) = (order.turn(), self.one(call.clone(), &batch));
+            async move {
+                self.dispatcher.come(&turn, call).await;
+                running.await;
+            }
+        });
+        // The first that has not ended is always among them.
+        let calls: Vec<_> = calls.collect();
+        futures::stream::iter(calls).buffer_unordered(self.most).collect::<()>().await;
     }
 
     fn one(&self, call: ToolUse, batch: &Batch) -> impl Future<Output = ()> + use<> {

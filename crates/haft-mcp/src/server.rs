@@ -11,7 +11,7 @@ use std::{
 };
 
 use futures::{StreamExt as _, stream::BoxStream};
-use haft_tool::Dispatcher;
+use haft_tool::{Dispatcher, Order, Turn};
 use haft_types::{Body, CallId, Event, QuestionId, Shape, ToolUse, TurnId};
 #[expect(deprecated, reason = "the revisions that are served have it")]
 use rmcp::model::{LoggingLevel, LoggingMessageNotificationParam, SetLevelRequestParams};
@@ -31,18 +31,21 @@ use tokio_util::{sync::CancellationToken, task::TaskTracker};
 use crate::{
     ask,
     outbox::Level,
-    stdio,
-    translate,
-    transport::{RawArguments, Wire},
+    stdio, translate,
+    transport::{InTurn, Places, RawArguments, Wire},
 };
 
 /// Gives everything that happens from now on, for progress and questions of one call.
 pub type Watch = Arc<dyn Fn() -> BoxStream<'static, Arc<Event>> + Send + Sync>;
 
-/// How long calls may still run once the client has said all.
+/// How long calls may still run once the client has said all, and none of them starts or ends.
 const LAST_CALLS: Duration = Duration::from_secs(1);
 /// How long their answers may take when they are cancelled then.
 const LAST_WORDS: Duration = Duration::from_millis(500);
+/// How often the client hears that a call waits for those before it.
+const WAITS: Duration = Duration::from_secs(3);
+/// What that counts of its progress: the first of a call that runs is 1.
+const SMALL: f64 = 1e-6;
 /// How long cancelled calls may take to end.
 const END_WITHIN: Duration = Duration::from_secs(3);
 
@@ -52,6 +55,9 @@ pub struct Server {
     dispatcher: Arc<Dispatcher>,
     watch: Watch,
     concurrency: usize,
+    /// The calls of the connection: those that conflict run in the order in which they came.
+    order: Arc<Order>,
+    places: Places,
     calls: TaskTracker,
     unread: Level,
     /// The least level of what is told beside the calls, as its place among the levels.
@@ -65,10 +71,15 @@ impl Server {
     /// A server that runs at most `concurrency` calls at once; others wait their turn.
     pub fn new(dispatcher: Arc<Dispatcher>, watch: Watch, concurrency: usize) -> Self {
         dispatcher.session.cancelled_are_unheard();
+        let order = Arc::new(Order::default());
+        let (all, session) = (order.clone(), dispatcher.session.clone());
+        let places = Arc::new(move || InTurn(Arc::new(all.turn()), session.next_call()));
         Self {
             dispatcher,
             watch,
             concurrency,
+            order,
+            places,
             calls: TaskTracker::new(),
             unread: Level::default(),
             least: Arc::default(),
@@ -77,13 +88,41 @@ impl Server {
         }
     }
 
+    /// Waits until a call may start, or is cancelled; meanwhile the client hears that it waits.
+    async fn come(&self, turn: &Turn, request: &ToolUse, context: &RequestContext<RoleServer>) {
+        let waits = async {
+            let mut count = 0.0;
+            let Some(token) = context.meta.get_progress_token() else { return };
+            loop {
+                tokio::time::sleep(WAITS).await;
+                count += SMALL;
+                let told = ProgressNotificationParam::new(token.clone(), count)
+                    .with_message("waits until calls before it have ended");
+                // A client that does not listen is not a reason to stop the call.
+                drop(context.peer.notify_progress(told).await);
+            }
+        };
+        tokio::select! {
+            biased;
+            () = self.dispatcher.come(turn, request) => {}
+            () = context.ct.cancelled() => {}
+            () = self.stop.cancelled() => {}
+            () = async { waits.await; std::future::pending().await } => {}
+        }
+    }
+
     /// Runs one call to its end, telling the client how far it is and what it asks.
     async fn run(
         self,
         request: ToolUse,
+        turn: Arc<Turn>,
         context: RequestContext<RoleServer>,
     ) -> rmcp::model::CallToolResult {
+        self.come(&turn, &request, &context).await;
         let stop = self.stop.child_token();
+        if context.ct.is_cancelled() {
+            stop.cancel();
+        }
         let over = CancellationToken::new();
         let following = tokio::spawn(
             Follow {
@@ -161,12 +200,13 @@ impl ServerHandler for Server {
                 self.dispatcher.session.questions.set_somebody(false);
             }
         }
-        let id = self.dispatcher.session.next_call();
+        let place = context.extensions.remove::<InTurn>();
+        let InTurn(turn, id) = place.unwrap_or_else(|| (self.places)());
         let (name, wire_id) = (request.name.into_owned(), id.0.to_string());
         let raw = context.extensions.remove::<RawArguments>().map_or_else(String::new, |raw| raw.0);
         let call = ToolUse::from_wire(id, wire_id, name, raw);
         // Tracked, so that the end of the connection waits for what runs.
-        let running = self.calls.track_future(self.clone().run(call, context));
+        let running = self.calls.track_future(self.clone().run(call, turn, context));
         Ok(tokio::spawn(running)
             .await
             .map_err(|error| ErrorData::internal_error(error.to_string(), None))?
@@ -277,8 +317,8 @@ async fn notices(
 }
 
 /// Serves one client over standard input and output until it has said all and has its answers, or
-/// `until` is over, then ends what still runs. What runs a second after the client has said all is
-/// cancelled, and answered as that.
+/// `until` is over, then ends what still runs. Once the client has said all and for a second no call
+/// starts or ends, what runs is cancelled, and answered as that.
 ///
 /// # Errors
 /// When the client reads nothing of what it asks for.
@@ -288,8 +328,9 @@ pub async fn serve_stdio(server: Server, until: impl Future<Output = ()>) -> Res
     let (said, session) = (server.said.clone(), server.dispatcher.session.clone());
     let (events, least) = ((server.watch)(), server.least.clone());
     let (input, output) = (stdio::input(), stdio::output());
-    let transport =
-        Wire::new(input, output, server.concurrency, unread.clone(), server.said.clone());
+    let in_turn = (server.concurrency, server.places.clone());
+    let transport = Wire::new(input, output, in_turn, unread.clone(), server.said.clone());
+    let order = server.order.clone();
     let serving = async {
         match server.serve(transport).await {
             Ok(running) => {
@@ -305,7 +346,7 @@ pub async fn serve_stdio(server: Server, until: impl Future<Output = ()>) -> Res
     let alone = async {
         said.cancelled().await;
         session.questions.set_somebody(false);
-        tokio::time::sleep(LAST_CALLS).await;
+        while tokio::time::timeout(LAST_CALLS, order.moved()).await.is_ok() {}
         stop.cancel();
         tokio::time::sleep(LAST_WORDS).await;
         // Who has all answers may still read them.

@@ -7,9 +7,12 @@
 use std::{
     collections::{BTreeMap, VecDeque},
     io,
+    sync::Arc,
     time::Duration,
 };
 
+use haft_tool::Turn;
+use haft_types::CallId;
 use rmcp::{
     RoleServer,
     model::{ClientRequest, ErrorData, GetExtensions as _, JsonRpcMessage, RequestId},
@@ -54,6 +57,13 @@ const KNOWN: &[&str] = &["initialize", "ping", "tools/list", "tools/call", "logg
 #[derive(Clone, Debug)]
 pub(crate) struct RawArguments(pub String);
 
+/// The place of a call among those of its connection, and its name.
+#[derive(Clone)]
+pub(crate) struct InTurn(pub Arc<Turn>, pub CallId);
+
+/// Gives each call its place, in the order in which they came.
+pub(crate) type Places = Arc<dyn Fn() -> InTurn + Send + Sync>;
+
 /// A refusal: its code and what was wrong.
 type Fault = (i32, String);
 
@@ -65,6 +75,7 @@ pub(crate) struct Wire<R> {
     /// Messages that the SDK has not taken yet.
     ready: VecDeque<RxJsonRpcMessage<RoleServer>>,
     open: Open,
+    places: Places,
     /// True once the client has introduced itself; the SDK ends where others come before.
     begun: bool,
     /// Cancelled once nothing more comes in.
@@ -72,12 +83,12 @@ pub(crate) struct Wire<R> {
 }
 
 impl<R: AsyncRead + Unpin + Send> Wire<R> {
-    /// A connection that works on so many calls at once; `said` is cancelled once the client has
-    /// said all.
+    /// A connection that works on so many calls at once, each in its place; `said` is cancelled once
+    /// the client has said all.
     pub fn new(
         input: R,
         output: impl AsyncWrite + Unpin + Send + 'static,
-        calls: usize,
+        (calls, places): (usize, Places),
         level: Level,
         said: CancellationToken,
     ) -> Self {
@@ -87,6 +98,7 @@ impl<R: AsyncRead + Unpin + Send> Wire<R> {
             level,
             ready: VecDeque::new(),
             open: Open::new(calls),
+            places,
             begun: false,
             said,
         }
@@ -239,6 +251,18 @@ impl<R: AsyncRead + Unpin + Send> Wire<R> {
         };
         self.open.remove(&RequestId::String(ours.into()));
         Err(fault)
+    }
+
+    /// The request whose turn to be handed out has come. From here on nobody keeps their order but
+    /// the places that calls have.
+    fn next_open(&mut self) -> Option<RxJsonRpcMessage<RoleServer>> {
+        let mut message = self.open.next()?;
+        if let JsonRpcMessage::Request(request) = &mut message
+            && let ClientRequest::CallToolRequest(call) = &mut request.request
+        {
+            call.extensions.insert((self.places)());
+        }
+        Some(message)
     }
 
     /// Nobody waits for an answer: what cannot be read is passed over.
@@ -449,7 +473,7 @@ impl<R: AsyncRead + Unpin + Send> Transport<RoleServer> for Wire<R> {
             }
             // A client that reads nothing of what it asks for is made to wait.
             if self.level.is_low()
-                && let Some(message) = self.open.next()
+                && let Some(message) = self.next_open()
             {
                 return Some(message);
             }
@@ -498,9 +522,15 @@ mod tests {
         [r#"{"jsonrpc":"2.0","id":0,"result":"#, r#"{"jsonrpc":"2.0","id":0,"error":"#];
     const HELLO: &str = r#"{"jsonrpc":"2.0","id":0,"method":"initialize","params":{"protocolVersion":"2025-06-18","capabilities":{},"clientInfo":{"name":"c","version":"1"}}}"#;
 
+    /// One call at a time.
+    fn one() -> (usize, Places) {
+        let order = Arc::new(haft_tool::Order::default());
+        (1, Arc::new(move || InTurn(Arc::new(order.turn()), CallId::nth(1))))
+    }
+
     fn wire(input: &[u8]) -> (Wire<&[u8]>, DuplexStream) {
         let (output, read) = tokio::io::duplex(16 << 20);
-        (Wire::new(input, output, 1, Level::default(), CancellationToken::new()), read)
+        (Wire::new(input, output, one(), Level::default(), CancellationToken::new()), read)
     }
 
     async fn written(mut wire: Wire<&[u8]>, mut read: DuplexStream) -> Vec<Value> {
@@ -740,7 +770,7 @@ mod tests {
         let level = Level::default();
         let (output, _unread) = tokio::io::duplex(64);
         let input = HELLO.as_bytes();
-        let mut wire = Wire::new(input, output, 1, level.clone(), CancellationToken::new());
+        let mut wire = Wire::new(input, output, one(), level.clone(), CancellationToken::new());
         while !level.is_overrun() {
             wire.out.push(vec![b'x'; 1 << 20]);
         }

@@ -17,6 +17,7 @@ mod jobs;
 mod journal;
 mod keeper;
 mod live;
+mod order;
 mod pipeline;
 mod pre_images;
 mod questions;
@@ -42,6 +43,7 @@ pub use self::{
     hidden::hide_in,
     jobs::{Ended, Job, JobLimits, JobPlace, Jobs, Said, Test, Work},
     journal::{Journal, Journaled},
+    order::{Order, Turn},
     pipeline::{Call, Next, Pipeline, Stage},
     pre_images::{Held, Keeping, Left, MemoryPreImages, PreImages},
     questions::{Broker, Waiting},

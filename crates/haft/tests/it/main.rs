@@ -44,6 +44,7 @@ mod looking;
 mod mcp;
 mod mcp_client;
 mod mcp_hostile;
+mod mcp_order;
 mod mcp_protocol;
 mod mistakes;
 mod named_shells;

@@ -53,6 +53,11 @@ fn the_sdk_cancels_a_command_and_nothing_is_left() {
 }
 
 #[test]
+fn the_sdk_has_commands_run_in_the_order_of_its_calls() {
+    passes("order");
+}
+
+#[test]
 fn the_sdk_is_told_errors_and_denials() {
     passes("errors");
 }

@@ -137,6 +137,33 @@ async def cancel():
         assert "well" in text(after), after
 
 
+async def order():
+    seconds = f"302.{os.getpid()}"
+    async with session("--mode", "bypass") as client:
+        stubborn = f"trap '' TERM; echo $$ > pid; sleep {seconds}; sleep {seconds}"
+        answers = {}
+
+        async def call(name, command):
+            answers[name] = await client.call_tool("bash", {"command": command})
+
+        async with anyio.create_task_group() as group:
+            with anyio.CancelScope() as cancelled:
+                async with anyio.create_task_group() as first:
+                    first.start_soon(client.call_tool, "bash", {"command": stubborn})
+                    await wait_for(lambda: runs(seconds))
+                    cancelled.cancel()
+            for name in ("a", "b", "c"):
+                alive = "test -d /proc/$(cat pid) && echo alive"
+                group.start_soon(call, name, f"{alive}; ls | grep -x '[abc]'; sleep 0.2; touch {name}")
+        # In which order the SDK sends them is its own business.
+        did = []
+        for name, answer in sorted(answers.items(), key=lambda one: len(one[1].structured_content["stdout"])):
+            data = answer.structured_content
+            assert data["stdout"].split() == sorted(did), data
+            assert data["changes"] == {"created": [name]}, data
+            did.append(name)
+
+
 async def errors():
     async with session() as client:
         missing = await client.call_tool("read", {"path": "missing.txt"})
@@ -232,6 +259,8 @@ async def hang():
 
 SCENARIOS = {
     scenario.__name__: scenario
-    for scenario in (tools, calls, images, progress, cancel, errors, elicit, elicit_newest, many, newest, hang)
+    for scenario in (
+        tools, calls, images, progress, cancel, order, errors, elicit, elicit_newest, many, newest, hang,
+    )
 }
 anyio.run(SCENARIOS[SCENARIO])

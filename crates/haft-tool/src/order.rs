@@ -1,0 +1,219 @@
+//! Which calls of one caller may go at the same time, and in which order the others go.
+//!
+//! **Invariant:** no call starts before one that came earlier, nor beside one with which it conflicts.
+//! What a call would do is worked out when all before it have started, and again whenever one of them
+//! has ended: it may depend on what they do. A turn that is let go of holds up nobody.
+
+use std::{
+    panic::{AssertUnwindSafe, catch_unwind},
+    pin::pin,
+    sync::{Arc, Mutex, MutexGuard, PoisonError},
+};
+
+use haft_types::{Plan, ToolUse, together};
+use tokio::sync::Notify;
+
+use crate::Dispatcher;
+
+/// The calls of one caller: of an answer of a model, or of a connection.
+#[derive(Default)]
+pub struct Order {
+    calls: Mutex<Calls>,
+    moved: Notify,
+}
+
+#[derive(Default)]
+struct Calls {
+    last: u64,
+    /// Those that have not ended, in the order in which they came, each with its plan once it has
+    /// started.
+    open: Vec<(u64, Option<Plan>)>,
+}
+
+/// The place of a call in an [`Order`], until it is dropped.
+pub struct Turn {
+    order: Arc<Order>,
+    number: u64,
+}
+
+impl Order {
+    /// Gives the next call its place.
+    pub fn turn(self: &Arc<Self>) -> Turn {
+        let mut calls = self.calls();
+        calls.last += 1;
+        let number = calls.last;
+        calls.open.push((number, None));
+        Turn { order: Arc::clone(self), number }
+    }
+
+    /// Waits until a call starts or ends.
+    pub async fn moved(&self) {
+        self.moved.notified().await;
+    }
+
+    fn calls(&self) -> MutexGuard<'_, Calls> {
+        self.calls.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Turn {
+    /// Waits until the call may start; `plan` says what it would do now.
+    ///
+    /// # Cancel safety
+    /// The call keeps its place.
+    async fn come(&self, plan: impl Fn() -> Plan) {
+        loop {
+            let mut moved = pin!(self.order.moved.notified());
+            moved.as_mut().enable();
+            if self.is_next() && self.starts(plan()) {
+                return;
+            }
+            moved.await;
+        }
+    }
+
+    /// Reports whether all that came earlier have started.
+    fn is_next(&self) -> bool {
+        let calls = self.order.calls();
+        calls.open.iter().find(|(_, plan)| plan.is_none()).is_none_or(|(n, _)| *n == self.number)
+    }
+
+    /// Starts the call where nothing that runs conflicts with it.
+    fn starts(&self, plan: Plan) -> bool {
+        let mut calls = self.order.calls();
+        let running: Vec<Plan> =
+            calls.open.iter().filter_map(|(_, running)| running.clone()).collect();
+        if together(running.iter().cloned().chain([plan.clone()])) <= running.len() {
+            return false;
+        }
+        if let Some(own) = calls.open.iter_mut().find(|(number, _)| *number == self.number) {
+            own.1 = Some(plan);
+        }
+        drop(calls);
+        self.order.moved.notify_waiters();
+        true
+    }
+}
+
+impl Drop for Turn {
+    fn drop(&mut self) {
+        self.order.calls().open.retain(|(number, _)| *number != self.number);
+        self.order.moved.notify_waiters();
+    }
+}
+
+impl Dispatcher {
+    /// Waits until a call may start beside those that came before it.
+    ///
+    /// # Cancel safety
+    /// The call keeps its place.
+    pub async fn come(&self, turn: &Turn, request: &ToolUse) {
+        turn.come(|| {
+            // A plan that breaks down does so again when the call runs, and is told there.
+            let planned = catch_unwind(AssertUnwindSafe(|| self.plan(request)));
+            planned.unwrap_or_else(|_| Plan::anything(&self.place, &*request.name))
+        })
+        .await;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::cell::Cell;
+
+    use futures::FutureExt as _;
+    use haft_types::{HostPath, Place, Style};
+
+    use super::*;
+
+    fn at(text: &str) -> HostPath {
+        HostPath::new(text.as_bytes(), Style::Posix).unwrap()
+    }
+
+    fn plan() -> Plan {
+        let place = Place {
+            host: "local".into(),
+            cwd: at("/w"),
+            roots: vec![at("/w")],
+            home: at("/home/me"),
+            temp: at("/tmp"),
+        };
+        Plan::new(&place, "")
+    }
+
+    /// Lets all start that may, one after the other; gives how many did in each round, whose calls
+    /// then end.
+    fn rounds(plans: &[Plan]) -> Vec<usize> {
+        let order = Arc::new(Order::default());
+        let mut left: Vec<_> = plans.iter().map(|plan| (order.turn(), plan)).collect();
+        let mut sizes = Vec::new();
+        while !left.is_empty() {
+            let started: Vec<bool> = left
+                .iter()
+                .map(|(turn, plan)| turn.come(|| (*plan).clone()).now_or_never().is_some())
+                .collect();
+            sizes.push(started.iter().filter(|started| **started).count());
+            let mut started = started.into_iter();
+            left.retain(|_| !started.next().unwrap());
+        }
+        sizes
+    }
+
+    #[test]
+    fn those_that_do_not_conflict_go_together_and_the_others_in_order() {
+        let plans = [
+            plan().searches(at("/w")),
+            plan().searches(at("/w")),
+            plan().changes(at("/w/a")),
+            plan().changes(at("/w/b")),
+            plan().searches(at("/w")),
+            plan().changes(at("/x")),
+        ];
+        assert_eq!(rounds(&plans), [2, 2, 2]);
+        assert_eq!(rounds(&[]), [0; 0]);
+    }
+
+    #[test]
+    fn nothing_is_planned_behind_the_first_conflict() {
+        let order = Arc::new(Order::default());
+        let planned = Cell::new(0);
+        let plan = || {
+            planned.set(planned.get() + 1);
+            plan().changes(at("/w/a"))
+        };
+        let turns: Vec<Turn> = (0..5).map(|_| order.turn()).collect();
+        let started = turns.iter().filter(|turn| turn.come(plan).now_or_never().is_some()).count();
+        assert_eq!((started, planned.get()), (1, 2));
+    }
+
+    #[test]
+    fn what_came_earlier_and_waits_is_not_overtaken() {
+        let plans =
+            [plan().changes(at("/w/a")), plan().changes(at("/w/a")), plan().reads(at("/x"))];
+        assert_eq!(rounds(&plans), [1, 2]);
+    }
+
+    #[tokio::test]
+    async fn a_plan_is_made_anew_when_a_call_before_it_has_ended() {
+        let order = Arc::new(Order::default());
+        let (first, second) = (order.turn(), order.turn());
+        first.come(|| plan().changes(at("/w/a"))).await;
+        let meant = Mutex::new(at("/w/a"));
+        let mut second = pin!(second.come(|| plan().changes(meant.lock().unwrap().clone())));
+        assert!(second.as_mut().now_or_never().is_none());
+        let third = order.turn();
+        *meant.lock().unwrap() = at("/w/b");
+        drop(first);
+        second.await;
+        assert!(third.come(|| plan().changes(at("/w/b"))).now_or_never().is_none());
+    }
+
+    #[tokio::test]
+    async fn a_turn_that_is_let_go_of_holds_up_nobody() {
+        let order = Arc::new(Order::default());
+        let (first, second) = (order.turn(), order.turn());
+        assert!(second.come(plan).now_or_never().is_none(), "it overtook");
+        drop(first);
+        second.come(plan).await;
+    }
+}
