@@ -6,12 +6,12 @@
 
 mod parts;
 
-use haft_types::{Body, CallId, Event, Receipt, Status, TurnId};
+use haft_types::{Access, Body, CallId, Event, Plan, Receipt, Status, Target, TurnId};
 
 /// What one call changed.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Change {
-    /// The call.
+    /// The call; the name of a job for what changed while it ran and no command did.
     pub call: CallId,
     /// The turn that it belongs to; 0 for calls that no agent made.
     pub turn: TurnId,
@@ -23,6 +23,8 @@ pub struct Change {
     pub at: u64,
     /// What it did, oldest first.
     pub receipts: Vec<Receipt>,
+    /// The jobs that ran while that was found by looking at the files: some of it may be their doing.
+    pub jobs: Vec<String>,
     /// Whether it is taken back now.
     pub undone: bool,
 }
@@ -47,8 +49,45 @@ pub struct Changes {
     pub taken_back: Vec<TakenBack>,
     /// How many undos there were.
     undos: usize,
-    /// Calls that began, with their tool and what they were to do.
-    begun: Vec<(CallId, String, String)>,
+    /// Calls that began.
+    begun: Vec<Begun>,
+    running: Vec<Running>,
+}
+
+/// A job that runs.
+#[derive(Clone, Debug, PartialEq)]
+struct Running {
+    job: String,
+    call: CallId,
+    /// Its name with what it does.
+    named: String,
+}
+
+/// A call that began.
+#[derive(Clone, Debug, PartialEq)]
+struct Begun {
+    call: CallId,
+    tool: String,
+    title: String,
+    /// Whether what it changes is found by looking.
+    is_looked: bool,
+    /// The jobs of others that ran meanwhile.
+    jobs: Vec<String>,
+}
+
+impl Begun {
+    fn beside(&mut self, job: &Running) {
+        if self.is_looked && job.call != self.call && !self.jobs.contains(&job.named) {
+            self.jobs.push(job.named.clone());
+        }
+    }
+}
+
+impl Change {
+    /// Reports whether it was found while a job ran, and anybody may have done it.
+    pub fn is_of_job(&self) -> bool {
+        is_job(&self.call)
+    }
 }
 
 impl Changes {
@@ -64,8 +103,25 @@ impl Changes {
         match &event.body {
             Body::CallStarted { call, tool, plan, .. } if is_outer(call) => {
                 let title = plan.as_ref().map(|plan| plan.title.clone()).unwrap_or_default();
-                self.begun.retain(|(begun, ..)| begun != call);
-                self.begun.push((call.clone(), tool.clone(), title));
+                let is_looked = plan.as_ref().is_some_and(is_looked);
+                let (call, tool, jobs) = (call.clone(), tool.clone(), Vec::new());
+                let mut begun = Begun { call, tool, title, is_looked, jobs };
+                self.running.iter().for_each(|job| begun.beside(job));
+                self.begun.retain(|other| other.call != begun.call);
+                self.begun.push(begun);
+            }
+            Body::JobStarted { job, call, title } => {
+                let (call, named) = (outer(call), format!("{job} ({title})"));
+                let running = Running { job: job.clone(), call, named };
+                self.begun.iter_mut().for_each(|begun| begun.beside(&running));
+                self.running.push(running);
+                let (tool, title, jobs) = ("job".to_owned(), title.clone(), Vec::new());
+                let call = CallId((&**job).into());
+                self.begun.push(Begun { call, tool, title, is_looked: false, jobs });
+            }
+            Body::JobEnded { job, .. } => {
+                self.running.retain(|other| other.job != *job);
+                self.begun.retain(|begun| *begun.call.0 != **job);
             }
             Body::CallEnded { call, outcome, .. } => {
                 self.add(event, call, &outcome.receipts);
@@ -74,7 +130,7 @@ impl Changes {
                     && outcome.status != Status::Cancelled
                     && outcome.status != Status::TimedOut
                 {
-                    self.begun.retain(|(begun, ..)| begun != call);
+                    self.begun.retain(|begun| begun.call != *call);
                 }
             }
             Body::Found { call, receipts } => self.add(event, call, receipts),
@@ -100,13 +156,26 @@ impl Changes {
         let outer = outer(call);
         let receipts = receipts.iter().cloned();
         if receipts.len() == 0 {
-        } else if let Some(change) = self.all.iter_mut().rfind(|c| c.call == outer) {
+            return;
+        }
+        let begun = self.begun.iter().find(|begun| begun.call == outer);
+        let jobs = match &event.body {
+            Body::Found { call, .. } if is_job(call) => {
+                self.running.iter().map(|job| job.named.clone()).collect()
+            }
+            _ => begun.map(|begun| begun.jobs.clone()).unwrap_or_default(),
+        };
+        // What is found later of a call that is taken back is another change.
+        let known = self.all.iter_mut().rfind(|c| c.call == outer).filter(|c| !c.undone);
+        if let Some(change) = known {
             change.receipts.extend(receipts);
+            change.jobs.extend(jobs);
+            change.jobs.sort();
+            change.jobs.dedup();
             change.at = event.at;
         } else {
-            let begun = self.begun.iter().find(|(begun, ..)| *begun == outer);
             let (tool, title) =
-                begun.map(|(_, tool, title)| (tool.clone(), title.clone())).unwrap_or_default();
+                begun.map(|begun| (begun.tool.clone(), begun.title.clone())).unwrap_or_default();
             self.all.push(Change {
                 call: outer,
                 turn: event.turn,
@@ -114,6 +183,7 @@ impl Changes {
                 title,
                 at: event.at,
                 receipts: receipts.collect(),
+                jobs,
                 undone: false,
             });
         }
@@ -123,6 +193,19 @@ impl Changes {
     pub fn standing(&self) -> impl DoubleEndedIterator<Item = &Change> {
         self.all.iter().filter(|change| !change.undone)
     }
+}
+
+/// Reports whether no host sees what a call of this plan changes.
+fn is_looked(plan: &Plan) -> bool {
+    plan.effects.iter().any(|effect| {
+        effect.access != Access::Observe
+            && matches!(effect.target, Target::Command { .. } | Target::Anything)
+    })
+}
+
+/// Reports whether this names a job.
+fn is_job(call: &CallId) -> bool {
+    call.0.starts_with('j')
 }
 
 /// Reports whether a call was made by no other call.

@@ -16,10 +16,10 @@ use std::{
 
 use futures::{FutureExt as _, future::join_all};
 use haft_types::{AgentPath, Body, CallId, JobEnd, ToolError, TurnId};
-use tokio::task::AbortHandle;
+use tokio::{task::AbortHandle, time::Instant};
 
 pub use self::job::{Ended, Job, Said, Test, Work};
-use crate::Cx;
+use crate::{Cx, survey::Watch};
 
 /// Ended jobs that stay listed.
 const ENDED: usize = 32;
@@ -184,6 +184,15 @@ impl Jobs {
         ToolError::new(words).hint(place)
     }
 
+    /// Those that ran at some time since then.
+    pub(crate) fn since(&self, moment: Instant) -> Vec<Arc<Job>> {
+        let ran = |job: &&Arc<Job>| match job.end() {
+            None => true,
+            Some(ended) => ended.at >= moment && !job.is_past(),
+        };
+        self.table().jobs.values().filter(ran).cloned().collect()
+    }
+
     /// The jobs that an agent's calls began, that ended, and whose end its model does not know.
     pub fn unreported(&self, agent: &AgentPath) -> Vec<Arc<Job>> {
         let news = |job: &&Arc<Job>| job.agent() == agent && job.end().is_some() && !job.is_told();
@@ -317,7 +326,17 @@ impl JobPlace {
         let names = (call, agent, cx.turn);
         let job = Job::new(id, names, title, memory, work, Box::new(tell));
         let job = Arc::new(job.running_for(self.before));
-        let life = std::panic::AssertUnwindSafe(follow(Arc::clone(&job))).catch_unwind();
+        let (of, life) = (Arc::clone(&job), follow(Arc::clone(&job)));
+        let session = Arc::downgrade(&cx.dispatcher.session);
+        let life = async move {
+            let mut ended = life.await;
+            if let Some(session) = Weak::upgrade(&session) {
+                let watch = session.map.get::<Watch>();
+                ended.notes.extend(watch.job_ends(&session, &of).await);
+            }
+            ended
+        };
+        let life = std::panic::AssertUnwindSafe(life).catch_unwind();
         let (of, jobs) = (Arc::clone(&job), Arc::downgrade(&self.jobs));
         let task = tokio::spawn(async move {
             let broke = |_| Ended::new(JobEnd::Lost, "lost: what followed it broke down");

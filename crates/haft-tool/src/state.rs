@@ -15,7 +15,7 @@ use std::{
 use haft_host::{Outs, Queues};
 use haft_policy::{Grants, Mode, Policy};
 use haft_text::secrets::Secrets;
-use haft_types::{CallId, HostPath};
+use haft_types::{CallId, HostPath, Receipt};
 use serde_json::Value;
 
 use crate::{Blobs, Broker, Events, Journal, MemoryPreImages, PreImages};
@@ -131,6 +131,11 @@ impl Session {
     pub async fn settle(&self) {
         self.map.get::<crate::stopping::Stopping>().settle().await;
         self.map.get::<crate::survey::Watch>().settle().await;
+    }
+
+    /// Takes note of changes that no call made, such as an undo: they are nobody else's.
+    pub fn changed(&self, receipts: &[Receipt]) {
+        self.map.get::<crate::survey::Watch>().claim(receipts);
     }
 
     /// Says that nobody hears the answers of cancelled calls: the next answer tells what they changed.

@@ -39,6 +39,7 @@ Examples:
   haft undo              the last change
   haft undo 3            the last three
   haft undo c12          what the call c12 changed
+  haft undo j1           what changed while the job j1 ran and no command did
   haft undo --turn       everything since the last message
   haft redo              what the last undo took back
   haft redo 2            the two calls that were taken back last
@@ -270,8 +271,9 @@ pub struct Doctor {
 /// What undo and redo take alike, wherever they are typed.
 #[derive(Debug, Args)]
 pub struct Back {
-    /// How many, the last ones first, or the id of one call, such as c12; without it the last one,
-    /// and of what was taken back all that was at once
+    /// How many, the last ones first, or the id of one call, such as c12, or of a job, such as j1,
+    /// for what changed while it ran; without it the last one, and of what was taken back all that
+    /// was at once
     #[arg(value_name = "N or CALL")]
     pub which: Option<String>,
     /// Replace what others changed since, too; what is there is kept, to go back to it

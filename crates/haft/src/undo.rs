@@ -296,6 +296,7 @@ async fn in_session_telling(core: &Core, asked: &LineCommand, text: &mut String)
         }
         done => done.map_err(Refused::failure)?,
     };
+    session.changed(&changed.receipts);
     text.push_str(&work.told(&group, wanted.redo, &changed));
     for lost in changed.notes.into_iter().chain(work.lost(&changed.receipts)) {
         let _ = writeln!(text, "! {lost}");

@@ -9,7 +9,8 @@ use std::{
 
 use haft_session::{Changes, PreImages, SessionError, SessionId, Store};
 use haft_types::{
-    Blob, Body, CallId, Event, Hash, HostPath, Outcome, Plan, Receipt, ReceiptAction, Style, TurnId,
+    Access, Blob, Body, CallId, Effect, Event, Hash, HostPath, JobEnd, Outcome, Plan, Receipt,
+    ReceiptAction, Style, Target, TurnId,
 };
 
 use crate::events::{event, user};
@@ -226,4 +227,47 @@ fn changes_are_those_of_outer_calls_and_undos_are_a_stack() {
     let changes = Changes::of(&events);
     assert_eq!(changes.standing().map(|c| &*c.call.0).collect::<Vec<_>>(), ["c1"]);
     assert_eq!(changes.taken_back.len(), 1);
+}
+
+#[test]
+fn what_is_found_while_jobs_run_names_them() {
+    let job = |id: &str, of: &str| Body::JobStarted {
+        job: id.into(),
+        call: CallId(of.into()),
+        title: format!("run {id}"),
+    };
+    let end = |id: &str| Body::JobEnded { job: id.into(), end: JobEnd::Exited, exit: Some(0) };
+    let command = |id: &str| {
+        let target = Target::command("make".to_owned());
+        let effects = vec![Effect { access: Access::Destroy, target }];
+        let plan = Plan { host: "local".into(), title: format!("Running {id}"), effects };
+        let [started, ended] = call(id, 1, &["/made"]);
+        let Body::CallStarted { call, tool, input, .. } = started.body else { unreachable!() };
+        [event(Body::CallStarted { call, tool, input, plan: Some(plan) }), ended]
+    };
+    let found = |id: &str| Body::Found { call: CallId(id.into()), receipts: vec![receipt("/f")] };
+    let mut events: Vec<Event> = Vec::new();
+    let [begun, over] = command("c1");
+    // Its own job is no other's.
+    events.extend([begun, event(job("j1", "c1")), over]);
+    events.extend(command("c2"));
+    events.extend(call("c3", 1, &["/edited"]));
+    events.extend([event(found("j1")), event(end("j1"))]);
+    events.extend(command("c4"));
+    let changes = Changes::of(&events);
+    let jobs = |changes: &Changes| -> Vec<(String, Vec<String>)> {
+        changes.all.iter().map(|change| (change.call.to_string(), change.jobs.clone())).collect()
+    };
+    let ran = || vec!["j1 (run j1)".to_owned()];
+    let none = Vec::new;
+    let wanted = [("c1", none()), ("c2", ran()), ("c3", none()), ("j1", ran()), ("c4", none())];
+    assert_eq!(jobs(&changes), wanted.map(|(call, jobs)| (call.to_owned(), jobs)));
+    let of_job = changes.all.iter().find(|change| change.is_of_job()).unwrap();
+    assert_eq!((&*of_job.tool, &*of_job.title), ("job", "run j1"));
+
+    // What is found once that is taken back is another change.
+    let mut events: Vec<Event> = vec![event(job("j1", "c1")), event(found("j1"))];
+    events.extend([undone(&["j1"], false), event(found("j1"))]);
+    let changes = Changes::of(&events);
+    assert_eq!((changes.all.len(), changes.standing().count()), (2, 1));
 }

@@ -211,6 +211,11 @@ impl Job {
         &self.agent
     }
 
+    /// The turn of that call.
+    pub(crate) const fn turn(&self) -> TurnId {
+        self.turn
+    }
+
     /// What it does, in one line.
     pub fn title(&self) -> &str {
         &self.title

@@ -15,6 +15,7 @@ mod down;
 mod git;
 mod killed;
 mod late;
+mod meanwhile;
 mod told;
 
 use std::{
@@ -27,8 +28,8 @@ use haft_host::{
     Copies, FileKind, Host, Located, Named, Stamp, Survey, SurveyError, SurveyLimits, Walk,
 };
 use haft_types::{
-    Access, CallId, Effect, EntryKind, Follow, HostPath, Outcome, Receipt, ReceiptAction, Status,
-    Style, Target,
+    Access, CallId, Effect, EntryKind, Follow, HostPath, Outcome, Place, Receipt, ReceiptAction,
+    Status, Style, Target,
 };
 use tokio::{task::JoinHandle, time::Instant};
 use tokio_util::sync::CancellationToken;
@@ -39,6 +40,7 @@ use self::{
     diff::{Change, changes, receipts, uncovered},
     down::Down,
     git::Known,
+    meanwhile::Gap,
     told::Told,
 };
 use crate::{Call, Held, Judge, PreImages, stopping::Stopping};
@@ -84,6 +86,8 @@ pub(crate) struct Watch {
     telling: tokio::sync::Mutex<()>,
     /// Looks that go on after the answer of their command.
     late: late::Late,
+    /// Since the last command, while a job runs.
+    gap: Mutex<Option<Gap>>,
 }
 
 #[derive(Default)]
@@ -119,7 +123,21 @@ pub(crate) struct Watched {
     copies: Arc<dyn Copies>,
     open: Arc<Open>,
     images: Arc<dyn PreImages>,
+    /// When it was looked.
+    since: Instant,
+    /// True for the time between two commands.
+    is_gap: bool,
     signs: Option<Signs>,
+}
+
+/// A look at the files.
+struct Looked {
+    survey: Arc<Survey>,
+    /// How many there were, with it.
+    number: u64,
+    /// Where the copies are that it names.
+    copies: Arc<dyn Copies>,
+    at: Instant,
 }
 
 /// Tells again and again that haft lives while a command runs. Dropped before the command was looked
@@ -184,7 +202,8 @@ impl Watch {
             claims: Mutex::default(),
             images: Arc::clone(&images),
         });
-        let alone = self.runs(&open);
+        let gap = self.gap();
+        let (alone, since) = (self.runs(&open, gap.as_ref()), Instant::now());
         let walk =
             self::walk(&call.cx.session().judge(), call.tool(), host.style(), call.cx.stop.clone());
         let named = named(call);
@@ -197,7 +216,10 @@ impl Watch {
         };
         let (before, copies) = match looked {
             Ok(looked) => looked,
-            Err(SurveyError::Stopped) => return Begun::Off(None),
+            Err(SurveyError::Stopped) => {
+                *locked(&self.gap) = gap;
+                return Begun::Off(None);
+            }
             Err(error) => {
                 state.fail(&error, &*host);
                 return Begun::Off(Some(off(&error, state.off)));
@@ -208,6 +230,11 @@ impl Watch {
         }
         locked(&open.claims).looked();
         let looked = *open.looked.get_or_init(|| state.looks);
+        if let Some(gap) = gap {
+            let survey = Arc::clone(&before);
+            let looked = Looked { survey, number: looked, copies: Arc::clone(&copies), at: since };
+            self.tell_gap(gap, looked, &call.cx).await;
+        }
         state.down.before(&*copies, (&call.request.id, call.tool()), &before, alone);
         // What was cancelled is looked at all the same.
         let walk = Walk { stop: CancellationToken::new(), ..walk };
@@ -224,16 +251,18 @@ impl Watch {
             copies: copies.clone(),
             open,
             images,
+            since,
+            is_gap: false,
             signs: Some(Signs::of(copies)),
         }))
     }
 
     /// Takes note of a command; reports whether no other one runs.
-    fn runs(&self, open: &Arc<Open>) -> bool {
+    fn runs(&self, open: &Arc<Open>, gap: Option<&Gap>) -> bool {
         let mut all = locked(&self.open);
         all.retain(|other| other.strong_count() > 0);
         all.push(Arc::downgrade(open));
-        all.len() == 1
+        all.len() == 1 + usize::from(gap.is_some())
     }
 
     /// Adds to an answer what no model was told yet; that of a cancelled call may go unheard.
@@ -258,6 +287,7 @@ impl Watch {
     pub(crate) async fn close(&self) {
         self.settle().await;
         let mut state = self.state.lock().await;
+        drop(self.gap());
         *state = State { looks: state.looks, ..State::default() };
     }
 
@@ -512,20 +542,41 @@ impl Watched {
         // What another command did is told before this one looks, or looked for after it.
         let watch = self.watch.clone();
         let _telling = watch.telling.lock().await;
-        let (after, looked) = match self.look(&call).await {
-            Ok(found) => found,
+        let looked = match self.look(&call).await {
+            Ok(looked) => looked,
             Err((error, for_good)) => return Found::told(off(&error, for_good)),
         };
+        let jobs = meanwhile::ran(call.session(), self.since, Some(&call.call));
+        let shared = self.runs_beside();
+        self.watch.begin_gap(&self, &looked, (call.session(), None), &call.place);
+        let credit = call.keeper.as_ref().and_then(|keeper| keeper.credited());
+        let mut found = self.compare(looked, &call.place, shared).await;
+        if let Some(text) = found.lines.first_mut().filter(|_| found.data.is_some())
+            && let Some(who) = credit.or_else(|| meanwhile::may_be(&jobs))
+        {
+            *text = format!("{who}: {text}");
+        }
+        if let Some(serde_json::Value::Object(data)) = &mut found.data
+            && !jobs.is_empty()
+        {
+            let ids: Vec<&str> = jobs.iter().map(|job| job.id()).collect();
+            data.insert("while_jobs".to_owned(), ids.into());
+        }
+        found
+    }
+
+    /// Finds what the files are now that they were not before.
+    async fn compare(self, looked: Looked, place: &Place, shared: bool) -> Found {
+        let Looked { survey: after, number: looked, .. } = looked;
         let claims = std::mem::take(&mut *locked(&self.open.claims));
         let born = |path: &HostPath| self.host.surveys()?.born(path);
         let covers = |path: &HostPath| self.covers(path);
-        let shared = self.runs_beside();
         let (before, others, images) = (self.before.clone(), claims.paths(), self.images.clone());
         let known = move || Known::of(before, after, &others, &*images, shared);
         let known = tokio::task::spawn_blocking(known).await;
         let Ok(Known { before, after, held }) = known else { return Found::told(NOT_KEPT) };
         let mut changes = changes(&before, &after, (&claims, &covers), &born);
-        self.leave_ignored(&before, &after, &mut changes, shared).await;
+        self.leave_ignored(&before, &after, &mut changes, shared || self.is_gap).await;
         let same = (&before.passed, &before.repositories) == (&after.passed, &after.repositories);
         if changes.is_empty() && same {
             return Found::default();
@@ -548,13 +599,10 @@ impl Watched {
         let Ok(kept) = tokio::task::spawn_blocking(work).await else {
             return Found::told(NOT_KEPT);
         };
-        let told = Told::of(&kept, &call.place);
-        let mut text = told.text();
+        let told = Told::of(&kept, place);
+        let text = told.text();
         if text.is_empty() {
             return Found::default();
-        }
-        if let Some(who) = call.keeper.as_ref().and_then(|keeper| keeper.credited()) {
-            text = format!("{who}: {text}");
         }
         let made_room = crate::keeper::made_room(self.images.let_go());
         let lines = std::iter::once(text).chain(made_room).collect();
@@ -623,13 +671,21 @@ impl Watched {
         }
     }
 
-    /// Looks at the files; with the number of that look.
-    async fn look(&self, call: &crate::Cx) -> Result<(Arc<Survey>, u64), (SurveyError, bool)> {
+    /// Looks at the files once nothing of the call runs any more.
+    async fn look(&self, call: &crate::Cx) -> Result<Looked, (SurveyError, bool)> {
         let mut state = self.watch.state.lock().await;
         // Whoever begins then looks behind this.
         call.session().map.get::<Stopping>().of(&call.call).await;
-        let host = &*self.host;
-        let looked = match roots(&call.place.roots, &self.before.roots, host).await {
+        self.look_in(&mut state, &call.place).await
+    }
+
+    async fn look_in(
+        &self,
+        state: &mut State,
+        place: &Place,
+    ) -> Result<Looked, (SurveyError, bool)> {
+        let (host, at) = (&*self.host, Instant::now());
+        let looked = match roots(&place.roots, &self.before.roots, host).await {
             Ok(roots) => {
                 let of = (&self.walk, &self.named);
                 state.look(host, &roots, of, self.watching, &*self.images).await
@@ -637,7 +693,7 @@ impl Watched {
             Err(error) => Err(error.into()),
         };
         match looked {
-            Ok((after, _)) => Ok((after, state.looks)),
+            Ok((survey, copies)) => Ok(Looked { survey, number: state.looks, copies, at }),
             Err(error) => {
                 state.fail(&error, host);
                 Err((error, state.off))

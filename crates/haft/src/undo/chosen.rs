@@ -4,7 +4,7 @@
 
 use std::{cmp::Reverse, collections::BTreeSet};
 
-use haft_session::{Changes, TakenBack};
+use haft_session::{Change, Changes, TakenBack};
 use haft_types::{CallId, Hash, HostPath, Receipt, TurnId};
 
 use super::work::left;
@@ -39,7 +39,7 @@ pub enum Which {
     Newest,
     /// The newest.
     Last(usize),
-    /// Those of one call.
+    /// Those of one call, or found while one job ran.
     Call(CallId),
 }
 
@@ -53,12 +53,12 @@ impl Which {
                 _ => Err(Failure::Usage(format!("{text} is no count of changes: give 1 or more"))),
             };
         }
-        if text.strip_prefix('c').is_some_and(digits) {
+        if text.strip_prefix(['c', 'j']).is_some_and(digits) {
             return Ok(Self::Call(CallId(text.into())));
         }
         let shown: String = text.chars().take(80).collect();
         Err(Failure::Usage(format!(
-            "{shown:?} is neither a count of changes nor the id of a call, such as c12"
+            "{shown:?} is neither a count of changes nor the id of a call or job, such as c12 or j1"
         )))
     }
 }
@@ -80,6 +80,8 @@ pub struct Group {
     more: Option<(usize, Vec<CallId>, Vec<CallId>)>,
     /// What is taken back, in this order.
     pub receipts: Vec<Receipt>,
+    /// What is to be said of what is taken back, a line each: whose doing it may be, too.
+    pub doubts: Vec<String>,
     /// What else left files as they are: the file, its hash then, and who it was, with what to do.
     pub others: Vec<(HostPath, Option<Hash>, String)>,
 }
@@ -118,7 +120,10 @@ impl Group {
             _ if wanted.turn && count == 1 => "--turn".to_owned(),
             _ => format!("{count}{turn}"),
         };
-        Self { count, calls, named, titles, gone: Vec::new(), more: None, receipts, others }
+        let is_meant = |change: &&Change| !wanted.redo && calls.contains(&change.call);
+        let doubts = changes.all.iter().filter(is_meant).filter_map(doubt).collect();
+        let (gone, more) = (Vec::new(), None);
+        Self { count, calls, named, titles, gone, more, receipts, doubts, others }
     }
 
     /// What of haft left a file as it was found, the newest where there is more, and what to do.
@@ -126,6 +131,17 @@ impl Group {
         let same = |other: &&(HostPath, Option<Hash>, String)| other.0 == *path && other.1 == found;
         self.others.iter().rfind(same).map(|(.., who)| who.as_str())
     }
+}
+
+/// Says of a change that it may be that of others.
+fn doubt(change: &Change) -> Option<String> {
+    let (call, jobs) = (&change.call, change.jobs.join(" and "));
+    (!jobs.is_empty()).then(|| {
+        if change.is_of_job() {
+            return format!("{jobs} ran while this changed: others may have done some of it");
+        }
+        format!("what {call} changed was found while {jobs} ran, whose doing some of it may be")
+    })
 }
 
 fn title(changes: &Changes, call: &CallId) -> String {
@@ -252,8 +268,12 @@ fn unit(wanted: &Wanted, call: &CallId, turn: TurnId) -> (TurnId, Option<CallId>
 
 fn to_undo(wanted: &Wanted, changes: &Changes) -> Result<Group, String> {
     let unit = |call: &CallId, turn: TurnId| unit(wanted, call, turn);
+    // What changed while a job ran anybody may have done: it is taken back where it is named.
+    let is_named = |change: &&Change| {
+        !change.is_of_job() || matches!(&wanted.which, Which::Call(call) if *call == change.call)
+    };
     let mut units = Vec::new();
-    for change in changes.standing().rev() {
+    for change in changes.standing().rev().filter(is_named) {
         let unit = unit(&change.call, change.turn);
         if !units.contains(&unit) {
             units.push(unit);
@@ -263,7 +283,7 @@ fn to_undo(wanted: &Wanted, changes: &Changes) -> Result<Group, String> {
         Which::Newest => units.truncate(1),
         Which::Last(count) => units.truncate(*count),
         Which::Call(call) => {
-            let found = changes.all.iter().find(|change| change.call == *call);
+            let found = changes.all.iter().rfind(|change| change.call == *call);
             match found {
                 None => return Err(format!("no call {call} changed a file; {}", named(changes))),
                 Some(change) if change.undone => {
@@ -278,14 +298,38 @@ fn to_undo(wanted: &Wanted, changes: &Changes) -> Result<Group, String> {
     let meant: Vec<_> = changes
         .standing()
         .rev()
+        .filter(is_named)
         .filter(|change| units.contains(&unit(&change.call, change.turn)))
         .collect();
+    let of_jobs = left_of_jobs(changes, meant.last().copied(), is_named);
     if meant.is_empty() {
-        return Err("no change is there to take back".to_owned());
+        let none = "no change is there to take back".to_owned();
+        return Err(of_jobs.into_iter().fold(none, |text, job| format!("{text}; {job}")));
     }
     let calls = meant.iter().map(|change| change.call.clone()).collect();
     let receipts = meant.iter().flat_map(|change| change.receipts.iter().rev().cloned());
-    Ok(Group::of(wanted, units.len(), calls, receipts.collect(), changes))
+    let mut group = Group::of(wanted, units.len(), calls, receipts.collect(), changes);
+    group.doubts.extend(of_jobs);
+    Ok(group)
+}
+
+/// Says of what changed while jobs ran, later than this change, that it is left as it is.
+fn left_of_jobs(
+    changes: &Changes,
+    oldest: Option<&Change>,
+    is_named: impl Fn(&&Change) -> bool,
+) -> Vec<String> {
+    let later = changes
+        .standing()
+        .skip_while(|change| oldest.is_some_and(|oldest| !std::ptr::eq(*change, oldest)));
+    let told = |change: &Change| {
+        let (job, jobs) = (&change.call, change.jobs.join(" and "));
+        format!(
+            "what changed while {jobs} ran is left as it is, for others may have done it: undo \
+             {job} takes it back"
+        )
+    };
+    later.filter(|change| !is_named(change)).map(told).collect()
 }
 
 /// Says that fewer changes were there than were asked for, or that more had to go together.

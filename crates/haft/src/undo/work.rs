@@ -123,7 +123,8 @@ impl Work<'_> {
             )),
             error => Refused::told(&format!("{error}. Nothing was changed.")),
         })?;
-        let notes = self.notes(&stays, &apart, &stay);
+        let doubts = group.doubts.iter().map(|text| face::safe(text));
+        let notes = doubts.chain(self.notes(&stays, &apart, &stay)).collect();
         let is_file = |receipt: &&Receipt| receipt.kind != EntryKind::Folder;
         let files = receipts.iter().filter(is_file).flat_map(left).collect();
         let calls = group.calls.clone();

@@ -169,7 +169,7 @@ fn what_cannot_be_taken_back_says_why() {
     let ran = talk(&world, &[edit("alpha", "gamma")], lines);
     let mut rest = behind(&ran);
     for words in [
-        "! \"x\" is neither a count of changes nor the id of a call, such as c12\n",
+        "! \"x\" is neither a count of changes nor the id of a call or job, such as c12 or j1\n",
         "! 0 is no count of changes: give 1 or more\n",
         "! no call c7 changed a file; what stands: c1 (edit",
         "! unexpected argument '2' found",

@@ -35,6 +35,7 @@ mod hostile_documents;
 mod images;
 mod instructions;
 mod jobs;
+mod jobs_changed;
 mod kept_outputs;
 mod line;
 mod line_keys;

@@ -1,0 +1,189 @@
+//! What changed while a job ran and no command did: nobody else would tell it.
+//!
+//! **Invariant:** such a gap begins with the look after a command behind which a job runs, and ends
+//! with the look before the next command, or with that at the end of a job. What is found in it is told
+//! as what changed while the job ran: others may have done it. What a command finds that ran beside a
+//! job is told by the command, with word of the job: which of them did it nobody knows.
+
+use std::sync::{Arc, OnceLock};
+
+use haft_host::{Copies, Host, Named, Survey, Walk};
+use haft_types::{Body, CallId, Level, Place};
+use tokio::time::Instant;
+
+use super::{Found, Looked, Open, Watch, Watched, Watching, locked, off};
+use crate::{Cx, Job, Jobs, PreImages, Session};
+
+/// Most jobs that are named.
+const NAMED: usize = 3;
+
+/// The time since the look after a command.
+pub(super) struct Gap {
+    watching: Watching,
+    host: Arc<dyn Host>,
+    walk: Walk,
+    before: Arc<Survey>,
+    looked: u64,
+    copies: Arc<dyn Copies>,
+    /// What haft itself changes meanwhile.
+    open: Arc<Open>,
+    images: Arc<dyn PreImages>,
+    since: Instant,
+    place: Place,
+}
+
+impl Gap {
+    /// The same as something that is watched, with its place.
+    fn watched(self, watch: Arc<Watch>) -> (Watched, Place) {
+        let Self { watching, host, walk, before, looked, copies, open, images, since, place } =
+            self;
+        let (named, signs) = (Named::default(), None);
+        let is_gap = true;
+        let watched = Watched {
+            watch,
+            watching,
+            host,
+            walk,
+            named,
+            before,
+            looked,
+            copies,
+            open,
+            images,
+            since,
+            is_gap,
+            signs,
+        };
+        (watched, place)
+    }
+}
+
+impl Watch {
+    /// The gap until now, which ends.
+    pub(super) fn gap(&self) -> Option<Gap> {
+        locked(&self.gap).take()
+    }
+
+    /// A gap begins with a look, where a job runs and no command does; `but` is a job that has ended.
+    pub(super) fn begin_gap(
+        &self,
+        of: &Watched,
+        looked: &Looked,
+        (session, but): (&Session, Option<&str>),
+        place: &Place,
+    ) {
+        let runs = |job: &Arc<Job>| job.end().is_none() && Some(job.id()) != but;
+        if of.runs_beside() || !session.map.get::<Jobs>().all().iter().any(runs) {
+            return;
+        }
+        let open = Arc::new(Open {
+            looked: OnceLock::from(looked.number),
+            claims: std::sync::Mutex::default(),
+            images: Arc::clone(&of.images),
+        });
+        locked(&self.open).push(Arc::downgrade(&open));
+        *locked(&self.gap) = Some(Gap {
+            watching: of.watching,
+            host: Arc::clone(&of.host),
+            walk: of.walk.clone(),
+            before: Arc::clone(&looked.survey),
+            looked: looked.number,
+            copies: Arc::clone(&looked.copies),
+            open,
+            images: Arc::clone(&of.images),
+            since: looked.at,
+            place: place.clone(),
+        });
+    }
+
+    /// Tells what changed in a gap that ends with the look before this call.
+    pub(super) async fn tell_gap(self: &Arc<Self>, gap: Gap, looked: Looked, call: &Cx) {
+        let jobs = ran(call.session(), gap.since, None);
+        let (watched, place) = gap.watched(Arc::clone(self));
+        locked(&watched.open.claims).looks();
+        let found = watched.compare(looked, &place, false).await;
+        let text = keep(call.session(), found, &jobs);
+        if let (Some(text), Some(names)) = (text, names(&jobs)) {
+            let text = format!("while {names} ran, before {}: {text}", call.call);
+            notice(call.session(), &jobs, text.clone());
+            self.late.tell(text);
+        }
+    }
+
+    /// Finds what changed since the last command, at the end of a job; in words.
+    pub(crate) async fn job_ends(
+        self: &Arc<Self>,
+        session: &Session,
+        job: &Arc<Job>,
+    ) -> Vec<String> {
+        let _telling = self.telling.lock().await;
+        // A command that begins now looks behind this, and one that runs tells it all.
+        let mut state = self.state.lock().await;
+        let Some(gap) = self.gap() else { return Vec::new() };
+        let since = gap.since;
+        let (watched, place) = gap.watched(Arc::clone(self));
+        locked(&watched.open.claims).looks();
+        let looked = match watched.look_in(&mut state, &place).await {
+            Ok(looked) => looked,
+            Err((error, for_good)) => return vec![off(&error, for_good)],
+        };
+        drop(state);
+        let jobs = ran(session, since, None);
+        self.begin_gap(&watched, &looked, (session, Some(job.id())), &place);
+        let found = watched.compare(looked, &place, false).await;
+        let Some(text) = keep(session, found, std::slice::from_ref(job)) else { return Vec::new() };
+        let others: Vec<Arc<Job>> =
+            jobs.into_iter().filter(|other| !Arc::ptr_eq(other, job)).collect();
+        let others = names(&others).map(|names| format!(", as {names} did")).unwrap_or_default();
+        notice(
+            session,
+            std::slice::from_ref(job),
+            format!("while {} ran{others}: {text}", job.named()),
+        );
+        vec![format!("while it ran{others}, this changed: {}", text.replace("]\n[", "; "))]
+    }
+}
+
+/// Jobs that ran at some time since then, without those that this call began.
+pub(super) fn ran(session: &Session, since: Instant, but: Option<&CallId>) -> Vec<Arc<Job>> {
+    let mut jobs = session.map.get::<Jobs>().since(since);
+    jobs.retain(|job| Some(job.call()) != but);
+    jobs
+}
+
+/// Their names; none where there are none.
+fn names(jobs: &[Arc<Job>]) -> Option<String> {
+    let mut names: Vec<String> = jobs.iter().take(NAMED).map(|job| job.named()).collect();
+    let more = jobs.len().saturating_sub(NAMED);
+    if more > 0 {
+        names.push(format!("{more} more"));
+    }
+    (!names.is_empty()).then(|| names.join(" and "))
+}
+
+/// What is said in front of what a command changed while jobs ran.
+pub(super) fn may_be(jobs: &[Arc<Job>]) -> Option<String> {
+    names(jobs).map(|names| format!("while {names} ran, which may have done some of it"))
+}
+
+/// Keeps what was found in the log, under the name of the first of these jobs; gives it in words.
+fn keep(session: &Session, found: Found, jobs: &[Arc<Job>]) -> Option<String> {
+    let Found { receipts, lines, .. } = found;
+    let job = jobs.first()?;
+    let text = lines.join("]\n[");
+    if !receipts.is_empty() {
+        let body = Body::Found { call: CallId(job.id().into()), receipts };
+        if let Err(error) = session.events.emit(job.agent(), job.turn(), body) {
+            return Some(format!("{text}; this cannot be taken back: {error}"));
+        }
+    }
+    (!text.is_empty()).then_some(text)
+}
+
+/// Tells people.
+fn notice(session: &Session, jobs: &[Arc<Job>], text: String) {
+    let Some(job) = jobs.first() else { return };
+    // A log that cannot be written is told of by whoever writes it next.
+    let body = Body::Notice { level: Level::Info, text };
+    drop(session.events.emit(job.agent(), job.turn(), body));
+}
