@@ -15,7 +15,7 @@ use crate::{
     command::GAP,
     decide::{Judged, Ruling},
     lexer::{EXPANDS, QUOTED, REPLACED},
-    parts::{Line, Parts},
+    parts::{Line, Parts, plain},
 };
 
 /// Letters of `pkill` and `pgrep` that are followed by a value of their own, `pkill`'s first.
@@ -144,7 +144,7 @@ fn ends<'a>(parts: &Parts, all: &[&'a Own]) -> Option<Ends<'a>> {
         }
         all.iter().find_map(|of| {
             let (why, instead) = ends_one(words, &beside, of)?;
-            Some(Ends { of, why: format!("{}: {why}", words.join(" ")), instead })
+            Some(Ends { of, why: format!("{}: {why}", plain(&words.join(" "))), instead })
         })
     })
 }

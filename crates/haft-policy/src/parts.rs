@@ -643,12 +643,13 @@ fn several(word: &str) -> String {
     )
 }
 
-/// A word as it may have been written, for people.
+/// A word as it may have been written, for people, in marks.
 fn shown(word: &str) -> String {
     format!("`{}`", plain(word))
 }
 
-fn plain(word: &str) -> String {
+/// A word, or several, as they may have been written, for people.
+pub(crate) fn plain(word: &str) -> String {
     let mut plain = String::new();
     let mut last = ' ';
     for c in word.chars().take(80) {

@@ -42,6 +42,9 @@ use crate::{Options, process, search::quoted};
 
 /// Most milliseconds that a command may take.
 const TIMEOUT_MAX: u64 = 600_000;
+/// Bytes of a variable with its name that a program can usually be given: in one, a shell gets its
+/// command.
+const VARIABLE: usize = 131_071;
 /// Columns and rows of the terminal that a command may have.
 const TERMINAL: (u16, u16) = (120, 40);
 /// Where `cd -` goes: haft's own is nothing to a command.
@@ -492,9 +495,9 @@ fn failed(command: &str, error: &io::Error) -> ToolError {
                 .hint("Look at what it did before you run it again.")
         }
         _ if error.kind() == io::ErrorKind::ArgumentListTooLong => {
-            let size = command.len();
+            let (size, most) = (command.len(), VARIABLE - COMMAND_VARIABLE.len() - 1);
             ToolError::new(format!(
-                "the command has {size} bytes, more than a shell can be given (usually 131071)"
+                "the command has {size} bytes, more than a shell can be given (usually {most})"
             ))
             .hint("Nothing was run. Write it to a file with write, and run that: bash FILE")
         }

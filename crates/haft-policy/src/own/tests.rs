@@ -217,6 +217,14 @@ fn what_is_handed_on_is_found() {
 }
 
 #[test]
+fn what_ends_haft_is_told_as_it_was_written() {
+    for text in ["kill -9 $PPID", "kill -TERM -- -$PPID", "kill -s KILL -1", "pkill -x haft"] {
+        let found = ends_in(text, &Parts::of(text), &[&haft()]).unwrap().why;
+        assert!(found.starts_with(&format!("{text}: ")), "{found}");
+    }
+}
+
+#[test]
 fn what_hands_on_something_else_is_not() {
     let texts = [
         "P=nginx; pkill $P",

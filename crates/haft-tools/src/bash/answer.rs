@@ -19,6 +19,8 @@ const SHOWN: usize = 14_000;
 const ERRORS: usize = 1_000;
 /// Most left-over processes that are named.
 const NAMED: usize = 10;
+/// Characters of the command where it stands for a part of it.
+const BEGIN: usize = 50;
 
 /// Makes the answer of a command that was run.
 pub(super) fn outcome(
@@ -240,9 +242,11 @@ pub(super) fn put_back(of: &[PutBack]) -> Option<String> {
 /// Processes by their ids and command lines.
 pub(super) fn named(command: &str, processes: &[(u32, String)]) -> String {
     let named = processes.iter().take(NAMED).map(|(id, line)| {
-        // A part of the command that runs in a shell of its own has the shell's line.
-        let own = line.contains(&REPORTING_SCRIPT[..REPORTING_SCRIPT.len().min(20)]);
-        let line = if own { command.trim() } else { line };
+        // A part of the command that runs in a shell of its own, or has not become its program yet,
+        // has the shell's line.
+        if line.contains(&REPORTING_SCRIPT[..REPORTING_SCRIPT.len().min(20)]) {
+            return format!("{id} a part of `{}`", begin(command));
+        }
         format!("{id} {}", haft_text::names::shown(line, 80))
     });
     let named = named.collect::<Vec<_>>().join(", ");
@@ -250,6 +254,15 @@ pub(super) fn named(command: &str, processes: &[(u32, String)]) -> String {
         0 => named,
         more => format!("{named} and {more} more"),
     }
+}
+
+/// The begin of a command, in one line.
+fn begin(command: &str) -> String {
+    let command = command.trim();
+    let line = command.lines().next().unwrap_or_default().trim_end();
+    let short: String = line.chars().take(BEGIN).collect();
+    let more = if short.len() < command.len() { "..." } else { "" };
+    format!("{}{more}", haft_text::names::shown(&short, BEGIN))
 }
 
 /// How many bytes the kept file does not hold; none where it holds all, or there is none.
@@ -379,9 +392,14 @@ mod tests {
         assert_eq!(super::stuck("make", &Exit::default()), None);
         let many: Vec<_> = (0..12).map(|n| (n, REPORTING_SCRIPT.to_owned())).collect();
         let said = named(" make all\n", &many);
-        assert!(
-            said.starts_with("0 make all, 1 make all,") && said.ends_with(" and 2 more"),
-            "{said}"
+        let first = "0 a part of `make all`, 1 a part of `make all`,";
+        assert!(said.starts_with(first) && said.ends_with(" and 2 more"), "{said}");
+        let said = named(&format!("sleep 5 & # {}\nmore", "x".repeat(200)), &many[..1]);
+        let (line, chars) = ("0 a part of `sleep 5 & # xx", said.chars().count());
+        assert!(said.starts_with(line) && said.ends_with("x...`") && chars < 80, "{said}");
+        assert_eq!(
+            named("for i in 1 2\ndo true; done", &many[..1]),
+            "0 a part of `for i in 1 2...`"
         );
     }
 }

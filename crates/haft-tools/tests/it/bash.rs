@@ -12,7 +12,7 @@ use haft_testkit::{
     world::World,
 };
 use haft_tool::{Dispatcher, MemoryBlobs, Session};
-use haft_types::{Body, Outcome, Shape, Status};
+use haft_types::{Body, Outcome, Reply, Shape, Status};
 use serde_json::{Value, json};
 use tokio_util::sync::CancellationToken;
 
@@ -242,14 +242,21 @@ async fn a_code_is_not_taken_for_a_signal() {
 #[tokio::test]
 async fn a_command_that_is_too_long_is_told_how_to_run() {
     let world = world();
+    // What is too long to be looked at is asked about.
+    world.answer(vec![Reply::pick("allow"); 3]);
     let command = format!(": {}", "x".repeat(200_000));
     let outcome = run(&world, &command).await;
     let text = outcome.joined_text();
     assert_eq!(outcome.status, Status::Failed);
-    for part in ["200002 bytes", "131071", "Write it to a file", "bash FILE"] {
+    for part in ["200002 bytes", "(usually 131058)", "Write it to a file", "bash FILE"] {
         assert!(text.contains(part), "{part}: {text}");
     }
     assert!(!text.contains("cwd"), "{text}");
+    // What is said is the bound.
+    for (bytes, status) in [(131_058, Status::Done), (131_059, Status::Failed)] {
+        let outcome = run(&world, &format!(": {}", "x".repeat(bytes - 2))).await;
+        assert_eq!(outcome.status, status, "{bytes}: {}", outcome.joined_text());
+    }
 }
 
 #[tokio::test]

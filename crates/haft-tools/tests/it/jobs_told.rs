@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 use haft_testkit::world::World;
 use haft_tool::{JobLimits, Jobs};
 use haft_tools::Options;
-use haft_types::{CallId, Follow, Status};
+use haft_types::{CallId, Follow, Reply, Status};
 use serde_json::{Value, json};
 use tokio_util::sync::CancellationToken;
 
@@ -17,6 +17,8 @@ async fn input_that_nobody_reads_is_no_wait_without_end() {
     let world = world();
     begin(&world, "sleep 60").await;
     let text = "x".repeat(1 << 20);
+    // What is too long to be looked at is asked about.
+    world.answer(vec![Reply::pick("allow"); 3]);
     let mut outcomes = Vec::new();
     for _ in 0..3 {
         outcomes.push(job(&world, "input", json!({"text": text})).await);
@@ -36,6 +38,7 @@ async fn large_input_is_told_as_far_as_it_was_read() {
     let world = world();
     begin(&world, "head -c 1000000 | wc -c; until [ -e go ]; do sleep 0.02; done; wc -c").await;
     let text = "x".repeat(3_000_000);
+    world.answer(vec![Reply::pick("allow"); 2]);
     let began = Instant::now();
     let told = job(&world, "input", json!({"text": text})).await.joined_text();
     assert!(began.elapsed() < Duration::from_secs(20), "{:?}", began.elapsed());

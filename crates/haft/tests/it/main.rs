@@ -52,6 +52,7 @@ mod named_shells;
 mod notebook;
 mod outlive;
 mod output;
+mod passwords;
 mod paths;
 mod planted;
 mod powershell;
