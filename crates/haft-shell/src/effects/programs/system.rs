@@ -47,7 +47,7 @@ pub(super) fn lsof(_: &mut Judge<'_, '_>, call: &Call<'_>, out: &mut Outcome) {
         word.split_once('@').is_none_or(|(_, place)| is_address(place, !place.starts_with('[')))
     };
     if !has_n
-        || !words.iter().all(|word| asks(&word))
+        || !words.iter().all(asks)
         || words.len() != call.args.len()
         || !words.iter().all(is_plain)
     {
