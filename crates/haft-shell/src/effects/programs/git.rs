@@ -199,14 +199,15 @@ fn configured(
         judge.reading.git_folders.insert(folder.clone());
         let facts = judge.around.setting.git.get(folder).copied().unwrap_or_default();
         let GitFacts { no_fetches, no_filters, no_drivers, no_signatures } = facts;
-        if drivers && !no_drivers {
+        // Where it is not ruled out nothing is, and no option helps.
+        if !no_fetches {
+            out.fault("git may fetch objects, or do what a setting says that is not known");
+        } else if drivers && !no_drivers {
             out.fault("git may run programs that show differences; with --no-textconv --no-ext-diff it does not");
         } else if filters && !no_filters {
             out.fault("git may run filters that the configuration of the repository names");
         } else if signatures && !no_signatures {
             out.fault("git may check signatures, as the configuration of the repository says");
-        } else if !no_fetches {
-            out.fault("git may fetch objects, or take settings from elsewhere");
         } else if !judge.around.setting.git_is_held {
             out.fault("git may start what the repository names, where other commands run with it");
         }
