@@ -96,6 +96,9 @@ pub struct Ruling {
     /// Whether it is allowed because its command only looks: it is to run so that it can do no
     /// more.
     pub looks: bool,
+    /// Whether it is allowed by a rule or the mode, and only reads files that are known when it runs: keys
+    /// are to be hidden from it.
+    pub hides: bool,
     /// Whether it is a question only because no rule speaks of a call of which all is known: a hook
     /// may answer that as well as a person.
     pub open: bool,
@@ -111,8 +114,8 @@ impl Ruling {
         let rule = rule.map(|rule| rule.text.clone());
         let (reason, brief) = (reason(what), reason("this"));
         let remember = Remember::Never;
-        let (instead, looks, open) = Default::default();
-        Self { verdict, rule, reason, brief, remember, instead, looks, open }
+        let (instead, looks, hides, open) = Default::default();
+        Self { verdict, rule, reason, brief, remember, instead, looks, hides, open }
     }
 
     pub(crate) fn ask(
@@ -270,7 +273,11 @@ impl Policy {
             .or_else(|| self.uncertain(ask, &judged));
         match question.map_or_else(|| self.allowed(ask, &judged), Err) {
             // What is behind the veil without a question stays there.
-            Ok(ruling) => Ruling { looks: ruling.looks || self.leans(ask, &judged), ..ruling },
+            Ok(ruling) => Ruling {
+                looks: ruling.looks || self.leans(ask, &judged),
+                hides: ask.gropes(&judged),
+                ..ruling
+            },
             Err(question) => settle(question, ask),
         }
     }

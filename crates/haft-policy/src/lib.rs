@@ -23,6 +23,7 @@ mod filter;
 mod glob;
 mod grants;
 mod lexer;
+mod links;
 mod named;
 mod names;
 mod own;

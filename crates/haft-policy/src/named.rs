@@ -12,7 +12,7 @@ pub(crate) mod words;
 
 use std::collections::BTreeSet;
 
-use haft_types::{Access, Origin, Place, Target};
+use haft_types::{Access, HostPath, Origin, Place, Target};
 
 use self::words::Named;
 use crate::{
@@ -20,6 +20,7 @@ use crate::{
     command::GAP,
     decide::{Judged, Placed, Remember, Ruling, doing},
     lexer::{EXPANDS, QUOTED},
+    links,
     parts::Parts,
     protected::find,
     rule::{PathClass, Subject},
@@ -58,8 +59,16 @@ impl Policy {
             spoken.iter().flat_map(|one| one.named.iter().map(move |named| (one.part, named)));
         let found = all.find_map(|(part, named)| {
             let is_tame = part.is_some_and(|part| part.is_tame);
-            let least = if is_tame { 3 } else { 1 };
-            let what = self.spot(CREDENTIALS, named, is_tame, least).map(|spot| spot.what);
+            let least = match part {
+                Some(part) if is_tame && reach::tells_names(part) => 4,
+                _ if is_tame => 3,
+                _ => 1,
+            };
+            let spot = self.spot(CREDENTIALS, named, part, least);
+            let what = spot.map(|spot| spot.what).or_else(|| {
+                let holds = named.is_whole && part.is_some_and(reach::copies_all);
+                (holds && self.holds_keys(named)).then_some("a folder with keys")
+            });
             let is_home = || {
                 named.is_whole
                     && !is_tame
@@ -76,7 +85,42 @@ impl Policy {
                 .find_map(|part| Some((part, reach::keys(part).filter(|_| !part.is_tame)?)))?;
             Some((part.text.trim().chars().take(80).collect(), what))
         };
-        found.or_else(handed).or_else(|| self.keys_told(judged, ask))
+        let text = || {
+            let spot = self.in_texts(CREDENTIALS, judged, ask, Access::Observe)?;
+            (ask.inside().is_none()).then_some(spot)
+        };
+        found.or_else(handed).or_else(|| self.keys_told(judged, ask)).or_else(text)
+    }
+
+    /// A place of a table that a text of a script names, where it works on files that only the running
+    /// shell will know.
+    fn in_texts(
+        &self,
+        table: &'static [Spot],
+        judged: &Judged<'_>,
+        ask: &Ask<'_>,
+        least: Access,
+    ) -> Option<(String, &'static str)> {
+        let script = judged.script.as_ref()?;
+        let is_open = |part: &&Part| match part.open {
+            Some(access) => access >= least,
+            None => !part.is_tame && !reach::keeps(part) && part.names_unknown(),
+        };
+        script.parts.iter().find(is_open)?;
+        let told = || script.parts.iter().filter(|part| reach::tells_names(part));
+        let found = told().flat_map(|part| &part.effects).filter_map(|effect| {
+            let path = effect.path()?;
+            Some((ask.place.shown(path).into_owned(), find(table, path, &self.anchors.home)?.what))
+        });
+        let texts = script.texts.iter().flat_map(|text| words::of_text(text, ask.place));
+        let texts = texts.take(MOST_WORDS);
+        let open = told().filter(|part| part.open.is_some());
+        let open = open.flat_map(|part| words::of_part(part, ask.place));
+        let named = texts.chain(open.filter(|named| named.shape.is_open())).filter_map(|named| {
+            let spot = self.spot(table, &named, None, 2)?;
+            Some((named.shape.shown(ask.place), spot.what))
+        });
+        found.chain(named).next()
     }
 
     /// Whether names of what is in the home folder are told to a program that reads them.
@@ -85,28 +129,41 @@ impl Policy {
         let looked = script.parts.iter().filter(|part| reach::tells_names(part));
         let home = looked.flat_map(|part| &part.effects).filter_map(|effect| effect.path());
         let home = { home }.find(|path| self.anchors.home.is_within(path))?;
-        let is_read = script.parts.iter().any(reach::takes_names);
+        let is_read = script.parts.iter().any(|part| reach::takes_names(part, ask.place));
         is_read.then(|| (ask.place.shown(home).into_owned(), "the home folder with its keys"))
     }
 
-    /// The first spot that a path is at, or may be, where so many letters of a name say so; what is known
-    /// of a program that does no more is judged by itself.
+    /// The first spot that a path is at, or may be, where so many letters of a name say so; what is settled
+    /// is judged by itself.
     fn spot(
         &self,
         table: &'static [Spot],
         named: &Named,
-        is_tame: bool,
+        part: Option<&Part>,
         least: usize,
     ) -> Option<&'static Spot> {
         let home = &self.anchors.home;
         match named.shape.exact() {
-            Some(_) if is_tame => None,
+            Some(path) if part.is_some_and(|part| is_settled(part, &path)) => None,
             Some(path) => find(table, &path, home),
             None => {
                 let least = if named.is_guess { 3 } else { least };
-                named.shape.spot(table, home, least)
+                named.shape.spot(table, home, least, named.is_guess)
             }
         }
+    }
+
+    /// Whether it is a folder in which keys lie in the home folder, or in the system's.
+    fn holds_keys(&self, named: &Named) -> bool {
+        let Some(path) = named.shape.exact() else { return false };
+        let holds = |spot: &Spot| {
+            let root = HostPath::root(path.style());
+            let is_system = spot.names.starts_with("etc/");
+            let top = if is_system { &root } else { &self.anchors.home };
+            let place = top.join(spot.names).ok();
+            place.is_some_and(|place| place != path && place.is_within(&path))
+        };
+        CREDENTIALS.iter().any(holds)
     }
 
     /// Whether it may be the home folder, or one above.
@@ -126,8 +183,15 @@ impl Policy {
             return None;
         }
         let what = &doing(judged.effect, None, ask);
-        let all = spoken(judged, ask, |part| !part.read_only && !reach::keeps(part));
+        if let Some((path, spot)) = self.in_texts(PROTECTED, judged, ask, Access::Modify) {
+            let reason =
+                |run: &str| format!("{run} names {path}, and needs a yes, to protect {spot}");
+            return Some(Ruling::ask(Remember::Session, None, what, reason));
+        }
+        let all = spoken(judged, ask, |part| !part.read_only);
         for Spoken { part, named } in &all {
+            // Of what its words name it changes nothing.
+            let keeps = part.is_some_and(reach::keeps);
             let is_tame = part.is_some_and(|part| part.is_tame);
             let acts = |part: &Part| {
                 let own = part.effects.iter().skip(part.redirected);
@@ -140,8 +204,9 @@ impl Policy {
                 let path = named.shape.exact().filter(|_| !is_tame)?;
                 self.is_own(&path).then_some("haft's own state")
             };
-            let found = named.iter().find_map(|named| {
-                let spot = || self.spot(PROTECTED, named, is_tame, least).map(|spot| spot.what);
+            let mut meant = named.iter().filter(|named| !keeps || named.is_target);
+            let found = meant.find_map(|named| {
+                let spot = || self.spot(PROTECTED, named, *part, least).map(|spot| spot.what);
                 Some((named.shape.shown(ask.place), own(named).or_else(spot)?))
             });
             if let Some((path, spot)) = found {
@@ -149,7 +214,7 @@ impl Policy {
                     |run: &str| format!("{run} names {path}, and needs a yes, to protect {spot}");
                 return Some(Ruling::ask(Remember::Session, None, what, reason));
             }
-            let Some(part) = part else { continue };
+            let Some(part) = part.filter(|_| !keeps) else { continue };
             if let Some(spot) = reach::settings(part).filter(|_| !is_tame) {
                 let reason = |run: &str| {
                     format!(
@@ -210,6 +275,12 @@ fn endless(one: &Judged<'_>) -> Option<String> {
     let many =
         || format!("it has over {MOST_WORDS} words; put it into a script in a file and run that");
     rough.cut.clone().or_else(|| (count > MOST_WORDS).then(many))
+}
+
+/// Whether a path that a word of a part says is among its effects, if it is one. Where not all are known,
+/// a number in it may stand for another one.
+fn is_settled(part: &Part, path: &HostPath) -> bool {
+    part.is_tame && (part.open.is_none() || !path.text().contains(words::NUMBER))
 }
 
 /// What a part names, or reaches, of which one of the rules speaks.
@@ -300,11 +371,18 @@ fn spoken<'j>(
                     let (_, real) = leads.iter().find(|(written, _)| *written == path)?;
                     Some(Named { shape: Shape::known(real), ..one.clone() })
                 };
-                let more: Vec<Named> = if leads.is_empty() {
-                    Vec::new()
-                } else {
-                    named.iter().filter_map(behind).collect()
+                let made = |one: &Named| {
+                    let shapes = one.shape.behind(&script.made);
+                    let named = |shape| Named { shape, ..one.clone() };
+                    shapes.into_iter().map(named).collect::<Vec<_>>()
                 };
+                let mut more: Vec<Named> = Vec::new();
+                if !leads.is_empty() {
+                    more.extend(named.iter().filter_map(behind));
+                }
+                if !script.made.is_empty() && !links::makes(part) {
+                    more.extend(named.iter().flat_map(made));
+                }
                 named.extend(more);
                 Spoken { part: Some(part), named }
             };

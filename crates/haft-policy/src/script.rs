@@ -11,10 +11,13 @@ use std::{
     time::{Duration, Instant},
 };
 
-use haft_shell::{GitFacts, GitUse, Operand, Reading, Setting};
+use haft_shell::{ANY, FOUND, GitFacts, GitUse, ONE, Operand, Reading, SOME, Setting, Text};
 use haft_types::{Access, Effect, Follow, HostPath, Place, Plan, Style, Target};
 
-use crate::command::{CommandPattern, GAP};
+use crate::{
+    command::{CommandPattern, GAP},
+    links::{self, Link},
+};
 
 /// How long a script is read before it counts as one that cannot be.
 const PATIENCE: Duration = Duration::from_millis(50);
@@ -230,6 +233,10 @@ pub struct Script {
     /// Folders in which links are followed by what its patterns or programs find there, and how many
     /// folders deep.
     pub linked: Vec<(HostPath, usize)>,
+    /// Links that it makes: their paths, and what they lead to.
+    pub made: Vec<Link>,
+    /// Texts that may become words of its commands, or names that these read.
+    pub texts: Vec<Text>,
     /// Why it cannot be read; then nothing else is known.
     pub fault: Option<String>,
 }
@@ -385,18 +392,25 @@ impl Script {
         let revision =
             |(folder, path): &(String, String)| Some((self::path(folder, cwd)?, path.clone()));
         let revisions = reading.revisions.iter().filter_map(revision).collect();
-        let mut links = false;
+        let mut made = Vec::new();
+        let mut has_links = false;
         let part = |part: haft_shell::Part| {
-            let makes_links = part.program.as_deref() == Some("ln");
             let mut part = Part::of(part, cwd);
             // Behind a link that the script makes any path may be another.
-            if links && !part.effects.is_empty() {
-                part.open = part.open.max(Some(Access::Modify));
+            if has_links {
+                let most = part.effects.iter().map(|effect| effect.access).max();
+                part.open = part.open.max(most.map(|most| most.min(Access::Modify)));
             }
-            links |= makes_links;
+            if links::makes(&part) {
+                has_links = true;
+                made.extend(links::made(&part));
+            }
             part
         };
-        let parts = reading.parts.into_iter().map(part).collect();
+        let mut parts: Vec<Part> = reading.parts.into_iter().map(part).collect();
+        if !made.is_empty() {
+            parts.iter_mut().filter(|part| !links::makes(part)).for_each(|part| part.follow(&made));
+        }
         Self {
             parts,
             read_only: reading.read_only,
@@ -405,6 +419,8 @@ impl Script {
             git: reading.git,
             toolchain_folders,
             linked,
+            made,
+            texts: reading.texts,
             fault: None,
         }
     }
@@ -509,6 +525,41 @@ impl Part {
             }
         }
         made
+    }
+
+    /// Whether some of its words, or of the files of its redirects, are not known.
+    pub(crate) fn names_unknown(&self) -> bool {
+        let words = self.shapes.iter().chain(&self.targets);
+        self.words.is_none()
+            || words
+                .into_iter()
+                .any(|word| word.contains([ANY, FOUND, ONE, SOME]) || word.starts_with("/dev/fd/"))
+    }
+
+    /// Adds what it does behind links that the script makes.
+    fn follow(&mut self, links: &[Link]) {
+        let mut effects = Vec::with_capacity(self.effects.len());
+        let mut redirected = 0;
+        for (at, effect) in std::mem::take(&mut self.effects).into_iter().enumerate() {
+            let before = effects.len();
+            // A link alone is taken away, and not what it leads to.
+            let path = effect.path().filter(|path| {
+                effect.access != Access::Destroy || links.iter().all(|(link, _)| link != *path)
+            });
+            let behind = path.map(|path| links::behind(path, links)).unwrap_or_default();
+            for path in behind {
+                let target = match &effect.target {
+                    Target::Tree { .. } => Target::Tree { root: path },
+                    _ => Target::Path { path, follow: Follow::Yes },
+                };
+                effects.push(Effect { access: effect.access, target });
+            }
+            effects.push(effect);
+            if at < self.redirected {
+                redirected += effects.len() - before;
+            }
+        }
+        (self.effects, self.redirected) = (effects, redirected);
     }
 
     /// Its words in the form that patterns of rules match; none where they are not all it is.

@@ -12,6 +12,7 @@ use haft_types::{HostPath, Place, Style};
 
 use crate::{
     Spot,
+    links::Link,
     protected::{firsts, is_name},
 };
 
@@ -78,6 +79,16 @@ impl Shape {
         HostPath::new(self.text.as_bytes(), Style::Posix).ok()
     }
 
+    /// What it may be behind links that a script makes.
+    pub(crate) fn behind(&self, links: &[Link]) -> Vec<Self> {
+        let behind = |(link, target): &Link| {
+            let rest = self.text.strip_prefix(&*link.text())?;
+            let is_below = rest.is_empty() || rest.starts_with('/');
+            is_below.then(|| Self { text: normal(&format!("{}/{rest}", target.text())) })
+        };
+        links.iter().filter_map(behind).collect()
+    }
+
     /// Whether not all of it is known.
     pub(crate) fn is_open(&self) -> bool {
         self.text.contains(MARKS)
@@ -125,13 +136,14 @@ impl Shape {
         meet(&self.tokens(), &path)
     }
 
-    /// The first spot that it may be at or below, where its letters say so: at least so many of them
-    /// begin the name that it may be.
+    /// The first spot that it may be at or below, where its letters say so: it has at least so many of
+    /// the name that it may be; of a pattern that may be none those count with which that begins.
     pub(crate) fn spot<'t>(
         &self,
         table: &'t [Spot],
         home: &HostPath,
         least: usize,
+        is_guess: bool,
     ) -> Option<&'t Spot> {
         let text = self.text.to_lowercase();
         let names: Vec<&str> = text.split('/').skip(1).collect();
@@ -145,31 +157,38 @@ impl Shape {
         let is_fit = |spot: &Spot, start: usize| {
             !spot.home || is_home && start == depth || is_open && start == 1
         };
-        let heads: Vec<&str> =
-            names.iter().map(|name| &name[..name.find(MARKS).unwrap_or(name.len())]).collect();
-        let begun =
-            heads.iter().fold(0, |all, head| all | firsts(&head.as_bytes()[..head.len().min(1)]));
+        // What nobody knows may begin with any letter, where it is at home for certain.
+        let is_any = |at: usize| is_home && at == depth && names[at].starts_with(ANY);
+        let begun = names.iter().enumerate().fold(0, |all, (at, name)| match name.chars().next() {
+            Some(c) if MARKS.contains(&c) => all | if is_any(at) { u128::MAX } else { 0 },
+            Some(_) => all | firsts(&name.as_bytes()[..1]),
+            None => all,
+        });
+        let says = |name: &str, want: &str, own: usize, spot: &Spot| {
+            let begins = name.as_bytes().first() == want.as_bytes().first();
+            let is_own = want.starts_with('.') || own == 0 || !spot.names.contains('/');
+            let least = match want.starts_with('.') {
+                // The less has to be said at home, the more certain its place is.
+                true if is_home && own == depth => least.saturating_sub(2).max(1),
+                true => least,
+                false => least.max(3),
+            };
+            let letters = name.chars().filter(|c| !MARKS.contains(c)).map(char::len_utf8);
+            let head = name.find(MARKS).unwrap_or(name.len());
+            let said = if is_guess { head } else { letters.sum() };
+            (begins || is_any(own)) && is_own && least.min(want.len()) <= said
+        };
         table.iter().filter(|spot| spot.firsts & begun != 0).find(|spot| {
             spot.names.split('/').enumerate().any(|(at, want)| {
-                let said = heads.iter().enumerate().skip(at);
-                let is_said =
-                    |(start, head): (usize, &&str)| says(head, want, at + start, spot, least);
-                let mut starts =
-                    said.map(|(own, head)| (own - at, head)).filter(|one| is_said(*one));
-                starts.any(|(start, _)| is_fit(spot, start) && is_at(&names, spot, start))
+                let mut said = names.iter().enumerate().skip(at);
+                said.any(|(own, name)| {
+                    says(name, want, own, spot)
+                        && is_fit(spot, own - at)
+                        && is_at(&names, spot, own - at)
+                })
             })
         })
     }
-}
-
-/// Whether the letters with which a name begins say that it may be one of a spot.
-fn says(head: &str, want: &str, depth: usize, spot: &Spot, least: usize) -> bool {
-    if head.is_empty() || !want.as_bytes().starts_with(&head.as_bytes()[..1]) {
-        return false;
-    }
-    let is_own = want.starts_with('.') || depth == 0 || !spot.names.contains('/');
-    let least = if want.starts_with('.') { least } else { least.max(3) };
-    is_own && head.len() >= least.min(want.len())
 }
 
 /// Whether names may be those of a spot from one of them on.
@@ -351,8 +370,8 @@ mod tests {
 
     #[test]
     fn shapes_are_at_spots_where_their_letters_say_so() {
-        let keys = |word| Shape::spot(&shape(word), CREDENTIALS, &at("/h"), 1).is_some();
-        let kept = |word| Shape::spot(&shape(word), PROTECTED, &at("/h"), 1).is_some();
+        let keys = |word| Shape::spot(&shape(word), CREDENTIALS, &at("/h"), 1, false).is_some();
+        let kept = |word| Shape::spot(&shape(word), PROTECTED, &at("/h"), 1, false).is_some();
         for word in ["**/.ssh/id_rsa", "~/.s*/x", "~/.*", "**/.SSH/x", "/etc/*", "~/.npm*", "id_*"]
         {
             assert!(keys(word), "{word}");

@@ -110,6 +110,14 @@ impl<'a> Ask<'a> {
         self.held_back(script).filter(|_| !shown)
     }
 
+    /// Whether a call reads files that only the running shell will know, where keys can be hidden from it.
+    pub(crate) fn gropes(&self, judged: &[Judged<'_>]) -> bool {
+        let gropes = |script: &Script| {
+            script.parts.iter().any(|part| part.open.is_some()) && self.held_back(script).is_some()
+        };
+        judged.iter().filter_map(|one| one.script.as_ref()).any(gropes)
+    }
+
     /// What keeps a script from keys, whatever it reads.
     pub(crate) fn held_back(&self, script: &Script) -> Option<&'a Veil> {
         self.veil.filter(|_| script.read_only)

@@ -21,6 +21,7 @@ mod params;
 mod programs;
 mod shapes;
 mod state;
+mod texts;
 mod words;
 
 use std::{
@@ -32,7 +33,10 @@ pub use programs::is_harmless;
 
 use crate::{Fault, Script};
 
-pub use self::shapes::{ANY, FOUND, ONE, SOME};
+pub use self::{
+    shapes::{ANY, FOUND, ONE, SOME},
+    texts::Text,
+};
 
 /// What is known where a script is to run.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -88,6 +92,9 @@ pub struct Reading {
     pub toolchain_folders: BTreeSet<String>,
     /// What is asked of git.
     pub git: GitUse,
+    /// The texts that may become words of its commands, or names that these read: values of variables
+    /// and loops, words of functions, what it says to others.
+    pub texts: Vec<Text>,
 }
 
 /// What is asked of git in a script.

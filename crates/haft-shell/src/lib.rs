@@ -31,8 +31,8 @@ use std::ops::ControlFlow;
 mod readme {}
 
 pub use self::effects::{
-    ANY, Effect, FOUND, GitFacts, GitUse, ONE, Operand, Part, Reading, SOME, Setting, effects,
-    is_harmless, read,
+    ANY, Effect, FOUND, GitFacts, GitUse, ONE, Operand, Part, Reading, SOME, Setting, Text,
+    effects, is_harmless, read,
 };
 pub use self::syntax::{
     Assignment, Command, Direction, Flow, Kind, Piece, Place, Redirect, Region, Script, Word,

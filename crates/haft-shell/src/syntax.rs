@@ -176,7 +176,7 @@ pub enum Piece {
         /// Whether its value stays one word without patterns.
         quoted: bool,
     },
-    /// `${...}` of any other form, whose value cannot be known.
+    /// `${...}` of any other form.
     Expansion {
         /// Whether working it out runs nothing and changes nothing; some forms run what is in data.
         pure: bool,
@@ -184,6 +184,9 @@ pub enum Piece {
         quoted: bool,
         /// Whether it is the length of something: a number.
         is_length: bool,
+        /// The variable whose value it is where that has one, but for a slash at its end:
+        /// `${NAME:-x}`, `${NAME%/}`.
+        name: Option<String>,
     },
     /// `$(...)` or backticks: what these commands of the script say.
     Output {

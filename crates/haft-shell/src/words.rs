@@ -145,7 +145,8 @@ impl Reader<'_> {
         let mut pieces = vec![Piece::Text { text: head, quoted: true }];
         match &found.values[..] {
             _ if found.is_array => {
-                pieces.push(Piece::Expansion { quoted: true, pure: false, is_length: false });
+                let (pure, is_length) = (false, false);
+                pieces.push(Piece::Expansion { quoted: true, pure, is_length, name: None });
             }
             [value] => pieces.extend(value.pieces.iter().cloned()),
             _ => {}
@@ -310,7 +311,8 @@ impl Reader<'_> {
                 self.ends_there(node, quoted)?;
                 self.nested(node, place)?;
                 let pure = is_pure(inner);
-                Ok(Piece::Expansion { quoted, pure, is_length: pure && inner.starts_with('#') })
+                let is_length = pure && inner.starts_with('#');
+                Ok(Piece::Expansion { quoted, pure, is_length, name: kept(inner) })
             }
             "command_substitution" => {
                 // Within backticks a backslash means something else.
@@ -467,6 +469,16 @@ fn is_pure(inner: &str) -> bool {
     // What follows is expanded, too.
     let word = &rest[operator.len()..];
     (is_name(name) || is_special(name)) && !word.contains(['$', '`', '(', '<', '>'])
+}
+
+/// The variable whose value an expansion is where that is not empty: it only says what stands for an
+/// empty one, or takes a slash from the end.
+fn kept(inner: &str) -> Option<String> {
+    let end = inner.find(|c: char| c != '_' && !c.is_ascii_alphanumeric())?;
+    let (name, rest) = inner.split_at(end);
+    let keeps = [":-", "-", ":=", "=", ":?", "?"].iter().any(|start| rest.starts_with(start));
+    let is_kept = is_name(name) && (keeps || matches!(rest, "%/" | "%%/"));
+    is_kept.then(|| name.to_owned())
 }
 
 /// Whether `name[@]`, `name[*]` or `name[1]`: other indexes are evaluated.

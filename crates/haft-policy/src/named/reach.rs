@@ -213,13 +213,25 @@ const PLAIN_SETTINGS: &[&str] = &[
     "user.name",
 ];
 
+/// Options of git with a value in the next word.
+const VALUED: &[&str] = &[
+    "-C",
+    "-c",
+    "--attr-source",
+    "--config-env",
+    "--git-dir",
+    "--namespace",
+    "--super-prefix",
+    "--work-tree",
+];
+
 /// Its program, and the words behind that are no options, as far as they are known.
 fn line(part: &Part) -> Option<String> {
     let mut line = part.program.clone()?;
     let mut skips = false;
     for word in &part.shapes {
         if std::mem::take(&mut skips) || word.starts_with('-') {
-            skips = ["-C", "-c", "--git-dir", "--work-tree"].contains(&word.as_str());
+            skips = VALUED.contains(&word.as_str());
             continue;
         }
         line.push(' ');
@@ -261,7 +273,8 @@ pub(super) fn is_nameless(part: &Part) -> bool {
 pub(super) fn keeps(part: &Part) -> bool {
     let Some(line) = line(part) else { return false };
     let sub = line.strip_prefix("git ").and_then(|rest| rest.split(' ').next());
-    sub.is_some_and(|sub| KEEPS.contains(&sub))
+    let writes = || part.shapes.iter().any(|word| word.starts_with("--output"));
+    sub.is_some_and(|sub| KEEPS.contains(&sub)) && !writes()
 }
 
 /// Whether it sets, for this repository, one of the settings of git that start nothing and lead nowhere.
@@ -279,8 +292,11 @@ pub(super) fn settings(part: &Part) -> Option<&'static str> {
     let bare = starts.iter().find_map(|start| line.strip_prefix(start));
     let lines = [Some(&*line), bare];
     let has = |word: &&str| part.shapes.iter().any(|own| own == word);
-    // A template brings hooks along.
-    if begins(&line, "git init") && part.shapes.iter().any(|word| word.starts_with("--template")) {
+    // A template brings hooks along, and what is put elsewhere leaves a file in its place.
+    let makes = ["git clone", "git init"].iter().any(|words| begins(&line, words));
+    let brings = ["--template", "--separate-git-dir"];
+    let is_one = |word: &String| brings.iter().any(|option| word.starts_with(option));
+    if makes && part.shapes.iter().any(is_one) {
         return Some("git's own files");
     }
     if begins(&line, "git config") && names_a_plain_setting(&line, part) {
@@ -420,6 +436,20 @@ pub(super) fn removes(part: &Part) -> bool {
         .is_some_and(|program| ["mv", "rm", "shred", "unlink"].contains(&program))
 }
 
+/// Whether it makes copies of what it names, with all that is in it.
+pub(super) fn copies_all(part: &Part) -> bool {
+    const COPY: &[&str] = &["7z", "bsdtar", "cpio", "ditto", "pax", "rsync", "scp", "tar", "zip"];
+    match part.program.as_deref() {
+        Some("cp") => has_option(&words(part), &["R", "a", "r", "archive", "recursive"]),
+        Some("mv") => true,
+        program => program.is_some_and(|program| COPY.contains(&program)),
+    }
+}
+
+fn words(part: &Part) -> Vec<&str> {
+    part.shapes.iter().map(String::as_str).collect()
+}
+
 /// Whether it tells names of what is in the home folder, or above, to those that go on with them.
 pub(super) fn tells_names(part: &Part) -> bool {
     const TELL: &[&str] = &["fd", "fdfind", "find", "locate", "ls", "plocate", "rg", "tree", "du"];
@@ -427,10 +457,11 @@ pub(super) fn tells_names(part: &Part) -> bool {
 }
 
 /// Whether it works on names that it is told.
-pub(super) fn takes_names(part: &Part) -> bool {
-    let told = part
-        .shapes
-        .iter()
-        .any(|shape| shape.starts_with(ANY) || part.is_wrapped && shape.contains([ANY, FOUND]));
+pub(super) fn takes_names(part: &Part, place: &Place) -> bool {
+    let home = place.home.text();
+    let told = part.shapes.iter().any(|shape| {
+        shape.starts_with(ANY)
+            || (part.is_wrapped || shape.starts_with(&*home)) && shape.contains([ANY, FOUND])
+    });
     told && (part.open.is_some() || !part.is_tame)
 }

@@ -2,14 +2,17 @@
 //!
 //! **Does not know:** what becomes of them.
 
-use haft_shell::{ANY, FOUND, ONE, SOME};
+use haft_shell::{ANY, FOUND, ONE, SOME, Text};
 use haft_types::Place;
 
 use crate::{script::Part, shape::Shape};
 
-/// Programs whose words are programs that may name files in them.
+/// Programs whose words, or whose input, are programs that may name files in them.
 const INTERPRETERS: &[&str] = &[
+    "at",
     "awk",
+    "batch",
+    "crontab",
     "deno",
     "ed",
     "emacs",
@@ -46,6 +49,12 @@ const TEXTS: &[(&str, &[&str], &[&str])] = &[
     ("gh", &["issue", "pr", "release"], &["-b", "-n", "-t", "--body", "--notes", "--title"]),
 ];
 
+/// What a number is in a shape.
+pub(super) const NUMBER: char = '0';
+
+/// Programs that may take names of files from their input.
+const TAKE: &[&str] = &["7z", "bsdtar", "cpio", "git", "pax", "rsync", "tar", "zip"];
+
 /// Options whose values are left out.
 const LEFT_OUT: &[&str] = &[
     "--exclude",
@@ -69,6 +78,8 @@ pub(crate) struct Named {
     pub is_blank: bool,
     /// What it leaves open is a pattern that the program may read, or not.
     pub is_guess: bool,
+    /// It is the file of a redirect, and no word.
+    pub is_target: bool,
 }
 
 /// What the words of a part may name.
@@ -77,19 +88,11 @@ pub(crate) fn of_part(part: &Part, place: &Place) -> Vec<Named> {
     let own = name.trim_end_matches(|c: char| c.is_ascii_digit() || c == '.').to_lowercase();
     let is_read = INTERPRETERS.contains(&&*own);
     let folders = folders(part);
+    // It may read several words in one.
+    let splits = !(part.is_tame || part.read_only || super::reach::is_project(part));
     let mut all: Vec<Named> = Vec::new();
-    let blank = ANY.to_string();
-    let mut add = |text: &str, is_whole: bool| {
-        let mut put = |text: &str, is_guess: bool| {
-            for shape in Shape::of(text, folders.as_deref(), place) {
-                all.push(Named { shape, is_whole, is_blank: text == blank, is_guess });
-            }
-        };
-        put(text, false);
-        if text.contains(['*', '?']) {
-            put(&text.replace('*', &ANY.to_string()).replace('?', &SOME.to_string()), true);
-        }
-    };
+    let mut add =
+        |text: &str, is_whole: bool| all.extend(shapes(text, folders.as_deref(), place, is_whole));
     for word in without_texts(part).into_iter().filter(|word| !(is_read && is_change(word))) {
         halves(word)
             .into_iter()
@@ -106,22 +109,59 @@ pub(crate) fn of_part(part: &Part, place: &Place) -> Vec<Named> {
         }
         if is_read {
             within(word).for_each(|text| add(text, false));
+        } else if splits && word.contains(char::is_whitespace) {
+            word.split_whitespace().flat_map(halves).for_each(|(text, _)| add(text, false));
         }
     }
-    for text in part.inputs.iter().filter(|_| is_read) {
+    let takes = TAKE.contains(&name) && part.shapes.iter().any(|word| is_taking(word));
+    for text in part.inputs.iter().filter(|_| is_read || takes) {
+        add(text.trim(), false);
         within(text).for_each(|text| add(text, false));
     }
     // What is known of these is an effect.
-    for target in part.targets.iter().filter(|target| target.contains([ANY, FOUND, ONE, SOME])) {
-        add(target, true);
-    }
+    let is_open = |target: &&String| {
+        target.contains([ANY, FOUND, ONE, SOME]) || part.redirects_open && target.contains(NUMBER)
+    };
+    let targets = part.targets.iter().filter(is_open);
+    let targets = targets.flat_map(|text| shapes(text, folders.as_deref(), place, true));
+    let targets: Vec<Named> = targets.map(|one| Named { is_target: true, ..one }).collect();
     let runs = ["-x", "-X", "--exec", "--exec-batch"];
     if ["fd", "fdfind"].contains(&name)
         && part.shapes.iter().any(|word| runs.contains(&word.as_str()))
     {
         add(&FOUND.to_string(), false);
     }
+    all.extend(targets);
     all
+}
+
+/// Whether a word says that names are taken from the input.
+fn is_taking(word: &str) -> bool {
+    let is_file = ["-T", "--files-from", "--include-from", "--stdin"];
+    ["-", "-@", "-o", "@"].contains(&word) || is_file.iter().any(|start| word.starts_with(start))
+}
+
+/// What a text may be that stands for a path: `*` and `?` that the shell left as they are may be read by
+/// the program.
+fn shapes(text: &str, folders: Option<&[String]>, place: &Place, is_whole: bool) -> Vec<Named> {
+    let is_blank = text.chars().eq([ANY]);
+    let of = |text: &str, is_guess: bool| {
+        let named = move |shape| Named { shape, is_whole, is_blank, is_guess, is_target: false };
+        Shape::of(text, folders, place).into_iter().map(named).collect::<Vec<_>>()
+    };
+    let mut all = of(text, false);
+    if text.contains(['*', '?']) {
+        all.extend(of(&text.replace('*', &ANY.to_string()).replace('?', &SOME.to_string()), true));
+    }
+    all
+}
+
+/// What may be paths in a text that a script holds.
+pub(super) fn of_text(text: &Text, place: &Place) -> Vec<Named> {
+    let ends = |c: char| c.is_whitespace() || c == '\0' || "'\"`();<>|=:,@".contains(c);
+    let pieces = text.shape.split(ends).filter(|piece| !piece.is_empty());
+    let folders = text.folders.as_deref();
+    pieces.flat_map(|piece| shapes(piece, folders, place, false)).collect()
 }
 
 /// What may be paths in a text of a program.
@@ -147,6 +187,7 @@ pub(crate) fn of_word(word: &str, place: &Place) -> Vec<Named> {
             is_whole: false,
             is_blank: false,
             is_guess: false,
+            is_target: false,
         })
     });
     shapes.collect()

@@ -105,6 +105,7 @@ impl<'a, 'r> Judge<'a, 'r> {
         if command.kind == Kind::Loop {
             self.lists(&args, &mut out);
         }
+        self.texts(command, &args);
         self.kind(command, &mut args, &mut out);
         let names = assignments(&command.assignments, &args);
         let shown: Vec<_> =

@@ -30,12 +30,18 @@ impl Default for Shapes {
 }
 
 impl Shapes {
-    /// Goes on with a piece that has this value.
-    pub(crate) fn add(&mut self, piece: &Piece, value: &Value) {
+    /// Goes on with a piece that has this value. Whose home a tilde with a name means is not known: it may
+    /// be this one.
+    pub(crate) fn add(&mut self, piece: &Piece, value: &Value, home: Option<&str>) {
         let next = match piece {
+            Piece::Tilde(user) if user.starts_with(|c: char| c.is_alphanumeric() || c == '_') => {
+                home.map(str::to_owned).into_iter().chain([ANY.to_string()]).collect()
+            }
             Piece::Text { text, quoted: false } => vec![pattern(text)],
             Piece::Text { text, .. } => vec![text.clone()],
-            Piece::Variable { quoted: false, .. } => {
+            Piece::Variable { quoted: false, .. }
+            | Piece::Expansion { quoted: false, .. }
+            | Piece::Output { quoted: false, .. } => {
                 let mut all = of_value(value);
                 if matches!(value, Value::Texts(_)) {
                     let words = all.iter().flat_map(|text| text.split([' ', '\t', '\n']));

@@ -127,6 +127,8 @@ impl Around<'_> {
         let mut text = String::new();
         let mut shapes = Shapes::default();
         let mut numbered = Some(String::new());
+        let home = variable("HOME", state);
+        let home = home.as_ref().and_then(Value::known);
         for piece in &word.pieces {
             let (value, shown) = self.piece(piece, state, &mut arg);
             match piece {
@@ -134,7 +136,7 @@ impl Around<'_> {
                 _ if value.is_number() => numbered = numbered.map(|all| all + "1"),
                 _ => numbered = None,
             }
-            shapes.add(piece, &value);
+            shapes.add(piece, &value, home);
             arg.value = arg.value.then(&value);
             text.push_str(&shown);
         }
@@ -165,9 +167,14 @@ impl Around<'_> {
             Piece::Expansion { is_length: true, .. } => {
                 return (Value::Number, "${#...}".to_owned());
             }
-            Piece::Expansion { pure, quoted, .. } => {
+            Piece::Expansion { pure, quoted, name, .. } => {
                 arg.is_odd |= !pure;
-                (Value::unknown(), "${...}".to_owned(), *quoted)
+                let value = name.as_ref().and_then(|name| variable(name, state));
+                let is_kept = |value: &Value| {
+                    value.known().is_some_and(|text| !matches!(text.as_bytes(), [] | [.., b'/']))
+                };
+                let value = value.filter(is_kept).unwrap_or_else(Value::unknown);
+                (value, "${...}".to_owned(), *quoted)
             }
             Piece::Output { commands, quoted } => {
                 (self.output(commands, state), "$(...)".to_owned(), *quoted)
@@ -221,15 +228,9 @@ impl Around<'_> {
 
     /// What one command says that says what is known.
     fn said(&self, command: &Command, state: &State) -> Option<Value> {
-        let args: Vec<Arg> = command.words.iter().flat_map(|word| self.args(word, state)).collect();
-        let words: Vec<&str> = args.iter().map(Arg::known).collect::<Option<_>>()?;
-        match words[..] {
-            ["pwd"] => Some(folders(state)),
-            // More than one may be several words.
-            ["echo", word] if !word.starts_with('-') && !word.contains('\\') => {
-                Some(Value::text(word.trim_end_matches('\n')))
-            }
-            _ => None,
+        match &command.words[..] {
+            [word] if word.literal().as_deref() == Some("pwd") => Some(folders(state)),
+            _ => self.echoed(command, state),
         }
     }
 }

@@ -26,7 +26,7 @@ impl Stage for Sandbox {
     fn run<'a>(&'a self, mut call: Call, next: Next<'a>) -> BoxFuture<'a, Outcome> {
         async move {
             let host = call.cx.dispatcher.host.clone();
-            let looks = call.ruling.as_ref().is_some_and(|ruling| ruling.looks);
+            let looks = call.ruling.as_ref().is_some_and(|ruling| ruling.looks || ruling.hides);
             let leaves = || call.plan().is_none_or(|plan| plan.effects.contains(&unconfined()));
             let places = if looks || leaves() || !runs(&call) {
                 made::Places::default()
@@ -140,8 +140,8 @@ async fn limits(call: &Call) -> Option<Limits> {
         return None;
     }
     let shell = call.cx.dispatcher.host.shell()?;
-    let looks = call.ruling.as_ref().is_some_and(|ruling| ruling.looks);
-    if looks && wanted.looks {
+    let (looks, hides) = call.ruling.as_ref().map_or((false, false), |r| (r.looks, r.hides));
+    if (looks || hides) && wanted.looks {
         let level = looking(shell, policy).await;
         // Without a level, one that needs the veil is not started.
         if level.is_none() && call.veil.is_none() {
@@ -150,7 +150,8 @@ async fn limits(call: &Call) -> Option<Limits> {
         // Sorting much takes files for a while.
         let (mut hidden, temp) = (policy.hidden(), shell.scratch().await.ok());
         hidden.extend(call.veil.iter().flat_map(|veil| veil.hidden.clone()));
-        let read = Some(seen(call).await);
+        // Who allows it lets it read all else.
+        let read = if looks { Some(seen(call).await) } else { None };
         return Some(Limits { read, hidden, temp, level, ..Limits::default() });
     }
     let walls = call.walls.as_ref()?;
