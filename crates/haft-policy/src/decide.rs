@@ -96,8 +96,7 @@ pub struct Ruling {
     /// Whether it is allowed because its command only looks: it is to run so that it can do no
     /// more.
     pub looks: bool,
-    /// Whether it is allowed by a rule or the mode, and only reads files that are known when it runs: keys
-    /// are to be hidden from it.
+    /// Whether it only reads files that are known when it runs: keys are to be hidden from it.
     pub hides: bool,
     /// Whether it is a question only because no rule speaks of a call of which all is known: a hook
     /// may answer that as well as a person.
@@ -258,10 +257,8 @@ impl Policy {
             && let Some(effect) = ask.plan.effects.iter().find(|e| !leaves_world(e, ask.tool))
         {
             return Ruling::new(Verdict::Deny, None, &doing(effect, None, ask), |what| {
-                format!(
-                    "plan mode only reads, so {what} is not possible now; go on reading, then \
-                     present the plan"
-                )
+                let next = "go on reading, then present the plan";
+                format!("plan mode only reads, so {what} is not possible now; {next}")
             });
         }
         let question = Self::endless(ask, &judged)
@@ -273,11 +270,10 @@ impl Policy {
             .or_else(|| self.uncertain(ask, &judged));
         match question.map_or_else(|| self.allowed(ask, &judged), Err) {
             // What is behind the veil without a question stays there.
-            Ok(ruling) => Ruling {
-                looks: ruling.looks || self.leans(ask, &judged),
-                hides: ask.gropes(&judged),
-                ..ruling
-            },
+            Ok(ruling) => {
+                let looks = ruling.looks || self.leans(ask, &judged);
+                Ruling { looks, hides: ask.gropes(&judged), ..ruling }
+            }
             Err(question) => settle(question, ask),
         }
     }

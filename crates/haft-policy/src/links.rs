@@ -62,8 +62,8 @@ pub(crate) fn made(part: &Part) -> Vec<Link> {
                 froms.filter_map(|from| at(&from.text(), target)).collect();
             targets.extend(at(folder, target));
             targets.dedup();
-            let names = [Some(place.clone()), at(&place.text(), name)];
-            for link in names.into_iter().flatten() {
+            let made = [Some(place.clone()), at(&place.text(), name)];
+            for link in made.into_iter().flatten() {
                 links.extend(targets.iter().map(|target| (link.clone(), target.clone())));
             }
         }

@@ -102,9 +102,10 @@ impl Policy {
         least: Access,
     ) -> Option<(String, &'static str)> {
         let script = judged.script.as_ref()?;
-        let is_open = |part: &&Part| match part.open {
-            Some(access) => access >= least,
-            None => !part.is_tame && !reach::keeps(part) && part.names_unknown(),
+        let is_open = |part: &&Part| {
+            let is_open = || part.names_unknown() || words::is_told(part);
+            let any = || !part.is_tame && !reach::keeps(part) && is_open();
+            part.open.map_or_else(any, |access| access >= least)
         };
         script.parts.iter().find(is_open)?;
         let told = || script.parts.iter().filter(|part| reach::tells_names(part));
@@ -114,12 +115,13 @@ impl Policy {
         });
         let texts = script.texts.iter().flat_map(|text| words::of_text(text, ask.place));
         let texts = texts.take(MOST_WORDS);
-        let open = told().filter(|part| part.open.is_some());
-        let open = open.flat_map(|part| words::of_part(part, ask.place));
-        let named = texts.chain(open.filter(|named| named.shape.is_open())).filter_map(|named| {
-            let spot = self.spot(table, &named, None, 2)?;
-            Some((named.shape.shown(ask.place), spot.what))
-        });
+        let open = told().flat_map(|part| words::of_part(part, ask.place));
+        let named = texts
+            .chain(open.filter(|named| named.shape.is_open() && !named.is_guess))
+            .filter_map(|named| {
+                let spot = self.spot(table, &named, None, 2)?;
+                Some((named.shape.shown(ask.place), spot.what))
+            });
         found.chain(named).next()
     }
 
@@ -391,7 +393,11 @@ fn spoken<'j>(
         (Target::Command { text, .. }, _) => {
             let words = { each(judged.rough(text)).into_iter() }
                 .map(|word| word.replace([EXPANDS, QUOTED], ""));
-            let named = words.flat_map(|word| words::of_word(&word, ask.place)).collect();
+            let mut named: Vec<Named> =
+                words.flat_map(|word| words::of_word(&word, ask.place)).collect();
+            // Where redirects lead is not among the words.
+            let files = words::redirected(text).take(MOST_WORDS);
+            named.extend(files.flat_map(|file| words::of_word(file, ask.place)));
             vec![Spoken { part: None, named }]
         }
         _ => Vec::new(),

@@ -160,7 +160,8 @@ impl Shape {
         // What nobody knows may begin with any letter, where it is at home for certain.
         let is_any = |at: usize| is_home && at == depth && names[at].starts_with(ANY);
         let begun = names.iter().enumerate().fold(0, |all, (at, name)| match name.chars().next() {
-            Some(c) if MARKS.contains(&c) => all | if is_any(at) { u128::MAX } else { 0 },
+            Some(ANY) if is_any(at) => u128::MAX,
+            Some(c) if MARKS.contains(&c) => all,
             Some(_) => all | firsts(&name.as_bytes()[..1]),
             None => all,
         });

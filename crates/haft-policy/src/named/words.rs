@@ -52,6 +52,9 @@ const TEXTS: &[(&str, &[&str], &[&str])] = &[
 /// What a number is in a shape.
 pub(super) const NUMBER: char = '0';
 
+/// Shells, which may take a script from their input.
+const SHELLS: &[&str] = &[".", "bash", "dash", "ksh", "parallel", "sh", "source", "zsh"];
+
 /// Programs that may take names of files from their input.
 const TAKE: &[&str] = &["7z", "bsdtar", "cpio", "git", "pax", "rsync", "tar", "zip"];
 
@@ -70,6 +73,7 @@ const SAY: &[&str] = &[":", "echo", "false", "printf", "true"];
 
 /// A path that a word may be.
 #[derive(Clone, Debug)]
+#[expect(clippy::struct_excessive_bools, reason = "each holds or not, whatever the others do")]
 pub(crate) struct Named {
     pub shape: Shape,
     /// It is a word, or what stands behind an option in it, and none of the texts within.
@@ -113,15 +117,15 @@ pub(crate) fn of_part(part: &Part, place: &Place) -> Vec<Named> {
             word.split_whitespace().flat_map(halves).for_each(|(text, _)| add(text, false));
         }
     }
-    let takes = TAKE.contains(&name) && part.shapes.iter().any(|word| is_taking(word));
+    let takes = SHELLS.contains(&name)
+        || TAKE.contains(&name) && part.shapes.iter().any(|word| is_taking(word));
     for text in part.inputs.iter().filter(|_| is_read || takes) {
         add(text.trim(), false);
         within(text).for_each(|text| add(text, false));
     }
     // What is known of these is an effect.
-    let is_open = |target: &&String| {
-        target.contains([ANY, FOUND, ONE, SOME]) || part.redirects_open && target.contains(NUMBER)
-    };
+    let is_open =
+        |target: &&String| part.redirects_open || target.contains([ANY, FOUND, ONE, SOME]);
     let targets = part.targets.iter().filter(is_open);
     let targets = targets.flat_map(|text| shapes(text, folders.as_deref(), place, true));
     let targets: Vec<Named> = targets.map(|one| Named { is_target: true, ..one }).collect();
@@ -133,6 +137,13 @@ pub(crate) fn of_part(part: &Part, place: &Place) -> Vec<Named> {
     }
     all.extend(targets);
     all
+}
+
+/// Whether a part is a shell that runs what it is told.
+pub(super) fn is_told(part: &Part) -> bool {
+    let is_script = |word: &String| !word.starts_with('-') && !word.starts_with("/dev/");
+    part.program.as_deref().is_some_and(|name| SHELLS.contains(&name))
+        && !part.shapes.iter().any(is_script)
 }
 
 /// Whether a word says that names are taken from the input.
@@ -175,6 +186,15 @@ fn within(text: &str) -> impl Iterator<Item = &str> {
 fn is_change(text: &str) -> bool {
     let starts = ["s/", "y/", "tr/"];
     starts.iter().any(|start| text.starts_with(start)) && text.matches('/').count() > 2
+}
+
+/// What stands behind the redirects of a text that cannot be read.
+pub(super) fn redirected(text: &str) -> impl Iterator<Item = &str> {
+    let is_end = |c: char| c.is_whitespace() || "<>|&;()`'\"".contains(c);
+    // Each piece is looked at once.
+    let mut pieces = text.split(['<', '>']);
+    pieces.next();
+    pieces.filter_map(move |piece| piece.split(is_end).find(|file| !file.is_empty()))
 }
 
 /// The same of a word that stands alone.

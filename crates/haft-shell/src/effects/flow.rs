@@ -437,6 +437,11 @@ fn moved(around: &Around<'_>, command: &Command, state: &State) -> Option<State>
         Some(from) => from.iter().map(|from| super::state::folder(from, &target)).collect(),
         None => return None,
     };
+    // It may be found elsewhere.
+    let is_set = |name: &str| command.assignments.iter().any(|one| one.name == name);
+    if is_set("CDPATH") || state.value("CDPATH").is_some() {
+        return None;
+    }
     let mut state = state.clone();
     state.folders = Some(std::rc::Rc::new(folders));
     Some(state)

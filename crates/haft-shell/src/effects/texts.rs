@@ -25,8 +25,8 @@ pub struct Text {
     pub folders: Option<Vec<String>>,
 }
 
-/// Builtins whose words become values of variables.
-const SETS: [&str; 6] = ["declare", "export", "local", "readonly", "set", "typeset"];
+/// Builtins whose words become values of variables, or the folder of others.
+const SETS: [&str; 8] = ["cd", "declare", "export", "local", "pushd", "readonly", "set", "typeset"];
 /// Commands that read words from their input.
 const READS: [&str; 5] = ["mapfile", "parallel", "read", "readarray", "xargs"];
 /// Commands that say their words.
@@ -142,7 +142,7 @@ impl Judge<'_, '_> {
             || command.place.is_substituted;
         let inputs = command.redirects.iter().filter(|one| one.how == Direction::Text && is_read);
         all.extend(inputs.flat_map(|one| words(std::slice::from_ref(&one.target))));
-        if name == "git" && args.iter().any(|arg| arg.known().is_some_and(|text| is_place(text))) {
+        if name == "git" && args.iter().any(|arg| arg.known().is_some_and(is_place)) {
             all.push(".git".to_owned());
         }
         all.extend(self.within(command));

@@ -335,3 +335,46 @@ fn a_submodule_is_looked_at_by_its_own_settings() {
     assert_eq!(asked("", "git -C sub status"), None, "files that are others");
     assert_eq!(told(&world), "");
 }
+
+#[test]
+fn keys_are_hidden_from_what_is_allowed_and_reads_what_only_the_shell_knows() {
+    let world = World::new();
+    let (home, outside) = (world.root().join("home"), world.root().join("outside"));
+    for (path, text) in
+        [(home.join(".ssh/id_rsa"), "the key"), (outside.join("b.txt"), "beta outside")]
+    {
+        std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+        std::fs::write(path, text).unwrap();
+    }
+    world.file("a.txt", "alpha\n");
+    let list = format!("a.txt\n{0}/b.txt\n{1}/.ssh/id_rsa\n", outside.display(), home.display());
+    world.file("list", list);
+    for flags in [&["--mode", "bypass"][..], &["--mode", "dont-ask", "--allow", "Bash"]] {
+        for command in [
+            "while read -r f; do cat \"$f\"; done < list",
+            "cat $(cat list)",
+            "xargs cat < list",
+            "for f in $(cat list); do head -n 1 \"$f\"; done",
+            "mapfile -t a < list; cat \"${a[@]}\"",
+        ] {
+            let ran = world.tool("bash", &json!({ "command": command }), flags);
+            assert!(ran.out.contains("alpha") && ran.out.contains("beta"), "{command}: {ran:?}");
+            assert!(!ran.out.contains("the key"), "{command}: {ran:?}");
+        }
+        // It is the person's own shell all the same.
+        let input = json!({"command": "cat $(cat list); type here"}).to_string();
+        let mut haft = world.haft(&[&["tool", "bash", "--input", &input], flags].concat());
+        haft.env("BASH_FUNC_here%%", "() { echo function; }");
+        let ran = finish(haft, &Input::Nothing);
+        assert!(ran.out.contains("function") && !ran.out.contains("the key"), "{ran:?}");
+    }
+    // What is named is asked about, and what writes is not held.
+    for command in ["cat $(echo ~/.ssh/id_rsa)", "f=$(echo ~/.ssh/id_rsa); cp \"$f\" k"] {
+        let ran = world.tool("bash", &json!({ "command": command }), &["--mode", "bypass"]);
+        assert!(ran.code == Some(1) && !ran.out.contains("the key"), "{command}: {ran:?}");
+    }
+    let copies = "for f in $(head -n 2 list); do cp \"$f\" \"$(basename \"$f\").2\"; done";
+    let ran = world.tool("bash", &json!({ "command": copies }), &["--mode", "bypass"]);
+    assert_eq!(ran.code, Some(0), "{ran:?}");
+    assert_eq!(world.read("b.txt.2"), "beta outside");
+}
