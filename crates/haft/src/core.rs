@@ -505,6 +505,7 @@ fn session(base: &Base, bus: &Bus, id: String, out_dir: PathBuf, secrets: Arc<Se
     let judge = Judge { policy: base.policy.clone(), mode: base.mode, grants: Grants::default() };
     let outs = Arc::new(Outs::in_folder(out_dir, OUTS_MAX));
     let mut session = Session::new(id, Arc::new(bus.clone()), Arc::new(bus.clone()), outs, judge);
+    base.host.tell_secrets(&secrets);
     session.secrets = secrets;
     bus.hide(session.secrets.clone());
     session.output_max.get_or_init(|| base.loaded.settings.limits.output_bytes);

@@ -34,7 +34,7 @@ use std::{
 
 use futures::future::BoxFuture;
 use haft_sandbox::Keeping;
-use haft_text::secrets::Names;
+use haft_text::secrets::{Names, Secrets};
 use haft_types::{HostPath, Style};
 
 use crate::{
@@ -180,6 +180,15 @@ impl Local {
     #[must_use]
     pub fn with_start_up(self, limit: Duration) -> Self {
         Self { start_up: Some(Arc::new(shell::StartUp::new(limit))), ..self }
+    }
+
+    /// Has these know the values of secrets that the start-up files of the person's shell set, where
+    /// commands get what those set: at once what stands in them, and what only running them tells when
+    /// that was done.
+    pub fn tell_secrets(&self, secrets: &Arc<Secrets>) {
+        if let Some(start_up) = &self.start_up {
+            start_up.tell(&self.home, secrets);
+        }
     }
 
     /// Reports whether a program is on the path of this process.

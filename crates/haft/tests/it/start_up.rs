@@ -119,13 +119,66 @@ fn a_secret_of_a_start_up_file_is_withheld_and_named() {
     let [answer] = &told(&world, "/bin/bash", &[look])[..] else { panic!() };
     assert!(answer.starts_with("<>\n[MY_TOKEN is withheld"), "{answer}");
     world.settings("[shell]\nlet_through = [\"MY_TOKEN\"]\n");
-    assert_eq!(tool(&world, "/bin/bash", look).out, format!("<{SECRET}>\n"));
+    let weigh = "echo \"<${#MY_TOKEN} $MY_TOKEN>\"";
+    // Commands have it; who reads what they say does not.
+    assert_eq!(tool(&world, "/bin/bash", weigh).out, "<40 {{secret:MY_TOKEN}}>\n");
     // What haft was given itself stands over what the files say.
     let input = json!({"command": "echo $OWN_WORD"}).to_string();
     let mut haft =
         with_shell(&world, "/bin/bash", &["tool", "bash", "--mode", "bypass", "--input", &input]);
     haft.env("OWN_WORD", "mine");
     assert_eq!(finish(haft, &Input::Nothing).out, "mine\n");
+}
+
+#[test]
+fn what_a_start_up_file_sets_is_hidden_wherever_it_stands() {
+    let value = "zyxwvutsrqponm12345";
+    let made = "made-by-running-9f3a7c";
+    let world = World::new();
+    // One stands in a file, one in a file that this reads, one is known when they were run.
+    let rc = format!(". ~/.more\nexport DEPLOY_TOKEN={value}\nLATE_SECRET_KEY=$(cat ~/late)\n");
+    home(&world, ".bashrc", &rc);
+    home(&world, ".more", "export MORE_SECRET=qwertyuiop-98765-asdf\n");
+    home(&world, "late", made);
+    world.file("note", &format!("{value} qwertyuiop-98765-asdf\n{made}\n"));
+    let mut client = Client::of(with_shell(&world, "/bin/bash", &["mcp", "--mode", "bypass"]));
+    client.greet(&json!({}));
+    let read = client.call("read", &json!({"path": "note"}));
+    let shown = "{{secret:DEPLOY_TOKEN}} {{secret:MORE_SECRET}}";
+    assert!(text(&read).contains(shown), "{read}");
+    let ran = client.call("bash", &json!({"command": "cat note"}));
+    assert!(text(&ran).contains(shown), "{ran}");
+    let again = "bash -ic 'echo \"<$LATE_SECRET_KEY $DEPLOY_TOKEN>\"'; cat note";
+    let ran = client.call("bash", &json!({ "command": again }));
+    assert!(text(&ran).contains("<{{secret:LATE_SECRET_KEY}} {{secret:DEPLOY_TOKEN}}>"), "{ran}");
+    for answer in [&ran, &client.call("read", &json!({"path": "note", "offset": 2}))] {
+        assert!(text(answer).contains("{{secret:LATE_SECRET_KEY}}"), "{answer}");
+        assert!(!text(answer).contains(made) && !text(answer).contains(value), "{answer}");
+    }
+    client.ends_well();
+}
+
+#[test]
+fn options_of_a_shell_that_started_haft_change_no_command() {
+    let world = World::new();
+    let look = "false; echo \"<$NOT_SET>\" *.none; env | grep -E '^(SHELL|BASH)OPTS=' || echo none";
+    let input = json!({ "command": look }).to_string();
+    for files in [None, Some("export A=1; greet() { :; }\n")] {
+        files.iter().for_each(|files| home(&world, ".bashrc", files));
+        let flags = ["tool", "bash", "--mode", "bypass", "--input", &input];
+        let mut haft = with_shell(&world, "/bin/bash", &flags);
+        haft.env("SHELLOPTS", "braceexpand:errexit:hashall:nounset:xtrace");
+        haft.env("BASHOPTS", "nullglob");
+        let ran = finish(haft, &Input::Nothing);
+        assert_eq!(ran.out, "<> *.none\nnone\n", "{ran:?}");
+    }
+    let mut haft = with_shell(&world, "/bin/bash", &["mcp", "--mode", "bypass"]);
+    haft.env("SHELLOPTS", "braceexpand:errexit:hashall:nounset:xtrace");
+    let mut client = Client::of(haft);
+    client.greet(&json!({}));
+    let answer = client.call("bash", &json!({"command": look, "session": "dev"}));
+    assert_eq!(text(&answer), "<> *.none\nnone");
+    client.ends_well();
 }
 
 /// Functions that need what is not exported, and what they need.
@@ -196,7 +249,7 @@ fn functions_have_the_variables_that_they_name() {
     assert!(told.contains("API_TOKEN") && told.contains("login"), "{told}");
     world.settings("[shell]\nlet_through = [\"API_TOKEN\", \"login\"]\n");
     let through = tool(&world, "/bin/bash", "uses | sed -n 3p").out;
-    assert_eq!(through, format!("[{SECRET}mecorrect horse battery]\n"));
+    assert_eq!(through, "[{{secret:API_TOKEN}}me{{secret:password}}]\n");
 
     let mut client = Client::of(with_shell(&world, "/bin/bash", &["mcp", "--mode", "bypass"]));
     client.greet(&json!({}));

@@ -16,11 +16,13 @@ use std::{
         fs::MetadataExt,
     },
     path::{Path, PathBuf},
-    sync::{Arc, Mutex, PoisonError},
+    sync::{Arc, Mutex, PoisonError, Weak},
     time::Duration,
 };
 
 use futures::StreamExt as _;
+use haft_text::secrets::Secrets;
+use haft_types::HostPath;
 use tokio::sync::OnceCell;
 
 use super::super::Local;
@@ -28,6 +30,7 @@ use crate::{Exit, Output, Program, Shell, Spawn, secrets::Withheld};
 
 mod functions;
 mod report;
+mod values;
 
 use self::{
     functions::{Functions, Kept},
@@ -60,6 +63,8 @@ pub(super) struct Profile {
     pub(super) variables: Vec<(Vec<u8>, Vec<u8>)>,
     /// Names of those that look like secrets.
     withheld: Vec<String>,
+    /// Those that may hold secrets, commands get them or not.
+    values: Vec<(String, String)>,
     /// Functions and aliases, where the shell of the commands is of the same kind.
     functions: Option<Functions>,
 }
@@ -75,6 +80,11 @@ impl Profile {
     pub(super) fn file(&self) -> Option<&Path> {
         self.functions.as_ref().map(Functions::path)
     }
+
+    fn tell(&self, secrets: &Secrets) {
+        let values = self.values.iter();
+        secrets.add_variables(values.map(|(name, value)| (name.as_str(), value.as_str())));
+    }
 }
 
 /// The start-up of the person's shell, read when it is first wanted.
@@ -85,11 +95,34 @@ pub(in crate::local) struct StartUp {
     profile: OnceCell<Arc<Profile>>,
     /// What nobody was told yet.
     told: Mutex<Option<String>>,
+    /// Who hides the values of secrets that it sets.
+    hiders: Mutex<Vec<Weak<Secrets>>>,
 }
 
 impl StartUp {
     pub(in crate::local) fn new(limit: Duration) -> Self {
-        Self { limit, profile: OnceCell::new(), told: Mutex::new(None) }
+        Self { limit, profile: OnceCell::new(), told: Mutex::default(), hiders: Mutex::default() }
+    }
+
+    /// Has these know the values of secrets that it sets: now those that its files show, and with the
+    /// first command that wants it whatever they come to.
+    pub(in crate::local) fn tell(&self, home: &HostPath, secrets: &Arc<Secrets>) {
+        let home = Path::new(std::ffi::OsStr::from_bytes(home.as_bytes()));
+        if let Ok(Some((kind, _))) = shell_of(home) {
+            values::learn(kind.files(home), home, secrets);
+        }
+        let mut hiders = self.hiders.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(profile) = self.profile.get() {
+            profile.tell(secrets);
+        }
+        hiders.retain(|hider| hider.strong_count() > 0);
+        hiders.push(Arc::downgrade(secrets));
+    }
+
+    /// Tells all who hide them what it set.
+    fn told_to_all(&self, profile: &Profile) {
+        let hiders = self.hiders.lock().unwrap_or_else(PoisonError::into_inner);
+        hiders.iter().filter_map(Weak::upgrade).for_each(|secrets| profile.tell(&secrets));
     }
 
     /// What was read; none while nothing was.
@@ -111,7 +144,11 @@ impl StartUp {
     pub(super) async fn read(&self, local: &Local) -> Arc<Profile> {
         let read = || async {
             let profile = match tokio::time::timeout(self.limit, read(local)).await {
-                Ok(Ok(profile)) => return Arc::new(profile.unwrap_or_default()),
+                Ok(Ok(profile)) => {
+                    let profile = profile.unwrap_or_default();
+                    self.told_to_all(&profile);
+                    return Arc::new(profile);
+                }
                 Ok(Err(why)) => why,
                 Err(_) => {
                     let limit = self.limit.as_secs_f64();
@@ -195,6 +232,7 @@ async fn read(local: &Local) -> Result<Option<Profile>, String> {
     let spawn = Spawn {
         set: vec![(MARK.to_owned(), "1".to_owned()), ("HOME".to_owned(), home)],
         report: true,
+        unset: ["SHELLOPTS", "BASHOPTS"].map(str::to_owned).into(),
         ..Spawn::new(Program::Argv(kind.words(&shell)), local.home.clone())
     };
     let failed = |error| format!("cannot be read: {error}");
@@ -226,6 +264,7 @@ async fn read(local: &Local) -> Result<Option<Profile>, String> {
     let commands = local.caps.get_or_init(|| local.probe()).shell.clone();
     let is_bash = commands.is_some_and(|shell| shell.as_bytes().ends_with(b"/bash"));
     let mut profile = taken(&report, !exit.stopped.is_empty(), &local.withheld);
+    profile.values = values::of(&report, &local.withheld.names);
     if kind == Kind::Bash && is_bash {
         let usable = kept(&report, &local.withheld);
         let (functions, withheld) = Functions::of(&report, usable);

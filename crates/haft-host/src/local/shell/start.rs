@@ -255,6 +255,9 @@ pub(super) fn start_error(
     io::Error::new(error.kind(), text)
 }
 
+/// Variables by which haft's own environment would change what a script means.
+const OF_SHELLS: [&[u8]; 4] = [b"BASH_ENV", b"ENV", b"SHELLOPTS", b"BASHOPTS"];
+
 /// The file that a shell reads first, where it is to have what the person's sets.
 fn start_up<'a>(spawn: &Spawn, given: &'a Given<'_>, shell: Option<&PathBuf>) -> Option<&'a Path> {
     let set = spawn.set.iter().any(|(set, _)| set == "BASH_ENV");
@@ -265,8 +268,9 @@ fn start_up<'a>(spawn: &Spawn, given: &'a Given<'_>, shell: Option<&PathBuf>) ->
 /// The variables of a program: haft's own, without those left out, what the person's shell sets,
 /// and those set. A script has the shell that runs it.
 fn environment(spawn: &Spawn, given: &Given<'_>, shell: Option<&PathBuf>) -> Vec<Vec<u8>> {
-    // Non-interactive shells read what these name.
-    let read = |name: &[u8]| shell.is_some() && (name == b"BASH_ENV" || name == b"ENV");
+    // Non-interactive shells read what the first name, and have the options of the others, which no
+    // script can change back.
+    let read = |name: &[u8]| shell.is_some() && OF_SHELLS.contains(&name);
     let set = |name: &[u8]| spawn.set.iter().any(|(set, _)| set.as_bytes() == name);
     let unset = |name: &[u8]| spawn.unset.iter().any(|unset| unset.as_bytes() == name);
     let profile = given.profile.as_deref();
