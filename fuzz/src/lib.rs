@@ -6,7 +6,31 @@
 
 mod input;
 mod naive;
+mod repairs;
+mod rules;
 mod shell;
+mod shown;
+mod wires;
+
+// What its crate keeps to itself is built from its source: those crates need much that no target does.
+#[path = "../../crates/haft-mcp/src/lines.rs"]
+#[allow(dead_code, reason = "a target needs a part of it")]
+mod lines;
+#[path = "../../crates/haft-tool/src/repair/mod.rs"]
+#[allow(dead_code, reason = "a target needs a part of it")]
+mod repair;
+#[path = "../../crates/haft-mcp/src/scan.rs"]
+mod scan;
+#[path = "../../crates/haft-net/src/sse.rs"]
+mod sse;
+
+/// What `repair` takes of its crate beside itself.
+mod validate {
+    /// A value as an error shows it.
+    pub(crate) fn shown(value: &serde_json::Value) -> String {
+        value.to_string().chars().take(100).collect()
+    }
+}
 
 use haft_text::edit::{self, Applied, Edit, EditError, Place};
 use haft_text::encode::Format;
@@ -15,7 +39,11 @@ use haft_text::{Decoded, StreamDecoder, decode as text_of, encode};
 
 use input::Input;
 
+pub use repairs::repair_of as repair;
+pub use rules::rules;
 pub use shell::shell;
+pub use shown::{clean, secrets};
+pub use wires::{mcp, sse};
 
 /// Decoding and encoding give the same bytes, in one piece and in many; a prefix never panics.
 pub fn decode(data: &[u8]) {

@@ -10,7 +10,7 @@ use std::fs;
 use std::path::PathBuf;
 use std::time::Instant;
 
-use anyhow::{Context as _, Result};
+use anyhow::{Context as _, Result, bail};
 
 use crate::Usage;
 use crate::measured;
@@ -18,7 +18,8 @@ use crate::process::{answer, cargo, command, run as run_command, shown};
 use crate::project::Project;
 
 /// Every target: a binary of `fuzz/`, and its folder of seeds.
-const TARGETS: &[&str] = &["decode", "find", "edit", "shell"];
+const TARGETS: &[&str] =
+    &["decode", "find", "edit", "shell", "rules", "repair", "mcp", "sse", "clean", "secrets"];
 
 /// What makes a binary tell libFuzzer where it has been.
 const FLAGS: &[&str] = &[
@@ -39,6 +40,8 @@ const SHORT: u64 = 5_000;
 const HANG: u64 = 20;
 /// Bytes of an input at most.
 const LONGEST: u64 = 2_048;
+/// What libFuzzer ends with when somebody ends it.
+const INTERRUPTED: i32 = 72;
 
 /// When a target has run enough.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -56,11 +59,40 @@ impl Enough {
     }
 }
 
+/// How the run of a target ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum End {
+    /// All inputs were tried.
+    Fine,
+    /// Some input showed a fault.
+    Found,
+    /// Somebody ended it, or the system did: it says nothing of the target.
+    Interrupted,
+    /// It did not come to try an input.
+    NotRun,
+}
+
+impl End {
+    /// From the exit code, where the run was ended by no signal, and what the fuzzer said.
+    fn of(code: Option<i32>, said: &str) -> Self {
+        let tried = said.lines().find_map(inputs).unwrap_or_default();
+        match code {
+            Some(0) if tried > 0 => Self::Fine,
+            // Each finding is written to a file, whatever it is.
+            _ if said.contains("Test unit written to") => Self::Found,
+            None | Some(INTERRUPTED) => Self::Interrupted,
+            // Without a panic hook of its own a fault is told by the words of the deadly signal.
+            Some(_) if said.contains("ERROR: libFuzzer:") => Self::Found,
+            Some(_) => Self::NotRun,
+        }
+    }
+}
+
 /// Runs the targets that are named, or all; `false` when one found something.
 ///
 /// # Errors
 ///
-/// When the arguments are not understood or the targets cannot be built.
+/// When the arguments are not understood, the targets cannot be built or a run is ended early.
 pub(crate) fn run(project: &Project, arguments: &[String]) -> Result<bool> {
     let (targets, enough) = parse(arguments)?;
     targets_fine(project, &targets, enough)
@@ -70,7 +102,7 @@ pub(crate) fn run(project: &Project, arguments: &[String]) -> Result<bool> {
 ///
 /// # Errors
 ///
-/// When they cannot be built.
+/// When they cannot be built, or a run is ended early.
 pub(crate) fn short(project: &Project) -> Result<bool> {
     targets_fine(project, TARGETS, Enough::Inputs(SHORT))
 }
@@ -127,16 +159,25 @@ fn fine(project: &Project, binary: &PathBuf, name: &str, enough: Enough) -> Resu
     let seconds = start.elapsed().as_secs_f64();
     let said = String::from_utf8_lossy(&output.stderr);
     let inputs = said.lines().find_map(inputs).unwrap_or_default();
-    if output.status.success() && inputs > 0 {
+    let end = End::of(output.status.code(), &said);
+    if end == End::Fine {
         let figure = format!("{inputs} inputs in {seconds:.0} s, no finding");
         println!("{}", measured::row(&format!("fuzz {name}"), &figure));
         return Ok(true);
     }
+    if end == End::Interrupted {
+        bail!(
+            "{name} was ended after {seconds:.0} s, before it was through; it found nothing so far"
+        );
+    }
     // All but what it learned about inputs, which only a fuzzer reads.
     said.lines().filter(|line| !line.contains(" # Uses: ")).for_each(|line| eprintln!("{line}"));
+    if end == End::NotRun {
+        bail!("{name} tried no input: the lines above say why ({})", output.status);
+    }
     let mut again = command(project, binary);
     again.arg(found.join("FILE"));
-    eprintln!("{name} found something, or did not run: play it again with `{}`", shown(&again));
+    eprintln!("{name} found something: play it again with `{}`", shown(&again));
     eprintln!("the files are in {}; make a test of what it shows", found.display());
     Ok(false)
 }
@@ -204,6 +245,24 @@ mod tests {
         for line in ["finds", "--seconds", "--runs 0", "--runs x"] {
             let error = parse(&words(line)).unwrap_err();
             assert!(error.is::<Usage>(), "{line}: {error}");
+        }
+    }
+
+    #[test]
+    fn a_run_that_somebody_ends_is_no_finding() {
+        let stats = "stat::number_of_executed_units: 70\n";
+        let cut = format!("==7== libFuzzer: run interrupted; exiting\n{stats}");
+        let found = "==7== ERROR: libFuzzer: deadly signal\nTest unit written to a/crash-1\n";
+        for (code, said, end) in [
+            (Some(0), stats, End::Fine),
+            (Some(72), &*cut, End::Interrupted),
+            (None, stats, End::Interrupted),
+            (Some(77), found, End::Found),
+            (None, found, End::Found),
+            (Some(1), "ERROR: The required directory does not exist\n", End::NotRun),
+            (Some(0), "", End::NotRun),
+        ] {
+            assert_eq!(End::of(code, said), end, "{code:?} {said}");
         }
     }
 

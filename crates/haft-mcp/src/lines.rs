@@ -15,7 +15,7 @@ pub(crate) const LINE_MAX: usize = 64 << 20;
 pub(crate) enum Line {
     /// A line without its end.
     Whole(Vec<u8>),
-    /// A line over [`LINE_MAX`].
+    /// A line over the limit.
     TooLong(Scan),
 }
 
@@ -23,12 +23,20 @@ pub(crate) enum Line {
 pub(crate) struct Lines<R> {
     input: BufReader<R>,
     line: Line,
+    /// Most bytes of a line that is taken.
+    max: usize,
 }
 
 impl<R: AsyncRead + Unpin> Lines<R> {
+    /// Of lines up to [`LINE_MAX`].
     pub fn new(input: R) -> Self {
+        Self::up_to(LINE_MAX, input)
+    }
+
+    /// Of lines of so many bytes at most.
+    pub fn up_to(max: usize, input: R) -> Self {
         let input = BufReader::with_capacity(64 << 10, input);
-        Self { input, line: Line::Whole(Vec::new()) }
+        Self { input, line: Line::Whole(Vec::new()), max }
     }
 
     /// The next line; the last one needs no end. None where there are no more.
@@ -47,7 +55,7 @@ impl<R: AsyncRead + Unpin> Lines<R> {
             let piece = &read[..end.unwrap_or(read.len())];
             match &mut self.line {
                 Line::TooLong(scan) => scan.feed(piece),
-                Line::Whole(line) if line.len() + piece.len() > LINE_MAX => {
+                Line::Whole(line) if line.len() + piece.len() > self.max => {
                     let mut scan = Scan::of(line);
                     scan.feed(piece);
                     self.line = Line::TooLong(scan);
