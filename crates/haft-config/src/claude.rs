@@ -52,7 +52,46 @@ const HOLDING: &[&str] = &[
     "disableAutoMode",
     "disableBypassPermissionsMode",
     "httpHookAllowedEnvVars",
-    "sandbox",
+];
+
+/// Keys of `sandbox`: those that hold something back, which haft does not follow, with what holds the same
+/// back in haft; and those that only loosen, of which none is needed.
+const SANDBOX: &[(&str, Option<&str>)] = &[
+    (
+        "enabled",
+        Some("sandbox.always = true in ~/.haft/settings.toml holds all commands in haft's own"),
+    ),
+    ("failIfUnavailable", Some("sandbox.require = \"landlock\" in ~/.haft/settings.toml does it")),
+    (
+        "allowUnsandboxedCommands",
+        Some("sandbox.unsandboxed = false in ~/.haft/settings.toml does it"),
+    ),
+    ("filesystem.denyRead", Some("a rule in permissions.deny does it, such as Read(~/.aws/**)")),
+    (
+        "filesystem.denyWrite",
+        Some("a rule in permissions.deny does it, such as Edit(/migrations/**)"),
+    ),
+    ("filesystem.allowManagedReadPathsOnly", Some("haft has nothing for it")),
+    (
+        "network.allowedDomains",
+        Some(
+            "haft's own lets commands reach the hosts of sandbox.hosts in ~/.haft/settings.toml alone",
+        ),
+    ),
+    ("network.deniedDomains", Some("haft has nothing for it")),
+    ("network.allowManagedDomainsOnly", Some("haft has nothing for it")),
+    ("autoAllowBashIfSandboxed", None),
+    ("enableWeakerNestedSandbox", None),
+    ("enableWeakerNetworkIsolation", None),
+    ("excludedCommands", None),
+    ("filesystem.allowRead", None),
+    ("filesystem.allowWrite", None),
+    ("ignoreViolations", None),
+    ("network.allowAllUnixSockets", None),
+    ("network.allowLocalBinding", None),
+    ("network.allowUnixSockets", None),
+    ("network.httpProxyPort", None),
+    ("network.socksProxyPort", None),
 ];
 
 /// Keys of `permissions` that haft takes.
@@ -271,13 +310,53 @@ impl Taken<'_> {
             self.told(key, NOT_FOLLOWED.to_owned());
         }
         for key in other {
-            if let Some(message) = misplaced(key) {
+            if key == "sandbox" {
+                self.sandbox(&value[key]);
+            } else if let Some(message) = misplaced(key) {
                 self.told(key, message);
             } else {
                 let text = format!("{}: {key} does nothing here", (self.place)(key));
                 self.merge.loaded.aside.push(text);
             }
         }
+    }
+
+    /// The sandbox of Claude Code: haft has its own, and settings of its own for that.
+    fn sandbox(&mut self, sandbox: &Value) {
+        let Value::Object(fields) = sandbox else {
+            let text = format!("{} does not fit, wanted: an object", short(sandbox));
+            return self.told("sandbox", text);
+        };
+        for (key, value) in fields {
+            match value {
+                Value::Object(inner) if matches!(&**key, "network" | "filesystem") => {
+                    inner.iter().for_each(|(name, value)| {
+                        self.of_sandbox(&format!("{key}.{name}"), value);
+                    });
+                }
+                value => self.of_sandbox(key, value),
+            }
+        }
+    }
+
+    fn of_sandbox(&mut self, key: &str, value: &Value) {
+        let full = format!("sandbox.{key}");
+        let holds = match SANDBOX.iter().find(|(name, _)| *name == key) {
+            // These hold nothing back so, and are as they are without them.
+            Some(("allowUnsandboxedCommands", _)) if value == &Value::Bool(true) => None,
+            Some((_, Some(_)))
+                if value == &Value::Bool(false) && key != "allowUnsandboxedCommands" =>
+            {
+                None
+            }
+            Some((_, instead)) => *instead,
+            None => Some("haft does not know it"),
+        };
+        if let Some(instead) = holds {
+            return self.told(&full, format!("{NOT_FOLLOWED}; {instead}"));
+        }
+        let text = format!("{}: {full} does nothing here", (self.place)(&full));
+        self.merge.loaded.aside.push(text);
     }
 
     fn told(&mut self, key: &str, message: String) {

@@ -1,7 +1,7 @@
 //! Which folders a person trusts, by their real paths.
 //!
-//! **Invariant:** an answer is for one folder, not for what is around it; a store that cannot be
-//! read trusts nothing.
+//! **Invariant:** an answer is for one folder, not for what is around it, and for the worktrees of git
+//! that the repository in it has itself; a store that cannot be read trusts nothing.
 
 use std::{
     collections::BTreeMap,
@@ -37,9 +37,11 @@ impl Trust {
         Ok(Self { file, answers })
     }
 
-    /// The saved answer about a folder; none when it was never given, or the folder is gone.
+    /// The saved answer about a folder, else that about the repository whose worktree it is; none when
+    /// it was never given, or the folder is gone.
     pub fn trusted(&self, folder: &Path) -> Option<bool> {
-        self.answers.folders.get(&key(folder).ok()?).copied()
+        let said = |folder: &Path| self.answers.folders.get(&key(folder).ok()?).copied();
+        said(folder).or_else(|| said(&repository(folder)?))
     }
 
     /// Saves an answer about a folder.
@@ -58,6 +60,26 @@ impl Trust {
         self.answers = answers;
         Ok(())
     }
+}
+
+/// The folder of the repository whose worktree a folder is: one that names it, and that it names. What
+/// a folder says of itself alone is not believed.
+fn repository(worktree: &Path) -> Option<PathBuf> {
+    let pointer = fs::canonicalize(worktree).ok()?.join(".git");
+    let first = |path: &Path| -> Option<PathBuf> {
+        let is_file = path.symlink_metadata().is_ok_and(|it| it.is_file());
+        let text = files::read(path).ok().flatten().filter(|_| is_file)?;
+        Some(PathBuf::from(text.strip_suffix('\n').unwrap_or(&text)))
+    };
+    let named = first(&pointer)?;
+    let named = named.to_str()?.strip_prefix("gitdir: ")?.to_owned();
+    let own = fs::canonicalize(pointer.parent()?.join(named)).ok()?;
+    let common = own.parent().filter(|all| all.ends_with(".git/worktrees"))?.parent()?;
+    let back = own.join(first(&own.join("gitdir"))?);
+    let is_same = fs::canonicalize(back).is_ok_and(|back| back == pointer);
+    let of_common = fs::canonicalize(own.join(first(&own.join("commondir"))?));
+    (is_same && of_common.is_ok_and(|of| of == common))
+        .then(|| common.parent().map(Path::to_owned))?
 }
 
 fn read(file: &Path) -> Result<Answers, ConfigError> {

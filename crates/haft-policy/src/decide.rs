@@ -186,6 +186,7 @@ impl Policy {
                     scope: rule.scope,
                     text: rule.text.chars().take(200).collect(),
                     problem,
+                    covered: None,
                     tool: Some(match class {
                         PathClass::Reads => "read".to_owned(),
                         PathClass::Writes => "edit".to_owned(),

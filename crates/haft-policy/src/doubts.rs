@@ -6,7 +6,7 @@
 use haft_types::HostPath;
 
 use crate::{
-    Policy, Rule, RuleProblem, Verdict,
+    Policy, Rule, RuleProblem, Scope, Verdict,
     decide::Placed,
     names::{is_known, nearest},
     rule::{PathClass, Subject},
@@ -33,12 +33,17 @@ impl Policy {
         };
         let problem = |placed: &Placed| {
             let rule = &placed.rule;
+            let (problem, covered) = match doubt(placed) {
+                Some(problem) => (problem, None),
+                None => self.unreachable(rule)?,
+            };
             Some(RuleProblem {
                 verdict: rule.verdict,
                 scope: rule.scope,
                 text: rule.text.chars().take(200).collect(),
-                problem: doubt(placed).or_else(|| self.unreachable(rule))?,
+                problem,
                 tool: None,
+                covered,
             })
         };
         self.rules.iter().filter_map(problem).collect()
@@ -78,8 +83,8 @@ impl Policy {
         (!is_there(&named)).then_some(why)
     }
 
-    /// The stricter rule that leaves nothing of a rule.
-    fn unreachable(&self, rule: &Rule) -> Option<String> {
+    /// The stricter rule that leaves nothing of a rule, and where it was written.
+    fn unreachable(&self, rule: &Rule) -> Option<(String, Option<Scope>)> {
         let stricter: &[Verdict] = match rule.verdict {
             Verdict::Allow => &[Verdict::Deny, Verdict::Ask],
             Verdict::Ask => &[Verdict::Deny],
@@ -87,7 +92,8 @@ impl Policy {
         };
         let mut all = stricter.iter().flat_map(|verdict| self.with(*verdict));
         let by = &all.find(|by| covers(&by.rule.subject, &rule.subject))?.rule;
-        Some(format!("the {} rule {} ({}) covers all of it", by.verdict, by.text, by.scope))
+        let text = format!("the {} rule {} ({}) covers all of it", by.verdict, by.text, by.scope);
+        Some((text, Some(by.scope)))
     }
 }
 

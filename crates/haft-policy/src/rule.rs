@@ -133,6 +133,8 @@ pub struct RuleProblem {
     /// Our name of the tool that it is about, where that much is known: a denial or question that
     /// is not understood makes all calls of that tool ask.
     pub tool: Option<String>,
+    /// Where the stricter rule was written that leaves nothing of it.
+    pub covered: Option<Scope>,
 }
 
 /// The rules of all scopes, and what was wrong with some.
@@ -154,7 +156,14 @@ impl Rules {
                 let tool = text.split('(').next().map(str::trim).filter(|name| is_name(name));
                 let tool = tool.map(|name| own_name(case_slip(name).unwrap_or(name)).to_owned());
                 let text = text.chars().take(200).collect();
-                self.problems.push(RuleProblem { verdict, scope, text, problem, tool });
+                self.problems.push(RuleProblem {
+                    verdict,
+                    scope,
+                    text,
+                    problem,
+                    tool,
+                    covered: None,
+                });
             }
         }
     }

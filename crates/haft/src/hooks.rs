@@ -28,10 +28,13 @@ use haft_types::{AgentPath, Body, HostPath, Level, Mode, Outcome, Question, Stat
 use serde_json::{Value, json};
 use tokio::task::JoinSet;
 
-pub use self::ready::{Ready, ready};
 use self::{
     answer::Answer,
     views::{View, from_theirs, response, views},
+};
+pub use self::{
+    ready::{Ready, ready},
+    views::names,
 };
 use crate::core::{Base, NO_TURN};
 

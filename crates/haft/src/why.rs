@@ -13,7 +13,7 @@ use std::{
     time::Duration,
 };
 
-use haft_config::{Layer, Loaded, RuleCase};
+use haft_config::{HookEvent, Layer, Loaded, RuleCase};
 use haft_policy::{Anchors, Ask, Mode, Part, Policy, Verdict, own_name};
 use haft_tool::{AnyTool, Dispatcher, Judgement};
 use haft_types::{Access, Effect, HostPath, Origin, Place, Plan, Target, ToolSpec, ToolUse};
@@ -25,6 +25,7 @@ use crate::{
     cli::Why,
     core::{Base, Core, Which, readable, restricting, rules},
     exit::{Ending, Failure, print_data, println},
+    hooks::{self, Ready},
 };
 
 /// Longest that the paths of one call are looked up.
@@ -53,7 +54,7 @@ pub async fn run(arguments: &Why, more: &[Arc<dyn AnyTool>]) -> Ending {
     };
     let env = base.env(None, false)?;
     let core = Core::open(base, &arguments.common, Which::IfNeeded, &env, more).await?;
-    let why = Whys { dispatcher: core.dispatcher.clone() };
+    let why = Whys { dispatcher: core.dispatcher.clone(), hooks: core.base.hooks.clone() };
     why.check(&tests).await?;
     let ending = if arguments.batch { why.batch(&core).await } else { why.one(arguments).await };
     core.close().await;
@@ -78,6 +79,8 @@ fn read_rules(path: &Path) -> Result<Loaded, Failure> {
 
 struct Whys {
     dispatcher: Arc<Dispatcher>,
+    /// The hooks of the settings, of which none is asked.
+    hooks: Vec<Arc<Ready>>,
 }
 
 /// What is said about one call.
@@ -89,6 +92,8 @@ struct Answer {
     rule: Option<String>,
     reason: String,
     parts: Vec<Told>,
+    /// Where the hooks stand that would be asked about the call, and may decide otherwise.
+    hooks: Vec<String>,
 }
 
 /// What is said about one command of a script.
@@ -189,7 +194,11 @@ impl Whys {
     }
 
     async fn answer(&self, dispatcher: &Arc<Dispatcher>, request: &ToolUse) -> Answer {
-        answered(dispatcher, request).await
+        let names = hooks::names(own_name(&request.name));
+        let before =
+            |hook: &&Arc<Ready>| hook.entry.event == HookEvent::PreToolUse && hook.means(&names);
+        let hooks = self.hooks.iter().filter(before).map(|hook| hook.entry.place.clone());
+        Answer { hooks: hooks.collect(), ..answered(dispatcher, request).await }
     }
 }
 
@@ -332,13 +341,15 @@ impl Answer {
             rule: ruling.rule,
             reason: ruling.reason,
             parts: told.collect(),
+            hooks: Vec::new(),
         }
     }
 
     /// Of a call that cannot be read nothing is known: it would be refused, or asked about.
     fn unread(reason: String) -> Self {
         let (decision, rule) = (Verdict::Ask, None);
-        Self { parsed: false, read_only: false, decision, rule, reason, parts: Vec::new() }
+        let (parts, hooks) = (Vec::new(), Vec::new());
+        Self { parsed: false, read_only: false, decision, rule, reason, parts, hooks }
     }
 
     fn json(&self) -> Value {
@@ -358,14 +369,18 @@ impl Answer {
                 "reason": told.reason,
             })
         };
-        json!({
+        let mut json = json!({
             "parsed": self.parsed,
             "read_only": self.read_only,
             "decision": self.decision.to_string(),
             "rule": self.rule,
             "reason": self.reason,
             "parts": self.parts.iter().map(part).collect::<Vec<_>>(),
-        })
+        });
+        if !self.hooks.is_empty() {
+            json["hooks"] = json!(self.hooks);
+        }
+        json
     }
 
     fn text(&self, place: &Place) -> String {
@@ -386,6 +401,17 @@ impl Answer {
                 let shown = effect.path().map(|path| place.shown(path)).unwrap_or_default();
                 let _ = writeln!(text, "    {access} {shown}");
             }
+        }
+        if !self.hooks.is_empty() {
+            let (hooks, are) = match &self.hooks[..] {
+                [one] => (one.clone(), "this hook is"),
+                all => (all.join(", "), "these hooks are"),
+            };
+            let _ = writeln!(
+                text,
+                "\nnot asked here: {hooks}; before a call {are}, and may refuse, \
+                                    ask or rewrite it"
+            );
         }
         text.truncate(text.trim_end().len());
         text

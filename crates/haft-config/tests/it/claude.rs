@@ -144,3 +144,45 @@ fn what_may_be_a_misspelt_denial_is_told_and_what_others_have_is_not() {
     assert_eq!(told(&found), []);
     assert_eq!(found.aside.len(), 4, "{:?}", found.aside);
 }
+
+#[test]
+fn what_its_sandbox_would_hold_back_is_named_key_by_key() {
+    let folder = tempfile::tempdir().unwrap();
+    let root = folder.path();
+    let text = r#"{"sandbox": {
+        "enabled": true,
+        "allowUnsandboxedCommands": false,
+        "autoAllowBashIfSandboxed": true,
+        "network": {
+            "allowedDomains": ["example.org"],
+            "allowLocalBinding": true
+        },
+        "filesystem": {"denyRead": ["~/.aws"]},
+        "newer": 1
+    }}"#;
+    write(root, "home/.claude/settings.json", text);
+    let found = loaded(root);
+    let file = root.join("home/.claude/settings.json").display().to_string();
+    let told = told(&found);
+    for (line, key, instead) in [
+        (2, "enabled", "sandbox.always = true"),
+        (3, "allowUnsandboxedCommands", "sandbox.unsandboxed = false"),
+        (6, "network.allowedDomains", "sandbox.hosts"),
+        (9, "filesystem.denyRead", "permissions.deny"),
+        (10, "newer", "does not know"),
+    ] {
+        let place = format!("{file}:{line}: sandbox.{key}: ");
+        let is_told = |(fatal, text): &(bool, String)| {
+            !fatal && text.starts_with(&place) && text.contains(instead)
+        };
+        assert!(told.iter().any(is_told), "{key}: {told:#?}");
+    }
+    assert_eq!(told.len(), 5, "{told:#?}");
+    for (line, key) in [(4, "autoAllowBashIfSandboxed"), (7, "network.allowLocalBinding")] {
+        let text = format!("{file}:{line}: sandbox.{key} does nothing here");
+        assert!(found.aside.contains(&text), "{:?}", found.aside);
+    }
+    let off = r#"{"sandbox": {"enabled": false, "allowUnsandboxedCommands": true}}"#;
+    write(root, "home/.claude/settings.json", off);
+    assert_eq!(self::told(&loaded(root)), []);
+}

@@ -5,7 +5,7 @@
 
 use std::{path::PathBuf, sync::Arc};
 
-use haft_config::{Layer, Loaded, RuleText, Sandbox, SandboxLevel};
+use haft_config::{Layer, Loaded, Presence, RuleText, Sandbox, SandboxLevel};
 use haft_policy::{ALIASES, Confinement, Policy, RESTRICTED, RuleProblem, Rules, Scope, Verdict};
 use haft_tool::{SaveRule, ToolSet};
 use haft_types::{Place, ToolSpec};
@@ -43,6 +43,23 @@ pub(super) fn report(loaded: &Loaded) -> Result<(), Failure> {
     }
     let fatal: Vec<String> = loaded.fatal().map(ToString::to_string).collect();
     if fatal.is_empty() { Ok(()) } else { Err(Failure::Usage(fatal.join("\n"))) }
+}
+
+/// Names the settings of a project that were left closed because its folder is not trusted.
+pub(super) fn unread_files(loaded: &Loaded) {
+    let closed = loaded.files.iter().filter(|file| file.presence == Presence::Untrusted);
+    let names: Vec<String> = closed.map(|file| file.path.display().to_string()).collect();
+    if !names.is_empty() {
+        let text = format!(
+            "{} not read, for the folder is not trusted; --trust reads what a project sets, its \
+             hooks too",
+            match &names[..] {
+                [one] => format!("{one} is"),
+                all => format!("{} are", all.join(", ")),
+            }
+        );
+        say(&format!("haft: {}", face::safe(&text)));
+    }
 }
 
 /// Tells which rules cannot be read. One that would hold something back is a reason not to start:
@@ -124,9 +141,13 @@ pub(super) fn idle(loaded: &Loaded, tools: &ToolSet) {
 /// Tells which rules are about nothing.
 pub(super) fn tell(problems: &[RuleProblem], loaded: &Loaded) -> Result<(), Failure> {
     for problem in problems {
-        // A denial that was just typed and would not count is worse than not starting.
+        // A denial that was just typed and would not count is worse than not starting; that what is
+        // allowed is denied elsewhere harms nothing.
         let text = with_place(problem, placed(problem, loaded));
-        if matches!(problem.scope, Scope::CommandLine | Scope::Given) {
+        let typed = |scope| matches!(scope, Scope::CommandLine | Scope::Given);
+        let is_harmless =
+            problem.verdict == Verdict::Allow && problem.covered.is_some_and(|by| !typed(by));
+        if typed(problem.scope) && !is_harmless {
             return Err(Failure::Usage(text));
         }
         say(&format!("haft: {}", face::safe(&text)));

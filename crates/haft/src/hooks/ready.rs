@@ -52,17 +52,21 @@ impl Matcher {
 impl Ready {
     /// Whether it is asked about something of one of these names; of a call also by its rule.
     pub fn matches(&self, names: &[String], seen: Option<&Seen>) -> bool {
-        let meant = match &self.matcher {
-            Matcher::Everything => true,
-            Matcher::Names(wanted) => names.iter().any(|name| wanted.contains(name)),
-            Matcher::Pattern(pattern) => names.iter().any(|name| pattern.is_match(name)),
-        };
-        meant
+        self.means(names)
             && match (&self.condition, seen) {
                 (None, _) => true,
                 (Some(rules), Some(seen)) => seen.may_touch(rules),
                 (Some(_), None) => false,
             }
+    }
+
+    /// Whether it may be asked about a call of a tool; by its `if`, perhaps.
+    pub fn means(&self, names: &[String]) -> bool {
+        match &self.matcher {
+            Matcher::Everything => true,
+            Matcher::Names(wanted) => names.iter().any(|name| wanted.contains(name)),
+            Matcher::Pattern(pattern) => names.iter().any(|name| pattern.is_match(name)),
+        }
     }
 
     /// What it is called in messages: its command or address, without values of secrets.

@@ -27,6 +27,11 @@ fn theirs(tool: &str) -> impl Iterator<Item = &'static str> {
     ALIASES.iter().filter(move |(_, ours)| *ours == tool).map(|(theirs, _)| *theirs)
 }
 
+/// All names by which a hook may know a tool.
+pub fn names(tool: &str) -> Vec<String> {
+    theirs(tool).map(str::to_owned).chain([tool.to_owned()]).collect()
+}
+
 /// What a call does, in the words of Claude Code.
 pub fn views(seen: &Seen) -> Vec<View> {
     let (tool, place) = (seen.tool(), &*seen.cx.place);
@@ -50,9 +55,8 @@ pub fn views(seen: &Seen) -> Vec<View> {
 }
 
 fn view(tool: &str, name: Option<&str>, input: Value) -> View {
-    let mut names: Vec<String> = theirs(tool).map(str::to_owned).collect();
-    let name = name.map_or_else(|| names.first().cloned(), |name| Some(name.to_owned()));
-    names.push(tool.to_owned());
+    let names = names(tool);
+    let name = name.or_else(|| theirs(tool).next()).map(str::to_owned);
     View { name: name.unwrap_or_else(|| tool.to_owned()), names, input }
 }
 

@@ -2,7 +2,7 @@
 
 use serde_json::json;
 
-use crate::world::{Ran, World};
+use crate::world::{Input, Ran, World, finish};
 
 fn read(world: &World, path: &str, deny: &str) -> Ran {
     world.tool("read", &json!({ "path": path }), &["--deny", deny])
@@ -134,4 +134,89 @@ fn a_rule_that_forbids_and_cannot_be_read_stops_haft() {
     assert!(ran.err.contains(".haft/settings.toml:1: permissions.deny: "), "{ran:?}");
     assert!(ran.out.contains("mode dont-ask denies what would ask"), "{ran:?}");
     assert_eq!(world.run(&["tool", "list", "--trust"]).code, Some(0));
+}
+
+#[test]
+fn what_is_typed_to_be_allowed_may_be_denied_elsewhere() {
+    let world = World::new();
+    world.file("a.txt", "one\n");
+    let read = ["tool", "read", "--input", r#"{"path": "a.txt"}"#, "--trust"];
+    let allow = ["--allow", "Bash(git push:*)"];
+    let denies = "permissions.deny = ['Bash(git push:*)']";
+    for (project, own) in [(denies, ""), ("", denies)] {
+        world.file(".haft/settings.toml", project);
+        world.settings(own);
+        let ran = world.run(&[&read[..], &allow].concat());
+        assert_eq!(ran.code, Some(0), "{ran:?}");
+        assert!(ran.err.contains("the deny rule Bash(git push:*)"), "{ran:?}");
+        let why = world.run(&[&["why", "git push", "--trust"][..], &allow].concat());
+        assert!(why.out.starts_with("deny: "), "{why:?}");
+    }
+    // One of two that were just typed is a slip.
+    world.settings("");
+    let ran = world.run(&[&read[..], &allow, &["--deny", "Bash(git:*)"]].concat());
+    assert_eq!(ran.code, Some(2), "{ran:?}");
+}
+
+#[test]
+fn settings_that_are_left_closed_are_named() {
+    let world = World::new();
+    world.file("a.txt", "one\n");
+    let read = ["tool", "read", "--input", r#"{"path": "a.txt"}"#];
+    assert_eq!(world.run(&read).err, "");
+    world.file(".haft/settings.toml", "permissions.deny = ['Read']");
+    world.file(".claude/settings.json", "{}");
+    let ran = world.run(&read);
+    assert_eq!((ran.code, ran.out.contains("one")), (Some(0), true), "{ran:?}");
+    let names = [".claude/settings.json, ", ".haft/settings.toml are not read", "--trust"];
+    assert!(names.iter().all(|name| ran.err.contains(name)), "{ran:?}");
+    let model = world.script(&[json!({"text": "Hello."})]);
+    for flags in [&["-p", "hi", "--model", &model][..], &["--line", "--model", &model]] {
+        let ran = world.run_with(flags, &Input::Pipe("hi\n/quit\n"));
+        assert!(ran.code == Some(0) && ran.err.contains("settings.toml are not read"), "{ran:?}");
+    }
+    let trusted = world.run(&[&read[..], &["--trust"]].concat());
+    assert!(trusted.code != Some(0) && !trusted.err.contains("not read"), "{trusted:?}");
+}
+
+#[test]
+fn a_worktree_is_trusted_with_its_repository_and_nothing_that_only_says_so() {
+    let world = World::new();
+    let git = |arguments: &[&str]| {
+        let mut git = world.program("git");
+        git.args(["-c", "user.name=a", "-c", "user.email=a@b", "-c", "commit.gpgSign=false"]);
+        git.args(arguments);
+        let ran = finish(git, &Input::Nothing);
+        assert_eq!(ran.code, Some(0), "{ran:?}");
+    };
+    world.file("main/.haft/settings.toml", "permissions.deny = ['Bash']");
+    git(&["init", "-q", "main"]);
+    git(&["-C", "main", "add", "."]);
+    git(&["-C", "main", "commit", "-qm", "x"]);
+    git(&["-C", "main", "worktree", "add", "-q", "../tree"]);
+    let answers = json!({"folders": {world.work().join("main").display().to_string(): true}});
+    std::fs::write(world.state().join("trust.json"), answers.to_string()).unwrap();
+    let decision = |folder: &str| {
+        let mut why = world.haft(&["why", "--json", "rm x"]);
+        why.current_dir(world.work().join(folder));
+        finish(why, &Input::Nothing).json()["decision"].as_str().unwrap().to_owned()
+    };
+    assert_eq!((decision("main"), decision("tree")), ("deny".into(), "deny".into()));
+    // It names the repository, which does not name it.
+    let link = world.read("tree/.git");
+    world.file("other/.git", &link);
+    world.file("other/.haft/settings.toml", "permissions.deny = ['Bash']");
+    assert_eq!(decision("other"), "ask");
+    // A repository within says so of itself.
+    world.file(
+        "own/.git/worktrees/x/gitdir",
+        format!("{}\n", world.work().join("own2/.git").display()),
+    );
+    world.file("own/.git/worktrees/x/commondir", "../..\n");
+    world.file(
+        "own2/.git",
+        format!("gitdir: {}\n", world.work().join("own/.git/worktrees/x").display()),
+    );
+    world.file("own2/.haft/settings.toml", "permissions.deny = ['Bash']");
+    assert_eq!(decision("own2"), "ask");
 }

@@ -452,3 +452,25 @@ fn a_line_that_may_mean_a_denial_is_never_passed_over() {
     assert_eq!(good[0]["decision"], "allow", "{}", good[0]);
     assert_eq!(good[1]["decision"], "deny", "{}", good[1]);
 }
+
+#[test]
+fn hooks_that_would_be_asked_are_named() {
+    let world = World::new();
+    let said = world.run(&["why", "ls"]);
+    assert!(!said.out.contains("hook"), "{said:?}");
+    let hooks = [
+        crate::hooks::hook("PreToolUse", "Bash", "touch asked", ""),
+        crate::hooks::hook("PreToolUse", "Edit", "touch asked", ""),
+        crate::hooks::hook("PostToolUse", "Bash", "touch asked", ""),
+    ];
+    world.settings(&hooks.concat());
+    let place = format!("{}:3", world.state().join("settings.toml").display());
+    let said = world.run(&["why", "ls"]);
+    assert!(said.out.contains(&format!("not asked here: {place}; before a call")), "{said:?}");
+    let json = world.run(&["why", "--json", "ls"]).json();
+    assert_eq!(json["hooks"], json!([place]), "{json}");
+    let read = world.run(&["why", "--json", "--tool", "read", "--input", r#"{"path": "a"}"#]);
+    assert!(read.json().get("hooks").is_none(), "{read:?}");
+    assert_eq!(batch(&world, &[json!({"command": "ls"})])[0]["hooks"], json!([place]));
+    assert!(!world.work().join("asked").exists(), "a hook was run");
+}
