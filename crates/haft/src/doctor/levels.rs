@@ -54,6 +54,17 @@ fn used(probes: &[Probe], settings: &Sandbox) -> Line {
     line("sandbox", State::Fine, text)
 }
 
+/// What everyday programs may want and do not get.
+const fn without(level: Level) -> &'static str {
+    match level {
+        Level::Namespaces => "unix sockets but pairs, and see a network of their own",
+        Level::Landlock => {
+            "sockets but pairs, also to this machine itself, and without /dev/shm, which locks and \
+             pools of processes use"
+        }
+    }
+}
+
 fn of(probe: &Probe) -> Line {
     let what = match probe.level {
         Level::Namespaces => "level N",
@@ -69,7 +80,11 @@ fn of(probe: &Probe) -> Line {
     };
     let groups =
         [("stops", Cell::Stopped), ("puts back", Cell::PutBack), ("does not stop", Cell::Open)];
-    let text: Vec<String> = groups.iter().filter_map(|(name, cell)| group(name, *cell)).collect();
+    let mut text: Vec<String> =
+        groups.iter().filter_map(|(name, cell)| group(name, *cell)).collect();
+    if probe.works() {
+        text.push(format!("so commands go without {}", without(probe.level)));
+    }
     let (state, begin) = if probe.works() {
         (State::Fine, "")
     } else {

@@ -551,3 +551,58 @@ fn what_reads_by_names_that_it_is_told_reads_no_keys_and_nothing_that_is_denied(
         refused(&ran, "Read(");
     }
 }
+
+/// Tells what everyday programs find, each on a line of its own.
+const EVERYDAY: &str = "
+import socket
+from multiprocessing import Lock
+def tried(name, act):
+    try:
+        act()
+        print(name, 'works')
+    except OSError as error:
+        print(name, 'does not')
+def local():
+    server = socket.socket()
+    server.bind(('127.0.0.1', 0))
+    server.listen(1)
+    socket.create_connection(server.getsockname()).close()
+tried('pair', socket.socketpair)
+tried('local', local)
+tried('unix', lambda: socket.socket(socket.AF_UNIX).bind('a.sock'))
+tried('lock', Lock)
+";
+
+#[test]
+fn what_everyday_programs_go_without_at_each_level_is_what_doctor_says() {
+    let world = World::new();
+    world.file("try.py", EVERYDAY);
+    let none =
+        "for n in user mnt pid net ipc uts; do echo 0 > /proc/sys/user/max_${n}_namespaces; done";
+    let mut tried = 0;
+    for (level, begins, network, words) in [
+        ("level N", "", "works", "go without unix sockets but pairs"),
+        ("level L", none, "does not", "also to this machine itself, and without /dev/shm"),
+    ] {
+        let haft = |arguments: &str| {
+            let script = format!("{begins}\n'{}' {arguments}", env!("CARGO_BIN_EXE_haft"));
+            let mut command = world.program(if begins.is_empty() { "sh" } else { "unshare" });
+            command.args(if begins.is_empty() { &[][..] } else { &["-Ur", "sh"] });
+            command.args(["-c", &script]);
+            finish(command, &Input::Nothing)
+        };
+        let doctor = haft("doctor");
+        let line = doctor.out.lines().find(|line| line.starts_with(&format!("ok  {level}")));
+        let used = doctor.out.contains(&format!("of mode auto run at {level}"));
+        let Some(line) = line.filter(|_| used) else {
+            eprintln!("not tried: {level}");
+            continue;
+        };
+        tried += 1;
+        assert!(line.contains(words), "{line}");
+        let ran = haft("tool bash --mode auto --input '{\"command\": \"python3 try.py\"}'");
+        let wanted = format!("pair works\nlocal {network}\nunix does not\nlock {network}\n");
+        assert!(ran.out.starts_with(&wanted), "{level}: {ran:?}");
+    }
+    assert!(tried > 0, "no level holds here");
+}
