@@ -38,7 +38,7 @@ use self::{
     handed::Handed,
     language::Language,
 };
-use crate::{Options, process, search::quoted};
+use crate::{Options, learnt, process, search::quoted};
 
 /// Most milliseconds that a command may take.
 const TIMEOUT_MAX: u64 = 600_000;
@@ -265,6 +265,9 @@ impl Tool for Bash {
     async fn run(&self, input: Input, cx: &Cx) -> Result<Outcome, ToolError> {
         let handed = self.handed(&input)?;
         let secrets = handed.variables(cx)?;
+        if let Ok(plan) = self.plan(&input, &cx.place) {
+            learnt::of_plan(cx, &plan, &input.command).await;
+        }
         let input = Input { language: self.language, command: handed.command, secrets, ..input };
         if input.run_in_background.unwrap_or_default() {
             return background::begin(input, cx).await;

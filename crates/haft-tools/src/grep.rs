@@ -188,6 +188,7 @@ impl Tool for Grep {
             if let Some(glob) = input.glob().filter(|_| skipped.searched + skipped.binary == 0) {
                 root.explain(glob, Field::Glob, false).await;
             }
+            page.hide(&root, cx).await;
             return Ok(outcome(&input, page, &skipped, cx, &root));
         }
         let offset = input.offset.unwrap_or(0);

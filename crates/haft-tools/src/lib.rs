@@ -14,6 +14,7 @@ mod grep;
 mod images;
 mod index;
 mod job;
+mod learnt;
 mod ls;
 mod near;
 mod notebook_edit;

@@ -10,7 +10,7 @@ mod written;
 use std::{borrow::Cow, fmt::Write as _};
 
 use haft_host::{Fs, Located};
-use haft_text::{DecodeError, Encoding, Format, StreamDecoder, cut};
+use haft_text::{DecodeError, Encoding, Format, StreamDecoder, cut, secrets::Secrets};
 use haft_types::{Hash, ToolError};
 use memchr::{memchr, memchr_iter};
 use tokio_util::sync::CancellationToken;
@@ -20,6 +20,7 @@ pub(crate) use self::written::Written;
 use crate::{
     files,
     index::{LineIndex, Mark},
+    learnt,
 };
 
 /// Bytes of the first piece: what the encoding is told from.
@@ -29,6 +30,8 @@ const SAMPLE: usize = 64 * 1024;
 const PIECE: usize = 1024 * 1024;
 /// Most characters of a line that are shown.
 pub(crate) const WIDTH: usize = 2000;
+/// What stands where a line was cut, in front of its length.
+pub(crate) const CUT_HERE: &str = "[cut here: the line has ";
 /// Bytes of a line that are kept: enough for `WIDTH` characters in any encoding.
 const KEPT: usize = 16 * 1024;
 
@@ -75,11 +78,31 @@ pub(crate) struct Page {
     pub(crate) format: Format,
     /// True when it was stopped before it was complete.
     pub(crate) stopped: bool,
+    /// Where the first line begins, in bytes.
+    pub(crate) begin: u64,
     /// The whole file, where it is small enough to be kept.
     pub(crate) whole: Option<bytes::Bytes>,
 }
 
 impl Page {
+    /// Leaves nothing of a value at the end of a line that was cut.
+    pub(crate) fn hide_parts(&mut self, secrets: &Secrets) {
+        if self.cut == 0 {
+            return;
+        }
+        for text in [&mut self.numbered, &mut self.plain] {
+            let mut mended = String::with_capacity(text.len());
+            for line in text.split_inclusive('\n') {
+                let cut = line.rfind(CUT_HERE).map(|at| line.split_at(at));
+                let hidden = cut.and_then(|(kept, mark)| {
+                    learnt::without_parts(secrets, kept, (false, true)).map(|kept| kept + mark)
+                });
+                mended.push_str(hidden.as_deref().unwrap_or(line));
+            }
+            *text = mended;
+        }
+    }
+
     /// Number of the next line, where there is one.
     pub(crate) fn next(&self) -> Option<u64> {
         let next = self.first + self.lines;
@@ -174,6 +197,7 @@ impl Source<'_> {
         let (mut page, other) = (scan.page, scan.other.then_some(scan.begin).flatten());
         (page.total, page.hash) = (lines.total(), lines.hash());
         page.stopped = self.stop.is_cancelled();
+        page.begin = scan.begin.unwrap_or_default();
         drop(lines);
         Ok((page, other))
     }
@@ -374,6 +398,7 @@ impl Scan {
                 hash: None,
                 format,
                 stopped: false,
+                begin: 0,
                 whole: None,
             },
             wanted,
@@ -479,7 +504,7 @@ impl Scan {
         let shown = cut::head(&text, WIDTH);
         let mark = cut::mark(shown.omitted);
         let kept = shown.text.strip_suffix(&mark).unwrap_or(&shown.text);
-        (format!("{kept}[cut here: the line has {} bytes]", self.len), true)
+        (format!("{kept}{CUT_HERE}{} bytes]", self.len), true)
     }
 }
 

@@ -13,6 +13,8 @@ use haft_tool::Cx;
 use haft_types::ToolError;
 use memchr::memmem;
 
+use crate::learnt;
+
 /// The file that values are put back into.
 pub(crate) struct PutBack<'a> {
     secrets: &'a Secrets,
@@ -21,8 +23,10 @@ pub(crate) struct PutBack<'a> {
 }
 
 impl<'a> PutBack<'a> {
-    /// For a file that holds these bytes; none where it is new.
+    /// For a file that holds these bytes; none where it is new. What they say of secrets is known from
+    /// then on: a diff shows a few of its lines.
     pub fn new(cx: &'a Cx, old: &'a [u8], shown: &'a str) -> Self {
+        learnt::of_bytes(&cx.session().secrets, old);
         Self { secrets: &cx.session().secrets, old, shown }
     }
 

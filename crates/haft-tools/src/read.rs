@@ -16,7 +16,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::{
-    Options, files, images, index,
+    Options, files, images, index, learnt,
     page::{Content, Page, Source, Wanted},
     readers::{self, Beyond, Form, Rendered},
     seen, words,
@@ -297,7 +297,15 @@ impl Read {
                 ..Outcome::default()
             }),
             Content::Page(page) if page.total == Some(0) => Ok(empty(found, Some(&page), cx)),
-            Content::Page(page) => text(page, input, found, cx),
+            Content::Page(mut page) => {
+                if page.first > 1 || page.cut > 0 {
+                    // The name of a value may stand where nothing is shown.
+                    let fs = (found.host.name(), found.host.fs());
+                    learnt::of_file(cx, fs, &found.at, page.begin).await;
+                }
+                page.hide_parts(&cx.session().secrets);
+                text(page, input, found, cx)
+            }
             Content::Empty => Ok(empty(found, None, cx)),
             Content::Binary(error) => binary(error, found, cx).await,
         }

@@ -20,7 +20,7 @@ use serde::Serialize;
 use crate::{
     files,
     globs::{self, Field},
-    near,
+    learnt, near,
 };
 
 /// The state that kept outputs are for plans.
@@ -156,6 +156,18 @@ impl Root {
         }
         let names: Vec<String> = self.beside.iter().map(|path| quoted(path)).collect();
         format!(" The workspace also has {}: search there by path.", names.join(", "))
+    }
+
+    /// Takes what a found file says of secrets.
+    pub(crate) async fn learn(&self, below: &str, cx: &Cx) {
+        let (fs, name) = (self.host.fs(), self.host.name());
+        if self.is_file() {
+            return learnt::of_file(cx, (name, fs), &self.at, 0).await;
+        }
+        let Ok(path) = self.path.join(below) else { return };
+        if let Ok(at) = fs.locate(&path, Follow::No).await {
+            learnt::of_file(cx, (name, fs), &at, 0).await;
+        }
     }
 
     /// Looks whether what a glob names is there all the same: in brackets, or behind a link.

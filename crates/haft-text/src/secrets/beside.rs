@@ -104,38 +104,10 @@ pub(super) fn tag(rest: &str) -> usize {
     if gap > 0 { 1 + len + gap } else { 0 }
 }
 
-/// The first line of a value that begins on the next one: behind `|` or `>` of YAML, or three quotes.
-pub(super) fn block(text: &str, at: usize) -> Option<Range<usize>> {
-    let most = text.floor_char_boundary((at + looks::LONGEST).min(text.len()));
-    let rest = &text[at..most];
-    let quotes = ["\"\"\"", "\'\'\'"].iter().find(|quotes| rest.starts_with(**quotes));
-    let inner = match quotes {
-        Some(quotes) => &rest[quotes.len()..],
-        None => rest.strip_prefix(['|', '>'])?.trim_start_matches(['-', '+']),
-    };
-    let (head, body) = match (quotes, inner.split_once('\n')) {
-        (_, Some((head, body))) if head.trim().is_empty() => (true, body),
-        (Some(_), _) => (false, inner),
-        _ => return None,
-    };
-    let line = body.split(['\n', '\r']).next().unwrap_or_default();
-    // What is shown with the numbers of its lines has them here, too.
-    let value = line.trim_start_matches(|c: char| c.is_whitespace() || c == '\\');
-    let numbered = value.trim_start_matches(|c: char| c.is_ascii_digit());
-    let value = match numbered.strip_prefix(['\t', ':']) {
-        Some(rest) if head && numbered.len() < value.len() => rest.trim_start(),
-        _ => value,
-    };
-    let start = most - body.len() + (line.len() - value.len());
-    let end = quotes.and_then(|quotes| value.find(*quotes)).unwrap_or(value.trim_end().len());
-    (end > 0).then_some(start..start + end)
-}
-
 /// Whether a line ends where a value would begin on the next one.
 pub(super) fn opens(line: &str) -> bool {
     let line = line.trim_end().trim_end_matches(['"', '\'', ',']).trim_end();
-    let block = line.trim_end_matches(['-', '+']).ends_with(['|', '>']) && line.contains(':');
     let field =
         NAMES.iter().any(|name| line.rfind(name).is_some_and(|at| line[at..].contains([':', '='])));
-    block || field || line.ends_with("</key>") || line.ends_with('=')
+    field || line.ends_with("</key>") || line.ends_with('=')
 }

@@ -2,13 +2,13 @@
 //! of a header, the user of an address, the begin of a private key.
 //!
 //! **Invariant:** one pass, and what is looked at around each place is bounded. No value goes over
-//! the end of a line.
+//! the end of a line; one of several lines is a value for each.
 
 use std::ops::Range;
 
 use aho_corasick::{AhoCorasick, MatchKind};
 
-use super::{Names, beside, key::Key, looks, names::is_git_setting};
+use super::{Names, beside, block::Block, key::Key, looks, names::is_git_setting, prefixes};
 
 /// What is looked for; the rest of each name is read around it.
 const WORDS: &[&str] = &[
@@ -141,6 +141,20 @@ pub(super) struct Findings {
     pub open: Option<usize>,
 }
 
+/// What a text stands in where it begins, and where it ends.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(super) struct Inside {
+    key: Key,
+    block: Option<Block>,
+}
+
+impl Inside {
+    /// Reports whether its next line means what it does by itself.
+    pub fn is_nothing(&self) -> bool {
+        self.key == Key::None && self.block.is_none()
+    }
+}
+
 /// Looks for values by names.
 #[derive(Debug)]
 pub(super) struct Finder {
@@ -164,7 +178,8 @@ pub(super) enum Style {
 impl Finder {
     pub fn new(names: Names) -> Self {
         let more = names.more.iter().map(|name| name.to_ascii_lowercase());
-        let words: Vec<String> = WORDS.iter().map(|word| (*word).to_owned()).chain(more).collect();
+        let own = WORDS.iter().map(|word| (*word).to_owned()).chain(prefixes::words());
+        let words: Vec<String> = own.chain(more).collect();
         let words = AhoCorasick::builder()
             .ascii_case_insensitive(true)
             .match_kind(MatchKind::LeftmostLongest)
@@ -178,14 +193,29 @@ impl Finder {
         &self.names
     }
 
-    /// Looks through a text; `key` is where it stands in a private key, and goes on behind it.
-    pub fn find(&self, text: &str, key: &mut Key) -> Findings {
+    /// Looks through a text; `inside` is what it stands in, and goes on behind it.
+    pub fn find(&self, text: &str, inside: &mut Inside) -> Findings {
         let mut findings = Findings::default();
         let Some(words) = &self.words else { return findings };
-        let mut from = key.read(text, 0, &mut findings);
+        if let Some(block) = inside.block.take() {
+            // Names in it count, too.
+            inside.block = block.read(text, 0, counts_in_lines, &mut findings).1;
+        }
+        let mut from = inside.key.read(text, 0, &mut findings);
         for word in words.find_iter(text) {
             if word.start() < from {
                 continue;
+            }
+            if let Some((found, is_begun)) = prefixes::token(text, &word.range()) {
+                let Range { start, end } = found.value;
+                if end == text.len() {
+                    findings.open.get_or_insert(start);
+                }
+                if !is_begun {
+                    findings.found.push(found);
+                    from = end;
+                    continue;
+                }
             }
             let next = match &text[word.range()] {
                 "://" => address(text, word.end(), &mut findings),
@@ -193,17 +223,27 @@ impl Finder {
                     scheme(text, word.end(), "AUTHORIZATION", &mut findings)
                 }
                 found if found.starts_with('-') => {
-                    key.begin(text, word.start()).map(|at| key.read(text, at, &mut findings))
+                    let at = inside.key.begin(text, word.start());
+                    at.map(|at| inside.key.read(text, at, &mut findings))
                 }
-                _ => self.name(text, word.range(), &mut findings),
+                _ => self.name(text, word.range(), &mut inside.block, &mut findings),
             };
             from = next.unwrap_or(word.end());
+        }
+        if let Some(at) = prefixes::begun(text) {
+            findings.open = Some(findings.open.map_or(at, |open| open.min(at)));
         }
         findings
     }
 
     /// What stands behind a name; gives where to go on.
-    fn name(&self, text: &str, word: Range<usize>, to: &mut Findings) -> Option<usize> {
+    fn name(
+        &self,
+        text: &str,
+        word: Range<usize>,
+        block: &mut Option<Block>,
+        to: &mut Findings,
+    ) -> Option<usize> {
         let name = around(text, word);
         let called = &text[name.clone()];
         let (before, after) = (&text[..name.start], &text[name.end..]);
@@ -230,9 +270,11 @@ impl Finder {
             return Some(end);
         }
         let at = at + beside::tag(&text[at..]);
-        let value = match beside::block(text, at) {
-            Some(range) => Value { is_open: range.end == text.len(), range, style: Style::Quoted },
-            None => Value::of(text, at, &sign, &text[name.clone()], before)?,
+        if let Some(end) = lines(Block::of(text, at, last(called)), text, block, to) {
+            return Some(end);
+        }
+        let Some(value) = Value::of(text, at, &sign, &text[name.clone()], before) else {
+            return lines(Block::quoted(text, at, last(called)), text, block, to);
         };
         if value.is_open {
             to.open.get_or_insert(value.range.start);
@@ -295,6 +337,26 @@ impl Finder {
             }
         }
     }
+}
+
+/// Takes the lines of a value of several, where one begins; gives where to go on, which is its first
+/// line: names in it count, too.
+fn lines(
+    begun: Option<(Block, usize)>,
+    text: &str,
+    block: &mut Option<Block>,
+    to: &mut Findings,
+) -> Option<usize> {
+    let (begun, at) = begun?;
+    let (_, open) = begun.read(text, at, counts_in_lines, to);
+    *block = open;
+    Some(at)
+}
+
+/// Reports whether a line of a value of several is a secret under this name.
+fn counts_in_lines(name: &str, line: &str) -> bool {
+    let value = Value { range: 0..line.len(), style: Style::Quoted, is_open: false };
+    value.counts(name, line)
 }
 
 /// The name that a word is part of.

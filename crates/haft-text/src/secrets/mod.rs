@@ -8,14 +8,16 @@
 //! **Invariant:** each placeholder stands for one value, which has no line end in it. A text in which
 //! nothing is found is not copied. Bounded: what is looked at around a name is, and so is what is
 //! remembered; what is found beyond that is hidden only where it was found. What it cannot know: a
-//! value that was cut, wrapped over several lines or encoded in another way.
+//! value that a program cut, wrapped over several lines or encoded in another way.
 
 mod beside;
+mod block;
 mod forms;
 mod found;
 mod key;
 mod looks;
 mod names;
+mod prefixes;
 mod prints;
 mod stream;
 
@@ -29,8 +31,7 @@ use std::{
 use aho_corasick::{AhoCorasick, MatchKind};
 
 use self::{
-    found::{Finder, Findings},
-    key::Key,
+    found::{Finder, Findings, Inside},
     prints::Prints,
 };
 pub use self::{
@@ -45,6 +46,8 @@ const END: &str = "}}";
 const NAME: usize = 64;
 /// Bytes from which on a name of mixed letters and digits may be a value itself.
 const RANDOM: usize = 24;
+/// Fewest bytes of a value that was cut which are hidden.
+const PART: usize = 4;
 /// Most values that are remembered, their other forms included.
 const MOST: usize = 8192;
 
@@ -135,16 +138,20 @@ impl Secrets {
     pub fn add_variables<'a>(&self, variables: impl IntoIterator<Item = (&'a str, &'a str)>) {
         let (mut more, mut own) = (Vec::new(), Vec::new());
         for (name, value) in variables {
-            let findings = self.finder.find(value, &mut Key::default());
+            let findings = self.finder.find(value, &mut Inside::default());
             let parts = findings.found.iter().map(|found| {
                 let of =
                     if found.name.starts_with("URL_") { &found.name[4..] } else { &found.name };
                 (format!("{name}_{of}"), value[found.value.clone()].to_owned())
             });
-            more.extend(parts);
-            if names::is_own(name) {
+            let (is_own, is_secret) =
+                (names::is_own(name), self.finder.names().is_secret(name, value));
+            let counts = is_own || is_secret;
+            // The whole has the name of the variable.
+            more.extend(parts.filter(|(_, part)| !counts || part != value));
+            if is_own {
                 own.push(value);
-            } else if !self.finder.names().is_secret(name, value) {
+            } else if !is_secret {
                 continue;
             }
             let is_line = |line: &&str| line.len() >= names::SHORTEST;
@@ -183,8 +190,42 @@ impl Secrets {
     /// A text with placeholders where values of secrets stood; those that it shows by their names
     /// are known from now on.
     pub fn hide<'a>(&self, text: &'a str) -> Cow<'a, str> {
-        let places = self.places(text, &mut Key::default(), false).0;
+        let places = self.places(text, &mut Inside::default(), false).0;
         replaced(text, &places).map_or(Cow::Borrowed(text), Cow::Owned)
+    }
+
+    /// Takes values that a text shows by their names, as [`hide`](Self::hide) does, and shows nothing.
+    pub fn learn_from(&self, text: &str) {
+        drop(self.places(text, &mut Inside::default(), false));
+    }
+
+    /// Where in a text that was cut at its end a known value begins of which the rest is cut off.
+    pub fn begun(&self, text: &str) -> Option<usize> {
+        let known = self.known();
+        let longest = known.longest.saturating_sub(1);
+        let from = text.ceil_char_boundary(text.len().saturating_sub(longest));
+        let to = text.len().saturating_sub(PART);
+        (from..=to).filter(|at| text.is_char_boundary(*at)).find(|at| known.goes_on(&text[*at..]))
+    }
+
+    /// Where in a text that was cut at its start the rest of a known value ends; 0 where none stands
+    /// there.
+    pub fn rest(&self, text: &str) -> usize {
+        let ends = |value: &str| {
+            let starts =
+                (1..=value.len().saturating_sub(PART)).filter(|at| value.is_char_boundary(*at));
+            let mut ends = starts.map(|at| &value[at..]).filter(|rest| text.starts_with(rest));
+            ends.next().map_or(0, str::len)
+        };
+        self.known().sorted.iter().map(|value| ends(value)).max().unwrap_or(0)
+    }
+
+    /// Reports whether a text that was cut at its start and its end is a part of a known value.
+    pub fn is_inside(&self, text: &str) -> bool {
+        let known = self.known();
+        text.len() >= PART
+            && known.longest > text.len()
+            && known.sorted.iter().any(|value| value.contains(text))
     }
 
     /// A text with placeholders where known values stood; nothing is learnt from it.
@@ -219,8 +260,8 @@ impl Secrets {
 
     /// Where secrets stand in a text, with what is to stand there, in order; and where one may begin
     /// that goes on behind its end, which is none yet where more of the text comes.
-    fn places(&self, text: &str, key: &mut Key, more: bool) -> (Vec<Place>, Option<usize>) {
-        let Findings { mut found, open } = self.finder.find(text, key);
+    fn places(&self, text: &str, inside: &mut Inside, more: bool) -> (Vec<Place>, Option<usize>) {
+        let Findings { mut found, open } = self.finder.find(text, inside);
         if let Some(open) = open.filter(|_| more) {
             found.retain(|found| found.value.start < open);
         }
@@ -398,6 +439,13 @@ pub fn placeholders(text: &str) -> impl Iterator<Item = (Range<usize>, &str)> {
             }
         }
     })
+}
+
+/// Reports whether some word of a text may be a value whose name stands elsewhere.
+pub fn may_be_in(text: &str) -> bool {
+    let ends = |c: char| c.is_whitespace() || "\"'`,;=<>()[]{}|".contains(c);
+    let is_one = |word: &str| looks::is_strong(word) || looks::is_password(word);
+    text.split(ends).any(|word| word.len() >= names::SHORTEST && is_one(word))
 }
 
 const fn is_part(b: u8) -> bool {

@@ -4,7 +4,7 @@
 //! **Invariant:** what is held back is the end of the last line at most, and only as long as it may
 //! be part of a secret; a longer line goes on as it is known by then.
 
-use super::{Key, Place, Secrets, beside};
+use super::{Inside, Place, Secrets, beside};
 
 /// Most bytes of a line that are held.
 const LINE: usize = 16 * 1024;
@@ -16,8 +16,8 @@ pub struct Stream {
     line: String,
     /// Bytes of it that were given already.
     given: usize,
-    /// Where its begin stands in a private key.
-    key: Key,
+    /// What its begin stands in.
+    inside: Inside,
     /// Whether nothing is learnt from it: only values that are known are hidden.
     known_only: bool,
     /// Whether something was hidden.
@@ -50,20 +50,20 @@ impl Stream {
             self.give(&places, self.line.len(), &mut out);
             (self.line, self.given) = (rest, 0);
         }
-        if self.key != Key::None && self.line.len() <= LINE {
+        if !self.inside.is_nothing() && self.line.len() <= LINE {
             return out;
         }
-        // What is known of the key counts once the line has ended.
-        let mut key = self.key;
-        let (places, open) = self.places(secrets, Some(&mut key));
+        // What it is inside of then counts once the line has ended.
+        let mut inside = self.inside.clone();
+        let (places, open) = self.places(secrets, Some(&mut inside));
         if self.line.len() > LINE {
             self.give(&places, self.line.len(), &mut out);
             self.line.clear();
-            (self.given, self.key) = (0, key);
+            (self.given, self.inside) = (0, inside);
             return out;
         }
         let mut safe = open.unwrap_or(self.line.len()).min(secrets.known().begin_of(&self.line));
-        if key != Key::None {
+        if !inside.is_nothing() {
             safe = 0;
         }
         for (range, _) in places.iter().rev() {
@@ -93,20 +93,25 @@ impl Stream {
         out
     }
 
-    /// What is to be hidden in the line; `key` where more of it may follow.
-    fn places(&mut self, secrets: &Secrets, key: Option<&mut Key>) -> (Vec<Place>, Option<usize>) {
+    /// What is to be hidden in the line; `inside` where more of it may follow.
+    fn places(
+        &mut self,
+        secrets: &Secrets,
+        inside: Option<&mut Inside>,
+    ) -> (Vec<Place>, Option<usize>) {
         if self.known_only {
             return (secrets.known_places(&self.line), None);
         }
-        let more = key.is_some() && self.line.len() <= LINE;
-        secrets.places(&self.line, key.unwrap_or(&mut self.key), more)
+        let more = inside.is_some() && self.line.len() <= LINE;
+        secrets.places(&self.line, inside.unwrap_or(&mut self.inside), more)
     }
 
     /// Gives the line up to `safe` where it was not given yet.
     fn give(&mut self, places: &[Place], safe: usize, out: &mut String) {
         for (range, instead) in places {
-            if range.start >= self.given && range.end <= safe {
-                out.push_str(&self.line[self.given..range.start]);
+            // Of what was taken for something else at first the rest goes all the same.
+            if range.end > self.given && range.end <= safe {
+                out.push_str(&self.line[self.given..range.start.max(self.given)]);
                 out.push_str(instead);
                 self.hides = true;
                 self.given = range.end;

@@ -120,6 +120,54 @@ fn a_text_without_secrets_is_not_copied() {
     assert!(matches!(secrets.hide("fn key() -> Token { token }"), Cow::Borrowed(_)));
 }
 
+#[test]
+fn tokens_that_say_what_they_are_are_hidden_without_a_name() {
+    let long = "16C7e42F292c6912E7710c838347Ae178B4a9d8f7e6c5b4a3928";
+    for (text, name) in [
+        (TOKEN.to_owned(), "GITHUB_TOKEN"),
+        (format!("{}\n", &TOKEN.replace("ghp", "gho")), "GITHUB_TOKEN"),
+        (format!("('github_pat_{long}')"), "GITHUB_TOKEN"),
+        (format!("a: [glpat-{}]", &long[..20]), "GITLAB_TOKEN"),
+        (format!("got xoxb-123456789012-{}.", &long[..24]), "SLACK_TOKEN"),
+        (format!("x sk-ant-api03-{long}_x-{long}"), "ANTHROPIC_KEY"),
+        (format!("\"sk_live_{}\"", &long[..24]), "STRIPE_KEY"),
+        (format!("npm_{}", &long[..36]), "NPM_TOKEN"),
+        (format!("?q=AIza{}&x", &long[..35]), "GOOGLE_KEY"),
+    ] {
+        let shown = hidden(&text);
+        assert!(shown.contains(&placeholder(name)) && !shown.contains(&long[4..12]), "{shown}");
+        // Two bytes are too few to be held for it.
+        for step in [1, 3, 5] {
+            let cuts: Vec<usize> = (0..text.len()).step_by(step).collect();
+            let streams = streamed(&Secrets::default(), &text, &cuts);
+            let more = streams.len() - shown.len();
+            assert!(more <= 2 && streams.contains(&placeholder(name)), "{step} {streams}");
+        }
+    }
+    for text in [
+        "npm_config_registry npm_package_version_0a1b2c3d4e5f60718293a4b5c6d7",
+        "ghp_xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx ghp_short1a2b3c",
+        "sk-ant-your-key-goes-here sk_live_publishable",
+        "a_ghp_16C7e42F292c6912E7710c838347Ae178B4a1",
+        "hf_hub_download_from_the_repository_of_models",
+        "GHP_16C7E42F292C6912E7710C838347AE178B4A",
+    ] {
+        assert_eq!(hidden(text), text);
+    }
+}
+
+#[test]
+fn what_a_cut_leaves_of_a_value_is_found() {
+    let secrets = Secrets::default();
+    secrets.add("KNOWN", "known-value-9a8b7c");
+    assert_eq!(secrets.begun("a: known-val"), Some(3));
+    assert_eq!(secrets.begun("a: known-value-9a8b7c"), None);
+    assert_eq!(secrets.begun("a: kno"), None);
+    assert_eq!(secrets.rest("lue-9a8b7c\", b"), 10);
+    assert!(secrets.is_inside("value-9a") && !secrets.is_inside("value 9a"));
+    assert_eq!((secrets.rest("b7c"), secrets.rest("x lue-9a8b7c"), secrets.rest("")), (0, 0, 0));
+}
+
 fn key_block() -> (String, Vec<String>) {
     let line = |seed: usize| -> String {
         let letters = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";

@@ -271,12 +271,18 @@ impl Stage for HooksAfter {
 /// What came of a call, with what the hooks say of it.
 pub(super) async fn after(hooks: &[Arc<dyn Hook>], seen: &Seen, outcome: Outcome) -> Outcome {
     let mut outcome = outcome;
+    if !hooks.iter().any(|hook| hook.sees_results()) {
+        return outcome;
+    }
+    // A hook may write down what it sees, or send it away.
+    let mut shown = outcome.clone();
+    hidden::outcome(&seen.cx.session().secrets, &mut shown);
     for hook in hooks.iter().filter(|hook| hook.sees_results()) {
         // Nobody waits for what comes of a cancelled call.
         if seen.cx.stop.is_cancelled() {
             break;
         }
-        if let After::Note(text) = hook.after(seen, &outcome).await {
+        if let After::Note(text) = hook.after(seen, &shown).await {
             outcome.content.push(Part::text(text));
         }
     }

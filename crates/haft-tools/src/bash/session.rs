@@ -175,11 +175,11 @@ pub(super) async fn run(
         seat.lose(&ended(over));
     }
     let mut call = Call { input, name, cx, shells: &shells, limit };
-    let mut done = call.turn(&mut seat, shell, between, notes).await?;
+    let mut done = Box::pin(call.turn(&mut seat, shell, between, notes)).await?;
     // It ended before it came to the command, or did not hear of it.
     if !done.watch.begun && is_over(&done.ran.end) {
         seat.lose("the one before did not take the command in");
-        done = call.turn(&mut seat, None, done.watch.between, notes).await?;
+        done = Box::pin(call.turn(&mut seat, None, done.watch.between, notes)).await?;
     }
     let Done { ran, shell, mut watch } = done;
     notes.extend(said(name, &watch.between));

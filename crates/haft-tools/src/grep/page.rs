@@ -10,10 +10,12 @@
 use std::{fmt::Write as _, mem, ops::ControlFlow};
 
 use haft_host::{FoundLines, GrepMode, GrepQuery, Skip};
+use haft_text::secrets;
+use haft_tool::Cx;
 use haft_types::{FileMatches, HostPath, MatchLine, Place};
 
 use super::Input;
-use crate::search::Root;
+use crate::{learnt, search::Root};
 
 /// Bytes of text after which a page ends, whatever its limit is.
 const TEXT: usize = 4 << 20;
@@ -22,6 +24,11 @@ const HELD: usize = 8 << 20;
 /// What a line and each of its marks take besides the text.
 const LINE_HELD: usize = 300;
 const SPAN_HELD: usize = 200;
+
+/// Most files of a page that are looked at for names of values.
+const FILES: usize = 256;
+/// What stands where a line was cut.
+const CUT: char = '\u{2026}';
 
 /// The page while it fills.
 pub(super) struct Page<'a> {
@@ -50,6 +57,8 @@ pub(super) struct Page<'a> {
     pub(super) files: Vec<FileMatches>,
     /// For each of those, how far it was searched.
     pub(super) ends: Vec<End>,
+    /// For each of those that shows lines, its path below the root.
+    below: Vec<String>,
     /// Most matching lines that were looked for in one file; 0 = all.
     per_file: u64,
 }
@@ -85,6 +94,7 @@ impl<'a> Page<'a> {
             held: 0,
             files: Vec::new(),
             ends: Vec::new(),
+            below: Vec::new(),
             per_file: query.per_file,
         }
     }
@@ -159,6 +169,7 @@ impl<'a> Page<'a> {
         self.seen += skipped;
         let below = mem::take(&mut file.path);
         file.path = self.name(&below);
+        let name = below.clone();
         let given = file.lines.iter().filter(|line| !line.spans.is_empty()).count() as u64;
         let lost = file.count.saturating_sub(skipped + given + hidden);
         let mut keep = vec![false; file.lines.len()];
@@ -183,6 +194,7 @@ impl<'a> Page<'a> {
         if !file.lines.is_empty() || note {
             self.files.push(file);
             self.ends.push(tail);
+            self.below.push(name);
         }
         end
     }
@@ -238,6 +250,28 @@ impl<'a> Page<'a> {
             self.more = true;
         }
         ControlFlow::Break(())
+    }
+
+    /// Looks what the files say of secrets whose lines show values without their names, and leaves
+    /// nothing of a value where a line was cut.
+    pub(super) async fn hide(&mut self, root: &Root, cx: &Cx) {
+        let secrets = &cx.session().secrets;
+        for (file, below) in self.files.iter_mut().zip(&self.below).take(FILES) {
+            let cut =
+                |line: &&mut MatchLine| line.text.starts_with(CUT) || line.text.ends_with(CUT);
+            let is_cut = file.lines.iter_mut().any(|line| cut(&line));
+            if !is_cut && !file.lines.iter().any(|line| secrets::may_be_in(&line.text)) {
+                continue;
+            }
+            root.learn(below, cx).await;
+            for line in file.lines.iter_mut().filter(cut) {
+                let before = line.text.clone();
+                learnt::mend_match(secrets, line);
+                if line.text != before {
+                    self.text = self.text.replace(&before, &line.text);
+                }
+            }
+        }
     }
 
     /// Reports whether the page is as large as it may be, with what is not yet written.

@@ -11,6 +11,7 @@
 )]
 mod alike;
 mod bounds;
+mod canaries;
 mod captured;
 mod claude_settings;
 mod cli;
