@@ -265,9 +265,8 @@ impl Tool for Bash {
     async fn run(&self, input: Input, cx: &Cx) -> Result<Outcome, ToolError> {
         let handed = self.handed(&input)?;
         let secrets = handed.variables(cx)?;
-        if let Ok(plan) = self.plan(&input, &cx.place) {
-            learnt::of_plan(cx, &plan, &input.command).await;
-        }
+        let plan = || self.plan(&input, &cx.place).ok();
+        learnt::of_command(cx, &input.command, input.cwd.is_none(), plan).await;
         let input = Input { language: self.language, command: handed.command, secrets, ..input };
         if input.run_in_background.unwrap_or_default() {
             return background::begin(input, cx).await;

@@ -72,10 +72,20 @@ pub(crate) async fn of_file(cx: &Cx, (host, fs): (&str, &dyn Fs), at: &Located, 
 /// Takes what the files say of secrets that a command is known to read; of folders those that are
 /// there for secrets.
 ///
-/// Where its text could not be read in time, what its words name counts: files that the call did not
-/// declare cannot be opened.
-pub(crate) async fn of_plan(cx: &Cx, plan: &Plan, command: &str) {
-    let paths = plan.effects.iter().filter_map(|Effect { access, target }| match target {
+/// Where its words say plainly what they name, in the folder `is_here` tells it to run in, or its text
+/// cannot be read in time, they count: files that the call did not declare cannot be opened.
+pub(crate) async fn of_command(
+    cx: &Cx,
+    command: &str,
+    is_here: bool,
+    plan: impl FnOnce() -> Option<Plan>,
+) {
+    // Reading a script takes longer than all else here.
+    let is_plain =
+        !command.contains(['$', '*', '?', '[', '{', '~', '\\']) && !command.contains("cd ");
+    let plan = if is_plain && is_here { None } else { plan() };
+    let effects = plan.as_ref().map(|plan| plan.effects.as_slice()).unwrap_or_default();
+    let paths = effects.iter().filter_map(|Effect { access, target }| match target {
         Target::Path { path, .. } | Target::Tree { root: path } if *access == Access::Observe => {
             Some(path)
         }
