@@ -112,8 +112,8 @@ impl GitSettings {
             }
             if !is_known {
                 // Of several the one that is not known counts for all.
-                let named = all.named.pop().into_iter().collect();
-                return Self { named, ..Self::default() };
+                let last = all.named.pop().into_iter().collect();
+                return Self { named: last, ..Self::default() };
             }
         }
         all
