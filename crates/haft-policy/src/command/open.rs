@@ -143,11 +143,16 @@ impl CommandPattern {
         let atoms = atoms(joined);
         let is_end = |atom: &&Atom| matches!(atom, Atom::Char(GAP) | Atom::More);
         let program = &atoms[..atoms.iter().position(|atom| is_end(&atom)).unwrap_or(atoms.len())];
+        // A name is that of the program's file, in whatever folder that is.
+        let is_path = first.split(GAP).next().is_some_and(|name| name.contains('/'));
+        let slash = program.iter().rposition(|atom| !is_path && *atom == Atom::Char('/'));
+        let from = slash.map_or(0, |at| at + 1);
+        let program = &program[from..];
         let letters = program.iter().filter(|atom| matches!(atom, Atom::Char(_))).count();
         if letters < program.len().min(least) {
             return false;
         }
-        meets(&self.steps(), &atoms, self.words)
+        meets(&self.steps(), &atoms[from..], self.words)
     }
 
     fn steps(&self) -> Vec<Step> {
@@ -223,6 +228,9 @@ mod tests {
             ("reboot:*", "reboo?$"),
             ("reboot:*", "[$r]eboot"),
             ("reboot:*", "reboo%{b}"),
+            ("reboot:*", "%{X}/reboot"),
+            ("mkfs*", "%{X}/mkfs.%{Y}"),
+            ("/x/*", "/x/%{Y}run"),
         ] {
             assert!(may_take(pattern, line), "{pattern}: {line}");
         }
@@ -242,6 +250,8 @@ mod tests {
             ("reboot:*", "%X now"),
             ("reboot:*", "re*$"),
             ("*push*", "git %X"),
+            ("mkfs*", "%{HOME}/bin/hello"),
+            ("mkfs*", "%{VENV}/bin/python x"),
         ] {
             assert!(!may_take(pattern, line), "{pattern}: {line}");
         }
