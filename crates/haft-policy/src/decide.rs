@@ -770,7 +770,7 @@ pub(crate) fn doing(effect: &Effect, real: Option<&HostPath>, ask: &Ask<'_>) -> 
         }
         (Target::Tree { root }, Access::Observe) => ("searching", tree(root, ask)),
         (Target::Tree { root }, Access::Destroy) => ("removing", tree(root, ask)),
-        (Target::Tree { root }, _) => ("changing everything in", tree(root, ask)),
+        (Target::Tree { root }, _) => ("changing files at", tree(root, ask)),
         (Target::Command { text, .. }, _) => ("running", Cow::Owned(short(text))),
         (Target::Net { host }, _) => ("connecting to", Cow::Borrowed(host)),
         (Target::State { name }, _) => ("changing the state", Cow::Borrowed(name)),

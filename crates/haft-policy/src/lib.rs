@@ -19,6 +19,7 @@
 mod command;
 mod decide;
 mod doubts;
+mod edits;
 mod filter;
 mod glob;
 mod grants;

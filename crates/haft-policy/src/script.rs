@@ -275,6 +275,8 @@ pub struct Part {
     pub redirected: usize,
     /// The most that it does to files that only the shell will know; none where it knows all.
     pub open: Option<Access>,
+    /// Whether all that is open is what patterns find in folders that are known.
+    pub is_found: bool,
     /// Whether that is so of one of its redirects, too.
     pub redirects_open: bool,
     /// Whether one of its redirects opens a connection: `> /dev/tcp/host/80`.
@@ -400,6 +402,7 @@ impl Script {
             if has_links {
                 let most = part.effects.iter().map(|effect| effect.access).max();
                 part.open = part.open.max(most.map(|most| most.min(Access::Modify)));
+                part.is_found = false;
             }
             if links::makes(&part) {
                 has_links = true;
@@ -513,6 +516,7 @@ impl Part {
             };
             // What a pattern finds may be anything there.
             if !is_sure || (access(one) != Access::Observe && is_pattern(one)) {
+                made.is_found = is_sure && (made.open.is_none() || made.is_found);
                 made.open = made.open.max(Some(access(one)));
                 made.redirects_open |= is_redirect;
             }
@@ -620,7 +624,21 @@ fn linked(reading: &Reading, text: &str) -> Vec<(HostPath, usize)> {
                 }
                 Reads(Operand::Below(folder))
                 | Writes(Operand::Below(folder))
-                | Destroys(Operand::Below(folder)) => add(folder, if deep { 4 } else { 1 }),
+                | Destroys(Operand::Below(folder)) => {
+                    // What is copied goes through links that are there already.
+                    let copies = matches!(effect, Writes(_))
+                        && matches!(part.program.as_deref(), Some("cp" | "install"));
+                    add(
+                        folder,
+                        if copies {
+                            usize::MAX
+                        } else if deep {
+                            4
+                        } else {
+                            1
+                        },
+                    );
+                }
                 _ => {}
             }
         }

@@ -49,7 +49,8 @@ impl Policy {
         if let Some(fault) = script.fault.as_ref().filter(|_| !inside) {
             return Err(unallowed(&doing(effect, None, ask), fault));
         }
-        if !inside && ask.plan.effects.contains(&unsure_paths()) {
+        let is_unsure = ask.plan.effects.contains(&unsure_paths());
+        if !inside && is_unsure && ask.held_back(script).is_none() {
             let why =
                 "it starts behind a link, or goes through more files than are looked at first";
             return Err(unallowed(&doing(effect, None, ask), why));
@@ -77,6 +78,11 @@ impl Policy {
                 continue;
             }
             all_ruled = false;
+            if self.edits(ask, part, all) && !part.is_replaced(ask.plan) {
+                allowed.covered.extend_from_slice(&part.effects[part.redirected..]);
+                uncovered.extend(&part.effects[..part.redirected]);
+                continue;
+            }
             uncovered.extend(&part.effects);
             let is_other = !inside && !script.read_only && part.is_replaced(ask.plan);
             if is_other {

@@ -396,10 +396,26 @@ impl Answer {
             let by = told.rule.as_ref().map(|rule| format!(" by {rule}")).unwrap_or_default();
             let (decision, why) = (told.decision, &told.part.why);
             let _ = writeln!(text, "    {decision}{by}; {}: {why}", read_only(told.part.read_only));
-            for effect in &told.part.effects {
+            let mut effects = told.part.effects.iter().peekable();
+            while let Some(effect) = effects.next() {
                 let (access, _) = words(effect);
-                let shown = effect.path().map(|path| place.shown(path)).unwrap_or_default();
-                let _ = writeln!(text, "    {access} {shown}");
+                let shown = |effect: &Effect| {
+                    effect.path().map(|path| place.shown(path).into_owned()).unwrap_or_default()
+                };
+                let _ = write!(text, "    {access} {}", shown(effect));
+                // What is written may be a file, or a folder that gets one.
+                let within = effects.next_if(|next| {
+                    let above = next.path().and_then(HostPath::parent);
+                    next.access == Access::Modify
+                        && effect.access == Access::Modify
+                        && above.as_ref() == effect.path()
+                });
+                let _ = match within {
+                    Some(within) => {
+                        writeln!(text, ", or {} where that is a folder", shown(within))
+                    }
+                    None => writeln!(text),
+                };
             }
         }
         if !self.hooks.is_empty() {

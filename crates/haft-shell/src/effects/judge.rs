@@ -468,7 +468,7 @@ impl<'a, 'r> Judge<'a, 'r> {
                 self.each(&all, Effect::Writes, out);
             }
             Operands::Destroys => self.each(operands, Effect::Destroys, out),
-            Operands::Copies | Operands::Moves => self.transfer(entry, parsed, out),
+            Operands::Copies | Operands::Moves => self.transfer(name, entry, parsed, out),
             Operands::Any => {
                 out.anything(format!("{name} may do anything"));
                 if entry.is(Trait::Rights) {
@@ -498,20 +498,27 @@ impl<'a, 'r> Judge<'a, 'r> {
 
     /// Adds the effect of each operand.
     fn each(&self, operands: &[Arg], make: fn(Operand) -> Effect, out: &mut Outcome) {
+        // Nothing is in it.
+        let is_empty = |effect: &Effect| matches!(effect, Effect::Reads(Operand::Path(path)) if path == "/dev/null");
         for arg in operands {
-            out.effects.extend(words::operands(arg, self.state).into_iter().map(make));
+            let all = words::operands(arg, self.state).into_iter().map(make);
+            out.effects.extend(all.filter(|effect| !is_empty(effect)));
         }
     }
 
     /// Copies and moves: the last operand is made, unless an option names the folder.
-    fn transfer(&self, entry: &Entry, parsed: &Parsed, out: &mut Outcome) {
+    fn transfer(&self, name: &str, entry: &Entry, parsed: &Parsed, out: &mut Outcome) {
         let is_named = parsed.has("t") || parsed.has("target-directory");
         let (from, to) = match parsed.operands.split_last() {
             Some((last, rest)) if !is_named && !rest.is_empty() => (rest, Some(last)),
             _ => (&parsed.operands[..], None),
         };
         let make = if entry.operands == Operands::Moves { Effect::Destroys } else { Effect::Reads };
-        self.each(from, make, out);
+        let is_soft = name == "ln" && (parsed.has("s") || parsed.has("symbolic"));
+        match to.filter(|_| is_soft) {
+            Some(to) => self.linked(from, to, out),
+            None => self.each(from, make, out),
+        }
         let whole = ["r", "R", "a", "recursive", "archive"].iter().any(|name| parsed.has(name));
         let folders = match to {
             Some(to) => {
@@ -535,6 +542,23 @@ impl<'a, 'r> Judge<'a, 'r> {
         let sources = from.iter().flat_map(|arg| words::operands(arg, self.state));
         for source in sources {
             out.effects.extend(folders.iter().map(|to| Effect::Writes(within(to, &source, whole))));
+        }
+    }
+
+    /// Adds what a soft link leads to: that is seen from the folder of the link.
+    fn linked(&self, from: &[Arg], to: &Arg, out: &mut Outcome) {
+        let links = words::operands(to, self.state);
+        for source in from {
+            let text = source.known().filter(|text| !text.starts_with('/'));
+            for link in &links {
+                out.effects.extend(match (text, link) {
+                    (Some(text), Operand::Path(link)) => {
+                        let folder = link.rsplit_once('/').map_or("/", |(folder, _)| folder);
+                        vec![Effect::Reads(Operand::Path(super::state::folder(folder, text)))]
+                    }
+                    _ => self.reads(source),
+                });
+            }
         }
     }
 

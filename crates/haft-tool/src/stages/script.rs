@@ -145,7 +145,10 @@ pub(super) async fn known(call: &Call) -> Known {
         let mut facts = facts(call, (&script, looks), cwd).await;
         facts.extend((!looks && !settings.is_empty()).then(|| counting(&settings)));
         let is_sure = starts_there && left > 0 && script.fault.is_none();
-        let veil = if looks { veil(call, &script).await } else { None };
+        // What the sandbox of looks keeps from keys may go through more links than are looked at.
+        let is_near = script.linked.iter().all(|(folder, _)| call.place().holds(folder));
+        let is_lost = left == 0 && starts_there && is_near;
+        let veil = if looks { veil(call, &script, is_lost).await } else { None };
         let around = asks.then_some(around);
         return Known { around, looks, more, git, facts, is_sure, veil };
     }
@@ -164,11 +167,12 @@ const fn add(around: &mut Around, found: &GitSettings, asked: GitUse) {
 }
 
 /// What hides keys from a script that only looks, and what rules name from one that may come upon it;
-/// none where no sandbox holds it, and where nothing has to be hidden.
-async fn veil(call: &Call, script: &Script) -> Option<Veil> {
+/// none where no sandbox holds it, and where nothing has to be hidden. With `is_lost` it may go through
+/// links of which not all were looked at.
+async fn veil(call: &Call, script: &Script, is_lost: bool) -> Option<Veil> {
     let judge = call.cx.session().judge();
     let (policy, host) = (&judge.policy, &call.cx.dispatcher.host);
-    let is_open = script.parts.iter().any(|part| part.open.is_some());
+    let is_open = is_lost || script.parts.iter().any(|part| part.open.is_some());
     let (rules, patterns) = policy.names_reads();
     if !(is_open || rules) || !policy.sandbox().looks {
         return None;

@@ -256,8 +256,10 @@ fn people_see_what_decides_about_each_part() {
     for part in ["not read-only", "allow by Bash(make:*)", "tail -5", "removes out"] {
         assert!(ran.out.contains(part), "{part}: {}", ran.out);
     }
-    let ran = world.run(&["why", "--mode", "accept-edits", "rm src/a"]);
+    let ran = world.run(&["why", "--mode", "accept-edits", "rm -r src/a"]);
     assert!(ran.out.starts_with("ask: no rule allows removing src/a"), "{}", ran.out);
+    let ran = world.run(&["why", "cp a b"]);
+    assert!(ran.out.ends_with("\n    writes b, or b/a where that is a folder\n"), "{}", ran.out);
     let ran = world.run(&["why"]);
     assert_eq!(ran.code, Some(2), "{}", ran.out);
     assert!(ran.err.contains("give a COMMAND"), "{}", ran.err);

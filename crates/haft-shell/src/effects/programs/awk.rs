@@ -97,7 +97,7 @@ fn check(text: &str) -> Result<(), String> {
             '\\' => after.strip_prefix('\n').ok_or("the awk program is not understood")?,
             '|' => {
                 reader.last = Last::Operator;
-                after.strip_prefix('|').ok_or("awk may run a command")?
+                after.strip_prefix('|').or_else(|| sorted(after)).ok_or("awk may run a command")?
             }
             '+' | '-' if after.starts_with(c) && reader.last != Last::Operator => &after[1..],
             c if c == '_' || c.is_alphabetic() => reader.word()?,
@@ -108,6 +108,30 @@ fn check(text: &str) -> Result<(), String> {
         };
     }
     Ok(())
+}
+
+/// What is behind a command in quotes that only sorts or counts what is printed, at the end of a
+/// statement: `print | "sort -n"`.
+fn sorted(text: &str) -> Option<&str> {
+    let (command, after) =
+        text.trim_start_matches([' ', '\t']).strip_prefix('"')?.split_once('"')?;
+    let mut words = command.split(' ');
+    let letters = match words.next()? {
+        "sort" => "bdfghnruVk0123456789,",
+        "uniq" => "cdiu",
+        "wc" => "clw",
+        "head" | "tail" => "n0123456789",
+        "cat" => "",
+        _ => return None,
+    };
+    let is_option = |word: &str| {
+        word.strip_prefix('-').is_some_and(|rest| {
+            !rest.is_empty() && rest.chars().all(|letter| letters.contains(letter))
+        })
+    };
+    let ends = after.trim_start_matches([' ', '\t']);
+    let is_end = ends.is_empty() || ends.starts_with(['}', ';', '\n', '#']);
+    (is_end && words.all(is_option)).then_some(after)
 }
 
 impl<'a> Reader<'a> {

@@ -87,7 +87,7 @@ fn lines(arg: &Arg) -> Arg {
 
 /// Whether a word is nothing but addresses and commands that show lines, whatever its numbers are.
 fn is_lines(arg: &Arg, text: &str) -> bool {
-    let is_plain = |c: char| c.is_ascii_digit() || ",;$p=dq \n".contains(c);
+    let is_plain = |c: char| c.is_ascii_digit() || ",;$p=dq+~ \n".contains(c);
     let is_open = arg.known().is_none() && !arg.is_split && !arg.is_pattern && !arg.is_odd;
     is_open && text.starts_with(|c: char| c.is_ascii_digit()) && text.chars().all(is_plain)
 }

@@ -25,6 +25,38 @@ const WRITING: &[&str] = &[
     "eperm",
 ];
 
+/// What they say beside that where they would only have read.
+const READING: &[&str] =
+    &["for reading", "cannot open directory", "cannot read", "cannot access", "cannot stat"];
+
+/// Programs that write no file that they name.
+const READERS: &[&str] = &[
+    "awk",
+    "cat",
+    "cmp",
+    "cut",
+    "diff",
+    "du",
+    "file",
+    "find",
+    "grep",
+    "head",
+    "jq",
+    "less",
+    "ls",
+    "md5sum",
+    "nl",
+    "od",
+    "rg",
+    "sha256sum",
+    "stat",
+    "strings",
+    "tail",
+    "tree",
+    "wc",
+    "xxd",
+];
+
 /// What they say of a single file that stays as it is.
 const HELD: &[&str] = &["device or resource busy", "read-only file system", "ebusy", "erofs"];
 
@@ -84,7 +116,12 @@ pub(super) fn tell(
     if let Some(path) = named.filter(|path| is_hidden(path)) {
         return noted(outcome, &format!("{path} cannot be read by commands in the sandbox"));
     }
-    let needs = needs(named, connected, refused);
+    let is_reading = wrote.is_some_and(reads);
+    // In the sandbox all else can be read that can be read outside.
+    if is_reading && !limits.reads_only() && connected.is_none() && refused.is_empty() {
+        return outcome;
+    }
+    let needs = needs(named.filter(|_| !is_reading), connected, refused);
     let told: Vec<String> = refused.iter().take(NAMED).map(ToString::to_string).collect();
     let told =
         if told.is_empty() { String::new() } else { format!("; refused: {}", told.join(", ")) };
@@ -96,6 +133,14 @@ pub(super) fn tell(
     let needs = serde_json::Value::Object(needs);
     let how = if lives_on { "without session and with needs" } else { "with needs" };
     noted(outcome, &format!("{held}{told}. If that is why it failed, call it again {how} {needs}"))
+}
+
+/// Whether a line says that something could not be read.
+fn reads(line: &str) -> bool {
+    let lower = line.to_lowercase();
+    let program = lower.split(':').next().and_then(|name| name.rsplit('/').next());
+    READING.iter().any(|words| says(&lower, words))
+        || program.is_some_and(|program| READERS.contains(&program.trim()))
 }
 
 /// What is to be named for it to go through.
@@ -279,6 +324,21 @@ mod tests {
              connect to nothing. If that is why it failed, call it again with needs \
              {\"write\":[\"/etc\"]}]"
             )
+        );
+        for line in [
+            "cat: /etc/shadow: Permission denied",
+            "ls: cannot open directory '/root': Permission denied",
+            "cp: cannot open '/etc/shadow' for reading: Permission denied",
+            "/usr/bin/grep: /etc/shadow: Permission denied",
+        ] {
+            assert_eq!(told(failed(line)), text(line), "writing more would not help it");
+        }
+        let looks = Limits { write: Vec::new(), ..limits.clone() };
+        let told = tell(failed("cat: /opt/x: Permission denied"), &looks, &[], false).content;
+        let said = format!("{told:?}");
+        assert!(
+            said.contains("or set unsandboxed: both ask") && !said.contains("write\\"),
+            "{said}"
         );
     }
 }
