@@ -38,7 +38,7 @@ use crate::{
 mod rules;
 mod toolset;
 
-use self::rules::{LocalRules, command_line, confinement, report, unread, unread_files};
+use self::rules::{LocalRules, command_line, confinement, report, unread};
 pub use self::rules::{readable, restricting, rules};
 
 /// Most bytes of all kept outputs of a session.
@@ -180,7 +180,6 @@ impl Base {
         };
         let hooks = hooks::ready(&mut loaded, &anchors);
         report(&loaded)?;
-        unread_files(&loaded);
         let policy = restricting(Policy::new(&rules(&loaded), anchors), &loaded);
         let policy = policy.sparing(again::own_processes());
         let policy = policy.confining(confinement(&loaded, &place)?);

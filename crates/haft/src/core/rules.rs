@@ -41,12 +41,13 @@ pub(super) fn report(loaded: &Loaded) -> Result<(), Failure> {
     for problem in loaded.problems.iter().filter(|problem| !problem.fatal) {
         say(&format!("haft: {problem}"));
     }
+    unread_files(loaded);
     let fatal: Vec<String> = loaded.fatal().map(ToString::to_string).collect();
     if fatal.is_empty() { Ok(()) } else { Err(Failure::Usage(fatal.join("\n"))) }
 }
 
 /// Names the settings of a project that were left closed because its folder is not trusted.
-pub(super) fn unread_files(loaded: &Loaded) {
+fn unread_files(loaded: &Loaded) {
     let closed = loaded.files.iter().filter(|file| file.presence == Presence::Untrusted);
     let names: Vec<String> = closed.map(|file| file.path.display().to_string()).collect();
     if !names.is_empty() {
