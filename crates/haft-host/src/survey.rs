@@ -157,6 +157,10 @@ pub struct Survey {
     pub repositories: HashMap<HostPath, Vec<Option<Stamp>>>,
     /// The lists of what git keeps track of, by the folders of their repositories.
     pub indexes: HashMap<HostPath, Stamp>,
+    /// What these lists hold, without the states of the files, which git brings up to date by itself.
+    pub listed: HashMap<HostPath, Hash>,
+    /// Pipes, sockets and devices.
+    pub others: HashSet<HostPath>,
     /// Where that is what files hold which were not read.
     pub objects: Objects,
 }
@@ -337,10 +341,10 @@ pub trait Surveys: Send + Sync {
     /// When it is no link any more.
     fn target<'a>(&'a self, at: &'a Located) -> BoxFuture<'a, io::Result<Vec<u8>>>;
 
-    /// Gives a located folder these permissions and, where that may be, this owner.
+    /// Gives a located folder, or a file, these permissions and, where that may be, this owner.
     ///
     /// # Errors
-    /// When it is no folder any more, or may not be changed.
+    /// When it is none any more, or may not be changed.
     fn give<'a>(&'a self, folder: &'a Located, rights: &'a Rights)
     -> BoxFuture<'a, io::Result<()>>;
 }

@@ -54,5 +54,5 @@ pub use self::{
     survey::{Killed, Watching},
     tool::{AnyTool, Prepared, Tool},
     transaction::{Becomes, Mended, Step, TransactionError, put_back},
-    undo::{Conflict, Forbids, Stays, Taken, Undo, UndoError},
+    undo::{Apart, Conflict, Forbids, Stays, Taken, Undo, UndoError},
 };

@@ -21,7 +21,7 @@ use haft_host::{Expect, FileKind, Fs, Host, Located, Made, Queues, WriteHow, Wri
 use haft_types::{Blob, EntryKind, Follow, Hash, HostPath, Receipt, ReceiptAction, Rights};
 
 pub use self::conflicts::Conflict;
-pub use self::left::{Stays, Taken};
+pub use self::left::{Apart, Stays, Taken};
 pub(crate) use self::moves::WHOLE;
 use self::{
     conflicts::{between, conflicts, foreign, listed, only_copy},
@@ -271,7 +271,7 @@ impl Undo<'_> {
             done => done,
         };
         let receipts = done?;
-        let apart = apart(&receipts, &now);
+        let apart = left::apart(&receipts, &now);
         let stay = self.stay(folders).await;
         Ok(Taken { receipts, apart, stay, left: Vec::new() })
     }
@@ -563,6 +563,9 @@ impl Undo<'_> {
             // Folders may have come or gone since.
             _ => self.own(path).await?,
         };
+        if let (Some(rights), Some(surveys)) = (left::mode_alone(step, now), self.host.surveys()) {
+            return surveys.give(&at, rights).await.map(|()| Vec::new());
+        }
         match &step.to {
             To::Content(blob) => {
                 let expect = match now.found {
@@ -660,18 +663,6 @@ impl Undo<'_> {
         let at = self.host.fs().locate(path, Follow::No).await?;
         if at.real == *path { Ok(at) } else { Err(io::ErrorKind::NotFound.into()) }
     }
-}
-
-/// The files that were written anew while they had other names, which were not.
-fn apart(receipts: &[Receipt], now: &BTreeMap<HostPath, Now>) -> Vec<HostPath> {
-    let written = receipts.iter().filter(|receipt| {
-        let is_written = receipt.kind == EntryKind::File
-            && receipt.action == ReceiptAction::Changed
-            && receipt.before != receipt.after;
-        let at = now.get(&receipt.path).and_then(|now| now.at.as_ref());
-        is_written && at.is_some_and(|at| at.names > 1)
-    });
-    written.map(|receipt| receipt.path.clone()).collect()
 }
 
 /// Writes what was kept, piece by piece.

@@ -8,7 +8,7 @@ use std::{
     io::{self, Read as _},
 };
 
-use haft_types::HostPath;
+use haft_types::{Hash, HostPath};
 use rustix::fs::{CWD, Mode, OFlags, openat};
 
 use crate::{GitId, survey::SECOND};
@@ -51,13 +51,22 @@ pub(super) struct Found {
     pub(super) content: GitId,
 }
 
-/// What git keeps track of in the repository whose folder this is.
-pub(super) fn tracked(top: &HostPath) -> Vec<Entry> {
+/// What git keeps track of in the repository whose folder this is, and the hash of what it has of each.
+pub(super) fn tracked(top: &HostPath) -> (Vec<Entry>, Hash) {
     let text = read(top).unwrap_or_default();
-    let entries = entries(&text).into_iter();
+    let mut hasher = blake3::Hasher::new();
+    let show = |at: usize, path: &[u8]| {
+        // Its mode, what it holds, and what git was told of it; not when and how it was last seen.
+        let parts = [text.get(at + 24..at + 28), text.get(at + 40..at + HEAD)];
+        for part in parts.into_iter().flatten().chain([path, b"\0"]) {
+            hasher.update(part);
+        }
+    };
+    let entries = entries(&text, show).into_iter();
     let entry =
         |(path, found): (Vec<u8>, _)| Some(Entry { path: top.join_bytes(&path).ok()?, found });
-    entries.filter_map(entry).collect()
+    let entries = entries.filter_map(entry).collect();
+    (entries, Hash::from_bytes(*hasher.finalize().as_bytes()))
 }
 
 fn read(top: &HostPath) -> io::Result<Vec<u8>> {
@@ -92,8 +101,9 @@ pub(crate) fn lists_links(text: &[u8]) -> bool {
     false
 }
 
-/// The paths of an index of the versions 2 to 4 with hashes of 20 bytes, as git writes them.
-fn entries(text: &[u8]) -> Vec<(Vec<u8>, Option<Found>)> {
+/// The paths of an index of the versions 2 to 4 with hashes of 20 bytes, as git writes them; each is
+/// shown with where its entry begins.
+fn entries(text: &[u8], mut show: impl FnMut(usize, &[u8])) -> Vec<(Vec<u8>, Option<Found>)> {
     let (Some(b"DIRC"), Some(version @ 2..=4), Some(count)) =
         (text.get(..4), number(text, 4), number(text, 8))
     else {
@@ -102,6 +112,7 @@ fn entries(text: &[u8]) -> Vec<(Vec<u8>, Option<Found>)> {
     let (mut all, mut at, mut last) = (Vec::new(), 12, Vec::new());
     for _ in 0..count {
         let Some(next) = entry(text, at, version, &mut last) else { break };
+        show(at, &last);
         all.push((last.clone(), found(&text[at..])));
         at = next;
     }
@@ -189,14 +200,14 @@ mod tests {
                 git(&["add", "-N", "meant"]);
             }
             let found: Vec<Vec<u8>> =
-                tracked(&top).iter().map(|one| one.path.as_bytes().to_vec()).collect();
+                tracked(&top).0.iter().map(|one| one.path.as_bytes().to_vec()).collect();
             let found: Vec<_> = found.into_iter().filter(|one| !one.ends_with(b"meant")).collect();
             assert_eq!(found, wanted, "version {version}");
         }
         let text = read(&top).unwrap();
         for cut in 0..text.len().min(600) {
-            assert!(entries(&text[..cut]).len() <= 8, "whatever is cut off");
+            assert!(entries(&text[..cut], |_, _| {}).len() <= 8, "whatever is cut off");
         }
-        assert!(entries(b"DIRC\0\0\0\x02\xff\xff\xff\xff").is_empty());
+        assert!(entries(b"DIRC\0\0\0\x02\xff\xff\xff\xff", |_, _| {}).is_empty());
     }
 }

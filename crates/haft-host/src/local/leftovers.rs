@@ -90,6 +90,18 @@ fn parse_temp(name: &[u8]) -> Option<(Pid, &str)> {
     Some((Pid::from_raw(pid.parse().ok()?)?, place))
 }
 
+/// Reports whether a name has exactly the form of the temporary files of haft, of whichever process.
+pub(super) fn is_temp(name: &[u8]) -> bool {
+    let hex = |text: &str| text.bytes().all(|b| matches!(b, b'0'..=b'9' | b'a'..=b'f'));
+    let exact = |(pid, place): (Pid, &str)| {
+        let begin = format!(".haft-{}-{place}-", pid.as_raw_nonzero());
+        let random = str::from_utf8(name).ok().and_then(|name| name.strip_prefix(&begin));
+        let random = random.and_then(|rest| rest.strip_suffix(".tmp"));
+        (place == "none" || place.len() == 8 && hex(place)) && random.is_some_and(hex)
+    };
+    parse_temp(name).is_some_and(exact)
+}
+
 /// Folders whose leftovers this process has looked for.
 #[derive(Debug, Default)]
 pub(super) struct Swept(Mutex<HashSet<(u64, u64)>>);
@@ -167,5 +179,15 @@ mod tests {
             assert!(parse_temp(other.as_bytes()).is_none(), "{other}");
         }
         assert!(parse_temp(kept_name().as_bytes()).is_none());
+        assert!(is_temp(name.as_bytes()) && is_temp(b".haft-7-none-0123456789abcdef.tmp"));
+        for other in [
+            ".haft-07-none-0123456789abcdef.tmp",
+            ".haft-7-some-0123456789abcdef.tmp",
+            ".haft-7-none-0123456789ABCDEF.tmp",
+            ".haft-7-none-0123456789abcdef.tmp2",
+        ] {
+            assert!(!is_temp(other.as_bytes()), "{other}");
+        }
+        assert!(!is_temp(kept_name().as_bytes()));
     }
 }

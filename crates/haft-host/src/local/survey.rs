@@ -29,6 +29,7 @@ use super::{
     Local,
     git_clean::Clean,
     git_index::{self, Entry},
+    leftovers,
     locate::{self, At, Lookup, kind_of, stamp_of},
     rights,
     search::{Folder, enter, ignore_file, open_file, start},
@@ -165,12 +166,14 @@ impl Surveys for Local {
     }
 }
 
-/// Gives a folder an owner and permissions.
+/// Gives a folder, or a file, an owner and permissions.
 fn give(folder: &Located, rights: &Rights) -> io::Result<()> {
     let failed = |error| fault(&folder.real, "cannot be given its rights", error);
     let held = At::of(folder)?;
     let stat = held.unchanged(folder)?;
-    let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+    let flags = OFlags::RDONLY | OFlags::NONBLOCK | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+    let is_folder = folder.kind == FileKind::FOLDER;
+    let flags = if is_folder { flags | OFlags::DIRECTORY } else { flags };
     let open = fs::openat(&held.folder, &*held.name, flags, Mode::empty());
     if let (Some((user, group)), Ok(open)) = (rights.owner, &open)
         && (user, group) != (stat.st_uid, stat.st_gid)
@@ -231,6 +234,7 @@ struct Given {
 struct Own {
     nodes: Vec<(HostPath, Arc<Node>)>,
     rules: Vec<(HostPath, Arc<[u8]>)>,
+    others: Vec<HostPath>,
     buffer: Vec<u8>,
 }
 
@@ -265,6 +269,7 @@ impl Job<'_> {
         for own in found {
             survey.nodes.extend(own.nodes);
             survey.rules.extend(own.rules);
+            survey.others.extend(own.others);
         }
         Ok(survey)
     }
@@ -375,8 +380,11 @@ impl Job<'_> {
         let count = match kind_of(&stat) {
             EntryKind::Folder => &self.folders,
             EntryKind::File | EntryKind::Link => &self.files,
-            // What is no file of a project nobody wants back.
-            _ => return,
+            // What is no file of a project is only told of.
+            _ => {
+                own.others.extend(Some(item.path).filter(|_| own.others.len() < PASSED_MOST));
+                return;
+            }
         };
         if count.fetch_add(1, Ordering::Relaxed) >= self.limits.files {
             self.end(SurveyError::TooMany(self.limits.files));
@@ -388,13 +396,17 @@ impl Job<'_> {
         }
     }
 
-    /// What stands at a name; none where it is gone.
+    /// What stands at a name; none where it is gone, or is a temporary file of haft.
     fn node(
         &self,
         (path, folder, name): (&HostPath, impl AsFd, &[u8]),
         stat: &Stat,
         buffer: &mut Vec<u8>,
     ) -> Option<Arc<Node>> {
+        // What a write of haft is at this moment is nobody's file.
+        if leftovers::is_temp(name) {
+            return None;
+        }
         let (kind, stamp) = (kind_of(stat), stamp_of(stat));
         let known = self.known.nodes.get(path);
         if let Some(known) = known
@@ -555,6 +567,7 @@ impl Job<'_> {
         walk: &Walk,
     ) -> Result<(), SurveyError> {
         survey.indexes.clone_from(&lists.stamps);
+        survey.listed.clone_from(&lists.listed);
         let mut buffer = Vec::new();
         for (root, entries) in &lists.changed {
             for path in entries.iter().map(|entry| &entry.path) {
@@ -639,6 +652,8 @@ struct Lists {
     /// Those that are others than before, each with the folder that is looked at. What one names
     /// that is as before was looked after then, and is carried over.
     changed: Vec<(HostPath, Vec<Entry>)>,
+    /// The hashes of what they hold.
+    listed: HashMap<HostPath, Hash>,
     clean: Clean,
 }
 
@@ -654,10 +669,15 @@ impl Lists {
                 .find_map(|top| Some((stamp_below(&top, ".git/index")?, top)));
             let Some((stamp, top)) = found else { continue };
             let is_new = lists.stamps.insert(top.clone(), stamp).is_none();
-            if known.indexes.get(&top) == Some(&stamp) && !lost {
+            if let Some(listed) = known.listed.get(&top)
+                && known.indexes.get(&top) == Some(&stamp)
+                && !lost
+            {
+                lists.listed.insert(top, *listed);
                 continue;
             }
-            let entries = git_index::tracked(&top);
+            let (entries, listed) = git_index::tracked(&top);
+            lists.listed.insert(top.clone(), listed);
             if is_new {
                 lists.clean.add(&top, home, (&entries, &stamp));
             }

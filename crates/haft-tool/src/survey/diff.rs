@@ -246,8 +246,34 @@ pub(super) fn hash(node: &Node) -> Option<Hash> {
     }
 }
 
-/// What changed that is neither kept nor brought back: what git ignores and is gone, and what `.git`
-/// holds. Sorted; `is_gone` looks whether nothing is at a path.
+/// Notes in the receipts of ignored files the folders that were made for them: no look finds those.
+pub(super) fn note_made(before: &Survey, receipts: &mut [Receipt]) {
+    let Some(passed) = &before.passed else { return };
+    let mut known: HashSet<HostPath> = HashSet::new();
+    let created = |receipt: &&mut Receipt| receipt.action == ReceiptAction::Created;
+    for receipt in receipts.iter_mut().filter(created) {
+        if !before.ignored(&receipt.path, receipt.kind == EntryKind::Folder) {
+            continue;
+        }
+        let above = std::iter::successors(receipt.path.parent(), HostPath::parent);
+        // Up to a folder of which it is known that it was there.
+        let made: Vec<HostPath> = above
+            .take_while(|folder| {
+                !before.nodes.contains_key(folder) && !before.roots.contains(folder)
+            })
+            .collect();
+        // In one that nobody looked into there may have been others.
+        if made.last().is_some_and(|top| before.ignored(top, true))
+            && !made.iter().any(|folder| passed.contains(folder))
+        {
+            let new = made.into_iter().rev().filter(|folder| known.insert(folder.clone()));
+            receipt.made = new.collect();
+        }
+    }
+}
+
+/// What changed that is neither kept nor brought back: what git ignores and is gone, pipes and the
+/// like, and what `.git` holds. Sorted; `is_gone` looks whether nothing is at a path.
 pub(super) fn uncovered(
     before: &Survey,
     after: &Survey,
@@ -275,6 +301,22 @@ pub(super) fn uncovered(
             Some(_) => all.push((path.clone(), "changed")),
             None if moved_to(path, changes) => {}
             None => all.push((path.clone(), "made")),
+        }
+    }
+    let gone = before.others.iter().filter(|path| !after.others.contains(*path) && !moved(path));
+    all.extend(gone.filter(|path| is_gone(path)).map(|path| (path.clone(), "(no file) gone")));
+    let is_new = |path: &&HostPath| {
+        let was_there = before.others.contains(*path) || before.ignored(path, false);
+        !was_there && !moved_to(path, changes)
+    };
+    let made = after.others.iter().filter(is_new);
+    all.extend(made.map(|path| (path.clone(), "(no file) made")));
+    for (top, listed) in &after.listed {
+        let other = before.listed.get(top).is_some_and(|before| before != listed);
+        let Ok(git) = top.join_bytes(b".git") else { continue };
+        // What is told of the whole says no less.
+        if other && !all.iter().any(|(path, _)| *path == git) {
+            all.extend(git.join_bytes(b"index").map(|index| (index, "changed")));
         }
     }
     all.sort();

@@ -577,7 +577,8 @@ impl Watched {
         let Ok(Known { before, after, held }) = known else { return Found::told(NOT_KEPT) };
         let mut changes = changes(&before, &after, (&claims, &covers), &born);
         self.leave_ignored(&before, &after, &mut changes, shared || self.is_gap).await;
-        let same = (&before.passed, &before.repositories) == (&after.passed, &after.repositories);
+        let same = (&before.passed, &before.repositories) == (&after.passed, &after.repositories)
+            && (&before.listed, &before.others) == (&after.listed, &after.others);
         if changes.is_empty() && same {
             return Found::default();
         }
@@ -591,6 +592,7 @@ impl Watched {
             kept.held.extend(held);
             let is_gone = |path: &HostPath| host.surveys().is_some_and(|all| all.is_gone(path));
             kept.uncovered = uncovered(&before, &after, &changes, is_gone);
+            diff::note_made(&before, &mut kept.receipts);
             if shared {
                 diff::share(&changes, &*copies, &*images, &mut kept);
             }

@@ -3,11 +3,11 @@
 //! **Invariant:** what belongs together is left together: where a file cannot go back to its old name,
 //! it stays under the new one, and nothing is brought back into a folder that cannot be made.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
-use haft_types::{HostPath, Receipt};
+use haft_types::{EntryKind, HostPath, Receipt, ReceiptAction, Rights};
 
-use super::{Steps, To, UndoError, folders::FolderStep};
+use super::{Now, Step, Steps, To, UndoError, folders::FolderStep};
 
 /// What an undo did.
 #[derive(Debug, Default)]
@@ -16,11 +16,52 @@ pub struct Taken {
     pub receipts: Vec<Receipt>,
     /// What could not be done, and why. Without force there is none.
     pub left: Vec<(HostPath, String)>,
-    /// Files that had other names, which hold what they held: they are files of their own now.
-    pub apart: Vec<HostPath>,
+    /// Files that are files of their own now, though they had other names.
+    pub apart: Vec<Apart>,
     /// Folders that were to go and hold what no change put there, with the first names of that and
     /// how many more there are. Such a folder inside of another one is no name of that.
     pub stay: Vec<Stays>,
+}
+
+/// Names of what was one file, each of which is a file of its own now.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Apart {
+    /// Those that were written.
+    pub names: Vec<HostPath>,
+    /// Whether it has other names, which hold what it held.
+    pub more: bool,
+}
+
+/// The files that were written anew while they had other names.
+pub(super) fn apart(receipts: &[Receipt], now: &BTreeMap<HostPath, Now>) -> Vec<Apart> {
+    let mut files: BTreeMap<(u64, u64), (Vec<HostPath>, u64)> = BTreeMap::new();
+    for receipt in receipts {
+        let is_written = receipt.kind == EntryKind::File
+            && receipt.action == ReceiptAction::Changed
+            && receipt.before != receipt.after;
+        let at = now.get(&receipt.path).and_then(|now| now.at.as_ref());
+        let Some(at) = at.filter(|at| is_written && at.names > 1) else { continue };
+        let Some(stamp) = at.stamp else { continue };
+        let (names, _) = files.entry(stamp.id).or_insert_with(|| (Vec::new(), at.names));
+        names.push(receipt.path.clone());
+    }
+    let apart = |(names, all): (Vec<HostPath>, u64)| {
+        let more = (names.len() as u64) < all;
+        Apart { names, more }
+    };
+    files.into_values().map(apart).collect()
+}
+
+/// The rights that a file gets that is one of several names and needs nothing but other permissions:
+/// they are those of all its names, and none is written anew.
+pub(super) fn mode_alone<'a>(step: &'a Step, now: &Now) -> Option<&'a Rights> {
+    let To::Content(blob) = &step.to else { return None };
+    let stands = now.found == Some(blob.hash) && now.kind == EntryKind::File;
+    let has_more = now.at.as_ref().is_some_and(|at| at.names > 1);
+    let (wanted, rights) = (step.rights.as_ref()?, now.rights.as_ref()?);
+    let mut same = wanted.clone();
+    same.mode = rights.mode;
+    (stands && has_more && same == *rights).then_some(wanted)
 }
 
 /// A folder that was to go and could not.

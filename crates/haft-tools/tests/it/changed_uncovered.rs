@@ -111,10 +111,60 @@ async fn what_git_keeps_track_of_is_covered_whatever_ignores_it() {
     while born.elapsed().unwrap() < std::time::Duration::from_millis(100) {
         tokio::task::yield_now().await;
     }
-    assert_eq!(told(&bash(&world, "git add -f own.log").await), "");
+    let staged = "[not covered by undo: .git/index changed]";
+    assert_eq!(told(&bash(&world, "git add -f own.log").await), staged);
     assert_eq!(told(&bash(&world, "echo more >> own.log").await), "[changed: own.log]");
     take_back(&world, &receipts(&world)[count..], false).await.unwrap();
     assert_eq!(fs::read(folder.join("own.log")).unwrap(), b"mine\n");
+}
+
+#[tokio::test]
+async fn what_is_staged_and_what_is_no_file_is_named() {
+    let world = tracked();
+    let folder = root(&world);
+    let staged = "not covered by undo: .git/index changed]";
+    for (command, changed) in [
+        ("echo x > new.c", "[created: new.c]"),
+        ("git add new.c", &format!("[{staged}")),
+        ("git add new.c; git status; git diff", ""),
+        ("git mv new.c src/n.c", &format!("[renamed: new.c to src/n.c]\n[{staged}")),
+        ("git rm -q --cached src/n.c", &format!("[{staged}")),
+        ("touch src/n.c; git status", ""),
+    ] {
+        assert_eq!(told(&bash(&world, command).await), changed, "{command}");
+    }
+    let made = told(&bash(&world, "mkfifo src/pipe; mkdir s; mkfifo s/pipe").await);
+    assert_eq!(
+        made,
+        "[created: s/]\n[not covered by undo: s/pipe (no file) made, src/pipe (no file) made]"
+    );
+    assert_eq!(told(&bash(&world, "mv s t; touch t/pipe").await), "[renamed: s/ to t/]");
+    let gone = told(&bash(&world, "rm src/pipe").await);
+    assert_eq!(gone, "[not covered by undo: src/pipe (no file) gone]");
+    fs::remove_file(folder.join("t/pipe")).unwrap();
+}
+
+#[tokio::test]
+async fn a_folder_that_git_ignores_goes_with_what_was_made_in_it() {
+    let world = tracked();
+    let before = own(&world);
+    fs::write(root(&world).join(".gitignore"), "/build/\n*.log\n/target/\n").unwrap();
+    let before_too = own(&world);
+    let outcome = bash(&world, "mkdir -p build/deep && echo x > build/deep/out").await;
+    assert_eq!(told(&outcome), "[created: build/deep/out]");
+    let after = own(&world);
+    let undone = take_back(&world, &receipts(&world), false).await.unwrap();
+    assert_eq!(own(&world), before_too);
+    take_back(&world, &undone, false).await.unwrap();
+    assert_eq!(own(&world), after);
+    take_back(&world, &receipts(&world), false).await.unwrap();
+    // One that was there stays, with what was in it and undo knows nothing of.
+    fs::create_dir_all(root(&world).join("build")).unwrap();
+    let there = own(&world);
+    bash(&world, "echo x > build/out").await;
+    take_back(&world, &receipts(&world)[1..], false).await.unwrap();
+    assert_eq!(own(&world), there);
+    assert!(before.len() < there.len());
 }
 
 /// A repository that keeps track of files which it ignores.

@@ -50,6 +50,9 @@ impl Which {
         if digits(text) {
             return match text.parse() {
                 Ok(count) if count > 0 => Ok(Self::Last(count)),
+                Err(_) => Err(Failure::Usage(format!(
+                    "{text} is too large for a count of changes: give fewer, or the id of a call"
+                ))),
                 _ => Err(Failure::Usage(format!("{text} is no count of changes: give 1 or more"))),
             };
         }

@@ -14,7 +14,7 @@ use haft_agent::Bus;
 use haft_host::Queues;
 use haft_policy::{Ask, Grants, Mode, Policy, Verdict};
 use haft_text::{decode, diff};
-use haft_tool::{Conflict, Events as _, PreImages, Stays, Taken, UndoError};
+use haft_tool::{Apart, Conflict, Events as _, PreImages, Stays, Taken, UndoError};
 use haft_types::{
     AgentPath, Blob, Body, EntryKind, Hash, HostPath, Kind, Plan, Receipt, ReceiptAction, Rights,
     ToolSpec,
@@ -211,18 +211,21 @@ impl Work<'_> {
     }
 
     /// Says what could not be done, which files are files of their own now, and which folders stay.
-    fn notes(
-        &self,
-        left: &[(HostPath, String)],
-        apart: &[HostPath],
-        stay: &[Stays],
-    ) -> Vec<String> {
+    fn notes(&self, left: &[(HostPath, String)], apart: &[Apart], stay: &[Stays]) -> Vec<String> {
         let shown = |path: &HostPath| face::safe(&self.base.place.shown(path));
         let stays = |(path, why): &(HostPath, String)| {
             format!("{} is left as it is: {}", shown(path), face::safe(why))
         };
-        let alone = |path: &HostPath| {
-            format!("{} is a file of its own now: its other names hold what they held", shown(path))
+        let alone = |one: &Apart| {
+            let names: Vec<String> = one.names.iter().map(shown).collect();
+            let others = if one.more { ": its other names hold what they held" } else { "" };
+            match &names[..] {
+                [name] => format!("{name} is a file of its own now{others}"),
+                _ => format!(
+                    "{} were names of one file, and are files of their own now{others}",
+                    names.join(", ")
+                ),
+            }
         };
         let mut notes = first(left.iter(), stays, " that are left as they are");
         notes.extend(first(apart.iter(), alone, " that are files of their own now"));

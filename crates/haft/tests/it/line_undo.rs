@@ -164,13 +164,14 @@ fn what_somebody_changed_since_is_shown_and_replaced_by_force_alone() {
 #[test]
 fn what_cannot_be_taken_back_says_why() {
     let world = World::new();
-    let lines = "/undo x\n/undo 0\n/undo c7\n/undo 1 2\n/undo --session y\n/redo --json\n/redo\n\
+    let lines = "/undo x\n/undo 0\n/undo 99999999999999999999\n/undo c7\n/undo 1 2\n/undo --session y\n/redo --json\n/redo\n\
                  /undo --help\n/undo\n/undo\n";
     let ran = talk(&world, &[edit("alpha", "gamma")], lines);
     let mut rest = behind(&ran);
     for words in [
         "! \"x\" is neither a count of changes nor the id of a call or job, such as c12 or j1\n",
         "! 0 is no count of changes: give 1 or more\n",
+        "! 99999999999999999999 is too large for a count of changes: give fewer, or the id of a call\n",
         "! no call c7 changed a file; what stands: c1 (edit",
         "! unexpected argument '2' found",
         "Usage: /undo [OPTIONS] [N or CALL]",

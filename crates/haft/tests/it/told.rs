@@ -146,3 +146,15 @@ fn a_terminal_shows_whole_lines_and_no_command_twice() {
         "{screen}"
     );
 }
+
+#[test]
+fn temporary_files_of_haft_are_none_that_a_command_made() {
+    let world = World::new();
+    // What a write of another haft is halfway through, and names that are like it.
+    let its = ".haft-20002-0a1b2c3d-0123456789abcdef.tmp";
+    let command = format!("touch {its} .haft-20002.tmp; mkdir -p a; touch a/{its}");
+    let ran = world.tool("bash", &json!({ "command": command }), &["--mode", "bypass"]);
+    assert!(ran.out.contains(".haft-20002.tmp") && !ran.out.contains(its), "{ran:?}");
+    let ran = world.tool("bash", &json!({"command": "rm .haft-* a/.h*"}), &["--mode", "bypass"]);
+    assert!(ran.out.contains(".haft-20002.tmp") && !ran.out.contains(its), "{ran:?}");
+}

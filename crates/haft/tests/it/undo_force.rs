@@ -133,6 +133,31 @@ fn a_file_with_several_names_is_told_when_it_becomes_one_of_its_own() {
 }
 
 #[test]
+fn names_of_one_file_stay_so_where_only_its_permissions_changed_and_are_named_else() {
+    let world = World::new();
+    world.file("a.txt", "one\n");
+    let work = world.work();
+    fs::hard_link(work.join("a.txt"), work.join("b.txt")).unwrap();
+    let mode = || fs::metadata(work.join("a.txt")).unwrap().permissions().mode() & 0o777;
+    let is_one = || {
+        let id = |name: &str| fs::metadata(work.join(name)).unwrap().ino();
+        id("a.txt") == id("b.txt")
+    };
+    let was = mode();
+    bash(&world, "chmod 751 a.txt");
+    assert_eq!(mode(), 0o751);
+    let ran = world.run(&["undo"]);
+    assert_eq!(ran.code, Some(0), "{ran:?}");
+    assert!(mode() == was && is_one() && !ran.err.contains("of its own"), "{ran:?}");
+    let ran = world.run(&["redo"]);
+    assert!(ran.code == Some(0) && mode() == 0o751 && is_one(), "{ran:?}");
+    bash(&world, "echo two >> b.txt");
+    let ran = world.run(&["undo"]);
+    says(&ran, 0, &["a.txt, b.txt were names of one file, and are files of their own now\n"]);
+    assert_eq!((world.read("a.txt"), world.read("b.txt")), ("one\n".into(), "one\n".into()));
+}
+
+#[test]
 fn many_files_come_back_together_and_the_first_are_named() {
     let world = World::new();
     for number in 0..150 {
