@@ -30,7 +30,7 @@ use crate::{
 pub const COMMAND_VARIABLE: &str = "HAFT_COMMAND";
 
 /// The script that runs the command in [`COMMAND_VARIABLE`] and reports the folder in which that
-/// ended to descriptor 3; the command itself gets neither.
+/// ended to descriptor 3, or an empty line where that is gone; the command itself gets neither.
 ///
 /// Nothing of it stands before the command, and no line end, so that errors show the command's own
 /// text and line. One that speaks of traps finds none of haft's: it reports behind its last command,
@@ -42,8 +42,8 @@ pub const COMMAND_VARIABLE: &str = "HAFT_COMMAND";
 /// cannot be told from what a program printed, so nothing of it is taken out afterwards.
 pub const REPORTING_SCRIPT: &str = "haft=$HAFT_COMMAND; unset HAFT_COMMAND; case \" $haft \" in \
     *[!a-zA-Z0-9_./-]trap[!a-zA-Z0-9_./=-]*) eval \" $haft\" 3>&-; \
-    { haft=$?; pwd -P >&3; exit $haft; } >/dev/null 2>&1;; \
-    *) trap '{ pwd -P >&3; } 2>/dev/null' EXIT; eval \" $haft\" 3>&-;; esac";
+    { haft=$?; { pwd -P || echo; } >&3; exit $haft; } >/dev/null 2>&1;; \
+    *) trap '{ { pwd -P || echo; } >&3; } 2>/dev/null' EXIT; eval \" $haft\" 3>&-;; esac";
 
 /// The words that run the command in [`COMMAND_VARIABLE`] in PowerShell, in its own scope and without
 /// the variable, and report the folder in which it ended to descriptor 3. A guarded host takes them

@@ -152,15 +152,17 @@ impl Jobs {
         self.table().jobs.values().cloned().collect()
     }
 
-    /// The one of this name; without a name the only one that runs, else the only one there is.
+    /// The one of this name, or of its number alone; without a name the only one that runs, else the only
+    /// one there is.
     ///
     /// # Errors
     /// Names those that there are.
     pub fn find(&self, id: Option<&str>) -> Result<Arc<Job>, ToolError> {
         let all = self.all();
         if let Some(id) = id {
-            let found = all.iter().find(|job| job.id() == id.trim()).cloned();
-            return found.ok_or_else(|| self.missing(id.trim(), listed(&all)));
+            let id = id.trim();
+            let is_it = |job: &&Arc<Job>| job.id() == id || job.id().strip_prefix('j') == Some(id);
+            return all.iter().find(is_it).cloned().ok_or_else(|| self.missing(id, listed(&all)));
         }
         let is_running = |job: &&Arc<Job>| job.end().is_none();
         let mut meant: Vec<Arc<Job>> = all.iter().filter(is_running).cloned().collect();
@@ -211,6 +213,11 @@ impl Jobs {
             format!("[{}]", job.report())
         };
         news.iter().map(tell).collect()
+    }
+
+    /// The one that a call began; the newest where several did.
+    pub fn of_call(&self, call: &CallId) -> Option<Arc<Job>> {
+        self.table().jobs.values().rev().find(|job| job.call() == call).cloned()
     }
 
     /// Takes note of a job of an earlier run of this session, whose name is taken.
@@ -270,7 +277,7 @@ fn listed(jobs: &[Arc<Job>]) -> String {
 
 /// The number in an id.
 fn number(id: &str) -> Option<u64> {
-    id.strip_prefix('j')?.parse().ok()
+    id.strip_prefix('j').unwrap_or(id).parse().ok()
 }
 
 /// A place for a job that is about to begin; dropped, it is free again.

@@ -30,7 +30,8 @@ mod session;
 mod withheld;
 
 pub(crate) use self::{
-    answer::{first, last, no_text},
+    answer::{first, garbled, garbled_mark, last, no_text},
+    handed::value,
     output::for_people,
 };
 use self::{
@@ -90,7 +91,7 @@ impl Default for Bash {
 pub struct Input {
     /// Shell command or script.
     command: String,
-    /// Folder for this call, from the workspace root; default: where the last one ended.
+    /// Folder for this call alone, from the workspace root; default: where the last one ended.
     cwd: Option<String>,
     /// Milliseconds, at most 600000; of a job any.
     #[schemars(range(min = 1))]
@@ -205,7 +206,7 @@ impl Tool for Bash {
                 format!(
                     "Run a command in the shell; stdout and stderr come in about their order, without escape \
                      codes. stdin is empty. {over} after {time}, or \
-                     timeout_ms. The next call starts in the folder this one ends in, if in the \
+                     timeout_ms. A call without cwd starts where the last such call ended, if in the \
                      workspace. Variables and background processes last only in a session. Of over \
                      30,000 characters you get both ends, and an out:// address for read and grep."
                 ),
@@ -300,8 +301,9 @@ impl Tool for Bash {
         let said = failed.then_some([&*ran.kept.stderr, &*ran.kept.stdout]);
         notes.extend(withheld::note(&input.command, &input.secrets, said, cx));
         if session::asked(&input).is_none() {
-            if input.cwd.is_none() {
-                notes.extend(carry(&input.command, &ran.report, cx).await);
+            match folder(&input, &cx.place)? {
+                None => notes.extend(carry(&input.command, &ran.report, cx).await),
+                Some(asked) => notes.extend(not_carried(&asked, &ran.report, cx).await),
             }
             let is_well = matches!(&ran.end, End::Exited(exit) if exit.code == Some(0));
             if is_well && self.language == Language::Shell {
@@ -527,6 +529,7 @@ async fn at(instant: Option<Instant>) {
 
 /// Carries the folder in which the command ended to the next one, and says so.
 async fn carry(command: &str, report: &[u8], cx: &Cx) -> Option<String> {
+    let was_told = report == b"\n";
     let report = report.strip_suffix(b"\n").unwrap_or(report);
     let place = &cx.place;
     let root = root(place);
@@ -545,10 +548,16 @@ async fn carry(command: &str, report: &[u8], cx: &Cx) -> Option<String> {
             ));
         }
         // It was killed, or took the shell's last word for itself.
+        let shown_now = shown(now);
+        // Only a folder that is not there any more is told as an empty line.
+        if was_told {
+            let text = "[the folder in which it ended is gone: the next command starts in";
+            return Some(format!("{text} {shown_now}]"));
+        }
         let mut words = command.split(|c: char| !c.is_alphanumeric() && !"_-./".contains(c));
         let moves = words.any(|word| ["cd", "pushd", "popd"].contains(&word));
         let text = "[where it ended was not told: the next command starts in";
-        return moves.then(|| format!("{text} {}]", shown(now)));
+        return moves.then(|| format!("{text} {shown_now}]"));
     };
     // One that moved nowhere takes back no move of another that ran beside it.
     if ended == *now || ended == place.cwd {
@@ -562,6 +571,24 @@ async fn carry(command: &str, report: &[u8], cx: &Cx) -> Option<String> {
     cx.carry_cwd(root);
     let shown = quoted(&ended.text());
     Some(format!("[{shown} is outside the workspace: the next command starts in its root]"))
+}
+
+/// What is said of a command with a folder of its own that ended in another one: that is carried
+/// nowhere.
+async fn not_carried(asked: &HostPath, report: &[u8], cx: &Cx) -> Option<String> {
+    let ended = report.strip_suffix(b"\n").unwrap_or(report);
+    let ended = HostPath::new(ended, cx.host.style()).ok()?;
+    // The folder that was asked for may be a link, or lead through one.
+    let moved = ended != *asked
+        && cx.host.fs().locate(asked, Follow::Yes).await.is_ok_and(|at| at.real != ended);
+    let (place, root) = (&cx.place, root(&cx.place));
+    let now = cx.conversation().shell_cwd().filter(|cwd| place.holds(cwd));
+    let next = now.as_ref().unwrap_or(root);
+    (moved && ended != *next).then(|| {
+        let shown = quoted(&next.shown_from(root));
+        let shown = if shown == "." { "the workspace root".to_owned() } else { shown };
+        format!("[cwd counts for this call alone: the next command without it starts in {shown}]")
+    })
 }
 
 #[cfg(test)]

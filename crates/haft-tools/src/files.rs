@@ -7,7 +7,7 @@ use std::{io, sync::Arc};
 
 use bytes::{Bytes, BytesMut};
 use haft_host::{FileKind, Fs, Host, Located, OUT_END, not_kept};
-use haft_tool::{Cx, RecordError};
+use haft_tool::{Cx, Jobs, RecordError};
 use haft_types::{CallId, EntryKind, Follow, Hash, HostPath, Place, ToolError};
 
 use crate::{globs, near, search::quoted, words};
@@ -47,6 +47,27 @@ pub(crate) async fn kept(
     cx.session().outs.text(call).await.map_err(|error| {
         ToolError::new(format!("{} cannot be shown as clean text: {error}", call.address()))
             .hint("Run the command again with less output, or into a file.")
+    })
+}
+
+/// What is said where nothing is kept of a call whose job has said nothing, or not so far; none where it
+/// has no job.
+pub(crate) fn silent(cx: &Cx, call: &CallId) -> Option<ToolError> {
+    let job = cx.session().map.get::<Jobs>().of_call(call)?;
+    let (address, named) = (call.address(), job.named());
+    Some(match job.end() {
+        None => ToolError::new(format!("{address} has no output so far: the job {named} runs"))
+            .hint("Wait for some with job {action: wait, pattern: ...}."),
+        Some(end) if job.bytes() == 0 && !job.is_past() => {
+            let text =
+                format!("{address} has no output: the job {named} has ended, and printed none");
+            ToolError::new(text).hint(format!("It ended so: {}.", end.words))
+        }
+        Some(end) => {
+            let text = format!("nothing is kept of what the job {named} may have printed");
+            let how = [&[end.words][..], &end.notes].concat();
+            ToolError::new(text).hint(format!("It ended so: {}.", how.join("; ")))
+        }
     })
 }
 

@@ -4,14 +4,14 @@
 //! is an answer. A cancelled wait ends at once, and what it waited for goes on.
 
 use std::{
-    collections::HashMap,
+    collections::{BTreeSet, HashMap},
     fmt::Write as _,
     sync::{Arc, Mutex, PoisonError},
     time::Duration,
 };
 
 use bytes::Bytes;
-use haft_text::imitation;
+use haft_text::{imitation, secrets::placeholders};
 use haft_tool::{Cx, Ended, Job as Running, Jobs, Said, Test, Tool, schema_of};
 use haft_types::{
     Access, Budget, Cell, Detail, Env, JobEnd, Kind, Loading, Outcome, Place, Plan, Shape, Status,
@@ -23,7 +23,7 @@ use serde::{Deserialize, Serialize};
 use tokio::time::{Instant, sleep, sleep_until, timeout};
 
 use crate::{
-    bash::{first, for_people, last, no_text},
+    bash::{self, first, for_people, garbled, garbled_mark, last, no_text},
     search::quoted,
 };
 
@@ -205,9 +205,22 @@ impl Tool for Job {
             Action::Wait => with(format!("Waiting for {job}"), state(Access::Observe)),
             Action::Stop => with(format!("Stopping {job}"), state(Access::Modify)),
             // A shell would run it, so it is judged as a command is.
-            Action::Input => with(format!("Typing into {job}"), state(Access::Modify))
-                .with(Access::Destroy, Target::command(input.text.clone().unwrap_or_default())),
+            Action::Input => {
+                let text = input.text.clone().unwrap_or_default();
+                let names = placeholders(&text).map(|(_, name)| name.to_owned());
+                let names: BTreeSet<String> = names.collect();
+                let plan = with(format!("Typing into {job}"), state(Access::Modify))
+                    .with(Access::Destroy, Target::command(text));
+                names.into_iter().fold(plan, |plan, name| {
+                    plan.with(Access::Destroy, Target::Secret { name: name.into() })
+                })
+            }
         })
+    }
+
+    async fn check(&self, input: &Input, cx: &Cx) -> Result<Option<Detail>, ToolError> {
+        with_secrets(input.text.as_deref().unwrap_or_default(), cx)?;
+        Ok(None)
     }
 
     async fn run(&self, input: Input, cx: &Cx) -> Result<Outcome, ToolError> {
@@ -230,7 +243,7 @@ impl Tool for Job {
             Action::Wait => wait(&input, &job, since, cx, &mut answer).await?,
             Action::Input => {
                 cx.credit(format!("meanwhile by {}", job.id()));
-                type_in(&input, &job, &mut answer).await?;
+                type_in(&input, &job, cx, &mut answer).await?;
             }
             Action::Stop => stop(&job, cx, &mut answer).await,
         }
@@ -418,7 +431,26 @@ async fn opened(port: u16, job: &Running, cx: &Cx) -> String {
     format!("port {port} is open")
 }
 
-async fn type_in(input: &Input, job: &Running, answer: &mut Answer) -> Result<(), ToolError> {
+/// A text with the values of secrets in place of what stands for them, and these placeholders.
+fn with_secrets(text: &str, cx: &Cx) -> Result<(String, Vec<String>), ToolError> {
+    let (mut out, mut at, mut given) = (String::with_capacity(text.len()), 0, Vec::new());
+    for (range, name) in placeholders(text) {
+        out.push_str(&text[at..range.start]);
+        out.push_str(&bash::value(name, "sent", cx)?);
+        given.push(text[range.clone()].to_owned());
+        at = range.end;
+    }
+    out.push_str(&text[at..]);
+    given.dedup();
+    Ok((out, given))
+}
+
+async fn type_in(
+    input: &Input,
+    job: &Running,
+    cx: &Cx,
+    answer: &mut Answer,
+) -> Result<(), ToolError> {
     let gone = |why: &dyn std::fmt::Display| {
         ToolError::new(format!("{} takes no input: {why}", job.id()))
             .hint("See what it said last with job {action: output}.")
@@ -426,7 +458,11 @@ async fn type_in(input: &Input, job: &Running, answer: &mut Answer) -> Result<()
     if let Some(ended) = job.end() {
         return Err(gone(&format!("it has ended ({})", ended.words)));
     }
-    let text = input.text.clone().unwrap_or_default();
+    if job.is_input_over() {
+        return Err(gone(&"its input was ended before, by eof; nothing of this was sent"));
+    }
+    let written = input.text.as_deref().unwrap_or_default();
+    let (text, secrets) = with_secrets(written, cx)?;
     let (bytes, line) = (text.len(), text.ends_with('\n'));
     if bytes > 0 {
         let Ok(sent) = timeout(TAKEN, job.input(Bytes::from(text))).await else {
@@ -442,7 +478,12 @@ async fn type_in(input: &Input, job: &Running, answer: &mut Answer) -> Result<()
         0 => String::new(),
         _ => format!("; it has not read {unread} of them so far, which wait for it"),
     };
-    answer.notes.push(format!("sent {bytes} bytes, {end}{unread}"));
+    let sent = match &secrets[..] {
+        [] => format!("{bytes} bytes"),
+        // How many they are would tell how long a value is.
+        secrets => format!("the text with the value of {}", secrets.join(", ")),
+    };
+    answer.notes.push(format!("sent {sent}, {end}{unread}"));
     if input.eof.unwrap_or_default() {
         job.end_input();
         answer.notes.push("its input was ended".to_owned());
@@ -506,7 +547,7 @@ impl Answer {
             text = shortened(&whole, of, &job.call().address());
             data.next = Some(said.next);
             data.output = Some(text.clone());
-            notes.extend(nothing_new(&whole, self.bytes, &job.call().address()));
+            notes.extend(nothing_new(&whole, (self.bytes, end.is_some()), &job.call().address()));
             notes.extend(imitated(&text));
         }
         notes.extend(self.notes);
@@ -546,8 +587,12 @@ impl Answer {
     }
 }
 
-/// What is said where no text came, of as many bytes.
-fn nothing_new(text: &str, bytes: u64, address: &str) -> Option<String> {
+/// What is said where no text came, of as many bytes; of one that runs some may be held back.
+fn nothing_new(text: &str, (bytes, has_ended): (u64, bool), address: &str) -> Option<String> {
+    if text.is_empty() && bytes > 0 && !has_ended {
+        let what = "none of which is shown yet: they are no text, or may be the begin of a secret";
+        return Some(no_text(bytes, what, None));
+    }
     if text.is_empty() && bytes > 0 {
         return Some(no_text(bytes, "none of them text", Some(address)));
     }
@@ -582,6 +627,11 @@ fn state(job: &Running, has_ended: bool) -> String {
 pub(crate) fn shortened(text: &str, (bytes, is_kept): (u64, bool), address: &str) -> String {
     let is_all = text.len() as u64 == bytes;
     let text = text.trim_end_matches('\n');
+    let what = if is_kept { "the whole is kept" } else { "not all of it is kept" };
+    let place = format!("{what}: read or grep {address}");
+    if let Some((head, tail)) = garbled(text) {
+        return format!("{head}{}{tail}", garbled_mark("this", &place));
+    }
     if text.chars().nth(WHOLE).is_none() {
         return text.to_owned();
     }
@@ -591,8 +641,7 @@ pub(crate) fn shortened(text: &str, (bytes, is_kept): (u64, bool), address: &str
     } else {
         format!("the middle of {bytes}")
     };
-    let what = if is_kept { "the whole is kept" } else { "not all of it is kept" };
-    format!("{head}\n[... {left} bytes left out; {what}: read or grep {address} ...]\n{tail}")
+    format!("{head}\n[... {left} bytes left out; {place} ...]\n{tail}")
 }
 
 #[cfg(test)]

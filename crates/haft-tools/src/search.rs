@@ -124,8 +124,10 @@ pub(crate) async fn root(cx: &Cx, path: Option<&str>, field: Field) -> Result<Ro
 async fn out(cx: &Cx, call: &CallId) -> Result<Root, ToolError> {
     let shown = call.address();
     let gone = |why: &str| {
-        ToolError::new(format!("{shown} is not kept: {why}"))
-            .hint("Only a result that says so is kept; run the call again to get its output.")
+        files::silent(cx, call).unwrap_or_else(|| {
+            ToolError::new(format!("{shown} is not kept: {why}"))
+                .hint("Only a result that says so is kept; run the call again to get its output.")
+        })
     };
     let (host, path) = files::kept(cx, call).await?.ok_or_else(|| gone("no such output"))?;
     let located = host.fs().locate(&path, Follow::No).await;

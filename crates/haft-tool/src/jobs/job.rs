@@ -141,6 +141,8 @@ struct State {
     lossy: bool,
     /// True from an input on until something came.
     stale: bool,
+    /// Whether its input was ended.
+    input_over: bool,
     told: bool,
     echo: Echo,
     watches: Vec<(Test, oneshot::Sender<String>)>,
@@ -192,7 +194,7 @@ impl Job {
     }
 
     /// Whether an earlier run of the session began it: of what it said only that is known which was kept.
-    pub(super) fn is_past(&self) -> bool {
+    pub fn is_past(&self) -> bool {
         self.end().is_some_and(|ended| ended.at == self.began)
     }
 
@@ -374,7 +376,13 @@ impl Job {
 
     /// Ends its input.
     pub fn end_input(&self) {
+        self.state().input_over = true;
         self.work().end_input();
+    }
+
+    /// Whether its input was ended.
+    pub fn is_input_over(&self) -> bool {
+        self.state().input_over
     }
 
     /// Ends it, with time to clean up.

@@ -17,6 +17,8 @@ use crate::search::quoted;
 const SHOWN: usize = 14_000;
 /// Most bytes of the end of stderr that are shown where a cut left it out.
 const ERRORS: usize = 1_000;
+/// Characters of each end of what is hardly text.
+const GARBLED: usize = 100;
 /// Most left-over processes that are named.
 const NAMED: usize = 10;
 /// Characters of the command where it stands for a part of it.
@@ -64,8 +66,8 @@ pub(super) fn outcome(
     let data = Data {
         exit_code: code,
         signal,
-        stdout: kept.stdout,
-        stderr: kept.stderr,
+        stdout: stream(kept.stdout),
+        stderr: stream(kept.stderr),
         interrupted: matches!(end, End::TimedOut(_) | End::Cancelled),
         output_path: kept.all.file.as_ref().map(haft_types::CallId::address),
         missing_bytes: missing,
@@ -288,23 +290,20 @@ fn body(all: &Spooled, came: u64) -> (String, Option<Cut>) {
         let place = if all.bytes == 0 { "none of them text" } else { "no text at either end" };
         return (format!("({})", no_text(came, place, address.as_deref())), None);
     }
-    if all.is_whole() {
-        // A character may lie across the border between the two.
-        let bytes = [&all.head[..], &all.tail[..]].concat();
-        return (String::from_utf8_lossy(&bytes).into_owned(), None);
+    // A character may lie across the border between the two.
+    let bytes = [&all.head[..], &all.tail[..]].concat();
+    let both = String::from_utf8_lossy(&bytes);
+    if let Some((head, tail)) = garbled(&both) {
+        let of = format!("{came} bytes");
+        let text = format!("{head}{}{tail}", garbled_mark(&of, &place(all)));
+        return (text, Some(cut_of(all, came, (head, tail))));
     }
-    let head = first(&head);
-    let tail = last(&tail);
+    if all.is_whole() {
+        return (both.into_owned(), None);
+    }
+    let (head, tail) = (first(&head), last(&tail));
     let shown = (head.len() + tail.len()) as u64;
-    let rest = all.file.as_ref().map(haft_types::CallId::address);
-    let place = match (&rest, &all.fault) {
-        (Some(address), _) if missing(all).is_some() => {
-            format!("not all of it is kept: read or grep {address}")
-        }
-        (Some(address), _) => format!("the whole is kept: read or grep {address}"),
-        (None, Some(why)) => format!("the whole could not be kept: {}", quoted(why)),
-        (None, None) => "the whole is not kept".to_owned(),
-    };
+    let place = place(all);
     // Of what cleaning changed it is not known how many bytes are shown.
     let left = if all.bytes == came {
         came.saturating_sub(shown).to_string()
@@ -314,15 +313,61 @@ fn body(all: &Spooled, came: u64) -> (String, Option<Cut>) {
     let lines = all.lines;
     let mark =
         format!("\n[... {left} of {came} bytes ({lines} lines in all) left out; {place} ...]\n");
+    (format!("{head}{mark}{tail}"), Some(cut_of(all, came, (head, tail))))
+}
+
+/// What both ends leave out of an output.
+fn cut_of(all: &Spooled, came: u64, (head, tail): (&str, &str)) -> Cut {
+    let rest = all.file.as_ref().map(haft_types::CallId::address);
     let to = (head.len() as u64).min(came.saturating_sub(1));
     let ends = head.lines().count().saturating_add(tail.lines().count()) as u64;
     let end = CutEnd {
         shown: (tail.len() as u64).min(came.saturating_sub(to + 1)),
         lines: tail.lines().count() as u64,
-        left_out: lines.saturating_sub(ends),
+        left_out: all.lines.saturating_sub(ends),
     };
-    let cut = Cut { from: 1, to, total: Some(came), by: CutBy::Bytes, rest, end: Some(end) };
-    (format!("{head}{mark}{tail}"), Some(cut))
+    Cut { from: 1, to, total: Some(came), by: CutBy::Bytes, rest, end: Some(end) }
+}
+
+/// Where the whole of an output is that is not shown.
+fn place(all: &Spooled) -> String {
+    match (&all.file, &all.fault) {
+        (Some(call), _) if missing(all).is_some() => {
+            format!("not all of it is kept: read or grep {}", call.address())
+        }
+        (Some(call), _) => format!("the whole is kept: read or grep {}", call.address()),
+        (None, Some(why)) => format!("the whole could not be kept: {}", quoted(why)),
+        (None, None) => "the whole is not kept".to_owned(),
+    }
+}
+
+/// The few characters of each end that are shown of what is hardly text; none of what is.
+///
+/// That is what was not UTF-8 for more than a quarter: binary data, or text in another encoding.
+pub(crate) fn garbled(text: &str) -> Option<(&str, &str)> {
+    let broken = text.matches(char::REPLACEMENT_CHARACTER).count();
+    let long = text.len() > 8 * GARBLED;
+    if !long || broken * 4 < text.chars().count() {
+        return None;
+    }
+    let head = text.char_indices().nth(GARBLED).map_or(text, |(at, _)| &text[..at]);
+    let tail = text.char_indices().nth_back(GARBLED - 1).map_or("", |(at, _)| &text[at..]);
+    Some((head, tail))
+}
+
+/// What stands between those.
+pub(crate) fn garbled_mark(of: &str, place: &str) -> String {
+    format!(
+        "\n[... most of {of} is no UTF-8 text: binary data, or another encoding; {place} ...]\n"
+    )
+}
+
+/// A stream for programs, of which little is shown where it is hardly text.
+fn stream(text: String) -> String {
+    match garbled(&text) {
+        None => text,
+        Some((head, tail)) => format!("{head}\n[... no UTF-8 text ...]\n{tail}"),
+    }
 }
 
 /// What is said in the place of an output without any text.

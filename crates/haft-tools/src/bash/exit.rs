@@ -10,6 +10,25 @@ const ANSWERS: &[(&[&str], &str)] = &[
     (&["diff", "cmp"], "the files differ"),
     (&["test", "[", "[["], "false"),
     (&["pgrep"], "no such process"),
+    (&["expr"], "the result is 0 or empty"),
+];
+
+/// Commands of git whose exit code 1 is an answer, where one of these flags is given or none is needed,
+/// and the answer.
+const GIT: &[(&str, &[&str], &str)] = &[
+    ("grep", &[], "no match"),
+    ("diff", &["--exit-code", "--quiet", "--no-index"], "the files differ"),
+    ("merge-base", &["--is-ancestor"], "no ancestor"),
+    ("check-ignore", &[], "not ignored"),
+    ("config", &["--get", "--get-all", "--get-regexp"], "not set"),
+];
+
+/// Programs that run the rest of their words, whose own failures have other codes, and their options:
+/// those without and with a word behind them. Of what is no option so many words are their own.
+const WRAPPERS: &[(&str, &[&str], &[&str], usize)] = &[
+    ("env", &["-i"], &["-u", "-C"], 0),
+    ("timeout", &["--foreground", "--preserve-status"], &["-k", "-s"], 1),
+    ("nice", &[], &["-n"], 0),
 ];
 
 /// Commands that say so on standard error when they fail.
@@ -38,15 +57,20 @@ pub(super) fn waits_for_keys(command: &str) -> Option<String> {
 
 /// What exit code 1 says where it is no failure: `no match`.
 ///
-/// `quiet` says that nothing came on standard error: programs complain there when they fail.
+/// `quiet` says that nothing came on standard error: programs complain there when they fail. Only `type`
+/// gives its answer there.
 pub(super) fn answer(command: &str, code: i32, quiet: bool) -> Option<String> {
-    if code != 1 || !quiet {
+    if code != 1 {
+        return None;
+    }
+    let list = last_list(command)?;
+    if !quiet && !list.iter().all(|words| program(words) == "type") {
         return None;
     }
     // It may come from any of them.
     let mut answers: Vec<&str> = Vec::new();
-    for words in last_list(command)? {
-        match says(&words) {
+    for words in list {
+        match says(unwrapped(&words)) {
             Some(answer) if answers.contains(&answer) => {}
             Some(answer) => answers.push(answer),
             None if is_loud(&words) => {}
@@ -63,8 +87,7 @@ fn says(words: &[String]) -> Option<&'static str> {
     match name.as_str() {
         "git" => git(words),
         "command" => has(&["-v"]).then_some("not found"),
-        "type" => has(&["-t", "-p", "-P"]).then_some("not found"),
-        "which" => Some("not found"),
+        "type" | "which" => Some("not found"),
         name => ANSWERS.iter().find(|(names, _)| names.contains(&name)).map(|(_, answer)| *answer),
     }
 }
@@ -75,23 +98,42 @@ fn is_loud(words: &[String]) -> bool {
 }
 
 fn git(words: &[String]) -> Option<&'static str> {
-    let mut rest = words.iter().skip_while(|word| *word != "grep" && *word != "diff");
-    match rest.next()?.as_str() {
-        "grep" => Some("no match"),
-        _ => rest
-            .any(|word| word == "--exit-code" || word == "--quiet" || word == "--no-index")
-            .then_some("the files differ"),
+    let of = |word: &String| GIT.iter().find(|(name, ..)| name == word);
+    let at = words.iter().position(|word| of(word).is_some())?;
+    let (_, flags, answer) = of(&words[at])?;
+    let is_so = flags.is_empty() || words[at..].iter().any(|word| flags.contains(&word.as_str()));
+    is_so.then_some(*answer)
+}
+
+/// The words of the command that one begins which only says how it runs; itself where that is none, or
+/// is not clear.
+fn unwrapped(words: &[String]) -> &[String] {
+    let begin = words.iter().position(|word| !is_assignment(word)).unwrap_or(words.len());
+    let name = program(words);
+    let Some((_, alone, with, own)) = WRAPPERS.iter().find(|(wrapper, ..)| *wrapper == name) else {
+        return words;
+    };
+    let mut at = begin + 1;
+    while let Some(word) = words.get(at).filter(|word| word.starts_with('-')) {
+        at += match word.as_str() {
+            word if alone.contains(&word) => 1,
+            word if with.contains(&word) => 2,
+            _ => return words,
+        };
     }
+    let rest = words.get(at + own..).unwrap_or_default();
+    if rest.is_empty() { words } else { unwrapped(rest) }
+}
+
+fn is_assignment(word: &str) -> bool {
+    word.split_once('=').is_some_and(|(name, _)| {
+        !name.is_empty() && name.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'_')
+    })
 }
 
 /// The name of the program that a simple command runs.
 fn program(words: &[String]) -> String {
-    let assignment = |word: &&String| {
-        word.split_once('=').is_some_and(|(name, _)| {
-            !name.is_empty() && name.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'_')
-        })
-    };
-    let word = words.iter().find(|word| !assignment(word)).map_or("", String::as_str);
+    let word = words.iter().find(|word| !is_assignment(word)).map_or("", String::as_str);
     word.rsplit('/').next().unwrap_or(word).to_owned()
 }
 
@@ -277,7 +319,20 @@ mod tests {
             ("command -v a >/dev/null && echo a", Some("not found")),
             ("which nothing", Some("not found")),
             ("type -P nothing", Some("not found")),
-            ("type nothing", None),
+            ("type nothing", Some("not found")),
+            ("expr 0 + 0", Some("the result is 0 or empty")),
+            ("timeout 5 grep zz f", Some("no match")),
+            ("timeout -k 1 --foreground 5 nice -n 5 grep zz f", Some("no match")),
+            ("env A=1 grep zz f", Some("no match")),
+            ("B=2 env -i A=1 timeout 5 test -f x", Some("false")),
+            ("git merge-base --is-ancestor a b", Some("no ancestor")),
+            ("git -C x config --get user.name", Some("not set")),
+            ("git check-ignore x", Some("not ignored")),
+            ("git merge-base a b", None),
+            ("timeout -x 5 grep zz f", None),
+            ("timeout 5 make", None),
+            ("timeout", None),
+            ("env", None),
             ("command grep x f", None),
             ("test -d x && make", None),
             ("test -d x && cat x/b 2>/dev/null", None),
@@ -305,7 +360,9 @@ mod tests {
         for (command, want) in cases {
             assert_eq!(answer(command, 1, true).as_deref(), want, "{command}");
             assert_eq!(answer(command, 2, true), None, "{command}");
-            assert_eq!(answer(command, 1, false), None, "{command}");
+            // Of what is said on standard error only one is an answer itself.
+            let complaint = want.filter(|_| command.starts_with("type "));
+            assert_eq!(answer(command, 1, false).as_deref(), complaint, "{command}");
         }
     }
 

@@ -117,23 +117,30 @@ impl Handed {
     /// # Errors
     /// Where a name is not known.
     pub fn variables(&self, cx: &Cx) -> Result<Vec<(String, String)>, ToolError> {
-        let known = |name: &String| {
-            if cx.session().secrets.is_own(name) {
-                let text = format!("{} is a key of haft itself", placeholder(name));
-                return Err(ToolError::denied(text).hint("No command gets it; nothing was run."));
-            }
-            let value = cx.session().secrets.value(name);
-            let value = value.ok_or_else(|| {
-                let text = format!("{} stands for no secret that is known here", placeholder(name));
-                ToolError::new(text).hint(
-                    "Nothing was run. Take a placeholder as a result of this session shows it; read \
-                     the file again where it comes from an earlier one.",
-                )
-            })?;
-            Ok((name.clone(), value.to_string()))
-        };
-        self.names.iter().map(known).collect()
+        let with_value = |name: &String| Ok((name.clone(), value(name, "run", cx)?));
+        self.names.iter().map(with_value).collect()
     }
+}
+
+/// The value that a command, or the input of one, gets for a placeholder; where it gets none, nothing
+/// was `done`.
+///
+/// # Errors
+/// Where a name is not known, or is that of a key of haft itself.
+pub(crate) fn value(name: &str, done: &str, cx: &Cx) -> Result<String, ToolError> {
+    if cx.session().secrets.is_own(name) {
+        let text = format!("{} is a key of haft itself", placeholder(name));
+        let hint = format!("No command gets it; nothing was {done}.");
+        return Err(ToolError::denied(text).hint(hint));
+    }
+    let value = cx.session().secrets.value(name).ok_or_else(|| {
+        let text = format!("{} stands for no secret that is known here", placeholder(name));
+        ToolError::new(text).hint(format!(
+            "Nothing was {done}. Take a placeholder as a result of this session shows it; read the \
+             file again where it comes from an earlier one."
+        ))
+    })?;
+    Ok(value.to_string())
 }
 
 fn unclear(name: &str) -> ToolError {

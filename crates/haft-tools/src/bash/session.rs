@@ -5,7 +5,7 @@
 //! the next one runs: in the same shell, or in a new one, which is said. Once a call is stopped or
 //! given up, nothing goes on of its shell.
 
-use std::{sync::Arc, time::Duration};
+use std::{collections::BTreeMap, sync::Arc, time::Duration};
 
 use futures::FutureExt as _;
 use haft_host::{Control, Exit, Program, Spawn, Stdin, Turn, TurnPart, TurnRecord, TurnRecords};
@@ -33,6 +33,8 @@ const NAME: usize = 32;
 const BETWEEN: usize = 1_000;
 /// The key under which it is remembered which shells there were, for the next run of a session.
 const KEY: &str = "bash.sessions";
+/// The key under which it is remembered where they stood, but for those in the workspace root.
+const FOLDERS: &str = "bash.session_folders";
 
 /// The session that was asked for.
 pub(super) fn asked(input: &Input) -> Option<&str> {
@@ -181,8 +183,8 @@ pub(super) async fn run(
         seat.lose("the one before did not take the command in");
         done = Box::pin(call.turn(&mut seat, None, done.watch.between, notes)).await?;
     }
-    let Done { ran, shell, mut watch } = done;
-    notes.extend(said(name, &watch.between));
+    let Done { ran, shell, mut watch, at_start } = done;
+    notes.extend(said(name, &watch.between, at_start));
     if let (Some(at), Some(wanted)) = (watch.at.take(), &seat.folder)
         && at != *wanted
         && at == *root(&cx.place)
@@ -199,6 +201,7 @@ pub(super) async fn run(
                 seat.code = code;
                 notes.extend(seat.set_back(options, traps));
                 notes.extend(seat.stands(name, folder, cx));
+                remember(name, seat.folder.as_ref().unwrap_or_else(|| root(&cx.place)), cx);
             }
             let beside = shell.running.control.beside().await;
             notes.extend(seat.background(name, &input.command, beside));
@@ -247,6 +250,8 @@ struct Done {
     /// The shell, where it lives on.
     shell: Option<Alive>,
     watch: Watch,
+    /// Whether what was printed before the command came of the start of its shell.
+    at_start: bool,
 }
 
 /// What a call runs its command with.
@@ -269,6 +274,7 @@ impl Call<'_> {
         notes: &mut Vec<String>,
     ) -> Result<Done, Outcome> {
         let (cx, is_new) = (self.cx, shell.is_none());
+        let at_start = is_new && between.bytes == 0;
         let shell = match shell {
             Some(shell) => shell,
             None => self.start(seat, notes).await?,
@@ -303,7 +309,7 @@ impl Call<'_> {
         };
         seat.lost = lost;
         let shell = ran.goes_on.take().map(|running| Alive { running, place });
-        Ok(Done { ran: *ran, shell, watch })
+        Ok(Done { ran: *ran, shell, watch, at_start })
     }
 
     /// Starts a shell in the workspace root; the command takes it where it belongs.
@@ -336,10 +342,19 @@ impl Call<'_> {
         place.runs(&running.control);
         notes.extend(host.told().map(|told| format!("[{told}]")));
         seat.fresh();
-        notes.extend(seat.lost.take().or_else(|| before(name, cx)).map(|why| {
+        let mut stands = String::new();
+        let why = seat.lost.take().or_else(|| {
+            let why = before(name, cx)?;
+            if let Some(folder) = stood(name, cx) {
+                stands = format!("; it starts in {}", quoted(&folder.shown_from(root(&cx.place))));
+                seat.folder = Some(folder);
+            }
+            Some(why)
+        });
+        notes.extend(why.map(|why| {
             format!(
                 "[session {name} is a new shell, for {why}: variables and functions of the last \
-                 one are lost]"
+                 one are lost{stands}]"
             )
         }));
         Ok(Alive { running, place })
@@ -357,6 +372,30 @@ fn before(name: &str, cx: &Cx) -> Option<String> {
     known.push(name.to_owned());
     cx.remember(KEY, known.into());
     None
+}
+
+/// The folders that are remembered.
+fn folders(cx: &Cx) -> BTreeMap<String, HostPath> {
+    let known = cx.conversation().value(FOLDERS);
+    known.and_then(|known| serde_json::from_value(known).ok()).unwrap_or_default()
+}
+
+/// Where the shell of an earlier run stood, if in the workspace and not in its root.
+fn stood(name: &str, cx: &Cx) -> Option<HostPath> {
+    folders(cx).remove(name).filter(|folder| cx.place.holds(folder))
+}
+
+/// Takes note of where a shell stands.
+fn remember(name: &str, folder: &HostPath, cx: &Cx) {
+    let mut all = folders(cx);
+    if folder == root(&cx.place) {
+        all.remove(name);
+    } else {
+        all.insert(name.to_owned(), folder.clone());
+    }
+    if !all.is_empty() || cx.conversation().value(FOLDERS).is_some() {
+        cx.remember(FOLDERS, serde_json::to_value(all).unwrap_or_default());
+    }
 }
 
 impl Seat {
@@ -476,8 +515,8 @@ fn ended(over: &Result<Exit, String>) -> String {
     format!("the one before ended between the calls ({how})")
 }
 
-/// What is told of words that belong to no call.
-fn said(name: &str, between: &Between) -> Option<String> {
+/// What is told of words that belong to no call; of a shell that has just begun they come of its start.
+fn said(name: &str, between: &Between, at_start: bool) -> Option<String> {
     let text = between.said();
     let text = text.trim_end();
     if text.is_empty() {
@@ -486,9 +525,10 @@ fn said(name: &str, between: &Between) -> Option<String> {
     let skipped = text.char_indices().nth_back(BETWEEN - 1).map_or(0, |(at, _)| at);
     let skipped = skipped + text[skipped..].find(|c| c != '\n').unwrap_or_default();
     let bytes = between.bytes;
-    Some(format!(
-        "[printed since the last call in the background of session {name} ({bytes} bytes, their \
-         end):\n{}]",
-        &text[skipped..]
-    ))
+    let when = if at_start {
+        format!("by the shell of session {name} as it started")
+    } else {
+        format!("since the last call in the background of session {name}")
+    };
+    Some(format!("[printed {when} ({bytes} bytes, their end):\n{}]", &text[skipped..]))
 }

@@ -119,7 +119,10 @@ async fn the_folder_is_carried_inside_the_workspace_only() {
     let read = world.call("grep", json!({"pattern": "two"})).await;
     assert_eq!(read.joined_text(), "b.txt:2:two");
     let once = world.call("bash", json!({"command": "pwd; cd /", "cwd": "."})).await;
-    assert_eq!(once.joined_text(), world.root.text());
+    let alone = "[cwd counts for this call alone: the next command without it starts in src]";
+    assert_eq!(once.joined_text(), format!("{}\n{alone}", world.root.text()));
+    let still = world.call("bash", json!({"command": "pwd", "cwd": "."})).await;
+    assert_eq!(still.joined_text(), world.root.text());
     assert_eq!(run(&world, "ls").await.joined_text(), "a.rs");
     let outside = run(&world, "cd /usr").await.joined_text();
     assert!(outside.contains("/usr is outside the workspace"), "{outside}");
@@ -136,6 +139,11 @@ async fn a_start_folder_that_is_gone_gives_way_to_the_root() {
         "{told}"
     );
     assert_eq!(run(&world, "pwd").await.joined_text(), world.root.text());
+    // In one and the same command.
+    let told = run(&world, "mkdir x; cd x; rmdir ../x").await.joined_text();
+    let gone =
+        "[the folder in which it ended is gone: the next command starts in the workspace root]";
+    assert_eq!(told.trim_end(), gone);
     // By somebody else.
     run(&world, "mkdir deep; cd deep").await;
     std::fs::remove_dir(world.folder().unwrap().join("deep")).unwrap();

@@ -84,6 +84,50 @@ async fn output_of_a_job_that_has_no_text_is_told_as_the_bytes_that_came() {
 }
 
 #[tokio::test]
+async fn an_address_without_output_says_that_there_is_none() {
+    let world = world();
+    let id = begin(&world, "until [ -e go ]; do sleep 0.02; done").await;
+    for (tool, input) in [
+        ("read", json!({"path": "out://c1"})),
+        ("grep", json!({"path": "out://c1", "pattern": "x"})),
+    ] {
+        let text = world.call(tool, input).await.joined_text();
+        assert!(text.contains("out://c1 has no output so far: the job j1 ("), "{tool}: {text}");
+        assert!(!text.contains("again"), "{tool}: {text}");
+    }
+    world.call("bash", json!({"command": "touch go"})).await;
+    job(&world, "wait", json!({"job": id})).await;
+    let text = world.call("read", json!({"path": "out://c1"})).await.joined_text();
+    assert!(text.contains("out://c1 has no output: the job j1 ("), "{text}");
+    assert!(text.contains("It ended so: exit code 0."), "{text}");
+    let text = world.call("read", json!({"path": "out://c77"})).await.joined_text();
+    assert!(text.contains("nothing is kept under"), "{text}");
+}
+
+#[tokio::test]
+async fn small_words_about_jobs_name_what_is_meant() {
+    let world = world();
+    begin(&world, "printf 'API_KEY=abcdef'; cat").await;
+    // What may be the begin of a secret is no output without text.
+    let held = loop {
+        let look = json!({"job": "1", "timeout_ms": 50});
+        let held = job(&world, "wait", look).await.joined_text();
+        if !held.starts_with("[no new output]") {
+            break held;
+        }
+    };
+    assert!(!held.contains("none of them text"), "{held}");
+    let ended = job(&world, "input", json!({"job": "1", "eof": true})).await;
+    assert_eq!(ended.status, Status::Done, "{}", ended.joined_text());
+    let again = job(&world, "input", json!({"job": 1, "text": "x\n"})).await.joined_text();
+    assert!(again.contains("was ended before, by eof") || again.contains("has ended"), "{again}");
+    begin(&world, "exec <&-; sleep 60").await;
+    job(&world, "input", json!({"job": "j2", "eof": true})).await;
+    let again = job(&world, "input", json!({"job": "2", "text": "x\n"})).await.joined_text();
+    assert!(again.contains("j2 takes no input: its input was ended before, by eof"), "{again}");
+}
+
+#[tokio::test]
 async fn what_a_job_changes_while_it_is_told_something_is_called_its_own() {
     let world = crate::changed::world();
     begin(&world, "n=0; while :; do n=$((n + 1)); echo $n > made; done").await;

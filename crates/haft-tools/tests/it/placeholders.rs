@@ -117,6 +117,37 @@ async fn a_command_has_the_value_as_a_variable_and_never_in_its_text() {
 }
 
 #[tokio::test]
+async fn the_input_of_a_job_gets_the_value_of_what_is_known() {
+    let world = local(&[(".env", &dotenv())]);
+    world.mode(Mode::Bypass);
+    done(
+        &world,
+        "bash",
+        json!({"command": "read -r x; test \"$x\" = \"a $(sed -n \
+        s/API_KEY=//p .env)\" && echo right; cat", "run_in_background": true}),
+    )
+    .await;
+    let input = |text: &str| json!({"action": "input", "text": text});
+    let shown = failed(&world, "job", input("a {{secret:API_KEY}}\n")).await;
+    assert!(shown.contains("no secret that is known") && shown.contains("was sent"), "{shown}");
+    done(&world, "read", json!({"path": ".env"})).await;
+    let shown = done(&world, "job", input("a {{secret:API_KEY}}\n")).await;
+    let sent = "[sent the text with the value of {{secret:API_KEY}}, a newline at their end]";
+    assert!(shown.starts_with(sent), "{shown}");
+    let shown = done(&world, "job", json!({"action": "wait", "pattern": "right"})).await;
+    assert!(shown.starts_with("right"), "{shown}");
+    // It is asked about like a command that gets one.
+    world.mode(Mode::Ask);
+    world.rule(Verdict::Allow, "Job");
+    world.answer([Reply::pick("deny")]);
+    let outcome = world.call("job", input("{{secret:API_KEY}}\n")).await;
+    assert_eq!(outcome.status, Status::Denied, "{}", outcome.joined_text());
+    let asked = world.recorder.text();
+    assert!(asked.contains("hand over the value of the secret API_KEY"), "{asked}");
+    assert!(!asked.contains(TOKEN), "{asked}");
+}
+
+#[tokio::test]
 async fn handing_a_secret_over_is_asked_about_and_shown() {
     let world = local(&[(".env", &dotenv())]);
     done(&world, "read", json!({"path": ".env"})).await;

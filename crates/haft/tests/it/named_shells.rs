@@ -60,7 +60,7 @@ fn a_run_keeps_its_shell_and_the_next_one_is_told_that_it_is_gone() {
         json!({"calls": [bash(&format!("cd sub; v=kept; sleep {seconds} &"))]}),
         json!({"calls": [bash("echo \"$v in ${PWD##*/}\"; echo b > b.txt; false")]}),
         json!({"text": "First."}),
-        json!({"calls": [bash("echo \"[$v]\"")]}),
+        json!({"calls": [bash("echo \"[$v] in ${PWD##*/}\"")]}),
         json!({"text": "Second."}),
     ]);
     let flags = ["--model", &model, "--mode", "bypass"];
@@ -83,7 +83,8 @@ fn a_run_keeps_its_shell_and_the_next_one_is_told_that_it_is_gone() {
     assert_eq!(ran.err, "", "nothing ran in the shell: {ran:?}");
     let told = answers(&world).pop().unwrap();
     let new = "[session dev is a new shell, for the run of haft that had it is over: ";
-    assert!(told.starts_with("[]\n") && told.contains(new), "{told}");
+    assert!(told.starts_with("[] in sub\n") && told.contains(new), "{told}");
+    assert!(told.contains("of the last one are lost; it starts in sub]"), "{told}");
     all_calls_ended(&world.events());
 }
 
@@ -172,6 +173,22 @@ fn a_rule_judges_a_command_of_a_session_like_any_other() {
         most.contains("no more than 1 sessions may live at once, and so many do: dev"),
         "{most}"
     );
+}
+
+#[test]
+fn what_a_shell_says_as_it_starts_is_called_so() {
+    let world = World::new();
+    let mut haft = world.haft(&["mcp", "--mode", "bypass"]);
+    // bash complains of a locale that there is not.
+    haft.env("LC_ALL", "xx_XX.UTF-8");
+    let mut client = Client::of(haft);
+    client.greet(&json!({}));
+    let input = json!({"command": "echo one", "session": "dev"});
+    let first = client.call("bash", &input);
+    let started = "one\n[printed by the shell of session dev as it started (";
+    assert!(text(&first).starts_with(started) && text(&first).contains("xx_XX"), "{first}");
+    assert_eq!(text(&client.call("bash", &input)), "one");
+    client.ends_well();
 }
 
 #[test]
