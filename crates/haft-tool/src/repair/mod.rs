@@ -19,6 +19,8 @@ const NOTES: usize = 10;
 
 /// Fields that hold paths.
 const PATHS: &[&str] = &["path", "cwd", "move_to"];
+/// Fields that hold names which may be a number alone.
+const NUMBERED: &[&str] = &["job"];
 
 /// Parses arguments that were not JSON when they streamed in.
 ///
@@ -116,6 +118,9 @@ fn mend(value: Value, schema: &Value, at: &str, told: &mut Told, depth: usize) -
             None => Value::String(text),
         },
         ("integer", Value::Number(number)) => whole(number),
+        ("string", Value::Number(number)) if NUMBERED.contains(&at) && number.is_u64() => {
+            Value::String(number.to_string())
+        }
         ("boolean", Value::String(text)) => match text.trim().to_ascii_lowercase().as_str() {
             "true" => Value::Bool(true),
             "false" => Value::Bool(false),

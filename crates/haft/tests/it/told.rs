@@ -155,6 +155,7 @@ fn temporary_files_of_haft_are_none_that_a_command_made() {
     let command = format!("touch {its} .haft-20002.tmp; mkdir -p a; touch a/{its}");
     let ran = world.tool("bash", &json!({ "command": command }), &["--mode", "bypass"]);
     assert!(ran.out.contains(".haft-20002.tmp") && !ran.out.contains(its), "{ran:?}");
-    let ran = world.tool("bash", &json!({"command": "rm .haft-* a/.h*"}), &["--mode", "bypass"]);
+    let ran =
+        world.tool("bash", &json!({"command": "rm .haft-* a/.haft-*"}), &["--mode", "bypass"]);
     assert!(ran.out.contains(".haft-20002.tmp") && !ran.out.contains(its), "{ran:?}");
 }
