@@ -345,10 +345,16 @@ impl Parts {
             }
             at += 1;
         }
-        let at = at.min(words.len());
-        let rest = self.behind(name, &words[at..]);
+        let (given, rest) = words.split_at(at.min(words.len()));
+        self.starts(name, wrapper, (given, rest), depth);
+    }
+
+    /// What a wrapper runs, behind what is given to itself.
+    fn starts(&mut self, name: &str, wrapper: &Wrapper, of: (&[String], &[String]), depth: usize) {
+        let (before, rest) = of;
+        let rest = self.behind(name, rest);
         if self.fed && matches!(rest, [] | [_]) && rest.iter().all(|word| given::is_mark(word)) {
-            self.blame(|| given(words));
+            self.blame(|| given(before));
         }
         if wrapper.joins {
             self.read(&rest.join(" "), depth + 1);
@@ -357,7 +363,7 @@ impl Parts {
         match name {
             "xargs" => {
                 self.fed = true;
-                self.command(&given::added(&words[1..at], rest), depth + 1);
+                self.command(&given::added(&before[1..], rest), depth + 1);
             }
             "parallel" => {
                 let (command, texts) = given::divided(rest);

@@ -30,6 +30,22 @@ pub(crate) struct Allowed<'p> {
     pub covered: Vec<Effect>,
 }
 
+/// Why it is not known what a script does, where all of it counts.
+fn unseen<'a>(ask: &Ask<'_>, script: &'a Script) -> Option<&'a str> {
+    if let Some(fault) = &script.fault {
+        return Some(fault);
+    }
+    let is_unsure = ask.plan.effects.contains(&unsure_paths());
+    (is_unsure && ask.held_back(script).is_none())
+        .then_some("it starts behind a link, or goes through more files than are looked at first")
+}
+
+/// Why a part may do anything whose program is one of the workspace.
+fn foreign(part: &Part) -> String {
+    let name = part.program.as_deref().unwrap_or_default();
+    format!("{name} is a program of the workspace here, which may do anything")
+}
+
 impl Policy {
     /// Whether every command of a script is allowed; if not, the question about the first that is
     /// not.
@@ -46,13 +62,7 @@ impl Policy {
             return Ok(Allowed { rule: Some(rule), looks: false, covered });
         }
         let inside = ask.inside().is_some();
-        if let Some(fault) = script.fault.as_ref().filter(|_| !inside) {
-            return Err(unallowed(&doing(effect, None, ask), fault));
-        }
-        let is_unsure = ask.plan.effects.contains(&unsure_paths());
-        if !inside && is_unsure && ask.held_back(script).is_none() {
-            let why =
-                "it starts behind a link, or goes through more files than are looked at first";
+        if let Some(why) = unseen(ask, script).filter(|_| !inside) {
             return Err(unallowed(&doing(effect, None, ask), why));
         }
         let mut allowed = Allowed { looks: script.read_only, ..Allowed::default() };
@@ -86,10 +96,7 @@ impl Policy {
             uncovered.extend(&part.effects);
             let is_other = !inside && !script.read_only && part.is_replaced(ask.plan);
             if is_other {
-                let name = part.program.as_deref().unwrap_or_default();
-                let why =
-                    format!("{name} is a program of the workspace here, which may do anything");
-                return Err(about(part, script, &why));
+                return Err(about(part, script, &foreign(part)));
             }
             if let Some(why) = left(part, script, ask)
                 && !self.files_are_allowed(ask, part, all)

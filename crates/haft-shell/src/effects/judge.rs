@@ -481,6 +481,11 @@ impl<'a, 'r> Judge<'a, 'r> {
         if parsed.is_open && names_files && !out.effects.contains(&unknown) {
             out.effects.push(unknown);
         }
+        self.unnamed(entry, parsed, operands, out);
+    }
+
+    /// Adds the folder that a program reads where it is given none.
+    fn unnamed(&mut self, entry: &Entry, parsed: &Parsed, operands: &[Arg], out: &mut Outcome) {
         let is_given = operands.iter().any(|arg| arg.known() != Some("-"));
         let is_recursive =
             entry.is(Trait::HereRecursive) && RECURSIVE.iter().any(|name| parsed.has(name));

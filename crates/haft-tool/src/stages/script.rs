@@ -99,8 +99,7 @@ pub(super) async fn known(call: &Call) -> Known {
         let starts_there = found.is_ok_and(|found| found.real == *cwd);
         let home = &call.place().home;
         let script = Script::read(text, cwd, home, Around::PLAIN);
-        let mut around = Around::PLAIN;
-        let mut more = Vec::new();
+        let (mut around, mut more) = (Around::PLAIN, Vec::new());
         let mut git = Git { asked: script.git, submodules: false };
         let (mut indexes, mut settings) = (Vec::new(), Vec::new());
         for folder in &script.git_folders {
@@ -145,9 +144,7 @@ pub(super) async fn known(call: &Call) -> Known {
         let mut facts = facts(call, (&script, looks), cwd).await;
         facts.extend((!looks && !settings.is_empty()).then(|| counting(&settings)));
         let is_sure = starts_there && left > 0 && script.fault.is_none();
-        // What the sandbox of looks keeps from keys may go through more links than are looked at.
-        let is_near = script.linked.iter().all(|(folder, _)| call.place().holds(folder));
-        let is_lost = left == 0 && starts_there && is_near;
+        let is_lost = left == 0 && starts_there;
         let veil = if looks { veil(call, &script, is_lost).await } else { None };
         let around = asks.then_some(around);
         return Known { around, looks, more, git, facts, is_sure, veil };
@@ -172,7 +169,9 @@ const fn add(around: &mut Around, found: &GitSettings, asked: GitUse) {
 async fn veil(call: &Call, script: &Script, is_lost: bool) -> Option<Veil> {
     let judge = call.cx.session().judge();
     let (policy, host) = (&judge.policy, &call.cx.dispatcher.host);
-    let is_open = is_lost || script.parts.iter().any(|part| part.open.is_some());
+    // What the sandbox of looks keeps from keys may go through more links than are looked at.
+    let is_near = || script.linked.iter().all(|(folder, _)| call.place().holds(folder));
+    let is_open = is_lost && is_near() || script.parts.iter().any(|part| part.open.is_some());
     let (rules, patterns) = policy.names_reads();
     if !(is_open || rules) || !policy.sandbox().looks {
         return None;
