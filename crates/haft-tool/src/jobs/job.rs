@@ -132,6 +132,7 @@ pub struct Job {
 }
 
 #[derive(Default)]
+#[expect(clippy::struct_excessive_bools, reason = "each holds or not, whatever the others do")]
 struct State {
     recent: Recent,
     open: String,

@@ -144,8 +144,7 @@ pub(super) async fn known(call: &Call) -> Known {
         let mut facts = facts(call, (&script, looks), cwd).await;
         facts.extend((!looks && !settings.is_empty()).then(|| counting(&settings)));
         let is_sure = starts_there && left > 0 && script.fault.is_none();
-        let is_lost = left == 0 && starts_there;
-        let veil = if looks { veil(call, &script, is_lost).await } else { None };
+        let veil = if looks { veil(call, &script, left == 0 && starts_there).await } else { None };
         let around = asks.then_some(around);
         return Known { around, looks, more, git, facts, is_sure, veil };
     }

@@ -109,6 +109,12 @@ struct Open {
     images: Arc<dyn PreImages>,
 }
 
+impl Open {
+    fn of(images: &Arc<dyn PreImages>) -> Self {
+        Self { looked: OnceLock::new(), claims: Mutex::default(), images: Arc::clone(images) }
+    }
+}
+
 /// A command that is about to run.
 pub(crate) struct Watched {
     watch: Arc<Watch>,
@@ -197,21 +203,14 @@ impl Watch {
         }
         let images = call.cx.session().pre_images();
         // What others do from here on may be found by the look, or not.
-        let open = Arc::new(Open {
-            looked: OnceLock::new(),
-            claims: Mutex::default(),
-            images: Arc::clone(&images),
-        });
+        let open = Arc::new(Open::of(&images));
         let gap = self.gap();
         let (alone, since) = (self.runs(&open, gap.as_ref()), Instant::now());
         let walk =
             self::walk(&call.cx.session().judge(), call.tool(), host.style(), call.cx.stop.clone());
         let named = named(call);
         let looked = match roots(&call.place().roots, &[], &*host).await {
-            Ok(roots) => {
-                let of = (&walk, &named);
-                state.look(&*host, &roots, of, watching, &*images).await
-            }
+            Ok(roots) => state.look(&*host, &roots, (&walk, &named), watching, &*images).await,
             Err(error) => Err(error.into()),
         };
         let (before, copies) = match looked {

@@ -141,7 +141,7 @@ fn what_a_start_up_file_sets_is_hidden_wherever_it_stands() {
     home(&world, ".bashrc", &rc);
     home(&world, ".more", "export MORE_SECRET=qwertyuiop-98765-asdf\n");
     home(&world, "late", made);
-    world.file("note", &format!("{value} qwertyuiop-98765-asdf\n{made}\n"));
+    world.file("note", format!("{value} qwertyuiop-98765-asdf\n{made}\n"));
     let mut client = Client::of(with_shell(&world, "/bin/bash", &["mcp", "--mode", "bypass"]));
     client.greet(&json!({}));
     let read = client.call("read", &json!({"path": "note"}));
@@ -165,7 +165,9 @@ fn options_of_a_shell_that_started_haft_change_no_command() {
     let look = "false; echo \"<$NOT_SET>\" *.none; env | grep -E '^(SHELL|BASH)OPTS=' || echo none";
     let input = json!({ "command": look }).to_string();
     for files in [None, Some("export A=1; greet() { :; }\n")] {
-        files.iter().for_each(|files| home(&world, ".bashrc", files));
+        if let Some(files) = files {
+            home(&world, ".bashrc", files);
+        }
         let flags = ["tool", "bash", "--mode", "bypass", "--input", &input];
         let mut haft = with_shell(&world, "/bin/bash", &flags);
         haft.env("SHELLOPTS", "braceexpand:errexit:hashall:nounset:xtrace");

@@ -54,8 +54,8 @@ fn read_by(text: &str, home: &Path) -> Vec<PathBuf> {
     let lines = text.lines().filter(|line| !line.trim_start().starts_with('#'));
     let path = |word: &str| {
         let word = word.trim_matches(['"', '\'', ';']);
-        let below = ["~/", "$HOME/", "${HOME}/", "$HOME\"/"].iter();
-        let below = below.filter_map(|begin| word.strip_prefix(begin)).next();
+        let mut below = ["~/", "$HOME/", "${HOME}/", "$HOME\"/"].iter();
+        let below = below.find_map(|begin| word.strip_prefix(begin));
         let path = below.map_or_else(|| PathBuf::from(word), |below| home.join(below));
         path.is_absolute().then_some(path)
     };
