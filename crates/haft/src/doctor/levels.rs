@@ -113,6 +113,8 @@ mod tests {
         let rest = [
             "puts back changing what is protected in folders that may be written",
             "does not stop listing the names of what is hidden",
+            "so commands go without sockets but pairs, also to this machine itself, and without /dev/shm, which \
+             locks and pools of processes use",
         ];
         assert_eq!(parts[1..], rest);
         let open = probe.found.iter().map(|(attack, _)| (*attack, Cell::Open)).collect();
