@@ -79,6 +79,8 @@ fn each_level_says_what_came_of_each_attack() {
         let line = lines.iter().find(|line| line["what"] == level).unwrap();
         let text = line["text"].as_str().unwrap();
         if line["state"] == "ok" {
+            let (text, without) = text.split_once("; so commands go without ").unwrap();
+            assert!(without.contains("sockets"), "{without}");
             for attack in haft_host::Attack::ALL {
                 assert_eq!(text.matches(attack.words()).count(), 1, "{attack:?}: {text}");
             }
