@@ -137,6 +137,8 @@ pub(super) struct Found {
 #[derive(Debug, Default)]
 pub(super) struct Findings {
     pub found: Vec<Found>,
+    /// Those that are found by how they begin: where they end is a guess.
+    pub tokens: Vec<Found>,
     /// Where a value begins that goes on behind the end of the text.
     pub open: Option<usize>,
 }
@@ -212,7 +214,7 @@ impl Finder {
                     findings.open.get_or_insert(start);
                 }
                 if !is_begun {
-                    findings.found.push(found);
+                    findings.tokens.push(found);
                     from = end;
                     continue;
                 }

@@ -31,7 +31,7 @@ use std::{
 use aho_corasick::{AhoCorasick, MatchKind};
 
 use self::{
-    found::{Finder, Findings, Inside},
+    found::{Finder, Findings, Found, Inside},
     prints::Prints,
 };
 pub use self::{
@@ -139,7 +139,7 @@ impl Secrets {
         let (mut more, mut own) = (Vec::new(), Vec::new());
         for (name, value) in variables {
             let findings = self.finder.find(value, &mut Inside::default());
-            let parts = findings.found.iter().map(|found| {
+            let parts = findings.found.iter().chain(&findings.tokens).map(|found| {
                 let of =
                     if found.name.starts_with("URL_") { &found.name[4..] } else { &found.name };
                 (format!("{name}_{of}"), value[found.value.clone()].to_owned())
@@ -261,7 +261,8 @@ impl Secrets {
     /// Where secrets stand in a text, with what is to stand there, in order; and where one may begin
     /// that goes on behind its end, which is none yet where more of the text comes.
     fn places(&self, text: &str, inside: &mut Inside, more: bool) -> (Vec<Place>, Option<usize>) {
-        let Findings { mut found, open } = self.finder.find(text, inside);
+        let Findings { mut found, tokens, open } = self.finder.find(text, inside);
+        found.extend(self.not_known(text, tokens));
         if let Some(open) = open.filter(|_| more) {
             found.retain(|found| found.value.start < open);
         }
@@ -287,6 +288,30 @@ impl Secrets {
             free
         });
         (places, open)
+    }
+
+    /// Of tokens, which are found by how they begin, those that are more than a known one with other text
+    /// right behind it. A known value that begins within one and goes on behind it ends it.
+    fn not_known(&self, text: &str, tokens: Vec<Found>) -> Vec<Found> {
+        if tokens.is_empty() {
+            return tokens;
+        }
+        let known = self.known_places(text);
+        let cut = |mut token: Found| {
+            let Range { start, end } = token.value;
+            let from = known.partition_point(|(place, _)| place.start < start);
+            for (place, _) in known[from..].iter().take_while(|(place, _)| place.start < end) {
+                if place.start == start && place.end < end {
+                    if prefixes::is_whole(&text[place.clone()]) {
+                        return None;
+                    }
+                } else if place.start > start && place.end > end {
+                    token.value.end = place.start;
+                }
+            }
+            Some(token)
+        };
+        tokens.into_iter().filter_map(cut).collect()
     }
 
     fn known(&self) -> Arc<Known> {

@@ -74,6 +74,13 @@ pub(super) fn begun(text: &str) -> Option<usize> {
     KINDS.iter().filter_map(ends).min()
 }
 
+/// Whether a text is at least as long as a token that begins like it.
+pub(super) fn is_whole(text: &str) -> bool {
+    KINDS
+        .iter()
+        .any(|kind| text.strip_prefix(kind.begins).is_some_and(|rest| rest.len() >= kind.least))
+}
+
 /// The token that begins at a place, where one does; `open` where it may go on behind the end.
 pub(super) fn token(text: &str, word: &Range<usize>) -> Option<(Found, bool)> {
     let kind = KINDS.iter().find(|kind| kind.begins == &text[word.clone()])?;

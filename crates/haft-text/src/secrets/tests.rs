@@ -121,6 +121,24 @@ fn a_text_without_secrets_is_not_copied() {
 }
 
 #[test]
+fn a_known_value_is_hidden_whole_beside_what_begins_like_a_token() {
+    let secrets = Secrets::default();
+    secrets.add_variables([("API_TOKEN", TOKEN), ("LOGIN_PASSWORD", "correct horse battery")]);
+    for (text, shown) in [
+        (
+            format!("[{TOKEN}mecorrect horse battery]"),
+            "[{{secret:API_TOKEN}}me{{secret:LOGIN_PASSWORD}}]",
+        ),
+        (
+            format!("{}correct horse battery", TOKEN.replace("ghp_1", "ghp_2")),
+            "{{secret:GITHUB_TOKEN}}{{secret:LOGIN_PASSWORD}}",
+        ),
+    ] {
+        assert_eq!(secrets.hide(&text), shown);
+    }
+}
+
+#[test]
 fn tokens_that_say_what_they_are_are_hidden_without_a_name() {
     let long = "16C7e42F292c6912E7710c838347Ae178B4a9d8f7e6c5b4a3928";
     for (text, name) in [

@@ -60,8 +60,12 @@ impl Ready {
             }
     }
 
-    /// Whether it may be asked about a call of a tool; by its `if`, perhaps.
+    /// Whether it may be asked about a call of a tool; by its `if`, perhaps. Some events have no names: then
+    /// the matcher is compared with nothing.
     pub fn means(&self, names: &[String]) -> bool {
+        if names.is_empty() {
+            return true;
+        }
         match &self.matcher {
             Matcher::Everything => true,
             Matcher::Names(wanted) => names.iter().any(|name| wanted.contains(name)),

@@ -90,13 +90,14 @@ fn a_yes_of_a_hook_is_none_to_what_is_not_known() {
     world.settings(&allow);
     world.file("keys", "keys");
     world.file("cmd", "touch made");
+    world.file("name", "keys");
     for command in [
-        "cp \"$(echo keys)\" made",
-        "echo x >> \"$(echo made)\"",
+        "cp \"$(cat name)\" made",
+        "echo x >> \"$(cat name)\"",
         "sh -c \"$(cat cmd)\"",
         "eval \"$X\"",
         "$(cat cmd)",
-        "touch made; cat \"$(echo keys)\"",
+        "touch made; cat \"$(cat name)\"",
         "touch {{secret:GH_TOKEN}}",
     ] {
         for mode in ["ask", "dont-ask"] {

@@ -71,6 +71,19 @@ fn what_hooks_add_to_a_talk_stands_where_it_belongs() {
     assert_eq!((&end["reason"], &end["hook_event_name"]), (&json!("other"), &json!("SessionEnd")));
 }
 
+/// There is nothing that it could be compared with.
+#[test]
+fn a_matcher_switches_no_hook_of_prompts_off() {
+    for matcher in ["x", "Bash|Edit", "^no.*"] {
+        let world = World::new();
+        world.settings(&hook("UserPromptSubmit", matcher, "exit 2", ""));
+        let model = world.script(&[json!({"text": "Done."})]);
+        let ran = world.run(&["-p", "hello", "--model", &model]);
+        assert!(ran.code == Some(1) && ran.err.contains("refused this message"), "{ran:?}");
+        assert_eq!(said(&world), []);
+    }
+}
+
 #[test]
 fn a_prompt_that_is_refused_is_not_sent() {
     let world = World::new();
