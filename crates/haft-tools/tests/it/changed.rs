@@ -132,8 +132,8 @@ fn any_command() -> impl Strategy<Value = String> {
         1 => path().prop_map(|path| format!("touch {path}")),
         // The same size and the same time: nothing but the change time tells it.
         2 => path().prop_map(|path| format!(
-            "[ -f {path} ] && touch -r {path} \"/tmp/ref$$\" && printf Q | dd of={path} conv=notrunc \
-             bs=1 count=1 && touch -r \"/tmp/ref$$\" {path}; rm -f \"/tmp/ref$$\""
+            "[ -f {path} ] && touch -r {path} /tmp/ref$$ && printf Q | dd of={path} conv=notrunc \
+             bs=1 count=1 && touch -r /tmp/ref$$ {path}; rm -f /tmp/ref$$"
         )),
     ]
 }
