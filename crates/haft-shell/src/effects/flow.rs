@@ -632,9 +632,12 @@ fn builtin(command: &Command, found: &mut Changes) {
                     found.add(name.trim_start_matches("-v"), false);
                 }
             }
+            // Of a word that is known in part, `-v` may come of the rest.
             _ => {
-                let start = command.words.get(1).map(Word::start).unwrap_or_default();
-                found.all = start.is_empty() || start.starts_with("-v");
+                found.all = command.words.get(1).is_some_and(|word| match word.known() {
+                    Some(text) => text.starts_with("-v"),
+                    None => word.start().starts_with("-v") || "-v".starts_with(&*word.start()),
+                });
             }
         },
         name if SETS.contains(&name) => found.all = true,

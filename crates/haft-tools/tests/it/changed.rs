@@ -358,6 +358,16 @@ async fn what_stands_where_a_folder_was_is_named() {
     assert_eq!(fs::read(root.join("d")).unwrap(), b"mine\n");
 }
 
+#[tokio::test]
+async fn what_is_named_behind_a_word_without_text_is_told() {
+    for (first, then) in [
+        ("mv -T target/out a.txt", "printf '' >> a.txt; touch target/out"),
+        ("mv d/old.log a.txt; cp -r 'b c.txt' l", "printf '' > a.txt; mv -T l d/old.log"),
+    ] {
+        there_and_back(&[first, then].map(str::to_owned), 0, false).await;
+    }
+}
+
 #[test]
 fn whatever_commands_do_to_files_is_taken_back_and_made_again() {
     let script = prop::collection::vec(any_command(), 1..6).prop_map(|all| all.join("; "));
