@@ -3,7 +3,7 @@
 //! **Invariant:** names compare after folding of letter case and of what file systems ignore, by
 //! the written and by the resolved path. The tables are data; the documentation prints them.
 
-use std::borrow::Cow;
+use std::{borrow::Cow, collections::HashSet, sync::LazyLock};
 
 use haft_types::HostPath;
 
@@ -285,15 +285,11 @@ pub const PROTECTED: &[Spot] = &[
     spot(".bundle/config", "a package manager's settings"),
 ];
 
-/// Reports whether it is the last name of a spot: a path without one of them is at none, which is
-/// quickly seen.
-fn is_last(name: &str) -> bool {
-    let ends = |spot: &Spot| {
-        let head = spot.names.strip_suffix(name);
-        head.is_some_and(|head| head.is_empty() || head.ends_with('/'))
-    };
-    !name.is_empty() && CREDENTIALS.iter().chain(PROTECTED).any(ends)
-}
+/// The last names of all spots: a path without one of them is at none, which is quickly seen.
+static LAST_NAMES: LazyLock<HashSet<&str>> = LazyLock::new(|| {
+    let spots = CREDENTIALS.iter().chain(PROTECTED);
+    spots.filter_map(|spot| spot.names.rsplit('/').next()).collect()
+});
 
 /// For every first byte, which lengths the last names with it have, a bit each: most names of a
 /// searched tree are told from all of them by that alone.
@@ -326,7 +322,7 @@ pub(crate) fn is_suspect(name: &[u8]) -> bool {
         return false;
     }
     let name = fold(name);
-    is_last(&name) || name.starts_with(OPEN_NAME)
+    LAST_NAMES.contains(&*name) || name.starts_with(OPEN_NAME)
 }
 
 /// The first spot of `table` that the path is at or below.

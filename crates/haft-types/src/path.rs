@@ -285,7 +285,11 @@ fn windows_root(root: &[u8]) -> Vec<u8> {
 
 impl PartialEq for HostPath {
     fn eq(&self, other: &Self) -> bool {
-        self.style == other.style && self.key() == other.key()
+        self.style == other.style
+            && match self.style {
+                Style::Posix => self.bytes == other.bytes,
+                Style::Windows => self.key() == other.key(),
+            }
     }
 }
 

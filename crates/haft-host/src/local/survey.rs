@@ -83,11 +83,13 @@ impl Surveys for Local {
                         hungry: AtomicUsize::new(0),
                         passed: Passed::default(),
                     };
-                    let mut survey = job.run(&roots, &walk)?;
+                    let (mut survey, is_all) = job.run(&roots, &walk)?;
                     survey.began = began;
                     survey.roots = roots.iter().map(|root| root.real.clone()).collect();
                     job.note_passed(&mut survey);
-                    job.carry_over(lookup, &roots, &mut survey, &walk);
+                    if !is_all {
+                        job.carry_over(lookup, &roots, &mut survey, &walk);
+                    }
                     job.tracked(lookup, &lists, &mut survey, &walk)?;
                     job.named(lookup, &named, &roots, &mut survey, &walk);
                     Ok(survey)
@@ -235,11 +237,14 @@ struct Own {
     nodes: Vec<(HostPath, Arc<Node>)>,
     rules: Vec<(HostPath, Arc<[u8]>)>,
     others: Vec<HostPath>,
+    /// How many of the nodes stand where something was known.
+    met: usize,
     buffer: Vec<u8>,
 }
 
 impl Job<'_> {
-    fn run(&self, roots: &[Located], walk: &Walk) -> Result<Survey, SurveyError> {
+    /// What the walk finds, and whether all that was known is in it for sure.
+    fn run(&self, roots: &[Located], walk: &Walk) -> Result<(Survey, bool), SurveyError> {
         for root in roots {
             let mut walker = match start(root, Rules::git(), walk, true) {
                 Ok(walker) => walker,
@@ -266,12 +271,17 @@ impl Job<'_> {
         }
         let mut survey =
             Survey { nodes: HashMap::with_capacity(self.count()), ..Survey::default() };
+        let (mut met, mut all) = (0, 0);
         for own in found {
+            met += own.met;
+            all += own.nodes.len();
             survey.nodes.extend(own.nodes);
             survey.rules.extend(own.rules);
             survey.others.extend(own.others);
         }
-        Ok(survey)
+        // Where nothing was come upon twice, that many are all of them.
+        let is_all = met == self.known.nodes.len() && all == survey.nodes.len();
+        Ok((survey, is_all))
     }
 
     fn count(&self) -> usize {
@@ -391,7 +401,9 @@ impl Job<'_> {
             return;
         }
         let at = (&item.path, &item.folder, &*item.name);
-        if let Some(node) = self.node(at, &stat, &mut own.buffer) {
+        let known = self.known.nodes.get(&item.path);
+        if let Some(node) = self.node(at, &stat, known, &mut own.buffer) {
+            own.met += usize::from(known.is_some());
             own.nodes.push((item.path, node));
         }
     }
@@ -401,6 +413,7 @@ impl Job<'_> {
         &self,
         (path, folder, name): (&HostPath, impl AsFd, &[u8]),
         stat: &Stat,
+        known: Option<&Arc<Node>>,
         buffer: &mut Vec<u8>,
     ) -> Option<Arc<Node>> {
         // What a write of haft is at this moment is nobody's file.
@@ -408,7 +421,6 @@ impl Job<'_> {
             return None;
         }
         let (kind, stamp) = (kind_of(stat), stamp_of(stat));
-        let known = self.known.nodes.get(path);
         if let Some(known) = known
             && (known.kind, known.stamp, known.is_fresh) == (kind, stamp, false)
         {
@@ -542,7 +554,8 @@ impl Job<'_> {
     fn at(&self, at: &Located, buffer: &mut Vec<u8>) -> Option<Arc<Node>> {
         let held = At::of(at).ok()?;
         let stat = held.now().ok()??;
-        self.node((&at.real, &held.folder, &held.name), &stat, buffer)
+        let known = self.known.nodes.get(&at.real);
+        self.node((&at.real, &held.folder, &held.name), &stat, known, buffer)
     }
 
     /// Takes note of what was passed over.
