@@ -11,6 +11,7 @@ use crate::{
     EVENTS, HookEvent, Layer, Presence, Sources, files,
     layers::{Merge, closest, short, unknown},
     lines::Lines,
+    reserved::is_reserved,
 };
 
 /// Keys that concern looks, accounts and comfort: left alone without a word.
@@ -97,24 +98,6 @@ const SANDBOX: &[(&str, Option<&str>)] = &[
 /// Keys of `permissions` that haft takes.
 const PERMISSIONS: [&str; 5] = ["allow", "ask", "deny", "additionalDirectories", "defaultMode"];
 
-/// Beginnings, ends and parts of names of variables that a project does not set for children: what
-/// they reach, whom they believe, and what they load.
-const RESERVED: &[&str] = &[
-    "_BASE_URL",
-    "_HEADERS",
-    "PROXY",
-    "CERT",
-    "_CA_",
-    "TLS_",
-    "SSL_",
-    "LD_",
-    "DYLD_",
-    "HAFT_",
-    "_OPTIONS",
-];
-const RESERVED_NAMES: &[&str] =
-    &["PATH", "HOME", "SHELL", "ENV", "BASH_ENV", "PYTHONSTARTUP", "PERL5OPT"];
-
 /// Whether Claude Code's settings count at all, and whether those of whoever runs the machine do: of
 /// the latter the person decides nothing.
 pub(crate) fn wanted(sources: &Sources) -> (bool, bool) {
@@ -128,6 +111,47 @@ pub(crate) fn wanted(sources: &Sources) -> (bool, bool) {
     (managed.or_else(|| own.and_then(said)).unwrap_or(true), managed.unwrap_or(true))
 }
 
+/// Takes what whoever runs the machine forbids out of their file; what cannot be read counts.
+pub(crate) fn forbid(
+    merge: &mut Merge,
+    fields: &mut Map<String, Value>,
+    place: &dyn Fn(&str) -> String,
+) {
+    let hooks = fields.remove("allowManagedHooksOnly");
+    let inner = fields.get_mut("permissions").and_then(Value::as_object_mut);
+    let inner = inner.and_then(|inner| inner.remove("disableBypassPermissionsMode"));
+    let inner = inner.map(|value| ("permissions.", value));
+    let outer = fields.remove("disableBypassPermissionsMode").map(|value| ("", value));
+    for (start, value) in inner.into_iter().chain(outer) {
+        let key = format!("{start}disableBypassPermissionsMode");
+        if value != "disable" {
+            let message = format!("{} does not fit, wanted: \"disable\"; it counts", short(&value));
+            merge.problem(place(&key), &key, message, false);
+        }
+        merge.forbidden.bypass = Some(place(&key));
+    }
+    if let Some(value) = hooks.filter(|value| value != &Value::Bool(false)) {
+        let key = "allowManagedHooksOnly";
+        if !value.is_boolean() {
+            let message =
+                format!("{} does not fit, wanted: true or false; true counts", short(&value));
+            merge.problem(place(key), key, message, false);
+        }
+        merge.forbidden.hooks = Some(place(key));
+    }
+}
+
+/// What to do about one that cannot be used.
+pub(crate) const fn way_out(layer: Layer) -> &'static str {
+    match layer {
+        Layer::Managed => "whoever runs this machine has to correct the file",
+        _ => {
+            "correct the file, or leave Claude Code's settings out with claude.settings = false in \
+             settings.toml"
+        }
+    }
+}
+
 /// Takes one file.
 pub(crate) fn text(merge: &mut Merge, layer: Layer, path: &Path, text: &str) -> Presence {
     let shown = path.display();
@@ -135,13 +159,7 @@ pub(crate) fn text(merge: &mut Merge, layer: Layer, path: &Path, text: &str) -> 
     if text.trim().is_empty() {
         return Presence::Read;
     }
-    let end = match layer {
-        Layer::Managed => "whoever runs this machine has to correct the file",
-        _ => {
-            "correct the file, or leave Claude Code's settings out with claude.settings = false in \
-             settings.toml"
-        }
-    };
+    let end = way_out(layer);
     let value = match serde_json::from_str::<Value>(text) {
         Ok(Value::Object(value)) => value,
         Ok(other) => {
@@ -200,6 +218,9 @@ struct Taken<'a> {
 
 impl Taken<'_> {
     fn all(mut self, mut value: Map<String, Value>) {
+        if self.layer == Layer::Managed {
+            forbid(self.merge, &mut value, self.place);
+        }
         let switched = value.get("disableAllHooks") == Some(&Value::Bool(true));
         let of_project = matches!(self.layer, Layer::Project | Layer::Local);
         if switched && of_project {
@@ -241,7 +262,7 @@ impl Taken<'_> {
         let (holding, other): (Vec<String>, Vec<String>) =
             fields.keys().cloned().partition(|key| HOLDING.contains(&key.as_str()));
         for key in holding {
-            self.told(&format!("permissions.{key}"), NOT_FOLLOWED.to_owned());
+            self.told(&format!("permissions.{key}"), not_followed(&key));
         }
         // A misspelt list of rules may be one that denies.
         let known = PERMISSIONS.map(str::to_owned);
@@ -286,11 +307,7 @@ impl Taken<'_> {
                     continue;
                 }
             };
-            let upper = name.to_uppercase();
-            let reserved = RESERVED.iter().any(|part| upper.contains(part))
-                || RESERVED_NAMES.contains(&upper.as_str())
-                || upper.starts_with("GIT_");
-            if reserved && matches!(self.layer, Layer::Project | Layer::Local) {
+            if is_reserved(name) && matches!(self.layer, Layer::Project | Layer::Local) {
                 let text = "a project may not set this variable; set it in your own settings";
                 self.told(&key, text.to_owned());
                 continue;
@@ -307,7 +324,7 @@ impl Taken<'_> {
         let (holding, other): (Vec<&String>, Vec<&String>) =
             keys.partition(|key| HOLDING.contains(&key.as_str()));
         for key in holding {
-            self.told(key, NOT_FOLLOWED.to_owned());
+            self.told(key, not_followed(key));
         }
         for key in other {
             if key == "sandbox" {
@@ -388,6 +405,16 @@ fn misplaced(key: &str) -> Option<String> {
         }
     };
     Some(format!("this stands in {:?}, as {0}.{}", home.0, home.1))
+}
+
+/// What to say of a key that would hold something back.
+fn not_followed(key: &str) -> String {
+    match key {
+        "allowManagedHooksOnly" | "disableBypassPermissionsMode" => {
+            "it counts in the settings of whoever runs the machine alone".to_owned()
+        }
+        _ => NOT_FOLLOWED.to_owned(),
+    }
 }
 
 const NOT_FOLLOWED: &str =

@@ -53,7 +53,7 @@ impl ConfigError {
 pub(crate) fn read(path: &Path) -> Result<Option<String>, ConfigError> {
     // A pipe or device under that name must neither block nor be drained.
     match fs::metadata(path) {
-        Err(error) if is_missing(&error) => return Ok(None),
+        Err(error) if is_missing(&error) => return gone(path).map_or(Ok(None), Err),
         Err(error) => return Err(ConfigError::file(path, error)),
         Ok(found) if !found.is_file() => {
             return Err(ConfigError::content(path, "it is no regular file; remove or replace it"));
@@ -76,6 +76,21 @@ pub(crate) fn read(path: &Path) -> Result<Option<String>, ConfigError> {
         let at = error.utf8_error().valid_up_to();
         ConfigError::content(path, format!("it is not UTF-8 at byte {at}; save it as UTF-8"))
     })
+}
+
+/// The link on the way to a file that leads to nothing: somebody meant there to be a file.
+fn gone(path: &Path) -> Option<ConfigError> {
+    let is_link = |path: &&Path| {
+        fs::symlink_metadata(path).is_ok_and(|found| found.is_symlink()) && !path.exists()
+    };
+    let link = path.ancestors().find(is_link)?;
+    let target = fs::read_link(link).unwrap_or_default();
+    let problem = format!(
+        "{} is a link to {}, which is not there; remove the link or bring the file back",
+        link.display(),
+        target.display()
+    );
+    Some(ConfigError::content(path, problem))
 }
 
 fn is_missing(error: &io::Error) -> bool {

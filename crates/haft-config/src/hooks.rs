@@ -11,8 +11,8 @@ use schemars::{Schema, json_schema};
 use serde_json::{Map, Value};
 
 use crate::{
-    Layer, Loaded, Problem,
-    layers::{short, unknown},
+    Layer, Loaded, Problem, claude,
+    layers::{closest, short, unknown},
 };
 
 /// When a hook is called.
@@ -92,6 +92,11 @@ impl HookEvent {
             Self::SessionEnd => "SessionEnd",
             Self::Notification => "Notification",
         }
+    }
+
+    /// Whether a hook of it can hold something back that nobody else would.
+    const fn guards(self) -> bool {
+        matches!(self, Self::PreToolUse | Self::PermissionRequest | Self::UserPromptSubmit)
     }
 
     /// Whether it is about a call of a tool.
@@ -208,6 +213,9 @@ const HOOK: &[&str] = &[
     "input",
 ];
 
+/// Types of hooks that Claude Code has and haft does not.
+const THEIRS: &[&str] = &["agent", "mcp_tool", "prompt"];
+
 /// Takes the hooks of one layer.
 pub(crate) struct Reader<'a> {
     pub layer: Layer,
@@ -226,7 +234,7 @@ impl Reader<'_> {
             let key = format!("hooks.{name}");
             let event = EVENTS.into_iter().find(|event| event.name() == name);
             let Some(event) = event else {
-                self.absent(&key, name);
+                self.absent(&key, name, groups);
                 continue;
             };
             let Value::Array(groups) = groups else {
@@ -240,7 +248,7 @@ impl Reader<'_> {
     }
 
     /// An event that haft has no cause for.
-    fn absent(&mut self, key: &str, name: &str) {
+    fn absent(&mut self, key: &str, name: &str, groups: &Value) {
         if WAITING.contains(&name) {
             let place = (self.place)(key);
             let text = format!("{place}: hooks of {name} wait: haft has no such event yet");
@@ -248,7 +256,10 @@ impl Reader<'_> {
         }
         let known: Vec<String> = EVENTS.iter().map(|event| event.name().to_owned()).collect();
         let text = unknown(name, known.iter()).replacen("there is no key", "there is no event", 1);
-        self.told(key, text, false);
+        // One that is misspelt was to do something; others may be new ones of Claude Code.
+        let is_meant = closest(name, &EVENTS.map(HookEvent::name)).is_some();
+        let is_empty = groups.as_array().is_some_and(Vec::is_empty);
+        self.told(key, text, is_meant && !is_empty);
     }
 
     fn group(&mut self, event: HookEvent, key: &str, group: &Value) {
@@ -311,10 +322,23 @@ impl Reader<'_> {
             }
         };
         let timeout = self.timeout(key, fields);
-        let fail_closed = self.fail_closed(key, fields);
+        let mut fail_closed = self.fail_closed(key, fields);
         let run = self.run(key, fields).unwrap_or_else(|why| {
-            let text = format!("this hook runs nothing: {why}");
-            self.told(key, text, true);
+            // Claude Code runs those: what they guard there goes on here no more freely.
+            let kind = fields.get("type").and_then(Value::as_str);
+            let is_theirs = self.foreign && kind.is_some_and(|kind| THEIRS.contains(&kind));
+            let is_said = ["fail_closed", "failClosed", "onFailure"]
+                .iter()
+                .any(|key| fields.contains_key(*key));
+            let guards = is_theirs && event.guards() && self.layer != Layer::Project;
+            let refuses = guards && !is_said;
+            let end = if refuses {
+                "; what it is asked about is refused, unless it has \"failClosed\": false"
+            } else {
+                ""
+            };
+            fail_closed |= refuses;
+            self.told(key, format!("this hook runs nothing: {why}{end}"), !is_theirs);
             HookRun::Nothing(why)
         });
         let (layer, place) = (self.layer, (self.place)(key));
@@ -411,7 +435,14 @@ impl Reader<'_> {
                     self.told(&format!("{key}.allowedEnvVars"), text.to_owned(), false);
                     variables.clear();
                 }
-                Ok(HookRun::Http { url: text("url")?, headers, variables })
+                let url = text("url")?;
+                let starts = |scheme: &str| {
+                    url.get(..scheme.len()).is_some_and(|start| start.eq_ignore_ascii_case(scheme))
+                };
+                if !starts("http://") && !starts("https://") {
+                    return Err("its url begins with neither http:// nor https://".to_owned());
+                }
+                Ok(HookRun::Http { url, headers, variables })
             }
             other => Err(format!("haft has no hooks of type {other:?}: use command or http")),
         }
@@ -429,10 +460,14 @@ impl Reader<'_> {
         self.told(key, text, structural);
     }
 
-    /// Where a hook is lost, haft does not start with own settings of the person.
+    /// Where a hook is lost, haft does not start, except with those of a project.
     fn told(&mut self, key: &str, message: String, lost: bool) {
-        let fatal = lost && !self.foreign && self.layer != Layer::Project;
-        let (place, key) = ((self.place)(key), key.to_owned());
+        let fatal = lost && self.layer != Layer::Project;
+        let end = match (fatal && self.foreign, self.layer) {
+            (false, _) => String::new(),
+            (true, layer) => format!("; {}", claude::way_out(layer)),
+        };
+        let (place, key, message) = ((self.place)(key), key.to_owned(), message + &end);
         self.loaded.problems.push(Problem { place, key, message, fatal });
     }
 }

@@ -12,13 +12,15 @@ use std::{
     sync::Arc,
 };
 
-use haft_types::Misfit;
+use haft_types::{Misfit, Mode};
 use schemars::generate::SchemaSettings;
 use serde::{Deserialize as _, Serialize};
 use serde_json::{Map, Value};
 
 use crate::{
-    Environment, HookEntry, RuleCase, Settings, claude, files, hooks,
+    Environment, HookEntry, RuleCase, Settings, claude,
+    entries::{self, Entries, Places},
+    files, hooks,
     lines::{Lines, Starts},
 };
 
@@ -157,6 +159,8 @@ pub struct Loaded {
     pub variables: Vec<(String, String)>,
     /// What was read and does nothing here, for whoever asks what works.
     pub aside: Vec<String>,
+    /// Where the entries of other lists stand.
+    pub(crate) places: Places,
     /// The files that were looked for.
     pub files: Vec<FileState>,
     /// What was wrong.
@@ -167,6 +171,12 @@ impl Loaded {
     /// The layer that a value came from.
     pub fn origin(&self, key: &str) -> Layer {
         self.origins.get(key).copied().unwrap_or(Layer::Default)
+    }
+
+    /// Where an entry of a list stands: a file with its line, a variable or an option.
+    pub fn place_of(&self, key: &str, entry: &str) -> Option<&str> {
+        let found = self.places.get(key)?.iter().find(|(text, _)| text == entry);
+        found.map(|(_, place)| place.as_str())
     }
 
     /// Problems that haft should not start with.
@@ -240,6 +250,15 @@ pub fn load(sources: &Sources) -> Loaded {
     merge.done()
 }
 
+/// What only whoever runs the machine can forbid, each with the place where that stands.
+#[derive(Default)]
+pub(crate) struct Forbidden {
+    /// Mode bypass.
+    pub bypass: Option<String>,
+    /// Hooks of all others.
+    pub hooks: Option<String>,
+}
+
 #[derive(Default)]
 pub(crate) struct Merge {
     /// Made once something is to be checked: most runs have no settings at all.
@@ -252,6 +271,10 @@ pub(crate) struct Merge {
     pub(crate) home: Option<PathBuf>,
     /// The project root, where their relative folders start.
     pub(crate) project: Option<PathBuf>,
+    /// The mode that the person's own settings choose.
+    chosen: Option<Mode>,
+    /// What the file of whoever runs the machine forbids.
+    pub(crate) forbidden: Forbidden,
     /// The layer whose file of Claude Code switched the hooks of all of them off.
     pub(crate) no_hooks: Option<Layer>,
 }
@@ -302,12 +325,16 @@ impl Merge {
     fn text(&mut self, layer: Layer, path: &Path, text: &str) -> Presence {
         let shown = path.display();
         match toml::from_str::<Value>(text) {
-            Ok(value) => {
+            Ok(mut value) => {
                 let lines = Lines::of_toml(text);
-                self.layer(layer, &value, &|key| match lines.line(key) {
+                let place = |key: &str| match lines.line(key) {
                     Some(line) => format!("{shown}:{line}"),
                     None => shown.to_string(),
-                });
+                };
+                if let Some(fields) = value.as_object_mut().filter(|_| layer == Layer::Managed) {
+                    claude::forbid(self, fields, &place);
+                }
+                self.layer(layer, &value, &place);
                 Presence::Read
             }
             Err(error) => {
@@ -388,6 +415,16 @@ impl Merge {
             self.problem(place(key), key, message, false);
             return;
         }
+        if key == "mode" && self.raises(layer, value) {
+            let chosen = self.chosen.map_or("", Mode::name);
+            let text = format!(
+                "a project may not set this to {}, where the user's settings chose {chosen:?}: it \
+                 would ask less; use --mode for one run",
+                short(value)
+            );
+            self.problem(place(key), key, text, false);
+            return;
+        }
         if key == "hooks" {
             let read =
                 hooks::Reader { layer, foreign: self.foreign, place, loaded: &mut self.loaded };
@@ -412,8 +449,35 @@ impl Merge {
             return;
         }
         self.rules(layer, key, value, place);
+        let value = &self.entries(key, value, place);
         self.loaded.origins.insert(key.to_owned(), layer);
         put(&mut self.merged, key, value);
+    }
+
+    /// Whether a project wants more to go on without a question than the person chose.
+    fn raises(&mut self, layer: Layer, value: &Value) -> bool {
+        let Ok(mode) = Mode::deserialize(value) else { return false };
+        match layer {
+            Layer::User => self.chosen = Some(mode),
+            Layer::Project | Layer::Local => {
+                return self.chosen.is_some_and(|chosen| freedom(mode) > freedom(chosen));
+            }
+            _ => {}
+        }
+        false
+    }
+
+    /// A list without the entries that mean nothing, which are told; any other value as it is.
+    fn entries(&mut self, key: &str, value: &Value, place: &dyn Fn(&str) -> String) -> Value {
+        let Some(Entries { good, wrong }) = entries::read(key, value, place) else {
+            return value.clone();
+        };
+        for (place, message) in wrong {
+            self.problem(place, key, message, false);
+        }
+        let left = good.iter().map(|(text, _)| Value::String(text.clone())).collect();
+        self.loaded.places.insert(key.to_owned(), good);
+        left
     }
 
     /// Takes note of where rules, and what they are tried with, come from.
@@ -445,6 +509,24 @@ impl Merge {
         self.loaded.problems.push(Problem { place, key, message, fatal });
     }
 
+    /// Takes mode bypass away where it is forbidden: what asks then is the default.
+    fn without_bypass(&mut self) {
+        let Some(place) = self.forbidden.bypass.take() else { return };
+        let mode = self.merged.get("mode").and_then(|mode| Mode::deserialize(mode).ok());
+        if mode != Some(Mode::Bypass) {
+            return;
+        }
+        self.merged.remove("mode");
+        let from = self.loaded.origins.remove("mode").unwrap_or(Layer::Default);
+        let typed = from == Layer::CommandLine;
+        let end = if typed { "use another one" } else { "mode ask counts" };
+        let message = format!(
+            "mode bypass of the {from} is forbidden by whoever runs this machine \
+             (disableBypassPermissionsMode); {end}"
+        );
+        self.problem(place, "mode", message, typed);
+    }
+
     pub(crate) fn done(mut self) -> Loaded {
         if let Some(by) = self.no_hooks {
             // Whoever runs the machine is not switched off by the person.
@@ -455,6 +537,17 @@ impl Merge {
             let text = "disableAllHooks leaves the hooks of Claude Code's settings out";
             self.loaded.aside.push(text.to_owned());
         }
+        if let Some(place) = self.forbidden.hooks.take() {
+            let others = |hook: &&HookEntry| hook.layer != Layer::Managed;
+            let count = self.loaded.hooks.iter().filter(others).count();
+            self.loaded.hooks.retain(|hook| !others(&hook));
+            if count > 0 {
+                let text =
+                    format!("{place}: allowManagedHooksOnly leaves {count} hooks of others out");
+                self.loaded.aside.push(text);
+            }
+        }
+        self.without_bypass();
         // Every leaf was taken alone before, so the whole fits as well; were it not so, the
         // defaults would count and the problem say why.
         match Settings::deserialize(Value::Object(self.merged)) {
@@ -497,6 +590,17 @@ fn put(map: &mut Map<String, Value>, key: &str, value: &Value) {
                 map.insert(first.to_owned(), value.clone());
             }
         },
+    }
+}
+
+/// How much goes on in a mode without a question; where as much does, a refusal and a question are alike.
+const fn freedom(mode: Mode) -> u8 {
+    match mode {
+        Mode::Plan => 0,
+        Mode::Ask | Mode::DontAsk => 1,
+        Mode::AcceptEdits => 2,
+        Mode::Auto => 3,
+        Mode::Bypass => 4,
     }
 }
 

@@ -6,12 +6,14 @@
 //! **Does not know:** what settings do. The binary hands them to whom they concern.
 
 mod claude;
+mod entries;
 mod environment;
 mod files;
 mod given;
 mod hooks;
 mod layers;
 mod lines;
+mod reserved;
 mod settings;
 mod trust;
 

@@ -238,7 +238,11 @@ fn doubt(text: &str) -> Option<&'static str> {
         matches!(word, "<" | "<<<") || word.starts_with('>')
     };
     let mut words = text.split_whitespace();
-    if words.clone().any(parts) {
+    // A program has no such name, and behind `;` the next command begins.
+    let glued = |(at, word): (usize, &str)| {
+        word.contains(';') || at == 0 && word.contains(['|', '&']) && !word.contains("://")
+    };
+    if words.clone().any(parts) || words.clone().enumerate().any(glued) {
         return Some(
             "it holds several commands, and each is compared alone; write a rule for each",
         );

@@ -237,15 +237,6 @@ impl Policy {
         Self { own, ..self }
     }
 
-    /// Reports whether a call is about what some of the rules name, or may be: where that is not known, and
-    /// where a rule could not be read, it is. All rules are read as those that ask.
-    pub fn may_touch(&self, ask: &Ask<'_>) -> bool {
-        let judged = self.judged(ask);
-        !self.problems.is_empty()
-            || self.ruled(ask, &judged, Verdict::Ask).is_some()
-            || self.uncertain(ask, &judged).is_some()
-    }
-
     /// Judges one call.
     pub fn decide(&self, ask: &Ask<'_>) -> Ruling {
         let judged = self.judged(ask);
@@ -279,7 +270,7 @@ impl Policy {
         }
     }
 
-    fn judged<'a>(&self, ask: &Ask<'a>) -> Vec<Judged<'a>> {
+    pub(crate) fn judged<'a>(&self, ask: &Ask<'a>) -> Vec<Judged<'a>> {
         let looks = self.rules.iter().any(|placed| {
             placed.rule.verdict != Verdict::Allow
                 && matches!(placed.rule.subject, Subject::Command { .. })
@@ -302,7 +293,12 @@ impl Policy {
     }
 
     /// The first deny or ask rule that touches the call.
-    fn ruled(&self, ask: &Ask<'_>, judged: &[Judged<'_>], verdict: Verdict) -> Option<Ruling> {
+    pub(crate) fn ruled(
+        &self,
+        ask: &Ask<'_>,
+        judged: &[Judged<'_>],
+        verdict: Verdict,
+    ) -> Option<Ruling> {
         for placed in self.with(verdict) {
             let rule = &placed.rule;
             let touched = judged.iter().find(|j| touches(placed, j, ask));
@@ -387,7 +383,7 @@ impl Policy {
     }
 
     /// Rules that may be touched, where that is not known.
-    fn uncertain(&self, ask: &Ask<'_>, judged: &[Judged<'_>]) -> Option<Ruling> {
+    pub(crate) fn uncertain(&self, ask: &Ask<'_>, judged: &[Judged<'_>]) -> Option<Ruling> {
         let veil = ask.behind(judged);
         for one in judged {
             let Judged { effect, real, parts, script, .. } = one;

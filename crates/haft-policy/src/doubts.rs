@@ -35,6 +35,7 @@ impl Policy {
             let rule = &placed.rule;
             let (problem, covered) = match doubt(placed) {
                 Some(problem) => (problem, None),
+                None if rule.scope == Scope::Restricted => return None,
                 None => self.unreachable(rule)?,
             };
             Some(RuleProblem {
@@ -46,7 +47,7 @@ impl Policy {
                 covered,
             })
         };
-        self.rules.iter().filter_map(problem).collect()
+        self.rules.iter().chain(&self.restricted).filter_map(problem).collect()
     }
 
     fn misplaced(&self, pattern: &str, is_there: impl Fn(&HostPath) -> bool) -> Option<String> {

@@ -17,6 +17,7 @@
 //! whether a sandbox holds: the caller says that, too.
 
 mod command;
+mod conditions;
 mod decide;
 mod doubts;
 mod edits;

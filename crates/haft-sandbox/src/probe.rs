@@ -44,6 +44,8 @@ pub enum Attack {
     Signal,
     /// To look into one, or hold it.
     Trace,
+    /// To read with which words one was started, and what it does.
+    Words,
     /// To connect over TCP.
     Tcp,
     /// To send over UDP.
@@ -66,7 +68,7 @@ pub enum Attack {
 
 impl Attack {
     /// All of them.
-    pub const ALL: [Self; 16] = [
+    pub const ALL: [Self; 17] = [
         Self::Write,
         Self::Rights,
         Self::Read,
@@ -74,6 +76,7 @@ impl Attack {
         Self::Protected,
         Self::Signal,
         Self::Trace,
+        Self::Words,
         Self::Tcp,
         Self::Udp,
         Self::Socket,
@@ -94,7 +97,10 @@ impl Attack {
             Self::List => "listing the names of what is hidden",
             Self::Protected => "changing what is protected in folders that may be written",
             Self::Signal => "signals to other processes",
-            Self::Trace => "looking into other processes",
+            Self::Trace => "looking into memory, variables and files of other processes",
+            Self::Words => {
+                "reading command lines and states of other processes, where secrets may stand"
+            }
             Self::Tcp => "TCP",
             Self::Udp => "UDP",
             Self::Socket => "unix sockets",
@@ -109,7 +115,7 @@ impl Attack {
 
     /// Whether a level that does not stop it is none.
     const fn is_essential(self) -> bool {
-        !matches!(self, Self::Rights | Self::List | Self::Protected | Self::Signal)
+        !matches!(self, Self::Rights | Self::List | Self::Protected | Self::Signal | Self::Words)
     }
 }
 
@@ -200,6 +206,8 @@ struct World {
     limits: Limits,
     folder: PathBuf,
     parent: Option<Pid>,
+    /// What the parent is known by: in a namespace its number is that of another process, or of none.
+    began: Option<String>,
     /// The services are none where this process may not make them itself: in a sandbox.
     tcp: Option<TcpListener>,
     udp: Option<UdpSocket>,
@@ -231,6 +239,18 @@ fn terminal() -> io::Result<(OwnedFd, PathBuf)> {
 /// Which network this process has.
 fn network() -> PathBuf {
     fs::read_link("/proc/self/ns/net").unwrap_or_default()
+}
+
+/// The words with which a process was started and when that was, as far as both can be read.
+fn began(pid: Pid) -> Option<String> {
+    let read = |name: &str| {
+        fs::read(format!("/proc/{}/{name}", pid.as_raw_pid())).ok().filter(|text| !text.is_empty())
+    };
+    let (words, state) = (read("cmdline")?, read("stat")?);
+    // The name of a program may hold anything; behind it stands the time, as the 20th number.
+    let state = String::from_utf8_lossy(&state).into_owned();
+    let time = state.rsplit_once(')')?.1.split_whitespace().nth(19)?.to_owned();
+    Some(format!("{} {time}", String::from_utf8_lossy(&words)))
 }
 
 /// Whether sockets of this family can be made at all.
@@ -268,6 +288,7 @@ impl World {
         Ok(Self {
             limits,
             parent: getppid(),
+            began: getppid().and_then(began),
             network: network(),
             tcp: allowed(TcpListener::bind("127.0.0.1:0"))?,
             udp,
@@ -305,6 +326,7 @@ impl World {
             }
             Attack::Signal => self.parent.is_some_and(|pid| test_kill_process(pid).is_ok()),
             Attack::Trace => self.parent.is_some_and(trace),
+            Attack::Words => self.began.is_some() && self.parent.and_then(began) == self.began,
             Attack::Tcp => match &self.tcp {
                 Some(tcp) => tcp.local_addr().and_then(TcpStream::connect).is_ok(),
                 None => makes(AddressFamily::INET, SocketType::STREAM),

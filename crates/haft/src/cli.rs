@@ -164,9 +164,24 @@ pub enum Command {
     Redo(Redo),
     /// List sessions and print what was done in them
     Session(Session),
+    /// Let the settings, hooks and tools that a project brings along count from now on, or no more
+    Trust(Trust),
     /// Show what haft is made of
     #[command(hide = true)]
     Debug(Debug),
+}
+
+/// `haft trust`
+#[derive(Debug, Args)]
+pub struct Trust {
+    /// A folder of the project; the current one without it
+    pub folder: Option<PathBuf>,
+    /// Let them count no more
+    #[arg(long, conflicts_with = "show")]
+    pub no: bool,
+    /// Only tell what holds
+    #[arg(long)]
+    pub show: bool,
 }
 
 /// `haft demo`

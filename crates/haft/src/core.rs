@@ -585,7 +585,10 @@ fn open_log(store: &Store, which: &Which, cwd: &HostPath) -> Result<(Log, Vec<Ev
 }
 
 /// The workspace root: real, so that what the model writes relative to it has one name.
-fn folder(root: Option<&Path>) -> Result<PathBuf, Failure> {
+///
+/// # Errors
+/// When it is not there.
+pub fn folder(root: Option<&Path>) -> Result<PathBuf, Failure> {
     let given = match root {
         Some(root) => root.to_owned(),
         None => std::env::current_dir().map_err(|error| {
@@ -603,7 +606,8 @@ fn folder(root: Option<&Path>) -> Result<PathBuf, Failure> {
     }
 }
 
-fn project_root(cwd: &Path) -> PathBuf {
+/// The folder of the project in which a folder lies: that of its repository, else itself.
+pub fn project_root(cwd: &Path) -> PathBuf {
     let holds =
         |folder: &&Path| [".git", ".hg", ".jj"].iter().any(|name| folder.join(name).exists());
     cwd.ancestors().find(holds).unwrap_or(cwd).to_owned()

@@ -119,6 +119,7 @@ impl Hooks {
                 Ok(printed) => answer::read(event, &printed, due.fail_closed, secrets),
                 Err(why) => Err(why),
             };
+            let said = said.map(|answer| Answer { reason: cut(&answer.reason), ..answer });
             let said = match said {
                 Ok(answer) if due.ready.limited => answer.holding_back(),
                 Ok(answer) => answer,

@@ -28,6 +28,7 @@ mod print;
 mod runner;
 mod session;
 mod tool;
+mod trust;
 mod undo;
 mod why;
 

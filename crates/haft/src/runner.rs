@@ -23,7 +23,7 @@ use crate::{
     cli::{Cli, Command, Start, Tool as Called},
     demo, doctor,
     exit::{self, Ending, Failure},
-    line, mcp, print, session, tool, undo, why,
+    line, mcp, print, session, tool, trust, undo, why,
 };
 
 /// Builds and runs the program.
@@ -81,6 +81,7 @@ impl Runner {
     fn with(self, cli: Cli) -> Ending {
         match cli.command {
             Some(Command::Session(arguments)) => session::run(&arguments),
+            Some(Command::Trust(arguments)) => trust::run(&arguments),
             command => {
                 // One call and its end need no threads of their own, which take time to start.
                 let mut runtime = match command {
@@ -106,7 +107,7 @@ impl Runner {
                         Some(Command::Debug(arguments)) => {
                             doctor::debug(&arguments, &self.tools).await
                         }
-                        Some(Command::Session(_)) => Ok(()),
+                        Some(Command::Session(_) | Command::Trust(_)) => Ok(()),
                     }
                 });
                 // What still runs is dropped, and children die with it; a thread that waits for

@@ -186,3 +186,52 @@ fn what_its_sandbox_would_hold_back_is_named_key_by_key() {
     write(root, "home/.claude/settings.json", off);
     assert_eq!(self::told(&loaded(root)), []);
 }
+
+#[test]
+fn whoever_runs_the_machine_forbids_mode_bypass_and_hooks_of_others() {
+    let folder = tempfile::tempdir().unwrap();
+    let root = folder.path();
+    let hooks = |command: &str| {
+        format!(
+            r#""hooks": {{"PreToolUse": [{{"hooks": [{{"type": "command", "command": "{command}"}}]}}]}}"#
+        )
+    };
+    let strict = r#""permissions": {"disableBypassPermissionsMode": "disable"}, "allowManagedHooksOnly": true"#;
+    write(root, "home/.claude/settings.json", &format!("{{{}}}", hooks("user")));
+    write(root, "home/.haft/settings.toml", "mode = 'bypass'");
+    write(root, "managed.json", &format!("{{{strict},\n{}}}", hooks("managed")));
+    let found = loaded(root);
+    assert_eq!(found.settings.mode.name(), "ask");
+    assert_eq!(found.hooks.iter().map(|hook| hook.layer).collect::<Vec<_>>(), [Layer::Managed]);
+    let said = told(&found);
+    assert!(
+        !said[0].0 && said[0].1.contains("managed.json:1: mode: mode bypass of the user settings"),
+        "{said:?}"
+    );
+    assert!(
+        found.aside.iter().any(|text| text.contains("allowManagedHooksOnly")),
+        "{:?}",
+        found.aside
+    );
+    // The same in haft's own file, and what cannot be read counts.
+    fs::remove_file(root.join("managed.json")).unwrap();
+    write(
+        root,
+        "managed.toml",
+        "allowManagedHooksOnly = 'yes'\npermissions.disableBypassPermissionsMode = true",
+    );
+    let found = loaded(root);
+    assert_eq!((found.settings.mode.name(), found.hooks.len()), ("ask", 0));
+    let said: Vec<String> = told(&found).into_iter().map(|(_, text)| text).collect();
+    assert!(
+        said.iter().any(|text| text.contains("managed.toml:1: allowManagedHooksOnly")),
+        "{said:?}"
+    );
+    assert!(said.iter().any(|text| text.contains("wanted: \"disable\"; it counts")), "{said:?}");
+    // In other files it counts for nothing, which is told.
+    fs::remove_file(root.join("managed.toml")).unwrap();
+    write(root, "home/.claude/settings.json", &format!("{{{strict},\n{}}}", hooks("user")));
+    let found = loaded(root);
+    assert_eq!((found.settings.mode.name(), found.hooks.len()), ("bypass", 1));
+    assert_eq!(told(&found).len(), 2, "{:?}", told(&found));
+}

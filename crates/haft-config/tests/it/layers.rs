@@ -227,3 +227,83 @@ proptest! {
         prop_assert!(counts || !says_something || !loaded.problems.is_empty(), "{text:?}");
     }
 }
+
+#[test]
+fn a_link_that_leads_nowhere_is_no_missing_file() {
+    let folder = tempfile::tempdir().unwrap();
+    let root = folder.path();
+    fs::create_dir_all(root.join("home")).unwrap();
+    std::os::unix::fs::symlink("gone/settings.toml", root.join("home/settings.toml")).unwrap();
+    let loaded = load(&sources(root));
+    let fatal: Vec<String> = loaded.fatal().map(ToString::to_string).collect();
+    assert!(fatal[0].contains("is a link to gone/settings.toml, which is not there"), "{fatal:?}");
+    // So is a folder on the way.
+    fs::remove_dir_all(root.join("home")).unwrap();
+    std::os::unix::fs::symlink("elsewhere", root.join("home")).unwrap();
+    assert_eq!(load(&sources(root)).fatal().count(), 1);
+    fs::create_dir(root.join("elsewhere")).unwrap();
+    assert_eq!(load(&sources(root)).fatal().count(), 0);
+}
+
+#[test]
+fn a_project_never_raises_the_mode_over_the_persons_choice() {
+    for (user, project, counts) in [
+        ("plan", "auto", "plan"),
+        ("plan", "ask", "plan"),
+        ("ask", "accept-edits", "ask"),
+        ("accept-edits", "auto", "accept-edits"),
+        ("dont-ask", "acceptEdits", "dont-ask"),
+        ("auto", "plan", "plan"),
+        ("auto", "accept-edits", "accept-edits"),
+        ("ask", "dont-ask", "dont-ask"),
+        ("bypass", "auto", "auto"),
+        ("", "auto", "auto"),
+    ] {
+        for file in ["settings.toml", "settings.local.toml"] {
+            let folder = tempfile::tempdir().unwrap();
+            let root = folder.path();
+            let text = if user.is_empty() { String::new() } else { format!("mode = '{user}'") };
+            write(root, "home/settings.toml", &text);
+            write(root, &format!("project/.haft/{file}"), &format!("\nmode = '{project}'"));
+            let loaded = load(&sources(root));
+            assert_eq!(loaded.settings.mode.name(), counts, "{user} {project} {file}");
+            let place = format!("{file}:2: mode: a project may not set this to");
+            assert_eq!(told(&loaded).contains(&place), user == counts, "{}", told(&loaded));
+            // What is typed wins.
+            let typed = Sources { command_line: json!({"mode": "auto"}), ..sources(root) };
+            assert_eq!(load(&typed).settings.mode.name(), "auto");
+        }
+    }
+}
+
+#[test]
+fn entries_that_mean_nothing_are_named_with_their_line_and_left_out() {
+    let folder = tempfile::tempdir().unwrap();
+    let root = folder.path();
+    let text = "[sandbox]\nwrite = [\n'rel/x',\n'$HOME/a',\n'/',\n'/..',\n'~/b',\n'/srv',\n'',\n]\n\
+                [shell]\nlet_through = ['GH_TOKEN',\n'A B', 'a=b', '']\nkeep = ['gradled', 'a/b', '']\n\
+                [secrets]\nnot = ['X Y', 'MY_TOKEN']";
+    write(root, "home/settings.toml", text);
+    let loaded = load(&sources(root));
+    let settings = &loaded.settings;
+    assert_eq!(settings.sandbox.write, ["~/b", "/srv"]);
+    assert_eq!(settings.shell.let_through, ["GH_TOKEN"]);
+    assert_eq!(
+        (&settings.shell.keep[..], &settings.secrets.not[..]),
+        (&["gradled".to_owned()][..], &["MY_TOKEN".to_owned()][..])
+    );
+    let told = told(&loaded);
+    for wanted in [
+        "settings.toml:3: sandbox.write: \"rel/x\" is left out: it would be another folder",
+        "settings.toml:4: sandbox.write: \"$HOME/a\" is left out: variables",
+        "settings.toml:5: sandbox.write: \"/\" is left out: commands could write everywhere",
+        "settings.toml:6: sandbox.write: \"/..\" is left out",
+        "settings.toml:9: sandbox.write: \"\" is left out",
+        "settings.toml:13: shell.let_through: \"A B\" is left out",
+        "settings.toml:14: shell.keep: \"a/b\" is left out",
+        "settings.toml:16: secrets.not: \"X Y\" is left out",
+    ] {
+        assert!(told.contains(wanted), "{wanted}: {told}");
+    }
+    assert_eq!(loaded.place_of("sandbox.write", "/srv").unwrap().rsplit(':').next(), Some("8"));
+}

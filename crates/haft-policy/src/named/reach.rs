@@ -175,6 +175,7 @@ const SETTINGS: &[(&str, &[&str], &str)] = &[
     ("gh auth", &["status"], "a code host's token"),
     ("gh config set", &[], "a program's start-up file"),
     ("glab auth", &["status"], "a code host's token"),
+    ("haft trust", &["--show"], "haft's own state"),
     ("husky", &[], "git's own files"),
     ("lefthook install", &[], "git's own files"),
     ("npm adduser", &[], "registry credentials"),

@@ -36,6 +36,9 @@ const FILES: usize = 20_000;
 const MODULES: usize = 16;
 /// What of a repository makes programs run, or says where that stands.
 const GIT: &[&str] = &["hooks", "config", "config.worktree", "commondir", "info/attributes"];
+/// What stands in every repository: without the first a folder is none.
+const BARE: [&str; 3] = [HEAD, "objects", "refs"];
+pub(super) const HEAD: &str = "HEAD";
 /// How long after a change of a folder another one may leave the same time, in nanoseconds.
 const TICK: i128 = 20_000_000;
 const SECOND: i128 = 1_000_000_000;
@@ -63,6 +66,8 @@ struct Listing {
     folders: Box<[OsString]>,
     /// Names with which what is protected begins.
     spots: Box<[OsString]>,
+    /// Whether git takes it for a repository.
+    is_bare: bool,
 }
 
 /// The names that are protected, by the first of each.
@@ -263,6 +268,9 @@ impl Walk<'_> {
                 for name in &listing.spots {
                     self.spot(&tree, below, id, name);
                 }
+                if listing.is_bare {
+                    self.bare(&tree, below, id);
+                }
             }
             level = next;
         }
@@ -299,12 +307,14 @@ impl Walk<'_> {
         }
         let held = tree.enter(below, self.room.opened).ok()?;
         let (mut folders, mut spots) = (Vec::new(), Vec::new());
+        let mut bare = BARE.to_vec();
         for entry in Dir::read_from(&held).ok()?.flatten() {
             let name = OsStr::from_bytes(entry.file_name().to_bytes());
             if name == "." || name == ".." {
                 continue;
             }
             self.left.1 = self.left.1.saturating_sub(1);
+            bare.retain(|part| name != *part);
             let mut kind = entry.file_type();
             if kind == FileType::Unknown {
                 let found = rustix::fs::statat(&held, name, AtFlags::SYMLINK_NOFOLLOW);
@@ -318,7 +328,8 @@ impl Walk<'_> {
                 folders.push(name.to_owned());
             }
         }
-        let listing = Listing { changed, folders: folders.into(), spots: spots.into() };
+        let is_bare = bare.is_empty();
+        let listing = Listing { changed, folders: folders.into(), spots: spots.into(), is_bare };
         let listing = Arc::new(listing);
         let tick = if changed.rem_euclid(SECOND) == 0 { 2 * SECOND } else { TICK };
         if changed < self.now - tick {
@@ -416,6 +427,13 @@ impl Walk<'_> {
         }
     }
 
+    /// A folder that git takes for a repository though it has another name.
+    fn bare(&mut self, tree: &Tree<'_>, below: &Path, id: Id) {
+        let Ok(folder) = tree.enter(below, self.room.opened) else { return };
+        self.keep(tree, below, (id, vec![HEAD.into()]), &folder);
+        self.repository(tree, below, 0);
+    }
+
     /// A folder of git's, with those of worktrees and submodules in it.
     fn repository(&mut self, tree: &Tree<'_>, below: &Path, depth: usize) {
         let Ok(folder) = tree.enter(below, self.room.opened) else { return };
@@ -504,6 +522,24 @@ fn git_file(path: &Path) -> Option<PathBuf> {
     Some(path.parent()?.join(OsStr::from_bytes(target)))
 }
 
+/// Whether nothing in a folder makes git run something when it is taken for a repository.
+fn runs_nothing(folder: &Path, config: fn(&str) -> bool) -> bool {
+    let is_tame = |name: &str| match fs::read_to_string(folder.join(name)) {
+        Ok(text) => config(&text),
+        Err(error) => error.kind() == io::ErrorKind::NotFound,
+    };
+    let is_sample = |entry: io::Result<fs::DirEntry>| {
+        entry
+            .is_ok_and(|entry| Path::new(&entry.file_name()).extension() == Some("sample".as_ref()))
+    };
+    let hooks = match fs::read_dir(folder.join("hooks")) {
+        Ok(mut entries) => entries.all(is_sample),
+        Err(error) => error.kind() == io::ErrorKind::NotFound,
+    };
+    let is_absent = |name: &str| folder.join(name).symlink_metadata().is_err();
+    hooks && is_tame("config") && is_tame("config.worktree") && is_absent("commondir")
+}
+
 /// Reports whether something that was made runs nothing: a repository as git makes them.
 pub(super) fn is_tame(
     state: &State,
@@ -522,6 +558,11 @@ pub(super) fn is_tame(
         }
         (b"config" | b"config.worktree", Some(text)) => config(text),
         (b"commondir", Some(text)) => text.trim() == "../..",
+        // With it the whole folder becomes a repository.
+        (b"HEAD", _) => {
+            let path = Path::new(OsStr::from_bytes(path.as_bytes()));
+            path.parent().is_some_and(|folder| runs_nothing(folder, config))
+        }
         // What it names is looked at as well, where it lies in a guarded folder.
         (b".git", Some(_)) => {
             let path = Path::new(OsStr::from_bytes(path.as_bytes()));

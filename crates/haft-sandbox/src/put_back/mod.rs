@@ -31,7 +31,7 @@ use serde::{Deserialize, Serialize};
 pub use self::guard::Folders;
 use self::{
     aside::put_aside,
-    guard::{Found, Key, Spot, at_names, find, id_of, is_tame, thing},
+    guard::{Found, HEAD, Key, Spot, at_names, find, id_of, is_tame, thing},
     state::{Opened, Room, State, make, rights, split, state, top},
 };
 use crate::{Guard, Level, Limits};
@@ -156,11 +156,19 @@ impl Kept {
         };
         let mut all: Vec<PutBack> = self.items.iter().filter_map(done).collect();
         let now = self.find(&opened);
-        for (key, spot) in &now.spots {
+        // What stands in a folder that has just become a repository may be the person's: its head goes.
+        let is_new = |key: &Key| {
+            let head = (key.0, vec![HEAD.into()]);
+            !is_head(key) && now.spots.contains_key(&head) && !self.found.spots.contains_key(&head)
+        };
+        for (key, spot) in now.spots.iter().filter(|(key, _)| !is_new(key)) {
             all.extend(self.spot(key, spot, &cx));
         }
         for (key, before) in self.found.spots.iter().filter(|(key, _)| !now.spots.contains_key(key))
         {
+            if is_head(key) {
+                continue;
+            }
             // With the folder in which it was it may go.
             let Some((folder, tree)) = now.ids.get(&key.0) else { continue };
             let at = Spot { folder: folder.clone(), tree: tree.clone(), ..before.clone() };
@@ -200,7 +208,8 @@ impl Kept {
         if let Err(why) = &before.state {
             return Some(PutBack::Unknown(spot.path.clone(), why.clone()));
         }
-        if before.state == spot.state {
+        // Where a repository stood before, git moves its head.
+        if before.state == spot.state || is_head(key) {
             return None;
         }
         Some(match cx.restore(key, spot, &before.state) {
@@ -258,6 +267,11 @@ impl Kept {
         self.found.spots.retain(|_, spot| spot.state != Ok(State::Missing));
         Ok(())
     }
+}
+
+/// Whether it is what makes a folder a repository.
+fn is_head((_, names): &Key) -> bool {
+    matches!(&names[..], [name] if name == HEAD)
 }
 
 /// Whether one lies in the other.

@@ -327,6 +327,34 @@ fn repositories_that_run_nothing_may_be_made() {
 }
 
 #[test]
+fn a_folder_that_git_takes_for_a_repository_is_none_that_runs_anything() {
+    let world = World::new();
+    let make = |folder: &str, config: &str| {
+        for (name, text) in [("HEAD", "ref: refs/heads/main"), ("objects/x", ""), ("refs/x", "")] {
+            world.write(&format!("w/{folder}/{name}"), text);
+        }
+        world.write(&format!("w/{folder}/config"), config);
+    };
+    make("there", "[core]\n");
+    world.write("w/own/config", "[core]\n\tfsmonitor = of the person\n");
+    world.write("w/own/hooks/useThing.ts", "code");
+    let kept = world.deep(&[]);
+    make("fine", "[core]\n\tbare = true\n");
+    make("planted", "[core]\n\tfsmonitor = evil\n");
+    world.write("w/there/HEAD", "ref: refs/heads/other");
+    world.write("w/there/config", "[core]\n\tfsmonitor = evil\n");
+    for (name, text) in [("HEAD", "ref: x"), ("objects/x", ""), ("refs/x", "")] {
+        world.write(&format!("w/own/{name}"), text);
+    }
+    let mut told = world.told(&kept);
+    told.sort();
+    assert_eq!(told, ["removed own/HEAD", "removed planted/HEAD", "restored there/config"]);
+    assert!(world.at("w/own/config").exists() && world.at("w/own/hooks/useThing.ts").exists());
+    assert_eq!(world.read("w/there/HEAD"), "ref: refs/heads/other");
+    assert!(world.at("w/fine/HEAD").exists() && !world.at("w/planted/HEAD").exists());
+}
+
+#[test]
 fn a_closed_folder_is_opened_for_it_and_closed_again() {
     let world = World::new();
     world.write("w/sub/.envrc", "old\n");

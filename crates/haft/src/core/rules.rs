@@ -6,6 +6,7 @@
 use std::{path::PathBuf, sync::Arc};
 
 use haft_config::{Layer, Loaded, Presence, RuleText, Sandbox, SandboxLevel};
+use haft_net::Hosts;
 use haft_policy::{ALIASES, Confinement, Policy, RESTRICTED, RuleProblem, Rules, Scope, Verdict};
 use haft_tool::{SaveRule, ToolSet};
 use haft_types::{Place, ToolSpec};
@@ -53,7 +54,7 @@ fn unread_files(loaded: &Loaded) {
     if !names.is_empty() {
         let text = format!(
             "{} not read, for the folder is not trusted; --trust reads what a project sets, its \
-             hooks too",
+             hooks too, and haft trust does so from now on",
             match &names[..] {
                 [one] => format!("{one} is"),
                 all => format!("{} are", all.join(", ")),
@@ -72,7 +73,7 @@ pub(super) fn unread(problems: &[RuleProblem], loaded: &Loaded) -> Result<(), Fa
     let mut fatal = Vec::new();
     for problem in problems {
         let rule = placed(problem, loaded);
-        let text = with_place(problem, rule);
+        let text = with_place(problem, rule, loaded);
         let loosens = problem.verdict == Verdict::Allow || problem.scope == Scope::Project;
         // Written for another agent: every call of the tool that it names is asked about.
         let asked = rule.is_some_and(|rule| rule.foreign) && problem.tool.is_some();
@@ -101,7 +102,11 @@ fn placed<'a>(problem: &RuleProblem, loaded: &'a Loaded) -> Option<&'a RuleText>
 }
 
 /// What is wrong with a rule, and where it stands.
-fn with_place(problem: &RuleProblem, rule: Option<&RuleText>) -> String {
+fn with_place(problem: &RuleProblem, rule: Option<&RuleText>, loaded: &Loaded) -> String {
+    if problem.scope == Scope::Restricted {
+        let key = "permissions.restricted";
+        return at(loaded, key, &problem.text, &format!("{key}: {problem}"));
+    }
     match rule.filter(|_| problem.scope != Scope::CommandLine) {
         Some(rule) => format!("{}: permissions.{}: {problem}", rule.place, rule.list),
         None => problem.to_string(),
@@ -110,7 +115,7 @@ fn with_place(problem: &RuleProblem, rule: Option<&RuleText>) -> String {
 
 /// Ends with whatever is wrong with rules that a call is to be tried with.
 pub fn readable(policy: &Policy, loaded: &Loaded) -> Result<(), Failure> {
-    let told = |problem| with_place(problem, placed(problem, loaded));
+    let told = |problem| with_place(problem, placed(problem, loaded), loaded);
     let all: Vec<String> = policy.problems().iter().map(told).collect();
     if all.is_empty() { Ok(()) } else { Err(Failure::Usage(all.join("\n"))) }
 }
@@ -144,7 +149,7 @@ pub(super) fn tell(problems: &[RuleProblem], loaded: &Loaded) -> Result<(), Fail
     for problem in problems {
         // A denial that was just typed and would not count is worse than not starting; that what is
         // allowed is denied elsewhere harms nothing.
-        let text = with_place(problem, placed(problem, loaded));
+        let text = with_place(problem, placed(problem, loaded), loaded);
         let typed = |scope| matches!(scope, Scope::CommandLine | Scope::Given);
         let is_harmless =
             problem.verdict == Verdict::Allow && problem.covered.is_some_and(|by| !typed(by));
@@ -156,6 +161,14 @@ pub(super) fn tell(problems: &[RuleProblem], loaded: &Loaded) -> Result<(), Fail
     Ok(())
 }
 
+/// What is wrong with an entry of a list, behind the place where it stands.
+pub(super) fn at(loaded: &Loaded, key: &str, entry: &str, text: &str) -> String {
+    match loaded.place_of(key, entry) {
+        Some(place) => format!("{place}: {text}"),
+        None => text.to_owned(),
+    }
+}
+
 /// What a person wants of the sandbox.
 ///
 /// # Errors
@@ -163,6 +176,15 @@ pub(super) fn tell(problems: &[RuleProblem], loaded: &Loaded) -> Result<(), Fail
 pub(super) fn confinement(loaded: &Loaded, place: &Place) -> Result<Confinement, Failure> {
     let Sandbox { looks, always, ref write, ref hosts, unsandboxed, require } =
         loaded.settings.sandbox;
+    let hosts = hosts.iter().filter(|host| match Hosts::parse([host]) {
+        Ok(_) => true,
+        Err(error) => {
+            let text = format!("sandbox.hosts: {error}; it is left out");
+            say(&format!("haft: {}", face::safe(&at(loaded, "sandbox.hosts", host, &text))));
+            false
+        }
+    });
+    let hosts = hosts.cloned().collect();
     let folder = |text: &String| {
         place
             .path(text)
@@ -174,7 +196,7 @@ pub(super) fn confinement(loaded: &Loaded, place: &Place) -> Result<Confinement,
         always: always || require.is_some(),
         strong: require == Some(SandboxLevel::Namespaces),
         write,
-        hosts: hosts.clone(),
+        hosts,
         may_leave: unsandboxed && require.is_none(),
     })
 }

@@ -12,7 +12,7 @@ use haft_types::{Env, HostPath, ToolSpec};
 
 use super::{
     Base,
-    rules::{idle, tell},
+    rules::{at, idle, tell},
 };
 use crate::{
     cli::Common,
@@ -85,8 +85,11 @@ impl Base {
             return Err(Failure::Usage(format!("--tools: {error}")));
         }
         for (list, names) in [("off", &lists.off), ("on", &lists.on)] {
-            for error in names.iter().filter_map(|name| unknown(name)) {
-                say(&format!("haft: tools.{list}: {error}"));
+            let wrong = names.iter().filter_map(|name| Some((name, unknown(name)?)));
+            for (name, error) in wrong {
+                let key = format!("tools.{list}");
+                let text = at(&self.loaded, &key, name, &format!("{key}: {error}"));
+                say(&format!("haft: {}", face::safe(&text)));
             }
         }
         Ok(())

@@ -31,6 +31,14 @@ enum Matcher {
 }
 
 impl Matcher {
+    fn takes(&self, name: &str) -> bool {
+        match self {
+            Self::Everything => true,
+            Self::Names(wanted) => wanted.iter().any(|one| one == name),
+            Self::Pattern(pattern) => pattern.is_match(name),
+        }
+    }
+
     /// What of it means none of these tools, and none of a server.
     fn strange(&self, known: &[String]) -> Vec<&str> {
         let is_of_server = |text: &str| text.contains("mcp__");
@@ -63,14 +71,7 @@ impl Ready {
     /// Whether it may be asked about a call of a tool; by its `if`, perhaps. Some events have no names: then
     /// the matcher is compared with nothing.
     pub fn means(&self, names: &[String]) -> bool {
-        if names.is_empty() {
-            return true;
-        }
-        match &self.matcher {
-            Matcher::Everything => true,
-            Matcher::Names(wanted) => names.iter().any(|name| wanted.contains(name)),
-            Matcher::Pattern(pattern) => names.iter().any(|name| pattern.is_match(name)),
-        }
+        names.is_empty() || names.iter().any(|name| self.matcher.takes(name))
     }
 
     /// What it is called in messages: its command or address, without values of secrets.
@@ -123,14 +124,22 @@ pub fn ready(loaded: &mut Loaded, anchors: &Anchors) -> Vec<Arc<Ready>> {
             let rules = Rules::default().with(Verdict::Ask, Scope::User, rule);
             Policy::new(&rules, anchors.clone())
         });
+        let mut about_nothing = false;
         if let (Some(rule), Some(policy)) = (&entry.condition, &condition) {
             if let Some(problem) = policy.problems().first() {
                 let why = &problem.problem;
                 wrong("if", format!("{rule:?} is no rule, so it counts for every call: {why}"));
             } else if !entry.event.is_of_tools() {
                 wrong("if", "a hook with `if` never runs on an event that is no call".to_owned());
+            } else if let Some(why) = never(policy, &matcher, &known) {
+                wrong(
+                    "if",
+                    format!("{rule:?} can match no call, so it counts for every one: {why}"),
+                );
+                about_nothing = true;
             }
         }
+        let condition = condition.filter(|_| !about_nothing);
         let strange = if entry.event.is_of_tools() { matcher.strange(&known) } else { Vec::new() };
         if !strange.is_empty() {
             let key = format!("hooks.{}: matcher", entry.event.name());
@@ -145,6 +154,17 @@ pub fn ready(loaded: &mut Loaded, anchors: &Anchors) -> Vec<Arc<Ready>> {
         all.push(Arc::new(Ready { entry, matcher, condition, limited }));
     }
     all
+}
+
+/// Why a condition is about nothing that its hook is asked about.
+fn never(condition: &Policy, matcher: &Matcher, known: &[String]) -> Option<String> {
+    let known: Vec<&str> = known.iter().map(String::as_str).collect();
+    if let Some(doubt) = condition.doubts(&known, |_| false).first() {
+        return Some(doubt.problem.clone());
+    }
+    let meant = condition.meant_tools()?;
+    (!meant.iter().any(|name| matcher.takes(name)))
+        .then(|| format!("its matcher leaves {} out", meant[0]))
 }
 
 /// Reads a matcher as Claude Code does: names in a list, else a pattern that is looked for anywhere.

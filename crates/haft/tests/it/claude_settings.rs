@@ -67,7 +67,8 @@ fn a_project_sets_no_more_than_it_may() {
     let settings = json!({
         "permissions": {"defaultMode": "bypassPermissions", "deny": ["Bash(rm:*)"]},
         "env": {"ANTHROPIC_BASE_URL": "http://x/", "HTTPS_PROXY": "http://x/", "NODE_EXTRA_CA_CERTS": "/x",
-            "LD_PRELOAD": "/x", "GIT_SSH_COMMAND": "x", "ANTHROPIC_CUSTOM_HEADERS": "x", "PATH": "/x", "FINE": "1"},
+            "LD_PRELOAD": "/x", "GIT_SSH_COMMAND": "x", "ANTHROPIC_CUSTOM_HEADERS": "x", "PATH": "/x", "RUSTC_WRAPPER": "x",
+            "PYTHONPATH": "x", "FINE": "1"},
         "disableAllHooks": true,
     });
     world.file(".claude/settings.json", settings.to_string());
@@ -94,6 +95,8 @@ fn a_project_sets_no_more_than_it_may() {
         "env.GIT_SSH_COMMAND",
         "env.ANTHROPIC_CUSTOM_HEADERS",
         "env.PATH",
+        "env.RUSTC_WRAPPER",
+        "env.PYTHONPATH",
     ] {
         assert!(
             ran.err.contains(&format!("settings.json:1: {key}: a project may not")),
@@ -194,12 +197,38 @@ fn own_hooks_that_run_nothing_are_a_reason_not_to_start() {
         json!({"hooks": {"PreToolUse": [{"hooks": [hook]}]}}).to_string()
     };
     world.settings("");
-    for (more, code) in [(json!({}), 0), (json!({"onFailure": "block"}), 1)] {
+    for (more, code) in [
+        (json!({}), 1),
+        (json!({"onFailure": "block"}), 1),
+        (json!({"onFailure": "continue"}), 0),
+        (json!({"if": "Bash(git push *)"}), 0),
+    ] {
         theirs(&world, &hook(more));
         let ran = bash(&world, "ls", &[]);
         assert_eq!(ran.code, Some(code), "{ran:?}");
+        let place = "settings.json:1: hooks.PreToolUse.0.hooks.0: this hook runs nothing: ";
+        assert!(ran.err.contains(place), "{ran:?}");
         assert!(ran.err.contains("haft has no hooks of type \"agent\""), "{ran:?}");
     }
+    theirs(&world, &hook(json!({})).replace("PreToolUse", "Stop"));
+    assert_eq!(bash(&world, "ls", &[]).code, Some(0));
+    // What Claude Code could not run either is no guard at all.
+    for broken in [
+        r#"{"hooks": {"PreToolUse": [{"hooks": [{"type": "command"}]}]}}"#,
+        r#"{"hooks": {"PreToolUse": [{"hooks": ["guard.sh"]}]}}"#,
+        r#"{"hooks": {"PreToolUse": [{"matcher": "Bash"}]}}"#,
+        r#"{"hooks": {"PreToolUse": "guard.sh"}}"#,
+        r#"{"hooks": {"PreToolUze": [{"hooks": [{"type": "command", "command": "exit 2"}]}]}}"#,
+        r#"{"hooks": {"PreToolUse": [{"hooks": [{"type": "http", "url": "ftp://h/x"}]}]}}"#,
+    ] {
+        theirs(&world, broken);
+        let ran = bash(&world, "ls", &["--mode", "bypass"]);
+        assert_eq!(ran.code, Some(2), "{broken}: {ran:?}");
+        assert!(ran.err.contains("settings.json:1: hooks.PreToolU"), "{broken}: {ran:?}");
+        assert!(ran.err.contains("claude.settings = false"), "{broken}: {ran:?}");
+    }
+    theirs(&world, r#"{"hooks": {"BrandNewEvent": [{"hooks": [{"command": "x"}]}]}}"#);
+    assert_eq!(bash(&world, "ls", &[]).code, Some(0));
 }
 
 #[test]

@@ -261,10 +261,30 @@ fn a_rule_says_which_calls_a_hook_sees() {
         ("git pull", false),
         // No command of git's own: it may be an alias.
         ("git pushx", true),
+        // What these run nobody knows.
+        ("make", true),
+        ("python3 p.py", true),
+        ("./run.sh", true),
+        ("cargo test", true),
+        ("npm run x", true),
+        ("ls && make", true),
+        ("git clone -u ./x . y", true),
+        ("git rebase -x ./x a", true),
+        ("touch made", false),
+        ("mkdir -p d && cp -r a d && rm -r d", false),
+        ("chmod +x a", false),
+        ("sudo touch a", false),
+        ("git commit -m x", false),
+        ("git --no-pager log -3", false),
+        ("git -c core.pager=x log", true),
+        ("curl -s https://example.org", false),
     ] {
         let ran = world.tool("bash", &json!({ "command": command }), &["--mode", "dont-ask"]);
         assert_eq!(ran.said().contains("seen"), seen, "{command}: {ran:?}");
     }
+    guard("PowerShell(x)");
+    let ran = world.tool("bash", &json!({"command": "make"}), &["--mode", "dont-ask"]);
+    assert!(!ran.said().contains("seen"), "{ran:?}");
     // A path is one under each of its names.
     fs::create_dir_all(world.work().join("secret")).unwrap();
     std::os::unix::fs::symlink("secret", world.work().join("link")).unwrap();
@@ -275,6 +295,48 @@ fn a_rule_says_which_calls_a_hook_sees() {
         let ran = world.tool("write", &json!({"path": path, "content": ""}), &["--mode", "bypass"]);
         assert_eq!(ran.said().contains("seen"), seen, "{path}: {ran:?}");
     }
+    let ran = world.tool("bash", &json!({"command": "python3 p.py"}), &["--mode", "dont-ask"]);
+    assert!(ran.said().contains("seen"), "{ran:?}");
+}
+
+#[test]
+fn a_long_reason_is_cut_as_all_words_are() {
+    let world = World::new();
+    let command = "head -c 3000000 /dev/zero | tr '\\0' x >&2; exit 2";
+    world.settings(&hook("PreToolUse", "Bash", command, ""));
+    let (ran, made) = touch(&world, &["--mode", "bypass"]);
+    assert_eq!((made, ran.out.matches('x').count()), (false, 10_000), "{}", ran.out.len());
+    assert!(ran.out.contains("(cut at 10000 characters)"), "{}", ran.out.len());
+}
+
+#[test]
+fn a_condition_that_can_match_nothing_is_named_and_counts_for_every_call() {
+    let world = World::new();
+    for (matcher, rule, why) in [
+        ("Bash", "Bash(rm;ls)", "it holds several commands"),
+        ("Bash", "Bash(cd x && make)", "it holds several commands"),
+        ("Write", "Bash(git push *)", "its matcher leaves Bash out"),
+        ("Bash", "Bsh", "Bsh"),
+    ] {
+        world.settings(&hook(
+            "PreToolUse",
+            matcher,
+            "echo seen >&2; exit 2",
+            &format!("if = '{rule}'"),
+        ));
+        let ran = match matcher {
+            "Bash" => world.tool("bash", &json!({"command": "ls"}), &[]),
+            _ => world.tool("write", &json!({"path": "a", "content": ""}), &["--mode", "bypass"]),
+        };
+        assert!(ran.code == Some(1) && ran.said().contains("seen"), "{rule}: {ran:?}");
+        let place = "settings.toml:3: hooks.PreToolUse: if: ";
+        assert!(ran.err.contains(place) && ran.err.contains(why), "{rule}: {ran:?}");
+    }
+    let fine = hook("PreToolUse", "Bash|Edit", "exit 2", "if = 'Bash(git push *)'")
+        + &hook("PreToolUse", "Bash", "exit 2", "if = 'Edit(/x/**)'");
+    world.settings(&fine);
+    let ran = world.tool("bash", &json!({"command": "ls"}), &[]);
+    assert!(ran.code == Some(0) && ran.err.is_empty(), "{ran:?}");
 }
 
 #[test]

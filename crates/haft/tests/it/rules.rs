@@ -180,6 +180,38 @@ fn settings_that_are_left_closed_are_named() {
 }
 
 #[test]
+fn an_answer_of_trust_is_kept_without_a_terminal() {
+    let world = World::new();
+    world.file(".git/HEAD", "ref: refs/heads/main");
+    world.file("sub/a.txt", "one\n");
+    world.file(".haft/settings.toml", "permissions.deny = ['Bash']");
+    let decision = || {
+        let ran = world.run(&["why", "ls"]);
+        ran.out.split(':').next().unwrap_or_default().to_owned()
+    };
+    assert_eq!(decision(), "allow");
+    let shown = world.run(&["trust", "--show"]);
+    assert!(shown.code == Some(0) && shown.out.contains("was not answered about"), "{shown:?}");
+    assert!(!world.state().join("trust.json").exists());
+    // A folder of the project stands for all of it.
+    let ran = world.run(&["trust", "sub"]);
+    let root = world.work().display().to_string();
+    assert!(ran.code == Some(0) && ran.out.starts_with(&format!("{root} is trusted: ")), "{ran:?}");
+    assert!(ran.out.contains("it brings along .haft/settings.toml"), "{ran:?}");
+    assert_eq!(decision(), "deny");
+    let ran = world.run(&["trust", "--no"]);
+    assert!(ran.out.contains("is not trusted"), "{ran:?}");
+    assert_eq!(decision(), "allow");
+    assert!(world.run(&["trust", "--show"]).out.contains("is not trusted"));
+    assert_eq!(world.run(&["trust", "no-such-folder"]).code, Some(2));
+    // No command of a model answers it unasked: in mode auto the sandbox keeps haft's home from it.
+    for mode in ["accept-edits", "bypass"] {
+        let ran = world.run(&["why", "--mode", mode, "haft trust ."]);
+        assert!(ran.out.starts_with("ask"), "{mode}: {ran:?}");
+    }
+}
+
+#[test]
 fn a_worktree_is_trusted_with_its_repository_and_nothing_that_only_says_so() {
     let world = World::new();
     let git = |arguments: &[&str]| {

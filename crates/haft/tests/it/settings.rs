@@ -97,6 +97,47 @@ fn managed_settings_stand_over_those_of_persons() {
 }
 
 #[test]
+fn whoever_runs_the_machine_forbids_mode_bypass() {
+    let world = World::new();
+    let managed = world.root().join("etc/claude-code");
+    fs::create_dir_all(&managed).unwrap();
+    let text = "{\"permissions\":\n{\"disableBypassPermissionsMode\": \"disable\"}}";
+    fs::write(managed.join("managed-settings.json"), text).unwrap();
+    let etc = world.root().join("etc").display().to_string();
+    let mount = format!("mount --bind '{etc}' /etc");
+    let Some(ran) = world.mounted(&mount, "tool list --mode bypass", &[]) else { return };
+    let wanted = "managed-settings.json:2: mode: mode bypass of the command line";
+    assert!(ran.code == Some(2) && ran.err.contains(wanted), "{ran:?}");
+    let ran = world.mounted(&mount, "tool list --mode auto", &[]).unwrap();
+    assert_eq!(ran.code, Some(0), "{ran:?}");
+}
+
+#[test]
+fn names_and_hosts_that_mean_nothing_are_named_with_their_line() {
+    let world = World::new();
+    world.settings(
+        "[tools]\noff = ['bsh']\n[sandbox]\nhosts = [\n'*',\n'example.org']\n[permissions]\nrestricted = [\n\
+         'mkfs',\n'Bash(rm;ls)',\n'Bash(shutdown:*)']\ndeny = ['Bash(rm;ls)']\n",
+    );
+    let ran = world.run(&["tool", "list"]);
+    assert_eq!(ran.code, Some(0), "{ran:?}");
+    for wanted in [
+        "settings.toml:2: tools.off: ",
+        "settings.toml:5: sandbox.hosts: \"*\" names no host",
+        "settings.toml:9: permissions.restricted: ",
+        "settings.toml:10: permissions.restricted: ",
+        "settings.toml:12: permissions.deny: ",
+    ] {
+        assert!(ran.err.contains(wanted), "{wanted}: {ran:?}");
+    }
+    assert!(!ran.err.contains("shutdown"), "{ran:?}");
+    world.settings("permissions.restricted = [\n'Bash(a'\n]");
+    let ran = world.run(&["tool", "list"]);
+    let wanted = "settings.toml:2: permissions.restricted: ";
+    assert!(ran.code == Some(2) && ran.err.contains(wanted), "{ran:?}");
+}
+
+#[test]
 fn wrong_settings_and_commands_are_mistakes_too() {
     let world = World::new();
     let wrong = |ran: Ran, wanted: &str| {

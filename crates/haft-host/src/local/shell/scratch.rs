@@ -18,8 +18,12 @@ use tempfile::TempDir;
 use crate::Spawn;
 
 /// Variables that name a cache without which a program fails, and the folder that it gets.
-const CACHES: &[(&str, &str)] =
-    &[("GOCACHE", "go-build"), ("CCACHE_DIR", "ccache"), ("UV_CACHE_DIR", "uv")];
+const CACHES: &[(&str, &str)] = &[
+    ("GOCACHE", "go-build"),
+    ("CCACHE_DIR", "ccache"),
+    ("UV_CACHE_DIR", "uv"),
+    ("npm_config_cache", "npm"),
+];
 
 /// See the module; made when it is first wanted.
 #[derive(Debug, Default)]

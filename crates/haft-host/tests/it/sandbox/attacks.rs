@@ -34,6 +34,8 @@ pub(super) struct Field {
     pub(super) folder: PathBuf,
     /// The process that stands for haft.
     pub(super) haft: i32,
+    /// When that began.
+    pub(super) began: String,
     pub(super) tcp: u16,
     pub(super) udp: u16,
     /// Whether only what works for everybody is tried: nothing confines it.
@@ -142,6 +144,8 @@ pub(super) const ALL: &[Attack] = &[
         NONE,
     ),
     special("read haft's variables", |f| opens_to_read(&format!("/proc/{}/environ", f.haft)), NONE),
+    attack("read haft's command line", |f| tells(f, "cmdline"), [Stopped, Open]),
+    attack("read haft's state", |f| tells(f, "status"), [Stopped, Open]),
     special(
         "take haft's descriptors",
         |f| fs::read_link(format!("/proc/{}/fd/0", f.haft)).is_ok(),
@@ -362,6 +366,18 @@ fn io_uring(_: &Field) -> bool {
 /// Which network this process has.
 pub(super) fn network() -> Option<PathBuf> {
     fs::read_link("/proc/self/ns/net").ok()
+}
+
+/// When a process began, which tells it from one with its number in another namespace.
+pub(super) fn began(process: i32) -> Option<String> {
+    let state = fs::read_to_string(format!("/proc/{process}/stat")).ok()?;
+    state.rsplit_once(')')?.1.split_whitespace().nth(19).map(ToOwned::to_owned)
+}
+
+/// Whether a file about haft can be read, and is about it.
+fn tells(field: &Field, name: &str) -> bool {
+    let text = fs::read(format!("/proc/{}/{name}", field.haft)).unwrap_or_default();
+    !text.is_empty() && began(field.haft).as_ref() == Some(&field.began)
 }
 
 fn seizes(process: i32) -> bool {

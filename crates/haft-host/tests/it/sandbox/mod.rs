@@ -98,6 +98,7 @@ impl World {
         let name = SocketAddr::from_abstract_name(root.as_os_str().as_bytes()).unwrap();
         let field = Field {
             haft: std::process::id().cast_signed(),
+            began: attacks::began(std::process::id().cast_signed()).unwrap(),
             network: attacks::network().unwrap(),
             tcp: tcp.local_addr().unwrap().port(),
             udp: udp.local_addr().unwrap().port(),
@@ -279,6 +280,7 @@ const DOCTOR: &[(Attack, &[&str])] = &[
             "take haft's descriptors",
         ],
     ),
+    (Attack::Words, &["read haft's command line", "read haft's state"]),
     (Attack::Tcp, &["TCP"]),
     (Attack::Udp, &["UDP"]),
     (Attack::Socket, &["a unix socket", "a unix socket of datagrams"]),
