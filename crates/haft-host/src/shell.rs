@@ -165,7 +165,8 @@ pub trait Control: Send + Sync {
     /// Sends bytes to its standard input.
     ///
     /// # Errors
-    /// When its input is not open any more.
+    /// When its input is not open any more; [`io::ErrorKind::InvalidInput`] when a terminal would lose
+    /// the end of a line of them. Nothing is sent then.
     fn write(&self, bytes: Bytes) -> BoxFuture<'_, io::Result<()>>;
     /// Ends its standard input.
     fn end_input(&self);

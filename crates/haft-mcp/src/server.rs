@@ -55,7 +55,8 @@ pub struct Server {
     dispatcher: Arc<Dispatcher>,
     watch: Watch,
     concurrency: usize,
-    /// The calls of the connection: those that conflict run in the order in which they came.
+    /// The calls of the connection: those that conflict run in the order in which they came, but that
+    /// none waits for a wait.
     order: Arc<Order>,
     places: Places,
     calls: TaskTracker,
@@ -71,7 +72,7 @@ impl Server {
     /// A server that runs at most `concurrency` calls at once; others wait their turn.
     pub fn new(dispatcher: Arc<Dispatcher>, watch: Watch, concurrency: usize) -> Self {
         dispatcher.session.cancelled_are_unheard();
-        let order = Arc::new(Order::default());
+        let order = Arc::new(Order::shared());
         let (all, session) = (order.clone(), dispatcher.session.clone());
         let places = Arc::new(move || InTurn(Arc::new(all.turn()), session.next_call()));
         Self {

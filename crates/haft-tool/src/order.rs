@@ -3,6 +3,10 @@
 //! **Invariant:** no call starts before one that came earlier, nor beside one with which it conflicts.
 //! What a call would do is worked out when all before it have started, and again whenever one of them
 //! has ended: it may depend on what they do. A turn that is let go of holds up nobody.
+//!
+//! Over one connection several conversations may go on, of which none waits for what another one waits
+//! for, so a call that only waits holds up none there that came later. In one answer of a model what
+//! stands behind a wait is meant to come after it.
 
 use std::{
     panic::{AssertUnwindSafe, catch_unwind},
@@ -10,7 +14,7 @@ use std::{
     sync::{Arc, Mutex, MutexGuard, PoisonError},
 };
 
-use haft_types::{Plan, ToolUse, together};
+use haft_types::{Plan, ToolUse};
 use tokio::sync::Notify;
 
 use crate::Dispatcher;
@@ -20,6 +24,8 @@ use crate::Dispatcher;
 pub struct Order {
     calls: Mutex<Calls>,
     moved: Notify,
+    /// Whether several conversations share it.
+    is_shared: bool,
 }
 
 #[derive(Default)]
@@ -37,6 +43,11 @@ pub struct Turn {
 }
 
 impl Order {
+    /// The order of a connection over which several may talk.
+    pub fn shared() -> Self {
+        Self { is_shared: true, ..Self::default() }
+    }
+
     /// Gives the next call its place.
     pub fn turn(self: &Arc<Self>) -> Turn {
         let mut calls = self.calls();
@@ -81,9 +92,9 @@ impl Turn {
     /// Starts the call where nothing that runs conflicts with it.
     fn starts(&self, plan: Plan) -> bool {
         let mut calls = self.order.calls();
-        let running: Vec<Plan> =
-            calls.open.iter().filter_map(|(_, running)| running.clone()).collect();
-        if together(running.iter().cloned().chain([plan.clone()])) <= running.len() {
+        let holds_up =
+            |running: &Plan| !(self.order.is_shared && running.waits) && running.conflicts(&plan);
+        if calls.open.iter().any(|(_, running)| running.as_ref().is_some_and(holds_up)) {
             return false;
         }
         if let Some(own) = calls.open.iter_mut().find(|(number, _)| *number == self.number) {
@@ -122,7 +133,7 @@ mod tests {
     use std::cell::Cell;
 
     use futures::FutureExt as _;
-    use haft_types::{HostPath, Place, Style};
+    use haft_types::{Access, HostPath, Place, Style, Target};
 
     use super::*;
 
@@ -206,6 +217,25 @@ mod tests {
         drop(first);
         second.await;
         assert!(third.come(|| plan().changes(at("/w/b"))).now_or_never().is_none());
+    }
+
+    #[test]
+    fn what_waits_holds_up_others_in_one_answer_alone() {
+        let at_jobs = |access| plan().with(access, Target::State { name: "jobs".into() });
+        let calls = [
+            plan().with(Access::Destroy, Target::command("serve &".into())),
+            at_jobs(Access::Observe).waiting(),
+            plan().with(Access::Destroy, Target::command("curl localhost".into())),
+            at_jobs(Access::Modify),
+        ];
+        assert_eq!(rounds(&calls), [1, 1, 1, 1]);
+        let order = Arc::new(Order::shared());
+        let turns: Vec<Turn> = calls.iter().map(|_| order.turn()).collect();
+        let starts =
+            |number: usize| turns[number].come(|| calls[number].clone()).now_or_never().is_some();
+        assert_eq!([starts(0), starts(1)], [true, false], "it waits for what came before it");
+        drop(order.calls().open.remove(0));
+        assert_eq!([starts(1), starts(2), starts(3)], [true, true, false]);
     }
 
     #[tokio::test]

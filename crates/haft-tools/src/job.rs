@@ -6,6 +6,7 @@
 use std::{
     collections::{BTreeSet, HashMap},
     fmt::Write as _,
+    io,
     sync::{Arc, Mutex, PoisonError},
     time::Duration,
 };
@@ -40,6 +41,10 @@ const TAKEN: Duration = Duration::from_secs(5);
 const UNREAD: Duration = Duration::from_millis(500);
 /// Bytes of input that stand in a pipe of any size.
 const LARGE: usize = 4 << 10;
+/// What to do where a terminal would lose the end of a line.
+const CUT: &str = "Nothing was sent, for the rest would be lost. Send shorter lines, or give the program \
+     a file, or begin it without pty: then lines of any length reach it. A program that reads keys itself \
+     (an editor, a prompt) takes long lines once it shows that it is ready.";
 /// Bytes of a compiled pattern.
 const PATTERN: usize = 1 << 20;
 /// Characters of a found line that are repeated.
@@ -202,7 +207,7 @@ impl Tool for Job {
         Ok(match input.action {
             Action::List => with("Listing the jobs".to_owned(), state(Access::Observe)),
             Action::Output => with(format!("Looking at {job}"), state(Access::Observe)),
-            Action::Wait => with(format!("Waiting for {job}"), state(Access::Observe)),
+            Action::Wait => with(format!("Waiting for {job}"), state(Access::Observe)).waiting(),
             Action::Stop => with(format!("Stopping {job}"), state(Access::Modify)),
             // A shell would run it, so it is judged as a command is.
             Action::Input => {
@@ -470,7 +475,12 @@ async fn type_in(
                 &"it reads nothing of what was sent before; nothing of this was sent",
             ));
         };
-        sent.map_err(|error| gone(&error))?;
+        sent.map_err(|error| match error.kind() {
+            io::ErrorKind::InvalidInput => {
+                ToolError::new(format!("{} cannot take this input: {error}", job.id())).hint(CUT)
+            }
+            _ => gone(&error),
+        })?;
     }
     let end = if line { "a newline at their end" } else { "no newline at their end" };
     let unread = if bytes > LARGE { unread(job).await.min(bytes) } else { 0 };

@@ -129,17 +129,26 @@ pub struct Plan {
     pub title: String,
     /// Everything that the call may touch; empty means: nothing at all.
     pub effects: Vec<Effect>,
+    /// Whether the call waits for something else and does nothing itself: nobody else need wait for it.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub waits: bool,
 }
 
 impl Plan {
     /// Starts a plan on the place's host, without effects.
     pub fn new(place: &Place, title: impl Into<String>) -> Self {
-        Self { host: place.host.clone(), title: title.into(), effects: Vec::new() }
+        Self { host: place.host.clone(), title: title.into(), effects: Vec::new(), waits: false }
     }
 
     /// The plan of a call about which nothing is known: always safe, always asked about.
     pub fn anything(place: &Place, title: impl Into<String>) -> Self {
         Self::new(place, title).with(Access::Destroy, Target::Anything)
+    }
+
+    /// The same as one of a call that waits for something else and does nothing itself.
+    #[must_use]
+    pub fn waiting(self) -> Self {
+        Self { waits: true, ..self }
     }
 
     /// Adds one effect.
@@ -183,20 +192,6 @@ impl Plan {
         (self.host == other.host || everywhere(self) || everywhere(other))
             && self.effects.iter().any(|a| other.effects.iter().any(|b| a.conflicts(b)))
     }
-}
-
-/// How many of the next calls may go at the same time; plans no further than it must.
-///
-/// A call never moves before one that was written earlier.
-pub fn together(plans: impl IntoIterator<Item = Plan>) -> usize {
-    let mut taken: Vec<Plan> = Vec::new();
-    for plan in plans {
-        if taken.iter().any(|earlier| earlier.conflicts(&plan)) {
-            break;
-        }
-        taken.push(plan);
-    }
-    taken.len()
 }
 
 /// All that a plan may know of its surroundings.
@@ -266,36 +261,6 @@ mod tests {
     }
     fn plan() -> Plan {
         Plan::new(&place(), "")
-    }
-
-    #[test]
-    fn order_is_kept_and_calls_split_on_conflict() {
-        let plans = [
-            plan().searches(at("/w")),
-            plan().searches(at("/w")),
-            plan().changes(at("/w/a")),
-            plan().changes(at("/w/b")),
-            plan().searches(at("/w")),
-            plan().changes(at("/x")),
-        ];
-        let (mut left, mut sizes) = (&plans[..], Vec::new());
-        while !left.is_empty() {
-            sizes.push(together(left.iter().cloned()));
-            left = &left[sizes[sizes.len() - 1]..];
-        }
-        assert_eq!(sizes, [2, 2, 2]);
-    }
-
-    #[test]
-    fn nothing_is_planned_behind_the_first_conflict() {
-        let mut planned = 0;
-        let plans = std::iter::repeat_with(|| {
-            planned += 1;
-            plan().changes(at("/w/a"))
-        });
-        assert_eq!(together(plans), 1);
-        assert_eq!(planned, 2);
-        assert_eq!(together([]), 0);
     }
 
     #[test]

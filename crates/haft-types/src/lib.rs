@@ -28,7 +28,7 @@ pub use self::{
         Cell, Cut, CutBy, CutEnd, Detail, DiffLine, Entry, EntryKind, FileMatches, Hunk, LineMark,
         MatchLine, Node, Shape,
     },
-    effect::{Access, Effect, Follow, Place, Plan, Target, together},
+    effect::{Access, Effect, Follow, Place, Plan, Target},
     event::{
         AgentPath, Body, BreakCause, Event, EventId, JobEnd, Level, Stream, TurnEnd, TurnId,
         VERSION,

@@ -185,7 +185,12 @@ fn receipt(path: &str) -> Receipt {
 
 fn call(id: &str, turn: u64, paths: &[&str]) -> [Event; 2] {
     let call = CallId(id.into());
-    let plan = Plan { host: "local".into(), title: format!("Doing {id}"), effects: Vec::new() };
+    let plan = Plan {
+        host: "local".into(),
+        title: format!("Doing {id}"),
+        effects: Vec::new(),
+        waits: false,
+    };
     let started = Body::CallStarted {
         call: call.clone(),
         tool: "edit".into(),
@@ -240,7 +245,8 @@ fn what_is_found_while_jobs_run_names_them() {
     let command = |id: &str| {
         let target = Target::command("make".to_owned());
         let effects = vec![Effect { access: Access::Destroy, target }];
-        let plan = Plan { host: "local".into(), title: format!("Running {id}"), effects };
+        let plan =
+            Plan { host: "local".into(), title: format!("Running {id}"), effects, waits: false };
         let [started, ended] = call(id, 1, &["/made"]);
         let Body::CallStarted { call, tool, input, .. } = started.body else { unreachable!() };
         [event(Body::CallStarted { call, tool, input, plan: Some(plan) }), ended]

@@ -32,7 +32,7 @@ pub(crate) async fn begin(world: &World, command: &str) -> String {
     begin_with(world, json!({"command": command})).await
 }
 
-async fn begin_with(world: &World, mut input: Value) -> String {
+pub(crate) async fn begin_with(world: &World, mut input: Value) -> String {
     input["run_in_background"] = json!(true);
     let outcome = world.call("bash", input).await;
     assert_eq!(outcome.status, Status::Done, "{}", outcome.joined_text());

@@ -24,6 +24,7 @@ mod grep_binary;
 mod harness;
 mod jobs;
 mod jobs_told;
+mod jobs_typed;
 mod ls;
 mod mixed;
 mod moves;

@@ -54,6 +54,26 @@ fn what_does_not_conflict_runs_beside() {
 }
 
 #[test]
+fn a_wait_holds_up_nothing_of_its_connection() {
+    let world = World::new();
+    let mut client = Client::greeted(&world, &["--mode", "bypass"]);
+    let command = "until [ -e go ]; do sleep 0.02; done";
+    client.call("bash", &json!({"command": command, "run_in_background": true}));
+    for id in ["one", "two"] {
+        client.begin(&json!(id), "job", &json!({"action": "wait", "timeout_ms": 600_000}));
+    }
+    client.begin(&json!("bash"), "bash", &bash("echo x > made; cat made"));
+    let ran = client.next();
+    assert_eq!(ran["id"], json!("bash"), "{ran}");
+    assert_eq!(ran["result"]["structuredContent"]["stdout"], json!("x\n"), "{ran}");
+    client.begin(&json!("stop"), "job", &json!({"action": "stop"}));
+    let mut ids: Vec<Value> = (0..3).map(|_| client.next()["id"].clone()).collect();
+    ids.sort_by_key(ToString::to_string);
+    assert_eq!(ids, ["one", "stop", "two"]);
+    client.ends_well();
+}
+
+#[test]
 fn what_a_cancelled_command_left_is_gone_when_the_next_one_starts() {
     let world = World::new();
     let seconds = unique_seconds();

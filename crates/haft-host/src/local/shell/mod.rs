@@ -44,6 +44,7 @@ use rustix::{
     fd::OwnedFd,
     io::ioctl_fionread,
     process::{Pid, getsid},
+    termios::{LocalModes, tcgetattr},
 };
 use tokio::sync::{Notify, oneshot};
 
@@ -62,6 +63,10 @@ pub(in crate::local) use self::{scratch::Scratch, threads::Threads};
 const QUEUE_LIMIT: usize = 512 << 10;
 /// Most bytes of input that wait to be taken.
 const INPUT_LIMIT: usize = 1 << 20;
+/// Most bytes of a line that a terminal takes while its program reads whole lines, without its end.
+const LINE_MAX: usize = 4_095;
+/// What ends such a line, or throws it away.
+const LINE_ENDS: &[u8] = b"\n\r\x03\x04";
 /// What a waiting piece costs beside its bytes.
 const PIECE_COST: usize = 128;
 
@@ -268,6 +273,28 @@ struct Input {
     ends: bool,
     /// Our end of its pipe, while that is open.
     pipe: Weak<OwnedFd>,
+    /// Bytes behind the last line end that was sent.
+    begun: usize,
+}
+
+impl Input {
+    /// Reports whether a terminal would cut a line of this: while its program reads whole lines, it
+    /// takes what has room for one and loses the rest without a word.
+    fn cuts(&self, bytes: &[u8]) -> bool {
+        let mut lines = bytes.split(|byte| LINE_ENDS.contains(byte)).map(<[u8]>::len);
+        let first = lines.next().unwrap_or_default() + self.begun;
+        first.max(lines.max().unwrap_or_default()) > LINE_MAX
+            && self.pipe.upgrade().is_some_and(|pipe| {
+                tcgetattr(pipe).is_ok_and(|set| set.local_modes.contains(LocalModes::ICANON))
+            })
+    }
+
+    fn push(&mut self, bytes: Bytes) {
+        let end = bytes.iter().rposition(|byte| LINE_ENDS.contains(byte));
+        self.begun = end.map_or(self.begun + bytes.len(), |end| bytes.len() - end - 1);
+        self.bytes += bytes.len();
+        self.queue.push_back(bytes);
+    }
 }
 
 /// A running command.
@@ -400,9 +427,14 @@ impl Control for Shared {
                         let text = "the program's input is closed; start it with open input";
                         return Err(io::Error::new(io::ErrorKind::BrokenPipe, text));
                     }
+                    if state.input.cuts(&bytes) {
+                        let text = format!(
+                            "a line of it is longer than the {LINE_MAX} bytes that a terminal takes"
+                        );
+                        return Err(io::Error::new(io::ErrorKind::InvalidInput, text));
+                    }
                     if state.input.bytes < INPUT_LIMIT {
-                        state.input.bytes += bytes.len();
-                        state.input.queue.push_back(bytes);
+                        state.input.push(bytes);
                         drop(state);
                         self.wake();
                         return Ok(());
