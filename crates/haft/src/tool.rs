@@ -173,7 +173,7 @@ async fn would_allow(core: &Core, name: &str, outcome: &Outcome, plan: &Plan) ->
     let spec = core.dispatcher.tools.spec(name)?;
     let base = &core.base;
     let real = timeout(LOOK_UP, real_paths(&*base.host, plan)).await.ok()??;
-    let quoted = |rule: &String| format!(" --allow '{}'", rule.replace('\'', r"'\''"));
+    let quoted = |rule: &String| format!(" --allow {}", shell_word(rule));
     if base.mode == Mode::Auto {
         // The sandbox holds the command itself; what it needs beyond that is what was asked about.
         let beyond = base.policy.rules_beyond(plan, &real, |path| base.place.holds(path));
@@ -199,6 +199,20 @@ async fn would_allow(core: &Core, name: &str, outcome: &Outcome, plan: &Plan) ->
     let other = plan.access() == Access::Modify && inside && base.mode != Mode::AcceptEdits;
     let mode = if other { " or --mode accept-edits" } else { "" };
     Some(format!("to allow it, add{flags}{mode}"))
+}
+
+/// A text as a word of any shell, in one line: names may hold ends of lines.
+fn shell_word(text: &str) -> String {
+    let quoted = |text: &str| format!("'{}'", text.replace('\'', r"'\''"));
+    if !text.contains(|c: char| c.is_ascii_control()) {
+        return quoted(text);
+    }
+    let written = text.replace('\\', r"\\").replace('%', "%%");
+    let written: String = written
+        .chars()
+        .map(|c| if c.is_ascii_control() { format!("\\{:03o}", u32::from(c)) } else { c.into() })
+        .collect();
+    format!("\"$(printf {})\"", quoted(&written))
 }
 
 /// Where the paths of a plan really lie, one for each effect; none where one cannot be found out.

@@ -21,16 +21,19 @@ fn a_refusal_is_one_sentence_with_its_full_stop() {
 #[test]
 fn a_refusal_tells_a_person_what_allows_it() {
     let world = World::new();
-    let write = json!({"path": "it's.txt", "content": "x"});
-    let ran = world.tool("write", &write, &[]);
-    let (_, rule) = ran.err.split_once("add --allow ").unwrap_or_else(|| panic!("{ran:?}"));
-    let rule = rule.trim();
-    let (rule, other) = rule.split_once(" or ").unwrap_or_else(|| panic!("{rule}"));
-    assert_eq!(other, "--mode accept-edits");
-    world.file("input.json", write.to_string());
-    let ran = world.shell(&format!("haft tool write --allow {rule} --input - <input.json"));
-    assert_eq!((ran.code, world.read("it's.txt").as_str()), (Some(0), "x"), "{rule} {ran:?}");
+    for name in ["it's.txt", "n\nl 5%d\\n it's\t.txt"] {
+        let write = json!({"path": name, "content": "x"});
+        let ran = world.tool("write", &write, &[]);
+        let (_, rule) = ran.err.split_once("add --allow ").unwrap_or_else(|| panic!("{ran:?}"));
+        let rule = rule.trim();
+        let (rule, other) = rule.split_once(" or ").unwrap_or_else(|| panic!("{rule}"));
+        assert_eq!(other, "--mode accept-edits");
+        world.file("input.json", write.to_string());
+        let ran = world.shell(&format!("haft tool write --allow {rule} --input - <input.json"));
+        assert_eq!((ran.code, world.read(name).as_str()), (Some(0), "x"), "{rule} {ran:?}");
+    }
 
+    let write = json!({"path": "it's.txt", "content": "x"});
     let ran = world.tool("bash", &json!({"command": "touch a"}), &[]);
     assert!(ran.err.contains("--allow 'Bash(touch a)'\n"), "{ran:?}");
     // No flag helps against a rule that denies.
