@@ -6,7 +6,7 @@
 
 mod parts;
 
-use haft_types::{Access, Body, CallId, Event, Plan, Receipt, Status, Target, TurnId};
+use haft_types::{Access, Body, CallId, Event, Outcome, Plan, Receipt, Status, Target, TurnId};
 
 /// What one call changed.
 #[derive(Clone, Debug, PartialEq)]
@@ -23,7 +23,8 @@ pub struct Change {
     pub at: u64,
     /// What it did, oldest first.
     pub receipts: Vec<Receipt>,
-    /// The jobs that ran while that was found by looking at the files: some of it may be their doing.
+    /// The jobs that ran while that was found by looking at the files, and what other processes of haft
+    /// ran: some of it may be their doing.
     pub jobs: Vec<String>,
     /// Whether it is taken back now.
     pub undone: bool,
@@ -124,6 +125,10 @@ impl Changes {
                 self.begun.retain(|begun| *begun.call.0 != **job);
             }
             Body::CallEnded { call, outcome, .. } => {
+                let own = outer(call);
+                if let Some(begun) = self.begun.iter_mut().find(|begun| begun.call == own) {
+                    begun.jobs.extend(others(outcome));
+                }
                 self.add(event, call, &outcome.receipts);
                 // More may be found of one that was stopped.
                 if is_outer(call)
@@ -196,11 +201,18 @@ impl Changes {
 }
 
 /// Reports whether no host sees what a call of this plan changes.
-fn is_looked(plan: &Plan) -> bool {
+pub fn is_looked(plan: &Plan) -> bool {
     plan.effects.iter().any(|effect| {
         effect.access != Access::Observe
             && matches!(effect.target, Target::Command { .. } | Target::Anything)
     })
+}
+
+/// What other processes of haft ran meanwhile, as the call told.
+fn others(outcome: &Outcome) -> impl Iterator<Item = String> {
+    let told = outcome.data.as_ref().and_then(|data| data.pointer("/changes/while_others"));
+    let told = told.and_then(|told| told.as_array()).into_iter().flatten();
+    told.filter_map(|name| name.as_str()).map(str::to_owned)
 }
 
 /// Reports whether this names a job.

@@ -3,7 +3,11 @@
 //! **Invariant:** it is only told, and nothing is decided by it: where the list is not there, or a
 //! process is of another namespace, nobody is named.
 
-use std::{fs, fs::File, os::unix::fs::MetadataExt as _};
+use std::{
+    collections::HashSet,
+    fs::{self, File, Metadata},
+    os::unix::fs::MetadataExt as _,
+};
 
 /// Most characters of a command that are shown.
 const SHOWN: usize = 60;
@@ -12,21 +16,45 @@ const WORDS: usize = 2;
 
 /// The process that holds the lock of a file, as `process 12 (haft mcp)`.
 pub fn holder(file: &File) -> Option<String> {
-    let data = file.metadata().ok()?;
-    let (disk, number) = (data.dev(), data.ino());
-    let (major, minor) =
-        ((disk >> 8 & 0xfff) | (disk >> 32 & !0xfff), (disk & 0xff) | (disk >> 12 & !0xff));
-    let wanted = format!("{major:02x}:{:02x}:{number}", minor & 0xffff_ffff);
+    let wanted = place(&file.metadata().ok()?);
     let locks = fs::read_to_string("/proc/locks").ok()?;
-    let of = |line: &str| {
-        let words: Vec<&str> = line.split_whitespace().collect();
-        let [_, "FLOCK", _, "WRITE", process, at, ..] = words[..] else { return None };
-        (at == wanted).then(|| process.parse::<u32>().ok()).flatten()
-    };
-    let process = locks.lines().find_map(of).filter(|process| *process > 0)?;
+    let process = locked(&locks).find_map(|(process, at)| (at == wanted).then_some(process))?;
     Some(match command(process) {
         Some(command) => format!("process {process} ({command})"),
         None => format!("process {process}"),
+    })
+}
+
+/// The files that are locked now, by whichever process.
+#[derive(Debug, Default)]
+pub(crate) struct Held(HashSet<String>);
+
+impl Held {
+    pub(crate) fn now() -> Self {
+        let locks = fs::read_to_string("/proc/locks").unwrap_or_default();
+        Self(locked(&locks).map(|(_, at)| at.to_owned()).collect())
+    }
+
+    pub(crate) fn has(&self, data: &Metadata) -> bool {
+        self.0.contains(&place(data))
+    }
+}
+
+/// A file as the kernel names it among its locks.
+fn place(data: &Metadata) -> String {
+    let (disk, number) = (data.dev(), data.ino());
+    let (major, minor) =
+        ((disk >> 8 & 0xfff) | (disk >> 32 & !0xfff), (disk & 0xff) | (disk >> 12 & !0xff));
+    format!("{major:02x}:{:02x}:{number}", minor & 0xffff_ffff)
+}
+
+/// Processes with the files that they hold locked.
+fn locked(locks: &str) -> impl Iterator<Item = (u32, &str)> {
+    locks.lines().filter_map(|line| {
+        let mut words = line.split_whitespace().skip(1);
+        let kind = (words.next()?, words.next()?, words.next()?);
+        let (process, at) = (words.next()?.parse::<u32>().ok()?, words.next()?);
+        (kind.0 == "FLOCK" && kind.2 == "WRITE" && process > 0).then_some((process, at))
     })
 }
 
@@ -48,7 +76,10 @@ mod tests {
     fn who_holds_a_lock_is_named() {
         let file = tempfile::NamedTempFile::new().unwrap();
         assert_eq!(holder(file.as_file()), None);
+        let data = file.as_file().metadata().unwrap();
+        assert!(!Held::now().has(&data));
         file.as_file().lock().unwrap();
+        assert!(Held::now().has(&data));
         let told = holder(&file.reopen().unwrap()).unwrap();
         let process = format!("process {} (", std::process::id());
         assert!(told.starts_with(&process) && told.len() < 100, "{told}");

@@ -30,6 +30,7 @@ mod fold;
 mod holder;
 mod inline;
 mod journal;
+mod lately;
 mod list;
 mod log;
 mod pre_images;
@@ -41,12 +42,13 @@ mod tree;
 
 pub use self::{
     blobs::{BLOB_MAX, Blobs},
-    changes::{Change, Changes, TakenBack},
+    changes::{Change, Changes, TakenBack, is_looked},
     copies::{Copies, Left as LeftCopies},
     error::{LineError, LineFault, SessionError},
     fold::{Fold, conversation, on_branch, states},
     inline::{INLINE_MAX, Packed},
     journal::{Journal, Journals, Left},
+    lately::Lately,
     list::{Listing, SessionInfo, Skipped, TITLE_MAX},
     log::{Log, fresh_key, recalled},
     pre_images::{Collected, Held, PreImages, Reading, Unfinished},

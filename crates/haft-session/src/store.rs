@@ -12,8 +12,8 @@ use std::{
 use haft_types::{CallId, EventId, HostPath};
 
 use crate::{
-    Blobs, Collected, Listing, Log, PreImages, SessionError, SessionInfo, Verdict, list, log,
-    pre_images,
+    Blobs, Collected, Lately, Listing, Log, PreImages, SessionError, SessionInfo, Verdict, lately,
+    list, log, pre_images,
     read::{self, Branch, Events},
 };
 
@@ -133,6 +133,12 @@ impl Store {
     /// When there is none or more than one, with candidates.
     pub fn find(&self, prefix: &str) -> Result<SessionId, SessionError> {
         list::find(&self.sessions, prefix)
+    }
+
+    /// What happened in the sessions but `mine` whose logs changed since this moment, in milliseconds
+    /// since the Unix epoch. What cannot be read tells nothing.
+    pub fn lately(&self, mine: &SessionId, since: u64) -> Vec<Lately> {
+        lately::lately(&self.sessions, mine, since)
     }
 
     /// A session's folder.

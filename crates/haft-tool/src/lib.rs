@@ -51,7 +51,7 @@ pub use self::{
     schema::schema_of,
     stages::{After, Before, Hook, Instead, Limits, Seen, Settings, standard},
     state::{Conversation, Judge, SaveRule, Session, TypeMap},
-    survey::{Killed, Watching},
+    survey::{Killed, Other, OtherCall, Others, Watching},
     tool::{AnyTool, Prepared, Tool},
     transaction::{Becomes, Mended, Step, TransactionError, put_back},
     undo::{Apart, Conflict, Forbids, Stays, Taken, Undo, UndoError},

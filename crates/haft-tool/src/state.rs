@@ -18,7 +18,7 @@ use haft_text::secrets::Secrets;
 use haft_types::{CallId, HostPath, Receipt};
 use serde_json::Value;
 
-use crate::{Blobs, Broker, Events, Journal, MemoryPreImages, PreImages};
+use crate::{Blobs, Broker, Events, Journal, MemoryPreImages, Others, PreImages};
 
 /// Values by type, each made on first use.
 #[derive(Default)]
@@ -82,6 +82,8 @@ pub struct Session {
     pub pre_images: OnceLock<Arc<dyn PreImages>>,
     /// Where files that change together are put down; nowhere while it is not set.
     pub journal: OnceLock<Arc<dyn Journal>>,
+    /// What other processes of haft do; nothing while it is not set.
+    pub others: OnceLock<Arc<dyn Others>>,
     /// The values of secrets that are known, which nothing shows.
     pub secrets: Arc<Secrets>,
     /// Shells, jobs, servers and services, by type.
@@ -109,6 +111,7 @@ impl Session {
             output_max: OnceLock::new(),
             pre_images: OnceLock::new(),
             journal: OnceLock::new(),
+            others: OnceLock::new(),
             judge: RwLock::new(Arc::new(judge)),
             secrets: Arc::default(),
             map: TypeMap::default(),

@@ -32,7 +32,9 @@ use crate::{
     cli::Common,
     exit::{self, Failure, say},
     hooks::{self, Hooks, OfTools, Ready},
-    jobs, journal, killed, model, undo, why,
+    jobs, journal, killed, model,
+    others::InLogs,
+    undo, why,
 };
 
 mod rules;
@@ -277,6 +279,7 @@ impl Core {
         let log_path = log.path().to_owned();
         let pre_images = undo::kept(&store, log.session(), &base.loaded.settings.undo);
         let journal = journal::of(home(&base.environment)?, log.session());
+        let others = Arc::new(InLogs { store: store.clone(), mine: log.session().clone() });
         let bus = match which {
             // Nothing is left of a run that ends before anything can be asked.
             Which::New | Which::IfNeeded => Bus::lazy(log, now),
@@ -288,6 +291,7 @@ impl Core {
         // Set once, right here.
         drop(session.pre_images.set(pre_images));
         drop(session.journal.set(journal));
+        drop(session.others.set(others));
         past.calls.iter().for_each(|call| session.saw_call(call));
         past.questions.iter().for_each(|question| session.questions.saw(question));
         let session = Arc::new(session);

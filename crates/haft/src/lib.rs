@@ -23,6 +23,7 @@ mod killed;
 mod line;
 mod mcp;
 mod model;
+mod others;
 mod pdf;
 mod print;
 mod runner;

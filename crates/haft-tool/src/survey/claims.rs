@@ -36,6 +36,8 @@ struct Claim {
     /// Whether it was done by a command that ran during the look before this one: that may have found
     /// it, or a part of it.
     early: bool,
+    /// Whether another process did it, at some time since the look before the command began.
+    outside: bool,
     _left: Option<Held>,
 }
 
@@ -92,13 +94,20 @@ impl Claims {
         self.all[from..].iter_mut().for_each(|claim| claim.early = early);
     }
 
+    /// The same of what another process did since the look before the command began.
+    pub(super) fn add_outside(&mut self, receipts: &[Receipt], images: &dyn PreImages) {
+        let from = self.all.len();
+        self.add(receipts, false, images);
+        self.all[from..].iter_mut().for_each(|claim| claim.outside = true);
+    }
+
     fn add_one(&mut self, path: &HostPath, step: Step, gave_rights: bool, images: &dyn PreImages) {
         let left = match step.1 {
             Stands::This(_, hash) => Some(images.hold(hash)),
             Stands::Nothing | Stands::Unknown => None,
         };
         self.of.entry(path.clone()).or_default().push(self.all.len());
-        self.all.push(Claim { step, gave_rights, early: false, _left: left });
+        self.all.push(Claim { step, gave_rights, early: false, outside: false, _left: left });
     }
 
     /// The paths that others changed.
@@ -232,8 +241,10 @@ impl Claims {
     /// From what to what the command changed a path, in order.
     fn steps(&self, path: &HostPath, (first, last): Step) -> Vec<Step> {
         let claims = self.unfound(path, first);
-        let of = |end: usize| claims.iter().filter(|(number, _)| *number < end).count();
-        let (early, settled) = (of(self.early), of(self.settled));
+        let settled = claims.iter().filter(|(number, _)| *number < self.settled).count();
+        let may_be_early =
+            |(number, claim): &&(usize, &Claim)| *number < self.early || claim.outside;
+        let early = claims.iter().take_while(may_be_early).count();
         // It may have found something on the way.
         let step = |claim: &Claim| match claim.step {
             (_, to) if claim.early => (Stands::Unknown, to),

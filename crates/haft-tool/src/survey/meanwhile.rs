@@ -7,55 +7,20 @@
 
 use std::sync::{Arc, OnceLock};
 
-use haft_host::{Copies, Host, Named, Survey, Walk};
+use haft_host::Named;
 use haft_types::{Body, CallId, Level, Place};
 use tokio::time::Instant;
 
-use super::{Found, Looked, Open, Watch, Watched, Watching, locked, off};
-use crate::{Cx, Job, Jobs, PreImages, Session};
+use super::{Found, From, Looked, Open, Watch, Watched, locked, off};
+use crate::{Cx, Job, Jobs, Session};
 
 /// Most jobs that are named.
 const NAMED: usize = 3;
 
 /// The time since the look after a command.
 pub(super) struct Gap {
-    watching: Watching,
-    host: Arc<dyn Host>,
-    walk: Walk,
-    before: Arc<Survey>,
-    looked: u64,
-    copies: Arc<dyn Copies>,
-    /// What haft itself changes meanwhile.
-    open: Arc<Open>,
-    images: Arc<dyn PreImages>,
-    since: Instant,
+    from: From,
     place: Place,
-}
-
-impl Gap {
-    /// The same as something that is watched, with its place.
-    fn watched(self, watch: Arc<Watch>) -> (Watched, Place) {
-        let Self { watching, host, walk, before, looked, copies, open, images, since, place } =
-            self;
-        let (named, signs) = (Named::default(), None);
-        let is_gap = true;
-        let watched = Watched {
-            watch,
-            watching,
-            host,
-            walk,
-            named,
-            before,
-            looked,
-            copies,
-            open,
-            images,
-            since,
-            is_gap,
-            signs,
-        };
-        (watched, place)
-    }
 }
 
 impl Watch {
@@ -79,29 +44,36 @@ impl Watch {
         let open = Arc::new(Open {
             looked: OnceLock::from(looked.number),
             claims: std::sync::Mutex::default(),
-            images: Arc::clone(&of.images),
+            images: Arc::clone(&of.from.images),
         });
         locked(&self.open).push(Arc::downgrade(&open));
-        *locked(&self.gap) = Some(Gap {
-            watching: of.watching,
-            host: Arc::clone(&of.host),
-            walk: of.walk.clone(),
+        let from = From {
+            watching: of.from.watching,
+            host: Arc::clone(&of.from.host),
+            walk: of.from.walk.clone(),
+            named: Named::default(),
             before: Arc::clone(&looked.survey),
             looked: looked.number,
             copies: Arc::clone(&looked.copies),
             open,
-            images: Arc::clone(&of.images),
+            images: Arc::clone(&of.from.images),
             since: looked.at,
-            place: place.clone(),
-        });
+        };
+        *locked(&self.gap) = Some(Gap { from, place: place.clone() });
+    }
+
+    /// What is watched since a gap began.
+    fn of_gap(self: &Arc<Self>, from: From) -> Watched {
+        Watched { watch: Arc::clone(self), from, is_gap: true, signs: None }
     }
 
     /// Tells what changed in a gap that ends with the look before this call.
     pub(super) async fn tell_gap(self: &Arc<Self>, gap: Gap, looked: Looked, call: &Cx) {
-        let jobs = ran(call.session(), gap.since, None);
-        let (watched, place) = gap.watched(Arc::clone(self));
-        locked(&watched.open.claims).looks();
-        let found = watched.compare(looked, &place, false).await;
+        let Gap { from, place } = gap;
+        let jobs = ran(call.session(), from.since, None);
+        locked(&from.open.claims).looks();
+        let watched = self.of_gap(from);
+        let found = watched.compare(looked, (call.session(), &place), false).await;
         let text = keep(call.session(), found, &jobs);
         if let (Some(text), Some(names)) = (text, names(&jobs)) {
             let text = format!("while {names} ran, before {}: {text}", call.call);
@@ -119,10 +91,10 @@ impl Watch {
         let _telling = self.telling.lock().await;
         // A command that begins now looks behind this, and one that runs tells it all.
         let mut state = self.state.lock().await;
-        let Some(gap) = self.gap() else { return Vec::new() };
-        let since = gap.since;
-        let (watched, place) = gap.watched(Arc::clone(self));
-        locked(&watched.open.claims).looks();
+        let Some(Gap { from, place }) = self.gap() else { return Vec::new() };
+        let since = from.since;
+        locked(&from.open.claims).looks();
+        let watched = self.of_gap(from);
         let looked = match watched.look_in(&mut state, &place).await {
             Ok(looked) => looked,
             Err((error, for_good)) => return vec![off(&error, for_good)],
@@ -130,7 +102,7 @@ impl Watch {
         drop(state);
         let jobs = ran(session, since, None);
         self.begin_gap(&watched, &looked, (session, Some(job.id())), &place);
-        let found = watched.compare(looked, &place, false).await;
+        let found = watched.compare(looked, (session, &place), false).await;
         let Some(text) = keep(session, found, std::slice::from_ref(job)) else { return Vec::new() };
         let others: Vec<Arc<Job>> =
             jobs.into_iter().filter(|other| !Arc::ptr_eq(other, job)).collect();

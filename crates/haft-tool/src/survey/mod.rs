@@ -9,6 +9,7 @@
 //! from the caller is neither copied nor named. Two commands at once do not tell
 //! the same change twice; which of them made it is then not known.
 
+mod beside;
 mod claims;
 mod diff;
 mod down;
@@ -34,7 +35,10 @@ use haft_types::{
 use tokio::{task::JoinHandle, time::Instant};
 use tokio_util::sync::CancellationToken;
 
-pub use self::killed::Killed;
+pub use self::{
+    beside::{Other, OtherCall, Others},
+    killed::Killed,
+};
 use self::{
     claims::Claims,
     diff::{Change, changes, receipts, uncovered},
@@ -43,7 +47,7 @@ use self::{
     meanwhile::Gap,
     told::Told,
 };
-use crate::{Call, Held, Judge, PreImages, stopping::Stopping};
+use crate::{Call, Held, Judge, PreImages, Session, stopping::Stopping};
 
 /// How much is looked at around a command.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -115,25 +119,31 @@ impl Open {
     }
 }
 
-/// A command that is about to run.
+/// A command that is about to run, or the time between two commands.
 pub(crate) struct Watched {
     watch: Arc<Watch>,
+    from: From,
+    /// True for the time between two commands.
+    is_gap: bool,
+    signs: Option<Signs>,
+}
+
+/// The look that something begins with, and how it was looked.
+struct From {
     watching: Watching,
     host: Arc<dyn Host>,
     walk: Walk,
-    /// What its words name.
+    /// What the words of a command name.
     named: Named,
     before: Arc<Survey>,
     /// The number of that look.
     looked: u64,
     copies: Arc<dyn Copies>,
+    /// What others change meanwhile.
     open: Arc<Open>,
     images: Arc<dyn PreImages>,
     /// When it was looked.
     since: Instant,
-    /// True for the time between two commands.
-    is_gap: bool,
-    signs: Option<Signs>,
 }
 
 /// A look at the files.
@@ -237,23 +247,13 @@ impl Watch {
         state.down.before(&*copies, (&call.request.id, call.tool()), &before, alone);
         // What was cancelled is looked at all the same.
         let walk = Walk { stop: CancellationToken::new(), ..walk };
+        let signs = Some(Signs::of(Arc::clone(&copies)));
+        // What else stands in those folders is only what was found there before.
+        let named = Named { folders: Vec::new(), ..named };
+        let from =
+            From { watching, host, walk, named, before, looked, copies, open, images, since };
         let watch = Arc::clone(self);
-        Begun::Watched(Box::new(Watched {
-            watch,
-            watching,
-            host,
-            walk,
-            // What else stands in those folders is only what was found there before.
-            named: Named { folders: Vec::new(), ..named },
-            before,
-            looked,
-            copies: copies.clone(),
-            open,
-            images,
-            since,
-            is_gap: false,
-            signs: Some(Signs::of(copies)),
-        }))
+        Begun::Watched(Box::new(Watched { watch, from, is_gap: false, signs }))
     }
 
     /// Takes note of a command; reports whether no other one runs.
@@ -537,7 +537,7 @@ impl Watched {
 
     /// Finds what became of the files.
     async fn find(self, call: crate::Cx) -> Found {
-        locked(&self.open.claims).looks();
+        locked(&self.from.open.claims).looks();
         // What another command did is told before this one looks, or looked for after it.
         let watch = self.watch.clone();
         let _telling = watch.telling.lock().await;
@@ -545,11 +545,12 @@ impl Watched {
             Ok(looked) => looked,
             Err((error, for_good)) => return Found::told(off(&error, for_good)),
         };
-        let jobs = meanwhile::ran(call.session(), self.since, Some(&call.call));
+        let jobs = meanwhile::ran(call.session(), self.from.since, Some(&call.call));
         let shared = self.runs_beside();
         self.watch.begin_gap(&self, &looked, (call.session(), None), &call.place);
         let credit = call.keeper.as_ref().and_then(|keeper| keeper.credited());
-        let mut found = self.compare(looked, &call.place, shared).await;
+        let of = (call.session(), &*call.place);
+        let mut found = self.compare(looked, of, shared).await;
         if let Some(text) = found.lines.first_mut().filter(|_| found.data.is_some())
             && let Some(who) = credit.or_else(|| meanwhile::may_be(&jobs))
         {
@@ -565,12 +566,22 @@ impl Watched {
     }
 
     /// Finds what the files are now that they were not before.
-    async fn compare(self, looked: Looked, place: &Place, shared: bool) -> Found {
+    async fn compare(
+        self,
+        looked: Looked,
+        (session, place): (&Session, &Place),
+        shared: bool,
+    ) -> Found {
         let Looked { survey: after, number: looked, .. } = looked;
-        let claims = std::mem::take(&mut *locked(&self.open.claims));
-        let born = |path: &HostPath| self.host.surveys()?.born(path);
+        let mut claims = std::mem::take(&mut *locked(&self.from.open.claims));
+        let beside = self.beside(&after, place, session).await;
+        for other in &beside {
+            claims.add_outside(&other.receipts, &*self.from.images);
+        }
+        let born = |path: &HostPath| self.from.host.surveys()?.born(path);
         let covers = |path: &HostPath| self.covers(path);
-        let (before, others, images) = (self.before.clone(), claims.paths(), self.images.clone());
+        let (before, others, images) =
+            (self.from.before.clone(), claims.paths(), self.from.images.clone());
         let known = move || Known::of(before, after, &others, &*images, shared);
         let known = tokio::task::spawn_blocking(known).await;
         let Ok(Known { before, after, held }) = known else { return Found::told(NOT_KEPT) };
@@ -584,8 +595,8 @@ impl Watched {
         for change in &mut changes {
             self.look_into_big(change).await;
         }
-        let (copies, images) = (self.copies.clone(), self.images.clone());
-        let (host, watching) = (self.host.clone(), self.watching);
+        let (copies, images) = (self.from.copies.clone(), self.from.images.clone());
+        let (host, watching) = (self.from.host.clone(), self.from.watching);
         let work = move || {
             let mut kept = receipts(&changes, &*copies, &*images, host.name(), watching);
             kept.held.extend(held);
@@ -601,14 +612,15 @@ impl Watched {
             return Found::told(NOT_KEPT);
         };
         let told = Told::of(&kept, place);
-        let text = told.text();
+        let (mut text, mut data) = (told.text(), told.data());
         if text.is_empty() {
             return Found::default();
         }
-        let made_room = crate::keeper::made_room(self.images.let_go());
+        beside::tell(&beside, &kept.receipts, &mut text, &mut data);
+        let made_room = crate::keeper::made_room(self.from.images.let_go());
         let lines = std::iter::once(text).chain(made_room).collect();
-        self.watch.claim_between(&kept.receipts, (self.looked, looked));
-        Found { receipts: kept.receipts, data: Some(told.data()), lines }
+        self.watch.claim_between(&kept.receipts, (self.from.looked, looked));
+        Found { receipts: kept.receipts, data: Some(data), lines }
     }
 
     /// Leaves out what is ignored and is no change, or may be none.
@@ -619,7 +631,7 @@ impl Watched {
         changes: &mut Changes,
         shared: bool,
     ) {
-        let along = came_along(before, after, changes, &*self.host).await;
+        let along = came_along(before, after, changes, &*self.from.host).await;
         changes.retain(|change| !along.contains(&change.path));
         if shared {
             // One that runs beside named it, and it may have been there before.
@@ -627,7 +639,7 @@ impl Watched {
                 change.action == ReceiptAction::Created
                     && before.ignored(&change.path, false)
                     && after.ignored(&change.path, false)
-                    && !self.named.paths.contains(&change.path)
+                    && !self.from.named.paths.contains(&change.path)
             };
             changes.retain(|change| !is_open(change));
         }
@@ -635,19 +647,19 @@ impl Watched {
 
     /// Reports whether a look finds what stands at a path.
     fn covers(&self, path: &HostPath) -> bool {
-        let Some(root) = self.before.roots.iter().find(|root| path.is_within(root)) else {
+        let Some(root) = self.from.before.roots.iter().find(|root| path.is_within(root)) else {
             return false;
         };
         let depth = root.names().count();
         let mut above = std::iter::successors(Some(path.clone()), HostPath::parent);
         !path.names().skip(depth).any(|name| name == b".git")
-            && above.all(|path| path.names().count() <= depth || (self.walk.allowed)(&path))
+            && above.all(|path| path.names().count() <= depth || (self.from.walk.allowed)(&path))
     }
 
     /// Reports whether another command runs.
     fn runs_beside(&self) -> bool {
         let open = locked(&self.watch.open);
-        open.iter().filter_map(Weak::upgrade).any(|other| !Arc::ptr_eq(&other, &self.open))
+        open.iter().filter_map(Weak::upgrade).any(|other| !Arc::ptr_eq(&other, &self.from.open))
     }
 
     /// Works the hash of a file out that is too big to be copied, where its change can be taken back
@@ -657,13 +669,13 @@ impl Watched {
         if !big && !of_rights {
             return;
         }
-        let fs = self.host.fs();
+        let fs = self.from.host.fs();
         let Ok(at) = fs.locate(&change.path, Follow::No).await else { return };
         if at.real != change.path {
             return;
         }
         let hash = if of_rights {
-            crate::keeper::keep(&*self.images, fs, &at).await.map(|blob| blob.hash)
+            crate::keeper::keep(&*self.from.images, fs, &at).await.map(|blob| blob.hash)
         } else {
             crate::keeper::hash(fs, &at).await
         };
@@ -685,11 +697,11 @@ impl Watched {
         state: &mut State,
         place: &Place,
     ) -> Result<Looked, (SurveyError, bool)> {
-        let (host, at) = (&*self.host, Instant::now());
-        let looked = match roots(&place.roots, &self.before.roots, host).await {
+        let (host, at) = (&*self.from.host, Instant::now());
+        let looked = match roots(&place.roots, &self.from.before.roots, host).await {
             Ok(roots) => {
-                let of = (&self.walk, &self.named);
-                state.look(host, &roots, of, self.watching, &*self.images).await
+                let of = (&self.from.walk, &self.from.named);
+                state.look(host, &roots, of, self.from.watching, &*self.from.images).await
             }
             Err(error) => Err(error.into()),
         };

@@ -50,6 +50,7 @@ mod mcp_order;
 mod mcp_protocol;
 mod mistakes;
 mod named_shells;
+mod neighbours;
 mod notebook;
 mod outlive;
 mod output;

@@ -1,0 +1,104 @@
+//! What other processes of haft do in the same workspace: they have logs of their own.
+//!
+//! **Invariant:** what another one changed through a tool that knows what it changes is none of what a
+//! command did. Where one runs commands, nobody knows who did what: both tell it, and name the other.
+//!
+//! **Does not know:** what is done by people and by programs that are not haft.
+
+use std::{sync::Arc, time::Duration};
+
+use haft_host::Survey;
+use haft_types::{HostPath, Place, Receipt};
+use serde_json::Value;
+
+use super::Watched;
+use crate::Session;
+
+/// Most calls of others that are named.
+const NAMED: usize = 3;
+
+/// Knows what other processes of haft do.
+pub trait Others: Send + Sync {
+    /// What others did within so much time until now. It waits for the disk.
+    fn within(&self, past: Duration) -> Vec<Other>;
+}
+
+/// What another process of haft did.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Other {
+    /// What it is called: its session.
+    pub name: String,
+    /// The workspace root that it began in; none where that is not known.
+    pub cwd: Option<HostPath>,
+    /// What its tools are known to have changed, oldest first.
+    pub receipts: Vec<Receipt>,
+    /// What it ran that may have changed more than is known.
+    pub calls: Vec<OtherCall>,
+}
+
+/// A call of another process of haft.
+#[derive(Clone, Debug, PartialEq)]
+pub struct OtherCall {
+    /// What it was to do.
+    pub title: String,
+    /// The paths that it may have changed; none where that may be any in its workspace.
+    pub paths: Option<Vec<HostPath>>,
+}
+
+impl Watched {
+    /// What other processes of haft did since the look before, where anything is not as it was then.
+    pub(super) async fn beside(
+        &self,
+        after: &Survey,
+        place: &Place,
+        session: &Session,
+    ) -> Vec<Other> {
+        let before = &self.from.before;
+        let is_same = |(path, node)| {
+            let old: &Arc<_> = node;
+            after.nodes.get(path).is_some_and(|new| Arc::ptr_eq(old, new))
+        };
+        let Some(others) = session.others.get().cloned() else { return Vec::new() };
+        if before.nodes.len() == after.nodes.len() && before.nodes.iter().all(is_same) {
+            return Vec::new();
+        }
+        let past = self.from.since.elapsed();
+        let found = tokio::task::spawn_blocking(move || others.within(past)).await;
+        let mut found = found.unwrap_or_default();
+        let is_here = |cwd: &HostPath| {
+            place.roots.iter().any(|root| cwd.is_within(root) || root.is_within(cwd))
+        };
+        for other in &mut found {
+            if !other.cwd.as_ref().is_some_and(is_here) {
+                other.calls.retain(|call| call.paths.is_some());
+            }
+        }
+        found
+    }
+}
+
+/// Says in front of these changes who else may have done some of them.
+pub(super) fn tell(beside: &[Other], receipts: &[Receipt], text: &mut String, data: &mut Value) {
+    let is_about = |call: &&OtherCall| {
+        call.paths.as_ref().is_none_or(|paths| {
+            receipts.iter().any(|one| paths.iter().any(|path| one.path.is_within(path)))
+        })
+    };
+    let words = |other: &Other| {
+        let calls: Vec<&str> =
+            other.calls.iter().filter(is_about).map(|call| &*call.title).collect();
+        let more = calls.len().saturating_sub(NAMED);
+        let more = if more > 0 { format!(", {more} more") } else { String::new() };
+        let shown = calls.iter().take(NAMED).copied().collect::<Vec<_>>().join(", ");
+        (!calls.is_empty()).then(|| format!("another haft ({}: {shown}{more})", other.name))
+    };
+    let names: Vec<String> = beside.iter().filter_map(words).collect();
+    if names.is_empty() {
+        return;
+    }
+    let who = names.join(" and ");
+    *text = format!("while {who} ran, which may have done some of it: {text}");
+    if let Value::Object(data) = data {
+        data.insert("while_others".to_owned(), names.into());
+    }
+}
