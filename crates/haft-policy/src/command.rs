@@ -150,6 +150,18 @@ impl CommandPattern {
         }
     }
 
+    /// What it is found by: no two with other words have the same, but those that take all commands.
+    pub(crate) fn key(&self) -> String {
+        if self.is_everything() { String::new() } else { self.pieces.join("*") }
+    }
+
+    /// The keys of all that may cover it.
+    pub(crate) fn covering(&self) -> impl Iterator<Item = String> {
+        let start = self.pieces.first().map_or("", String::as_str);
+        let ends = start.match_indices(GAP).map(|(at, _)| at).chain([start.len()]);
+        ends.map(|end| start[..end].to_owned()).chain([String::new(), self.key()])
+    }
+
     /// Why it takes none of the commands that it was written for, in a sentence without its full
     /// stop; none where it may take some.
     pub(crate) const fn doubt(&self) -> Option<&'static str> {

@@ -3,6 +3,8 @@
 //! **Invariant:** what is said here is certain as far as it is said: a rule that may do something is
 //! never named.
 
+use std::{cell::Cell, collections::HashMap};
+
 use haft_types::HostPath;
 
 use crate::{
@@ -31,12 +33,13 @@ impl Policy {
             }
             _ => None,
         };
+        let stricter = Stricter::of(self);
         let problem = |placed: &Placed| {
             let rule = &placed.rule;
             let (problem, covered) = match doubt(placed) {
                 Some(problem) => (problem, None),
                 None if rule.scope == Scope::Restricted => return None,
-                None => self.unreachable(rule)?,
+                None => stricter.leaves_nothing(rule)?,
             };
             Some(RuleProblem {
                 verdict: rule.verdict,
@@ -83,18 +86,105 @@ impl Policy {
         let named = self.anchors.cwd.join_bytes(first.as_bytes()).ok()?;
         (!is_there(&named)).then_some(why)
     }
+}
 
-    /// The stricter rule that leaves nothing of a rule, and where it was written.
-    fn unreachable(&self, rule: &Rule) -> Option<(String, Option<Scope>)> {
-        let stricter: &[Verdict] = match rule.verdict {
-            Verdict::Allow => &[Verdict::Deny, Verdict::Ask],
-            Verdict::Ask => &[Verdict::Deny],
-            Verdict::Deny => &[],
+/// Rules that forbid or ask, to be found by what they may leave nothing of.
+struct Stricter<'p> {
+    /// Denials first.
+    rules: Vec<&'p Rule>,
+    /// By [`key`], the rules of it; of those that are about the same only the first.
+    found: HashMap<String, Vec<usize>>,
+    /// How often two rules were compared.
+    compared: Cell<usize>,
+}
+
+impl<'p> Stricter<'p> {
+    fn of(policy: &'p Policy) -> Self {
+        let by = |verdict| policy.with(verdict).map(|placed| &placed.rule);
+        let rules: Vec<&Rule> = by(Verdict::Deny).chain(by(Verdict::Ask)).collect();
+        let mut stricter = Self { rules, found: HashMap::new(), compared: Cell::new(0) };
+        for (at, rule) in stricter.rules.iter().enumerate() {
+            let same = stricter.found.entry(key(&rule.subject)).or_default();
+            let is_told = |other: &usize| stricter.rules[*other].subject == rule.subject;
+            // The same denial twice says no more; many of one key are few in all.
+            if !same.iter().rev().take(4).any(is_told) {
+                same.push(at);
+            }
+        }
+        stricter
+    }
+
+    /// The one that leaves nothing of a rule, and where it was written.
+    fn leaves_nothing(&self, rule: &Rule) -> Option<(String, Option<Scope>)> {
+        let is_stricter = |by: &Rule| match rule.verdict {
+            Verdict::Allow => true,
+            Verdict::Ask => by.verdict == Verdict::Deny,
+            Verdict::Deny => false,
         };
-        let mut all = stricter.iter().flat_map(|verdict| self.with(*verdict));
-        let by = &all.find(|by| covers(&by.rule.subject, &rule.subject))?.rule;
+        let holds = |at: &&usize| {
+            let by = self.rules[**at];
+            self.compared.set(self.compared.get() + 1);
+            is_stricter(by) && covers(&by.subject, &rule.subject)
+        };
+        let all = covered_by(&rule.subject).into_iter();
+        let first = all.filter_map(|key| self.found.get(&key)?.iter().find(holds)).min()?;
+        let by = self.rules[*first];
         let text = format!("the {} rule {} ({}) covers all of it", by.verdict, by.text, by.scope);
         Some((text, Some(by.scope)))
+    }
+}
+
+/// By which a rule is found that may cover others.
+fn key(subject: &Subject) -> String {
+    match subject {
+        Subject::Tool(tool) => format!("tool {tool}"),
+        Subject::Server(server) => format!("server {server}"),
+        Subject::Prefix(prefix) => format!("prefix {prefix}"),
+        Subject::Path { pattern, .. } => format!("path {pattern}"),
+        Subject::Command { pattern, .. } => format!("command {}", pattern.key()),
+        Subject::Domain { host, below, .. } => format!("domain {below} {host}"),
+        Subject::Named { tool, pattern } => format!("named {tool} {}", pattern.key()),
+    }
+}
+
+/// The keys of all rules that may cover one.
+fn covered_by(subject: &Subject) -> Vec<String> {
+    let tools = |tool: &str| ["edit", "read", tool].map(|tool| format!("tool {tool}")).to_vec();
+    let starts = |text: &str| -> Vec<String> {
+        let ends = text.char_indices().map(|(at, c)| at + c.len_utf8());
+        ends.map(|end| format!("prefix {}", &text[..end])).collect()
+    };
+    let servers = |tool: &str| -> Vec<String> {
+        let Some(rest) = tool.strip_prefix("mcp__") else { return Vec::new() };
+        let ends = rest.match_indices('_').map(|(at, _)| at).chain([rest.len()]);
+        ends.map(|end| format!("server {}", &rest[..end])).collect()
+    };
+    match subject {
+        Subject::Tool(tool) => [tools(tool), servers(tool), starts(tool)].concat(),
+        Subject::Prefix(prefix) => [servers(prefix), starts(prefix)].concat(),
+        Subject::Server(server) => {
+            let own = vec![format!("server {server}")];
+            [own, starts(&format!("mcp__{server}__"))].concat()
+        }
+        Subject::Path { class, pattern } => {
+            let tool = if let PathClass::Of(tool) = class { tool } else { "" };
+            let folders = pattern.match_indices('/').map(|(at, _)| &pattern[..at]);
+            let above = folders.map(|folder| format!("path {folder}/**"));
+            tools(tool).into_iter().chain(above).chain([format!("path {pattern}")]).collect()
+        }
+        Subject::Command { tool, pattern } => {
+            let keys = pattern.covering().map(|key| format!("command {key}"));
+            tools(tool).into_iter().chain(keys).collect()
+        }
+        Subject::Domain { tool, host, below } => {
+            let ends = host.match_indices('.').map(|(at, _)| &host[at + 1..]);
+            let above = ends.map(|end| format!("domain true {end}"));
+            tools(tool).into_iter().chain(above).chain([format!("domain {below} {host}")]).collect()
+        }
+        Subject::Named { tool, pattern } => {
+            let keys = pattern.covering().map(|key| format!("named {tool} {key}"));
+            tools(tool).into_iter().chain(keys).collect()
+        }
     }
 }
 
@@ -169,4 +259,108 @@ fn covers_path(all: &str, pattern: &str) -> bool {
     let anchored = folder.contains('/') || folder.starts_with(['~', '.']);
     let rest = pattern.strip_prefix(folder).and_then(|rest| rest.strip_prefix('/'));
     anchored && rest.is_some_and(|rest| !rest.is_empty() && !rest.contains(".."))
+}
+
+#[cfg(test)]
+mod tests {
+    use haft_types::Style;
+
+    use super::*;
+    use crate::{Anchors, Rules};
+
+    fn policy(rules: &Rules) -> Policy {
+        let at = |text: &str| HostPath::new(text.as_bytes(), Style::Posix).unwrap();
+        let (cwd, home) = (at("/w"), at("/h"));
+        let (project, roots, state) = (cwd.clone(), vec![cwd.clone()], Vec::new());
+        Policy::new(rules, Anchors { cwd, roots, project, home, state })
+    }
+
+    #[test]
+    fn many_rules_are_not_compared_with_each_other() {
+        const MANY: usize = 3_000;
+        for (deny, allow) in [
+            ("Bash(npm run aN:*)", "Bash(npm run bN:*)"),
+            ("Bash(toolN:*)", "Bash(othersN x *)"),
+            ("Bash(*xN)", "Bash(*yN)"),
+            ("Read(/a/N/**)", "Read(/b/N/c)"),
+            ("WebFetch(domain:aN.example.com)", "WebFetch(domain:bN.example.com)"),
+            ("mcp__s__aN", "mcp__s__bN"),
+            ("mcp__aN", "mcp__bN"),
+            ("Task(aN)", "Task(bN)"),
+            ("", "Bash(toolN run:*)"),
+        ] {
+            let mut rules = Rules::default();
+            for n in 0..MANY {
+                let text = |text: &str| text.replace('N', &n.to_string());
+                if !deny.is_empty() {
+                    rules.add(Verdict::Deny, Scope::User, &text(deny));
+                }
+                rules.add(Verdict::Allow, Scope::User, &text(allow));
+            }
+            let policy = policy(&rules);
+            assert_eq!(policy.problems(), [], "{deny} {allow}");
+            let stricter = Stricter::of(&policy);
+            let told =
+                policy.with(Verdict::Allow).filter_map(|one| stricter.leaves_nothing(&one.rule));
+            assert_eq!(told.count(), 0, "{deny} {allow}");
+            assert!(stricter.compared.get() <= 4 * MANY, "{deny}: {}", stricter.compared.get());
+        }
+    }
+
+    #[test]
+    fn whatever_covers_a_rule_is_found() {
+        let texts = [
+            "Bash",
+            "Bash(git:*)",
+            "Bash(git push:*)",
+            "Bash(git push)",
+            "Bash(git push origin:*)",
+            "Bash(git *)",
+            "Bash(*)",
+            "Bash(git * main)",
+            "Bash(git push*)",
+            "Bash(g*)",
+            "Read",
+            "Edit",
+            "Write",
+            "Read(/a/**)",
+            "Read(/a/b/**)",
+            "Read(/a/b)",
+            "Edit(/a/b)",
+            "Read(~/x/**)",
+            "Read(~/x/y)",
+            "Read(**)",
+            "mcp__s",
+            "mcp__s__t",
+            "mcp__s__*",
+            "mcp__s__t*",
+            "mcp__s_",
+            "mcp__s___t",
+            "WebFetch",
+            "WebFetch(domain:a.b.c)",
+            "WebFetch(domain:*.b.c)",
+            "WebFetch(domain:*.c)",
+            "WebFetch(domain:b.c)",
+            "Task",
+            "Task(x)",
+            "Task(x*)",
+        ];
+        let mut covered = 0;
+        for deny in texts {
+            for allow in texts {
+                let rules = Rules::default().with(Verdict::Deny, Scope::User, deny).with(
+                    Verdict::Allow,
+                    Scope::User,
+                    allow,
+                );
+                let policy = policy(&rules);
+                let [by, of] = &policy.rules[..] else { continue };
+                let wanted = covers(&by.rule.subject, &of.rule.subject);
+                let found = Stricter::of(&policy).leaves_nothing(&of.rule);
+                assert_eq!(found.is_some(), wanted, "{deny} {allow}");
+                covered += usize::from(wanted);
+            }
+        }
+        assert!(covered > 2 * texts.len(), "{covered}");
+    }
 }

@@ -42,6 +42,7 @@ mod shape;
 mod uproot;
 mod veil;
 mod walls;
+mod work;
 
 pub use self::{
     decide::{Anchors, Ask, Policy, Remember, Ruling},

@@ -19,7 +19,6 @@ use crate::{
     Ask, CREDENTIALS, PROTECTED, Policy, Spot, Verdict,
     command::GAP,
     decide::{Judged, Placed, Remember, Ruling, doing},
-    lexer::{EXPANDS, QUOTED},
     links,
     parts::Parts,
     protected::find,
@@ -66,7 +65,9 @@ impl Policy {
             };
             let spot = self.spot(CREDENTIALS, named, part, least);
             let what = spot.map(|spot| spot.what).or_else(|| {
-                let holds = named.is_whole && part.is_some_and(reach::copies_all);
+                // Of what cannot be read anything may be done to it.
+                let copies = part.map_or(ask.inside().is_none(), reach::copies_all);
+                let holds = named.is_whole && copies;
                 (holds && self.holds_keys(named)).then_some("a folder with keys")
             });
             let is_home = || {
@@ -274,9 +275,11 @@ fn endless(one: &Judged<'_>) -> Option<String> {
         }
         None => each(rough).len(),
     };
-    let many =
-        || format!("it has over {MOST_WORDS} words; put it into a script in a file and run that");
-    rough.cut.clone().or_else(|| (count > MOST_WORDS).then(many))
+    let instead = "put it into a script in a file and run that";
+    let many = || format!("it has over {MOST_WORDS} words; {instead}");
+    let is_endless = one.script.as_ref().is_some_and(|script| script.is_endless);
+    let much = || is_endless.then(|| format!("it takes too much work to read; {instead}"));
+    rough.cut.clone().or_else(much).or_else(|| (count > MOST_WORDS).then(many))
 }
 
 /// Whether a path that a word of a part says is among its effects, if it is one. Where not all are known,
@@ -391,13 +394,16 @@ fn spoken<'j>(
             parts.map(spoken).collect()
         }
         (Target::Command { text, .. }, _) => {
-            let words = { each(judged.rough(text)).into_iter() }
-                .map(|word| word.replace([EXPANDS, QUOTED], ""));
-            let mut named: Vec<Named> =
-                words.flat_map(|word| words::of_word(&word, ask.place)).collect();
+            let words = each(judged.rough(text)).into_iter().map(words::of_rough);
+            let words = words.flat_map(|word| words::of_word(&word, ask.place));
+            // A session's folder and variables are its own: what a whole word of it is is not known.
+            let is_read = judged.script.is_some();
+            let named = |one: Named| Named { is_whole: one.is_whole && is_read, ..one };
+            let mut named: Vec<Named> = words.map(named).collect();
             // Where redirects lead is not among the words.
             let files = words::redirected(text).take(MOST_WORDS);
-            named.extend(files.flat_map(|file| words::of_word(file, ask.place)));
+            let files = files.flat_map(|file| words::of_word(file, ask.place));
+            named.extend(files.map(|one| Named { is_whole: false, ..one }));
             vec![Spoken { part: None, named }]
         }
         _ => Vec::new(),

@@ -89,7 +89,7 @@ impl fmt::Display for Rule {
 }
 
 /// What a rule is about.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Subject {
     /// A tool as a whole, by our name.
     Tool(String),

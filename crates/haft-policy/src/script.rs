@@ -6,25 +6,16 @@
 //!
 //! **Does not know:** links, files, rules.
 
-use std::{
-    collections::{BTreeMap, BTreeSet, HashSet},
-    time::{Duration, Instant},
-};
+use std::collections::{BTreeMap, BTreeSet, HashSet};
 
-use haft_shell::{ANY, FOUND, GitFacts, GitUse, ONE, Operand, Reading, SOME, Setting, Text};
+use haft_shell::{ANY, FOUND, Fault, GitFacts, GitUse, ONE, Operand, Reading, SOME, Setting, Text};
 use haft_types::{Access, Effect, Follow, HostPath, Place, Plan, Style, Target};
 
 use crate::{
     command::{CommandPattern, GAP},
     links::{self, Link},
+    work::Work,
 };
-
-/// How long a script is read before it counts as one that cannot be.
-const PATIENCE: Duration = Duration::from_millis(50);
-/// The most that counts of the time between two looks at the clock: more than that others had.
-const TURN: Duration = Duration::from_millis(5);
-/// How long it is read whoever had the time.
-const WHOLE: Duration = Duration::from_millis(250);
 
 /// Commands that the shell itself is, whatever is on its path.
 const BUILTINS: &[&str] = &[
@@ -239,6 +230,8 @@ pub struct Script {
     pub texts: Vec<Text>,
     /// Why it cannot be read; then nothing else is known.
     pub fault: Option<String>,
+    /// Whether that is because it takes too much work.
+    pub is_endless: bool,
 }
 
 /// A simple command of a script.
@@ -289,27 +282,6 @@ pub struct Part {
     pub why: String,
 }
 
-/// The time that the reading of a script took, without that for which the machine did other things.
-struct Work {
-    began: Instant,
-    last: Instant,
-    spent: Duration,
-}
-
-impl Work {
-    fn new() -> Self {
-        let now = Instant::now();
-        Self { began: now, last: now, spent: Duration::ZERO }
-    }
-
-    fn go_on(&mut self) -> bool {
-        let now = Instant::now();
-        self.spent += now.duration_since(self.last).min(TURN);
-        self.last = now;
-        self.spent < PATIENCE && now.duration_since(self.began) < WHOLE
-    }
-}
-
 impl Script {
     /// Reads the script that a new shell would run in a folder.
     pub fn read(text: &str, cwd: &HostPath, home: &HostPath, around: Around) -> Self {
@@ -331,6 +303,7 @@ impl Script {
         let mut go_on = || work.go_on();
         let parsed = match haft_shell::parse(text, &mut go_on) {
             Ok(parsed) => parsed,
+            Err(Fault::TooMuch) => return Self::given_up(),
             Err(fault) => return Self::faulty(fault.to_string()),
         };
         let mut setting =
@@ -358,7 +331,7 @@ impl Script {
         }
         // What was given up is not all of it.
         if !go_on() {
-            return Self::faulty(haft_shell::Fault::TooSlow.to_string());
+            return Self::given_up();
         }
         Self::of(reading, text, &setting.cwd)
     }
@@ -367,11 +340,11 @@ impl Script {
     /// the plan.
     pub(crate) fn of_effect(effect: &Effect, plan: &Plan, home: &HostPath) -> Option<Self> {
         let Target::Command { text, fresh_in: Some(cwd) } = &effect.target else { return None };
-        if plan.effects.contains(&unread_script()) {
-            return Some(Self::faulty("it could not be read when the call was planned".to_owned()));
-        }
         let looks = effect.access == Access::Observe;
         let mut script = Self::read_as(text, cwd, home, Around::of(plan), looks);
+        if script.fault.is_none() && plan.effects.contains(&unread_script()) {
+            return Some(Self::faulty("it could not be read when the call was planned".to_owned()));
+        }
         let settings = told(plan, SETTINGS).next().and_then(|text| text.strip_prefix(": "));
         for part in script.parts.iter_mut().filter(|part| part.asks_settings()) {
             part.why.extend(settings.map(|names| format!("; {names} in its configuration")));
@@ -425,6 +398,7 @@ impl Script {
             made,
             texts: reading.texts,
             fault: None,
+            is_endless: false,
         }
     }
 
@@ -446,6 +420,10 @@ impl Script {
 
     fn faulty(fault: String) -> Self {
         Self { fault: Some(fault), ..Self::default() }
+    }
+
+    fn given_up() -> Self {
+        Self { is_endless: true, ..Self::faulty(Fault::TooMuch.to_string()) }
     }
 
     /// Whether some command of it is one that a pattern means, whatever runs it.
@@ -744,17 +722,5 @@ mod tests {
         assert!(named.contains("; include.path, diff.external in its configuration|"), "{named}");
         assert!(!named.ends_with("configuration"), "{named}");
         assert!(!why("git log", &[]).contains("in its configuration"));
-    }
-
-    #[test]
-    fn time_that_others_had_is_not_counted() {
-        let mut work = Work::new();
-        work.last = work.last.checked_sub(PATIENCE * 2).unwrap();
-        assert!(work.go_on(), "one long pause is not work");
-        work.began = work.began.checked_sub(WHOLE).unwrap();
-        assert!(!work.go_on(), "it has an end all the same");
-        let mut work = Work::new();
-        work.spent = PATIENCE;
-        assert!(!work.go_on());
     }
 }

@@ -51,40 +51,63 @@ type Chosen = (usize, usize, Vec<Vec<Atom>>);
 fn first(atoms: &[Atom]) -> Result<Option<Chosen>, Odd> {
     let chooses = |two: &[Atom]| two[0] == DOT && two[1] == DOT;
     let may_choose = atoms.contains(&Atom::Char(',', false)) || atoms.windows(2).any(chooses);
-    odd_if(may_choose && !is_balanced(atoms))?;
+    if !may_choose {
+        return Ok(None);
+    }
+    odd_if(!is_balanced(atoms))?;
     // bash looks at those within quotes, too: of `{a..'{b,c}'}` it drops the outer ones.
     let is_quoted = |atom: &Atom| matches!(atom, Atom::Char('{' | '}' | ',', true));
     let opens_any = atoms.contains(&Atom::Char('{', false));
-    odd_if(may_choose && opens_any && atoms.iter().any(is_quoted))?;
-    let opens = (0..atoms.len()).filter(|&at| atoms[at] == Atom::Char('{', false));
-    for (skipped, open) in opens.enumerate() {
-        let (mut depth, mut commas) = (0_usize, Vec::new());
-        for (at, atom) in atoms.iter().enumerate().skip(open) {
-            match atom {
-                Atom::Char('{', false) => depth += 1,
-                Atom::Char(',', false) if depth == 1 => commas.push(at),
-                Atom::Char('}', false) => depth -= 1,
-                _ => {}
-            }
-            if depth > 0 {
-                continue;
-            }
-            if !commas.is_empty() {
-                odd_if(skipped > 0)?;
-                commas.push(at);
-                let starts = std::iter::once(open).chain(commas.iter().copied());
-                let choice = |(from, to): (usize, &usize)| atoms[from + 1..*to].to_vec();
-                return Ok(Some((open, at, starts.zip(&commas).map(choice).collect())));
-            }
-            let inner = &atoms[open + 1..at];
-            if let Some(choices) = sequence(inner)? {
-                odd_if(skipped > 0)?;
-                return Ok(Some((open, at, choices)));
-            }
-            break;
+    odd_if(opens_any && atoms.iter().any(is_quoted))?;
+    let pairs = pairs(atoms);
+    for (skipped, Pair { open, close, commas, is_inner }) in pairs.into_iter().enumerate() {
+        if !commas.is_empty() {
+            odd_if(skipped > 0)?;
+            let ends = commas.into_iter().chain([close]);
+            let mut from = open;
+            let choice = |to: usize| atoms[std::mem::replace(&mut from, to) + 1..to].to_vec();
+            return Ok(Some((open, close, ends.map(choice).collect())));
+        }
+        // What holds braces is no range.
+        if is_inner && let Some(choices) = sequence(&atoms[open + 1..close])? {
+            odd_if(skipped > 0)?;
+            return Ok(Some((open, close, choices)));
         }
     }
     Ok(None)
+}
+
+/// Two braces that belong together.
+struct Pair {
+    open: usize,
+    close: usize,
+    /// The commas between them that are within no others.
+    commas: Vec<usize>,
+    /// Whether none are between them.
+    is_inner: bool,
+}
+
+/// The pairs of braces, each of which is closed, in the order in which they open.
+fn pairs(atoms: &[Atom]) -> Vec<Pair> {
+    let (mut all, mut open): (Vec<Pair>, Vec<usize>) = Default::default();
+    for (at, atom) in atoms.iter().enumerate() {
+        match (atom, open.last()) {
+            (Atom::Char('{', false), outer) => {
+                if let Some(outer) = outer {
+                    all[*outer].is_inner = false;
+                }
+                open.push(all.len());
+                all.push(Pair { open: at, close: at, commas: Vec::new(), is_inner: true });
+            }
+            (Atom::Char(',', false), Some(last)) => all[*last].commas.push(at),
+            (Atom::Char('}', false), Some(last)) => {
+                all[*last].close = at;
+                open.pop();
+            }
+            _ => {}
+        }
+    }
+    all
 }
 
 /// Where braces that stand for themselves are mixed with others, bash has rules of its own: of

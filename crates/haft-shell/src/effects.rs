@@ -188,7 +188,7 @@ pub enum Operand {
     Unknown,
 }
 
-/// Reads a script and what it does; `go_on` is asked now and then whether to go on.
+/// Reads a script and what it does; `go_on` is asked whether to go on, as [`parse`](crate::parse) does.
 ///
 /// # Errors
 /// When it cannot be read for certain: see [`Fault`].
@@ -200,7 +200,7 @@ pub fn read(
     let script = crate::parse(text, go_on)?;
     let reading = effects(text, &script, setting, go_on);
     // What was given up is not all of it.
-    if go_on() { Ok(reading) } else { Err(Fault::TooSlow) }
+    if go_on() { Ok(reading) } else { Err(Fault::TooMuch) }
 }
 
 /// What a script does that was read from this text. Where `go_on` says no, the last part of what is

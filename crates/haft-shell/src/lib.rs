@@ -13,6 +13,7 @@
 //! **Does not know:** the environment, files, or a clock.
 
 mod braces;
+mod changes;
 mod cover;
 mod effects;
 mod heredoc;
@@ -23,8 +24,6 @@ mod syntax;
 mod table;
 mod tree;
 mod words;
-
-use std::ops::ControlFlow;
 
 #[cfg(doctest)]
 #[doc = include_str!("../README.md")]
@@ -72,8 +71,8 @@ pub enum Fault {
     #[error("it is nested over {DEEPEST} deep")]
     TooDeep,
     /// Reading it was given up.
-    #[error("reading it took too long")]
-    TooSlow,
+    #[error("reading it takes too much work")]
+    TooMuch,
     /// It holds a NUL byte.
     #[error("it holds a NUL byte")]
     Nul,
@@ -109,7 +108,8 @@ fn wide(text: &str) -> Option<usize> {
     text.match_indices('{').map(|(at, _)| at).find(is_wide)
 }
 
-/// Reads a script; `go_on` is asked now and then whether to go on.
+/// Reads a script; `go_on` is asked whether to go on, each time after about as much work. What asks it and
+/// when is the same for the same text, so that one that counts comes to the same end everywhere.
 ///
 /// # Errors
 /// When it cannot be read for certain: see [`Fault`].
@@ -123,8 +123,5 @@ pub fn parse(text: &str, go_on: &mut dyn FnMut() -> bool) -> Result<Script, Faul
     if let Some(at) = wide(text) {
         return Err(tree::unclear(text, at));
     }
-    let mut progress = |_: &tree_sitter::ParseState| {
-        if go_on() { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
-    };
-    tree::read(text, &mut progress)
+    tree::read(text, go_on)
 }

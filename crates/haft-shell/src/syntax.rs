@@ -187,6 +187,8 @@ pub enum Piece {
         /// The variable whose value it is where that has one, but for a slash at its end:
         /// `${NAME:-x}`, `${NAME%/}`.
         name: Option<String>,
+        /// What stands between the braces, where that says how a value is changed: `NAME#text`.
+        change: Option<String>,
     },
     /// `$(...)` or backticks: what these commands of the script say.
     Output {

@@ -2,6 +2,7 @@
 
 use std::{
     borrow::Cow,
+    cell::{Cell, RefCell},
     ops::{ControlFlow, Range},
 };
 
@@ -12,8 +13,14 @@ use crate::{Fault, Script, lines, statements::Reader};
 /// Bytes of a text that are parsed at once, if they hold several scripts.
 const MOST: usize = 256;
 
+/// Bytes that the grammar gets at once: it asks anew for what it goes back to, and each time counts.
+const CHUNK: usize = 1024;
+
+/// How many commands are as much work to go through as a piece of a text is to parse.
+const WEIGHT: u32 = 6;
+
 /// What is asked whether to go on.
-type Progress<'p> = &'p mut dyn FnMut(&ParseState) -> ControlFlow<()>;
+type GoOn<'p> = &'p mut dyn FnMut() -> bool;
 
 /// What parses a text.
 struct Parsing<'a, 'p> {
@@ -21,17 +28,17 @@ struct Parsing<'a, 'p> {
     /// The same as the grammar gets it.
     known: Cow<'a, str>,
     parser: Parser,
-    progress: Progress<'p>,
+    go_on: GoOn<'p>,
     reader: Reader<'a>,
 }
 
 /// The script that a text is, as the grammar and the reader of its trees take it without doubt.
-pub(crate) fn read(text: &str, progress: Progress<'_>) -> Result<Script, Fault> {
+pub(crate) fn read(text: &str, go_on: GoOn<'_>) -> Result<Script, Fault> {
     let mut parser = Parser::new();
     // The grammar is of another version than the library takes: a fault of the build.
     parser.set_language(&tree_sitter_bash::LANGUAGE.into()).map_err(|_| unclear(text, 0))?;
     let known = known(text);
-    let mut parsing = Parsing { text, known, parser, progress, reader: Reader::new(text) };
+    let mut parsing = Parsing { text, known, parser, go_on, reader: Reader::new(text) };
     parsing.all(&lines::pieces(text))?;
     Ok(parsing.reader.script)
 }
@@ -46,9 +53,17 @@ fn known(text: &str) -> Cow<'_, str> {
         let is_end = |c: char| c.is_ascii_whitespace() || ";&|(".contains(c);
         at == 0 || text[..at].ends_with(is_end) && !is_escaped(at - 1)
     };
+    // Whether a dollar is the first of two that stand together, none of which is escaped.
+    let is_pair = |at: usize| {
+        let before = text[..at].trim_end_matches('$');
+        (at - before.len()) % 2 == 0
+            && (before.len() == at || !is_escaped(before.len()))
+            && !is_escaped(at)
+    };
     let stands_for = |(at, _): (usize, &str)| -> Option<(usize, &str)> {
         let rest = &text[at..];
         let is_letter = |c: char| c.is_ascii_alphabetic();
+        let is_name = |c: char| c == '_' || c == '$' || c.is_ascii_alphanumeric();
         let line = text[..at].trim_end_matches(is_blank);
         Some(match rest.as_bytes()[0] {
             b'<' if is_escaped(at) => return None,
@@ -64,10 +79,15 @@ fn known(text: &str) -> Cow<'_, str> {
             // Of a word that begins a line with a backslash it makes one with the line end. A letter
             // is one with and without.
             b'\\' if line.ends_with('\n') && rest[1..].starts_with(is_letter) => (at, "_"),
+            // Without quotes it takes the second dollar for text, and another parameter as it is. What
+            // may go on with a name is left alone.
+            b'$' if rest.starts_with("$$") && !rest[2..].starts_with(is_name) && is_pair(at) => {
+                (at, "$?")
+            }
             _ => return None,
         })
     };
-    let marks = text.match_indices(['<', '0', '-', '\\']).filter_map(stands_for);
+    let marks = text.match_indices(['<', '0', '-', '\\', '$']).filter_map(stands_for);
     let mut known = Cow::Borrowed(text);
     for (at, piece) in marks {
         known.to_mut().replace_range(at..at + piece.len(), piece);
@@ -110,10 +130,40 @@ impl Parsing<'_, '_> {
         };
         self.parser.set_included_ranges(&[range]).map_err(|_| unclear(self.text, part.start))?;
         let bytes = self.known.as_bytes();
-        let mut read = |at: usize, _| bytes.get(at..).unwrap_or_default();
-        let options = ParseOptions::new().progress_callback(&mut self.progress);
+        // Both ask whether to go on, and what was given up once is given up.
+        let (work, wrong) = (RefCell::new(&mut self.go_on), Cell::new(None));
+        let given_up = Cell::new(false);
+        let go_on = || {
+            let mut asked = (0..WEIGHT).map(|_| work.borrow_mut()());
+            given_up.set(given_up.get() || !asked.all(|goes_on| goes_on));
+            !given_up.get()
+        };
+        let mut read = |at: usize, _| match bytes.get(at..) {
+            Some(rest) if go_on() => &rest[..rest.len().min(CHUNK)],
+            _ => &[],
+        };
+        let mut progress = |state: &ParseState| {
+            if !go_on() {
+                return ControlFlow::Break(());
+            }
+            // Each reading of it has a fault.
+            if state.has_error() {
+                wrong.set(Some(state.current_byte_offset()));
+                return ControlFlow::Break(());
+            }
+            ControlFlow::Continue(())
+        };
+        let options = ParseOptions::new().progress_callback(&mut progress);
         let tree = self.parser.parse_with_options(&mut read, None, Some(options));
-        let tree = tree.ok_or(Fault::TooSlow)?;
+        if given_up.get() {
+            return Err(Fault::TooMuch);
+        }
+        let Some(tree) = tree else {
+            // Else it would go on with that text.
+            self.parser.reset();
+            let at = wrong.get().ok_or(Fault::TooMuch)?;
+            return Ok(Some(unclear(self.text, at)));
+        };
         if let Some(at) = first_fault(tree.root_node()) {
             return Ok(Some(unclear(self.text, at)));
         }

@@ -145,8 +145,13 @@ impl Reader<'_> {
         let mut pieces = vec![Piece::Text { text: head, quoted: true }];
         match &found.values[..] {
             _ if found.is_array => {
-                let (pure, is_length) = (false, false);
-                pieces.push(Piece::Expansion { quoted: true, pure, is_length, name: None });
+                pieces.push(Piece::Expansion {
+                    quoted: true,
+                    pure: false,
+                    is_length: false,
+                    name: None,
+                    change: None,
+                });
             }
             [value] => pieces.extend(value.pieces.iter().cloned()),
             _ => {}
@@ -312,7 +317,8 @@ impl Reader<'_> {
                 self.nested(node, place)?;
                 let pure = is_pure(inner);
                 let is_length = pure && inner.starts_with('#');
-                Ok(Piece::Expansion { quoted, pure, is_length, name: kept(inner) })
+                let change = crate::changes::is_followed(inner).then(|| inner.to_owned());
+                Ok(Piece::Expansion { quoted, pure, is_length, name: kept(inner), change })
             }
             "command_substitution" => {
                 // Within backticks a backslash means something else.

@@ -5,7 +5,11 @@
 use haft_shell::{ANY, FOUND, ONE, SOME, Text};
 use haft_types::Place;
 
-use crate::{script::Part, shape::Shape};
+use crate::{
+    lexer::{EXPANDS, QUOTED},
+    script::Part,
+    shape::Shape,
+};
 
 /// Programs whose words, or whose input, are programs that may name files in them.
 const INTERPRETERS: &[&str] = &[
@@ -197,14 +201,23 @@ pub(super) fn redirected(text: &str) -> impl Iterator<Item = &str> {
     pieces.filter_map(move |piece| piece.split(is_end).find(|file| !file.is_empty()))
 }
 
+/// A word of a text that cannot be read, without its marks.
+pub(super) fn of_rough(word: &str) -> String {
+    let homes = [EXPANDS, QUOTED].map(|mark| [format!("{mark}HOME"), format!("{mark}{{HOME}}")]);
+    let is_end = |rest: &str| !rest.starts_with(|c: char| c == '_' || c.is_ascii_alphanumeric());
+    let home = homes.as_flattened().iter().find_map(|home| word.strip_prefix(home.as_str()));
+    let home = home.filter(|rest| is_end(rest)).map(|rest| format!("~{rest}"));
+    home.unwrap_or_else(|| word.to_owned()).replace([EXPANDS, QUOTED], "")
+}
+
 /// The same of a word that stands alone.
 pub(crate) fn of_word(word: &str, place: &Place) -> Vec<Named> {
     let folders = [place.cwd.text().into_owned()];
-    let shapes = halves(word).into_iter().flat_map(|(text, _)| {
+    let shapes = halves(word).into_iter().flat_map(|(text, is_whole)| {
         let shapes = Shape::of(text, Some(&folders), place);
-        shapes.into_iter().map(|shape| Named {
+        shapes.into_iter().map(move |shape| Named {
             shape,
-            is_whole: false,
+            is_whole,
             is_blank: false,
             is_guess: false,
             is_target: false,

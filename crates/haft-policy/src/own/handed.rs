@@ -6,15 +6,12 @@
 //!
 //! **Does not know:** what commands say that are no `echo` and no `printf`.
 
-use std::{
-    collections::HashMap,
-    time::{Duration, Instant},
-};
+use std::collections::HashMap;
 
 use haft_shell::{Command, Direction, Flow, Kind, Piece, Script, Word};
 
-/// How long a text is read.
-const PATIENCE: Duration = Duration::from_millis(50);
+use crate::work::Work;
+
 /// The most ways in which one command is written out.
 const WAYS: usize = 32;
 /// The most commands that are.
@@ -40,8 +37,8 @@ pub(crate) fn spelled(text: &str) -> Vec<String> {
 
 /// The same of a script that gets these words.
 fn nested(text: &str, given: &[String], depth: usize, all: &mut Vec<String>) {
-    let began = Instant::now();
-    let Ok(script) = haft_shell::parse(text, &mut || began.elapsed() < PATIENCE) else { return };
+    let mut work = Work::new();
+    let Ok(script) = haft_shell::parse(text, &mut || work.go_on()) else { return };
     let mut handed = Handed { text, script: &script, values: HashMap::new() };
     let quoted = |word: &String| vec![Piece::Text { text: word.clone(), quoted: true }];
     handed.call("", &given.iter().skip(1).map(quoted).collect::<Vec<_>>(), "");

@@ -6,4 +6,5 @@ mod commands;
 mod dressed;
 mod properties;
 mod restricted;
+mod work;
 mod world;

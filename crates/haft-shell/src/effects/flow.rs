@@ -136,7 +136,7 @@ impl<'a, 'r> Walk<'a, 'r> {
         self.frames.push(Frame { region: 0, done: state.clone(), failed: state });
         for (at, command) in self.around.script.commands.iter().enumerate() {
             if !(self.go_on)() {
-                let why = "looking through it took too long".to_owned();
+                let why = "looking through it takes too much work".to_owned();
                 let effects = vec![super::Effect::Anything];
                 self.reading.parts.push(Part { effects, why, ..Part::default() });
                 return BTreeMap::new();

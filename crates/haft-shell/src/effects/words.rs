@@ -8,7 +8,7 @@ use super::{
     state::{State, Value, joined},
 };
 use crate::{
-    Script,
+    Script, changes,
     quotes::is_name,
     syntax::{Command, Kind, Piece, Word},
 };
@@ -167,6 +167,11 @@ impl Around<'_> {
             Piece::Expansion { is_length: true, .. } => {
                 return (Value::Number, "${#...}".to_owned());
             }
+            Piece::Expansion { change: Some(change), quoted, pure, .. }
+                if let Some(value) = changed(change, state).filter(|_| *pure) =>
+            {
+                (value, "${...}".to_owned(), *quoted)
+            }
             Piece::Expansion { pure, quoted, name, .. } => {
                 arg.is_odd |= !pure;
                 let value = name.as_ref().and_then(|name| variable(name, state));
@@ -287,6 +292,13 @@ pub(crate) fn leads_out(start: &str, state: &State) -> bool {
     };
     start.starts_with("../")
         || start.starts_with('/') && start.rfind('/') != Some(0) && !folders.iter().any(is_inside)
+}
+
+/// What a variable with known values becomes where it is changed.
+fn changed(change: &str, state: &State) -> Option<Value> {
+    let Value::Texts(texts) = variable(changes::name(change), state)? else { return None };
+    let all: Option<Vec<String>> = texts.iter().map(|text| changes::of(change, text)).collect();
+    all.map(Value::texts)
 }
 
 /// Whether a variable surely is a number.

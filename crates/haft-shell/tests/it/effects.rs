@@ -313,13 +313,13 @@ fn what_takes_too_long_is_given_up() {
     let script = haft_shell::parse(&text, &mut || true).unwrap();
     let reading = haft_shell::effects(&text, &script, &setting(), &mut go_on);
     assert!(!reading.read_only && reading.parts.len() <= 100);
-    assert_eq!(read(&text, &setting(), &mut || false), Err(haft_shell::Fault::TooSlow));
+    assert_eq!(read(&text, &setting(), &mut || false), Err(haft_shell::Fault::TooMuch));
     let mut asked = 0;
     let mut late = || {
         asked += 1;
         asked < 150
     };
-    assert_eq!(read(&text, &setting(), &mut late), Err(haft_shell::Fault::TooSlow));
+    assert_eq!(read(&text, &setting(), &mut late), Err(haft_shell::Fault::TooMuch));
 }
 
 #[test]
