@@ -16,8 +16,8 @@ use crate::{
 
 /// The simple commands of a text.
 pub(crate) fn of(text: &str) -> Lexed {
-    let mut work = Work::new();
-    let mut go_on = || work.go_on();
+    let mut left = Work::new();
+    let mut go_on = || left.go_on();
     // A mark of its own would be taken for one of the lexer's.
     let script = match haft_shell::parse(text, &mut go_on) {
         Ok(script) if !text.contains([EXPANDS, QUOTED, REPLACED]) => script,
@@ -33,8 +33,8 @@ pub(crate) fn of(text: &str) -> Lexed {
 /// The commands of a text whose words are known once variables are followed, wrappers and nested
 /// scripts looked through: their words, with a mark in the place of what is not known.
 pub(crate) fn followed(text: &str) -> Vec<Vec<String>> {
-    let mut work = Work::new();
-    let mut go_on = || work.go_on();
+    let mut left = Work::new();
+    let mut go_on = || left.go_on();
     let setting = Setting { cwd: "/".to_owned(), home: "/".to_owned(), ..Setting::default() };
     let Ok(reading) = haft_shell::read(text, &setting, &mut go_on) else { return Vec::new() };
     let words = |part: haft_shell::Part| -> Option<Vec<String>> {

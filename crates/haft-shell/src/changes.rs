@@ -114,12 +114,12 @@ pub(crate) fn of(inner: &str, value: &str) -> Option<String> {
     match how {
         How::Start { longest } => {
             let mut fits = lengths.filter(|at| takes(text, &value[..*at]));
-            let at = if longest { fits.last() } else { fits.next() };
+            let at = if longest { fits.next_back() } else { fits.next() };
             Some(value[at.unwrap_or(0)..].to_owned())
         }
         How::End { longest } => {
             let mut fits = lengths.rev().filter(|at| takes(text, &value[*at..]));
-            let at = if longest { fits.last() } else { fits.next() };
+            let at = if longest { fits.next_back() } else { fits.next() };
             Some(value[..at.unwrap_or(value.len())].to_owned())
         }
         How::Replace(place) => replaced(text, value, place),

@@ -56,7 +56,7 @@ fn known(text: &str) -> Cow<'_, str> {
     // Whether a dollar is the first of two that stand together, none of which is escaped.
     let is_pair = |at: usize| {
         let before = text[..at].trim_end_matches('$');
-        (at - before.len()) % 2 == 0
+        (at - before.len()).is_multiple_of(2)
             && (before.len() == at || !is_escaped(before.len()))
             && !is_escaped(at)
     };

@@ -49,7 +49,7 @@ fn long_scripts_of_plain_commands_are_no_work() {
         "cat <<'E'\nx\nE\n",
         "a $(b $c) && d || e\n",
     ] {
-        let text = line.repeat(1_200);
+        let text = line.repeat(400);
         let script = Script::read(&text, &at("/w"), &at("/home/me"), Around::PLAIN);
         assert_eq!(script.fault, None, "{line:?}");
         let ruling = judge(&text, Mode::Bypass);

@@ -448,3 +448,24 @@ fn what_a_part_does_tells_more_than_where_its_output_goes() {
         assert_eq!(reading(text).parts[0].why, why, "{text}");
     }
 }
+
+#[test]
+fn what_a_script_makes_of_its_values_is_known() {
+    for (text, path) in [
+        ("x=a:~/k; cat ${x#a:}", "/h/k"),
+        ("x=~/kk; cat \"${x%k}\"", "/h/k"),
+        ("x=~/Xk; cat \"${x/X}\"", "/h/k"),
+        ("x=~/k.txt; cat \"${x%.*}\"", "/h/k"),
+        ("x=aa/h/k; cat \"${x:2}\"", "/h/k"),
+        ("x=/h/K; cat \"${x,,}\"", "/h/k"),
+    ] {
+        let parts = reading(text).parts;
+        let wanted = [Effect::Reads(Operand::Path(path.into()))];
+        assert_eq!(parts.last().unwrap().effects, wanted, "{text}");
+    }
+    for text in ["cat \"${x#a:}\"", "x=/h/k; cat \"${x#\"/h\"}\"", "x=/h/K; cat \"${x/k/a}\""] {
+        let parts = reading(text).parts;
+        let unknown = [Effect::Reads(Operand::Unknown)];
+        assert_eq!(parts.last().unwrap().effects, unknown, "{text}");
+    }
+}
