@@ -50,6 +50,12 @@ impl Default for Own {
 }
 
 impl Own {
+    /// Whether a number is one of theirs. 0 is none: it stands for the group of whoever says it, and
+    /// for one that lies beyond what can be seen from here.
+    fn has(&self, number: u64) -> bool {
+        number != 0 && self.ids.iter().any(|id| u64::from(*id) == number)
+    }
+
     /// Whether they may be those of a user or group.
     fn is_of(&self, user: &str) -> bool {
         let is_name = |text: &str| text.parse::<u32>().is_err();
@@ -265,7 +271,7 @@ fn stops(arguments: &[String], own: &Own, named: bool) -> bool {
             return false;
         }
         word.split(',').filter(|part| !part.is_empty()).any(|part| match part.parse::<u32>() {
-            Ok(number) => own.ids.contains(&number),
+            Ok(number) => own.has(number.into()),
             Err(_) => by_name && takes(part),
         })
     })
@@ -392,7 +398,7 @@ impl Chosen {
             }),
             // Zero stands for the group or session of pkill itself, which is not haft's.
             'g' | 's' | 'P' => values
-                .any(|value| is_parent(value) || own.ids.iter().any(|id| id.to_string() == value)),
+                .any(|value| is_parent(value) || value.parse().is_ok_and(|number| own.has(number))),
             _ => return,
         };
         self.named = true;
@@ -493,10 +499,7 @@ fn by_number(arguments: &[String], own: &Own) -> bool {
     let numbers = numbers.iter().filter(|word| *word != "--");
     numbers.into_iter().any(|word| {
         let number: Result<i64, _> = word.parse();
-        is_parent(word)
-            || number.is_ok_and(|number| {
-                number == -1 || own.ids.iter().any(|id| i64::from(*id) == number.abs())
-            })
+        is_parent(word) || number.is_ok_and(|number| number == -1 || own.has(number.unsigned_abs()))
     })
 }
 

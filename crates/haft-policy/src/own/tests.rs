@@ -90,6 +90,30 @@ fn what_ends_what_haft_runs_below_is_found() {
 }
 
 #[test]
+fn what_a_command_ends_of_itself_is_its_own() {
+    // A process whose group is beyond what can be seen from here has the number 0 for it.
+    let beyond = Own { ids: vec![4300, 0, 0], names: vec!["outer".into()], ..Own::default() };
+    for text in [
+        "kill $$",
+        "kill -CHLD $$",
+        "kill -TERM 0",
+        "kill 0",
+        "kill -- -0",
+        "f() { kill -INT $$; }; f",
+        "setsid sh -c 'kill 0'",
+        "trap 'kill 0' EXIT; sleep 1 & echo hi",
+        "pkill -g 0 sleep",
+        "kill $BASHPID",
+    ] {
+        let found = ends_in(text, &Parts::of(text), &[&haft(), &beyond]).map(|found| found.why);
+        assert_eq!(found, None, "{text}");
+    }
+    for text in ["kill 4300", "kill -TERM -4300", "kill $PPID", "kill 0 4242", "kill -9 -1"] {
+        assert!(ends_in(text, &Parts::of(text), &[&haft(), &beyond]).is_some(), "{text}");
+    }
+}
+
+#[test]
 fn what_ends_haft_is_found() {
     for text in [
         "pkill haft",
