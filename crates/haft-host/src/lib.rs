@@ -54,7 +54,9 @@ pub use self::{
         Filter, FindQuery, Found, FoundLines, GrepMode, GrepQuery, Search, SearchError, Sink, Skip,
         Skipped, Walk,
     },
-    shell::{Control, Exit, Looks, Output, Program, Running, Shell, Sought, Spawn, Stdin},
+    shell::{
+        Control, Exit, Looks, NoFolder, Output, Program, Running, Shell, Sought, Spawn, Stdin,
+    },
     spool::{OUT_END, Spool, SpoolLimits, Spooled, not_kept},
     survey::{
         Born, Content, Copies, GitId, Made, Named, Node, Objects, Survey, SurveyError,
@@ -81,15 +83,15 @@ pub trait Host: Send + Sync {
     fn shell(&self) -> Option<&dyn Shell>;
     /// Its own search; none where only [`Fs`] can be walked.
     fn search(&self) -> Option<&dyn Search>;
-    /// Reports whether a program there takes connections at this TCP port of its own loopback
-    /// addresses. Looking disturbs nobody where the host can tell without connecting.
+    /// Reports whether a program there takes connections at this TCP port. Looking disturbs nobody where the host can tell without connecting.
     fn listens(&self, port: u16) -> BoxFuture<'_, bool> {
         let _ = port;
         Box::pin(std::future::ready(false))
     }
-    /// Reports whether what listens at this port is a program that was started as this process, or
-    /// came of it while it lives; none where that cannot be known.
-    fn listens_of(&self, port: u16, process: u32) -> BoxFuture<'_, Option<bool>> {
+    /// The addresses of this port at which a program that was started as this process, or came of it
+    /// while it lives, takes what comes: `127.0.0.1:80`, `udp [::]:53`; none where that cannot be
+    /// known, or nobody does.
+    fn listens_of(&self, port: u16, process: u32) -> BoxFuture<'_, Option<Vec<String>>> {
         let _ = (port, process);
         Box::pin(std::future::ready(None))
     }

@@ -2,7 +2,7 @@
 //!
 //! **Invariant:** what a [`Running`] started dies with it: dropping it kills the whole tree.
 
-use std::{io, sync::Arc};
+use std::{fmt, io, sync::Arc};
 
 use bytes::Bytes;
 use futures::{future::BoxFuture, stream::BoxStream};
@@ -10,6 +10,9 @@ use haft_sandbox::{Limits, Probe, PutBack};
 use haft_types::{HostPath, Stream};
 
 use crate::{Turn, TurnPart};
+
+/// Characters of a folder's name that an error repeats.
+const SHOWN: usize = 200;
 
 /// What is run.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -258,3 +261,36 @@ pub trait Shell: Send + Sync {
         shell.write(turn.text(part).into())
     }
 }
+
+/// The folder in which a program was to start cannot be entered.
+#[derive(Debug)]
+pub struct NoFolder {
+    /// Which.
+    pub folder: HostPath,
+    /// Why.
+    pub error: io::Error,
+}
+
+impl NoFolder {
+    /// Why, in a few words.
+    pub fn why(&self) -> String {
+        let text = self.error.to_string();
+        text.split(" (os error").next().unwrap_or_default().to_owned()
+    }
+}
+
+impl fmt::Display for NoFolder {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        const MAKE: &str = "make it, or start in another folder";
+        const OTHER: &str = "start in another folder";
+        let (what, hint) = match self.error.kind() {
+            io::ErrorKind::NotFound => ("does not exist".to_owned(), MAKE),
+            io::ErrorKind::NotADirectory => ("is not a folder".to_owned(), MAKE),
+            _ => (format!("cannot be entered ({})", self.why()), OTHER),
+        };
+        let folder = haft_text::names::shown(&self.folder.text(), SHOWN);
+        write!(f, "the folder {folder} to start in {what}; {hint}")
+    }
+}
+
+impl std::error::Error for NoFolder {}

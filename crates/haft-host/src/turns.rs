@@ -48,6 +48,9 @@ const UNTRACED: &str = "\"$((${BASH_XTRACEFD:+(__haft_trace=10#0${BASH_XTRACEFD/
 const TRACED: &str = "[[ -z ${__haft_trace-} ]] || { \\builtin printf -v BASH_XTRACEFD %s \
                       \"$__haft_trace\"; \\builtin unset -v __haft_trace; }";
 
+/// The builtins by which a shell reports and goes on: a command may have switched them off.
+const NEEDED: &str = "cd enable eval exit printf pwd set trap unset";
+
 /// Longest record, in bytes.
 const RECORD: usize = 64 << 10;
 
@@ -171,8 +174,9 @@ impl Turn {
         // Not the first character: it may be that of an option.
         quote(&[b" ", self.command.as_bytes()].concat(), &mut text);
         let report = format!(
-            " <&114 >&115 2>&116; {{ \\builtin printf '\\0E%s %s %s\\n' {} \"$?\" \"$SHELLOPTS\" >&117; \
-             \\builtin pwd -P >&117; \\builtin printf '\\0T%s\\n' {} >&117; \\builtin trap >&117; \
+            " <&114 >&115 2>&116; {{ __haft_code=$?; \\builtin enable {NEEDED} || [[ 1 ]]; \
+             \\builtin printf '\\0E%s %s %s\\n' {} \"$__haft_code\" \"$SHELLOPTS\" >&117; \
+             \\builtin unset -v __haft_code; \\builtin pwd -P >&117; \\builtin printf '\\0T%s\\n' {} >&117; \\builtin trap >&117; \
              \\builtin printf '\\0' >&117; \\builtin trap - {TRAPS}; \
              \\builtin set {OPTIONS}; {TRACED}; }} >&114 2>&{UNTRACED}\n",
             self.id, self.id

@@ -344,7 +344,7 @@ impl Host for Guarded {
         self.inner.listens(port)
     }
 
-    fn listens_of(&self, port: u16, process: u32) -> BoxFuture<'_, Option<bool>> {
+    fn listens_of(&self, port: u16, process: u32) -> BoxFuture<'_, Option<Vec<String>>> {
         self.inner.listens_of(port, process)
     }
     fn withheld(&self) -> Vec<String> {

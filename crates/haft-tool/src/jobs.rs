@@ -7,6 +7,7 @@
 
 mod echo;
 mod job;
+mod seek;
 
 use std::{
     collections::BTreeMap,
@@ -18,7 +19,10 @@ use futures::{FutureExt as _, future::join_all};
 use haft_types::{AgentPath, Body, CallId, JobEnd, ToolError, TurnId};
 use tokio::{task::AbortHandle, time::Instant};
 
-pub use self::job::{Ended, Job, Said, Test, Work};
+pub use self::{
+    job::{Ended, Job, Said, Work},
+    seek::{Seeking, Test},
+};
 use crate::{Cx, survey::Watch};
 
 /// Ended jobs that stay listed.

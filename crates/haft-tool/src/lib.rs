@@ -41,7 +41,7 @@ pub use self::{
     fit::Room,
     guarded::{COMMAND_VARIABLE, POWERSHELL, REPORTING_SCRIPT, command_text},
     hidden::hide_in,
-    jobs::{Ended, Job, JobLimits, JobPlace, Jobs, Said, Test, Work},
+    jobs::{Ended, Job, JobLimits, JobPlace, Jobs, Said, Seeking, Test, Work},
     journal::{Journal, Journaled},
     order::{Order, Turn},
     pipeline::{Call, Next, Pipeline, Stage},

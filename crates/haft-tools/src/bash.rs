@@ -7,7 +7,7 @@
 
 use std::{io, sync::Arc, time::Duration};
 
-use haft_host::{Exit, FileKind, Running, Spawn, Stdin};
+use haft_host::{Exit, FileKind, NoFolder, Running, Spawn, Stdin};
 use haft_policy::{Around, Script, unconfined};
 use haft_tool::{COMMAND_VARIABLE, Cx, Jobs, RecordError, Tool, schema_of};
 use haft_types::{
@@ -460,10 +460,16 @@ async fn start(
     let cwd = asked.as_ref().unwrap_or(&cx.place.cwd);
     let root = root(&cx.place);
     let running = match shell.spawn(spawn(cwd)).await {
-        Err(error) if gone(&error) && asked.is_none() && cwd != root => {
+        Err(error)
+            if (gone(&error) || no_folder(&error).is_some()) && asked.is_none() && cwd != root =>
+        {
             let running = shell.spawn(spawn(root)).await.map_err(failed)?;
-            let folder = quoted(&cx.place.cwd.text());
-            notes.push(format!("[the folder {folder} is gone; this ran in the workspace root]"));
+            let why = match no_folder(&error).filter(|_| !gone(&error)) {
+                Some(of) => format!("cannot be entered ({}):", of.why()),
+                None => "is gone;".to_owned(),
+            };
+            let folder = quoted(&cwd.shown_from(root));
+            notes.push(format!("[the folder {folder} {why} this ran in the workspace root]"));
             cx.carry_cwd(root);
             running
         }
@@ -510,9 +516,23 @@ fn failed(command: &str, error: &io::Error) -> ToolError {
                 "Nothing was run. Give the whole path of a folder that is there as cwd, also to make \
                  this one again: mkdir -p.",
             ),
+        _ if no_folder(error).is_some() => {
+            ToolError::new(format!("the command could not be started: {error}"))
+                .hint("Nothing was run. Give a folder as cwd that can be entered.")
+        }
+        // The sandbox, or a limit of this process: waiting changes nothing.
+        _ if error.kind() == io::ErrorKind::Unsupported => {
+            ToolError::new(format!("the command could not be started: {error}"))
+                .hint("Nothing was run. It will be no other next time: do it another way.")
+        }
         _ => ToolError::new(format!("the command could not be started: {error}"))
             .hint("Nothing was run. Call again when the machine has room."),
     }
+}
+
+/// The folder that could not be entered.
+fn no_folder(error: &io::Error) -> Option<&NoFolder> {
+    error.get_ref()?.downcast_ref()
 }
 
 fn gone(error: &io::Error) -> bool {

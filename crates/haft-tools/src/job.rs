@@ -45,8 +45,8 @@ const LARGE: usize = 4 << 10;
 const CUT: &str = "Nothing was sent, for the rest would be lost. Send shorter lines, or give the program \
      a file, or begin it without pty: then lines of any length reach it. A program that reads keys itself \
      (an editor, a prompt) takes long lines once it shows that it is ready.";
-/// Bytes of a compiled pattern.
-const PATTERN: usize = 1 << 20;
+/// Bytes of a compiled pattern: what a search costs grows with them, for each character.
+const PATTERN: usize = 512 << 10;
 /// Characters of a found line that are repeated.
 const LINE: usize = 500;
 /// Characters of an answer's output that are given whole.
@@ -308,6 +308,11 @@ fn test(pattern: &str) -> Result<Test, ToolError> {
     let mut builder = RegexBuilder::new(pattern);
     let regex = builder.multi_line(true).size_limit(PATTERN).build().map_err(|error| {
         let shown = haft_text::names::shown(pattern, 200);
+        if matches!(error, regex::Error::CompiledTooBig(_)) {
+            return ToolError::new(format!("{shown} is too large a pattern to look for")).hint(
+                "Write it without large repeats such as {1000}, or look for less of the line.",
+            );
+        }
         ToolError::new(format!("the pattern {shown} is no regular expression: {error}"))
             .hint("Correct it; in front of ( ) [ ] { } . * + ? ^ $ | put a backslash to mean them.")
     })?;
@@ -376,16 +381,28 @@ async fn wait(
     }
     let until = Instant::now() + Duration::from_millis(asked.min(WAIT_MAX));
     let pattern = input.pattern.as_deref();
-    let look = pattern.map(test).transpose()?.map(|test| job.watch(since, test));
+    let look = pattern.map(test).transpose()?.map(|test| job.watch(since, test)).transpose();
+    let mut look = look.map_err(|error| {
+        ToolError::new(format!("no line can be looked for: {error}"))
+            .hint("Wait for its end or a port, or look at its output.")
+    })?;
+    // The last that it said is looked at before its end is told.
     let found = async {
-        match look {
-            Some(look) => look.await.ok(),
-            None => std::future::pending().await,
+        let line = match &mut look {
+            Some(look) => look.found().await,
+            None => None,
+        };
+        if line.is_none() {
+            job.ended().await;
         }
+        line
     };
     let open = async {
         let Some(port) = input.port else { return std::future::pending().await };
-        while !cx.host.listens(port).await {
+        // What is only bound, as over UDP, counts where it is the job's.
+        while !cx.host.listens(port).await
+            && own_at(port, job, cx).await.is_none_or(|at| at.is_empty())
+        {
             sleep(LOOK).await;
         }
     };
@@ -396,16 +413,21 @@ async fn wait(
             answer.notes.push(format!("the wait was cancelled; {} goes on", job.id()));
             return Ok(());
         }
-        Some(line) = found => {
-            answer.line = Some(haft_text::names::shown(&for_people(&line), LINE));
-            "pattern"
-        }
         // The port may be another program's, because of which it ended.
-        _ = job.ended() => "end",
+        line = found => {
+            answer.line = line.map(|line| haft_text::names::shown(&for_people(&line), LINE));
+            if answer.line.is_some() { "pattern" } else { "end" }
+        }
         () = open => "port",
         () = sleep_until(until) => "timeout",
     };
     answer.waited = Some(over);
+    if let Some(skipped) = look.map(|look| look.skipped()).filter(|skipped| *skipped > 0) {
+        answer.notes.push(format!(
+            "{skipped} bytes came faster than the pattern could be looked for in them, and were not \
+             looked at"
+        ));
+    }
     let wanted = match (pattern, input.port) {
         (Some(pattern), _) => format!("a match of {}", haft_text::names::shown(pattern, 100)),
         (_, Some(port)) => format!("port {port} to be open"),
@@ -423,17 +445,24 @@ async fn wait(
     Ok(())
 }
 
+/// The addresses of a port at which the job takes what comes; none where nobody knows.
+async fn own_at(port: u16, job: &Running, cx: &Cx) -> Option<Vec<String>> {
+    cx.host.listens_of(port, job.process()?).await
+}
+
 /// What is said of a port that is open, and of whose it is.
 async fn opened(port: u16, job: &Running, cx: &Cx) -> String {
-    let own = match job.process() {
-        Some(process) => cx.host.listens_of(port, process).await,
-        None => None,
-    };
-    if own == Some(false) {
+    let Some(own) = own_at(port, job, cx).await else { return format!("port {port} is open") };
+    if own.is_empty() {
         let id = job.id();
         return format!("port {port} is open, but not by {id}: another program listens there");
     }
-    format!("port {port} is open")
+    // Whoever connects to this machine by its usual name finds these.
+    let usual = ["127.0.0.1", "0.0.0.0", "[::1]", "[::]"].map(|at| format!("{at}:{port}"));
+    if own.iter().any(|at| usual.contains(at)) {
+        return format!("port {port} is open");
+    }
+    format!("port {port} is open, at {}", own.join(", "))
 }
 
 /// A text with the values of secrets in place of what stands for them, and these placeholders.

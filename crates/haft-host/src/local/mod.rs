@@ -295,7 +295,7 @@ impl Host for Local {
         Box::pin(ports::listens(port))
     }
 
-    fn listens_of(&self, port: u16, process: u32) -> BoxFuture<'_, Option<bool>> {
+    fn listens_of(&self, port: u16, process: u32) -> BoxFuture<'_, Option<Vec<String>>> {
         Box::pin(ports::listens_of(port, process))
     }
     fn withheld(&self) -> Vec<String> {

@@ -1,77 +1,81 @@
-//! Which ports programs listen at, on the loopback addresses of this machine.
+//! Which ports programs listen at, at whatever address of this machine.
 //!
 //! **Invariant:** looking is no connection where the kernel lists what listens: a server that
 //! takes one client alone, such as a debugger, is not used up by it.
 
 use std::{
     collections::HashMap,
-    fs::{self, DirEntry},
-    io,
+    fs, io,
     iter::successors,
-    net::{Ipv4Addr, Ipv6Addr, SocketAddr, TcpStream},
+    net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, TcpStream},
     path::PathBuf,
     time::Duration,
 };
 
-/// The kernel's tables of sockets (`proc_pid_net(5)`).
-const TABLES: [&str; 2] = ["/proc/net/tcp", "/proc/net/tcp6"];
-/// Addresses at which what comes to 127.0.0.1 or `::1` arrives, as the tables write them: words of
-/// four bytes, each the wrong way round on a machine that counts from the small end.
-const ADDRESSES: [[u8; 16]; 4] = [
-    Ipv4Addr::LOCALHOST.to_ipv6_mapped().octets(),
-    Ipv4Addr::UNSPECIFIED.to_ipv6_mapped().octets(),
-    Ipv6Addr::LOCALHOST.octets(),
-    Ipv6Addr::UNSPECIFIED.octets(),
+/// The kernel's tables of sockets (`proc_pid_net(5)`), what stands before an address of them, and the
+/// state of a socket that takes what comes: over UDP, one that is bound and not connected.
+const TABLES: [(&str, &str, &str); 4] = [
+    ("/proc/net/tcp", "", LISTENS),
+    ("/proc/net/tcp6", "", LISTENS),
+    ("/proc/net/udp", "udp ", BOUND),
+    ("/proc/net/udp6", "udp ", BOUND),
 ];
 /// The state of a socket that listens.
 const LISTENS: &str = "0A";
+/// That of one that is only bound.
+const BOUND: &str = "07";
 /// How long a connection to this machine itself may take, where there is no table.
 const CONNECT: Duration = Duration::from_millis(200);
 
-/// Reports whether a program listens at this port.
+/// Reports whether a program listens at this port over TCP.
 pub(super) async fn listens(port: u16) -> bool {
     let look = move || {
+        let tables = TABLES.iter().filter(|(_, _, state)| *state == LISTENS);
         let tables: Vec<String> =
-            TABLES.iter().filter_map(|t| fs::read_to_string(t).ok()).collect();
+            tables.filter_map(|(table, ..)| fs::read_to_string(table).ok()).collect();
         if tables.is_empty() {
             let at =
                 [SocketAddr::from((Ipv4Addr::LOCALHOST, port)), (Ipv6Addr::LOCALHOST, port).into()];
             return at.iter().any(|at| TcpStream::connect_timeout(at, CONNECT).is_ok());
         }
-        tables.iter().any(|table| names(table, port))
+        tables.iter().any(|table| listening(table, LISTENS, port).next().is_some())
     };
     tokio::task::spawn_blocking(look).await.unwrap_or(false)
 }
 
-/// Reports whether what listens at this port is of the keeper of this process.
-pub(super) async fn listens_of(port: u16, process: u32) -> Option<bool> {
+/// The addresses of this port at which the keeper of this process takes what comes; none where that
+/// cannot be known.
+pub(super) async fn listens_of(port: u16, process: u32) -> Option<Vec<String>> {
     let look = move || {
-        let tables = TABLES.iter().filter_map(|table| fs::read_to_string(table).ok());
-        let inodes: Vec<String> =
-            tables.flat_map(|table| listening(&table, port).collect::<Vec<_>>()).collect();
-        let sockets: Vec<_> =
-            inodes.iter().map(|inode| PathBuf::from(format!("socket:[{inode}]"))).collect();
+        let mut sockets = HashMap::new();
+        for (table, kind, state) in TABLES {
+            let Ok(table) = fs::read_to_string(table) else { continue };
+            for (address, inode) in listening(&table, state, port) {
+                let shown = format!("{kind}{}", SocketAddr::new(address, port));
+                sockets.insert(PathBuf::from(format!("socket:[{inode}]")), shown);
+            }
+        }
+        if sockets.is_empty() {
+            return None;
+        }
         let parents = parents();
         let keeper = *parents.get(&process)?;
         let above = |pid: &u32| parents.get(pid).copied();
         let is_below = |pid: &&u32| successors(Some(**pid), above).any(|above| above == keeper);
-        let mut known = !sockets.is_empty();
+        let (mut known, mut found) = (true, Vec::new());
         for pid in parents.keys().filter(is_below) {
             match fs::read_dir(format!("/proc/{pid}/fd")) {
-                Ok(mut held) => {
-                    let is_one = |held: io::Result<DirEntry>| {
-                        held.and_then(|held| fs::read_link(held.path()))
-                            .is_ok_and(|held| sockets.contains(&held))
-                    };
-                    if held.any(is_one) {
-                        return Some(true);
-                    }
+                Ok(held) => {
+                    let held = held.flatten().filter_map(|held| fs::read_link(held.path()).ok());
+                    found.extend(held.filter_map(|held| sockets.get(&held).cloned()));
                 }
                 // One that has ended meanwhile holds nothing.
                 Err(error) => known &= error.kind() != io::ErrorKind::PermissionDenied,
             }
         }
-        known.then_some(false)
+        found.sort();
+        found.dedup();
+        (known || !found.is_empty()).then_some(found)
     };
     tokio::task::spawn_blocking(look).await.ok().flatten()
 }
@@ -90,34 +94,33 @@ fn parents() -> HashMap<u32, u32> {
     all.filter_map(|pid| Some((pid, parent(pid)?))).collect()
 }
 
-/// Reports whether a table has a listening socket at this port of a loopback address.
-fn names(table: &str, port: u16) -> bool {
-    listening(table, port).next().is_some()
-}
-
-/// The numbers of the sockets in a table that listen at this port of a loopback address.
-fn listening(table: &str, port: u16) -> impl Iterator<Item = String> {
+/// The addresses at which sockets of a table are in this state at this port, and their numbers.
+fn listening<'a>(
+    table: &'a str,
+    wanted: &'a str,
+    port: u16,
+) -> impl Iterator<Item = (IpAddr, &'a str)> {
     table.lines().skip(1).filter_map(move |line| {
         let mut fields = line.split_ascii_whitespace().skip(1);
         let (local, state) = (fields.next()?, fields.nth(1)?);
         let (address, at) = local.rsplit_once(':')?;
-        let is_it = state == LISTENS
-            && u16::from_str_radix(at, 16) == Ok(port)
-            && octets(address).is_some_and(|octets| ADDRESSES.contains(&octets));
-        is_it.then(|| fields.nth(5).unwrap_or_default().to_owned())
+        let is_it = state == wanted && u16::from_str_radix(at, 16) == Ok(port);
+        let address = address_of(address).filter(|_| is_it)?;
+        Some((address, fields.nth(5).unwrap_or_default()))
     })
 }
 
-/// An address of the tables as one of 16 bytes.
-fn octets(hex: &str) -> Option<[u8; 16]> {
+/// An address as the tables write it: words of four bytes, each the wrong way round on a machine that
+/// counts from the small end.
+fn address_of(hex: &str) -> Option<IpAddr> {
     let words = (0..hex.len()).step_by(8).map(|at| {
         let word = hex.get(at..at + 8)?;
         Some(u32::from_str_radix(word, 16).ok()?.to_ne_bytes())
     });
     let bytes = words.collect::<Option<Vec<_>>>()?.concat();
     match <[u8; 4]>::try_from(bytes.as_slice()) {
-        Ok(four) => Some(Ipv4Addr::from(four).to_ipv6_mapped().octets()),
-        Err(_) => bytes.try_into().ok(),
+        Ok(four) => Some(four.into()),
+        Err(_) => Some(IpAddr::from(<[u8; 16]>::try_from(bytes).ok()?).to_canonical()),
     }
 }
 
@@ -144,17 +147,26 @@ mod tests {
     }
 
     #[test]
-    fn only_listening_sockets_of_loopback_addresses_count() {
+    fn only_listening_sockets_count_at_whatever_address() {
         let line = |address: &str, state: &str| {
             format!(
                 "  sl  local_address rem_address   st\n   0: {address} 00000000:0000 {state} x\n"
             )
         };
-        assert!(names(&line("00000000:1F90", LISTENS), 8080));
-        assert!(!names(&line("00000000:1F90", "01"), 8080));
-        assert!(!names(&line("00000000:1F90", LISTENS), 8081));
-        assert!(!names(&line("0A00000A:1F90", LISTENS), 8080));
-        assert!(!names(&line("0000:1F90", LISTENS), 8080));
-        assert!(!names("", 8080) && !names("\n\n:\n", 8080));
+        let found = |table: &str, port| {
+            listening(table, LISTENS, port).map(|(at, _)| at.to_string()).next()
+        };
+        let loopback = format!("{:08X}:1F90", u32::from_ne_bytes([127, 0, 0, 2]));
+        assert_eq!(found(&line("00000000:1F90", LISTENS), 8080), Some("0.0.0.0".to_owned()));
+        assert_eq!(found(&line(&loopback, LISTENS), 8080), Some("127.0.0.2".to_owned()));
+        for (address, state) in [
+            ("00000000:1F90", "01"),
+            ("00000000:1F90", BOUND),
+            ("00000000:1F91", LISTENS),
+            ("0000:1F90", LISTENS),
+        ] {
+            assert_eq!(found(&line(address, state), 8080), None, "{address} {state}");
+        }
+        assert_eq!((found("", 8080), found("\n\n:\n", 8080)), (None, None));
     }
 }

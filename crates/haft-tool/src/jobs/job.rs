@@ -7,7 +7,6 @@ use std::{
     collections::VecDeque,
     fmt::Write as _,
     io,
-    ops::Range,
     sync::{Arc, Mutex, MutexGuard, PoisonError},
     time::Duration,
 };
@@ -15,13 +14,13 @@ use std::{
 use bytes::Bytes;
 use futures::{FutureExt as _, future::BoxFuture};
 use haft_types::{AgentPath, Body, CallId, JobEnd, TurnId};
-use tokio::{
-    sync::{oneshot, watch},
-    time::Instant,
-};
+use tokio::{sync::watch, time::Instant};
 use tokio_util::sync::CancellationToken;
 
-use super::echo::Echo;
+use super::{
+    echo::Echo,
+    seek::{Feed, Piece, Seeking, Test},
+};
 
 /// Lines and characters of the end of its output that a report holds.
 const LAST_LINES: usize = 10;
@@ -59,9 +58,6 @@ pub trait Work: Send + Sync {
         false
     }
 }
-
-/// Finds something in a text from a byte on.
-pub type Test = Box<dyn Fn(&str, usize) -> Option<Range<usize>> + Send>;
 
 /// Takes the events of a job.
 pub(super) type Tell = Box<dyn Fn(&AgentPath, TurnId, Body) + Send + Sync>;
@@ -146,7 +142,7 @@ struct State {
     input_over: bool,
     told: bool,
     echo: Echo,
-    watches: Vec<(Test, oneshot::Sender<String>)>,
+    watches: Vec<Feed>,
 }
 
 impl Job {
@@ -277,19 +273,16 @@ impl Job {
         state.stale = false;
         let at = state.recent.end();
         state.echo.came(at, text);
-        let echoes = [state.echo.within(at, text), state.echo.in_open(open)];
         state.recent.push(text);
         state.open.clear();
         state.open.push_str(open);
-        state.watches.retain(|(_, found)| !found.is_closed());
-        let watches = std::mem::take(&mut state.watches);
-        for (test, found) in watches {
-            match seen(&test, text, &echoes[0]).or_else(|| seen(&test, open, &echoes[1])) {
-                // Who gave up meanwhile has no use for it.
-                Some(line) => drop(found.send(line)),
-                None => state.watches.push((test, found)),
-            }
-        }
+        let mut watches = std::mem::take(&mut state.watches);
+        let piece = |text: &str, echoes| Piece { text: text.to_owned(), echoes };
+        watches.retain(|watch| {
+            let open = piece(open, state.echo.in_open(open));
+            watch.push(piece(text, state.echo.within(at, text)), open)
+        });
+        state.watches = watches;
     }
 
     /// Says how many bytes its output has so far as it came, of which cleaning makes fewer or more.
@@ -336,23 +329,26 @@ impl Job {
         self.state().recent.end()
     }
 
-    /// Gives the line in which something is found in its output from a mark on, also in what comes;
-    /// gives none once it has ended.
+    /// Looks for a line in which something is found in its output from a mark on, also in what comes.
     ///
     /// A line that has not ended counts as far as it has come, unless input was sent since. What a
     /// terminal gave back of input counts for nothing.
-    pub fn watch(&self, mark: u64, test: Test) -> oneshot::Receiver<String> {
-        let (found, look) = oneshot::channel();
+    ///
+    /// # Errors
+    /// When the system gives no thread for it.
+    pub fn watch(&self, mark: u64, test: Test) -> io::Result<Seeking> {
+        let (feed, seeking) = Seeking::begin(test)?;
         let mut state = self.state();
         let open = if state.stale { "" } else { &*state.open };
         let (from, held) = state.recent.since(mark);
-        let echoes = [state.echo.within(from, held), state.echo.in_open(open)];
-        match seen(&test, held, &echoes[0]).or_else(|| seen(&test, open, &echoes[1])) {
-            Some(line) => drop(found.send(line)),
-            None if self.end.borrow().is_none() => state.watches.push((test, found)),
-            None => {}
+        let piece = |text: &str, echoes| Piece { text: text.to_owned(), echoes };
+        let held = piece(held, state.echo.within(from, held));
+        feed.push(held, piece(open, state.echo.in_open(open)));
+        // One that has ended says nothing more.
+        if self.end.borrow().is_none() {
+            state.watches.push(feed);
         }
-        look
+        Ok(seeking)
     }
 
     /// Sends bytes to its input, as they are.
@@ -459,20 +455,6 @@ fn sentence(note: &str) -> String {
     let first = rest.next().map(char::to_uppercase).into_iter().flatten();
     let end = if note.ends_with('.') { "" } else { "." };
     first.chain(rest).chain(end.chars()).collect()
-}
-
-/// The line in which something is found that lies in none of the echoes.
-fn seen(find: &Test, text: &str, echoes: &[Range<usize>]) -> Option<String> {
-    let mut from = 0;
-    let found = loop {
-        let found = find(text, from)?;
-        let echo = echoes.iter().find(|echo| found.start < echo.end && found.end > echo.start);
-        let Some(echo) = echo else { break found };
-        from = echo.end;
-    };
-    let start = text[..found.start].rfind('\n').map_or(0, |at| at + 1);
-    let end = text[found.start..].find('\n').map_or(text.len(), |at| found.start + at);
-    Some(text[start..end].to_owned())
 }
 
 /// The last lines of a text, as many as a report has room for.

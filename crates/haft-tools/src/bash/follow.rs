@@ -85,6 +85,7 @@ pub(super) async fn follow(
 ) -> Followed {
     let mut of = Following::new(cx, running, promote || keeps, turn, notes);
     let mut look = of.turn.as_ref().map(|_| Watch::look());
+    let (mut deadline, mut is_late) = (deadline, false);
     loop {
         let shown = of.streams.live.due();
         let patience = of.stopped.as_ref().map(|(_, until)| *until);
@@ -98,6 +99,12 @@ pub(super) async fn follow(
                 if let Some(place) = promote.then(|| of.jobs.begin().ok()).flatten() {
                     let handed = Box::new(of.streams.hand_over(cx));
                     return Followed::GoesOn(of.running, handed, place);
+                }
+                // Its command is over, and only what says so is missing.
+                let more = if std::mem::replace(&mut is_late, true) { None } else { of.listening() };
+                if let Some(more) = more {
+                    deadline = Instant::now() + more;
+                    continue;
                 }
                 of.looks_beside().await;
                 of.stop(End::TimedOut(Exit::default()), STOP);
@@ -219,6 +226,12 @@ impl Following<'_> {
             Some(Heard::Ended(code)) => Next::TurnOver(code),
             None => Next::More,
         }
+    }
+
+    /// How long it is waited for yet that the shell is found to do nothing of what it was given.
+    fn listening(&mut self) -> Option<Duration> {
+        let untaken = self.running.control.untaken();
+        self.turn.as_mut().and_then(|turn| turn.may_be_deaf(untaken))
     }
 
     /// The shell is stopped where it does not do what it was given.

@@ -8,22 +8,27 @@
 use std::{collections::BTreeMap, sync::Arc, time::Duration};
 
 use futures::FutureExt as _;
-use haft_host::{Control, Exit, Program, Spawn, Stdin, Turn, TurnPart, TurnRecord, TurnRecords};
+use haft_host::{
+    Control, Exit, FileKind, Program, Spawn, Stdin, Turn, TurnPart, TurnRecord, TurnRecords,
+};
 use haft_tool::Cx;
-use haft_types::{HostPath, Outcome, Status, ToolError};
+use haft_types::{Follow, HostPath, Outcome, Status, ToolError};
 use tokio::{
     sync::OwnedMutexGuard,
     time::{Instant, timeout},
 };
 
-use super::{End, Followed, Input, Limits, Ran, answer, exit, failed, follow, root};
+use super::{End, Followed, Input, Limits, Ran, answer, exit, failed, follow, gone, root};
 use crate::{
     process,
     search::quoted,
     shells::{Alive, Between, SHELL, Seat, Shells, listed},
 };
 
-/// How long a shell that has read all that it was given may take to say that it is done.
+/// How long a shell that has read all that it was given, and prints nothing, may take to say that
+/// it is done: what says so was written before the last of that was read.
+const QUIET: Duration = Duration::from_millis(600);
+/// How long it may take where something goes on printing.
 const DEAF: Duration = Duration::from_secs(3);
 /// How often it is looked at whether it has.
 const LOOK: Duration = Duration::from_millis(200);
@@ -100,6 +105,8 @@ pub(super) struct Watch {
     ended: Option<Ended>,
     /// Since when all that the shell was given is taken.
     taken: Option<Instant>,
+    /// When something came of it last.
+    said: Instant,
     /// What was printed before the command began.
     between: Between,
     /// What ran beside the shell when it was stopped.
@@ -109,7 +116,8 @@ pub(super) struct Watch {
 impl Watch {
     fn new(turn: Turn, began: Vec<u64>, between: Between) -> Self {
         let (records, at, ended, taken, beside) = Default::default();
-        Self { turn, began, records, begun: false, at, ended, taken, between, beside }
+        let said = Instant::now();
+        Self { turn, began, records, begun: false, at, ended, taken, said, between, beside }
     }
 
     /// Takes a report in, and says what follows from it.
@@ -141,6 +149,7 @@ impl Watch {
 
     /// Keeps output that came before the command began: it is none of its own.
     pub(super) fn keeps(&mut self, bytes: &[u8]) -> bool {
+        self.said = Instant::now();
         if !self.begun {
             self.between.push(bytes);
         }
@@ -153,7 +162,17 @@ impl Watch {
         if untaken != Some(0) {
             self.taken = None;
         }
-        untaken == Some(0) && self.taken.get_or_insert_with(Instant::now).elapsed() >= DEAF
+        untaken == Some(0) && {
+            let since = *self.taken.get_or_insert_with(Instant::now);
+            since.max(self.said).elapsed() >= QUIET || since.elapsed() >= DEAF
+        }
+    }
+
+    /// How long it may take yet at the end of its time to be found to do nothing of what it took in;
+    /// nothing where it may still be running its command.
+    pub(super) fn may_be_deaf(&mut self, untaken: Option<usize>) -> Option<Duration> {
+        let is_taken = self.begun && untaken == Some(0);
+        is_taken.then(|| DEAF.saturating_sub(self.taken.get_or_insert_with(Instant::now).elapsed()))
     }
 
     /// When that is looked at next.
@@ -190,7 +209,12 @@ pub(super) async fn run(
         && at == *root(&cx.place)
     {
         let shown = quoted(&wanted.shown_from(&at));
-        notes.push(format!("[the folder {shown} is gone; this ran in the workspace root]"));
+        let why = match cx.host.fs().locate(wanted, Follow::Yes).await {
+            Ok(found) if found.kind == FileKind::Missing => "is gone;",
+            Err(error) if gone(&error) => "is gone;",
+            _ => "cannot be entered:",
+        };
+        notes.push(format!("[the folder {shown} {why} this ran in the workspace root]"));
         seat.folder = Some(at);
     }
     match shell {
@@ -338,7 +362,13 @@ impl Call<'_> {
             ..Spawn::new(Program::Turns, root(&cx.place).clone())
         };
         let running = host.spawn(spawn).await;
-        let running = running.map_err(|error| failed(&self.input.command, &error))?;
+        let running = running.map_err(|error| match error.kind() {
+            std::io::ErrorKind::Unsupported => {
+                ToolError::new(format!("the shell of session {name} could not be started: {error}"))
+                    .hint("Nothing was run. Run it without session.")
+            }
+            _ => failed(&self.input.command, &error),
+        })?;
         place.runs(&running.control);
         notes.extend(host.told().map(|told| format!("[{told}]")));
         seat.fresh();

@@ -19,6 +19,7 @@ mod executable;
 mod find;
 mod fixtures;
 mod flips;
+mod folders;
 mod grep;
 mod grep_binary;
 mod harness;
@@ -39,11 +40,41 @@ mod sessions;
 mod spec;
 mod third_host;
 mod transactions;
+mod waits;
 mod write;
 
-use haft_testkit::world::World;
+use std::{
+    fs,
+    os::unix::fs::{MetadataExt as _, PermissionsExt as _},
+    process::Command,
+};
+
+use haft_testkit::{machine, world::World};
 use haft_types::{Outcome, Status};
 use serde_json::Value;
+
+/// The user that a test becomes which must not have rights.
+const USER: &str = "12345";
+
+/// Runs a test again as somebody else where this is root, who may do everything; false elsewhere.
+fn ran_as_somebody_else(test: &str) -> bool {
+    if fs::metadata("/proc/self").unwrap().uid() != 0 {
+        return false;
+    }
+    let folder = tempfile::tempdir().unwrap();
+    let copy = folder.path().join("it");
+    fs::copy(std::env::current_exe().unwrap(), &copy).unwrap();
+    for path in [folder.path(), &copy] {
+        fs::set_permissions(path, fs::Permissions::from_mode(0o755)).unwrap();
+    }
+    let mut command = Command::new(machine::program("setpriv"));
+    command.args(["--reuid", USER, "--regid", USER, "--clear-groups"]).arg(&copy);
+    command.args([test, "--exact", "--nocapture"]);
+    let ran = command.current_dir("/").output().unwrap();
+    let said = String::from_utf8_lossy(&ran.stdout) + String::from_utf8_lossy(&ran.stderr);
+    assert!(ran.status.success() && said.contains("1 passed"), "{said}");
+    true
+}
 
 /// Files of a workspace.
 type Files<'a> = &'a [(&'a str, &'a [u8])];

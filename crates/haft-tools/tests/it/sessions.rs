@@ -303,6 +303,48 @@ async fn a_shell_that_takes_in_no_more_is_noticed_and_replaced() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn a_shell_that_takes_in_no_more_is_told_before_the_time_of_the_call_is_over() {
+    let cases = [
+        "set -n",
+        "enable -n trap builtin read",
+        "function builtin { :; }",
+        "shopt -s extdebug; trap false DEBUG",
+        "ulimit -n 3",
+    ];
+    for command in cases {
+        for timeout in [2_000, 300] {
+            let world = world();
+            run(&world, "true").await;
+            let command = format!("echo said; {command}");
+            let input = json!({"command": command, "session": "s", "timeout_ms": timeout});
+            let began = Instant::now();
+            let broken = world.call("bash", input).await;
+            let text = broken.joined_text();
+            assert_eq!(
+                (out(&broken), broken.status),
+                ("said\n", Status::Failed),
+                "{command}: {text}"
+            );
+            assert!(text.contains("[its exit code is not known: "), "{command}: {text}");
+            assert!(
+                text.contains("[the shell of session s ended with this; "),
+                "{command}: {text}"
+            );
+            assert!(began.elapsed() < Duration::from_secs(10), "{command}: {:?}", began.elapsed());
+        }
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn builtins_that_a_command_switches_off_are_there_for_what_ends_it() {
+    let cases = ["enable -n printf; echo x", "enable -n printf pwd trap set eval cd; echo x"];
+    for command in cases {
+        let broken = after(&format!("{command}; (exit 7)"), Shell::Same).await;
+        assert_eq!((out(&broken), data(&broken, "exit_code")), ("x\n", &json!(7)), "{command}");
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn exit_code_output_and_errors_are_those_of_the_command() {
     let world = world();
     let cases = [

@@ -18,6 +18,8 @@ use std::{
 
 use haft_types::{HostPath, Style};
 use rustix::{
+    fs::{Access, AtFlags, CWD, accessat},
+    io::Errno,
     pty::{OpenptFlags, ioctl_tiocgptpeer, openpt, unlockpt},
     termios::{Winsize, tcsetwinsize},
 };
@@ -27,7 +29,7 @@ use super::{
     profile::Profile,
     wire::{Request, START_UP},
 };
-use crate::{Program, Spawn, Stdin, turns::FILES};
+use crate::{NoFolder, Program, Spawn, Stdin, turns::FILES};
 
 /// Longest single argument that the system takes, in bytes, with its end.
 const ARGUMENT_LIMIT: usize = 128 << 10;
@@ -125,16 +127,21 @@ fn as_path(bytes: &[u8]) -> &Path {
     Path::new(OsStr::from_bytes(bytes))
 }
 
-/// Names the folder where the system would only say that something was not found.
+/// Says of the folder what the system would say of the program.
 fn check_folder(cwd: &HostPath) -> io::Result<()> {
-    let text = match fs::metadata(as_path(cwd.as_bytes())) {
-        Ok(found) if found.is_dir() => return Ok(()),
-        Ok(_) => (io::ErrorKind::NotADirectory, "is not a folder".to_owned()),
-        Err(e) if e.kind() == io::ErrorKind::NotFound => (e.kind(), "does not exist".to_owned()),
-        Err(e) => (e.kind(), format!("cannot be entered ({e})")),
+    let path = as_path(cwd.as_bytes());
+    let error = match fs::metadata(path) {
+        Ok(found) if found.is_dir() => {
+            // With the rights of this very process, which the program has.
+            match accessat(CWD, path, Access::EXEC_OK, AtFlags::EACCESS) {
+                Err(Errno::ACCESS) => Errno::ACCESS.into(),
+                _ => return Ok(()),
+            }
+        }
+        Ok(_) => io::ErrorKind::NotADirectory.into(),
+        Err(error) => error,
     };
-    let hint = "make it, or start in another folder";
-    Err(io::Error::new(text.0, format!("the folder {cwd} to start in {}; {hint}", text.1)))
+    Err(io::Error::new(error.kind(), NoFolder { folder: cwd.clone(), error }))
 }
 
 fn is_bash(shell: &Path) -> bool {
