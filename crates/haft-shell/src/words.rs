@@ -142,20 +142,7 @@ impl Reader<'_> {
             return Err(self.unclear(node));
         }
         self.count(node, 1)?;
-        let mut pieces = vec![Piece::Text { text: head, quoted: true }];
-        match &found.values[..] {
-            _ if found.is_array => {
-                pieces.push(Piece::Expansion {
-                    quoted: true,
-                    pure: false,
-                    is_length: false,
-                    name: None,
-                    change: None,
-                });
-            }
-            [value] => pieces.extend(value.pieces.iter().cloned()),
-            _ => {}
-        }
+        let pieces = pieces_of(head, &found);
         Ok((found, Word { pieces, span: node.byte_range() }))
     }
 
@@ -587,4 +574,21 @@ fn may_be_home(before: &[Atom], is_argument: bool) -> bool {
     let text: String = before.iter().map_while(plain).collect();
     let is_assigned = text.split_once('=').is_some_and(|(name, _)| is_name(name));
     is_assigned || !is_argument
+}
+
+/// An assignment as a word: what it begins with, then its value.
+fn pieces_of(head: String, found: &Assignment) -> Vec<Piece> {
+    let mut pieces = vec![Piece::Text { text: head, quoted: true }];
+    match &found.values[..] {
+        _ if found.is_array => pieces.push(Piece::Expansion {
+            quoted: true,
+            pure: false,
+            is_length: false,
+            name: None,
+            change: None,
+        }),
+        [value] => pieces.extend(value.pieces.iter().cloned()),
+        _ => {}
+    }
+    pieces
 }

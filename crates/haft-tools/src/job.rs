@@ -397,15 +397,7 @@ async fn wait(
         }
         line
     };
-    let open = async {
-        let Some(port) = input.port else { return std::future::pending().await };
-        // What is only bound, as over UDP, counts where it is the job's.
-        while !cx.host.listens(port).await
-            && own_at(port, job, cx).await.is_none_or(|at| at.is_empty())
-        {
-            sleep(LOOK).await;
-        }
-    };
+    let open = is_open(input.port, job, cx);
     let over = tokio::select! {
         biased;
         () = cx.stop.cancelled() => {
@@ -422,17 +414,8 @@ async fn wait(
         () = sleep_until(until) => "timeout",
     };
     answer.waited = Some(over);
-    if let Some(skipped) = look.map(|look| look.skipped()).filter(|skipped| *skipped > 0) {
-        answer.notes.push(format!(
-            "{skipped} bytes came faster than the pattern could be looked for in them, and were not \
-             looked at"
-        ));
-    }
-    let wanted = match (pattern, input.port) {
-        (Some(pattern), _) => format!("a match of {}", haft_text::names::shown(pattern, 100)),
-        (_, Some(port)) => format!("port {port} to be open"),
-        _ => "its end".to_owned(),
-    };
+    answer.notes.extend(look.and_then(|look| passed_over(look.skipped())));
+    let wanted = wanted(input);
     answer.notes.push(match over {
         "pattern" => format!("matched: {}", answer.line.as_deref().unwrap_or_default()),
         "port" => opened(input.port.unwrap_or_default(), job, cx).await,
@@ -443,6 +426,35 @@ async fn wait(
         _ => return Ok(()),
     });
     Ok(())
+}
+
+/// Waits until the port is open; without end where there is none.
+async fn is_open(port: Option<u16>, job: &Running, cx: &Cx) {
+    let Some(port) = port else { return std::future::pending().await };
+    // What is only bound, as over UDP, counts where it is the job's.
+    while !cx.host.listens(port).await && own_at(port, job, cx).await.is_none_or(|at| at.is_empty())
+    {
+        sleep(LOOK).await;
+    }
+}
+
+/// Says how much output was not looked at.
+fn passed_over(skipped: u64) -> Option<String> {
+    (skipped > 0).then(|| {
+        format!(
+            "{skipped} bytes came faster than the pattern could be looked for in them, and were not \
+             looked at"
+        )
+    })
+}
+
+/// What is waited for, in words.
+fn wanted(input: &Input) -> String {
+    match (input.pattern.as_deref(), input.port) {
+        (Some(pattern), _) => format!("a match of {}", haft_text::names::shown(pattern, 100)),
+        (_, Some(port)) => format!("port {port} to be open"),
+        _ => "its end".to_owned(),
+    }
 }
 
 /// The addresses of a port at which the job takes what comes; none where nobody knows.

@@ -11,7 +11,6 @@ use std::{
         net::UnixListener,
     },
     path::{Path, PathBuf},
-    process::Command,
     sync::Arc,
     time::Duration,
 };

@@ -140,20 +140,27 @@ pub fn ready(loaded: &mut Loaded, anchors: &Anchors) -> Vec<Arc<Ready>> {
             }
         }
         let condition = condition.filter(|_| !about_nothing);
-        let strange = if entry.event.is_of_tools() { matcher.strange(&known) } else { Vec::new() };
-        if !strange.is_empty() {
-            let key = format!("hooks.{}: matcher", entry.event.name());
-            let hint = match entry.matcher.find('(') {
-                Some(_) => ": a rule such as Bash(git push *) stands in `if`",
-                None => ", and letter case counts: there are Bash, Edit, Write, Read and others",
-            };
-            let message = format!("{:?} matches no tool that haft brings{hint}", strange.join("|"));
-            let place = entry.place.clone();
-            loaded.problems.push(Problem { place, key, message, fatal: false });
+        if entry.event.is_of_tools() {
+            loaded.problems.extend(strange(&entry, &matcher, &known));
         }
         all.push(Arc::new(Ready { entry, matcher, condition, limited }));
     }
     all
+}
+
+/// What a matcher names that haft does not bring.
+fn strange(entry: &HookEntry, matcher: &Matcher, known: &[String]) -> Option<Problem> {
+    let names = matcher.strange(known);
+    let hint = match entry.matcher.find('(') {
+        Some(_) => ": a rule such as Bash(git push *) stands in `if`",
+        None => ", and letter case counts: there are Bash, Edit, Write, Read and others",
+    };
+    (!names.is_empty()).then(|| Problem {
+        place: entry.place.clone(),
+        key: format!("hooks.{}: matcher", entry.event.name()),
+        message: format!("{:?} matches no tool that haft brings{hint}", names.join("|")),
+        fatal: false,
+    })
 }
 
 /// Why a condition is about nothing that its hook is asked about.

@@ -212,7 +212,11 @@ fn own_hooks_that_run_nothing_are_a_reason_not_to_start() {
     }
     theirs(&world, &hook(json!({})).replace("PreToolUse", "Stop"));
     assert_eq!(bash(&world, "ls", &[]).code, Some(0));
-    // What Claude Code could not run either is no guard at all.
+}
+
+#[test]
+fn hooks_that_nobody_could_run_are_a_reason_not_to_start() {
+    let world = World::new();
     for broken in [
         r#"{"hooks": {"PreToolUse": [{"hooks": [{"type": "command"}]}]}}"#,
         r#"{"hooks": {"PreToolUse": [{"hooks": ["guard.sh"]}]}}"#,
