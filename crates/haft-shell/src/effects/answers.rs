@@ -146,7 +146,13 @@ pub(crate) fn tells_hash(words: &[&str]) -> bool {
     };
     match words {
         ["merge-base", rest @ ..] => all(rest, &["--octopus"]),
-        ["rev-parse", rest @ ..] => all(rest, &["--verify", "-q", "--quiet", "--short"]),
+        // With these it tells a hash or nothing; else a file's name is told as it is written.
+        ["rev-parse", rest @ ..] => {
+            let verifies = rest.iter().any(|word| ["--verify", "--short"].contains(word));
+            all(rest, &["--verify", "-q", "--quiet", "--short"])
+                && !rest.contains(&"--")
+                && (verifies || rest.iter().all(|word| is_revision(word)))
+        }
         ["rev-list", rest @ ..] => {
             all(rest, &["-1", "-n1", "--max-count=1", "--max-parents=0", "--all", "--no-merges"])
         }
@@ -164,4 +170,21 @@ pub(crate) fn tells_hash(words: &[&str]) -> bool {
         }
         _ => false,
     }
+}
+
+/// Whether a word is a revision wherever there is one, and no name of a file that anybody hides.
+fn is_revision(word: &str) -> bool {
+    let is_part = |c: char| c.is_ascii_alphanumeric() || "_-.".contains(c);
+    let end = word.find(['~', '^', '@']).unwrap_or(word.len());
+    let (name, rest) = word.split_at(end);
+    let is_short = !rest.contains(['/', '.']) && !name.contains("..");
+    let is_version =
+        name.strip_prefix('v').unwrap_or(name).bytes().all(|c| b"0123456789.".contains(&c));
+    let is_hex = name.len() >= 7 && name.bytes().all(|c| c.is_ascii_hexdigit());
+    let is_tracked = ["origin/", "upstream/"]
+        .iter()
+        .find_map(|remote| name.strip_prefix(remote))
+        .is_some_and(|branch| branch.chars().all(is_part));
+    let known = ["HEAD", "ORIG_HEAD", "FETCH_HEAD", "main", "master", "develop", "trunk"];
+    is_short && (known.contains(&name) || is_version || is_hex || is_tracked)
 }

@@ -86,6 +86,7 @@ const SPECIALS: &[(&str, Special)] = &[
     ("netstat", system::netstat),
     ("ss", system::ss),
     ("yq", system::yq),
+    ("tput", system::tput),
     ("jo", system::jo),
     ("rustc, rustfmt", system::toolchain),
     ("cargo metadata", system::metadata),

@@ -435,3 +435,31 @@ fn what_is_asked_of_git_is_told() {
     assert_eq!(asked("git diff --staged"), (false, true, false));
     assert_eq!(asked("git diff --ignore-submodules"), (false, true, false));
 }
+
+#[test]
+fn files_behind_signs_of_equality_and_told_names_are_read() {
+    for (text, path) in [
+        ("awk 1 ./x=/../../../../etc/shadow", "/etc/shadow"),
+        ("awk 1 1=/../../../../etc/shadow", "/etc/shadow"),
+        ("awk 1 a-b=/../../../etc/shadow", "/etc/shadow"),
+        ("awk 1 src/=/../../../etc/shadow", "/etc/shadow"),
+        ("awk 1 ./x=/../.env", "/.env"),
+        ("awk 1 x=/../.env", "/.env"),
+        // A name of a file is told as it is written.
+        ("cat $(git rev-parse crates/../../../../etc/shadow)", ""),
+        ("cat $(git rev-parse src/.env)", ""),
+        ("cat $(git rev-parse id_rsa)", ""),
+        ("cat $(git rev-parse -- secret)", ""),
+        ("git rev-parse crates/../../../../etc/shadow | xargs cat", ""),
+        ("for f in $(git rev-parse crates/../../etc/shadow); do cat $f; done", ""),
+        ("git rev-parse crates/../../etc/shadow | while read f; do cat $f; done", ""),
+    ] {
+        let found = format!("{:?}", reading(text).map(|reading| reading.parts));
+        let wanted = if path.is_empty() {
+            found.contains("Reads(Unknown)") || found.contains("Pattern")
+        } else {
+            found.contains("Reads(Path(") && found.contains(path)
+        };
+        assert!(wanted, "{text}: {found}");
+    }
+}

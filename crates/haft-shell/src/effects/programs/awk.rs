@@ -52,11 +52,20 @@ pub(super) fn awk(judge: &mut Judge<'_, '_>, call: &Call<'_>, out: &mut Outcome)
         if file.is_split {
             out.fault(format!("{} may become several words", file.text));
         }
-        let start = file.value.start();
-        if !start.contains('=') {
+        // Where it sets a variable, what it is set to is another word; one that is known whole is
+        // judged as a file nonetheless.
+        if file.known().is_some() || !sets_variable(file.value.start()) {
             out.effects.extend(judge.reads(file));
         }
     }
+}
+
+/// Whether an operand begins with a name and a sign of equality: any other is a file.
+fn sets_variable(start: &str) -> bool {
+    let is_part = |c: char| c == '_' || c.is_ascii_alphanumeric();
+    start.split_once('=').is_some_and(|(name, _)| {
+        name.chars().all(is_part) && name.starts_with(|c: char| !c.is_ascii_digit())
+    })
 }
 
 /// What a token of a program is, as far as it matters.
@@ -101,6 +110,10 @@ fn check(text: &str) -> Result<(), String> {
             }
             '+' | '-' if after.starts_with(c) && reader.last != Last::Operator => &after[1..],
             c if c == '_' || c.is_alphabetic() => reader.word()?,
+            c if c.is_ascii_digit() || c == '.' => {
+                reader.last = Last::Value;
+                number(reader.rest).ok_or("a number of the awk program runs into a word")?
+            }
             c => {
                 reader.sign(c, after)?;
                 after
@@ -171,7 +184,6 @@ impl<'a> Reader<'a> {
                 self.print = self.print.filter(|_| !is_printed);
                 Last::Operator
             }
-            c if c.is_ascii_digit() || c == '.' => Last::Value,
             // A line end may stand within a list.
             '\n' => Last::Operator,
             c if c.is_whitespace() => self.last,
@@ -187,6 +199,22 @@ fn is_told(after: &str) -> bool {
     ["\"/dev/stderr\"", "\"/dev/stdout\""]
         .iter()
         .any(|known| target.strip_prefix(known).is_some_and(ends))
+}
+
+/// What follows a number, where every awk ends it there: to some the exponent is one without digits,
+/// to some `0x1f` is a number, and what they leave is a word of its own.
+fn number(text: &str) -> Option<&str> {
+    let digits =
+        |text: &str| text.len() - text.trim_start_matches(|c: char| c.is_ascii_digit()).len();
+    let mut rest = &text[digits(text)..];
+    rest = rest.strip_prefix('.').map_or(rest, |after| &after[digits(after)..]);
+    if let Some(exponent) = rest.strip_prefix(['e', 'E']) {
+        let exponent = exponent.strip_prefix(['+', '-']).unwrap_or(exponent);
+        let count = digits(exponent);
+        rest = (count > 0).then(|| &exponent[count..])?;
+    }
+    let runs_on = rest.starts_with(|c: char| c.is_alphanumeric() || c == '_' || c == '.');
+    (!runs_on).then_some(rest)
 }
 
 /// What a word of a program means.
@@ -287,6 +315,8 @@ mod tests {
         "/[a-z]/",
         "{print $NF} # a | b",
         "{i++ / 2}",
+        "$1 > 1e3 {print $1 / 1.5e-3, .5, 1., 2E+6}",
+        "{x = 1.5/2 ; y = 3 / 4}",
     ];
 
     /// Such that do more, or that cannot be told from them.
@@ -315,6 +345,17 @@ mod tests {
         "function f(x) {print > x}",
         "{print\n> \"x\"}",
         "{print {} > \"x\"}",
+        // A number ends where its digits do, and a word follows.
+        "BEGIN{x=1e5system(\"id\")}",
+        "BEGIN{x=0x1fsystem(\"id\")}",
+        "BEGIN{y=.5e1system(\"id\")}",
+        "BEGIN{x=1E+system(\"id\")}",
+        "BEGIN{print 1e5getline}",
+        "{x[1e1system(\"id\")]}",
+        "BEGIN{x=1e0ARGV[1]}",
+        "BEGIN{x=1.e3system(\"id\")}",
+        "BEGIN{x=0x1.8p1system(\"id\")}",
+        "BEGIN{x=1x}",
     ];
 
     #[test]

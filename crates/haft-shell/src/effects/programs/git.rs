@@ -54,7 +54,9 @@ pub(super) fn git(judge: &mut Judge<'_, '_>, call: &Call<'_>, out: &mut Outcome)
     if let Some(entry) = entry {
         let args = &rest[1..];
         submodules(args, out);
-        asked(&mut judge.reading.git, name, &options::parse(entry, args), args);
+        let parsed = options::parse(entry, args);
+        merges(&parsed, out);
+        asked(&mut judge.reading.git, name, &parsed, args);
         configured(judge, (name, entry), args, folders.as_deref(), out);
         let shown = contents::Shown { name, entry, args };
         contents::contents(judge, &shown, folders.as_deref(), out);
@@ -71,6 +73,21 @@ fn submodules(args: &[Arg], out: &mut Outcome) {
     };
     if let Some(arg) = args.iter().find(enters) {
         out.fault(format!("with {} git runs in submodules", arg.text));
+    }
+}
+
+/// How merges are shown where nothing is merged anew, which writes objects and may run drivers.
+const MERGES: [&str; 9] =
+    ["off", "none", "first-parent", "1", "separate", "combined", "c", "dense-combined", "cc"];
+
+/// Options by which git may merge again what was merged.
+fn merges(parsed: &Parsed, out: &mut Outcome) {
+    let is_shown = |value: &Option<Arg>| {
+        value.as_ref().and_then(Arg::known).is_some_and(|text| MERGES.contains(&text))
+    };
+    let mut ways = parsed.options.iter().filter(|(name, ..)| name == "diff-merges");
+    if !ways.all(|(.., value)| is_shown(value)) {
+        out.anything("git may merge anew what it shows");
     }
 }
 

@@ -244,11 +244,7 @@ impl Reader<'_> {
                 self.lines();
                 Ok(())
             }
-            Some('b' | 't' | 'T' | ':') => {
-                let is_label = |c: char| c.is_ascii_alphanumeric() || c == '_' || c == ' ';
-                self.skip(is_label);
-                self.end()
-            }
+            Some('b' | 't' | 'T' | ':') => self.label(),
             Some('r') => {
                 let end = self.rest.find('\n').unwrap_or(self.rest.len());
                 self.reads.push(self.rest[..end].to_owned());
@@ -262,6 +258,20 @@ impl Reader<'_> {
             }
             Some('w' | 'W') => self.writes(),
             Some('e') => Err("sed runs a command".to_owned()),
+            _ => self.unclear(),
+        }
+    }
+
+    /// A label. To some it ends at a blank and a command may follow, to others it goes on to the end
+    /// of the line or holds any sign: only what all read alike is taken.
+    fn label(&mut self) -> Result<(), String> {
+        let is_blank = |c: char| c == ' ' || c == '\t';
+        self.skip(is_blank);
+        self.skip(|c| c.is_ascii_alphanumeric() || c == '_');
+        self.skip(is_blank);
+        self.skip(|c| c == '}' || is_blank(c));
+        match self.rest.chars().next() {
+            None | Some(';' | '\n') => Ok(()),
             _ => self.unclear(),
         }
     }
@@ -346,6 +356,10 @@ mod tests {
         "s/a/\\n/g",
         "y/abc/xyz/",
         ":a;N;$!ba;s/\\n/ /g",
+        ": a;N;$! b a ;s/x//",
+        ":a;$!{N;ba};p",
+        ":a;$!{N;ba}\np",
+        ":a;/x/{/y/{N;ba}};p",
         "1~2p",
         "/x/{p;q}",
         "/a/I,+3p",
@@ -398,6 +412,19 @@ mod tests {
         "s/[\\]/]/x/w y/",
         "l 5w",
         "q5;e",
+        // A label ends at a blank, and what follows is a command.
+        ":a e id",
+        ":a p",
+        "b a p",
+        ": a e id",
+        "t a e id;:a",
+        "T e id",
+        "1!G;h;$!d;:x e touch y",
+        // It may hold a sign that begins a comment elsewhere.
+        ":a#;e id",
+        "ta}#;e id",
+        "b #;e id",
+        ":a}}#;e id",
     ];
 
     #[test]

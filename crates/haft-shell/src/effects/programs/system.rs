@@ -240,14 +240,15 @@ fn is_told(call: &Call<'_>) -> bool {
 /// `yq`: two programs have this name, and what both take is known.
 pub(super) fn yq(judge: &mut Judge<'_, '_>, call: &Call<'_>, out: &mut Outcome) {
     let Some(entry) = table::find("yq ...") else { return };
-    let mut args = call.args;
-    if ["eval", "e"].contains(&args.first().and_then(Arg::known).unwrap_or_default()) {
-        args = &args[1..];
+    let mut parsed = options::parse(entry, call.args);
+    // What one takes for a subcommand is a program to the other.
+    let first = parsed.operands.first().and_then(Arg::known).unwrap_or_default();
+    if ["eval", "e", "eval-all", "ea"].contains(&first) {
+        parsed.operands.remove(0);
     }
-    let parsed = options::parse(entry, args);
     if let Some(program) = parsed.operands.first() {
         let is_fine = program.known().is_some_and(|text| {
-            ["load", "env", "system", "input", "include", "import", "exec", "@"]
+            ["load", "env", "eval", "system", "input", "include", "import", "exec", "@"]
                 .iter()
                 .all(|word| !text.contains(word))
         });
@@ -256,4 +257,15 @@ pub(super) fn yq(judge: &mut Judge<'_, '_>, call: &Call<'_>, out: &mut Outcome) 
         }
     }
     judge.parsed("yq", entry, &parsed, out);
+}
+
+/// `tput CAPABILITY`: two of them run what the description of the terminal names.
+pub(super) fn tput(judge: &mut Judge<'_, '_>, call: &Call<'_>, out: &mut Outcome) {
+    let Some(entry) = table::find("tput ...") else { return };
+    let parsed = options::parse(entry, call.args);
+    let is_told = |arg: &Arg| arg.known().is_some_and(|text| !["init", "reset"].contains(&text));
+    if !parsed.operands.first().is_none_or(is_told) {
+        out.anything("tput may run a program that the description of the terminal names");
+    }
+    judge.parsed("tput", entry, &parsed, out);
 }
