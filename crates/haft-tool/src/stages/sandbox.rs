@@ -9,7 +9,7 @@ mod made;
 mod network;
 
 use futures::{FutureExt as _, future::BoxFuture};
-use haft_host::{FileKind, Guard, Level, Limits, Local, Located, Repository, Shell, repository};
+use haft_host::{FileKind, Guard, Level, Limits, Located, Repository, Shell, repository};
 use haft_policy::{Confinement, Policy, Walls, is_harmless, unconfined};
 use haft_types::{Access, Effect, Follow, HostPath, Mode, Outcome, Target, ToolError};
 use serde_json::Value;
@@ -178,19 +178,9 @@ async fn seen(call: &Call) -> Vec<HostPath> {
     let located = call.located.iter().flatten().filter_map(|found| found.as_ref().ok());
     let mut all: Vec<HostPath> = located.map(|found| found.real.clone()).collect();
     all.extend(around(call).await.into_iter().map(|(_, real)| real));
-    all.extend(outputs(call).await);
     all.sort();
     all.dedup();
     all
-}
-
-/// Where the session's own outputs lie, which commands are told of by `$HAFT_OUT`.
-async fn outputs(call: &Call) -> Option<HostPath> {
-    let host = &call.cx.dispatcher.host;
-    let folder = call.cx.session().outs.folder().filter(|_| host.name() == "local")?;
-    let folder = Local::path(folder).ok()?;
-    let found = host.fs().locate(&folder, Follow::Yes).await.ok()?;
-    (found.kind == FileKind::FOLDER).then_some(found.real)
 }
 
 /// The folders of the workspace, what git and toolchains look at around them, and repositories: as they

@@ -606,32 +606,3 @@ fn what_everyday_programs_go_without_at_each_level_is_what_doctor_says() {
     }
     assert!(tried > 0, "no level holds here");
 }
-
-#[test]
-fn what_only_looks_reads_the_outputs_of_its_own_session_and_of_no_other() {
-    let world = World::new();
-    let call = |command: &str| json!({"name": "bash", "input": {"command": command}});
-    let says = |text: &serde_json::Value| text.to_string();
-    let first = world.told(&[call("head -c 2000 /dev/zero | tr '\\0' a")], &["--mode", "bypass"]);
-    assert!(says(&first[0]).contains("aaa"), "{first:?}");
-    let looks = [
-        "head -c 40000 /dev/zero | tr '\\0' b",
-        "wc -c \"$HAFT_OUT/c1\"",
-        "cat \"$HAFT_OUT/c1\" | wc -c",
-        "ls \"$HAFT_OUT\"",
-        "head -c 3 < \"$HAFT_OUT/c1\"",
-        "cat \"$HAFT_OUT\"/../../*/*/c1 \"$HAFT_OUT\"/../*/c1 | tr -d b",
-    ];
-    // The only session that is told of is the last one.
-    let other = World::new();
-    for flags in [&["--mode", "bypass"][..], &["--mode", "ask", "--allow", "Bash(*)"]] {
-        let world = if flags.len() == 2 { &world } else { &other };
-        let calls: Vec<_> = looks.iter().map(|command| call(command)).collect();
-        let told: Vec<String> = world.told(&calls, flags).iter().map(says).collect();
-        for (told, wanted) in told.iter().skip(1).zip(["40000 /", "40000", "c1", "bbb"]) {
-            assert!(told.contains(wanted), "{wanted} {flags:?}: {told}");
-            assert!(!told.contains("denied"), "{flags:?}: {told}");
-        }
-        assert!(!told[5].contains("aaaa"), "{flags:?}: {told:?}");
-    }
-}
