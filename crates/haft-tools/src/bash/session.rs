@@ -8,17 +8,15 @@
 use std::{collections::BTreeMap, sync::Arc, time::Duration};
 
 use futures::FutureExt as _;
-use haft_host::{
-    Control, Exit, FileKind, Program, Spawn, Stdin, Turn, TurnPart, TurnRecord, TurnRecords,
-};
+use haft_host::{Control, Exit, Program, Spawn, Stdin, Turn, TurnPart, TurnRecord, TurnRecords};
 use haft_tool::Cx;
-use haft_types::{Follow, HostPath, Outcome, Status, ToolError};
+use haft_types::{HostPath, Outcome, Status, ToolError};
 use tokio::{
     sync::OwnedMutexGuard,
     time::{Instant, timeout},
 };
 
-use super::{End, Followed, Input, Limits, Ran, answer, exit, failed, follow, gone, root};
+use super::{End, Followed, Input, Limits, Ran, answer, exit, failed, follow, root};
 use crate::{
     process,
     search::quoted,
@@ -209,12 +207,7 @@ pub(super) async fn run(
         && at == *root(&cx.place)
     {
         let shown = quoted(&wanted.shown_from(&at));
-        let why = match cx.host.fs().locate(wanted, Follow::Yes).await {
-            Ok(found) if found.kind == FileKind::Missing => "is gone;",
-            Err(error) if gone(&error) => "is gone;",
-            _ => "cannot be entered:",
-        };
-        notes.push(format!("[the folder {shown} {why} this ran in the workspace root]"));
+        notes.push(format!("[the folder {shown} is gone; this ran in the workspace root]"));
         seat.folder = Some(at);
     }
     match shell {

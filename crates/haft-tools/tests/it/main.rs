@@ -64,7 +64,12 @@ fn ran_as_somebody_else(test: &str) -> bool {
     let folder = tempfile::tempdir().unwrap();
     let copy = folder.path().join("it");
     fs::copy(std::env::current_exe().unwrap(), &copy).unwrap();
-    for path in [folder.path(), &copy] {
+    // What runs commands is looked for beside it.
+    let supervisor = folder.path().join("haft-supervisor");
+    let own = std::env::current_exe().unwrap();
+    let built = own.ancestors().skip(1).map(|folder| folder.join("haft-supervisor"));
+    fs::copy({ built }.find(|built| built.exists()).unwrap(), &supervisor).unwrap();
+    for path in [folder.path(), &copy, &supervisor] {
         fs::set_permissions(path, fs::Permissions::from_mode(0o755)).unwrap();
     }
     let mut command = Command::new(machine::program("setpriv"));
@@ -110,7 +115,8 @@ async fn failed(world: &World, tool: &str, input: Value) -> String {
 /// Data is what the tool's output schema says.
 fn fits(world: &World, tool: &str, outcome: &Outcome) {
     let spec = world.dispatcher.tools.spec(tool).unwrap();
-    assert_eq!(haft_testkit::harness::data_problem(spec, outcome), None);
+    let problem = haft_testkit::harness::data_problem(spec, outcome);
+    assert_eq!(problem, None, "{}", outcome.joined_text());
 }
 
 /// A text made of one piece for each number.
