@@ -18,6 +18,10 @@ pub struct Limits {
     /// What it may not even read: files, and folders with all below them. Wins over `write`, but for what
     /// that names in there. It goes by these paths: what is also mounted elsewhere, or has another name by a hard link, is read there.
     pub hidden: Vec<HostPath>,
+    /// Folders in what is hidden that may be read all the same, whatever `read` says, and not be written.
+    /// Their links must be resolved: one whose path leads through a link, or that has something hidden at
+    /// or below it, stays hidden.
+    pub shown: Vec<HostPath>,
     /// What stays as it is though it lies where it may write, whether it is there or not. Folders
     /// count with all below them; [`in_trees`] makes these of names. They must begin as the folder in
     /// `write` does.
@@ -118,6 +122,7 @@ mod tests {
             write: vec![path(b"/w"), path(b"/a\xff b")],
             read: Some(vec![path(b"/usr")]),
             hidden: vec![path(b"/home/me/.ssh")],
+            shown: vec![path(b"/home/me/.ssh/out")],
             protected: in_trees(&[path(b"/w")], &[".git/hooks", ".mcp.json"]),
             guard: Guard {
                 folders: vec![path(b"/w")],

@@ -55,6 +55,12 @@ pub fn profile(limits: &Limits) -> Result<String, HostPath> {
     for path in &limits.hidden {
         rule("deny file-read* file-write*", path)?;
     }
+    let is_hidden = |path: &HostPath| limits.hidden.iter().any(|hidden| hidden.is_within(path));
+    limits
+        .shown
+        .iter()
+        .filter(|path| !is_hidden(path))
+        .try_for_each(|path| rule("allow file-read*", path))?;
     match limits.net {
         Net::Off => {}
         Net::Port(port) => {
@@ -89,7 +95,8 @@ mod tests {
     fn a_profile_allows_what_the_limits_allow_and_the_stronger_comes_last() {
         let limits = Limits {
             write: vec![path(b"/w \"x\"")],
-            hidden: vec![path(b"/Users/me/.ssh")],
+            hidden: vec![path(b"/Users/me/.ssh"), path(b"/Users/me/.haft")],
+            shown: vec![path(b"/Users/me/.haft/out"), path(b"/Users/me")],
             protected: vec![path(b"/w \"x\"/.git/hooks")],
             net: Net::Port(4711),
             ..Limits::default()
@@ -106,6 +113,9 @@ mod tests {
             at("(allow file-read*)")
                 < at("(deny file-read* file-write* (subpath \"/Users/me/.ssh\"))")
         );
+        let hidden = at("(deny file-read* file-write* (subpath \"/Users/me/.haft\"))");
+        assert!(hidden < at("(allow file-read* (subpath \"/Users/me/.haft/out\"))"));
+        assert!(!text.contains("(subpath \"/Users/me\")"));
         at("(allow network-outbound (remote tcp \"localhost:4711\"))");
         assert!(!text.contains("unix-socket") && !text.contains("(remote ip)"));
         assert_eq!(text.matches('(').count(), text.matches(')').count());

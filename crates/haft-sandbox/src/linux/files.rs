@@ -85,6 +85,18 @@ pub(super) fn all_real<'a>(
     Ok(found)
 }
 
+/// What may be read in what is hidden; of resolved paths.
+pub(super) fn shown(limits: &Limits, hidden: &[PathBuf]) -> io::Result<Vec<PathBuf>> {
+    let mut found = Vec::new();
+    for path in &limits.shown {
+        let named = Path::new(OsStr::from_bytes(path.as_bytes()));
+        // A link that was put in its place meanwhile may lead to anything.
+        let real = real(path)?.filter(|real| real == named);
+        found.extend(real.filter(|real| !hidden.iter().any(|path| path.starts_with(real))));
+    }
+    Ok(found)
+}
+
 pub(super) fn told(what: &str, error: &dyn std::fmt::Display) -> io::Error {
     io::Error::other(format!("{what}: {error}"))
 }
@@ -223,6 +235,8 @@ pub(super) fn rules(limits: &Limits) -> io::Result<RulesetCreated> {
     if let Some(read) = &limits.read {
         grants = only(grants, &all_real(read)?);
     }
+    let shown = shown(limits, &hidden)?.into_iter();
+    grants.extend(shown.map(|path| Grant { path, access: READ, passing: true }));
     for grant in grants {
         let held = match open(&grant.path) {
             Ok(held) => held,

@@ -21,7 +21,7 @@ use rustix::mount::{
 };
 
 use super::{
-    files::{all_real, is_hidden, open, told},
+    files::{all_real, is_hidden, open, shown, told},
     raw::set_mount,
 };
 use crate::Limits;
@@ -44,6 +44,7 @@ const COVERS: &str = "/dev/.covers";
 pub(super) struct View {
     write: Vec<PathBuf>,
     hidden: Vec<PathBuf>,
+    shown: Vec<PathBuf>,
     protected: Vec<PathBuf>,
 }
 
@@ -61,7 +62,10 @@ impl View {
         }
         let mut protected = all_real(&limits.protected)?;
         protected.retain(|path| write.iter().any(|tree| path.starts_with(tree)));
-        Ok(Self { write, hidden, protected })
+        // Who may write it may read it.
+        let mut shown = shown(limits, &hidden)?;
+        shown.retain(|path| is_hidden(path, &write, &hidden));
+        Ok(Self { write, hidden, shown, protected })
     }
 
     /// Makes the files of this process look so. It must have a namespace of its own for mounts, and
@@ -76,6 +80,10 @@ impl View {
         let mut trees = Vec::new();
         for path in &self.write {
             trees.push((path, copy(path)?));
+        }
+        let mut shown = Vec::new();
+        for path in &self.shown {
+            shown.push((path, copy(path)?));
         }
         let mut devices = Vec::new();
         for name in DEVICES {
@@ -92,9 +100,16 @@ impl View {
         let _ = mount("proc", "/proc", "proc", flags, None::<&std::ffi::CStr>);
         devices_of_its_own(&devices).map_err(|error| told("/dev cannot be made", &error))?;
         let is_covered = |path: &Path| self.hidden.iter().any(|hidden| path.starts_with(hidden));
-        let (inner, trees): (Vec<_>, Vec<_>) = trees.iter().partition(|(path, _)| is_covered(path));
-        for (path, held) in trees {
+        for (_, held) in &trees {
             set(held, MOUNT_ATTR_NOSUID | MOUNT_ATTR_NODEV)?;
+        }
+        for (_, held) in &shown {
+            set(held, MOUNT_ATTR_RDONLY | MOUNT_ATTR_NOSUID | MOUNT_ATTR_NODEV)?;
+        }
+        let (mut inner, trees): (Vec<_>, Vec<_>) =
+            trees.iter().partition(|(path, _)| is_covered(path));
+        inner.extend(&shown);
+        for (path, held) in trees {
             put(held, path)?;
         }
         for path in &self.protected {
@@ -107,7 +122,7 @@ impl View {
         set_mount(open(Path::new("/dev"))?.as_fd(), MOUNT_ATTR_RDONLY, false)
     }
 
-    /// Covers what is hidden by what is empty, but for what may be written in there.
+    /// Covers what is hidden by what is empty, but for what may be written or read in there.
     fn cover(&self, inner: &[&(&PathBuf, OwnedFd)]) -> io::Result<()> {
         if self.hidden.is_empty() {
             return Ok(());
@@ -141,7 +156,6 @@ fn cover_around<'a>(
     mount("tmpfs", path, "tmpfs", flags, c"mode=711,size=64k")?;
     for (tree, held) in inner {
         fs::create_dir_all(tree)?;
-        set(held, MOUNT_ATTR_NOSUID | MOUNT_ATTR_NODEV)?;
         put(held, tree)?;
     }
     set_mount(open(path)?.as_fd(), MOUNT_ATTR_RDONLY, false)

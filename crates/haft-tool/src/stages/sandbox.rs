@@ -9,7 +9,7 @@ mod made;
 mod network;
 
 use futures::{FutureExt as _, future::BoxFuture};
-use haft_host::{FileKind, Guard, Level, Limits, Located, Repository, Shell, repository};
+use haft_host::{FileKind, Guard, Level, Limits, Local, Located, Repository, Shell, repository};
 use haft_policy::{Confinement, Policy, Walls, is_harmless, unconfined};
 use haft_types::{Access, Effect, Follow, HostPath, Mode, Outcome, Target, ToolError};
 use serde_json::Value;
@@ -34,6 +34,7 @@ impl Stage for Sandbox {
                 made::Places::make(&mut call).await
             };
             let Some(mut limits) = limits(&call).await else { return next.run(call).await };
+            limits.shown = outputs(&call).await.into_iter().collect();
             let admitted = match network::admit(&call, &mut limits).await {
                 Ok(admitted) => admitted,
                 Err(error) => return error.into(),
@@ -181,6 +182,15 @@ async fn seen(call: &Call) -> Vec<HostPath> {
     all.sort();
     all.dedup();
     all
+}
+
+/// Where the session's own outputs lie, which commands are told of by `$HAFT_OUT`: in haft's state, which
+/// is hidden from them.
+async fn outputs(call: &Call) -> Option<HostPath> {
+    let host = &call.cx.dispatcher.host;
+    let folder = call.cx.session().outs.folder().filter(|_| host.name() == "local")?;
+    let found = host.fs().locate(&Local::path(folder).ok()?, Follow::No).await.ok()?;
+    (found.kind == FileKind::FOLDER).then_some(found.real)
 }
 
 /// The folders of the workspace, what git and toolchains look at around them, and repositories: as they

@@ -378,3 +378,36 @@ fn keys_are_hidden_from_what_is_allowed_and_reads_what_only_the_shell_knows() {
     assert_eq!(ran.code, Some(0), "{ran:?}");
     assert_eq!(world.read("b.txt.2"), "beta outside");
 }
+
+#[test]
+fn it_reads_the_kept_outputs_of_its_own_session_and_of_no_other() {
+    let call = |command: &str| json!({"name": "bash", "input": {"command": command}});
+    let looks = [
+        "seq 1 20000",
+        "cat \"$HAFT_OUT/c1\" | tail -n 1",
+        "wc -l \"$HAFT_OUT/c1\"",
+        "grep -c 1999 $HAFT_OUT/c1",
+        "ls \"$HAFT_OUT\"",
+        "cat \"$HAFT_OUT\"/../../*/out/c1 \"$HAFT_OUT\"/../*.jsonl | tail -n 1",
+    ];
+    for mode in ["ask", "auto", "dont-ask"] {
+        let world = World::new();
+        let other = world.state().join("sessions/other/out");
+        std::fs::create_dir_all(&other).unwrap();
+        std::fs::write(other.join("c1"), "of another\n").unwrap();
+        // One answer for each: the first has ended before the second begins.
+        let mut said: Vec<Value> =
+            looks.iter().map(|command| json!({"calls": [call(command)]})).collect();
+        said.push(json!({"text": "End."}));
+        let model = world.script(&said);
+        let ran = world.run(&["-p", "go", "--model", &model, "--mode", mode]);
+        assert_eq!(ran.code, Some(0), "{mode}: {ran:?}");
+        std::fs::remove_dir_all(world.state().join("sessions/other")).unwrap();
+        let told: Vec<String> = world.outcomes().iter().map(|one: &Value| text(one)).collect();
+        for (told, wanted) in told[1..].iter().zip(["20000", "20000 /", "12", "c1", "20000"]) {
+            assert!(told.contains(wanted), "{mode} {wanted}: {told}");
+            assert!(!told.contains("of another"), "{mode}: {told}");
+        }
+        assert!(told[5].contains("Permission denied") && !told[5].contains('{'), "{}", told[5]);
+    }
+}

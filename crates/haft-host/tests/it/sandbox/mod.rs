@@ -551,6 +551,46 @@ async fn a_level_that_does_not_work_starts_nothing() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn a_folder_that_is_shown_in_what_is_hidden_is_read_and_nothing_else_of_it() {
+    let folder = tempfile::tempdir().unwrap();
+    let root = folder.path().canonicalize().unwrap();
+    for name in ["state/mine/out", "state/mine/kept/deep", "state/other/out", "work"] {
+        fs::create_dir_all(root.join(name)).unwrap();
+        fs::write(root.join(name).join("c1"), format!("of {name}\n")).unwrap();
+    }
+    std::os::unix::fs::symlink(root.join("state/other/out"), root.join("state/mine/link")).unwrap();
+    let at = |name: &str| path(&root.join(name));
+    let hidden = vec![at("state"), at("state/mine/kept/deep")];
+    let shown = ["state/mine/out", "state/mine/link", "state/mine/kept", "state/gone"].map(at);
+    let text = "cat state/*/*/c1 state/*/kept/*/c1 work/c1; echo new > state/mine/out/c1; \
+                echo new > state/mine/out/c2; rm -f state/mine/out/c1; chmod 0 state/mine/out/c1; \
+                cat state/mine/out/c1";
+    for level in working().await {
+        for (read, write) in [
+            (None, vec![]),
+            (Some(vec![at("work"), at("/bin"), at("/usr"), at("/lib")]), vec![]),
+            (None, vec![at("work")]),
+        ] {
+            let limits = Limits {
+                level: Some(level),
+                hidden: hidden.clone(),
+                shown: shown.to_vec(),
+                read,
+                write,
+                ..Limits::default()
+            };
+            let case = format!("{level} {limits:?}");
+            let (said, _) = run(script(&root, text, limits)).await;
+            let told: Vec<&str> = said.lines().filter(|line| line.starts_with("of ")).collect();
+            let wanted = ["of state/mine/out", "of work", "of state/mine/out"];
+            assert_eq!(told, wanted, "{case}: {said}");
+            assert!(!root.join("state/mine/out/c2").exists(), "{case}");
+        }
+    }
+    assert_eq!(fs::read_to_string(root.join("state/mine/out/c1")).unwrap(), "of state/mine/out\n");
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn functions_of_the_person_reach_a_confined_shell_and_leave_nothing_open() {
     if env::var(FIELD).as_deref() != Ok("home") {
         let home = tempfile::tempdir().unwrap();

@@ -112,7 +112,8 @@ pub(super) fn tell(
         return outcome;
     }
     let named = wrote.and_then(path);
-    let is_hidden = |path: &str| limits.hidden.iter().any(|hidden| is_at(path, hidden));
+    let is_any = |all: &[HostPath], path: &str| all.iter().any(|one| is_at(path, one));
+    let is_hidden = |path: &str| is_any(&limits.hidden, path) && !is_any(&limits.shown, path);
     if let Some(path) = named.filter(|path| is_hidden(path)) {
         return noted(outcome, &format!("{path} cannot be read by commands in the sandbox"));
     }
