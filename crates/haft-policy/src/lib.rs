@@ -26,6 +26,7 @@ mod glob;
 mod grants;
 mod lexer;
 mod links;
+mod magic;
 mod named;
 mod names;
 mod own;
@@ -52,7 +53,7 @@ pub use self::{
     protected::{CREDENTIALS, PROTECTED, Spot},
     restricted::RESTRICTED,
     rule::{Rule, RuleProblem, Rules, Scope, Verdict},
-    script::{Around, Part, Script, counting, led, replaced, unread_script, unsure_paths},
+    script::{Around, Part, Script, counting, led, on, replaced, unread_script, unsure_paths},
     veil::Veil,
     walls::{Confinement, Walls, is_harmless, makes_file, unconfined},
 };

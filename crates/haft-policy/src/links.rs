@@ -98,6 +98,32 @@ pub(crate) fn behind(path: &HostPath, links: &[Link]) -> Vec<HostPath> {
     found
 }
 
+/// The same of a path as it is written, in which `..` may stand behind a link.
+pub(crate) fn behind_text(text: &str, links: &[Link]) -> Vec<String> {
+    let mut found: Vec<String> = Vec::new();
+    let mut open = vec![(text.to_owned(), 0)];
+    while let Some((text, depth)) = open.pop() {
+        let mut stack: Vec<&str> = Vec::new();
+        let mut names = text.split('/').filter(|name| !["", "."].contains(name));
+        while let Some(name) = names.next() {
+            match name {
+                ".." => drop(stack.pop()),
+                name => stack.push(name),
+            }
+            let here = format!("/{}", stack.join("/"));
+            for (_, target) in links.iter().filter(|(link, _)| link.text() == here) {
+                let rest: String = names.clone().flat_map(|name| ["/", name]).collect();
+                let next = format!("{}{rest}", target.text());
+                if depth < DEEPEST && found.len() < MOST && !found.contains(&next) {
+                    found.push(next.clone());
+                    open.push((next, depth + 1));
+                }
+            }
+        }
+    }
+    found
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -134,6 +160,15 @@ mod tests {
                 Some(real) => assert!(found.contains(&at(real)), "{line} {path}: {found:?}"),
                 None => assert_eq!(found, [], "{line} {path}"),
             }
+        }
+        let links = made(&part("ln -s /etc/ssl l"));
+        for (text, real) in [
+            ("/w/l/../x", Some("/etc/ssl/../x")),
+            ("/w/./s/../l//../x", Some("/etc/ssl/../x")),
+            ("/w/s/../x", None),
+        ] {
+            let found = behind_text(text, &links);
+            assert_eq!(found, real.map(str::to_owned).into_iter().collect::<Vec<_>>(), "{text}");
         }
         assert!(!makes(&part("cp a b")) && !makes(&part("cp -r a b")));
     }

@@ -372,9 +372,10 @@ fn spoken<'j>(
             let spoken = |part| {
                 let mut named = words::of_part(part, ask.place);
                 let behind = |one: &Named| {
-                    let path = one.shape.exact()?;
-                    let (_, real) = leads.iter().find(|(written, _)| *written == path)?;
-                    Some(Named { shape: Shape::known(real), ..one.clone() })
+                    let path = one.shape.exact();
+                    let leads = leads.iter().filter(|(written, _)| Some(written) == path.as_ref());
+                    let named = |(_, real): &_| Named { shape: Shape::known(real), ..one.clone() };
+                    leads.map(named).collect::<Vec<_>>()
                 };
                 let made = |one: &Named| {
                     let shapes = one.shape.behind(&script.made);
@@ -383,7 +384,7 @@ fn spoken<'j>(
                 };
                 let mut more: Vec<Named> = Vec::new();
                 if !leads.is_empty() {
-                    more.extend(named.iter().filter_map(behind));
+                    more.extend(named.iter().flat_map(behind));
                 }
                 if !script.made.is_empty() && !links::makes(part) {
                     more.extend(named.iter().flat_map(made));

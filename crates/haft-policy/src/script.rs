@@ -14,6 +14,7 @@ use haft_types::{Access, Effect, Follow, HostPath, Place, Plan, Style, Target};
 use crate::{
     command::{CommandPattern, GAP},
     links::{self, Link},
+    magic::Magic,
     work::Work,
 };
 
@@ -266,6 +267,9 @@ pub struct Part {
     pub effects: Vec<Effect>,
     /// How many of them are of redirects.
     pub redirected: usize,
+    /// Those of which links decide where they are: `..` stands behind a name. As they are by name, and their
+    /// paths as they are written, with that.
+    pub climbs: Vec<(Effect, String)>,
     /// The most that it does to files that only the shell will know; none where it knows all.
     pub open: Option<Access>,
     /// Whether all that is open is what patterns find in folders that are known.
@@ -409,13 +413,20 @@ impl Script {
         names.into_iter().map(str::to_owned).collect()
     }
 
-    /// The paths that words of programs are of which more is not known.
-    pub fn spoken(&self, place: &Place) -> Vec<HostPath> {
+    /// The paths that words of programs are of which more is not known; with those as they are written of
+    /// which links decide where they are.
+    pub fn spoken(&self, place: &Place) -> Vec<(HostPath, Option<String>)> {
         let parts = self.parts.iter().filter(|part| !part.is_tame);
         let named = parts.flat_map(|part| crate::named::words::of_part(part, place));
         let mut seen = HashSet::new();
-        let paths = named.filter_map(|named| named.shape.exact());
-        paths.filter(|path| seen.insert(path.clone())).collect()
+        let paths = named.filter_map(|one| Some((one.shape.exact()?, one.shape.climbs())));
+        paths.filter(|one| seen.insert(one.clone())).collect()
+    }
+
+    /// What it does to files of which links decide where they are, with their paths as they are written.
+    pub fn climbs(&self) -> Vec<(&Effect, &str)> {
+        let climbs = self.parts.iter().flat_map(|part| &part.climbs);
+        climbs.map(|(effect, text)| (effect, text.as_str())).collect()
     }
 
     fn faulty(fault: String) -> Self {
@@ -487,26 +498,54 @@ impl Part {
         };
         for (index, one) in part.effects.iter().enumerate() {
             let is_redirect = index < part.redirected;
-            let Some((effect, is_sure)) = self::effect(one, lists || is_redirect, cwd) else {
-                made.is_tame = false;
-                made.connects |= is_redirect;
-                continue;
-            };
-            // What a pattern finds may be anything there.
-            if !is_sure || (access(one) != Access::Observe && is_pattern(one)) {
-                made.is_found = is_sure && (made.open.is_none() || made.is_found);
-                made.open = made.open.max(Some(access(one)));
-                made.redirects_open |= is_redirect;
+            made.add(one, lists, is_redirect, is_hard, cwd);
+            let magic = Magic::of(text_of(one).unwrap_or_default(), made.folders.as_deref());
+            for text in magic.texts {
+                made.add(&with_text(one, text), lists, is_redirect, is_hard, cwd);
             }
-            if let Some(mut effect) = effect {
-                if is_hard {
-                    effect.access = effect.access.max(Access::Modify);
-                }
-                made.redirected += usize::from(is_redirect);
-                made.effects.push(effect);
+            if magic.is_any || text_of(one).is_some_and(|text| is_pattern(one) && is_magic(text)) {
+                made.opens(access(one), false, is_redirect);
             }
         }
         made
+    }
+
+    /// Adds a file that it works on.
+    fn add(
+        &mut self,
+        one: &haft_shell::Effect,
+        lists: bool,
+        is_redirect: bool,
+        is_hard: bool,
+        cwd: &str,
+    ) {
+        let Some((effect, is_sure)) = self::effect(one, lists || is_redirect, cwd) else {
+            self.is_tame = false;
+            self.connects |= is_redirect;
+            return;
+        };
+        // What a pattern finds may be anything there.
+        if !is_sure || (access(one) != Access::Observe && is_pattern(one)) {
+            self.opens(access(one), is_sure, is_redirect);
+        }
+        let Some(mut effect) = effect else { return };
+        if is_hard {
+            effect.access = effect.access.max(Access::Modify);
+        }
+        let text = text_of(one).filter(|text| climbs(text, cwd));
+        self.climbs.extend(text.map(|text| (effect.clone(), text.to_owned())));
+        // Those of redirects come first.
+        let at = if is_redirect { self.redirected } else { self.effects.len() };
+        self.redirected += usize::from(is_redirect);
+        self.effects.insert(at, effect);
+    }
+
+    /// It works on files that only the shell will know; `is_found` says that patterns find them in a folder
+    /// that is known.
+    fn opens(&mut self, access: Access, is_found: bool, is_redirect: bool) {
+        self.is_found = is_found && (self.open.is_none() || self.is_found);
+        self.open = self.open.max(Some(access));
+        self.redirects_open |= is_redirect;
     }
 
     /// Whether some of its words, or of the files of its redirects, are not known.
@@ -530,15 +569,19 @@ impl Part {
             });
             let behind = path.map(|path| links::behind(path, links)).unwrap_or_default();
             for path in behind {
-                let target = match &effect.target {
-                    Target::Tree { .. } => Target::Tree { root: path },
-                    _ => Target::Path { path, follow: Follow::Yes },
-                };
-                effects.push(Effect { access: effect.access, target });
+                effects.push(on(&effect, path));
             }
             effects.push(effect);
             if at < self.redirected {
                 redirected += effects.len() - before;
+            }
+        }
+        for (effect, text) in self.climbs.clone() {
+            for text in links::behind_text(&text, links) {
+                let Ok(path) = HostPath::new(text.as_bytes(), Style::Posix) else { continue };
+                let effect = on(&effect, path);
+                effects.push(effect.clone());
+                self.climbs.push((effect, text));
             }
         }
         (self.effects, self.redirected) = (effects, redirected);
@@ -644,6 +687,15 @@ fn effect(effect: &haft_shell::Effect, flat: bool, cwd: &str) -> Option<(Option<
     Some((Some(Effect { access, target }), !climbs(text, cwd)))
 }
 
+/// The same effect on another path.
+pub fn on(effect: &Effect, path: HostPath) -> Effect {
+    let target = match &effect.target {
+        Target::Tree { .. } => Target::Tree { root: path },
+        _ => Target::Path { path, follow: Follow::Yes },
+    };
+    Effect { access: effect.access, target }
+}
+
 /// Whether a word makes links of `ln` soft ones.
 fn is_soft(word: &str) -> bool {
     let short = word.strip_prefix('-').filter(|rest| !rest.starts_with('-'));
@@ -657,6 +709,33 @@ const fn access(effect: &haft_shell::Effect) -> Access {
         haft_shell::Effect::Writes(_) => Access::Modify,
         _ => Access::Destroy,
     }
+}
+
+/// The text of the path that an effect is on, where that is known.
+fn text_of(effect: &haft_shell::Effect) -> Option<&str> {
+    use haft_shell::Effect::{Destroys, Reads, Writes};
+    match effect {
+        Reads(Operand::Path(text) | Operand::Below(text))
+        | Writes(Operand::Path(text) | Operand::Below(text))
+        | Destroys(Operand::Path(text) | Operand::Below(text)) => Some(text),
+        _ => None,
+    }
+}
+
+/// The same effect on another path.
+fn with_text(effect: &haft_shell::Effect, text: String) -> haft_shell::Effect {
+    use haft_shell::Effect::{Destroys, Reads, Writes};
+    let operand = if is_pattern(effect) { Operand::Below(text) } else { Operand::Path(text) };
+    match effect {
+        Reads(_) => Reads(operand),
+        Writes(_) => Writes(operand),
+        _ => Destroys(operand),
+    }
+}
+
+/// Whether links that lead anywhere may be found below a path.
+fn is_magic(text: &str) -> bool {
+    text.split('/').find(|name| !["", "."].contains(name)) == Some("proc")
 }
 
 /// Whether an effect is on what a pattern finds.

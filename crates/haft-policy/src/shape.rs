@@ -12,7 +12,8 @@ use haft_types::{HostPath, Place, Style};
 
 use crate::{
     Spot,
-    links::Link,
+    links::{Link, behind_text},
+    magic::Magic,
     protected::{firsts, is_name},
 };
 
@@ -25,6 +26,8 @@ const MARKS: [char; 4] = [ANY, SOME, ONE, FOUND];
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub(crate) struct Shape {
     text: String,
+    /// As it is written, where links decide where it leads: `..` stands behind a name.
+    climbs: Option<Box<str>>,
 }
 
 /// What one place of a pattern stands for.
@@ -45,7 +48,7 @@ pub(crate) enum Token {
 impl Shape {
     /// The paths that a word may be in these folders; none stand for any folder of the workspace.
     pub(crate) fn of(word: &str, folders: Option<&[String]>, place: &Place) -> Vec<Self> {
-        let at = |folder: &str, word: &str| Self { text: normal(&format!("{folder}/{word}")) };
+        let at = |folder: &str, word: &str| Self::at(&format!("{folder}/{word}"));
         let home = || place.home.text();
         if word.is_empty() {
             return Vec::new();
@@ -54,21 +57,43 @@ impl Shape {
             return vec![at(&home(), &word[1..])];
         }
         if word.starts_with('/') {
-            return vec![at("", word)];
+            return Self::through(word, folders);
         }
         let below = |root: &HostPath| at(&format!("{}/{ANY}", root.text()), word);
         let anywhere = || place.roots.iter().flat_map(|root| [at(&root.text(), word), below(root)]);
         let mut all: Vec<Self> = match folders {
-            Some(folders) => folders.iter().map(|folder| at(folder, word)).collect(),
+            Some(folders) => {
+                let all = folders.iter().map(|folder| format!("{folder}/{word}"));
+                all.flat_map(|text| Self::through(&text, Some(folders))).collect()
+            }
             None => anywhere().collect(),
         };
         all.extend(word.starts_with(ANY).then(|| at("", word)));
         all
     }
 
+    /// An absolute path, and those that it stands for through what a process has of its own.
+    fn through(text: &str, folders: Option<&[String]>) -> Vec<Self> {
+        let magic = Magic::of(text, folders);
+        let mut all = vec![Self::at(text)];
+        all.extend(magic.texts.iter().map(|text| Self::at(text)));
+        all.extend(magic.is_any.then(|| Self::at(&format!("/{ANY}"))));
+        all
+    }
+
+    fn at(path: &str) -> Self {
+        let climbs = path.contains("/..").then(|| path.into());
+        Self { text: normal(path), climbs }
+    }
+
     /// The shape of a path that is known.
     pub(crate) fn known(path: &HostPath) -> Self {
-        Self { text: path.text().into_owned() }
+        Self { text: path.text().into_owned(), climbs: None }
+    }
+
+    /// It as it is written, where links decide where it leads.
+    pub(crate) fn climbs(&self) -> Option<String> {
+        self.climbs.as_deref().map(str::to_owned)
     }
 
     /// The one path that it is.
@@ -84,9 +109,10 @@ impl Shape {
         let behind = |(link, target): &Link| {
             let rest = self.text.strip_prefix(&*link.text())?;
             let is_below = rest.is_empty() || rest.starts_with('/');
-            is_below.then(|| Self { text: normal(&format!("{}/{rest}", target.text())) })
+            is_below.then(|| Self::at(&format!("{}/{rest}", target.text())))
         };
-        links.iter().filter_map(behind).collect()
+        let climbs = self.climbs.iter().flat_map(|text| behind_text(text, links));
+        links.iter().filter_map(behind).chain(climbs.map(|text| Self::at(&text))).collect()
     }
 
     /// Whether not all of it is known.
@@ -207,7 +233,7 @@ fn is_met(name: &str, want: &str) -> bool {
     if !want.contains('*') && !want.starts_with(head) {
         return false;
     }
-    let shape = Shape { text: format!("/{name}") };
+    let shape = Shape { text: format!("/{name}"), climbs: None };
     let token = |c| if c == '*' { Token::Some } else { Token::Char(c) };
     let want: Vec<Token> = ['/'].into_iter().chain(want.chars()).map(token).collect();
     meet(&shape.tokens(), &want)

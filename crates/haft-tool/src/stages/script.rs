@@ -10,7 +10,9 @@ use haft_host::{
     FileKind, Fs, GitSettings, ListHow, Located, Sought, git_settings, has_links,
     is_plain_toolchain, names_links,
 };
-use haft_policy::{Around, GitFacts, GitUse, Script, Veil, counting, led, replaced, unsure_paths};
+use haft_policy::{
+    Around, GitFacts, GitUse, Script, Veil, counting, led, on, replaced, unsure_paths,
+};
 use haft_types::{Access, Effect, EntryKind, Follow, HostPath, Outcome, Target};
 use tokio::time::timeout;
 
@@ -86,8 +88,34 @@ impl Git {
     }
 }
 
-/// A path, with where it leads.
-type Link = (HostPath, Result<Located, Lost>);
+/// What is done to a path, with where that leads.
+type Link = (Effect, Result<Located, Lost>);
+
+/// Most `..` of a path of which is looked where they lead.
+const CLIMBED: usize = 64;
+
+fn look(path: HostPath) -> Effect {
+    Effect { access: Access::Observe, target: Target::Path { path, follow: Follow::Yes } }
+}
+
+/// Where a path leads in which `..` may stand behind a link: from there it goes up where that leads, and not
+/// where it lies. None where that is as it is written.
+async fn climbed(fs: &dyn Fs, text: &str, written: &HostPath) -> Option<HostPath> {
+    let mut path = HostPath::root(written.style());
+    let mut left = CLIMBED;
+    for name in text.split('/').filter(|name| !name.is_empty()) {
+        let next = match name {
+            ".." if left > 0 => {
+                left -= 1;
+                let found = fs.locate(&path, Follow::Yes).await;
+                found.map_or_else(|_| path.clone(), |found| found.real).parent()
+            }
+            name => path.join_bytes(name.as_bytes()).ok(),
+        };
+        path = next.unwrap_or(path);
+    }
+    Some(path).filter(|path| path != written)
+}
 
 /// Looks where the script of a call starts, and how git and toolchains are set up where it runs them.
 pub(super) async fn known(call: &Call) -> Known {
@@ -120,7 +148,7 @@ pub(super) async fn known(call: &Call) -> Known {
             for (_, path) in script.revisions.iter().filter(|(of, _)| of == folder) {
                 if let Ok(path) = top.join(path) {
                     let found = look_up(fs, &path, Follow::Yes).await;
-                    more.push((path, found));
+                    more.push((look(path), found));
                 }
             }
         }
@@ -140,6 +168,20 @@ pub(super) async fn known(call: &Call) -> Known {
         let mut left = LINKS;
         for (folder, depth) in &script.linked {
             follow(fs, (folder, *depth), &mut more, &mut left).await;
+        }
+        let climbs = script.climbs();
+        if climbs.len() > WORDS {
+            left = 0;
+        }
+        for (effect, text) in climbs.into_iter().take(WORDS) {
+            let Some(written) = effect.path() else { continue };
+            if text.matches("..").count() > CLIMBED {
+                left = 0;
+                continue;
+            }
+            let Some(real) = climbed(fs, text, written).await else { continue };
+            let found = look_up(fs, &real, Follow::Yes).await;
+            more.push((on(effect, real), found));
         }
         let mut facts = facts(call, (&script, looks), cwd).await;
         facts.extend((!looks && !settings.is_empty()).then(|| counting(&settings)));
@@ -254,13 +296,21 @@ async fn facts(call: &Call, (script, looks): (&Script, bool), cwd: &HostPath) ->
         let found = shell.found_in(Sought { names, cwd: cwd.clone(), folders, changes }).await;
         facts.extend((!found.is_empty()).then(|| replaced(&found)));
     }
-    for path in script.spoken(call.place()).into_iter().take(WORDS) {
-        let found = look_up(call.cx.host.fs(), &path, Follow::Yes).await;
-        let real = match found {
-            Ok(found) => Some(found.real),
-            Err(lost) => lost.real,
-        };
-        facts.extend(real.filter(|real| *real != path).map(|real| led(&path, &real)));
+    let fs = call.cx.host.fs();
+    for (path, text) in script.spoken(call.place()).into_iter().take(WORDS) {
+        let mut ways = vec![path.clone()];
+        if let Some(text) = text {
+            ways.extend(climbed(fs, &text, &path).await);
+        }
+        for way in ways {
+            let real = match look_up(fs, &way, Follow::Yes).await {
+                Ok(found) => Some(found.real),
+                Err(lost) => lost.real,
+            };
+            let leads = [(way != path).then_some(way), real];
+            let leads = leads.into_iter().flatten().filter(|real| *real != path);
+            facts.extend(leads.map(|real| led(&path, &real)));
+        }
     }
     facts
 }
@@ -283,7 +333,7 @@ async fn follow(
             match entry.kind {
                 EntryKind::Link => {
                     let found = look_up(fs, &path, Follow::Yes).await;
-                    links.push((path, found));
+                    links.push((look(path), found));
                 }
                 EntryKind::Folder if depth > 1 => folders.push((path, depth - 1)),
                 _ => {}
@@ -315,9 +365,8 @@ pub(super) fn settle(call: &mut Call, known: Known) {
             _ => {}
         }
     }
-    for (path, found) in known.more {
-        let target = Target::Path { path, follow: Follow::Yes };
-        prepared.plan.effects.push(Effect { access: Access::Observe, target });
+    for (effect, found) in known.more {
+        prepared.plan.effects.push(effect);
         call.located.push(Some(found));
     }
     if !known.is_sure {

@@ -228,6 +228,50 @@ fn settings_of_repositories_decide_whether_git_only_looks() {
     }
 }
 
+#[cfg(unix)]
+#[test]
+fn a_step_up_behind_a_link_leads_from_where_the_link_leads() {
+    let world = World::new();
+    for (file, text) in [
+        ("w/out/keys", ""),
+        ("w/out/sub/x", ""),
+        ("w/src/a", ""),
+        ("w/in/deep/x", ""),
+        ("keys", ""),
+    ] {
+        world.file(file, text);
+    }
+    let at = |path: &str| world.work().join("w").join(path);
+    std::os::unix::fs::symlink(at("out/sub"), at("lnk")).unwrap();
+    let rules =
+        json!({"allow": ["Bash(cat:*)"], "ask": [], "deny": ["Read(out/keys)", "Edit(out/**)"]});
+    let cases = [
+        ("deny", "cat lnk/../keys"),
+        ("deny", "cat < lnk/../keys"),
+        ("deny", "cat src/../lnk/./../keys"),
+        ("deny", "cd lnk && cat ../keys"),
+        ("deny", "bash -c 'cat lnk/../keys'"),
+        ("deny", "cat /proc/self/cwd/lnk/../keys"),
+        ("deny", "echo x > lnk/../new"),
+        ("deny", "rm lnk/../keys"),
+        ("deny", "cp src/a lnk/../new"),
+        ("deny", "ln -s out/sub two; cat two/../keys"),
+        ("ask", "frobnicate lnk/../keys"),
+        ("ask", "cd lnk; frobnicate ../keys"),
+        ("ask", "cat lnk/../../../keys"),
+        ("allow", "cat src/../src/a"),
+        ("allow", "cat in/deep/../../src/a"),
+        // The shell goes up by name.
+        ("allow", "cd lnk/.. && cat src/a"),
+    ];
+    let line =
+        |(_, command): &(_, &str)| json!({"rules": rules, "cwd": at(""), "command": command});
+    let lines: Vec<Value> = cases.iter().map(line).collect();
+    for ((wanted, command), got) in cases.iter().zip(batch(&world, &lines)) {
+        assert_eq!(got["decision"], *wanted, "{command}: {}", got["reason"]);
+    }
+}
+
 #[test]
 fn a_path_behind_a_revision_starts_at_the_top_of_the_repository() {
     let world = World::new();
