@@ -28,6 +28,13 @@ pub(super) struct Change {
 }
 
 impl Change {
+    /// What a file is that came, and that no look has read.
+    pub(super) fn unread(path: &HostPath, stamp: Stamp) -> Self {
+        let (rights, content) = (Rights::default(), Content::Big);
+        let node = Node { kind: EntryKind::File, stamp, rights, content, is_fresh: true };
+        change(path, ReceiptAction::Created, None, Some(&Arc::new(node)))
+    }
+
     /// Reports whether it can be taken back by a hash alone, of a file of at most `most` bytes.
     pub(super) fn is_big(&self, most: u64) -> bool {
         let is_big = |node: &Node| node.content == Content::Big && node.stamp.size <= most;

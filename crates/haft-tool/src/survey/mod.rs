@@ -631,8 +631,9 @@ impl Watched {
         changes: &mut Changes,
         shared: bool,
     ) {
-        let along = came_along(before, after, changes, &*self.from.host).await;
+        let (along, others) = came_along(before, after, changes, &*self.from.host).await;
         changes.retain(|change| !along.contains(&change.path));
+        changes.extend(others);
         if shared {
             // One that runs beside named it, and it may have been there before.
             let is_open = |change: &Change| {
@@ -715,15 +716,16 @@ impl Watched {
     }
 }
 
-/// What was named, git ignores, and came along with a folder that was renamed: it is as it was, where no
-/// look finds it, and undo brings it back with its folder.
+/// What was named, git ignores, and came along with a folder that was renamed, where no look finds it:
+/// what is as it was, which undo brings back with its folder, and beside it what is not, as what is in
+/// its place now.
 async fn came_along(
     before: &Survey,
     after: &Survey,
     changes: &[Change],
     host: &dyn Host,
-) -> HashSet<HostPath> {
-    let mut along = HashSet::new();
+) -> (HashSet<HostPath>, Changes) {
+    let (mut along, mut others) = (HashSet::new(), Changes::new());
     let gone = changes.iter().filter(|change| {
         change.action == ReceiptAction::Deleted && before.named.contains(&change.path)
     });
@@ -738,11 +740,15 @@ async fn came_along(
         let state = |stamp: Stamp| (stamp.id, stamp.size, stamp.modified);
         let was = before.nodes.get(path).map(|node| state(node.stamp));
         let at = host.fs().locate(&place, Follow::No).await;
-        if at.is_ok_and(|at| at.real == place && was == at.stamp.map(state)) {
+        let Some(at) = at.ok().filter(|at| at.real == place) else { continue };
+        let Some(stamp) = at.stamp else { continue };
+        if was == Some(state(stamp)) {
             along.insert(path.clone());
+        } else if at.kind == FileKind::FILE {
+            others.push(Change::unread(&place, stamp));
         }
     }
-    along
+    (along, others)
 }
 
 fn found_later(call: &CallId, line: &str) -> String {

@@ -368,6 +368,22 @@ async fn what_is_named_behind_a_word_without_text_is_told() {
     }
 }
 
+#[tokio::test]
+async fn what_git_ignores_is_changed_and_moved_with_its_folder() {
+    for script in [
+        "printf '' > d/old.log; mv d x.txt",
+        "echo more >> d/old.log; mv d x.txt",
+        "sed -i s/i/o/ d/old.log; mv d x.txt",
+        "rm d/old.log; mv d x.txt; echo new > x.txt/old.log",
+        "mv target/out d/old.log; mv d x.txt",
+        "echo x > d/old.log; mv d x.txt; mv x.txt n; chmod 600 n/old.log",
+    ] {
+        for is_aged in [false, true] {
+            there_and_back(&[script.to_owned()], 0, is_aged).await;
+        }
+    }
+}
+
 #[test]
 fn whatever_commands_do_to_files_is_taken_back_and_made_again() {
     let script = prop::collection::vec(any_command(), 1..6).prop_map(|all| all.join("; "));

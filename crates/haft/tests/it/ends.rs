@@ -7,12 +7,37 @@ use std::{
     time::{Duration, Instant},
 };
 
+use haft_testkit::machine::python;
 use haft_types::{Body, Status, TurnEnd};
 use serde_json::{Value, json};
 
 use crate::world::{
-    World, all_calls_ended, collect, ended, gone, runs, signal, unique_seconds, until,
+    Input, World, all_calls_ended, collect, ended, finish, gone, runs, signal, unique_seconds,
+    until,
 };
+
+/// Becomes what its arguments say, with the ends of children ignored, as some daemons leave it.
+const DEAF: &str = "import os, signal, sys; signal.signal(signal.SIGCHLD, signal.SIG_IGN); \
+                    os.execv(sys.argv[1], sys.argv[1:])";
+
+#[test]
+fn ends_of_commands_are_seen_where_a_parent_ignores_those_of_children() {
+    let world = World::new();
+    let shell = json!({"session": "s", "command": "echo kept"});
+    let calls = [json!({"command": "echo out; exit 3"}), shell, json!({"command": "echo b >&2"})];
+    let calls = calls.map(|input| json!({"name": "bash", "input": input}));
+    let model = world.script(&[json!({"calls": calls}), json!({"text": "End."})]);
+    let haft = world.haft(&["-p", "go", "--model", &model, "--mode", "bypass"]);
+    let mut command = world.program(python());
+    command.args(["-c", DEAF]).arg(haft.get_program()).args(haft.get_args());
+    let ran = finish(command, &Input::Nothing);
+    assert_eq!((ran.code, ran.out.trim()), (Some(0), "End."), "{ran:?}");
+    assert!(ran.took < Duration::from_secs(10), "{:?}", ran.took);
+    let told: Vec<String> = world.outcomes().iter().map(Value::to_string).collect();
+    for (told, wanted) in told.iter().zip(["exit code 3", "kept", "b"]) {
+        assert!(told.contains(wanted) && !told.contains("lost"), "{told}");
+    }
+}
 
 #[test]
 fn a_limit_of_turns_ends_the_run() {

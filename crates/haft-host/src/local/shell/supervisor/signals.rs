@@ -21,8 +21,13 @@ impl Signals {
     /// since who supervises ends last. [`give_back`] undoes it for a program that is started.
     pub(super) fn take() -> io::Result<Self> {
         let mut set = MaybeUninit::<libc::sigset_t>::uninit();
-        // SAFETY: `sigemptyset` initialises the set, and each call gets a valid one.
+        // SAFETY: `sigemptyset` initialises the set, each call gets a valid one, and the default
+        // action is no handler.
         unsafe {
+            // Where whoever started haft ignores it, the kernel buries children and tells nobody.
+            if libc::signal(libc::SIGCHLD, libc::SIG_DFL) == libc::SIG_ERR {
+                return Err(io::Error::last_os_error());
+            }
             libc::sigemptyset(set.as_mut_ptr());
             for signal in [libc::SIGCHLD, libc::SIGTERM, libc::SIGHUP, libc::SIGINT, libc::SIGQUIT]
             {
