@@ -271,8 +271,12 @@ async fn of_files(
 /// What cannot be read in full may.
 pub async fn has_links(fs: &dyn Fs, index: &HostPath) -> bool {
     let Some(bytes) = read_index(fs, index).await else { return true };
+    if bytes.is_empty() {
+        return false;
+    }
     // A split one names another file, whose entries are not here.
-    bytes.len() == LONGEST || may_list_links(&bytes) || holds(&bytes, b"link\0\0\0")
+    let may = || may_list_links(&bytes) || holds(&bytes, b"link\0\0\0");
+    bytes.len() == LONGEST || lists_links(&bytes).unwrap_or_else(may)
 }
 
 /// Reports whether one of these indexes names repositories within, for what is said of it: one that is
@@ -280,7 +284,7 @@ pub async fn has_links(fs: &dyn Fs, index: &HostPath) -> bool {
 pub async fn names_links(fs: &dyn Fs, indexes: &[HostPath]) -> bool {
     for index in indexes {
         let bytes = read_index(fs, index).await;
-        if bytes.is_some_and(|bytes| may_list_links(&bytes) && lists_links(&bytes)) {
+        if bytes.is_some_and(|bytes| may_list_links(&bytes) && lists_links(&bytes) == Some(true)) {
             return true;
         }
     }

@@ -17,6 +17,8 @@ use crate::{GitId, survey::SECOND};
 const MOST: u64 = 256 << 20;
 /// What is in front of the path of an entry, with the flags at its end: times, numbers, a hash.
 const HEAD: usize = 62;
+/// The bytes of a hash, which is what the file ends with.
+const HASH: usize = 20;
 /// Says that further flags follow.
 const EXTENDED: u8 = 0x40;
 /// The bits of the flags that tell the length of the path.
@@ -81,24 +83,43 @@ fn read(top: &HostPath) -> io::Result<Vec<u8>> {
     Ok(text)
 }
 
-/// Reports whether an index lists a repository within: an entry of mode 160000. One that is not
-/// understood lists none.
-pub(crate) fn lists_links(text: &[u8]) -> bool {
+/// Reports whether an index lists a repository within: an entry of mode 160000. None where not all of it
+/// is understood, as where another file holds a part of its entries.
+pub(crate) fn lists_links(text: &[u8]) -> Option<bool> {
     let (Some(b"DIRC"), Some(version @ 2..=4), Some(count)) =
         (text.get(..4), number(text, 4), number(text, 8))
     else {
-        return false;
+        return None;
     };
     let (mut at, mut path) = (12, Vec::new());
     for _ in 0..count {
         let mode = number(text, at + 24);
-        let Some(next) = entry(text, at, version, &mut path) else { return false };
+        let next = entry(text, at, version, &mut path)?;
         if mode == Some(LINKED) {
-            return true;
+            return Some(true);
+        }
+        // With hashes of another length the flags stand elsewhere.
+        let said = usize::from(*text.get(at + HEAD - 2)? & LENGTH) << 8
+            | usize::from(*text.get(at + HEAD - 1)?);
+        if said != path.len().min(0xfff) {
+            return None;
         }
         at = next;
     }
-    false
+    is_whole(text, at).then_some(false)
+}
+
+/// Whether nothing but what git may leave out stands behind the entries of an index: parts whose names
+/// begin with a capital, and a hash at the end.
+fn is_whole(text: &[u8], mut at: usize) -> bool {
+    while text.len() > at + HASH {
+        let (Some(first), Some(len)) = (text.get(at), number(text, at + 4)) else { return false };
+        if !first.is_ascii_uppercase() {
+            return false;
+        }
+        at = at.saturating_add(8).saturating_add(len as usize);
+    }
+    text.len() == at + HASH
 }
 
 /// The paths of an index of the versions 2 to 4 with hashes of 20 bytes, as git writes them; each is
@@ -168,15 +189,71 @@ mod tests {
 
     use super::*;
 
+    fn run(folder: &std::path::Path, arguments: &[&str]) -> Vec<u8> {
+        let mut command = Command::new("git");
+        let done = command.arg("-C").arg(folder).args(arguments).output().unwrap();
+        assert!(done.status.success(), "{done:?}");
+        done.stdout
+    }
+
+    #[test]
+    fn names_and_sizes_that_look_like_links_are_none() {
+        let folder = tempfile::tempdir().unwrap();
+        let git = |arguments: &[&str]| run(folder.path(), arguments);
+        let top = HostPath::new(folder.path().to_str().unwrap().as_bytes(), Style::Posix).unwrap();
+        let lists = || lists_links(&read(&top).unwrap());
+        git(&["init", "-q"]);
+        // The name has the bytes of the part that names another file, the size those of the mode.
+        std::fs::write(folder.path().join("unlink"), "").unwrap();
+        std::fs::write(folder.path().join("big"), vec![0; 0xe000]).unwrap();
+        std::fs::write(folder.path().join("n".repeat(200)), "").unwrap();
+        git(&["add", "."]);
+        let text = read(&top).unwrap();
+        assert!(text.windows(7).any(|bytes| bytes == b"link\0\0\0"));
+        assert!(text.windows(4).any(|bytes| bytes == [0, 0, 0xe0, 0]));
+        for version in ["2", "4"] {
+            git(&["update-index", "--index-version", version]);
+            assert_eq!(lists(), Some(false), "version {version}");
+            git(&[
+                "-c",
+                "user.name=a",
+                "-c",
+                "user.email=b",
+                "commit",
+                "-qm",
+                "c",
+                "--allow-empty",
+            ]);
+            assert_eq!(lists(), Some(false), "version {version} with trees");
+        }
+        let text = read(&top).unwrap();
+        for cut in 0..text.len() {
+            assert_ne!(lists_links(&text[..cut]), Some(true), "cut off at {cut}");
+        }
+        git(&["update-index", "--split-index"]);
+        assert_eq!(lists(), None, "what another file holds");
+        git(&["update-index", "--no-split-index"]);
+        assert_eq!(lists(), Some(false));
+        let commit = String::from_utf8(git(&["rev-parse", "HEAD"])).unwrap();
+        let link = format!("160000,{},within", commit.trim());
+        git(&["update-index", "--add", "--cacheinfo", &link]);
+        assert_eq!(lists(), Some(true));
+    }
+
+    #[test]
+    fn an_index_with_other_hashes_is_not_understood() {
+        let folder = tempfile::tempdir().unwrap();
+        let top = HostPath::new(folder.path().to_str().unwrap().as_bytes(), Style::Posix).unwrap();
+        run(folder.path(), &["init", "-q", "--object-format=sha256"]);
+        std::fs::write(folder.path().join("unlink"), "").unwrap();
+        run(folder.path(), &["add", "."]);
+        assert_eq!(lists_links(&read(&top).unwrap()), None);
+    }
+
     #[test]
     fn what_git_lists_is_listed_in_every_version() {
         let folder = tempfile::tempdir().unwrap();
-        let git = |arguments: &[&str]| {
-            let mut command = Command::new("git");
-            let done = command.arg("-C").arg(folder.path()).args(arguments).output().unwrap();
-            assert!(done.status.success(), "{done:?}");
-            done.stdout
-        };
+        let git = |arguments: &[&str]| run(folder.path(), arguments);
         git(&["init", "-q"]);
         let long = "n".repeat(200);
         for name in ["a", "ab/c", "ab/d", "ab/longer name", "\u{e4}", &long, "z/z/z/z"] {
