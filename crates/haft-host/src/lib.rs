@@ -63,6 +63,7 @@ pub use self::{
         SurveyLimits, Surveys,
     },
     turns::{Turn, TurnPart, TurnRecord, TurnRecords},
+    walk::DEPTH_LIMIT,
 };
 
 /// One place to act. Hosts share nothing but this trait.

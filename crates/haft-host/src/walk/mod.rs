@@ -21,7 +21,7 @@ pub(crate) use self::rules::{IGNORE_FILES, IGNORE_LIMIT, Names, Rules, Verdict};
 use crate::{Filter, Skipped, Walk};
 
 /// How deep folders may be nested; a deeper one is counted as unreadable.
-pub(crate) const DEPTH_LIMIT: usize = 256;
+pub const DEPTH_LIMIT: usize = 256;
 
 /// Most bytes of a path that are shown with a cause.
 const SHOWN: usize = 100;

@@ -10,7 +10,7 @@ use std::{
     sync::Arc,
 };
 
-use haft_host::{Born, Content, Copies, Node, Stamp, Survey};
+use haft_host::{Born, Content, Copies, DEPTH_LIMIT, Node, Stamp, Survey};
 use haft_types::{Blob, EntryKind, Hash, HostPath, Receipt, ReceiptAction, Rights};
 
 use super::{Changes, HASHED, Kept, Watching, claims::Claims};
@@ -311,13 +311,22 @@ pub(super) fn uncovered(
         }
     }
     let gone = before.others.iter().filter(|path| !after.others.contains(*path) && !moved(path));
-    all.extend(gone.filter(|path| is_gone(path)).map(|path| (path.clone(), "(no file) gone")));
+    // A file in its place is no less its end.
+    let is_gone = |path: &&HostPath| after.nodes.contains_key(*path) || is_gone(path);
+    all.extend(gone.filter(is_gone).map(|path| (path.clone(), "(pipe, socket or device) gone")));
     let is_new = |path: &&HostPath| {
         let was_there = before.others.contains(*path) || before.ignored(path, false);
         !was_there && !moved_to(path, changes)
     };
     let made = after.others.iter().filter(is_new);
-    all.extend(made.map(|path| (path.clone(), "(no file) made")));
+    all.extend(made.map(|path| (path.clone(), "(pipe, socket or device) made")));
+    let too_deep = |change: &&Change| {
+        change.action == ReceiptAction::Created
+            && change.after.as_ref().is_some_and(|node| node.kind == EntryKind::Folder)
+            && after.roots.iter().any(|root| is_deepest(root, &change.path))
+    };
+    let deep = changes.iter().filter(too_deep);
+    all.extend(deep.map(|change| (change.path.clone(), "(nested too deep) not looked into")));
     for (top, listed) in &after.listed {
         let other = before.listed.get(top).is_some_and(|before| before != listed);
         let Ok(git) = top.join_bytes(b".git") else { continue };
@@ -328,6 +337,11 @@ pub(super) fn uncovered(
     }
     all.sort();
     all
+}
+
+/// Reports whether a folder lies so deep in one of those looked at that no look goes into it.
+fn is_deepest(root: &HostPath, folder: &HostPath) -> bool {
+    folder.is_within(root) && folder.names().count() == root.names().count() + DEPTH_LIMIT
 }
 
 /// Reports whether a path came along with a folder.

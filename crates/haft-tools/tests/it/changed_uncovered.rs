@@ -136,12 +136,29 @@ async fn what_is_staged_and_what_is_no_file_is_named() {
     let made = told(&bash(&world, "mkfifo src/pipe; mkdir s; mkfifo s/pipe").await);
     assert_eq!(
         made,
-        "[created: s/]\n[not covered by undo: s/pipe (no file) made, src/pipe (no file) made]"
+        "[created: s/]\n[not covered by undo: s/pipe (pipe, socket or device) made, src/pipe (pipe, socket or device) made]"
     );
     assert_eq!(told(&bash(&world, "mv s t; touch t/pipe").await), "[renamed: s/ to t/]");
     let gone = told(&bash(&world, "rm src/pipe").await);
-    assert_eq!(gone, "[not covered by undo: src/pipe (no file) gone]");
+    assert_eq!(gone, "[not covered by undo: src/pipe (pipe, socket or device) gone]");
+    let replaced = told(&bash(&world, "rm t/pipe; echo x > t/pipe").await);
+    assert_eq!(
+        replaced,
+        "[created: t/pipe]\n[not covered by undo: t/pipe (pipe, socket or device) gone]"
+    );
     fs::remove_file(folder.join("t/pipe")).unwrap();
+}
+
+#[tokio::test]
+async fn what_lies_deeper_than_any_look_goes_is_named() {
+    let world = tracked();
+    for (depth, wanted) in [(255, false), (256, true), (300, true)] {
+        let top = format!("top{depth}");
+        let made = format!("mkdir -p {top}/$(printf 'd/%.0s' {{1..{}}})", depth - 1);
+        let told = told(&bash(&world, &made).await);
+        let names = told.contains("/d (nested too deep) not looked into");
+        assert_eq!(names, wanted, "{depth}: {told}");
+    }
 }
 
 #[tokio::test]
