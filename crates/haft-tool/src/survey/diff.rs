@@ -6,6 +6,7 @@
 //! nowhere below the folders was moved in: to remove it would be to lose it.
 
 use std::{
+    cell::LazyCell,
     collections::{HashMap, HashSet},
     sync::Arc,
 };
@@ -120,10 +121,14 @@ pub(super) fn changes(
     come.sort();
     renamed(before, after, &mut gone, &mut come, &mut changes);
     let shifted = shifted_rules(before, after);
+    let ids = LazyCell::new(|| ids(before));
     come.retain(|path| {
         let new = &after.nodes[*path];
         let was_there = || {
             before.ignored(path, new.kind == EntryKind::Folder)
+                // It had another name, or nothing stood there when somebody looked.
+                && !ids.contains(&new.stamp.id)
+                && !before.named.contains(*path)
                 && (new.stamp.changed < before.began
                     || born(path).is_some_and(|born| born.at < before.began))
         };
@@ -163,15 +168,19 @@ fn created(
     born: BornAt<'_>,
     changes: &mut Changes,
 ) {
-    let mut ids: Option<HashSet<(u64, u64)>> = None;
+    let ids = LazyCell::new(|| ids(before));
     for path in come {
         let new = &after.nodes[*path];
         let is_old = born(path).is_some_and(|born| born.names == 1 && born.is_before(before.began));
-        let known = || before.nodes.values().map(|node| node.stamp.id).collect();
-        let moved_in = is_old && !ids.get_or_insert_with(known).contains(&new.stamp.id);
+        let moved_in = is_old && !ids.contains(&new.stamp.id);
         let created = change(path, ReceiptAction::Created, None, Some(new));
         changes.push(Change { moved_in, ..created });
     }
+}
+
+/// What stood there before, whatever its names were.
+fn ids(before: &Survey) -> HashSet<(u64, u64)> {
+    before.nodes.values().map(|node| node.stamp.id).collect()
 }
 
 /// Pairs the files that went with those that came.

@@ -384,6 +384,20 @@ async fn what_git_ignores_is_changed_and_moved_with_its_folder() {
     }
 }
 
+#[tokio::test]
+async fn what_gets_a_name_that_git_ignored_until_then_is_told() {
+    let rules = "echo 'Q.log' > .gitignore; echo more >> a.txt";
+    for (first, then) in [
+        ("mv -T d/old.log a.txt", format!("{rules}; mv a.txt d/old.log")),
+        ("mv -T d/old.log a.txt", format!("{rules}; mv a.* d/new.log")),
+        ("rm d/old.log", format!("{rules}; mv a.txt d/old.log")),
+    ] {
+        for is_aged in [false, true] {
+            there_and_back(&[first.to_owned(), then.clone()], 0, is_aged).await;
+        }
+    }
+}
+
 #[test]
 fn whatever_commands_do_to_files_is_taken_back_and_made_again() {
     let script = prop::collection::vec(any_command(), 1..6).prop_map(|all| all.join("; "));
