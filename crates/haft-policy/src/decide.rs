@@ -21,6 +21,7 @@ use crate::{
     protected::{CREDENTIALS, PROTECTED, find},
     rule::{PathClass, Subject},
     script::Script,
+    uproot,
     veil::Veil,
     walls::{Confinement, Walls},
 };
@@ -339,7 +340,9 @@ impl Policy {
                     return Some(Ruling::ask(Remember::Never, None, &what(), reason));
                 }
                 let tree = matches!(effect.target, Target::Tree { .. });
-                if changes && tree && self.anchors.home.is_within(path) {
+                let home = &self.anchors.home;
+                let is_lost = || home == path || !uproot::is_flat(effect, judged);
+                if changes && tree && home.is_within(path) && is_lost() {
                     let reason = |what: &str| format!("{what} touches the whole home folder");
                     return Some(Ruling::ask(Remember::Never, None, &what(), reason));
                 }

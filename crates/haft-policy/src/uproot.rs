@@ -3,7 +3,7 @@
 //!
 //! **Does not know:** links; in which folder a command runs, but for one that the same text goes to.
 
-use haft_types::HostPath;
+use haft_types::{Effect, HostPath, Target};
 
 use haft_shell::{ANY, FOUND, ONE, SOME};
 
@@ -12,10 +12,14 @@ use crate::{
         GAP,
         open::{class, replaced},
     },
+    decide::Judged,
     lexer::{EXPANDS, QUOTED, REPLACED},
     parts::Parts,
     script::{Part, Script},
 };
+
+/// What in the shape of a word may be any text.
+const OPEN: [char; 4] = [ANY, FOUND, ONE, SOME];
 
 /// The most texts that a word is held to be.
 const MOST: usize = 8;
@@ -37,6 +41,41 @@ pub(crate) fn is_one(parts: &Parts, script: Option<&Script>, home: &HostPath) ->
     let goes = || all().any(|run| run.goes(home));
     all()
         .any(|run| run.removes(home) || run.is_fed() && told(parts, home) || run.clears() && goes())
+}
+
+/// Whether all of a command that has an effect on a folder takes away or writes single files in it: no
+/// folder is lost by that.
+pub(crate) fn is_flat(effect: &Effect, judged: &[Judged<'_>]) -> bool {
+    let parts =
+        || judged.iter().filter_map(|one| one.script.as_ref()).flat_map(|script| &script.parts);
+    // What the words of a script mean then is read by nobody.
+    let renames = |part: &Part| part.program.as_deref() == Some("alias");
+    let mut has = parts()
+        .filter_map(|part| Some((part, part.effects.iter().rposition(|one| one == effect)?)))
+        .peekable();
+    let is_read = judged.iter().all(|one| match (&one.effect.target, &one.script) {
+        (Target::Command { .. }, script) => script.as_ref().is_some_and(|one| one.fault.is_none()),
+        _ => true,
+    });
+    is_read
+        && !parts().any(renames)
+        && has.peek().is_some()
+        && has.all(|(part, at)| at < part.redirected || is_shallow(part))
+}
+
+/// Whether it is `rm` that takes no folder away, whatever becomes of its words.
+fn is_shallow(part: &Part) -> bool {
+    let mut options = part.shapes.iter().take_while(|word| *word != "--");
+    let is_deep = |word: &String| match word.strip_prefix('-') {
+        Some(long) if long.starts_with('-') => {
+            long.starts_with("-r") || long.starts_with("-d") || long.contains(OPEN)
+        }
+        Some(letters) => letters.contains(['r', 'R', 'd']) || letters.contains(OPEN),
+        None => word.starts_with(OPEN),
+    };
+    part.program.as_deref() == Some("rm")
+        && !(part.is_wrapped || part.splits)
+        && !options.any(is_deep)
 }
 
 /// Whether a text hands on these folders by what it says.

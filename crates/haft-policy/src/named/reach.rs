@@ -306,6 +306,10 @@ pub(super) fn settings(part: &Part) -> Option<&'static str> {
     if begins(&line, "git submodule update") && !has(&"--init") {
         return None;
     }
+    // A new folder, its `.git` file and what git notes of it: no hook and no setting.
+    if begins(&line, "git worktree add") && !has(&"--relative-paths") {
+        return None;
+    }
     let found = SETTINGS.iter().find(|(words, without, _)| {
         lines.iter().flatten().any(|line| begins(line, words)) && !without.iter().any(&has)
     });
