@@ -511,15 +511,22 @@ fn failed(command: &str, error: &io::Error) -> ToolError {
             ))
             .hint("Nothing was run. Write it to a file with write, and run that: bash FILE")
         }
-        _ if gone(error) => ToolError::new(format!("the command could not be started: {error}"))
-            .hint(
-                "Nothing was run. Give the whole path of a folder that is there as cwd, also to make \
-                 this one again: mkdir -p.",
-            ),
         _ if no_folder(error).is_some() => {
-            ToolError::new(format!("the command could not be started: {error}"))
-                .hint("Nothing was run. Give a folder as cwd that can be entered.")
+            let hint = if gone(error) {
+                "Nothing was run. Give the whole path of a folder that is there as cwd, also to \
+                 make this one again: mkdir -p."
+            } else {
+                "Nothing was run. Give a folder as cwd that can be entered."
+            };
+            ToolError::new(format!("the command could not be started: {error}")).hint(hint)
         }
+        _ if gone(error) || error.kind() == io::ErrorKind::PermissionDenied => ToolError::new(
+            format!("the command could not be started: {error}"),
+        )
+        .hint(
+            "Nothing was run, and no command will be until a shell can be: tell the person. The \
+                 tools for files need none.",
+        ),
         // The sandbox, or a limit of this process: waiting changes nothing.
         _ if error.kind() == io::ErrorKind::Unsupported => {
             ToolError::new(format!("the command could not be started: {error}"))

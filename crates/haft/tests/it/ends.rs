@@ -40,6 +40,24 @@ fn ends_of_commands_are_seen_where_a_parent_ignores_those_of_children() {
 }
 
 #[test]
+fn a_shell_that_is_not_there_or_cannot_be_run_is_named() {
+    // The folder has `sh` as well, which runs this script and is not needed again.
+    let gone = "mount -t tmpfs none \"$(dirname \"$(readlink -f /bin/bash)\")\"";
+    let closed = "mount --bind /dev/null \"$(readlink -f /bin/bash)\"";
+    for (mount, parts) in [
+        (gone, ["this host has no shell", "another way"]),
+        (closed, ["/bash cannot be started", "tell the person"]),
+    ] {
+        let world = World::new();
+        let call = r#"tool bash --mode bypass --input '{"command": "echo hi"}'"#;
+        let Some(ran) = world.mounted(mount, call, &[]) else { return };
+        let told = format!("{}{}", ran.out, ran.err);
+        assert_eq!(ran.code, Some(1), "{ran:?}");
+        assert!(parts.iter().all(|part| told.contains(part)), "{told}");
+    }
+}
+
+#[test]
 fn a_limit_of_turns_ends_the_run() {
     let world = World::new();
     let look = json!({"text": "Again.", "calls": [{"name": "ls", "input": {}}]});
