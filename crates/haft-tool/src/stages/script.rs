@@ -117,6 +117,24 @@ async fn climbed(fs: &dyn Fs, text: &str, written: &HostPath) -> Option<HostPath
     Some(path).filter(|path| path != written)
 }
 
+/// Looks up what is named with a step up behind a link.
+async fn climb(fs: &dyn Fs, script: &Script, more: &mut Vec<Link>, left: &mut usize) {
+    let climbs = script.climbs();
+    if climbs.len() > WORDS {
+        *left = 0;
+    }
+    for (effect, text) in climbs.into_iter().take(WORDS) {
+        let Some(written) = effect.path() else { continue };
+        if text.matches("..").count() > CLIMBED {
+            *left = 0;
+            continue;
+        }
+        let Some(real) = climbed(fs, text, written).await else { continue };
+        let found = look_up(fs, &real, Follow::Yes).await;
+        more.push((on(effect, real), found));
+    }
+}
+
 /// Looks where the script of a call starts, and how git and toolchains are set up where it runs them.
 pub(super) async fn known(call: &Call) -> Known {
     let effects = call.plan().map(|plan| plan.effects.as_slice()).unwrap_or_default();
@@ -169,20 +187,7 @@ pub(super) async fn known(call: &Call) -> Known {
         for (folder, depth) in &script.linked {
             follow(fs, (folder, *depth), &mut more, &mut left).await;
         }
-        let climbs = script.climbs();
-        if climbs.len() > WORDS {
-            left = 0;
-        }
-        for (effect, text) in climbs.into_iter().take(WORDS) {
-            let Some(written) = effect.path() else { continue };
-            if text.matches("..").count() > CLIMBED {
-                left = 0;
-                continue;
-            }
-            let Some(real) = climbed(fs, text, written).await else { continue };
-            let found = look_up(fs, &real, Follow::Yes).await;
-            more.push((on(effect, real), found));
-        }
+        climb(fs, &script, &mut more, &mut left).await;
         let mut facts = facts(call, (&script, looks), cwd).await;
         facts.extend((!looks && !settings.is_empty()).then(|| counting(&settings)));
         let is_sure = starts_there && left > 0 && script.fault.is_none();
