@@ -141,8 +141,7 @@ pub(super) async fn known(call: &Call) -> Known {
     for effect in effects {
         let Target::Command { text, fresh_in: Some(cwd) } = &effect.target else { continue };
         let fs = call.cx.host.fs();
-        let found = fs.locate(cwd, Follow::Yes).await;
-        let starts_there = found.is_ok_and(|found| found.real == *cwd);
+        let starts_there = fs.locate(cwd, Follow::Yes).await.is_ok_and(|at| at.real == *cwd);
         let home = &call.place().home;
         let script = Script::read(text, cwd, home, Around::PLAIN);
         let (mut around, mut more) = (Around::PLAIN, Vec::new());
