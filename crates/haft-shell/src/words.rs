@@ -449,8 +449,11 @@ fn is_pure(inner: &str) -> bool {
     }
     let end = inner.find(|c: char| c != '_' && !c.is_ascii_alphanumeric()).unwrap_or(inner.len());
     let (name, rest) = inner.split_at(end);
+    // Of all elements, too.
+    let is_all = rest.starts_with("[@]") || rest.starts_with("[*]");
+    let part = if is_all { &rest[3..] } else { rest };
     // A part that begins, and ends, at numbers: other words are evaluated.
-    let numbers = rest.strip_prefix(':').map(|rest| rest.split_once(':').unwrap_or((rest, "0")));
+    let numbers = part.strip_prefix(':').map(|part| part.split_once(':').unwrap_or((part, "0")));
     if let Some((from, count)) = numbers
         && [from, count].iter().all(|text| is_digits(text))
     {

@@ -182,8 +182,7 @@ impl<'a, 'r> Judge<'a, 'r> {
         // A value of an array may name its index, which is evaluated.
         let is_indexed = one.is_indexed
             || one.is_array
-                && (one.values.is_empty()
-                    || one.values.iter().any(|word| !is_element(&word.start())));
+                && (one.values.is_empty() || one.values.iter().any(|word| !is_element(word)));
         let is_changed = !one.is_array && is_odd;
         let is_element_odd =
             one.is_array && one.values.iter().any(|word| self.around.arg(word, self.state).is_odd);
@@ -315,7 +314,8 @@ impl<'a, 'r> Judge<'a, 'r> {
             (None, None) => "it only reads".to_owned(),
         };
         // What these find may stand behind links.
-        let is_found = wrappers.iter().any(|name| ["find", "fd", "xargs"].contains(&&**name));
+        let is_found =
+            wrappers.iter().any(|name| ["find", "fd", "fdfind", "xargs"].contains(&&**name));
         let program = name.map(|name| name.rsplit('/').next().unwrap_or(name).to_owned());
         let entry = program.as_deref().and_then(table::find);
         let text = self.around.source.get(span.clone()).unwrap_or_default().to_owned();
@@ -344,9 +344,12 @@ impl<'a, 'r> Judge<'a, 'r> {
     }
 
     /// Finds the program and looks at its words.
-    fn program(&mut self, args: &[Arg], wrappers: &[String], out: &mut Outcome) {
+    pub(crate) fn program(&mut self, args: &[Arg], wrappers: &[String], out: &mut Outcome) {
         let Some((first, rest)) = args.split_first() else { return };
         let Some(name) = first.known() else {
+            if programs::version_of_each(self, args, wrappers, out) {
+                return;
+            }
             return out.anything(format!("the program {} is known when it runs", first.text));
         };
         // Some shells take a path for a file whatever functions there are.
@@ -708,9 +711,12 @@ fn assignments(all: &[Assignment], args: &[Arg]) -> usize {
     if is_declared { 0 } else { all.len() }
 }
 
-/// Whether a value of an array is one for certain, and no index with a value.
-fn is_element(start: &str) -> bool {
-    !start.is_empty() && !start.starts_with('[')
+/// Whether a word is a value of an array and names no index: that begins with a bracket that stands in
+/// the script itself, and what a command answers is text.
+fn is_element(word: &crate::Word) -> bool {
+    let start = word.start();
+    let is_put = |piece: &crate::Piece| matches!(piece, crate::Piece::Output { .. });
+    (!start.is_empty() || word.pieces.first().is_some_and(is_put)) && !start.starts_with('[')
 }
 
 /// Whether only the names of operands are shown, of folders, too.

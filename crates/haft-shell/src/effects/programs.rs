@@ -2,6 +2,7 @@
 
 mod awk;
 mod contents;
+mod edits;
 mod find;
 mod git;
 mod network;
@@ -17,6 +18,7 @@ use std::{collections::HashMap, sync::LazyLock};
 use super::{
     Part,
     judge::{Judge, Outcome},
+    state::Value,
     words::Arg,
 };
 
@@ -41,6 +43,8 @@ const SPECIALS: &[(&str, Special)] = &[
     ("command, builtin", wrappers::command),
     ("xargs", wrappers::xargs),
     ("find", find::find),
+    ("fd, fdfind", find::fd),
+    ("chmod", edits::chmod),
     ("bash, sh, dash", wrappers::shell),
     ("watch, eval, trap, ssh, parallel", wrappers::joined),
     (
@@ -94,7 +98,7 @@ const SPECIALS: &[(&str, Special)] = &[
         "node, nodejs, python, python3, python2, ruby, perl, lua, gcc, g++, cc, c++, clang, clang++, ld, \
          make, gmake, cmake, ninja, meson, deno, bun, ruff, uv, vim, vi, nvim, nano, emacs, ed, ex, \
          less, more, sqlite3, tmux, gpg, zip, bzip2, gdb, lldb, shellcheck, clang-format, clang-tidy, \
-         zsh, fish, ksh, pwsh, ldd, helm",
+         zsh, fish, ksh, pwsh, ldd, helm, hyperfine",
         system::version,
     ),
     (
@@ -116,6 +120,37 @@ static TABLE: LazyLock<HashMap<&str, Special>> = LazyLock::new(|| {
 /// What looks at the words of a program, or of `PROGRAM SUBCOMMAND`.
 pub(crate) fn special(name: &str) -> Option<Special> {
     TABLE.get(name).copied()
+}
+
+/// Looks at a program that is one of several, each of which is asked for its version alone; whether it
+/// is that.
+pub(super) fn version_of_each(
+    judge: &mut Judge<'_, '_>,
+    args: &[Arg],
+    wrappers: &[String],
+    out: &mut Outcome,
+) -> bool {
+    let [first, only] = args else { return false };
+    let Value::Texts(names) = &first.value else { return false };
+    let is_name = |name: &String| {
+        !judge.state.functions.contains(name)
+            && !name.is_empty()
+            && name.bytes().all(|c| c.is_ascii_alphanumeric() || b"_-+.".contains(&c))
+    };
+    let is_one = !first.is_split && !first.is_pattern && !first.is_odd && wrappers.is_empty();
+    if !is_one || only.known() != Some("--version") || !names.iter().all(is_name) {
+        return false;
+    }
+    let before = (out.effects.len(), out.faults.len());
+    for name in names.iter() {
+        let program = Arg::of(Value::text(name), name, first.span.clone());
+        judge.program(&[program, only.clone()], wrappers, out);
+    }
+    // Which of them it is can only be left open where all of them do nothing.
+    if out.effects.len() > before.0 && out.faults.len() == before.1 {
+        out.fault(format!("the program {} is known when it runs", first.text));
+    }
+    true
 }
 
 /// Whether a command starts no git of its own; of git itself is known what it is asked.

@@ -3,11 +3,15 @@
 //! **Invariant:** what stands on no list is not known.
 
 use super::{Call, wrappers};
-use crate::effects::{
-    Effect,
-    judge::{Judge, Outcome},
-    state::Value,
-    words::{self, Arg},
+use crate::{
+    effects::{
+        Effect,
+        judge::{Judge, Outcome},
+        options,
+        state::Value,
+        words::{self, Arg},
+    },
+    table,
 };
 
 /// `find [PATHS] [EXPRESSION]`
@@ -39,6 +43,47 @@ pub(super) fn find(judge: &mut Judge<'_, '_>, call: &Call<'_>, out: &mut Outcome
     while at < call.args.len() {
         at = primary(judge, call, at, &found, out);
     }
+}
+
+/// `fd [OPTIONS] [PATTERN [PATHS]] [-x COMMAND]`
+pub(super) fn fd(judge: &mut Judge<'_, '_>, call: &Call<'_>, out: &mut Outcome) {
+    const RUN: [&str; 4] = ["-x", "-X", "--exec", "--exec-batch"];
+    let Some(entry) = table::find(call.name) else { return };
+    let is_run = |arg: &Arg| arg.known().is_some_and(|text| RUN.contains(&text));
+    let at = call.args.iter().position(is_run);
+    let (own, rest) = call.args.split_at(at.unwrap_or(call.args.len()));
+    let parsed = options::parse(entry, own);
+    // Behind an option that waits for its value it is that; what runs may run in another folder.
+    let is_other = !parsed.faults.is_empty() || parsed.has("base-directory");
+    if is_other || at.is_none() || own.iter().any(|arg| arg.known() == Some("--")) {
+        return judge.table(call.name, entry, call.args, out);
+    }
+    judge.table(call.name, entry, own, out);
+    let mut args = rest[1..].to_vec();
+    let program = args.first().and_then(Arg::known).unwrap_or_default();
+    if args.iter().any(|arg| arg.known().is_none_or(|text| text == ";" || is_odd_mark(text)))
+        || ["bash", "sh", "dash"].contains(&program.rsplit('/').next().unwrap_or_default())
+    {
+        return out.anything(format!("fd {} may do anything", rest[0].text));
+    }
+    let is_marked = |arg: &Arg| arg.known().is_some_and(|text| text.contains("{}"));
+    let value = Value::unknown();
+    if args.iter().any(is_marked) {
+        for arg in &mut args {
+            wrappers::replace(arg, "{}", &value);
+        }
+    } else if let Some(last) = args.last() {
+        let more = Arg::of(value, "...", last.span.end..last.span.end);
+        args.extend([more.clone(), more]);
+    }
+    if !wrappers::inner(judge, call, &args, out) {
+        out.anything(format!("fd {} may do anything", rest[0].text));
+    }
+}
+
+/// Whether other marks than `{}` stand in a word.
+fn is_odd_mark(text: &str) -> bool {
+    text.replace("{}", "").contains('{')
 }
 
 /// The names that `{}` stands for.

@@ -1,6 +1,6 @@
 //! Programs that reshape data, where options have more than one value.
 
-use super::Call;
+use super::{Call, edits};
 use crate::{
     effects::{
         Effect, Operand,
@@ -94,6 +94,9 @@ pub(super) fn archive(judge: &mut Judge<'_, '_>, call: &Call<'_>, out: &mut Outc
         arg.known().is_some_and(|text| text == "-" || is_plain(text))
     };
     if !shows.contains(&first) || !rest.iter().all(is_file) {
+        if edits::pack(judge, call, out) {
+            return;
+        }
         return out.anything(format!("{} may write files", call.name));
     }
     out.follows |= call.name == "tar";
