@@ -148,7 +148,9 @@ impl Rules {
     /// Reads one rule; a text that is not understood is kept as a problem.
     pub fn add(&mut self, verdict: Verdict, scope: Scope, text: &str) {
         let text = text.trim();
-        match parse(text) {
+        // A denial of all is the safe side of what may have been meant.
+        let senseless = blank(text).filter(|_| verdict != Verdict::Deny);
+        match senseless.map_or_else(|| parse(text), Err) {
             Ok(subject) => {
                 self.rules.push(Rule { verdict, scope, text: text.to_owned(), subject });
             }
@@ -184,6 +186,15 @@ impl Rules {
     pub fn problems(&self) -> &[RuleProblem] {
         &self.problems
     }
+}
+
+/// What is wrong with a pattern that says nothing before its `*`, though it leaves room for that.
+fn blank(text: &str) -> Option<String> {
+    let (name, pattern) = text.strip_suffix(')')?.split_once('(')?;
+    let said = pattern.replace(|c: char| c.is_whitespace() || c == '\'' || c == '"', "");
+    let is_blank = !said.is_empty() && said.chars().all(|c| c == '*') && said != pattern.trim_end();
+    is_blank
+        .then(|| format!("nothing stands before its *; write {name} alone for every call of it"))
 }
 
 fn is_name(text: &str) -> bool {
@@ -315,6 +326,12 @@ mod tests {
             ("Bash(ls", "not closed"),
             ("Bash()", "empty"),
             ("BASH(ls)", "\"Bash\""),
+            ("BASH(*)", "\"Bash\""),
+            ("Bash( *)", "nothing stands before"),
+            ("Bash('' *)", "nothing stands before"),
+            ("Bash(* *)", "nothing stands before"),
+            ("Edit( **)", "nothing stands before"),
+            ("Bash( :*)", "no words stand before"),
             ("Bash(echo 'x)", "quote"),
             ("Deploy(x)", "takes no pattern"),
             ("Todo(x)", "\"TodoWrite\""),

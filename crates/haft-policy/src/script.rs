@@ -6,11 +6,17 @@
 //!
 //! **Does not know:** links, files, rules.
 
+mod files;
+
 use std::collections::{BTreeMap, BTreeSet, HashSet};
 
 use haft_shell::{ANY, FOUND, Fault, GitFacts, GitUse, ONE, Operand, Reading, SOME, Setting, Text};
-use haft_types::{Access, Effect, Follow, HostPath, Place, Plan, Style, Target};
+use haft_types::{Access, Effect, HostPath, Place, Plan, Style, Target};
 
+pub use self::files::on;
+use self::files::{
+    access, climbs, effect, is_magic, is_pattern, is_soft, path, text_of, with_text,
+};
 use crate::{
     command::{CommandPattern, GAP},
     links::{self, Link},
@@ -249,6 +255,9 @@ pub struct Part {
     pub targets: Vec<String>,
     /// The texts that it is given as input.
     pub inputs: Vec<String>,
+    /// Paths that variables of git are set to for it, by which that works elsewhere; not those within a
+    /// `.git` that it would find by itself.
+    pub places: Vec<String>,
     /// The folders that it may run in, absolute paths; none: any.
     pub folders: Option<Vec<String>>,
     /// Its program by its name alone, where that is known.
@@ -368,8 +377,7 @@ impl Script {
         };
         let linked = linked(&reading, text);
         // Where git runs was looked at above.
-        let revision =
-            |(folder, path): &(String, String)| Some((self::path(folder, cwd)?, path.clone()));
+        let revision = |(folder, file): &(String, String)| Some((path(folder, cwd)?, file.clone()));
         let revisions = reading.revisions.iter().filter_map(revision).collect();
         let mut made = Vec::new();
         let mut has_links = false;
@@ -475,6 +483,10 @@ impl Part {
         let is_plain = |(name, value): &(String, Option<String>)| {
             haft_shell::is_harmless(name, value.as_deref())
         };
+        let place = |(name, value): &(String, Option<String>)| {
+            let is_place = |value: &String| name == "GIT_WORK_TREE" || !value.contains(".git");
+            value.clone().filter(|value| name.starts_with("GIT_") && is_place(value))
+        };
         // A second name for a file is a way to change it.
         let is_hard = part.program.as_deref() == Some("ln")
             && !part.words.iter().flatten().any(|word| is_soft(word));
@@ -487,6 +499,7 @@ impl Part {
             shapes: part.shapes,
             targets: part.targets,
             inputs: part.inputs,
+            places: part.assignments.iter().filter_map(place).collect(),
             folders: part.folders,
             program: part.program,
             is_wrapped: !part.wrappers.is_empty(),
@@ -519,7 +532,7 @@ impl Part {
         is_hard: bool,
         cwd: &str,
     ) {
-        let Some((effect, is_sure)) = self::effect(one, lists || is_redirect, cwd) else {
+        let Some((effect, is_sure)) = effect(one, lists || is_redirect, cwd) else {
             self.is_tame = false;
             self.connects |= is_redirect;
             return;
@@ -665,99 +678,6 @@ fn linked(reading: &Reading, text: &str) -> Vec<(HostPath, usize)> {
         }
     }
     found
-}
-
-/// A path or a tree that is touched, as far as it is known, and whether it certainly is that; none
-/// for what is no file. `flat` says that of a folder only its list is meant.
-fn effect(effect: &haft_shell::Effect, flat: bool, cwd: &str) -> Option<(Option<Effect>, bool)> {
-    use haft_shell::Effect::{Destroys, Reads, Writes};
-    let (Reads(operand) | Writes(operand) | Destroys(operand)) = effect else { return None };
-    let access = access(effect);
-    let (text, is_tree) = match operand {
-        Operand::Path(text) => (text, access == Access::Observe && !flat),
-        Operand::Below(text) => (text, true),
-        Operand::Unknown => return Some((None, false)),
-    };
-    let Ok(path) = HostPath::new(text.as_bytes(), Style::Posix) else { return Some((None, false)) };
-    let target = if is_tree || access == Access::Destroy {
-        Target::Tree { root: path }
-    } else {
-        Target::Path { path, follow: Follow::Yes }
-    };
-    Some((Some(Effect { access, target }), !climbs(text, cwd)))
-}
-
-/// The same effect on another path.
-pub fn on(effect: &Effect, path: HostPath) -> Effect {
-    let target = match &effect.target {
-        Target::Tree { .. } => Target::Tree { root: path },
-        _ => Target::Path { path, follow: Follow::Yes },
-    };
-    Effect { access: effect.access, target }
-}
-
-/// Whether a word makes links of `ln` soft ones.
-fn is_soft(word: &str) -> bool {
-    let short = word.strip_prefix('-').filter(|rest| !rest.starts_with('-'));
-    word == "--symbolic" || short.is_some_and(|rest| rest.contains('s'))
-}
-
-/// What an effect does to what it is on.
-const fn access(effect: &haft_shell::Effect) -> Access {
-    match effect {
-        haft_shell::Effect::Reads(_) => Access::Observe,
-        haft_shell::Effect::Writes(_) => Access::Modify,
-        _ => Access::Destroy,
-    }
-}
-
-/// The text of the path that an effect is on, where that is known.
-fn text_of(effect: &haft_shell::Effect) -> Option<&str> {
-    use haft_shell::Effect::{Destroys, Reads, Writes};
-    match effect {
-        Reads(Operand::Path(text) | Operand::Below(text))
-        | Writes(Operand::Path(text) | Operand::Below(text))
-        | Destroys(Operand::Path(text) | Operand::Below(text)) => Some(text),
-        _ => None,
-    }
-}
-
-/// The same effect on another path.
-fn with_text(effect: &haft_shell::Effect, text: String) -> haft_shell::Effect {
-    use haft_shell::Effect::{Destroys, Reads, Writes};
-    let operand = if is_pattern(effect) { Operand::Below(text) } else { Operand::Path(text) };
-    match effect {
-        Reads(_) => Reads(operand),
-        Writes(_) => Writes(operand),
-        _ => Destroys(operand),
-    }
-}
-
-/// Whether links that lead anywhere may be found below a path.
-fn is_magic(text: &str) -> bool {
-    text.split('/').find(|name| !["", "."].contains(name)) == Some("proc")
-}
-
-/// Whether an effect is on what a pattern finds.
-const fn is_pattern(effect: &haft_shell::Effect) -> bool {
-    use haft_shell::Effect::{Destroys, Reads, Writes};
-    matches!(
-        effect,
-        Reads(Operand::Below(_)) | Writes(Operand::Below(_)) | Destroys(Operand::Below(_))
-    )
-}
-
-/// Whether links decide where a path leads: `..` stands behind a name.
-fn climbs(text: &str, cwd: &str) -> bool {
-    // The folder that it starts in is no link.
-    let rest = text.strip_prefix(cwd).filter(|rest| rest.starts_with('/')).unwrap_or(text);
-    let names = rest.split('/').filter(|name| !name.is_empty());
-    names.skip_while(|name| *name == "..").any(|name| name == "..")
-}
-
-/// The path of a folder; none where links decide which it is.
-fn path(text: &str, cwd: &str) -> Option<HostPath> {
-    if climbs(text, cwd) { None } else { HostPath::new(text.as_bytes(), Style::Posix).ok() }
 }
 
 #[cfg(test)]

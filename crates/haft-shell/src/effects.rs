@@ -18,6 +18,7 @@ mod flow;
 mod judge;
 mod options;
 mod params;
+mod plain;
 mod programs;
 mod shapes;
 mod state;

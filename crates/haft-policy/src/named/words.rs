@@ -121,6 +121,7 @@ pub(crate) fn of_part(part: &Part, place: &Place) -> Vec<Named> {
             word.split_whitespace().flat_map(halves).for_each(|(text, _)| add(text, false));
         }
     }
+    part.places.iter().for_each(|place| add(place, true));
     let takes = SHELLS.contains(&name)
         || TAKE.contains(&name) && part.shapes.iter().any(|word| is_taking(word));
     for text in part.inputs.iter().filter(|_| is_read || takes) {

@@ -6,7 +6,7 @@ use super::{
     Effect, Operand, Part, Reading,
     flow::Depth,
     options::{self, Parsed},
-    programs,
+    plain, programs,
     state::{State, Value},
     words::{self, Arg, Around, assigned, is_own},
 };
@@ -365,14 +365,14 @@ impl<'a, 'r> Judge<'a, 'r> {
         if name.contains('/') {
             return out.anything(format!("the program {name} is not known"));
         }
-        if let Some(special) = programs::special(name) {
-            let call = programs::Call { name, args: rest, wrappers };
-            return special(self, &call, out);
+        match (programs::special(name), table::find(name)) {
+            (Some(special), _) => {
+                special(self, &programs::Call { name, args: rest, wrappers }, out);
+            }
+            (None, Some(entry)) => self.table(name, entry, rest, out),
+            (None, None) => out.anything(format!("the program {name} is not known")),
         }
-        match table::find(name) {
-            Some(entry) => self.table(name, entry, rest, out),
-            None => out.anything(format!("the program {name} is not known")),
-        }
+        plain::add(self, name, rest, out);
     }
 
     /// Reads words by the table.

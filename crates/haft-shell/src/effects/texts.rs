@@ -136,12 +136,17 @@ impl Judge<'_, '_> {
             all.extend(args.iter().skip(1).flat_map(Arg::shapes));
         }
         let is_read = command.words.is_empty()
+            || name == "rev"
             || command.kind != Kind::Simple
             || READS.contains(&name)
             || command.place.is_subshell
             || command.place.is_substituted;
         let inputs = command.redirects.iter().filter(|one| one.how == Direction::Text && is_read);
         all.extend(inputs.flat_map(|one| words(std::slice::from_ref(&one.target))));
+        if self.turns_texts() {
+            let turned: Vec<String> = all.iter().map(|text| text.chars().rev().collect()).collect();
+            all.extend(turned);
+        }
         if name == "git" && args.iter().any(|arg| arg.known().is_some_and(is_place)) {
             all.push(".git".to_owned());
         }
@@ -150,6 +155,13 @@ impl Judge<'_, '_> {
         let text = |shape: String| Text { shape, folders: folders.clone() };
         let all = all.into_iter().filter(|shape| !shape.is_empty()).map(text);
         self.reading.texts.extend(all);
+    }
+
+    /// Whether what some command says is told from its end on.
+    fn turns_texts(&self) -> bool {
+        let mut names =
+            self.around.script.commands.iter().filter_map(|command| command.words.first());
+        names.any(|name| name.known().as_deref() == Some("rev"))
     }
 
     /// Whether words of a command are kept for others: in variables, by a loop or a function, or by what
