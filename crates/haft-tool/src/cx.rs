@@ -2,16 +2,17 @@
 
 use std::{
     future::Future,
+    io,
     sync::{
         Arc,
         atomic::{AtomicBool, AtomicU64, Ordering},
     },
 };
 
-use haft_host::{Host, Located, Spool, SpoolLimits};
+use haft_host::{FileKind, Host, Located, Spool, SpoolLimits};
 use haft_types::{
-    AgentPath, Blob, Body, CallId, Detail, Hash, HostPath, Outcome, Place, Stream, Text, ToolError,
-    ToolUse, TurnId,
+    AgentPath, Blob, Body, CallId, Detail, Follow, Hash, HostPath, Outcome, Place, Stream, Text,
+    ToolError, ToolUse, TurnId,
 };
 use serde_json::Value;
 use tokio_util::sync::CancellationToken;
@@ -48,6 +49,13 @@ pub struct Cx {
     pub(crate) live: Live,
     /// Keeps what the files that the call changes held.
     pub(crate) keeper: Option<Arc<Keeper>>,
+}
+
+/// What stands last in an error: what the system said, without the path and its number.
+pub(crate) fn cause(error: &io::Error) -> String {
+    let text = error.to_string();
+    let text = text.split(" (os error").next().unwrap_or_default();
+    text.rsplit(": ").next().unwrap_or_default().to_owned()
 }
 
 impl Cx {
@@ -216,12 +224,33 @@ impl Cx {
 
     /// Reports whether nothing is any more where the next shell command would start, for sure.
     pub async fn is_cwd_gone(&self) -> bool {
-        let (host, cwd) = (self.dispatcher.host.clone(), self.conversation().shell_cwd());
-        let look = move || {
-            let surveys = host.surveys();
-            cwd.zip(surveys).is_some_and(|(cwd, surveys)| surveys.is_gone(&cwd))
-        };
+        let Some(cwd) = self.conversation().shell_cwd() else { return false };
+        self.is_folder_gone(&cwd).await
+    }
+
+    /// Reports whether nothing is any more where a shell was to start, for sure.
+    pub async fn is_folder_gone(&self, folder: &HostPath) -> bool {
+        let (host, folder) = (self.dispatcher.host.clone(), folder.clone());
+        let look = move || host.surveys().is_some_and(|surveys| surveys.is_gone(&folder));
         tokio::task::spawn_blocking(look).await.unwrap_or_default()
+    }
+
+    /// Why a shell could not go to a folder, in a few words; none where nothing is there any more.
+    pub async fn why_no_entry(&self, folder: &HostPath) -> Option<String> {
+        // A path that no system call takes.
+        const PATH_MAX: usize = 4096;
+        if self.is_folder_gone(folder).await {
+            return None;
+        }
+        if folder.as_bytes().len() >= PATH_MAX {
+            return Some("File name too long".to_owned());
+        }
+        let text = match self.dispatcher.host.fs().locate(folder, Follow::Yes).await {
+            Ok(at) if at.kind == FileKind::FOLDER => "Permission denied".to_owned(),
+            Ok(_) => "Not a directory".to_owned(),
+            Err(error) => cause(&error),
+        };
+        Some(text)
     }
 
     /// Finishes `work` even when this call is dropped meanwhile: a write must not be left half

@@ -162,15 +162,23 @@ impl Undo<'_> {
         let all = ListHow { limit: usize::MAX, stat: false };
         for (path, _) in folders.iter().filter(|(_, folder)| folder.goes()) {
             let Ok(at) = self.own(path).await else { continue };
-            if at.kind == FileKind::FOLDER
-                && let Ok(held) = self.host.fs().list(&at, all).await
-            {
-                let names = held.entries.into_iter().map(|entry| entry.name).collect();
-                stay.push(Stays { path: path.clone(), names, more: 0 });
+            if at.kind != FileKind::FOLDER {
+                continue;
             }
+            let path = path.clone();
+            stay.push(match self.host.fs().list(&at, all).await {
+                Ok(held) => {
+                    let names = held.entries.into_iter().map(|entry| entry.name).collect();
+                    Stays { path, names, more: 0, closed: None }
+                }
+                Err(error) => {
+                    let closed = Some(crate::cx::cause(&error));
+                    Stays { path, names: Vec::new(), more: 0, closed }
+                }
+            });
         }
         let paths: BTreeSet<HostPath> = stay.iter().map(|one| one.path.clone()).collect();
-        for Stays { path, names, more } in &mut stay {
+        for Stays { path, names, more, .. } in &mut stay {
             names.retain(|name| !path.join_bytes(name).is_ok_and(|path| paths.contains(&path)));
             *more = names.len().saturating_sub(NAMED);
             names.truncate(NAMED);

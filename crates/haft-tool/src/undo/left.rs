@@ -73,6 +73,8 @@ pub struct Stays {
     pub names: Vec<Vec<u8>>,
     /// How many more there are.
     pub more: usize,
+    /// Why nobody can say what it holds, where that is so.
+    pub closed: Option<String>,
 }
 
 impl Steps {

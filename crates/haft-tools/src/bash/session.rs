@@ -207,7 +207,11 @@ pub(super) async fn run(
         && at == *root(&cx.place)
     {
         let shown = quoted(&wanted.shown_from(&at));
-        notes.push(format!("[the folder {shown} is gone; this ran in the workspace root]"));
+        let why = match cx.why_no_entry(wanted).await {
+            Some(why) => format!("cannot be entered ({why}):"),
+            None => "is gone;".to_owned(),
+        };
+        notes.push(format!("[the folder {shown} {why} this ran in the workspace root]"));
         seat.folder = Some(at);
     }
     match shell {

@@ -46,6 +46,42 @@ async fn without_rights() {
     let text = world.call("bash", job).await.joined_text();
     assert!(text.contains("[the folder s cannot be entered (Permission denied)"), "{text}");
     open("s");
+    // A session whose shell has ended begins where that was.
+    let session = |command: &str| world.call("bash", json!({"command": command, "session": "x"}));
+    for (command, closed) in
+        [("mkdir -p t/u; cd t/u; chmod 000 .", "t/u"), ("mkdir -p v/w; cd v/w; chmod 000 ..", "v")]
+    {
+        session(command).await;
+        session("exit").await;
+        let text = session("pwd").await.joined_text();
+        assert!(text.starts_with(&*root), "{command}: {text}");
+        let told = "cannot be entered (Permission denied): this ran in the workspace root]";
+        assert!(text.contains(told), "{command}: {text}");
+        assert!(!session("pwd").await.joined_text().contains("entered"), "{command}");
+        open(closed);
+    }
+    session("mkdir y; cd y").await;
+    session("rmdir ../y; exit").await;
+    let text = session("pwd").await.joined_text();
+    assert!(text.contains("y is gone; this ran in the workspace root]"), "{text}");
+    // One above that is closed is told, too.
+    run(&world, "mkdir -p z/a; cd z/a; chmod 000 \"$OLDPWD/z\"").await;
+    let text = run(&world, "pwd").await.joined_text();
+    assert!(text.contains("z/a cannot be entered (Permission denied): this ran in"), "{text}");
+    open("z");
+    // What was made and closed cannot be looked at: undo says that it stays.
+    let made = run(&world, "mkdir -p k/l; chmod 000 k").await;
+    let undo = haft_tool::Undo {
+        host: &*world.host,
+        queues: &world.session.queues,
+        pre_images: world.session.pre_images(),
+        forbids: &|_| None,
+    };
+    let taken = undo.take_back(&made.receipts, false).await.unwrap();
+    let stay = taken.stay.iter().map(|one| (one.path.shown_from(&world.root), one.closed.clone()));
+    let stay: Vec<_> = stay.map(|(path, why)| (path.clone(), why.unwrap_or_default())).collect();
+    assert_eq!(stay, [("k".into(), "Permission denied".to_owned())], "{:?}", made.receipts);
+    open("k");
 }
 
 #[tokio::test(flavor = "multi_thread")]

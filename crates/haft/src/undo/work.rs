@@ -236,10 +236,17 @@ impl Work<'_> {
                 names.push(format!("{} more", one.more));
             }
             let (path, names) = (shown(&one.path), names.join(", "));
+            if let Some(why) = &one.closed {
+                let why = face::safe(why);
+                return format!(
+                    "{path}/ stays: what it holds cannot be looked at ({why}); it is yours to open \
+                     (chmod u+rwx) and to remove"
+                );
+            }
             format!("{path}/ stays: it holds {names}, of which undo knows nothing")
         };
         // One that holds only others of them is told with these.
-        let holders = stay.iter().filter(|one| !one.names.is_empty());
+        let holders = stay.iter().filter(|one| !one.names.is_empty() || one.closed.is_some());
         notes.extend(first(holders, holds, " that stay"));
         notes
     }
