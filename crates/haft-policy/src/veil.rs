@@ -49,7 +49,6 @@ const NAMES: &[&str] = &[
     "rev-list",
     "rev-parse",
     "shortlog",
-    "status",
     "symbolic-ref",
     "tag",
     "version",
@@ -145,9 +144,15 @@ fn tells_contents(part: &Part) -> bool {
     let is_quiet = match sub {
         "log" => true,
         "diff" => options().any(|word| BRIEF.contains(word)),
+        "status" => return options().any(is_verbose),
         sub => return !NAMES.contains(&sub),
     };
     !is_quiet || !options().all(|word| is_plain(&word))
+}
+
+/// Whether an option of `git status` shows what is about to be committed.
+fn is_verbose(word: &&str) -> bool {
+    *word == "--verbose" || !word.starts_with("--") && word.contains('v')
 }
 
 #[cfg(test)]
@@ -158,6 +163,9 @@ mod tests {
     fn what_git_has_kept_of_files_is_not_hidden() {
         for (text, expected) in [
             ("git status --short", false),
+            ("git status -sb", false),
+            ("git status -vv", true),
+            ("git status --verbose", true),
             ("git log --oneline -5", false),
             ("git diff --stat HEAD", false),
             ("cat a", false),

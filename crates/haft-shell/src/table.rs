@@ -6,9 +6,9 @@
 //! `-n=` (with a value), `-c=?` (with a value that is joined to it, or none), and the same for
 //! `--long`; `-#` stands for numbers. Behind `=` and `=?`, or behind the one flag, stands what it
 //! is: nothing (a text that changes nothing), `<` (a file that is read), `>` (a file that is
-//! written), `w` (operands are written), `&` (links are followed), `f` (a format of git), `*` (with
-//! it operands are texts, whatever they are else), `!` (anything may happen). What is not listed is
-//! not known.
+//! written), `w` (operands are written), `&` (links are followed), `f` (a format of git), `k` (what
+//! git sorts or groups by), `*` (with it operands are texts, whatever they are else), `!` (anything
+//! may happen). What is not listed is not known.
 //!
 //! **Invariant:** each line can be read: a test reads them all.
 //!
@@ -129,6 +129,8 @@ pub(crate) enum Use {
     Follows,
     /// It is a format of git, some of which run programs.
     Format,
+    /// It names what git sorts or groups by, some of which runs programs.
+    Key,
     /// With it the program only shows something, and its operands are texts.
     Shows,
     /// Anything may happen.
@@ -288,6 +290,7 @@ fn add(option: &'static str, found: &mut Entry) -> Result<(), &'static str> {
         "w" => Use::InPlace,
         "&" => Use::Follows,
         "f" => Use::Format,
+        "k" => Use::Key,
         "*" => Use::Shows,
         "!" => Use::Bad,
         _ => return Err(option),

@@ -630,6 +630,9 @@ impl<'a, 'r> Judge<'a, 'r> {
                 (Use::Format, Some(value)) if !programs::is_plain_format(value) => {
                     out.fault(format!("the format {} may run programs", value.text));
                 }
+                (Use::Key, Some(value)) if !programs::is_plain_key(value) => {
+                    out.fault(format!("what goes by {} may run programs", value.text));
+                }
                 _ => {}
             }
         }

@@ -211,12 +211,19 @@ pub(crate) fn is_plain_format(arg: &Arg) -> bool {
     if text.is_empty() {
         return true;
     }
-    let is_free = !text.contains("%G")
-        && !text.contains("signature")
-        && !text.contains("%+G")
-        && !text.contains("%-G")
-        && !text.contains("% G");
-    (NAMES.contains(&text) || text.contains('%') || arg.known() != Some(text)) && is_free
+    (NAMES.contains(&text) || text.contains('%') || arg.known() != Some(text)) && is_free(text)
+}
+
+/// Whether what git sorts or groups by runs nothing, and tells of no contents.
+pub(crate) fn is_plain_key(arg: &Arg) -> bool {
+    arg.known().is_some_and(|text| is_free(text) && !text.contains("raw"))
+}
+
+/// Whether a format asks for no signature, which git has a program check, and for nothing that a
+/// file held.
+fn is_free(text: &str) -> bool {
+    const WORDS: [&str; 7] = ["signature", "%G", "%+G", "%-G", "% G", "%(raw", "%(*raw"];
+    !WORDS.iter().any(|word| text.contains(word))
 }
 
 /// The length of a class of characters within brackets, `:alpha:]`, with its end.

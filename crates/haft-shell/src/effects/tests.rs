@@ -371,6 +371,7 @@ fn a_setting_of_git_counts_for_what_it_makes_git_start() {
     for (text, needed) in [
         ("git log --oneline --no-textconv --no-ext-diff", "os"),
         ("git log -p", "ods"),
+        ("git range-diff --no-textconv --no-ext-diff a b", "ods"),
         ("git rev-parse HEAD", "o"),
         ("git ls-files", "o"),
         ("git ls-files -m", "of"),

@@ -421,7 +421,6 @@ fn what_is_asked_of_git_is_told() {
         assert_eq!(asked(text), (true, false, false), "{text}");
     }
     for text in [
-        "git config --blob=HEAD:x -l",
         "git rev-parse --git-path hooks HEAD^{tree}",
         "git config -l; pip freeze",
         "git config -l | xargs git log",

@@ -2,6 +2,7 @@
 
 use std::{fs, os::unix::fs::PermissionsExt as _};
 
+use haft_testkit::world::World;
 use haft_types::Status;
 use serde_json::json;
 
@@ -14,15 +15,20 @@ fn a_start_folder_that_may_not_be_entered_gives_way_to_the_root() {
         return;
     }
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build().unwrap();
-    runtime.block_on(without_rights());
+    runtime.block_on(async {
+        calls_and_jobs_begin_in_the_root().await;
+        sessions_begin_in_the_root().await;
+        what_nobody_may_look_into_stays().await;
+    });
 }
 
-async fn without_rights() {
+fn open(world: &World, name: &str) {
+    let path = world.folder().unwrap().join(name);
+    fs::set_permissions(path, fs::Permissions::from_mode(0o755)).unwrap();
+}
+
+async fn calls_and_jobs_begin_in_the_root() {
     let world = world();
-    let at = |name: &str| world.folder().unwrap().join(name);
-    let open = |name: &str| {
-        fs::set_permissions(at(name), fs::Permissions::from_mode(0o755)).unwrap();
-    };
     let root = world.root.text();
     let (command, named) = ("mkdir p; cd p; chmod 000 .", "p");
     run(&world, command).await;
@@ -39,13 +45,23 @@ async fn without_rights() {
     let text = asked.joined_text();
     assert!(text.contains("cannot be entered"), "{text}");
     assert!(!text.contains("chmod +x") && !text.contains("room"), "{text}");
-    open(named);
+    open(&world, named);
     // A job begins where a call would.
     run(&world, "mkdir s; cd s; chmod 000 .").await;
     let job = json!({"command": "pwd", "run_in_background": true});
     let text = world.call("bash", job).await.joined_text();
     assert!(text.contains("[the folder s cannot be entered (Permission denied)"), "{text}");
-    open("s");
+    open(&world, "s");
+    // A folder above that is closed is told, too.
+    run(&world, "mkdir -p z/a; cd z/a; chmod 000 \"$OLDPWD/z\"").await;
+    let text = run(&world, "pwd").await.joined_text();
+    assert!(text.contains("z/a cannot be entered (Permission denied): this ran in"), "{text}");
+    open(&world, "z");
+}
+
+async fn sessions_begin_in_the_root() {
+    let world = world();
+    let root = world.root.text();
     // A session whose shell has ended begins where that was.
     let session = |command: &str| world.call("bash", json!({"command": command, "session": "x"}));
     for (command, closed) in
@@ -58,18 +74,16 @@ async fn without_rights() {
         let told = "cannot be entered (Permission denied): this ran in the workspace root]";
         assert!(text.contains(told), "{command}: {text}");
         assert!(!session("pwd").await.joined_text().contains("entered"), "{command}");
-        open(closed);
+        open(&world, closed);
     }
     session("mkdir y; cd y").await;
     session("rmdir ../y; exit").await;
     let text = session("pwd").await.joined_text();
     assert!(text.contains("y is gone; this ran in the workspace root]"), "{text}");
-    // One above that is closed is told, too.
-    run(&world, "mkdir -p z/a; cd z/a; chmod 000 \"$OLDPWD/z\"").await;
-    let text = run(&world, "pwd").await.joined_text();
-    assert!(text.contains("z/a cannot be entered (Permission denied): this ran in"), "{text}");
-    open("z");
-    // What was made and closed cannot be looked at: undo says that it stays.
+}
+
+async fn what_nobody_may_look_into_stays() {
+    let world = world();
     let made = run(&world, "mkdir -p k/l; chmod 000 k").await;
     let undo = haft_tool::Undo {
         host: &*world.host,
@@ -78,10 +92,11 @@ async fn without_rights() {
         forbids: &|_| None,
     };
     let taken = undo.take_back(&made.receipts, false).await.unwrap();
-    let stay = taken.stay.iter().map(|one| (one.path.shown_from(&world.root), one.closed.clone()));
-    let stay: Vec<_> = stay.map(|(path, why)| (path.clone(), why.unwrap_or_default())).collect();
-    assert_eq!(stay, [("k".into(), "Permission denied".to_owned())], "{:?}", made.receipts);
-    open("k");
+    let stay =
+        taken.stay.iter().map(|one| (one.path.shown_from(&world.root), one.closed.as_deref()));
+    let stay: Vec<_> = stay.collect();
+    assert_eq!(stay, [("k".into(), Some("Permission denied"))], "{:?}", made.receipts);
+    open(&world, "k");
 }
 
 #[tokio::test(flavor = "multi_thread")]

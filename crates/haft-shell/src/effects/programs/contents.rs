@@ -63,7 +63,11 @@ pub(super) fn contents(
     let has = |names: &[&str]| names.iter().any(|name| parsed.has(name));
     let is_printed = match shown.name {
         "blame" | "annotate" | "grep" => true,
-        "show" | "diff" => has(&PATCH) || !has(&BRIEF),
+        // What a file held is printed whole, whatever is said of differences.
+        "show" => has(&PATCH) || !has(&BRIEF) || parsed.operands.iter().any(may_be_file),
+        "diff" => has(&PATCH) || !has(&BRIEF),
+        "range-diff" => !has(&["s", "no-patch"]),
+        "status" => has(&["v", "verbose"]),
         "log" | "whatchanged" | "stash" | "diff-tree" | "diff-index" | "diff-files" => has(&PATCH),
         "cat-file" => has(&["p", "batch"]) || parsed.operands.len() > 1,
         _ => false,
@@ -106,10 +110,13 @@ fn named<'s>(
             Some(text) if text.contains(':') => {
                 // `:/text` is a revision.
                 is_all |= text.starts_with(":/");
-                let path = text.rsplit(':').next().unwrap_or_default();
-                named.push(path);
-                let each = |folder: &String| (folder.clone(), path.to_owned());
-                judge.reading.revisions.extend(folders.iter().map(each));
+                // A colon may stand in the revision, and in the name.
+                let paths = text.match_indices(':').map(|(at, _)| &text[at + 1..]);
+                for path in paths {
+                    named.push(path);
+                    let each = |folder: &String| (folder.clone(), path.to_owned());
+                    judge.reading.revisions.extend(folders.iter().map(each));
+                }
             }
             Some(text) => {
                 named.push(text);
@@ -127,6 +134,11 @@ fn named<'s>(
         }
     }
     (named, is_all)
+}
+
+/// Whether a word may name a file of a revision.
+fn may_be_file(arg: &Arg) -> bool {
+    arg.known().is_none_or(|text| text.contains(':') && !text.starts_with(":/"))
 }
 
 /// A path as git gets it, which may be a pattern.

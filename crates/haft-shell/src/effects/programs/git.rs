@@ -196,8 +196,9 @@ fn configured(
     out: &mut Outcome,
 ) {
     let parsed = options::parse(entry, args);
-    let drivers =
-        entry.is(Trait::Drivers) && !(parsed.has("no-textconv") && parsed.has("no-ext-diff"));
+    // What compares ranges does so by another git, to which it hands neither on.
+    let rules_out = parsed.has("no-textconv") && parsed.has("no-ext-diff") && name != "range-diff";
+    let drivers = entry.is(Trait::Drivers) && !rules_out;
     // What is in the index is not read anew, and names are told without their contents.
     let is_old = match name {
         "ls-files" => !parsed.has("m") && !parsed.has("modified"),

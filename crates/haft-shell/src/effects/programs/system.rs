@@ -28,20 +28,25 @@ pub(super) fn date(judge: &mut Judge<'_, '_>, call: &Call<'_>, out: &mut Outcome
 }
 
 /// `lsof -n ...`: without it names are looked up elsewhere.
-pub(super) fn lsof(_: &mut Judge<'_, '_>, call: &Call<'_>, out: &mut Outcome) {
+pub(super) fn lsof(judge: &mut Judge<'_, '_>, call: &Call<'_>, out: &mut Outcome) {
     let words = known(call).unwrap_or_default();
     if words == ["-v"] {
         return;
     }
     let has_n = words.iter().any(|word| ["-n", "-nP", "-Pn", "-nPi", "-Pni"].contains(word));
     let is_plain = |word: &&str| {
-        let letters = word.strip_prefix('-').unwrap_or("x");
+        let letters = word.strip_prefix('-').unwrap_or("+");
         letters.chars().next().is_some_and(|c| "nPitsapuclx4:0123456789".contains(c))
             && (letters.starts_with("sTCP:")
                 || letters.starts_with("sUDP:")
                 || !letters.contains(['D', 'k', 'S', 'r', '+', '@']))
             || !word.starts_with(['-', '+'])
     };
+    // Values of options among them are read as names, too.
+    for arg in call.args.iter().filter(|arg| !arg.known().is_some_and(|word| word.starts_with('-')))
+    {
+        out.effects.extend(judge.reads(arg));
+    }
     // The address of `-i` is in a word of its own, too.
     let asks = |word: &&str| {
         word.split_once('@').is_none_or(|(_, place)| is_address(place, !place.starts_with('[')))
