@@ -66,11 +66,14 @@ impl Feed {
             return false;
         }
         let size = lines.text.len();
-        if queue.bytes + size > WAITING {
-            queue.skipped += size as u64;
-        } else if size > 0 {
-            queue.bytes += size;
-            queue.lines.push_back(lines);
+        queue.bytes += size;
+        queue.lines.extend((size > 0).then_some(lines));
+        // The last that is said is what tells how far a job is, so what is older gives way.
+        while queue.bytes > WAITING
+            && let Some(oldest) = queue.lines.pop_front()
+        {
+            queue.bytes -= oldest.text.len();
+            queue.skipped += oldest.text.len() as u64;
         }
         queue.open = Some(open).filter(|open| !open.text.is_empty());
         self.0.news.notify_one();
@@ -239,5 +242,23 @@ mod tests {
         drop(seeking);
         assert!(!feed.push(piece(1), piece(1)));
         drop(held);
+    }
+    #[tokio::test]
+    async fn the_last_that_is_said_is_looked_at_however_much_came_before() {
+        let (go_on, goes_on) = std::sync::mpsc::channel::<()>();
+        let test: Test = Box::new(move |text, from| {
+            // Until all has come; then at once.
+            drop(goes_on.recv());
+            text[from..].find("end").map(|at| from + at..from + at + 3)
+        });
+        let (feed, mut seeking) = Seeking::begin(test).unwrap();
+        let piece = |text: &str| Piece { text: text.to_owned(), echoes: Vec::new() };
+        for _ in 0..40 {
+            assert!(feed.push(piece(&"x".repeat(1 << 20)), piece("")));
+        }
+        assert!(feed.push(piece("the end\n"), piece("")));
+        drop(go_on);
+        assert_eq!(seeking.found().await.as_deref(), Some("the end"));
+        assert!(seeking.skipped() >= 20 << 20, "{}", seeking.skipped());
     }
 }
