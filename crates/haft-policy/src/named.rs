@@ -8,6 +8,7 @@
 //! plan says that it leads.
 
 mod reach;
+mod sweeps;
 pub(crate) mod words;
 
 use std::collections::BTreeSet;
@@ -191,6 +192,11 @@ impl Policy {
                 |run: &str| format!("{run} names {path}, and needs a yes, to protect {spot}");
             return Some(Ruling::ask(Remember::Session, None, what, reason));
         }
+        let parts = judged.script.as_ref().map_or(&[][..], |script| &script.parts);
+        let told = sweeps::told(parts, ask.place);
+        if let Some(folder) = told.iter().find(|folder| holds(folder, ask.place)) {
+            return Some(anything(&folder.shown(ask.place), what));
+        }
         let all = spoken(judged, ask, |part| !part.read_only);
         for Spoken { part, named } in &all {
             // Of what its words name it changes nothing.
@@ -227,13 +233,7 @@ impl Policy {
                 return Some(Ruling::ask(Remember::Session, None, what, reason));
             }
             if let Some(folder) = reached(part, named, ask.place) {
-                let reason = |run: &str| {
-                    format!(
-                        "{run} may change anything in {folder}, and needs a yes, to protect files there \
-                         that make programs run"
-                    )
-                };
-                return Some(Ruling::ask(Remember::Session, None, what, reason));
+                return Some(anything(&folder, what));
             }
         }
         None
@@ -332,18 +332,36 @@ fn touched<'r>(
     })
 }
 
-/// The folder that holds the workspace, or the home folder, in which it may change anything.
-fn reached(part: &Part, named: &[Named], place: &Place) -> Option<String> {
-    let holds = |folder: &Shape| match folder.exact() {
+/// The question about what may change anything in a folder.
+fn anything(folder: &str, what: &str) -> Ruling {
+    Ruling::ask(Remember::Session, None, what, |run: &str| {
+        format!(
+            "{run} may change anything in {folder}, and needs a yes, to protect files there that make \
+             programs run"
+        )
+    })
+}
+
+/// Whether a folder is, or holds, a folder of the workspace or the home folder.
+fn holds(folder: &Shape, place: &Place) -> bool {
+    match folder.exact() {
         Some(path) => place.roots.iter().chain([&place.home]).any(|root| root.is_within(&path)),
         None => place.roots.iter().any(|root| folder.may_be(root)) && !folder.is_any(),
-    };
+    }
+}
+
+/// The folder that holds the workspace, or the home folder, in which it may change anything.
+fn reached(part: &Part, named: &[Named], place: &Place) -> Option<String> {
+    let swept = sweeps::of_part(part, place);
+    if let Some(folder) = swept.iter().find(|folder| holds(folder, place)) {
+        return Some(folder.shown(place));
+    }
     if part.is_tame {
         let mut whole = named.iter().filter(|one| reach::removes(part) && one.is_whole);
-        return whole.find(|one| holds(&one.shape)).map(|one| one.shape.shown(place));
+        return whole.find(|one| holds(&one.shape, place)).map(|one| one.shape.shown(place));
     }
     let folders = reach::of_part(part, place);
-    folders.iter().find(|folder| holds(folder)).map(|folder| folder.shown(place))
+    folders.iter().find(|folder| holds(folder, place)).map(|folder| folder.shown(place))
 }
 
 /// The words of a text that may be run, each once, as far as they are looked at: in an order that is

@@ -364,7 +364,7 @@ pub(super) fn patched(part: &Part, place: &Place) -> Vec<Shape> {
 }
 
 /// Where these lie that it names.
-fn at(part: &Part, texts: &[&str], place: &Place) -> Vec<Shape> {
+pub(super) fn at(part: &Part, texts: &[&str], place: &Place) -> Vec<Shape> {
     let folders = super::words::folders(part);
     texts.iter().flat_map(|text| Shape::of(text, folders.as_deref(), place)).collect()
 }
@@ -389,7 +389,7 @@ fn is_git(part: &Part, sub: &str) -> bool {
 }
 
 /// Whether one of these is among the options: a letter, or a word behind two dashes.
-fn has_option(words: &[&str], options: &[&str]) -> bool {
+pub(super) fn has_option(words: &[&str], options: &[&str]) -> bool {
     words.iter().any(|word| match word.strip_prefix("--") {
         Some(long) => options.contains(&long),
         None => word.strip_prefix('-').is_some_and(|letters| {
