@@ -153,6 +153,10 @@ impl<'a> Reader<'a> {
         let is_part = |c: char| c == '_' || c.is_alphanumeric();
         let end = self.rest.find(|c| !is_part(c)).unwrap_or(self.rest.len());
         let (word, rest) = self.rest.split_at(end);
+        if word == "getline" && takes_next(rest) {
+            self.last = Last::Value;
+            return Ok(rest);
+        }
         self.last = self::word(word, self.depth, &mut self.print)?;
         Ok(rest)
     }
@@ -215,6 +219,20 @@ fn number(text: &str) -> Option<&str> {
     }
     let runs_on = rest.starts_with(|c: char| c.is_alphanumeric() || c == '_' || c == '.');
     (!runs_on).then_some(rest)
+}
+
+/// Whether a `getline` takes the next line of the input it has anyway, into nothing or one variable:
+/// what it would open stands right behind it, and what it would run before it, behind a `|`.
+fn takes_next(after: &str) -> bool {
+    let blank = [' ', '\t'];
+    let rest = after.trim_start_matches(blank);
+    let end = rest.find(|c: char| c != '_' && !c.is_ascii_alphanumeric()).unwrap_or(rest.len());
+    let (variable, rest) = rest.split_at(end);
+    let rest = rest.trim_start_matches(blank);
+    let is_end = rest.is_empty() || rest.starts_with([';', '}', ')', '\n']);
+    is_end
+        && !rest.trim_start().starts_with('<')
+        && matches!(word(variable, 0, &mut None), Ok(Last::Value))
 }
 
 /// What a word of a program means.
@@ -317,6 +335,10 @@ mod tests {
         "{i++ / 2}",
         "$1 > 1e3 {print $1 / 1.5e-3, .5, 1., 2E+6}",
         "{x = 1.5/2 ; y = 3 / 4}",
+        "/x/{getline; print}",
+        "/x/ { getline next_one; print next_one }",
+        "BEGIN{while ((getline line) > 0) n++; print n}",
+        "/x/{getline\n print}",
     ];
 
     /// Such that do more, or that cannot be told from them.
@@ -331,6 +353,18 @@ mod tests {
         "BEGIN{f=\"sys\" \"tem\"; @f(\"id\")}",
         "{print(1) > \"x\"}",
         "{getline x < \"y\"}",
+        "{getline<\"y\"}",
+        "{getline x\n< \"y\"}",
+        "{getline x \\\n< \"y\"}",
+        "{getline a[1] < \"y\"}",
+        "{getline $1 < \"y\"}",
+        "{getline ARGV; print}",
+        "{getline system(\"id\")}",
+        "{\"id\" | getline x; print x}",
+        "{\"id\" |\\\ngetline x}",
+        "{\"cat\" |& getline}",
+        "{print (getline x) > \"y\"}",
+        "{print \"id\" | getline; print}",
         "{print |& \"x\"}",
         "{if (x) /a\"/ ; print > \"b\" ; /\"/}",
         "{a = b / c; d(1) / \"/ ; system(1) #\"}",
