@@ -21,7 +21,7 @@ use std::{
 };
 
 use haft_types::{HostPath, Style};
-use rustix::fs::{AtFlags, Dir, FileType, StatxFlags, statx};
+use rustix::fs::{AtFlags, CWD, Dir, FileType, StatxFlags, statx};
 
 use super::state::{Opened, Room, State, split, state, top};
 use crate::Guard;
@@ -36,9 +36,11 @@ const FILES: usize = 20_000;
 const MODULES: usize = 16;
 /// What of a repository makes programs run, or says where that stands.
 const GIT: &[&str] = &["hooks", "config", "config.worktree", "commondir", "info/attributes"];
-/// What stands in every repository: without the first a folder is none.
+/// What stands in every repository: without the first a folder is none, and the others may lie in the folder
+/// that its `commondir` names (gitrepository-layout(5)).
 const BARE: [&str; 3] = [HEAD, "objects", "refs"];
 pub(super) const HEAD: &str = "HEAD";
+const COMMON: &str = "commondir";
 /// How long after a change of a folder another one may leave the same time, in nanoseconds.
 const TICK: i128 = 20_000_000;
 const SECOND: i128 = 1_000_000_000;
@@ -115,16 +117,19 @@ pub(super) struct Found {
     pub(super) spots: BTreeMap<Key, Spot>,
     /// Where folders lie that were asked for.
     pub(super) ids: HashMap<Id, (HostPath, HostPath)>,
+    /// Folders of git's that were looked into.
+    pub(super) repositories: HashSet<Id>,
     /// Whether there was more than is looked at.
     pub(super) cut: bool,
 }
 
 /// Finds what is protected below the guarded folders, but for the `exact` paths, which are looked at
-/// by themselves. What was read of folders that were not changed right before `now` is known from then on.
+/// by themselves; `before` is what the walk before found, if there was one. What was read of folders that
+/// were not changed right before `now` is known from then on.
 pub(super) fn find(
     guard: &Guard,
     exact: &HashSet<HostPath>,
-    wanted: &HashSet<Id>,
+    before: Option<&Found>,
     (folders, now): (&mut Folders, i128),
     opened: &Opened,
 ) -> Found {
@@ -132,12 +137,13 @@ pub(super) fn find(
         guard,
         exact,
         names: Names::new(guard),
-        wanted,
+        before,
+        wanted: before.iter().flat_map(|found| found.spots.keys()).map(|(id, _)| *id).collect(),
         folders,
         room: Room { bytes: BYTES, files: FILES, opened },
         found: Found::default(),
         left: (FOLDERS, NAMES),
-        repositories: HashSet::new(),
+        commons: Vec::new(),
         now,
     };
     for tree in &guard.folders {
@@ -153,6 +159,9 @@ pub(super) fn find(
             walk.repository(&tree, Path::new(""), 0);
         }
     }
+    while let Some(real) = walk.commons.pop() {
+        walk.led_to_repository(&real);
+    }
     // What is cut is read again, and so is all the next time.
     if walk.folders.0.len() > 4 * FOLDERS {
         walk.folders.0.clear();
@@ -164,14 +173,16 @@ struct Walk<'a> {
     guard: &'a Guard,
     exact: &'a HashSet<HostPath>,
     names: Names,
-    wanted: &'a HashSet<Id>,
+    before: Option<&'a Found>,
+    /// Folders of what was found before.
+    wanted: HashSet<Id>,
     folders: &'a mut Folders,
     room: Room<'a>,
     found: Found,
     /// Folders and names that may still be looked at.
     left: (usize, usize),
-    /// Those of git that were looked into.
-    repositories: HashSet<Id>,
+    /// Folders that a `commondir` names. They are looked into last: what was found another way counts.
+    commons: Vec<PathBuf>,
     now: i128,
 }
 
@@ -307,7 +318,7 @@ impl Walk<'_> {
         }
         let held = tree.enter(below, self.room.opened).ok()?;
         let (mut folders, mut spots) = (Vec::new(), Vec::new());
-        let mut bare = BARE.to_vec();
+        let (mut bare, mut has_common) = (BARE.to_vec(), false);
         for entry in Dir::read_from(&held).ok()?.flatten() {
             let name = OsStr::from_bytes(entry.file_name().to_bytes());
             if name == "." || name == ".." {
@@ -315,6 +326,7 @@ impl Walk<'_> {
             }
             self.left.1 = self.left.1.saturating_sub(1);
             bare.retain(|part| name != *part);
+            has_common |= name == COMMON;
             let mut kind = entry.file_type();
             if kind == FileType::Unknown {
                 let found = rustix::fs::statat(&held, name, AtFlags::SYMLINK_NOFOLLOW);
@@ -328,7 +340,7 @@ impl Walk<'_> {
                 folders.push(name.to_owned());
             }
         }
-        let is_bare = bare.is_empty();
+        let is_bare = bare.is_empty() || has_common && !bare.contains(&HEAD);
         let listing = Listing { changed, folders: folders.into(), spots: spots.into(), is_bare };
         let listing = Arc::new(listing);
         let tick = if changed.rem_euclid(SECOND) == 0 { 2 * SECOND } else { TICK };
@@ -438,7 +450,7 @@ impl Walk<'_> {
     fn repository(&mut self, tree: &Tree<'_>, below: &Path, depth: usize) {
         let Ok(folder) = tree.enter(below, self.room.opened) else { return };
         let Some(id) = id_of(&folder) else { return };
-        if depth > MODULES || self.left.0 == 0 || !self.repositories.insert(id) {
+        if depth > MODULES || self.left.0 == 0 || !self.found.repositories.insert(id) {
             return;
         }
         self.left.0 -= 1;
@@ -449,6 +461,15 @@ impl Walk<'_> {
         }
         for (inner, depth) in [("worktrees", MODULES), ("modules", depth + 1)] {
             self.inner(tree, &below.join(inner), depth);
+        }
+        // One that was made or changed meanwhile is judged by itself, and what it names is no reason to
+        // take away what the person has there.
+        let key = (id, vec![COMMON.into()]);
+        let stands = |found: &Found| found.spots.get(&key).map(|spot| spot.state.clone().ok());
+        if self.before.is_none_or(|before| stands(before) == stands(&self.found))
+            && let Some(real) = common(&tree.real.join(below))
+        {
+            self.commons.push(real);
         }
     }
 
@@ -518,11 +539,48 @@ fn leads_to(path: &Path) -> Option<PathBuf> {
 /// The folder that a `.git` file names.
 fn git_file(path: &Path) -> Option<PathBuf> {
     let text = fs::read(path).ok().filter(|text| text.len() < 8 << 10)?;
-    let target = text.strip_prefix(b"gitdir:")?.trim_ascii();
+    let target = line(text.strip_prefix(b"gitdir: ")?);
     Some(path.parent()?.join(OsStr::from_bytes(target)))
 }
 
-/// Whether nothing in a folder makes git run something when it is taken for a repository.
+/// A path as git reads it from a file: blanks are of the name, ends of lines behind it are not.
+fn line(mut text: &[u8]) -> &[u8] {
+    while let [rest @ .., b'\n' | b'\r'] = text {
+        text = rest;
+    }
+    text
+}
+
+/// The folder in which a folder of git's has its settings and objects, where that is another one.
+fn common(folder: &Path) -> Option<PathBuf> {
+    let text = fs::read(folder.join(COMMON)).ok().filter(|text| text.len() < 8 << 10)?;
+    fs::canonicalize(folder.join(OsStr::from_bytes(line(&text)))).ok()
+}
+
+/// What is asked of something that was made, to know whether it runs nothing.
+pub(super) struct Asked<'a> {
+    pub(super) guard: &'a Guard,
+    /// Folders of git's that were there before, and so are as they were.
+    pub(super) repositories: &'a HashSet<Id>,
+    /// Whether settings make no program run.
+    pub(super) config: fn(&str) -> bool,
+}
+
+impl Asked<'_> {
+    /// Whether a folder has its settings and objects where git puts those of a worktree, and nothing there
+    /// runs anything that did not before.
+    fn shares(&self, folder: &Path) -> bool {
+        let is_usual = fs::read(folder.join(COMMON)).is_ok_and(|text| line(&text) == b"../..");
+        let stood = |id| self.repositories.contains(&id);
+        is_usual
+            && common(folder).is_some_and(|common| {
+                let id = look(CWD, &common).ok().flatten().map(|(id, _)| id);
+                id.is_some_and(stood) || runs_nothing(&common, self.config)
+            })
+    }
+}
+
+/// Whether nothing in a folder itself makes git run something when it is taken for a repository.
 fn runs_nothing(folder: &Path, config: fn(&str) -> bool) -> bool {
     let is_tame = |name: &str| match fs::read_to_string(folder.join(name)) {
         Ok(text) => config(&text),
@@ -537,7 +595,7 @@ fn runs_nothing(folder: &Path, config: fn(&str) -> bool) -> bool {
         Err(error) => error.kind() == io::ErrorKind::NotFound,
     };
     let is_absent = |name: &str| folder.join(name).symlink_metadata().is_err();
-    hooks && is_tame("config") && is_tame("config.worktree") && is_absent("commondir")
+    hooks && is_tame("config") && is_tame("config.worktree") && is_absent("info/attributes")
 }
 
 /// Reports whether something that was made runs nothing: a repository as git makes them.
@@ -545,9 +603,11 @@ pub(super) fn is_tame(
     state: &State,
     path: &HostPath,
     names: &[OsString],
-    (guard, config): (&Guard, fn(&str) -> bool),
+    asked: &Asked<'_>,
 ) -> bool {
     let [name] = names else { return false };
+    let path = Path::new(OsStr::from_bytes(path.as_bytes()));
+    let folder = path.parent();
     let text = match state {
         State::File { bytes, .. } => std::str::from_utf8(bytes).ok(),
         _ => None,
@@ -556,20 +616,23 @@ pub(super) fn is_tame(
         (b"hooks", None) => {
             state.holds_only(|name| Path::new(name).extension() == Some(OsStr::new("sample")))
         }
-        (b"config" | b"config.worktree", Some(text)) => config(text),
-        (b"commondir", Some(text)) => text.trim() == "../..",
+        (b"config" | b"config.worktree", Some(text)) => (asked.config)(text),
+        (b"commondir", Some(_)) => folder.is_some_and(|folder| asked.shares(folder)),
         // With it the whole folder becomes a repository.
-        (b"HEAD", _) => {
-            let path = Path::new(OsStr::from_bytes(path.as_bytes()));
-            path.parent().is_some_and(|folder| runs_nothing(folder, config))
-        }
+        (b"HEAD", _) => folder.is_some_and(|folder| {
+            let is_whole = folder.join(COMMON).symlink_metadata().is_err();
+            runs_nothing(folder, asked.config) && (is_whole || asked.shares(folder))
+        }),
         // What it names is looked at as well, where it lies in a guarded folder.
         (b".git", Some(_)) => {
-            let path = Path::new(OsStr::from_bytes(path.as_bytes()));
             let real = git_file(path).and_then(|target| fs::canonicalize(target).ok());
             real.is_some_and(|real| {
                 let real = HostPath::new(real.as_os_str().as_bytes(), Style::Posix);
-                guard.folders.iter().any(|of| real.as_ref().is_ok_and(|real| real.is_within(of)))
+                asked
+                    .guard
+                    .folders
+                    .iter()
+                    .any(|of| real.as_ref().is_ok_and(|real| real.is_within(of)))
             })
         }
         _ => false,

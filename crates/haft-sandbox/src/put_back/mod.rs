@@ -31,7 +31,7 @@ use serde::{Deserialize, Serialize};
 pub use self::guard::Folders;
 use self::{
     aside::put_aside,
-    guard::{Found, HEAD, Key, Spot, at_names, find, id_of, is_tame, thing},
+    guard::{Asked, Found, HEAD, Key, Spot, at_names, find, id_of, is_tame, thing},
     state::{Opened, Room, State, make, rights, split, state, top},
 };
 use crate::{Guard, Level, Limits};
@@ -124,25 +124,26 @@ impl Kept {
         let items = limits.protected.iter().filter_map(of).collect();
         let guard = limits.guard.clone();
         let mut kept = Self { items, guard, found: Found::default(), how };
-        kept.found = kept.find(&opened);
+        kept.found = kept.find(None, &opened);
         kept
     }
 
-    /// Walks through the guarded folders.
-    fn find(&self, opened: &Opened) -> Found {
+    /// Walks through the guarded folders; what was found before, if that is not the first time.
+    fn find(&self, before: Option<&Found>, opened: &Opened) -> Found {
         if self.guard.folders.is_empty() && self.guard.repositories.is_empty() {
             return Found::default();
         }
         let exact = self.items.iter().map(|item| item.path.clone()).collect();
-        let wanted = self.found.spots.keys().map(|(id, _)| *id).collect();
         let mut folders = self.how.folders.lock().unwrap_or_else(PoisonError::into_inner);
-        find(&self.guard, &exact, &wanted, (&mut folders, (self.how.now)()), opened)
+        find(&self.guard, &exact, before, (&mut folders, (self.how.now)()), opened)
     }
 
     /// Puts back what is not as it was; what was done, in the order of what is protected.
     pub fn put_back(&self) -> Vec<PutBack> {
         let opened = Opened::default();
-        let cx = Cx { opened: &opened, guard: &self.guard, how: &self.how };
+        let repositories = &self.found.repositories;
+        let asked = Asked { guard: &self.guard, repositories, config: self.how.tame };
+        let cx = Cx { opened: &opened, asked, how: &self.how };
         let done = |item: &Item| match &item.state {
             Err(why) => Some(PutBack::Unknown(item.path.clone(), why.clone())),
             Ok(looked) => match looked.put_back(&item.tree, &cx) {
@@ -155,7 +156,7 @@ impl Kept {
             },
         };
         let mut all: Vec<PutBack> = self.items.iter().filter_map(done).collect();
-        let now = self.find(&opened);
+        let now = self.find(Some(&self.found), &opened);
         // What stands in a folder that has just become a repository may be the person's: its head goes.
         let is_new = |key: &Key| {
             let head = (key.0, vec![HEAD.into()]);
@@ -350,13 +351,13 @@ struct Done {
 /// What putting back needs.
 struct Cx<'a> {
     opened: &'a Opened,
-    guard: &'a Guard,
+    asked: Asked<'a>,
     how: &'a Keeping,
 }
 
 impl Cx<'_> {
     fn is_tame(&self, now: &State, path: &HostPath, names: &[OsString]) -> bool {
-        is_tame(now, path, names, (self.guard, self.how.tame))
+        is_tame(now, path, names, &self.asked)
     }
 
     fn put_aside(

@@ -355,6 +355,74 @@ fn a_folder_that_git_takes_for_a_repository_is_none_that_runs_anything() {
 }
 
 #[test]
+fn settings_of_a_repository_that_lie_in_another_folder_run_nothing() {
+    let evil = "[core]\n\tfsmonitor = evil\n";
+    let plant = |world: &World, git: &str, (text, common): (&str, &str), config: &str| {
+        world.write(&format!("w/{git}/HEAD"), "ref: refs/heads/main");
+        world.write(&format!("w/{git}/commondir"), text);
+        for (name, text) in [("objects/x", ""), ("refs/x", ""), ("config", config)] {
+            world.write(&format!("w/{common}/{name}"), text);
+        }
+    };
+    let world = World::new();
+    world.write("w/conf/config", "of the person");
+    let kept = world.deep(&[]);
+    plant(&world, "x/y/wt", ("../..\n", "x"), evil);
+    world.write("w/src/.git", "gitdir: ../x/y/wt\n");
+    plant(&world, "docs", ("../c2", "c2"), evil);
+    plant(&world, "blank/y/wt", ("../.. \n", "blank/.. "), "[core]\n");
+    plant(&world, "mine", ("../conf", "conf"), "of the person");
+    // In a folder of git's that was made, into which nothing else leads.
+    plant(&world, "fresh/.git/q/y/wt", ("../..", "fresh/.git/q"), evil);
+    world.write("w/lib/.git", "gitdir: ../fresh/.git/q/y/wt");
+    // What git makes for worktrees of a bare repository.
+    for (name, text) in [("HEAD", "ref: x"), ("objects/x", ""), ("refs/x", "")] {
+        world.write(&format!("w/.bare/{name}"), text);
+    }
+    plant(&world, ".bare/worktrees/t", ("../..\n", ".bare"), "[core]\n\tbare = true\n");
+    world.write("w/t/.git", "gitdir: ../.bare/worktrees/t\n");
+    let mut told = world.told(&kept);
+    told.sort();
+    let wanted = [
+        "removed blank/y/wt/HEAD",
+        "removed docs/HEAD",
+        "removed fresh/.git/q/y/wt/commondir",
+        "removed mine/HEAD",
+        "removed x/y/wt/HEAD",
+    ];
+    assert_eq!(told, wanted);
+    assert_eq!(world.read("w/conf/config"), "of the person");
+    // One that was there before has its settings looked at where they lie.
+    let world = World::new();
+    plant(&world, "docs", ("../c2", "c2"), "[core]\n");
+    plant(&world, ".bare/worktrees/t", ("../..\n", ".bare"), evil);
+    world.write("w/.bare/HEAD", "ref: x");
+    let kept = world.deep(&[]);
+    world.write("w/c2/config", evil);
+    world.write("w/c2/hooks/post-checkout", "evil");
+    plant(&world, ".bare/worktrees/u", ("../..\n", ".bare"), evil);
+    let mut told = world.told(&kept);
+    told.sort();
+    assert_eq!(told, ["removed c2/hooks", "restored c2/config"]);
+    assert_eq!(world.read("w/c2/config"), "[core]\n");
+}
+
+#[test]
+fn a_git_file_is_read_as_git_reads_it() {
+    let world = World::new();
+    let kept = world.deep(&[]);
+    for folder in ["w/a/g/objects/x", "w/a/g/refs/x", "w/a/ g/objects/x", "w/a/ g/refs/x"] {
+        world.write(folder, "");
+    }
+    world.write("w/b/.git", "gitdir:../a/g");
+    world.write("w/c/.git", "gitdir:  g");
+    world.write("w/d/.git", "gitdir: ../a/ g\r\n");
+    let mut told = world.told(&kept);
+    told.sort();
+    assert_eq!(told, ["removed b/.git", "removed c/.git"]);
+}
+
+#[test]
 fn a_closed_folder_is_opened_for_it_and_closed_again() {
     let world = World::new();
     world.write("w/sub/.envrc", "old\n");
