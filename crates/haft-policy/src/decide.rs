@@ -128,7 +128,7 @@ impl Ruling {
     }
 
     /// The same with more said of its reason.
-    fn because(self, more: impl Fn(&str) -> String) -> Self {
+    pub(crate) fn because(self, more: impl Fn(&str) -> String) -> Self {
         Self { reason: more(&self.reason), brief: more(&self.brief), ..self }
     }
 }
@@ -259,6 +259,8 @@ impl Policy {
             .or_else(|| self.misread(ask, &judged))
             .or_else(|| self.ruled(ask, &judged, Verdict::Ask))
             .or_else(|| self.restricted(ask, &judged))
+            // Whatever else is asked about: whoever says yes lets it out, this once.
+            .map(|question| ask.also_leaving(question))
             .or_else(|| ask.leaving(&self.sandbox))
             .or_else(|| self.uncertain(ask, &judged));
         match question.map_or_else(|| self.allowed(ask, &judged), Err) {

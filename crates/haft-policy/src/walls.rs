@@ -57,6 +57,8 @@ pub struct Walls {
     pub hosts: Vec<String>,
 }
 
+const LEAVES: &str = "wants to run outside the sandbox, where nothing but this question holds it";
+
 /// What the plan of a call has that wants to run outside the sandbox.
 pub fn unconfined() -> Effect {
     Effect {
@@ -170,11 +172,18 @@ impl Ask<'_> {
 
     /// The question, where it wants to run outside.
     pub(crate) fn leaving(&self, wanted: &Confinement) -> Option<Ruling> {
-        (self.leaves() && (wanted.always || self.mode != Mode::Bypass)).then(|| {
-            let reason =
-                "it wants to run outside the sandbox, where nothing but this question holds it";
-            Ruling::ask(Remember::Never, None, "", |_| reason.to_owned())
-        })
+        (self.leaves() && (wanted.always || self.mode != Mode::Bypass))
+            .then(|| Ruling::ask(Remember::Never, None, "", |_| format!("it {LEAVES}")))
+    }
+
+    /// A question that something else asks, where the call wants to run outside as well: that is said
+    /// with it, and no yes to it is remembered.
+    pub(crate) fn also_leaving(&self, question: Ruling) -> Ruling {
+        if !self.leaves() {
+            return question;
+        }
+        let question = question.because(|reason| format!("{reason}; it also {LEAVES}"));
+        Ruling { remember: Remember::Never, ..question }
     }
 
     /// Whether an effect is allowed because the sandbox holds it.

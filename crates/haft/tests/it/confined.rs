@@ -167,6 +167,10 @@ fn the_border_is_asked_about() {
         (json!({"command": writes(&outside), "needs": needs}), "outside the workspace"),
         (json!({"command": "true", "unsandboxed": true}), "run outside the sandbox"),
         (json!({"command": "shutdown now"}), "nobody can be asked"),
+        (
+            json!({"command": "touch .envrc", "unsandboxed": true}),
+            "it also wants to run outside the sandbox",
+        ),
     ] {
         refused(&world.tool("bash", &input, AUTO), why);
     }
@@ -201,6 +205,24 @@ fn what_a_person_allows_is_added_and_nothing_else() {
     let ran = asked(&world, &json!({"command": writes(&beside), "unsandboxed": true}));
     assert!(beside.exists(), "{ran:?}");
     assert!(!ran.out.contains("[s]") && ran.out.contains("outside the sandbox"), "{ran:?}");
+}
+
+#[test]
+fn a_yes_to_leave_is_said_and_not_remembered_whatever_else_is_asked() {
+    let (world, _) = hostile();
+    let outside = world.root().join("outside");
+    for (command, why) in [
+        (format!("{}; touch .envrc", writes(&outside)), "start-up file"),
+        (format!("{}; cat sub/.netrc", writes(&outside)), "network passwords"),
+        (format!("{}; mkfs.ext4 /nowhere", writes(&outside)), "mkfs"),
+    ] {
+        let ran = asked(&world, &json!({"command": command, "unsandboxed": true}));
+        assert!(ran.out.contains("outside the sandbox") && ran.out.contains(why), "{ran:?}");
+        assert!(!ran.out.contains("[s]"), "{ran:?}");
+        // Without it the same has no word of that.
+        let ran = asked(&world, &json!({"command": command}));
+        assert!(!ran.out.contains("outside the sandbox") && ran.out.contains(why), "{ran:?}");
+    }
 }
 
 #[test]
