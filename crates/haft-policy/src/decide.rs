@@ -18,7 +18,7 @@ use crate::{
     glob::PathGlob,
     own::Own,
     parts::Parts,
-    protected::{CREDENTIALS, PROTECTED, find},
+    protected::{CREDENTIALS, find, protected},
     rule::{PathClass, Subject},
     script::Script,
     uproot,
@@ -357,7 +357,7 @@ impl Policy {
                 } else if !changes {
                     None
                 } else {
-                    find(PROTECTED, path, &self.anchors.home).map(|spot| spot.what)
+                    protected(path, &self.anchors.home)
                 };
                 if let Some(spot) = spot {
                     let reason = |what: &str| format!("{what} needs a yes, to protect {spot}");

@@ -380,6 +380,14 @@ pub(crate) fn find<'t>(table: &'t [Spot], path: &HostPath, home: &HostPath) -> O
     })
 }
 
+/// What a path is that is protected, also where it makes its folder one that git may take for a repository,
+/// whose settings then start programs.
+pub(crate) fn protected(path: &HostPath, home: &HostPath) -> Option<&'static str> {
+    let heads = || matches!(path.names().last(), Some(b"HEAD" | b"commondir"));
+    let found = find(PROTECTED, path, home).map(|spot| spot.what);
+    found.or_else(|| heads().then_some("git's own files"))
+}
+
 /// `*` at the end of a wanted name stands for any rest.
 pub(crate) fn is_name(want: &str, name: &str) -> bool {
     want.strip_suffix('*').map_or(want == name, |head| name.starts_with(head))

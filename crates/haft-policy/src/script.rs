@@ -231,6 +231,8 @@ pub struct Script {
     /// Folders in which links are followed by what its patterns or programs find there, and how many
     /// folders deep.
     pub linked: Vec<(HostPath, usize)>,
+    /// Folders, or files, of which it may print what is in the files there, and how many folders deep.
+    pub shown: Vec<(HostPath, usize)>,
     /// Links that it makes: their paths, and what they lead to.
     pub made: Vec<Link>,
     /// Texts that may become words of its commands, or names that these read.
@@ -376,6 +378,7 @@ impl Script {
             return Self::faulty(why.to_owned());
         };
         let linked = linked(&reading, text);
+        let shown = shown(&reading, text);
         // Where git runs was looked at above.
         let revision = |(folder, file): &(String, String)| Some((path(folder, cwd)?, file.clone()));
         let revisions = reading.revisions.iter().filter_map(revision).collect();
@@ -407,6 +410,7 @@ impl Script {
             git: reading.git,
             toolchain_folders,
             linked,
+            shown,
             made,
             texts: reading.texts,
             fault: None,
@@ -637,10 +641,72 @@ impl Part {
     }
 }
 
+/// Whether a pattern may stand before a slash: what it finds may lie some folders deep.
+fn goes_deep(text: &str) -> bool {
+    ["*/", "?/", "]/"].iter().any(|end| text.contains(end))
+}
+
+/// Programs that tell of names and states of files, and nothing of what is in them.
+const NAMERS: &[&str] =
+    &["[", "basename", "cd", "dirname", "du", "ls", "readlink", "realpath", "stat", "test", "tree"];
+/// Programs that go into no folder by themselves: what they read of one is what patterns find.
+const FLAT: &[&str] = &[
+    "awk",
+    "base64",
+    "cat",
+    "cut",
+    "head",
+    "hexdump",
+    "jq",
+    "less",
+    "md5sum",
+    "nl",
+    "od",
+    "paste",
+    "sed",
+    "sha256sum",
+    "sort",
+    "strings",
+    "tac",
+    "tail",
+    "uniq",
+    "wc",
+    "xxd",
+];
+
+/// Where files are read whose names no word says: see [`Script::shown`].
+fn shown(reading: &Reading, text: &str) -> Vec<(HostPath, usize)> {
+    use haft_shell::Effect::Reads;
+    let by_patterns = if goes_deep(text) { 4 } else { 1 };
+    let mut found: Vec<(HostPath, usize)> = Vec::new();
+    for part in &reading.parts {
+        let program = part.program.as_deref().unwrap_or_default();
+        let runs = || part.words.iter().flatten().any(|word| word.starts_with("-exec"));
+        // Git's own is looked at apart, and find only tells names.
+        if NAMERS.contains(&program) || program == "git" || program == "find" && !runs() {
+            continue;
+        }
+        for effect in &part.effects {
+            let (folder, depth) = match effect {
+                Reads(Operand::Below(folder)) if FLAT.contains(&program) => (folder, by_patterns),
+                Reads(Operand::Below(folder)) => (folder, usize::MAX),
+                Reads(Operand::Path(path)) if !FLAT.contains(&program) => (path, usize::MAX),
+                _ => continue,
+            };
+            let Ok(folder) = HostPath::new(folder.as_bytes(), Style::Posix) else { continue };
+            match found.iter_mut().find(|(known, _)| *known == folder) {
+                Some((_, known)) => *known = depth.max(*known),
+                None => found.push((folder, depth)),
+            }
+        }
+    }
+    found
+}
+
 /// Where links are followed: see [`Script::linked`].
 fn linked(reading: &Reading, text: &str) -> Vec<(HostPath, usize)> {
     use haft_shell::Effect::{Destroys, Reads, Writes};
-    let deep = ["*/", "?/", "]/"].iter().any(|end| text.contains(end));
+    let deep = goes_deep(text);
     let mut found: Vec<(HostPath, usize)> = Vec::new();
     let mut add = |folder: &str, depth: usize| {
         if let Ok(folder) = HostPath::new(folder.as_bytes(), Style::Posix) {

@@ -109,10 +109,12 @@ impl<'a> Ask<'a> {
         self.held_back(script).filter(|_| !shown)
     }
 
-    /// Whether a call reads files that only the running shell will know, where keys can be hidden from it.
+    /// Whether a call reads files that only the running shell will know, or may come upon keys, where these
+    /// can be hidden from it.
     pub(crate) fn gropes(&self, judged: &[Judged<'_>]) -> bool {
         let gropes = |script: &Script| {
-            script.parts.iter().any(|part| part.open.is_some()) && self.held_back(script).is_some()
+            let is_open = || script.parts.iter().any(|part| part.open.is_some());
+            self.held_back(script).is_some_and(|veil| !veil.hidden.is_empty() || is_open())
         };
         judged.iter().filter_map(|one| one.script.as_ref()).any(gropes)
     }

@@ -237,6 +237,12 @@ impl Policy {
         places
     }
 
+    /// Names of keys and passwords at any depth of a workspace.
+    pub fn keys(&self) -> Vec<String> {
+        let all = CREDENTIALS.iter().filter(|spot| !spot.home && !spot.names.ends_with('*'));
+        all.map(|spot| spot.names.to_owned()).collect()
+    }
+
     /// What denials and questions of a kind are about.
     fn of_rules(&self, wanted: &PathClass) -> impl Iterator<Item = &PathGlob> {
         let holds = move |placed: &&Placed| {

@@ -117,16 +117,21 @@ fn colour(text: &str) -> Option<usize> {
 
 /// JSON text with every character that a terminal acts on, or that nobody sees, escaped.
 ///
-/// Its value is the same. Line feeds and tabs between values are kept; inside of strings JSON
-/// itself escapes them.
+/// Its value is the same. Line feeds and tabs between values are kept, and a carriage return there becomes a
+/// space; inside of strings JSON itself escapes them.
 pub fn json(text: &str) -> Cow<'_, str> {
     let bad = |c: char| is_unseen(c) && c != '\n' && c != '\t';
     if !text.contains(bad) {
         return Cow::Borrowed(text);
     }
     let mut escaped = String::with_capacity(text.len() + 16);
+    let (mut in_string, mut is_escaped) = (false, false);
     for c in text.chars() {
-        if bad(c) {
+        in_string ^= c == '"' && !is_escaped;
+        is_escaped = in_string && c == '\\' && !is_escaped;
+        if c == '\r' && !in_string {
+            escaped.push(' ');
+        } else if bad(c) {
             for unit in c.encode_utf16(&mut [0; 2]) {
                 let _ = write!(escaped, "\\u{unit:04x}");
             }
@@ -256,6 +261,8 @@ mod tests {
         }
         assert!(json("{\"e\":\"\u{e0041}\"}").contains("\\udb40\\udc41"));
         assert!(matches!(json("{\"a\":\"ä\"}"), Cow::Borrowed(_)));
+        // Between values no escape can stand.
+        assert_eq!(json("[10,\r\n\"\\\"\u{7f}\"\r]"), "[10, \n\"\\\"\\u007f\" ]");
     }
 
     #[test]

@@ -52,6 +52,11 @@ pub struct Guard {
     pub names: Vec<String>,
     /// What of that may be changed all the same, at and below these paths.
     pub free: Vec<HostPath>,
+    /// Names like these of keys, which may not even be read in the folders. At [`Level::Landlock`] they can be:
+    /// no new file could be made beside one there.
+    pub keys: Vec<String>,
+    /// Keys that may be read all the same.
+    pub known: Vec<HostPath>,
 }
 
 /// What a program may connect to.
@@ -129,6 +134,8 @@ mod tests {
                 repositories: vec![path(b"/r/.git")],
                 names: vec![".envrc".to_owned()],
                 free: vec![path(b"/w/a/.envrc")],
+                keys: vec![".netrc".into()],
+                known: vec![path(b"/w/.netrc")],
             },
             temp: Some(path(b"/tmp/x")),
             net: Net::Port(4711),

@@ -122,15 +122,19 @@ impl View {
         set_mount(open(Path::new("/dev"))?.as_fd(), MOUNT_ATTR_RDONLY, false)
     }
 
-    /// Covers what is hidden by what is empty, but for what may be written or read in there.
+    /// Covers what is hidden, but for what may be written or read in there: folders by one that is empty, files
+    /// by a device that nobody can open there. An empty file root could read, and `git add` would take it for
+    /// the file's new content.
     fn cover(&self, inner: &[&(&PathBuf, OwnedFd)]) -> io::Result<()> {
         if self.hidden.is_empty() {
             return Ok(());
         }
-        let [all, folder, file] = ["", "folder", "file"].map(|name| Path::new(COVERS).join(name));
+        let [all, folder, empty] = ["", "folder", "file"].map(|name| Path::new(COVERS).join(name));
+        let device = Path::new("/dev/null");
         fs::DirBuilder::new().mode(0o700).create(&all)?;
         fs::DirBuilder::new().mode(0o000).create(&folder)?;
-        fs::OpenOptions::new().write(true).create_new(true).mode(0o000).open(&file)?;
+        fs::OpenOptions::new().write(true).create_new(true).mode(0o000).open(&empty)?;
+        let file = if device.exists() { device } else { &empty };
         // What was in `/dev` or `/proc` is not there any more.
         for path in self.hidden.iter().filter(|path| path.exists()) {
             let within = || inner.iter().filter(|(tree, _)| tree.starts_with(path));
@@ -138,9 +142,9 @@ impl View {
                 cover_around(path, within())?;
                 continue;
             }
-            let covering = if path.is_dir() { &folder } else { &file };
+            let covering = if path.is_dir() { &folder } else { file };
             let held = copy(covering)?;
-            set(&held, MOUNT_ATTR_RDONLY)?;
+            set(&held, MOUNT_ATTR_RDONLY | MOUNT_ATTR_NODEV)?;
             put(&held, path)?;
         }
         fs::remove_dir_all(&all)

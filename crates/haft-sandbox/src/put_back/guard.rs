@@ -68,6 +68,8 @@ struct Listing {
     folders: Box<[OsString]>,
     /// Names with which what is protected begins.
     spots: Box<[OsString]>,
+    /// The same of keys.
+    keys: Box<[OsString]>,
     /// Whether git takes it for a repository.
     is_bare: bool,
 }
@@ -78,12 +80,17 @@ struct Names(HashMap<OsString, Vec<Vec<OsString>>>);
 
 impl Names {
     fn new(guard: &Guard) -> Self {
+        let Self(mut all) = Self::of(&guard.names);
+        all.entry(GIT_FOLDER.into()).or_default();
+        Self(all)
+    }
+
+    fn of(names: &[String]) -> Self {
         let mut all: HashMap<OsString, Vec<Vec<OsString>>> = HashMap::new();
-        for name in guard.names.iter().map(|name| split(name.as_bytes())) {
+        for name in names.iter().map(|name| split(name.as_bytes())) {
             let Some((first, rest)) = name.split_first() else { continue };
             all.entry(first.clone()).or_default().push(rest.to_vec());
         }
-        all.entry(GIT_FOLDER.into()).or_default();
         Self(all)
     }
 
@@ -119,6 +126,8 @@ pub(super) struct Found {
     pub(super) ids: HashMap<Id, (HostPath, HostPath)>,
     /// Folders of git's that were looked into.
     pub(super) repositories: HashSet<Id>,
+    /// Keys, with links resolved.
+    pub(super) keys: Vec<PathBuf>,
     /// Whether there was more than is looked at.
     pub(super) cut: bool,
 }
@@ -137,6 +146,7 @@ pub(super) fn find(
         guard,
         exact,
         names: Names::new(guard),
+        keys: Names::of(&guard.keys),
         before,
         wanted: before.iter().flat_map(|found| found.spots.keys()).map(|(id, _)| *id).collect(),
         folders,
@@ -173,6 +183,7 @@ struct Walk<'a> {
     guard: &'a Guard,
     exact: &'a HashSet<HostPath>,
     names: Names,
+    keys: Names,
     before: Option<&'a Found>,
     /// Folders of what was found before.
     wanted: HashSet<Id>,
@@ -279,6 +290,9 @@ impl Walk<'_> {
                 for name in &listing.spots {
                     self.spot(&tree, below, id, name);
                 }
+                for name in &listing.keys {
+                    self.key(&tree, below, name);
+                }
                 if listing.is_bare {
                     self.bare(&tree, below, id);
                 }
@@ -317,7 +331,7 @@ impl Walk<'_> {
             return Some(Arc::clone(known));
         }
         let held = tree.enter(below, self.room.opened).ok()?;
-        let (mut folders, mut spots) = (Vec::new(), Vec::new());
+        let (mut folders, mut spots, mut keys) = (Vec::new(), Vec::new(), Vec::new());
         let (mut bare, mut has_common) = (BARE.to_vec(), false);
         for entry in Dir::read_from(&held).ok()?.flatten() {
             let name = OsStr::from_bytes(entry.file_name().to_bytes());
@@ -334,6 +348,7 @@ impl Walk<'_> {
             }
             let rests = self.names.0.get(name);
             spots.extend(rests.map(|_| name.to_owned()));
+            keys.extend(self.keys.0.contains_key(name).then(|| name.to_owned()));
             // What is protected whole is kept whole, and git's own folder is looked into otherwise.
             let whole = rests.is_some_and(|rests| rests.iter().any(Vec::is_empty));
             if kind == FileType::Directory && !whole && name != GIT_FOLDER {
@@ -341,7 +356,8 @@ impl Walk<'_> {
             }
         }
         let is_bare = bare.is_empty() || has_common && !bare.contains(&HEAD);
-        let listing = Listing { changed, folders: folders.into(), spots: spots.into(), is_bare };
+        let (folders, spots, keys) = (folders.into(), spots.into(), keys.into());
+        let listing = Listing { changed, folders, spots, keys, is_bare };
         let listing = Arc::new(listing);
         let tick = if changed.rem_euclid(SECOND) == 0 { 2 * SECOND } else { TICK };
         if changed < self.now - tick {
@@ -381,6 +397,24 @@ impl Walk<'_> {
                 if names.len() > 1 {
                     self.led_to(&tree.real.join(below), &names);
                 }
+            }
+        }
+    }
+
+    /// Takes note of keys that begin with a name. What a link leads to counts where it is a file in there:
+    /// whoever made the link could hide anything else by it.
+    fn key(&mut self, tree: &Tree<'_>, below: &Path, name: &OsStr) {
+        for rest in self.keys.0.get(name).into_iter().flatten() {
+            let mut path = tree.real.join(below).join(name);
+            path.extend(rest);
+            let Ok(real) = fs::canonicalize(&path) else { continue };
+            let is_inside = || real.starts_with(tree.real) && real.is_file();
+            let is_known = || {
+                let real = HostPath::new(real.as_os_str().as_bytes(), Style::Posix);
+                real.is_ok_and(|real| self.guard.known.iter().any(|of| of.is_within(&real)))
+            };
+            if (real == path || is_inside()) && !is_known() {
+                self.found.keys.push(real);
             }
         }
     }

@@ -24,7 +24,7 @@ use std::{
     sync::{Arc, Mutex, PoisonError},
 };
 
-use haft_types::HostPath;
+use haft_types::{HostPath, Style};
 use rustix::fs::{AtFlags, FileType, fstat, statat};
 use serde::{Deserialize, Serialize};
 
@@ -35,6 +35,9 @@ use self::{
     state::{Opened, Room, State, make, rights, split, state, top},
 };
 use crate::{Guard, Level, Limits};
+
+/// Most keys that are hidden one by one.
+const KEYS: usize = 1000;
 
 /// What a program did to something that is protected, and what was done about it.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -138,6 +141,12 @@ impl Kept {
         find(&self.guard, &exact, before, (&mut folders, (self.how.now)()), opened)
     }
 
+    /// The keys that lie in folders which may be written, but for most of very many.
+    pub fn keys(&self) -> impl Iterator<Item = HostPath> + '_ {
+        let all = self.found.keys.iter().take(KEYS);
+        all.filter_map(|key| HostPath::new(key.as_os_str().as_bytes(), Style::Posix).ok())
+    }
+
     /// Puts back what is not as it was; what was done, in the order of what is protected.
     pub fn put_back(&self) -> Vec<PutBack> {
         let opened = Opened::default();
@@ -185,6 +194,10 @@ impl Kept {
                 Ok(aside) => PutBack::Restored(path, aside),
                 Err(error) => PutBack::Left(path, error.to_string()),
             });
+        }
+        if self.found.keys.len() > KEYS {
+            let why = format!("more than {KEYS} keys lie there, and the rest could be read");
+            all.extend(self.guard.folders.first().map(|of| PutBack::Unknown(of.clone(), why)));
         }
         if now.cut && !self.found.cut {
             let why = "more was made than is looked through for what is protected".to_owned();

@@ -544,3 +544,46 @@ fn a_repository_whose_files_lie_elsewhere_is_looked_through_too() {
     assert_eq!(told, wanted);
     assert_eq!(world.read("w/.git/refs/heads/x"), "fine");
 }
+
+#[test]
+fn keys_at_any_depth_are_found_and_a_link_of_their_name_hides_nothing_else() {
+    let world = World::new();
+    for name in [
+        ".netrc",
+        "a/b/.netrc",
+        "a/id_rsa/x",
+        "a/.docker/config.json",
+        "a/.docker/y",
+        "kept/.netrc",
+    ] {
+        world.write(&format!("w/{name}"), "x");
+    }
+    world.write("w/plain", "x");
+    for (name, target) in [
+        ("l/id_rsa", "../plain"),
+        ("m/id_rsa", "../a"),
+        ("n/id_rsa", "/dev/null"),
+        ("o/.netrc", "none"),
+    ] {
+        fs::create_dir_all(world.at("w").join(name).parent().unwrap()).unwrap();
+        std::os::unix::fs::symlink(target, world.at("w").join(name)).unwrap();
+    }
+    let keys = [".netrc", "id_rsa", ".docker/config.json"].map(ToOwned::to_owned).to_vec();
+    let known = vec![world.tree.join("kept/.netrc").unwrap()];
+    let guard = Guard { folders: vec![world.tree.clone()], keys, known, ..Guard::default() };
+    let found = || {
+        let kept = world.look_with(&[], guard.clone(), Level::Namespaces);
+        let below = |path: HostPath| {
+            String::from_utf8_lossy(path.relative_to(&world.tree).unwrap()).into_owned()
+        };
+        let mut all: Vec<String> = kept.keys().map(below).collect();
+        all.sort();
+        all
+    };
+    let all = [".netrc", "a/.docker/config.json", "a/b/.netrc", "a/id_rsa", "plain"];
+    assert_eq!(found(), all);
+    // Nor is what was read before all that counts.
+    assert_eq!(found(), all);
+    world.write("w/a/.netrc", "x");
+    assert_eq!(found().len(), all.len() + 1);
+}

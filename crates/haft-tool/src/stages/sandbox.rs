@@ -238,6 +238,7 @@ fn inside(call: &Call, policy: &Policy, walls: &Walls) -> Limits {
     let free = asked().cloned().collect();
     folders.retain(|folder| walls.temp.as_ref() != Some(folder));
     let (names, repositories) = (policy.guarded(), walls.git.clone());
-    let guard = Guard { folders, repositories, names, free };
+    let (keys, known) = (policy.keys(), touched.iter().map(|(_, found)| found.real.clone()));
+    let guard = Guard { folders, repositories, names, free, keys, known: known.collect() };
     Limits { write, hidden, protected, guard, ..Limits::default() }
 }

@@ -218,15 +218,17 @@ async fn veil(call: &Call, script: &Script, is_lost: bool) -> Option<Veil> {
     let is_near = || script.linked.iter().all(|(folder, _)| call.place().holds(folder));
     let is_open = is_lost && is_near() || script.parts.iter().any(|part| part.open.is_some());
     let (rules, patterns) = policy.names_reads();
-    if !(is_open || rules) || !policy.sandbox().looks {
+    if !(is_open || rules || !script.shown.is_empty()) || !policy.sandbox().looks {
         return None;
     }
     sandbox::looking(host.shell()?, policy).await?;
     let mut veil = Veil::default();
-    if !(is_open || patterns) {
-        return Some(veil);
-    }
     let tool = &call.ready().ok()?.spec.name;
+    if !(is_open || patterns) {
+        let work = shown(call, script, &mut veil.hidden);
+        let _ = timeout(PATIENCE, work).await;
+        return (rules || !veil.hidden.is_empty()).then_some(veil);
+    }
     let work = async {
         let mut left = NAMES;
         for (written, real) in sandbox::around(call).await {
@@ -234,7 +236,8 @@ async fn veil(call: &Call, script: &Script, is_lost: bool) -> Option<Veil> {
                 continue;
             }
             let skips = policy.path_filter(tool, &written, &real);
-            if !hide(host.fs(), &real, skips, &mut left, &mut veil.hidden).await {
+            let whole = (&real, usize::MAX);
+            if !hide(host.fs(), whole, skips, &mut left, &mut veil.hidden).await {
                 return;
             }
             veil.searched.push(real);
@@ -245,16 +248,30 @@ async fn veil(call: &Call, script: &Script, is_lost: bool) -> Option<Veil> {
     Some(veil)
 }
 
-/// Looks for what is to be skipped below a folder, and whether all was looked at.
+/// Looks for keys where a script prints files whose names it does not say.
+async fn shown(call: &Call, script: &Script, hidden: &mut Vec<HostPath>) {
+    let (judge, fs) = (call.cx.session().judge(), call.cx.dispatcher.host.fs());
+    let Ok(ready) = call.ready() else { return };
+    let mut left = NAMES;
+    for (written, depth) in &script.shown {
+        let Ok(found) = fs.locate(written, Follow::Yes).await else { continue };
+        if found.kind == FileKind::FOLDER && call.place().holds(&found.real) {
+            let skips = judge.policy.path_filter(&ready.spec.name, written, &found.real);
+            hide(fs, (&found.real, *depth), skips, &mut left, hidden).await;
+        }
+    }
+}
+
+/// Looks for what is to be skipped below a folder, so many folders deep, and whether all was looked at.
 async fn hide(
     fs: &dyn Fs,
-    root: &HostPath,
+    (root, depth): (&HostPath, usize),
     skips: impl Fn(&HostPath) -> bool,
     left: &mut usize,
     hidden: &mut Vec<HostPath>,
 ) -> bool {
-    let mut folders = vec![root.clone()];
-    while let Some(folder) = folders.pop() {
+    let mut folders = vec![(root.clone(), depth)];
+    while let Some((folder, depth)) = folders.pop() {
         let Ok(at) = fs.locate(&folder, Follow::No).await else { return false };
         let how = ListHow { limit: *left, stat: false };
         let Ok(listing) = fs.list(&at, how).await else { return false };
@@ -263,8 +280,8 @@ async fn hide(
             let Ok(path) = folder.join_bytes(&entry.name) else { return false };
             if skips(&path) {
                 hidden.push(path);
-            } else if entry.kind == EntryKind::Folder {
-                folders.push(path);
+            } else if entry.kind == EntryKind::Folder && depth > 1 {
+                folders.push((path, depth - 1));
             }
         }
         if *left == 0 || hidden.len() > HIDDEN {

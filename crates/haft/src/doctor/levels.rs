@@ -40,7 +40,11 @@ fn used(probes: &[Probe], settings: &Sandbox) -> Line {
         };
         return line("sandbox", state, text);
     };
-    let (hidden, best) = ("keys and passwords cannot be read", name(best));
+    let hidden = match best {
+        Level::Namespaces => "keys and passwords cannot be read",
+        Level::Landlock => "keys and passwords cannot be read, but for those deep in the workspace",
+    };
+    let best = name(best);
     if all {
         return line("sandbox", State::Fine, format!("all commands run at level {best}; {hidden}"));
     }

@@ -574,6 +574,85 @@ fn what_reads_by_names_that_it_is_told_reads_no_keys_and_nothing_that_is_denied(
     }
 }
 
+#[test]
+fn keys_deep_in_the_workspace_are_shown_to_nothing_that_comes_upon_them() {
+    let world = World::new();
+    init(&world);
+    for name in ["sub/.netrc", "sub/deploy/id_ed25519", "sub/.ssh/work", "sub/deep/er/.pgpass"] {
+        world.file(name, format!("precious {name}\n"));
+    }
+    for name in ["sub/.note", "sub/deploy/a.txt", "sub/deep/er/b.txt"] {
+        world.file(name, "plain\n");
+    }
+    for mode in ["ask", "accept-edits", "bypass"] {
+        for command in [
+            "cat sub/.n*",
+            "tail -q -n 1 sub/deploy/*",
+            "grep -rh . sub",
+            "find sub -type f -exec cat {} +",
+            "find sub -name '*' -type f -exec head -n 1 {} \\;",
+            "awk 1 sub/.n*",
+            "sort -u sub/deploy/*",
+            "cd sub && head -n 3 .[a-z]*",
+            "cat sub/*/*/.p* sub/*/*/b*",
+            "for f in sub/deploy/*; do cat \"$f\"; done",
+        ] {
+            let ran = world.tool("bash", &json!({ "command": command }), &["--mode", mode]);
+            assert!(!ran.out.contains("precious"), "{mode} {command}: {ran:?}");
+            // Some end at the first file that they may not open, and say so.
+            let goes_on = !(command.starts_with("awk") || command.starts_with("sort"));
+            let said = if goes_on { "plain" } else { "ermission denied" };
+            assert!(ran.out.contains(said), "{mode} {command}: {ran:?}");
+        }
+        // What tells names alone is kept from none.
+        let ran =
+            world.tool("bash", &json!({"command": "ls -A sub/*; ls sub/.n*"}), &["--mode", mode]);
+        assert!(ran.out.contains("id_ed25519") && ran.out.contains(".netrc"), "{mode}: {ran:?}");
+    }
+    // What is named is asked about, as ever.
+    refused(&world.tool("bash", &json!({"command": "cat sub/.netrc"}), &[]), "network passwords");
+}
+
+#[test]
+fn keys_deep_in_the_workspace_are_read_by_no_program_of_mode_auto() {
+    let world = World::new();
+    init(&world);
+    for name in ["sub/.netrc", "sub/deploy/id_ed25519", "sub/.ssh/work", "deep/er/.pgpass"] {
+        world.file(name, format!("precious {name}\n"));
+    }
+    world.file("sub/.note", "plain\n");
+    world.file(
+        "show.sh",
+        "cat sub/.netrc sub/deploy/id* deep/er/.p*; cat sub/.ssh/*; grep -r precious . --exclude=*.sh; \
+         ln sub/.netrc hard; mv sub moved; cat moved/.netrc hard; mv moved sub; cp -r sub copy; \
+         cat copy/.netrc; cat sub/.note; echo new > sub/deploy/new; echo made > deep/made",
+    );
+    let doctor = finish(world.haft(&["doctor", "--json"]), &Input::Nothing);
+    let lines: Vec<Value> =
+        doctor.out.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+    let line = |what: &str| lines.iter().find(|line| line["what"] == what).unwrap();
+    let ran = world.tool("bash", &json!({"command": "bash show.sh"}), AUTO);
+    assert!(ran.out.contains("plain"), "{ran:?}");
+    assert_eq!(
+        (world.read("sub/deploy/new"), world.read("deep/made")),
+        ("new\n".into(), "made\n".into())
+    );
+    if line("level N")["state"] == "ok" {
+        assert!(!ran.out.contains("precious"), "{ran:?}");
+    } else {
+        let said = line("sandbox")["text"].as_str().unwrap();
+        assert!(said.contains("but for those deep in the workspace"), "{said}");
+    }
+    assert_eq!(world.read("sub/.netrc"), "precious sub/.netrc\n");
+    // What cannot be read is not taken for empty.
+    world.file("add.sh", "git add -A; git show :sub/.netrc :sub/deploy/id_ed25519");
+    let ran = world.tool("bash", &json!({"command": "bash add.sh; cat show.sh | wc -l"}), AUTO);
+    if line("level N")["state"] == "ok" {
+        assert!(ran.out.contains("can only add regular files"), "{ran:?}");
+        assert!(!ran.out.contains("precious"), "{ran:?}");
+    }
+}
+
 /// Tells what everyday programs find, each on a line of its own.
 const EVERYDAY: &str = "
 import socket

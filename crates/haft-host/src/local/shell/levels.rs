@@ -41,10 +41,14 @@ pub(super) fn hold(supervisor: &[OsString], limits: &Limits) -> io::Result<Hold>
     Err(io::Error::new(io::ErrorKind::Unsupported, text))
 }
 
-/// Looks at what a program is to leave as it is.
-pub(super) fn look(hold: &Hold, how: &Keeping) -> Option<Kept> {
+/// Looks at what a program is to leave as it is, and hides the keys that are found on the way.
+pub(super) fn look(hold: &mut Hold, how: &Keeping) -> Option<Kept> {
     let Hold::To(level, limits) = hold else { return None };
-    Some(Kept::look(limits, *level, how.clone()))
+    let kept = Kept::look(limits, *level, how.clone());
+    if *level == Level::Namespaces {
+        limits.hidden.extend(kept.keys());
+    }
+    Some(kept)
 }
 
 /// Tries them all, the first time; again where none worked, which may have been for want of processes.
@@ -65,13 +69,13 @@ pub(super) fn all(supervisor: &[OsString]) -> Arc<[Probe]> {
 /// Has a process try one that does nothing else.
 fn probe(supervisor: &[OsString], level: Level) -> io::Result<Probe> {
     let folder = tempfile::Builder::new().prefix("haft-probe-").tempdir()?;
-    let request = Request {
+    let mut request = Request {
         cwd: folder.path().as_os_str().as_bytes().to_vec(),
         hold: Some(Hold::Probe(level)),
         ..Request::default()
     };
     let (ends, pipes) = start::apart(true)?;
-    let (_control, told, _) = link::start(supervisor, &request, &ends, || true)?;
+    let (_control, told, _) = link::start(supervisor, &mut request, &ends, |_| true)?;
     drop(ends);
     if let Told::Failed(code, why) = told {
         let error = io::Error::from_raw_os_error(code);

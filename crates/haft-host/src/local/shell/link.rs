@@ -59,18 +59,19 @@ const TRIES: usize = 3;
 
 /// Has a program started: the connection to its keeper, with its first word and what came behind.
 ///
-/// All is handed on before `may_run` is asked; what is to be run is told only then.
+/// All is handed on before `may_run` is asked; what is to be run, which that may still change, is told only
+/// then.
 pub(super) fn start(
     program: &[OsString],
-    request: &Request,
+    request: &mut Request,
     ends: &Ends,
-    may_run: impl FnOnce() -> bool,
+    may_run: impl FnOnce(&mut Request) -> bool,
 ) -> io::Result<(UnixStream, Told, Vec<u8>)> {
     let (mut tries, mut may_run) = (0, Some(may_run));
     loop {
         tries += 1;
         let control = hand_on(program, ends)?;
-        if may_run.take().is_some_and(|may_run| !may_run()) {
+        if may_run.take().is_some_and(|may_run| !may_run(request)) {
             return Err(io::Error::new(io::ErrorKind::Interrupted, "it is not to be run any more"));
         }
         control.set_read_timeout(Some(PATIENCE))?;

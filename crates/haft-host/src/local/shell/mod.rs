@@ -184,14 +184,14 @@ fn begin(
         spawn.confine.as_ref().map(|limits| levels::hold(supervisor, limits)).transpose()?;
     let (ends, pipes) = start::pipes(&spawn)?;
     let mut protected = None;
-    let may_run = || {
+    let may_run = |request: &mut wire::Request| {
         let may = may_run();
-        let hold = request.hold.as_ref().filter(|_| may);
+        let hold = request.hold.as_mut().filter(|_| may);
         let kept = hold.and_then(|hold| levels::look(hold, given.keeping));
         protected = kept.map(|kept| given.writes.tell(kept));
         may
     };
-    let (control, told, received) = link::start(supervisor, &request, &ends, may_run)?;
+    let (control, told, received) = link::start(supervisor, &mut request, &ends, may_run)?;
     drop(ends);
     let id = match told {
         Told::Started(id) => id,
