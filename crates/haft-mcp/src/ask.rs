@@ -28,7 +28,8 @@ pub(crate) fn can_answer(peer: &Peer<RoleServer>) -> bool {
     peer.supported_elicitation_modes().contains(&ElicitationMode::Form)
 }
 
-/// Asks the client and settles the question; whatever is no clear answer is a no.
+/// Asks the client and settles the question; whatever is no clear answer is a no. Where the client answers
+/// with an error, or with something else, no person has said it.
 pub(crate) async fn ask(
     peer: &Peer<RoleServer>,
     question: &Question,
@@ -40,7 +41,12 @@ pub(crate) async fn ask(
         Some(form) if can_answer(peer) => answer(peer, question, form, over).await,
         _ => None,
     };
-    broker.reply(&question.id, reply.unwrap_or_else(|| question.if_nobody.clone()), "mcp");
+    match reply {
+        Some(reply) => {
+            broker.reply(&question.id, reply, "mcp");
+        }
+        None => broker.unanswered(&question.id),
+    }
 }
 
 /// The form that a client shows.
@@ -92,7 +98,11 @@ async fn answer(
         }
     };
     let ClientResult::ElicitResult(given) = given else { return None };
-    let picked = given.content.as_ref()?.get("answer")?.as_str()?;
-    let known = question.options.iter().any(|choice| choice.id == picked);
-    (given.action == ElicitationAction::Accept && known).then(|| Reply::pick(picked))
+    let picked = given.content.as_ref().and_then(|content| content.get("answer")?.as_str());
+    let known = picked.filter(|picked| question.options.iter().any(|choice| choice.id == *picked));
+    Some(match (given.action, known) {
+        (ElicitationAction::Accept, Some(picked)) => Reply::pick(picked),
+        // The person went away from it.
+        _ => question.if_nobody.clone(),
+    })
 }

@@ -16,6 +16,7 @@ use serde_json::Value;
 use crate::{
     Grants, Mode, Rule, RuleProblem, Rules, Verdict,
     glob::PathGlob,
+    named::said::said,
     own::Own,
     parts::Parts,
     protected::{CREDENTIALS, find, protected},
@@ -310,7 +311,10 @@ impl Policy {
                 None if names_call(&rule.subject, ask, true) => {
                     format!("calls of {}", ask.tool.name)
                 }
-                None => continue,
+                None => match judged.iter().find_map(|judged| said(placed, judged, ask)) {
+                    Some(path) => format!("reading {path}"),
+                    None => continue,
+                },
             };
             return Some(Ruling::new(verdict, Some(rule), &what, |what| match verdict {
                 Verdict::Deny => {
@@ -366,20 +370,6 @@ impl Policy {
             }
         }
         found
-    }
-
-    /// A denial or question that could not be understood asks for all that it may have meant.
-    fn misread(&self, ask: &Ask<'_>, judged: &[Judged<'_>]) -> Option<Ruling> {
-        let meant = |problem: &&RuleProblem| {
-            let Some(tool) = problem.tool.as_ref().filter(|_| problem.verdict != Verdict::Allow)
-            else {
-                return false;
-            };
-            let subject = Subject::Tool(tool.clone());
-            names_call(&subject, ask, true) || judged.iter().any(|j| class_touches(tool, j.effect))
-        };
-        let problem = self.problems.iter().find(meant)?;
-        Some(Ruling::ask(Remember::Session, None, "", |_| problem.to_string()))
     }
 
     /// Whether a question would have been asked, if nothing were hidden from what only looks.
@@ -563,9 +553,14 @@ fn without_rule(ask: &Ask<'_>, looks: bool) -> String {
     if ask.plan.effects.is_empty() {
         return "it touches nothing".to_owned();
     }
+    let is_near = ask.real.iter().flatten().all(|real| ask.place.holds(real));
     match ask.mode {
         Mode::Bypass => "mode bypass allows it".to_owned(),
-        _ if looks || ask.plan.observes() => "it only looks at the workspace".to_owned(),
+        _ if (looks || ask.plan.observes()) && is_near => {
+            "it only looks at the workspace".to_owned()
+        }
+        Mode::Auto if looks => "it only looks, and the sandbox hides keys from it".to_owned(),
+        _ if looks || ask.plan.observes() => "it only looks".to_owned(),
         Mode::Auto => "mode auto lets it go on in the sandbox".to_owned(),
         Mode::AcceptEdits => "mode accept-edits allows changes inside the workspace".to_owned(),
         _ => "it only touches haft's own state".to_owned(),
@@ -649,7 +644,7 @@ fn names_tool(subject: &Subject, tool: &ToolSpec, generous: bool) -> bool {
 }
 
 /// Whether a rule names the whole call, whatever its effects are.
-fn names_call(subject: &Subject, ask: &Ask<'_>, generous: bool) -> bool {
+pub(crate) fn names_call(subject: &Subject, ask: &Ask<'_>, generous: bool) -> bool {
     let Subject::Named { tool, pattern } = subject else {
         return names_tool(subject, ask.tool, generous);
     };
@@ -661,7 +656,7 @@ fn names_call(subject: &Subject, ask: &Ask<'_>, generous: bool) -> bool {
 }
 
 /// Whether a bare `Read` or `Edit` is about an effect of any tool.
-fn class_touches(tool: &str, effect: &Effect) -> bool {
+pub(crate) fn class_touches(tool: &str, effect: &Effect) -> bool {
     (effect.path().is_some() || effect.target == Target::Anything)
         && match tool {
             "read" => true,

@@ -170,7 +170,9 @@ fn covered_by(subject: &Subject) -> Vec<String> {
             let tool = if let PathClass::Of(tool) = class { tool } else { "" };
             let folders = pattern.match_indices('/').map(|(at, _)| &pattern[..at]);
             let above = folders.map(|folder| format!("path {folder}/**"));
-            tools(tool).into_iter().chain(above).chain([format!("path {pattern}")]).collect()
+            let wide = WIDE.iter().map(|all| format!("path {all}"));
+            let own = [format!("path {pattern}")];
+            tools(tool).into_iter().chain(above).chain(wide).chain(own).collect()
         }
         Subject::Command { tool, pattern } => {
             let keys = pattern.covering().map(|key| format!("command {key}"));
@@ -249,10 +251,21 @@ fn covers_class(denied: &str, class: &PathClass) -> bool {
     }
 }
 
+/// Patterns of all that is below the working folder, the project root, and the root of the host.
+const WIDE: [&str; 4] = ["**", "./**", "/**", "//**"];
+
 /// The same pattern, or all that is below a folder of whole names.
 fn covers_path(all: &str, pattern: &str) -> bool {
     if all == pattern {
         return true;
+    }
+    let climbs = || pattern.split('/').any(|name| name == "..");
+    let is_own = || !pattern.starts_with(['/', '~', '$', '!']);
+    match all {
+        "//**" => return pattern.starts_with("//") && !climbs(),
+        "/**" => return pattern.starts_with('/') && !pattern.starts_with("//") && !climbs(),
+        "**" | "./**" => return is_own() && !climbs(),
+        _ => {}
     }
     let plain = |text: &str| !text.contains(['*', '?', '[', '{', '\\', '!']);
     let Some(folder) = all.strip_suffix("/**").filter(|folder| plain(folder)) else { return false };
@@ -307,47 +320,55 @@ mod tests {
         }
     }
 
+    const TEXTS: [&str; 41] = [
+        "Bash",
+        "Bash(git:*)",
+        "Bash(git push:*)",
+        "Bash(git push)",
+        "Bash(git push origin:*)",
+        "Bash(git *)",
+        "Bash(*)",
+        "Bash(git * main)",
+        "Bash(git push*)",
+        "Bash(g*)",
+        "Read",
+        "Edit",
+        "Write",
+        "Read(/a/**)",
+        "Read(/a/b/**)",
+        "Read(/a/b)",
+        "Edit(/a/b)",
+        "Read(~/x/**)",
+        "Read(~/x/y)",
+        "Read(**)",
+        "Read(./**)",
+        "Read(src/**)",
+        "Read(x)",
+        "Read(../x)",
+        "Read(/**)",
+        "Read(//**)",
+        "Read(//etc/x)",
+        "mcp__s",
+        "mcp__s__t",
+        "mcp__s__*",
+        "mcp__s__t*",
+        "mcp__s_",
+        "mcp__s___t",
+        "WebFetch",
+        "WebFetch(domain:a.b.c)",
+        "WebFetch(domain:*.b.c)",
+        "WebFetch(domain:*.c)",
+        "WebFetch(domain:b.c)",
+        "Task",
+        "Task(x)",
+        "Task(x*)",
+    ];
+
     #[test]
     fn whatever_covers_a_rule_is_found() {
-        let texts = [
-            "Bash",
-            "Bash(git:*)",
-            "Bash(git push:*)",
-            "Bash(git push)",
-            "Bash(git push origin:*)",
-            "Bash(git *)",
-            "Bash(*)",
-            "Bash(git * main)",
-            "Bash(git push*)",
-            "Bash(g*)",
-            "Read",
-            "Edit",
-            "Write",
-            "Read(/a/**)",
-            "Read(/a/b/**)",
-            "Read(/a/b)",
-            "Edit(/a/b)",
-            "Read(~/x/**)",
-            "Read(~/x/y)",
-            "Read(**)",
-            "mcp__s",
-            "mcp__s__t",
-            "mcp__s__*",
-            "mcp__s__t*",
-            "mcp__s_",
-            "mcp__s___t",
-            "WebFetch",
-            "WebFetch(domain:a.b.c)",
-            "WebFetch(domain:*.b.c)",
-            "WebFetch(domain:*.c)",
-            "WebFetch(domain:b.c)",
-            "Task",
-            "Task(x)",
-            "Task(x*)",
-        ];
         let mut covered = 0;
-        for deny in texts {
-            for allow in texts {
+        for deny in TEXTS {
+            for allow in TEXTS {
                 let rules = Rules::default().with(Verdict::Deny, Scope::User, deny).with(
                     Verdict::Allow,
                     Scope::User,
@@ -361,6 +382,6 @@ mod tests {
                 covered += usize::from(wanted);
             }
         }
-        assert!(covered > 2 * texts.len(), "{covered}");
+        assert!(covered > 2 * TEXTS.len(), "{covered}");
     }
 }

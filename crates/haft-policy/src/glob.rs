@@ -190,6 +190,13 @@ impl PathGlob {
             || self.tokens.get_or_init(read).iter().any(|pattern| meet(&tokens, pattern))
     }
 
+    /// Whether a pattern of a command may match it, and says at least half of one of its names.
+    pub(crate) fn is_said(&self, shape: &Shape) -> bool {
+        let names = || self.globs().flat_map(|glob| glob.glob().split('/'));
+        let means = |name: &str| name != "**" && shape.says(name);
+        names().any(means) && self.may_meet(shape)
+    }
+
     /// Generous: whether what a shape stands for may be a folder below which matches certainly lie.
     pub(crate) fn may_be_held(&self, shape: &Shape) -> bool {
         let above = std::iter::successors(Some(self.prefix.clone()), HostPath::parent);

@@ -27,6 +27,7 @@ mod grants;
 mod lexer;
 mod links;
 mod magic;
+mod misread;
 mod named;
 mod names;
 mod own;

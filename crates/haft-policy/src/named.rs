@@ -8,6 +8,7 @@
 //! plan says that it leads.
 
 mod reach;
+pub(crate) mod said;
 mod sweeps;
 pub(crate) mod words;
 
@@ -24,7 +25,7 @@ use crate::{
     parts::Parts,
     protected::find,
     rule::{PathClass, Subject},
-    script::{Part, leads},
+    script::{Part, Script, leads},
     shape::Shape,
 };
 
@@ -52,9 +53,7 @@ impl Policy {
         judged: &Judged<'_>,
         ask: &Ask<'_>,
     ) -> Option<(String, &'static str)> {
-        // What is known is judged by itself, and in the sandbox keys are hidden.
-        let meant = |part: &Part| !part.is_tame || ask.inside().is_none();
-        let spoken = spoken(judged, ask, meant);
+        let spoken = spoken(judged, ask, |_| true);
         let mut all =
             spoken.iter().flat_map(|one| one.named.iter().map(move |named| (one.part, named)));
         let found = all.find_map(|(part, named)| {
@@ -104,19 +103,13 @@ impl Policy {
         least: Access,
     ) -> Option<(String, &'static str)> {
         let script = judged.script.as_ref()?;
-        let is_open = |part: &&Part| {
-            let is_open = || part.names_unknown() || words::is_told(part);
-            let any = || !part.is_tame && !reach::keeps(part) && is_open();
-            part.open.map_or_else(any, |access| access >= least)
-        };
-        script.parts.iter().find(is_open)?;
+        script.parts.iter().find(|part| is_open(part, least))?;
         let told = || script.parts.iter().filter(|part| reach::tells_names(part));
         let found = told().flat_map(|part| &part.effects).filter_map(|effect| {
             let path = effect.path()?;
             Some((ask.place.shown(path).into_owned(), find(table, path, &self.anchors.home)?.what))
         });
-        let texts = script.texts.iter().flat_map(|text| words::of_text(text, ask.place));
-        let texts = texts.take(MOST_WORDS);
+        let texts = texts(script, ask, least);
         let open = told().flat_map(|part| words::of_part(part, ask.place));
         let named = texts
             .chain(open.filter(|named| named.shape.is_open() && !named.is_guess))
@@ -263,6 +256,20 @@ impl Policy {
             format!("{what} names {path}, of which the {verdict} rule {text} speaks")
         }))
     }
+}
+
+/// Whether a part works on files that only the running shell will know.
+fn is_open(part: &Part, least: Access) -> bool {
+    let is_open = || part.names_unknown() || words::is_told(part);
+    let any = || !part.is_tame && !reach::keeps(part) && is_open();
+    part.open.map_or_else(any, |access| access >= least)
+}
+
+/// What texts of a script may name, where it works on files that only the running shell will know.
+fn texts(script: &Script, ask: &Ask<'_>, least: Access) -> impl Iterator<Item = Named> {
+    let is_open = script.parts.iter().any(|part| is_open(part, least));
+    let texts = script.texts.iter().filter(move |_| is_open);
+    texts.flat_map(|text| words::of_text(text, ask.place)).take(MOST_WORDS)
 }
 
 /// Why not all of a command can be looked at, where that is so.

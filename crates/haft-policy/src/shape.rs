@@ -156,6 +156,17 @@ impl Shape {
         tokens
     }
 
+    /// Whether one of its names is a pattern that may match this one, `*` standing for any text, and has at
+    /// least half of its letters.
+    pub(crate) fn says(&self, want: &str) -> bool {
+        let letters = |text: &str, but: &[char]| text.chars().filter(|c| !but.contains(c)).count();
+        self.text.split('/').any(|name| {
+            let is_pattern = name.contains([SOME, ONE, FOUND]) && !name.contains(ANY);
+            let said = letters(name, &MARKS);
+            is_pattern && said > 0 && 2 * said >= letters(want, &['*']) && is_met(name, want)
+        })
+    }
+
     /// Whether it may be this path.
     pub(crate) fn may_be(&self, path: &HostPath) -> bool {
         let path: Vec<Token> = path.text().chars().map(Token::Char).collect();

@@ -92,7 +92,7 @@ impl Attack {
     pub const fn words(self) -> &'static str {
         match self {
             Self::Write => "writing outside",
-            Self::Rights => "changing permissions and times outside",
+            Self::Rights => "changing permissions, times and attributes outside",
             Self::Read => "reading what is hidden",
             Self::List => "listing the names of what is hidden",
             Self::Protected => "changing what is protected in folders that may be written",

@@ -94,6 +94,13 @@ pub(crate) fn is_followed(inner: &str) -> bool {
     is_name(name) && (part(rest).is_some() || operator(rest).is_some())
 }
 
+/// The text that is taken from the end, where that is no pattern.
+pub(crate) fn end(inner: &str) -> Option<&str> {
+    let (how, text) = operator(divided(inner).1)?;
+    let is_plain = matches!(how, How::End { .. }) && !text.is_empty() && !text.contains(['*', '?']);
+    is_plain.then_some(text)
+}
+
 /// The variable that is changed.
 pub(crate) fn name(inner: &str) -> &str {
     divided(inner).0

@@ -117,6 +117,14 @@ impl Broker {
         waiting.answer.send((reply, Answerer::Person(front_end.to_owned()))).is_ok()
     }
 
+    /// Settles a question that nobody has seen or that was answered by no person.
+    pub fn unanswered(&self, id: &QuestionId) {
+        if let Some(Waiting { question, answer }) = self.lock().remove(id) {
+            // A call that ended meanwhile has settled its question itself.
+            let _ = answer.send((question.if_nobody, Answerer::Nobody));
+        }
+    }
+
     /// The questions that wait now, oldest first.
     pub fn open(&self) -> Vec<Question> {
         self.lock().values().map(|waiting| waiting.question.clone()).collect()

@@ -170,6 +170,12 @@ const OF_OTHERS: &[(i64, u8)] = &[
     (libc::SYS_setpriority, 1),
     (libc::SYS_ioprio_set, 1),
 ];
+/// Those of them that also take a user, by this number as their first argument.
+const OF_USERS: &[(i64, u64)] = &[
+    (libc::SYS_setpriority, libc::PRIO_USER as u64),
+    // IOPRIO_WHO_USER
+    (libc::SYS_ioprio_set, 3),
+];
 const SYS_FCHMODAT2: i64 = 452;
 const SYS_SETXATTRAT: i64 = 463;
 const SYS_REMOVEXATTRAT: i64 = 466;
@@ -324,7 +330,12 @@ fn refused(level: Level, limits: &Limits) -> io::Result<Rules> {
     if level == Level::Landlock {
         rules.extend(SHARED.iter().map(|number| (*number, Vec::new())));
         for (number, at) in OF_OTHERS {
-            rules.insert(*number, vec![rule(vec![is(*at, SeccompCmpOp::Ne, 0)?])?]);
+            let mut own = vec![rule(vec![is(*at, SeccompCmpOp::Ne, 0)?])?];
+            // Of a user 0 stands for all processes of the caller's.
+            if let Some((_, users)) = OF_USERS.iter().find(|(call, _)| call == number) {
+                own.push(rule(vec![is(0, SeccompCmpOp::Eq, *users)?])?);
+            }
+            rules.insert(*number, own);
         }
     }
     sockets(&mut rules, level, limits)?;
@@ -460,6 +471,10 @@ mod tests {
                 assert!(allowed(*call, arguments), "{call}");
                 arguments[usize::from(*at)] = 77;
                 assert_eq!(allowed(*call, arguments), own, "{call}");
+            }
+            for (call, users) in OF_USERS {
+                let users = i32::try_from(*users).unwrap();
+                assert_eq!(allowed(*call, [users, 0, 0]), own, "{call}");
             }
             assert!(!allowed(i64::from(X32) + libc::SYS_read, [0; 3]));
             let none = Limits::default();

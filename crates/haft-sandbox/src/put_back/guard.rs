@@ -29,6 +29,8 @@ use crate::Guard;
 /// Most folders that are looked into, and most names.
 const FOLDERS: usize = 20_000;
 const NAMES: usize = 1_000_000;
+/// Folders of what others wrote or programs made: they are looked into last, where there are too many.
+const LATE: [&str; 4] = ["node_modules", "site-packages", "target", "vendor"];
 /// Most bytes and files of all that is kept of what was found.
 const BYTES: u64 = 64 << 20;
 const FILES: usize = 20_000;
@@ -53,12 +55,23 @@ pub(super) type Id = (u64, u64, i128);
 
 /// What was read of folders, which holds for as long as they are unchanged.
 #[derive(Debug, Default)]
-pub struct Folders(HashMap<Id, Arc<Listing>>);
+pub struct Folders {
+    known: HashMap<Id, Arc<Listing>>,
+    /// Whether it was told that they are more than are looked through.
+    told: bool,
+}
+
+impl Folders {
+    /// Whether it has to be told, once.
+    pub(super) const fn tells(&mut self) -> bool {
+        !std::mem::replace(&mut self.told, true)
+    }
+}
 
 #[cfg(test)]
 impl Folders {
     pub(super) fn known(&self) -> usize {
-        self.0.len()
+        self.known.len()
     }
 }
 
@@ -173,8 +186,8 @@ pub(super) fn find(
         walk.led_to_repository(&real);
     }
     // What is cut is read again, and so is all the next time.
-    if walk.folders.0.len() > 4 * FOLDERS {
-        walk.folders.0.clear();
+    if walk.folders.known.len() > 4 * FOLDERS {
+        walk.folders.known.clear();
     }
     walk.found
 }
@@ -273,7 +286,7 @@ pub(super) fn id_of(folder: &OwnedFd) -> Option<Id> {
 impl Walk<'_> {
     fn tree(&mut self, path: &HostPath, real: &Path, held: &OwnedFd) {
         let tree = Tree { path, real, held };
-        let mut level = vec![PathBuf::new()];
+        let (mut level, mut late) = (vec![PathBuf::new()], Vec::new());
         while !level.is_empty() {
             self.found.cut |= level.len() > self.left.0 || self.left.1 == 0;
             level.truncate(self.left.0);
@@ -286,7 +299,10 @@ impl Walk<'_> {
                 let Ok(Some((id, changed))) = self.again(&tree, below, found) else { continue };
                 let Some(listing) = self.listing(&tree, below, id, changed) else { continue };
                 self.note(&tree, below, id);
-                next.extend(listing.folders.iter().map(|name| below.join(name)));
+                for name in &listing.folders {
+                    let is_late = LATE.iter().any(|late| name == late);
+                    if is_late { &mut late } else { &mut next }.push(below.join(name));
+                }
                 for name in &listing.spots {
                     self.spot(&tree, below, id, name);
                 }
@@ -297,7 +313,7 @@ impl Walk<'_> {
                     self.bare(&tree, below, id);
                 }
             }
-            level = next;
+            level = if next.is_empty() { std::mem::take(&mut late) } else { next };
         }
     }
 
@@ -327,7 +343,7 @@ impl Walk<'_> {
         id: Id,
         changed: i128,
     ) -> Option<Arc<Listing>> {
-        if let Some(known) = self.folders.0.get(&id).filter(|known| known.changed == changed) {
+        if let Some(known) = self.folders.known.get(&id).filter(|known| known.changed == changed) {
             return Some(Arc::clone(known));
         }
         let held = tree.enter(below, self.room.opened).ok()?;
@@ -361,7 +377,7 @@ impl Walk<'_> {
         let listing = Arc::new(listing);
         let tick = if changed.rem_euclid(SECOND) == 0 { 2 * SECOND } else { TICK };
         if changed < self.now - tick {
-            self.folders.0.insert(id, Arc::clone(&listing));
+            self.folders.known.insert(id, Arc::clone(&listing));
         }
         Some(listing)
     }

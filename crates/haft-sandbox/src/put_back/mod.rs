@@ -21,7 +21,7 @@ use std::{
         unix::ffi::OsStrExt,
     },
     path::{Path, PathBuf},
-    sync::{Arc, Mutex, PoisonError},
+    sync::{Arc, Mutex, MutexGuard, PoisonError},
 };
 
 use haft_types::{HostPath, Style};
@@ -137,8 +137,11 @@ impl Kept {
             return Found::default();
         }
         let exact = self.items.iter().map(|item| item.path.clone()).collect();
-        let mut folders = self.how.folders.lock().unwrap_or_else(PoisonError::into_inner);
-        find(&self.guard, &exact, before, (&mut folders, (self.how.now)()), opened)
+        find(&self.guard, &exact, before, (&mut self.folders(), (self.how.now)()), opened)
+    }
+
+    fn folders(&self) -> MutexGuard<'_, Folders> {
+        self.how.folders.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// The keys that lie in folders which may be written, but for most of very many.
@@ -195,15 +198,25 @@ impl Kept {
                 Err(error) => PutBack::Left(path, error.to_string()),
             });
         }
-        if self.found.keys.len() > KEYS {
-            let why = format!("more than {KEYS} keys lie there, and the rest could be read");
-            all.extend(self.guard.folders.first().map(|of| PutBack::Unknown(of.clone(), why)));
-        }
-        if now.cut && !self.found.cut {
-            let why = "more was made than is looked through for what is protected".to_owned();
-            all.extend(self.guard.folders.first().map(|of| PutBack::Unknown(of.clone(), why)));
-        }
+        all.extend(self.unseen(&now));
         all
+    }
+
+    /// What was not looked at.
+    fn unseen(&self, now: &Found) -> Vec<PutBack> {
+        let keys = (self.found.keys.len() > KEYS)
+            .then(|| format!("more than {KEYS} keys lie there, and the rest could be read"));
+        let cut = match (now.cut, self.found.cut) {
+            (false, _) => None,
+            (true, false) => Some("more was made than is looked through for what is protected"),
+            // Of what is big once for all is enough.
+            (true, true) => self.folders().tells().then_some(
+                "it has more folders than are looked through; what is protected deep in it may be changed",
+            ),
+        };
+        let whys = keys.into_iter().chain(cut.map(str::to_owned));
+        let at = |why| Some(PutBack::Unknown(self.guard.folders.first()?.clone(), why));
+        whys.filter_map(at).collect()
     }
 
     /// What is done about something that was found behind the program.

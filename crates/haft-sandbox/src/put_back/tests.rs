@@ -587,3 +587,27 @@ fn keys_at_any_depth_are_found_and_a_link_of_their_name_hides_nothing_else() {
     world.write("w/a/.netrc", "x");
     assert_eq!(found().len(), all.len() + 1);
 }
+
+#[test]
+fn where_folders_are_too_many_the_workspace_s_own_come_first_and_the_rest_is_told_once() {
+    let world = World::new();
+    world.write("w/src/a/b/c/.envrc", "mine");
+    for package in 0..101 {
+        for part in 0..200 {
+            fs::create_dir_all(world.at(&format!("w/node_modules/p{package}/{part}"))).unwrap();
+        }
+    }
+    let kept = world.deep(&[]);
+    world.write("w/src/a/b/c/.envrc", "evil");
+    world.write("w/src/a/b/c/d/e/.envrc", "evil");
+    let why =
+        "it has more folders than are looked through; what is protected deep in it may be changed";
+    let told = [
+        "restored src/a/b/c/.envrc".to_owned(),
+        "removed src/a/b/c/d/e/.envrc".to_owned(),
+        format!("unknown : {why}"),
+    ];
+    assert_eq!(world.told(&kept), told);
+    assert_eq!(world.read("w/src/a/b/c/.envrc"), "mine");
+    assert_eq!(world.told(&world.deep(&[])), [""; 0]);
+}

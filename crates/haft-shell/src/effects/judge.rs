@@ -132,7 +132,7 @@ impl<'a, 'r> Judge<'a, 'r> {
     /// What the shell itself reads to work out words: names in folders elsewhere.
     fn lists(&self, args: &[Arg], out: &mut Outcome) {
         for arg in args.iter().filter(|arg| arg.is_pattern) {
-            if let Value::Files(start) = &arg.value
+            if let Value::Files(start, _) = &arg.value
                 && words::leads_out(start, self.state)
             {
                 let all = words::operands(arg, self.state).into_iter().map(Effect::Reads);

@@ -42,7 +42,11 @@ impl Shapes {
             Piece::Variable { quoted: false, .. }
             | Piece::Expansion { quoted: false, .. }
             | Piece::Output { quoted: false, .. } => {
-                let mut all = of_value(value);
+                let mut all = match value {
+                    // With blanks in a name it is several words.
+                    Value::Files(start, _) => vec![format!("{start}{FOUND}")],
+                    _ => of_value(value),
+                };
                 if matches!(value, Value::Texts(_)) {
                     let words = all.iter().flat_map(|text| text.split([' ', '\t', '\n']));
                     all = words.filter(|word| !word.is_empty()).map(pattern).collect();
@@ -68,7 +72,8 @@ pub(crate) fn of_value(value: &Value) -> Vec<String> {
     match value {
         Value::Texts(texts) => texts.to_vec(),
         Value::Number | Value::Count | Value::Hash => vec!["0".to_owned()],
-        Value::Files(start) => vec![format!("{start}{FOUND}")],
+        Value::Files(start, Some(end)) => vec![format!("{start}{SOME}{end}")],
+        Value::Files(start, None) => vec![format!("{start}{FOUND}")],
         Value::From(start) => vec![format!("{start}{ANY}")],
     }
 }

@@ -27,8 +27,9 @@ pub(crate) enum Value {
     Count,
     /// The hash of an object of git, and what is written behind it; it begins with a digit or letter.
     Hash,
-    /// Names of files that begin with this, or this pattern where there are none.
-    Files(String),
+    /// Names of files that begin with this, or this pattern where there are none; and with what all of them
+    /// end, where that is known and what lies between has no slash.
+    Files(String, Option<Rc<str>>),
     /// Any text that begins with this.
     From(String),
 }
@@ -64,7 +65,13 @@ impl Value {
         let last = start.rsplit('/').next().unwrap_or_default();
         // `.*` and `..*` may match `..`.
         let is_fine = last != "." && last != ".." && start.len() <= LONGEST_TEXT && !climbs(tail);
-        if is_fine { Self::Files(start) } else { Self::From(cut(start)) }
+        if is_fine { Self::Files(start, end_of(tail)) } else { Self::From(cut(start)) }
+    }
+
+    /// Names of files without what all of them end with.
+    pub(crate) fn without_end(&self, end: &str) -> Option<Self> {
+        let Self::Files(start, Some(own)) = self else { return None };
+        Some(Self::Files(start.clone(), Some(own.strip_suffix(end)?.into())))
     }
 
     /// The one text that it is.
@@ -83,7 +90,7 @@ impl Value {
                 texts.iter().fold(first, |start, text| common(start, text))
             }
             Self::Number | Self::Count | Self::Hash => "",
-            Self::Files(start) | Self::From(start) => start,
+            Self::Files(start, _) | Self::From(start) => start,
         }
     }
 
@@ -93,8 +100,8 @@ impl Value {
             Self::Texts(texts) => texts.iter().any(|text| text.starts_with(c)),
             Self::Number | Self::Count => c == '-' || c.is_ascii_digit(),
             Self::Hash => c.is_ascii_hexdigit(),
-            Self::Files(start) if start.is_empty() => c != '/' && c != '.',
-            Self::Files(start) | Self::From(start) => start.is_empty() || start.starts_with(c),
+            Self::Files(start, _) if start.is_empty() => c != '/' && c != '.',
+            Self::Files(start, _) | Self::From(start) => start.is_empty() || start.starts_with(c),
         }
     }
 
@@ -103,7 +110,7 @@ impl Value {
         match self {
             Self::Texts(texts) => texts.iter().all(|text| is_number(text)),
             Self::Number | Self::Count => true,
-            Self::Hash | Self::Files(_) | Self::From(_) => false,
+            Self::Hash | Self::Files(..) | Self::From(_) => false,
         }
     }
 
@@ -118,8 +125,11 @@ impl Value {
                 };
                 Self::texts(firsts.iter().flat_map(join).collect())
             }
-            (Self::Texts(firsts), Self::Files(start)) => match &firsts[..] {
-                [first] => Self::files(format!("{first}{start}"), ""),
+            (Self::Texts(firsts), Self::Files(start, end)) => match &firsts[..] {
+                [first] => match Self::files(format!("{first}{start}"), "") {
+                    Self::Files(start, _) => Self::Files(start, end.clone()),
+                    other => other,
+                },
                 _ => Self::From(self.start().to_owned()),
             },
             (Self::Texts(firsts), _) => match firsts.len() {
@@ -136,14 +146,20 @@ impl Value {
                 Self::Hash
             }
             (Self::Number | Self::Count | Self::Hash, _) => Self::unknown(),
-            (Self::Files(start), Self::Texts(tails)) if !tails.iter().any(|tail| climbs(tail)) => {
-                Self::Files(start.clone())
+            (Self::Files(start, end), Self::Texts(tails))
+                if !tails.iter().any(|tail| climbs(tail)) =>
+            {
+                let end = end.as_ref().zip(tails.first());
+                let end = end.filter(|(_, tail)| tails.len() == 1 && !tail.contains('/'));
+                Self::Files(start.clone(), end.map(|(end, tail)| format!("{end}{tail}").into()))
             }
-            (Self::Files(start), Self::Files(tail)) if !climbs(tail) => Self::Files(start.clone()),
-            (Self::Files(start), Self::Number | Self::Count | Self::Hash) => {
-                Self::Files(start.clone())
+            (Self::Files(start, _), Self::Files(tail, _)) if !climbs(tail) => {
+                Self::Files(start.clone(), None)
             }
-            (Self::Files(start) | Self::From(start), _) => Self::From(start.clone()),
+            (Self::Files(start, _), Self::Number | Self::Count | Self::Hash) => {
+                Self::Files(start.clone(), None)
+            }
+            (Self::Files(start, _) | Self::From(start), _) => Self::From(start.clone()),
         }
     }
 
@@ -170,7 +186,7 @@ impl Value {
     /// Either of both, where both are names of files that lie in one folder or below it.
     fn files_or(&self, other: &Self) -> Option<Self> {
         let starts = |value: &Self| match value {
-            Self::Files(start) => Some(vec![start.clone()]),
+            Self::Files(start, _) => Some(vec![start.clone()]),
             Self::Texts(texts) => {
                 let climbs =
                     |text: &String| text.is_empty() || text.split('/').any(|one| one == "..");
@@ -201,6 +217,13 @@ fn climbs(tail: &str) -> bool {
         || tail.starts_with("./")
         || tail.ends_with("/.")
         || tail.split('/').any(may_match)
+}
+
+/// What all that a pattern matches ends with, where no folder is among what it leaves open.
+fn end_of(tail: &str) -> Option<Rc<str>> {
+    let is_plain = |c: char| c.is_ascii_alphanumeric() || "._-*?".contains(c);
+    let at = tail.rfind(['*', '?'])?;
+    (tail.chars().all(is_plain) && !tail.contains("**")).then(|| tail[at + 1..].into())
 }
 
 /// A start that is not too long.
@@ -353,17 +376,33 @@ mod tests {
         assert_eq!(Value::text("a").or(&Value::text("b")).known(), None);
         assert_eq!(Value::Number.or(&Value::text("-12")), Value::Number);
         assert_eq!(Value::Number.or(&Value::text("x")), Value::unknown());
-        assert!(Value::Files(String::new()).may_begin('-'));
-        assert!(!Value::Files(String::new()).may_begin('/'));
-        assert!(!Value::Files("./".into()).may_begin('-'));
+        assert!(Value::Files(String::new(), None).may_begin('-'));
+        assert!(!Value::Files(String::new(), None).may_begin('/'));
+        assert!(!Value::Files("./".into(), None).may_begin('-'));
         assert!(Value::unknown().may_begin('/'));
-        let files = Value::Files("src".into());
+        let files = Value::Files("src".into(), None);
         assert_eq!(files.then(&Value::text("/x..")), Value::From("src".into()));
         assert_eq!(files.then(&Value::text("/x.rs")), files);
         assert_eq!(
-            Value::text("a/.").then(&Value::Files(String::new())),
+            Value::text("a/.").then(&Value::Files(String::new(), None)),
             Value::From("a/.".into())
         );
+        let end = |value: &Value| match value {
+            Value::Files(start, end) => Some((start.clone(), end.as_deref().map(str::to_owned))),
+            _ => None,
+        };
+        let notes = Value::text("a/").then(&Value::files("n".into(), "*.md"));
+        assert_eq!(end(&notes), Some(("a/n".into(), Some(".md".into()))));
+        let other = notes.without_end(".md").unwrap().then(&Value::text(".txt"));
+        assert_eq!(end(&other), Some(("a/n".into(), Some(".txt".into()))));
+        assert_eq!(notes.without_end(".rs"), None);
+        // What lies deeper, or may end in several ways, keeps no end.
+        for tail in ["**.md", "*/x.md", "*.[ch]", "*.@(a|b)", ""] {
+            assert_eq!(end(&Value::files("a/".into(), tail)), Some(("a/".into(), None)), "{tail}");
+        }
+        let both = Value::files("a/".into(), "*.md").or(&Value::files("a/b/".into(), "*.md"));
+        assert_eq!(end(&both), Some(("a/".into(), None)));
+        assert_eq!(end(&notes.then(&Value::text("/x.md"))), Some(("a/n".into(), None)));
         let long = "x".repeat(LONGEST_TEXT);
         assert!(matches!(Value::text(&long).then(&Value::text("y")), Value::From(_)));
     }

@@ -76,7 +76,7 @@ impl Arg {
         let value = match &self.value {
             Value::Texts(texts) => Value::texts(texts.iter().map(|text| cut(text)).collect()),
             Value::Number | Value::Count | Value::Hash => Value::unknown(),
-            Value::Files(own) | Value::From(own) => Value::From(cut(own)),
+            Value::Files(own, _) | Value::From(own) => Value::From(cut(own)),
         };
         let shapes = self.shapes.as_ref().map(|all| all.iter().map(|one| cut(one)).collect());
         Self { value, text: cut(&self.text).into(), shapes, ..self.clone() }
@@ -247,7 +247,7 @@ fn is_whole(value: &Value) -> bool {
     match value {
         Value::Texts(texts) => texts.iter().all(is_plain),
         Value::Number => true,
-        Value::Count | Value::Hash | Value::Files(_) | Value::From(_) => false,
+        Value::Count | Value::Hash | Value::Files(..) | Value::From(_) => false,
     }
 }
 
@@ -272,7 +272,7 @@ pub(crate) fn operands(arg: &Arg, state: &State) -> Vec<super::Operand> {
         _ if arg.is_split || arg.is_odd => vec![Operand::Unknown],
         Value::Texts(texts) => texts.iter().flat_map(|text| from(text, Operand::Path)).collect(),
         Value::Number | Value::Count | Value::Hash => pattern(""),
-        Value::Files(start) => pattern(start),
+        Value::Files(start, _) => pattern(start),
         // It may climb out of the folder that its certain part names, but is mostly in there.
         Value::From(start) if leads_out(start, state) => {
             let mut all = pattern(start);
@@ -296,7 +296,8 @@ pub(crate) fn leads_out(start: &str, state: &State) -> bool {
 
 /// What a variable with known values becomes where it is changed.
 fn changed(change: &str, state: &State) -> Option<Value> {
-    let Value::Texts(texts) = variable(changes::name(change), state)? else { return None };
+    let value = variable(changes::name(change), state)?;
+    let Value::Texts(texts) = &value else { return value.without_end(changes::end(change)?) };
     let all: Option<Vec<String>> = texts.iter().map(|text| changes::of(change, text)).collect();
     all.map(Value::texts)
 }

@@ -10,7 +10,7 @@ use super::{Line, State, line};
 /// One line for each way, behind one that says what they are used for.
 pub(super) fn lines(probes: &[Probe], settings: &Sandbox) -> Vec<Line> {
     let mut lines = vec![used(probes, settings)];
-    lines.extend(probes.iter().map(of));
+    lines.extend(probes.iter().map(|probe| of(probe, settings)));
     lines
 }
 
@@ -69,7 +69,7 @@ const fn without(level: Level) -> &'static str {
     }
 }
 
-fn of(probe: &Probe) -> Line {
+fn of(probe: &Probe, settings: &Sandbox) -> Line {
     let what = match probe.level {
         Level::Namespaces => "level N",
         Level::Landlock => "level L",
@@ -86,6 +86,11 @@ fn of(probe: &Probe) -> Line {
         [("stops", Cell::Stopped), ("puts back", Cell::PutBack), ("does not stop", Cell::Open)];
     let mut text: Vec<String> =
         groups.iter().filter_map(|(name, cell)| group(name, *cell)).collect();
+    if probe.level == Level::Landlock && !settings.hosts.is_empty() {
+        let open = "where hosts are allowed, does not stop connecting to one port number, that of haft's \
+                    proxy, on any machine";
+        text.push(open.to_owned());
+    }
     if probe.works() {
         text.push(format!("so commands go without {}", without(probe.level)));
     }
@@ -110,7 +115,8 @@ mod tests {
         };
         let found = Attack::ALL.iter().map(|attack| (*attack, cell(*attack))).collect();
         let probe = Probe { level: Level::Landlock, failed: None, found };
-        let told = of(&probe);
+        let plain = Sandbox::default();
+        let told = of(&probe, &plain);
         assert!(told.state == State::Fine && told.what == "level L");
         let parts: Vec<&str> = told.text.split("; ").collect();
         assert!(parts[0].starts_with("stops writing outside, ") && parts[0].contains("TCP"));
@@ -122,9 +128,11 @@ mod tests {
         ];
         assert_eq!(parts[1..], rest);
         let open = probe.found.iter().map(|(attack, _)| (*attack, Cell::Open)).collect();
-        let told = of(&Probe { found: open, ..probe });
+        let allows = Sandbox { hosts: vec!["a.org".into()], ..plain.clone() };
+        assert!(of(&probe, &allows).text.contains("; where hosts are allowed, does not stop"));
+        let told = of(&Probe { found: open, ..probe }, &plain);
         assert!(told.state == State::Missing && told.text.contains("too little"), "{}", told.text);
-        let told = of(&Probe::failed(Level::Namespaces, "no".into()));
+        let told = of(&Probe::failed(Level::Namespaces, "no".into()), &plain);
         assert!(told.state == State::Missing && told.text == "does not work here: no");
     }
 

@@ -121,7 +121,8 @@ pub fn read(
     }
     let takes_text = matches!(event, HookEvent::UserPromptSubmit | HookEvent::SessionStart);
     let text = match std::str::from_utf8(&printed.out) {
-        Ok(text) => text.trim(),
+        // Some write a byte order mark first.
+        Ok(text) => text.trim_start_matches('\u{feff}').trim(),
         Err(_) if strict || takes_text => return Err("what it printed is no text".to_owned()),
         Err(_) => return Ok(Answer::default()),
     };
@@ -161,6 +162,12 @@ const INNER: [&str; 5] = [
 /// Why an answer that is there would not be taken: it stands behind other text, or a field of it
 /// outside of where it belongs.
 fn misplaced(text: &str) -> Option<String> {
+    if text.starts_with('[')
+        && let Ok(Value::Array(list)) = serde_json::from_str(text)
+        && list.iter().any(|one| is_answer(one.as_object()))
+    {
+        return Some("its answer stands in a list, and counts only by itself".to_owned());
+    }
     let starts = text.match_indices('{').map(|(at, _)| at);
     let at = starts.into_iter().find(|at| *at == 0 || text[..*at].ends_with('\n'))?;
     let answer = serde_json::Deserializer::from_str(&text[at..]).into_iter::<Value>().next();
@@ -168,8 +175,15 @@ fn misplaced(text: &str) -> Option<String> {
     if let Some(field) = INNER.iter().find(|field| answer.contains_key(**field)) {
         return Some(format!("its {field} counts in hookSpecificOutput alone"));
     }
-    let is_answer = ANSWERS.iter().any(|field| answer.contains_key(*field));
-    (at > 0 && is_answer).then(|| "its answer stands behind other text".to_owned())
+    (at > 0 && is_answer(Some(&answer))).then(|| "its answer stands behind other text".to_owned())
+}
+
+/// Whether an object has a field of an answer.
+fn is_answer(object: Option<&serde_json::Map<String, Value>>) -> bool {
+    let has = |object: &serde_json::Map<String, Value>| {
+        ANSWERS.iter().chain(&INNER).any(|field| object.contains_key(*field))
+    };
+    object.is_some_and(has)
 }
 
 fn exit_2(event: HookEvent, err: &str) -> Answer {

@@ -649,6 +649,7 @@ fn keys_deep_in_the_workspace_are_read_by_no_program_of_mode_auto() {
     let ran = world.tool("bash", &json!({"command": "bash add.sh; cat show.sh | wc -l"}), AUTO);
     if line("level N")["state"] == "ok" {
         assert!(ran.out.contains("can only add regular files"), "{ran:?}");
+        assert!(ran.out.contains("hidden from commands in the sandbox: "), "{ran:?}");
         assert!(!ran.out.contains("precious"), "{ran:?}");
     }
 }

@@ -379,6 +379,7 @@ fn an_answer_that_cannot_be_taken_is_told() {
     for (command, why) in [
         (prints(&outside), "its permissionDecision counts in hookSpecificOutput alone"),
         (format!("echo checking; {}", prints(&deny)), "its answer stands behind other text"),
+        (prints(&json!([{"decision": "block"}])), "its answer stands in a list"),
     ] {
         world.settings(&hook("PreToolUse", "Bash", &command, ""));
         let (ran, made) = touch(&world, &["--mode", "bypass"]);
@@ -389,6 +390,11 @@ fn an_answer_that_cannot_be_taken_is_told() {
         assert!(!touch(&world, &["--mode", "bypass"]).1);
         drop(fs::remove_dir_all(world.state().join("sessions")));
     }
+    // What some editors and shells write before a text is no part of it.
+    let marked = format!("printf '\\357\\273\\277'; {}", prints(&deny));
+    world.settings(&hook("PreToolUse", "Bash", &marked, ""));
+    let (ran, made) = touch(&world, &["--mode", "bypass"]);
+    assert!(!made && ran.out.contains("not now"), "{ran:?}");
     // A no by the exit code is one, however much was printed before.
     let long = "head -c 3000000 /dev/zero | tr '\\0' x; echo because >&2; exit 2";
     world.settings(&hook("PreToolUse", "Bash", long, ""));

@@ -233,6 +233,23 @@ fn a_question_shows_what_would_happen_and_ends_with_its_call() {
     client.send(format!(r#"{{"jsonrpc":"2.0","id":{},"result":"\ud800"}}"#, asked["id"]));
     let refused = client.hear();
     assert_eq!((&refused["id"], &refused["result"]["isError"]), (&json!(2), &json!(true)));
+    // Nor is a person said to have refused who said nothing.
+    for (id, answer, by_person) in [
+        (3, json!({"error": {"code": -32601, "message": "no"}}), false),
+        (4, json!({"result": 17}), false),
+        (5, json!({"result": {"action": "decline"}}), true),
+        (6, json!({"result": {"action": "cancel"}}), true),
+    ] {
+        client.begin(&json!(id), "bash", &json!({"command": "touch made"}));
+        let mut answer = answer;
+        (answer["jsonrpc"], answer["id"]) = (json!("2.0"), client.hear()["id"].clone());
+        client.send(answer.to_string());
+        let said = client.hear();
+        assert_eq!(said["id"], id, "{said}");
+        let said = said["result"].to_string();
+        assert_eq!(said.contains("the person refused"), by_person, "{said}");
+        assert_eq!(said.contains("nobody can be asked"), !by_person, "{said}");
+    }
     assert!(!world.work().join("made").exists());
     assert!(world.read("a.txt").starts_with("one"));
     client.ends_well();

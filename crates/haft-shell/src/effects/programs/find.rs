@@ -88,7 +88,7 @@ fn is_odd_mark(text: &str) -> bool {
 
 /// The names that `{}` stands for.
 fn found(paths: &[&Arg]) -> Value {
-    let below = |start: &str| Value::Files(format!("{}/", start.trim_end_matches('/')));
+    let below = |start: &str| Value::Files(format!("{}/", start.trim_end_matches('/')), None);
     match paths {
         [] => return below("."),
         [path] if path.known().is_some() => return below(path.value.start()),
@@ -102,13 +102,13 @@ fn found(paths: &[&Arg]) -> Value {
             && !path.is_odd
             && match &path.value {
                 Value::Texts(texts) => texts.iter().all(|text| is_alike(text)),
-                Value::Files(start) => is_alike(start),
+                Value::Files(start, _) => is_alike(start),
                 Value::Number | Value::Count | Value::Hash | Value::From(_) => false,
             }
     };
     let all = paths.iter().map(|path| path.value.clone()).reduce(|one, two| one.or(&two));
     let start = all.as_ref().map_or("", Value::start).to_owned();
-    if paths.iter().all(is_certain) { Value::Files(start) } else { Value::From(start) }
+    if paths.iter().all(is_certain) { Value::Files(start, None) } else { Value::From(start) }
 }
 
 /// Operators and tests of `find` without a value.
@@ -257,6 +257,6 @@ fn may_be(value: &Value, text: &str) -> bool {
     match value {
         Value::Texts(texts) => texts.iter().any(|own| own == text),
         Value::Number | Value::Count | Value::Hash => false,
-        Value::Files(start) | Value::From(start) => text.starts_with(start),
+        Value::Files(start, _) | Value::From(start) => text.starts_with(start),
     }
 }

@@ -240,9 +240,9 @@ fn items(judge: &Judge<'_, '_>) -> Value {
                 && tests.first().is_none_or(|first| first.starts_with(['-', '(', '!']))
                 && tests.iter().all(|test| is_test(test)) =>
         {
-            Value::Files(format!("{}/", start.trim_end_matches('/')))
+            Value::Files(format!("{}/", start.trim_end_matches('/')), None)
         }
-        Some(["git", "ls-files", "-z"]) => Value::Files(String::new()),
+        Some(["git", "ls-files", "-z"]) => Value::Files(String::new(), None),
         _ => Value::unknown(),
     }
 }

@@ -2,7 +2,7 @@
 //!
 //! **Invariant:** nothing is run again; only what failed is told of, once, with what its own words name.
 
-use haft_host::{Limits, Net};
+use haft_host::{Level, Limits, Net};
 use haft_net::{Refused, Why};
 use haft_types::{HostPath, Outcome, Part, Status};
 use serde_json::json;
@@ -60,6 +60,9 @@ const READERS: &[&str] = &[
 /// What they say of a single file that stays as it is.
 const HELD: &[&str] = &["device or resource busy", "read-only file system", "ebusy", "erofs"];
 
+/// What they say of a file that is hidden.
+const UNREAD: &[&str] = &["permission denied", "eacces", "can only add regular files"];
+
 /// What they say where they reach no host.
 const CONNECTING: &[&str] = &[
     "could not resolve",
@@ -94,7 +97,7 @@ pub(super) fn tell(
     let start = text.ceil_char_boundary(text.len().saturating_sub(LOOKED));
     let text = &text[start..];
     // Some go on behind it as if nothing were.
-    if let Some(note) = kept(text, limits) {
+    if let Some(note) = kept(text, limits).or_else(|| unread(text, limits)) {
         return noted(outcome, &note);
     }
     if !failed && refused.is_empty() {
@@ -112,11 +115,6 @@ pub(super) fn tell(
         return outcome;
     }
     let named = wrote.and_then(path);
-    let is_any = |all: &[HostPath], path: &str| all.iter().any(|one| is_at(path, one));
-    let is_hidden = |path: &str| is_any(&limits.hidden, path) && !is_any(&limits.shown, path);
-    if let Some(path) = named.filter(|path| is_hidden(path)) {
-        return noted(outcome, &format!("{path} cannot be read by commands in the sandbox"));
-    }
     let is_reading = wrote.is_some_and(reads);
     // In the sandbox all else can be read that can be read outside.
     if is_reading && !limits.reads_only() && connected.is_none() && refused.is_empty() {
@@ -124,8 +122,14 @@ pub(super) fn tell(
     }
     let needs = needs(named.filter(|_| !is_reading), connected, refused);
     let told: Vec<String> = refused.iter().take(NAMED).map(ToString::to_string).collect();
-    let told =
+    let mut told =
         if told.is_empty() { String::new() } else { format!("; refused: {}", told.join(", ")) };
+    if refused.iter().any(|one| !is_web(one)) {
+        told.push_str(
+            " (needs reaches ports 80 and 443 alone; others want unsandboxed, or sandbox.hosts in the \
+             person's settings)",
+        );
+    }
     let held = held(limits);
     if needs.is_empty() {
         let way = "name in needs what it has to reach, or set unsandboxed: both ask";
@@ -144,6 +148,11 @@ fn reads(line: &str) -> bool {
         || program.is_some_and(|program| READERS.contains(&program.trim()))
 }
 
+/// Whether `needs` could name it: it stands for these ports alone.
+const fn is_web(refused: &Refused) -> bool {
+    matches!(refused.port, 80 | 443)
+}
+
 /// What is to be named for it to go through.
 fn needs(
     path: Option<&str>,
@@ -154,7 +163,7 @@ fn needs(
     if let Some(path) = path {
         needs.insert("write".to_owned(), json!([folder(path)]));
     }
-    let listed = refused.iter().filter(|one| matches!(one.why, Why::NotListed));
+    let listed = refused.iter().filter(|one| matches!(one.why, Why::NotListed) && is_web(one));
     let mut hosts: Vec<&str> = listed.map(|one| one.host.as_str()).collect();
     hosts.dedup();
     if hosts.is_empty() {
@@ -207,18 +216,52 @@ fn folder(path: &str) -> &str {
 
 /// What a text says could not be changed that is protected.
 fn protected(text: &str, limits: &Limits) -> Vec<String> {
+    named(text, HELD, |word| {
+        let paths = limits.guard.folders.iter().filter_map(|folder| folder.join(word).ok());
+        let held = |path: &HostPath| limits.protected.iter().any(|of| path.is_within(of));
+        paths.filter(held).map(|path| path.text().into_owned()).next()
+    })
+}
+
+/// Says what could not be read that is hidden.
+fn unread(text: &str, limits: &Limits) -> Option<String> {
+    let is_any = |all: &[HostPath], path: &str| all.iter().any(|one| is_at(path, one));
+    let ends = |place: &HostPath, word: &str| {
+        place.text().strip_suffix(word).is_some_and(|before| before.ends_with('/'))
+    };
+    let is_key = |word: &str| {
+        let word = format!("/{word}/");
+        limits.guard.keys.iter().any(|key| word.contains(&format!("/{key}/")))
+    };
+    let is_hidden = |word: &str| {
+        let hidden = if word.starts_with('/') {
+            is_any(&limits.hidden, word)
+        } else {
+            limits.hidden.iter().any(|place| ends(place, word.trim_start_matches("./")))
+        };
+        (hidden || is_key(word)) && !is_any(&limits.shown, word)
+    };
+    let places = named(text, UNREAD, |word| is_hidden(word).then(|| word.to_owned()));
+    (!places.is_empty()).then(|| {
+        format!(
+            "hidden from commands in the sandbox: {}. Go on without, or, if it has to be read, say why \
+             and set unsandboxed: that asks",
+            places.join(", ")
+        )
+    })
+}
+
+/// What words in lines that say one of these stand for.
+fn named(text: &str, says_so: &[&str], of: impl Fn(&str) -> Option<String>) -> Vec<String> {
     let mut found: Vec<String> = Vec::new();
     for line in text.lines() {
         let lower = line.to_lowercase();
-        if !HELD.iter().any(|word| says(&lower, word)) {
+        if !says_so.iter().any(|word| says(&lower, word)) {
             continue;
         }
         let words = line.split(is_end).filter(|word| !word.is_empty() && word.len() <= 4096);
         for word in words.take(WORDS) {
-            let paths = limits.guard.folders.iter().filter_map(|folder| folder.join(word).ok());
-            let held = |path: &HostPath| limits.protected.iter().any(|of| path.is_within(of));
-            let path = paths.filter(held).map(|path| path.text().into_owned()).next();
-            found.extend(path.filter(|path| !found.contains(path)));
+            found.extend(of(word).filter(|path| !found.contains(path)));
         }
         if found.len() >= NAMED {
             break;
@@ -245,6 +288,9 @@ fn says(line: &str, words: &str) -> bool {
 fn held(limits: &Limits) -> String {
     let net = match limits.net {
         Net::Off => "connect to nothing",
+        Net::Port(_) if limits.level == Some(Level::Landlock) => {
+            "connect only to the hosts that it was allowed, and to one port of any machine"
+        }
         Net::Port(_) => "connect only to the hosts that it was allowed",
         Net::On => "connect to everything",
     };
@@ -280,6 +326,7 @@ fn host(line: &str) -> Option<&str> {
 
 #[cfg(test)]
 mod tests {
+    use haft_host::Guard;
     use haft_types::Style;
 
     use super::*;
@@ -341,5 +388,43 @@ mod tests {
             said.contains("or set unsandboxed: both ask") && !said.contains("write\\"),
             "{said}"
         );
+    }
+
+    #[test]
+    fn what_is_hidden_or_refused_is_told_with_what_would_help() {
+        let write = vec![HostPath::new(b"/w", Style::Posix).unwrap()];
+        let limits = Limits { write, ..Limits::default() };
+        let failed = |text: &str| Outcome { status: Status::Failed, ..Outcome::text(text) };
+        let hidden = [b"/home/me/.ssh".as_slice(), b"/w/sub/id_rsa"];
+        let hidden = hidden.map(|path| HostPath::new(path, Style::Posix).unwrap()).to_vec();
+        let guard =
+            Guard { keys: vec![".netrc".into(), ".docker/config.json".into()], ..Guard::default() };
+        let hides = Limits { hidden, guard, ..limits.clone() };
+        for (line, named) in [
+            ("cat: /home/me/.ssh/x: Permission denied", "/home/me/.ssh/x"),
+            ("grep: ./sub/id_rsa: Permission denied", "./sub/id_rsa"),
+            ("error: a/.netrc: can only add regular files, symbolic links", "a/.netrc"),
+            (
+                "Error: EACCES: permission denied, open 'x/.docker/config.json'",
+                "x/.docker/config.json",
+            ),
+        ] {
+            let said = format!("{:?}", tell(failed(line), &hides, &[], false).content);
+            assert!(
+                said.contains(&format!("hidden from commands in the sandbox: {named}. Go")),
+                "{said}"
+            );
+        }
+        let refused = |port| Refused { host: "a.org".into(), port, why: Why::NotListed, times: 1 };
+        let one =
+            |port| format!("{:?}", tell(failed("no"), &limits, &[refused(port)], false).content);
+        assert!(one(443).contains("hosts") && !one(443).contains("ports 80 and 443 alone"));
+        assert!(
+            !one(22).contains("{\\\"hosts") && one(22).contains("ports 80 and 443 alone"),
+            "{}",
+            one(22)
+        );
+        let said = tell(failed("cat: sub/rsa: Permission denied"), &hides, &[], false).content;
+        assert!(!format!("{said:?}").contains("hidden"), "{said:?}");
     }
 }
