@@ -374,6 +374,10 @@ fn beyond(plan: Plan, input: &Input, place: &Place) -> Result<Plan, ToolError> {
             ToolError::new(format!("needs.write has {}: {error}", quoted(path)))
                 .hint("Name files or folders.")
         })?;
+        if root.parent().is_none() {
+            let text = format!("needs.write has {}, which is all there is", quoted(path));
+            return Err(ToolError::new(text).hint("Name the folders that it writes to."));
+        }
         plan = plan.with(Access::Modify, Target::Tree { root });
     }
     for host in hosts {

@@ -333,10 +333,12 @@ fn look(
         way.push((name, state));
     }
     let at = folder.as_ref();
-    let kind = at.and_then(|at| statat(at, &name, AtFlags::SYMLINK_NOFOLLOW).ok());
-    let kind = kind.map(|found| FileType::from_raw_mode(found.st_mode));
-    // What a link leads to is held, not the link.
-    let is_held = matches!(kind, Some(FileType::RegularFile | FileType::Directory));
+    let found = at.and_then(|at| statat(at, &name, AtFlags::SYMLINK_NOFOLLOW).ok());
+    // What a link leads to is held, not the link; and a file with a second name can be written by that.
+    let is_held = found.is_some_and(|found| match FileType::from_raw_mode(found.st_mode) {
+        FileType::RegularFile => found.st_nlink == 1,
+        kind => kind == FileType::Directory,
+    });
     let held = held && is_held && ids.len() == way.len();
     let state = match at {
         Some(at) => state(at.as_fd(), &name, &mut room, Some(0)),

@@ -183,6 +183,8 @@ fn the_border_is_asked_about() {
     refused(&world.tool("bash", &bad, AUTO), "a session cannot have needs");
     let bad = json!({"command": "true", "needs": {"hosts": ["no host"]}});
     refused(&world.tool("bash", &bad, AUTO), "which is no host name");
+    let bad = json!({"command": "true", "needs": {"write": ["/"]}});
+    refused(&world.tool("bash", &bad, AUTO), "needs.write has /, which is all there is");
 }
 
 /// Asks a person at line mode, who says yes, and gives what they saw.
