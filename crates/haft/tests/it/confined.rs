@@ -651,9 +651,37 @@ fn keys_deep_in_the_workspace_are_read_by_no_program_of_mode_auto() {
     let ran = world.tool("bash", &json!({"command": "bash add.sh; cat show.sh | wc -l"}), AUTO);
     if line("level N")["state"] == "ok" {
         assert!(ran.out.contains("can only add regular files"), "{ran:?}");
+        // Nor is a key for which an index is forged what git has anyway.
+        let forged = "echo x | git hash-object -w --stdin > id; \
+                      git update-index --add --cacheinfo 100644,$(cat id),sub/.netrc; git write-tree";
+        world.file("forge.sh", forged);
+        world.tool("bash", &json!({"command": "bash forge.sh"}), AUTO);
+        let ran = world.tool("bash", &json!({"command": "bash show.sh; git add -A"}), AUTO);
+        assert!(!ran.out.contains("precious"), "{ran:?}");
         assert!(ran.out.contains("hidden from commands in the sandbox: "), "{ran:?}");
         assert!(!ran.out.contains("precious"), "{ran:?}");
     }
+}
+
+#[test]
+fn keys_that_git_has_are_what_programs_may_work_with() {
+    let world = World::new();
+    init(&world);
+    for (name, value) in [("user.name", "a"), ("user.email", "a@b.example")] {
+        assert!(world.program("git").args(["config", name, value]).status().unwrap().success());
+    }
+    world.file("tests/id_rsa", "a fixture\n");
+    world.file("a.txt", "a\n");
+    let commit = "git add -A && git commit -qm x";
+    assert!(world.program("sh").args(["-c", commit]).status().unwrap().success());
+    world.file("tests/.netrc", "precious\n");
+    world.file(
+        "work.sh",
+        "cat tests/id_rsa tests/.netrc; echo b > a.txt; git commit -qam y; git status -s",
+    );
+    let ran = world.tool("bash", &json!({"command": "bash work.sh"}), AUTO);
+    assert!(ran.out.contains("a fixture") && !ran.out.contains("precious"), "{ran:?}");
+    assert!(!ran.out.contains(" M ") && !ran.out.contains("fatal"), "{ran:?}");
 }
 
 /// Tells what everyday programs find, each on a line of its own.

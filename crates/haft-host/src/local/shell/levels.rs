@@ -4,17 +4,19 @@
 //! is concluded from versions or settings. It is tried once for each process of haft.
 
 use std::{
-    ffi::OsString,
+    ffi::{OsStr, OsString},
     fs::File,
     io::{self, Read},
     os::unix::ffi::OsStrExt,
+    path::Path,
     sync::{Arc, Mutex, PoisonError},
 };
 
 use haft_sandbox::{Keeping, Kept, Level, Limits, Probe};
+use haft_types::HostPath;
 
 use super::{
-    link, start,
+    link, objects, start,
     wire::{Hold, Request, Told},
 };
 
@@ -41,12 +43,14 @@ pub(super) fn hold(supervisor: &[OsString], limits: &Limits) -> io::Result<Hold>
     Err(io::Error::new(io::ErrorKind::Unsupported, text))
 }
 
-/// Looks at what a program is to leave as it is, and hides the keys that are found on the way.
+/// Looks at what a program is to leave as it is, and hides the keys that are found on the way, but for
+/// those whose content git has: fixtures of tests, without which nothing could be tested or committed.
 pub(super) fn look(hold: &mut Hold, how: &Keeping) -> Option<Kept> {
     let Hold::To(level, limits) = hold else { return None };
     let kept = Kept::look(limits, *level, how.clone());
     if *level == Level::Namespaces {
-        limits.hidden.extend(kept.keys());
+        let file = |key: &HostPath| Path::new(OsStr::from_bytes(key.as_bytes())).to_owned();
+        limits.hidden.extend(kept.keys().filter(|key| !objects::has(&file(key))));
     }
     Some(kept)
 }

@@ -15,6 +15,7 @@ mod found;
 mod levels;
 mod link;
 mod looking;
+mod objects;
 mod profile;
 mod reads;
 mod scratch;
