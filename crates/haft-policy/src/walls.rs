@@ -237,6 +237,15 @@ impl Policy {
         places
     }
 
+    /// The same of the home folder of somebody else, who keeps them where this person does.
+    pub fn hidden_in(home: &HostPath) -> Vec<HostPath> {
+        let own = |spot: &&Spot| {
+            let first = spot.names.split('/').next().unwrap_or_default();
+            !matches!(first, "etc" | "security" | "backups" | "proc") && !spot.names.ends_with('*')
+        };
+        CREDENTIALS.iter().filter(own).filter_map(|spot| home.join(spot.names).ok()).collect()
+    }
+
     /// Names of keys and passwords at any depth of a workspace.
     pub fn keys(&self) -> Vec<String> {
         let all = CREDENTIALS.iter().filter(|spot| !spot.home && !spot.names.ends_with('*'));
@@ -349,6 +358,17 @@ impl Policy {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn of_another_home_its_keys_are_hidden_and_nothing_of_the_system() {
+        let home = HostPath::new(b"/home/me", haft_types::Style::Posix).unwrap();
+        let all: Vec<String> =
+            Policy::hidden_in(&home).iter().map(|path| path.text().into_owned()).collect();
+        for name in [".ssh", ".netrc", ".npmrc", ".aws", ".config/gcloud"] {
+            assert!(all.contains(&format!("/home/me/{name}")), "{name}");
+        }
+        assert!(all.iter().all(|path| !path.contains("/etc/") && !path.contains('*')), "{all:?}");
+    }
 
     #[test]
     fn hosts_are_named_or_lie_below_a_name() {

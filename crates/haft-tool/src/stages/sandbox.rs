@@ -9,12 +9,19 @@ mod made;
 mod network;
 
 use futures::{FutureExt as _, future::BoxFuture};
-use haft_host::{FileKind, Guard, Level, Limits, Local, Located, Repository, Shell, repository};
+use haft_host::{
+    FileKind, Guard, Level, Limits, ListHow, Local, Located, Repository, Shell, repository,
+};
 use haft_policy::{Confinement, Policy, Walls, is_harmless, unconfined};
-use haft_types::{Access, Effect, Follow, HostPath, Mode, Outcome, Target, ToolError};
+use haft_types::{
+    Access, Effect, EntryKind, Follow, HostPath, Mode, Outcome, Style, Target, ToolError,
+};
 use serde_json::Value;
 
 use crate::{Call, Next, Stage};
+
+/// Most home folders of others whose keys are hidden.
+const HOMES: usize = 32;
 
 pub(super) struct Sandbox;
 
@@ -150,6 +157,7 @@ async fn limits(call: &Call) -> Option<Limits> {
         }
         // Sorting much takes files for a while.
         let (mut hidden, temp) = (policy.hidden(), shell.scratch().await.ok());
+        hidden.extend(others(call).await.iter().flat_map(Policy::hidden_in));
         hidden.extend(call.veil.iter().flat_map(|veil| veil.hidden.clone()));
         // Who allows it lets it read all else.
         let read = if looks { Some(seen(call).await) } else { None };
@@ -157,7 +165,7 @@ async fn limits(call: &Call) -> Option<Limits> {
     }
     let walls = call.walls.as_ref()?;
     let level = level(shell, strongest(wanted)).await?;
-    let mut limits = inside(call, policy, walls);
+    let mut limits = inside(call, policy, walls, &others(call).await);
     limits.level = Some(level);
     if !limits.write.iter().any(|folder| call.cx.dispatcher.host.temp().is_within(folder)) {
         limits.temp = shell.scratch().await.ok();
@@ -211,8 +219,24 @@ pub(super) async fn around(call: &Call) -> Vec<(HostPath, HostPath)> {
     all
 }
 
+/// Home folders of others, where haft runs as somebody whose own is not among them, and who may look
+/// into all of them: root.
+async fn others(call: &Call) -> Vec<HostPath> {
+    let host = &call.cx.dispatcher.host;
+    let Ok(homes) = HostPath::root(host.home().style()).join("home") else { return Vec::new() };
+    if host.home().style() != Style::Posix || host.home().is_within(&homes) {
+        return Vec::new();
+    }
+    let Ok(found) = host.fs().locate(&homes, Follow::No).await else { return Vec::new() };
+    let Ok(listing) = host.fs().list(&found, ListHow { limit: HOMES, stat: false }).await else {
+        return Vec::new();
+    };
+    let folders = listing.entries.iter().filter(|entry| entry.kind == EntryKind::Folder);
+    folders.filter_map(|entry| homes.join_bytes(&entry.name).ok()).collect()
+}
+
 /// The walls, and what this call was allowed beyond them.
-fn inside(call: &Call, policy: &Policy, walls: &Walls) -> Limits {
+fn inside(call: &Call, policy: &Policy, walls: &Walls, homes: &[HostPath]) -> Limits {
     let effects = call.plan().map(|plan| plan.effects.as_slice()).unwrap_or_default();
     let located = effects.iter().zip(&call.located);
     let touched: Vec<(Access, &Located)> = located
@@ -229,6 +253,7 @@ fn inside(call: &Call, policy: &Policy, walls: &Walls) -> Limits {
         }
     }
     let mut hidden = policy.hidden();
+    hidden.extend(homes.iter().flat_map(Policy::hidden_in));
     hidden.retain(|place| !touched.iter().any(|(_, found)| found.real.is_within(place)));
     folders.retain(|folder| !walls.git.contains(folder));
     let mut protected = policy.kept(&folders, &walls.git);
