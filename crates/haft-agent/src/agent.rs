@@ -18,7 +18,7 @@ use haft_llm::{Delta, Effort, Encoded, LlmError, Provider, Request, Target};
 use haft_session::Fold;
 use haft_tool::{Dispatcher, Events as _, Jobs, RecordError};
 use haft_types::{
-    Body, BreakCause, CallId, From, Level, Part, Stop, ToolUse, TurnEnd, TurnId, Usage,
+    Body, BreakCause, CallId, From, Level, Message, Part, Stop, ToolUse, TurnEnd, TurnId, Usage,
 };
 use tokio::{sync::mpsc, task::JoinHandle, time::Instant};
 use tokio_util::sync::CancellationToken;
@@ -30,6 +30,7 @@ use crate::{
     answer::Answer,
     calls::{Batch, Runner, panic_text},
     early::Early,
+    text_calls,
 };
 
 /// How long cancelled calls may take to report before they are given up.
@@ -376,6 +377,7 @@ impl Agent {
             system: self.system.clone(),
             tools: self.tools.clone(),
             messages: self.encoded.clone(),
+            ..Request::default()
         };
         let stop = CancellationToken::new();
         let stream = self.setup.provider.stream(request, stop.clone());
@@ -481,6 +483,9 @@ impl Agent {
                     self.unkept(&error).await;
                 }
             }
+            Delta::Note { text } => {
+                self.emit_or_tell(Body::Notice { level: Level::Warning, text });
+            }
             Delta::End { stop, usage } => self.answer_ended(stop, usage).await,
             _ => {}
         }
@@ -494,13 +499,17 @@ impl Agent {
         let Some(Streaming { answer, .. }) = self.answer.take() else { return };
         self.usage.add(usage);
         let Answer { wire, model, calls, empty, .. } = answer;
-        if let Err(error) = self.emit(Body::AnswerEnded { model, wire, stop, usage }) {
+        let host = self.setup.provider.host().to_owned();
+        if let Err(error) = self.emit(Body::AnswerEnded { model, wire, host, stop, usage }) {
             let error = error.to_string();
             return self.step(Input::AnswerCut { error, calls }).await;
         }
         if empty && !matches!(stop, Stop::Refusal | Stop::Paused) {
             let text = "the model's answer is empty: ask again, or in other words".to_owned();
             self.emit_or_tell(Body::Notice { level: Level::Error, text });
+        }
+        if calls.is_empty() && stop == Stop::EndTurn {
+            self.look_for_calls_in_text().await;
         }
         // Told first: the end of an answer may lead straight to the next request.
         if let Some(most) = self.setup.limits.output_tokens.filter(|m| self.usage.output >= *m) {
@@ -510,6 +519,26 @@ impl Agent {
         }
         if !self.ask_to_stop(stop, !calls.is_empty()) {
             self.step(Input::AnswerEnded { stop, calls }).await;
+        }
+    }
+
+    /// Tells whom it concerns that a call which stands in the answer's text is none: the person
+    /// each time, the model once in a session.
+    async fn look_for_calls_in_text(&mut self) {
+        let told = {
+            let fold = self.fold();
+            let messages = fold.final_messages();
+            let Some(Message::Assistant { parts, .. }) = messages.last() else { return };
+            if !parts.iter().any(text_calls::is_in) {
+                return;
+            }
+            messages.iter().any(text_calls::is_told)
+        };
+        let text = text_calls::FOR_PEOPLE.to_owned();
+        self.emit_or_tell(Body::Notice { level: Level::Warning, text });
+        if !told {
+            let parts = vec![Part::text(text_calls::FOR_MODEL)];
+            self.step(Input::Notice { words: Words { from: From::Haft, parts }, wake: true }).await;
         }
     }
 
@@ -524,7 +553,8 @@ impl Agent {
         }
         let Answer { wire, model, calls, .. } = answer;
         let (stop, usage) = (Stop::Interrupted, Usage::default());
-        self.emit_or_tell(Body::AnswerEnded { model, wire, stop, usage });
+        let host = self.setup.provider.host().to_owned();
+        self.emit_or_tell(Body::AnswerEnded { model, wire, host, stop, usage });
         Some(Input::AnswerCut { error: LlmError::Cancelled.to_string(), calls })
     }
 

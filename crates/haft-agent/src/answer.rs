@@ -133,6 +133,7 @@ impl Answer {
                 out.extend(self.finish());
             }
             Delta::End { .. } => out.extend(self.finish()),
+            Delta::Note { .. } => {}
         }
         out
     }

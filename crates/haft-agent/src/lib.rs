@@ -15,6 +15,7 @@ mod early;
 mod feed;
 mod machine;
 mod prompt;
+mod text_calls;
 
 pub use self::{
     agent::{Agent, Handle, Limits, Pinned, PromptSaid, Setup, TalkHooks},

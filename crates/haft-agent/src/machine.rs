@@ -6,7 +6,7 @@
 //!
 //! It does not know what a call does, what was said before, or how long anything takes.
 
-use std::collections::{HashMap, VecDeque, hash_map::Entry};
+use std::collections::{HashMap, HashSet, VecDeque, hash_map::Entry};
 
 use haft_types::{CallId, From, Outcome, Part, QuestionId, Reply, Status, Stop, ToolUse, TurnEnd};
 
@@ -285,7 +285,8 @@ impl Machine {
             _ => return Vec::new(),
         }
         self.take(calls);
-        let mut actions = Vec::new();
+        let mut actions =
+            if stop == Stop::Length { Vec::new() } else { self.end_beside_malformed() };
         if stop == Stop::Length
             && let Some(last) = self.calls.last_mut()
             && !last.started
@@ -309,6 +310,35 @@ impl Machine {
         self.pauses = 0;
         self.state = State::Running;
         actions.extend(self.go_on());
+        actions
+    }
+
+    /// Ends the calls that wait where another one of the answer cannot be read: what that was
+    /// meant to do may be what these rely on. The malformed ones go on, to be told what is wrong.
+    fn end_beside_malformed(&mut self) -> Vec<Action> {
+        let is_malformed = |call: &ToolUse| call.input.is_none() && !haft_tool::is_json(&call.raw);
+        let malformed: HashSet<CallId> = self
+            .calls
+            .iter()
+            .filter(|slot| is_malformed(&slot.call))
+            .map(|slot| slot.call.id.clone())
+            .collect();
+        let Some(name) = self
+            .calls
+            .iter()
+            .find(|slot| malformed.contains(&slot.call.id))
+            .map(|slot| slot.call.name.clone())
+        else {
+            return Vec::new();
+        };
+        let mut actions = Vec::new();
+        let waits = |slot: &&mut Slot| !slot.started && !malformed.contains(&slot.call.id);
+        for slot in self.calls.iter_mut().filter(waits) {
+            (slot.started, slot.done) = (true, true);
+            (self.waiting, self.open) = (self.waiting - 1, self.open - 1);
+            let outcome = beside_malformed(&name);
+            actions.push(Action::End { call: slot.call.clone(), outcome });
+        }
         actions
     }
 
@@ -472,6 +502,15 @@ fn never_ran() -> Box<Outcome> {
 fn cut_off() -> Box<Outcome> {
     let text = "not run: the answer reached its output limit inside this call, so its arguments \
                 may be incomplete.\nSend the call again, in smaller pieces if it is large.";
+    Box::new(Outcome::ended(Status::Failed, text))
+}
+
+/// The result of a call beside one that cannot be read.
+fn beside_malformed(name: &str) -> Box<Outcome> {
+    let text = format!(
+        "not run: the arguments of another call of the same answer, {name:?}, are not JSON, so \
+         none of its calls was started.\nNothing was run. Send both calls again."
+    );
     Box::new(Outcome::ended(Status::Failed, text))
 }
 

@@ -29,6 +29,18 @@ pub enum LlmError {
     /// The answer is more than any model writes, so it was given up.
     #[error("{0}")]
     Endless(String),
+    /// The server ended the answer with a reason that is no good end: what came of it counts.
+    #[error("{0}")]
+    Broken(String),
+    /// The answer ended with an end mark, but without a reason: perhaps it broke off.
+    #[error("{0}")]
+    NoReason(String),
+    /// The server answered, and ended before it said anything.
+    #[error("{0}")]
+    Empty(String),
+    /// The server answered with a body that is no answer; this is the body.
+    #[error("the server answered with status 200, but with no answer: {0}")]
+    NoAnswer(String),
     /// The answer broke off or stalled before its end.
     #[error("{0}")]
     Cut(String),
@@ -40,7 +52,14 @@ pub enum LlmError {
 impl LlmError {
     /// Reports whether the same request may succeed when it is sent again.
     pub const fn is_retryable(&self) -> bool {
-        matches!(self, Self::Busy { .. } | Self::Unreachable(_) | Self::Cut(_))
+        matches!(
+            self,
+            Self::Busy { .. }
+                | Self::Unreachable(_)
+                | Self::Cut(_)
+                | Self::NoReason(_)
+                | Self::Empty(_)
+        )
     }
 
     /// How long the server asked to wait, in milliseconds.

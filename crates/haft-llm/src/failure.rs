@@ -69,7 +69,7 @@ pub(crate) fn malformed(wire: &str, event: &SseEvent, error: &serde_json::Error)
 }
 
 /// Parts that one answer may have: each event looks its part up among those that are open.
-const MAX_PARTS: u32 = 4_096;
+pub(crate) const MAX_PARTS: u32 = 4_096;
 
 /// Refuses an answer of more parts than any model writes.
 pub(crate) fn check_parts(parts: u32) -> Result<(), LlmError> {
@@ -84,6 +84,24 @@ pub(crate) fn check_parts(parts: u32) -> Result<(), LlmError> {
 /// A stream that ended before the answer did.
 pub(crate) fn cut() -> LlmError {
     LlmError::Cut("the answer broke off before its end: the connection was closed".into())
+}
+
+/// A stream that ended before its first event.
+pub(crate) fn empty() -> LlmError {
+    LlmError::Empty("the answer broke off before its beginning: nothing came".into())
+}
+
+/// An end mark that no reason came before.
+pub(crate) fn no_reason() -> LlmError {
+    LlmError::NoReason("the answer ended without a reason, so it may have broken off".into())
+}
+
+/// The error in an event that is none of the wire's own, as gateways and servers in front of the
+/// model's write theirs; none where it is no error.
+pub(crate) fn of_other_shape(event: &Value, data: &str) -> Option<LlmError> {
+    let is_error = event["object"] == "error"
+        || ["error", "detail", "errors"].iter().any(|key| !event[*key].is_null());
+    is_error.then(|| in_stream(None, data))
 }
 
 fn too_long(head: &str) -> LlmError {
@@ -106,18 +124,35 @@ impl Said {
             _ if body.trim().is_empty() => {
                 Self { kind: String::new(), code: None, text: "no message".to_owned() }
             }
-            Ok(value) => Self::of(value.get("error").unwrap_or(&value), body),
+            Ok(value) => Self::of(&value, body),
             Err(_) => Self { kind: String::new(), code: None, text: excerpt(body) },
         }
     }
 
-    fn of(error: &Value, whole: &str) -> Self {
+    /// Reads an error, whatever it is wrapped in: `error`, a list, `detail`, `errors`.
+    fn of(value: &Value, whole: &str) -> Self {
+        let mut error = value;
+        // Each step goes one level in, and no server wraps more often than this.
+        for _ in 0..4 {
+            let inner = match error {
+                Value::Array(items) => items.first(),
+                _ => ["error", "errors", "detail"]
+                    .iter()
+                    .map(|key| &error[*key])
+                    .find(|inner| inner.is_object() || inner.is_array() || inner.is_string()),
+            };
+            match inner {
+                Some(inner) => error = inner,
+                None => break,
+            }
+        }
         let field = |key: &str| error.get(key).and_then(Value::as_str);
         let kinds: Vec<&str> = [field("type"), field("code")].into_iter().flatten().collect();
-        let code = error.get("code").or_else(|| error.get("status")).and_then(|code| {
+        let code = [error, value].iter().find_map(|value| {
+            let code = value.get("code").or_else(|| value.get("status"))?;
             code.as_u64().or_else(|| code.as_str().and_then(|text| text.parse().ok()))
         });
-        let message = error.as_str().or_else(|| field("message")).or_else(|| field("detail"));
+        let message = error.as_str().or_else(|| field("message")).or_else(|| field("msg"));
         let text = match (kinds.first(), message) {
             (Some(kind), Some(message)) => format!("{kind}: {message}"),
             (None, Some(message)) => message.to_owned(),

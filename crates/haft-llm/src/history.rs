@@ -115,6 +115,7 @@ mod tests {
             role,
             json: String::new(),
             mark: None,
+            optional: Vec::new(),
             calls: calls.iter().map(|id| (*id).to_owned()).collect(),
             results: results.iter().map(|id| ((*id).to_owned(), 0..0)).collect(),
         })

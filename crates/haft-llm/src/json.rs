@@ -53,11 +53,11 @@ pub(crate) struct ObjectScan {
 }
 
 impl ObjectScan {
-    /// Takes the next piece.
-    pub(crate) fn feed(&mut self, text: &str) {
-        for byte in text.bytes() {
+    /// Takes the next piece, up to the end of the object; tells how many bytes it took.
+    pub(crate) fn feed(&mut self, text: &str) -> usize {
+        for (at, byte) in text.bytes().enumerate() {
             if self.closed {
-                return;
+                return at;
             }
             if self.in_string {
                 match byte {
@@ -78,6 +78,7 @@ impl ObjectScan {
                 _ => {}
             }
         }
+        text.len()
     }
 
     /// Reports whether the outermost object or array has ended.
@@ -86,23 +87,39 @@ impl ObjectScan {
     }
 }
 
-/// Parses an event's data; escapes of half a surrogate pair, which some gateways produce by
-/// cutting text anywhere, are replaced instead of refused.
-pub(crate) fn parse(text: &str) -> Result<Value, serde_json::Error> {
-    serde_json::from_str(text).or_else(|error| match mended_surrogates(text) {
-        Some(mended) => serde_json::from_str(&mended),
-        None => Err(error),
-    })
+/// Reports whether the text is an object without fields.
+pub(crate) fn is_empty_object(text: &str) -> bool {
+    let inner = text.trim().strip_prefix('{').and_then(|text| text.strip_suffix('}'));
+    inner.is_some_and(|inner| inner.trim().is_empty())
 }
 
-/// The text with each lone surrogate escape replaced by the replacement character; none when
-/// there is no such escape.
-pub(crate) fn mended_surrogates(text: &str) -> Option<String> {
+/// Stands before a marked half of a surrogate pair. A noncharacter, so texts hold it hardly ever;
+/// where an event does, its halves are replaced at once.
+const MARK: char = '\u{fdd0}';
+/// A half of a pair is marked by the character of this number plus its distance from U+D800.
+const HALF: u32 = 0xf_0000;
+
+/// Parses an event's data. True where strings hold halves of surrogate pairs, which servers make
+/// by cutting text anywhere: [`Halves`] joins them, [`whole`] replaces them.
+pub(crate) fn parse(text: &str) -> Result<(Value, bool), serde_json::Error> {
+    match serde_json::from_str(text) {
+        Ok(value) => Ok((value, false)),
+        Err(error) => match marked(text) {
+            Some((text, marked)) => Ok((serde_json::from_str(&text)?, marked)),
+            None => Err(error),
+        },
+    }
+}
+
+/// The text with each escape of half a surrogate pair marked, and true, or replaced, and false;
+/// none when there is no such escape.
+pub(crate) fn marked(text: &str) -> Option<(String, bool)> {
     let bytes = text.as_bytes();
     let unit = |at: usize| -> Option<u16> {
         let digits = bytes.get(at..at + 6)?.strip_prefix(b"\\u")?;
         u16::from_str_radix(std::str::from_utf8(digits).ok()?, 16).ok()
     };
+    let is_taken = text.contains(MARK) || text.to_ascii_lowercase().contains("\\ufdd0");
     let mut out = String::new();
     let (mut from, mut at) = (0, 0);
     while at < bytes.len() {
@@ -112,16 +129,85 @@ pub(crate) fn mended_surrogates(text: &str) -> Option<String> {
         }
         match (unit(at), unit(at + 6)) {
             (Some(0xd800..=0xdbff), Some(0xdc00..=0xdfff)) => at += 12,
-            (Some(0xd800..=0xdfff), _) => {
+            (Some(half @ 0xd800..=0xdfff), _) => {
                 out.push_str(&text[from..at]);
-                out.push_str("\\ufffd");
+                let mark = char::from_u32(HALF + u32::from(half) - 0xd800).filter(|_| !is_taken);
+                out.extend(
+                    mark.map_or([None, Some('\u{fffd}')], |mark| [Some(MARK), Some(mark)])
+                        .iter()
+                        .flatten(),
+                );
                 at += 6;
                 from = at;
             }
             _ => at += 2,
         }
     }
-    (from > 0).then(|| out + &text[from..])
+    (from > 0).then(|| (out + &text[from..], !is_taken))
+}
+
+/// The text of a marked event with each half of a pair replaced.
+pub(crate) fn whole(text: &str) -> String {
+    let mut halves = Halves::default();
+    let mut out = halves.join(text, true);
+    out.extend(halves.end());
+    out
+}
+
+/// A value of a marked event with each half of a pair in its texts replaced.
+pub(crate) fn whole_value(value: &Value) -> Value {
+    match value {
+        Value::String(text) => Value::String(whole(text)),
+        Value::Array(items) => items.iter().map(whole_value).collect(),
+        Value::Object(fields) => {
+            fields.iter().map(|(key, value)| (whole(key), whole_value(value))).collect()
+        }
+        other => other.clone(),
+    }
+}
+
+/// Joins the pieces of one text: a pair that was cut in two becomes its character again.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Halves(Option<u16>);
+
+impl Halves {
+    /// Takes the next piece; a first half at its end waits for the second one.
+    pub(crate) fn join(&mut self, piece: &str, marked: bool) -> String {
+        if !marked && (self.0.is_none() || piece.is_empty()) {
+            return piece.to_owned();
+        }
+        let mut out = String::with_capacity(piece.len());
+        let mut chars = piece.chars();
+        while let Some(c) = chars.next() {
+            let half = (marked && c == MARK).then(|| chars.next()).flatten();
+            let Some(half) = half.and_then(|mark| u16::try_from(u32::from(mark) - HALF).ok())
+            else {
+                out.extend(self.end());
+                out.push(c);
+                continue;
+            };
+            let unit = half + 0xd800;
+            match self.0.take() {
+                Some(high) if unit >= 0xdc00 => {
+                    out.extend(char::decode_utf16([high, unit]).flatten());
+                }
+                waiting => {
+                    out.extend(waiting.map(|_| '\u{fffd}'));
+                    if unit < 0xdc00 {
+                        self.0 = Some(unit);
+                    } else {
+                        out.push('\u{fffd}');
+                    }
+                }
+            }
+        }
+        out
+    }
+
+    /// What stands for a half that stayed alone.
+    pub(crate) fn end(&mut self) -> Option<char> {
+        self.0.take().map(|_| '\u{fffd}')
+    }
 }
 
 #[cfg(test)]
@@ -129,15 +215,38 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
+    fn read(text: &str) -> String {
+        let (value, marked) = parse(text).unwrap();
+        let text = value.as_str().unwrap();
+        if marked { whole(text) } else { text.to_owned() }
+    }
+
     #[test]
     fn half_characters_are_replaced_and_whole_ones_kept() {
-        assert_eq!(parse(r#""a\ud83d""#).unwrap(), "a\u{fffd}");
-        assert_eq!(
-            parse(r#""\ude00 \ud83d\ude00 \\ud83d""#).unwrap(),
-            "\u{fffd} \u{1f600} \\ud83d"
-        );
-        assert_eq!(mended_surrogates(r#""\u0041 \\""#), None);
+        assert_eq!(read(r#""a\ud83d""#), "a\u{fffd}");
+        assert_eq!(read(r#""\ude00 \ud83d\ude00 \\ud83d""#), "\u{fffd} \u{1f600} \\ud83d");
+        assert_eq!(read(r#""\ud83d\ud83d\ude00""#), "\u{fffd}\u{1f600}");
+        assert_eq!(read("\"\u{fdd0}\\ud83d \\uFDD0\""), "\u{fdd0}\u{fffd} \u{fdd0}");
+        assert_eq!(marked(r#""\u0041 \\""#), None);
         assert!(parse("{").is_err());
+    }
+
+    #[test]
+    fn pairs_that_were_cut_in_two_are_joined() {
+        let joined = |pieces: &[&str]| {
+            let mut halves = Halves::default();
+            let mut out = String::new();
+            for piece in pieces {
+                let (value, marked) = parse(piece).unwrap();
+                out += &halves.join(value.as_str().unwrap(), marked);
+            }
+            out.extend(halves.end());
+            out
+        };
+        assert_eq!(joined(&[r#""a\ud83d""#, r#""\ude00b""#]), "a\u{1f600}b");
+        assert_eq!(joined(&[r#""\ud83d""#, r#""""#, r#""\ude00""#]), "\u{1f600}");
+        assert_eq!(joined(&[r#""\ud83d""#, r#""b""#, r#""\ude00""#]), "\u{fffd}b\u{fffd}");
+        assert_eq!(joined(&[r#""\ude00""#, r#""\ud83d""#]), "\u{fffd}\u{fffd}");
     }
 
     #[test]
@@ -153,6 +262,13 @@ mod tests {
         assert!(!closed(&["{\"a\":\"}"]));
         assert!(!closed(&["{\"a\":{}"]));
         assert!(!closed(&["", "12"]));
+        assert_eq!(ObjectScan::default().feed(" {} {}"), 3);
+    }
+
+    #[test]
+    fn an_object_without_fields_is_empty() {
+        assert!(is_empty_object("{}") && is_empty_object(" {\n} "));
+        assert!(!is_empty_object("{\"a\":1}") && !is_empty_object("") && !is_empty_object("{"));
     }
 
     proptest! {
@@ -163,10 +279,26 @@ mod tests {
             prop_assert_eq!(serde_json::from_str::<String>(&out).unwrap(), text);
         }
 
+        /// UTF-16 cut at every place, each piece written as escapes.
         #[test]
-        fn mending_any_text_ends_in_text(text in r#"(\\u[dD][89a-fA-F]..|\\|"|é|x){0,20}"#) {
-            if let Some(mended) = mended_surrogates(&text) {
-                prop_assert_eq!(mended_surrogates(&mended), None);
+        fn text_cut_between_units_is_whole_again(text in "[a\u{1f600}\u{10ffff}é]{0,8}", at in 0_usize..16) {
+            let units: Vec<u16> = text.encode_utf16().collect();
+            let (head, tail) = units.split_at(at.min(units.len()));
+            let mut halves = Halves::default();
+            let mut out = String::new();
+            for piece in [head, tail] {
+                let json: String = piece.iter().map(|unit| format!("\\u{unit:04x}")).collect();
+                let (value, marked) = parse(&format!("\"{json}\"")).unwrap();
+                out += &halves.join(value.as_str().unwrap(), marked);
+            }
+            out.extend(halves.end());
+            prop_assert_eq!(out, text);
+        }
+
+        #[test]
+        fn marking_any_text_ends_in_text(text in r#"(\\u[dD][89a-fA-F]..|\\|"|é|x){0,20}"#) {
+            if let Some((mended, _)) = marked(&text) {
+                prop_assert_eq!(marked(&mended), None);
             }
         }
     }

@@ -11,15 +11,20 @@ pub mod anthropic;
 pub mod openai;
 pub mod script;
 
+mod calls;
 mod delta;
 mod endpoint;
 mod error;
+mod extra;
 mod failure;
 mod history;
 mod json;
 mod model;
 mod provider;
 mod retry;
+mod server;
+mod stop;
+mod think;
 mod wire;
 
 use std::sync::Arc;
@@ -35,6 +40,7 @@ pub use self::{
     provider::{Answer, HttpProvider, Patience, Provider},
     retry::{Retry, RetryPolicy},
     script::ScriptProvider,
+    server::{Habits, Server},
     wire::{Blobs, Encoded, NoBlobs, Request, Role, Target, Wire},
 };
 

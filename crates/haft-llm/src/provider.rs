@@ -9,12 +9,12 @@ use std::{collections::VecDeque, pin::pin, sync::Arc, time::Duration};
 use bytes::Bytes;
 use futures::stream::{self, BoxStream, StreamExt as _};
 use haft_net::{Client, NetError, Response};
-use haft_types::{Message, ToolSpec};
+use haft_types::{Message, Part, ToolSpec};
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
 use crate::{
-    AnswerReader, Blobs, Delta, Encoded, Endpoint, LlmError, Request, Target, Wire,
+    AnswerReader, Blobs, Delta, Encoded, Endpoint, LlmError, Request, Server, Target, Wire,
     failure::{self, Failed},
 };
 
@@ -25,6 +25,11 @@ pub type Answer = BoxStream<'static, Result<Delta, LlmError>>;
 pub trait Provider: Send + Sync + 'static {
     /// The name that stands in [`Message::Assistant`] for its answers.
     fn name(&self) -> &str;
+
+    /// The server that its answers come from, as `HOST:PORT`; empty where there is none.
+    fn host(&self) -> &str {
+        ""
+    }
 
     /// Encodes a message for one model, once, to be kept and sent with every request.
     fn encode(&self, message: &Message, target: &Target, blobs: &dyn Blobs) -> Encoded;
@@ -65,6 +70,7 @@ impl Default for Patience {
 pub struct HttpProvider {
     wire: Arc<dyn Wire>,
     endpoint: Arc<Endpoint>,
+    server: Arc<Server>,
     client: Client,
     patience: Patience,
 }
@@ -77,7 +83,8 @@ impl HttpProvider {
         client: Client,
         patience: Patience,
     ) -> Self {
-        Self { wire, endpoint: Arc::new(endpoint), client, patience }
+        let server = Arc::new(Server::new(&endpoint.base_url));
+        Self { wire, endpoint: Arc::new(endpoint), server, client, patience }
     }
 }
 
@@ -86,8 +93,20 @@ impl Provider for HttpProvider {
         self.wire.name()
     }
 
+    fn host(&self) -> &str {
+        &self.server.host
+    }
+
     fn encode(&self, message: &Message, target: &Target, blobs: &dyn Blobs) -> Encoded {
-        self.wire.message(message, target, blobs)
+        let host = &self.server.host;
+        // What an earlier run of the conversation learnt stands in its messages.
+        if let Message::Assistant { model, host: by, parts, .. } = message
+            && model == &target.model
+            && by == host
+        {
+            parts.iter().for_each(|part| self.learn(part));
+        }
+        self.wire.message(message, target, host, blobs)
     }
 
     fn encode_tools(&self, tools: &[ToolSpec]) -> String {
@@ -107,6 +126,67 @@ impl Provider for HttpProvider {
             attempt.next().await.map(|item| (item, attempt))
         })
         .boxed()
+    }
+}
+
+impl HttpProvider {
+    async fn post(&self, request: &Request) -> Result<Response, LlmError> {
+        let HttpProvider { wire, endpoint, client, patience, .. } = self;
+        let url = wire.url(&endpoint.base_url);
+        let own = wire.headers(endpoint.key.as_deref());
+        let mut headers =
+            vec![("content-type", "application/json"), ("accept", "text/event-stream")];
+        if request.whole {
+            headers[1].1 = "application/json";
+        }
+        headers.extend(own.iter().map(|(name, value)| (*name, value.as_str())));
+        let body = Bytes::from(wire.request(request));
+        let asked = client.post(&url, &headers, body);
+        match tokio::time::timeout(patience.silence, asked).await {
+            Ok(response) => response.map_err(|error| self.network(&error)),
+            Err(_) => Err(self.stalled(patience.silence, "any answer")),
+        }
+    }
+
+    fn stalled(&self, limit: Duration, missing: &str) -> LlmError {
+        let url = haft_net::shown_url(&self.endpoint.base_url);
+        let seconds = limit.as_secs_f64();
+        LlmError::Cut(format!("{url} stalled: it did not send {missing} for {seconds} s"))
+    }
+
+    fn network(&self, error: &NetError) -> LlmError {
+        let variable = &self.endpoint.url_variable;
+        match error {
+            NetError::Connect { .. } => LlmError::Unreachable(format!(
+                "{error}\nCheck the network, and the address in {variable}."
+            )),
+            NetError::Invalid(_) => LlmError::Config(format!(
+                "{error}\nCheck {variable} and {}.",
+                self.endpoint.key_variable
+            )),
+            NetError::Setup(_) => LlmError::Config(error.to_string()),
+            NetError::Broken { .. } => LlmError::Cut(error.to_string()),
+        }
+    }
+
+    fn learn(&self, part: &Part) {
+        if let Part::Thinking { signature: Some(field), .. } = part {
+            self.server.gave_reasoning(field);
+        }
+    }
+
+    /// What is to be said of the address before the first request, once.
+    fn note_on_address(&self) -> Option<Delta> {
+        let Endpoint { base_url, url_variable, .. } = &*self.endpoint;
+        let path = self.wire.path();
+        if !base_url.trim_end_matches('/').ends_with(path) || !self.server.note_once("address") {
+            return None;
+        }
+        let text = format!(
+            "{url_variable} ends in {path}: it is taken for the whole address of requests, so \
+             nothing is appended to it"
+        );
+        Some(Delta::Note { text })
     }
 }
 
@@ -164,32 +244,41 @@ impl Attempt {
     }
 
     async fn ask(&mut self, request: &Request) -> Result<State, LlmError> {
-        let HttpProvider { wire, endpoint, client, patience } = &self.provider;
-        endpoint.check()?;
-        let url = wire.url(&endpoint.base_url);
-        let own = wire.headers(endpoint.key.as_deref());
-        let mut headers =
-            vec![("content-type", "application/json"), ("accept", "text/event-stream")];
-        headers.extend(own.iter().map(|(name, value)| (*name, value.as_str())));
-        let body = Bytes::from(wire.request(request));
-        let asked = client.post(&url, &headers, body);
-        let mut response = match tokio::time::timeout(patience.silence, asked).await {
-            Ok(response) => response.map_err(|error| self.network(&error))?,
-            Err(_) => return Err(self.stalled(patience.silence, "any answer")),
-        };
-        let kind = response.header("content-type").unwrap_or_default().to_ascii_lowercase();
-        let is_stream = !kind.contains("html") && !kind.contains("json");
-        if response.status() == 200 && is_stream {
-            let reader = Box::new(AnswerReader::new(wire.decoder()));
-            return Ok(State::Reading { response, reader, quiet_since: Instant::now() });
+        self.provider.endpoint.check()?;
+        self.ready.extend(self.provider.note_on_address());
+        let mut request = request.clone();
+        request.without = self.provider.server.refused(&self.model);
+        loop {
+            let mut response = self.provider.post(&request).await?;
+            let kind = response.header("content-type").unwrap_or_default().to_ascii_lowercase();
+            if response.status() == 200 && !kind.contains("html") {
+                let Self { provider: HttpProvider { wire, server, .. }, .. } = self;
+                let reader = Box::new(AnswerReader::new(wire.decoder(server.habits())));
+                return Ok(State::Reading { response, reader, quiet_since: Instant::now() });
+            }
+            let body = response.text(64 << 10);
+            let body = tokio::time::timeout(self.provider.patience.end, body).await;
+            let body = body.unwrap_or_default();
+            // Asked once more for each field that the server says it does not take.
+            let field = refused_field(response.status(), &body, &request);
+            match field.filter(|field| self.provider.server.refuses(&self.model, field)) {
+                Some(field) => request.without.push(field),
+                None => return Err(self.failed(&response, &body)),
+            }
         }
-        let retry_after_ms = retry_after(&response);
-        let status = response.status();
-        let body = tokio::time::timeout(patience.end, response.text(64 << 10)).await;
-        let body = body.unwrap_or_default();
-        let (endpoint, url, model) = (&**endpoint, &*url, &*self.model);
-        let failed = Failed { endpoint, url, model, status, retry_after_ms, body: &body };
-        Err(failure::of_answer(&failed))
+    }
+
+    /// What a body means that is no answer.
+    fn failed(&self, response: &Response, body: &str) -> LlmError {
+        let HttpProvider { wire, endpoint, .. } = &self.provider;
+        failure::of_answer(&Failed {
+            endpoint,
+            url: &wire.url(&endpoint.base_url),
+            model: &self.model,
+            status: response.status(),
+            retry_after_ms: retry_after(response),
+            body,
+        })
     }
 
     async fn read(
@@ -210,24 +299,51 @@ impl Attempt {
             // Nothing is lost when the connection breaks or idles after the stop reason.
             _ if reader.is_complete() => reader.finish(&mut out).map(|()| false),
             Ok(Err(error)) => {
-                let network = self.network(&error);
+                let network = self.provider.network(&error);
                 match reader.finish(&mut out) {
-                    Err(LlmError::Cut(_)) => Err(network),
+                    Err(LlmError::Cut(_) | LlmError::Empty(_)) => Err(network),
                     other => other.map(|()| false),
                 }
             }
             Err(_) if deadline == quiet_end => {
-                Err(self.stalled(patience.keep_alive, "anything but keep-alives"))
+                Err(self.provider.stalled(patience.keep_alive, "anything but keep-alives"))
             }
-            Err(_) => Err(self.stalled(patience.silence, "a single byte")),
+            Err(_) => Err(self.provider.stalled(patience.silence, "a single byte")),
+        };
+        let result = match result {
+            Err(LlmError::NoAnswer(body)) => Err(self.failed(&response, &body)),
+            other => other,
         };
         if !out.is_empty() {
             quiet_since = Instant::now();
         }
         let ended = out.iter().any(|delta| matches!(delta, Delta::End { .. }));
+        self.remember(&out, &result, reader.has_reason());
         self.ready.extend(out);
         let goes_on = self.told(result)? && !ended;
         Ok(if goes_on { State::Reading { response, reader, quiet_since } } else { State::Over })
+    }
+
+    /// Learns from an answer what its server does, and says what the person has to know of it.
+    fn remember(&mut self, deltas: &[Delta], result: &Result<bool, LlmError>, has_reason: bool) {
+        let server = &self.provider.server;
+        if matches!(result, Err(LlmError::NoReason(_))) {
+            server.missed_reason();
+        }
+        for delta in deltas {
+            match delta {
+                Delta::ThinkingEnd { signature: Some(field), .. } => server.gave_reasoning(field),
+                Delta::End { .. } if server.counted(has_reason) => {
+                    let text = format!(
+                        "{} gives no reason for the end of its answers, so one that broke off \
+                         cannot be told from a whole one",
+                        haft_net::shown_url(&self.provider.endpoint.base_url)
+                    );
+                    self.ready.push_back(Delta::Note { text });
+                }
+                _ => {}
+            }
+        }
     }
 
     /// Takes the key out of an error's text, in case a server repeated it in an event, and says
@@ -241,6 +357,7 @@ impl Attempt {
             LlmError::TooLong(text) => LlmError::TooLong(clean(text)),
             LlmError::Config(text) => LlmError::Config(clean(text)),
             LlmError::Rejected(text) => LlmError::Rejected(clean(text)),
+            LlmError::Broken(text) => LlmError::Broken(clean(text)),
             LlmError::Protocol(text) => LlmError::Protocol(format!(
                 "{}\nCheck that the address in {} leads to a server of this kind.",
                 clean(text),
@@ -249,27 +366,44 @@ impl Attempt {
             other => other,
         })
     }
+}
 
-    fn stalled(&self, limit: Duration, missing: &str) -> LlmError {
-        let url = haft_net::shown_url(&self.provider.endpoint.base_url);
-        let seconds = limit.as_secs_f64();
-        LlmError::Cut(format!("{url} stalled: it did not send {missing} for {seconds} s"))
+/// The field of the request's messages that a refusal says the server does not take.
+fn refused_field(status: u16, body: &str, request: &Request) -> Option<String> {
+    const WORDS: [&str; 12] = [
+        "unsupported",
+        "not supported",
+        "not support",
+        "not permitted",
+        "not allowed",
+        "unknown",
+        "unrecognized",
+        "unexpected",
+        "extra input",
+        "extra field",
+        "extra_forbidden",
+        "additional propert",
+    ];
+    if !matches!(status, 400 | 422) {
+        return None;
     }
+    let body = body.to_ascii_lowercase();
+    if !WORDS.iter().any(|words| body.contains(words)) {
+        return None;
+    }
+    let sent = request.messages.iter().flat_map(|message| &message.pieces().optional);
+    let field = |field: &&String| !request.without.contains(field) && names(&body, field);
+    sent.map(|(field, _)| field).find(field).cloned()
+}
 
-    fn network(&self, error: &NetError) -> LlmError {
-        let variable = &self.provider.endpoint.url_variable;
-        match error {
-            NetError::Connect { .. } => LlmError::Unreachable(format!(
-                "{error}\nCheck the network, and the address in {variable}."
-            )),
-            NetError::Invalid(_) => LlmError::Config(format!(
-                "{error}\nCheck {variable} and {}.",
-                self.provider.endpoint.key_variable
-            )),
-            NetError::Setup(_) => LlmError::Config(error.to_string()),
-            NetError::Broken { .. } => LlmError::Cut(error.to_string()),
-        }
-    }
+/// Reports whether the text holds the name as a word of its own.
+fn names(text: &str, name: &str) -> bool {
+    let name = name.to_ascii_lowercase();
+    let inside = |c: char| c.is_ascii_alphanumeric() || c == '_';
+    text.match_indices(&name).any(|(at, _)| {
+        let (before, after) = (&text[..at], &text[at + name.len()..]);
+        !before.ends_with(inside) && !after.starts_with(inside)
+    })
 }
 
 /// How long the server asks to wait, in milliseconds; dates are not read, since that would need

@@ -141,6 +141,8 @@ impl Provider for Retry {
             attempt: 1,
             called: false,
             wait_ms: None,
+            nothing: 0,
+            step: Step::Streaming,
         };
         stream::unfold(asking, |mut asking| async {
             asking.next().await.map(|item| (item, asking))
@@ -160,41 +162,98 @@ struct Asking {
     called: bool,
     /// The pause before the next attempt.
     wait_ms: Option<u64>,
+    /// How often the server answered with nothing at all.
+    nothing: u32,
+    step: Step,
+}
+
+/// How an answer is asked for.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Step {
+    /// As a stream.
+    Streaming,
+    /// As a stream once more, because the end of the last one had no reason.
+    WithoutReason,
+    /// As one token without a stream, to hear what is wrong with the request.
+    Probing,
+    /// Whole, because this server gives no stream for it.
+    Whole,
 }
 
 impl Asking {
     async fn next(&mut self) -> Option<Result<Delta, LlmError>> {
-        if let Some(wait_ms) = self.wait_ms.take() {
-            tokio::select! {
-                biased;
-                () = self.stop.cancelled() => return Some(Err(LlmError::Cancelled)),
-                () = tokio::time::sleep(Duration::from_millis(wait_ms)) => {}
+        loop {
+            if let Some(wait_ms) = self.wait_ms.take() {
+                tokio::select! {
+                    biased;
+                    () = self.stop.cancelled() => return Some(Err(LlmError::Cancelled)),
+                    () = tokio::time::sleep(Duration::from_millis(wait_ms)) => {}
+                }
+                self.attempt += 1;
+                self.ask();
             }
-            self.attempt += 1;
-            let (request, stop) = (self.request.clone(), self.stop.clone());
-            self.current = Some(self.retry.inner.stream(request, stop));
-        }
-        let item = self.current.as_mut()?.next().await?;
-        match item {
-            Ok(delta) => {
-                self.called |= matches!(delta, Delta::Call { .. });
-                Some(Ok(delta))
-            }
-            Err(error) => {
-                self.current = None;
-                let policy = self.retry.policy;
-                let pause = policy.pause(self.attempt, &error).filter(|_| !self.called);
-                let Some(wait_ms) = pause else { return Some(Err(policy.explained(error))) };
-                self.wait_ms = Some(wait_ms);
-                let attempt = self.attempt;
-                let (next, most) = (attempt + 1, policy.attempts_after(&error));
-                let seconds = seconds(wait_ms);
-                let reason = format!("{error}\nAsking again in {seconds} ({next} of {most}).");
-                Some(Ok(Delta::Restart { attempt, wait_ms, reason }))
+            match self.current.as_mut()?.next().await? {
+                // What a probe gives is no part of the answer.
+                Ok(Delta::End { .. }) if self.step == Step::Probing => {
+                    self.step = Step::Whole;
+                    self.ask();
+                    return Some(Ok(Delta::Note { text: NO_STREAM.to_owned() }));
+                }
+                Ok(_) if self.step == Step::Probing => {}
+                Ok(delta) => {
+                    self.called |= matches!(delta, Delta::Call { .. });
+                    return Some(Ok(delta));
+                }
+                Err(error) => return Some(self.failed(error)),
             }
         }
     }
+
+    /// Sends the request in the form of this step.
+    fn ask(&mut self) {
+        let mut request = self.request.clone();
+        request.whole = matches!(self.step, Step::Probing | Step::Whole);
+        if self.step == Step::Probing {
+            // An effort wants more tokens than one.
+            (request.max_tokens, request.effort) = (Some(1), None);
+        }
+        self.current = Some(self.retry.inner.stream(request, self.stop.clone()));
+    }
+
+    /// Decides whether to ask again.
+    fn failed(&mut self, error: LlmError) -> Result<Delta, LlmError> {
+        self.current = None;
+        let policy = self.retry.policy;
+        self.nothing += u32::from(matches!(error, LlmError::Empty(_)));
+        let is_final = self.called || matches!(self.step, Step::Probing | Step::Whole);
+        let attempt = self.attempt;
+        let (wait_ms, next) = match &error {
+            _ if is_final => return Err(policy.explained(error)),
+            LlmError::NoReason(_) if self.step == Step::WithoutReason => return Err(error),
+            LlmError::NoReason(_) => {
+                self.step = Step::WithoutReason;
+                (policy.base_ms, "Asking once more".to_owned())
+            }
+            LlmError::Empty(_) if self.nothing > 1 => {
+                self.step = Step::Probing;
+                (0, "Asking without a stream, to hear why".to_owned())
+            }
+            _ => {
+                let Some(wait_ms) = policy.pause(attempt, &error) else {
+                    return Err(policy.explained(error));
+                };
+                let (seconds, most) = (seconds(wait_ms), policy.attempts_after(&error));
+                (wait_ms, format!("Asking again in {seconds} ({} of {most})", attempt + 1))
+            }
+        };
+        self.wait_ms = Some(wait_ms);
+        Ok(Delta::Restart { attempt, wait_ms, reason: format!("{error}\n{next}.") })
+    }
 }
+
+/// What the person is told of a server that answers only in one piece.
+const NO_STREAM: &str = "the server streams no answer to this request; it is asked for whole, \
+                         so nothing is shown until it is there";
 
 #[cfg(test)]
 mod tests {

@@ -261,7 +261,7 @@ fn played(turn: Turn, at: usize) -> VecDeque<Result<Delta, LlmError>> {
         let is_whole = serde_json::from_str::<Value>(&raw).is_ok();
         let cut = turn.stop == Some(Stop::Length) && nth + 1 == count && !is_whole;
         let wire_id = call.id.unwrap_or_else(|| format!("script_{}_{}", at + 1, nth + 1));
-        out.push_back(Ok(Delta::Call { index, wire_id, name, raw, cut }));
+        out.push_back(Ok(Delta::Call { index, wire_id, name, raw, cut, extra: None }));
         index += 1;
     }
     out.push_back(if let Some(failure) = turn.error {
@@ -320,6 +320,7 @@ mod tests {
             system: Arc::new([]),
             tools: "[]".into(),
             messages: Vec::new(),
+            ..Request::default()
         }
     }
 
@@ -350,6 +351,7 @@ mod tests {
             name: "read".into(),
             raw: "{ \"path\":\"a\" }".into(),
             cut: false,
+            extra: None,
         })));
         let usage = Usage { output: 3, ..Usage::default() };
         assert_eq!(first.last(), Some(&Ok(Delta::End { stop: Stop::ToolUse, usage })));

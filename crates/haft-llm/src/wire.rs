@@ -11,7 +11,7 @@ use bytes::Bytes;
 use haft_types::{Blob, CallId, Hash, Message, Part, ToolSpec};
 use serde_json::value::RawValue;
 
-use crate::{Decoder, Effort, json};
+use crate::{Decoder, Effort, Habits, json, think};
 
 /// A codec between our messages and one provider's.
 pub trait Wire: Send + Sync + 'static {
@@ -21,14 +21,19 @@ pub trait Wire: Send + Sync + 'static {
     /// The path of requests, appended to `base_url` as this wire does it.
     fn url(&self, base_url: &str) -> String;
 
+    /// The end of an address that is a request's already, so that nothing is appended to it.
+    fn path(&self) -> &'static str;
+
     /// Headers that carry the key and the version.
     fn headers(&self, key: Option<&str>) -> Vec<(&'static str, String)>;
 
     /// Encodes a message for one model, to be kept.
     ///
     /// What the model cannot take (another model's thinking, images without vision) is left out
-    /// or named in words; the result is always part of a valid request.
-    fn message(&self, message: &Message, target: &Target, blobs: &dyn Blobs) -> Encoded;
+    /// or named in words; the result is always part of a valid request. `host` is the server that
+    /// it will be sent to, as `HOST:PORT`: what only one server understands goes to no other.
+    fn message(&self, message: &Message, target: &Target, host: &str, blobs: &dyn Blobs)
+    -> Encoded;
 
     /// Encodes the tool definitions, to be kept: a JSON array.
     fn tools(&self, tools: &[ToolSpec]) -> String;
@@ -36,8 +41,8 @@ pub trait Wire: Send + Sync + 'static {
     /// Joins kept pieces to the body of a request.
     fn request(&self, request: &Request) -> String;
 
-    /// Makes the decoder of one answer.
-    fn decoder(&self) -> Box<dyn Decoder>;
+    /// Makes the decoder of one answer of a server with these habits.
+    fn decoder(&self, habits: Habits) -> Box<dyn Decoder>;
 }
 
 /// What messages are encoded for.
@@ -69,7 +74,7 @@ impl Blobs for NoBlobs {
 }
 
 /// One request to a model, made of kept pieces; cheap to clone.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 pub struct Request {
     /// The model's id as the provider writes it.
     pub model: String,
@@ -83,6 +88,10 @@ pub struct Request {
     pub tools: Arc<str>,
     /// The conversation.
     pub messages: Vec<Encoded>,
+    /// True to ask for the answer as one piece in place of a stream.
+    pub whole: bool,
+    /// Fields of messages that the server refuses, and that are left out.
+    pub without: Vec<String>,
 }
 
 /// Who speaks in an encoded message.
@@ -107,6 +116,8 @@ pub(crate) struct Pieces {
     pub(crate) json: String,
     /// Where a cache mark is spliced in; none where the wire knows none here.
     pub(crate) mark: Option<usize>,
+    /// Fields that the server may refuse, in order, each with its bytes and one comma.
+    pub(crate) optional: Vec<(String, Range<usize>)>,
     /// Wire ids of the calls in it.
     pub(crate) calls: Vec<String>,
     /// Wire ids of the results in it, with the bytes of each.
@@ -120,8 +131,8 @@ impl Encoded {
 
     /// A message of a wire that sends nothing.
     pub(crate) fn empty(role: Role) -> Self {
-        let (json, calls, results) = (String::new(), Vec::new(), Vec::new());
-        Self::new(Pieces { role, json, mark: None, calls, results })
+        let (json, optional, calls, results) = Default::default();
+        Self::new(Pieces { role, json, mark: None, optional, calls, results })
     }
 
     pub(crate) fn pieces(&self) -> &Pieces {
@@ -263,6 +274,64 @@ pub(crate) fn push_kept(out: &mut String, message: &Encoded, kept: &[usize]) {
     push_list(out, kept, |out, &at| {
         out.push_str(&message.json()[message.pieces().results[at].1.clone()]);
     });
+}
+
+/// Appends a whole message, but for the fields that the server refuses.
+pub(crate) fn push_message(out: &mut String, message: &Encoded, without: &[String]) {
+    let json = message.json();
+    let mut from = 0;
+    for (_, range) in message.pieces().optional.iter().filter(|(field, _)| without.contains(field))
+    {
+        out.push_str(&json[from..range.start]);
+        from = range.end;
+    }
+    out.push_str(&json[from..]);
+}
+
+/// Appends the fields of a JSON object, each with a comma before it; `noted` gets where they are.
+/// Names in `own` are left out, since the wire writes these itself.
+pub(crate) fn push_fields(
+    out: &mut String,
+    object: &str,
+    own: &[&str],
+    noted: &mut Vec<(String, Range<usize>)>,
+) {
+    let fields: serde_json::Map<String, serde_json::Value> =
+        serde_json::from_str(object).unwrap_or_default();
+    for (name, value) in fields.iter().filter(|(name, _)| !own.contains(&name.as_str())) {
+        let start = out.len();
+        out.push(',');
+        json::push_string(out, name);
+        out.push(':');
+        out.push_str(&value.to_string());
+        noted.push((name.clone(), start..out.len()));
+    }
+}
+
+/// Text and thinking that stands in it, joined as they came; other texts lie a blank line apart.
+pub(crate) fn joined_texts(parts: &[Part], own: bool) -> Vec<String> {
+    let mut texts: Vec<String> = Vec::new();
+    let mut goes_on = false;
+    for part in parts {
+        match part {
+            Part::Thinking { text, signature: Some(signature) } if own => {
+                let Some(text) = think::as_it_came(text, signature) else { continue };
+                if goes_on {
+                    texts.last_mut().into_iter().for_each(|last| last.push_str(&text));
+                } else {
+                    texts.push(text);
+                }
+                goes_on = true;
+            }
+            Part::Text { text } if goes_on => {
+                texts.last_mut().into_iter().for_each(|last| last.push_str(text));
+                goes_on = false;
+            }
+            Part::Text { text } if says_something(part) => texts.push(text.clone()),
+            _ => goes_on = false,
+        }
+    }
+    texts
 }
 
 /// Reports whether a text part says anything: wires refuse blank ones.

@@ -67,9 +67,9 @@ impl Fold {
                 self.say(Message::User { from: from.clone(), parts: parts.clone() });
             }
             Body::AnswerPart { index, part } => self.piece(*index, part),
-            Body::AnswerEnded { model, wire, .. } => {
+            Body::AnswerEnded { model, wire, host, .. } => {
                 if let Some(answer) = self.streaming.take() {
-                    self.close(answer, wire, model);
+                    self.close(answer, [wire, model, host]);
                 }
             }
             Body::AnswerFailed { retried: true, .. } => {
@@ -159,8 +159,7 @@ impl Fold {
             answer.fail();
             let (parts, results) = (answer.message(), answer.results());
             if !parts.is_empty() {
-                let (wire, model) = (String::new(), String::new());
-                open.push((self.last, Message::Assistant { wire, model, parts }));
+                open.push((self.last, assistant([""; 3], parts)));
             }
             if !results.is_empty() {
                 open.push((self.last, Message::Results { results }));
@@ -234,14 +233,13 @@ impl Fold {
     }
 
     /// Ends an answer that came to its end.
-    fn close(&mut self, answer: Answer, wire: &str, model: &str) {
+    fn close(&mut self, answer: Answer, source: [&str; 3]) {
         let parts = answer.message();
         let waits = answer.is_waiting();
         let results = if waits { Vec::new() } else { answer.results() };
         if !parts.is_empty() {
             let end = if waits { UNFINISHED } else { self.last };
-            let (wire, model) = (wire.to_owned(), model.to_owned());
-            self.add(end, Message::Assistant { wire, model, parts });
+            self.add(end, assistant(source, parts));
         }
         if !results.is_empty() {
             self.add(self.last, Message::Results { results });
@@ -254,7 +252,7 @@ impl Fold {
     fn break_off(&mut self) {
         if let Some(mut answer) = self.streaming.take() {
             answer.fail();
-            self.close(answer, "", "");
+            self.close(answer, [""; 3]);
         }
     }
 
@@ -305,6 +303,12 @@ impl Fold {
         }
         self.revision += 1;
     }
+}
+
+/// An answer as a message; `source` is its wire, model and host.
+fn assistant(source: [&str; 3], parts: Vec<Part>) -> Message {
+    let [wire, model, host] = source.map(str::to_owned);
+    Message::Assistant { wire, model, host, parts }
 }
 
 /// Most files that are named to the model when changes were taken back.

@@ -48,6 +48,7 @@ pub use self::{
     pre_images::{Held, Keeping, Left, MemoryPreImages, PreImages},
     questions::{Broker, Waiting},
     registry::{Filter, Registry, Source, ToolSet},
+    repair::is_json,
     schema::schema_of,
     stages::{After, Before, Hook, Instead, Limits, Seen, Settings, standard},
     state::{Conversation, Judge, SaveRule, Session, TypeMap},

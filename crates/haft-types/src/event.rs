@@ -212,6 +212,9 @@ pub enum Body {
         model: String,
         /// The wire that it came by.
         wire: String,
+        /// The server that gave it, as `HOST:PORT`; empty where that is not known.
+        #[serde(default, skip_serializing_if = "String::is_empty")]
+        host: String,
         /// Why it stopped.
         stop: Stop,
         /// What it took.

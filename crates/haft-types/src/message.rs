@@ -131,20 +131,24 @@ pub struct ToolUse {
     /// The arguments where `raw` is JSON; none where it is not, or was cut off.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub input: Option<Value>,
+    /// A JSON object: fields of the call that only its server understands, sent back to it alone.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub extra: Option<String>,
 }
 
 impl ToolUse {
     /// A call made by a program: `raw` is the compact form of `input`.
     pub fn new(id: CallId, name: impl Into<String>, input: Value) -> Self {
         let raw = input.to_string();
-        Self { wire_id: id.0.to_string(), id, name: name.into(), raw, input: Some(input) }
+        let (wire_id, name, input) = (id.0.to_string(), name.into(), Some(input));
+        Self { id, wire_id, name, raw, input, extra: None }
     }
 
     /// A call as a wire streamed it: `raw` is parsed once; empty text counts as `{}`.
     pub fn from_wire(id: CallId, wire_id: String, name: String, raw: String) -> Self {
         let raw = if raw.trim().is_empty() { "{}".to_owned() } else { raw };
         let input = serde_json::from_str(&raw).ok();
-        Self { id, wire_id, name, raw, input }
+        Self { id, wire_id, name, raw, input, extra: None }
     }
 }
 
@@ -239,6 +243,9 @@ pub enum Message {
         wire: String,
         /// The model that said it.
         model: String,
+        /// The server that gave it, as `HOST:PORT`; empty where that is not known.
+        #[serde(default, skip_serializing_if = "String::is_empty")]
+        host: String,
         /// What it said, thought and asked for.
         parts: Vec<Part>,
     },

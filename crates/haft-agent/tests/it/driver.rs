@@ -128,7 +128,7 @@ async fn a_call_that_a_person_is_asked_about_does_not_start_early() {
 async fn a_cut_off_call_never_runs_and_the_others_do() {
     let raw = |nth: u32, raw: &str, cut| {
         let (wire_id, name, raw) = (String::new(), "grep".to_owned(), raw.to_owned());
-        Step::Gives(Delta::Call { index: nth, wire_id, name, raw, cut })
+        Step::Gives(Delta::Call { index: nth, wire_id, name, raw, cut, extra: None })
     };
     let whole = "{\"path\":\".\"}";
     let model = Scripted::new([
@@ -207,7 +207,7 @@ fn is_end(body: &Body) -> bool {
 async fn a_token_limit_holds_also_where_nothing_has_to_run() {
     let raw = "{\"pa".to_owned();
     let (wire_id, name) = (String::new(), "grep".to_owned());
-    let cut = Step::Gives(Delta::Call { index: 0, wire_id, name, raw, cut: true });
+    let cut = Step::Gives(Delta::Call { index: 0, wire_id, name, raw, cut: true, extra: None });
     let model = Scripted::new([vec![cut, ends(Stop::Length)], is_done("too much")]);
     let mut world = World::new();
     let limits = Limits { output_tokens: Some(5), steps: None };

@@ -133,7 +133,7 @@ pub(crate) fn says(text: &str) -> Step {
 /// A call of a tool; `nth` is its place in the answer, from 1.
 pub(crate) fn calls(nth: u32, name: &str, input: &serde_json::Value) -> Step {
     let (wire_id, name, raw) = (format!("w{nth}"), name.to_owned(), input.to_string());
-    Step::Gives(Delta::Call { index: nth, wire_id, name, raw, cut: false })
+    Step::Gives(Delta::Call { index: nth, wire_id, name, raw, cut: false, extra: None })
 }
 
 pub(crate) fn ends(stop: Stop) -> Step {

@@ -1,8 +1,8 @@
 //! Events of Anthropic Messages become deltas.
 //!
 //! **Invariant:** a block's index on the wire only tells which open block an event belongs to;
-//! ours count the blocks as they begin. A call that may have been cut off by the output limit is
-//! held back until the stop reason is known.
+//! ours count the parts as they begin. A call that may have been cut off by the output limit is
+//! held back until the answer ends.
 
 use haft_net::SseEvent;
 use haft_types::{Stop, Usage};
@@ -10,18 +10,29 @@ use serde::Deserialize;
 use serde_json::{Value, value::RawValue};
 
 use crate::{
-    Decoder, Delta, LlmError, failure,
-    json::{self, ObjectScan},
+    Decoder, Delta, Habits, LlmError,
+    calls::Calls,
+    extra::{Extra, unknown},
+    failure,
+    json::{self, Halves},
+    stop::{self, Content},
+    think::{Piece, Think},
 };
+
+/// Fields of a call that are read, or that are ours to set.
+const KNOWN: [&str; 5] = ["type", "id", "name", "input", "cache_control"];
 
 /// Decodes one answer.
 #[derive(Default)]
 pub(super) struct MessagesDecoder {
+    habits: Habits,
     blocks: Vec<Block>,
-    /// Index for the next block.
+    /// Index for the next part.
     next: u32,
-    /// A finished call whose arguments do not show that they are whole.
-    held: Option<Delta>,
+    /// Finished calls of which the last does not show that its arguments are whole.
+    held: Vec<Delta>,
+    think: Think,
+    started: bool,
     called: bool,
     stop: Option<String>,
     usage: Usage,
@@ -32,6 +43,7 @@ pub(super) struct MessagesDecoder {
 struct Block {
     wire_index: Option<u64>,
     index: u32,
+    halves: Halves,
     kind: Kind,
 }
 
@@ -41,10 +53,9 @@ enum Kind {
         signature: Option<String>,
     },
     Call {
-        wire_id: String,
-        name: String,
-        raw: String,
-        scan: ObjectScan,
+        calls: Box<Calls>,
+        /// True while all that came of the arguments stood in the block's begin.
+        at_start: bool,
     },
     /// Complete at its start, or of no use to us.
     Other,
@@ -63,48 +74,53 @@ struct Envelope<'a> {
     error: Option<Value>,
 }
 
+/// An answer in place of a stream.
+#[derive(Deserialize)]
+struct Whole<'a> {
+    #[serde(borrow, default)]
+    content: Vec<&'a RawValue>,
+    stop_reason: Option<String>,
+    usage: Option<Value>,
+}
+
+/// What of a block has to stay as it is written.
+#[derive(Deserialize)]
+struct Input<'a> {
+    #[serde(borrow)]
+    input: Option<&'a RawValue>,
+}
+
 impl Decoder for MessagesDecoder {
     fn event(&mut self, event: &SseEvent, out: &mut Vec<Delta>) -> Result<(), LlmError> {
         if self.ended {
             return Ok(());
         }
-        let mended;
-        let envelope: Envelope<'_> = match serde_json::from_str(&event.data) {
-            Ok(envelope) => envelope,
-            Err(error) => {
-                let malformed = || failure::malformed("Anthropic Messages", event, &error);
-                mended = json::mended_surrogates(&event.data).ok_or_else(malformed)?;
-                serde_json::from_str(&mended).map_err(|_| malformed())?
-            }
-        };
-        let kind = if envelope.kind.is_empty() { &event.name } else { &envelope.kind };
-        match kind.as_str() {
-            "message_start" => {
-                let usage = envelope.message.as_ref().and_then(|message| message.get("usage"));
-                self.count(usage);
-            }
-            "content_block_start" => {
-                self.start(&envelope, out);
-                failure::check_parts(self.next)?;
-            }
-            "content_block_delta" => self.delta(&envelope, out),
-            "content_block_stop" => {
-                if let Some(at) = self.position(envelope.index) {
-                    let block = self.blocks.remove(at);
-                    self.close(block, out);
-                }
-            }
-            "message_delta" => self.message_delta(&envelope, out),
-            "message_stop" => self.end(out),
-            "error" => return Err(failure::in_stream(envelope.error.as_ref(), &event.data)),
-            // Pings, and kinds of events that came after this was written.
-            _ => {}
+        // Some gateways end as the other wire does.
+        if event.data.trim() == "[DONE]" {
+            return self.done(out);
         }
-        Ok(())
+        let malformed = |error| failure::malformed("Anthropic Messages", event, &error);
+        match serde_json::from_str(&event.data) {
+            Ok(envelope) => self.envelope(&envelope, event, &event.data, false, out),
+            Err(error) => {
+                let (data, marked) = json::marked(&event.data).ok_or_else(|| malformed(error))?;
+                let envelope = serde_json::from_str(&data).map_err(malformed)?;
+                self.envelope(&envelope, event, &data, marked, out)
+            }
+        }
     }
 
-    fn is_complete(&self) -> bool {
-        self.ended || self.stop.is_some()
+    fn has_reason(&self) -> bool {
+        self.stop.is_some()
+    }
+
+    fn is_call_open(&self) -> bool {
+        let is_call = |block: &Block| matches!(block.kind, Kind::Call { .. });
+        !self.held.is_empty() || self.blocks.iter().any(is_call)
+    }
+
+    fn is_empty(&self) -> bool {
+        !self.started && self.next == 0 && self.stop.is_none()
     }
 
     fn finish(&mut self, out: &mut Vec<Delta>) -> Result<(), LlmError> {
@@ -112,14 +128,83 @@ impl Decoder for MessagesDecoder {
             return Ok(());
         }
         if self.stop.is_some() {
-            self.end(out);
-            return Ok(());
+            return self.end(out);
         }
+        self.break_off(out);
         Err(failure::cut())
     }
 }
 
 impl MessagesDecoder {
+    pub(super) fn new(habits: Habits) -> Self {
+        Self { habits, ..Self::default() }
+    }
+
+    fn envelope(
+        &mut self,
+        envelope: &Envelope<'_>,
+        event: &SseEvent,
+        data: &str,
+        marked: bool,
+        out: &mut Vec<Delta>,
+    ) -> Result<(), LlmError> {
+        let kind = if envelope.kind.is_empty() { &event.name } else { &envelope.kind };
+        match kind.as_str() {
+            "message_start" => {
+                self.started = true;
+                let usage = envelope.message.as_ref().and_then(|message| message.get("usage"));
+                self.count(usage);
+            }
+            "content_block_start" => {
+                if let Some(block) = envelope.content_block {
+                    self.start(envelope.index, block, marked, out);
+                }
+                failure::check_parts(self.next)?;
+            }
+            "content_block_delta" => {
+                self.delta(envelope, marked, out);
+                failure::check_parts(self.next)?;
+            }
+            "content_block_stop" => {
+                if let Some(at) = self.position(envelope.index) {
+                    let block = self.blocks.remove(at);
+                    self.close(block, out);
+                }
+            }
+            "message_delta" => self.message_delta(envelope),
+            "message_stop" => return self.done(out),
+            "message" => return self.whole(data, marked, out),
+            "error" => return Err(failure::in_stream(envelope.error.as_ref(), &event.data)),
+            // Pings, and kinds of events that came after this was written.
+            _ => {
+                let value: Value = serde_json::from_str(data).unwrap_or_default();
+                if let Some(error) = failure::of_other_shape(&value, &event.data) {
+                    return Err(error);
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Takes an answer that came whole, where nothing came before.
+    fn whole(&mut self, data: &str, marked: bool, out: &mut Vec<Delta>) -> Result<(), LlmError> {
+        if !self.is_empty() {
+            return Ok(());
+        }
+        let Ok(message) = serde_json::from_str::<Whole<'_>>(data) else { return Ok(()) };
+        self.started = true;
+        self.count(message.usage.as_ref());
+        for block in message.content {
+            self.start(None, block, marked, out);
+            failure::check_parts(self.next)?;
+            if let Some(block) = self.blocks.pop() {
+                self.close(block, out);
+            }
+        }
+        self.stop = message.stop_reason;
+        Ok(())
+    }
+
     /// The newest open block with this index; without an index the newest of all.
     fn position(&self, index: Option<u64>) -> Option<usize> {
         match index {
@@ -128,134 +213,241 @@ impl MessagesDecoder {
         }
     }
 
-    fn start(&mut self, envelope: &Envelope<'_>, out: &mut Vec<Delta>) {
+    fn start(
+        &mut self,
+        wire_index: Option<u64>,
+        raw: &RawValue,
+        marked: bool,
+        out: &mut Vec<Delta>,
+    ) {
         self.release(false, out);
-        if envelope.index.is_some()
-            && let Some(at) = self.position(envelope.index)
+        if wire_index.is_some()
+            && let Some(at) = self.position(wire_index)
         {
             // The end of the block before was lost on the way.
             let block = self.blocks.remove(at);
             self.close(block, out);
         }
-        let Some(raw) = envelope.content_block else { return };
-        let value = json::parse(raw.get()).unwrap_or_default();
+        let value: Value = serde_json::from_str(raw.get()).unwrap_or_default();
         let text = |key: &str| value[key].as_str().unwrap_or_default().to_owned();
-        let index = self.next;
+        let index = self.begin();
         let kind = match value["type"].as_str().unwrap_or_default() {
-            "text" => {
-                push_some(out, text("text"), |text| Delta::Text { index, text });
-                Kind::Text
-            }
+            "text" => Kind::Text,
             "thinking" => {
-                push_some(out, text("thinking"), |text| Delta::Thinking { index, text });
                 Kind::Thinking { signature: Some(text("signature")).filter(|s| !s.is_empty()) }
             }
-            "tool_use" => {
-                let (wire_id, name) = (text("id"), text("name"));
-                out.push(Delta::CallPart { index, name: name.clone(), json: String::new() });
-                let mut scan = ObjectScan::default();
-                // Some gateways give the whole input here instead of streaming it.
-                let raw = match &value["input"] {
-                    Value::Object(input) if !input.is_empty() => value["input"].to_string(),
-                    _ => String::new(),
-                };
-                scan.feed(&raw);
-                Kind::Call { wire_id, name, raw, scan }
-            }
+            "tool_use" => self.call(index, raw, &value, marked, out),
             "redacted_thinking" => {
-                out.push(Delta::Opaque { index, json: raw.get().to_owned() });
+                let json = if marked { json::whole(raw.get()) } else { raw.get().to_owned() };
+                out.push(Delta::Opaque { index, json });
                 Kind::Other
             }
             _ => Kind::Other,
         };
-        self.next += 1;
-        self.blocks.push(Block { wire_index: envelope.index, index, kind });
+        self.blocks.push(Block { wire_index, index, halves: Halves::default(), kind });
+        let at = self.blocks.len() - 1;
+        match self.blocks[at].kind {
+            Kind::Text => self.text(at, &text("text"), marked, out),
+            Kind::Thinking { .. } => self.thinking(at, &text("thinking"), marked, out),
+            _ => {}
+        }
     }
 
-    fn delta(&mut self, envelope: &Envelope<'_>, out: &mut Vec<Delta>) {
+    /// Begins a call, with the input that some gateways give here instead of streaming it.
+    fn call(
+        &mut self,
+        index: u32,
+        raw: &RawValue,
+        value: &Value,
+        marked: bool,
+        out: &mut Vec<Delta>,
+    ) -> Kind {
+        let text = |key: &str| value[key].as_str().unwrap_or_default().to_owned();
+        let mut extra = Extra::default();
+        for (key, field) in unknown(value, &KNOWN) {
+            extra.set(key, &if marked { json::whole_value(field) } else { field.clone() });
+        }
+        let mut calls = Box::<Calls>::default();
+        calls.begin(index, text("id"), text("name"), extra);
+        out.push(Delta::CallPart { index, name: text("name"), json: String::new() });
+        let input = serde_json::from_str::<Input<'_>>(raw.get()).ok().and_then(|all| all.input);
+        if let Some(input) = input
+            .map(RawValue::get)
+            .filter(|input| input.starts_with('{') && !json::is_empty_object(input))
+        {
+            let input = if marked { json::whole(input) } else { input.to_owned() };
+            calls.text(&input, &mut self.next, out);
+        }
+        Kind::Call { calls, at_start: true }
+    }
+
+    fn begin(&mut self) -> u32 {
+        self.next += 1;
+        self.next - 1
+    }
+
+    fn delta(&mut self, envelope: &Envelope<'_>, marked: bool, out: &mut Vec<Delta>) {
         let Some(delta) = &envelope.delta else { return };
-        let Some(at) = self.position(envelope.index) else { return };
-        let block = &mut self.blocks[at];
-        let index = block.index;
-        let text = |key: &str| delta[key].as_str().unwrap_or_default().to_owned();
-        match (&mut block.kind, delta["type"].as_str().unwrap_or_default()) {
-            (Kind::Text, "text_delta") => {
-                push_some(out, text("text"), |text| Delta::Text { index, text });
-            }
+        let kind = delta["type"].as_str().unwrap_or_default();
+        let Some(at) = self.position(envelope.index).or_else(|| self.unannounced(envelope, kind))
+        else {
+            return;
+        };
+        let text = |key: &str| delta[key].as_str().unwrap_or_default();
+        match (&mut self.blocks[at].kind, kind) {
+            (Kind::Text, "text_delta") => self.text(at, text("text"), marked, out),
             (Kind::Thinking { .. }, "thinking_delta") => {
-                push_some(out, text("thinking"), |text| Delta::Thinking { index, text });
+                self.thinking(at, text("thinking"), marked, out);
             }
             (Kind::Thinking { signature }, "signature_delta") => {
-                signature.get_or_insert_default().push_str(&text("signature"));
+                signature.get_or_insert_default().push_str(text("signature"));
             }
-            (Kind::Call { name, raw, scan, .. }, "input_json_delta") => {
-                let piece = text("partial_json");
-                scan.feed(&piece);
-                raw.push_str(&piece);
-                push_some(out, piece, |json| Delta::CallPart { index, name: name.clone(), json });
+            (Kind::Call { .. }, "input_json_delta") => {
+                let piece = self.blocks[at].halves.join(text("partial_json"), marked);
+                let Kind::Call { calls, at_start } = &mut self.blocks[at].kind else { return };
+                if *at_start && !piece.trim().is_empty() {
+                    *at_start = false;
+                    calls.forget_text();
+                }
+                calls.text(&piece, &mut self.next, out);
             }
             _ => {}
         }
     }
 
+    /// Begins a block whose begin was lost or left out, where its delta tells what it is.
+    fn unannounced(&mut self, envelope: &Envelope<'_>, kind: &str) -> Option<usize> {
+        let kind = match kind {
+            "text_delta" => Kind::Text,
+            "thinking_delta" => Kind::Thinking { signature: None },
+            _ => return None,
+        };
+        let index = self.begin();
+        let halves = Halves::default();
+        self.blocks.push(Block { wire_index: envelope.index, index, halves, kind });
+        Some(self.blocks.len() - 1)
+    }
+
+    /// More text of a block, at the beginning of which thinking may stand.
+    fn text(&mut self, at: usize, text: &str, marked: bool, out: &mut Vec<Delta>) {
+        let text = self.blocks[at].halves.join(text, marked);
+        let mut pieces = Vec::new();
+        self.think.push(text, &mut pieces);
+        let mut index = self.blocks[at].index;
+        self.pieces(&mut index, pieces, out);
+        self.blocks[at].index = index;
+    }
+
+    /// Gives out pieces of a text block; what follows thinking is a part of its own.
+    fn pieces(&mut self, index: &mut u32, pieces: Vec<Piece>, out: &mut Vec<Delta>) {
+        for piece in pieces {
+            let at = *index;
+            out.push(match piece {
+                Piece::Text(text) => Delta::Text { index: at, text },
+                Piece::Thinking(text) => Delta::Thinking { index: at, text },
+                Piece::End(signature) => {
+                    *index = self.begin();
+                    Delta::ThinkingEnd { index: at, signature: Some(signature) }
+                }
+            });
+        }
+    }
+
+    fn thinking(&mut self, at: usize, text: &str, marked: bool, out: &mut Vec<Delta>) {
+        let block = &mut self.blocks[at];
+        let (index, text) = (block.index, block.halves.join(text, marked));
+        if !text.is_empty() {
+            out.push(Delta::Thinking { index, text });
+        }
+    }
+
     fn close(&mut self, block: Block, out: &mut Vec<Delta>) {
-        let index = block.index;
-        match block.kind {
-            Kind::Thinking { signature } => out.push(Delta::ThinkingEnd { index, signature }),
-            Kind::Call { wire_id, name, raw, scan } => {
+        let Block { mut index, mut halves, kind, .. } = block;
+        match kind {
+            Kind::Text => {
+                let mut pieces = Vec::new();
+                let half = halves.end().map(String::from).unwrap_or_default();
+                self.think.push(half, &mut pieces);
+                self.think.end(&mut pieces);
+                self.think = Think::Past;
+                self.pieces(&mut index, pieces, out);
+            }
+            Kind::Thinking { signature } => {
+                out.extend(halves.end().map(|half| Delta::Thinking { index, text: half.into() }));
+                out.push(Delta::ThinkingEnd { index, signature });
+            }
+            Kind::Call { mut calls, .. } => {
                 self.release(false, out);
                 self.called = true;
-                let call = Delta::Call { index, wire_id, name, raw, cut: false };
-                if scan.is_closed() {
-                    out.push(call);
-                } else {
-                    self.held = Some(call);
+                calls.give_all(false, &mut self.next, &mut self.held);
+                if calls.are_closed() {
+                    out.append(&mut self.held);
                 }
             }
-            Kind::Text | Kind::Other => {}
+            Kind::Other => {}
         }
     }
 
+    /// Gives out what was held back; of that only the last call may have been cut off.
     fn release(&mut self, was_cut: bool, out: &mut Vec<Delta>) {
-        if let Some(mut call) = self.held.take() {
-            if let Delta::Call { cut, .. } = &mut call {
-                *cut = was_cut;
-            }
-            out.push(call);
+        if let Some(Delta::Call { cut, .. }) = self.held.last_mut() {
+            *cut = was_cut;
         }
+        out.append(&mut self.held);
     }
 
-    fn message_delta(&mut self, envelope: &Envelope<'_>, out: &mut Vec<Delta>) {
+    fn message_delta(&mut self, envelope: &Envelope<'_>) {
         self.count(envelope.usage.as_ref());
         let reason = envelope.delta.as_ref().and_then(|delta| delta["stop_reason"].as_str());
         if let Some(reason) = reason {
             self.stop = Some(reason.to_owned());
-            self.settle(out);
         }
     }
 
-    /// Closes what is open, now that the stop reason is known.
-    fn settle(&mut self, out: &mut Vec<Delta>) {
+    /// Takes the end mark.
+    fn done(&mut self, out: &mut Vec<Delta>) -> Result<(), LlmError> {
+        if self.is_empty() {
+            return Err(failure::empty());
+        }
+        if self.stop.is_none() && !self.habits.ends_without_reason && !self.called {
+            return Err(failure::no_reason());
+        }
+        self.end(out)
+    }
+
+    /// Ends the texts of an answer that is not whole, and drops the calls that are open.
+    fn break_off(&mut self, out: &mut Vec<Delta>) {
+        for block in std::mem::take(&mut self.blocks) {
+            // Of thinking a part of its proof would be none.
+            if matches!(block.kind, Kind::Text) {
+                self.close(block, out);
+            }
+        }
+        self.held.clear();
+    }
+
+    fn end(&mut self, out: &mut Vec<Delta>) -> Result<(), LlmError> {
+        self.ended = true;
+        let is_call = |block: &Block| matches!(block.kind, Kind::Call { .. });
+        let called = self.called || self.blocks.iter().any(is_call);
+        let content = Content { called, refused: false };
+        let stop = match &self.stop {
+            Some(reason) => stop::of_reason(reason, content),
+            None => Ok(stop::without_reason(content)),
+        };
+        let stop = match stop {
+            Ok(stop) => stop,
+            Err(error) => {
+                self.break_off(out);
+                return Err(error);
+            }
+        };
         for block in std::mem::take(&mut self.blocks) {
             self.close(block, out);
         }
-        self.release(self.stop() == Stop::Length, out);
-    }
-
-    fn end(&mut self, out: &mut Vec<Delta>) {
-        self.settle(out);
-        self.ended = true;
-        out.push(Delta::End { stop: self.stop(), usage: self.usage });
-    }
-
-    fn stop(&self) -> Stop {
-        match self.stop.as_deref() {
-            Some("max_tokens" | "model_context_window_exceeded") => Stop::Length,
-            Some("refusal") => Stop::Refusal,
-            _ if self.called => Stop::ToolUse,
-            Some("pause_turn") => Stop::Paused,
-            _ => Stop::EndTurn,
-        }
+        self.release(stop == Stop::Length, out);
+        out.push(Delta::End { stop, usage: self.usage });
+        Ok(())
     }
 
     /// Later counts replace earlier ones: they are totals.
@@ -272,11 +464,5 @@ impl MessagesDecoder {
                 *field = count;
             }
         }
-    }
-}
-
-fn push_some(out: &mut Vec<Delta>, text: String, make: impl FnOnce(String) -> Delta) {
-    if !text.is_empty() {
-        out.push(make(text));
     }
 }

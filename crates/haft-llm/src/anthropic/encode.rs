@@ -7,15 +7,23 @@ use crate::{
     Blobs, Encoded, Request, Role, Target,
     history::{Item, repaired},
     json::{push_field, push_string},
+    think,
     wire::{self, NO_OUTPUT, NO_RESULT, NOTHING, Pieces, push_text},
 };
 
 const CACHE_MARK: &str = ",\"cache_control\":{\"type\":\"ephemeral\"}";
+/// Fields of a call that are written here.
+const OWN_FIELDS: [&str; 5] = ["type", "id", "name", "input", "cache_control"];
 /// Bytes of base64 that the API takes for one image.
 const MAX_IMAGE: u64 = 5 << 20;
 
 /// Encodes one message.
-pub(super) fn message(message: &Message, target: &Target, blobs: &dyn Blobs) -> Encoded {
+pub(super) fn message(
+    message: &Message,
+    target: &Target,
+    host: &str,
+    blobs: &dyn Blobs,
+) -> Encoded {
     let mut content = Content::default();
     let role = match message {
         Message::User { parts, .. } => {
@@ -24,11 +32,10 @@ pub(super) fn message(message: &Message, target: &Target, blobs: &dyn Blobs) -> 
             }
             Role::User
         }
-        Message::Assistant { wire, model, parts } => {
+        Message::Assistant { wire, model, host: by, parts } => {
             let own = wire == NAME && *model == target.model;
-            for part in parts {
-                content.answered(part, own, model);
-            }
+            let same_host = own && (by.is_empty() || by == host);
+            content.answer(parts, own, &Source { model, host, same_host });
             Role::Assistant
         }
         Message::Results { results } => {
@@ -39,12 +46,23 @@ pub(super) fn message(message: &Message, target: &Target, blobs: &dyn Blobs) -> 
     content.encoded(role)
 }
 
+/// Whom an answer came from, and goes back to.
+struct Source<'a> {
+    model: &'a str,
+    host: &'a str,
+    same_host: bool,
+}
+
+/// The provider's own server, which takes no thinking without its proof.
+const OWN_HOST: &str = "api.anthropic.com:443";
+
 /// The blocks of a message, as they are written.
 #[derive(Default)]
 struct Content {
     blocks: String,
     /// False when the last block is one that cannot carry a cache mark.
     markable: bool,
+    optional: Vec<(String, std::ops::Range<usize>)>,
     calls: Vec<String>,
     results: Vec<(String, std::ops::Range<usize>)>,
 }
@@ -57,12 +75,13 @@ impl Content {
         }
         let name = if role == Role::Assistant { "assistant" } else { "user" };
         let head = format!("{{\"role\":\"{name}\",\"content\":[");
-        for (_, range) in &mut self.results {
+        for (_, range) in self.results.iter_mut().chain(&mut self.optional) {
             *range = range.start + head.len()..range.end + head.len();
         }
         let json = head + &self.blocks + "]}";
         let mark = self.markable.then(|| json.len() - "}]}".len());
-        Encoded::new(Pieces { role, json, mark, calls: self.calls, results: self.results })
+        let Self { optional, calls, results, .. } = self;
+        Encoded::new(Pieces { role, json, mark, optional, calls, results })
     }
 
     fn next(&mut self) -> &mut String {
@@ -86,42 +105,76 @@ impl Content {
     }
 
     /// `own` tells whether the target itself said it.
-    fn answered(&mut self, part: &Part, own: bool, model: &str) {
+    fn answer(&mut self, parts: &[Part], own: bool, source: &Source<'_>) {
+        let mut rest = parts;
+        while let Some((part, after)) = rest.split_first() {
+            if is_in_text(part) && source.same_host {
+                let with_text = matches!(after.first(), Some(Part::Text { .. }));
+                let (tagged, after) = rest.split_at(1 + usize::from(with_text));
+                self.text(&wire::joined_texts(tagged, true).concat());
+                rest = after;
+            } else {
+                self.answered(part, own, source);
+                rest = after;
+            }
+        }
+    }
+
+    fn answered(&mut self, part: &Part, own: bool, source: &Source<'_>) {
         match part {
             Part::Text { text } if wire::says_something(part) => self.text(text),
+            Part::Thinking { .. } if is_in_text(part) => {}
             Part::Thinking { text, signature: Some(signature) } if own => {
-                let out = self.next();
-                out.push_str("{\"type\":\"thinking\",");
-                push_field(out, "thinking", text);
-                out.push(',');
-                push_field(out, "signature", signature);
-                out.push('}');
-                self.markable = false;
+                self.thinking(text, signature);
+            }
+            Part::Thinking { text, signature: None }
+                if source.same_host && source.host != OWN_HOST && !source.host.is_empty() =>
+            {
+                let start = self.thinking(text, "");
+                // Another block always follows, so the comma behind this one goes with it.
+                self.optional.push(("thinking".into(), start..self.blocks.len() + 1));
             }
             Part::Opaque { wire: by_wire, model: by_model, json }
                 if own
                     && by_wire == NAME
-                    && by_model == model
+                    && by_model == source.model
                     && json.starts_with('{')
                     && wire::is_json(json) =>
             {
                 self.next().push_str(json);
                 self.markable = false;
             }
-            Part::Call(call) => self.call(call),
+            Part::Call(call) => self.call(call, source.same_host),
             _ => {}
         }
     }
 
-    fn call(&mut self, call: &ToolUse) {
-        let id = wire::wire_id(&call.id);
+    /// Adds a block of thinking; gives where it begins.
+    fn thinking(&mut self, text: &str, signature: &str) -> usize {
         let out = self.next();
+        let start = out.len();
+        out.push_str("{\"type\":\"thinking\",");
+        push_field(out, "thinking", text);
+        out.push(',');
+        push_field(out, "signature", signature);
+        out.push('}');
+        self.markable = false;
+        start
+    }
+
+    fn call(&mut self, call: &ToolUse, same_host: bool) {
+        let id = wire::wire_id(&call.id);
+        self.next();
+        let out = &mut self.blocks;
         out.push_str("{\"type\":\"tool_use\",");
         push_field(out, "id", &id);
         out.push(',');
         push_field(out, "name", &wire::wire_name(&call.name));
         out.push_str(",\"input\":");
         out.push_str(&wire::replayed_arguments(&call.raw, call.input.as_ref()));
+        if let Some(extra) = call.extra.as_deref().filter(|_| same_host) {
+            wire::push_fields(out, extra, &OWN_FIELDS, &mut self.optional);
+        }
         out.push('}');
         self.calls.push(id);
     }
@@ -165,6 +218,16 @@ impl Content {
     }
 }
 
+/// Reports whether a part is thinking that stood in the text.
+fn is_in_text(part: &Part) -> bool {
+    match part {
+        Part::Thinking { text, signature: Some(signature) } => {
+            think::as_it_came(text, signature).is_some()
+        }
+        _ => false,
+    }
+}
+
 fn push_image(out: &mut String, blob: &Blob, target: &Target, blobs: &dyn Blobs) {
     let picture = wire::picture(blob, target, blobs, MAX_IMAGE);
     wire::push_picture(out, picture, |out, mime, base64| {
@@ -203,7 +266,7 @@ pub(super) fn request(request: &Request) -> String {
     push_field(&mut out, "model", &request.model);
     out.push_str(",\"max_tokens\":");
     out.push_str(&max.to_string());
-    out.push_str(",\"stream\":true");
+    out.push_str(if request.whole { ",\"stream\":false" } else { ",\"stream\":true" });
     limits::push_thinking(&mut out, &request.model, request.effort, max);
     if let Some(tools) = request.tools.strip_suffix("}]") {
         out.push_str(",\"tools\":");
@@ -215,7 +278,7 @@ pub(super) fn request(request: &Request) -> String {
     out.push_str(",\"messages\":[");
     let marks = marks(&items);
     wire::push_list(&mut out, items.iter().enumerate(), |out, (at, item)| {
-        push_item(out, item, marks.contains(&Some(at)));
+        push_item(out, item, marks.contains(&Some(at)), &request.without);
     });
     out.push_str("]}");
     out
@@ -253,7 +316,7 @@ fn marks(items: &[Item<'_>]) -> [Option<usize>; 2] {
     [markable.next().map(|(at, _)| at), markable.next().map(|(at, _)| at)]
 }
 
-fn push_item(out: &mut String, item: &Item<'_>, marked: bool) {
+fn push_item(out: &mut String, item: &Item<'_>, marked: bool, without: &[String]) {
     match item {
         Item::Whole(message) => {
             let json = message.json();
@@ -263,7 +326,7 @@ fn push_item(out: &mut String, item: &Item<'_>, marked: bool) {
                     out.push_str(CACHE_MARK);
                     out.push_str(&json[at..]);
                 }
-                None => out.push_str(json),
+                None => wire::push_message(out, message, without),
             }
         }
         Item::Some(message, kept) => {

@@ -10,7 +10,7 @@ mod limits;
 
 use haft_types::{Message, ToolSpec};
 
-use crate::{Blobs, Decoder, Encoded, Request, Target, Wire};
+use crate::{Blobs, Decoder, Encoded, Habits, Request, Target, Wire};
 
 /// The wire's name.
 pub const NAME: &str = "anthropic";
@@ -26,8 +26,15 @@ impl Wire for AnthropicMessages {
 
     fn url(&self, base_url: &str) -> String {
         let base = base_url.trim_end_matches('/');
+        if base.ends_with(self.path()) {
+            return base.to_owned();
+        }
         let base = base.strip_suffix("/v1").unwrap_or(base);
         format!("{base}/v1/messages")
+    }
+
+    fn path(&self) -> &'static str {
+        "/messages"
     }
 
     fn headers(&self, key: Option<&str>) -> Vec<(&'static str, String)> {
@@ -35,8 +42,14 @@ impl Wire for AnthropicMessages {
         std::iter::once(version).chain(key.map(|key| ("x-api-key", key.to_owned()))).collect()
     }
 
-    fn message(&self, message: &Message, target: &Target, blobs: &dyn Blobs) -> Encoded {
-        encode::message(message, target, blobs)
+    fn message(
+        &self,
+        message: &Message,
+        target: &Target,
+        host: &str,
+        blobs: &dyn Blobs,
+    ) -> Encoded {
+        encode::message(message, target, host, blobs)
     }
 
     fn tools(&self, tools: &[ToolSpec]) -> String {
@@ -47,7 +60,7 @@ impl Wire for AnthropicMessages {
         encode::request(request)
     }
 
-    fn decoder(&self) -> Box<dyn Decoder> {
-        Box::new(decode::MessagesDecoder::default())
+    fn decoder(&self, habits: Habits) -> Box<dyn Decoder> {
+        Box::new(decode::MessagesDecoder::new(habits))
     }
 }

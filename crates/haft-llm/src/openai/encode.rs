@@ -14,19 +14,26 @@ use crate::{
 const MAX_IMAGE: u64 = 20 << 20;
 
 /// Encodes one message.
-pub(super) fn message(message: &Message, target: &Target, blobs: &dyn Blobs) -> Encoded {
+pub(super) fn message(
+    message: &Message,
+    target: &Target,
+    host: &str,
+    blobs: &dyn Blobs,
+) -> Encoded {
     let mut pieces = Pieces {
         role: Role::User,
         json: String::new(),
         mark: None,
+        optional: Vec::new(),
         calls: Vec::new(),
         results: Vec::new(),
     };
     match message {
         Message::User { parts, .. } => push_user(&mut pieces.json, parts, target, blobs),
-        Message::Assistant { wire, model, parts } => {
+        Message::Assistant { wire, model, host: by, parts } => {
             pieces.role = Role::Assistant;
-            let own = wire == NAME && *model == target.model;
+            let same_host = by.is_empty() || by == host;
+            let own = wire == NAME && *model == target.model && same_host;
             push_assistant(&mut pieces, parts, own);
         }
         Message::Results { results } => {
@@ -61,16 +68,11 @@ fn push_user(out: &mut String, parts: &[Part], target: &Target, blobs: &dyn Blob
     out.push('}');
 }
 
+/// `own` tells whether the target itself said it.
 fn push_assistant(pieces: &mut Pieces, parts: &[Part], own: bool) {
     let out = &mut pieces.json;
     out.push_str("{\"role\":\"assistant\"");
-    let texts: Vec<&str> = parts
-        .iter()
-        .filter_map(|part| match part {
-            Part::Text { text } if wire::says_something(part) => Some(text.as_str()),
-            _ => None,
-        })
-        .collect();
+    let texts = wire::joined_texts(parts, own);
     let calls: Vec<_> = parts
         .iter()
         .filter_map(|part| if let Part::Call(call) = part { Some(call) } else { None })
@@ -81,28 +83,50 @@ fn push_assistant(pieces: &mut Pieces, parts: &[Part], own: bool) {
         (true, false) => out.push_str("null"),
         (true, true) => push_string(out, NOTHING),
     }
-    if own && !calls.is_empty() {
-        push_reasoning(out, parts);
+    if own {
+        push_reasoning(pieces, parts, !calls.is_empty());
     }
     for (at, call) in calls.iter().enumerate() {
+        let out = &mut pieces.json;
         let id = wire::wire_id(&call.id);
         out.push_str(if at == 0 { ",\"tool_calls\":[{" } else { ",{" });
         push_field(out, "id", &id);
-        out.push_str(",\"type\":\"function\",\"function\":{");
+        out.push_str(",\"type\":\"function\"");
+        let extra = call.extra.as_deref().filter(|_| own);
+        if let Some(extra) = extra {
+            wire::push_fields(
+                out,
+                extra,
+                &["id", "type", "index", "function"],
+                &mut pieces.optional,
+            );
+        }
+        out.push_str(",\"function\":{");
         push_field(out, "name", &wire::wire_name(&call.name));
         out.push(',');
         let arguments = wire::replayed_arguments(&call.raw, call.input.as_ref());
         push_field(out, "arguments", &arguments);
+        if let Some(function) = extra.and_then(of_function) {
+            wire::push_fields(out, &function, &["name", "arguments"], &mut pieces.optional);
+        }
         out.push_str("}}");
         pieces.calls.push(id);
     }
-    out.push_str(if calls.is_empty() { "}" } else { "]}" });
+    pieces.json.push_str(if calls.is_empty() { "}" } else { "]}" });
+}
+
+/// What of a call's unknown fields stood inside of its function.
+fn of_function(extra: &str) -> Option<String> {
+    let fields: serde_json::Value = serde_json::from_str(extra).ok()?;
+    fields.get("function").map(serde_json::Value::to_string)
 }
 
 /// Servers that stream their reasoning want it back beside the calls that it led to, under the
-/// field that it came by; the decoder left that field's name as the signature.
-fn push_reasoning(out: &mut String, parts: &[Part]) {
-    for field in super::decode::REASONING_FIELDS {
+/// field that it came by; the decoder left that field's name as the signature. What else they
+/// want back of a message stands in parts of this wire.
+fn push_reasoning(pieces: &mut Pieces, parts: &[Part], called: bool) {
+    let Pieces { json: out, optional, .. } = pieces;
+    for field in super::decode::REASONING_FIELDS.into_iter().filter(|_| called) {
         let texts: Vec<&str> = parts
             .iter()
             .filter_map(|part| match part {
@@ -113,8 +137,17 @@ fn push_reasoning(out: &mut String, parts: &[Part]) {
             })
             .collect();
         if !texts.is_empty() {
+            let start = out.len();
             out.push(',');
             push_field(out, field, &texts.join("\n\n"));
+            optional.push((field.to_owned(), start..out.len()));
+        }
+    }
+    for part in parts {
+        if let Part::Opaque { wire, json, .. } = part
+            && wire == NAME
+        {
+            wire::push_fields(out, json, &["role", "content", "tool_calls"], optional);
         }
     }
 }
@@ -201,7 +234,11 @@ pub(super) fn request(request: &Request, newest_fields: bool) -> String {
     let mut out = String::with_capacity(size + request.tools.len() + system * 9 / 8 + 1_024);
     out.push('{');
     push_field(&mut out, "model", &request.model);
-    out.push_str(",\"stream\":true,\"stream_options\":{\"include_usage\":true}");
+    out.push_str(if request.whole {
+        ",\"stream\":false"
+    } else {
+        ",\"stream\":true,\"stream_options\":{\"include_usage\":true}"
+    });
     if let Some(max) = request.max_tokens {
         let field = if newest_fields { "max_completion_tokens" } else { "max_tokens" };
         out.push(',');
@@ -226,14 +263,14 @@ pub(super) fn request(request: &Request, newest_fields: bool) -> String {
         push_field(&mut out, "content", &system.join("\n\n"));
         out.push_str("},");
     }
-    wire::push_list(&mut out, &items, push_item);
+    wire::push_list(&mut out, &items, |out, item| push_item(out, item, &request.without));
     out.push_str("]}");
     out
 }
 
-fn push_item(out: &mut String, item: &Item<'_>) {
+fn push_item(out: &mut String, item: &Item<'_>, without: &[String]) {
     match item {
-        Item::Whole(message) => out.push_str(message.json()),
+        Item::Whole(message) => wire::push_message(out, message, without),
         Item::Some(message, kept) => wire::push_kept(out, message, kept),
         Item::Missing(ids) => wire::push_list(out, ids, |out, id| push_tool(out, id, NO_RESULT)),
         Item::Filler(text) => {

@@ -3,13 +3,13 @@
 //! **Invariant:** only what the oldest servers take is sent without need; what they send is read
 //! in every spelling that is in use.
 
-mod calls;
 mod decode;
 mod encode;
 
+pub(crate) use self::decode::REASONING_FIELDS;
 use haft_types::{Message, ToolSpec};
 
-use crate::{Blobs, Decoder, Encoded, Request, Target, Wire};
+use crate::{Blobs, Decoder, Encoded, Habits, Request, Target, Wire};
 
 /// The wire's name.
 pub const NAME: &str = "openai";
@@ -28,15 +28,26 @@ impl Wire for OpenAiChat {
     }
 
     fn url(&self, base_url: &str) -> String {
-        format!("{}/chat/completions", base_url.trim_end_matches('/'))
+        let base = base_url.trim_end_matches('/');
+        if base.ends_with(self.path()) { base.to_owned() } else { format!("{base}{}", self.path()) }
+    }
+
+    fn path(&self) -> &'static str {
+        "/chat/completions"
     }
 
     fn headers(&self, key: Option<&str>) -> Vec<(&'static str, String)> {
         key.map(|key| ("authorization", format!("Bearer {key}"))).into_iter().collect()
     }
 
-    fn message(&self, message: &Message, target: &Target, blobs: &dyn Blobs) -> Encoded {
-        encode::message(message, target, blobs)
+    fn message(
+        &self,
+        message: &Message,
+        target: &Target,
+        host: &str,
+        blobs: &dyn Blobs,
+    ) -> Encoded {
+        encode::message(message, target, host, blobs)
     }
 
     fn tools(&self, tools: &[ToolSpec]) -> String {
@@ -47,7 +58,7 @@ impl Wire for OpenAiChat {
         encode::request(request, self.newest_fields)
     }
 
-    fn decoder(&self) -> Box<dyn Decoder> {
-        Box::new(decode::ChatDecoder::default())
+    fn decoder(&self, habits: Habits) -> Box<dyn Decoder> {
+        Box::new(decode::ChatDecoder::new(habits))
     }
 }

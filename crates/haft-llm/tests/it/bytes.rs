@@ -27,6 +27,7 @@ fn request(messages: Vec<Encoded>) -> Request {
         system: vec!["You help.".to_owned()].into(),
         tools: "[{\"name\":\"read\"}]".into(),
         messages,
+        ..Request::default()
     }
 }
 
@@ -41,7 +42,12 @@ fn conversation(turns: u64) -> Vec<Message> {
             .map(|n| ToolUse::new(CallId::nth(turn * 2 + n), "read", json!({ "n": n })))
             .collect();
         let parts = calls.iter().cloned().map(Part::Call).collect();
-        messages.push(Message::Assistant { wire: wire.clone(), model: model.clone(), parts });
+        messages.push(Message::Assistant {
+            wire: wire.clone(),
+            model: model.clone(),
+            host: String::new(),
+            parts,
+        });
         let results = calls
             .into_iter()
             .map(|call| CallResult {
@@ -52,7 +58,12 @@ fn conversation(turns: u64) -> Vec<Message> {
             })
             .collect();
         messages.push(Message::Results { results });
-        messages.push(Message::Assistant { wire, model, parts: vec![Part::text("answer")] });
+        messages.push(Message::Assistant {
+            wire,
+            model,
+            host: String::new(),
+            parts: vec![Part::text("answer")],
+        });
     }
     messages
 }
@@ -62,7 +73,7 @@ fn a_longer_request_begins_with_the_bytes_of_the_shorter_one() {
     for wire in wires() {
         let encoded: Vec<Encoded> = conversation(6)
             .iter()
-            .map(|message| wire.message(message, &target(), &NoBlobs))
+            .map(|message| wire.message(message, &target(), "h:1", &NoBlobs))
             .collect();
         let mut before = String::new();
         for end in (0..encoded.len()).step_by(2) {
@@ -86,6 +97,7 @@ fn paused() -> Vec<Message> {
     let said = |text: &str| Message::Assistant {
         wire: wire.clone(),
         model: model.clone(),
+        host: String::new(),
         parts: vec![Part::text(text)],
     };
     messages.splice(1..1, [said("first"), said("second")]);
@@ -96,7 +108,7 @@ fn paused() -> Vec<Message> {
 fn what_follows_a_paused_answer_stays_in_later_requests() {
     for wire in wires() {
         let encoded: Vec<Encoded> =
-            paused().iter().map(|m| wire.message(m, &target(), &NoBlobs)).collect();
+            paused().iter().map(|m| wire.message(m, &target(), "h:1", &NoBlobs)).collect();
         let mut before = String::new();
         // After the question, each pause, and the result.
         for count in [1, 2, 3, 5] {
@@ -122,7 +134,7 @@ fn cache_marks_are_at_most_four_and_stand_on_the_last_messages() {
     let wire = AnthropicMessages;
     let messages = conversation(3);
     let encoded: Vec<Encoded> =
-        messages[..11].iter().map(|m| wire.message(m, &target(), &NoBlobs)).collect();
+        messages[..11].iter().map(|m| wire.message(m, &target(), "h:1", &NoBlobs)).collect();
     let body = wire.request(&request(encoded));
     assert_eq!(body.matches(MARK).count(), 4);
     let body: Value = serde_json::from_str(&body).unwrap();
@@ -143,10 +155,10 @@ fn cache_marks_are_at_most_four_and_stand_on_the_last_messages() {
 fn a_message_encodes_to_the_same_bytes_each_time() {
     for wire in wires() {
         for message in conversation(2) {
-            let once = wire.message(&message, &target(), &NoBlobs);
+            let once = wire.message(&message, &target(), "h:1", &NoBlobs);
             let json = serde_json::to_string(&message).unwrap();
             let reread: Message = serde_json::from_str(&json).unwrap();
-            assert_eq!(once, wire.message(&reread, &target(), &NoBlobs));
+            assert_eq!(once, wire.message(&reread, &target(), "h:1", &NoBlobs));
         }
     }
 }
@@ -170,7 +182,12 @@ fn message(kind: u8, n: u64, text: String) -> Message {
             let (id, name) = (CallId::nth(n), text.clone());
             let call = ToolUse::from_wire(id, String::new(), name, text);
             let parts = vec![Part::Call(call)];
-            Message::Assistant { wire: "openai".into(), model: "m".into(), parts }
+            Message::Assistant {
+                wire: "openai".into(),
+                model: "m".into(),
+                host: String::new(),
+                parts,
+            }
         }
         _ => Message::Results {
             results: vec![CallResult {
@@ -184,7 +201,7 @@ fn message(kind: u8, n: u64, text: String) -> Message {
 }
 
 fn messages_of(wire: &dyn Wire, history: &[Message]) -> Vec<Value> {
-    let encoded = history.iter().map(|m| wire.message(m, &target(), &NoBlobs)).collect();
+    let encoded = history.iter().map(|m| wire.message(m, &target(), "h:1", &NoBlobs)).collect();
     let body: Value = serde_json::from_str(&wire.request(&request(encoded))).unwrap();
     body["messages"].as_array().unwrap().clone()
 }

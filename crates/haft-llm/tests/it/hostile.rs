@@ -1,7 +1,7 @@
 //! Streams that no honest server sends: whatever comes, an answer ends once and nothing panics.
 
 use haft_llm::{
-    AnswerReader, Delta, LlmError, Wire, anthropic::AnthropicMessages, openai::OpenAiChat,
+    AnswerReader, Delta, Habits, LlmError, Wire, anthropic::AnthropicMessages, openai::OpenAiChat,
 };
 use haft_testkit::{cassette::Cassette, http::Step};
 use proptest::{prelude::*, strategy::ValueTree as _, test_runner::TestRunner};
@@ -10,7 +10,7 @@ const ANTHROPIC: &str = include_str!("../cassettes/anthropic-parallel-calls.txt"
 const OPENAI: &str = include_str!("../cassettes/openai-gateway-oddities.txt");
 
 fn read(wire: &dyn Wire, body: &[u8]) -> (Vec<Delta>, Option<LlmError>) {
-    let mut reader = AnswerReader::new(wire.decoder());
+    let mut reader = AnswerReader::new(wire.decoder(Habits::default()));
     let mut out = Vec::new();
     let pushed = reader.push(body, &mut out);
     let error = pushed.and_then(|()| reader.finish(&mut out)).err();
@@ -51,7 +51,7 @@ fn an_end_mark_with_nothing_before_it_is_an_answer_that_broke_off() {
     for body in ["data: [DONE]\n\n", "data: {\"choices\":[]}\n\ndata: [DONE]\n\n"] {
         let (deltas, error) = read(&chat, body.as_bytes());
         assert_eq!(deltas, [], "{body}");
-        assert!(matches!(&error, Some(LlmError::Cut(_))), "{body}: {error:?}");
+        assert!(matches!(&error, Some(LlmError::Empty(_))), "{body}: {error:?}");
     }
     let empty =
         "data: {\"choices\":[{\"delta\":{},\"finish_reason\":\"stop\"}]}\n\ndata: [DONE]\n\n";

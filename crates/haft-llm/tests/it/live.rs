@@ -33,6 +33,7 @@ fn request(provider: &dyn Provider) -> Request {
         system: Arc::new([]),
         tools: provider.encode_tools(&[]).into(),
         messages: vec![provider.encode(&message, &target, &NoBlobs)],
+        ..Request::default()
     }
 }
 

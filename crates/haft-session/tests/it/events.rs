@@ -40,6 +40,7 @@ pub(crate) fn ended() -> Body {
     Body::AnswerEnded {
         model: "m".into(),
         wire: "w".into(),
+        host: String::new(),
         stop: Stop::EndTurn,
         usage: Usage::default(),
     }

@@ -42,6 +42,12 @@ pub(crate) fn parse(raw: &str, tool: &str) -> Result<Value, ToolError> {
     })
 }
 
+/// Reports whether arguments are JSON, once what models often leave bare is escaped.
+pub fn is_json(raw: &str) -> bool {
+    let text = escape_controls(raw);
+    serde_json::from_str::<serde::de::IgnoredAny>(&text).is_ok()
+}
+
 /// The text around a fault, so that the message holds the offending value.
 fn near(text: &str, line: usize, column: usize) -> String {
     let Some(line) = text.lines().nth(line.saturating_sub(1)) else { return String::new() };
