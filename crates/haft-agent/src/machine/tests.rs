@@ -133,3 +133,19 @@ fn a_limit_ends_the_turn_before_the_next_request() {
         [Action::TurnEnded(TurnEnd::Limit { reason: "3 steps".into() })]
     );
 }
+
+#[test]
+fn nothing_starts_beside_a_call_that_cannot_be_read() {
+    let mut machine = Machine::default();
+    machine.step(user("go"));
+    let malformed = ToolUse { input: None, raw: "{\"a\":".into(), ..call(2) };
+    machine.step(Input::CallReady { call: call(1), harmless: true });
+    let actions = machine.step(answer(vec![call(1), malformed.clone(), call(3)]));
+    let [Action::End { call: third, outcome }, Action::Run(run)] = &actions[..] else {
+        panic!("{actions:?}")
+    };
+    assert_eq!((&third.id, &run[..]), (&call(3).id, &[malformed][..]));
+    assert!(outcome.joined_text().contains("Nothing was run"), "{outcome:?}");
+    assert!(machine.step(Input::CallDone { id: call(1).id }).is_empty());
+    assert_eq!(machine.step(Input::CallDone { id: call(2).id }), [Action::Ask]);
+}

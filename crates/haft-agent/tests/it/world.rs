@@ -185,7 +185,7 @@ impl Provider for Scripted {
 
     fn encode(&self, message: &Message, target: &Model, blobs: &dyn Blobs) -> Encoded {
         *self.encoded.lock().unwrap() += 1;
-        AnthropicMessages.message(message, target, blobs)
+        AnthropicMessages.message(message, target, "", blobs)
     }
 
     fn encode_tools(&self, tools: &[ToolSpec]) -> String {

@@ -5,6 +5,7 @@ use haft_llm::{
 };
 use haft_testkit::{cassette::Cassette, http::Step};
 use proptest::{prelude::*, strategy::ValueTree as _, test_runner::TestRunner};
+use serde_json::json;
 
 const ANTHROPIC: &str = include_str!("../cassettes/anthropic-parallel-calls.txt");
 const OPENAI: &str = include_str!("../cassettes/openai-gateway-oddities.txt");
@@ -130,4 +131,68 @@ proptest! {
         ends_once(&OpenAiChat::default(), body.as_bytes());
         ends_once(&AnthropicMessages, body.as_bytes());
     }
+}
+
+fn chat(events: &[String]) -> (Vec<Delta>, Option<LlmError>) {
+    let body: String = events.iter().map(|event| format!("data: {event}\n\n")).collect();
+    read(&OpenAiChat::default(), (body + "data: [DONE]\n\n").as_bytes())
+}
+
+fn piece(number: usize, arguments: &str) -> String {
+    let call = json!({"index": number, "function": {"name": "f", "arguments": arguments}});
+    json!({"choices": [{"delta": {"tool_calls": [call]}}]}).to_string()
+}
+
+#[test]
+fn calls_without_end_are_given_up_whatever_they_look_like() {
+    let objects: String = (0..20_000).map(|n| format!("{{\"n\":{n}}}")).collect();
+    let one_event = vec![piece(0, &objects)];
+    let same: Vec<String> = (0..20_000).map(|n| piece(n % 7, "{\"a\":1}")).collect();
+    let numbers: Vec<String> = (0..10_000).rev().map(|n| piece(n, "{}")).collect();
+    for (name, events) in [("objects in one event", one_event), ("numbers from the end", numbers)] {
+        let (_, error) = chat(&events);
+        assert!(matches!(error, Some(LlmError::Endless(_))), "{name}: {error:?}");
+    }
+    let finish = json!({"choices": [{"delta": {}, "finish_reason": "tool_calls"}]}).to_string();
+    let (deltas, error) = chat(&[same, vec![finish]].concat());
+    assert_eq!(error, None, "what repeats an object is no call");
+    let calls = deltas.iter().filter(|delta| matches!(delta, Delta::Call { .. })).count();
+    assert_eq!(calls, 7);
+}
+
+#[test]
+fn every_oddity_at_once_ends_once_and_gives_no_call_that_is_not_whole() {
+    let text = json!({"choices": [{"delta": {"content": "<think>a"}, "finish_reason": "stop"}]});
+    let old =
+        json!({"choices": [{"delta": {"function_call": {"name": "g", "arguments": "{\"a"}}}]});
+    let extra = json!({"choices": [{"delta": {"reasoning_details": [{"index": 0, "text": "x"}]}}]});
+    let events = [
+        ": PROCESSING".to_owned(),
+        text.to_string(),
+        "not json".to_owned(),
+        piece(3, "{}"),
+        extra.to_string(),
+        piece(1, "{\"x\":"),
+        piece(3, "{\"y\":1}{\"z\":"),
+        old.to_string(),
+        piece(0, "\u{fdd0}"),
+        json!({"choices": [{"delta": {}, "finish_reason": "abort"}]}).to_string(),
+    ];
+    let (deltas, error) = chat(&events);
+    assert!(matches!(error, Some(LlmError::Busy { .. })), "{error:?}");
+    for delta in &deltas {
+        if let Delta::Call { raw, .. } = delta {
+            assert!(serde_json::from_str::<serde_json::Value>(raw).is_ok(), "{raw}");
+        }
+    }
+}
+
+#[test]
+fn an_answer_in_place_of_a_stream_has_a_bound() {
+    let mut reader = AnswerReader::new(OpenAiChat::default().decoder(Habits::default()));
+    let mut out = Vec::new();
+    let piece = vec![b' '; 1 << 20];
+    reader.push(b"{\"choices\":", &mut out).unwrap();
+    let error = (0..17).find_map(|_| reader.push(&piece, &mut out).err());
+    assert!(matches!(error, Some(LlmError::Protocol(_))), "{error:?}");
 }

@@ -71,6 +71,7 @@ mod settings;
 mod shared_state;
 mod signs;
 mod start_up;
+mod streams;
 mod terminal;
 mod told;
 mod tool;
