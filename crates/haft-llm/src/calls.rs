@@ -46,12 +46,20 @@ struct Call {
     shown: usize,
     /// True once its field of arguments was seen, empty or not.
     argued: bool,
-    /// The call whose object this one may only repeat; it has no index then.
-    repeats: Option<usize>,
-    /// True where it repeated another call.
-    void: bool,
-    /// True once its object is closed and another call began.
-    ended: bool,
+    state: State,
+}
+
+#[derive(Clone, Copy, Default, PartialEq, Eq)]
+enum State {
+    /// More of it may come.
+    #[default]
+    Open,
+    /// It may only repeat the object of this call; it has no index yet.
+    MayRepeat(usize),
+    /// It repeated another call, and is none.
+    Void,
+    /// Its object is closed, and another call began.
+    Ended,
 }
 
 /// One piece as the server sent it.
@@ -136,12 +144,12 @@ impl<'a> Piece<'a> {
 impl Calls {
     /// Reports whether any call began.
     pub(crate) fn any(&self) -> bool {
-        self.calls.iter().any(|call| !call.void)
+        self.calls.iter().any(|call| call.state != State::Void)
     }
 
     /// Reports whether any call has ended.
     pub(crate) fn any_ended(&self) -> bool {
-        self.calls.iter().any(|call| call.ended)
+        self.calls.iter().any(|call| call.state == State::Ended)
     }
 
     /// Begins a call whose arguments follow as [`text`](Self::text).
@@ -151,7 +159,7 @@ impl Calls {
 
     /// Takes more of the arguments of the newest call.
     pub(crate) fn text(&mut self, text: &str, next: &mut u32, out: &mut Vec<Delta>) {
-        if let Some(at) = self.calls.iter().rposition(|call| !call.void) {
+        if let Some(at) = self.calls.iter().rposition(|call| call.state != State::Void) {
             self.feed(at, text, next, out);
         }
     }
@@ -165,7 +173,7 @@ impl Calls {
 
     /// Reports whether the objects of all calls are closed.
     pub(crate) fn are_closed(&self) -> bool {
-        self.calls.iter().all(|call| call.void || call.scan.is_closed())
+        self.calls.iter().all(|call| call.state == State::Void || call.scan.is_closed())
     }
 
     /// How many calls began, those included that only repeated another.
@@ -225,7 +233,7 @@ impl Calls {
     /// The call that a piece goes on with, if it begins no other.
     fn newest(&self, piece: &Piece<'_>) -> Option<usize> {
         let newest = |fits: &dyn Fn(&Call) -> bool| {
-            self.calls.iter().rposition(|call| !call.void && fits(call))
+            self.calls.iter().rposition(|call| call.state != State::Void && fits(call))
         };
         let same_name = |call: &Call| piece.name.is_empty() || call.name == piece.name;
         if piece.number.is_some() {
@@ -271,18 +279,18 @@ impl Calls {
     fn begin_repeated(&mut self, at: usize) -> usize {
         let Call { number, name, halves, .. } = &mut self.calls[at];
         let (number, name, halves) = (*number, name.clone(), std::mem::take(halves));
-        let repeats = Some(at);
-        self.calls.push(Call { number, name, halves, repeats, ..Call::default() });
+        let state = State::MayRepeat(at);
+        self.calls.push(Call { number, name, halves, state, ..Call::default() });
         self.calls.len() - 1
     }
 
     /// Takes note of an object's end: one that only repeats the one before it is dropped. Gives
     /// the call that counts.
     fn settle(&mut self, at: usize, next: &mut u32, out: &mut Vec<Delta>) -> usize {
-        let Some(before) = self.calls[at].repeats else { return at };
+        let State::MayRepeat(before) = self.calls[at].state else { return at };
         let again = &self.calls[at].raw;
         if json::is_empty_object(again) || self.calls[before].has_same_object(again) {
-            self.calls[at].void = true;
+            self.calls[at].state = State::Void;
             self.calls[before].halves = self.calls[at].halves;
             if at + 1 == self.calls.len() {
                 self.calls.pop();
@@ -298,7 +306,7 @@ impl Calls {
     fn confirm(&mut self, at: usize, next: &mut u32) {
         self.end_closed();
         let call = &mut self.calls[at];
-        (call.repeats, call.index) = (None, *next);
+        (call.state, call.index) = (State::Open, *next);
         *next += 1;
     }
 
@@ -309,9 +317,9 @@ impl Calls {
     /// Gives out the calls that have ended, up to the first that has not.
     fn give_ended(&mut self, out: &mut Vec<Delta>) {
         while let Some(call) = self.calls.get_mut(self.given)
-            && (call.ended || call.void)
+            && matches!(call.state, State::Ended | State::Void)
         {
-            if !call.void {
+            if call.state == State::Ended {
                 out.push(call.take(false));
             }
             self.given += 1;
@@ -320,7 +328,7 @@ impl Calls {
 
     /// Gives out the remaining calls that have ended, and drops the others: the stream broke.
     pub(crate) fn give_ended_only(&mut self, out: &mut Vec<Delta>) {
-        for call in self.calls[self.given..].iter_mut().filter(|call| call.ended && !call.void) {
+        for call in self.calls[self.given..].iter_mut().filter(|call| call.state == State::Ended) {
             out.push(call.take(false));
         }
         self.given = self.calls.len();
@@ -330,11 +338,10 @@ impl Calls {
     /// the output limit, and what is not whole was cut off by it.
     pub(crate) fn give_all(&mut self, limit: bool, next: &mut u32, out: &mut Vec<Delta>) {
         for at in self.given..self.calls.len() {
-            if self.calls[at].void {
-                continue;
-            }
-            if self.calls[at].repeats.is_some() {
-                self.confirm(at, next);
+            match self.calls[at].state {
+                State::Void => continue,
+                State::MayRepeat(_) => self.confirm(at, next),
+                State::Open | State::Ended => {}
             }
             let call = &mut self.calls[at];
             let cut = limit && !call.scan.is_closed();
@@ -346,10 +353,10 @@ impl Calls {
 
 impl Call {
     fn end_if_closed(&mut self) {
-        self.ended |= self.scan.is_closed()
-            && self.repeats.is_none()
-            && !self.void
-            && !json::is_empty_object(&self.raw);
+        let is_open = self.state == State::Open;
+        if is_open && self.scan.is_closed() && !json::is_empty_object(&self.raw) {
+            self.state = State::Ended;
+        }
     }
 
     /// Reports whether its object says the same, however that is written.
@@ -367,7 +374,8 @@ impl Call {
         let begun = self.raw.trim_start();
         let may_be_empty =
             begun.is_empty() || begun.trim_end() == "{" || json::is_empty_object(begun);
-        if self.repeats.is_some() || may_be_empty || self.shown == self.raw.len() {
+        if matches!(self.state, State::MayRepeat(_)) || may_be_empty || self.shown == self.raw.len()
+        {
             return;
         }
         let json = self.raw[self.shown..].to_owned();

@@ -226,7 +226,7 @@ impl AnswerReader {
             return Ok(());
         }
         if let Some(whole) = self.whole.take() {
-            return self.finish_whole(whole, out);
+            return self.finish_whole(&whole, out);
         }
         let cut_json = |error: &LlmError| matches!(error, LlmError::Protocol(_));
         if let Some(event) = self.parser.finish().filter(|event| !is_keep_alive(event)) {
@@ -256,9 +256,9 @@ impl AnswerReader {
     }
 
     /// Reads an answer that came as one JSON value, perhaps with an end mark behind it.
-    fn finish_whole(&mut self, whole: Vec<u8>, out: &mut Vec<Delta>) -> Result<(), LlmError> {
+    fn finish_whole(&mut self, whole: &[u8], out: &mut Vec<Delta>) -> Result<(), LlmError> {
         self.ended = true;
-        let text = String::from_utf8_lossy(text_of(&whole));
+        let text = String::from_utf8_lossy(text_of(whole));
         let mut values = serde_json::Deserializer::from_str(&text).into_iter::<&RawValue>();
         let data = match values.next() {
             Some(Ok(value)) => value.get().to_owned(),

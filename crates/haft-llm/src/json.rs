@@ -287,7 +287,8 @@ mod tests {
             let mut halves = Halves::default();
             let mut out = String::new();
             for piece in [head, tail] {
-                let json: String = piece.iter().map(|unit| format!("\\u{unit:04x}")).collect();
+                let units: Vec<_> = piece.iter().map(|unit| format!("\\u{unit:04x}")).collect();
+                let json = units.concat();
                 let (value, marked) = parse(&format!("\"{json}\"")).unwrap();
                 out += &halves.join(value.as_str().unwrap(), marked);
             }

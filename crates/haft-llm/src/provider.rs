@@ -27,9 +27,7 @@ pub trait Provider: Send + Sync + 'static {
     fn name(&self) -> &str;
 
     /// The server that its answers come from, as `HOST:PORT`; empty where there is none.
-    fn host(&self) -> &str {
-        ""
-    }
+    fn host(&self) -> &str;
 
     /// Encodes a message for one model, once, to be kept and sent with every request.
     fn encode(&self, message: &Message, target: &Target, blobs: &dyn Blobs) -> Encoded;
@@ -104,7 +102,9 @@ impl Provider for HttpProvider {
             && model == &target.model
             && by == host
         {
-            parts.iter().for_each(|part| self.learn(part));
+            for part in parts {
+                self.learn(part);
+            }
         }
         self.wire.message(message, target, host, blobs)
     }

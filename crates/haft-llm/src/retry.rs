@@ -124,6 +124,10 @@ impl Provider for Retry {
         self.inner.name()
     }
 
+    fn host(&self) -> &str {
+        self.inner.host()
+    }
+
     fn encode(&self, message: &Message, target: &Target, blobs: &dyn Blobs) -> Encoded {
         self.inner.encode(message, target, blobs)
     }

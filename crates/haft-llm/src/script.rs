@@ -168,6 +168,10 @@ impl Provider for ScriptProvider {
         NAME
     }
 
+    fn host(&self) -> &'static str {
+        ""
+    }
+
     fn encode(&self, message: &Message, _: &Target, _: &dyn Blobs) -> Encoded {
         Encoded::empty(match message {
             Message::User { .. } => Role::User,

@@ -415,6 +415,10 @@ impl haft_llm::Provider for Chatty {
     fn name(&self) -> &str {
         self.0.name()
     }
+    fn host(&self) -> &'static str {
+        ""
+    }
+
     fn encode(
         &self,
         message: &haft_types::Message,

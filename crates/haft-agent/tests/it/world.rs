@@ -183,6 +183,10 @@ impl Provider for Scripted {
         "test"
     }
 
+    fn host(&self) -> &'static str {
+        ""
+    }
+
     fn encode(&self, message: &Message, target: &Model, blobs: &dyn Blobs) -> Encoded {
         *self.encoded.lock().unwrap() += 1;
         AnthropicMessages.message(message, target, "", blobs)

@@ -57,8 +57,6 @@ pub(super) struct ChatDecoder {
     think: Think,
     /// What is open of a character, by the field whose text it stands in.
     halves: HashMap<&'static str, Halves>,
-    /// True once the server gave a field for thinking, empty or not.
-    reasoned: bool,
     finish: Option<String>,
     refused: bool,
     usage: Usage,
@@ -119,7 +117,7 @@ impl Decoder for ChatDecoder {
     }
 
     fn is_empty(&self) -> bool {
-        self.next == 0 && self.finish.is_none() && !self.calls.any() && !self.reasoned
+        self.next == 0 && self.finish.is_none() && !self.calls.any() && !self.has_reasoned()
     }
 
     fn finish(&mut self, out: &mut Vec<Delta>) -> Result<(), LlmError> {
@@ -142,7 +140,7 @@ impl ChatDecoder {
     fn delta(&mut self, delta: &Value, marked: bool, out: &mut Vec<Delta>) {
         for field in REASONING_FIELDS {
             if let Some(text) = delta[field].as_str() {
-                let is_new = !std::mem::replace(&mut self.reasoned, true);
+                let is_new = !self.has_reasoned();
                 let text = self.joined(field, text, marked);
                 // An empty field is wanted back as one.
                 if !text.is_empty() || (is_new && field == REASONING_FIELDS[0]) {
@@ -206,6 +204,11 @@ impl ChatDecoder {
                 self.thinking(text, "", out);
             }
         }
+    }
+
+    /// Reports whether the server gave a field for thinking, empty or not.
+    fn has_reasoned(&self) -> bool {
+        REASONING_FIELDS.iter().any(|field| self.halves.contains_key(field))
     }
 
     fn joined(&mut self, field: &'static str, text: &str, marked: bool) -> String {
@@ -340,7 +343,7 @@ impl ChatDecoder {
             }
         }
         // A server of thinking models wants the field beside every call, thought or not.
-        if called && !self.reasoned && self.habits.reasoning == Some(REASONING_FIELDS[0]) {
+        if called && !self.has_reasoned() && self.habits.reasoning == Some(REASONING_FIELDS[0]) {
             self.thinking(String::new(), REASONING_FIELDS[0], out);
         }
         self.close(out);

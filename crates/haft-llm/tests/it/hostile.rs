@@ -134,7 +134,7 @@ proptest! {
 }
 
 fn chat(events: &[String]) -> (Vec<Delta>, Option<LlmError>) {
-    let body: String = events.iter().map(|event| format!("data: {event}\n\n")).collect();
+    let body = format!("data: {}\n\n", events.join("\n\ndata: "));
     read(&OpenAiChat::default(), (body + "data: [DONE]\n\n").as_bytes())
 }
 
@@ -145,7 +145,7 @@ fn piece(number: usize, arguments: &str) -> String {
 
 #[test]
 fn calls_without_end_are_given_up_whatever_they_look_like() {
-    let objects: String = (0..20_000).map(|n| format!("{{\"n\":{n}}}")).collect();
+    let objects = (0..20_000).map(|n| format!("{{\"n\":{n}}}")).collect::<Vec<_>>().concat();
     let one_event = vec![piece(0, &objects)];
     let same: Vec<String> = (0..20_000).map(|n| piece(n % 7, "{\"a\":1}")).collect();
     let numbers: Vec<String> = (0..10_000).rev().map(|n| piece(n, "{}")).collect();

@@ -15,8 +15,8 @@ fn run(world: &World, wire: Wire, mock: &Mock, flags: &[&str]) -> Ran {
 
 /// A stream of Chat Completions.
 fn chat(events: &[Value]) -> HttpResponse {
-    let events: String = events.iter().map(|event| format!("data: {event}\n\n")).collect();
-    HttpResponse::events(events + "data: [DONE]\n\n")
+    let events: Vec<String> = events.iter().map(|event| format!("data: {event}\n\n")).collect();
+    HttpResponse::events(events.concat() + "data: [DONE]\n\n")
 }
 
 fn delta(delta: &Value, reason: Option<&str>) -> Value {
@@ -209,4 +209,27 @@ fn an_empty_stream_is_explained_by_the_answer_without_one() {
         assert_eq!(ran.code, Some(1), "{ran:?}");
         assert!(ran.err.contains("6031 tokens") && mock.bodies().len() == 3, "{ran:?}");
     }
+}
+
+#[test]
+fn what_one_server_wants_back_goes_to_no_other() {
+    let world = World::new();
+    world.file("a.txt", "alpha\n");
+    let first = Mock::with(|nth, _| {
+        let mut event = call(0, "read", r#"{"path":"a.txt"}"#);
+        event["choices"][0]["delta"]["tool_calls"][0]["extra_content"] = json!({"s": "SIG"});
+        event["choices"][0]["delta"]["reasoning_content"] = json!("hm");
+        match nth {
+            0 => chat(&[event, delta(&json!({}), Some("tool_calls"))]),
+            _ => Wire::OpenAi.text("Here."),
+        }
+    });
+    let second = Mock::with(|_, _| Wire::OpenAi.text("There."));
+    assert_eq!(run(&world, Wire::OpenAi, &first, &[]).code, Some(0));
+    assert_eq!(run(&world, Wire::OpenAi, &second, &["-c"]).code, Some(0));
+    assert_eq!(run(&world, Wire::OpenAi, &first, &["-c"]).code, Some(0));
+    let own = |body: &str| body.contains("SIG") && body.contains("reasoning_content");
+    assert!(own(&first.bodies()[1]) && own(&first.bodies()[2]), "{:?}", first.bodies());
+    let other = &second.bodies()[0];
+    assert!(!other.contains("SIG") && !other.contains("reasoning_content"), "{other}");
 }
