@@ -209,17 +209,17 @@ pub(super) fn inside_the_indentation(clean: &Clean, numbers: &mut Numbers) -> Ma
     Some(Case::new(clean.file()?, &old, &format!("{old}\n{given}added();"), want))
 }
 
-fn is_blank(line: &str) -> bool {
+pub(super) fn is_blank(line: &str) -> bool {
     line.trim().is_empty()
 }
 
 /// Whether at least two lines of both texts say anything, so that an indentation can be told.
-fn tells(clean: &Clean) -> bool {
+pub(super) fn tells(clean: &Clean) -> bool {
     let said = |lines: &[String]| lines.iter().filter(|line| !is_blank(line)).count();
     said(&clean.old()) > 1 && clean.come.iter().all(|line| !line.is_empty() || is_blank(line))
 }
 
-fn indented(lines: &[String], more: &str) -> Vec<String> {
+pub(super) fn indented(lines: &[String], more: &str) -> Vec<String> {
     let line = |line: &String| if is_blank(line) { line.clone() } else { format!("{more}{line}") };
     lines.iter().map(line).collect()
 }
@@ -248,7 +248,7 @@ pub(super) fn indented_less(clean: &Clean, numbers: &mut Numbers) -> Made {
 }
 
 /// The lines indented once or twice.
-fn levelled(lines: &[String], unit: &str, deep: &dyn Fn(usize) -> usize) -> Vec<String> {
+pub(super) fn levelled(lines: &[String], unit: &str, deep: &dyn Fn(usize) -> usize) -> Vec<String> {
     let line = |(at, line): (usize, &String)| match line.trim_start() {
         "" => String::new(),
         text => format!("{}{text}", unit.repeat(deep(at))),
