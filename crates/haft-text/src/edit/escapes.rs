@@ -239,7 +239,7 @@ fn is_crooked(line: &[Part<'_>]) -> bool {
     for (at, part) in line.iter().enumerate().filter(|(at, _)| !is_text(*at)) {
         match part.quote {
             Some('"') => {
-                let word = at.checked_sub(1).map_or("", |before| line[before].written);
+                let word = at.checked_sub(1).map_or("", |before| line[before].means());
                 let begins = !word.ends_with(char::is_alphanumeric) || is_prefix(word);
                 if double % 2 == 0 && !begins {
                     return true;

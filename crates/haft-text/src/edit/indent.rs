@@ -210,17 +210,17 @@ fn read(
     let texts: Vec<&str> = new.split('\n').collect();
     let fresh = compared(&texts, iter::repeat(""));
     let Some(old) = shift.text(old) else { return Step::None };
-    let shifted = shift.text(new);
-    let alike = shifted.as_deref() == Some(new);
-    let new = match (votes::decide(lines, &fresh), shifted) {
+    let new = match (votes::decide(lines, &fresh), shift.text(new)) {
         (Some(Meaning::Written), _) => new.to_owned(),
-        (_, Some(shifted)) if alike => shifted,
         (Some(Meaning::Shifted), Some(shifted)) => shifted,
         (None, Some(shifted)) => {
             let mut readings = vec![(AS_GIVEN, new.to_owned()), (ALIKE, shifted)];
             let stepped = votes::stepped(lines, &fresh, new);
             readings.extend(stepped.map(|text| (STEPPED, text)));
-            return Step::Unclear(span.start, Ways::new(&view.text()[span], readings));
+            if readings.iter().any(|reading| reading.1 != new) {
+                return Step::Unclear(span.start, Ways::new(&view.text()[span], readings));
+            }
+            new.to_owned()
         }
         (_, None) => return Step::None,
     };

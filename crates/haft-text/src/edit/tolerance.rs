@@ -127,11 +127,19 @@ fn trailing_blanks(view: &View<'_>, old: &str, new: &str) -> Step {
     fold::find(view, &Blanks, old, new)
 }
 
+/// What a reading of the new text is.
+const QUOTES_STAY: &str = "new_text with the quotes that it brings in as they are";
+const QUOTES_TURN: &str = "new_text with quotes as the file has them";
+
 fn unicode_forms(view: &View<'_>, old: &str, new: &str) -> Step {
     match fold::find(view, &Forms, old, new) {
         Step::One(Candidate { span, old, new }) => {
             let there = view.text()[span.clone()].to_owned();
             let new = respell::respelled(&there, &old, &new);
+            if let Some(quoted) = respell::requoted(view.text(), &there, &old, &new) {
+                let readings = vec![(QUOTES_STAY, new), (QUOTES_TURN, quoted)];
+                return Step::Unclear(span.start, Ways::new(&there, readings));
+            }
             Step::One(Candidate { span, old: there, new })
         }
         step => step,

@@ -91,41 +91,41 @@ fn only<'l, 't>(lines: &'l [Line<'t>]) -> HashMap<&'t str, Option<&'l Line<'t>>>
     only
 }
 
-/// The new text with one step of its indentation for each level of the file, where that is a step of
-/// blanks and tabs are indented with in the file or in the old text.
+/// The new text with one step of its indentation for each level of the file, where tabs are indented
+/// with in one of the texts.
 pub(super) fn stepped(old: &[Line<'_>], new: &[Line<'_>], text: &str) -> Option<String> {
     let tabs = |indent: &str| indent.contains('\t');
-    if !old.iter().any(|line| tabs(line.file) || tabs(line.indent))
-        || new.iter().any(|line| tabs(line.indent))
-    {
+    let (blank, tab) = (
+        new.iter().any(|line| line.indent.contains(' ')),
+        new.iter().any(|line| tabs(line.indent)),
+    );
+    if (blank && tab) || !(tab || old.iter().any(|line| tabs(line.file) || tabs(line.indent))) {
         return None;
     }
-    let (level, deep) = unit(old.iter().map(|line| line.file))?;
-    let (mut step, base) = unit(new.iter().map(|line| line.indent))?;
+    let file = old.iter().map(|line| line.file);
+    let (level, base) = (step(file.clone())?, smallest(file.filter(|indent| !indent.is_empty()))?);
+    let level = if level.starts_with('\t') { "\t" } else { level };
+    let mut step = step(new.iter().map(|line| line.indent))?.len();
     // Of lines that are all indented alike the steps cannot be seen: they begin where the file's do.
-    if new.iter().all(|line| line.indent.len() == step.len()) && base == 1 {
-        step = &step[..step.len().checked_div(deep).filter(|width| *width > 0)?];
+    if new.iter().all(|line| line.indent.len() == step) {
+        step = (step / (base.len() / level.len())).max(1);
     }
     let line = |line: &str| {
         let rest = line.trim_start_matches([' ', '\t']);
-        let width = line.len() - rest.len();
-        let levels = if rest.is_empty() { 0 } else { width / step.len() };
+        let levels = if rest.is_empty() { 0 } else { (line.len() - rest.len()) / step };
         format!("{}{rest}", level.repeat(levels))
     };
     Some(text.split('\n').map(line).collect::<Vec<_>>().join("\n"))
 }
 
-/// What lines are indented by a level, and how many levels those have at least that are indented;
-/// none where no line is.
-fn unit<'t>(indents: impl Iterator<Item = &'t str> + Clone) -> Option<(&'t str, usize)> {
-    let deep = indents.filter(|indent| !indent.is_empty());
-    let width = deep.clone().map(str::len).reduce(|mut one, mut two| {
-        while two > 0 {
-            (one, two) = (two, one % two);
+/// What all lines are indented by once or several times, apart from those that are not; none where
+/// no line is.
+fn step<'t>(indents: impl Iterator<Item = &'t str>) -> Option<&'t str> {
+    indents.filter(|indent| !indent.is_empty()).reduce(|one, two| {
+        let (mut width, mut rest) = (one.len(), two.len());
+        while rest > 0 {
+            (width, rest) = (rest, width % rest);
         }
-        one
-    })?;
-    let smallest = smallest(deep)?;
-    let width = if smallest.starts_with('\t') { 1 } else { width };
-    Some((&smallest[..width], smallest.len() / width))
+        &one[..width]
+    })
 }

@@ -94,6 +94,8 @@ fn an_escape_that_agrees_with_the_old_text_is_resolved() {
         ("a\nb\n", r"a\nb", r#"a\nc(r"x", '"', "'")\nb"#, "a\nc(r\"x\", '\"', \"'\")\nb\n"),
         ("// 5\"\na\nb\n", r#"// 5"\na\nb"#, r#"// 5"\na\nc\nb"#, "// 5\"\na\nc\nb\n"),
         ("a = '\\'\nb\n", r"a = '\\'\nb", r"a = '\\'\nc", "a = '\\'\nc\n"),
+        // A quote behind a tab that is written out begins a string.
+        ("\t\"os\"\n)\n", r#"\t"os"\n)"#, r#"\t"os" name\n)\n)"#, "\t\"os\" name\n)\n)\n"),
     ] {
         assert_eq!(after(file, old, new), want, "{new}");
     }

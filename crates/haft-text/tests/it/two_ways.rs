@@ -195,10 +195,22 @@ fn a_step_of_blanks_may_stand_for_a_tab() {
         let said = unclear(file, old, new);
         assert_eq!(texts(&said), [there, new, shifted, stepped], "{said}");
     }
-    // No third text where the new one is indented by tabs.
-    let old = "\t\tif a {\n\t\t\tb()\n\t\t}\n";
-    let new = "\t\t\tif a {\n\t\t\t\tc()\n\t\t\t}\n";
-    assert_eq!(texts(&unclear(file, old, new)), [there, new, old.replace('b', "c").as_str()]);
+    // The same the other way round, and where tabs stand for too much.
+    let file = "f() {\n  if a {\n    b()\n  }\n}\n";
+    let there = "  if a {\n    b()\n  }\n";
+    let old = "\tif a {\n\t\tb()\n\t}\n";
+    for (new, rest) in [
+        ("    if a {\n        c()\n    }\n", &["  if a {\n    c()\n  }\n"][..]),
+        ("\t\tc()\n", &["    c()\n", "  c()\n"]),
+    ] {
+        let said = unclear(file, old, new);
+        assert_eq!(texts(&said), [&[there, new], rest].concat(), "{said}");
+    }
+    let doubled = "\t\tif a {\n\t\t\t\tc()\n\t\t}\n";
+    let said = unclear("\tif a {\n\t\tb()\n\t}\n", there, doubled);
+    assert_eq!(texts(&said), [old, doubled, "\tif a {\n\t\tc()\n\t}\n"], "{said}");
+    // Where all readings are the same there is none to be asked for.
+    assert_eq!(after("if a {\n\tb()\n}\n", "if a {\n  b()\n}\n", "c()\n"), "c()\n");
 }
 
 #[test]
@@ -262,5 +274,47 @@ fn long_texts_are_shown_where_they_differ() {
     assert!(said.len() < 4000, "{}", said.len());
     for word in ["two ways", "at line 1", "too long", "exactly as it is in the file"] {
         assert!(said.contains(word), "{word:?} is not in: {said}");
+    }
+}
+
+#[test]
+fn quotes_that_slip_and_come_along_are_not_guessed() {
+    let curly = "He said “so” and it’s so.\nEnd.\n";
+    let typed = "He said \"so\" and it's so.\nEnd.\n";
+    let line = |text: &str| text.split_inclusive('\n').next().unwrap_or_default().to_owned();
+    for (file, old, new, readings) in [
+        (
+            curly,
+            typed,
+            "\"No\", he said (\"so\"), and it isn't so.\n",
+            [
+                "\"No\", he said (“so”), and it isn't so.\n",
+                "“No”, he said (“so”), and it isn’t so.\n",
+            ],
+        ),
+        (
+            typed,
+            curly,
+            "He said „so“ and it′s so.\n",
+            ["He said „so\" and it′s so.\n", "He said \"so\" and it's so.\n"],
+        ),
+    ] {
+        let said = unclear(file, &line(old), new);
+        let [one, two] = readings;
+        assert_eq!(texts(&said), [&*line(file), one, two], "{said}");
+        assert!(said.contains("(Unicode forms)") && said.contains("two ways"), "{said}");
+    }
+    let mixed = "say(\"a\") // “a” it’s\n";
+    for (file, old, new, want) in [
+        // As the file has them, or slipped as the old text; none comes along.
+        (curly, line(typed), "“No”, it’s so.\n", "“No”, it’s so.\n"),
+        (curly, line(typed), "He said \"so\" and it's not.\n", "He said “so” and it’s not.\n"),
+        (typed, line(curly), "“No”, it’s so.\n", "\"No\", it's so.\n"),
+        // The file has them, too.
+        (mixed, "say(\"a\") // \"a\" it’s\n".to_owned(), "say(\"b\")\n", "say(\"b\")\n"),
+        // Quotes of the other kind did not slip.
+        ("“a” b\n", "\"a\" b\n".to_owned(), "it's b\n", "it's b\n"),
+    ] {
+        assert_eq!(after(file, &old, new), file.replace(&line(file), want), "{new}");
     }
 }

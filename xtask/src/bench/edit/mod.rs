@@ -40,6 +40,8 @@ struct Asked {
     seed: u64,
     profile: String,
     binary: Option<PathBuf>,
+    /// Parts of the names of the classes that are run; all where there are none.
+    only: Vec<String>,
     /// How many calls that ended otherwise than they must are shown.
     show: usize,
 }
@@ -96,7 +98,10 @@ pub(super) fn run(project: &Project, arguments: &[String]) -> Result<bool> {
     let scratch = Scratch::new()?;
     let mut server = Server::start(&bench, &scratch)?;
     let mut tallies = Vec::new();
-    for class in CLASSES {
+    let only = |class: &&Class| {
+        asked.only.is_empty() || asked.only.iter().any(|part| class.name.contains(&**part))
+    };
+    for class in CLASSES.iter().filter(only) {
         let wanted = match class.kind {
             _ if class.name == "clean" => asked.clean,
             Kind::Slipped | Kind::Apart => asked.per_slip,
@@ -219,6 +224,7 @@ fn parse(arguments: &[String]) -> Result<Asked> {
         seed: 1,
         profile: "dist".to_owned(),
         binary: None,
+        only: Vec::new(),
         show: 3,
     };
     let mut words = arguments.iter();
@@ -241,11 +247,12 @@ fn parse(arguments: &[String]) -> Result<Asked> {
             "--seed" => asked.seed = number()? as u64,
             "--show" => asked.show = number()?,
             "--profile" => text.clone_into(&mut asked.profile),
+            "--only" => asked.only = text.split(',').map(str::to_owned).collect(),
             "--binary" => asked.binary = Some(path()?),
             other => {
                 let text = format!(
                     "bench edit takes --repo, --clean, --per-class, --per-slip, --seed, --show, \
-                     --profile and --binary, not {other:?}"
+                     --only, --profile and --binary, not {other:?}"
                 );
                 return Err(Usage(text).into());
             }
