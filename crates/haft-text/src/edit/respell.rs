@@ -75,8 +75,12 @@ pub(super) fn requoted(file: &str, there: &str, old: &str, new: &str) -> Option<
         };
         let mut known: HashMap<char, bool> = HashMap::new();
         let written = quotes(&out).map(|(opens, character)| {
-            let brought = is_kind(&character)
-                && !*known.entry(character).or_insert_with(|| file.contains(character));
+            let has = || match character {
+                // Who types one of these plainly may type the other so.
+                '"' | '\'' => file.contains(['"', '\'']),
+                _ => file.contains(character),
+            };
+            let brought = is_kind(&character) && !*known.entry(character).or_insert_with(has);
             if brought { way(opens).unwrap_or(character) } else { character }
         });
         out = written.collect();

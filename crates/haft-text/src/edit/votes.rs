@@ -2,8 +2,8 @@
 //! the file has.
 //!
 //! Invariant: the time is that of one pass over both texts. Two things speak: the lines that both
-//! texts have once, and the smallest indentation. What speaks for both readings, or for none, decides
-//! nothing.
+//! texts have once, and the smallest indentation. Where no such line speaks, the first and the last
+//! line have to bear out the second. What speaks for both readings, or for none, decides nothing.
 
 use std::collections::HashMap;
 
@@ -28,37 +28,43 @@ pub(super) struct Line<'t> {
 }
 
 /// Readings that something speaks for.
-#[derive(Default)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 struct Votes {
     written: bool,
     shifted: bool,
 }
 
 impl Votes {
-    fn cast(&mut self, new: &str, old: &str, file: &str) {
-        if old != file {
-            self.written |= new == file;
-            self.shifted |= new == old;
-        }
+    /// What one indentation of the new text says, held against one of the old text and of the file.
+    fn of(new: &str, old: &str, file: &str) -> Self {
+        Self { written: old != file && new == file, shifted: old != file && new == old }
+    }
+
+    const fn and(self, other: Self) -> Self {
+        Self { written: self.written || other.written, shifted: self.shifted || other.shifted }
+    }
+
+    const fn is_none(self) -> bool {
+        !self.written && !self.shifted
     }
 }
 
 /// Tells how the new text is meant; none where nothing speaks for either, or something for each.
 pub(super) fn decide(old: &[Line<'_>], new: &[Line<'_>]) -> Option<Meaning> {
-    let mut votes = Votes::default();
-    let (once, in_new) = (only(old), only(new));
-    for (bare, line) in once {
-        if let (Some(line), Some(Some(new))) = (line, in_new.get(bare)) {
-            votes.cast(new.indent, line.indent, line.file);
+    let (shared, strange) = shared(old, new);
+    let mut votes = shared.and(base(old, new));
+    if shared.is_none() {
+        // The smallest indentation may be one by chance: then the outermost lines say otherwise.
+        let [first, last] =
+            [old.first().zip(new.first()), old.last().zip(new.last())].map(|pair| {
+                pair.map_or_else(Votes::default, |(old, new)| {
+                    Votes::of(new.indent, old.indent, old.file)
+                })
+            });
+        if strange && first != votes {
+            return None;
         }
-    }
-    let [in_old, in_new] = [old, new].map(|lines| lines.iter().map(|line| line.indent));
-    let in_file = old.iter().map(|line| line.file);
-    if smallest(in_old.clone()) == smallest(in_file.clone()) {
-        let deep = |indent: &&str| !indent.is_empty();
-        base(&mut votes, in_new.filter(deep), in_old.filter(deep), in_file.filter(deep));
-    } else {
-        base(&mut votes, in_new, in_old, in_file);
+        votes = if strange { votes } else { votes.and(first).and(last) };
     }
     match votes {
         Votes { written: true, shifted: false } => Some(Meaning::Written),
@@ -67,14 +73,34 @@ pub(super) fn decide(old: &[Line<'_>], new: &[Line<'_>]) -> Option<Meaning> {
     }
 }
 
-fn base<'t>(
-    votes: &mut Votes,
-    new: impl Iterator<Item = &'t str>,
-    old: impl Iterator<Item = &'t str>,
-    file: impl Iterator<Item = &'t str>,
-) {
-    if let (Some(new), Some(old), Some(file)) = (smallest(new), smallest(old), smallest(file)) {
-        votes.cast(new, old, file);
+/// What the lines say that both texts have once, and whether one is indented as neither.
+fn shared(old: &[Line<'_>], new: &[Line<'_>]) -> (Votes, bool) {
+    let in_new = only(new);
+    let (mut votes, mut strange) = (Votes::default(), false);
+    for (bare, line) in only(old) {
+        if let (Some(line), Some(Some(new))) = (line, in_new.get(bare)) {
+            let vote = Votes::of(new.indent, line.indent, line.file);
+            strange |= vote.is_none() && line.indent != line.file;
+            votes = votes.and(vote);
+        }
+    }
+    (votes, strange)
+}
+
+/// What the smallest indentation says; where that is the same in the old text and the file, the
+/// smallest that is not empty.
+fn base(old: &[Line<'_>], new: &[Line<'_>]) -> Votes {
+    let given = old.iter().map(|line| line.indent);
+    let (file, new) = (old.iter().map(|line| line.file), new.iter().map(|line| line.indent));
+    let alike = smallest(given.clone()) == smallest(file.clone());
+    let counts = |indent: &&str| !alike || !indent.is_empty();
+    match (
+        smallest(new.filter(counts)),
+        smallest(given.filter(counts)),
+        smallest(file.filter(counts)),
+    ) {
+        (Some(new), Some(given), Some(file)) => Votes::of(new, given, file),
+        _ => Votes::default(),
     }
 }
 

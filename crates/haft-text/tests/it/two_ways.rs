@@ -160,6 +160,15 @@ fn of_two_indentations_none_is_guessed() {
             "    if y:\n        a()\n        b()\n",
             "if y:\n    a()\n    b()\n",
         ),
+        // The smallest indentation is the file's by chance: the first line is the old text's.
+        (PY, "        a()\n        b()\n", "        c()\n    d()\n", "    c()\nd()\n"),
+        // The shared line is indented as neither, and so is the first one.
+        (
+            PY,
+            "  a()\n  b()\n",
+            "      c()\n      a()\n    d()\n",
+            "        c()\n        a()\n      d()\n",
+        ),
         // Shared lines that disagree.
         (PY, "a()\nb()\n", "a()\n    b()\n", "    a()\n        b()\n"),
     ] {
@@ -312,6 +321,7 @@ fn quotes_that_slip_and_come_along_are_not_guessed() {
         (typed, line(curly), "“No”, it’s so.\n", "\"No\", it's so.\n"),
         // The file has them, too.
         (mixed, "say(\"a\") // \"a\" it’s\n".to_owned(), "say(\"b\")\n", "say(\"b\")\n"),
+        ("// it’s “so”\nsay(\"a\")\n", "// it's “so”\n".to_owned(), "say('b')\n", "say('b')\n"),
         // Quotes of the other kind did not slip.
         ("“a” b\n", "\"a\" b\n".to_owned(), "it's b\n", "it's b\n"),
     ] {

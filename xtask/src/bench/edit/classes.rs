@@ -58,7 +58,6 @@ pub(super) const CLASSES: &[Class] = classes! {
     Tolerated "odd spaces" tolerated::spaces;
     Tolerated "odd spaces throughout the call" tolerated::spaces_brought;
     Tolerated "forms in a partly edited line" tolerated::partly_edited;
-    Tolerated "inside an indentation" tolerated::inside_the_indentation;
     Tolerated "more indentation" tolerated::indented_more;
     Tolerated "less indentation" tolerated::indented_less;
     Tolerated "spaces for tabs" tolerated::spaces_for_tabs;
@@ -102,6 +101,7 @@ pub(super) const CLASSES: &[Class] = classes! {
     Refused "two readings of an escape" refused::two_readings;
     Refused "escape in a string" refused::escape_in_a_string;
     Refused "two kinds of indentation" refused::two_indentations;
+    Refused "inside an indentation" refused::inside_the_indentation;
     Refused "digits of other forms" refused::compatible_digits;
     Refused "no change" refused::no_change;
     Refused "empty old text" refused::empty;

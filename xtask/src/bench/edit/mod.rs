@@ -181,7 +181,7 @@ fn tell(class: &Class, case: &Case, answer: &Answer) {
     println!("call: {}", cut(&case.call.to_string()));
     match &case.want {
         Want::Bytes(bytes) | Want::BytesOrRefused(bytes) => {
-            println!("want: {:?}", cut(&String::from_utf8_lossy(bytes)))
+            println!("want: {:?}", cut(&String::from_utf8_lossy(bytes)));
         }
         Want::Refused(words) => println!("want: {words:?}"),
     }

@@ -71,9 +71,8 @@ fn varied(clean: &Clean, numbers: &mut Numbers) -> Option<Clean> {
         }
         _ => {
             (one.before, one.gone, one.after) = (0, old.len(), 0);
-            let other = |(at, line): (usize, &String)| match is_blank(line) {
-                true => String::new(),
-                false => format!("{}other({at});", indent(line)),
+            let other = |(at, line): (usize, &String)| {
+                if is_blank(line) { line.clone() } else { format!("{}other({at});", indent(line)) }
             };
             one.come = old.iter().enumerate().map(other).collect();
         }
@@ -161,11 +160,11 @@ fn quotes(clean: &Clean, numbers: &mut Numbers, slip: Slip) -> Made {
     }
     let at = file.inner(numbers)?;
     let curly = numbers.below(2) == 0;
-    let (first, second) = ("“so” it’s ‘so’", "a “new” one’s “text”");
+    let (first, second) = ("“so” it’s ‘so’", " a “new” one’s “text”");
     let line = clean.old()[at].clone();
     file.rewrite(at, format!("{line} {first}"));
     if numbers.below(2) == 0 {
-        file.come.last_mut()?.push_str(&format!(" {second}"));
+        file.come.last_mut()?.push_str(second);
     }
     let spelt = |lines: Vec<String>, kind: usize| -> Vec<String> {
         let line = |text: String| match kind {
