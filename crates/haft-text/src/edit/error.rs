@@ -7,6 +7,7 @@ use std::fmt;
 
 use thiserror::Error;
 
+use super::ways::Ways;
 use crate::encode::EncodeError;
 
 /// Why nothing was changed.
@@ -94,22 +95,21 @@ pub enum EditError {
         /// Whether the new text holds the old one, so that the edit could be made twice.
         around: bool,
     },
-    /// The old text is there under a tolerance under which the new text means one thing or another.
+    /// The old text is there in a way in which the new text means one thing or another.
     #[error(
-        "Edit {edit}: old_text is at line {line} only with a tolerance ({tolerance}), and new_text \
-         can be read in two ways then: \"{}\" or \"{}\". Nothing is guessed and nothing was \
-         changed: give both texts just as they stand and shall stand in the file.",
-        readings[0], readings[1]
+        "Edit {edit}: {}, and new_text can be read in two ways then. Nothing is guessed and nothing \
+         was changed. {ways}",
+        unsure(*.line, *.tolerance)
     )]
     Unclear {
         /// Number of the edit, from 1.
         edit: usize,
         /// Line of the old text, from 1.
         line: usize,
-        /// The tolerance under which it matches.
-        tolerance: &'static str,
-        /// Two readings of the new text around their first difference, made safe to show.
-        readings: [String; 2],
+        /// The tolerance under which it matches; none where it begins inside an indentation.
+        tolerance: Option<&'static str>,
+        /// The readings of the new text.
+        ways: Box<Ways>,
     },
     /// The edits together would leave every byte as it is.
     #[error(
@@ -275,6 +275,13 @@ fn unseen(rest: usize) -> String {
         0 => String::new(),
         1 => "\nThe edit after these was not looked at.".to_owned(),
         rest => format!("\nThe {rest} edits after these were not looked at."),
+    }
+}
+
+fn unsure(line: usize, tolerance: Option<&'static str>) -> String {
+    match tolerance {
+        Some(name) => format!("old_text is at line {line} only with a tolerance ({name})"),
+        None => format!("old_text begins inside the indentation of line {line}"),
     }
 }
 

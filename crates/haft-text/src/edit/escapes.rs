@@ -9,8 +9,9 @@ use std::ops::Range;
 use unicode_segmentation::UnicodeSegmentation;
 
 use super::rebuild::{Origin, origins};
-use super::tolerance::{Candidate, Step, parted, rewritten};
+use super::tolerance::{Candidate, Step, rewritten};
 use super::view::View;
+use super::ways::Ways;
 use crate::search::Places;
 
 /// How an escape is written, and what it stands for.
@@ -25,6 +26,10 @@ const TAB: Escape = ("\\t", "\t");
 /// Which escapes are resolved, the mildest reading first.
 const READINGS: [&[Escape]; 3] =
     [&[QUOTE, TICK], &[BOTH, END, TAB, QUOTE], &[("\\\\", "\\"), BOTH, END, TAB, QUOTE, TICK]];
+
+/// What a reading of the new text is.
+const ONE: &str = "new_text in one reading";
+const OTHER: &str = "new_text in the other reading";
 
 pub(super) fn literal(view: &View<'_>, old: &str, new: &str) -> Step {
     if !old.contains('\\') {
@@ -61,7 +66,10 @@ pub(super) fn literal(view: &View<'_>, old: &str, new: &str) -> Step {
         return Step::Many(Places { count: starts.len(), starts });
     }
     match found.iter().find(|other| other.new != first.new) {
-        Some(other) => Step::Unclear(first.span.start, parted(&first.new, &other.new)),
+        Some(other) => {
+            let readings = vec![(ONE, first.new.clone()), (OTHER, other.new.clone())];
+            Step::Unclear(first.span.start, Ways::new(&view.text()[first.span.clone()], readings))
+        }
         None => Step::One(first.clone()),
     }
 }
@@ -231,7 +239,7 @@ fn is_crooked(line: &[Part<'_>]) -> bool {
     for (at, part) in line.iter().enumerate().filter(|(at, _)| !is_text(*at)) {
         match part.quote {
             Some('"') => {
-                let word = at.checked_sub(1).map_or("", |before| line[before].written);
+                let word = at.checked_sub(1).map_or("", |before| line[before].means());
                 let begins = !word.ends_with(char::is_alphanumeric) || is_prefix(word);
                 if double % 2 == 0 && !begins {
                     return true;

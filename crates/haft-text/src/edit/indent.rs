@@ -1,13 +1,19 @@
 //! Whole lines that differ in their indentation alone, in the same way on every line.
 //!
-//! Invariant: the difference is read from all lines that are not blank, never from the first only,
-//! and the new text goes through the very same change or the match is refused. Blanks at the ends
-//! of lines are no evidence against. Places that are equal but for their indentation are candidates
-//! together, whatever indentation they have.
+//! Invariant: the difference is read from all lines that are not blank, never from the first only.
+//! The new text goes through the very same change where its own indentation speaks for that, stays as
+//! it is where that speaks for it, and else nothing is guessed. Blanks at the ends of lines are no
+//! evidence against. Places that are equal but for their indentation are candidates together,
+//! whatever indentation they have.
+
+use std::iter;
+use std::ops::Range;
 
 use super::fold::hashed;
 use super::tolerance::{Candidate, Step};
 use super::view::{Index, View};
+use super::votes::{self, Line, Meaning};
+use super::ways::{AS_GIVEN, Ways};
 use crate::search::{self, Places};
 
 /// Lines compared at most before giving up on a text that repeats itself.
@@ -63,6 +69,10 @@ fn split(line: &str) -> (&str, &str) {
 /// The name of the tolerance of a text that is indented more or less.
 pub(super) const SHIFTED: &str = "indentation";
 
+/// What a reading of the new text is.
+const ALIKE: &str = "new_text with its indentation changed as that of old_text";
+const STEPPED: &str = "new_text with one step of its indentation for each level of the file";
+
 const fn is_blank(character: char) -> bool {
     matches!(character, ' ' | '\t')
 }
@@ -99,10 +109,17 @@ fn by_width(pairs: &[(&str, &str)]) -> Option<Shift> {
         .find_map(|shift| fits(&shift, pairs))
 }
 
-/// The new text where an old one of one line begins inside the indentation of its line at `start`:
-/// what the line has before it comes before all further lines, too. None where that is not so, or
-/// there are none.
-pub(super) fn inside(view: &View<'_>, start: usize, old: &str, new: &str) -> Option<String> {
+/// Two readings of a new text, where the old one is of one line and begins inside its indentation:
+/// what the line has before it may belong before all further lines, too. None where that is not so,
+/// or there are none.
+pub(super) struct Inside {
+    /// The new text with its further lines indented as much more.
+    pub(super) shifted: String,
+    pub(super) ways: Ways,
+}
+
+/// Looks at an old text at an offset of the view.
+pub(super) fn inside(view: &View<'_>, start: usize, old: &str, new: &str) -> Option<Inside> {
     let line = old.strip_suffix('\n').unwrap_or(old);
     let given = split(line).0;
     if line.contains('\n') || given.is_empty() || bare(line).is_empty() {
@@ -116,8 +133,11 @@ pub(super) fn inside(view: &View<'_>, start: usize, old: &str, new: &str) -> Opt
     if bare(first).is_empty() || split(first).0 != given {
         return None;
     }
-    let shifted = Shift::Add(more.to_owned()).text(rest)?;
-    (shifted != rest).then(|| format!("{first}\n{shifted}"))
+    let rest = Some(Shift::Add(more.to_owned()).text(rest)?).filter(|shifted| shifted != rest)?;
+    let shifted = format!("{first}\n{rest}");
+    let there = &view.text()[start - more.len()..start + old.len()];
+    let readings = vec![(AS_GIVEN, format!("{more}{new}")), (ALIKE, format!("{more}{shifted}"))];
+    Some(Inside { ways: Ways::new(there, readings), shifted })
 }
 
 /// Gives the shift back when it explains every pair of indentations and changes at least one.
@@ -157,21 +177,54 @@ fn find(view: &View<'_>, old: &str, new: &str, reading: &Reading) -> Step {
             told = told || by_the_same(&pairs).is_some() || by_width(&pairs).is_some();
             let stop = if ended { index.start(next) } else { index.stop(next - 1) };
             if only.is_none() {
-                only = reading(&pairs).map(|shift| (index.start(first)..stop, shift));
+                only = reading(&pairs).map(|shift| (index.start(first)..stop, first, shift));
             }
         }
     });
     match (places.count, only) {
-        (1, Some((span, shift))) if work <= WORK_LIMIT => {
-            match (shift.text(old), shift.text(new)) {
-                (Some(old), Some(new)) => Step::One(Candidate { span, old, new }),
-                _ => Step::None,
-            }
+        (1, Some((span, first, shift))) if work <= WORK_LIMIT => {
+            let there = (first..).map(|line| index.line(line));
+            read(view, span, &compared(&pattern, there), &shift, (old, new))
         }
         (0 | 1, _) => Step::None,
         _ if told => Step::Many(places),
         _ => Step::None,
     }
+}
+
+/// The lines that are not blank, each with its indentation there.
+fn compared<'t>(texts: &[&'t str], there: impl Iterator<Item = &'t str>) -> Vec<Line<'t>> {
+    let both = texts.iter().copied().zip(there).filter(|(text, _)| !bare(text).is_empty());
+    both.map(|(text, there)| Line { bare: bare(text), indent: split(text).0, file: split(there).0 })
+        .collect()
+}
+
+/// Reads the new text where the old one is indented otherwise than the lines at a span.
+fn read(
+    view: &View<'_>,
+    span: Range<usize>,
+    lines: &[Line<'_>],
+    shift: &Shift,
+    (old, new): (&str, &str),
+) -> Step {
+    let texts: Vec<&str> = new.split('\n').collect();
+    let fresh = compared(&texts, iter::repeat(""));
+    let Some(old) = shift.text(old) else { return Step::None };
+    let new = match (votes::decide(lines, &fresh), shift.text(new)) {
+        (Some(Meaning::Written), _) => new.to_owned(),
+        (Some(Meaning::Shifted), Some(shifted)) => shifted,
+        (None, Some(shifted)) => {
+            let mut readings = vec![(AS_GIVEN, new.to_owned()), (ALIKE, shifted)];
+            let stepped = votes::stepped(lines, &fresh, new);
+            readings.extend(stepped.map(|text| (STEPPED, text)));
+            if readings.iter().any(|reading| reading.1 != new) {
+                return Step::Unclear(span.start, Ways::new(&view.text()[span], readings));
+            }
+            new.to_owned()
+        }
+        (_, None) => return Step::None,
+    };
+    Step::One(Candidate { span, old, new })
 }
 
 /// The indentations asked for and those of the file, of all lines that are not blank; none where

@@ -3,8 +3,10 @@
 //! An old text that is nowhere exactly may differ in one of the ways of [`TOLERANCES`]. They are not
 //! combined: each forgets something, and two of them together would leave too little evidence. (The
 //! two about indentation also forgive blanks at the ends of lines, which nobody sees; which line
-//! ends a file has matters to none.) Where an old text of one line begins inside the indentation of
-//! its line, the further lines of the new one are indented as much more.
+//! ends a file has matters to none.) What a tolerance makes of the new text needs evidence; where it
+//! can be read in two ways, as where an old text of one line begins inside the indentation of its line
+//! and further lines follow in the new one, none is guessed. Where the old text is there exactly, the
+//! new one is taken as it is.
 //!
 //! Invariant: all edits match against the original, all or nothing, and every byte outside the
 //! replaced spans stays as it was, because it is never rewritten: the result is a list of ranges of
@@ -23,6 +25,8 @@ mod respell;
 mod standing;
 mod tolerance;
 mod view;
+mod votes;
+mod ways;
 
 use std::borrow::Cow;
 use std::ops::{Range, RangeInclusive};
@@ -31,6 +35,7 @@ use memchr::memmem;
 
 pub use error::{Difference, EditError, Nearest};
 pub use tolerance::{TOLERANCES, Tolerance};
+pub use ways::Ways;
 
 use crate::decode::Decoded;
 use crate::detect;
@@ -375,16 +380,16 @@ fn locate<'e>(
     if starts.len() > PLACES_MAX {
         return Err(EditError::TooMany { edit: number, most: PLACES_MAX });
     }
-    let shifted = match *starts {
-        [start] if !edit.replace_all => indent::inside(view, start, &old, &new),
-        _ => None,
-    };
-    let tolerance = shifted.as_ref().map(|_| indent::SHIFTED);
-    let new = shifted.map_or(new, Cow::Owned);
     made_already(view, number, &starts, &old, &new)?;
+    if let ([start], false) = (&*starts, edit.replace_all)
+        && let Some(inside) = indent::inside(view, *start, &old, &new)
+    {
+        made_already(view, number, &starts, &old, &inside.shifted)?;
+        return Err(unclear(view, number, (*start, None), inside.ways));
+    }
     let from = found.len();
     let spans = starts.into_iter().map(|start| start..start + old.len());
-    found.extend(spans.map(|span| Found { tolerance, ..exact(view, number, span, &old, &new) }));
+    found.extend(spans.map(|span| exact(view, number, span, &old, &new)));
     if found.len() == from {
         found.push(tolerant(view, number, edit, &old, &new)?);
     }
@@ -464,6 +469,15 @@ fn ambiguous(
     EditError::Ambiguous { edit: number, places: places.count, lines, overlap, tolerance }
 }
 
+fn unclear(
+    view: &View<'_>,
+    edit: usize,
+    (at, tolerance): (usize, Option<&'static str>),
+    ways: Ways,
+) -> EditError {
+    EditError::Unclear { edit, line: view.number(at), tolerance, ways: Box::new(ways) }
+}
+
 fn exact<'e>(
     view: &View<'_>,
     edit: usize,
@@ -493,19 +507,17 @@ fn tolerant<'e>(
     };
     match tolerance::search(view, old, new) {
         Outcome::Many { places, name } => Err(ambiguous(view, number, &places, Some(name), false)),
-        Outcome::Unclear { at, readings, name } => {
-            let line = view.number(at);
-            Err(EditError::Unclear { edit: number, line, tolerance: name, readings })
-        }
+        Outcome::Unclear { at, ways, name } => Err(unclear(view, number, (at, Some(name)), ways)),
         Outcome::One { candidate, name } => {
             let span = &candidate.span;
             let around = |there: &&Range<usize>| there.start <= span.start && span.end <= there.end;
             if let Some(there) = there.spans.iter().find(around) {
                 return applied(there.start, 1);
             }
-            let shifted = indent::inside(view, span.start, &candidate.old, &candidate.new);
-            let new = shifted.as_ref().unwrap_or(&candidate.new);
-            let text = rebuild::rebuild(view, span, &candidate.old, new);
+            if let Some(inside) = indent::inside(view, span.start, &candidate.old, &candidate.new) {
+                return Err(unclear(view, number, (span.start, None), inside.ways));
+            }
+            let text = rebuild::rebuild(view, span, &candidate.old, &candidate.new);
             let range = view.range(span);
             if view.original()[range.clone()] == *text {
                 return applied(span.start, 1);

@@ -3,7 +3,8 @@
 //!
 //! Invariant: where the old and the new text agree, inside of lines too, the file's own characters
 //! stay. Elsewhere a character that is not plain is written as the file writes it wherever the old
-//! text has it, and stays where that is no single way; plain ones stay.
+//! text has it, and stays where that is no single way; plain ones stay. Quotes that the file has
+//! nowhere, brought in beside others that slipped, may be meant either way.
 
 use std::collections::HashMap;
 use std::ops::Range;
@@ -55,6 +56,46 @@ pub(super) fn brought(there: &str, text: &str) -> Vec<char> {
         }
     }
     brought
+}
+
+/// Writes the quotes that a new text brings in as the file does; `there` is what the file has for the
+/// old text. None where that is nothing else, or where quotes of that kind did not slip in the old
+/// text: then they are meant as they are.
+pub(super) fn requoted(file: &str, there: &str, old: &str, new: &str) -> Option<String> {
+    let mut out = new.to_owned();
+    for kind in ['"', '\''] {
+        let is_kind = |character: &char| fold::plain(*character) == kind;
+        if there.chars().filter(is_kind).eq(old.chars().filter(is_kind)) {
+            continue;
+        }
+        let ways = quotes(there).filter(|(_, quote)| is_kind(quote)).collect::<Vec<_>>();
+        let way = |opens: bool| {
+            let alike = ways.iter().find(|way| way.0 == opens);
+            alike.or(ways.first()).map(|way| way.1)
+        };
+        let mut known: HashMap<char, bool> = HashMap::new();
+        let written = quotes(&out).map(|(opens, character)| {
+            let has = || match character {
+                // Who types one of these plainly may type the other so.
+                '"' | '\'' => file.contains(['"', '\'']),
+                _ => file.contains(character),
+            };
+            let brought = is_kind(&character) && !*known.entry(character).or_insert_with(has);
+            if brought { way(opens).unwrap_or(character) } else { character }
+        });
+        out = written.collect();
+    }
+    (out != new).then_some(out)
+}
+
+/// The characters of a text, each with whether a quote would open there.
+fn quotes(text: &str) -> impl Iterator<Item = (bool, char)> {
+    let mut before = ' ';
+    text.chars().map(move |character| {
+        let opens = before.is_whitespace() || "([{<=-/\u{2013}\u{2014}".contains(before);
+        before = character;
+        (opens, character)
+    })
 }
 
 /// How the file writes what the old text says.

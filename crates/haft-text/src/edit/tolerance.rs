@@ -9,8 +9,8 @@ use std::ops::{Range, RangeInclusive};
 
 use super::fold::{self, Blanks, Forms};
 use super::view::View;
+use super::ways::{AS_GIVEN, Ways};
 use super::{escapes, indent, respell};
-use crate::names;
 use crate::search::{self, Places};
 
 /// Places of a rewritten text that are looked at.
@@ -33,7 +33,7 @@ pub(crate) enum Step {
     One(Candidate),
     Many(Places),
     /// One place, at this offset of the view, but a new text with two readings.
-    Unclear(usize, [String; 2]),
+    Unclear(usize, Ways),
 }
 
 /// What the table found.
@@ -41,7 +41,7 @@ pub(crate) enum Outcome {
     None,
     One { candidate: Candidate, name: &'static str },
     Many { places: Places, name: &'static str },
-    Unclear { at: usize, readings: [String; 2], name: &'static str },
+    Unclear { at: usize, ways: Ways, name: &'static str },
 }
 
 /// One tolerated difference.
@@ -76,12 +76,12 @@ pub static TOLERANCES: [Tolerance; 7] = [
     },
     Tolerance {
         name: indent::SHIFTED,
-        meaning: "the same indentation more or less on every line; the new text is shifted alike",
+        meaning: "the same indentation more or less on every line; the new text as it is, or shifted alike",
         find: indent::shifted,
     },
     Tolerance {
         name: "tabs and spaces",
-        meaning: "tabs for spaces in the indentation or the other way round; the new text alike",
+        meaning: "tabs for spaces in the indentation or the other way round; the new text as it is, or alike",
         find: indent::converted,
     },
     Tolerance {
@@ -105,7 +105,7 @@ pub(crate) fn search(view: &View<'_>, old: &str, new: &str) -> Outcome {
         let name = tolerance.name;
         match (tolerance.find)(view, old, new) {
             Step::Many(places) => return Outcome::Many { places, name },
-            Step::Unclear(at, readings) => return Outcome::Unclear { at, readings, name },
+            Step::Unclear(at, ways) => return Outcome::Unclear { at, ways, name },
             Step::One(candidate) if sound(view, &candidate, old) => {
                 return Outcome::One { candidate, name };
             }
@@ -127,11 +127,19 @@ fn trailing_blanks(view: &View<'_>, old: &str, new: &str) -> Step {
     fold::find(view, &Blanks, old, new)
 }
 
+/// What a reading of the new text is.
+const QUOTES_STAY: &str = "new_text with the quotes that it brings in as they are";
+const QUOTES_TURN: &str = "new_text with quotes as the file has them";
+
 fn unicode_forms(view: &View<'_>, old: &str, new: &str) -> Step {
     match fold::find(view, &Forms, old, new) {
         Step::One(Candidate { span, old, new }) => {
             let there = view.text()[span.clone()].to_owned();
             let new = respell::respelled(&there, &old, &new);
+            if let Some(quoted) = respell::requoted(view.text(), &there, &old, &new) {
+                let readings = vec![(QUOTES_STAY, new), (QUOTES_TURN, quoted)];
+                return Step::Unclear(span.start, Ways::new(&there, readings));
+            }
             Step::One(Candidate { span, old: there, new })
         }
         step => step,
@@ -256,7 +264,7 @@ fn number_prefixes(view: &View<'_>, old: &str, new: &str) -> Step {
             let fresh = bare_new.strip_suffix('\n').unwrap_or(&bare_new);
             if begins(&span) && view.number(span.start) == first {
                 if !clear {
-                    return Step::Unclear(span.start, parted(fresh, new));
+                    return Step::Unclear(span.start, numbered_or_not(text, fresh, new));
                 }
                 let (old, new) = (text.to_owned(), fresh.to_owned());
                 return Step::One(Candidate { span, old, new });
@@ -277,12 +285,18 @@ fn number_prefixes(view: &View<'_>, old: &str, new: &str) -> Step {
             step => return step,
         };
         if !clear {
-            return Step::Unclear(start, parted(&bare_new, new));
+            return Step::Unclear(start, numbered_or_not(&bare_old, &bare_new, new));
         }
         let span = start..start + bare_old.len();
         return Step::One(Candidate { span, old: bare_old, new: bare_new });
     }
     Step::None
+}
+
+/// A new text of whose numbers nobody can tell whether they are text.
+fn numbered_or_not(old: &str, bare: &str, new: &str) -> Ways {
+    let without = ("new_text without the numbers", bare.to_owned());
+    Ways::new(old, vec![without, (AS_GIVEN, new.to_owned())])
 }
 
 /// Splits `   12<separator>text`; none without a number.
@@ -360,25 +374,6 @@ fn unnumbered_new(
         })
         .collect();
     lines.map(|lines| (lines.join("\n"), clear))
-}
-
-/// Characters of two readings that are shown before and after their first difference.
-const PARTED: (usize, usize) = (40, 20);
-
-/// Two readings of a text around their first difference, safe to show.
-pub(super) fn parted(one: &str, two: &str) -> [String; 2] {
-    let same = one.chars().zip(two.chars()).take_while(|(one, two)| one == two).count();
-    let shown = |text: &str| {
-        let skip = same.saturating_sub(PARTED.0);
-        let part = text.chars().skip(skip).take(same - skip + PARTED.1);
-        let named = part.map(|character| match character {
-            '\n' => "<line feed>".to_owned(),
-            '\t' => "<tab>".to_owned(),
-            other => names::shown(other.encode_utf8(&mut [0; 4]), 1),
-        });
-        named.collect()
-    };
-    [shown(one), shown(two)]
 }
 
 #[cfg(test)]

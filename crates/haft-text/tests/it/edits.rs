@@ -363,28 +363,28 @@ fn of_two_readings_none_is_guessed() {
             "say(\"hi\")\nend\n",
             r#"say(\"hi\")\nend"#,
             r#"say(\"hi\\n\")\nend"#,
-            [r#"say("hi\\n")<line feed>end"#, r#"say("hi\n")<line feed>end"#],
+            ["\nsay(\"hi\\\\n\")\nend\n", "\nsay(\"hi\\n\")\nend\n"],
         ),
         (
             "say(\"hi\")\n",
             r#"say(\"hi\")"#,
             r#"say(\"hi\n\")"#,
-            [r#"say("hi\n")"#, r#"say("hi<line feed>")"#],
+            ["\nsay(\"hi\\n\")\n", "\nsay(\"hi\n\")\n"],
         ),
         (
             "say(\"hi\")\n",
             r#"say(\"hi\")"#,
             r#"say("a \"b\" c")"#,
-            [r#"say("a "b" c")"#, r#"say("a \"b\" c")"#],
+            ["\nsay(\"a \"b\" c\")\n", "\nsay(\"a \\\"b\\\" c\")\n"],
         ),
         (
             "a\nb\n",
             r"a\nb",
             "a\nprint('\\n')\nb",
-            ["a<line feed>print('\\n')", "print('<line feed>')"],
+            ["\na\nprint('\\n')\nb\n", "\na\nprint('\n')\nb\n"],
         ),
-        ("x\napples\n", "2: apples", "7: pears", ["\"pears\"", "\"7: pears\""]),
-        ("x\na\nb\n", "2\ta\n3\tb", "2\tA\n99\tB", ["A<line feed>B", "99<tab>B"]),
+        ("x\napples\n", "2: apples", "7: pears", ["\npears\n", "\n7: pears\n"]),
+        ("x\na\nb\n", "2\ta\n3\tb", "2\tA\n99\tB", ["\nA\nB\n", "\n2\tA\n99\tB\n"]),
     ] {
         let error = fails(before, old, new);
         assert!(matches!(error, EditError::Unclear { .. }), "{old:?} {new:?}: {error:?}");

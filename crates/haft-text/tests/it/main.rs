@@ -12,3 +12,5 @@ mod properties;
 mod speed;
 #[cfg(test)]
 mod tolerances;
+#[cfg(test)]
+mod two_ways;

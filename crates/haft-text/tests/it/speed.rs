@@ -125,3 +125,31 @@ fn a_long_line_that_is_nowhere_among_many_short_ones() {
         }
     }
 }
+
+#[test]
+fn shared_lines_that_are_indented_otherwise() {
+    let lines = |count: usize, blanks: usize, last: &str| {
+        let mut text = String::new();
+        for number in 0..count {
+            writeln!(text, "{:blanks$}call_of({number});", "").unwrap();
+        }
+        text + &format!("{:blanks$}{last}\n", "")
+    };
+    let count = 500_000;
+    for (deep, given) in [(4, 0), (0, 4)] {
+        let (file, old) = (lines(count, deep, "end();"), lines(count, given, "end();"));
+        let decoded = decode(file.as_bytes()).unwrap();
+        // Indented as the file is, as the old text is, and as neither.
+        for blanks in [deep, given, 2] {
+            let edit = Edit::new(&*old, lines(count, blanks, "other();"));
+            let made = timed("shared lines", 60, || apply(&decoded, &[edit]));
+            match made {
+                Ok(applied) if blanks != 2 => {
+                    let bytes = applied.to_bytes(file.as_bytes());
+                    assert!(bytes.ends_with(format!("\n{:deep$}other();\n", "").as_bytes()));
+                }
+                made => assert!(matches!(made, Err(EditError::Unclear { .. })), "{blanks}"),
+            }
+        }
+    }
+}

@@ -389,9 +389,32 @@ async fn what_a_tolerance_brings_into_a_file_is_told() {
         "{text}"
     );
     assert!(text.contains("+ say “no”\u{a0}now\u{2014}"), "{text}");
-    let text = done(&world, "edit", replace("a.txt", "    x = 1\n", "    x = 1\n    y\n")).await;
+    let edit = replace("a.txt", "class A:\n    x = 1\n", "class A:\n    y\n");
+    failed(&world, "edit", edit).await;
+    let edit = replace("a.txt", "    class A:\n            x = 1\n", "class A:\n        y\n");
+    let text = done(&world, "edit", edit).await;
     assert!(text.contains("edit 1 matched with a tolerance: indentation"), "{text}");
-    assert!(text.contains("4 +         y"), "{text}");
+    assert!(text.contains("3 +         y"), "{text}");
+}
+
+#[tokio::test]
+async fn an_edit_that_can_be_meant_in_two_ways_is_shown_in_both() {
+    let before = "class A:\n        x = 1\n";
+    let world = memory(&[("a.txt", before.as_bytes())]);
+    done(&world, "read", json!({"path": "a.txt"})).await;
+    let text = failed(&world, "edit", replace("a.txt", "    x = 1\n", "    x = 1\n    y\n")).await;
+    for part in [
+        "a.txt was not changed. Edit 1: old_text begins inside the indentation of line 2",
+        "two ways",
+        "old_text as it is in the file:\n```\n        x = 1\n```\n",
+        "new_text as it was given:\n```\n        x = 1\n    y\n```\n",
+        ":\n```\n        x = 1\n        y\n```",
+    ] {
+        assert!(text.contains(part), "{part:?} is not in: {text}");
+    }
+    let (old, new) = ("        x = 1\n", "        x = 1\n        y\n");
+    let text = done(&world, "edit", replace("a.txt", old, new)).await;
+    assert!(!text.contains("tolerance") && text.contains("3 +         y"), "{text}");
 }
 
 #[tokio::test]

@@ -116,7 +116,7 @@ impl Clean {
     }
 
     /// Whether no other place could be taken for this one, whatever is forgiven.
-    fn is_unique(&self) -> bool {
+    pub(super) fn is_unique(&self) -> bool {
         let bare =
             |lines: &[Line]| -> String { lines.iter().map(|line| squashed(&line.text)).collect() };
         let (all, own) = (bare(&self.lines), bare(&self.lines[self.first..self.stop()]));
@@ -156,6 +156,18 @@ impl Clean {
             text += line.end;
         }
         self.codec.encode(&text)
+    }
+
+    /// The file with these lines for those of the old text; none where those do not end alike.
+    pub(super) fn with(&self, new: &[String]) -> Option<Vec<u8>> {
+        let end = self.lines[self.first].end;
+        if end.is_empty() || self.lines[self.first..self.stop()].iter().any(|it| it.end != end) {
+            return None;
+        }
+        let new = new.iter().map(|text| Line { text: text.clone(), end });
+        let mut file = self.clone();
+        file.lines.splice(self.first..self.stop(), new);
+        file.file()
     }
 
     /// The lines of the old text.
@@ -227,6 +239,8 @@ pub(super) fn places(text: &str, wanted: &str) -> usize {
 pub(super) enum Want {
     /// The file has these bytes.
     Bytes(Vec<u8>),
+    /// The file has these bytes, or stays as it is.
+    BytesOrRefused(Vec<u8>),
     /// The file stays as it is, and the answer holds these words.
     Refused(Vec<String>),
 }

@@ -4,7 +4,7 @@
 
 use super::super::scratch::Numbers;
 use super::calls::{Case, Clean};
-use super::{refused, tolerated};
+use super::{refused, slipped, tolerated};
 
 /// A way to get a call out of a clean change.
 pub(super) struct Class {
@@ -20,6 +20,11 @@ pub(super) enum Kind {
     Clean,
     /// Something is missed: carried out nevertheless.
     Tolerated,
+    /// Old and new text do not slip alike, or both: carried out as it is meant, or refused. At most
+    /// one of a thousand may be carried out otherwise.
+    Slipped,
+    /// Both texts slip, each in its own way: what is carried out otherwise than meant is counted.
+    Apart,
     /// Refused.
     Refused,
 }
@@ -53,7 +58,6 @@ pub(super) const CLASSES: &[Class] = classes! {
     Tolerated "odd spaces" tolerated::spaces;
     Tolerated "odd spaces throughout the call" tolerated::spaces_brought;
     Tolerated "forms in a partly edited line" tolerated::partly_edited;
-    Tolerated "inside an indentation" tolerated::inside_the_indentation;
     Tolerated "more indentation" tolerated::indented_more;
     Tolerated "less indentation" tolerated::indented_less;
     Tolerated "spaces for tabs" tolerated::spaces_for_tabs;
@@ -63,6 +67,26 @@ pub(super) const CLASSES: &[Class] = classes! {
     Tolerated "escaped line ends and tabs" tolerated::escaped_ends;
     Tolerated "escaped as a JSON string" tolerated::escaped_twice;
     Tolerated "strings escaped once more" tolerated::escaped_strings;
+    Clean "indentation: new slips" slipped::indentation_new;
+    Slipped "indentation: old slips" slipped::indentation_old;
+    Slipped "indentation: both alike" slipped::indentation_alike;
+    Apart "indentation: each its own way" slipped::indentation_apart;
+    Clean "tabs: new slips" slipped::tabs_new;
+    Slipped "tabs: old slips" slipped::tabs_old;
+    Slipped "tabs: both alike" slipped::tabs_alike;
+    Apart "tabs: each its own way" slipped::tabs_apart;
+    Clean "quotes: new slips" slipped::quotes_new;
+    Slipped "quotes: old slips" slipped::quotes_old;
+    Slipped "quotes: both alike" slipped::quotes_alike;
+    Apart "quotes: each its own way" slipped::quotes_apart;
+    Clean "escapes: new slips" slipped::escapes_new;
+    Slipped "escapes: old slips" slipped::escapes_old;
+    Slipped "escapes: both alike" slipped::escapes_alike;
+    Apart "escapes: each its own way" slipped::escapes_apart;
+    Clean "line ends: new slips" slipped::ends_new;
+    Slipped "line ends: old slips" slipped::ends_old;
+    Slipped "line ends: both alike" slipped::ends_alike;
+    Apart "line ends: each its own way" slipped::ends_apart;
     Refused "two places" refused::ambiguous;
     Refused "two places, tolerated" refused::ambiguous_tolerated;
     Refused "middle left out" refused::elided;
@@ -77,6 +101,7 @@ pub(super) const CLASSES: &[Class] = classes! {
     Refused "two readings of an escape" refused::two_readings;
     Refused "escape in a string" refused::escape_in_a_string;
     Refused "two kinds of indentation" refused::two_indentations;
+    Refused "inside an indentation" refused::inside_the_indentation;
     Refused "digits of other forms" refused::compatible_digits;
     Refused "no change" refused::no_change;
     Refused "empty old text" refused::empty;
@@ -103,7 +128,7 @@ mod tests {
                 let come = vec!["    let other = 1;".to_owned()];
                 let clean = Clean::new(*codec, &lines(&text), 20, 1, come)?;
                 let clean = clean.wider()?.wider()?;
-                (0..50).find_map(|seed| (class.make)(&clean, &mut Numbers::new(seed + 1)))
+                (0..99).find_map(|seed| (class.make)(&clean, &mut Numbers::new(seed + 1)))
             });
             let Some(case) = made else { panic!("{} cannot be made", class.name) };
             let refused = matches!(case.want, Want::Refused(_));

@@ -19,6 +19,8 @@ use super::calls::{Case, PATH, Want};
 pub(super) enum Ended {
     /// Carried out or refused, as it had to be.
     Right,
+    /// Refused, as it may be; the file is whole.
+    Refused,
     /// Refused, but it had to be carried out; the file is whole.
     RefusedWrongly,
     /// Refused as it had to be, but not in the words that were needed; or carried out, but called an
@@ -96,10 +98,16 @@ impl Server {
 
 fn judge(want: &Want, before: &[u8], after: &[u8], failed: bool, said: &str) -> Ended {
     match want {
-        Want::Bytes(bytes) if after == bytes && failed => Ended::PoorMessage,
-        Want::Bytes(bytes) if after == bytes => Ended::Right,
+        Want::Bytes(bytes) | Want::BytesOrRefused(bytes) if after == bytes => {
+            if failed {
+                Ended::PoorMessage
+            } else {
+                Ended::Right
+            }
+        }
+        Want::BytesOrRefused(_) if failed && after == before => Ended::Refused,
         Want::Bytes(_) if failed && after == before => Ended::RefusedWrongly,
-        Want::Bytes(_) => Ended::WrongBytes,
+        Want::Bytes(_) | Want::BytesOrRefused(_) => Ended::WrongBytes,
         Want::Refused(_) if after != before || !failed => Ended::WrongBytes,
         Want::Refused(words) if words.iter().all(|word| said.contains(word)) => Ended::Right,
         Want::Refused(_) => Ended::PoorMessage,
@@ -117,6 +125,10 @@ mod tests {
         assert_eq!(judge(&want, b"old", b"new", true, "no"), Ended::PoorMessage);
         assert_eq!(judge(&want, b"old", b"old", true, ""), Ended::RefusedWrongly);
         assert_eq!(judge(&want, b"old", b"old", false, ""), Ended::WrongBytes);
+        let want = Want::BytesOrRefused(b"new".to_vec());
+        assert_eq!(judge(&want, b"old", b"new", false, ""), Ended::Right);
+        assert_eq!(judge(&want, b"old", b"old", true, "no"), Ended::Refused);
+        assert_eq!(judge(&want, b"old", b"other", false, ""), Ended::WrongBytes);
         let want = Want::Refused(vec!["line 3".to_owned()]);
         assert_eq!(judge(&want, b"old", b"old", true, "at line 3"), Ended::Right);
         assert_eq!(judge(&want, b"old", b"old", true, "no"), Ended::PoorMessage);

@@ -351,6 +351,27 @@ pub(super) fn compatible_digits(clean: &Clean, numbers: &mut Numbers) -> Made {
     Case::refused(&file, &old, &clean.new_lines(), &words)
 }
 
+/// One line with a part of its indentation, and a further one that shall stand like it, or be indented
+/// as it is given.
+pub(super) fn inside_the_indentation(clean: &Clean, numbers: &mut Numbers) -> Made {
+    let at = numbers.below(clean.old().len());
+    let line = clean.old()[at].clone();
+    let bare = line.trim_start_matches(' ');
+    let deep = line.len() - bare.len();
+    let given = " "
+        .repeat(deep.checked_sub(1).filter(|most| *most > 0).map(|most| 1 + numbers.below(most))?);
+    let old = format!("{given}{bare}");
+    let text: String = clean.lines.iter().flat_map(|line| [&*line.text, "\n"]).collect();
+    if bare.trim().len() < 3 || places(&text, &old) != 1 {
+        return None;
+    }
+    let new = format!("{old}\n{given}added();");
+    let written = format!("\n{line}\n{given}added();\n");
+    let shifted = format!("\n{line}\n{}added();\n", " ".repeat(deep));
+    let words = ["two ways", "Nothing is guessed", &*written, &*shifted];
+    Case::refused(clean, &[old], &[new], &words)
+}
+
 /// A character that the file's encoding lacks.
 pub(super) fn unrepresentable(clean: &Clean, _: &mut Numbers) -> Made {
     let Codec::Legacy(encoding) = clean.codec else { return None };

@@ -127,8 +127,12 @@ pub(super) fn compatible(clean: &Clean, numbers: &mut Numbers) -> Made {
     spelt(clean, numbers, &pairs)
 }
 
-/// Curly quotes in the file.
+/// Curly quotes in the file; plain ones come only where it has such elsewhere, too.
 pub(super) fn quotes(clean: &Clean, numbers: &mut Numbers) -> Made {
+    let has = |text: &String| text.contains(['"', '\'']);
+    if clean.come.iter().any(has) && !clean.lines.iter().any(|line| has(&line.text)) {
+        return None;
+    }
     spelt(clean, numbers, &[("“so”", "\"so\""), ("it’s ‘so’", "it's 'so'"), ("„so“", "\"so\"")])
 }
 
@@ -189,44 +193,39 @@ pub(super) fn spaces_brought(clean: &Clean, _: &mut Numbers) -> Made {
     Case::applied(clean, &given(old), &given(new))
 }
 
-/// One line with a part of its indentation, and a further one that shall stand like it.
-pub(super) fn inside_the_indentation(clean: &Clean, numbers: &mut Numbers) -> Made {
-    let at = numbers.below(clean.old().len());
-    let line = clean.old()[at].clone();
-    let bare = line.trim_start_matches(' ');
-    let deep = line.len() - bare.len();
-    let given = " "
-        .repeat(deep.checked_sub(1).filter(|most| *most > 0).map(|most| 1 + numbers.below(most))?);
-    let old = format!("{given}{bare}");
-    let text: String = clean.lines.iter().flat_map(|line| [&*line.text, "\n"]).collect();
-    let end = clean.lines[clean.first + at].end;
-    if bare.trim().len() < 3 || places(&text, &old) != 1 || end.is_empty() {
-        return None;
-    }
-    let mut after = clean.clone();
-    after.rewrite(at, format!("{line}{end}{}added();", " ".repeat(deep)));
-    let want = Want::Bytes(after.file()?);
-    Some(Case::new(clean.file()?, &old, &format!("{old}\n{given}added();"), want))
-}
-
-fn is_blank(line: &str) -> bool {
+pub(super) fn is_blank(line: &str) -> bool {
     line.trim().is_empty()
 }
 
 /// Whether at least two lines of both texts say anything, so that an indentation can be told.
-fn tells(clean: &Clean) -> bool {
+pub(super) fn tells(clean: &Clean) -> bool {
     let said = |lines: &[String]| lines.iter().filter(|line| !is_blank(line)).count();
     said(&clean.old()) > 1 && clean.come.iter().all(|line| !line.is_empty() || is_blank(line))
 }
 
-fn indented(lines: &[String], more: &str) -> Vec<String> {
+/// Whether a line stays that both texts have once, and the lines that come begin no further out, so
+/// that nobody can ask how the new text is indented.
+fn is_clear(clean: &Clean) -> bool {
+    let (old, new) = (clean.old(), clean.new_lines());
+    let once = |lines: &[String], line: &str| {
+        lines.iter().filter(|other| other.trim() == line.trim()).count() == 1
+    };
+    let base = |lines: &[String]| {
+        let lines = lines.iter().filter(|line| !is_blank(line));
+        lines.map(|line| line.len() - line.trim_start().len()).min()
+    };
+    let stays = |line: &String| !is_blank(line) && once(&old, line) && once(&new, line);
+    base(&old) == base(&new) && old.iter().any(stays)
+}
+
+pub(super) fn indented(lines: &[String], more: &str) -> Vec<String> {
     let line = |line: &String| if is_blank(line) { line.clone() } else { format!("{more}{line}") };
     lines.iter().map(line).collect()
 }
 
 /// More indentation in the call than in the file.
 pub(super) fn indented_more(clean: &Clean, numbers: &mut Numbers) -> Made {
-    if !tells(clean) {
+    if !tells(clean) || !is_clear(clean) {
         return None;
     }
     let more = ["  ", "    ", "\t", "        "][numbers.below(4)];
@@ -235,7 +234,7 @@ pub(super) fn indented_more(clean: &Clean, numbers: &mut Numbers) -> Made {
 
 /// Less indentation in the call than in the file.
 pub(super) fn indented_less(clean: &Clean, numbers: &mut Numbers) -> Made {
-    if !tells(clean) {
+    if !tells(clean) || !is_clear(clean) {
         return None;
     }
     let more = ["  ", "    ", "\t", "        "][numbers.below(4)];
@@ -248,7 +247,7 @@ pub(super) fn indented_less(clean: &Clean, numbers: &mut Numbers) -> Made {
 }
 
 /// The lines indented once or twice.
-fn levelled(lines: &[String], unit: &str, deep: &dyn Fn(usize) -> usize) -> Vec<String> {
+pub(super) fn levelled(lines: &[String], unit: &str, deep: &dyn Fn(usize) -> usize) -> Vec<String> {
     let line = |(at, line): (usize, &String)| match line.trim_start() {
         "" => String::new(),
         text => format!("{}{text}", unit.repeat(deep(at))),
@@ -257,7 +256,7 @@ fn levelled(lines: &[String], unit: &str, deep: &dyn Fn(usize) -> usize) -> Vec<
 }
 
 fn tabs_and_spaces(clean: &Clean, numbers: &mut Numbers, tabs_in_file: bool) -> Made {
-    if !tells(clean) {
+    if !tells(clean) || !is_clear(clean) {
         return None;
     }
     let spaces = " ".repeat([2, 4, 8][numbers.below(3)]);
