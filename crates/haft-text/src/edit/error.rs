@@ -111,6 +111,16 @@ pub enum EditError {
         /// Two readings of the new text around their first difference, made safe to show.
         readings: [String; 2],
     },
+    /// One of both texts ends in the first half of a line end.
+    #[error("Edit {edit}: {} Nothing was changed.", halved(*.half, *.line))]
+    HalfEnd {
+        /// Number of the edit, from 1.
+        edit: usize,
+        /// Line whose end it is, from 1.
+        line: usize,
+        /// Which text it is.
+        half: Half,
+    },
     /// The edits together would leave every byte as it is.
     #[error(
         "The edits take back what each other changes, so nothing would change. Leave them out, or \
@@ -199,11 +209,23 @@ impl EditError {
             | Self::Ambiguous { edit, .. }
             | Self::AlreadyApplied { edit, .. }
             | Self::Unclear { edit, .. }
+            | Self::HalfEnd { edit, .. }
             | Self::NoChange { edit }
             | Self::TooMany { edit, .. } => Some(*edit),
             _ => None,
         }
     }
+}
+
+/// Which text ends in one half of a line end.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Half {
+    /// The old text alone.
+    Old,
+    /// The old text, which is nothing else.
+    All,
+    /// The new text alone.
+    New,
 }
 
 /// The place that is most like what was looked for.
@@ -253,6 +275,30 @@ fn shown(nearest: Option<&Nearest>) -> String {
         Some(nearest) => format!(" {nearest}"),
         None => " Nothing in the file is like it. Read the file and take old_text from there."
             .to_owned(),
+    }
+}
+
+fn halved(half: Half, line: usize) -> String {
+    let text = match half {
+        Half::Old => format!(
+            "old_text ends in a carriage return, which is one half of the end of line {line}, and \
+             new_text does not."
+        ),
+        Half::All => format!(
+            "old_text is a carriage return, which is one half of the end of line {line}; line ends \
+             are kept as they are. To change those of the file, use a command."
+        ),
+        Half::New => format!(
+            "new_text ends in a carriage return, which would become one half of the end of line \
+             {line}, and old_text does not."
+        ),
+    };
+    match half {
+        Half::All => text,
+        _ => format!(
+            "{text} End both texts before the carriage return, or both behind the line feed that \
+             follows it."
+        ),
     }
 }
 

@@ -6,7 +6,7 @@
 use std::collections::HashSet;
 use std::ops::Range;
 
-use super::view::{self, View};
+use super::view::View;
 use crate::search;
 
 /// Places that are kept.
@@ -30,7 +30,7 @@ impl Standing {
         if new.trim().is_empty() {
             return standing;
         }
-        let (text, new) = (view.text(), view::normalized(new));
+        let text = view.text();
         search::each(text.as_bytes(), new.as_bytes(), |start| {
             let stop = start + new.len();
             if is_part(text, &(start..stop)) {
@@ -73,7 +73,6 @@ pub(super) fn around(view: &View<'_>, span: &Range<usize>, old: &str, new: &str)
     if new.len() <= old.len() {
         return None;
     }
-    let new = view::normalized(new);
     let parts = search::text(new.as_bytes(), old.as_bytes(), PARTS).starts;
     parts.into_iter().find_map(|at| {
         let (head, tail) = (&new[..at], &new[at + old.len()..]);

@@ -5,6 +5,8 @@ mod edits;
 #[cfg(test)]
 mod encoding_properties;
 #[cfg(test)]
+mod line_ends;
+#[cfg(test)]
 mod messages;
 #[cfg(test)]
 mod properties;
