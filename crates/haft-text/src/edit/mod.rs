@@ -532,6 +532,9 @@ fn tolerant<'e>(
 ) -> Result<Found<'e>, EditError> {
     let there = Standing::of(view, new);
     let applied = |at: usize, places: usize| {
+        if standing::is_rest(old, new) {
+            return Err(absent(view, number, edit, (old, new), &there));
+        }
         let line = view.number(at);
         Err(EditError::AlreadyApplied { edit: number, line, places, around: false })
     };
@@ -584,6 +587,7 @@ fn absent(
     };
     if let Some(first) = spans.first()
         && (there.count == 1 || edit.replace_all)
+        && !standing::is_rest(old, new)
         && standing::taken_away(view, old, new)
         && spans.iter().any(meant)
     {

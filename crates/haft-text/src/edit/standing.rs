@@ -53,6 +53,11 @@ fn is_part(text: &str, span: &Range<usize>) -> bool {
     first || (word(inside.chars().next_back()) && word(after.chars().next()))
 }
 
+/// Whether a new text is a part of the old one: it stands there before the edit as well as after it.
+pub(super) fn is_rest(old: &str, new: &str) -> bool {
+    old.contains(new.trim())
+}
+
 /// Whether less than half of the lines are in the text that an edit takes away; else the new text
 /// was there before, and says nothing.
 pub(super) fn taken_away(view: &View<'_>, old: &str, new: &str) -> bool {
