@@ -1,7 +1,7 @@
 //! Why an edit was refused, in words that say what to do next.
 //!
-//! Invariant: every message names the edit by number (from 1), shows at most a few bounded lines of
-//! the text, and changes nothing.
+//! Invariant: every message names the edit by number (from 1), shows a bounded part of the text, and
+//! changes nothing.
 
 use std::fmt;
 
@@ -27,7 +27,7 @@ pub enum EditError {
     /// The old text is nowhere.
     #[error(
         "Edit {edit}: old_text was not found.{}{}{}{}",
-        elided(*.elision), pasted(*.numbered), standing(.present), shown(.nearest.as_deref())
+        elided(*.elision), dressed(*.dress), standing(.present), shown(.nearest.as_deref())
     )]
     NotFound {
         /// Number of the edit, from 1.
@@ -36,8 +36,8 @@ pub enum EditError {
         nearest: Option<Box<Nearest>>,
         /// Line of `old_text`, from 1, that stands for text left out.
         elision: Option<usize>,
-        /// Whether its lines begin with numbers as listings of the file have them.
-        numbered: bool,
+        /// What it is dressed in that the file has not.
+        dress: Option<Dress>,
         /// Lines, from 1, where `new_text` stands already, though nobody can tell whether that comes
         /// from this edit.
         present: Vec<usize>,
@@ -228,13 +228,28 @@ pub enum Half {
     New,
 }
 
+/// What an old text is dressed in.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Dress {
+    /// Its lines begin with numbers, as listings have them.
+    Numbers,
+    /// It stands between the lines that fence code in Markdown.
+    Fence,
+    /// It has signs escaped as in XML, the file has them plain.
+    Escaped,
+    /// It has signs plain, the file has them escaped as in XML.
+    Plain,
+}
+
 /// The place that is most like what was looked for.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Nearest {
     /// Number of the first line shown, from 1.
     pub first_line: usize,
-    /// The file's lines, made safe to show and cut to 200 characters.
+    /// The file's lines, made safe to show: all that the old text stands for, or a part of them.
     pub lines: Vec<String>,
+    /// Where it is a part: the first line of all, from 1, and the last one, if that is known.
+    pub part_of: Option<(usize, Option<usize>)>,
     /// What differs, named by character; a few at most.
     pub differences: Vec<Difference>,
     /// How many lines differ besides, at least.
@@ -266,7 +281,20 @@ impl fmt::Display for Nearest {
         if self.more > 0 {
             writeln!(formatter, "At least {} more differ.", self.more)?;
         }
-        formatter.write_str("Take old_text from these lines exactly, or read them again.")
+        let all = match self.part_of {
+            None => {
+                return formatter
+                    .write_str("Take old_text from these lines exactly, or read them again.");
+            }
+            Some((first, Some(last))) if first == last => format!("line {first}"),
+            Some((first, Some(last))) => format!("lines {first}-{last}"),
+            Some((first, None)) => format!("the lines from {first} on"),
+        };
+        write!(
+            formatter,
+            "This is a part of {all}, for which old_text stands: read all of that, then take \
+             old_text from there exactly."
+        )
     }
 }
 
@@ -324,11 +352,23 @@ fn unseen(rest: usize) -> String {
     }
 }
 
-const fn pasted(numbered: bool) -> &'static str {
-    if numbered {
-        " It begins with line numbers, which are not in the file: leave them out."
-    } else {
-        ""
+const fn dressed(dress: Option<Dress>) -> &'static str {
+    match dress {
+        None => "",
+        Some(Dress::Numbers) => {
+            " It begins with line numbers, which are not in the file: leave them out."
+        }
+        Some(Dress::Fence) => {
+            " It stands between fences (``` or ~~~), which are not in the file: leave out those lines."
+        }
+        Some(Dress::Escaped) => {
+            " It has signs escaped as in XML (such as &lt; or &amp;), where the file has the signs \
+             themselves: write those, in new_text too."
+        }
+        Some(Dress::Plain) => {
+            " The file has its signs escaped as in XML (such as &lt; or &amp;): write them so, in \
+             new_text too."
+        }
     }
 }
 

@@ -11,6 +11,7 @@
 //! the original and of new pieces. Where the file comes from and goes to is unknown here.
 
 mod align;
+mod dress;
 mod error;
 mod escapes;
 mod fold;
@@ -20,17 +21,19 @@ mod inside;
 mod nearest;
 mod prefixes;
 mod rebuild;
+mod region;
 mod respell;
 mod standing;
 mod tolerance;
 mod view;
+mod wrapped;
 
 use std::borrow::Cow;
 use std::ops::{Range, RangeInclusive};
 
 use memchr::memmem;
 
-pub use error::{Difference, EditError, Half, Nearest};
+pub use error::{Difference, Dress, EditError, Half, Nearest};
 pub use tolerance::{TOLERANCES, Tolerance};
 
 use crate::decode::Decoded;
@@ -576,11 +579,13 @@ fn absent(
     there: &Standing,
 ) -> EditError {
     let elision = old.split('\n').position(is_placeholder).map(|line| line + 1);
-    let near = nearest::nearest(view, old);
+    let (dress, meant) = dress::of(view, old);
+    let near = dress.and_then(|_| nearest::undressed(view, &meant));
+    let near = near.or_else(|| nearest::nearest(view, &meant));
     let spans = if elision.is_some() { &[][..] } else { &there.spans };
     // The edit was made where the old text would be: where the file is most like it, or, when it is
     // like it nowhere, anywhere.
-    let meant = |span: &Range<usize>| {
+    let is_meant = |span: &Range<usize>| {
         near.as_ref().is_none_or(|near| {
             view.number(span.start) <= near.last && near.first <= view.number(span.end)
         })
@@ -589,7 +594,7 @@ fn absent(
         && (there.count == 1 || edit.replace_all)
         && !standing::is_rest(old, new)
         && standing::taken_away(view, old, new)
-        && spans.iter().any(meant)
+        && spans.iter().any(is_meant)
     {
         let (line, places) = (view.number(first.start), there.count);
         return EditError::AlreadyApplied { edit: number, line, places, around: false };
@@ -599,7 +604,7 @@ fn absent(
         edit: number,
         nearest: near.map(|near| Box::new(near.shown)),
         elision,
-        numbered: prefixes::stand_in(view, old),
+        dress,
         present: view.numbers(starts),
     }
 }

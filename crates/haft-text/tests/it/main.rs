@@ -11,6 +11,8 @@ mod messages;
 #[cfg(test)]
 mod properties;
 #[cfg(test)]
+mod regions;
+#[cfg(test)]
 mod speed;
 #[cfg(test)]
 mod tolerances;
