@@ -91,10 +91,9 @@ pub fn line(text: &str, offset: usize) -> usize {
 pub fn evidence(tolerance: &str, there: &str, asked: &str, cr_ends: bool) -> bool {
     let (there, asked) = (unified(there, cr_ends), unified(asked, cr_ends));
     match tolerance {
-        "Unicode forms" => {
-            folded(&there) == folded(&asked) && things(&there) == things(&asked)
-        }
+        "Unicode forms" => folded(&there) == folded(&asked) && things(&there) == things(&asked),
         "line number prefixes" => bare(&there) == bare(&unnumbered(&asked)),
+        "characters as shown" => unshown(&there) == unshown(&asked),
         "literal escapes" => readings(&asked).iter().any(|real| *real == there),
         "trailing blanks" => ends(&there) == ends(&asked),
         "blank lines at the ends" => {
@@ -105,6 +104,20 @@ pub fn evidence(tolerance: &str, there: &str, asked: &str, cr_ends: bool) -> boo
         }
         _ => false,
     }
+}
+
+/// A text with the characters themselves that are written as answers show them.
+fn unshown(text: &str) -> String {
+    let text = text.trim_start_matches(r"\u{feff}").replace(r"\t", "\t").replace(r"\r", "\r");
+    let mut pieces = text.split(r"\u{");
+    let first = pieces.next().unwrap_or_default().to_owned();
+    pieces.fold(first, |before, piece| {
+        let real = piece.split_once('}').and_then(|(digits, rest)| {
+            let real = char::from_u32(u32::from_str_radix(digits, 16).ok()?)?;
+            Some(format!("{before}{real}{rest}"))
+        });
+        real.unwrap_or_else(|| format!("{before}\\u{{{piece}"))
+    })
 }
 
 /// What is left of a text without blanks.

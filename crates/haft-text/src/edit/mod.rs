@@ -23,6 +23,7 @@ mod prefixes;
 mod rebuild;
 mod region;
 mod respell;
+mod shown;
 mod standing;
 mod tolerance;
 mod view;

@@ -9,7 +9,7 @@ use std::ops::{Range, RangeInclusive};
 
 use super::fold::{self, Blanks, Forms};
 use super::view::View;
-use super::{escapes, indent, respell};
+use super::{escapes, indent, respell, shown};
 use crate::names;
 use crate::search::{self, Places};
 
@@ -58,7 +58,7 @@ pub struct Tolerance {
 pub(super) const FORMS: &str = "Unicode forms";
 
 /// All tolerances in the order in which they are tried.
-pub static TOLERANCES: [Tolerance; 7] = [
+pub static TOLERANCES: [Tolerance; 8] = [
     Tolerance {
         name: "trailing blanks",
         meaning: "spaces and tabs at the ends of lines",
@@ -88,6 +88,11 @@ pub static TOLERANCES: [Tolerance; 7] = [
         name: "line number prefixes",
         meaning: "line numbers pasted from the output of read",
         find: number_prefixes,
+    },
+    Tolerance {
+        name: shown::NAME,
+        meaning: r"`\u{200d}` and the like, as answers show characters that nobody sees",
+        find: shown::characters,
     },
     Tolerance {
         name: "literal escapes",
@@ -368,17 +373,17 @@ const PARTED: (usize, usize) = (40, 20);
 /// Two readings of a text around their first difference, safe to show.
 pub(super) fn parted(one: &str, two: &str) -> [String; 2] {
     let same = one.chars().zip(two.chars()).take_while(|(one, two)| one == two).count();
-    let shown = |text: &str| {
+    let part = |text: &str| {
         let skip = same.saturating_sub(PARTED.0);
-        let part = text.chars().skip(skip).take(same - skip + PARTED.1);
-        let named = part.map(|character| match character {
+        let shown = text.chars().skip(skip).take(same - skip + PARTED.1);
+        let named = shown.map(|character| match character {
             '\n' => "<line feed>".to_owned(),
             '\t' => "<tab>".to_owned(),
             other => names::shown(other.encode_utf8(&mut [0; 4]), 1),
         });
         named.collect()
     };
-    [shown(one), shown(two)]
+    [part(one), part(two)]
 }
 
 #[cfg(test)]

@@ -1,19 +1,26 @@
 //! Lines of a file that are an old text written over more lines, or fewer, as formatters do it.
 //!
 //! Invariant: the words and signs are the same in the same order, but for commas before a closing
-//! bracket; it is told, never matched. The work is linear in both texts.
+//! bracket; it is told, never matched. The work is linear in the first 4 MiB of the file.
 
 use std::iter;
 
 use memchr::memmem;
 
 use super::region::Region;
+use crate::cut;
 
 /// Bytes without blanks from which on a text is looked for.
 const LEAST: usize = 8;
+/// Bytes of a text that are looked at.
+const MOST: usize = 4 << 20;
 
 /// Where an old text is wrapped in another way, and how many lines it has itself.
 pub(super) fn region(text: &str, old: &str) -> Option<(Region, usize)> {
+    let text = &text[..cut::floor(text, MOST)];
+    if old.len() > MOST {
+        return None;
+    }
     let bare = joined(old);
     if bare.len() < LEAST || !bare.contains(char::is_alphanumeric) {
         return None;
