@@ -5,55 +5,95 @@
 
 use unicode_normalization::UnicodeNormalization as _;
 
+/// Whether a carriage return alone ends the lines of a file: where no line feed does.
+pub fn cr_ends(file: &str) -> bool {
+    file.contains('\r') && !file.contains('\n')
+}
+
 /// A text with LF for every line end.
-pub fn unified(text: &str) -> String {
-    text.replace("\r\n", "\n").replace('\r', "\n")
+pub fn unified(text: &str, cr_ends: bool) -> String {
+    let text = text.replace("\r\n", "\n");
+    if cr_ends { text.replace('\r', "\n") } else { text }
 }
 
 /// How many line ends a text has.
-pub fn lines(text: &str) -> usize {
-    unified(text).matches('\n').count()
+pub fn lines(text: &str, cr_ends: bool) -> usize {
+    unified(text, cr_ends).matches('\n').count()
 }
 
 /// How many line ends a text would have if those that are written out were real.
-pub fn written_lines(text: &str) -> usize {
-    readings(&unified(text)).iter().map(|text| text.matches('\n').count()).max().unwrap_or(0)
+pub fn written_lines(text: &str, cr_ends: bool) -> usize {
+    let readings = readings(&unified(text, cr_ends));
+    readings.iter().map(|text| text.matches('\n').count()).max().unwrap_or(0)
 }
 
-/// Where a text is in another, whatever the line ends, overlapping places counted.
-pub fn places(text: &str, wanted: &str) -> Vec<usize> {
-    let (text, wanted) = (unified(text).into_bytes(), unified(wanted).into_bytes());
-    if wanted.is_empty() {
-        return Vec::new();
+/// Whether an offset is between the CR and the LF of one line end.
+fn inside(text: &str, at: usize) -> bool {
+    text.as_bytes()[..at].ends_with(b"\r") && text.as_bytes()[at..].starts_with(b"\n")
+}
+
+/// Where a text is in a file, whatever the line ends, overlapping places counted. A carriage return
+/// at its end may be one half of a line end, of one that is LF alone only where there is no other.
+pub fn places(file: &str, wanted: &str) -> Vec<usize> {
+    let cr_ends = cr_ends(file);
+    let wanted = unified(wanted, cr_ends);
+    let starts = |wanted: &str, goes_on: &dyn Fn(&str) -> bool| -> Vec<usize> {
+        let bounds = file.char_indices().map(|(at, _)| at).filter(|at| !inside(file, *at));
+        let stands = |at: &usize| {
+            let rest = unified(&file[*at..], cr_ends);
+            rest.strip_prefix(wanted).is_some_and(|_| goes_on(after(file, *at, wanted, cr_ends)))
+        };
+        bounds.filter(stands).collect()
+    };
+    match wanted.strip_suffix('\r') {
+        _ if wanted.is_empty() => Vec::new(),
+        None => starts(&wanted, &|_| true),
+        Some(bare) => {
+            let either = starts(bare, &|rest| rest.starts_with('\r'));
+            if either.is_empty() { starts(bare, &|rest| rest.starts_with('\n')) } else { either }
+        }
     }
-    (0..text.len()).filter(|at| text[*at..].starts_with(&wanted)).collect()
 }
 
-/// Where a text is in another byte by byte, not beginning or ending between CR and LF.
+/// What a file has behind a text that stands at an offset of it.
+fn after<'t>(file: &'t str, at: usize, wanted: &str, cr_ends: bool) -> &'t str {
+    let mut ends = file.char_indices().map(|(at, _)| at).chain([file.len()]);
+    let whole = |stop: &usize| {
+        *stop >= at && !inside(file, *stop) && unified(&file[at..*stop], cr_ends) == wanted
+    };
+    ends.find(whole).map_or("", |stop| &file[stop..])
+}
+
+/// Where a text is in another byte by byte, not beginning between CR and LF, and ending there only
+/// where it is half of a line end.
 pub fn identical(text: &str, wanted: &str) -> Vec<usize> {
-    let bytes = text.as_bytes();
-    let inside = |at: usize| at > 0 && bytes[at - 1] == b'\r' && bytes.get(at) == Some(&b'\n');
     (0..text.len())
-        .filter(|at| bytes[*at..].starts_with(wanted.as_bytes()))
-        .filter(|at| !inside(*at) && !inside(at + wanted.len()))
+        .filter(|at| text.as_bytes()[*at..].starts_with(wanted.as_bytes()))
+        .filter(|at| !inside(text, *at))
+        .filter(|at| wanted.ends_with('\r') || !inside(text, at + wanted.len()))
         .collect()
+}
+
+/// Whether a part of a file is an old text; a carriage return at its end may be half of what follows.
+pub fn same(there: &str, after: &str, asked: &str, cr_ends: bool) -> bool {
+    let (there, asked) = (unified(there, cr_ends), unified(asked, cr_ends));
+    let half = || asked.strip_suffix('\r') == Some(&there) && after.starts_with(['\r', '\n']);
+    there == asked || half()
 }
 
 /// The number of the line that holds an offset.
 pub fn line(text: &str, offset: usize) -> usize {
-    let only_cr = text.contains('\r') && !text.contains('\n');
-    let end = if only_cr { b'\r' } else { b'\n' };
+    let end = if cr_ends(text) { b'\r' } else { b'\n' };
     1 + text.as_bytes()[..offset].iter().filter(|byte| **byte == end).count()
 }
 
 /// Whether a text stands for another one under a tolerance, judged by all that is not blank.
-pub fn evidence(tolerance: &str, there: &str, asked: &str) -> bool {
-    let (there, asked) = (unified(there), unified(asked));
+pub fn evidence(tolerance: &str, there: &str, asked: &str, cr_ends: bool) -> bool {
+    let (there, asked) = (unified(there, cr_ends), unified(asked, cr_ends));
     match tolerance {
-        "Unicode forms" => {
-            folded(&there) == folded(&asked) && things(&there) == things(&asked)
-        }
+        "Unicode forms" => folded(&there) == folded(&asked) && things(&there) == things(&asked),
         "line number prefixes" => bare(&there) == bare(&unnumbered(&asked)),
+        "characters as shown" => unshown(&there) == unshown(&asked),
         "literal escapes" => readings(&asked).iter().any(|real| *real == there),
         "trailing blanks" => ends(&there) == ends(&asked),
         "blank lines at the ends" => {
@@ -64,6 +104,20 @@ pub fn evidence(tolerance: &str, there: &str, asked: &str) -> bool {
         }
         _ => false,
     }
+}
+
+/// A text with the characters themselves that are written as answers show them.
+fn unshown(text: &str) -> String {
+    let text = text.trim_start_matches(r"\u{feff}").replace(r"\t", "\t").replace(r"\r", "\r");
+    let mut pieces = text.split(r"\u{");
+    let first = pieces.next().unwrap_or_default().to_owned();
+    pieces.fold(first, |before, piece| {
+        let real = piece.split_once('}').and_then(|(digits, rest)| {
+            let real = char::from_u32(u32::from_str_radix(digits, 16).ok()?)?;
+            Some(format!("{before}{real}{rest}"))
+        });
+        real.unwrap_or_else(|| format!("{before}\\u{{{piece}"))
+    })
 }
 
 /// What is left of a text without blanks.
@@ -113,7 +167,7 @@ fn unnumbered(text: &str) -> String {
 
 /// Whether a listing ends in a number with nothing after it, which says that its line is empty.
 pub fn ends_in_number(text: &str) -> bool {
-    let text = unified(text);
+    let text = unified(text, true);
     let last = text.split('\n').next_back().unwrap_or_default();
     !last.is_empty() && unnumbered(last).trim().is_empty()
 }

@@ -93,14 +93,17 @@ pub fn shown(text: &str, limit: usize) -> String {
         match character {
             '\t' => out.push_str("\\t"),
             '\r' => out.push_str("\\r"),
-            ' ' => out.push(' '),
-            _ if visible(character) && name(character).is_none_or(|_| quotable(character)) => {
-                out.push(character);
-            }
-            _ => out.extend(character.escape_unicode()),
+            _ if is_escaped(character) => out.extend(character.escape_unicode()),
+            _ => out.push(character),
         }
     }
     out
+}
+
+/// Whether a character is never shown as itself.
+pub(crate) fn is_escaped(character: char) -> bool {
+    let seen = visible(character) && name(character).is_none_or(|_| quotable(character));
+    character != ' ' && !seen
 }
 
 /// Named characters that can be seen, so that they show as themselves.

@@ -1,7 +1,7 @@
 //! Why an edit was refused, in words that say what to do next.
 //!
-//! Invariant: every message names the edit by number (from 1), shows at most a few bounded lines of
-//! the text, and changes nothing.
+//! Invariant: every message names the edit by number (from 1), shows a bounded part of the text, and
+//! changes nothing.
 
 use std::fmt;
 
@@ -28,7 +28,7 @@ pub enum EditError {
     /// The old text is nowhere.
     #[error(
         "Edit {edit}: old_text was not found.{}{}{}{}",
-        elided(*.elision), pasted(*.numbered), standing(.present), shown(.nearest.as_deref())
+        elided(*.elision), dressed(*.dress), standing(.present), shown(.nearest.as_deref())
     )]
     NotFound {
         /// Number of the edit, from 1.
@@ -37,8 +37,8 @@ pub enum EditError {
         nearest: Option<Box<Nearest>>,
         /// Line of `old_text`, from 1, that stands for text left out.
         elision: Option<usize>,
-        /// Whether its lines begin with numbers as listings of the file have them.
-        numbered: bool,
+        /// What it is dressed in that the file has not.
+        dress: Option<Dress>,
         /// Lines, from 1, where `new_text` stands already, though nobody can tell whether that comes
         /// from this edit.
         present: Vec<usize>,
@@ -110,6 +110,16 @@ pub enum EditError {
         tolerance: Option<&'static str>,
         /// The readings of the new text.
         ways: Box<Ways>,
+    },
+    /// One of both texts ends in the first half of a line end.
+    #[error("Edit {edit}: {} Nothing was changed.", halved(*.half, *.line))]
+    HalfEnd {
+        /// Number of the edit, from 1.
+        edit: usize,
+        /// Line whose end it is, from 1.
+        line: usize,
+        /// Which text it is.
+        half: Half,
     },
     /// The edits together would leave every byte as it is.
     #[error(
@@ -199,6 +209,7 @@ impl EditError {
             | Self::Ambiguous { edit, .. }
             | Self::AlreadyApplied { edit, .. }
             | Self::Unclear { edit, .. }
+            | Self::HalfEnd { edit, .. }
             | Self::NoChange { edit }
             | Self::TooMany { edit, .. } => Some(*edit),
             _ => None,
@@ -206,13 +217,39 @@ impl EditError {
     }
 }
 
+/// Which text ends in one half of a line end.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Half {
+    /// The old text alone.
+    Old,
+    /// The old text, which is nothing else.
+    All,
+    /// The new text alone.
+    New,
+}
+
+/// What an old text is dressed in.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Dress {
+    /// Its lines begin with numbers, as listings have them.
+    Numbers,
+    /// It stands between the lines that fence code in Markdown.
+    Fence,
+    /// It has signs escaped as in XML, the file has them plain.
+    Escaped,
+    /// It has signs plain, the file has them escaped as in XML.
+    Plain,
+}
+
 /// The place that is most like what was looked for.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Nearest {
     /// Number of the first line shown, from 1.
     pub first_line: usize,
-    /// The file's lines, made safe to show and cut to 200 characters.
+    /// The file's lines, made safe to show: all that the old text stands for, or a part of them.
     pub lines: Vec<String>,
+    /// Where it is a part: the first line of all, from 1, and the last one, if that is known.
+    pub part_of: Option<(usize, Option<usize>)>,
     /// What differs, named by character; a few at most.
     pub differences: Vec<Difference>,
     /// How many lines differ besides, at least.
@@ -244,7 +281,20 @@ impl fmt::Display for Nearest {
         if self.more > 0 {
             writeln!(formatter, "At least {} more differ.", self.more)?;
         }
-        formatter.write_str("Take old_text from these lines exactly, or read them again.")
+        let all = match self.part_of {
+            None => {
+                return formatter
+                    .write_str("Take old_text from these lines exactly, or read them again.");
+            }
+            Some((first, Some(last))) if first == last => format!("line {first}"),
+            Some((first, Some(last))) => format!("lines {first}-{last}"),
+            Some((first, None)) => format!("the lines from {first} on"),
+        };
+        write!(
+            formatter,
+            "This is a part of {all}, for which old_text stands: read all of that, then take \
+             old_text from there exactly."
+        )
     }
 }
 
@@ -253,6 +303,30 @@ fn shown(nearest: Option<&Nearest>) -> String {
         Some(nearest) => format!(" {nearest}"),
         None => " Nothing in the file is like it. Read the file and take old_text from there."
             .to_owned(),
+    }
+}
+
+fn halved(half: Half, line: usize) -> String {
+    let text = match half {
+        Half::Old => format!(
+            "old_text ends in a carriage return, which is one half of the end of line {line}, and \
+             new_text does not."
+        ),
+        Half::All => format!(
+            "old_text is a carriage return, which is one half of the end of line {line}; line ends \
+             are kept as they are. To change those of the file, use a command."
+        ),
+        Half::New => format!(
+            "new_text ends in a carriage return, which would become one half of the end of line \
+             {line}, and old_text does not."
+        ),
+    };
+    match half {
+        Half::All => text,
+        _ => format!(
+            "{text} End both texts before the carriage return, or both behind the line feed that \
+             follows it."
+        ),
     }
 }
 
@@ -285,11 +359,23 @@ fn unsure(line: usize, tolerance: Option<&'static str>) -> String {
     }
 }
 
-const fn pasted(numbered: bool) -> &'static str {
-    if numbered {
-        " It begins with line numbers, which are not in the file: leave them out."
-    } else {
-        ""
+const fn dressed(dress: Option<Dress>) -> &'static str {
+    match dress {
+        None => "",
+        Some(Dress::Numbers) => {
+            " It begins with line numbers, which are not in the file: leave them out."
+        }
+        Some(Dress::Fence) => {
+            " It stands between fences (``` or ~~~), which are not in the file: leave out those lines."
+        }
+        Some(Dress::Escaped) => {
+            " It has signs escaped as in XML (such as &lt; or &amp;), where the file has the signs \
+             themselves: write those, in new_text too."
+        }
+        Some(Dress::Plain) => {
+            " The file has its signs escaped as in XML (such as &lt; or &amp;): write them so, in \
+             new_text too."
+        }
     }
 }
 

@@ -13,27 +13,32 @@
 //! the original and of new pieces. Where the file comes from and goes to is unknown here.
 
 mod align;
+mod dress;
 mod error;
 mod escapes;
 mod fold;
+mod halves;
 mod indent;
 mod inside;
 mod nearest;
 mod prefixes;
 mod rebuild;
+mod region;
 mod respell;
+mod shown;
 mod standing;
 mod tolerance;
 mod view;
 mod votes;
 mod ways;
+mod wrapped;
 
 use std::borrow::Cow;
 use std::ops::{Range, RangeInclusive};
 
 use memchr::memmem;
 
-pub use error::{Difference, EditError, Nearest};
+pub use error::{Difference, Dress, EditError, Half, Nearest};
 pub use tolerance::{TOLERANCES, Tolerance};
 pub use ways::Ways;
 
@@ -212,7 +217,7 @@ pub fn apply(decoded: &Decoded<'_>, edits: &[Edit]) -> Result<Applied, EditError
     for (number, edit) in (1..).zip(edits) {
         let from = found.len();
         if let Err(error) = locate(&view, number, edit, &mut found) {
-            failed.push(dependent(error, edit, &edits[..number - 1]));
+            failed.push(dependent(&view, error, edit, &edits[..number - 1]));
             if failed.len() == FAILED {
                 break;
             }
@@ -234,15 +239,15 @@ pub fn apply(decoded: &Decoded<'_>, edits: &[Edit]) -> Result<Applied, EditError
 }
 
 /// Tells of an old text that is not in the file, but in what an earlier edit puts there.
-fn dependent(error: EditError, edit: &Edit, before: &[Edit]) -> EditError {
+fn dependent(view: &View<'_>, error: EditError, edit: &Edit, before: &[Edit]) -> EditError {
     let (EditError::NotFound { edit: number, .. }
     | EditError::AlreadyApplied { edit: number, around: false, .. }) = error
     else {
         return error;
     };
-    let old = view::normalized(&edit.old_text);
+    let old = view.normalized(&edit.old_text);
     let brings =
-        |other: &Edit| !old.trim().is_empty() && view::normalized(&other.new_text).contains(&*old);
+        |other: &Edit| !old.trim().is_empty() && view.normalized(&other.new_text).contains(&*old);
     match before.iter().position(brings) {
         Some(index) => EditError::Dependent { edit: number, on: index + 1 },
         None => error,
@@ -364,22 +369,20 @@ fn locate<'e>(
     if edit.old_text.is_empty() {
         return Err(EditError::EmptyOld { edit: number });
     }
-    let old = view::normalized(&edit.old_text);
-    let new = view::without_pairs(&edit.new_text);
+    let old = view.normalized(&edit.old_text);
+    let new = view.normalized(&edit.new_text);
     // The mark is kept apart: what is given with it stands at the beginning without it.
     let marked = view.begins_marked(&old);
     let (old, new) = if marked { (unmarked(old), unmarked(new)) } else { (old, new) };
     if old == new || edit.old_text == edit.new_text {
         return Err(EditError::NoChange { edit: number });
     }
-    let starts: Vec<usize> = if edit.replace_all {
-        memmem::find_iter(view.text().as_bytes(), old.as_bytes()).take(PLACES_MAX + 1).collect()
-    } else {
-        only_place(view, number, edit, &old)?.into_iter().collect()
+    let keep = if edit.replace_all { PLACES_MAX + 1 } else { CHECKED };
+    let (old, new, places) = match halves::taken_off(view, number, (&old, &new), keep)? {
+        Some(whole) => (Cow::Owned(whole.old), Cow::Owned(whole.new), Some(whole.places)),
+        None => (old, new, None),
     };
-    if starts.len() > PLACES_MAX {
-        return Err(EditError::TooMany { edit: number, most: PLACES_MAX });
-    }
+    let starts = starts(view, number, edit, &old, places)?;
     made_already(view, number, &starts, &old, &new)?;
     if let ([start], false) = (&*starts, edit.replace_all)
         && let Some(inside) = indent::inside(view, *start, &old, &new)
@@ -391,13 +394,54 @@ fn locate<'e>(
     let spans = starts.into_iter().map(|start| start..start + old.len());
     found.extend(spans.map(|span| exact(view, number, span, &old, &new)));
     if found.len() == from {
-        found.push(tolerant(view, number, edit, &old, &new)?);
+        // Under a tolerance, too, both may end in one half of a line end.
+        let bare = halves::of_both(&old, &new);
+        let (bare_old, bare_new) = bare.unwrap_or((&old, &new));
+        let one = tolerant(view, number, edit, bare_old, bare_new)?;
+        if bare.is_some() && !halves::follows(view, one.range.end) {
+            return Err(absent(view, number, edit, (&old, &new), &Standing::of(view, &new)));
+        }
+        found.push(one);
+    }
+    for one in &found[from..] {
+        halves::adds_none(view, number, &one.range, &one.text)?;
     }
     let changes = |one: &Found<'_>| view.original()[one.range.clone()] != *one.text;
     if !found[from..].iter().any(changes) {
         return Err(EditError::NoChange { edit: number });
     }
     Ok(())
+}
+
+/// The exact places that an edit replaces: of those that are known, or of all.
+fn starts(
+    view: &View<'_>,
+    number: usize,
+    edit: &Edit,
+    old: &str,
+    known: Option<search::Places>,
+) -> Result<Vec<usize>, EditError> {
+    if !edit.replace_all {
+        return Ok(only_place(view, number, edit, old, known)?.into_iter().collect());
+    }
+    let most = Err(EditError::TooMany { edit: number, most: PLACES_MAX });
+    let starts: Vec<usize> = match known {
+        Some(known) if !known.complete() => return most,
+        Some(known) => {
+            let mut done = 0;
+            let mut apart = |start: &usize| {
+                let apart = *start >= done;
+                done = if apart { start + old.len() } else { done };
+                apart
+            };
+            known.starts.into_iter().filter(|start| apart(start)).collect()
+        }
+        None => {
+            let places = memmem::find_iter(view.text().as_bytes(), old.as_bytes());
+            places.take(PLACES_MAX + 1).collect()
+        }
+    };
+    if starts.len() > PLACES_MAX { most } else { Ok(starts) }
 }
 
 fn unmarked(text: Cow<'_, str>) -> Cow<'_, str> {
@@ -437,17 +481,21 @@ fn only_place(
     number: usize,
     edit: &Edit,
     old: &str,
+    known: Option<search::Places>,
 ) -> Result<Option<usize>, EditError> {
-    let places = search::text(view.text().as_bytes(), old.as_bytes(), CHECKED);
+    let half = known.is_some();
+    let all = || search::text(view.text().as_bytes(), old.as_bytes(), CHECKED);
+    let places = known.unwrap_or_else(all);
     if places.count < 2 {
         return Ok(places.starts.first().copied());
     }
     // Places that differ in their line ends only: one written exactly as asked is meant, where a
     // carriage return was asked for; line feeds are written for whatever a file has.
     if places.complete() && edit.old_text.contains('\r') {
+        let asked = &edit.old_text[..edit.old_text.len() - usize::from(half)];
         let mut same = places.starts.iter().filter(|start| {
             let there = &view.original()[view.range(&(**start..**start + old.len()))];
-            edit.old_text.trim_start_matches('\u{feff}') == there.trim_start_matches('\u{feff}')
+            asked.trim_start_matches('\u{feff}') == there.trim_start_matches('\u{feff}')
         });
         if let (Some(start), None) = (same.next(), same.next()) {
             return Ok(Some(*start));
@@ -502,6 +550,9 @@ fn tolerant<'e>(
 ) -> Result<Found<'e>, EditError> {
     let there = Standing::of(view, new);
     let applied = |at: usize, places: usize| {
+        if standing::is_rest(old, new) {
+            return Err(absent(view, number, edit, (old, new), &there));
+        }
         let line = view.number(at);
         Err(EditError::AlreadyApplied { edit: number, line, places, around: false })
     };
@@ -541,19 +592,22 @@ fn absent(
     there: &Standing,
 ) -> EditError {
     let elision = old.split('\n').position(is_placeholder).map(|line| line + 1);
-    let near = nearest::nearest(view, old);
+    let (dress, meant) = dress::of(view, old);
+    let near = dress.and_then(|_| nearest::undressed(view, &meant));
+    let near = near.or_else(|| nearest::nearest(view, &meant));
     let spans = if elision.is_some() { &[][..] } else { &there.spans };
     // The edit was made where the old text would be: where the file is most like it, or, when it is
     // like it nowhere, anywhere.
-    let meant = |span: &Range<usize>| {
+    let is_meant = |span: &Range<usize>| {
         near.as_ref().is_none_or(|near| {
             view.number(span.start) <= near.last && near.first <= view.number(span.end)
         })
     };
     if let Some(first) = spans.first()
         && (there.count == 1 || edit.replace_all)
+        && !standing::is_rest(old, new)
         && standing::taken_away(view, old, new)
-        && spans.iter().any(meant)
+        && spans.iter().any(is_meant)
     {
         let (line, places) = (view.number(first.start), there.count);
         return EditError::AlreadyApplied { edit: number, line, places, around: false };
@@ -563,7 +617,7 @@ fn absent(
         edit: number,
         nearest: near.map(|near| Box::new(near.shown)),
         elision,
-        numbered: prefixes::stand_in(view, old),
+        dress,
         present: view.numbers(starts),
     }
 }

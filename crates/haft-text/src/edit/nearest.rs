@@ -1,16 +1,19 @@
 //! The place of a text that is most like a text that was not found, and what differs there.
 //!
 //! Invariant: time and memory are bounded whatever the input: at most 32 MiB of text are looked at,
-//! 400 bytes of each line to tell likeness, 256 lines of the old text; what is shown is 10 lines of
-//! 200 characters. What differs is looked for in whole lines.
+//! 400 bytes of each line to tell likeness, 256 lines of the old text. What differs is looked for in
+//! whole lines; how much of the place is shown is decided elsewhere.
 
 use std::collections::HashMap;
+
+use memchr::memmem;
 
 use super::align::{self, Pair, Pieces, squashed};
 use super::error::{Difference, Nearest};
 use super::fold::hashed;
-use super::inside;
+use super::region::{self, Focus, Region};
 use super::view::View;
+use super::{inside, wrapped};
 use crate::cut;
 use crate::lines;
 use crate::names;
@@ -23,10 +26,6 @@ const LINE_LIMIT: usize = 400;
 const OLD_LIMIT: usize = 256;
 /// Places of one line that are remembered; a line with more says little.
 const COMMON: usize = 64;
-/// Lines that are shown.
-const SHOWN: usize = 10;
-/// Characters of a line that are shown.
-const WIDTH: usize = 200;
 /// Differences that are named.
 const NAMED: usize = 3;
 /// Characters of a passage that are quoted.
@@ -56,6 +55,9 @@ pub(super) fn nearest(view: &View<'_>, old: &str) -> Option<Near> {
     let wanted = &all[..all.len().min(OLD_LIMIT)];
     let text = view.text();
     let scanned = &text[..cut::floor(text, TEXT_LIMIT)];
+    if let Some(near) = rewrapped(scanned, old) {
+        return Some(near);
+    }
     let clipped: Vec<&str> = wanted.iter().copied().map(clip).collect();
     let mut window = None;
     let start = by_equal_lines(scanned, &clipped)
@@ -83,17 +85,48 @@ pub(super) fn nearest(view: &View<'_>, old: &str) -> Option<Near> {
     let paired = |pair: &Pair| if let Pair::Both(_, file) = pair { Some(*file) } else { None };
     let first = pairs.iter().find_map(paired)?;
     let last = pairs.iter().rev().find_map(paired)?;
-    let offset = scanned.split('\n').take(from).map(|line| line.len() + 1).sum::<usize>();
-    let number = view.number(offset.min(text.len()));
     let (named, more) = differences(&wanted, &file, &pairs);
-    let to_show = named.first().map_or(first, |named| named.line);
-    let skip = to_show.saturating_sub(3).clamp(first.min(to_show), last);
-    let column = |line: usize| named.iter().find(|named| named.line == line)?.column;
-    let lines = (skip..=last).take(SHOWN).map(|line| around(file[line], column(line))).collect();
-    let said = |one: Named| Difference { line: number + one.line, text: one.text };
-    let differences = named.into_iter().map(said).collect();
-    let shown = Nearest { first_line: number + skip, lines, differences, more };
-    Some(Near { shown, first: number + first, last: number + last })
+    let focus = match named.first() {
+        Some(named) => Focus { line: from + named.line, column: named.column },
+        None => Focus { line: from + first, column: None },
+    };
+    let beyond = rest.get(align::OLD..).unwrap_or_default();
+    // Equal lines before those that are compared belong to it.
+    let first = from + if wanted.first { first } else { 0 } - asked;
+    let region = Region { first, last: region::last(scanned, from + last, beyond) };
+    let said = |one: Named| Difference { line: from + one.line, text: one.text };
+    let differences = (named.into_iter().map(said).collect(), more);
+    let shown = region::shown(scanned, region, old.len(), focus, differences);
+    Some(Near { shown, first: first + 1, last: from + last + 1 })
+}
+
+/// The place of a text that is there exactly, once what it was dressed in is taken off.
+pub(super) fn undressed(view: &View<'_>, old: &str) -> Option<Near> {
+    let text = view.text();
+    let bare = old.trim_matches('\n');
+    let at = memmem::find(text.as_bytes(), bare.as_bytes()).filter(|_| !bare.is_empty())?;
+    let first = memchr::memchr_iter(b'\n', &text.as_bytes()[..at]).count();
+    let last = first + bare.matches('\n').count();
+    let focus = Focus { line: first, column: None };
+    let region = Region { first, last: Some(last) };
+    let shown = region::shown(text, region, old.len(), focus, (Vec::new(), 0));
+    Some(Near { shown, first: first + 1, last: last + 1 })
+}
+
+/// The place where a text is that is wrapped over more lines or fewer there.
+fn rewrapped(text: &str, old: &str) -> Option<Near> {
+    let (region, lines) = wrapped::region(text, old)?;
+    let (first, last) = (region.first, region.last?);
+    let of = |count: usize| format!("{count} line{}", if count == 1 { "" } else { "s" });
+    let text_of = format!(
+        "the file has on {} what old_text has on {}: line ends and blanks are not those of the file",
+        of(last + 1 - first),
+        of(lines)
+    );
+    let difference = Difference { line: first, text: text_of };
+    let focus = Focus { line: first, column: None };
+    let shown = region::shown(text, region, old.len(), focus, (vec![difference], 0));
+    Some(Near { shown, first: first + 1, last: last + 1 })
 }
 
 /// How many lines asked for are there from about a line on, less two to compare with, and the line
@@ -119,16 +152,6 @@ fn beyond_the_equal(text: &str, wanted: &[&str], start: usize) -> (usize, usize)
         0 => (0, before),
         known => (known, before + from + known),
     }
-}
-
-/// A line as it is shown, from near a column on where that would be cut off.
-fn around(line: &str, column: Option<usize>) -> String {
-    let before = column.unwrap_or(1).saturating_sub(WIDTH / 2);
-    if before <= WIDTH / 4 {
-        return names::shown(line, WIDTH);
-    }
-    let from = line.char_indices().nth(before).map_or(line.len(), |(at, _)| at);
-    format!("[from column {}] {}", before + 1, names::shown(&line[from..], WIDTH))
 }
 
 /// The lines asked for that are compared.
@@ -470,14 +493,16 @@ mod tests {
              file has \"new\")"
         );
         assert_eq!((found.differences[0].line, &*found.differences[0].text), (2, &*text));
-        assert!(found.lines[0].starts_with("[from column "), "{found:?}");
-        assert!(found.lines[0].ends_with("field199,new"), "{found:?}");
+        // All of it is shown to one who gave as much.
+        assert_eq!((&*found.lines[0], found.part_of), (&*format!("name,{fields}new"), None));
         // A part of a line that is all of the file.
         let file = file.replace('\n', ";");
         let found = near(&file, "field100,field101,fielt102,field103").unwrap();
         assert!(found.differences[0].text.contains("'t'"), "{found:?}");
         assert!(found.differences[0].text.contains("the file has U+0064 'd'"), "{found:?}");
+        assert!(found.lines[0].starts_with("[from column "), "{found:?}");
         assert!(found.lines[0].contains("field101,field102"), "{found:?}");
+        assert_eq!(found.part_of, Some((1, Some(1))));
     }
 
     /// What is said of the first difference, with its line.

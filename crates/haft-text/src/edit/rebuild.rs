@@ -63,11 +63,9 @@ pub(crate) fn rebuild(view: &View<'_>, span: &Range<usize>, old: &str, new: &str
     out
 }
 
-/// The end for a line that has none of its own: of the line before, of this one, else the usual.
+/// The end for a line that has none of its own: of the line before, of this one, else LF.
 fn neighbour(view: &View<'_>, span: &Range<usize>) -> LineEnd {
-    view.end_before(span.start)
-        .or_else(|| view.end_after(span.start))
-        .unwrap_or_else(|| view.usual_end())
+    view.end_before(span.start).or_else(|| view.end_after(span.start)).unwrap_or(LineEnd::Lf)
 }
 
 /// What each line, or word, of the new text stands for.
@@ -129,11 +127,13 @@ mod tests {
 
     #[test]
     fn lines_keep_or_inherit_their_ends() {
-        let file = "a\r\nb\nc\r\nd\r";
+        let file = "a\r\nb\nc\r\nd\n";
         assert_eq!(built(file, "a\nb\nc", "a\nX\nb\nc"), "a\r\nX\r\nb\nc");
         assert_eq!(built(file, "b\nc", "B\nC"), "B\nC");
         assert_eq!(built(file, "c", "c\ne"), "c\r\ne");
-        assert_eq!(built(file, "d", "d\ne"), "d\re");
+        assert_eq!(built(file, "d", "d\ne"), "d\ne");
+        assert_eq!(built("c\rd\r", "d", "d\ne"), "d\re");
+        assert_eq!(built("c\rd\n", "c\rd", "d\ne\rf"), "d\ne\rf");
         assert_eq!(built("x\r\ny", "y", "y\nz"), "y\r\nz");
         assert_eq!(built("x", "x", "x\ny"), "x\ny");
     }

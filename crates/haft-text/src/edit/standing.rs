@@ -6,7 +6,7 @@
 use std::collections::HashSet;
 use std::ops::Range;
 
-use super::view::{self, View};
+use super::view::View;
 use crate::search;
 
 /// Places that are kept.
@@ -30,7 +30,7 @@ impl Standing {
         if new.trim().is_empty() {
             return standing;
         }
-        let (text, new) = (view.text(), view::normalized(new));
+        let text = view.text();
         search::each(text.as_bytes(), new.as_bytes(), |start| {
             let stop = start + new.len();
             if is_part(text, &(start..stop)) {
@@ -53,6 +53,11 @@ fn is_part(text: &str, span: &Range<usize>) -> bool {
     first || (word(inside.chars().next_back()) && word(after.chars().next()))
 }
 
+/// Whether a new text is a part of the old one: it stands there before the edit as well as after it.
+pub(super) fn is_rest(old: &str, new: &str) -> bool {
+    old.contains(new.trim())
+}
+
 /// Whether less than half of the lines are in the text that an edit takes away; else the new text
 /// was there before, and says nothing.
 pub(super) fn taken_away(view: &View<'_>, old: &str, new: &str) -> bool {
@@ -73,7 +78,6 @@ pub(super) fn around(view: &View<'_>, span: &Range<usize>, old: &str, new: &str)
     if new.len() <= old.len() {
         return None;
     }
-    let new = view::normalized(new);
     let parts = search::text(new.as_bytes(), old.as_bytes(), PARTS).starts;
     parts.into_iter().find_map(|at| {
         let (head, tail) = (&new[..at], &new[at + old.len()..]);

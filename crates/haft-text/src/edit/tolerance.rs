@@ -10,7 +10,7 @@ use std::ops::{Range, RangeInclusive};
 use super::fold::{self, Blanks, Forms};
 use super::view::View;
 use super::ways::{AS_GIVEN, Ways};
-use super::{escapes, indent, respell};
+use super::{escapes, indent, respell, shown};
 use crate::search::{self, Places};
 
 /// Places of a rewritten text that are looked at.
@@ -58,7 +58,7 @@ pub struct Tolerance {
 pub(super) const FORMS: &str = "Unicode forms";
 
 /// All tolerances in the order in which they are tried.
-pub static TOLERANCES: [Tolerance; 7] = [
+pub static TOLERANCES: [Tolerance; 8] = [
     Tolerance {
         name: "trailing blanks",
         meaning: "spaces and tabs at the ends of lines",
@@ -88,6 +88,11 @@ pub static TOLERANCES: [Tolerance; 7] = [
         name: "line number prefixes",
         meaning: "line numbers pasted from the output of read",
         find: number_prefixes,
+    },
+    Tolerance {
+        name: shown::NAME,
+        meaning: r"`\u{200d}` and the like, as answers show characters that nobody sees",
+        find: shown::characters,
     },
     Tolerance {
         name: "literal escapes",

@@ -1,7 +1,8 @@
 //! A text seen with every line end as LF, and the way back to the text as it is.
 //!
 //! Invariant: an offset of the view maps to exactly one offset of the text, never between the CR
-//! and the LF of one line end. A text without a CR is not copied.
+//! and the LF of one line end. A CR alone ends a line only in a text without any LF; elsewhere it is
+//! a character, here too. A text whose line ends are all LF is not copied.
 
 use std::borrow::Cow;
 use std::cell::{Cell, OnceCell};
@@ -59,30 +60,20 @@ impl Joined {
     }
 }
 
-/// Writes CRLF and lone CR as LF.
-pub(crate) fn normalized(text: &str) -> Cow<'_, str> {
-    let mut pairs = Vec::new();
-    normalize(text, &mut pairs)
-}
-
-/// Writes CRLF as LF and leaves a lone CR alone.
-pub(crate) fn without_pairs(text: &str) -> Cow<'_, str> {
-    if memchr(b'\r', text.as_bytes()).is_none() {
-        return Cow::Borrowed(text);
-    }
-    Cow::Owned(text.replace("\r\n", "\n"))
-}
-
-fn normalize<'t>(text: &'t str, pairs: &mut Vec<usize>) -> Cow<'t, str> {
-    if memchr(b'\r', text.as_bytes()).is_none() {
+/// Writes CRLF as LF, and a lone CR too where that ends lines; notes where a CRLF was.
+fn normalize<'t>(text: &'t str, cr_ends: bool, pairs: &mut Vec<usize>) -> Cow<'t, str> {
+    let bytes = text.as_bytes();
+    let is_end = |at: &usize| cr_ends || bytes.get(at + 1) == Some(&b'\n');
+    let mut ends = memchr_iter(b'\r', bytes).filter(is_end).peekable();
+    if ends.peek().is_none() {
         return Cow::Borrowed(text);
     }
     let mut out = String::with_capacity(text.len());
     let mut done = 0;
-    for at in memchr_iter(b'\r', text.as_bytes()) {
+    for at in ends {
         out.push_str(&text[done..at]);
         done = at + 1;
-        if text.as_bytes().get(done) == Some(&b'\n') {
+        if bytes.get(done) == Some(&b'\n') {
             pairs.push(out.len());
             done += 1;
         }
@@ -95,7 +86,7 @@ fn normalize<'t>(text: &'t str, pairs: &mut Vec<usize>) -> Cow<'t, str> {
 impl<'a> View<'a> {
     pub(crate) fn new(original: &'a str, ends: LineEnds) -> Self {
         let mut pairs = Vec::with_capacity(ends.crlf);
-        let normal = normalize(original, &mut pairs);
+        let normal = normalize(original, ends.cr_ends_lines(), &mut pairs);
         Self {
             original,
             normal,
@@ -125,7 +116,17 @@ impl<'a> View<'a> {
         &self.normal
     }
 
-    /// Whether the text has no CR, so that view and text are the same.
+    /// A text of an edit with LF only, its line ends taken as those of the file are.
+    pub(crate) fn normalized<'t>(&self, text: &'t str) -> Cow<'t, str> {
+        normalize(text, self.cr_ends_lines(), &mut Vec::new())
+    }
+
+    /// Whether a CR alone ends a line.
+    pub(crate) fn cr_ends_lines(&self) -> bool {
+        self.ends.cr_ends_lines()
+    }
+
+    /// Whether all line ends are LF, so that view and text are the same.
     pub(crate) fn plain(&self) -> bool {
         matches!(self.normal, Cow::Borrowed(_))
     }
@@ -150,7 +151,7 @@ impl<'a> View<'a> {
 
     /// Number of the line, from 1, that holds an offset of the text.
     pub(crate) fn number_in_original(&self, offset: usize) -> usize {
-        lines::number_at(self.original.as_bytes(), offset, self.ends.cr_ends_lines())
+        lines::number_at(self.original.as_bytes(), offset, self.cr_ends_lines())
     }
 
     /// The same for offsets in rising order, in one pass.
@@ -159,7 +160,7 @@ impl<'a> View<'a> {
         let text = self.original.as_bytes();
         sorted
             .map(|offset| {
-                number += lines::ends_in(text, done..offset, self.ends.cr_ends_lines());
+                number += lines::ends_in(text, done..offset, self.cr_ends_lines());
                 done = offset;
                 number
             })
@@ -211,14 +212,6 @@ impl<'a> View<'a> {
     /// The lines as they are compared under a folding, which is asked for once.
     pub(crate) fn folded(&self, fold: impl FnOnce() -> Joined) -> &Joined {
         self.folded.get_or_init(fold)
-    }
-
-    /// The most frequent end; LF where there is none.
-    pub(crate) fn usual_end(&self) -> LineEnd {
-        match self.ends.dominant() {
-            LineEnd::None => LineEnd::Lf,
-            end => end,
-        }
     }
 
     /// Whether a span begins where a line begins.
@@ -280,17 +273,18 @@ mod tests {
 
     #[test]
     fn offsets_map_around_pairs() {
-        let text = "a\r\nb\rc\nd";
+        let text = "a\r\nb\rc\nd\r\r\ne";
         let view = View::new(text, LineEnds::scan(text.as_bytes()));
-        assert_eq!(view.text(), "a\nb\nc\nd");
+        assert_eq!(view.text(), "a\nb\rc\nd\r\ne");
         assert_eq!(view.range(&(1..2)), 1..3);
         assert_eq!(view.range(&(2..3)), 3..4);
-        assert_eq!(
-            [view.end_at(1), view.end_at(3), view.end_at(5)],
-            [LineEnd::Crlf, LineEnd::Cr, LineEnd::Lf]
-        );
+        assert_eq!(view.range(&(6..9)), 7..11);
+        let ends = [1, 5, 8].map(|at| view.end_at(at));
+        assert_eq!(ends, [LineEnd::Crlf, LineEnd::Lf, LineEnd::Crlf]);
         assert_eq!(view.number(4), 2);
         let index = view.index().unwrap();
-        assert_eq!((index.len(), index.line(1), index.line(3)), (4, "b", "d"));
+        assert_eq!((index.len(), index.line(1), index.line(2)), (4, "b\rc", "d\r"));
+        let view = View::new("a\rb", LineEnds::scan(b"a\rb"));
+        assert_eq!((view.text(), view.end_at(1)), ("a\nb", LineEnd::Cr));
     }
 }

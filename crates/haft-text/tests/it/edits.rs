@@ -277,7 +277,6 @@ fn repeated_and_empty_edits_have_errors_of_their_own() {
     assert_eq!(fails("new text\n", "old text", "new text"), applied);
     // Shifted once more, this would indent twice.
     assert_eq!(fails("    a\n      b\n", "  a\n    b", "    a\n      b"), applied);
-    assert_eq!(fails("x = 1\n", "x = 1 ", "x = 1"), applied);
     // What is left of a deletion stands there anyway, while the rest of it does too.
     let file = "[net]\nserver = a\nport = 8080\nwait = 30\n";
     let error = fails(file, "server = a\nport = 7070\nwait = 30", "wait = 30");
@@ -295,6 +294,30 @@ fn repeated_and_empty_edits_have_errors_of_their_own() {
     assert_eq!(error, EditError::TooMany { edit: 1, most: 1_000_000 });
     assert_eq!(fails("a", "", "a"), EditError::EmptyOld { edit: 1 });
     assert_eq!(run(b"a", &[]), Err(EditError::NoEdits));
+}
+
+#[test]
+fn what_is_left_of_an_old_text_says_nothing_of_an_edit_that_was_made() {
+    for (file, old, new, line) in [
+        ("// first note\nlet a = 1;\nlet b = 2;\n", "// frist note\nlet a = 1;", "let a = 1;", 1),
+        ("f(a);\n}\n", "f(b);\n}", "}", 1),
+        ("f(a);\n}\n", "f(b);\n}\n", "\n}\n", 1),
+        ("let a = 1;\nnote(b);\n", "let a = 1;\nnote(c);\n", "let a = 1;\n", 1),
+        ("a\nsay(one, two)\n", "say(one, too)", "one", 2),
+        ("x = 1\n", "x = 1 ", "x = 1", 1),
+        ("x = 1\ny = 2\n", "\n\nx = 1\n", "x = 1\n", 1),
+        ("a \u{2014} b\n", "a \u{2014} b\u{a0}", "a \u{2014} b", 1),
+    ] {
+        for all in [false, true] {
+            let edit = Edit { replace_all: all, ..Edit::new(old, new) };
+            let error = run(file.as_bytes(), &[edit]).unwrap_err();
+            let EditError::NotFound { nearest: Some(nearest), .. } = &error else {
+                panic!("{old:?}: {error:?}")
+            };
+            assert_eq!(nearest.first_line, line, "{old:?}: {error}");
+            assert!(!error.to_string().contains("applied already"), "{error}");
+        }
+    }
 }
 
 #[test]

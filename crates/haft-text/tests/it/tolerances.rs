@@ -392,3 +392,40 @@ proptest! {
         }
     }
 }
+
+#[test]
+fn characters_may_be_written_as_answers_show_them() {
+    for (before, old, new, want) in [
+        ("a\u{a0}b\n", r"a\u{a0}b", r"c\u{a0}d", "c\u{a0}d\n"),
+        ("x\u{200d}y z\n", r"x\u{200D}y z", "xy z", "xy z\n"),
+        ("\u{200b}\n", r"\u{200b}", "", "\n"),
+        ("a\tb\u{a0}c\r\n", r"\tb\u{a0}c", r"\tb\u{a0}d", "a\tb\u{a0}d\r\n"),
+        ("\u{feff}a = 1\n", r"\u{feff}a = 1", r"\u{feff}a = 2", "\u{feff}a = 2\n"),
+        ("x\u{feff}a\n", r"x\u{feff}a", "xa", "xa\n"),
+        // Only what the old text has, too, is meant as the character.
+        ("a\u{a0}b\n", r"a\u{a0}b", r"a\u{a0}b \u{200d}", "a\u{a0}b \\u{200d}\n"),
+        // Beside one that the file has as it is written.
+        (
+            "\"\\u{200d}\" // \u{a0}z\n",
+            r#""\u{200d}" // \u{a0}z"#,
+            r#""\u{200d}" // z"#,
+            "\"\\u{200d}\" // z\n",
+        ),
+    ] {
+        let applied = one(before, old, new).unwrap_or_else(|error| panic!("{old:?}: {error}"));
+        let after = String::from_utf8(applied.to_bytes(before.as_bytes())).unwrap();
+        assert_eq!((&*after, applied.tolerance), (want, Some("characters as shown")), "{old:?}");
+    }
+    // Exactly as it is written comes first.
+    let applied = one("a\\u{a0}b\na\u{a0}b\n", r"a\u{a0}b", "c").unwrap();
+    assert_eq!((applied.ranges.len(), applied.ranges[0].clone()), (1, 0..8));
+    assert_eq!(applied.tolerance, None);
+    let error = one("a\u{a0}b\na\u{a0}b\n", r"a\u{a0}b", "c").unwrap_err();
+    assert!(matches!(error, EditError::Ambiguous { places: 2, .. }), "{error:?}");
+    let both = "\"\\u{a0}\" = \u{a0}\n";
+    let error = one(both, r#""\u{a0}" = \u{a0}"#, r#""\u{a0}";"#).unwrap_err();
+    assert!(matches!(error, EditError::Unclear { .. }), "{error:?}");
+    // What everybody sees is shown as itself.
+    let error = one("axb\n", r"a\u{78}b", "c").unwrap_err();
+    assert!(matches!(error, EditError::NotFound { .. }), "{error:?}");
+}
