@@ -63,7 +63,7 @@ const STEPS: &[Step] = &[
     },
     Step {
         name: "npm",
-        about: "the MCP inspector's command line",
+        about: "clients: the MCP inspector, the SDK for TypeScript, codex",
         kind: Kind::Install,
         run: install::npm,
     },

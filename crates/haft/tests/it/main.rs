@@ -45,6 +45,7 @@ mod line_undo;
 mod looking;
 mod mcp;
 mod mcp_client;
+mod mcp_codex;
 mod mcp_hostile;
 mod mcp_order;
 mod mcp_protocol;
