@@ -57,7 +57,7 @@ const STEPS: &[Step] = &[
     },
     Step {
         name: "python",
-        about: "a virtual environment with the MCP SDK",
+        about: "a virtual environment with the MCP SDK and the gateway",
         kind: Kind::Install,
         run: install::python,
     },

@@ -29,6 +29,7 @@ mod ends;
 mod everyday;
 mod executables;
 mod files;
+mod gateway;
 mod hidden;
 mod hooks;
 mod hooks_talk;
