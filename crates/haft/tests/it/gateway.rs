@@ -150,6 +150,7 @@ const CASES: [Case; 8] = [
 
 const HELLO: &str = "Hello from behind the gateway.";
 
+const NEVER: &str = "This answer is never finished";
 const STRIKE: &str = "the model is on strike";
 
 /// The model: what it does stands in the prompt.
@@ -183,7 +184,7 @@ fn model(request: &HttpRequest) -> HttpResponse {
             let event = if wire == Wire::Anthropic { "event: error\n" } else { "" };
             HttpResponse::events(format!("{head}{event}data: {}\n\n", error()))
         }
-        Case::CutText => cut(wire.text("This answer is never finished"), "finished"),
+        Case::CutText => cut(wire.text(NEVER), "finished"),
         Case::CutCall => {
             let input = json!({"command": "touch made; echo cut-here; echo more"});
             cut(wire.calls("call", &[("bash", input)]), "cut-here")
@@ -300,7 +301,8 @@ impl Way<'_> {
                 // Where the gateway hears of the cut before it sent anything, it says so as a status.
                 let told = ["broke", "status 500"].iter().any(|words| ran.err.contains(words));
                 assert!(told, "{ran:?}");
-                assert_eq!(result["text"], "", "{ran:?}");
+                let begun = result["text"].as_str().unwrap();
+                assert!(NEVER.starts_with(begun), "{ran:?}");
             }
             Case::CutCall => {
                 assert_eq!(ran.code, Some(1), "{ran:?}");
