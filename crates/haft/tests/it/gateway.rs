@@ -97,7 +97,7 @@ impl Gateway {
                 panic!("the gateway did not start:\n{}", lines.join("\n"))
             };
             let url = line.split("running on ").nth(1).and_then(|rest| rest.split(' ').next());
-            gateway.url = url.unwrap_or_default().to_owned();
+            url.unwrap_or_default().clone_into(&mut gateway.url);
             lines.push(line);
         }
         while !gateway.answers() {
