@@ -66,7 +66,7 @@ pub(crate) const CHORES: &[Chore] = &[
     },
     Chore {
         name: "bench",
-        arguments: "[edit] [--profile NAME | --binary PATH] [--only FIGURE]...",
+        arguments: "[edit] [--profile NAME | --binary PATH] [--only FIGURE[,FIGURE...]]...",
         about: "measures, each figure beside a peer of the same run; edit: how right edits are",
         run: bench::run,
     },

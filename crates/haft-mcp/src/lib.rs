@@ -18,6 +18,7 @@ mod outbox;
 mod scan;
 mod server;
 mod stdio;
+mod structured;
 mod translate;
 mod transport;
 

@@ -55,6 +55,8 @@ pub struct Server {
     dispatcher: Arc<Dispatcher>,
     watch: Watch,
     concurrency: usize,
+    /// Whether answers have `structuredContent`, too.
+    structured: bool,
     /// The calls of the connection: those that conflict run in the order in which they came, but that
     /// none waits for a wait.
     order: Arc<Order>,
@@ -79,6 +81,7 @@ impl Server {
             dispatcher,
             watch,
             concurrency,
+            structured: false,
             order,
             places,
             calls: TaskTracker::new(),
@@ -87,6 +90,14 @@ impl Server {
             stop: CancellationToken::new(),
             said: CancellationToken::new(),
         }
+    }
+
+    /// Gives what programs get beside the content, and declares it. Many clients then hand the model
+    /// that alone.
+    #[must_use]
+    pub fn structured(mut self, on: bool) -> Self {
+        self.structured = on;
+        self
     }
 
     /// Waits until a call may start, or is cancelled; meanwhile the client hears that it waits.
@@ -136,6 +147,8 @@ impl Server {
             }
             .run((self.watch)(), over.clone()),
         );
+        let tools = &self.dispatcher.tools;
+        let spec = tools.spec(&request.name).filter(|_| self.structured).cloned();
         let running = self.dispatcher.run(request, TurnId::default(), stop.clone());
         let mut running = std::pin::pin!(running);
         let outcome = tokio::select! {
@@ -148,7 +161,7 @@ impl Server {
         over.cancel();
         // The answer is the last that the client hears of a call.
         drop(following.await);
-        translate::result(outcome, &*self.dispatcher.session.blobs)
+        translate::result(outcome, spec.as_deref(), &*self.dispatcher.session.blobs)
     }
 }
 
@@ -176,7 +189,8 @@ impl ServerHandler for Server {
         _request: Option<PaginatedRequestParams>,
         _context: RequestContext<RoleServer>,
     ) -> Result<ListToolsResult, ErrorData> {
-        let tools = self.dispatcher.tools.specs().iter().map(|spec| translate::tool(spec));
+        let tools =
+            self.dispatcher.tools.specs().iter().map(|spec| translate::tool(spec, self.structured));
         Ok(ListToolsResult::with_all_items(tools.collect()))
     }
 

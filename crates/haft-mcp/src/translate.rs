@@ -8,19 +8,20 @@ use haft_types::{Kind, Outcome, Part, ToolSpec};
 use rmcp::model::{CallToolResult, ContentBlock, JsonObject, Tool, ToolAnnotations};
 use serde_json::Value;
 
+use crate::structured;
+
 /// A tool's definition. Annotations are hints of the kind; what a call does is decided by its plan.
-pub(crate) fn tool(spec: &ToolSpec) -> Tool {
-    let object = |schema: &Value| Arc::new(schema.as_object().cloned().unwrap_or_default());
+pub(crate) fn tool(spec: &ToolSpec, structured: bool) -> Tool {
     let mut tool = Tool::new(spec.name.clone(), spec.description.clone(), open(&spec.input_schema));
     tool.title = Some(spec.label.to_string());
-    if spec.output_schema.is_object() {
-        tool.output_schema = Some(object(&spec.output_schema));
+    if structured {
+        tool.output_schema = structured::schema(spec).map(Arc::new);
     }
     let reads = matches!(spec.kind, Kind::Read | Kind::Search | Kind::Think);
     let mut hints = ToolAnnotations::default();
     hints.title.clone_from(&tool.title);
     hints.read_only_hint = Some(reads);
-    hints.destructive_hint = Some(!reads && spec.kind != Kind::Edit);
+    hints.destructive_hint = Some(!reads);
     hints.open_world_hint = Some(matches!(spec.kind, Kind::Execute | Kind::Fetch));
     tool.annotations = Some(hints);
     tool
@@ -32,15 +33,20 @@ fn open(schema: &Value) -> Arc<JsonObject> {
     Arc::new(schema.as_object().cloned().unwrap_or_else(any))
 }
 
-/// What a call gave back.
-pub(crate) fn result(outcome: Outcome, blobs: &dyn Blobs) -> CallToolResult {
+/// What a call gave back; `structured` names the tool for a client that wants what programs get,
+/// too.
+pub(crate) fn result(
+    mut outcome: Outcome,
+    structured: Option<&ToolSpec>,
+    blobs: &dyn Blobs,
+) -> CallToolResult {
     let content = outcome.content.iter().filter_map(|part| block(part, blobs)).collect();
     let mut result = if outcome.status.is_error() {
         CallToolResult::error(content)
     } else {
         CallToolResult::success(content)
     };
-    result.structured_content = outcome.data.filter(Value::is_object);
+    result.structured_content = structured.and_then(|spec| structured::content(&mut outcome, spec));
     result
 }
 

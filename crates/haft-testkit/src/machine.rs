@@ -1,8 +1,8 @@
 //! What tests want of the machine that they run on: programs, rights, mounts, memory, time.
 //!
 //! **Invariant:** a test that cannot do all of its work says so by [`left_out`], which fails where
-//! `CI` is set; nothing else here or in a test passes over a thing that is missing. A program that
-//! `cargo xtask test` installs is always wanted: without it a test fails anywhere.
+//! `CI` is set; nothing else here or in a test passes over a thing that is missing, but [`codex`]. A
+//! program that `cargo xtask test` installs is always wanted: without it a test fails anywhere.
 
 #![expect(clippy::panic, reason = "a test that lacks something fails, and this is where it does")]
 
@@ -48,6 +48,34 @@ pub fn python() -> PathBuf {
 /// When it is not there.
 pub fn inspector() -> PathBuf {
     given("HAFT_TEST_INSPECTOR")
+}
+
+/// The folder whose `node_modules` holds the npm packages of the tests.
+///
+/// # Panics
+/// When it is not there.
+pub fn npm() -> PathBuf {
+    given("HAFT_TEST_NPM")
+}
+
+/// The script of the codex command line. There are builds of it for some systems only, so a test is
+/// left out without it even where `CI` is set, and says so.
+///
+/// # Panics
+/// When the folder of the npm packages is not there.
+#[expect(clippy::print_stderr, reason = "a run that shows output shall show this")]
+pub fn codex() -> Option<PathBuf> {
+    let script = npm().join("node_modules/@openai/codex/bin/codex.js");
+    let works = Command::new("node")
+        .arg(&script)
+        .arg("--version")
+        .stdin(Stdio::null())
+        .output()
+        .is_ok_and(|output| output.status.success());
+    if !works {
+        eprintln!("left out: npm could not install @openai/codex for this system");
+    }
+    works.then_some(script)
 }
 
 /// The file that a variable of the test set-up names.

@@ -40,6 +40,16 @@ impl Room {
 /// Texts up to this many bytes are never shortened: names, paths, words of a list.
 const SHORT: usize = 200;
 
+/// Shortens long texts and lists in a value until it has about `room` bytes as JSON, or only fields
+/// are left that have to be there; reports whether it was too long.
+pub fn shorten_data(value: &mut Value, room: usize) -> bool {
+    let is_long = !fits(value, room);
+    if is_long {
+        cut(value, room);
+    }
+    is_long
+}
+
 /// Shortens a value until it has about `room` bytes; gives its size before, where it was too long.
 /// One that is made of nothing but names becomes null.
 pub(crate) fn shorten(value: &mut Value, room: usize) -> Option<usize> {

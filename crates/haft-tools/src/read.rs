@@ -141,6 +141,7 @@ impl Tool for Read {
         ToolSpec {
             aliases: vec!["view".into(), "cat".into()],
             output_schema: schema_of::<ReadData>(),
+            images: env.vision,
             snippet: format!("Read {what} ({lines} at a time)").into(),
             guidelines: vec![Guideline {
                 text: "Files must be examined with read, not with cat, head or sed in bash (it \

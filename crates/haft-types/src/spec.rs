@@ -149,6 +149,9 @@ pub struct ToolSpec {
     pub loading: Loading,
     /// See [`Budget`].
     pub budget: Budget,
+    /// True where an answer may hold an image.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub images: bool,
     /// See [`OnInterrupt`].
     pub on_interrupt: OnInterrupt,
     /// See [`Origin`].

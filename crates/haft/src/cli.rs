@@ -267,6 +267,10 @@ pub struct Mcp {
     /// The folder to work in; without it the current one
     #[arg(long, value_name = "DIR")]
     pub root: Option<PathBuf>,
+    /// Answer for programs, too: structuredContent with an output schema, which many clients hand
+    /// the model in place of the content
+    #[arg(long)]
+    pub structured: bool,
     /// Flags that every face takes.
     #[command(flatten)]
     pub common: Common,

@@ -28,7 +28,8 @@ pub async fn run(arguments: &Mcp, more: &[Arc<dyn AnyTool>]) -> Ending {
         futures::stream::unfold(feed, |mut feed| async { Some((feed.next().await?, feed)) }).boxed()
     });
     let concurrency = usize::try_from(concurrency).unwrap_or(usize::MAX);
-    let server = haft_mcp::Server::new(core.dispatcher.clone(), watch, concurrency);
+    let server = haft_mcp::Server::new(core.dispatcher.clone(), watch, concurrency)
+        .structured(arguments.structured);
     let mut signals = agent::Signals::new()?;
     let end = async move {
         tokio::select! {

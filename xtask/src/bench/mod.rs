@@ -193,7 +193,15 @@ fn parse(arguments: &[String]) -> Result<Asked> {
                 })?;
                 binary = Some(found);
             }
-            "--only" => wanted.push(find(words.next().map_or("", String::as_str))?),
+            "--only" => {
+                let names = words.next().map_or("", String::as_str).split(',');
+                for name in names {
+                    let figure = find(name.trim())?;
+                    if wanted.iter().all(|other: &&Figure| other.name != figure.name) {
+                        wanted.push(figure);
+                    }
+                }
+            }
             other => {
                 let text = format!("bench takes --profile, --binary and --only, not {other:?}");
                 return Err(Usage(text).into());
@@ -278,10 +286,36 @@ mod tests {
     }
 
     #[test]
+    fn several_figures_are_named_in_one_word_or_in_many() {
+        let names = |line: &str| {
+            let words: Vec<String> = line.split(' ').map(str::to_owned).collect();
+            parse(&words).unwrap().wanted.iter().map(|figure| figure.name).collect::<Vec<_>>()
+        };
+        let all = ["overhead", "files", "command"];
+        for line in [
+            "--only overhead,files,command",
+            "--only overhead --only files,command",
+            "--only overhead,files,overhead --only command",
+        ] {
+            assert_eq!(names(line), all, "{line}");
+        }
+        assert_eq!(
+            parse(&["--only".to_owned(), "files, command".to_owned()]).unwrap().wanted.len(),
+            2
+        );
+    }
+
+    #[test]
     fn unknown_figures_are_usage_errors() {
-        for line in
-            ["process-start", "--profile", "--only", "--only start", "--binary /no/such/haft"]
-        {
+        for line in [
+            "process-start",
+            "--profile",
+            "--only",
+            "--only start",
+            "--only files,start",
+            "--only files,",
+            "--binary /no/such/haft",
+        ] {
             let Err(error) = parse(&words(line)) else { panic!("{line} was taken") };
             assert!(error.is::<Usage>(), "{line}: {error}");
         }

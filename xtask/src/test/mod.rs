@@ -57,13 +57,13 @@ const STEPS: &[Step] = &[
     },
     Step {
         name: "python",
-        about: "a virtual environment with the MCP SDK",
+        about: "a virtual environment with the MCP SDK and the gateway",
         kind: Kind::Install,
         run: install::python,
     },
     Step {
         name: "npm",
-        about: "the MCP inspector's command line",
+        about: "clients: the MCP inspector, the SDK for TypeScript, codex",
         kind: Kind::Install,
         run: install::npm,
     },

@@ -76,12 +76,13 @@ impl Tools {
     }
 
     /// The variables that tests read, each with what it names. docs/environment.md explains them.
-    pub(crate) fn variables(&self) -> [(&'static str, &PathBuf); 4] {
+    pub(crate) fn variables(&self) -> [(&'static str, &PathBuf); 5] {
         [
             ("HAFT_TEST_RG", &self.rg),
             ("HAFT_TEST_FD", &self.fd),
             ("HAFT_TEST_PYTHON", &self.python),
             ("HAFT_TEST_INSPECTOR", &self.inspector),
+            ("HAFT_TEST_NPM", &self.npm),
         ]
     }
 

@@ -18,10 +18,7 @@ impl Stage for Budget {
 
     fn run<'a>(&'a self, call: Call, next: Next<'a>) -> BoxFuture<'a, Outcome> {
         let (limit, own) = match call.ready().map(|prepared| prepared.spec.budget) {
-            Ok(Limit::Chars(chars)) => (chars, false),
-            // An estimated token is four bytes; counting them as characters errs to the small side.
-            Ok(Limit::Tokens(tokens)) => (tokens.saturating_mul(4), false),
-            Ok(Limit::Own) => (OWN, true),
+            Ok(limit) => (most_characters(limit), limit == Limit::Own),
             Err(_) => return next.run(call),
         };
         if call.cx.nested && !own {
@@ -52,6 +49,16 @@ impl Stage for Budget {
 
 /// Characters for which a tool that measures its text itself may give data and details.
 const OWN: u64 = 100_000;
+
+/// Most characters that a budget leaves.
+pub fn most_characters(limit: Limit) -> u64 {
+    match limit {
+        Limit::Chars(chars) => chars,
+        // An estimated token is four bytes; counting them as characters errs to the small side.
+        Limit::Tokens(tokens) => tokens.saturating_mul(4),
+        Limit::Own => OWN,
+    }
+}
 
 /// Most bytes that are written without another thread: less work than handing them over.
 const BRIEF: usize = 16 * 1024;

@@ -21,6 +21,7 @@ mod timeout;
 
 use std::{sync::Arc, time::Duration};
 
+pub use self::budget::most_characters;
 pub(crate) use self::hooks::Advice;
 pub use self::hooks::{After, Before, Hook, Instead, Seen};
 pub(crate) use self::{record::started, script::Git};

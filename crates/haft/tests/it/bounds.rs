@@ -47,10 +47,12 @@ fn a_client_of_the_server_gets_bounded_data_and_the_same_paths() {
     let world = crowded();
     world.file("a.txt", "alpha\n");
     let calls = [("ls", json!({"path": ".", "limit": 3_000})), ("read", json!({"path": "@a.txt"}))];
-    let (_, answers) = at_once(&world, &[], &calls);
+    let (_, answers) = at_once(&world, &["--structured"], &calls);
     let data = &answers[0]["result"]["structuredContent"];
     let size = data.to_string().len();
-    assert!((50_000..=200_000).contains(&size), "{size} bytes");
+    // The text and the fields beside it share the budget of 50,000 characters.
+    assert!((30_000..=55_000).contains(&size), "{size} bytes");
+    assert!(data["text_content"].as_str().unwrap().contains("read or grep out://"), "{data}");
     let read = answers[1]["result"]["content"].to_string();
     assert!(read.contains("alpha") && read.contains("was taken as"), "{read}");
 }

@@ -252,7 +252,7 @@ fn one_call_has_no_jobs() {
 #[test]
 fn jobs_of_a_client_live_as_long_as_its_connection() {
     let (world, seconds) = (World::new(), unique_seconds());
-    let mut client = Client::greeted(&world, &["--mode", "bypass"]);
+    let mut client = Client::greeted(&world, &["--mode", "bypass", "--structured"]);
     let start = |command: &str| json!({"command": command, "run_in_background": true});
     let begun = client.call("bash", &start(&format!("echo up; sleep {seconds}")));
     assert_eq!(begun["result"]["structuredContent"]["job_id"], "j1", "{begun}");
@@ -372,7 +372,7 @@ fn what_is_kept_for_a_client_ends_with_it_in_whatever_way_it_ends() {
     for name in ["", "TERM", "KILL"] {
         let (world, seconds) = (World::new(), unique_seconds());
         let command = daemon(&world, &seconds);
-        let mut client = Client::greeted(&world, &["--mode", "bypass"]);
+        let mut client = Client::greeted(&world, &["--mode", "bypass", "--structured"]);
         let built = client.call("bash", &json!({"command": command}));
         assert_eq!(built["result"]["structuredContent"]["job_id"], "j1", "{built}");
         assert!(runs(&seconds), "{built}");

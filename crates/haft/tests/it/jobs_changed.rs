@@ -21,7 +21,7 @@ fn all(answer: &Value) -> String {
 }
 
 fn client(world: &World) -> Client {
-    Client::greeted(world, &["--mode", "bypass"])
+    Client::greeted(world, &["--mode", "bypass", "--structured"])
 }
 
 #[test]

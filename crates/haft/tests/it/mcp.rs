@@ -1,11 +1,15 @@
-//! `haft mcp` with clients that others wrote: the official Python SDK and the MCP inspector.
+//! `haft mcp` with clients that others wrote: the official SDKs for Python and
+//! TypeScript, and the MCP inspector.
 
 use std::{fs, path::Path, process::Command, time::Duration};
 
 use haft_testkit::machine;
 use serde_json::{Value, json};
 
-use crate::world::{Input, Ran, World, collect, ended, finish, runs, unique_seconds, until};
+use crate::{
+    mcp_client::Client,
+    world::{Input, Ran, World, collect, ended, finish, runs, text, unique_seconds, until},
+};
 
 /// A red picture of two times two pixels.
 pub const PNG: &[u8] = include_bytes!("red.png");
@@ -33,8 +37,23 @@ fn the_sdk_lists_tools_with_valid_schemas() {
 }
 
 #[test]
-fn the_sdk_checks_structured_content_of_calls() {
+fn the_sdk_lists_tools_with_output_schemas_where_they_are_wanted() {
+    passes("tools_structured");
+}
+
+#[test]
+fn the_sdk_calls_every_tool() {
     passes("calls");
+}
+
+#[test]
+fn the_sdk_checks_structured_content_of_every_tool() {
+    passes("calls_structured");
+}
+
+#[test]
+fn structured_content_has_the_budget_of_the_text() {
+    passes("long_structured");
 }
 
 #[test]
@@ -132,7 +151,7 @@ fn the_inspector_calls_tools() {
         serde_json::from_str::<Value>(&ran.out).unwrap_or_else(|e| panic!("{e}: {ran:?}"))
     };
     let read = call("read", "path=a.txt");
-    assert_eq!(read["structuredContent"]["total_lines"], json!(2), "{read}");
+    assert!(read["structuredContent"].is_null(), "{read}");
     assert!(read["content"][0]["text"].as_str().unwrap().contains("beta"), "{read}");
     let grep = call("grep", "pattern=bet");
     assert!(grep["content"][0]["text"].as_str().unwrap().contains("a.txt"), "{grep}");
@@ -141,4 +160,78 @@ fn the_inspector_calls_tools() {
     let denied = call("bash", "command=touch made");
     assert_eq!(denied["isError"], json!(true), "{denied}");
     assert!(!fs::exists(world.work().join("made")).unwrap());
+}
+
+/// The SDK for TypeScript lists and calls every tool; what it was given of both.
+fn typescript(world: &World, flags: &[&str]) -> (Vec<Value>, Vec<(String, Value)>) {
+    world.file("a.txt", "one\ntwo\n");
+    world.file("pixel.png", PNG);
+    let cell = json!({"cell_type": "markdown", "id": "one", "metadata": {}, "source": ["alpha"]});
+    let notebook =
+        json!({"cells": [cell], "metadata": {}, "nbformat": 4, "nbformat_minor": 5}).to_string();
+    world.file("n.ipynb", notebook);
+    let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/node/sdk_client.cjs");
+    let mut command = world.program("node");
+    command.arg(script).arg(machine::npm()).arg(env!("CARGO_BIN_EXE_haft"));
+    command.arg(world.work()).args(flags);
+    let ran = finish(command, &Input::Nothing);
+    assert_eq!(ran.code, Some(0), "{ran:?}");
+    let mut told = ran.json();
+    let tools: Vec<Value> = serde_json::from_value(told["tools"].take()).unwrap();
+    let answers: Vec<(String, Value)> = serde_json::from_value(told["answers"].take()).unwrap();
+    for tool in &tools {
+        assert!(answers.iter().any(|(name, _)| *name == tool["name"]), "not called: {tool}");
+    }
+    for (at, (name, answer)) in answers.iter().enumerate() {
+        // The last two are told to fail.
+        assert_eq!(answer["isError"], json!(at + 2 >= answers.len()), "{name}: {answer}");
+        assert!(!text(answer).is_empty(), "{name}: {answer}");
+    }
+    (tools, answers)
+}
+
+#[test]
+fn the_typescript_sdk_calls_every_tool_and_gets_content_alone() {
+    let (tools, answers) = typescript(&World::new(), &[]);
+    for tool in &tools {
+        assert!(tool["outputSchema"].is_null(), "{tool}");
+    }
+    for (name, answer) in &answers {
+        assert!(answer["structuredContent"].is_null(), "{name}: {answer}");
+    }
+}
+
+#[test]
+fn the_typescript_sdk_checks_structured_content_of_every_tool() {
+    let (tools, answers) = typescript(&World::new(), &["--structured"]);
+    for tool in &tools {
+        assert_eq!(tool["outputSchema"].is_null(), tool["name"] == "read", "{tool}");
+    }
+    for (name, answer) in &answers {
+        let shows =
+            answer["content"].as_array().unwrap().iter().any(|part| part["type"] == "image");
+        let fails = answer["isError"] == json!(true);
+        let data = &answer["structuredContent"];
+        assert_eq!(data.is_null(), shows || fails && name == "read", "{name}: {answer}");
+        if !data.is_null() {
+            assert_eq!(data["text_content"], json!(text(answer)), "{name}: {answer}");
+        }
+    }
+}
+
+#[test]
+fn the_list_of_tools_is_small_and_tells_what_changes_things() {
+    let world = World::new();
+    let mut client = Client::greeted(&world, &[]);
+    let listed = client.ask("tools/list", &json!({}));
+    let bytes = listed["result"].to_string().len();
+    assert!(bytes < 14_000, "{bytes} bytes");
+    for tool in listed["result"]["tools"].as_array().unwrap() {
+        let name = tool["name"].as_str().unwrap();
+        let reads = ["read", "grep", "find", "ls"].contains(&name);
+        let hints = &tool["annotations"];
+        assert_eq!(hints["destructiveHint"], json!(!reads), "{tool}");
+        assert_eq!(hints["readOnlyHint"], json!(reads), "{tool}");
+    }
+    client.ends_well();
 }

@@ -17,7 +17,7 @@ fn bash(command: &str) -> Value {
 #[test]
 fn each_of_many_commands_is_told_what_it_changed_and_nothing_else() {
     let world = World::new();
-    let mut client = Client::greeted(&world, &["--mode", "bypass"]);
+    let mut client = Client::greeted(&world, &["--mode", "bypass", "--structured"]);
     for n in 0..8 {
         let command = format!("echo $(ls | wc -l); sleep 0.1; echo x > f{n}; sleep 0.05");
         client.begin(&json!(n), "bash", &bash(&command));
@@ -40,7 +40,7 @@ fn each_of_many_commands_is_told_what_it_changed_and_nothing_else() {
 fn what_does_not_conflict_runs_beside() {
     let world = World::new();
     world.file("a.txt", "alpha\n");
-    let mut client = Client::greeted(&world, &["--mode", "bypass"]);
+    let mut client = Client::greeted(&world, &["--mode", "bypass", "--structured"]);
     let command = "until [ -e go ]; do sleep 0.02; done";
     client.call("bash", &json!({"command": command, "run_in_background": true}));
     client.begin(&json!("wait"), "job", &json!({"action": "wait", "timeout_ms": 60_000}));
@@ -56,7 +56,7 @@ fn what_does_not_conflict_runs_beside() {
 #[test]
 fn a_wait_holds_up_nothing_of_its_connection() {
     let world = World::new();
-    let mut client = Client::greeted(&world, &["--mode", "bypass"]);
+    let mut client = Client::greeted(&world, &["--mode", "bypass", "--structured"]);
     let command = "until [ -e go ]; do sleep 0.02; done";
     client.call("bash", &json!({"command": command, "run_in_background": true}));
     for id in ["one", "two"] {
@@ -77,7 +77,7 @@ fn a_wait_holds_up_nothing_of_its_connection() {
 fn what_a_cancelled_command_left_is_gone_when_the_next_one_starts() {
     let world = World::new();
     let seconds = unique_seconds();
-    let mut client = Client::greeted(&world, &["--mode", "bypass"]);
+    let mut client = Client::greeted(&world, &["--mode", "bypass", "--structured"]);
     let stubborn = format!("trap '' TERM; echo $$ > pid; sleep {seconds}; sleep {seconds}");
     client.begin(&json!(1), "bash", &bash(&stubborn));
     assert!(until(Duration::from_secs(30), || runs(&seconds)), "nothing was started");

@@ -194,8 +194,8 @@ fn what_a_shell_says_as_it_starts_is_called_so() {
 #[test]
 fn shells_of_a_client_live_as_long_as_its_connection() {
     let (one, seconds) = (World::new(), unique_seconds());
-    let mut client = Client::greeted(&one, &["--mode", "bypass"]);
-    let mut other = Client::greeted(&one, &["--mode", "bypass"]);
+    let mut client = Client::greeted(&one, &["--mode", "bypass", "--structured"]);
+    let mut other = Client::greeted(&one, &["--mode", "bypass", "--structured"]);
     let input = |command: &str| json!({"command": command, "session": "dev"});
     client.call("bash", &input(&format!("v=first; sleep {seconds} &")));
     let apart = other.call("bash", &input("echo \"[$v]\""));

@@ -31,7 +31,7 @@ fn changes(data: &Value) -> (Vec<String>, String) {
 fn what_another_haft_changes_is_none_of_what_a_command_did_or_named_with_it() {
     let world = World::new();
     world.file("edited", "one\n");
-    let mut client = Client::greeted(&world, &["--mode", "bypass"]);
+    let mut client = Client::greeted(&world, &["--mode", "bypass", "--structured"]);
     let waits = "echo x > mine; until [ -e go ]; do sleep 0.02; done";
     client.begin(&json!(1), "bash", &json!({"command": waits}));
     assert!(until(Duration::from_secs(30), || world.work().join("mine").exists()));

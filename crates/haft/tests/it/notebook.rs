@@ -108,7 +108,7 @@ fn an_agent_reads_and_changes_a_cell() {
 fn an_mcp_client_changes_a_cell() {
     let world = World::new();
     world.file("a.ipynb", NOTEBOOK);
-    let mut server = Client::greeted(&world, &["--mode", "accept-edits"]);
+    let mut server = Client::greeted(&world, &["--mode", "accept-edits", "--structured"]);
     server.call("read", &json!({"path": "a.ipynb"}));
     let answer = server.call("notebook_edit", &input("beta"));
     let result = &answer["result"];

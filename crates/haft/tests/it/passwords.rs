@@ -46,7 +46,7 @@ const LIKE_SUDO: &str = "exec 3<>/dev/tty || { echo 'a terminal is required' >&2
 fn what_asks_for_a_password_fails_at_once() {
     let world = World::new();
     let clone = format!("git clone -q http://127.0.0.1:{}/x.git", locked());
-    let mut client = Client::greeted(&world, &["--mode", "bypass"]);
+    let mut client = Client::greeted(&world, &["--mode", "bypass", "--structured"]);
     let ways = [json!({}), json!({"session": "s"}), json!({"pty": true})];
     for (command, alone, at_terminal) in [
         (LIKE_SUDO, "a terminal is required", "Password:"),

@@ -6,6 +6,7 @@ itself checks every message against the protocol and structured content against 
 
 import base64
 import contextlib
+import json
 import os
 import sys
 import time
@@ -57,50 +58,114 @@ async def wait_for(condition, seconds=20):
         await anyio.sleep(0.01)
 
 
+NAMES = ["read", "bash", "edit", "write", "grep", "find", "ls", "job", "notebook_edit"]
+
+
 async def tools():
     async with session() as client:
-        listed = (await client.list_tools()).tools
-        names = [tool.name for tool in listed]
-        wanted = ["read", "bash", "edit", "write", "grep", "find", "ls", "job", "notebook_edit"]
-        assert names == wanted, names
-        for tool in listed:
-            for schema in (tool.input_schema, tool.output_schema):
-                Draft202012Validator.check_schema(schema)
-                assert schema["type"] == "object", schema
-            assert tool.title and tool.description and tool.annotations, tool
-        hints = {tool.name: tool.annotations.read_only_hint for tool in listed}
-        assert hints["read"] and hints["grep"] and not hints["edit"] and not hints["bash"], hints
+        answer = await client.list_tools()
+        for tool in listed(answer):
+            assert tool.output_schema is None, tool
+
+
+async def tools_structured():
+    async with session("--structured") as client:
+        answer = await client.list_tools()
+        for tool in listed(answer):
+            # Its answer may be an image, beside which nothing else is sent.
+            assert (tool.output_schema is None) == (tool.name == "read"), tool
+            if tool.output_schema:
+                Draft202012Validator.check_schema(tool.output_schema)
+                assert tool.output_schema["type"] == "object", tool
+                assert "text_content" in tool.output_schema["required"], tool
+
+
+def listed(answer):
+    names = [tool.name for tool in answer.tools]
+    assert names == NAMES, names
+    for tool in answer.tools:
+        Draft202012Validator.check_schema(tool.input_schema)
+        assert tool.input_schema["type"] == "object", tool
+        assert tool.title and tool.description and tool.annotations, tool
+        reads = tool.name in ("read", "grep", "find", "ls")
+        assert tool.annotations.read_only_hint == reads, tool
+        assert tool.annotations.destructive_hint != reads, tool
+    return answer.tools
+
+
+NOTEBOOK = json.dumps({
+    "cells": [{"cell_type": "markdown", "id": "one", "metadata": {}, "source": ["alpha"]}],
+    "metadata": {}, "nbformat": 4, "nbformat_minor": 5,
+})
+
+
+async def every_tool(*arguments):
+    """Calls each tool; gives the answers by its name."""
+    (FOLDER / "a.txt").write_text("one\ntwo\n")
+    (FOLDER / "n.ipynb").write_text(NOTEBOOK)
+    calls = {
+        "read": {"path": "a.txt"},
+        "edit": {"path": "a.txt", "edits": [{"old_text": "two", "new_text": "three"}]},
+        "write": {"path": "n/b.txt", "content": "x\n"},
+        "grep": {"pattern": "thr"},
+        "find": {"pattern": "*.txt"},
+        "ls": {},
+        "bash": {"command": "echo out; touch made"},
+        "job": {"action": "list"},
+        "notebook_edit": {"path": "n.ipynb", "cell": 1, "new_source": "beta"},
+    }
+    assert sorted(calls) == sorted(NAMES)
+    answers = {}
+    async with session("--mode", "bypass", *arguments) as client:
+        for name, input in calls.items():
+            answer = await client.call_tool(name, input)
+            assert not answer.is_error and text(answer), answer
+            answers[name] = answer
+            if name == "read":
+                await client.call_tool(name, {"path": "n.ipynb"})
+    assert (FOLDER / "a.txt").read_text() == "one\nthree\n"
+    assert (FOLDER / "n/b.txt").read_text() == "x\n"
+    for name, wanted in (("read", "two"), ("grep", "a.txt"), ("bash", "created: made")):
+        assert wanted in text(answers[name]), answers[name]
+    return answers
 
 
 async def calls():
-    async with session("--mode", "accept-edits", "--allow", "Bash(echo:*)") as client:
-        (FOLDER / "a.txt").write_text("one\ntwo\n")
-        read = await client.call_tool("read", {"path": "a.txt"})
-        assert not read.is_error and "two" in text(read), read
-        assert read.structured_content["total_lines"] == 2, read
-        change = [{"old_text": "two", "new_text": "three"}]
-        edit = await client.call_tool("edit", {"path": "a.txt", "edits": change})
-        assert not edit.is_error and edit.structured_content["replacements"] == 1, edit
-        assert (FOLDER / "a.txt").read_text() == "one\nthree\n"
-        grep = await client.call_tool("grep", {"pattern": "thr"})
-        assert "a.txt" in text(grep) and grep.structured_content is not None, grep
-        bash = await client.call_tool("bash", {"command": "echo out"})
-        assert bash.structured_content["exit_code"] == 0, bash
-        assert bash.structured_content["stdout"].strip() == "out", bash
-        for name, arguments in (("write", {"path": "n/b.txt", "content": "x\n"}), ("ls", {}), ("find", {"pattern": "*.txt"})):
-            result = await client.call_tool(name, arguments)
-            assert not result.is_error and result.structured_content is not None, result
-        assert (FOLDER / "n/b.txt").read_text() == "x\n"
+    for answer in (await every_tool()).values():
+        assert answer.structured_content is None, answer
+
+
+async def calls_structured():
+    answers = await every_tool("--structured")
+    for answer in answers.values():
+        assert answer.structured_content["text_content"] == text(answer), answer
+    data = {name: answer.structured_content for name, answer in answers.items()}
+    assert data["read"]["total_lines"] == 2, data
+    assert data["edit"]["replacements"] == 1, data
+    assert data["write"]["created"], data
+    assert data["bash"]["exit_code"] == 0 and data["bash"]["stdout"] == "out\n", data
+    assert data["job"]["jobs"] == [], data
+
+
+async def long_structured():
+    """The text and what stands beside it have the budget that the text has alone."""
+    async with session("--mode", "bypass", "--structured") as client:
+        answer = await client.call_tool("bash", {"command": "seq 20000"})
+        size = len(json.dumps(answer.structured_content, ensure_ascii=False))
+        alone = len(json.dumps(text(answer), ensure_ascii=False))
+        assert answer.structured_content["text_content"].startswith(text(answer)), answer
+        assert size < alone + 3_000, (size, alone)
 
 
 async def images():
-    async with session() as client:
-        result = await client.call_tool("read", {"path": "pixel.png"})
-        images = [part for part in result.content if part.type == "image"]
-        assert not result.is_error and len(images) == 1, result
-        assert images[0].mime_type == "image/png", images
-        assert base64.b64decode(images[0].data).startswith(b"\x89PNG"), images
-        assert result.structured_content is not None, result
+    for arguments in ([], ["--structured"]):
+        async with session(*arguments) as client:
+            result = await client.call_tool("read", {"path": "pixel.png"})
+            images = [part for part in result.content if part.type == "image"]
+            assert not result.is_error and len(images) == 1, result
+            assert images[0].mime_type == "image/png", images
+            assert base64.b64decode(images[0].data).startswith(b"\x89PNG"), images
+            assert result.structured_content is None, result
 
 
 async def progress():
@@ -119,7 +184,7 @@ async def progress():
         async with anyio.create_task_group() as group:
             group.start_soon(let_go)
             result = await client.call_tool("bash", {"command": command}, progress_callback=hear)
-        assert result.structured_content["stdout"].split() == ["first", "last"], result
+        assert text(result).split() == ["first", "last"], result
         counts = [done for _, done, _ in heard]
         assert counts == sorted(set(counts)), counts
         assert "last" in heard[-1][2], heard
@@ -139,7 +204,7 @@ async def cancel():
 
 async def order():
     seconds = f"302.{os.getpid()}"
-    async with session("--mode", "bypass") as client:
+    async with session("--mode", "bypass", "--structured") as client:
         stubborn = f"trap '' TERM; echo $$ > pid; sleep {seconds}; sleep {seconds}"
         answers = {}
 
@@ -242,7 +307,7 @@ async def many():
 
 async def newest():
     """The client picks the newest revision of the protocol that both know."""
-    async with Client(server("--mode", "accept-edits")) as client:
+    async with Client(server("--mode", "accept-edits", "--structured")) as client:
         names = [tool.name for tool in (await client.list_tools()).tools]
         assert "read" in names, names
         written = await client.call_tool("write", {"path": "w.txt", "content": "x\n"})
@@ -260,7 +325,8 @@ async def hang():
 SCENARIOS = {
     scenario.__name__: scenario
     for scenario in (
-        tools, calls, images, progress, cancel, order, errors, elicit, elicit_newest, many, newest, hang,
+        tools, tools_structured, calls, calls_structured, long_structured, images, progress, cancel, order,
+        errors, elicit, elicit_newest, many, newest, hang,
     )
 }
 anyio.run(SCENARIOS[SCENARIO])

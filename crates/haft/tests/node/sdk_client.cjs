@@ -1,0 +1,47 @@
+// The official MCP SDK for TypeScript as the client of `haft mcp`.
+//
+// Usage: node sdk_client.cjs PACKAGES HAFT FOLDER [FLAG...]. PACKAGES is the folder that has
+// node_modules. Lists the tools, calls each, and prints what came as JSON: {tools, answers}. The SDK
+// itself checks every message against the protocol and structured content against output schemas.
+const { createRequire } = require("node:module");
+const { join } = require("node:path");
+
+const [packages, haft, folder, ...flags] = process.argv.slice(2);
+const sdk = createRequire(join(packages, "package.json"));
+const { Client } = sdk("@modelcontextprotocol/sdk/client/index.js");
+const { StdioClientTransport } = sdk("@modelcontextprotocol/sdk/client/stdio.js");
+
+const CALLS = [
+  ["read", { path: "a.txt" }],
+  ["edit", { path: "a.txt", edits: [{ old_text: "two", new_text: "three" }] }],
+  ["write", { path: "n/b.txt", content: "x\n" }],
+  ["grep", { pattern: "thr" }],
+  ["find", { pattern: "*.txt" }],
+  ["ls", {}],
+  ["bash", { command: "echo out; touch made" }],
+  ["job", { action: "list" }],
+  ["read", { path: "n.ipynb" }],
+  ["notebook_edit", { path: "n.ipynb", cell: 1, new_source: "beta" }],
+  ["read", { path: "pixel.png" }],
+  ["bash", { command: "echo wrong >&2; exit 3" }],
+  ["read", { path: "missing.txt" }],
+];
+
+async function main() {
+  const env = Object.fromEntries(["HAFT_HOME", "HOME", "PATH"].map((name) => [name, process.env[name]]));
+  const args = ["mcp", "--root", folder, "--mode", "bypass", ...flags];
+  const client = new Client({ name: "test", version: "1" });
+  await client.connect(new StdioClientTransport({ command: haft, args, env, cwd: folder }));
+  const { tools } = await client.listTools();
+  const answers = [];
+  for (const [name, input] of CALLS) {
+    answers.push([name, await client.callTool({ name, arguments: input })]);
+  }
+  await client.close();
+  console.log(JSON.stringify({ tools, answers }));
+}
+
+main().catch((error) => {
+  console.error(error);
+  process.exit(1);
+});
