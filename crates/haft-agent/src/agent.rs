@@ -508,7 +508,7 @@ impl Agent {
             let text = "the model's answer is empty: ask again, or in other words".to_owned();
             self.emit_or_tell(Body::Notice { level: Level::Error, text });
         }
-        if calls.is_empty() && stop == Stop::EndTurn {
+        if calls.is_empty() && matches!(stop, Stop::EndTurn | Stop::Length) {
             self.look_for_calls_in_text().await;
         }
         // Told first: the end of an answer may lead straight to the next request.

@@ -6,7 +6,7 @@
 //!
 //! It does not know what a call does, what was said before, or how long anything takes.
 
-use std::collections::{HashMap, HashSet, VecDeque, hash_map::Entry};
+use std::collections::{HashMap, VecDeque, hash_map::Entry};
 
 use haft_types::{CallId, From, Outcome, Part, QuestionId, Reply, Status, Stop, ToolUse, TurnEnd};
 
@@ -285,17 +285,8 @@ impl Machine {
             _ => return Vec::new(),
         }
         self.take(calls);
-        let mut actions =
-            if stop == Stop::Length { Vec::new() } else { self.end_beside_malformed() };
-        if stop == Stop::Length
-            && let Some(last) = self.calls.last_mut()
-            && !last.started
-            && last.call.input.is_none()
-        {
-            (last.started, last.done) = (true, true);
-            (self.waiting, self.open) = (self.waiting - 1, self.open - 1);
-            actions.push(Action::End { call: last.call.clone(), outcome: cut_off() });
-        }
+        let mut actions = if stop == Stop::Length { self.end_cut_off() } else { Vec::new() };
+        actions.extend(self.end_beside_malformed());
         let waiting = self.start_waiting();
         if !waiting.is_empty() {
             actions.push(Action::Run(waiting));
@@ -313,26 +304,38 @@ impl Machine {
         actions
     }
 
+    /// Ends the calls that the output limit cut off: the last one, and those before it of which no
+    /// argument came.
+    fn end_cut_off(&mut self) -> Vec<Action> {
+        let mut actions = Vec::new();
+        let count = self.calls.len();
+        for (at, slot) in self.calls.iter_mut().enumerate() {
+            let is_bare = at + 1 == count || haft_tool::is_json(&slot.call.raw);
+            if !slot.started && slot.call.input.is_none() && is_bare {
+                (slot.started, slot.done) = (true, true);
+                (self.waiting, self.open) = (self.waiting - 1, self.open - 1);
+                actions.push(Action::End { call: slot.call.clone(), outcome: cut_off() });
+            }
+        }
+        actions
+    }
+
     /// Ends the calls that wait where another one of the answer cannot be read: what that was
     /// meant to do may be what these rely on. The malformed ones go on, to be told what is wrong.
     fn end_beside_malformed(&mut self) -> Vec<Action> {
-        let is_malformed = |call: &ToolUse| call.input.is_none() && !haft_tool::is_json(&call.raw);
-        let malformed: HashSet<CallId> = self
-            .calls
-            .iter()
-            .filter(|slot| is_malformed(&slot.call))
-            .map(|slot| slot.call.id.clone())
-            .collect();
-        let Some(name) = self
-            .calls
-            .iter()
-            .find(|slot| malformed.contains(&slot.call.id))
-            .map(|slot| slot.call.name.clone())
-        else {
-            return Vec::new();
+        let is_malformed = |slot: &&Slot| {
+            let call = &slot.call;
+            !slot.started && call.input.is_none() && !haft_tool::is_json(&call.raw)
         };
+        let malformed: HashMap<CallId, String> = self
+            .calls
+            .iter()
+            .filter(is_malformed)
+            .map(|slot| (slot.call.id.clone(), slot.call.name.clone()))
+            .collect();
+        let Some(name) = malformed.values().next().cloned() else { return Vec::new() };
         let mut actions = Vec::new();
-        let waits = |slot: &&mut Slot| !slot.started && !malformed.contains(&slot.call.id);
+        let waits = |slot: &&mut Slot| !slot.started && !malformed.contains_key(&slot.call.id);
         for slot in self.calls.iter_mut().filter(waits) {
             (slot.started, slot.done) = (true, true);
             (self.waiting, self.open) = (self.waiting - 1, self.open - 1);

@@ -18,6 +18,8 @@ pub(crate) fn is_in(part: &Part) -> bool {
     for line in text.lines() {
         let begun = line.trim_start();
         let mark = begun.chars().next().filter(|c| matches!(c, '`' | '~'));
+        // What has a mark behind it, too, is code in a line.
+        let mark = mark.filter(|mark| *mark != '`' || !begun.trim_start_matches('`').contains('`'));
         let length = mark.map_or(0, |mark| begun.chars().take_while(|c| *c == mark).count());
         match (fence, mark) {
             (Some((open, least)), Some(mark)) if mark == open && length >= least => fence = None,
@@ -43,8 +45,12 @@ mod tests {
 
     #[test]
     fn calls_count_at_the_beginning_of_a_line_outside_of_code() {
-        for text in ["<tool_call>{}", "I read it.\n  <tool_call>\n{}", "```\nx\n```\n<function=ls>"]
-        {
+        for text in [
+            "<tool_call>{}",
+            "I read it.\n  <tool_call>\n{}",
+            "```\nx\n```\n<function=ls>",
+            "```x``` is code\n<tool_call>",
+        ] {
             assert!(is_in(&Part::text(text)), "{text}");
         }
         for text in [

@@ -9,6 +9,8 @@
 //! object without fields may be a placeholder, so such a call ends with the answer alone. Two
 //! calls with one id are two calls; one call whose id changes on the way is one call.
 
+use std::collections::HashMap;
+
 use haft_types::Hash;
 use serde_json::{Map, Value};
 
@@ -22,7 +24,9 @@ use crate::{
 /// The calls of one answer.
 #[derive(Default)]
 pub(crate) struct Calls {
-    calls: Vec<Call>,
+    list: Vec<Call>,
+    /// The newest call of each number.
+    by_number: HashMap<u64, usize>,
     /// How many of them were given out or dropped.
     given: usize,
 }
@@ -38,8 +42,12 @@ struct Call {
     scan: ObjectScan,
     halves: Halves,
     extra: Extra,
-    /// Of its object, once that was given out.
+    /// The first characters of the arguments that are no white space.
+    ink: String,
+    /// Of what its object says, once that was asked.
     hash: Option<Hash>,
+    /// True where an object behind its own takes the place of that.
+    holds_place: bool,
     /// True once its begin was shown.
     begun: bool,
     /// How much of `raw` was shown.
@@ -62,6 +70,9 @@ enum State {
     Ended,
 }
 
+/// How many characters of arguments tell an object without fields from all others.
+const INK: usize = 3;
+
 /// One piece as the server sent it.
 struct Piece<'a> {
     number: Option<u64>,
@@ -80,25 +91,33 @@ impl<'a> Piece<'a> {
         let text = |value: &'a Value, key: &str| value[key].as_str().unwrap_or_default();
         let arguments = match &function["arguments"] {
             Value::String(text) => Some(text.clone()),
+            Value::Null => None,
             // Some servers send the arguments as an object instead of its text.
-            object @ Value::Object(_) => Some(object.to_string()),
-            _ => None,
+            other => Some(other.to_string()),
         };
         let (id, name) = (text(value, "id"), text(function, "name"));
-        Self { number: value["index"].as_u64(), id, name, arguments, value }
+        Self { number: json::number(&value["index"]), id, name, arguments, value }
+    }
+
+    /// Reports whether nothing stands in it, as some servers send with every chunk.
+    fn is_empty(&self) -> bool {
+        let is_blank = |text: &String| text.trim().is_empty();
+        self.id.is_empty() && self.name.is_empty() && self.arguments.as_ref().is_none_or(is_blank)
     }
 
     /// Takes the fields that nobody here knows.
-    fn gather(&self, extra: &mut Extra) {
-        let Some(function) = self.value.get("function") else { return };
-        for (key, value) in unknown(self.value, &KNOWN) {
-            extra.set(key, value);
+    fn gather(&self, marked: bool, extra: &mut Extra) {
+        if self.value.get("arguments").or_else(|| self.value.get("name")).is_some() {
+            return;
         }
-        let function: Map<String, Value> = unknown(function, &KNOWN_OF_FUNCTION)
+        for (key, value) in unknown(self.value, &KNOWN) {
+            extra.set(key, value, marked);
+        }
+        let function: Map<String, Value> = unknown(&self.value["function"], &KNOWN_OF_FUNCTION)
             .map(|(key, value)| (key.to_owned(), value.clone()))
             .collect();
         if !function.is_empty() {
-            extra.set("function", &Value::Object(function));
+            extra.set("function", &Value::Object(function), marked);
         }
     }
 
@@ -129,56 +148,61 @@ impl<'a> Piece<'a> {
     /// The call's name with this piece, where servers send it in pieces: before any arguments, and
     /// without the id that a call of its own would have.
     fn goes_on_with_name(&self, call: &Call) -> Option<String> {
-        if !call.raw.trim().is_empty() || !self.has_other_name(call) {
+        let says = |text: &String| !text.trim().is_empty();
+        let argues =
+            call.scan.is_closed() || says(&call.raw) || self.arguments.as_ref().is_some_and(says);
+        if argues || !self.has_other_name(call) || self.has_other_id(call) {
             return None;
         }
-        if !self.id.is_empty() {
-            let grown = self.id == call.id && self.name.starts_with(&call.name);
-            return grown.then(|| self.name.to_owned());
+        if !self.id.is_empty() && self.name.starts_with(&call.name) {
+            return Some(self.name.to_owned());
         }
-        let alone = self.number.is_some() && !call.argued;
-        (!call.id.is_empty() || alone).then(|| format!("{}{}", call.name, self.name))
+        // Without an id of its own, or before a field of arguments: a call would have these.
+        let is_piece = match (self.id.is_empty(), call.id.is_empty()) {
+            (true, false) => true,
+            (true, true) => self.number.is_some() && !call.argued,
+            (false, _) => !call.argued && self.arguments.is_none(),
+        };
+        is_piece.then(|| format!("{}{}", call.name, self.name))
     }
 }
 
 impl Calls {
     /// Reports whether any call began.
     pub(crate) fn any(&self) -> bool {
-        self.calls.iter().any(|call| call.state != State::Void)
+        self.list.iter().any(|call| call.state != State::Void)
     }
 
     /// Reports whether any call has ended.
     pub(crate) fn any_ended(&self) -> bool {
-        self.calls.iter().any(|call| call.state == State::Ended)
+        self.list.iter().any(|call| call.state == State::Ended)
     }
 
     /// Begins a call whose arguments follow as [`text`](Self::text).
     pub(crate) fn begin(&mut self, index: u32, id: String, name: String, extra: Extra) {
-        self.calls.push(Call { index, id, name, extra, ..Call::default() });
+        self.list.push(Call { index, id, name, extra, ..Call::default() });
     }
 
     /// Takes more of the arguments of the newest call.
     pub(crate) fn text(&mut self, text: &str, next: &mut u32, out: &mut Vec<Delta>) {
-        if let Some(at) = self.calls.iter().rposition(|call| call.state != State::Void) {
+        if let Some(at) = self.list.iter().rposition(|call| call.state != State::Void) {
             self.feed(at, text, next, out);
         }
     }
 
-    /// Forgets the arguments that came so far, because others come in their place.
-    pub(crate) fn forget_text(&mut self) {
-        for call in &mut self.calls {
-            (call.raw, call.scan, call.shown) = (String::new(), ObjectScan::default(), 0);
-        }
+    /// Lets other arguments take the place of those that came so far.
+    pub(crate) fn hold_place(&mut self) {
+        self.list.iter_mut().for_each(|call| call.holds_place = true);
     }
 
     /// Reports whether the objects of all calls are closed.
     pub(crate) fn are_closed(&self) -> bool {
-        self.calls.iter().all(|call| call.state == State::Void || call.scan.is_closed())
+        self.list.iter().all(|call| call.state == State::Void || call.scan.is_closed())
     }
 
     /// How many calls began, those included that only repeated another.
     pub(crate) fn count(&self) -> u32 {
-        u32::try_from(self.calls.len()).unwrap_or(u32::MAX)
+        u32::try_from(self.list.len()).unwrap_or(u32::MAX)
     }
 
     /// Takes one piece; `next` is the index for a call that begins with it, `marked` tells whether
@@ -190,24 +214,40 @@ impl Calls {
         next: &mut u32,
         out: &mut Vec<Delta>,
     ) {
-        let piece = Piece::read(value);
-        let newest = self.newest(&piece);
-        let at = newest.filter(|at| piece.continues(&self.calls[*at])).unwrap_or_else(|| {
+        self.take(&Piece::read(value), marked, next, out);
+    }
+
+    /// Takes a whole call of a list in which each stands once.
+    pub(crate) fn whole(
+        &mut self,
+        (at, value): (usize, &Value),
+        marked: bool,
+        next: &mut u32,
+        out: &mut Vec<Delta>,
+    ) {
+        let number = u64::try_from(at).ok();
+        self.take(&Piece { number, ..Piece::read(value) }, marked, next, out);
+    }
+
+    fn take(&mut self, piece: &Piece<'_>, marked: bool, next: &mut u32, out: &mut Vec<Delta>) {
+        let newest = self.newest(piece);
+        if newest.is_none() && piece.is_empty() {
+            return;
+        }
+        let at = newest.filter(|at| piece.continues(&self.list[*at])).unwrap_or_else(|| {
             self.end_closed();
             self.give_ended(out);
             // Without a name it is of the tool of the call before.
             let name =
-                newest.map(|at| self.calls[at].name.clone()).filter(|_| piece.name.is_empty());
-            self.calls.push(Call {
-                number: piece.number,
-                index: *next,
-                name: name.unwrap_or_default(),
-                ..Call::default()
-            });
+                newest.map(|at| self.list[at].name.clone()).filter(|_| piece.name.is_empty());
+            let (number, name) = (piece.number, name.unwrap_or_default());
+            self.list.push(Call { number, index: *next, name, ..Call::default() });
             *next += 1;
-            self.calls.len() - 1
+            self.list.len() - 1
         });
-        let call = &mut self.calls[at];
+        self.note_number(piece.number, at);
+        let call = &mut self.list[at];
+        call.number = call.number.or(piece.number);
         let is_new = !call.begun;
         call.begun = true;
         if call.id.is_empty() {
@@ -218,7 +258,7 @@ impl Calls {
         } else if let Some(name) = piece.goes_on_with_name(call) {
             call.name = name;
         }
-        piece.gather(&mut call.extra);
+        piece.gather(marked, &mut call.extra);
         call.argued |= piece.arguments.is_some();
         if is_new {
             let (index, name) = (call.index, call.name.clone());
@@ -233,11 +273,13 @@ impl Calls {
     /// The call that a piece goes on with, if it begins no other.
     fn newest(&self, piece: &Piece<'_>) -> Option<usize> {
         let newest = |fits: &dyn Fn(&Call) -> bool| {
-            self.calls.iter().rposition(|call| call.state != State::Void && fits(call))
+            self.list.iter().rposition(|call| call.state != State::Void && fits(call))
         };
         let same_name = |call: &Call| piece.name.is_empty() || call.name == piece.name;
-        if piece.number.is_some() {
-            newest(&|call| call.number == piece.number)
+        if let Some(number) = piece.number {
+            // What began in a form without numbers may go on in one that has them.
+            let unnumbered = || newest(&|call| call.number.is_none() && same_name(call));
+            self.by_number.get(&number).copied().or_else(unnumbered)
         } else if piece.id.is_empty() {
             newest(&|_| true)
         } else {
@@ -245,55 +287,69 @@ impl Calls {
         }
     }
 
+    fn note_number(&mut self, number: Option<u64>, at: usize) {
+        if let Some(number) = number {
+            self.by_number.insert(number, at);
+        }
+    }
+
     /// Adds text to the arguments of a call, and begins others where more objects follow in it.
     fn feed(&mut self, mut at: usize, text: &str, next: &mut u32, out: &mut Vec<Delta>) {
         let mut text = text;
         loop {
-            let call = &mut self.calls[at];
+            let call = &mut self.list[at];
             let (now, rest) = text.split_at(call.scan.feed(text));
-            call.raw.push_str(now);
+            call.push(now);
             if call.scan.is_closed() {
                 at = self.settle(at, next, out);
             }
-            let call = &mut self.calls[at];
+            let call = &mut self.list[at];
             call.show(out);
             text = rest.trim_start();
             if text.is_empty() || !call.scan.is_closed() {
                 return;
             }
-            if json::is_empty_object(&call.raw) && at >= self.given {
+            if call.is_empty_object() && at >= self.given {
                 // It held the place of what comes now.
-                (call.raw, call.scan) = (String::new(), ObjectScan::default());
-            } else if self.count() > MAX_PARTS {
-                return;
-            } else if text.starts_with('{') {
-                at = self.begin_repeated(at);
-            } else {
-                // Junk behind a whole object changes nothing of it.
-                return;
+                call.clear();
+                continue;
             }
+            // Junk behind a whole object changes nothing of it.
+            let Some(begin) = text.find('{').filter(|_| self.count() <= MAX_PARTS) else { return };
+            text = &text[begin..];
+            at = self.begin_repeated(at);
         }
     }
 
     /// Begins a call of the same tool, for an object behind a closed one.
     fn begin_repeated(&mut self, at: usize) -> usize {
-        let Call { number, name, halves, .. } = &mut self.calls[at];
+        let Call { number, name, halves, .. } = &mut self.list[at];
         let (number, name, halves) = (*number, name.clone(), std::mem::take(halves));
         let state = State::MayRepeat(at);
-        self.calls.push(Call { number, name, halves, state, ..Call::default() });
-        self.calls.len() - 1
+        self.list.push(Call { number, name, halves, state, ..Call::default() });
+        self.note_number(number, self.list.len() - 1);
+        self.list.len() - 1
     }
 
     /// Takes note of an object's end: one that only repeats the one before it is dropped. Gives
     /// the call that counts.
     fn settle(&mut self, at: usize, next: &mut u32, out: &mut Vec<Delta>) -> usize {
-        let State::MayRepeat(before) = self.calls[at].state else { return at };
-        let again = &self.calls[at].raw;
-        if json::is_empty_object(again) || self.calls[before].has_same_object(again) {
-            self.calls[at].state = State::Void;
-            self.calls[before].halves = self.calls[at].halves;
-            if at + 1 == self.calls.len() {
-                self.calls.pop();
+        let State::MayRepeat(before) = self.list[at].state else { return at };
+        let hash = self.list[at].hash();
+        let is_same = self.list[at].is_empty_object() || self.list[before].hash() == hash;
+        let takes_place = self.list[before].holds_place && !is_same;
+        if is_same || takes_place {
+            let again = std::mem::take(&mut self.list[at]);
+            self.note_number(again.number, before);
+            self.list[at].state = State::Void;
+            if at + 1 == self.list.len() {
+                self.list.pop();
+            }
+            let call = &mut self.list[before];
+            call.halves = again.halves;
+            if takes_place {
+                call.clear();
+                (call.raw, call.ink, call.scan) = (again.raw, again.ink, again.scan);
             }
             return before;
         }
@@ -305,22 +361,22 @@ impl Calls {
     /// Makes what may have been a repetition a call of its own.
     fn confirm(&mut self, at: usize, next: &mut u32) {
         self.end_closed();
-        let call = &mut self.calls[at];
+        let call = &mut self.list[at];
         (call.state, call.index) = (State::Open, *next);
         *next += 1;
     }
 
     fn end_closed(&mut self) {
-        self.calls[self.given..].iter_mut().for_each(Call::end_if_closed);
+        self.list[self.given..].iter_mut().for_each(Call::end_if_closed);
     }
 
     /// Gives out the calls that have ended, up to the first that has not.
     fn give_ended(&mut self, out: &mut Vec<Delta>) {
-        while let Some(call) = self.calls.get_mut(self.given)
+        while let Some(call) = self.list.get_mut(self.given)
             && matches!(call.state, State::Ended | State::Void)
         {
             if call.state == State::Ended {
-                out.push(call.take(false));
+                out.push(call.give(false));
             }
             self.given += 1;
         }
@@ -328,54 +384,89 @@ impl Calls {
 
     /// Gives out the remaining calls that have ended, and drops the others: the stream broke.
     pub(crate) fn give_ended_only(&mut self, out: &mut Vec<Delta>) {
-        for call in self.calls[self.given..].iter_mut().filter(|call| call.state == State::Ended) {
-            out.push(call.take(false));
+        for call in self.list[self.given..].iter_mut().filter(|call| call.state == State::Ended) {
+            out.push(call.give(false));
         }
-        self.given = self.calls.len();
+        self.given = self.list.len();
+    }
+
+    /// Gives out the remaining calls that are whole, and drops the others: the answer ended badly.
+    pub(crate) fn give_closed(&mut self, out: &mut Vec<Delta>) {
+        self.end_closed();
+        self.give_ended_only(out);
     }
 
     /// Gives out all remaining calls: nothing more will come. With `limit` the answer ran into
     /// the output limit, and what is not whole was cut off by it.
     pub(crate) fn give_all(&mut self, limit: bool, next: &mut u32, out: &mut Vec<Delta>) {
-        for at in self.given..self.calls.len() {
-            match self.calls[at].state {
+        for at in self.given..self.list.len() {
+            match self.list[at].state {
                 State::Void => continue,
+                // What was to take another's place is not whole: neither is that.
+                State::MayRepeat(before) if self.list[before].holds_place => {
+                    let Call { raw, .. } = std::mem::take(&mut self.list[at]);
+                    if let Some(Delta::Call { raw: place, .. }) = out.last_mut() {
+                        *place = raw;
+                    }
+                    continue;
+                }
                 State::MayRepeat(_) => self.confirm(at, next),
+                State::Open if self.list[at].name.is_empty() && self.list[at].raw.is_empty() => {
+                    continue;
+                }
                 State::Open | State::Ended => {}
             }
-            let call = &mut self.calls[at];
+            let call = &mut self.list[at];
             let cut = limit && !call.scan.is_closed();
-            out.push(call.take(cut));
+            out.push(call.give(cut));
         }
-        self.given = self.calls.len();
+        self.given = self.list.len();
     }
 }
 
 impl Call {
     fn end_if_closed(&mut self) {
         let is_open = self.state == State::Open;
-        if is_open && self.scan.is_closed() && !json::is_empty_object(&self.raw) {
+        if is_open && self.scan.is_closed() && !self.is_empty_object() {
             self.state = State::Ended;
         }
     }
 
-    /// Reports whether its object says the same, however that is written.
-    fn has_same_object(&self, other: &str) -> bool {
-        if let Some(hash) = self.hash {
-            return hash == Hash::of(other.trim().as_bytes());
+    /// Adds to the arguments.
+    fn push(&mut self, text: &str) {
+        if text.is_empty() {
+            return;
         }
-        let read = |text: &str| serde_json::from_str::<Value>(text).ok();
-        self.raw.trim() == other.trim()
-            || read(&self.raw).zip(read(other)).is_some_and(|(first, again)| first == again)
+        self.raw.push_str(text);
+        let room = INK - self.ink.chars().count();
+        self.ink.extend(text.chars().filter(|c| !c.is_whitespace()).take(room));
+        self.hash = None;
+    }
+
+    fn clear(&mut self) {
+        (self.raw, self.ink, self.scan) = Default::default();
+        (self.shown, self.hash) = (0, None);
+    }
+
+    /// Reports whether the arguments are an object without fields.
+    fn is_empty_object(&self) -> bool {
+        self.ink == "{}"
+    }
+
+    /// What the object says, however it is written; kept, so that each object is read once.
+    fn hash(&mut self) -> Hash {
+        *self.hash.get_or_insert_with(|| {
+            let read = serde_json::from_str::<Value>(&self.raw).ok();
+            let written = read.map(|value| json::in_order(value).to_string());
+            Hash::of(written.as_deref().unwrap_or_else(|| self.raw.trim()).as_bytes())
+        })
     }
 
     /// Shows what came of the arguments, but for what may be a placeholder or a repetition.
     fn show(&mut self, out: &mut Vec<Delta>) {
-        let begun = self.raw.trim_start();
-        let may_be_empty =
-            begun.is_empty() || begun.trim_end() == "{" || json::is_empty_object(begun);
-        if matches!(self.state, State::MayRepeat(_)) || may_be_empty || self.shown == self.raw.len()
-        {
+        let may_be_empty = "{}".starts_with(&self.ink);
+        let may_repeat = matches!(self.state, State::MayRepeat(_));
+        if may_repeat || may_be_empty || self.shown == self.raw.len() {
             return;
         }
         let json = self.raw[self.shown..].to_owned();
@@ -383,11 +474,12 @@ impl Call {
         out.push(Delta::CallPart { index: self.index, name: self.name.clone(), json });
     }
 
-    fn take(&mut self, cut: bool) -> Delta {
+    fn give(&mut self, cut: bool) -> Delta {
         if !self.scan.is_closed() {
             self.raw.extend(self.halves.end());
         }
-        self.hash = Some(Hash::of(self.raw.trim().as_bytes()));
+        self.hash();
+        self.shown = 0;
         Delta::Call {
             index: self.index,
             wire_id: self.id.clone(),

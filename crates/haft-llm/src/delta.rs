@@ -259,17 +259,25 @@ impl AnswerReader {
     fn finish_whole(&mut self, whole: &[u8], out: &mut Vec<Delta>) -> Result<(), LlmError> {
         self.ended = true;
         let text = String::from_utf8_lossy(text_of(whole));
-        let mut values = serde_json::Deserializer::from_str(&text).into_iter::<&RawValue>();
-        let data = match values.next() {
-            Some(Ok(value)) => value.get().to_owned(),
-            Some(Err(error)) if error.is_eof() => return Err(failure::cut()),
-            _ => text.trim_end().to_owned(),
-        };
-        let event = SseEvent { name: String::new(), data };
-        let done = SseEvent { name: String::new(), data: "[DONE]".to_owned() };
-        let result = self.decode(&event, out).and_then(|()| self.decode(&done, out));
-        let is_answer = result.is_ok() || !self.decoder.is_empty();
-        if is_answer { result } else { Err(LlmError::NoAnswer(event.data)) }
+        let event = |data: &str| SseEvent { name: String::new(), data: data.to_owned() };
+        let mut result = Ok(());
+        // One value as a rule; some servers send their chunks as lines of JSON.
+        for value in serde_json::Deserializer::from_str(&text).into_iter::<&RawValue>() {
+            result = match value {
+                Ok(value) => self.decode(&event(value.get()), out),
+                Err(error) if error.is_eof() => Err(failure::cut()),
+                Err(_) => break,
+            };
+            if result.is_err() {
+                break;
+            }
+        }
+        let result = result.and_then(|()| self.decode(&event("[DONE]"), out));
+        match result {
+            Err(LlmError::Cut(_)) => result,
+            Err(_) if self.decoder.is_empty() => Err(LlmError::NoAnswer(text.trim().to_owned())),
+            _ => result,
+        }
     }
 
     /// Reports whether the answer has stopped by itself; see [`Decoder::has_reason`].

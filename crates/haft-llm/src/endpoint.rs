@@ -68,6 +68,15 @@ impl Endpoint {
                  that out"
             )));
         }
+        let openai = self.key_variable.starts_with("OPENAI");
+        let foreign = if openai { "/messages" } else { "/chat/completions" };
+        if self.base_url.trim_end_matches('/').ends_with(foreign) {
+            let right = if openai { "ANTHROPIC_BASE_URL" } else { "OPENAI_BASE_URL" };
+            return Err(LlmError::Config(format!(
+                "{url} is {shown:?}, which ends as requests of another kind of server do: set \
+                 {right} and a model of that kind, or leave out {foreign:?}"
+            )));
+        }
         let fits = |c: char| c == '\t' || c == ' ' || c.is_ascii_graphic();
         if self.key.as_ref().is_some_and(|key| !key.chars().all(fits)) {
             return Err(LlmError::Config(format!(

@@ -7,6 +7,8 @@ use std::collections::HashMap;
 
 use serde_json::{Map, Value};
 
+use crate::json;
+
 /// Bytes of JSON that are gathered of one call or message at most.
 const MOST: usize = 1 << 20;
 /// Fields of list items that go on in the next piece; all others replace what was there.
@@ -16,47 +18,62 @@ const GROWING: [&str; 4] = ["text", "summary", "data", "content"];
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Extra {
     fields: Map<String, Value>,
-    /// Where the items of lists are, by the name of the field and their number.
-    places: HashMap<(String, u64), usize>,
+    /// Where the items of lists are, by the name of the field, their number and their type.
+    places: HashMap<(String, u64, String), usize>,
     size: usize,
+    /// True where texts hold marked halves of characters.
+    marked: bool,
 }
 
 impl Extra {
     /// Takes one field; the last value counts.
-    pub(crate) fn set(&mut self, key: &str, value: &Value) {
-        if !value.is_null() && self.has_room(value) {
+    pub(crate) fn set(&mut self, key: &str, value: &Value, marked: bool) {
+        let before = self.fields.get(key).map_or(0, length);
+        if !value.is_null() && self.has_room(length(value), before) {
+            self.marked |= marked;
             self.fields.insert(key.to_owned(), value.clone());
         }
     }
 
     /// Takes one field in pieces: texts go on, items of lists go on where their `index` is known.
-    pub(crate) fn join(&mut self, key: &str, value: &Value) {
-        if value.is_null() || !self.has_room(value) {
-            return;
-        }
-        match (self.fields.get_mut(key), value) {
-            (Some(Value::String(text)), Value::String(more)) => text.push_str(more),
+    pub(crate) fn join(&mut self, key: &str, value: &Value, marked: bool) {
+        self.marked |= marked;
+        match (self.fields.get(key), value) {
             (_, Value::Array(items)) => {
                 for item in items {
                     self.item(key, item);
                 }
             }
-            _ => drop(self.fields.insert(key.to_owned(), value.clone())),
+            // A text that comes again as it is says nothing new.
+            (Some(Value::String(text)), Value::String(more)) if text != more => {
+                if self.has_room(more.len(), 0)
+                    && let Some(Value::String(text)) = self.fields.get_mut(key)
+                {
+                    text.push_str(more);
+                }
+            }
+            _ => self.set(key, value, marked),
         }
     }
 
     fn item(&mut self, key: &str, item: &Value) {
         let list = self.fields.entry(key).or_insert_with(|| Value::Array(Vec::new()));
         let Value::Array(list) = list else { return };
-        let Some(number) = item["index"].as_u64() else {
+        let kind = item["type"].as_str().unwrap_or_default().to_owned();
+        let number = json::number(&item["index"]);
+        let known =
+            number.and_then(|number| self.places.get(&(key.to_owned(), number, kind.clone())));
+        let Some(known) = known.and_then(|place| list.get_mut(*place)) else {
+            let place = list.len();
             list.push(item.clone());
+            if let Some(number) = number {
+                self.places.insert((key.to_owned(), number, kind), place);
+            }
+            self.has_room(length(item), 0);
             return;
         };
-        let place = *self.places.entry((key.to_owned(), number)).or_insert(list.len());
-        let Some(known) = list.get_mut(place) else {
-            list.push(item.clone());
-            return;
-        };
+        let before = length_of_fixed(known);
+        let mut grown = 0;
         for (name, value) in item.as_object().into_iter().flatten() {
             match (known.get_mut(name), value) {
                 (_, Value::Null) => {}
@@ -64,16 +81,20 @@ impl Extra {
                     if GROWING.contains(&name.as_str()) =>
                 {
                     text.push_str(more);
+                    grown += more.len();
                 }
                 _ => known[name] = value.clone(),
             }
         }
+        let now = length_of_fixed(known) + grown;
+        self.has_room(now, before);
     }
 
-    /// Counts a value; without room for it, all is dropped for good.
-    fn has_room(&mut self, value: &Value) -> bool {
+    /// Counts what came in the place of something else; without room for it, all is dropped for
+    /// good.
+    fn has_room(&mut self, more: usize, less: usize) -> bool {
         if self.size <= MOST {
-            self.size = self.size.saturating_add(length(value));
+            self.size = (self.size + more).saturating_sub(less);
         }
         if self.size > MOST {
             self.fields.clear();
@@ -84,9 +105,19 @@ impl Extra {
 
     /// The fields as a JSON object; none where there are none.
     pub(crate) fn take(&mut self) -> Option<String> {
-        let fields = std::mem::take(&mut self.fields);
-        (!fields.is_empty()).then(|| Value::Object(fields).to_string())
+        let fields = Value::Object(std::mem::take(&mut self.fields));
+        let fields = if self.marked { json::whole_value(&fields) } else { fields };
+        (fields != Value::Object(Map::new())).then(|| fields.to_string())
     }
+}
+
+/// About how many bytes of JSON the fields of an item have that are replaced by later ones.
+fn length_of_fixed(item: &Value) -> usize {
+    let fields = item.as_object().into_iter().flatten();
+    fields
+        .filter(|(name, _)| !GROWING.contains(&name.as_str()))
+        .map(|(_, value)| length(value))
+        .sum()
 }
 
 /// About how many bytes of JSON a value has.
@@ -126,7 +157,7 @@ mod tests {
             json!([{"index": 0, "type": "reasoning.text", "text": "b", "signature": "s"}]),
             json!([{"type": "z"}]),
         ] {
-            extra.join("reasoning_details", &piece);
+            extra.join("reasoning_details", &piece, false);
         }
         let expected = json!({"reasoning_details": [
             {"index": 0, "type": "reasoning.text", "text": "ab", "signature": "s"},
@@ -139,13 +170,31 @@ mod tests {
     }
 
     #[test]
+    fn what_comes_again_takes_no_room_and_halves_are_joined() {
+        let mut extra = Extra::default();
+        let piece = json!([{"index": "0", "type": "t", "text": "w", "format": "f".repeat(1_000)}]);
+        for _ in 0..5_000 {
+            extra.join("list", &piece, false);
+            extra.set("same", &json!("x".repeat(1_000)), false);
+            extra.join("phase", &json!("final"), false);
+        }
+        let (first, marked) = json::parse(r#"[{"index":0,"type":"t","text":"\ud83d"}]"#).unwrap();
+        extra.join("list", &first, marked);
+        let (second, marked) = json::parse(r#"[{"index":0,"type":"t","text":"\ude00"}]"#).unwrap();
+        extra.join("list", &second, marked);
+        let taken: Value = serde_json::from_str(&extra.take().unwrap()).unwrap();
+        assert_eq!(taken["list"][0]["text"], "w".repeat(5_000) + "\u{1f600}");
+        assert_eq!(taken["phase"], "final");
+    }
+
+    #[test]
     fn what_has_no_bound_is_dropped_whole() {
         let mut extra = Extra::default();
-        extra.set("a", &json!(1));
-        for _ in 0..3 {
-            extra.join("b", &json!("x".repeat(MOST / 2)));
+        extra.set("a", &json!(1), false);
+        for n in 0..3 {
+            extra.join("b", &json!(n.to_string().repeat(MOST / 2)), false);
         }
-        extra.set("c", &json!(1));
+        extra.set("c", &json!(1), false);
         assert_eq!(extra.take(), None);
     }
 }

@@ -99,9 +99,23 @@ pub(crate) fn no_reason() -> LlmError {
 /// The error in an event that is none of the wire's own, as gateways and servers in front of the
 /// model's write theirs; none where it is no error.
 pub(crate) fn of_other_shape(event: &Value, data: &str) -> Option<LlmError> {
+    let event = if let Value::Array(items) = event { items.first()? } else { event };
+    let has_code = ["code", "status"].iter().any(|key| event[*key].is_u64());
     let is_error = event["object"] == "error"
-        || ["error", "detail", "errors"].iter().any(|key| !event[*key].is_null());
+        || ["error", "detail", "errors"].iter().any(|key| is_said(&event[*key]))
+        || (has_code && event["message"].is_string());
     is_error.then(|| in_stream(None, data))
+}
+
+/// Reports whether a field for an error holds one.
+pub(crate) fn is_said(error: &Value) -> bool {
+    match error {
+        Value::Null | Value::Bool(false) => false,
+        Value::String(text) => !text.is_empty(),
+        Value::Array(items) => !items.is_empty(),
+        Value::Object(fields) => !fields.is_empty(),
+        _ => true,
+    }
 }
 
 fn too_long(head: &str) -> LlmError {
@@ -129,9 +143,10 @@ impl Said {
         }
     }
 
-    /// Reads an error, whatever it is wrapped in: `error`, a list, `detail`, `errors`.
+    /// Reads an error, whatever it is wrapped in: `error`, a list, `detail`, `errors`, a choice.
     fn of(value: &Value, whole: &str) -> Self {
-        let mut error = value;
+        let in_choice = &value["choices"][0]["error"];
+        let mut error = if is_said(in_choice) { in_choice } else { value };
         // Each step goes one level in, and no server wraps more often than this.
         for _ in 0..4 {
             let inner = match error {

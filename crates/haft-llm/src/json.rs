@@ -47,9 +47,20 @@ pub(crate) fn push_field(out: &mut String, key: &str, text: &str) {
 #[derive(Clone, Debug, Default)]
 pub(crate) struct ObjectScan {
     depth: u64,
-    in_string: bool,
-    escaped: bool,
+    text: Text,
     closed: bool,
+}
+
+/// Where a scan is in a text of its object.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+enum Text {
+    #[default]
+    Outside,
+    /// Right behind the quote of one that stands in the place of the object.
+    Begun,
+    Inside,
+    /// Behind a backslash.
+    Escaped,
 }
 
 impl ObjectScan {
@@ -59,23 +70,24 @@ impl ObjectScan {
             if self.closed {
                 return at;
             }
-            if self.in_string {
-                match byte {
-                    _ if self.escaped => self.escaped = false,
-                    b'\\' => self.escaped = true,
-                    b'"' => self.in_string = false,
-                    _ => {}
+            match (self.text, byte) {
+                // Some servers write the whole object as a text; other texts are no arguments.
+                (Text::Outside, b'"') if self.depth == 0 => self.text = Text::Begun,
+                (Text::Begun, b'{') | (Text::Outside, b'"') | (Text::Escaped, _) => {
+                    self.text = Text::Inside;
                 }
-                continue;
-            }
-            match byte {
-                b'"' if self.depth > 0 => self.in_string = true,
-                b'{' | b'[' => self.depth += 1,
-                b'}' | b']' if self.depth > 0 => {
+                (Text::Begun, _) => self.text = Text::Outside,
+                (Text::Inside, b'\\') => self.text = Text::Escaped,
+                (Text::Inside, b'"') => {
+                    self.text = Text::Outside;
+                    self.closed = self.depth == 0;
+                }
+                (Text::Outside, b'{' | b'[') => self.depth += 1,
+                (Text::Outside, b'}' | b']') if self.depth > 0 => {
                     self.depth -= 1;
                     self.closed = self.depth == 0;
                 }
-                _ => {}
+                (Text::Inside | Text::Outside, _) => {}
             }
         }
         text.len()
@@ -84,6 +96,24 @@ impl ObjectScan {
     /// Reports whether the outermost object or array has ended.
     pub(crate) const fn is_closed(&self) -> bool {
         self.closed
+    }
+}
+
+/// A number that some servers write as a text.
+pub(crate) fn number(value: &Value) -> Option<u64> {
+    value.as_u64().or_else(|| value.as_str()?.trim().parse().ok())
+}
+
+/// The value with the fields of all objects ordered by their names.
+pub(crate) fn in_order(value: Value) -> Value {
+    match value {
+        Value::Array(items) => items.into_iter().map(in_order).collect(),
+        Value::Object(fields) => {
+            let mut fields: Vec<_> = fields.into_iter().collect();
+            fields.sort_by(|a, b| a.0.cmp(&b.0));
+            fields.into_iter().map(|(key, value)| (key, in_order(value))).collect()
+        }
+        other => other,
     }
 }
 
@@ -177,11 +207,12 @@ impl Halves {
             return piece.to_owned();
         }
         let mut out = String::with_capacity(piece.len());
-        let mut chars = piece.chars();
+        let mut chars = piece.chars().peekable();
         while let Some(c) = chars.next() {
-            let half = (marked && c == MARK).then(|| chars.next()).flatten();
-            let Some(half) = half.and_then(|mark| u16::try_from(u32::from(mark) - HALF).ok())
-            else {
+            let is_half = |mark: &char| (HALF..HALF + 0x800).contains(&u32::from(*mark));
+            let mark = (marked && c == MARK).then(|| chars.next_if(is_half)).flatten();
+            let half = mark.and_then(|mark| u16::try_from(u32::from(mark) - HALF).ok());
+            let Some(half) = half else {
                 out.extend(self.end());
                 out.push(c);
                 continue;

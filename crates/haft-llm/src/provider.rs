@@ -103,7 +103,7 @@ impl Provider for HttpProvider {
             && by == host
         {
             for part in parts {
-                self.learn(part);
+                self.learn(model, part);
             }
         }
         self.wire.message(message, target, host, blobs)
@@ -169,9 +169,9 @@ impl HttpProvider {
         }
     }
 
-    fn learn(&self, part: &Part) {
+    fn learn(&self, model: &str, part: &Part) {
         if let Part::Thinking { signature: Some(field), .. } = part {
-            self.server.gave_reasoning(field);
+            self.server.gave_reasoning(model, field);
         }
     }
 
@@ -201,9 +201,19 @@ struct Attempt {
     failed: Option<LlmError>,
 }
 
+/// An answer that comes in.
+struct Reading {
+    response: Response,
+    reader: AnswerReader,
+    /// Since when nothing of the answer came.
+    quiet_since: Instant,
+    /// When the rest has to be there, once the reason for the end is known.
+    end: Option<Instant>,
+}
+
 enum State {
     Asking(Box<Request>),
-    Reading { response: Response, reader: Box<AnswerReader>, quiet_since: Instant },
+    Reading(Box<Reading>),
     Over,
 }
 
@@ -221,9 +231,7 @@ impl Attempt {
             let work = async {
                 match state {
                     State::Asking(request) => self.ask(&request).await,
-                    State::Reading { response, reader, quiet_since } => {
-                        self.read(response, reader, quiet_since).await
-                    }
+                    State::Reading(reading) => self.read(reading).await,
                     State::Over => Ok(State::Over),
                 }
             };
@@ -253,8 +261,10 @@ impl Attempt {
             let kind = response.header("content-type").unwrap_or_default().to_ascii_lowercase();
             if response.status() == 200 && !kind.contains("html") {
                 let Self { provider: HttpProvider { wire, server, .. }, .. } = self;
-                let reader = Box::new(AnswerReader::new(wire.decoder(server.habits())));
-                return Ok(State::Reading { response, reader, quiet_since: Instant::now() });
+                let reader = AnswerReader::new(wire.decoder(server.habits(&self.model)));
+                let quiet_since = Instant::now();
+                let reading = Reading { response, reader, quiet_since, end: None };
+                return Ok(State::Reading(Box::new(reading)));
             }
             let body = response.text(64 << 10);
             let body = tokio::time::timeout(self.provider.patience.end, body).await;
@@ -281,16 +291,16 @@ impl Attempt {
         })
     }
 
-    async fn read(
-        &mut self,
-        mut response: Response,
-        mut reader: Box<AnswerReader>,
-        mut quiet_since: Instant,
-    ) -> Result<State, LlmError> {
+    async fn read(&mut self, mut reading: Box<Reading>) -> Result<State, LlmError> {
         let patience = self.provider.patience;
-        let quiet_end = quiet_since + patience.keep_alive;
-        let limit = if reader.is_complete() { patience.end } else { patience.silence };
-        let deadline = quiet_end.min(Instant::now() + limit);
+        let Reading { response, reader, quiet_since, end } = &mut *reading;
+        let quiet_end = *quiet_since + patience.keep_alive;
+        if reader.is_complete() {
+            // What only says that the server is there does not put the end off.
+            end.get_or_insert_with(|| Instant::now() + patience.end);
+        }
+        let silence = Instant::now() + patience.silence;
+        let deadline = end.unwrap_or(silence).min(quiet_end);
         let chunk = tokio::time::timeout_at(deadline, pin!(response.chunk())).await;
         let mut out = Vec::new();
         let result = match chunk {
@@ -311,17 +321,18 @@ impl Attempt {
             Err(_) => Err(self.provider.stalled(patience.silence, "a single byte")),
         };
         let result = match result {
-            Err(LlmError::NoAnswer(body)) => Err(self.failed(&response, &body)),
+            Err(LlmError::NoAnswer(body)) => Err(self.failed(response, &body)),
             other => other,
         };
         if !out.is_empty() {
-            quiet_since = Instant::now();
+            *quiet_since = Instant::now();
         }
         let ended = out.iter().any(|delta| matches!(delta, Delta::End { .. }));
-        self.remember(&out, &result, reader.has_reason());
+        let has_reason = reader.has_reason();
+        self.remember(&out, &result, has_reason);
         self.ready.extend(out);
         let goes_on = self.told(result)? && !ended;
-        Ok(if goes_on { State::Reading { response, reader, quiet_since } } else { State::Over })
+        Ok(if goes_on { State::Reading(reading) } else { State::Over })
     }
 
     /// Learns from an answer what its server does, and says what the person has to know of it.
@@ -332,7 +343,9 @@ impl Attempt {
         }
         for delta in deltas {
             match delta {
-                Delta::ThinkingEnd { signature: Some(field), .. } => server.gave_reasoning(field),
+                Delta::ThinkingEnd { signature: Some(field), .. } => {
+                    server.gave_reasoning(&self.model, field);
+                }
                 Delta::End { .. } if server.counted(has_reason) => {
                     let text = format!(
                         "{} gives no reason for the end of its answers, so one that broke off \
@@ -370,7 +383,7 @@ impl Attempt {
 
 /// The field of the request's messages that a refusal says the server does not take.
 fn refused_field(status: u16, body: &str, request: &Request) -> Option<String> {
-    const WORDS: [&str; 12] = [
+    const WORDS: [&str; 17] = [
         "unsupported",
         "not supported",
         "not support",
@@ -383,12 +396,18 @@ fn refused_field(status: u16, body: &str, request: &Request) -> Option<String> {
         "extra field",
         "extra_forbidden",
         "additional propert",
+        "invalid field",
+        "not recogni",
+        "should not exist",
+        "forbidden",
+        "not a valid",
     ];
     if !matches!(status, 400 | 422) {
         return None;
     }
     let body = body.to_ascii_lowercase();
-    if !WORDS.iter().any(|words| body.contains(words)) {
+    let is_wanted = body.contains("missing") || body.contains("required");
+    if is_wanted || !WORDS.iter().any(|words| body.contains(words)) {
         return None;
     }
     let sent = request.messages.iter().flat_map(|message| &message.pieces().optional);
@@ -402,7 +421,9 @@ fn names(text: &str, name: &str) -> bool {
     let inside = |c: char| c.is_ascii_alphanumeric() || c == '_';
     text.match_indices(&name).any(|(at, _)| {
         let (before, after) = (&text[..at], &text[at + name.len()..]);
-        !before.ends_with(inside) && !after.starts_with(inside)
+        // `name.other` is another field.
+        let goes_on = after.strip_prefix('.').is_some_and(|rest| rest.starts_with(inside));
+        !before.ends_with(inside) && !after.starts_with(inside) && !goes_on
     })
 }
 

@@ -199,9 +199,7 @@ impl Asking {
             match self.current.as_mut()?.next().await? {
                 // What a probe gives is no part of the answer.
                 Ok(Delta::End { .. }) if self.step == Step::Probing => {
-                    self.step = Step::Whole;
-                    self.ask();
-                    return Some(Ok(Delta::Note { text: NO_STREAM.to_owned() }));
+                    return Some(Ok(self.ask_whole()));
                 }
                 Ok(_) if self.step == Step::Probing => {}
                 Ok(delta) => {
@@ -224,6 +222,13 @@ impl Asking {
         self.current = Some(self.retry.inner.stream(request, self.stop.clone()));
     }
 
+    /// Asks for the answer in one piece, and says so.
+    fn ask_whole(&mut self) -> Delta {
+        self.step = Step::Whole;
+        self.ask();
+        Delta::Note { text: NO_STREAM.to_owned() }
+    }
+
     /// Decides whether to ask again.
     fn failed(&mut self, error: LlmError) -> Result<Delta, LlmError> {
         self.current = None;
@@ -231,6 +236,10 @@ impl Asking {
         self.nothing += u32::from(matches!(error, LlmError::Empty(_)));
         let is_final = self.called || matches!(self.step, Step::Probing | Step::Whole);
         let attempt = self.attempt;
+        let answered = matches!(error, LlmError::NoReason(_) | LlmError::Broken(_));
+        if self.step == Step::Probing && answered {
+            return Ok(self.ask_whole());
+        }
         let (wait_ms, next) = match &error {
             _ if is_final => return Err(policy.explained(error)),
             LlmError::NoReason(_) if self.step == Step::WithoutReason => return Err(error),

@@ -4,7 +4,7 @@
 //! where the server itself has shown that it is so; nothing of it outlives the process.
 
 use std::{
-    collections::HashSet,
+    collections::{HashMap, HashSet},
     sync::{Mutex, MutexGuard, PoisonError},
 };
 
@@ -33,7 +33,8 @@ enum Reasons {
 #[derive(Debug, Default)]
 struct Memory {
     reasons: Reasons,
-    reasoning: Option<&'static str>,
+    /// The field of the thinking by model.
+    reasoning: HashMap<String, &'static str>,
     /// Models with the fields that the server refuses for them.
     refused: HashSet<(String, String)>,
     /// What was said to the person already.
@@ -55,11 +56,11 @@ impl Server {
         Self { host: host.unwrap_or_default(), memory: Mutex::default() }
     }
 
-    /// What a decoder has to know.
-    pub fn habits(&self) -> Habits {
+    /// What a decoder of a model's answers has to know.
+    pub fn habits(&self, model: &str) -> Habits {
         let memory = self.memory();
         let ends_without_reason = memory.reasons != Reasons::Unknown;
-        Habits { ends_without_reason, reasoning: memory.reasoning }
+        Habits { ends_without_reason, reasoning: memory.reasoning.get(model).copied() }
     }
 
     /// An answer ended without a reason and is asked for once more.
@@ -84,10 +85,10 @@ impl Server {
     }
 
     /// The server gives the model's thinking in this field, where it is one that is wanted back.
-    pub(crate) fn gave_reasoning(&self, field: &str) {
-        let known = REASONING_FIELDS.into_iter().find(|known| *known == field);
-        let reasoning = &mut self.memory().reasoning;
-        *reasoning = reasoning.or(known);
+    pub(crate) fn gave_reasoning(&self, model: &str, field: &str) {
+        if let Some(known) = REASONING_FIELDS.into_iter().find(|known| *known == field) {
+            self.memory().reasoning.entry(model.to_owned()).or_insert(known);
+        }
     }
 
     /// The server refuses a field for a model; false when that was known before.
@@ -121,7 +122,7 @@ mod tests {
         let server = Server::new("http://h.example/v1");
         assert_eq!(server.host, "h.example:80");
         server.missed_reason();
-        assert!(server.habits().ends_without_reason);
+        assert!(server.habits("m").ends_without_reason);
         assert!(server.counted(false));
         assert!(!server.counted(false));
     }
@@ -131,7 +132,7 @@ mod tests {
         let server = Server::default();
         server.missed_reason();
         assert!(!server.counted(true));
-        assert!(!server.habits().ends_without_reason);
+        assert!(!server.habits("m").ends_without_reason);
     }
 
     #[test]

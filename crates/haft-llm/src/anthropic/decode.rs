@@ -54,8 +54,6 @@ enum Kind {
     },
     Call {
         calls: Box<Calls>,
-        /// True while all that came of the arguments stood in the block's begin.
-        at_start: bool,
     },
     /// Complete at its start, or of no use to us.
     Other,
@@ -65,7 +63,8 @@ enum Kind {
 struct Envelope<'a> {
     #[serde(rename = "type", default)]
     kind: String,
-    index: Option<u64>,
+    #[serde(default)]
+    index: Value,
     message: Option<Value>,
     #[serde(borrow)]
     content_block: Option<&'a RawValue>,
@@ -102,6 +101,7 @@ impl Decoder for MessagesDecoder {
         let malformed = |error| failure::malformed("Anthropic Messages", event, &error);
         match serde_json::from_str(&event.data) {
             Ok(envelope) => self.envelope(&envelope, event, &event.data, false, out),
+            Err(_) if event.name == "error" => Err(failure::in_stream(None, &event.data)),
             Err(error) => {
                 let (data, marked) = json::marked(&event.data).ok_or_else(|| malformed(error))?;
                 let envelope = serde_json::from_str(&data).map_err(malformed)?;
@@ -148,7 +148,11 @@ impl MessagesDecoder {
         marked: bool,
         out: &mut Vec<Delta>,
     ) -> Result<(), LlmError> {
-        let kind = if envelope.kind.is_empty() { &event.name } else { &envelope.kind };
+        let named = envelope.kind.is_empty() && event.name != "message";
+        let kind = if named { &event.name } else { &envelope.kind };
+        if envelope.error.as_ref().is_some_and(failure::is_said) {
+            return Err(failure::in_stream(envelope.error.as_ref(), &event.data));
+        }
         match kind.as_str() {
             "message_start" => {
                 self.started = true;
@@ -157,7 +161,7 @@ impl MessagesDecoder {
             }
             "content_block_start" => {
                 if let Some(block) = envelope.content_block {
-                    self.start(envelope.index, block, marked, out);
+                    self.start(json::number(&envelope.index), block, marked, out);
                 }
                 failure::check_parts(self.next)?;
             }
@@ -166,7 +170,7 @@ impl MessagesDecoder {
                 failure::check_parts(self.next)?;
             }
             "content_block_stop" => {
-                if let Some(at) = self.position(envelope.index) {
+                if let Some(at) = self.position(json::number(&envelope.index)) {
                     let block = self.blocks.remove(at);
                     self.close(block, out);
                 }
@@ -265,20 +269,21 @@ impl MessagesDecoder {
         let text = |key: &str| value[key].as_str().unwrap_or_default().to_owned();
         let mut extra = Extra::default();
         for (key, field) in unknown(value, &KNOWN) {
-            extra.set(key, &if marked { json::whole_value(field) } else { field.clone() });
+            extra.set(key, field, marked);
         }
         let mut calls = Box::<Calls>::default();
         calls.begin(index, text("id"), text("name"), extra);
         out.push(Delta::CallPart { index, name: text("name"), json: String::new() });
         let input = serde_json::from_str::<Input<'_>>(raw.get()).ok().and_then(|all| all.input);
-        if let Some(input) = input
-            .map(RawValue::get)
-            .filter(|input| input.starts_with('{') && !json::is_empty_object(input))
-        {
+        let is_said = |input: &&str| *input != "null" && !json::is_empty_object(input);
+        if let Some(input) = input.map(RawValue::get).filter(is_said) {
             let input = if marked { json::whole(input) } else { input.to_owned() };
+            // A text holds the object that is meant.
+            let input = value["input"].as_str().map_or(input, str::to_owned);
             calls.text(&input, &mut self.next, out);
+            calls.hold_place();
         }
-        Kind::Call { calls, at_start: true }
+        Kind::Call { calls }
     }
 
     fn begin(&mut self) -> u32 {
@@ -289,10 +294,8 @@ impl MessagesDecoder {
     fn delta(&mut self, envelope: &Envelope<'_>, marked: bool, out: &mut Vec<Delta>) {
         let Some(delta) = &envelope.delta else { return };
         let kind = delta["type"].as_str().unwrap_or_default();
-        let Some(at) = self.position(envelope.index).or_else(|| self.unannounced(envelope, kind))
-        else {
-            return;
-        };
+        let number = json::number(&envelope.index);
+        let Some(at) = self.block_of(number, kind, out) else { return };
         let text = |key: &str| delta[key].as_str().unwrap_or_default();
         match (&mut self.blocks[at].kind, kind) {
             (Kind::Text, "text_delta") => self.text(at, text("text"), marked, out),
@@ -304,27 +307,35 @@ impl MessagesDecoder {
             }
             (Kind::Call { .. }, "input_json_delta") => {
                 let piece = self.blocks[at].halves.join(text("partial_json"), marked);
-                let Kind::Call { calls, at_start } = &mut self.blocks[at].kind else { return };
-                if *at_start && !piece.trim().is_empty() {
-                    *at_start = false;
-                    calls.forget_text();
+                if let Kind::Call { calls } = &mut self.blocks[at].kind {
+                    calls.text(&piece, &mut self.next, out);
                 }
-                calls.text(&piece, &mut self.next, out);
             }
             _ => {}
         }
     }
 
-    /// Begins a block whose begin was lost or left out, where its delta tells what it is.
-    fn unannounced(&mut self, envelope: &Envelope<'_>, kind: &str) -> Option<usize> {
-        let kind = match kind {
-            "text_delta" => Kind::Text,
-            "thinking_delta" => Kind::Thinking { signature: None },
-            _ => return None,
+    /// The open block that a delta belongs to. Where its begin was lost or left out, and text or
+    /// thinking tells what it is, it begins here; one of the other kind ends then.
+    fn block_of(
+        &mut self,
+        wire_index: Option<u64>,
+        kind: &str,
+        out: &mut Vec<Delta>,
+    ) -> Option<usize> {
+        let at = self.position(wire_index);
+        let open = at.map(|at| &self.blocks[at].kind);
+        let begun = match (kind, open) {
+            ("text_delta", None | Some(Kind::Thinking { .. })) => Kind::Text,
+            ("thinking_delta", None | Some(Kind::Text)) => Kind::Thinking { signature: None },
+            _ => return at,
         };
-        let index = self.begin();
-        let halves = Halves::default();
-        self.blocks.push(Block { wire_index: envelope.index, index, halves, kind });
+        if let Some(at) = at {
+            let block = self.blocks.remove(at);
+            self.close(block, out);
+        }
+        let (index, halves) = (self.begin(), Halves::default());
+        self.blocks.push(Block { wire_index, index, halves, kind: begun });
         Some(self.blocks.len() - 1)
     }
 
@@ -376,8 +387,8 @@ impl MessagesDecoder {
                 out.extend(halves.end().map(|half| Delta::Thinking { index, text: half.into() }));
                 out.push(Delta::ThinkingEnd { index, signature });
             }
-            Kind::Call { mut calls, .. } => {
-                self.release(false, out);
+            Kind::Call { mut calls } => {
+                self.release(self.is_limited(), out);
                 self.called = true;
                 calls.give_all(false, &mut self.next, &mut self.held);
                 if calls.are_closed() {
@@ -396,10 +407,16 @@ impl MessagesDecoder {
         out.append(&mut self.held);
     }
 
+    /// Reports whether the answer is over and ran into its limit.
+    fn is_limited(&self) -> bool {
+        let stop = self.stop.as_deref().filter(|_| self.ended);
+        stop.map(|reason| stop::of_reason(reason, Content::default())) == Some(Ok(Stop::Length))
+    }
+
     fn message_delta(&mut self, envelope: &Envelope<'_>) {
         self.count(envelope.usage.as_ref());
         let reason = envelope.delta.as_ref().and_then(|delta| delta["stop_reason"].as_str());
-        if let Some(reason) = reason {
+        if let Some(reason) = reason.filter(|reason| !reason.is_empty()) {
             self.stop = Some(reason.to_owned());
         }
     }

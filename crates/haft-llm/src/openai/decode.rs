@@ -80,27 +80,30 @@ impl Decoder for ChatDecoder {
         if event.data.trim() == "[DONE]" {
             return self.done(out);
         }
-        let (chunk, marked) = json::parse(&event.data)
-            .map_err(|error| failure::malformed("Chat Completions", event, &error))?;
-        if let Some(error) = chunk.get("error").filter(|error| !error.is_null()) {
-            return Err(failure::in_stream(Some(error), &event.data));
-        }
         if event.name == "error" {
             return Err(failure::in_stream(None, &event.data));
         }
-        if chunk["choices"].is_null()
+        let (chunk, marked) = json::parse(&event.data)
+            .map_err(|error| failure::malformed("Chat Completions", event, &error))?;
+        let choice = &chunk["choices"][0];
+        for error in [&chunk["error"], &choice["error"], &choice["delta"]["error"]] {
+            if failure::is_said(error) {
+                return Err(failure::in_stream(Some(error), &event.data));
+            }
+        }
+        if choice.is_null()
             && let Some(error) = failure::of_other_shape(&chunk, &event.data)
         {
             return Err(error);
         }
         self.count(&chunk["usage"]);
-        let choice = &chunk["choices"][0];
-        if let Some(error) = choice.get("error").filter(|error| !error.is_null()) {
-            return Err(failure::in_stream(Some(error), &event.data));
-        }
         // Some servers send the whole message in place of the stream, and some at its end again.
-        let delta = if choice["delta"].is_null() && self.is_empty() { "message" } else { "delta" };
-        self.delta(&choice[delta], marked, out);
+        let says_nothing = !failure::is_said(&choice["delta"]);
+        if says_nothing && self.is_empty() && choice["message"].is_object() {
+            self.delta(&choice["message"], marked, true, out);
+        } else {
+            self.delta(&choice["delta"], marked, false, out);
+        }
         failure::check_parts(self.next.max(self.calls.count()))?;
         if let Some(reason) = choice["finish_reason"].as_str().filter(|r| !r.is_empty()) {
             self.finish = Some(reason.to_owned());
@@ -137,7 +140,8 @@ impl ChatDecoder {
         Self { habits, ..Self::default() }
     }
 
-    fn delta(&mut self, delta: &Value, marked: bool, out: &mut Vec<Delta>) {
+    /// Takes what a chunk adds; `whole` tells that it is the message itself.
+    fn delta(&mut self, delta: &Value, marked: bool, whole: bool, out: &mut Vec<Delta>) {
         for field in REASONING_FIELDS {
             if let Some(text) = delta[field].as_str() {
                 let is_new = !self.has_reasoned();
@@ -169,24 +173,24 @@ impl ChatDecoder {
             self.text(text, out);
         }
         for (key, value) in unknown(delta, &KNOWN) {
-            if marked {
-                self.extra.join(key, &json::whole_value(value));
-            } else {
-                self.extra.join(key, value);
-            }
+            self.extra.join(key, value, marked);
         }
-        self.call_pieces(delta, marked, out);
+        self.call_pieces(delta, marked, whole, out);
     }
 
-    fn call_pieces(&mut self, delta: &Value, marked: bool, out: &mut Vec<Delta>) {
+    fn call_pieces(&mut self, delta: &Value, marked: bool, whole: bool, out: &mut Vec<Delta>) {
         let pieces = delta["tool_calls"].as_array().map(Vec::as_slice).unwrap_or_default();
         // The old form stands beside the new one, or alone.
         let old = Some(&delta["function_call"])
             .filter(|call| call.is_object() && pieces.is_empty() && !self.has_list);
         self.has_list |= !pieces.is_empty();
-        for piece in pieces.iter().chain(old) {
+        for (at, piece) in pieces.iter().chain(old).enumerate() {
             self.close(out);
-            self.calls.piece(piece, marked, &mut self.next, out);
+            if whole {
+                self.calls.whole((at, piece), marked, &mut self.next, out);
+            } else {
+                self.calls.piece(piece, marked, &mut self.next, out);
+            }
         }
     }
 
@@ -325,7 +329,9 @@ impl ChatDecoder {
         let stop = match stop {
             Ok(stop) => stop,
             Err(error) => {
-                self.break_off(out);
+                // A reason ends the calls, whatever it is.
+                self.close(out);
+                self.calls.give_closed(out);
                 return Err(error);
             }
         };
