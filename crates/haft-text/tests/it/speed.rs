@@ -140,11 +140,11 @@ fn shared_lines_that_are_indented_otherwise() {
         let (file, old) = (lines(count, deep, "end();"), lines(count, given, "end();"));
         let decoded = decode(file.as_bytes()).unwrap();
         // Indented as the file is, as the old text is, and as neither.
-        for blanks in [deep, given, 2] {
+        for blanks in [deep, given, 6] {
             let edit = Edit::new(&*old, lines(count, blanks, "other();"));
             let made = timed("shared lines", 60, || apply(&decoded, &[edit]));
             match made {
-                Ok(applied) if blanks != 2 => {
+                Ok(applied) if blanks != 6 => {
                     let bytes = applied.to_bytes(file.as_bytes());
                     assert!(bytes.ends_with(format!("\n{:deep$}other();\n", "").as_bytes()));
                 }

@@ -92,7 +92,9 @@ impl Clean {
         let lines = lines.to_vec();
         let mut clean = Self { codec, lines, first, before: 1, gone, come, after: 1 };
         let same = clean.lines.get(at..at + gone)?.iter().map(|line| &line.text).eq(&clean.come);
-        if same || clean.come.len() > 40 || gone > 40 {
+        // What stands for a hidden value is no text of its own.
+        let hidden = clean.come.iter().any(|line| line.contains("{{secret:"));
+        if same || hidden || clean.come.len() > 40 || gone > 40 {
             return None;
         }
         while clean.stop() <= clean.lines.len() {

@@ -322,7 +322,8 @@ fn is_unsure(clean: &Clean) -> bool {
     let comes = |sign: &char| has(&clean.come, *sign) && !has(&old, *sign);
     let open =
         |line: &String| ['"', '\'', '`'].iter().any(|sign| line.matches(*sign).count() % 2 == 1);
-    ['\t', '"'].iter().any(comes) || clean.come.iter().any(open)
+    let fenced = old.iter().any(|line| line.matches('`').count() % 2 == 1);
+    fenced || ['\t', '"'].iter().any(comes) || clean.come.iter().any(open)
 }
 
 /// Line ends and tabs written out.
