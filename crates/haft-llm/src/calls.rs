@@ -149,8 +149,9 @@ impl<'a> Piece<'a> {
     /// without the id that a call of its own would have.
     fn goes_on_with_name(&self, call: &Call) -> Option<String> {
         let says = |text: &String| !text.trim().is_empty();
-        let argues =
-            call.scan.is_closed() || says(&call.raw) || self.arguments.as_ref().is_some_and(says);
+        let argues = call.scan.is_closed()
+            || !call.ink.is_empty()
+            || self.arguments.as_ref().is_some_and(says);
         if argues || !self.has_other_name(call) || self.has_other_id(call) {
             return None;
         }
