@@ -34,6 +34,7 @@ use std::ops::{Range, RangeInclusive};
 
 use memchr::memmem;
 
+pub use dress::is_fence;
 pub use error::{Difference, Dress, EditError, Half, Nearest};
 pub use tolerance::{TOLERANCES, Tolerance};
 
