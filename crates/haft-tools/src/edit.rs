@@ -6,6 +6,7 @@
 mod files;
 mod names;
 mod notebook;
+mod notes;
 
 use std::{
     collections::HashMap,
@@ -491,6 +492,8 @@ fn apply(
     }
     let text = decoded.text();
     notes.extend(edits.iter().find_map(|edit| change::placeholders(text, &edit.new_text)));
+    let cr_ends = decoded.line_ends().cr_ends_lines();
+    notes.extend(notes::of(text, edits, &applied.changes, cr_ends));
     Ok((applied, diff, notes))
 }
 

@@ -32,9 +32,12 @@ pub(crate) async fn hint(cx: &Cx, path: &HostPath) -> String {
     }
 }
 
-/// Names like the missing one in the deepest folder that is there, else files of that name
-/// elsewhere in the workspace.
+/// The path written in another way, names like the missing one in the deepest folder that is there,
+/// else files of that name elsewhere in the workspace.
 async fn names(cx: &Cx, path: &HostPath) -> Vec<String> {
+    if let Some(there) = rewritten(cx, path).await {
+        return vec![there];
+    }
     let (mut missing, mut above) = (path.clone(), path.parent());
     for _ in 0..ABOVE {
         let Some(folder) = above.filter(|folder| cx.place.holds(folder)) else { break };
@@ -50,6 +53,39 @@ async fn names(cx: &Cx, path: &HostPath) -> Vec<String> {
         missing = folder;
     }
     Vec::new()
+}
+
+/// The path with slashes for backslashes, and from the root of the workspace where it is outside.
+async fn rewritten(cx: &Cx, path: &HostPath) -> Option<String> {
+    let inside = cx.place.holds(path);
+    if inside && !path.as_bytes().contains(&b'\\') {
+        return None;
+    }
+    let slashes = |bytes: &[u8]| -> Vec<u8> {
+        bytes.iter().map(|byte| if *byte == b'\\' { b'/' } else { *byte }).collect()
+    };
+    for root in &cx.place.roots {
+        let below = match path.relative_to(root) {
+            Some(below) => below,
+            None if inside => continue,
+            None => path.as_bytes(),
+        };
+        let below = slashes(below);
+        let Ok(meant) = root.join_bytes(below.strip_prefix(b"/").unwrap_or(&below)) else {
+            continue;
+        };
+        if !cx.place.holds(&meant) {
+            continue;
+        }
+        let Some(folder) = meant.parent() else { continue };
+        let Ok(at) = cx.host.fs().locate(&folder, Follow::Yes).await else { continue };
+        // A name that rules hide is in no listing.
+        let entries = if at.kind == FileKind::FOLDER { listed(cx, &at).await } else { Vec::new() };
+        if entries.iter().any(|entry| meant.file_name() == Some(&*entry.name)) {
+            return Some(cx.place.shown(&meant).into_owned());
+        }
+    }
+    None
 }
 
 async fn listed(cx: &Cx, folder: &Located) -> Vec<DirEntry> {

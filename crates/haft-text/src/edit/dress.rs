@@ -47,7 +47,7 @@ fn unfenced<'t>(view: &View<'_>, old: &'t str) -> Option<&'t str> {
 }
 
 /// Whether a line opens or closes a block of code in Markdown.
-pub(super) fn is_fence(line: &str) -> bool {
+pub fn is_fence(line: &str) -> bool {
     let line = line.trim();
     let name = line.strip_prefix("```").or_else(|| line.strip_prefix("~~~"));
     name.is_some_and(|name| !name.contains(['`', '~', '(']))

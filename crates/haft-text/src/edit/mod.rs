@@ -38,6 +38,7 @@ use std::ops::{Range, RangeInclusive};
 
 use memchr::memmem;
 
+pub use dress::is_fence;
 pub use error::{Difference, Dress, EditError, Half, Nearest};
 pub use tolerance::{TOLERANCES, Tolerance};
 pub use ways::Ways;

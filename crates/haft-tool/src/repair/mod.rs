@@ -79,6 +79,8 @@ struct Told {
     notes: Vec<String>,
     /// Fields that were given several values under several names, each with what was given.
     twice: Vec<(String, String)>,
+    /// A field of one edit beside the list of them, where it belongs to none.
+    beside: Option<String>,
 }
 
 /// Mends `input` towards `schema`; `notes` gets one line for whatever the model should know.

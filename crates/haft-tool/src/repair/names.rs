@@ -110,6 +110,14 @@ fn gather_edits(
         }
     }
     let Some(written) = written else { return };
+    let alone = edit.len() == 1 && edit.contains_key("replace_all");
+    if alone && map.get(EDITS).is_some_and(|edits| !edits.is_null()) {
+        // What it is anyway may stand anywhere.
+        if edit.get("replace_all") != Some(&Value::Bool(false)) {
+            told.beside = Some(join(at, written.0));
+        }
+        return;
+    }
     let gathered = Value::Array(vec![Value::Object(edit)]);
     match map.get(EDITS).filter(|edits| !edits.is_null()) {
         None => drop(map.insert(EDITS.into(), gathered)),
@@ -193,6 +201,15 @@ impl Told {
 
     /// The refusal, where a field was given several values.
     pub(super) fn refusal(&self, tool: &str) -> Option<ToolError> {
+        if let Some(field) = &self.beside {
+            let text = format!(
+                "the arguments of {tool} have {field} beside edits, where it belongs to none of them"
+            );
+            return Some(ToolError::new(text).hint(
+                "Nothing was run. Put it into each edit that it is for: {old_text, new_text, \
+                 replace_all}.",
+            ));
+        }
         let all = self.twice.iter().map(|(field, values)| format!("{field} twice: {values}"));
         let all: Vec<String> = all.collect();
         let fields: Vec<&str> = self.twice.iter().map(|(field, _)| &**field).collect();

@@ -101,6 +101,20 @@ fn one_field_under_several_names_has_one_value() {
 }
 
 #[test]
+fn replace_all_beside_edits_belongs_to_none_of_them() {
+    let edit = json!({"old_text": "a", "new_text": "b"});
+    for name in ["replace_all", "replaceAll"] {
+        let input = json!({"path": "a", "edits": [edit, edit], name: true});
+        let error = repair(input, &schema(), "edit", &mut vec![]).unwrap_err();
+        let wanted = format!("the arguments of edit have {name} beside edits");
+        assert!(error.message.starts_with(&wanted), "{error}");
+        assert!(error.hint.is_some_and(|hint| hint.contains("into each edit")));
+        let input = json!({"path": "a", "edits": [edit], name: false});
+        assert_eq!(mended(input).0, json!({"path": "a", "edits": [edit]}));
+    }
+}
+
+#[test]
 fn another_name_that_is_a_field_of_its_own_is_left_alone() {
     let schema = json!({"type": "object", "properties": {
         "path": {"type": "string"}, "file": {"type": "string"},

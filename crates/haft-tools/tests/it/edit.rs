@@ -445,3 +445,34 @@ async fn text_of_a_notebook_as_read_shows_it_leads_to_its_cell() {
         assert!(text.contains("notebook_edit") && text.contains("cell 2"), "{old}: {text}");
     }
 }
+
+#[tokio::test]
+async fn what_a_new_text_may_not_have_meant_is_told() {
+    let file = b"a = 1\nb = 2\nc = 3\nd\n";
+    for (old, new, says) in [
+        ("b = 2", "```py\nb = 4\n```", "new_text of edit 1 stands between fences"),
+        ("b = 2", "+b = 4\n+\n+e = 5", "begins with +"),
+        ("b = 2", "+b = 4", "begins with +"),
+        ("b = 2\n", "b = 4", "\"c = 3\" now stands on the line where new_text ends"),
+        ("= 2\n", "", "\"c = 3\" now stands on the line"),
+        ("a = 1\nb = 2\n", "a = 1\nb = 4", "\"c = 3\" now stands on the line"),
+    ] {
+        let world = local(&[("a.py", file)]);
+        let shown = done(&world, "edit", replace("a.py", old, new)).await;
+        assert!(shown.contains(says), "{old:?}: {shown}");
+    }
+    for (file, old, new) in [
+        ("b = 2\nc\n", "b = 2\n", "b = 3\n"),
+        ("b = 2\nc\n", "b = 2\n", ""),
+        ("b = 2\n", "b = 2\n", "b = 3"),
+        ("b = 2\n\nc\n", "b = 2\n", "b = 3"),
+        ("x\n```\nb\n```\n", "x", "```\nz\n```"),
+        ("+a\n+b\n", "+a", "+c"),
+        ("i = 1\n", "i = 1", "++i;"),
+        ("a\rb\r", "a\r", "c\r"),
+    ] {
+        let world = local(&[("a.py", file.as_bytes())]);
+        let shown = done(&world, "edit", replace("a.py", old, new)).await;
+        assert!(!shown.contains("new_text"), "{old:?}: {shown}");
+    }
+}

@@ -86,6 +86,24 @@ fn a_missing_file_names_what_is_near_and_may_be_seen() {
         case("read", json!({"path": "main.py"}), &["Did you mean app/deep/main.py?"], &[]),
         case("edit", edit, &["Did you mean src/config.rs?"], &[]),
         case(
+            "read",
+            json!({"path": "app\\deep\\main.py"}),
+            &["Did you mean app/deep/main.py?"],
+            &[],
+        ),
+        case(
+            "read",
+            json!({"path": "/app/deep/main.py"}),
+            &["Did you mean app/deep/main.py?"],
+            &[],
+        ),
+        case(
+            "read",
+            json!({"path": "\\app\\deep\\main.py"}),
+            &["Did you mean app/deep/main.py?"],
+            &[],
+        ),
+        case(
             "grep",
             json!({"pattern": "x", "path": "src/config"}),
             &["Did you mean src/config.rs?"],
