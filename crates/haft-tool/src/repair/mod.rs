@@ -5,11 +5,14 @@
 
 mod duplicates;
 mod names;
+mod texts;
 
 use haft_types::ToolError;
 use serde_json::{Map, Value};
 
-pub(crate) use self::{duplicates::refuse as refuse_duplicates, names::imply};
+pub(crate) use self::{
+    duplicates::refuse as refuse_duplicates, names::imply, texts::take as take_texts,
+};
 
 /// Deepest nesting of a schema that is followed.
 const DEPTH: usize = 16;
@@ -50,7 +53,7 @@ fn near(text: &str, line: usize, column: usize) -> String {
 }
 
 /// Escapes raw line feeds, tabs and returns inside JSON strings, which models often leave bare.
-fn escape_controls(raw: &str) -> String {
+pub(crate) fn escape_controls(raw: &str) -> String {
     let (mut inside, mut escaped) = (false, false);
     let mut out = String::with_capacity(raw.len());
     for c in raw.chars() {
@@ -134,10 +137,10 @@ fn kind(schema: &Value) -> &str {
     schema.get("type").and_then(Value::as_str).unwrap_or("")
 }
 
-/// Adds a note while there are few: a hostile call could make a million.
 /// What the note of arguments that the tool does not know begins with.
 const UNKNOWN: &str = "ignored unknown arguments: ";
 
+/// Adds a note while there are few: a hostile call could make a million.
 fn note(notes: &mut Vec<String>, text: impl FnOnce() -> String) {
     if notes.len() < NOTES {
         notes.push(text());
