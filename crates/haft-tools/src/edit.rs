@@ -318,6 +318,7 @@ impl Work {
             let from = Pieces::of(self.old.clone(), take(&mut self.applied.pieces));
             change::carry_out_from(cx, &self.at, Box::new(from)).await?
         };
+        change::made_notes(&self.at, &written, &mut self.notes);
         seen::note(cx, &written.at, Some(self.after));
         let first = format!("Edited {}", self.first(&input.path, cx)?);
         let text = change::answer(&first, &self.notes, &self.diff.numbered());
