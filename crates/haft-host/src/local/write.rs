@@ -106,8 +106,8 @@ pub(super) struct Stage {
     at: Arc<At>,
     expect: Expect,
     rights: Option<Rights>,
-    /// Why it cannot be replaced, where that is known already.
-    barred: Option<Errno>,
+    /// Why it cannot be replaced, where that is known already, and the file opened for writing.
+    barred: Option<(Errno, File)>,
     /// Where what it holds can be kept, if it has to be written in place.
     pairs: Option<PathBuf>,
 }
@@ -147,8 +147,9 @@ pub(super) fn stage(
         match Temp::replacing(&slot.folder, entry) {
             Ok(temp) => temp,
             Err(error) => {
-                barred = Some(error);
-                aside(&slot, error, pairs.as_deref(), writes)?
+                let (temp, file) = aside(&slot, error, pairs.as_deref(), writes)?;
+                barred = Some((error, file));
+                temp
             }
         }
     } else if how.rights.is_some() {
@@ -160,7 +161,7 @@ pub(super) fn stage(
         Content::Whole(data) => temp.fill(&data),
         Content::Pieces(source) => temp.fill_from(source),
     };
-    let filled = filled.and_then(|()| match barred {
+    let filled = filled.and_then(|()| match &barred {
         // The file stays what it is.
         Some(_) => Ok(()),
         None => temp.take_over(&slot, old.as_ref(), how.rights.as_ref()),
@@ -172,10 +173,15 @@ pub(super) fn stage(
 
 /// Makes a temporary file elsewhere for a file in whose folder none can be, if it can be written in
 /// place.
-fn aside(slot: &Slot, error: Errno, pairs: Option<&Path>, writes: &Writes) -> io::Result<Temp> {
+fn aside(
+    slot: &Slot,
+    error: Errno,
+    pairs: Option<&Path>,
+    writes: &Writes,
+) -> io::Result<(Temp, File)> {
     let told = || Temp::not_created(slot, error);
     let pairs = pairs.filter(|_| in_place::reason(error).is_some()).ok_or_else(told)?;
-    drop(in_place::open(slot).ok_or_else(told)?);
+    let file = in_place::open(slot).ok_or_else(told)?;
     let failed = |error: io::Error| {
         let what = format!("cannot be written in place, by way of {}", pairs.display());
         fault(&slot.path, &what, error)
@@ -183,7 +189,8 @@ fn aside(slot: &Slot, error: Errno, pairs: Option<&Path>, writes: &Writes) -> io
     let folder = in_place::folder(pairs).map_err(failed)?;
     let real = Local::path(&pairs.canonicalize().map_err(failed)?).map_err(failed)?;
     let entry = real.join("new").ok().and_then(|path| entered(writes, &path));
-    Temp::replacing(&Arc::new(folder), entry).map_err(|error| failed(error.into()))
+    let temp = Temp::replacing(&Arc::new(folder), entry).map_err(|error| failed(error.into()))?;
+    Ok((temp, file))
 }
 
 /// Notes where a file is about to be written, for the next start.
@@ -198,13 +205,14 @@ impl Stage {
         let in_place = {
             let _alone = Alone::within(&self.slot.folder);
             let old = self.slot.expect(self.expect)?;
-            let named = match self.barred {
+            let (barred, file) = self.barred.take().unzip();
+            let named = match barred {
                 Some(error) => Err(Unnamed::Os(error)),
                 None => self.temp.try_name(&self.slot, self.expect, old.as_ref()),
             };
             match named {
                 Ok(()) => None,
-                Err(error) => Some(self.write_in_place(error, old.as_ref())?),
+                Err(error) => Some(self.write_in_place(error, file, old.as_ref())?),
             }
         };
         let Self { temp, made, slot, .. } = &mut self;
@@ -233,13 +241,14 @@ impl Stage {
     fn write_in_place(
         &self,
         error: Unnamed,
+        file: Option<File>,
         old: Option<&Stat>,
     ) -> io::Result<(Stat, &'static str)> {
         let Self { temp, slot, .. } = self;
         let reason = if let Unnamed::Os(error) = error { in_place::reason(error) } else { None };
         let way = old.and(reason).zip(self.pairs.as_deref());
-        let Some((file, (reason, pairs))) = way.and_then(|way| Some((in_place::open(slot)?, way)))
-        else {
+        let opened = |way| Some((file.or_else(|| in_place::open(slot))?, way));
+        let Some((file, (reason, pairs))) = way.and_then(opened) else {
             return Err(error.told(slot, self.expect, &self.at));
         };
         let content = File::from(temp.file.try_clone()?);

@@ -10,7 +10,8 @@ use std::{
 };
 
 use haft_testkit::machine;
-use serde_json::json;
+use haft_types::Hash;
+use serde_json::{Value, json};
 
 use super::{
     Story, journals, records,
@@ -51,19 +52,26 @@ fn mount(world: &World, text: &str) {
     assert!(done.success());
 }
 
-fn write(name: &'static str, build: fn(&World), text: &str) -> Story {
-    let input = json!({"path": "sub/config.txt", "content": text});
-    Story::tool(name, "write", build, &input)
+/// More than is written at once.
+fn text(word: &str) -> String {
+    format!("{word} {}\n", "and more of it ".repeat(8)).repeat(6_000)
+}
+
+fn replaced(path: &str, was: &str, old: &str, new: &str) -> Value {
+    let edit = json!({"old_text": old, "new_text": new, "replace_all": true});
+    json!({"path": path, "edits": [edit], "expect": Hash::of(was.as_bytes()).to_string()})
 }
 
 fn shorter() -> Story {
-    let build = |world: &World| mount(world, &"old text\n".repeat(90_000));
-    write("a shorter text in place", build, &"new one\n".repeat(70_000))
+    let build = |world: &World| mount(world, &text("old text"));
+    let input = replaced("sub/config.txt", &text("old text"), "old text", "new");
+    Story::tool("a shorter text in place", "edit", build, &input)
 }
 
 fn longer() -> Story {
-    let build = |world: &World| mount(world, &"old one\n".repeat(70_000));
-    write("a longer text in place", build, &"new text\n".repeat(90_000))
+    let build = |world: &World| mount(world, &text("old"));
+    let input = replaced("sub/config.txt", &text("old"), "old", "new text");
+    Story::tool("a longer text in place", "edit", build, &input)
 }
 
 /// Takes the longer one back.
@@ -80,14 +88,13 @@ fn undo() -> Story {
 fn together() -> Story {
     let build = |world: &World| {
         world.file("a.txt", "one\n");
-        mount(world, &"old text\n".repeat(90_000));
+        mount(world, &text("old"));
         world.file("z.txt", "one\n");
     };
-    let file = |path: &str, text: String| json!({"path": path, "content": text});
     let input = json!({"files": [
-        file("a.txt", "two\n".to_owned()),
-        file("sub/config.txt", "new one\n".repeat(70_000)),
-        file("z.txt", "two\n".to_owned()),
+        replaced("a.txt", "one\n", "one", "two"),
+        replaced("sub/config.txt", &text("old"), "old", "new"),
+        replaced("z.txt", "one\n", "one", "two"),
     ]});
     Story::tool("together, one in place", "edit", build, &input)
 }
