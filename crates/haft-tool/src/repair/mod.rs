@@ -305,7 +305,8 @@ fn find_bare(
     }
 }
 
-/// A path without what models put around it: `@`, quotes, odd spaces; none where nothing is.
+/// A path without what models put around it: `@`, quotes, odd spaces, and with the characters that
+/// answers show as `\u{..}`; none where there is nothing of the kind.
 fn bare(text: &str) -> Option<String> {
     let mut bare = text.trim_matches(|c: char| c.is_whitespace() || c == '\u{feff}');
     for quote in ['"', '\'', '`'] {
@@ -317,7 +318,33 @@ fn bare(text: &str) -> Option<String> {
     let bare = bare.strip_prefix('@').filter(|rest| !rest.is_empty()).unwrap_or(bare);
     let odd = |c: char| c != ' ' && c != '\u{3000}' && c.is_whitespace() && !c.is_control();
     let mended: String = bare.chars().map(|c| if odd(c) { ' ' } else { c }).collect();
+    let mended = unescaped(&mended).unwrap_or(mended);
     (mended != text).then_some(mended)
+}
+
+/// A text with the characters for which `\u{..}` stands where answers write that: those that cannot
+/// be seen, and those that go on the letter before. None where it has none.
+pub(crate) fn unescaped(text: &str) -> Option<String> {
+    let (mut out, mut rest) = (String::new(), text);
+    while let Some((before, after)) = rest.split_once("\\u{") {
+        out.push_str(before);
+        let character = after.split_once('}').and_then(|(code, behind)| {
+            let is_code =
+                (1..=6).contains(&code.len()) && code.bytes().all(|b| b.is_ascii_hexdigit());
+            let code = u32::from_str_radix(code, 16).ok().filter(|_| is_code)?;
+            let shown = |c: &char| *c != '\0' && *c != ' ' && !c.is_ascii_graphic();
+            Some((char::from_u32(code).filter(shown)?, behind))
+        });
+        if let Some((character, behind)) = character {
+            out.push(character);
+            rest = behind;
+        } else {
+            out.push_str("\\u{");
+            rest = after;
+        }
+    }
+    out.push_str(rest);
+    (out != text).then_some(out)
 }
 
 #[cfg(test)]

@@ -1,7 +1,9 @@
 //! `resolve`: looks every path of the plan up, once, with its links resolved and held.
 //!
-//! A path that models put something around is looked up without it where nothing has the written
-//! name; the call is then made anew with what is there. For a new file its folder tells.
+//! A path that models put something around, or in which they write a character as answers show it
+//! (`\u{..}`), is looked up without that where nothing has the written name; the call is then made
+//! anew with what is there. For a new file its folder tells; where that does not tell whether
+//! `\u{..}` is a character, it is refused.
 //!
 //! **Invariant:** nothing is opened here for reading or writing. What cannot be located is told
 //! only after the rules allowed it, so that a denied path does not even say whether it is there; of
@@ -16,7 +18,7 @@ use haft_types::{Access, EntryKind, Follow, HostPath, Outcome, Status, Target, T
 use tokio::time::timeout;
 
 use super::{rules, sandbox, script};
-use crate::{Call, Next, Stage, pipeline::Lost};
+use crate::{Call, Next, Stage, pipeline::Lost, repair::unescaped};
 
 /// Most folders above a lost path among which one that is there is looked for.
 const CLIMB: usize = 40;
@@ -138,22 +140,46 @@ async fn mended(call: &Call, limit: Duration) -> Result<Option<Call>, ToolError>
         effects.iter().map(|effect| effect.path().cloned()).collect()
     };
     let (written, meant) = (paths(call), paths(&other));
-    let mut found = false;
+    let (mut found, mut unclear) = (false, None);
     for index in 0..written.len().min(meant.len()) {
         let missing = is_missing(&call.located[index]);
         let there = !is_missing(&other.located[index]);
         let is_new = missing && !there && modifies(call, index);
         found |= missing && there;
         if let (true, Some(written), Some(meant)) = (is_new, &written[index], &meant[index]) {
-            let folder_tells = only_folder(call.cx.host.fs(), written, meant);
-            found |= timeout(limit, folder_tells).await.unwrap_or_default();
+            let fs = call.cx.host.fs();
+            let tells = async |one, other| {
+                timeout(limit, only_folder(fs, one, other)).await.unwrap_or_default()
+            };
+            if tells(written, meant).await {
+                found = true;
+            } else if unescaped(&written.text()).is_some() && !tells(meant, written).await {
+                unclear = unclear.or(Some((written, meant)));
+            }
         }
         if !missing && written[index] != meant[index] {
             return Ok(None);
         }
     }
+    if let Some((written, meant)) = unclear {
+        return Err(two_ways(call, written, meant));
+    }
     other.notes.extend(notes);
     Ok((found && written.len() == meant.len()).then_some(other))
+}
+
+/// Refuses the name of a new file that may have its `\u{..}` as it stands or for a character.
+fn two_ways(call: &Call, written: &HostPath, meant: &HostPath) -> ToolError {
+    let shown = |path: &HostPath| call.place().shown(path).chars().take(300).collect::<String>();
+    let (written, meant) = (shown(written), shown(meant));
+    ToolError::new(format!(
+        "{written} can be meant in two ways, and neither is there: with \\u{{..}} in the name as it \
+         stands, or with the character itself, as {meant:?}"
+    ))
+    .hint(format!(
+        "Nothing was changed. For the second send \"{meant}\", with the character itself. For the \
+         first make the file with a command, then call again."
+    ))
 }
 
 fn modifies(call: &Call, index: usize) -> bool {
