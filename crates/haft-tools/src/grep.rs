@@ -259,6 +259,8 @@ impl Input {
                 path: None,
                 lines: if root.is_file() { self.offset.unwrap_or(0) } else { 0 },
             },
+            // The call's own answer showed it, too.
+            unmarked: root.is_kept,
         }
     }
 }
