@@ -449,7 +449,7 @@ fn apply(
             ToolError::new(format!("{shown} is not text but {kind}; it cannot be edited as text"))
                 .hint("Use a program that knows this kind of file.")
         }
-        other @ DecodeError::Undecodable { .. } => ToolError::new(format!("{shown}: {other}")),
+        other => ToolError::new(format!("{shown}: {other}")),
     })?;
     let decoded = decoded.with_hash(before.to_string());
     let applied = engine::apply(&decoded, edits).map_err(|error| {
