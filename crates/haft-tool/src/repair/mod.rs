@@ -249,12 +249,23 @@ fn from_url(value: Value, at: &str, notes: &mut Vec<String>) -> Value {
     }
 }
 
-/// The arguments with nothing around their paths, and a note for each; none where nothing is.
+/// Gives another way to write a path; none where there is none.
+type Way<'a> = &'a dyn Fn(&str) -> Option<String>;
+
+/// The arguments with their paths in each other way in which they may be meant, and a note for each
+/// path: with nothing around them, and in the other Unicode forms.
 ///
 /// A file may well have such a name, so these are only meant where nothing has the written one.
-pub(crate) fn bare_paths(input: &Value, schema: &Value) -> Option<(Value, Vec<String>)> {
+pub(crate) fn meant_paths(input: &Value, schema: &Value) -> Vec<(Value, Vec<String>)> {
+    let form =
+        |nth: usize| move |text: &str| haft_text::names::other_forms(text).into_iter().nth(nth);
+    let ways: [Way<'_>; 3] = [&bare, &form(0), &form(1)];
+    ways.into_iter().filter_map(|way| with_paths(input, schema, way)).collect()
+}
+
+fn with_paths(input: &Value, schema: &Value, way: Way<'_>) -> Option<(Value, Vec<String>)> {
     let mut found = Vec::new();
-    find_bare(input, schema, "", &mut found, 0);
+    find_paths(input, schema, "", way, &mut found, 0);
     if found.is_empty() {
         return None;
     }
@@ -271,10 +282,11 @@ pub(crate) fn bare_paths(input: &Value, schema: &Value) -> Option<(Value, Vec<St
     Some((mended, notes))
 }
 
-fn find_bare(
+fn find_paths(
     value: &Value,
     schema: &Value,
     at: &str,
+    way: Way<'_>,
     found: &mut Vec<(String, String)>,
     depth: usize,
 ) {
@@ -289,16 +301,16 @@ fn find_bare(
                 let at = format!("{at}/{name}");
                 match value {
                     Value::String(text) if PATHS.contains(&name.as_str()) => {
-                        found.extend(bare(text).map(|bare| (at, bare)));
+                        found.extend(way(text).map(|meant| (at, meant)));
                     }
-                    value => find_bare(value, inner, &at, found, depth + 1),
+                    value => find_paths(value, inner, &at, way, found, depth + 1),
                 }
             }
         }
         Value::Array(items) => {
             let inner = schema.get("items").unwrap_or(&Value::Null);
             for (index, item) in items.iter().enumerate() {
-                find_bare(item, inner, &format!("{at}/{index}"), found, depth + 1);
+                find_paths(item, inner, &format!("{at}/{index}"), way, found, depth + 1);
             }
         }
         _ => {}
