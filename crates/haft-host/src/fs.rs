@@ -114,6 +114,9 @@ pub struct Written {
     pub at: Located,
     /// Folders that were made for it, topmost first.
     pub made: Vec<HostPath>,
+    /// Why it could not be replaced and was written in place, so not in one step: readers may have
+    /// seen a part of each text, and all its names (hard links) have the new one. None otherwise.
+    pub in_place: Option<&'static str>,
 }
 
 /// Content that comes piece by piece, however much of it there is. Where it fails, so does what it
@@ -245,6 +248,9 @@ pub trait Fs: Send + Sync {
     }
 
     /// Replaces a file, or makes it, in one step that survives a crash: old or new, never torn.
+    ///
+    /// A file that cannot be replaced where it stands may be written in place, which the answer
+    /// tells: after a crash it is whole once the host has put it back.
     ///
     /// Mode, owner and, where possible, extended attributes of an old file are kept.
     ///

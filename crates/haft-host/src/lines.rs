@@ -137,6 +137,7 @@ impl Grep {
             .before_context(context(self.query.before))
             .after_context(context(self.query.after))
             .heap_limit(Some(limit))
+            .bom_sniffing(!self.query.unmarked)
             .max_matches(self.most().filter(|_| !self.query.multiline))
             .binary_detection(if named {
                 BinaryDetection::convert(0)

@@ -71,6 +71,8 @@ pub struct GrepQuery {
     pub max_line: usize,
     /// Where the lines begin that are wanted of one file; those before are only counted.
     pub skip: Skip,
+    /// Takes every file for UTF-8: what looks like a byte order mark is a part of its text.
+    pub unmarked: bool,
 }
 
 /// Matching lines of one file that are counted but not given.

@@ -7,12 +7,14 @@
 //! **Invariant:** two readings of one pattern exist. The generous one, for denials and questions,
 //! also covers the folder that `x/` and `x/**` name; the strict one, for allowances, does not
 //! unless the folder is only looked at, or all of it is meant. The generous one also takes braces,
-//! classes and blanks around a pattern as the names that they may be.
+//! classes and blanks around a pattern as the names that they may be, and a name in each Unicode form
+//! (NFC, NFD).
 
 use std::sync::OnceLock;
 
 use globset::{Candidate, Glob, GlobBuilder, GlobMatcher};
 use haft_types::{HostPath, Style};
+use unicode_normalization::UnicodeNormalization as _;
 
 use crate::{
     decide::Anchors,
@@ -67,6 +69,14 @@ impl PathGlob {
             for reading in literal_readings(pattern) {
                 if !texts.contains(&reading) {
                     texts.push(reading);
+                }
+            }
+            for text in texts.clone().iter().filter(|text| !text.is_ascii()) {
+                // A disk may have the name in the other form, which looks the same.
+                for form in [text.nfc().collect(), text.nfd().collect()] {
+                    if !texts.contains(&form) {
+                        texts.push(form);
+                    }
                 }
             }
         }

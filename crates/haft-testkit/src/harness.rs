@@ -158,7 +158,12 @@ impl Checks<'_> {
         }
         for name in properties.into_iter().flatten().map(|(name, _)| name) {
             let mut input = good.clone();
-            input.insert(name.clone(), Value::Array(vec![Value::Bool(true), Value::Bool(false)]));
+            // A value in place of the text of a file is taken for that text; only null is none.
+            let wrong = match &**name {
+                "content" => Value::Null,
+                _ => Value::Array(vec![Value::Bool(true), Value::Bool(false)]),
+            };
+            input.insert(name.clone(), wrong);
             self.refused(&Value::Object(input), &[name]).await;
         }
         let mut input = good.clone();

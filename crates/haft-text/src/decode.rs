@@ -24,6 +24,15 @@ pub enum DecodeError {
         /// Byte offset, from 0, of the first sign that it is no text.
         offset: usize,
     },
+    /// Text in UTF-32, which is neither read nor written.
+    #[error(
+        "The file is text in UTF-32, which is neither read nor written here. Convert it with a \
+         command first: iconv -f {encoding} -t UTF-8 FILE > NEW."
+    )]
+    Utf32 {
+        /// What converters call it: with its order of bytes, unless a mark tells that.
+        encoding: &'static str,
+    },
     /// Text perhaps, but in no encoding that gives the same bytes back.
     #[error(
         "The encoding of the file could not be told: the best guess is {guess}, but {reason}. \
@@ -93,7 +102,7 @@ pub fn detect_prefix(bytes: &[u8], whole: bool) -> Result<Format, DecodeError> {
 
 /// Names what binary content is by its first bytes, as `PNG image`, else `binary data`.
 pub fn binary_kind(bytes: &[u8]) -> &'static str {
-    detect::kind(bytes)
+    detect::utf32(bytes).map_or_else(|| detect::kind(bytes), |_| "text in UTF-32")
 }
 
 fn patched(bytes: &[u8], holes: &mut Vec<Hole>) -> String {
@@ -306,6 +315,7 @@ mod tests {
             }
             Err(DecodeError::Binary { kind, .. }) => kind.to_owned(),
             Err(DecodeError::Undecodable { guess, .. }) => format!("no {guess}"),
+            Err(DecodeError::Utf32 { encoding }) => encoding.to_owned(),
         }
     }
 

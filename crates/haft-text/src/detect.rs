@@ -68,9 +68,10 @@ fn judge(bytes: &[u8], whole: bool) -> Result<Format, DecodeError> {
         return Ok(Format::UTF8);
     }
     if let Some(offset) = nul {
-        return match unmarked_utf16(bytes) {
-            Some(encoding) => Ok(Format { encoding, bom: false }),
-            None => Err(DecodeError::Binary { kind: kind(bytes), offset }),
+        return match (unmarked_utf16(bytes), utf32(bytes)) {
+            (Some(encoding), _) => Ok(Format { encoding, bom: false }),
+            (None, Some(encoding)) => Err(DecodeError::Utf32 { encoding }),
+            (None, None) => Err(DecodeError::Binary { kind: kind(bytes), offset }),
         };
     }
     if let Some(offset) = control(bytes) {
@@ -102,8 +103,8 @@ pub(crate) fn detect_cut(bytes: &[u8]) -> Result<Format, DecodeError> {
 }
 
 fn marked(bytes: &[u8]) -> Result<Option<Format>, DecodeError> {
-    if bytes.starts_with(b"\xFF\xFE\0\0") || bytes.starts_with(b"\0\0\xFE\xFF") {
-        return Err(DecodeError::Undecodable { guess: "UTF-32", reason: "UTF-32 is not taken" });
+    if let Some(encoding) = marked_utf32(bytes) {
+        return Err(DecodeError::Utf32 { encoding });
     }
     if let Some(rest) = bytes.strip_prefix(Encoding::Utf8.mark()) {
         if let Some(offset) = memchr(0, rest) {
@@ -137,7 +138,8 @@ fn marked(bytes: &[u8]) -> Result<Option<Format>, DecodeError> {
     Ok(None)
 }
 
-/// What the characters of a text in UTF-16 are like.
+/// What the characters of a text in UTF-16 or UTF-32 are like.
+#[derive(Default)]
 struct Traits {
     characters: usize,
     /// Lone surrogates, and a last byte without its other half.
@@ -155,16 +157,7 @@ struct Traits {
 }
 
 fn utf16_traits(bytes: &[u8], encoding: Encoding) -> Traits {
-    let mut traits = Traits {
-        characters: 0,
-        broken: bytes.len() % 2,
-        plain: 0,
-        controls: 0,
-        foreign: 0,
-        odd: 0,
-        block: None,
-        blocks: false,
-    };
+    let mut traits = Traits { broken: bytes.len() % 2, ..Traits::default() };
     for unit in char::decode_utf16(units(bytes, encoding)) {
         match unit {
             Ok(character) => traits.take(character),
@@ -256,6 +249,37 @@ fn unmarked_utf16(bytes: &[u8]) -> Option<Encoding> {
         std::cmp::Ordering::Less => Some(Encoding::Utf16Be),
         std::cmp::Ordering::Equal => None,
     }
+}
+
+/// Byte order marks of UTF-32.
+const MARKS32: [&[u8]; 2] = [b"\xFF\xFE\0\0", b"\0\0\xFE\xFF"];
+
+/// UTF-32 behind its mark, by the name under which programs look for the mark.
+fn marked_utf32(bytes: &[u8]) -> Option<&'static str> {
+    MARKS32.iter().any(|mark| bytes.starts_with(mark)).then_some("UTF-32")
+}
+
+/// UTF-32, by its mark or because its units give a text.
+pub(crate) fn utf32(bytes: &[u8]) -> Option<&'static str> {
+    let is_text = |big: bool| {
+        let mut traits = Traits::default();
+        // The last ones may be cut off.
+        for unit in bytes.chunks_exact(4) {
+            let unit = [unit[0], unit[1], unit[2], unit[3]];
+            let unit = if big { u32::from_be_bytes(unit) } else { u32::from_le_bytes(unit) };
+            match char::from_u32(unit).filter(|character| *character != '\0') {
+                Some(character) => traits.take(character),
+                None => return false,
+            }
+        }
+        // That each unit is a character says much already.
+        traits.controls == 0 && traits.plain * 20 > traits.characters
+    };
+    marked_utf32(bytes).or_else(|| match () {
+        () if is_text(false) => Some("UTF-32LE"),
+        () if is_text(true) => Some("UTF-32BE"),
+        () => None,
+    })
 }
 
 /// The first control character that no text has.
@@ -420,13 +444,46 @@ mod tests {
             &b"a\0b".repeat(10_000),
             &b"ab\0c\0".repeat(100),
             &b"text that ends like in C\0"[..],
-            &b"a\0\0\0b\0\0\0".repeat(10),
             &b"one\0two\0\0three\n".repeat(30),
             &names,
             &one_letter,
             &records,
         ] {
             assert!(matches!(detect(bytes), Err(DecodeError::Binary { .. })), "{bytes:.60?}");
+        }
+    }
+
+    #[test]
+    fn utf32_is_told_by_its_mark_or_its_text() {
+        let bytes = |text: &str, big: bool| -> Vec<u8> {
+            let unit = |c: char| {
+                if big { u32::from(c).to_be_bytes() } else { u32::from(c).to_le_bytes() }
+            };
+            text.chars().flat_map(unit).collect()
+        };
+        for text in [
+            "one line\n",
+            "h\u{e4}llo w\u{f6}rld\r\nzwei\n",
+            "\u{65e5}\u{672c}\u{8a9e}\u{306e}\u{30c6}\u{30ad}\u{30b9}\u{30c8}\u{3002}\n\u{3042} ok\n",
+            "ok \u{1f600} done\n",
+            "abab",
+        ] {
+            for (big, name) in [(false, "UTF-32LE"), (true, "UTF-32BE")] {
+                let plain = bytes(text, big);
+                assert_eq!(detect(&plain), Err(DecodeError::Utf32 { encoding: name }), "{text:?}");
+                for cut in 1..4 {
+                    let part = detect_cut(&plain[..plain.len() - cut]);
+                    assert_eq!(part, Err(DecodeError::Utf32 { encoding: name }), "{text:?} {cut}");
+                }
+                let marked = bytes(&format!("\u{feff}{text}"), big);
+                let told = Err(DecodeError::Utf32 { encoding: "UTF-32" });
+                assert_eq!(detect(&marked), told, "{text:?}");
+            }
+        }
+        // Numbers of 32 bits are no text, nor is a known kind of file.
+        for numbers in [[1_u32, 2, 3, 4].as_slice(), &[1000; 40], &[0x7f01_0203; 8], &[0; 16]] {
+            let bytes: Vec<u8> = numbers.iter().flat_map(|n| n.to_le_bytes()).collect();
+            assert!(matches!(detect(&bytes), Err(DecodeError::Binary { .. })), "{numbers:?}");
         }
     }
 }

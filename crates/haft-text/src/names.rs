@@ -3,6 +3,8 @@
 //! Invariant: whatever is printed here is itself visible and safe on a terminal. Full Unicode names
 //! are not carried; what has no entry shows as itself and its code point.
 
+use unicode_normalization::UnicodeNormalization as _;
+
 /// Names of characters that are easily mistaken.
 const NAMES: &[(char, &str)] = &[
     ('\0', "NUL"),
@@ -79,6 +81,16 @@ pub fn describe(character: char) -> String {
         None if visible(character) => format!("U+{code:04X} '{character}'"),
         None => format!("U+{code:04X}"),
     }
+}
+
+/// Gives the other Unicode forms of a text that look the same: composed (NFC) and decomposed (NFD),
+/// where they differ from it.
+pub fn other_forms(text: &str) -> Vec<String> {
+    if text.is_ascii() {
+        return Vec::new();
+    }
+    let forms = [text.nfc().collect::<String>(), text.nfd().collect()];
+    forms.into_iter().filter(|form| form != text).collect()
 }
 
 /// Makes a text safe to show in a message: what cannot be seen is written as `\u{..}`, tabs as

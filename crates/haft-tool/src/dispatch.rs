@@ -59,7 +59,7 @@ impl Dispatcher {
         let Ok(mut prepared) = prepare(request) else {
             return Plan::new(&self.place, format!("Calling {}", request.name));
         };
-        if let Some((input, _)) = prepared.bare_paths() {
+        for (input, _) in prepared.meant_paths() {
             let other = prepare(&with_input(request.clone(), input));
             prepared.plan.effects.extend(other.into_iter().flat_map(|other| other.plan.effects));
         }
@@ -73,7 +73,7 @@ impl Dispatcher {
         let cx = Cx::new(self.clone(), request.id.clone(), TurnId::default(), stop);
         let mut call = Call::new(request.clone(), cx);
         call.plan().is_some_and(Plan::observes)
-            && call.ready().is_ok_and(|prepared| prepared.bare_paths().is_none())
+            && call.ready().is_ok_and(|prepared| prepared.meant_paths().is_empty())
             && resolve::locate(&mut call, SOON).await.is_ok()
             && rules::decide(&call).is_ok_and(|ruling| ruling.verdict == Verdict::Allow)
     }

@@ -4,6 +4,7 @@
 //! disagree, and its definitions are the same bytes from request to request.
 
 use std::{
+    borrow::Cow,
     collections::HashMap,
     fmt::Write as _,
     sync::{Arc, OnceLock},
@@ -194,11 +195,15 @@ impl ToolSet {
     ) -> Result<Prepared, ToolError> {
         let index = self.index(&request.name).ok_or_else(|| self.unknown(&request.name))?;
         let spec = &self.specs[index];
-        let mut input = match &request.input {
-            Some(input) => input.clone(),
-            None => repair::parse(&request.raw, &spec.name)?,
+        let mut raw = Cow::Borrowed(&*request.raw);
+        let mut input = if let Some(input) = &request.input {
+            input.clone()
+        } else {
+            raw = Cow::Owned(repair::escape_controls(&raw));
+            repair::parse(&raw, &spec.name)?
         };
-        repair::refuse_duplicates(&request.raw, &spec.name)?;
+        repair::refuse_duplicates(&raw, &spec.name)?;
+        repair::take_texts(&raw, &mut input, &spec.input_schema, notes);
         repair::imply(&request.name, &mut input, &spec.input_schema);
         let input = repair::repair(input, &spec.input_schema, &spec.name, notes)?;
         let validator = self.validators[index]

@@ -168,9 +168,9 @@ pub struct Prepared {
 }
 
 impl Prepared {
-    /// The arguments with nothing around their paths, and what is to be told of it.
-    pub(crate) fn bare_paths(&self) -> Option<(Value, Vec<String>)> {
-        repair::bare_paths(&self.input, &self.spec.input_schema)
+    /// The arguments with their paths as they may be meant, and what is to be told of it.
+    pub(crate) fn meant_paths(&self) -> Vec<(Value, Vec<String>)> {
+        repair::meant_paths(&self.input, &self.spec.input_schema)
     }
 
     /// See [`Tool::check`].

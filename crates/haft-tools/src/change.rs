@@ -299,7 +299,22 @@ pub(crate) fn place_notes(cx: &Cx, asked: &str, at: &Located, notes: &mut Vec<St
     if cx.path(asked).is_ok_and(|path| path != at.real) {
         notes.push(format!("{asked} leads to {}, which is what was changed", at.real));
     }
-    if at.names > 1 {
+}
+
+/// What people should know of how a change of `at` was made.
+pub(crate) fn made_notes(at: &Located, written: &Written, notes: &mut Vec<String>) {
+    if let Some(reason) = written.in_place {
+        notes.push(format!(
+            "the file cannot be replaced by a new one, since {reason}; it was written in place, \
+             which is not one step: who read it meanwhile may have seen a part of each text"
+        ));
+        if written.at.names > 1 {
+            notes.push(format!(
+                "the file has {} names (hard links): all of them have the new content",
+                written.at.names
+            ));
+        }
+    } else if at.names > 1 {
         notes.push(format!(
             "the file has {} names (hard links): only this one has the new content",
             at.names

@@ -319,6 +319,7 @@ impl Work {
             let from = Pieces::of(self.old.clone(), take(&mut self.applied.pieces));
             change::carry_out_from(cx, &self.at, Box::new(from)).await?
         };
+        change::made_notes(&self.at, &written, &mut self.notes);
         seen::note(cx, &written.at, Some(self.after));
         let first = format!("Edited {}", self.first(&input.path, cx)?);
         let text = change::answer(&first, &self.notes, &self.diff.numbered());
@@ -449,7 +450,7 @@ fn apply(
             ToolError::new(format!("{shown} is not text but {kind}; it cannot be edited as text"))
                 .hint("Use a program that knows this kind of file.")
         }
-        other @ DecodeError::Undecodable { .. } => ToolError::new(format!("{shown}: {other}")),
+        other => ToolError::new(format!("{shown}: {other}")),
     })?;
     let decoded = decoded.with_hash(before.to_string());
     let applied = engine::apply(&decoded, edits).map_err(|error| {

@@ -259,6 +259,8 @@ impl Input {
                 path: None,
                 lines: if root.is_file() { self.offset.unwrap_or(0) } else { 0 },
             },
+            // The call's own answer showed it, too.
+            unmarked: root.is_kept,
         }
     }
 }
@@ -382,6 +384,12 @@ fn misread(pattern: &str, literal: bool) -> Option<&'static str> {
     }
     if pattern.contains("\\(") && pattern.contains("\\)") {
         return Some(" \\( and \\) are the brackets themselves: a group is written ( ).");
+    }
+    if !haft_text::names::other_forms(pattern).is_empty() {
+        return Some(
+            " A text that looks the same may be in another Unicode form (NFC or NFD): write .{1,2} for \
+             each letter with a mark.",
+        );
     }
     (pattern.contains('$') && !pattern.contains("\\r"))
         .then_some(" $ stands before \\n alone: where lines end in \\r\\n write \\r?$.")

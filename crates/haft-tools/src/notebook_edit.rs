@@ -266,9 +266,10 @@ impl Work {
         change::detail(&self.at.real, &self.made.diff, Some(self.before), self.made.after)
     }
 
-    async fn carry_out(self, input: &NotebookEditInput, cx: &Cx) -> Result<Outcome, Failure> {
+    async fn carry_out(mut self, input: &NotebookEditInput, cx: &Cx) -> Result<Outcome, Failure> {
         cx.offer_pre_image(&self.at, &self.old, self.before);
         let written = change::carry_out(cx, &self.at, self.made.data.clone(), false).await?;
+        change::made_notes(&self.at, &written, &mut self.notes);
         seen::note(cx, &written.at, Some(self.made.after));
         let Made { cell, cells, kind, id, after, .. } = &self.made;
         let name = match id {

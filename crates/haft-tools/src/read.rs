@@ -639,9 +639,7 @@ async fn binary(error: DecodeError, found: &Found<'_>, cx: &Cx) -> Result<Outcom
             ToolError::new(format!("{shown} is not text but {kind}, {size}"))
                 .hint("Use a program that knows this kind of file.")
         }
-        error @ DecodeError::Undecodable { .. } => {
-            ToolError::new(format!("{shown} cannot be shown as text: {error}"))
-        }
+        error => ToolError::new(format!("{shown} cannot be shown as text: {error}")),
     })
 }
 

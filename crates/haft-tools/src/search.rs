@@ -43,7 +43,9 @@ pub(crate) struct Root {
     beside: Vec<String>,
     /// Why a glob matched nothing, as [`explain`](Self::explain) found.
     why: OnceLock<String>,
-    /// What is missing of a kept output.
+    /// True for a kept output.
+    pub(crate) is_kept: bool,
+    /// What is missing of it.
     pub(crate) gap: Option<String>,
 }
 
@@ -116,6 +118,7 @@ pub(crate) async fn root(cx: &Cx, path: Option<&str>, field: Field) -> Result<Ro
         beside: beside.collect(),
         path,
         why: OnceLock::new(),
+        is_kept: false,
         gap: None,
     })
 }
@@ -133,7 +136,8 @@ async fn out(cx: &Cx, call: &CallId) -> Result<Root, ToolError> {
     let located = host.fs().locate(&path, Follow::No).await;
     let at = located.map_err(|error| gone(&error.to_string()))?;
     let gap = files::gap(cx, call).await;
-    Ok(Root { host, at, path, shown, beside: Vec::new(), why: OnceLock::new(), gap })
+    let (beside, why) = (Vec::new(), OnceLock::new());
+    Ok(Root { host, at, path, shown, beside, why, is_kept: true, gap })
 }
 
 impl Root {

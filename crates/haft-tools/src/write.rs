@@ -6,7 +6,7 @@
 pub(crate) mod ends;
 
 use bytes::Bytes;
-use haft_host::{FileKind, Located};
+use haft_host::{FileKind, Located, Written};
 use haft_text::{Decoded, Encoding, Format, decode, diff::TextDiff, encode, lines::LineEnds};
 use haft_tool::{Cx, Tool, schema_of};
 use haft_types::{
@@ -273,6 +273,11 @@ impl Work {
         Ok((change::answer(&first, &self.notes, &diff), lines))
     }
 
+    /// Takes note of how it was written.
+    pub(crate) fn made(&mut self, written: &Written) {
+        change::made_notes(&self.at, written, &mut self.notes);
+    }
+
     const fn created(&self) -> bool {
         matches!(self.old, Old::Missing)
     }
@@ -287,9 +292,13 @@ impl Work {
         })
     }
 
-    async fn carry_out(self, input: &WriteInput, cx: &Cx) -> Result<Outcome, Failure> {
+    async fn carry_out(mut self, input: &WriteInput, cx: &Cx) -> Result<Outcome, Failure> {
         let at = match self.data(cx) {
-            Some(data) => change::carry_out(cx, &self.at, data, true).await?.at,
+            Some(data) => {
+                let written = change::carry_out(cx, &self.at, data, true).await?;
+                self.made(&written);
+                written.at
+            }
             None => self.at.clone(),
         };
         seen::note(cx, &at, Some(self.after));

@@ -461,7 +461,7 @@ pub fn recover(base: &Base) -> Result<(), Failure> {
     let home = home(&base.environment)?.to_owned();
     let holds = |folder: &Path| std::fs::read_dir(folder).is_ok_and(|mut all| all.next().is_some());
     let ledger = home.join(LEDGER);
-    let torn = holds(&home.join("journal"));
+    let torn = holds(&home.join("journal")) || Local::is_torn(&ledger);
     if holds(&ledger) || torn {
         let (done, ended) = std::sync::mpsc::channel();
         let (host, settings) = (base.host.clone(), base.loaded.settings.undo.clone());
@@ -470,6 +470,8 @@ pub fn recover(base: &Base) -> Result<(), Failure> {
             if let Err(error) = Local::recover(&ledger) {
                 say(&format!("haft: what a killed run left: {}: {error}", ledger.display()));
             }
+            // Before files that changed together: each of those is whole then.
+            journal::put_torn_back(&ledger);
             journal::recover(&home, &*host, &settings);
             drop(done);
         });

@@ -6,7 +6,7 @@
 
 use std::{io, path::Path, sync::Arc};
 
-use haft_host::Host;
+use haft_host::{Host, Local};
 use haft_session::{Journals, Left, SessionError, SessionId, Store};
 use haft_tool::{Journal, Journaled, Mended, put_back};
 use haft_types::{HostPath, Receipt};
@@ -39,6 +39,19 @@ impl Journal for OfSession {
 impl Journaled for Open {
     fn end(self: Box<Self>) -> io::Result<()> {
         self.0.end().map_err(io::Error::other)
+    }
+}
+
+/// Puts back the files that killed runs had written in part, and says which. It waits for the disk.
+pub fn put_torn_back(ledger: &Path) {
+    match Local::put_torn_back(ledger) {
+        Ok(files) => files.iter().for_each(|(path, end)| match end {
+            Ok(()) => say(&format!("haft: a change was cut off, and is taken back: {path} as before it")),
+            Err(why) => say(&format!(
+                "haft: {path} was left as it is when a change that was cut off was taken back: {why}"
+            )),
+        }),
+        Err(error) => say(&format!("haft: a change that was cut off: {}: {error}", ledger.display())),
     }
 }
 

@@ -69,6 +69,11 @@ impl Ledger {
         Self { folder, book: Mutex::default() }
     }
 
+    /// Where it keeps its records.
+    pub(super) fn folder(&self) -> &Path {
+        &self.folder
+    }
+
     /// Notes that a file in this folder is about to be written.
     pub(super) fn enter(self: &Arc<Self>, folder: &HostPath) -> Entry {
         let mut book = self.book();

@@ -9,6 +9,7 @@ mod fs;
 mod git_clean;
 mod git_index;
 mod git_pack;
+mod in_place;
 mod ledger;
 mod leftovers;
 mod locate;
@@ -206,6 +207,22 @@ impl Local {
     /// When the folder is there and cannot be listed.
     pub fn recover(folder: &Path) -> io::Result<u64> {
         ledger::recover(folder)
+    }
+
+    /// Reports whether a file may be there that a killed process had written in part; `folder` is
+    /// that of [`with_ledger`](Self::with_ledger).
+    pub fn is_torn(folder: &Path) -> bool {
+        in_place::is_torn(folder)
+    }
+
+    /// Puts back what files held that could only be written in place, and that a killed process had
+    /// written in part. Gives those that were put back, and those that were left as they are with
+    /// the reason.
+    ///
+    /// # Errors
+    /// When the folder is there and cannot be listed.
+    pub fn put_torn_back(folder: &Path) -> io::Result<Vec<(HostPath, Result<(), String>)>> {
+        in_place::recover(folder)
     }
 
     /// Removes what killed writes left in a folder, and gives how many files those were.

@@ -117,7 +117,7 @@ impl Move {
         let stat = now_at(&self.to).map_err(|e| failed("cannot be looked at", e))?;
         let held = At::new(Arc::clone(&self.to.folder), Vec::new(), self.to.name.clone(), None);
         let at = locate::located(self.to.path.clone(), &stat, held);
-        Ok(Written { at, made: self.made.paths() })
+        Ok(Written { at, made: self.made.paths(), in_place: None })
     }
 
     /// Folders that were made for it, topmost first.

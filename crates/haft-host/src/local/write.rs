@@ -16,7 +16,9 @@
 //! work where a plain write does not, and give the file away.
 
 use std::{
+    fs::File,
     io, iter,
+    path::{Path, PathBuf},
     sync::{Arc, Mutex, PoisonError, Weak},
     time::{Duration, Instant},
 };
@@ -32,7 +34,9 @@ use rustix::{
 };
 
 use super::{
+    Local,
     fs::{holds, move_free, sticky},
+    in_place,
     ledger::{Entry, Ledger},
     leftovers::{self, Swept},
     locate::{self, At},
@@ -44,9 +48,9 @@ use crate::{
 };
 
 /// How long the lock of a folder is waited for; haft itself holds it for microseconds.
-const LOCK_TIME: Duration = Duration::from_millis(500);
+pub(super) const LOCK_TIME: Duration = Duration::from_millis(500);
 /// How long is waited before the lock is tried again.
-const LOCK_STEP: Duration = Duration::from_micros(200);
+pub(super) const LOCK_STEP: Duration = Duration::from_micros(200);
 
 /// Most times that what others put there meanwhile is put back.
 const GIVE_BACK: usize = 100;
@@ -101,6 +105,11 @@ pub(super) struct Stage {
     slot: Slot,
     at: Arc<At>,
     expect: Expect,
+    rights: Option<Rights>,
+    /// Why it cannot be replaced, where that is known already, and the file opened for writing.
+    barred: Option<(Errno, File)>,
+    /// Where what it holds can be kept, if it has to be written in place.
+    pairs: Option<PathBuf>,
 }
 
 /// What a file shall hold.
@@ -132,7 +141,18 @@ pub(super) fn stage(
     if old.is_some() {
         slot.may_write()?;
     }
-    let temp = if old.is_some() || how.rights.is_some() {
+    let pairs = writes.ledger.as_ref().map(|ledger| ledger.folder().to_owned());
+    let mut barred = None;
+    let temp = if old.is_some() {
+        match Temp::replacing(&slot.folder, entry) {
+            Ok(temp) => temp,
+            Err(error) => {
+                let (temp, file) = aside(&slot, error, pairs.as_deref(), writes)?;
+                barred = Some((error, file));
+                temp
+            }
+        }
+    } else if how.rights.is_some() {
         Temp::replacement(&slot, entry)?
     } else {
         Temp::create(&slot, Mode::from(how.mode & 0o7777), entry)?
@@ -141,9 +161,36 @@ pub(super) fn stage(
         Content::Whole(data) => temp.fill(&data),
         Content::Pieces(source) => temp.fill_from(source),
     };
-    let filled = filled.and_then(|()| temp.take_over(&slot, old.as_ref(), how.rights.as_ref()));
+    let filled = filled.and_then(|()| match &barred {
+        // The file stays what it is.
+        Some(_) => Ok(()),
+        None => temp.take_over(&slot, old.as_ref(), how.rights.as_ref()),
+    });
     filled.and_then(|()| Ok(fs::fsync(&temp.file)?)).map_err(|e| slot.failed(e))?;
-    Ok(Stage { temp, made, slot, at, expect: how.expect })
+    let (expect, rights) = (how.expect, how.rights.clone());
+    Ok(Stage { temp, made, slot, at, expect, rights, barred, pairs })
+}
+
+/// Makes a temporary file elsewhere for a file in whose folder none can be, if it can be written in
+/// place.
+fn aside(
+    slot: &Slot,
+    error: Errno,
+    pairs: Option<&Path>,
+    writes: &Writes,
+) -> io::Result<(Temp, File)> {
+    let told = || Temp::not_created(slot, error);
+    let pairs = pairs.filter(|_| in_place::reason(error).is_some()).ok_or_else(told)?;
+    let file = in_place::open(slot).ok_or_else(told)?;
+    let failed = |error: io::Error| {
+        let what = format!("cannot be written in place, by way of {}", pairs.display());
+        fault(&slot.path, &what, error)
+    };
+    let folder = in_place::folder(pairs).map_err(failed)?;
+    let real = Local::path(&pairs.canonicalize().map_err(failed)?).map_err(failed)?;
+    let entry = real.join("new").ok().and_then(|path| entered(writes, &path));
+    let temp = Temp::replacing(&Arc::new(folder), entry).map_err(|error| failed(error.into()))?;
+    Ok((temp, file))
 }
 
 /// Notes where a file is about to be written, for the next start.
@@ -155,12 +202,25 @@ pub(super) fn entered(writes: &Writes, path: &HostPath) -> Option<Arc<Entry>> {
 impl Stage {
     /// Takes the name, if what stands there is still what the writer expects.
     pub(super) fn place(mut self) -> io::Result<Written> {
-        let Self { temp, made, slot, at, expect } = &mut self;
-        let (slot, expect) = (&*slot, *expect);
-        {
-            let _alone = Alone::within(&slot.folder);
-            let old = slot.expect(expect)?;
-            temp.take_name(slot, expect, old.as_ref(), at)?;
+        let in_place = {
+            let _alone = Alone::within(&self.slot.folder);
+            let old = self.slot.expect(self.expect)?;
+            let (barred, file) = self.barred.take().unzip();
+            let named = match barred {
+                Some(error) => Err(Unnamed::Os(error)),
+                None => self.temp.try_name(&self.slot, self.expect, old.as_ref()),
+            };
+            match named {
+                Ok(()) => None,
+                Err(error) => Some(self.write_in_place(error, file, old.as_ref())?),
+            }
+        };
+        let Self { temp, made, slot, .. } = &mut self;
+        if let Some((stat, reason)) = in_place {
+            temp.clear();
+            let held = At::new(Arc::clone(&slot.folder), Vec::new(), slot.name.clone(), None);
+            let at = locate::located(slot.path.clone(), &stat, held);
+            return Ok(Written { at, made: Vec::new(), in_place: Some(reason) });
         }
         // Before the folder is synced, so that one sync is enough.
         temp.clear();
@@ -173,7 +233,28 @@ impl Stage {
         let stat = fs::fstat(&temp.file).map_err(|e| failed("cannot be looked at", e))?;
         let held = At::new(Arc::clone(&slot.folder), Vec::new(), slot.name.clone(), None);
         let at = locate::located(slot.path.clone(), &stat, held);
-        Ok(Written { at, made: made.paths() })
+        Ok(Written { at, made: made.paths(), in_place: None })
+    }
+
+    /// Writes over what is there, where it cannot be replaced for a reason that this helps against;
+    /// gives that reason.
+    fn write_in_place(
+        &self,
+        error: Unnamed,
+        file: Option<File>,
+        old: Option<&Stat>,
+    ) -> io::Result<(Stat, &'static str)> {
+        let Self { temp, slot, .. } = self;
+        let reason = if let Unnamed::Os(error) = error { in_place::reason(error) } else { None };
+        let way = old.and(reason).zip(self.pairs.as_deref());
+        let opened = |way| Some((file.or_else(|| in_place::open(slot))?, way));
+        let Some((file, (reason, pairs))) = way.and_then(opened) else {
+            return Err(error.told(slot, self.expect, &self.at));
+        };
+        let content = File::from(temp.file.try_clone()?);
+        let rights = self.rights.as_ref();
+        let stat = in_place::write(slot, &file, self.expect, &content, rights, pairs)?;
+        Ok((stat, reason))
     }
 
     /// Folders that were made for it, topmost first.
@@ -327,6 +408,33 @@ impl Drop for Made {
     }
 }
 
+/// Why a file did not get its name.
+enum Unnamed {
+    /// The system refused it.
+    Os(Errno),
+    /// What is to be said of it is known already.
+    Told(io::Error),
+}
+
+impl Unnamed {
+    fn told(self, slot: &Slot, expect: Expect, at: &At) -> io::Error {
+        match self {
+            Self::Told(error) => error,
+            Self::Os(Errno::EXIST) => {
+                refuse(io::ErrorKind::AlreadyExists, &slot.path, "is already there")
+            }
+            Self::Os(Errno::NOENT) if matches!(expect, Expect::Stamp(_)) => slot.changed(),
+            // Trying again would never help.
+            Self::Os(Errno::BUSY) => {
+                let text = "is mounted there by itself, as files of containers are, and cannot be \
+                            replaced by a new file; write into it with a command";
+                refuse(io::ErrorKind::Unsupported, &slot.path, text)
+            }
+            Self::Os(error) => slot.failed(sticky(at, error)),
+        }
+    }
+}
+
 /// A file under a temporary name, which is removed in the end.
 pub(super) struct Temp {
     entry: Option<Arc<Entry>>,
@@ -339,32 +447,48 @@ pub(super) struct Temp {
 
 impl Temp {
     pub(super) fn create(slot: &Slot, mode: Mode, entry: Option<Arc<Entry>>) -> io::Result<Self> {
-        let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW;
+        Self::create_in(&slot.folder, mode, entry).map_err(|error| Self::not_created(slot, error))
+    }
+
+    fn create_in(
+        folder: &Arc<OwnedFd>,
+        mode: Mode,
+        entry: Option<Arc<Entry>>,
+    ) -> rustix::io::Result<Self> {
+        let flags = OFlags::RDWR | OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW;
         let mut last = Errno::EXIST;
         for _ in 0..16 {
             let name = leftovers::temp_name();
-            match fs::openat(&slot.folder, &*name, flags | OFlags::CLOEXEC, mode) {
+            match fs::openat(folder, &*name, flags | OFlags::CLOEXEC, mode) {
                 Ok(file) => {
                     let settled = std::cell::Cell::new(false);
-                    let folder = Arc::clone(&slot.folder);
+                    let folder = Arc::clone(folder);
                     return Ok(Self { entry, file, folder, name, settled });
                 }
                 Err(error @ (Errno::EXIST | Errno::INTR)) => last = error,
-                Err(error @ (Errno::ACCESS | Errno::PERM | Errno::NOENT)) => {
-                    let text = "cannot be written: its folder takes no new file, which every \
-                                change is at first";
-                    return Err(fault(&slot.path, text, error));
-                }
-                Err(error) => return Err(slot.failed(error)),
+                Err(error) => return Err(error),
             }
         }
-        Err(slot.failed(last))
+        Err(last)
+    }
+
+    fn not_created(slot: &Slot, error: Errno) -> io::Error {
+        if matches!(error, Errno::ACCESS | Errno::PERM | Errno::NOENT) {
+            let text = "cannot be written: its folder takes no new file, which every change is at \
+                        first";
+            return fault(&slot.path, text, error);
+        }
+        slot.failed(error)
     }
 
     /// Makes the file that takes the place of another one: for its owner alone, whatever its
     /// folder passes on, until [`Self::take_over`] gives it what that one has.
     pub(super) fn replacement(slot: &Slot, entry: Option<Arc<Entry>>) -> io::Result<Self> {
-        let temp = Self::create(slot, Mode::RUSR | Mode::WUSR, entry)?;
+        Self::replacing(&slot.folder, entry).map_err(|error| Self::not_created(slot, error))
+    }
+
+    fn replacing(folder: &Arc<OwnedFd>, entry: Option<Arc<Entry>>) -> rustix::io::Result<Self> {
+        let temp = Self::create_in(folder, Mode::RUSR | Mode::WUSR, entry)?;
         rights::remove_list(&temp.file);
         Ok(temp)
     }
@@ -460,13 +584,17 @@ impl Temp {
         old: Option<&Stat>,
         at: &At,
     ) -> io::Result<()> {
+        self.try_name(slot, expect, old).map_err(|error| error.told(slot, expect, at))
+    }
+
+    fn try_name(&self, slot: &Slot, expect: Expect, old: Option<&Stat>) -> Result<(), Unnamed> {
         let (from, to) = ((&self.folder, self.name.as_bytes()), (&slot.folder, &*slot.name));
         let moved = match (expect, old) {
             (Expect::Absent, _) => move_free((from.0, from.1), (to.0, to.1), false),
             (Expect::Stamp(_), Some(old)) => {
-                let ours = fs::fstat(&self.file)?;
+                let ours = fs::fstat(&self.file).map_err(Unnamed::Os)?;
                 match self.exchange(slot) {
-                    Ok(()) => return self.judge(slot, old, &ours),
+                    Ok(()) => return self.judge(slot, old, &ours).map_err(Unnamed::Told),
                     Err(Errno::INVAL | Errno::NOSYS | Errno::NOTSUP) => {
                         fs::renameat(from.0, from.1, to.0, to.1)
                     }
@@ -475,23 +603,9 @@ impl Temp {
             }
             _ => fs::renameat(from.0, from.1, to.0, to.1),
         };
-        match moved {
-            Ok(()) => {
-                self.settled.set(true);
-                Ok(())
-            }
-            Err(Errno::EXIST) => {
-                Err(refuse(io::ErrorKind::AlreadyExists, &slot.path, "is already there"))
-            }
-            Err(Errno::NOENT) if matches!(expect, Expect::Stamp(_)) => Err(slot.changed()),
-            // Trying again would never help.
-            Err(Errno::BUSY) => {
-                let text = "is mounted there by itself, as files of containers are, and cannot be \
-                            replaced by a new file; write into it with a command";
-                Err(refuse(io::ErrorKind::Unsupported, &slot.path, text))
-            }
-            Err(error) => Err(slot.failed(sticky(at, error))),
-        }
+        moved.map_err(Unnamed::Os)?;
+        self.settled.set(true);
+        Ok(())
     }
 
     /// Exchanges the two names.

@@ -448,7 +448,7 @@ impl Waiting {
             return Err(refuse(io::ErrorKind::NotFound, &to.real, "its folder is gone"));
         }
         spot.node = Some(id);
-        Ok(Written { at: located(&tree, spot), made: folders })
+        Ok(Written { at: located(&tree, spot), made: folders, in_place: None })
     }
 }
 
@@ -516,7 +516,7 @@ impl Moving {
                 new
             }
         });
-        Ok(Written { at: located(&tree, spot), made: folders })
+        Ok(Written { at: located(&tree, spot), made: folders, in_place: None })
     }
 }
 

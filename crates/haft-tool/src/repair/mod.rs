@@ -5,11 +5,14 @@
 
 mod duplicates;
 mod names;
+mod texts;
 
 use haft_types::ToolError;
 use serde_json::{Map, Value};
 
-pub(crate) use self::{duplicates::refuse as refuse_duplicates, names::imply};
+pub(crate) use self::{
+    duplicates::refuse as refuse_duplicates, names::imply, texts::take as take_texts,
+};
 
 /// Deepest nesting of a schema that is followed.
 const DEPTH: usize = 16;
@@ -56,7 +59,7 @@ fn near(text: &str, line: usize, column: usize) -> String {
 }
 
 /// Escapes raw line feeds, tabs and returns inside JSON strings, which models often leave bare.
-fn escape_controls(raw: &str) -> String {
+pub(crate) fn escape_controls(raw: &str) -> String {
     let (mut inside, mut escaped) = (false, false);
     let mut out = String::with_capacity(raw.len());
     for c in raw.chars() {
@@ -142,10 +145,10 @@ fn kind(schema: &Value) -> &str {
     schema.get("type").and_then(Value::as_str).unwrap_or("")
 }
 
-/// Adds a note while there are few: a hostile call could make a million.
 /// What the note of arguments that the tool does not know begins with.
 const UNKNOWN: &str = "ignored unknown arguments: ";
 
+/// Adds a note while there are few: a hostile call could make a million.
 fn note(notes: &mut Vec<String>, text: impl FnOnce() -> String) {
     if notes.len() < NOTES {
         notes.push(text());
@@ -254,12 +257,23 @@ fn from_url(value: Value, at: &str, notes: &mut Vec<String>) -> Value {
     }
 }
 
-/// The arguments with nothing around their paths, and a note for each; none where nothing is.
+/// Gives another way to write a path; none where there is none.
+type Way<'a> = &'a dyn Fn(&str) -> Option<String>;
+
+/// The arguments with their paths in each other way in which they may be meant, and a note for each
+/// path: with nothing around them, and in the other Unicode forms.
 ///
 /// A file may well have such a name, so these are only meant where nothing has the written one.
-pub(crate) fn bare_paths(input: &Value, schema: &Value) -> Option<(Value, Vec<String>)> {
+pub(crate) fn meant_paths(input: &Value, schema: &Value) -> Vec<(Value, Vec<String>)> {
+    let form =
+        |nth: usize| move |text: &str| haft_text::names::other_forms(text).into_iter().nth(nth);
+    let ways: [Way<'_>; 3] = [&bare, &form(0), &form(1)];
+    ways.into_iter().filter_map(|way| with_paths(input, schema, way)).collect()
+}
+
+fn with_paths(input: &Value, schema: &Value, way: Way<'_>) -> Option<(Value, Vec<String>)> {
     let mut found = Vec::new();
-    find_bare(input, schema, "", &mut found, 0);
+    find_paths(input, schema, "", way, &mut found, 0);
     if found.is_empty() {
         return None;
     }
@@ -276,10 +290,11 @@ pub(crate) fn bare_paths(input: &Value, schema: &Value) -> Option<(Value, Vec<St
     Some((mended, notes))
 }
 
-fn find_bare(
+fn find_paths(
     value: &Value,
     schema: &Value,
     at: &str,
+    way: Way<'_>,
     found: &mut Vec<(String, String)>,
     depth: usize,
 ) {
@@ -294,23 +309,24 @@ fn find_bare(
                 let at = format!("{at}/{name}");
                 match value {
                     Value::String(text) if PATHS.contains(&name.as_str()) => {
-                        found.extend(bare(text).map(|bare| (at, bare)));
+                        found.extend(way(text).map(|meant| (at, meant)));
                     }
-                    value => find_bare(value, inner, &at, found, depth + 1),
+                    value => find_paths(value, inner, &at, way, found, depth + 1),
                 }
             }
         }
         Value::Array(items) => {
             let inner = schema.get("items").unwrap_or(&Value::Null);
             for (index, item) in items.iter().enumerate() {
-                find_bare(item, inner, &format!("{at}/{index}"), found, depth + 1);
+                find_paths(item, inner, &format!("{at}/{index}"), way, found, depth + 1);
             }
         }
         _ => {}
     }
 }
 
-/// A path without what models put around it: `@`, quotes, odd spaces; none where nothing is.
+/// A path without what models put around it: `@`, quotes, odd spaces, and with the characters that
+/// answers show as `\u{..}`; none where there is nothing of the kind.
 fn bare(text: &str) -> Option<String> {
     let mut bare = text.trim_matches(|c: char| c.is_whitespace() || c == '\u{feff}');
     for quote in ['"', '\'', '`'] {
@@ -322,7 +338,33 @@ fn bare(text: &str) -> Option<String> {
     let bare = bare.strip_prefix('@').filter(|rest| !rest.is_empty()).unwrap_or(bare);
     let odd = |c: char| c != ' ' && c != '\u{3000}' && c.is_whitespace() && !c.is_control();
     let mended: String = bare.chars().map(|c| if odd(c) { ' ' } else { c }).collect();
+    let mended = unescaped(&mended).unwrap_or(mended);
     (mended != text).then_some(mended)
+}
+
+/// A text with the characters for which `\u{..}` stands where answers write that: those that cannot
+/// be seen, and those that go on the letter before. None where it has none.
+pub(crate) fn unescaped(text: &str) -> Option<String> {
+    let (mut out, mut rest) = (String::new(), text);
+    while let Some((before, after)) = rest.split_once("\\u{") {
+        out.push_str(before);
+        let character = after.split_once('}').and_then(|(code, behind)| {
+            let is_code =
+                (1..=6).contains(&code.len()) && code.bytes().all(|b| b.is_ascii_hexdigit());
+            let code = u32::from_str_radix(code, 16).ok().filter(|_| is_code)?;
+            let shown = |c: &char| *c != '\0' && *c != ' ' && !c.is_ascii_graphic();
+            Some((char::from_u32(code).filter(shown)?, behind))
+        });
+        if let Some((character, behind)) = character {
+            out.push(character);
+            rest = behind;
+        } else {
+            out.push_str("\\u{");
+            rest = after;
+        }
+    }
+    out.push_str(rest);
+    (out != text).then_some(out)
 }
 
 #[cfg(test)]

@@ -1,7 +1,10 @@
 //! `resolve`: looks every path of the plan up, once, with its links resolved and held.
 //!
-//! A path that models put something around is looked up without it where nothing has the written
-//! name; the call is then made anew with what is there. For a new file its folder tells.
+//! A path that models put something around, or in which they write a character as answers show it
+//! (`\u{..}`), is looked up without that where nothing has the written name; the call is then made
+//! anew with what is there. So is one in another Unicode form, as file systems of Apple have names.
+//! For a new file its folder tells; where that does not tell whether
+//! `\u{..}` is a character, it is refused.
 //!
 //! **Invariant:** nothing is opened here for reading or writing. What cannot be located is told
 //! only after the rules allowed it, so that a denied path does not even say whether it is there; of
@@ -13,10 +16,11 @@ use futures::{FutureExt as _, future::BoxFuture};
 use haft_host::{FileKind, Fs, Located};
 use haft_policy::Verdict;
 use haft_types::{Access, EntryKind, Follow, HostPath, Outcome, Status, Target, ToolError};
+use serde_json::Value;
 use tokio::time::timeout;
 
 use super::{rules, sandbox, script};
-use crate::{Call, Next, Stage, pipeline::Lost};
+use crate::{Call, Next, Stage, pipeline::Lost, repair::unescaped};
 
 /// Most folders above a lost path among which one that is there is looked for.
 const CLIMB: usize = 40;
@@ -114,16 +118,30 @@ async fn near(fs: &dyn Fs, path: &HostPath) -> Option<HostPath> {
     None
 }
 
+fn is_missing(found: Option<&Result<Located, Lost>>) -> bool {
+    matches!(found, Some(Ok(found)) if found.kind == FileKind::Missing)
+}
+
 /// The same call with its paths as they were probably meant, where only those are there.
 async fn mended(call: &Call, limit: Duration) -> Result<Option<Call>, ToolError> {
-    let is_missing = |found: &Option<Result<Located, Lost>>| matches!(found, Some(Ok(found)) if found.kind == FileKind::Missing);
-    if call.mended || !call.located.iter().any(is_missing) {
+    if call.mended || !call.located.iter().any(|found| is_missing(found.as_ref())) {
         return Ok(None);
     }
-    let Some((input, notes)) = call.ready()?.bare_paths() else { return Ok(None) };
-    if rules::decide(call)?.verdict == Verdict::Deny {
+    let meanings = call.ready()?.meant_paths();
+    if meanings.is_empty() || rules::decide(call)?.verdict == Verdict::Deny {
         return Ok(None);
     }
+    for (input, notes) in meanings {
+        if let Some(mut meant) = taken_as(call, input, limit).await? {
+            meant.notes.extend(notes);
+            return Ok(Some(meant));
+        }
+    }
+    Ok(None)
+}
+
+/// The same call with these arguments, if what they name is there where the written paths are not.
+async fn taken_as(call: &Call, input: Value, limit: Duration) -> Result<Option<Call>, ToolError> {
     let mut other = call.mended(input);
     if other.plan().is_none() {
         return Ok(None);
@@ -138,22 +156,45 @@ async fn mended(call: &Call, limit: Duration) -> Result<Option<Call>, ToolError>
         effects.iter().map(|effect| effect.path().cloned()).collect()
     };
     let (written, meant) = (paths(call), paths(&other));
-    let mut found = false;
+    let (mut found, mut unclear) = (false, None);
     for index in 0..written.len().min(meant.len()) {
-        let missing = is_missing(&call.located[index]);
-        let there = !is_missing(&other.located[index]);
+        let missing = is_missing(call.located[index].as_ref());
+        let there = !is_missing(other.located[index].as_ref());
         let is_new = missing && !there && modifies(call, index);
         found |= missing && there;
         if let (true, Some(written), Some(meant)) = (is_new, &written[index], &meant[index]) {
-            let folder_tells = only_folder(call.cx.host.fs(), written, meant);
-            found |= timeout(limit, folder_tells).await.unwrap_or_default();
+            let fs = call.cx.host.fs();
+            let tells = async |one, other| {
+                timeout(limit, only_folder(fs, one, other)).await.unwrap_or_default()
+            };
+            if tells(written, meant).await {
+                found = true;
+            } else if unescaped(&written.text()).is_some() && !tells(meant, written).await {
+                unclear = unclear.or(Some((written, meant)));
+            }
         }
         if !missing && written[index] != meant[index] {
             return Ok(None);
         }
     }
-    other.notes.extend(notes);
-    Ok((found && written.len() == meant.len()).then_some(other))
+    match unclear {
+        Some((written, meant)) => Err(two_ways(call, written, meant)),
+        None => Ok((found && written.len() == meant.len()).then_some(other)),
+    }
+}
+
+/// Refuses the name of a new file that may have its `\u{..}` as it stands or for a character.
+fn two_ways(call: &Call, written: &HostPath, meant: &HostPath) -> ToolError {
+    let shown = |path: &HostPath| call.place().shown(path).chars().take(300).collect::<String>();
+    let (written, meant) = (shown(written), shown(meant));
+    ToolError::new(format!(
+        "{written} can be meant in two ways, and neither is there: with \\u{{..}} in the name as it \
+         stands, or with the character itself, as {meant:?}"
+    ))
+    .hint(format!(
+        "Nothing was changed. For the second send \"{meant}\", with the character itself. For the \
+         first make the file with a command, then call again."
+    ))
 }
 
 fn modifies(call: &Call, index: usize) -> bool {

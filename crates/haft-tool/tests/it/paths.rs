@@ -90,6 +90,117 @@ async fn a_denial_of_either_form_denies() {
     assert_eq!(read(&world, "@a").await.status, Status::Done, "it is another file");
 }
 
+/// A name as answers show it, and what it is.
+const SHOWN: &[(&str, &str)] = &[
+    ("cafe\\u{301}.txt", "cafe\u{301}.txt"),
+    ("a\\u{200d}b\\u{A0}c", "a\u{200d}b\u{a0}c"),
+    ("d\\u{feff}/x\\u{1f468}", "d\u{feff}/x\u{1f468}"),
+];
+
+#[tokio::test]
+async fn a_name_as_answers_show_it_is_the_file_that_is_there() {
+    for (shown, is) in SHOWN {
+        let world = files(&[is]);
+        let text = read(&world, shown).await.joined_text();
+        assert!(text.contains("is not there and was taken as") && text.contains(is), "{text}");
+        let input = json!({"path": shown, "content": "new\n"});
+        let written = world.call("write", input).await;
+        assert_eq!(written.status, Status::Done, "{written:?}");
+        let there = world.files().await.unwrap();
+        let names = there.keys().filter(|name| !name.ends_with('/'));
+        assert_eq!(names.collect::<Vec<_>>(), [is], "there is no second one");
+        assert!(there[*is].starts_with(b"new"));
+        // The written name counts where it is there.
+        let world = files(&[shown, is]);
+        let text = read(&world, shown).await.joined_text();
+        assert!(text.contains(shown) && !text.contains("was taken as"), "{text}");
+    }
+}
+
+#[tokio::test]
+async fn a_new_file_whose_name_can_be_meant_in_two_ways_is_refused() {
+    let moved = |path: &str| json!({"files": [{"path": "x", "move_to": path}]});
+    for (shown, is) in SHOWN {
+        let write = json!({"path": shown, "content": "new\n"});
+        for (tool, input) in [("write", write), ("edit", moved(shown))] {
+            let world = files(&["x", "d/y"]);
+            let before: Vec<String> = world.files().await.unwrap().into_keys().collect();
+            let outcome = world.call(tool, input).await;
+            let text = outcome.joined_text();
+            assert_eq!(outcome.status, Status::Failed, "{text}");
+            assert!(text.contains("in two ways") && text.contains("Nothing was changed"), "{text}");
+            assert!(text.contains(shown) && text.contains(is), "both are named: {text}");
+            let after: Vec<String> = world.files().await.unwrap().into_keys().collect();
+            assert_eq!(before, after);
+        }
+        let world = files(&["x"]);
+        let text = read(&world, shown).await.joined_text();
+        assert!(text.contains(shown) && !text.contains("two ways"), "only a change: {text}");
+    }
+    // Its folder tells which of them it is.
+    for (there, is) in [("d\u{a0}/x", "d\u{a0}/new"), ("d\\u{a0}/x", "d\\u{a0}/new")] {
+        let world = files(&[there]);
+        let input = json!({"path": "d\\u{a0}/new", "content": "x"});
+        let outcome = world.call("write", input).await;
+        assert_eq!(outcome.status, Status::Done, "{outcome:?}");
+        assert!(world.files().await.unwrap().contains_key(is), "{is}");
+    }
+    // What answers never write so is a name like any other.
+    for plain in ["a\\u{41}", "a\\u{2f}b", "a\\u{}", "a\\u{d800}", "a\\u{0}", "a\\u{1234567}"] {
+        let world = files(&["x"]);
+        let outcome = world.call("write", json!({"path": plain, "content": "x"})).await;
+        assert_eq!(outcome.status, Status::Done, "{plain}: {outcome:?}");
+        assert!(world.files().await.unwrap().contains_key(plain), "{plain}");
+    }
+}
+
+#[tokio::test]
+async fn what_is_shown_is_judged_as_the_file_that_is_meant() {
+    for (shown, is) in SHOWN {
+        for rule in [format!("Read({is})"), format!("Edit({is})")] {
+            let world = files(&[is]);
+            world.rule(Verdict::Deny, &rule);
+            let tool = if rule.starts_with("Read") { "read" } else { "write" };
+            let outcome = world.call(tool, json!({"path": shown, "content": "x"})).await;
+            assert_eq!(outcome.status, Status::Denied, "{rule}: {outcome:?}");
+        }
+        let world = files(&["x"]);
+        world.rule(Verdict::Deny, &format!("Edit({is})"));
+        let outcome = world.call("write", json!({"path": shown, "content": "x"})).await;
+        assert_eq!(outcome.status, Status::Denied, "{outcome:?}");
+    }
+}
+
+#[tokio::test]
+async fn a_name_in_another_unicode_form_is_the_file_that_is_there() {
+    let (composed, decomposed) = ("\u{dc}bersicht.md", "U\u{308}bersicht.md");
+    for (written, is) in [(composed, decomposed), (decomposed, composed)] {
+        let world = files(&[is]);
+        let text = read(&world, written).await.joined_text();
+        assert!(text.contains("is not there and was taken as") && text.contains(is), "{text}");
+        let outcome = world.call("write", json!({"path": written, "content": "new\n"})).await;
+        assert_eq!(outcome.status, Status::Done, "{outcome:?}");
+        let there = world.files().await.unwrap();
+        assert_eq!(there.keys().collect::<Vec<_>>(), [is], "there is no twin");
+        let found = world.call("find", json!({"pattern": written})).await.joined_text();
+        assert!(found.contains(is) && found.contains("another Unicode form"), "{found}");
+        for path in [written, is] {
+            let world = files(&[is]);
+            world.rule(Verdict::Deny, &format!("Read({written})"));
+            assert_eq!(read(&world, path).await.status, Status::Denied, "{path:?}");
+        }
+        // Both are there, or neither is: the written one is meant.
+        let world = files(&[written, is]);
+        assert!(!read(&world, written).await.joined_text().contains("taken as"));
+        let world = files(&["x"]);
+        world.call("write", json!({"path": written, "content": "new\n"})).await;
+        assert!(world.files().await.unwrap().contains_key(written));
+    }
+    let world = files(&[decomposed]);
+    let text = world.call("grep", json!({"pattern": composed})).await.joined_text();
+    assert!(text.contains("another Unicode form (NFC or NFD)"), "{text}");
+}
+
 struct Sees(Seen<String>);
 
 impl Hook for Sees {
@@ -112,6 +223,11 @@ async fn hooks_see_what_a_path_was_taken_as_and_nothing_goes_in_circles() {
     let outcome = call(&dispatcher, "read", json!({"path": "@a"})).await;
     assert_eq!(*seen.lock().unwrap(), ["@a", "a"]);
     assert_eq!(outcome.status, Status::Failed, "the hook wanted the other: {outcome:?}");
+    let world = files(&["b\u{301}"]);
+    let hooks: Vec<std::sync::Arc<dyn Hook>> = vec![std::sync::Arc::new(Sees(seen.clone()))];
+    let dispatcher = with_pipeline(&world, standard(&Settings { hooks, ..Settings::default() }));
+    call(&dispatcher, "read", json!({"path": "b\\u{301}"})).await;
+    assert_eq!(seen.lock().unwrap()[2..], ["b\\u{301}", "b\u{301}"]);
 }
 
 #[tokio::test]

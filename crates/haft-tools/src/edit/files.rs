@@ -6,7 +6,7 @@
 //! **Invariant:** every file is worked out before the first is written. The turns at the files are
 //! taken in the order of their real paths, so that two calls never wait for each other.
 
-use haft_host::Located;
+use haft_host::{Located, Written};
 use haft_text::diff::TextDiff;
 use haft_tool::{Becomes, Cx, Step, TransactionError};
 use haft_types::{
@@ -452,15 +452,16 @@ async fn once(
     found: &[Found],
     cx: &Cx,
 ) -> Result<Outcome, Failure> {
-    let items = items(tool, files, found, Look::Whole, cx).await?;
-    let steps: Vec<(&Item, Step)> =
-        items.iter().filter_map(|item| Some((item, item.step(cx)?))).collect();
-    let only: Vec<Step> = steps.iter().map(|(_, step)| step.clone()).collect();
-    let written = cx.change_together(&only).await.map_err(|error| refused(error, files))?;
-    for ((item, _), written) in steps.iter().zip(written) {
-        if let (Some(hash), Some(written)) = (item.known(), written) {
+    let mut items = items(tool, files, found, Look::Whole, cx).await?;
+    let steps = items.iter_mut().filter_map(|item| item.step(cx).map(|step| (item, step)));
+    let (changed, steps): (Vec<&mut Item>, Vec<Step>) = steps.unzip();
+    let written = cx.change_together(&steps).await.map_err(|error| refused(error, files))?;
+    for (item, written) in changed.into_iter().zip(written) {
+        let Some(written) = written else { continue };
+        if let Some(hash) = item.known() {
             seen::note(cx, &written.at, Some(hash));
         }
+        item.change.made(&written);
     }
     answer(&items, cx).map_err(Failure::from)
 }
@@ -604,6 +605,15 @@ impl Item {
 }
 
 impl Change {
+    /// Takes note of how it was written.
+    fn made(&mut self, written: &Written) {
+        match self {
+            Self::Edit(_, work) => change::made_notes(&work.at, written, &mut work.notes),
+            Self::Write(_, work) => work.made(written),
+            Self::Delete(_) | Self::Keep(_) => {}
+        }
+    }
+
     /// What became of a file that is at `new` now, where it was moved.
     fn text(&self, cx: &Cx, new: Option<&str>) -> Result<String, ToolError> {
         match self {

@@ -280,3 +280,26 @@ async fn little_is_shown_of_what_is_hardly_text() {
     assert!(text.starts_with("begin\n") && text.ends_with("end"), "{text}");
     assert!(text.contains("most of 40011 bytes"), "{text}");
 }
+
+#[tokio::test]
+async fn what_grep_finds_in_kept_output_is_what_the_call_showed() {
+    let world = world();
+    let marks =
+        r"printf '\357\273\277x \342\200\215 \302\240 \033[31mred\033[0m\nx \357\273\277 two\n'";
+    let direct = text(&world, "bash", json!({"command": marks})).await;
+    assert!(direct.starts_with("\u{feff}x \u{200d} \u{a0} red\nx \u{feff} two"), "{direct:?}");
+    let long = format!("{marks}; seq 100000 200000");
+    let outcome = world.call("bash", json!({"command": long})).await;
+    let address = data(&outcome, "output_path");
+    let address = address.as_str().unwrap();
+    for more in [json!({}), json!({"multiline": true}), json!({"-B": 1, "offset": 0})] {
+        let mut input = json!({"pattern": "x", "path": address, "-n": false});
+        input.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
+        let found = text(&world, "grep", input).await;
+        let found = found.replace(&format!("{address}:"), "");
+        assert_eq!(found, direct.trim_end(), "{more}");
+    }
+    // Of a file the mark is none of its text.
+    std::fs::write(world.folder().unwrap().join("f"), "\u{feff}x\n").unwrap();
+    assert_eq!(text(&world, "grep", json!({"pattern": "^x", "path": "f"})).await, "f:1:x");
+}

@@ -172,3 +172,27 @@ async fn a_file_of_nothing_but_a_mark_has_its_encoding_and_a_hash() {
         }
     }
 }
+
+#[tokio::test]
+async fn utf32_is_named_with_what_converts_it() {
+    let text = "h\u{e4}llo\nzwei\n";
+    let little: Vec<u8> = text.chars().flat_map(|c| u32::from(c).to_le_bytes()).collect();
+    let big: Vec<u8> = text.chars().flat_map(|c| u32::from(c).to_be_bytes()).collect();
+    let marked = [b"\xff\xfe\0\0", &little[..]].concat();
+    for (bytes, name) in [(little, "UTF-32LE"), (big, "UTF-32BE"), (marked, "UTF-32")] {
+        for world in both(&[("wide.txt", &bytes)]) {
+            let edit = json!([{"old_text": "zwei", "new_text": "2"}]);
+            for (tool, input) in [
+                ("read", json!({"path": "wide.txt"})),
+                ("edit", json!({"path": "wide.txt", "edits": edit})),
+            ] {
+                let shown = failed(&world, tool, input).await;
+                assert!(shown.contains("is text in UTF-32"), "{tool}: {shown}");
+                assert!(shown.contains(&format!("iconv -f {name} -t UTF-8")), "{tool}: {shown}");
+            }
+            let input = json!({"path": "wide.txt", "content": "new\n"});
+            let outcome = world.call("write", input).await;
+            assert!(outcome.joined_text().contains("text in UTF-32"), "{}", outcome.joined_text());
+        }
+    }
+}

@@ -47,7 +47,7 @@ impl Staged for Later {
         }
         let modified = now.map_or(0, |stamp| stamp.modified) + 1;
         files.insert(self.path.clone(), (self.data, modified));
-        ready(Ok(Written { at: look(&files, &self.path), made: Vec::new() }))
+        ready(Ok(Written { at: look(&files, &self.path), made: Vec::new(), in_place: None }))
     }
 }
 

@@ -4,10 +4,10 @@ use std::{io, sync::Arc};
 
 use haft_host::{FsOp, Memory};
 use haft_testkit::world::World;
-use haft_types::{Hash, HostPath, ReceiptAction, Style};
+use haft_types::{Hash, HostPath, ReceiptAction, Status, Style};
 use serde_json::{Value, json};
 
-use crate::{both, done, failed, local};
+use crate::{both, done, failed, local, memory};
 
 fn content(path: &str, content: &str) -> Value {
     json!({"path": path, "content": content})
@@ -155,4 +155,55 @@ async fn a_notebook_that_becomes_none_is_told() {
             assert!(!again.contains("notebook_edit"), "nothing is written: {again}");
         }
     }
+}
+
+/// Calls with arguments as a model wrote them, which have to work.
+async fn wrote(world: &World, tool: &str, raw: &str) -> String {
+    let outcome = world.call_raw(tool, raw).await;
+    assert_eq!(outcome.status, Status::Done, "{raw}: {}", outcome.joined_text());
+    outcome.joined_text()
+}
+
+#[tokio::test]
+async fn content_that_is_no_string_is_written_as_it_was_sent() {
+    for world in both(&[("old.json", b"{}\n")]) {
+        for (value, what) in [
+            ("{\"name\": \"x\",\n  \"b\": [1, 2.50], \"a\": null}", "an object"),
+            ("[ 1,2 ]", "an array"),
+            ("1.0", "a number"),
+            ("12345678901234567890123", "a number"),
+            ("true", "true"),
+            ("false", "false"),
+        ] {
+            for path in ["old.json", "new.json"] {
+                let raw = format!("{{\"path\": \"{path}\", \"content\": {value}}}");
+                let text = wrote(&world, "write", &raw).await;
+                assert!(text.contains(&format!("content was {what}, not a string")), "{text}");
+                let now = world.read_bytes(path).await.unwrap().unwrap();
+                assert_eq!(String::from_utf8(now).unwrap(), value);
+            }
+            for raw in [
+                format!("{{\"files\": [{{\"path\": \"new.json\", \"content\": {value}}}]}}"),
+                format!("{{\"path\": \"new.json\", \"content\": {value}}}"),
+            ] {
+                done(&world, "write", content("new.json", "something else\n")).await;
+                let text = wrote(&world, "edit", &raw).await;
+                assert!(text.contains("content was"), "{text}");
+                assert!(text.contains("the characters of its JSON are the text"), "{text}");
+                let now = world.read_bytes("new.json").await.unwrap().unwrap();
+                assert_eq!(String::from_utf8(now).unwrap(), value);
+            }
+        }
+    }
+}
+
+#[tokio::test]
+async fn null_is_no_content() {
+    let world = memory(&[("old.json", b"{}\n")]);
+    let text = failed(&world, "write", json!({"path": "old.json", "content": null})).await;
+    assert!(text.contains("content is null, wanted: string"), "{text}");
+    let input = json!({"files": [{"path": "old.json", "content": null}]});
+    let text = failed(&world, "edit", input).await;
+    assert!(text.contains("neither edits, content, delete nor move_to"), "{text}");
+    assert_eq!(world.read_bytes("old.json").await.unwrap().unwrap(), b"{}\n");
 }

@@ -13,7 +13,7 @@ use serde_json::{Value, json};
 
 use crate::{
     mcp_client::{self, Client, at_once},
-    world::{Input, PATIENCE, World, collect, ended, finish},
+    world::{Input, PATIENCE, Ran, World, collect, ended, finish},
 };
 
 /// A call, what has to be said of it, and what must not.
@@ -348,33 +348,37 @@ fn on_a_disk_that_can_share_a_big_file_is_kept_without_being_copied() {
     fs::remove_file(image).unwrap();
 }
 
+/// Runs haft with `source` mounted over `mounted`: a shell script in which `$0` is haft and `$1` an
+/// input. None where nobody may mount anything.
+fn with_a_mount(world: &World, script: &str, input: &Value) -> Option<Ran> {
+    let (mount, work) = ("mount --bind source mounted", world.work());
+    if !machine::may_mount("-m", &format!("cd '{}' && {mount}", work.display())) {
+        return None;
+    }
+    let mut command = world.program("unshare");
+    let script = format!("cd \"$2\" && {mount} && {script}");
+    command.args(["-m", "sh", "-c", &script, env!("CARGO_BIN_EXE_haft"), &input.to_string()]);
+    command.arg(work);
+    Some(finish(command, &Input::Nothing))
+}
+
 #[test]
-fn a_file_that_is_mounted_by_itself_keeps_all_as_it_is() {
+fn a_file_that_is_mounted_by_itself_is_not_removed_and_all_stays_as_it_is() {
     let world = World::new();
     for name in ["a.txt", "mounted", "source"] {
         world.file(name, name);
     }
-    let (mount, work) = ("mount --bind source mounted", world.work());
-    if !machine::may_mount("-m", &format!("cd '{}' && {mount}", work.display())) {
-        return;
-    }
     let edit = json!([{"old_text": "source", "new_text": "new"}]);
     for (change, done) in [
-        (json!({"content": "new\n"}), "replaced"),
-        (json!({"edits": edit}), "replaced"),
         (json!({"delete": true}), "removed"),
         (json!({"move_to": "moved"}), "moved"),
         (json!({"move_to": "moved", "edits": edit}), "moved"),
     ] {
         let mut mounted = change;
         mounted["path"] = json!("mounted");
-        let input = json!({"files": [{"path": "a.txt", "content": "new\n"}, mounted]}).to_string();
-        let mut command = world.program("unshare");
-        let script =
-            format!("cd \"$1\" && {mount} && exec \"$0\" tool edit --mode bypass --input \"$2\"");
-        command.args(["-m", "sh", "-c", &script, env!("CARGO_BIN_EXE_haft")]);
-        command.arg(&work).arg(&input);
-        let ran = finish(command, &Input::Nothing);
+        let input = json!({"files": [{"path": "a.txt", "content": "new\n"}, mounted]});
+        let script = "exec \"$0\" tool edit --mode bypass --input \"$1\"";
+        let Some(ran) = with_a_mount(&world, script, &input) else { return };
         let said = ran.said();
         assert_eq!(ran.code, Some(1), "{said}");
         for part in ["mounted there by itself", done, "put back: 1 file", "Nothing was changed."] {
@@ -385,6 +389,44 @@ fn a_file_that_is_mounted_by_itself_keeps_all_as_it_is() {
             assert_eq!(world.read(name), name, "{input}");
         }
         assert_eq!(fs::read_dir(world.work()).unwrap().count(), 3, "{input}");
+    }
+}
+
+#[test]
+fn a_file_that_is_mounted_by_itself_is_written_in_place_and_taken_back() {
+    let edits = json!([{"old_text": "old", "new_text": "new"}]);
+    let others = json!({"path": "a.txt", "content": "new\n"});
+    for (tool, input) in [
+        ("write", json!({"path": "mounted", "content": "new\n"})),
+        ("edit", json!({"path": "mounted", "edits": edits})),
+        ("edit", json!({"files": [others, {"path": "mounted", "edits": edits}]})),
+        ("edit", json!({"files": [{"path": "mounted", "content": "new\n"}, others]})),
+    ] {
+        let world = World::new();
+        world.file("a.txt", "old\n");
+        world.file("mounted", "below\n");
+        fs::hard_link(world.file("source", "old\n"), world.root().join("other")).unwrap();
+        let script = format!(
+            "\"$0\" tool {tool} --mode bypass --input \"$1\" && echo \"== $(cat mounted source \
+             ../other)\" && \"$0\" undo && echo \"== $(cat mounted a.txt)\" && \"$0\" redo && \
+             echo \"== $(cat mounted)\""
+        );
+        let Some(ran) = with_a_mount(&world, &script, &input) else { return };
+        assert_eq!(ran.code, Some(0), "{ran:?}");
+        let parts: Vec<&str> = ran.out.split("== ").collect();
+        for part in [
+            "cannot be replaced by a new one, since it is mounted there by itself",
+            "written in place, which is not one step",
+            "has 2 names (hard links): all of them have the new content",
+        ] {
+            assert!(parts[0].contains(part), "{part}: {ran:?}");
+        }
+        assert!(!parts[0].contains("only this one"), "{ran:?}");
+        assert!(parts[1].starts_with("new\nnew\nnew\n"), "{ran:?}");
+        assert!(parts[2].starts_with("old\nold\n"), "{ran:?}");
+        assert!(parts[3].starts_with("new\n"), "{ran:?}");
+        assert_eq!(world.read("mounted"), "below\n");
+        assert_eq!(fs::read_dir(world.state().join("writing")).map_or(0, Iterator::count), 0);
     }
 }
 

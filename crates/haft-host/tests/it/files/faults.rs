@@ -3,7 +3,7 @@
 use std::{fs, io, os::unix::fs::PermissionsExt, path::Path, process::Command};
 
 use bytes::Bytes;
-use haft_host::{FsOp, Host, Local, Memory};
+use haft_host::{Expect, FsOp, Host, Local, Memory, WriteHow};
 use haft_testkit::machine;
 use haft_types::Follow;
 
@@ -11,6 +11,8 @@ use super::{World, anyhow, locals};
 
 /// Set in the child process to the file that it has to write.
 const TARGET: &str = "HAFT_TEST_TARGET";
+/// Set there to where it keeps its records, if it does.
+pub const LEDGER: &str = "HAFT_TEST_LEDGER";
 
 /// What the child processes of the tests below run.
 #[tokio::test]
@@ -18,10 +20,15 @@ const TARGET: &str = "HAFT_TEST_TARGET";
 async fn child_writes_a_mebibyte() {
     let target = std::env::var_os(TARGET).unwrap();
     let path = Local::path(Path::new(&target)).unwrap();
-    let host = Local::new();
+    let host = match std::env::var_os(LEDGER) {
+        Some(ledger) => Local::new().with_ledger(ledger.into()),
+        None => Local::new(),
+    };
     let at = host.fs().locate(&path, Follow::Yes).await.unwrap();
-    match host.fs().write(&at, Bytes::from(vec![b'n'; 1 << 20]), anyhow()).await {
-        Ok(_) => println!("WROTE"),
+    let expect = at.stamp.map_or(Expect::Absent, Expect::Stamp);
+    let how = WriteHow { expect, ..anyhow() };
+    match host.fs().write(&at, Bytes::from(vec![b'n'; 1 << 20]), how).await {
+        Ok(written) => println!("WROTE {:?} {}", written.in_place, written.at.names),
         Err(error) => println!("ERROR {:?} {error}", error.kind()),
     }
 }

@@ -3,6 +3,7 @@
 mod faults;
 mod flips;
 mod generic;
+mod in_place;
 mod moves;
 mod outputs;
 mod races;

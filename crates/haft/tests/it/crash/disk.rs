@@ -38,8 +38,15 @@ const EDIT: &[Failure] = &[
     Failure {
         syscall: "openat",
         line: "O_CREAT|O_EXCL|O_LARGEFILE",
-        errors: &["ENOSPC", "EDQUOT", "EROFS", "EACCES"],
+        errors: &["ENOSPC", "EDQUOT", "EIO"],
         then: Then::Refused,
+    },
+    // The file itself can be written.
+    Failure {
+        syscall: "openat",
+        line: "O_CREAT|O_EXCL|O_LARGEFILE",
+        errors: &["EROFS", "EACCES", "EPERM"],
+        then: Then::Done,
     },
     Failure { syscall: "fchmod", line: ".tmp", errors: &["EPERM", "EIO"], then: Then::Refused },
     Failure {
@@ -51,8 +58,14 @@ const EDIT: &[Failure] = &[
     Failure {
         syscall: "renameat2",
         line: "EXCHANGE",
-        errors: &["EIO", "EDQUOT", "EROFS", "ENOSPC", "EPERM"],
+        errors: &["EIO", "EDQUOT", "ENOSPC"],
         then: Then::Refused,
+    },
+    Failure {
+        syscall: "renameat2",
+        line: "EXCHANGE",
+        errors: &["EROFS", "EPERM", "EACCES", "EBUSY", "EXDEV"],
+        then: Then::Done,
     },
     Failure {
         syscall: "renameat2",

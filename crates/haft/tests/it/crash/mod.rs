@@ -5,6 +5,7 @@
 //! can be told as one: the trees before and after an undisturbed run are all that is compared.
 
 mod disk;
+mod in_place;
 mod kill;
 mod race;
 mod strace;
