@@ -476,3 +476,17 @@ async fn what_a_new_text_may_not_have_meant_is_told() {
         assert!(!shown.contains("new_text"), "{old:?}: {shown}");
     }
 }
+
+#[tokio::test]
+async fn a_path_with_other_slashes_or_from_the_root_is_named_as_it_is() {
+    let world = local(&[("src/deep/app.py", b"x\n")]);
+    for path in ["src\\deep\\app.py", "/src/deep/app.py", "\\src\\deep\\app.py"] {
+        for (tool, input) in [("edit", replace(path, "x", "y")), ("read", json!({"path": path}))] {
+            let shown = failed(&world, tool, input).await;
+            assert!(shown.contains("Did you mean src/deep/app.py?"), "{tool} {path}: {shown}");
+        }
+    }
+    // Nothing is made up where that is not there either.
+    let shown = failed(&world, "read", json!({"path": "src\\deep\\other.py"})).await;
+    assert!(!shown.contains("src/deep/other.py?"), "{shown}");
+}

@@ -93,12 +93,6 @@ fn a_missing_file_names_what_is_near_and_may_be_seen() {
         ),
         case(
             "read",
-            json!({"path": "/app/deep/main.py"}),
-            &["Did you mean app/deep/main.py?"],
-            &[],
-        ),
-        case(
-            "read",
             json!({"path": "\\app\\deep\\main.py"}),
             &["Did you mean app/deep/main.py?"],
             &[],
