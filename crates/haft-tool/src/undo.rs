@@ -15,7 +15,11 @@ mod left;
 mod moves;
 mod order;
 
-use std::{collections::BTreeMap, io, sync::Arc};
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    io,
+    sync::Arc,
+};
 
 use haft_host::{Expect, FileKind, Fs, Host, Located, Made, Queues, WriteHow, Written};
 use haft_types::{Blob, EntryKind, Follow, Hash, HostPath, Receipt, ReceiptAction, Rights};
@@ -271,9 +275,23 @@ impl Undo<'_> {
             done => done,
         };
         let receipts = done?;
-        let apart = left::apart(&receipts, &now);
+        let apart = left::apart(&receipts, &now, &self.still(&now).await);
         let stay = self.stay(folders).await;
         Ok(Taken { receipts, apart, stay, left: Vec::new() })
+    }
+
+    /// Of files with several names those that are still one: they were written in place, or not at
+    /// all.
+    async fn still(&self, now: &BTreeMap<HostPath, Now>) -> BTreeSet<HostPath> {
+        let mut still = BTreeSet::new();
+        for (path, now) in now {
+            let Some(was) = now.at.as_ref().filter(|at| at.names > 1) else { continue };
+            let id = |at: &Located| at.stamp.map(|stamp| stamp.id);
+            if self.own(path).await.is_ok_and(|at| id(&at) == id(was)) {
+                still.insert(path.clone());
+            }
+        }
+        still
     }
 
     /// What is to be done, by path.

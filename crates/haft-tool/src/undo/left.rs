@@ -32,13 +32,19 @@ pub struct Apart {
     pub more: bool,
 }
 
-/// The files that were written anew while they had other names.
-pub(super) fn apart(receipts: &[Receipt], now: &BTreeMap<HostPath, Now>) -> Vec<Apart> {
+/// The files that were written anew while they had other names, but those that are `still` one file
+/// with them.
+pub(super) fn apart(
+    receipts: &[Receipt],
+    now: &BTreeMap<HostPath, Now>,
+    still: &BTreeSet<HostPath>,
+) -> Vec<Apart> {
     let mut files: BTreeMap<(u64, u64), (Vec<HostPath>, u64)> = BTreeMap::new();
     for receipt in receipts {
         let is_written = receipt.kind == EntryKind::File
             && receipt.action == ReceiptAction::Changed
-            && receipt.before != receipt.after;
+            && receipt.before != receipt.after
+            && !still.contains(&receipt.path);
         let at = now.get(&receipt.path).and_then(|now| now.at.as_ref());
         let Some(at) = at.filter(|at| is_written && at.names > 1) else { continue };
         let Some(stamp) = at.stamp else { continue };

@@ -419,6 +419,7 @@ fn a_file_that_is_mounted_by_itself_is_written_in_place_and_taken_back() {
         assert!(parts[1].starts_with("new\nnew\nnew\n"), "{ran:?}");
         assert!(parts[2].starts_with("old\nold\n"), "{ran:?}");
         assert!(parts[3].starts_with("new\n"), "{ran:?}");
+        assert!(!ran.said().contains("of its own now"), "it is still one file: {ran:?}");
         assert_eq!(world.read("mounted"), "below\n");
         assert_eq!(fs::read_dir(world.state().join("writing")).map_or(0, Iterator::count), 0);
     }
