@@ -167,6 +167,8 @@ async fn grep(
         Ok::<bool, SearchError>(false)
     };
     let ended = walk.stop.run_until_cancelled(whole).await;
+    // What ended because it was stopped may tell so before its token does.
+    let ended = ended.filter(|result| result.is_err() || !walk.stop.is_cancelled());
     finish(ended, &walker, files.skipped)
 }
 
@@ -370,7 +372,8 @@ impl Files<'_> {
             self.in_parts(file, result, (named, skip)).await
         };
         self.skipped.took(&result);
-        if let Some(error) = &result.error {
+        // A reader fails where its search is stopped: that says nothing of the file.
+        if let Some(error) = result.error.as_ref().filter(|_| !self.stop.is_cancelled()) {
             self.unreadable(name, error);
         }
         Ok(matches_of(name, result).map(|(found, _)| found))

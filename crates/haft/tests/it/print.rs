@@ -197,10 +197,10 @@ fn the_result_of_a_run_counts_what_got_an_answer() {
     let model = world.script(&[
         json!({"calls": [
             {"name": "read", "input": {"path": "a.txt"}},
-            {"name": "read", "raw": "{\"path\": "},
             {"name": "nosuch", "input": {}},
             {"name": "write", "input": {"path": "b", "content": ""}},
         ]}),
+        json!({"calls": [{"name": "read", "raw": "{\"path\": "}]}),
         json!({"text": "Done.", "stop": "length"}),
     ]);
     let result = world.run(&["-p", "go", "--model", &model, "--output", "json"]).json();
