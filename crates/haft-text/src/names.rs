@@ -96,6 +96,11 @@ pub fn other_forms(text: &str) -> Vec<String> {
 /// Makes a text safe to show in a message: what cannot be seen is written as `\u{..}`, tabs as
 /// `\t`, and what is longer than `limit` characters is cut with a mark.
 pub fn shown(text: &str, limit: usize) -> String {
+    shown_line(text, limit).replace('\t', "\\t")
+}
+
+/// As [`shown`], but tabs stay: a line of a file, to be taken as it is.
+pub fn shown_line(text: &str, limit: usize) -> String {
     let mut out = String::new();
     for (count, character) in text.chars().enumerate() {
         if count == limit {
@@ -103,7 +108,7 @@ pub fn shown(text: &str, limit: usize) -> String {
             break;
         }
         match character {
-            '\t' => out.push_str("\\t"),
+            '\t' => out.push('\t'),
             '\r' => out.push_str("\\r"),
             _ if is_escaped(character) => out.extend(character.escape_unicode()),
             _ => out.push(character),

@@ -226,6 +226,8 @@ pub enum Half {
     All,
     /// The new text alone.
     New,
+    /// The file before the new text, which begins with a line end or is empty.
+    Before,
 }
 
 /// What an old text is dressed in.
@@ -320,9 +322,14 @@ fn halved(half: Half, line: usize) -> String {
             "new_text ends in a carriage return, which would become one half of the end of line \
              {line}, and old_text does not."
         ),
+        Half::Before => format!(
+            "The carriage return right before old_text in line {line} would become one half of a \
+             line end. Begin both texts before it, and let new_text have something between it and \
+             its line end."
+        ),
     };
     match half {
-        Half::All => text,
+        Half::All | Half::Before => text,
         _ => format!(
             "{text} End both texts before the carriage return, or both behind the line feed that \
              follows it."

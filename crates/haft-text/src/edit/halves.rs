@@ -69,21 +69,31 @@ pub(super) fn follows(view: &View<'_>, offset: usize) -> bool {
     matches!(view.original().as_bytes().get(offset), Some(b'\n' | b'\r'))
 }
 
-/// Refuses a text whose last carriage return would become one half of the line end behind it;
-/// `range` is what it replaces.
+/// Refuses a text with which a carriage return would become one half of a line end: its last one
+/// before the end behind it, or one of the file before a line end that it begins with. `range` is
+/// what it replaces.
 pub(super) fn adds_none(
     view: &View<'_>,
     edit: usize,
     range: &Range<usize>,
     text: &str,
 ) -> Result<(), EditError> {
-    if !text.ends_with('\r') || view.cr_ends_lines() {
+    if view.cr_ends_lines() {
         return Ok(());
     }
-    let (there, after) = (&view.original()[range.clone()], &view.original()[range.end..]);
-    if !there.ends_with('\r') && (after.starts_with('\n') || after.starts_with("\r\n")) {
-        let line = view.number_in_original(range.end);
-        return Err(EditError::HalfEnd { edit, line, half: Half::New });
+    let original = view.original();
+    let (before, there, after) =
+        (&original[..range.start], &original[range.clone()], &original[range.end..]);
+    let refused = |at: usize, half: Half| {
+        Err(EditError::HalfEnd { edit, line: view.number_in_original(at), half })
+    };
+    let ends = after.starts_with('\n') || after.starts_with("\r\n");
+    if text.ends_with('\r') && !there.ends_with('\r') && ends {
+        return refused(range.end, Half::New);
+    }
+    let begins = text.starts_with('\n') || (text.is_empty() && after.starts_with('\n'));
+    if before.ends_with('\r') && begins {
+        return refused(range.start, Half::Before);
     }
     Ok(())
 }

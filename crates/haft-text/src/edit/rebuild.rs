@@ -53,7 +53,8 @@ pub(crate) fn rebuild(view: &View<'_>, span: &Range<usize>, old: &str, new: &str
             Origin::Same(old) | Origin::For(old) if old + 1 < file.len() => {
                 Some(view.end_at(file[*old].end))
             }
-            Origin::Same(_) | Origin::For(_) => before.or_else(|| view.end_after(span.end)),
+            // Its own end stands behind the span; what is added behind it takes the same.
+            Origin::Same(_) | Origin::For(_) => view.end_after(span.end).or(before),
             Origin::Added => before,
         };
         let end = own.unwrap_or_else(|| neighbour(view, span));
@@ -136,5 +137,9 @@ mod tests {
         assert_eq!(built("c\rd\n", "c\rd", "d\ne\rf"), "d\ne\rf");
         assert_eq!(built("x\r\ny", "y", "y\nz"), "y\r\nz");
         assert_eq!(built("x", "x", "x\ny"), "x\ny");
+        // The last line keeps its own end, not that of the line before.
+        assert_eq!(built("a\nb\r\nc\r\n", "a\nb", "a\nb\nX"), "a\nb\r\nX");
+        assert_eq!(built("a\r\nb\nc\n", "a\nb", "a\nB\nX"), "a\r\nB\nX");
+        assert_eq!(built("a\r\nb", "a\nb", "a\nb\nX"), "a\r\nb\r\nX");
     }
 }

@@ -85,7 +85,7 @@ pub(super) fn shown(
         let lines: Vec<&str> = from(text, region.first).take(count.min(LINES + 1)).collect();
         if lines.len() <= LINES && lines.iter().map(|line| line.len() + 1).sum::<usize>() <= budget
         {
-            let lines = lines.into_iter().map(|line| names::shown(line, usize::MAX)).collect();
+            let lines = lines.into_iter().map(|line| names::shown_line(line, usize::MAX)).collect();
             return Nearest {
                 first_line: region.first + 1,
                 lines,
@@ -109,8 +109,8 @@ pub(super) fn shown(
 fn around(line: &str, column: Option<usize>) -> String {
     let before = column.unwrap_or(1).saturating_sub(WIDTH / 2);
     if before <= WIDTH / 4 {
-        return names::shown(line, WIDTH);
+        return names::shown_line(line, WIDTH);
     }
     let from = line.char_indices().nth(before).map_or(line.len(), |(at, _)| at);
-    format!("[from column {}] {}", before + 1, names::shown(&line[from..], WIDTH))
+    format!("[from column {}] {}", before + 1, names::shown_line(&line[from..], WIDTH))
 }

@@ -58,10 +58,29 @@ pub(super) fn brought(there: &str, text: &str) -> Vec<char> {
     brought
 }
 
+/// The kinds of quotes that a new text has in one form and the respelled one in several: some were
+/// paired with those of the file, the others were not.
+pub(super) fn mixed_quotes(new: &str, respelled: &str) -> Vec<char> {
+    let plain_of = |text: &str, kind: char| {
+        let quotes = text.chars().filter(move |character| fold::plain(*character) == kind);
+        let (plain, other): (Vec<char>, Vec<char>) = quotes.partition(|quote| *quote == kind);
+        (!plain.is_empty(), !other.is_empty())
+    };
+    let is_mixed = |kind: &char| {
+        plain_of(new, *kind) == (true, false) && plain_of(respelled, *kind) == (true, true)
+    };
+    ['"', '\''].into_iter().filter(is_mixed).collect()
+}
+
 /// Writes the quotes that a new text brings in as the file does; `there` is what the file has for the
 /// old text. None where that is nothing else, or where quotes of that kind did not slip in the old
-/// text: then they are meant as they are.
-pub(super) fn requoted(file: &str, there: &str, old: &str, new: &str) -> Option<String> {
+/// text: then they are meant as they are. Those of `mixed` kinds are all taken as brought in.
+pub(super) fn requoted(
+    file: &str,
+    there: &str,
+    (old, new): (&str, &str),
+    mixed: &[char],
+) -> Option<String> {
     let mut out = new.to_owned();
     for kind in ['"', '\''] {
         let is_kind = |character: &char| fold::plain(*character) == kind;
@@ -77,7 +96,7 @@ pub(super) fn requoted(file: &str, there: &str, old: &str, new: &str) -> Option<
         let written = quotes(&out).map(|(opens, character)| {
             let has = || match character {
                 // Who types one of these plainly may type the other so.
-                '"' | '\'' => file.contains(['"', '\'']),
+                '"' | '\'' => !mixed.contains(&kind) && file.contains(['"', '\'']),
                 _ => file.contains(character),
             };
             let brought = is_kind(&character) && !*known.entry(character).or_insert_with(has);

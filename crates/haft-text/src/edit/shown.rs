@@ -41,7 +41,7 @@ struct Spelling {
 
 pub(super) fn characters(view: &View<'_>, old: &str, new: &str) -> Step {
     let mut parts = parts(old);
-    if !parts.iter().any(|part| part.real.is_some() && part.written.starts_with("\\u")) {
+    if !parts.iter().any(|part| part.real.is_some()) {
         return Step::None;
     }
     // The mark of the file is kept apart from its text.
@@ -99,7 +99,8 @@ fn parts(text: &str) -> Vec<Part<'_>> {
     while let Some(next) = memchr::memchr(b'\\', &text.as_bytes()[at..]) {
         let start = at + next;
         let Some((length, real)) = escape(&text[start..]) else {
-            at = start + 1;
+            // A backslash that is written twice stands for one, and begins nothing.
+            at = start + if text[start + 1..].starts_with('\\') { 2 } else { 1 };
             continue;
         };
         if plain < start {
@@ -116,9 +117,6 @@ fn parts(text: &str) -> Vec<Part<'_>> {
 
 /// The character that a text begins with as answers show it, and how long that is.
 fn escape(text: &str) -> Option<(usize, char)> {
-    if let Some(real) = [('t', '\t'), ('r', '\r')].iter().find(|it| text[1..].starts_with(it.0)) {
-        return Some((2, real.1));
-    }
     let digits = text.strip_prefix(r"\u{")?.split_once('}')?.0;
     let proper = (1..=6).contains(&digits.len()) && digits.bytes().all(|it| it.is_ascii_hexdigit());
     let real = char::from_u32(u32::from_str_radix(digits, 16).ok().filter(|_| proper)?)?;

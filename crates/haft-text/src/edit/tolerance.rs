@@ -140,12 +140,15 @@ fn unicode_forms(view: &View<'_>, old: &str, new: &str) -> Step {
     match fold::find(view, &Forms, old, new) {
         Step::One(Candidate { span, old, new }) => {
             let there = view.text()[span.clone()].to_owned();
-            let new = respell::respelled(&there, &old, &new);
-            if let Some(quoted) = respell::requoted(view.text(), &there, &old, &new) {
-                let readings = vec![(QUOTES_STAY, new), (QUOTES_TURN, quoted)];
+            let respelled = respell::respelled(&there, &old, &new);
+            let mixed = respell::mixed_quotes(&new, &respelled);
+            if let Some(quoted) = respell::requoted(view.text(), &there, (&old, &respelled), &mixed)
+            {
+                let stay = if mixed.is_empty() { respelled } else { new };
+                let readings = vec![(QUOTES_STAY, stay), (QUOTES_TURN, quoted)];
                 return Step::Unclear(span.start, Ways::new(&there, readings));
             }
-            Step::One(Candidate { span, old: there, new })
+            Step::One(Candidate { span, old: there, new: respelled })
         }
         step => step,
     }

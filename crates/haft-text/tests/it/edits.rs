@@ -183,7 +183,7 @@ fn what_is_not_there_is_refused_with_the_nearest_text() {
     let error = fails(file, "fn main() {\n\tlet a = 1;\n\tlet b = 7;\n\tlet c = 3;\n}", "x");
     let message = error.to_string();
     assert!(message.contains("Line 3: at column 10, old_text has U+0037 '7'"), "{message}");
-    assert!(message.contains("     3  \\tlet b = 2;"), "{message}");
+    assert!(message.contains("     3  \tlet b = 2;"), "{message}");
     assert!(matches!(fails("", "x", "y"), EditError::NotFound { nearest: None, .. }));
 }
 

@@ -152,9 +152,19 @@ fn judge(file: &str, old: &str, new: &str) -> Result<Wanted, TestCaseError> {
         (Wanted::Half, result) => {
             prop_assert!(matches!(result, Err(EditError::HalfEnd { .. })), "{result:?}");
         }
+        // A carriage return of the file would meet a line feed behind it.
+        (Wanted::Done([before, fresh, _]), Err(EditError::HalfEnd { half: Half::Before, .. }))
+            if before.last() == Some(&Unit::Char('\r'))
+                && !matches!(fresh.first(), Some(Unit::Char(_))) => {}
         (Wanted::Done(_), Err(error)) => prop_assert!(false, "{file:?} {old:?}: {error:?}"),
         (Wanted::Done([before, fresh, after]), Ok((result, tolerance))) => {
             prop_assert!(!tolerance, "{file:?} {old:?}");
+            let meets = |pair: &[Unit]| matches!(pair, [Unit::Char('\r'), Unit::End(_)]);
+            if !fresh.windows(2).any(meets) && !cr_ends(file) && !cr_ends(result) {
+                // What was a character stays one, and what ended a line ends one.
+                let all = [&before[..], fresh, after].concat();
+                prop_assert_eq!(units(result, false), all, "{:?} {:?}", file, result);
+            }
             let [head, tail] = [before, after].map(|units| written(units, None));
             prop_assert!(result.len() >= head.len() + tail.len(), "{file:?}: {result:?}");
             prop_assert!(result.starts_with(&head) && result.ends_with(&tail), "{result:?}");
@@ -242,6 +252,36 @@ fn a_carriage_return_at_the_end_of_both_texts_is_half_of_a_line_end() {
         let after = String::from_utf8(after.to_bytes(before.as_bytes())).unwrap();
         assert_eq!(after, want, "{before:?} {old:?}");
     }
+}
+
+#[test]
+fn the_last_line_keeps_its_own_end_whatever_the_line_before_has() {
+    for (file, old, new, want) in [
+        ("a\nb\r\nc\r\nd\r\n", "a\nb", "a\nb\nX", "a\nb\r\nX\r\nc\r\nd\r\n"),
+        (
+            "#!/bin/sh\necho 1\r\ne\r\n",
+            "#!/bin/sh\necho 1",
+            "#!/bin/sh\necho 1\nset -e",
+            "#!/bin/sh\necho 1\r\nset -e\r\ne\r\n",
+        ),
+        ("a\r\nb\nc\nd\n", "a\nb", "a\nb\nX", "a\r\nb\nX\nc\nd\n"),
+    ] {
+        let after = edited(file, old, new).map(|done| done.0);
+        assert_eq!(after.as_deref(), Ok(want), "{file:?}");
+    }
+}
+
+#[test]
+fn a_carriage_return_of_the_file_never_becomes_half_of_a_line_end() {
+    for (file, old, new) in [("x=1\ry\nend\n", "y", "\ny"), ("a\rb\nc\n", "b", "")] {
+        let error = edited(file, old, new).unwrap_err();
+        assert!(matches!(error, EditError::HalfEnd { half: Half::Before, .. }), "{error:?}");
+        assert!(error.to_string().contains("right before old_text in line 1"), "{error}");
+    }
+    assert_eq!(
+        edited("a\rb\r\nc\r\n", "b", "\nb").map(|done| done.0).as_deref(),
+        Ok("a\r\r\nb\r\nc\r\n")
+    );
 }
 
 #[test]

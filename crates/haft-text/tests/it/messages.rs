@@ -37,7 +37,7 @@ const CASES: &[Case<'_>] = &[
         "changed number",
         CODE,
         &[("\tlet total = 7;", "x")],
-        &["is at line 2:\n", "     2  \\tlet total = 1;", "column 14", "U+0037 '7'", "U+0031 '1'"],
+        &["is at line 2:\n", "     2  \tlet total = 1;", "column 14", "U+0037 '7'", "U+0031 '1'"],
     ),
     (
         "changed word",

@@ -399,7 +399,15 @@ fn characters_may_be_written_as_answers_show_them() {
         ("a\u{a0}b\n", r"a\u{a0}b", r"c\u{a0}d", "c\u{a0}d\n"),
         ("x\u{200d}y z\n", r"x\u{200D}y z", "xy z", "xy z\n"),
         ("\u{200b}\n", r"\u{200b}", "", "\n"),
-        ("a\tb\u{a0}c\r\n", r"\tb\u{a0}c", r"\tb\u{a0}d", "a\tb\u{a0}d\r\n"),
+        ("a\tb\u{a0}c\r\n", "\tb\\u{a0}c", "\tb\\u{a0}d", "a\tb\u{a0}d\r\n"),
+        // Other escapes are text, and so is one behind a backslash that is written twice.
+        (
+            "\tp(\"a\u{a0}b\")\n",
+            "p(\"a\\u{a0}b\")",
+            r#"p("a\u{a0}b\tc")"#,
+            "\tp(\"a\u{a0}b\\tc\")\n",
+        ),
+        ("a\u{a0}b\n", r"a\u{a0}b", r"a\\u{a0}c", "a\\\\u{a0}c\n"),
         ("\u{feff}a = 1\n", r"\u{feff}a = 1", r"\u{feff}a = 2", "\u{feff}a = 2\n"),
         ("x\u{feff}a\n", r"x\u{feff}a", "xa", "xa\n"),
         // Only what the old text has, too, is meant as the character.

@@ -297,7 +297,7 @@ fn quotes_that_slip_and_come_along_are_not_guessed() {
             typed,
             "\"No\", he said (\"so\"), and it isn't so.\n",
             [
-                "\"No\", he said (“so”), and it isn't so.\n",
+                "\"No\", he said (\"so\"), and it isn't so.\n",
                 "“No”, he said (“so”), and it isn’t so.\n",
             ],
         ),
@@ -313,6 +313,11 @@ fn quotes_that_slip_and_come_along_are_not_guessed() {
         assert_eq!(texts(&said), [&*line(file), one, two], "{said}");
         assert!(said.contains("(Unicode forms)") && said.contains("two ways"), "{said}");
     }
+    // Some would be paired with those of the file, others not.
+    let both = "say “x” now\ny = \"q\"\n";
+    let said = unclear(both, "say \"x\" now\n", "say \"y\" or \"z\" now\n");
+    let readings = ["say “x” now\n", "say \"y\" or \"z\" now\n", "say “y” or “z” now\n"];
+    assert_eq!(texts(&said), readings, "{said}");
     let mixed = "say(\"a\") // “a” it’s\n";
     for (file, old, new, want) in [
         // As the file has them, or slipped as the old text; none comes along.
