@@ -146,13 +146,10 @@ fn kill_everywhere(story: &Story, wanted: &[(&str, &str)]) {
         assert!(is_hit(&hit), "never killed at {call} {part}, only at {hit:#?}");
     }
     // What is hit in the threads' order of one run may be nothing between two writes.
-    let mut tries = 0..TRIES;
-    while mixed.get() == 0
-        && let Some(n) = tries.next()
-    {
-        let writes = |spot: &&Spot| spot.syscall == "pwrite64" && spot.line.contains("config.txt");
-        for spot in spots_in(story, n % 2 == 0).iter().filter(writes) {
-            kill(spot, &mut hit);
+    let again = (0..TRIES).take_while(|_| mixed.get() == 0);
+    for spot in again.flat_map(|n| spots_in(story, n % 2 == 0)) {
+        if mixed.get() == 0 && spot.syscall == "pwrite64" && spot.line.contains("config.txt") {
+            kill(&spot, &mut hit);
         }
     }
     let mixed = mixed.get();
