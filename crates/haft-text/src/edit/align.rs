@@ -33,6 +33,8 @@ const MORE: i32 = 60;
 pub(super) const CLEARLY: i32 = 2 * LOST;
 /// Likeness, from 0 to 1000, below which two lines never stand for each other.
 const ALIKE: usize = 200;
+/// Likeness below which the first and the last line of an old text stand for none of the file.
+const EDGE: usize = 400;
 
 /// Bytes of a line that is short: pieces of three bytes say little of it.
 const SHORT: usize = 32;
@@ -71,6 +73,11 @@ impl Pieces {
         pieces
     }
 
+    fn has(&self, piece: &[u8]) -> bool {
+        let slot = slot(piece);
+        self.bits[slot / 64] >> (slot % 64) & 1 == 1
+    }
+
     /// Likeness of a line, from 0 to 1000.
     pub(super) fn likeness(&self, line: &str) -> usize {
         let line = clip(line).trim().as_bytes();
@@ -78,11 +85,7 @@ impl Pieces {
         if total == 0 {
             return 0;
         }
-        let has = |piece: &[u8]| {
-            let slot = slot(piece);
-            self.bits[slot / 64] >> (slot % 64) & 1 == 1
-        };
-        let same = line.windows(3).filter(|piece| has(piece)).count();
+        let same = line.windows(3).filter(|piece| self.has(piece)).count();
         2000 * same.min(self.count) / total
     }
 }
@@ -116,6 +119,23 @@ fn in_common(old: &str, file: &str) -> usize {
     let [old, file] = [old, file].map(|line| line.chars().count());
     let same = (head + tail).min(old).min(file);
     if same < 2 { 0 } else { same * 1000 / old.max(file) }
+}
+
+/// Whether a first or a last line of an old text is so much like one of the file that it stands for
+/// it, and is not one that the file has nowhere; `open` says that it may be a part of the file's.
+pub(super) fn is_alike(old: &str, file: &str, open: bool) -> bool {
+    let [old_squashed, file_squashed] = [old, file].map(squashed);
+    let signs = |line: &str| !line.contains(char::is_alphanumeric);
+    let pieces = Pieces::new(clip(old));
+    let part = |line: &str| {
+        let same = line.as_bytes().windows(3).filter(|piece| pieces.has(piece)).count();
+        1000 * same.min(pieces.count) / pieces.count.max(1)
+    };
+    old_squashed == file_squashed
+        || (signs(&old_squashed) && signs(&file_squashed))
+        || pieces.likeness(file) >= EDGE
+        || ends(old, file) > 0
+        || (open && part(clip(file)) >= EDGE)
 }
 
 /// A line of the old text, looked at once.

@@ -81,7 +81,8 @@ pub(super) fn nearest(view: &View<'_>, old: &str) -> Option<Near> {
         _ => clip(line),
     });
     let compared: Vec<&str> = compared.collect();
-    let pairs = align::align(&clipped, &compared, !wanted.first);
+    let mut pairs = align::align(&clipped, &compared, !wanted.first);
+    without_strangers(&mut pairs, &wanted, &file);
     let paired = |pair: &Pair| if let Pair::Both(_, file) = pair { Some(*file) } else { None };
     let first = pairs.iter().find_map(paired)?;
     let last = pairs.iter().rev().find_map(paired)?;
@@ -152,6 +153,33 @@ fn beyond_the_equal(text: &str, wanted: &[&str], start: usize) -> (usize, usize)
         0 => (0, before),
         known => (known, before + from + known),
     }
+}
+
+/// Takes the first and the last lines of the old text that are hardly like what the file has there
+/// for lines that the file has not: else a neighbour would be shown as a part of what the old text
+/// stands for, and be lost with it.
+fn without_strangers(pairs: &mut Vec<Pair>, wanted: &Wanted<'_, '_>, file: &[&str]) {
+    let alike = |pair: &Pair| {
+        let Pair::Both(at, there) = *pair else { return false };
+        let open = (at == 0 && wanted.first) || (at + 1 == wanted.lines.len() && !wanted.ended);
+        align::is_alike(wanted.lines[at], file[there], open)
+    };
+    let Some(last) = pairs.iter().rposition(alike) else { return };
+    let first = if wanted.first { pairs.iter().position(alike).unwrap_or(last) } else { 0 };
+    let mut number = 0;
+    pairs.retain_mut(|pair| {
+        number += 1;
+        let within = (first..=last).contains(&(number - 1));
+        match *pair {
+            _ if within => true,
+            Pair::Both(at, there) => {
+                *pair = Pair::Lost(at, there);
+                true
+            }
+            Pair::Lost(..) => true,
+            Pair::More(_) => false,
+        }
+    });
 }
 
 /// The lines asked for that are compared.

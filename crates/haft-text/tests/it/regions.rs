@@ -76,6 +76,37 @@ fn all_lines_are_shown_that_an_old_text_stands_for() {
 }
 
 #[test]
+fn lines_that_the_file_has_nowhere_draw_no_neighbour_in() {
+    let all = lines(300);
+    let file = all.join("\n") + "\n";
+    let made_up = ["// TODO: handle the rest later", "    self.audit.record(kind)?;", "@cached"];
+    let mut tried = 0;
+    for (first, count) in (1..200).step_by(13).flat_map(|at| [3, 6, 12].map(|n| (at, n))) {
+        let region = &all[first..first + count];
+        if [0, count - 1].iter().any(|at| region[*at].len() < 6) {
+            continue;
+        }
+        for line in made_up {
+            for how in 0..3 {
+                let mut old = region.to_vec();
+                if how != 1 {
+                    old.push(line.to_owned());
+                }
+                if how != 0 {
+                    old.insert(0, line.to_owned());
+                }
+                let found = near(&file, &old.join("\n"));
+                let same = found.lines == region && found.first_line == first + 1;
+                assert!(same, "{first} {count} {how}: {found:?}\n{}", old.join("\n"));
+                assert!(found.differences[0].text.contains("that the file has not"), "{found:?}");
+                tried += 1;
+            }
+        }
+    }
+    assert!(tried > 200, "{tried}");
+}
+
+#[test]
 fn who_takes_the_lines_shown_gets_what_was_wanted() {
     let all = lines(120);
     let file = all.join("\n") + "\n";
