@@ -35,6 +35,8 @@ pub(super) const CLEARLY: i32 = 2 * LOST;
 const ALIKE: usize = 200;
 /// Likeness below which the first and the last line of an old text stand for none of the file.
 const EDGE: usize = 400;
+/// The same of what two lines have in common at their ends.
+const EDGE_ENDS: usize = 250;
 
 /// Bytes of a line that is short: pieces of three bytes say little of it.
 const SHORT: usize = 32;
@@ -73,11 +75,6 @@ impl Pieces {
         pieces
     }
 
-    fn has(&self, piece: &[u8]) -> bool {
-        let slot = slot(piece);
-        self.bits[slot / 64] >> (slot % 64) & 1 == 1
-    }
-
     /// Likeness of a line, from 0 to 1000.
     pub(super) fn likeness(&self, line: &str) -> usize {
         let line = clip(line).trim().as_bytes();
@@ -85,7 +82,11 @@ impl Pieces {
         if total == 0 {
             return 0;
         }
-        let same = line.windows(3).filter(|piece| self.has(piece)).count();
+        let has = |piece: &[u8]| {
+            let slot = slot(piece);
+            self.bits[slot / 64] >> (slot % 64) & 1 == 1
+        };
+        let same = line.windows(3).filter(|piece| has(piece)).count();
         2000 * same.min(self.count) / total
     }
 }
@@ -124,18 +125,19 @@ fn in_common(old: &str, file: &str) -> usize {
 /// Whether a first or a last line of an old text is so much like one of the file that it stands for
 /// it, and is not one that the file has nowhere; `open` says that it may be a part of the file's.
 pub(super) fn is_alike(old: &str, file: &str, open: bool) -> bool {
-    let [old_squashed, file_squashed] = [old, file].map(squashed);
+    let [one, two] = [old, file].map(squashed);
     let signs = |line: &str| !line.contains(char::is_alphanumeric);
-    let pieces = Pieces::new(clip(old));
-    let part = |line: &str| {
-        let same = line.as_bytes().windows(3).filter(|piece| pieces.has(piece)).count();
-        1000 * same.min(pieces.count) / pieces.count.max(1)
-    };
-    old_squashed == file_squashed
-        || (signs(&old_squashed) && signs(&file_squashed))
-        || pieces.likeness(file) >= EDGE
-        || ends(old, file) > 0
-        || (open && part(clip(file)) >= EDGE)
+    let equal = |(one, two): &(char, char)| one == two;
+    let head = one.chars().zip(two.chars()).take_while(equal).count();
+    let tail = one.chars().rev().zip(two.chars().rev()).take_while(equal).count();
+    let [length, longer] = [one.chars().count(), one.chars().count().max(two.chars().count())];
+    // A part of a line is held against as much of it.
+    let share = |same: usize, of: usize| 1000 * same.min(length) / of.max(1);
+    one == two
+        || (signs(&one) && signs(&two))
+        || Pieces::new(clip(old)).likeness(file) >= EDGE
+        || share(head + tail, longer) >= EDGE_ENDS
+        || (open && share(head.max(tail), length) >= EDGE_ENDS)
 }
 
 /// A line of the old text, looked at once.

@@ -391,7 +391,7 @@ fn standing(lines: &[usize]) -> String {
         return String::new();
     }
     let (noun, list) = (if lines.len() == 1 { "line" } else { "lines" }, list(lines, lines.len()));
-    format!(" But new_text is in the file, at {noun} {list}: perhaps the edit was made before.")
+    format!(" But new_text is in the file, at {noun} {list}: perhaps that is what was wanted.")
 }
 
 fn standing_already(line: usize, places: usize, around: bool) -> String {

@@ -596,9 +596,7 @@ fn absent(
     let (dress, meant) = dress::of(view, old);
     let near = dress.and_then(|_| nearest::undressed(view, &meant));
     let near = near.or_else(|| nearest::nearest(view, &meant));
-    // What is left of the old text stands there before the edit as well as after it.
-    let says = elision.is_none() && !standing::is_rest(old, new);
-    let spans = if says { &there.spans[..] } else { &[] };
+    let spans = if elision.is_some() { &[][..] } else { &there.spans };
     // The edit was made where the old text would be: where the file is most like it, or, when it is
     // like it nowhere, anywhere.
     let is_meant = |span: &Range<usize>| {
@@ -608,6 +606,7 @@ fn absent(
     };
     if let Some(first) = spans.first()
         && (there.count == 1 || edit.replace_all)
+        && !standing::is_rest(old, new)
         && standing::taken_away(view, old, new)
         && spans.iter().any(is_meant)
     {

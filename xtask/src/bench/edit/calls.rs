@@ -92,8 +92,9 @@ impl Clean {
         let lines = lines.to_vec();
         let mut clean = Self { codec, lines, first, before: 1, gone, come, after: 1 };
         let same = clean.lines.get(at..at + gone)?.iter().map(|line| &line.text).eq(&clean.come);
-        // What stands for a hidden value is no text of its own.
-        let hidden = clean.come.iter().any(|line| line.contains("{{secret:"));
+        // What stands for a hidden value is no text of its own, and what looks like one is shown so.
+        let hidden = clean.come.iter().any(|line| line.contains("{{secret:"))
+            || clean.lines.iter().any(|line| line.text.contains("SECRET=/"));
         if same || hidden || clean.come.len() > 40 || gone > 40 {
             return None;
         }

@@ -150,7 +150,7 @@ fn tally(
     };
     // A class of which a change gives no call gets one from another; the rounds differ in chance. Of
     // few changes hardly one is in an encoding that lacks characters.
-    let tries = if class.kind == Kind::Clean && wanted == clean.len() { 1 } else { 100 };
+    let tries = if class.kind == Kind::Clean && wanted == clean.len() { 1 } else { 300 };
     for change in clean.iter().cycle().take(clean.len() * tries) {
         if tally.made == wanted {
             break;

@@ -20,7 +20,8 @@ pub(super) fn exact(clean: &Clean, _: &mut Numbers) -> Made {
 pub(super) fn inside_a_line(clean: &Clean, numbers: &mut Numbers) -> Made {
     let at = clean.first + clean.before;
     let line = clean.lines.get(at)?.text.clone();
-    let words: Vec<&str> = line.split(' ').filter(|word| word.len() > 3).collect();
+    let words: Vec<&str> =
+        line.split(' ').filter(|word| word.len() > 3 && *word != "other").collect();
     let word = *words.get(numbers.below(words.len().max(1)))?;
     let text: String = clean.lines.iter().flat_map(|line| [&*line.text, "\n"]).collect();
     if places(&text, word) != 1 {
