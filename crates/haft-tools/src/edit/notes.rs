@@ -14,9 +14,10 @@ const QUOTED: usize = 60;
 
 /// What is said of edits of a text, and of what they changed.
 pub(super) fn of(text: &str, edits: &[Edit], changes: &[Change], cr_ends: bool) -> Vec<String> {
-    let own_fences = text.lines().any(is_fence);
-    let fenced = |edit: &Edit| !own_fences && is_fenced(&edit.new_text);
-    let fenced = numbers(edits, fenced).map(|number| {
+    let fenced: Vec<usize> = numbers(edits, |edit| is_fenced(&edit.new_text)).collect();
+    // The whole file is looked through for the rare edit alone.
+    let unusual = !fenced.is_empty() && !text.lines().any(is_fence);
+    let fenced = fenced.into_iter().filter(|_| unusual).map(|number| {
         format!(
             "new_text of edit {number} stands between fences (``` or ~~~), which are in the file now"
         )
