@@ -98,19 +98,21 @@ pub(super) fn ends(old: &str, file: &str) -> usize {
     if old.len() > SHORT {
         return 0;
     }
-    let length = old.chars().count();
     let part = |more: usize| {
-        let first = file.char_indices().nth(length).map_or(file, |(at, _)| &file[..at]);
-        let last = file.char_indices().rev().nth(length - 1).map_or(file, |(at, _)| &file[at..]);
-        [first, last]
-            .map(|part| in_common(old, part))
-            .into_iter()
-            .filter(|like| *like >= more)
-            .max()
+        let like = parts(old, file).into_iter().map(|part| in_common(old, part));
+        like.filter(|like| *like >= more).max()
     };
     let all = if file.len() > SHORT { 0 } else { in_common(old, file) };
     // A part has to say more.
-    if length == 0 || all >= 500 { all } else { part(750).unwrap_or(0) }
+    if old.is_empty() || all >= 500 { all } else { part(750).unwrap_or(0) }
+}
+
+/// As much of the beginning and of the end of a line as another one has characters, at least one.
+fn parts<'f>(old: &str, file: &'f str) -> [&'f str; 2] {
+    let length = old.chars().count();
+    let first = file.char_indices().nth(length).map_or(file, |(at, _)| &file[..at]);
+    let last = file.char_indices().rev().nth(length.saturating_sub(1));
+    [first, last.map_or(file, |(at, _)| &file[at..])]
 }
 
 fn in_common(old: &str, file: &str) -> usize {
@@ -127,17 +129,12 @@ fn in_common(old: &str, file: &str) -> usize {
 pub(super) fn is_alike(old: &str, file: &str, open: bool) -> bool {
     let [one, two] = [old, file].map(squashed);
     let signs = |line: &str| !line.contains(char::is_alphanumeric);
-    let equal = |(one, two): &(char, char)| one == two;
-    let head = one.chars().zip(two.chars()).take_while(equal).count();
-    let tail = one.chars().rev().zip(two.chars().rev()).take_while(equal).count();
-    let [length, longer] = [one.chars().count(), one.chars().count().max(two.chars().count())];
-    // A part of a line is held against as much of it.
-    let share = |same: usize, of: usize| 1000 * same.min(length) / of.max(1);
+    let shares = |file: &str| in_common(&one, file) >= EDGE_ENDS;
     one == two
         || (signs(&one) && signs(&two))
         || Pieces::new(clip(old)).likeness(file) >= EDGE
-        || share(head + tail, longer) >= EDGE_ENDS
-        || (open && share(head.max(tail), length) >= EDGE_ENDS)
+        || shares(&two)
+        || (open && parts(&one, &two).into_iter().any(shares))
 }
 
 /// A line of the old text, looked at once.

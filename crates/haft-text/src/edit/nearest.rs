@@ -82,7 +82,7 @@ pub(super) fn nearest(view: &View<'_>, old: &str) -> Option<Near> {
     });
     let compared: Vec<&str> = compared.collect();
     let mut pairs = align::align(&clipped, &compared, !wanted.first);
-    without_strangers(&mut pairs, &wanted, &file);
+    drop_unlike_edges(&mut pairs, &wanted, &file);
     let paired = |pair: &Pair| if let Pair::Both(_, file) = pair { Some(*file) } else { None };
     let first = pairs.iter().find_map(paired)?;
     let last = pairs.iter().rev().find_map(paired)?;
@@ -158,7 +158,7 @@ fn beyond_the_equal(text: &str, wanted: &[&str], start: usize) -> (usize, usize)
 /// Takes the first and the last lines of the old text that are hardly like what the file has there
 /// for lines that the file has not: else a neighbour would be shown as a part of what the old text
 /// stands for, and be lost with it.
-fn without_strangers(pairs: &mut Vec<Pair>, wanted: &Wanted<'_, '_>, file: &[&str]) {
+fn drop_unlike_edges(pairs: &mut Vec<Pair>, wanted: &Wanted<'_, '_>, file: &[&str]) {
     let alike = |pair: &Pair| {
         let Pair::Both(at, there) = *pair else { return false };
         let open = (at == 0 && wanted.first) || (at + 1 == wanted.lines.len() && !wanted.ended);

@@ -58,25 +58,18 @@ pub(super) fn brought(there: &str, text: &str) -> Vec<char> {
     brought
 }
 
-/// The kinds of quotes that a new text has in one form in a line (or in lines that a quotation
-/// joins) and the respelled one in several: some were paired with those of the file, the others were
-/// not. In lines of their own both forms may be right, as in code and the prose of its comments.
+/// The kinds of quotes that a new text has in one form in a line and the respelled one in several:
+/// some were paired with those of the file, the others were not. In lines of their own both forms may
+/// be right, as in code and the prose of its comments.
 pub(super) fn mixed_quotes(new: &str, respelled: &str) -> Vec<char> {
+    let forms = |line: &str, kind: char| {
+        let quotes = line.chars().filter(|character| fold::plain(*character) == kind);
+        let (plain, other): (Vec<char>, Vec<char>) = quotes.partition(|quote| *quote == kind);
+        (!plain.is_empty(), !other.is_empty())
+    };
     let is_mixed = |kind: &char| {
-        let [mut plain, mut other, mut special, mut open] = [false; 4];
         new.split('\n').zip(respelled.split('\n')).any(|(new, respelled)| {
-            if !open {
-                [plain, other, special] = [false; 3];
-            }
-            let is_kind = |character: &char| fold::plain(*character) == *kind;
-            special |= new.chars().filter(is_kind).any(|quote| quote != *kind);
-            for quote in respelled.chars().filter(is_kind) {
-                plain |= quote == *kind;
-                other |= quote != *kind;
-                // An apostrophe opens nothing.
-                open ^= *kind == '"';
-            }
-            !special && plain && other
+            forms(new, *kind) == (true, false) && forms(respelled, *kind) == (true, true)
         })
     };
     ['"', '\''].into_iter().filter(is_mixed).collect()

@@ -107,6 +107,22 @@ fn lines_that_the_file_has_nowhere_draw_no_neighbour_in() {
 }
 
 #[test]
+fn an_edge_line_with_a_word_changed_is_a_part_of_the_region() {
+    let file = "fn a() {}\n\n.PHONY: all clean test\n\nall: build\n\ttouch it\n";
+    for (old, last) in [
+        (".PHONY: all clean test\n\nall: zanzibar\n", 5),
+        (".PHONY: all clean test\n\nall: zanzi", 5),
+        ("fn a() {}\n\n.PHONY: other words\n", 3),
+        ("fn zanzibar() {}\n\n.PHONY: all clean test\n", 3),
+    ] {
+        let found = near(file, old);
+        let shown = found.first_line + found.lines.len() - 1;
+        assert_eq!(shown, last, "{old:?}: {found:?}");
+        assert!(found.differences[0].text.contains("the file has U+"), "{found:?}");
+    }
+}
+
+#[test]
 fn who_takes_the_lines_shown_gets_what_was_wanted() {
     let all = lines(120);
     let file = all.join("\n") + "\n";

@@ -318,6 +318,10 @@ fn quotes_that_slip_and_come_along_are_not_guessed() {
     let said = unclear(both, "say \"x\" now\n", "say \"y\" or \"z\" now\n");
     let readings = ["say “x” now\n", "say \"y\" or \"z\" now\n", "say “y” or “z” now\n"];
     assert_eq!(texts(&said), readings, "{said}");
+    // In lines of their own both forms may be right.
+    let (old, new) = ("// \"so\"\nend();\n", "// \"so\"\nsay(\"b\");\nend();\n");
+    let done = after("go(\"a\");\n// “so”\nend();\n", old, new);
+    assert_eq!(done, "go(\"a\");\n// “so”\nsay(\"b\");\nend();\n");
     let mixed = "say(\"a\") // “a” it’s\n";
     for (file, old, new, want) in [
         // As the file has them, or slipped as the old text; none comes along.
