@@ -3,7 +3,9 @@
 //! Invariant: whatever is printed here is itself visible and safe on a terminal. Full Unicode names
 //! are not carried; what has no entry shows as itself and its code point.
 
-use unicode_normalization::UnicodeNormalization as _;
+use std::borrow::Cow;
+
+use unicode_normalization::{IsNormalized, UnicodeNormalization as _, is_nfc_quick};
 
 /// Names of characters that are easily mistaken.
 const NAMES: &[(char, &str)] = &[
@@ -83,14 +85,60 @@ pub fn describe(character: char) -> String {
     }
 }
 
+/// Gives the composed form (NFC) of a text: texts that differ in their Unicode form alone have the
+/// same one.
+pub fn composed(text: &str) -> Cow<'_, str> {
+    if text.is_ascii() || is_nfc_quick(text.chars()) == IsNormalized::Yes {
+        return Cow::Borrowed(text);
+    }
+    Cow::Owned(text.nfc().collect())
+}
+
+/// As [`composed`], of each name in a path with `/` between them; names that are no UTF-8 stay.
+pub fn composed_path(path: &[u8]) -> Cow<'_, [u8]> {
+    if path.is_ascii() {
+        return Cow::Borrowed(path);
+    }
+    if let Ok(text) = str::from_utf8(path) {
+        return match composed(text) {
+            Cow::Borrowed(_) => Cow::Borrowed(path),
+            Cow::Owned(text) => Cow::Owned(text.into_bytes()),
+        };
+    }
+    let names = path.split(|byte| *byte == b'/');
+    let names = names.map(|name| str::from_utf8(name).map_or(Cow::Borrowed(name), in_bytes));
+    Cow::Owned(names.collect::<Vec<_>>().join(&b'/'))
+}
+
+fn in_bytes(name: &str) -> Cow<'_, [u8]> {
+    match composed(name) {
+        Cow::Borrowed(name) => Cow::Borrowed(name.as_bytes()),
+        Cow::Owned(name) => Cow::Owned(name.into_bytes()),
+    }
+}
+
+/// Gives the decomposed form (NFD) of a text.
+pub fn decomposed(text: &str) -> Cow<'_, str> {
+    if text.is_ascii() { Cow::Borrowed(text) } else { Cow::Owned(text.nfd().collect()) }
+}
+
 /// Gives the other Unicode forms of a text that look the same: composed (NFC) and decomposed (NFD),
 /// where they differ from it.
 pub fn other_forms(text: &str) -> Vec<String> {
-    if text.is_ascii() {
-        return Vec::new();
-    }
-    let forms = [text.nfc().collect::<String>(), text.nfd().collect()];
+    let forms = [composed(text), decomposed(text)].map(Cow::into_owned);
     forms.into_iter().filter(|form| form != text).collect()
+}
+
+/// Writes every character outside ASCII as `\u{..}`, so that two forms of a name can be told apart.
+pub fn escaped(text: &str) -> String {
+    let mut out = String::with_capacity(text.len());
+    for character in text.chars() {
+        match character {
+            ' '..='~' => out.push(character),
+            _ => out.extend(character.escape_unicode()),
+        }
+    }
+    out
 }
 
 /// Makes a text safe to show in a message: what cannot be seen is written as `\u{..}`, tabs as
@@ -151,6 +199,27 @@ mod tests {
     fn the_table_is_sorted() {
         assert!(NAMES.windows(2).all(|pair| pair[0].0 < pair[1].0));
         assert_eq!(name('\u{a0}'), Some("no-break space"));
+    }
+
+    #[test]
+    fn forms_of_one_text_have_one_composed_form_and_other_bytes_stay() {
+        for text in [
+            "\u{dc}bersicht",
+            "U\u{308}bersicht",
+            "\u{d55c}\u{ae00}",
+            "a\u{323}\u{302}",
+            "a\u{302}\u{323}",
+        ] {
+            let [nfc, nfd] = [composed(text), decomposed(text)];
+            assert_eq!((composed(&nfd), composed(&nfc)), (nfc.clone(), nfc.clone()), "{text}");
+            assert_eq!(&*composed_path(text.as_bytes()), nfc.as_bytes(), "{text}");
+        }
+        assert!(matches!(composed("plain"), Cow::Borrowed(_)));
+        assert!(matches!(composed_path("\u{dc}/a".as_bytes()), Cow::Borrowed(_)));
+        let odd = [b"U\xcc\x88/".as_slice(), b"U\xcc\x88\xff/a/", "\u{308}".as_bytes()].concat();
+        let is = [b"\xc3\x9c/".as_slice(), b"U\xcc\x88\xff/a/", "\u{308}".as_bytes()].concat();
+        assert_eq!(&*composed_path(&odd), is);
+        assert_eq!(escaped("a U\u{308}\n"), "a U\\u{308}\\u{a}");
     }
 
     #[test]

@@ -10,6 +10,7 @@
 use std::{ffi::OsStr, os::unix::ffi::OsStrExt, path::Path};
 
 use globset::{Glob, GlobBuilder, GlobSet};
+use haft_text::names::{composed, composed_path};
 use ignore::{
     Match,
     gitignore::{Gitignore, GitignoreBuilder},
@@ -57,6 +58,8 @@ struct Level {
 #[derive(Debug)]
 pub(crate) struct Rules {
     globs: Override,
+    /// Whether these are compared with composed names (NFC): one of them is not ASCII.
+    composed: bool,
     types: Types,
     hidden: bool,
     ignore: bool,
@@ -83,11 +86,14 @@ impl Rules {
         let mut globs = OverrideBuilder::new("");
         for glob in &query.globs {
             check_glob(glob.strip_prefix('!').unwrap_or(glob))?;
-            globs.add(glob).map_err(|e| SearchError::Glob(format!("glob {glob:?}: {e}")))?;
+            globs
+                .add(&composed(glob))
+                .map_err(|e| SearchError::Glob(format!("glob {glob:?}: {e}")))?;
         }
         let globs = globs.build().map_err(|e| SearchError::Glob(format!("globs: {e}")))?;
         Ok(Self {
             globs,
+            composed: query.globs.iter().any(|glob| !glob.is_ascii()),
             types: types(&query.types)?,
             hidden: query.hidden,
             ignore: !query.no_ignore,
@@ -101,6 +107,7 @@ impl Rules {
     pub(crate) fn find(query: &FindQuery) -> Self {
         Self {
             globs: Override::empty(),
+            composed: false,
             types: Types::empty(),
             hidden: query.hidden,
             ignore: !query.no_ignore,
@@ -140,6 +147,7 @@ impl Rules {
     pub(crate) fn outer(&self, left: usize) -> Self {
         Self {
             globs: self.globs.clone(),
+            composed: self.composed,
             types: self.types.clone(),
             hidden: self.hidden,
             ignore: self.ignore,
@@ -166,7 +174,8 @@ impl Rules {
     /// wanted is matched from `root` on.
     pub(crate) fn judge(&self, path: &[u8], root: usize, folder: bool) -> Verdict {
         let below = as_path(&path[root..]);
-        match self.globs.matched(below, folder) {
+        let forms = if self.composed { composed_path(&path[root..]) } else { path[root..].into() };
+        match self.globs.matched(as_path(&forms), folder) {
             Match::Ignore(_) => return Verdict::Unwanted,
             Match::Whitelist(_) => return Verdict::Taken,
             Match::None => {}
@@ -363,6 +372,8 @@ pub(crate) struct Names {
     /// Matched with whole paths instead of names.
     whole: bool,
     folders_only: bool,
+    /// Whether it is compared with composed names (NFC): it is not ASCII.
+    composed: bool,
 }
 
 impl Names {
@@ -378,20 +389,22 @@ impl Names {
         }
         let whole = core.contains('/') || anchored.len() < pattern.len();
         // In a single name there are no separators.
-        let glob = parse_glob(core, whole)?;
+        let glob = parse_glob(&composed(core), whole)?;
         let glob = GlobSet::builder().add(glob).build();
         Ok(Self {
             glob: glob.map_err(|error| SearchError::Glob(glob_error(core, error.kind())))?,
             whole,
             folders_only: core.len() < anchored.len(),
+            composed: !core.is_ascii(),
         })
     }
 
     /// Reports whether an entry is wanted, by its path from the root.
     pub(crate) fn matches(&self, path: &[u8], folder: bool) -> bool {
         let name = path.rsplit(|&b| b == b'/').next().unwrap_or(path);
-        (folder || !self.folders_only)
-            && self.glob.is_match(as_path(if self.whole { path } else { name }))
+        let compared = if self.whole { path } else { name };
+        let forms = if self.composed { composed_path(compared) } else { compared.into() };
+        (folder || !self.folders_only) && self.glob.is_match(as_path(&forms))
     }
 }
 
@@ -430,6 +443,27 @@ mod tests {
         assert!(matches("/c.rs", "c.rs", false) && !matches("/c.rs", "a/c.rs", false));
         assert!(matches("src/", "a/src", true) && !matches("src/", "a/src", false));
         assert!(Names::new("").is_err() && Names::new("./").is_err());
+    }
+
+    #[test]
+    fn globs_beyond_ascii_take_names_in_every_form_and_other_bytes_as_they_are() {
+        let [nfc, nfd] =
+            ["\u{dc}b/\u{d55c}\u{e9}.md", "U\u{308}b/\u{1112}\u{1161}\u{11ab}e\u{301}.md"];
+        let mixed = "\u{dc}b/\u{d55c}e\u{301}.md";
+        for pattern in [nfc, nfd, mixed, "*\u{e9}.md", "Ub/*"] {
+            let globs = vec![pattern.to_owned()];
+            let rules = Rules::grep(&GrepQuery { globs, ..GrepQuery::default() }).unwrap();
+            let names = Names::new(pattern).unwrap();
+            for name in [nfc, nfd, mixed] {
+                let is = pattern != "Ub/*";
+                assert_eq!(names.matches(name.as_bytes(), false), is, "{pattern} {name}");
+                let taken = rules.judge(name.as_bytes(), 0, false) == Verdict::Taken;
+                assert_eq!(taken, is, "{pattern} {name}");
+            }
+        }
+        let odd = [nfd.as_bytes(), b"\xff.md"].concat();
+        assert!(!Names::new("*\u{e9}.md*").unwrap().matches(&odd, false));
+        assert!(Names::new("*e\u{301}.md*").unwrap().matches(b"e\xcc\x81.md", false));
     }
 
     #[test]
