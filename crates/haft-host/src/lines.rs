@@ -11,31 +11,39 @@
 //! NUL is given with where that was (ripgrep drops it in its counts). A file that was named itself
 //! is searched to its end; matches behind a NUL are counted without their text.
 //!
+//! `$` stands before `\r\n`, too. What of a file is searched where its bytes are no UTF-8 is told in
+//! [`encoding`].
+//!
 //! With context, the lines around the present one are held as well. Where they are too long for
 //! that, or in UTF-16, the search of the file ends as [`tight`](FileResult::tight): a
 //! [`Grep::narrow`] one, which takes more memory and cuts long lines into smaller parts, goes
 //! through it again.
 
 use std::{
+    cell::Cell,
     collections::VecDeque,
     io::{self, Read},
     mem,
 };
 
-use grep_matcher::Matcher;
+use grep_matcher::{LineTerminator, Matcher};
 use grep_regex::{RegexMatcher, RegexMatcherBuilder};
 use grep_searcher::{
     BinaryDetection, Searcher, SearcherBuilder, Sink, SinkContext, SinkFinish, SinkMatch,
 };
 use haft_types::MatchLine;
 
-use self::window::{trimmed, window};
+use self::{
+    encoding::{Checked, Doubt, Reading, as_text},
+    window::{trimmed, window},
+};
 use crate::{
     GrepMode, GrepQuery, SearchError, Skipped,
     parts::{Cuts, PART, Parts},
     pattern::{self, PATTERN_LIMIT, STATES_LIMIT},
 };
 
+pub(crate) mod encoding;
 mod window;
 
 /// Longest line that can be searched, in bytes.
@@ -65,6 +73,12 @@ pub(crate) struct Grep {
     size: u64,
     /// Whether lines are cut so that with their context they fit into [`NARROW_LIMIT`].
     narrow: bool,
+    /// Whether `\r` before `\n` is a part of the end of a line, as `rg --crlf` has it.
+    crlf: bool,
+    /// Whether the pattern names characters outside ASCII.
+    foreign: bool,
+    /// How the bytes of a file are taken.
+    reading: Reading,
 }
 
 /// What the search of one file gave.
@@ -90,6 +104,10 @@ pub(crate) struct FileResult {
     pub(crate) tight: bool,
     /// Whether lines were so long that they were searched in parts.
     pub(crate) parts: bool,
+    /// Why the file has to be searched again, with its encoding: see [`Grep::again`].
+    pub(crate) doubt: Option<Doubt>,
+    /// Whether characters outside ASCII were not met because of the encoding.
+    pub(crate) unread: bool,
     /// Why the search ended early.
     pub(crate) error: Option<io::Error>,
 }
@@ -97,24 +115,34 @@ pub(crate) struct FileResult {
 impl Grep {
     /// Compiles the pattern.
     pub(crate) fn new(query: &GrepQuery) -> Result<Self, SearchError> {
-        let size = pattern::check(query)?.max(1);
-        let mut builder = RegexMatcherBuilder::new();
-        builder
-            .multi_line(true)
-            .unicode(true)
-            .case_insensitive(query.ignore_case)
-            .fixed_strings(query.literal)
-            .ban_byte(Some(b'\0'))
-            .size_limit(PATTERN_LIMIT)
-            .dfa_size_limit(STATES_LIMIT);
-        if query.multiline {
-            builder.dot_matches_new_line(true);
-        } else {
-            builder.line_terminator(Some(b'\n'));
-        }
-        let matcher =
-            builder.build(&query.pattern).map_err(|error| pattern::refusal(query, &error))?;
-        Ok(Self { matcher, query: query.clone(), size, narrow: false })
+        let traits = pattern::check(query)?;
+        let build = |crlf: bool| {
+            let mut builder = RegexMatcherBuilder::new();
+            builder
+                .multi_line(true)
+                .unicode(true)
+                .case_insensitive(query.ignore_case)
+                .fixed_strings(query.literal)
+                .ban_byte(Some(b'\0'))
+                .size_limit(PATTERN_LIMIT)
+                .dfa_size_limit(STATES_LIMIT)
+                .crlf(crlf);
+            if query.multiline {
+                builder.dot_matches_new_line(true).line_terminator(None);
+            } else if !crlf {
+                builder.line_terminator(Some(b'\n'));
+            }
+            builder.build(&query.pattern)
+        };
+        // A pattern that itself says where \r stands is none for `--crlf`.
+        let with_crlf = traits.ends.then(|| build(true).ok()).flatten();
+        let (crlf, matcher) = match with_crlf {
+            Some(matcher) => (true, matcher),
+            None => (false, build(false).map_err(|error| pattern::refusal(query, &error))?),
+        };
+        let (size, foreign) = (traits.size.max(1), traits.foreign);
+        let reading = if query.unmarked { Reading::Bytes } else { Reading::Open };
+        Ok(Self { matcher, query: query.clone(), size, narrow: false, crlf, foreign, reading })
     }
 
     /// The same search for a file whose lines and their context were too long to be held.
@@ -138,6 +166,11 @@ impl Grep {
             .after_context(context(self.query.after))
             .heap_limit(Some(limit))
             .bom_sniffing(!self.query.unmarked)
+            .line_terminator(match self.crlf {
+                true => LineTerminator::crlf(),
+                false => LineTerminator::byte(b'\n'),
+            })
+            .encoding(self.reading.decoded())
             .max_matches(self.most().filter(|_| !self.query.multiline))
             .binary_detection(if named {
                 BinaryDetection::convert(0)
@@ -214,17 +247,28 @@ impl Grep {
             before_size: 0,
             result: FileResult::default(),
         };
+        let odd = Cell::new(false);
+        let asked = self.foreign && self.reading == Reading::Open;
         let reader = Stoppable { reader, ended: stopped };
+        let reader = Checked::new(reader, asked.then_some(&odd));
         let ended = if self.query.multiline {
             searcher.search_reader(&self.matcher, reader, &mut sink)
         } else {
-            let reader = Parts::new(reader, &cuts, self.part());
+            let whole = matches!(self.reading, Reading::Decoded(_));
+            let reader = Parts::new(reader, &cuts, self.part()).whole(whole);
             searcher.search_reader(&self.matcher, reader, &mut sink)
         };
+        if odd.get() {
+            return FileResult { doubt: Some(Doubt::Foreign), ..FileResult::default() };
+        }
         let tight = !self.query.multiline && !self.narrow;
         let tight = tight && ended.as_ref().err().is_some_and(is_tight);
         let error = ended.err().map(|error| self.in_words(error));
-        FileResult { error, tight, parts: cuts.any(), ..mem::take(&mut sink.result) }
+        let result = mem::take(&mut sink.result);
+        let nul = (result.binary && self.reading == Reading::Open).then_some(Doubt::Nul);
+        let doubt = nul.or(result.doubt);
+        let unread = self.reading == Reading::Unread;
+        FileResult { error, tight, doubt, unread, parts: cuts.any(), ..result }
     }
 }
 
@@ -261,8 +305,9 @@ impl Skipped {
     /// Counts a file that was searched.
     pub(crate) fn took(&mut self, result: &FileResult) {
         let to_its_end = result.until.is_none();
-        self.searched += u64::from(to_its_end);
+        self.searched += u64::from(to_its_end && !result.unread);
         self.binary += u64::from(!to_its_end);
+        self.unread += u64::from(to_its_end && result.unread);
         self.parts += u64::from(result.parts);
     }
 }
@@ -290,7 +335,10 @@ impl Lines<'_> {
     /// that who skips on meets every line.
     fn keep(&mut self, number: u64, line: &[u8], spans: &[(usize, usize)], joined: bool) {
         let matching = !spans.is_empty();
-        if !self.replaces(number, matching) {
+        if self.grep.reading == Reading::Open && str::from_utf8(line).is_err() {
+            self.result.doubt = Some(Doubt::Shown);
+        }
+        if self.result.doubt.is_some() || !self.replaces(number, matching) {
             return;
         }
         if matching && !self.begun {
@@ -300,7 +348,13 @@ impl Lines<'_> {
         } else if self.result.size >= TEXT_LIMIT {
             return;
         }
-        let (text, spans) = window(line, spans, self.grep.query.max_line);
+        let (text, spans) = match self.grep.reading {
+            Reading::Shown(encoding) => {
+                let (text, spans) = as_text(trimmed(line), spans, encoding);
+                window(text.as_bytes(), &spans, self.grep.query.max_line)
+            }
+            _ => window(line, spans, self.grep.query.max_line),
+        };
         let line = MatchLine { number, text, spans };
         if self.begun {
             if joined {
@@ -405,7 +459,7 @@ impl Sink for Lines<'_> {
         }
         let multiline = self.grep.query.multiline;
         let lines = || if multiline { found.lines().count() as u64 } else { 1 };
-        if self.past {
+        if self.past || self.result.doubt.is_some() {
             return Ok(false);
         }
         let before = self.result.count;
@@ -502,7 +556,12 @@ mod tests {
 
     fn run(query: &GrepQuery, text: &[u8]) -> FileResult {
         let grep = Grep::new(query).unwrap();
-        grep.search(&mut grep.searcher(false), text, grep.skip(|| None), &|| false)
+        let result = grep.search(&mut grep.searcher(false), text, grep.skip(|| None), &|| false);
+        let look = |most: usize| Some(text[..most.min(text.len())].to_vec());
+        let Some(next) = result.doubt.and_then(|_| grep.again(&result, look)) else {
+            return result;
+        };
+        next.search(&mut next.searcher(false), text, next.skip(|| None), &|| false)
     }
 
     fn marked(line: &MatchLine) -> Vec<&str> {
@@ -536,11 +595,13 @@ mod tests {
 
     #[test]
     fn invalid_utf8_is_found_and_its_spans_fit_the_text() {
-        let result = run(&query("(?-u)ne.dle"), b"\xf1\xfe ne\xf0dle \xffrest needle\n");
+        let query = GrepQuery { unmarked: true, ..query("(?-u)ne.dle") };
+        let result = run(&query, b"\xf1\xfe ne\xf0dle \xffrest needle\n");
         assert_eq!(marked(&result.lines[0]), ["ne\u{FFFD}dle", "needle"]);
         let utf16: Vec<u8> =
             "\u{FEFF}a needle\n".encode_utf16().flat_map(u16::to_le_bytes).collect();
-        assert_eq!(marked(&run(&query("needle"), &utf16).lines[0]), ["needle"]);
+        let query = super::tests::query("needle");
+        assert_eq!(marked(&run(&query, &utf16).lines[0]), ["needle"]);
     }
 
     #[test]

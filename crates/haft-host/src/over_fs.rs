@@ -24,7 +24,10 @@ use tokio_util::sync::CancellationToken;
 use crate::{
     FileKind, FindQuery, Found, FoundLines, Fs, GrepQuery, Host, ListHow, Located, Search,
     SearchError, Skipped, Walk,
-    lines::{FileResult, Grep},
+    lines::{
+        FileResult, Grep,
+        encoding::{self, HEAD},
+    },
     search::Sink,
     walk::{Base, FOLDER_LIMIT, IGNORE_LIMIT, Item, Name, Names, Rules, Step, Walker},
 };
@@ -369,8 +372,9 @@ impl Files<'_> {
             result
         } else {
             let result = self.search_pieces(file, Arc::clone(&self.grep), searcher, skip).await;
-            self.in_parts(file, result, (named, skip)).await
+            result
         };
+        let result = self.again(file, result, (named, skip)).await;
         self.skipped.took(&result);
         // A reader fails where its search is stopped: that says nothing of the file.
         if let Some(error) = result.error.as_ref().filter(|_| !self.stop.is_cancelled()) {
@@ -384,20 +388,20 @@ impl Files<'_> {
         self.skipped.cause.get_or_insert_with(|| format!("{name}: {error}"));
     }
 
-    /// Searches a file again whose lines were too long to be held with their context.
-    async fn in_parts(
+    /// Searches a file again, as often as it takes: in smaller parts, or with its encoding.
+    async fn again(
         &mut self,
         file: &Located,
-        result: FileResult,
+        mut result: FileResult,
         (named, skip): (bool, u64),
     ) -> FileResult {
-        if !result.tight {
-            return result;
+        let mut grep = Arc::clone(&self.grep);
+        while let Some(next) = next(self.fs, &grep, &result, file).await {
+            grep = Arc::new(next);
+            let (usual, searcher) = (self.searcher.take(), grep.searcher(named));
+            result = self.search_pieces(file, Arc::clone(&grep), searcher, skip).await;
+            self.searcher = usual;
         }
-        let narrow = self.grep.narrow();
-        let (usual, searcher) = (self.searcher.take(), narrow.searcher(named));
-        let result = self.search_pieces(file, Arc::new(narrow), searcher, skip).await;
-        self.searcher = usual;
         result
     }
 
@@ -437,6 +441,22 @@ impl Files<'_> {
             }
         }
     }
+}
+
+/// The search that has to go through a file again, where this one did not suffice.
+async fn next(fs: &dyn Fs, grep: &Arc<Grep>, result: &FileResult, file: &Located) -> Option<Grep> {
+    if let Some(doubt) = result.doubt.filter(|_| !result.tight) {
+        for most in [HEAD, encoding::WHOLE + 1] {
+            let Ok(bytes) = fs.read(file, 0, most).await else { break };
+            let (grep, all) = (Arc::clone(grep), bytes.len() < most);
+            let settle = move || grep.settled(doubt, &bytes, all);
+            let settled = tokio::task::spawn_blocking(settle).await.ok()?;
+            if settled.is_some() {
+                return settled;
+            }
+        }
+    }
+    grep.again(result, |_| None)
 }
 
 /// Reads what another task sends.

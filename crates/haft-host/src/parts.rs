@@ -55,6 +55,11 @@ impl<'a, R: Read> Parts<'a, R> {
     pub(crate) const fn new(reader: R, cuts: &'a Cuts, part: usize) -> Self {
         Self { reader, cuts, part, passed: 0, open: 0, whole: false }
     }
+
+    /// The same for a text whose lines must not be cut, where `whole` says so.
+    pub(crate) fn whole(self, whole: bool) -> Self {
+        Self { whole, ..self }
+    }
 }
 
 impl<R: Read> Read for Parts<'_, R> {

@@ -6,10 +6,12 @@
 use grep_regex::ErrorKind;
 use regex_syntax::{
     ast,
-    hir::{Hir, HirKind},
+    hir::{Hir, HirKind, Look},
 };
 
 use crate::{GrepQuery, SearchError};
+
+mod foreign;
 
 /// Memory that one of the automata of a compiled pattern may take, in bytes; there are some.
 pub(crate) const PATTERN_LIMIT: usize = 10 << 20;
@@ -25,24 +27,35 @@ const SHOWN: usize = 200;
 /// Most characters of the piece at fault that a refusal repeats.
 const PIECE: usize = 20;
 
-/// Refuses a pattern that stands for too much, or that no file can match; for the others, how many
-/// characters it stands for.
+/// What a search has to know of its pattern.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Traits {
+    /// How many characters it stands for.
+    pub(crate) size: u64,
+    /// Whether `$` is in it, for the end of a line.
+    pub(crate) ends: bool,
+    /// Whether it names characters outside ASCII, so that the encoding of a file matters.
+    pub(crate) foreign: bool,
+}
+
+/// Refuses a pattern that stands for too much, or that no file can match.
 ///
-/// Work for one byte goes up to about 5 ns for each of them, and nothing can stop the search of one
-/// line: who searches long ones with such a pattern cuts them the shorter.
-pub(crate) fn check(query: &GrepQuery) -> Result<u64, SearchError> {
+/// Work for one byte goes up to about 5 ns for each character, and nothing can stop the search of
+/// one line: who searches long ones with such a pattern cuts them the shorter.
+pub(crate) fn check(query: &GrepQuery) -> Result<Traits, SearchError> {
     let text = &query.pattern;
     if text.contains('\0') {
         return Err(SearchError::Pattern(nul(text)));
     }
-    let size = if text.len() > PATTERN_TEXT || query.literal {
-        text.chars().count() as u64
+    let traits = if text.len() > PATTERN_TEXT || query.literal {
+        Traits { size: text.chars().count() as u64, ends: false, foreign: !text.is_ascii() }
     } else {
         // What is no regular expression is refused with its place later.
-        parser().parse(text).map_or(0, |hir| size(&hir))
+        parser().parse(text).map_or_else(|_| Traits::default(), |hir| traits(text, &hir))
     };
+    let size = traits.size;
     if text.len() <= PATTERN_TEXT && size <= PATTERN_SIZE {
-        return Ok(size);
+        return Ok(traits);
     }
     let (shown, most) = (shown(text, 40), PATTERN_SIZE);
     let piece = most_repeated(text).filter(|_| !query.literal);
@@ -54,16 +67,27 @@ pub(crate) fn check(query: &GrepQuery) -> Result<u64, SearchError> {
     )))
 }
 
-/// As the search reads it: bytes that are no text may be looked for, too.
+/// As the search reads it: bytes that are no text may be looked for, too, and `$` ends a line.
 fn parser() -> regex_syntax::Parser {
-    regex_syntax::ParserBuilder::new().utf8(false).build()
+    regex_syntax::ParserBuilder::new().utf8(false).multi_line(true).build()
+}
+
+fn traits(text: &str, hir: &Hir) -> Traits {
+    Traits {
+        size: size(hir),
+        ends: hir.properties().look_set().contains(Look::EndLF),
+        // Who looks for bytes that are no text gets bytes.
+        foreign: hir.properties().is_utf8() && foreign::is_in(text),
+    }
 }
 
 /// How many characters a pattern stands for when its repetitions are written out.
 fn size(hir: &Hir) -> u64 {
     match hir.kind() {
         HirKind::Empty | HirKind::Look(_) => 0,
-        HirKind::Literal(text) => text.0.len() as u64,
+        HirKind::Literal(text) => {
+            str::from_utf8(&text.0).map_or(text.0.len(), |text| text.chars().count()) as u64
+        }
         HirKind::Class(_) => 1,
         HirKind::Capture(group) => size(&group.sub),
         HirKind::Repetition(repeated) => {
@@ -261,6 +285,73 @@ mod tests {
     fn refused(pattern: &str) -> String {
         let query = GrepQuery { pattern: pattern.into(), ..GrepQuery::default() };
         Grep::new(&query).map(|_| ()).expect_err(pattern).to_string()
+    }
+
+    fn of(pattern: &str) -> Traits {
+        check(&GrepQuery { pattern: pattern.into(), ..GrepQuery::default() }).unwrap()
+    }
+
+    #[test]
+    fn a_pattern_is_foreign_where_it_names_a_character_beyond_ascii() {
+        for pattern in [
+            "é",
+            "中文",
+            "\\u{4e2d}",
+            "\\x{e9}",
+            "\\xe9",
+            "[à-ü]",
+            "[^é]",
+            "[a-\u{ff}]",
+            "\\p{Han}",
+            "\\pL",
+            "\\P{ASCII}",
+            "a|b|(c(?i:[xé]))",
+            "[a&&[^é]]",
+            "TODO|中",
+            "[\\x{4e00}-\\x{9fff}]",
+            "x{2}é*",
+        ] {
+            assert!(of(pattern).foreign, "{pattern}");
+        }
+        for pattern in [
+            "needle",
+            "\\w+",
+            "\\W",
+            ".",
+            "[^a]",
+            "[^\\x00-\\x7F]",
+            "(?i)k",
+            "\\d\\s\\b",
+            "",
+            "\\x41",
+            "\\u{7f}",
+            "(?-u:\\xff)",
+            "(?-u:\\W)é",
+            "(?-u)[\\x80-\\xff]+",
+            "[[:alpha:]]",
+            "(?x) a # é",
+        ] {
+            assert!(!of(pattern).foreign, "{pattern}");
+        }
+    }
+
+    #[test]
+    fn a_pattern_has_the_end_of_a_line_where_a_dollar_stands_for_it() {
+        for pattern in ["$", ";$", "a$|b", "(x(y$)?)", "^$", "\\$$", "(?i)a$"] {
+            assert!(of(pattern).ends, "{pattern}");
+        }
+        for pattern in ["\\$", "[$]", "a", "\\z", "(?x)a # $"] {
+            assert!(!of(pattern).ends, "{pattern}");
+        }
+    }
+
+    #[test]
+    fn the_size_of_a_pattern_counts_characters_in_every_script() {
+        for pattern in ["中".repeat(2_000), "é{2000}".into(), "a".repeat(2_000)] {
+            assert_eq!(of(&pattern).size, 2_000);
+        }
+        assert!(refused(&"中".repeat(2_049)).contains("stands for 2049 characters"));
+        assert!(refused(&"中文".repeat(2_500)).contains("stands for 5000 characters"));
     }
 
     #[test]

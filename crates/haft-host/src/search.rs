@@ -150,6 +150,9 @@ pub struct Skipped {
     pub outside: u64,
     /// Files with lines so long that they were searched in parts, between which nothing matches.
     pub parts: u64,
+    /// Files in other encodings than UTF-8 that were not searched for the characters outside ASCII
+    /// that the pattern names: too big to be decoded, or in an encoding that cannot be told.
+    pub unread: u64,
     /// Files that were searched to their end.
     pub searched: u64,
     /// True when the walk ended before everything was seen.

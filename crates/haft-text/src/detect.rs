@@ -157,11 +157,23 @@ struct Traits {
 }
 
 fn utf16_traits(bytes: &[u8], encoding: Encoding) -> Traits {
+    utf16_traits_until(bytes, encoding, |_| false)
+}
+
+/// The traits of the beginning, up to where they are enough.
+fn utf16_traits_until(
+    bytes: &[u8],
+    encoding: Encoding,
+    enough: impl Fn(&Traits) -> bool,
+) -> Traits {
     let mut traits = Traits { broken: bytes.len() % 2, ..Traits::default() };
     for unit in char::decode_utf16(units(bytes, encoding)) {
         match unit {
             Ok(character) => traits.take(character),
             Err(_) => traits.broken += 1,
+        }
+        if enough(&traits) {
+            break;
         }
     }
     traits
@@ -240,7 +252,9 @@ fn unmarked_utf16(bytes: &[u8]) -> Option<Encoding> {
         return None;
     }
     let plain = |encoding| {
-        let traits = utf16_traits(bytes, encoding);
+        // Most of what is no text has such a thing among its first bytes.
+        let odd = |traits: &Traits| traits.broken > 0 || traits.controls > 0;
+        let traits = utf16_traits_until(bytes, encoding, odd);
         if traits.text() { traits.plain } else { 0 }
     };
     let (little, big) = (plain(Encoding::Utf16Le), plain(Encoding::Utf16Be));

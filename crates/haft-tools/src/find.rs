@@ -112,7 +112,7 @@ impl Tool for Find {
             return Err(ToolError::new(text).hint("Narrow pattern or path, or sort by path."));
         }
         let root = search::root(cx, input.path.as_deref(), Field::Pattern).await?;
-        let mut query = FindQuery {
+        let query = FindQuery {
             pattern: globs::normal(&input.pattern, Field::Pattern, &root.path),
             hidden: input.hidden.unwrap_or(true),
             no_ignore: input.no_ignore.unwrap_or(false),
@@ -121,21 +121,9 @@ impl Tool for Find {
         };
         let mut names = Names::new(&input);
         let skipped = root.find(&query, search::walk(cx), &mut |found| names.take(found)).await?;
-        if names.seen > 0 {
-            return Ok(outcome(&input, names, &skipped, cx, &root));
+        if names.seen == 0 {
+            root.explain(&input.pattern, Field::Pattern, query.follow).await;
         }
-        for form in haft_text::names::other_forms(&query.pattern) {
-            query.pattern = form;
-            let mut alike = Names::new(&input);
-            let skipped =
-                root.find(&query, search::walk(cx), &mut |found| alike.take(found)).await?;
-            if alike.seen > 0 {
-                let mut outcome = outcome(&input, alike, &skipped, cx, &root);
-                outcome.note("the names look like the pattern, but are in another Unicode form");
-                return Ok(outcome);
-            }
-        }
-        root.explain(&input.pattern, Field::Pattern, query.follow).await;
         Ok(outcome(&input, names, &skipped, cx, &root))
     }
 }

@@ -21,6 +21,7 @@ use crate::{
     words,
 };
 
+mod forms;
 mod page;
 
 use self::page::Page;
@@ -177,26 +178,72 @@ impl Tool for Grep {
 
     async fn run(&self, input: Input, cx: &Cx) -> Result<Outcome, ToolError> {
         let root = search::root(cx, input.path.as_deref(), Field::Glob).await?;
-        let mut query = input.query(&root);
-        for _ in 0..ROUNDS {
-            let mut page = Page::new(&input, &query, &cx.place, &root);
-            let skipped = root.grep(&query, search::walk(cx), &mut |file| page.take(file)).await?;
-            if let Some(skip) = page.elsewhere.take() {
-                query.skip = skip;
-                continue;
+        let query = input.query(&root);
+        let (mut page, mut skipped) = paged(&input, query.clone(), cx, &root).await?;
+        let mut forms = Forms::default();
+        if page.seen == 0
+            && !cx.stop.is_cancelled()
+            && let Some((pattern, name)) = forms::other(&input.pattern, query.literal)
+            && let Ok(other) = paged(&input, GrepQuery { pattern, ..query }, cx, &root).await
+        {
+            forms.tried = Some(name);
+            if other.0.seen > 0 {
+                forms.found = true;
+                (page, skipped) = other;
             }
-            if let Some(glob) = input.glob().filter(|_| skipped.searched + skipped.binary == 0) {
-                root.explain(glob, Field::Glob, false).await;
-            }
-            page.hide(&root, cx).await;
-            return Ok(outcome(&input, page, &skipped, cx, &root));
         }
-        let offset = input.offset.unwrap_or(0);
-        Err(ToolError::new(format!(
-            "where match {offset} is could not be found out: files changed while they were searched"
-        ))
-        .hint("Call again when nothing writes to them, or give a smaller path or glob."))
+        let none = skipped.searched + skipped.binary + skipped.unread == 0;
+        if let Some(glob) = input.glob().filter(|_| none) {
+            root.explain(glob, Field::Glob, false).await;
+        }
+        page.hide(&root, cx).await;
+        Ok(outcome(&input, page, (&skipped, forms), cx, &root))
     }
+}
+
+/// Whether the other Unicode form of the pattern was searched for.
+#[derive(Clone, Copy, Debug, Default)]
+struct Forms {
+    /// What that form is called.
+    tried: Option<&'static str>,
+    /// Whether the results are its.
+    found: bool,
+}
+
+impl Forms {
+    /// What is said of it.
+    fn note(self) -> Option<String> {
+        let name = self.tried?;
+        Some(if self.found {
+            format!(
+                "the pattern as written matches nothing; what is shown matches its Unicode form {name}"
+            )
+        } else {
+            format!("its other Unicode form ({name}) was searched for, too")
+        })
+    }
+}
+
+/// The page that was asked for, with as many searches as it takes.
+async fn paged<'a>(
+    input: &Input,
+    mut query: GrepQuery,
+    cx: &'a Cx,
+    root: &'a Root,
+) -> Result<(Page<'a>, Skipped), ToolError> {
+    for _ in 0..ROUNDS {
+        let mut page = Page::new(input, &query, &cx.place, root);
+        let skipped = root.grep(&query, search::walk(cx), &mut |file| page.take(file)).await?;
+        match page.elsewhere.take() {
+            Some(skip) => query.skip = skip,
+            None => return Ok((page, skipped)),
+        }
+    }
+    let offset = input.offset.unwrap_or(0);
+    Err(ToolError::new(format!(
+        "where match {offset} is could not be found out: files changed while they were searched"
+    ))
+    .hint("Call again when nothing writes to them, or give a smaller path or glob."))
 }
 
 impl Input {
@@ -265,7 +312,13 @@ impl Input {
     }
 }
 
-fn outcome(input: &Input, page: Page<'_>, skipped: &Skipped, cx: &Cx, root: &Root) -> Outcome {
+fn outcome(
+    input: &Input,
+    page: Page<'_>,
+    (skipped, forms): (&Skipped, Forms),
+    cx: &Cx,
+    root: &Root,
+) -> Outcome {
     let stopped = cx.stop.is_cancelled();
     let (from, to) = (page.first(), page.last());
     let content = input.mode() == OutputMode::Content;
@@ -273,7 +326,7 @@ fn outcome(input: &Input, page: Page<'_>, skipped: &Skipped, cx: &Cx, root: &Roo
     let span = words::span(unit, from, to);
     let mut notes = Vec::new();
     if page.shown() == 0 && page.files.is_empty() {
-        notes.push(nothing(input, &page, skipped, root, stopped));
+        notes.push(nothing(input, &page, (skipped, forms), root, stopped));
     } else if page.more {
         notes.push(format!(
             "[{span} of at least {} so far; for the next ones call again with \
@@ -287,8 +340,9 @@ fn outcome(input: &Input, page: Page<'_>, skipped: &Skipped, cx: &Cx, root: &Roo
     if page.shown() > 0 && !left.is_empty() {
         notes.push(format!("[not searched: {left}]"));
     }
-    if page.shown() > 0 && skipped.parts > 0 {
-        notes.push(format!("[{}]", in_parts(skipped)));
+    if page.shown() > 0 {
+        notes.extend(forms.note().map(|note| format!("[{note}]")));
+        notes.extend(limits(input, skipped).map(|limit| format!("[{limit}]")));
     }
     if page.shown() > 0 && input.context(input.before).max(input.context(input.after)) > CONTEXT {
         notes.push(format!("[at most {CONTEXT} lines of context are shown; read shows more]"));
@@ -324,7 +378,7 @@ const fn so_far(stopped: bool) -> &'static str {
 fn nothing(
     input: &Input,
     page: &Page<'_>,
-    skipped: &Skipped,
+    (skipped, forms): (&Skipped, Forms),
     root: &Root,
     stopped: bool,
 ) -> String {
@@ -332,8 +386,8 @@ fn nothing(
         let (offset, seen) = (input.offset.unwrap_or(0), page.seen);
         let left = passed_over(skipped, false);
         let mut left = if left.is_empty() { left } else { format!(" Not searched: {left}.") };
-        if skipped.parts > 0 {
-            let _ = write!(left, " {}.", in_parts(skipped));
+        for limit in limits(input, skipped) {
+            let _ = write!(left, " {limit}.");
         }
         let words = match input.mode() {
             OutputMode::Content => ["match", "matches"],
@@ -357,8 +411,12 @@ fn nothing(
         text.push_str(&left);
         text.push('.');
     }
-    if skipped.parts > 0 {
-        let _ = write!(text, " {}.", in_parts(skipped));
+    if let Some(note) = forms.note() {
+        let (first, rest) = note.split_at(1);
+        let _ = write!(text, " {}{rest}.", first.to_uppercase());
+    }
+    for limit in limits(input, skipped) {
+        let _ = write!(text, " {limit}.");
     }
     text
 }
@@ -385,14 +443,24 @@ fn misread(pattern: &str, literal: bool) -> Option<&'static str> {
     if pattern.contains("\\(") && pattern.contains("\\)") {
         return Some(" \\( and \\) are the brackets themselves: a group is written ( ).");
     }
-    if !haft_text::names::other_forms(pattern).is_empty() {
-        return Some(
-            " A text that looks the same may be in another Unicode form (NFC or NFD): write .{1,2} for \
-             each letter with a mark.",
-        );
-    }
-    (pattern.contains('$') && !pattern.contains("\\r"))
-        .then_some(" $ stands before \\n alone: where lines end in \\r\\n write \\r?$.")
+    None
+}
+
+/// What was searched otherwise than the pattern says, each as a sentence without its full stop.
+fn limits(input: &Input, skipped: &Skipped) -> impl Iterator<Item = String> {
+    let parts = (skipped.parts > 0).then(|| in_parts(skipped));
+    let unread = (skipped.unread > 0).then(|| {
+        let (files, were) = match skipped.unread {
+            1 => ("1 file in another encoding".to_owned(), "was"),
+            many => (format!("{many} files in other encodings"), "were"),
+        };
+        format!(
+            "{files} {were} not searched for {} (over 8 MiB, or in an encoding that cannot be told): \
+             convert to UTF-8 first, or search for ASCII text near it",
+            quoted(&input.pattern)
+        )
+    });
+    parts.into_iter().chain(unread)
 }
 
 /// Says of files with lines without end how they were searched.
@@ -414,7 +482,8 @@ fn files_searched(skipped: &Skipped) -> String {
 
 /// Why there was no file to search, where the arguments left out all of them.
 fn left_out(input: &Input, skipped: &Skipped, root: &Root) -> Option<String> {
-    if skipped.searched + skipped.binary + skipped.denied + skipped.unreadable > 0 {
+    let met = skipped.searched + skipped.binary + skipped.unread;
+    if met + skipped.denied + skipped.unreadable > 0 {
         return None;
     }
     let (glob, kind) = (input.glob(), input.kind());

@@ -282,6 +282,14 @@ pub struct SkippedData {
     loops: u64,
     /// Links out of the searched folder, not entered.
     outside: u64,
+    /// Files in other encodings that were not searched for characters outside ASCII.
+    #[serde(default, skip_serializing_if = "is_none")]
+    unread: u64,
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde hands it so")]
+const fn is_none(count: &u64) -> bool {
+    *count == 0
 }
 
 impl From<&Skipped> for SkippedData {
@@ -293,6 +301,7 @@ impl From<&Skipped> for SkippedData {
             unreadable: skipped.unreadable,
             loops: skipped.loops,
             outside: skipped.outside,
+            unread: skipped.unread,
         }
     }
 }

@@ -19,6 +19,8 @@ use haft_testkit::machine;
 use haft_types::{EntryKind, FileMatches, Follow};
 use tokio_util::sync::CancellationToken;
 
+mod encodings;
+
 fn walk() -> Walk {
     let all = || Arc::new(|_: &_| true);
     Walk { allowed: all(), excludes: all(), stop: CancellationToken::new() }
@@ -203,6 +205,9 @@ async fn compare(local: &Local, root: &Path, random: &mut Random, seed: u64) -> 
             GrepMode::Files => "-l",
             GrepMode::Count => "-c",
         };
+        if query.pattern.ends_with('$') {
+            args.push("--crlf".to_owned());
+        }
         args.extend([flag.into(), "-e".into(), query.pattern.clone(), "./".into()]);
         let theirs = rg(root, &args);
         found += usize::from(!theirs.is_empty());

@@ -382,14 +382,102 @@ async fn patterns_of_another_syntax_are_told_where_nothing_was_found() {
             ("\"alpha\"", false, "The quotes count as part of the pattern."),
             ("/alpha/", false, "The slashes count as part of the pattern"),
             (r"foo\(", true, r"With literal a \ stands for itself"),
-            ("zebra$", false, r"$ stands before \n alone"),
         ] {
             let shown = text(&world, json!({"pattern": pattern, "literal": literal})).await;
             assert!(shown.contains(told), "{pattern}: {shown}");
         }
-        for pattern in ["zebra", "\"", "//", r"x\(", r"a\\b"] {
+        for pattern in ["zebra", "zebra$", "\"", "//", r"x\(", r"a\\b"] {
             let shown = text(&world, json!({"pattern": pattern})).await;
             assert!(shown.ends_with("(1 file searched)."), "{pattern}: {shown}");
+        }
+    }
+}
+
+#[tokio::test]
+async fn the_end_of_a_line_is_found_before_both_ends_of_lines() {
+    let files: &[(&str, &[u8])] = &[
+        ("crlf.c", b"two;\r\nint y\r\n;"),
+        ("lf.c", b"one;\nint x\n"),
+        ("mixed.c", b"a;\r\nb;\n c; \r\n"),
+    ];
+    for world in worlds(files) {
+        for pattern in [";$", ";\\r?$", "(?:;)$|;$", "^[^ ]*;$"] {
+            let shown = text(&world, json!({"pattern": pattern})).await;
+            let lines = "crlf.c:1:two;\ncrlf.c:3:;\nlf.c:1:one;\nmixed.c:1:a;\nmixed.c:2:b;";
+            assert_eq!(shown, lines, "{pattern}");
+        }
+        let shown = text(&world, json!({"pattern": ";\\r$"})).await;
+        assert_eq!(shown, "crlf.c:1:two;\nmixed.c:1:a;");
+        let count = json!({"pattern": "t [xy]$", "output_mode": "count", "multiline": true});
+        assert_eq!(text(&world, count).await, "crlf.c:1\nlf.c:1");
+    }
+}
+
+#[tokio::test]
+async fn files_too_big_to_be_decoded_are_told_where_the_pattern_needs_that() {
+    // Chinese in GBK, some lines of it.
+    let line = b"\xd5\xe2\xca\xc7\xd6\xd0\xce\xc4\xa3\xac\xd3\xc3\xc0\xb4\xb2\xe2\xca\xd4\xa1\xa3 name = 1\n";
+    let (small, big) = (line.repeat(20), line.repeat((9 << 20) / line.len()));
+    let files: &[(&str, &[u8])] = &[("big.txt", &big), ("small.txt", &small)];
+    for world in worlds(files) {
+        let shown = text(&world, json!({"pattern": "\u{4e2d}\u{6587}", "head_limit": 1})).await;
+        assert!(shown.starts_with("small.txt:1:\u{8fd9}\u{662f}\u{4e2d}\u{6587}"), "{shown}");
+        let shown = text(&world, json!({"pattern": "\u{4e2d}\u{6587}"})).await;
+        assert!(
+            shown.contains("[1 file in another encoding was not searched for \u{4e2d}"),
+            "{shown}"
+        );
+        let shown = text(&world, json!({"pattern": "\u{4e2d}x"})).await;
+        let told = "(1 file searched). 1 file in another encoding was not searched for \u{4e2d}x";
+        assert!(shown.contains(told) && shown.contains("convert to UTF-8"), "{shown}");
+        let data = grep(&world, json!({"pattern": "\u{4e2d}x"})).await.data.unwrap();
+        assert_eq!(data["skipped"]["unread"], 1);
+        // What is shown is decoded in any case.
+        let shown =
+            text(&world, json!({"pattern": "name", "head_limit": 1, "path": "big.txt"})).await;
+        assert!(shown.starts_with("big.txt:1:\u{8fd9}\u{662f}\u{4e2d}\u{6587}"), "{shown}");
+        assert!(!shown.contains("not searched"), "{shown}");
+    }
+    let long = "\u{4e2d}\u{6587}".repeat(2_500);
+    for world in worlds(files) {
+        for literal in [false, true] {
+            let told =
+                grep(&world, json!({"pattern": long, "literal": literal})).await.joined_text();
+            assert!(told.contains("stands for 5000 characters"), "{told}");
+        }
+    }
+}
+
+#[tokio::test]
+async fn a_pattern_without_a_match_is_searched_for_in_its_other_form_once() {
+    let [nfc, nfd] = ["\u{dc}bersicht \u{d55c}", "U\u{308}bersicht \u{1112}\u{1161}\u{11ab}"];
+    for (there, other) in [(nfc, nfd), (nfd, nfc)] {
+        let content = format!("one\n{there}\n{there}\n");
+        for world in worlds(&[("a.txt", content.as_bytes())]) {
+            for literal in [false, true] {
+                let written = json!({"pattern": there, "literal": literal});
+                assert!(!text(&world, written).await.contains("form"), "{there}");
+                let other = json!({"pattern": other, "literal": literal});
+                let shown = text(&world, other.clone()).await;
+                assert!(shown.starts_with(&format!("a.txt:2:{there}\n")), "{shown}");
+                assert!(shown.contains("[the pattern as written matches nothing"), "{shown}");
+                let mut page = other.clone();
+                page["offset"] = json!(1);
+                let shown = text(&world, page).await;
+                assert!(shown.starts_with(&format!("a.txt:3:{there}\n")), "{shown}");
+                let mut count = other;
+                count["output_mode"] = json!("count");
+                assert!(text(&world, count).await.starts_with("a.txt:2\n"));
+            }
+            let shown = text(&world, json!({"pattern": "\u{fc}ber"})).await;
+            assert!(
+                shown.contains("Its other Unicode form (NFD) was searched for, too."),
+                "{shown}"
+            );
+            for pattern in ["\u{4e2d}\u{6587}", "plain"] {
+                let shown = text(&world, json!({"pattern": pattern})).await;
+                assert!(shown.ends_with("(1 file searched)."), "{shown}");
+            }
         }
     }
 }

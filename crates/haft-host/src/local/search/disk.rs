@@ -159,13 +159,13 @@ pub(in super::super) fn ignore_file(base: &Base<Folder>, names: &[&[u8]]) -> Opt
     if kind_of(&stat) != EntryKind::File {
         return None;
     }
-    read_some(open_file(&folder, name).ok()??)
+    read_some(open_file(&folder, name).ok()??, IGNORE_LIMIT)
 }
 
-/// The beginning of a small file.
-pub(super) fn read_some(opened: Opened) -> Option<Vec<u8>> {
+/// The beginning of a file, at most so many bytes.
+pub(super) fn read_some(opened: Opened, most: usize) -> Option<Vec<u8>> {
     let mut text = Vec::new();
-    opened.file.take(IGNORE_LIMIT as u64).read_to_end(&mut text).ok()?;
+    opened.file.take(most as u64).read_to_end(&mut text).ok()?;
     Some(text)
 }
 

@@ -14,7 +14,8 @@ mod ordered;
 
 use std::{
     collections::VecDeque,
-    env, fs, io,
+    env, fs,
+    io::{self, Read as _},
     ops::ControlFlow,
     path::PathBuf,
     sync::{Arc, Mutex, MutexGuard, PoisonError, TryLockError},
@@ -35,10 +36,10 @@ use self::{
 use super::{Local, locate::At};
 use crate::{
     FileKind, FindQuery, Found, FoundLines, GrepQuery, Located, Search, SearchError, Skipped, Walk,
-    lines::{FileResult, Grep},
+    lines::{FileResult, Grep, encoding::HEAD},
     over_fs::{self, matches_of},
     search::Sink,
-    walk::{Item, Names, Rules, Walker},
+    walk::{IGNORE_LIMIT, Item, Names, Rules, Walker},
 };
 
 /// Most threads of one search.
@@ -172,7 +173,7 @@ fn global_excludes(walk: &Walk) -> Option<Vec<u8>> {
             return None;
         }
     }
-    read_some(open_file(rustix::fs::CWD, real.as_os_str().as_encoded_bytes()).ok()??)
+    read_some(open_file(rustix::fs::CWD, real.as_os_str().as_encoded_bytes()).ok()??, IGNORE_LIMIT)
 }
 
 /// Opens the root and starts a walk in it.
@@ -203,6 +204,8 @@ struct Grepping {
     grep: Grep,
     root: Located,
     line: Arc<Ordered<FoundLines>>,
+    /// Of big files only one at a time is looked at for its encoding: each is held whole.
+    look: Mutex<()>,
 }
 
 /// What one of the threads has for itself.
@@ -232,6 +235,7 @@ fn grep_job(
         grep,
         root: at.clone(),
         line: Arc::clone(line),
+        look: Mutex::default(),
     });
     let threads = std::thread::available_parallelism().map_or(1, usize::from).min(THREADS);
     for _ in 1..threads {
@@ -260,12 +264,19 @@ fn grep_file(
     }
     let file = At::of(at)?.file(at)?;
     let skip = grep.skip(|| None);
-    let search = |grep: &Grep| {
-        let reader = Positioned { file: &file, offset: 0 };
-        grep.search(&mut grep.searcher(true), reader, skip, &|| line.stopped())
+    let reader = || Positioned { file: &file, offset: 0 };
+    let search =
+        |grep: &Grep| grep.search(&mut grep.searcher(true), reader(), skip, &|| line.stopped());
+    let look = |most: usize| {
+        let mut bytes = Vec::new();
+        reader().take(most as u64).read_to_end(&mut bytes).ok().map(|_| bytes)
     };
-    let result = search(grep);
-    let result = if result.tight { search(&grep.narrow()) } else { result };
+    let mut grep = grep.clone();
+    let mut result = search(&grep);
+    while let Some(next) = grep.again(&result, look) {
+        grep = next;
+        result = search(&grep);
+    }
     let name = at.real.parent().map_or_else(|| at.real.text(), |p| at.real.shown_from(&p));
     deliver(line, number, || name.into_owned(), result);
     Ok(())
@@ -303,6 +314,7 @@ fn deliver(
         skipped.searched += counts.searched;
         skipped.binary += counts.binary;
         skipped.parts += counts.parts;
+        skipped.unread += counts.unread;
         if let Some(error) = error.as_ref().filter(|_| !stopped) {
             skipped.unreadable += 1;
             skipped.cause.get_or_insert_with(|| format!("{name}: {error}"));
@@ -382,6 +394,32 @@ impl Grepping {
         true
     }
 
+    /// Searches a file once more, and as often as it takes.
+    fn again(
+        &self,
+        grep: &Grep,
+        mut result: FileResult,
+        buffer: &mut Vec<u8>,
+        (item, skip): (&Item<Folder>, u64),
+    ) -> FileResult {
+        let mut grep = grep.clone();
+        loop {
+            let mut turn = None;
+            let next = grep.again(&result, |most| {
+                if most > HEAD {
+                    turn = Some(self.look.lock().unwrap_or_else(PoisonError::into_inner));
+                }
+                read_some(open_file(&item.folder, &item.name).ok()??, most)
+            });
+            drop(turn);
+            let Some(next) = next else { return result };
+            let Ok(Some(file)) = open_file(&item.folder, &item.name) else { return result };
+            let file = Buffered::new(file, buffer);
+            result = next.search(&mut next.searcher(false), file, skip, &|| self.line.stopped());
+            grep = next;
+        }
+    }
+
     fn search(&self, own: &mut Own, number: u64, item: &Item<Folder>) {
         let Own { grep, searcher, buffer } = own;
         let name = || item.path.shown_from(&self.root.real).into_owned();
@@ -391,12 +429,8 @@ impl Grepping {
                 let file = Buffered::new(file, buffer);
                 let skip = grep.skip(|| Some(name()));
                 let mut result = grep.search(searcher, file, skip, &|| self.line.stopped());
-                if result.tight
-                    && let Ok(Some(file)) = open_file(&item.folder, &item.name)
-                {
-                    let (narrow, file) = (grep.narrow(), Buffered::new(file, buffer));
-                    let mut searcher = narrow.searcher(false);
-                    result = narrow.search(&mut searcher, file, skip, &|| self.line.stopped());
+                if result.tight || result.doubt.is_some() {
+                    result = self.again(grep, result, buffer, (item, skip));
                 }
                 deliver(&self.line, number, name, result);
             }

@@ -1,8 +1,9 @@
 //! grep beside ripgrep.
 
-use std::process::Command;
+use std::{collections::HashMap, process::Command};
 
 use haft_testkit::machine;
+use haft_text::{Encoding, StreamDecoder};
 use haft_types::HostPath;
 use serde_json::{Value, json};
 
@@ -261,8 +262,25 @@ fn as_json(input: &Value, mode: &str) -> bool {
     mode == "content" || (mode == "count" && over_lines)
 }
 
-/// What ripgrep prints where the search starts, and that folder; paths go through NUL.
+/// What ripgrep prints where the search starts, and that folder; paths go through NUL. A `$` stands
+/// before `\r\n`, too, unless ripgrep refuses that for a pattern which itself says where `\r` stands.
 fn ripgrep(tree: &Tree, input: &Value, mode: &str) -> (Result<Vec<u8>, String>, HostPath) {
+    let pattern = input["pattern"].as_str().unwrap_or_default();
+    if pattern.contains('$') && input["literal"] != json!(true) {
+        let (printed, base) = asked(tree, input, mode, true);
+        if !printed.as_ref().is_err_and(|text| text.contains("not allowed")) {
+            return (printed, base);
+        }
+    }
+    asked(tree, input, mode, false)
+}
+
+fn asked(
+    tree: &Tree,
+    input: &Value,
+    mode: &str,
+    crlf: bool,
+) -> (Result<Vec<u8>, String>, HostPath) {
     let mut rg = Command::new(machine::rg());
     rg.args(["--no-config", "--no-require-git", "--sort", "path", "--no-messages", "--no-mmap"]);
     rg.args(["--glob", "!.git"]);
@@ -290,6 +308,7 @@ fn ripgrep(tree: &Tree, input: &Value, mode: &str) -> (Result<Vec<u8>, String>, 
         ("--count", mode == "count" && !json),
         ("--null", !json),
         ("--with-filename", !json),
+        ("--crlf", crlf),
     ] {
         if on {
             rg.arg(flag);
@@ -319,7 +338,7 @@ fn their_files(tree: &Tree, base: &HostPath, printed: &[u8], count: bool) -> Vec
         let mut number = 1;
         if count {
             let end = rest.iter().position(|&byte| byte == b'\n').unwrap();
-            number = str::from_utf8(&rest[..end]).unwrap().parse().unwrap();
+            number = str::from_utf8(&rest[..end]).unwrap().trim_end().parse().unwrap();
             rest = &rest[end + 1..];
         }
         files.push((path, number));
@@ -362,6 +381,7 @@ fn significant(marked: Vec<String>) -> Vec<String> {
 /// The lines of `rg --json`.
 fn their_lines(tree: &Tree, base: &HostPath, printed: &[u8], multiline: bool) -> Vec<Line> {
     let mut all = Vec::new();
+    let mut encodings = HashMap::new();
     for message in printed.split(|&byte| byte == b'\n').filter(|line| !line.is_empty()) {
         let message: Value = serde_json::from_slice(message).unwrap();
         let matches = message["type"] == "match";
@@ -371,6 +391,7 @@ fn their_lines(tree: &Tree, base: &HostPath, printed: &[u8], multiline: bool) ->
         let data = &message["data"];
         let path = shown(tree, base, &bytes(&data["path"]));
         let text = bytes(&data["lines"]);
+        let encoding = *encodings.entry(path.clone()).or_insert_with(|| legacy(tree, &path));
         let first = data["line_number"].as_u64().unwrap();
         let mut start = 0;
         for (line, number) in text.split_inclusive(|&byte| byte == b'\n').zip(first..) {
@@ -379,17 +400,32 @@ fn their_lines(tree: &Tree, base: &HostPath, printed: &[u8], multiline: bool) ->
             let marked = data["submatches"].as_array().unwrap().iter().map(|span| {
                 let at = |name: &str| usize::try_from(span[name].as_u64().unwrap()).unwrap();
                 let clip = |at: usize| at.saturating_sub(start).min(kept.len());
-                String::from_utf8_lossy(&kept[clip(at("start"))..clip(at("end"))]).into_owned()
+                as_text(&kept[clip(at("start"))..clip(at("end"))], encoding)
             });
             let cut = kept.len() > 2_000 && String::from_utf8_lossy(kept).chars().count() > 2_000;
             let marked = if multiline || cut { Vec::new() } else { significant(marked.collect()) };
-            let shown =
-                if cut { String::new() } else { String::from_utf8_lossy(kept).into_owned() };
+            let shown = if cut { String::new() } else { as_text(kept, encoding) };
             all.push((path.clone(), number, matches, shown, marked));
             start += line.len();
         }
     }
     all
+}
+
+/// The encoding of a file that is in a legacy one, as read tells it.
+fn legacy(tree: &Tree, path: &str) -> Option<Encoding> {
+    let bytes = std::fs::read(tree.root.join(path)).ok()?;
+    let format = haft_text::decode(&bytes).ok()?.format();
+    Some(format.encoding).filter(|encoding| matches!(encoding, Encoding::Legacy(_)))
+}
+
+/// Bytes of ripgrep as haft shows them.
+fn as_text(bytes: &[u8], encoding: Option<Encoding>) -> String {
+    let Some(encoding) = encoding else { return String::from_utf8_lossy(bytes).into_owned() };
+    let (mut decoder, mut text) = (StreamDecoder::new(encoding), String::new());
+    decoder.push(bytes, &mut text);
+    decoder.finish(&mut text);
+    text
 }
 
 /// A text of `rg --json`: as it is, or in base 64 where it is no UTF-8.

@@ -26,10 +26,24 @@ const COUNTED: &str = "below a folder ripgrep leaves a file out of its counts in
 const BEHIND: &str = "in a binary file that was named, haft counts the lines behind what told it so and \
                       does not show them, as ripgrep's own text; this is ripgrep's JSON, which does";
 
+const FORMS: &str = "haft compares a glob that is not ASCII with names in their composed form (NFC); \
+                     fd compares the bytes";
+
 /// Every query whose answers differ.
 pub(super) const KNOWN: &[Known] = &[
     known("find", "links", r#"{"follow":true,"limit":100000,"pattern":"*"}"#, FD, CIRCLES),
     known("find", "links", r#"{"follow":true,"limit":100000,"pattern":"[!a]*"}"#, FD, CIRCLES),
+    known("find", "names", r#"{"limit":100000,"pattern":"*é*"}"#, FD, FORMS),
+    known("find", "names", r#"{"hidden":false,"limit":100000,"pattern":"*é*"}"#, FD, FORMS),
+    known("find", "names", r#"{"limit":100000,"no_ignore":true,"pattern":"*é*"}"#, FD, FORMS),
+    known(
+        "find",
+        "names",
+        r#"{"hidden":false,"limit":100000,"no_ignore":true,"pattern":"*é*"}"#,
+        FD,
+        FORMS,
+    ),
+    known("find", "names", r#"{"follow":true,"limit":100000,"pattern":"*é*"}"#, FD, FORMS),
     known("grep", "plain", r#"{"pattern":"\\Aneedle"}"#, RG, LINE_ALONE),
     known("grep", "contents", r#"{"pattern":"\\Aneedle"}"#, RG, LINE_ALONE),
     known(
