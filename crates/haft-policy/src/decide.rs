@@ -10,6 +10,7 @@
 
 use std::{borrow::Cow, cell::OnceCell};
 
+use haft_text::names::composed;
 use haft_types::{Access, AgentPath, Effect, HostPath, Origin, Place, Plan, Target, ToolSpec};
 use serde_json::Value;
 
@@ -167,7 +168,7 @@ pub(crate) struct Judged<'a> {
 impl Judged<'_> {
     /// What a text runs and may run, read generously.
     pub(crate) fn rough(&self, text: &str) -> &Parts {
-        self.parts.as_ref().unwrap_or_else(|| self.rough.get_or_init(|| Parts::of(text)))
+        self.parts.as_ref().unwrap_or_else(|| self.rough.get_or_init(|| Parts::of(&composed(text))))
     }
 }
 
@@ -283,7 +284,7 @@ impl Policy {
             effect,
             real: ask.real.get(index).and_then(Option::as_ref),
             parts: match &effect.target {
-                Target::Command { text, .. } if looks => Some(Parts::of(text)),
+                Target::Command { text, .. } if looks => Some(Parts::of(&composed(text))),
                 _ => None,
             },
             script: Script::of_effect(effect, ask.plan, &self.anchors.home),
@@ -652,6 +653,7 @@ pub(crate) fn names_call(subject: &Subject, ask: &Ask<'_>, generous: bool) -> bo
         if tool == "agent" { ["subagent_type", "agent"] } else { ["skill", "name"] };
     let given = keys.iter().find_map(|key| ask.input.get(key)).and_then(Value::as_str);
     let given = given.unwrap_or("general").split_whitespace().collect::<Vec<_>>().join("\0");
+    let given = if generous { composed(&given) } else { Cow::Borrowed(&*given) };
     is_tool(ask.tool, tool) && pattern.takes(&given)
 }
 

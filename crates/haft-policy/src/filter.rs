@@ -6,12 +6,13 @@
 //! names of a file count: through the written and the real root.
 
 use globset::{Candidate, GlobSet, GlobSetBuilder};
+use haft_text::names::composed;
 use haft_types::{HostPath, Style};
 
 use crate::{
     Policy, Verdict,
     command::CommandPattern,
-    glob::relative,
+    glob::{composed_path, relative},
     parts::Parts,
     protected::{CREDENTIALS, PROTECTED, find, is_suspect},
     rule::{PathClass, Subject},
@@ -109,7 +110,7 @@ impl Policy {
         }
         move |text: &str| {
             none || (!patterns.is_empty() && {
-                let parts = Parts::of(text);
+                let parts = Parts::of(&composed(text));
                 parts.unclear.is_some()
                     || patterns
                         .iter()
@@ -167,8 +168,12 @@ fn is_skipped(path: &HostPath, sets: &[Set], home: &HostPath, known: bool) -> bo
 }
 
 fn is_ruled(path: &HostPath, sets: &[Set]) -> bool {
+    if sets.is_empty() {
+        return false;
+    }
+    let path = composed_path(path);
     sets.iter().any(|set| {
-        let Some(relative) = relative(path, &set.base) else { return false };
+        let Some(relative) = relative(&path, &set.base) else { return false };
         // A set that cannot be built skips everything: the safe side.
         set.whole
             || set

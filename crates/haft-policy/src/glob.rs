@@ -7,14 +7,14 @@
 //! **Invariant:** two readings of one pattern exist. The generous one, for denials and questions,
 //! also covers the folder that `x/` and `x/**` name; the strict one, for allowances, does not
 //! unless the folder is only looked at, or all of it is meant. The generous one also takes braces,
-//! classes and blanks around a pattern as the names that they may be, and a name in each Unicode form
-//! (NFC, NFD).
+//! classes and blanks around a pattern as the names that they may be, and compares the composed forms
+//! (NFC) of pattern and name; the strict one takes both as they are written.
 
-use std::sync::OnceLock;
+use std::{borrow::Cow, sync::OnceLock};
 
 use globset::{Candidate, Glob, GlobBuilder, GlobMatcher};
+use haft_text::names::{self, composed, decomposed};
 use haft_types::{HostPath, Style};
-use unicode_normalization::UnicodeNormalization as _;
 
 use crate::{
     decide::Anchors,
@@ -29,6 +29,7 @@ const LONGEST: usize = 1024;
 /// One compiled pattern at one base folder.
 #[derive(Clone, Debug)]
 pub(crate) struct PathGlob {
+    /// The folder that it starts from; composed in the generous reading.
     base: HostPath,
     tail: Tail,
     /// None for the base folder itself.
@@ -38,8 +39,8 @@ pub(crate) struct PathGlob {
     below_matcher: GlobMatcher,
     /// The longest path that all matches start with.
     prefix: HostPath,
-    /// What it names without a pattern; of a bare name that at its base.
-    literal: Option<HostPath>,
+    /// What it names without a pattern, in each Unicode form; of a bare name that at its base.
+    literals: Vec<HostPath>,
     /// Whether it is a name at any depth.
     any_depth: bool,
     /// Its generous reading place by place, from when a shape is first held against it.
@@ -69,14 +70,6 @@ impl PathGlob {
             for reading in literal_readings(pattern) {
                 if !texts.contains(&reading) {
                     texts.push(reading);
-                }
-            }
-            for text in texts.clone().iter().filter(|text| !text.is_ascii()) {
-                // A disk may have the name in the other form, which looks the same.
-                for form in [text.nfc().collect(), text.nfd().collect()] {
-                    if !texts.contains(&form) {
-                        texts.push(form);
-                    }
                 }
             }
         }
@@ -110,12 +103,25 @@ impl PathGlob {
                 }
             }
         }
-        bases.into_iter().map(|base| Self::at(base, &names, tail, any_depth)).collect()
+        bases.into_iter().map(|base| Self::at(base, &names, tail, (any_depth, generous))).collect()
     }
 
-    fn at(base: HostPath, names: &[&str], tail: Tail, any_depth: bool) -> Result<Self, String> {
+    fn at(
+        base: HostPath,
+        names: &[&str],
+        tail: Tail,
+        (any_depth, generous): (bool, bool),
+    ) -> Result<Self, String> {
         let windows = base.style() == Style::Windows;
-        let joined = names.join("/");
+        let written = names.join("/");
+        let is_literal =
+            !written.is_empty() && !names.iter().any(|name| name.contains(['*', '?', '[', '\\']));
+        let literals = if is_literal { forms_below(&base, &written, generous) } else { Vec::new() };
+        let (base, joined) = if generous {
+            (composed_path(&base).into_owned(), composed(&written))
+        } else {
+            (base, Cow::Borrowed(&*written))
+        };
         let name = match (joined.is_empty(), any_depth) {
             (true, _) => None,
             (false, true) => Some(glob(&format!("**/{joined}"), windows)?),
@@ -128,16 +134,13 @@ impl PathGlob {
         };
         let mut prefix = base.clone();
         if !any_depth {
-            for name in names.iter().take_while(|n| !n.contains(['*', '?', '[', '\\'])) {
+            let names = joined.split('/').filter(|name| !name.is_empty());
+            for name in names.take_while(|n| !n.contains(['*', '?', '[', '\\'])) {
                 prefix = prefix.join_bytes(name.as_bytes()).map_err(|e| e.to_string())?;
             }
         }
-        let is_literal = !names.iter().any(|name| name.contains(['*', '?', '[', '\\']));
-        let literal = (is_literal && !joined.is_empty())
-            .then(|| base.join_bytes(joined.as_bytes()))
-            .and_then(Result::ok);
         Ok(Self {
-            literal,
+            literals,
             any_depth,
             base,
             tail,
@@ -150,22 +153,24 @@ impl PathGlob {
         })
     }
 
-    /// The folder that it starts from.
+    /// The folder that it starts from, composed in the generous reading.
     pub(crate) const fn base(&self) -> &HostPath {
         &self.base
     }
 
-    /// What it names, where that is no pattern; of a name at any depth that at its base.
-    pub(crate) const fn literal(&self) -> Option<&HostPath> {
-        self.literal.as_ref()
+    /// What it names in each Unicode form, where that is no pattern; of a name at any depth that at its
+    /// base.
+    pub(crate) fn literals(&self) -> &[HostPath] {
+        &self.literals
     }
 
     /// Reports whether it names one place alone.
     pub(crate) const fn is_exact(&self) -> bool {
-        self.literal.is_some() && !self.any_depth
+        !self.literals.is_empty() && !self.any_depth
     }
 
-    /// The deepest folder that certainly holds all that it names, or what it names.
+    /// The deepest folder that certainly holds all that it names, or what it names; composed in the
+    /// generous reading.
     pub(crate) const fn prefix(&self) -> &HostPath {
         &self.prefix
     }
@@ -177,11 +182,11 @@ impl PathGlob {
 
     /// Generous: the named things, the named folders and what is below.
     pub(crate) fn touches(&self, path: &HostPath) -> bool {
-        let Some(relative) = relative(path, &self.base) else { return false };
+        let Some(relative) = relative(&composed_path(path), &self.base) else { return false };
         self.is_named(&relative) || self.is_below(&relative)
     }
 
-    /// Strict: `whole` when a folder is meant with all that is below, or is only looked at.
+    /// Strict: as it is written, `whole` when a folder is meant with all that is below, or is only looked at.
     pub(crate) fn allows(&self, path: &HostPath, whole: bool) -> bool {
         let Some(relative) = relative(path, &self.base) else { return false };
         self.is_below(&relative) || ((self.tail == Tail::Name || whole) && self.is_named(&relative))
@@ -189,21 +194,39 @@ impl PathGlob {
 
     /// Reports whether something below `root` certainly is a match.
     pub(crate) fn lies_below(&self, root: &HostPath) -> bool {
-        self.prefix.is_within(root)
+        self.prefix.is_within(&composed_path(root))
     }
 
     /// Generous: whether what a shape stands for may be a match, or below one.
     pub(crate) fn may_meet(&self, shape: &Shape) -> bool {
-        let read = || self.globs().flat_map(|glob| of_glob(&self.base, glob.glob())).collect();
-        let tokens = shape.tokens();
+        let tokens = self.tokens.get_or_init(|| self.read());
+        let meets = |shape: &Shape| {
+            let own = shape.tokens();
+            tokens.iter().any(|pattern| meet(&own, pattern))
+        };
         self.name.is_none() && shape.may_be(&self.base)
-            || self.tokens.get_or_init(read).iter().any(|pattern| meet(&tokens, pattern))
+            || shape.forms().iter().any(|shape| meets(shape))
+    }
+
+    /// Its globs place by place: a pattern of a command may take a part of a decomposed character.
+    fn read(&self) -> Vec<Vec<Token>> {
+        let base = decomposed_path(&self.base);
+        let all = self.globs().flat_map(|glob| {
+            let apart = decomposed(glob.glob());
+            let is_other = apart != glob.glob() || *base != self.base;
+            let other = is_other.then(|| of_glob(&base, &apart));
+            of_glob(&self.base, glob.glob()).into_iter().chain(other.into_iter().flatten())
+        });
+        all.collect()
     }
 
     /// Whether a pattern of a command may match it, and says at least half of one of its names.
     pub(crate) fn is_said(&self, shape: &Shape) -> bool {
         let names = || self.globs().flat_map(|glob| glob.glob().split('/'));
-        let means = |name: &str| name != "**" && shape.says(name);
+        let means = |name: &str| {
+            let says = |shape: &Cow<'_, Shape>| shape.says(name) || shape.says(&decomposed(name));
+            name != "**" && shape.forms().iter().any(says)
+        };
         names().any(means) && self.may_meet(shape)
     }
 
@@ -215,7 +238,8 @@ impl PathGlob {
 
     /// Reports whether something below `root` could be a match.
     pub(crate) fn may_lie_below(&self, root: &HostPath) -> bool {
-        self.prefix.is_within(root) || root.is_within(&self.prefix)
+        let root = composed_path(root);
+        self.prefix.is_within(&root) || root.is_within(&self.prefix)
     }
 
     fn is_named(&self, relative: &[u8]) -> bool {
@@ -231,6 +255,38 @@ impl PathGlob {
         !relative.is_empty()
             && self.below_matcher.is_match_candidate(&Candidate::from_bytes(relative))
     }
+}
+
+/// A path with its names composed (NFC); those that are no UTF-8 stay.
+pub(crate) fn composed_path(path: &HostPath) -> Cow<'_, HostPath> {
+    match names::composed_path(path.as_bytes()) {
+        Cow::Borrowed(_) => Cow::Borrowed(path),
+        Cow::Owned(bytes) => {
+            HostPath::new(&bytes, path.style()).map_or(Cow::Borrowed(path), Cow::Owned)
+        }
+    }
+}
+
+/// The same decomposed (NFD).
+pub(crate) fn decomposed_path(path: &HostPath) -> Cow<'_, HostPath> {
+    let text = path.as_str().filter(|text| !text.is_ascii());
+    let other = text.and_then(|text| HostPath::new(decomposed(text).as_bytes(), path.style()).ok());
+    other.map_or(Cow::Borrowed(path), Cow::Owned)
+}
+
+/// What names below a folder are; where `all`, in each Unicode form.
+fn forms_below(base: &HostPath, names: &str, all: bool) -> Vec<HostPath> {
+    let mut forms = vec![Cow::Borrowed(names)];
+    if all {
+        forms.extend([composed(names), decomposed(names)]);
+    }
+    let mut paths: Vec<HostPath> = Vec::with_capacity(forms.len());
+    for path in forms.iter().filter_map(|names| base.join_bytes(names.as_bytes()).ok()) {
+        if !paths.contains(&path) {
+            paths.push(path);
+        }
+    }
+    paths
 }
 
 /// The path as seen from `base` with `/` between names; none outside it.
@@ -536,6 +592,32 @@ mod tests {
         let allowed = &PathGlob::compile("Sec[1]", &anchors(), false).unwrap()[0];
         assert!(allowed.allows(&at("/w/app/Sec1"), false));
         assert!(!allowed.allows(&at("/w/app/Sec[1]"), false));
+    }
+
+    #[test]
+    fn a_pattern_of_a_command_may_take_a_part_of_a_decomposed_name() {
+        let place = haft_types::Place {
+            host: "local".into(),
+            cwd: at("/w/app"),
+            roots: vec![at("/w/app")],
+            home: at("/home/me"),
+            temp: at("/tmp"),
+        };
+        let shape = |word: &str| {
+            let marked = word.replace('*', &haft_shell::SOME.to_string());
+            Shape::of(&marked, Some(&["/w/app".to_owned()]), &place).pop().unwrap()
+        };
+        for rule in ["\u{dc}b\u{e9}.key", "U\u{308}be\u{301}.key"] {
+            let globs = PathGlob::compile(rule, &anchors(), true).unwrap();
+            let meets = |word| globs.iter().any(|glob| glob.may_meet(&shape(word)));
+            for word in ["U*", "\u{dc}*", "U\u{308}*", "*b\u{e9}.key", "*e\u{301}.k*", "\u{dc}be*"]
+            {
+                assert!(meets(word), "{rule} {word}");
+            }
+            assert!(!meets("X*") && !meets("\u{e9}*"), "{rule}");
+            let says = |word| globs.iter().any(|glob| glob.is_said(&shape(word)));
+            assert!(says("*be\u{301}.key") && says("\u{dc}b\u{e9}*"), "{rule}");
+        }
     }
 
     #[test]

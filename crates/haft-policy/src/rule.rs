@@ -3,10 +3,12 @@
 //! **Invariant:** a text that cannot be understood becomes a problem, never an allowance.
 
 use std::{
+    borrow::Cow,
     fmt,
     net::{Ipv4Addr, Ipv6Addr},
 };
 
+use haft_text::names::composed;
 use serde::{Deserialize, Serialize};
 
 use crate::{
@@ -150,7 +152,7 @@ impl Rules {
         let text = text.trim();
         // A denial of all is the safe side of what may have been meant.
         let senseless = blank(text).filter(|_| verdict != Verdict::Deny);
-        match senseless.map_or_else(|| parse(text), Err) {
+        match senseless.map_or_else(|| parse(text, verdict), Err) {
             Ok(subject) => {
                 self.rules.push(Rule { verdict, scope, text: text.to_owned(), subject });
             }
@@ -203,7 +205,7 @@ fn is_name(text: &str) -> bool {
         && text.chars().all(|c| c.is_alphanumeric() || matches!(c, '_' | '-' | '.'))
 }
 
-fn parse(text: &str) -> Result<Subject, String> {
+fn parse(text: &str, verdict: Verdict) -> Result<Subject, String> {
     let (name, pattern) = match text.split_once('(') {
         None => (text, None),
         Some((name, rest)) => match rest.strip_suffix(')') {
@@ -226,11 +228,21 @@ fn parse(text: &str) -> Result<Subject, String> {
         Some(pattern) if pattern.trim().is_empty() => {
             Err(format!("its pattern is empty; write {name} for every call of it"))
         }
-        Some(pattern) => parse_pattern(name, tool, pattern),
+        Some(pattern) => parse_pattern(name, tool, pattern, verdict),
     }
 }
 
-fn parse_pattern(name: &str, tool: String, pattern: &str) -> Result<Subject, String> {
+fn parse_pattern(
+    name: &str,
+    tool: String,
+    pattern: &str,
+    verdict: Verdict,
+) -> Result<Subject, String> {
+    // What is denied or asked about is compared in its composed form with that of the words.
+    let composed = || match verdict {
+        Verdict::Allow => Cow::Borrowed(pattern),
+        Verdict::Ask | Verdict::Deny => composed(pattern),
+    };
     match tool.as_str() {
         "read" | "edit" | "write" | "notebook_edit" | "grep" | "find" | "ls" => {
             let class = match tool.as_str() {
@@ -241,7 +253,7 @@ fn parse_pattern(name: &str, tool: String, pattern: &str) -> Result<Subject, Str
             Ok(Subject::Path { class, pattern: pattern.to_owned() })
         }
         "bash" | "powershell" => {
-            let pattern = CommandPattern::parse(pattern)?;
+            let pattern = CommandPattern::parse(&composed())?;
             Ok(if pattern.is_everything() {
                 Subject::Tool(tool)
             } else {
@@ -249,7 +261,9 @@ fn parse_pattern(name: &str, tool: String, pattern: &str) -> Result<Subject, Str
             })
         }
         "web_fetch" | "web_browser" => parse_domain(name, tool, pattern),
-        "agent" | "skill" => Ok(Subject::Named { pattern: CommandPattern::parse(pattern)?, tool }),
+        "agent" | "skill" => {
+            Ok(Subject::Named { pattern: CommandPattern::parse(&composed())?, tool })
+        }
         _ => Err(match nearest(name, &[]).filter(|_| !is_known(name)) {
             Some(meant) => format!("no tool is named {name:?}; did you mean {meant}({pattern})?"),
             None => format!("{name} takes no pattern; write {name} alone"),

@@ -11,6 +11,7 @@ mod files;
 use std::collections::{BTreeMap, BTreeSet, HashSet};
 
 use haft_shell::{ANY, FOUND, Fault, GitFacts, GitUse, ONE, Operand, Reading, SOME, Setting, Text};
+use haft_text::names::composed;
 use haft_types::{Access, Effect, HostPath, Place, Plan, Style, Target};
 
 pub use self::files::on;
@@ -451,7 +452,8 @@ impl Script {
 
     /// Whether some command of it is one that a pattern means, whatever runs it.
     pub(crate) fn touches(&self, pattern: &CommandPattern) -> bool {
-        let takes = |words: Option<String>| words.is_some_and(|words| pattern.takes(&words));
+        let takes =
+            |words: Option<String>| words.is_some_and(|words| pattern.takes(&composed(&words)));
         self.parts.iter().any(|part| takes(part.loosely()) || takes(part.joined()))
     }
 

@@ -8,6 +8,7 @@
 
 use std::collections::{HashMap, HashSet};
 
+use haft_text::names::composed;
 use haft_types::{Access, Effect, HostPath, Mode, Plan, Target};
 
 use crate::{
@@ -229,8 +230,9 @@ impl Policy {
         }
         let first: Vec<&str> = part.written.iter().map_while(Option::as_deref).collect();
         let start = first.join(&GAP.to_string());
-        let bare = start.rsplit_once('/').filter(|(head, _)| !head.contains(GAP));
-        let forms = [start.as_str(), bare.map_or(start.as_str(), |(_, name)| name)];
+        let same = composed(&start);
+        let bare = same.rsplit_once('/').filter(|(head, _)| !head.contains(GAP));
+        let forms = [&*same, bare.map_or(&*same, |(_, name)| name)];
         let may_mean = |placed: &&Placed| match &placed.rule.subject {
             Subject::Command { pattern, .. } => {
                 placed.rule.verdict != Verdict::Allow

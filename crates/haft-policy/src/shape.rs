@@ -8,6 +8,7 @@
 use std::borrow::Cow;
 
 use haft_shell::{ANY, FOUND, ONE, SOME};
+use haft_text::names::{composed, decomposed};
 use haft_types::{HostPath, Place, Style};
 
 use crate::{
@@ -84,6 +85,15 @@ impl Shape {
     fn at(path: &str) -> Self {
         let climbs = path.contains("/..").then(|| path.into());
         Self { text: normal(path), climbs }
+    }
+
+    /// It composed (NFC) and decomposed (NFD), where it is not ASCII.
+    pub(crate) fn forms(&self) -> Vec<Cow<'_, Self>> {
+        if self.text.is_ascii() {
+            return vec![Cow::Borrowed(self)];
+        }
+        let form = |text: Cow<'_, str>| Self { text: text.into_owned(), climbs: None };
+        vec![Cow::Owned(form(composed(&self.text))), Cow::Owned(form(decomposed(&self.text)))]
     }
 
     /// The shape of a path that is known.
@@ -169,8 +179,17 @@ impl Shape {
 
     /// Whether it may be this path.
     pub(crate) fn may_be(&self, path: &HostPath) -> bool {
-        let path: Vec<Token> = path.text().chars().map(Token::Char).collect();
-        meet(&self.tokens(), &path)
+        let tokens = |text: &str| -> Vec<Token> { text.chars().map(Token::Char).collect() };
+        let path = path.text();
+        if self.text.is_ascii() && path.is_ascii() {
+            return meet(&self.tokens(), &tokens(&path));
+        }
+        let paths = [tokens(&composed(&path)), tokens(&decomposed(&path))];
+        let meets = |shape: &Cow<'_, Self>| {
+            let own = shape.tokens();
+            paths.iter().any(|path| meet(&own, path))
+        };
+        self.forms().iter().any(meets)
     }
 
     /// The first spot that it may be at or below, where its letters say so: it has at least so many of

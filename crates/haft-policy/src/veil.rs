@@ -11,6 +11,7 @@ use haft_types::HostPath;
 use crate::{
     Ask, Policy, Verdict,
     decide::{Judged, Placed},
+    glob::composed_path,
     rule::{PathClass, Subject},
     script::{Part, Script},
 };
@@ -28,7 +29,8 @@ pub struct Veil {
 impl Veil {
     /// Whether all that rules mean at and below a path is hidden.
     fn covers(&self, path: &HostPath) -> bool {
-        self.searched.iter().any(|folder| path.is_within(folder))
+        let path = composed_path(path);
+        self.searched.iter().any(|folder| path.is_within(&composed_path(folder)))
     }
 }
 

@@ -231,7 +231,7 @@ impl Policy {
             }
         }
         places.extend(anchors.state.iter().cloned());
-        places.extend(self.of_rules(&PathClass::Reads).filter_map(PathGlob::literal).cloned());
+        places.extend(self.of_rules(&PathClass::Reads).flat_map(PathGlob::literals).cloned());
         places.sort();
         places.dedup();
         places
@@ -349,7 +349,7 @@ impl Policy {
             git.iter().flat_map(|git| inner.clone().filter_map(|name| git.join(name).ok()));
         let own =
             self.anchors.state.iter().filter(|state| folders.iter().any(|of| state.is_within(of)));
-        let ruled = self.of_rules(&PathClass::Writes).filter_map(PathGlob::literal);
+        let ruled = self.of_rules(&PathClass::Writes).flat_map(PathGlob::literals);
         let ruled = ruled.filter(|path| folders.iter().any(|of| path.is_within(of)));
         within.chain(of_git).chain(own.chain(ruled).cloned()).collect()
     }

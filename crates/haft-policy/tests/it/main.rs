@@ -4,6 +4,7 @@
 mod cases;
 mod commands;
 mod dressed;
+mod forms;
 mod properties;
 mod restricted;
 mod work;
