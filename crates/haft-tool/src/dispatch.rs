@@ -59,7 +59,7 @@ impl Dispatcher {
         let Ok(mut prepared) = prepare(request) else {
             return Plan::new(&self.place, format!("Calling {}", request.name));
         };
-        for (input, _) in prepared.meant_paths() {
+        for input in prepared.meant_paths() {
             let other = prepare(&with_input(request.clone(), input));
             prepared.plan.effects.extend(other.into_iter().flat_map(|other| other.plan.effects));
         }

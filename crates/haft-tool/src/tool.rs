@@ -168,9 +168,28 @@ pub struct Prepared {
 }
 
 impl Prepared {
-    /// The arguments with their paths as they may be meant, and what is to be told of it.
-    pub(crate) fn meant_paths(&self) -> Vec<(Value, Vec<String>)> {
+    /// The arguments with their paths in each way in which they may be meant.
+    pub(crate) fn meant_paths(&self) -> Vec<Value> {
         repair::meant_paths(&self.input, &self.spec.input_schema)
+    }
+
+    /// The arguments with their paths without what models put around them, and a note for each.
+    pub(crate) fn bare_paths(&self) -> Option<(Value, Vec<String>)> {
+        self.with_paths(&repair::bare, &|_| String::new())
+    }
+
+    /// The paths among the arguments, as they are written.
+    pub(crate) fn paths(&self) -> Vec<String> {
+        repair::paths(&self.input, &self.spec.input_schema)
+    }
+
+    /// The arguments with paths written in another way, and a note for each that says why.
+    pub(crate) fn with_paths(
+        &self,
+        way: repair::Way<'_>,
+        why: &dyn Fn(&str) -> String,
+    ) -> Option<(Value, Vec<String>)> {
+        repair::with_paths(&self.input, &self.spec.input_schema, way, why)
     }
 
     /// See [`Tool::check`].

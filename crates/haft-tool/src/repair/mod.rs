@@ -258,20 +258,36 @@ fn from_url(value: Value, at: &str, notes: &mut Vec<String>) -> Value {
 }
 
 /// Gives another way to write a path; none where there is none.
-type Way<'a> = &'a dyn Fn(&str) -> Option<String>;
+pub(crate) type Way<'a> = &'a dyn Fn(&str) -> Option<String>;
 
-/// The arguments with their paths in each other way in which they may be meant, and a note for each
-/// path: with nothing around them, and in the other Unicode forms.
+/// The arguments with their paths in each other way in which they may be meant: with nothing around
+/// them, and in the other Unicode forms.
 ///
 /// A file may well have such a name, so these are only meant where nothing has the written one.
-pub(crate) fn meant_paths(input: &Value, schema: &Value) -> Vec<(Value, Vec<String>)> {
+pub(crate) fn meant_paths(input: &Value, schema: &Value) -> Vec<Value> {
     let form =
         |nth: usize| move |text: &str| haft_text::names::other_forms(text).into_iter().nth(nth);
     let ways: [Way<'_>; 3] = [&bare, &form(0), &form(1)];
-    ways.into_iter().filter_map(|way| with_paths(input, schema, way)).collect()
+    let inputs =
+        ways.into_iter().filter_map(|way| with_paths(input, schema, way, &|_| String::new()));
+    inputs.map(|(input, _)| input).collect()
 }
 
-fn with_paths(input: &Value, schema: &Value, way: Way<'_>) -> Option<(Value, Vec<String>)> {
+/// The paths among arguments.
+pub(crate) fn paths(input: &Value, schema: &Value) -> Vec<String> {
+    let mut found = Vec::new();
+    find_paths(input, schema, "", &|text| Some(text.to_owned()), &mut found, 0);
+    found.into_iter().map(|(_, text)| text).collect()
+}
+
+/// Arguments with their paths written in another way, and a note for each: `why` goes behind what it
+/// was taken as. None where no path has one.
+pub(crate) fn with_paths(
+    input: &Value,
+    schema: &Value,
+    way: Way<'_>,
+    why: &dyn Fn(&str) -> String,
+) -> Option<(Value, Vec<String>)> {
     let mut found = Vec::new();
     find_paths(input, schema, "", way, &mut found, 0);
     if found.is_empty() {
@@ -283,7 +299,8 @@ fn with_paths(input: &Value, schema: &Value, way: Way<'_>) -> Option<(Value, Vec
         let at = pointer.trim_start_matches('/').replace('/', ".");
         let written = place.as_str().unwrap_or_default();
         note(&mut notes, || {
-            format!("{at} {} is not there and was taken as {}", quoted(written), quoted(&text))
+            let (written, taken, why) = (quoted(written), quoted(&text), why(&text));
+            format!("{at} {written} is not there and was taken as {taken}{why}")
         });
         *place = Value::String(text);
     }
@@ -327,7 +344,7 @@ fn find_paths(
 
 /// A path without what models put around it: `@`, quotes, odd spaces, and with the characters that
 /// answers show as `\u{..}`; none where there is nothing of the kind.
-fn bare(text: &str) -> Option<String> {
+pub(crate) fn bare(text: &str) -> Option<String> {
     let mut bare = text.trim_matches(|c: char| c.is_whitespace() || c == '\u{feff}');
     for quote in ['"', '\'', '`'] {
         if bare.len() > 1 && bare.starts_with(quote) && bare.ends_with(quote) {

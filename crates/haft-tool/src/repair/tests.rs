@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use super::{meant_paths, parse, repair};
+use super::{bare, meant_paths, parse, repair, with_paths};
 
 fn schema() -> Value {
     json!({
@@ -193,15 +193,21 @@ fn what_stands_around_a_path_is_taken_off_for_a_second_look() {
         (" a ", "a"),
         ("\u{feff}a", "a"),
     ] {
-        let (bare, notes) = meant_paths(&json!({ "path": text }), &schema()).remove(0);
-        assert_eq!(bare, json!({ "path": wanted }), "{text:?}");
+        let input = json!({ "path": text });
+        let (mended, notes) = with_paths(&input, &schema(), &bare, &|_| String::new()).unwrap();
+        assert_eq!(mended, json!({ "path": wanted }), "{text:?}");
+        assert_eq!(meant_paths(&input, &schema())[0], mended);
         assert!(notes.len() == 1 && notes[0].starts_with("path "), "{notes:?}");
     }
     for plain in ["", "@", "src/a.rs", "~/a", "a b", "\""] {
-        assert_eq!(meant_paths(&json!({ "path": plain }), &schema()), [], "{plain:?}");
+        assert_eq!(
+            meant_paths(&json!({ "path": plain }), &schema()),
+            [] as [Value; 0],
+            "{plain:?}"
+        );
     }
     let inner = json!({"edits": [{"old_text": "@a", "new_text": "'b'"}]});
-    assert_eq!(meant_paths(&inner, &schema()), [], "only paths");
+    assert_eq!(meant_paths(&inner, &schema()), [] as [Value; 0], "only paths");
 }
 
 #[test]

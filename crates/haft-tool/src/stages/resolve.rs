@@ -2,13 +2,15 @@
 //!
 //! A path that models put something around, or in which they write a character as answers show it
 //! (`\u{..}`), is looked up without that where nothing has the written name; the call is then made
-//! anew with what is there. So is one in another Unicode form, as file systems of Apple have names.
+//! anew with what is there. So is one of which a name is there in another Unicode form (`forms`).
 //! For a new file its folder tells; where that does not tell whether
 //! `\u{..}` is a character, it is refused.
 //!
 //! **Invariant:** nothing is opened here for reading or writing. What cannot be located is told
 //! only after the rules allowed it, so that a denied path does not even say whether it is there; of
 //! two forms of a path a denial of either counts. A disk that does not answer holds up no one else.
+
+mod forms;
 
 use std::{io, time::Duration};
 
@@ -127,21 +129,40 @@ async fn mended(call: &Call, limit: Duration) -> Result<Option<Call>, ToolError>
     if call.mended || !call.located.iter().any(|found| is_missing(found.as_ref())) {
         return Ok(None);
     }
-    let meanings = call.ready()?.meant_paths();
-    if meanings.is_empty() || rules::decide(call)?.verdict == Verdict::Deny {
+    let prepared = call.ready()?;
+    let bare = prepared.bare_paths();
+    let plain = bare.is_none() && prepared.paths().iter().all(|path| path.is_ascii());
+    if plain || rules::decide(call)?.verdict == Verdict::Deny {
         return Ok(None);
     }
-    for (input, notes) in meanings {
-        if let Some(mut meant) = taken_as(call, input, limit).await? {
-            meant.notes.extend(notes);
-            return Ok(Some(meant));
+    let bare = match bare {
+        Some((input, notes)) => {
+            taken_as(call, input, limit, false).await?.map(|call| (call, notes))
         }
+        None => None,
+    };
+    if let Some((mut meant, notes)) = bare {
+        meant.notes.extend(notes);
+        return Ok(Some(meant));
     }
-    Ok(None)
+    let forms = forms::meant(call.cx.host.fs(), call.place(), prepared);
+    let Ok(found) = timeout(limit, forms).await else { return Ok(None) };
+    let Some((input, notes)) = found? else { return Ok(None) };
+    let meant = taken_as(call, input, limit, true).await?;
+    Ok(meant.map(|mut meant| {
+        meant.notes.extend(notes);
+        meant
+    }))
 }
 
-/// The same call with these arguments, if what they name is there where the written paths are not.
-async fn taken_as(call: &Call, input: Value, limit: Duration) -> Result<Option<Call>, ToolError> {
+/// The same call with these arguments, if what they name is there where the written paths are not; of
+/// a new file at least a folder, which is known where it is `sure`.
+async fn taken_as(
+    call: &Call,
+    input: Value,
+    limit: Duration,
+    sure: bool,
+) -> Result<Option<Call>, ToolError> {
     let mut other = call.mended(input);
     if other.plan().is_none() {
         return Ok(None);
@@ -160,8 +181,8 @@ async fn taken_as(call: &Call, input: Value, limit: Duration) -> Result<Option<C
     for index in 0..written.len().min(meant.len()) {
         let missing = is_missing(call.located[index].as_ref());
         let there = !is_missing(other.located[index].as_ref());
-        let is_new = missing && !there && modifies(call, index);
-        found |= missing && there;
+        let is_new = missing && !there && !sure && modifies(call, index);
+        found |= missing && (there || sure);
         if let (true, Some(written), Some(meant)) = (is_new, &written[index], &meant[index]) {
             let fs = call.cx.host.fs();
             let tells = async |one, other| {

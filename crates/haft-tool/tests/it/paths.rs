@@ -171,36 +171,6 @@ async fn what_is_shown_is_judged_as_the_file_that_is_meant() {
     }
 }
 
-#[tokio::test]
-async fn a_name_in_another_unicode_form_is_the_file_that_is_there() {
-    let (composed, decomposed) = ("\u{dc}bersicht.md", "U\u{308}bersicht.md");
-    for (written, is) in [(composed, decomposed), (decomposed, composed)] {
-        let world = files(&[is]);
-        let text = read(&world, written).await.joined_text();
-        assert!(text.contains("is not there and was taken as") && text.contains(is), "{text}");
-        let outcome = world.call("write", json!({"path": written, "content": "new\n"})).await;
-        assert_eq!(outcome.status, Status::Done, "{outcome:?}");
-        let there = world.files().await.unwrap();
-        assert_eq!(there.keys().collect::<Vec<_>>(), [is], "there is no twin");
-        let found = world.call("find", json!({"pattern": written})).await.joined_text();
-        assert!(found.contains(is) && found.contains("another Unicode form"), "{found}");
-        for path in [written, is] {
-            let world = files(&[is]);
-            world.rule(Verdict::Deny, &format!("Read({written})"));
-            assert_eq!(read(&world, path).await.status, Status::Denied, "{path:?}");
-        }
-        // Both are there, or neither is: the written one is meant.
-        let world = files(&[written, is]);
-        assert!(!read(&world, written).await.joined_text().contains("taken as"));
-        let world = files(&["x"]);
-        world.call("write", json!({"path": written, "content": "new\n"})).await;
-        assert!(world.files().await.unwrap().contains_key(written));
-    }
-    let world = files(&[decomposed]);
-    let text = world.call("grep", json!({"pattern": composed})).await.joined_text();
-    assert!(text.contains("another Unicode form (NFC or NFD)"), "{text}");
-}
-
 struct Sees(Seen<String>);
 
 impl Hook for Sees {
