@@ -29,6 +29,9 @@ const BEHIND: &str = "in a binary file that was named, haft counts the lines beh
 const FORMS: &str = "haft compares a glob that is not ASCII with names in their composed form (NFC); \
                      fd compares the bytes";
 
+const DECODED: &str = "haft searches a file that is no UTF-8 as read decodes it for a character outside \
+                       ASCII; ripgrep searches its bytes";
+
 /// Every query whose answers differ.
 pub(super) const KNOWN: &[Known] = &[
     known("find", "links", r#"{"follow":true,"limit":100000,"pattern":"*"}"#, FD, CIRCLES),
@@ -44,6 +47,7 @@ pub(super) const KNOWN: &[Known] = &[
         FORMS,
     ),
     known("find", "names", r#"{"follow":true,"limit":100000,"pattern":"*é*"}"#, FD, FORMS),
+    known("grep", "contents", r#"{"pattern":"é"}"#, RG, DECODED),
     known("grep", "plain", r#"{"pattern":"\\Aneedle"}"#, RG, LINE_ALONE),
     known("grep", "contents", r#"{"pattern":"\\Aneedle"}"#, RG, LINE_ALONE),
     known(
