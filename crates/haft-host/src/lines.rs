@@ -83,6 +83,7 @@ pub(crate) struct Grep {
 
 /// What the search of one file gave.
 #[derive(Debug, Default)]
+#[expect(clippy::struct_excessive_bools, reason = "each holds or not, whatever the others do")]
 pub(crate) struct FileResult {
     /// Matching lines that were counted.
     pub(crate) count: u64,
@@ -166,9 +167,10 @@ impl Grep {
             .after_context(context(self.query.after))
             .heap_limit(Some(limit))
             .bom_sniffing(!self.query.unmarked)
-            .line_terminator(match self.crlf {
-                true => LineTerminator::crlf(),
-                false => LineTerminator::byte(b'\n'),
+            .line_terminator(if self.crlf {
+                LineTerminator::crlf()
+            } else {
+                LineTerminator::byte(b'\n')
             })
             .encoding(self.reading.decoded())
             .max_matches(self.most().filter(|_| !self.query.multiline))

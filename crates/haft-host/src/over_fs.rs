@@ -371,8 +371,7 @@ impl Files<'_> {
             self.searcher = Some(searcher);
             result
         } else {
-            let result = self.search_pieces(file, Arc::clone(&self.grep), searcher, skip).await;
-            result
+            self.search_pieces(file, Arc::clone(&self.grep), searcher, skip).await
         };
         let result = self.again(file, result, (named, skip)).await;
         self.skipped.took(&result);

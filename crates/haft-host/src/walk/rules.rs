@@ -56,6 +56,7 @@ struct Level {
 
 /// What the query wants, and the ignore files from the topmost folder to the present one.
 #[derive(Debug)]
+#[expect(clippy::struct_excessive_bools, reason = "each holds or not, whatever the others do")]
 pub(crate) struct Rules {
     globs: Override,
     /// Whether these are compared with composed names (NFC): one of them is not ASCII.

@@ -57,11 +57,11 @@ async fn the_one_name_that_is_there_is_taken_by_every_tool_and_told() {
             let mut wanted = [&*is, "x/y"];
             wanted.sort_unstable();
             assert_eq!(names(&world).await, wanted, "{tool}: there is no twin");
-            let plans = world.recorder.bodies().into_iter().filter_map(|body| match body {
+            let mut plans = world.recorder.bodies().into_iter().filter_map(|body| match body {
                 Body::CallStarted { plan, .. } => plan,
                 _ => None,
             });
-            let ran = plans.last().unwrap().effects[0].path().unwrap().text().into_owned();
+            let ran = plans.next_back().unwrap().effects[0].path().unwrap().text().into_owned();
             assert!(format!("/w/{is}").starts_with(&ran), "the record has what ran: {ran}");
         }
     }
