@@ -1,9 +1,15 @@
 //! Terminal output to plain text: control sequences go; progress collapses, whether it returns to
 //! the start of its line by a carriage return or by a sequence.
 //!
+//! A string (title, picture, clipboard) goes where its end comes. Where none comes it is shown, with a
+//! visible sign for what began it: it may be output behind a stray byte.
+//!
 //! Invariant: the result has no ESC, no C0 control but LF and tab, no DEL and no C1; it does not
 //! depend on where the stream was split; memory is bounded whatever comes (a line that is still
-//! open is held up to 64 KiB, what follows on the first line of a string up to 4 KiB). Cursor movement is not simulated.
+//! open and the first line of a string are held up to 64 KiB each, the lines behind that up to
+//! 4 KiB). Cursor movement is not simulated.
+//!
+//! Source: ECMA-48, fifth edition, 5.6 (control strings) and 8.3; xterm control sequences (BEL).
 
 /// Bytes of an open line that are held so that a carriage return can take them back.
 const LINE_LIMIT: usize = 64 << 10;
@@ -11,8 +17,7 @@ const LINE_LIMIT: usize = 64 << 10;
 const SEQUENCE_LIMIT: usize = 4 << 10;
 /// Characters after which an unfinished string (title, picture, clipboard) is given up.
 const STRING_LIMIT: usize = 4 << 20;
-/// Bytes behind the first line of a string that are held: where it has no end so far, they were
-/// output behind one that was never ended.
+/// Bytes behind the first line of a string after which its end is not waited for.
 const HELD_LIMIT: usize = 4 << 10;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -54,8 +59,52 @@ pub struct Stripper {
     /// Whether the beginning of the open line is already written.
     written: bool,
     bidi: bool,
-    /// What came within a string from its first line end on.
-    held: String,
+    string: Held,
+}
+
+/// A string whose end has not come.
+#[derive(Clone, Debug, Default)]
+struct Held {
+    /// What stands for the characters that began it.
+    sign: &'static str,
+    /// Its first line, up to [`LINE_LIMIT`], and all that follows.
+    text: String,
+    /// Characters of the first line that are not held.
+    omitted: usize,
+    /// Where in the text the first line ends, once it did.
+    line_end: Option<usize>,
+}
+
+impl Held {
+    const fn new() -> Self {
+        Self { sign: "", text: String::new(), omitted: 0, line_end: None }
+    }
+
+    fn push(&mut self, character: char) {
+        if self.line_end.is_none() && matches!(character, '\n' | '\r') {
+            self.line_end = Some(self.text.len());
+        }
+        if self.line_end.is_some() || self.text.len() < LINE_LIMIT {
+            self.text.push(character);
+        } else {
+            self.omitted += 1;
+        }
+    }
+
+    /// Whether as much follows the first line as is held at most.
+    fn is_full(&self) -> bool {
+        self.line_end.is_some_and(|end| self.text.len() - end >= HELD_LIMIT)
+    }
+
+    /// The text as it was printed, behind the sign of what began it.
+    fn shown(self) -> String {
+        let (line, rest) = self.text.split_at(self.line_end.unwrap_or(self.text.len()));
+        let omitted = match self.omitted {
+            0 => String::new(),
+            count => format!(" [{count} more characters of this line left out]"),
+        };
+        [self.sign, line, &omitted, rest].concat()
+    }
 }
 
 impl Default for Stripper {
@@ -73,7 +122,7 @@ impl Stripper {
             returned: Returned::Never,
             written: false,
             bidi: false,
-            held: String::new(),
+            string: Held::new(),
         }
     }
 
@@ -177,7 +226,7 @@ impl Stripper {
             State::Escape => self.escape(character, out),
             State::StringEscape => {
                 if character == '\\' {
-                    self.held.clear();
+                    self.string = Held::new();
                 } else {
                     self.give_back(out);
                 }
@@ -199,38 +248,51 @@ impl Stripper {
                 _ => self.abort(character, out),
             },
             State::Command(length) => match character {
-                '\u{7}' | '\u{9c}' => self.state = State::Ground,
+                '\u{7}' => self.end(),
                 // A title has one line: a line end means that the rest is lost output.
-                '\n' | '\r' => self.abort(character, out),
-                _ if length < STRING_LIMIT => self.state = State::Command(length + 1),
-                _ => self.abort(character, out),
+                '\n' | '\r' => self.give_up(character, out),
+                _ => self.string(State::Command(length + 1), length, character, out),
             },
-            State::Text(length) => self.text(length, character, out),
+            State::Text(length) => {
+                self.string(State::Text(length + 1), length, character, out);
+            }
         }
     }
 
+    /// Begins a string, of which the sign stands for what began it.
+    fn begin(&mut self, state: State, sign: &'static str) {
+        (self.state, self.string) = (state, Held { sign, ..Held::new() });
+    }
+
     /// A character within a string, behind as many.
-    fn text(&mut self, length: usize, character: char, out: &mut String) {
+    fn string(&mut self, next: State, length: usize, character: char, out: &mut String) {
         if character == '\u{9c}' {
-            self.state = State::Ground;
-            self.held.clear();
-        } else if length == STRING_LIMIT || self.held.len() >= HELD_LIMIT {
-            self.state = State::Ground;
-            self.give_back(out);
-            self.ground(character, out);
+            self.end();
+        } else if length == STRING_LIMIT || self.string.is_full() {
+            self.give_up(character, out);
         } else {
-            if !self.held.is_empty() || matches!(character, '\n' | '\r') {
-                self.held.push(character);
-            }
-            self.state = State::Text(length + 1);
+            self.string.push(character);
+            self.state = next;
         }
+    }
+
+    /// Ends a string, which goes.
+    fn end(&mut self) {
+        (self.state, self.string) = (State::Ground, Held::new());
+    }
+
+    /// Takes a string whose end does not come for output; so is the character behind it.
+    fn give_up(&mut self, character: char, out: &mut String) {
+        self.state = State::Ground;
+        self.give_back(out);
+        self.ground(character, out);
     }
 
     /// Gives what was held of a string without an end. What would begin another one in it counts as
     /// any control character, so that nothing is held twice.
     fn give_back(&mut self, out: &mut String) {
         let state = std::mem::replace(&mut self.state, State::Ground);
-        for character in std::mem::take(&mut self.held).chars() {
+        for character in std::mem::take(&mut self.string).shown().chars() {
             if !character.is_control() || matches!(character, '\n' | '\r' | '\t' | '\u{8}') {
                 self.ground(character, out);
             }
@@ -244,14 +306,17 @@ impl Stripper {
     }
 
     fn escape(&mut self, character: char, out: &mut String) {
-        self.state = match character {
-            '[' => State::First(0),
-            ']' => State::Command(0),
-            'P' | 'X' | '^' | '_' => State::Text(0),
-            ' '..='/' => State::Intermediate,
-            '0'..='~' => State::Ground,
-            _ => return self.abort(character, out),
-        };
+        match character {
+            '[' => self.state = State::First(0),
+            ']' => self.begin(State::Command(0), "\u{241b}]"),
+            'P' => self.begin(State::Text(0), "\u{241b}P"),
+            'X' => self.begin(State::Text(0), "\u{241b}X"),
+            '^' => self.begin(State::Text(0), "\u{241b}^"),
+            '_' => self.begin(State::Text(0), "\u{241b}_"),
+            ' '..='/' => self.state = State::Intermediate,
+            '0'..='~' => self.state = State::Ground,
+            _ => self.abort(character, out),
+        }
     }
 
     fn ground(&mut self, character: char, out: &mut String) {
@@ -268,9 +333,12 @@ impl Stripper {
                 self.line.pop();
             }
             '\u{1b}' => self.state = State::Escape,
-            '\u{90}' | '\u{98}' | '\u{9e}' | '\u{9f}' => self.state = State::Text(0),
+            '\u{90}' => self.begin(State::Text(0), "<U+0090>"),
+            '\u{98}' => self.begin(State::Text(0), "<U+0098>"),
             '\u{9b}' => self.state = State::First(0),
-            '\u{9d}' => self.state = State::Command(0),
+            '\u{9d}' => self.begin(State::Command(0), "<U+009D>"),
+            '\u{9e}' => self.begin(State::Text(0), "<U+009E>"),
+            '\u{9f}' => self.begin(State::Text(0), "<U+009F>"),
             _ if character.is_control() => {}
             _ if self.bidi && reorders(character) => {}
             _ => self.plain(character.encode_utf8(&mut [0; 4]), out),
@@ -354,10 +422,14 @@ mod tests {
             ("a\u{8}ab\u{7}", "ab"),
             ("\u{1b}(Bx\u{1b}7", "x"),
             ("\u{1b}[12\u{18}x", "x"),
-            ("\u{1b}]0;open\nlost", "\nlost"),
-            ("x\u{1b}P q\nlost\n", "x\nlost\n"),
-            ("x\u{90} q\nlost\u{90}\u{18}more", "x\nlostmore"),
-            ("x\u{1b}_ q\nFAILED \u{1b}[31mred", "x\nFAILED red"),
+            ("\u{1b}]0;open\nlost", "\u{241b}]0;open\nlost"),
+            ("\u{9d}0;open\rlost", "lost"),
+            ("x\u{1b}P q\nlost\n", "x\u{241b}P q\nlost\n"),
+            ("x\u{90} q\nlost\u{90}\u{18}more", "x<U+0090> q\nlostmore"),
+            ("x\u{1b}_ q\nFAILED \u{1b}[31mred", "x\u{241b}_ q\nFAILED red"),
+            ("x\u{1b}^2 failed", "x\u{241b}^2 failed"),
+            ("x\u{98}2 failed\u{1b}", "x<U+0098>2 failed"),
+            ("a\u{9e}b\u{1b}[31mc\u{9f}d", "a<U+009E>bc<U+009F>d"),
             ("x\u{1b}X1\u{9c}y\u{1b}^2\n3\u{1b}\\z", "xyz"),
             ("日本\t語", "日本\t語"),
         ];
@@ -367,13 +439,39 @@ mod tests {
     }
 
     #[test]
-    fn a_string_without_an_end_takes_no_more_than_its_line() {
+    fn a_string_without_an_end_is_shown_behind_a_sign_of_its_start() {
         let lines = "READY\n".repeat(5000);
-        for start in ["\u{1b}P", "\u{1b}X", "\u{1b}^", "\u{1b}_", "\u{90}"] {
-            assert_eq!(strip(&format!("a{start}q\n{lines}")), format!("a\n{lines}"));
+        let starts = ["\u{1b}P", "\u{1b}X", "\u{1b}^", "\u{1b}_", "\u{1b}]", "\u{90}", "\u{98}"];
+        for start in starts.into_iter().chain(["\u{9d}", "\u{9e}", "\u{9f}"]) {
+            let sign = match start.strip_prefix('\u{1b}') {
+                Some(letter) => format!("\u{241b}{letter}"),
+                None => format!("<U+{:04X}>", u32::from(start.chars().next().unwrap())),
+            };
+            let line = "rest ".repeat(2000);
+            for end in ["", "\n", &format!("\n{lines}")] {
+                assert_eq!(strip(&format!("a{start}{line}{end}")), format!("a{sign}{line}{end}"));
+            }
+            assert_eq!(strip(&format!("a{start}{line}\u{9c}b{lines}")), format!("ab{lines}"));
         }
-        let again = "\u{90}\n".repeat(50_000);
-        assert_eq!(strip(&again).len(), 50_000);
+        let again = strip(&"\u{90}\n".repeat(50_000));
+        assert_eq!(again.lines().count(), 50_000);
+        assert_eq!(again.replace("<U+0090>", "").len(), 50_000);
+    }
+
+    #[test]
+    fn the_first_line_of_a_string_is_held_within_bounds() {
+        let picture = "#1~~@@vv@@~~$-".repeat(50_000);
+        assert_eq!(strip(&format!("a\u{1b}Pq{picture}\u{1b}\\b")), "ab");
+        let (mut stripper, mut out) = (Stripper::new(), String::new());
+        stripper.push("a\u{1b}Pq", &mut out);
+        for _ in 0..10 {
+            stripper.push(&picture, &mut out);
+            assert!(stripper.string.text.capacity() <= 2 * LINE_LIMIT);
+        }
+        stripper.push("\nnext", &mut out);
+        stripper.finish(&mut out);
+        let shown = "a\u{241b}Pq#1~~@@vv@@~~";
+        assert!(out.starts_with(shown) && out.ends_with("\nnext"), "{}", out.len());
     }
 
     #[test]
