@@ -350,7 +350,8 @@ impl Policy {
                 let home = &self.anchors.home;
                 let is_lost = || home == path || !uproot::is_flat(effect, judged);
                 if changes && tree && home.is_within(path) && is_lost() {
-                    let reason = |what: &str| format!("{what} touches the whole home folder");
+                    let whole = uproot::extent(path, home);
+                    let reason = |what: &str| format!("{what} touches {whole}");
                     return Some(Ruling::ask(Remember::Never, None, &what(), reason));
                 }
                 let own = || self.is_own(path);

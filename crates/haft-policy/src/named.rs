@@ -77,8 +77,13 @@ impl Policy {
                     && self.holds_home(named)
                     && !part.is_some_and(reach::is_project)
             };
-            let what = what.or_else(|| is_home().then_some("the home folder with its keys"))?;
-            Some((named.shape.shown(ask.place), what))
+            let shown = named.shape.shown(ask.place);
+            let home = match &*shown {
+                "/" => "the whole file system with its keys",
+                _ => "the home folder with its keys",
+            };
+            let what = what.or_else(|| is_home().then_some(home))?;
+            Some((shown, what))
         });
         let handed = || {
             let part = spoken.iter().filter_map(|one| one.part);

@@ -43,6 +43,17 @@ pub(crate) fn is_one(parts: &Parts, script: Option<&Script>, home: &HostPath) ->
         .any(|run| run.removes(home) || run.is_fed() && told(parts, home) || run.clears() && goes())
 }
 
+/// What goes with a folder that is the home folder or holds it.
+pub(crate) fn extent(path: &HostPath, home: &HostPath) -> &'static str {
+    if path.parent().is_none() {
+        "the whole file system"
+    } else if path == home {
+        "the whole home folder"
+    } else {
+        "the whole home folder, and what lies beside it"
+    }
+}
+
 /// Whether all of a command that has an effect on a folder takes away or writes single files in it: no
 /// folder is lost by that.
 pub(crate) fn is_flat(effect: &Effect, judged: &[Judged<'_>]) -> bool {
