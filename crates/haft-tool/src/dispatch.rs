@@ -10,7 +10,10 @@ use tokio_util::sync::CancellationToken;
 
 use crate::{
     Call, Conversation, Cx, Pipeline, Session, ToolSet,
-    stages::{resolve, rules},
+    stages::{
+        resolve::{self, Refusal},
+        rules,
+    },
 };
 
 /// How long looking up may take for a call that would start while its answer still streams.
@@ -92,6 +95,13 @@ impl Dispatcher {
             Cx::new(self.clone(), request.id.clone(), TurnId::default(), CancellationToken::new());
         let mut call = Call::new(request.clone(), cx);
         resolve::locate(&mut call, limit).await?;
+        // As the pipeline takes it: what is judged is what would be done.
+        match resolve::mended(&call, limit).await {
+            Ok(None) => {}
+            Ok(Some(mended)) => call = mended,
+            Err(Refusal::Denied(mended, _)) => call = *mended,
+            Err(Refusal::Unclear(error)) => return Err(error),
+        }
         let ruling = rules::decide(&call)?;
         let prepared = call.ready()?;
         let judge = self.session.judge();

@@ -202,6 +202,9 @@ impl ToolSet {
             raw = Cow::Owned(repair::escape_controls(&raw));
             repair::parse(&raw, &spec.name)?
         };
+        if let Some((text, object)) = repair::within_text(&input) {
+            (raw, input) = (Cow::Owned(text), object);
+        }
         repair::refuse_duplicates(&raw, &spec.name)?;
         repair::take_texts(&raw, &mut input, &spec.input_schema, notes);
         repair::imply(&request.name, &mut input, &spec.input_schema);

@@ -15,15 +15,23 @@ use serde::{
 /// # Errors
 /// Names the first field that is there twice.
 pub(crate) fn refuse(raw: &str, tool: &str) -> Result<(), ToolError> {
+    first(raw).map_or(Ok(()), |name| Err(refusal(&name, tool)))
+}
+
+/// The first name that is there twice in one object.
+pub(super) fn first(raw: &str) -> Option<String> {
     let mut twice = None;
     let mut json = serde_json::Deserializer::from_str(raw);
     // The error is only the way out; what was found is in `twice`.
     let _ = Look(&mut twice).deserialize(&mut json);
-    twice.map_or(Ok(()), |name| {
-        let name: String = name.chars().take(100).collect();
-        Err(ToolError::new(format!("the arguments of {tool} have {name:?} twice"))
-            .hint("Nothing was run. Send each argument once."))
-    })
+    twice
+}
+
+/// What is wrong with arguments that have a name twice.
+pub(super) fn refusal(name: &str, tool: &str) -> ToolError {
+    let name: String = name.chars().take(100).collect();
+    ToolError::new(format!("the arguments of {tool} have {name:?} twice"))
+        .hint("Nothing was run. Send each argument once.")
 }
 
 /// Where the first name that is there twice goes.

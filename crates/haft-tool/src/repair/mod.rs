@@ -84,6 +84,8 @@ struct Told {
     twice: Vec<(String, String)>,
     /// A field of one edit beside the list of them, where it belongs to none.
     beside: Option<String>,
+    /// A name that is there twice in JSON that came as text.
+    duplicate: Option<String>,
 }
 
 /// Mends `input` towards `schema`; `notes` gets one line for whatever the model should know.
@@ -109,7 +111,12 @@ fn mend(value: Value, schema: &Value, at: &str, told: &mut Told, depth: usize) -
     match (kind(schema), value) {
         ("object", Value::Object(map)) => Value::Object(object(map, schema, at, told, depth)),
         ("object" | "array", Value::String(text)) => match nested(&text, kind(schema)) {
-            Some(inner) => mend(inner, schema, at, told, depth + 1),
+            Some((written, inner)) => {
+                if let Some(name) = duplicates::first(&written) {
+                    told.duplicate.get_or_insert(name);
+                }
+                mend(inner, schema, at, told, depth + 1)
+            }
             None => Value::String(text),
         },
         ("array", Value::Array(items)) => {
@@ -166,15 +173,21 @@ fn join(at: &str, name: &str) -> String {
     if at.is_empty() { name.to_owned() } else { format!("{at}.{name}") }
 }
 
-/// JSON inside a string, of the wanted kind.
-fn nested(text: &str, wanted: &str) -> Option<Value> {
-    let value: Value = serde_json::from_str(&escape_controls(text)).ok()?;
+/// Arguments that came as text with the object in it: the text and the object.
+pub(crate) fn within_text(input: &Value) -> Option<(String, Value)> {
+    nested(input.as_str()?, "object")
+}
+
+/// JSON inside a string, of the wanted kind: as it is written, and read.
+fn nested(text: &str, wanted: &str) -> Option<(String, Value)> {
+    let text = escape_controls(text);
+    let value: Value = serde_json::from_str(&text).ok()?;
     let fits = match &value {
         Value::Object(_) => true,
         Value::Array(_) => wanted == "array",
         _ => false,
     };
-    fits.then_some(value)
+    fits.then_some((text, value))
 }
 
 fn number(text: &str) -> Option<Value> {

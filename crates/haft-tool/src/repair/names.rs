@@ -6,7 +6,7 @@
 use haft_types::ToolError;
 use serde_json::{Map, Value};
 
-use super::{NOTES, PATHS, Told, from_url, join, mend, note, number, quoted, whole};
+use super::{NOTES, PATHS, Told, duplicates, from_url, join, mend, note, number, quoted, whole};
 use crate::validate::shown;
 
 /// Our name, and the names that other products have for the same thing.
@@ -209,6 +209,9 @@ impl Told {
                 "Nothing was run. Put it into each edit that it is for: {old_text, new_text, \
                  replace_all}.",
             ));
+        }
+        if let Some(name) = &self.duplicate {
+            return Some(duplicates::refusal(name, tool));
         }
         let all = self.twice.iter().map(|(field, values)| format!("{field} twice: {values}"));
         let all: Vec<String> = all.collect();

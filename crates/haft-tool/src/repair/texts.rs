@@ -8,7 +8,7 @@ use std::collections::HashMap;
 
 use serde_json::{Value, value::RawValue};
 
-use super::{DEPTH, escape_controls, join, kind, nested, note};
+use super::{DEPTH, join, kind, nested, note};
 
 /// Fields that hold the text of a whole file.
 const TEXTS: &[&str] = &["content"];
@@ -56,9 +56,12 @@ fn visit(
         }
         ("array", Value::Object(_)) => visit(raw, input, items, at, notes, depth + 1),
         ("object" | "array", Value::String(text)) => {
-            let Some(mut inner) = nested(text, kind(schema)) else { return };
-            visit(&escape_controls(text), &mut inner, schema, at, notes, depth + 1);
-            *input = inner;
+            // What is there twice in it is refused, which takes the text.
+            let Some((written, mut inner)) = nested(text, kind(schema)) else { return };
+            if super::duplicates::first(&written).is_none() {
+                visit(&written, &mut inner, schema, at, notes, depth + 1);
+                *input = inner;
+            }
         }
         _ => {}
     }

@@ -16,7 +16,7 @@ use std::{io, time::Duration};
 
 use futures::{FutureExt as _, future::BoxFuture};
 use haft_host::{FileKind, Fs, Located};
-use haft_policy::Verdict;
+use haft_policy::{Ruling, Verdict};
 use haft_types::{Access, EntryKind, Follow, HostPath, Outcome, Status, Target, ToolError};
 use serde_json::Value;
 use tokio::time::timeout;
@@ -45,7 +45,7 @@ impl Stage for Resolve {
             match mended(&call, self.0).await {
                 Ok(None) => next.run(call).await,
                 Ok(Some(mended)) => next.again(mended).await,
-                Err(error) => error.into(),
+                Err(refusal) => ToolError::from(refusal).into(),
             }
         }
         .boxed()
@@ -124,8 +124,32 @@ fn is_missing(found: Option<&Result<Located, Lost>>) -> bool {
     matches!(found, Some(Ok(found)) if found.kind == FileKind::Missing)
 }
 
-/// The same call with its paths as they were probably meant, where only those are there.
-async fn mended(call: &Call, limit: Duration) -> Result<Option<Call>, ToolError> {
+/// Why a call whose paths may be meant otherwise goes no further.
+pub(crate) enum Refusal {
+    /// What was probably meant is denied.
+    Denied(Box<Call>, Ruling),
+    /// It cannot be told what was meant, or looked up.
+    Unclear(ToolError),
+}
+
+impl From<ToolError> for Refusal {
+    fn from(error: ToolError) -> Self {
+        Self::Unclear(error)
+    }
+}
+
+impl From<Refusal> for ToolError {
+    fn from(refusal: Refusal) -> Self {
+        match refusal {
+            Refusal::Denied(_, ruling) => rules::denied(&ruling),
+            Refusal::Unclear(error) => error,
+        }
+    }
+}
+
+/// The same call with its paths as they were probably meant, where only those are there; they are
+/// located.
+pub(crate) async fn mended(call: &Call, limit: Duration) -> Result<Option<Call>, Refusal> {
     if call.mended || !call.located.iter().any(|found| is_missing(found.as_ref())) {
         return Ok(None);
     }
@@ -162,7 +186,7 @@ async fn taken_as(
     input: Value,
     limit: Duration,
     sure: bool,
-) -> Result<Option<Call>, ToolError> {
+) -> Result<Option<Call>, Refusal> {
     let mut other = call.mended(input);
     if other.plan().is_none() {
         return Ok(None);
@@ -170,7 +194,7 @@ async fn taken_as(
     locate(&mut other, limit).await?;
     let ruling = rules::decide(&other)?;
     if ruling.verdict == Verdict::Deny {
-        return Err(rules::denied(&ruling));
+        return Err(Refusal::Denied(Box::new(other), ruling));
     }
     let paths = |call: &Call| -> Vec<Option<HostPath>> {
         let effects = call.plan().map(|plan| plan.effects.as_slice()).unwrap_or_default();
@@ -199,7 +223,7 @@ async fn taken_as(
         }
     }
     match unclear {
-        Some((written, meant)) => Err(two_ways(call, written, meant)),
+        Some((written, meant)) => Err(two_ways(call, written, meant).into()),
         None => Ok((found && written.len() == meant.len()).then_some(other)),
     }
 }

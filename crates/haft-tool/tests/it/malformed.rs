@@ -124,6 +124,21 @@ async fn a_field_that_is_there_twice_is_not_guessed() {
     let inner = r#"{"path": "a", "list": [{"from": "a", "to": "b", "to": "c"}]}"#;
     refused("probe", inner, &["\"to\" twice"]).await;
     refused("write", r#"{"path": "a", "content": "x", "content": "y"}"#, &["\"content\""]).await;
+    // Arguments, or a part of them, that came as text with the JSON in it.
+    let whole = r#"{"path": "a", "path": "b"}"#;
+    let list = r#"[{"from": "a", "to": "b", "to": "c"}]"#;
+    let object = r#"{"from": "a", "to": "b", "to": "c"}"#;
+    for raw in [
+        json!(whole).to_string(),
+        json!({"path": "a", "list": list}).to_string(),
+        json!({"path": "a", "list": object}).to_string(),
+        json!(json!({"path": "a", "list": list}).to_string()).to_string(),
+    ] {
+        refused("probe", &raw, &["twice", "once"]).await;
+    }
+    let (world, runs) = world();
+    world.call_raw("probe", &json!(r#"{"path": "a"}"#).to_string()).await;
+    assert_eq!(runs.of("probe"), 1);
 }
 
 #[tokio::test]

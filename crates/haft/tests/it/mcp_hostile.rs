@@ -112,7 +112,11 @@ fn arguments_that_are_no_object_are_mended_or_refused_by_the_tool() {
     client.send(format!(r#"{{"jsonrpc":"2.0","id":3,"method":"tools/call","params":{twice}}}"#));
     let answer = client.hear();
     assert_eq!(answer["result"]["isError"], json!(true), "{answer}");
-    assert!(text(&answer).contains("path"), "{answer}");
+    assert!(text(&answer).contains("\"path\" twice"), "{answer}");
+    client.begin(&json!(4), "read", &json!(r#"{"path":"a.txt","path":"b.txt"}"#));
+    let answer = client.hear();
+    assert_eq!(answer["result"]["isError"], json!(true), "{answer}");
+    assert!(text(&answer).contains("\"path\" twice"), "{answer}");
     client.begin(&json!(2), "raed", &json!("x"));
     let answer = client.hear();
     assert_eq!(answer["result"]["isError"], json!(true), "{answer}");

@@ -310,6 +310,62 @@ fn people_see_what_decides_about_each_part() {
 }
 
 #[test]
+fn a_path_is_explained_as_the_call_takes_it() {
+    let world = World::new();
+    world.file(".env", "KEY=canary-7\n");
+    world.file("src/a.rs", "fn a() {}\n");
+    world.file("caf\u{e9}.txt", "coffee\n");
+    std::fs::write(world.root().join("x.txt"), "outside\n").unwrap();
+    let paths = [
+        " .env",
+        "@.env",
+        "'.env'",
+        "\".env\"",
+        " ../x.txt",
+        "@../x.txt",
+        "@src/a.rs",
+        " src/a.rs",
+        "cafe\u{301}.txt",
+        "@none.txt",
+        "src/a.rs",
+        ".env",
+    ];
+    for (tool, more) in [("read", json!({})), ("write", json!({"content": "new\n"}))] {
+        for path in paths {
+            let mut input = more.clone();
+            input["path"] = json!(path);
+            let line = json!({"tool": tool, "input": input, "rules": {"deny": ["Read(.env)"]}});
+            let told = batch(&world, &[line])[0]["decision"].clone();
+            let ran = world.tool(tool, &input, &["--deny", "Read(.env)"]);
+            let text = format!("{}{}", ran.out, ran.err);
+            let is_denied = text.contains("the deny rule");
+            assert_eq!(told == "deny", is_denied, "{tool} {path}: {told}, but {text}");
+            let is_there = path != "@none.txt";
+            if tool == "read" && is_there && !is_denied {
+                assert_eq!(told == "allow", ran.code == Some(0), "{path}: {told}, but {text}");
+            }
+        }
+    }
+}
+
+#[test]
+fn what_would_be_lost_is_named_by_its_extent() {
+    let world = World::new();
+    let line = |command: &str| json!({ "command": command });
+    let cases = [
+        ("rm -rf /", "removing / touches the whole file system"),
+        ("rm -rf /*", "removing / touches the whole file system"),
+        ("rm -rf /h", "removing /h touches the whole home folder"),
+        ("chmod -R 777 /", "names /, the whole file system with its keys"),
+        ("chmod -R 777 /h", "names /h, the home folder with its keys"),
+    ];
+    let lines: Vec<Value> = cases.iter().map(|(command, _)| line(command)).collect();
+    for (answer, (command, reason)) in batch(&world, &lines).iter().zip(cases) {
+        assert!(answer["reason"].as_str().unwrap().ends_with(reason), "{command}: {answer}");
+    }
+}
+
+#[test]
 fn a_file_of_rules_is_held_to_its_own_tests() {
     let world = World::new();
     let rules = "allow = [\"Bash(npm run test:*)\"]\ndeny = [\"Bash(git push:*)\"]\n";
