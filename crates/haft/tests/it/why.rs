@@ -334,9 +334,11 @@ fn a_path_is_explained_as_the_call_takes_it() {
         for path in paths {
             let mut input = more.clone();
             input["path"] = json!(path);
-            let line = json!({"tool": tool, "input": input, "rules": {"deny": ["Read(.env)"]}});
+            let rules = json!({"deny": ["Read(.env)"]});
+            let mode = "accept-edits";
+            let line = json!({"tool": tool, "input": input, "rules": rules, "mode": mode});
             let told = batch(&world, &[line])[0]["decision"].clone();
-            let ran = world.tool(tool, &input, &["--deny", "Read(.env)"]);
+            let ran = world.tool(tool, &input, &["--deny", "Read(.env)", "--mode", mode]);
             let text = format!("{}{}", ran.out, ran.err);
             let is_denied = text.contains("the deny rule");
             assert_eq!(told == "deny", is_denied, "{tool} {path}: {told}, but {text}");
