@@ -1,66 +1,67 @@
 //! What the grammar takes and bash does not: the end of a `case` branch elsewhere, bodies without a
 //! command, reserved words where none may stand.
 //!
-//! **Invariant:** a script that bash runs is never refused here.
+//! **Invariant:** a script that bash runs is never refused here. Each node is looked at once, from
+//! above: what the tree tells only by going through it anew from its root is not asked.
 //!
 //! Source: the Bash Reference Manual, 3.2 (Shell Commands), and `parse.y` of bash 5.2.
 
 use tree_sitter::Node;
 
+/// What stands around a node.
+#[derive(Clone, Copy, Default)]
+struct Around<'t> {
+    /// The kind of the node that it is part of.
+    parent: &'t str,
+    /// The kind of the part before it.
+    before: &'t str,
+}
+
 /// Where bash would stop, by the first such place in the tree.
-pub(crate) fn first(root: Node<'_>, text: &str) -> Option<usize> {
+pub(crate) fn first<'t>(root: Node<'t>, text: &str) -> Option<usize> {
     let mut cursor = root.walk();
+    let (mut around, mut above): (Around<'t>, Vec<_>) = Default::default();
     loop {
         let node = cursor.node();
-        if let Some(at) = fault(node, text) {
+        if let Some(at) = fault(node, around, text) {
             return Some(at);
         }
-        if node.named_child_count() > 0 && cursor.goto_first_child() {
+        if cursor.goto_first_child() {
+            above.push(around);
+            around = Around { parent: node.kind(), before: "" };
             continue;
         }
-        while !cursor.goto_next_sibling() {
-            if !cursor.goto_parent() {
-                return None;
+        loop {
+            around.before = cursor.node().kind();
+            if cursor.goto_next_sibling() {
+                break;
             }
+            around = above.pop()?;
+            cursor.goto_parent();
         }
     }
 }
 
-fn fault(node: Node<'_>, text: &str) -> Option<usize> {
+fn fault(node: Node<'_>, around: Around<'_>, text: &str) -> Option<usize> {
     match node.kind() {
-        ";;" | ";&" | ";;&" => {
-            let is_branch = node.parent().is_some_and(|parent| parent.kind() == "case_item");
-            (!is_branch).then(|| node.start_byte())
-        }
+        ";;" | ";&" | ";;&" => (around.parent != "case_item").then(|| node.start_byte()),
         "compound_statement" | "subshell" | "do_group" | "if_statement" | "elif_clause"
         | "else_clause" => empty(node),
-        "case_statement" => {
-            separated(node).or_else(|| broken(node, text)).or_else(|| unended(node, text))
-        }
-        "for_statement" => separated(node).or_else(|| broken(node, text)),
-        "negated_command" => {
-            let is_first = node.prev_sibling().is_none_or(|before| !is_pipe(before));
-            (!is_first).then(|| node.start_byte())
-        }
+        "case_statement" => separated(node, &[";", "&"])
+            .or_else(|| broken(node, text))
+            .or_else(|| unended(node, text)),
+        "for_statement" => separated(node, &["&"]).or_else(|| broken(node, text)),
+        "negated_command" => matches!(around.before, "|" | "|&").then(|| node.start_byte()),
         "command" => reserved(node, text),
         _ => None,
     }
 }
 
-fn is_pipe(node: Node<'_>) -> bool {
-    matches!(node.kind(), "|" | "|&")
-}
-
-/// A `;` or `&` of the words of a loop or a choice themselves.
-fn separated(node: Node<'_>) -> Option<usize> {
+/// One of these signs between the words of a loop or a choice themselves.
+fn separated(node: Node<'_>, signs: &[&str]) -> Option<usize> {
     let mut cursor = node.walk();
-    let loops = node.kind() == "for_statement";
-    let is_wrong = |child: &Node<'_>| match child.kind() {
-        "&" => true,
-        ";" => !loops,
-        _ => false,
-    };
-    node.children(&mut cursor).find(is_wrong).map(|child| child.start_byte())
+    let sign = node.children(&mut cursor).find(|child| signs.contains(&child.kind()));
+    sign.map(|child| child.start_byte())
 }
 
 /// A line end before a word of a loop or a choice itself.
@@ -82,25 +83,33 @@ fn broken(node: Node<'_>, text: &str) -> Option<usize> {
 
 /// An `esac` that is a word of the command before it.
 fn unended(node: Node<'_>, text: &str) -> Option<usize> {
-    let esac = node.child(node.child_count().checked_sub(1)?)?;
-    let mut last = esac.prev_sibling().filter(|item| item.kind() == "case_item")?;
-    loop {
-        let is_simple = matches!(
-            last.kind(),
-            "command"
-                | "declaration_command"
-                | "unset_command"
-                | "variable_assignment"
-                | "variable_assignments"
-                | "file_redirect"
-                | "herestring_redirect"
-        );
-        if is_simple {
-            let gap = text.get(last.end_byte()..esac.start_byte())?;
-            return (!gap.contains([';', '&', '\n'])).then(|| esac.start_byte());
-        }
-        last = last.child(last.child_count().checked_sub(1)?)?;
+    let mut cursor = node.walk();
+    let mut parts = node.children(&mut cursor).skip_while(|part| part.kind() != "case_item");
+    let (mut last, mut esac) = (parts.next()?, None);
+    for part in parts {
+        last = esac.replace(part).unwrap_or(last);
     }
+    let esac = esac?;
+    // What else a branch may end with has an end of its own.
+    while matches!(
+        last.kind(),
+        "case_item" | "list" | "pipeline" | "negated_command" | "redirected_statement"
+    ) {
+        let mut cursor = last.walk();
+        last = last.children(&mut cursor).last()?;
+    }
+    let is_simple = matches!(
+        last.kind(),
+        "command"
+            | "declaration_command"
+            | "unset_command"
+            | "variable_assignment"
+            | "variable_assignments"
+            | "file_redirect"
+            | "herestring_redirect"
+    );
+    let gap = text.get(last.end_byte()..esac.start_byte())?;
+    (is_simple && !gap.contains([';', '&', '\n'])).then(|| esac.start_byte())
 }
 
 /// Where a body ends that has no command.

@@ -125,6 +125,9 @@ pub fn decomposed(text: &str) -> Cow<'_, str> {
 /// Gives the other Unicode forms of a text that look the same: composed (NFC) and decomposed (NFD),
 /// where they differ from it.
 pub fn other_forms(text: &str) -> Vec<String> {
+    if text.is_ascii() {
+        return Vec::new();
+    }
     let forms = [composed(text), decomposed(text)].map(Cow::into_owned);
     forms.into_iter().filter(|form| form != text).collect()
 }

@@ -72,6 +72,10 @@ fn what_is_made_to_be_too_much_is_a_fault_or_read() {
         "if ",
         "case x in a) ",
         "!",
+        "! a;",
+        "! a|",
+        "a;; ",
+        "case x in a) ! a;; esac\n",
         "for x in ",
         "{a,",
         "{a,b}",
@@ -91,6 +95,8 @@ fn what_is_made_to_be_too_much_is_a_fault_or_read() {
             assert!(start.elapsed() < Duration::from_secs(5), "{piece:?}");
         }
     }
+    let branches = format!("case x in\n{}esac", "a) ! b;;\n".repeat(3_000));
+    assert_eq!(parse(&branches, &mut || true).unwrap().commands.len(), 3_001);
     let long = format!("{}a", "a && ".repeat(10_000));
     assert_eq!(parse(&long, &mut || true), Err(Fault::TooManyWords));
     let long = format!("{}a", "a && ".repeat(9_000));
