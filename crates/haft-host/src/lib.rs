@@ -13,6 +13,7 @@ mod git_settings;
 mod lines;
 mod local;
 mod memory;
+mod network;
 mod out;
 mod over_fs;
 mod parts;
@@ -30,7 +31,7 @@ use futures::future::BoxFuture;
 use haft_types::{HostPath, Style};
 
 pub use haft_sandbox::{
-    Attack, Cell, Guard, Level, Limits, Net, Probe, PutBack, in_trees, seatbelt,
+    Attack, Attempts, Cell, Guard, Level, Limits, Net, Probe, PutBack, in_trees, seatbelt,
 };
 
 pub use self::{
@@ -47,6 +48,7 @@ pub use self::{
         terminal,
     },
     memory::{FsOp, Memory},
+    network::Network,
     out::{OutWriter, Outs},
     over_fs::{FsSearch, search_lines, search_names},
     queue::{FileLock, Queues},
@@ -56,6 +58,7 @@ pub use self::{
     },
     shell::{
         Control, Exit, Looks, NoFolder, Output, Program, Running, Shell, Sought, Spawn, Stdin,
+        Tried,
     },
     spool::{OUT_END, Spool, SpoolLimits, Spooled, not_kept},
     survey::{
@@ -84,9 +87,10 @@ pub trait Host: Send + Sync {
     fn shell(&self) -> Option<&dyn Shell>;
     /// Its own search; none where only [`Fs`] can be walked.
     fn search(&self) -> Option<&dyn Search>;
-    /// Reports whether a program there takes connections at this TCP port. Looking disturbs nobody where the host can tell without connecting.
-    fn listens(&self, port: u16) -> BoxFuture<'_, bool> {
-        let _ = port;
+    /// Reports whether a program there takes connections at this TCP port, in the network that this process
+    /// has. Looking disturbs nobody where the host can tell without connecting.
+    fn listens(&self, port: u16, process: Option<u32>) -> BoxFuture<'_, bool> {
+        let _ = (port, process);
         Box::pin(std::future::ready(false))
     }
     /// The addresses of this port at which a program that was started as this process, or came of it

@@ -6,10 +6,10 @@ use std::{fmt, io, sync::Arc};
 
 use bytes::Bytes;
 use futures::{future::BoxFuture, stream::BoxStream};
-use haft_sandbox::{Limits, Probe, PutBack};
+use haft_sandbox::{Attempts, Level, Limits, Net, Probe, PutBack};
 use haft_types::{HostPath, Stream};
 
-use crate::{Turn, TurnPart};
+use crate::{Network, Turn, TurnPart};
 
 /// Characters of a folder's name that an error repeats.
 const SHOWN: usize = 200;
@@ -81,6 +81,9 @@ pub struct Spawn {
     pub looks: Option<Looks>,
     /// What it may touch, which comes from policy, never from a tool; none: whatever haft may.
     pub confine: Option<Limits>,
+    /// The network that it shares with others, where its limits leave it nothing to connect to and it is held
+    /// by one of its own.
+    pub network: Option<Network>,
     /// Whether it gets haft's environment whole, keys included: a program of the person's own, never
     /// one of a tool.
     pub trusted: bool,
@@ -104,6 +107,7 @@ impl Spawn {
             no_editor: false,
             looks: None,
             confine: None,
+            network: None,
             trusted: false,
             keep: Vec::new(),
         }
@@ -123,6 +127,31 @@ pub struct Sought {
     pub changes: Vec<HostPath>,
 }
 
+/// What a confined program tried of the network.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Tried {
+    /// How it was held.
+    pub level: Level,
+    /// What it could connect to.
+    pub net: Net,
+    /// Whether others share its network.
+    pub shared: bool,
+    /// What did not come through, in a shared network of all of them; none where it cannot be counted.
+    pub attempts: Option<Attempts>,
+    /// Whether names are looked up at an address of this machine itself.
+    pub names_at_loopback: bool,
+    /// What else had its network meanwhile, as whoever started that calls it.
+    pub beside: Vec<String>,
+}
+
+impl Tried {
+    /// Reports whether it could try more than is counted: at level L nothing counts connections past the one port
+    /// that it may reach.
+    pub const fn is_blind(&self) -> bool {
+        matches!((self.level, self.net), (Level::Landlock, Net::Port(_)))
+    }
+}
+
 /// How a program ended.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Exit {
@@ -138,6 +167,8 @@ pub struct Exit {
     pub kept: Vec<(u32, String)>,
     /// What it changed though its limits protect that, and what was done about it.
     pub put_back: Vec<PutBack>,
+    /// What it tried of the network; none where nothing held it.
+    pub tried: Option<Tried>,
 }
 
 /// What a running program says.
@@ -183,6 +214,10 @@ pub trait Control: Send + Sync {
     /// Puts back what it changed by now though its limits protect that; what was done.
     fn put_back(&self) -> BoxFuture<'_, Vec<PutBack>> {
         Box::pin(std::future::ready(Vec::new()))
+    }
+    /// What it tried of the network by now; none where nothing holds it.
+    fn tried(&self) -> BoxFuture<'_, Option<Tried>> {
+        Box::pin(std::future::ready(None))
     }
     /// What it has running beside itself, as far as the host can tell: process id and command line.
     fn beside(&self) -> BoxFuture<'_, Vec<(u32, String)>> {

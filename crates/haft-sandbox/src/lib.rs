@@ -7,6 +7,7 @@
 //! **Invariant:** limits are taken on whole or not at all: where anything of them fails, so does
 //! [`enter`], and the program must not be started.
 
+mod attempts;
 mod limits;
 #[cfg(target_os = "linux")]
 mod linux;
@@ -14,7 +15,12 @@ mod probe;
 mod put_back;
 pub mod seatbelt;
 
+use std::os::fd::OwnedFd;
+
+#[cfg(target_os = "linux")]
+pub use self::linux::Listener;
 pub use self::{
+    attempts::Attempts,
     limits::{Guard, Level, Limits, Net, in_trees},
     probe::{Attack, Cell, Probe, probe},
     put_back::{Folders, Keeping, Kept, PutBack},
@@ -23,12 +29,52 @@ pub use self::{
 /// What the first process of a namespace calls itself.
 pub const FIRST_NAME: &std::ffi::CStr = c"tool-first";
 
-/// What the process that has entered namespaces is told of those it leaves.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+/// What the process that takes limits on tells those whom it leaves.
+#[derive(Debug, Default)]
 pub struct Entered {
     /// The first process of the program's namespace, as its caller's parents number it; none where
     /// there is none of its own. It ends with the last process in there.
     pub first: Option<i32>,
+    /// Where sockets that are refused are heard of, to be answered by a [`Listener`]: until it is, whoever
+    /// wants one waits.
+    pub listener: Option<OwnedFd>,
+}
+
+/// A network that several programs may have, and the users that it belongs to. It is there for as long as
+/// anybody holds it or is in it.
+#[derive(Debug)]
+pub struct Network {
+    /// The users.
+    pub users: OwnedFd,
+    /// The network.
+    pub network: OwnedFd,
+}
+
+/// What a program that is confined has to do with those outside.
+#[derive(Debug, Default)]
+pub struct Outside {
+    /// The network that it shares; none: one of its own. For [`Level::Namespaces`], and limits that leave
+    /// it nothing to connect to.
+    pub network: Option<Network>,
+    /// Where its [`Attempts`] are written at its end, as bytes, at [`Level::Namespaces`].
+    pub report: Option<OwnedFd>,
+    /// Whether somebody answers an [`Entered::listener`], at [`Level::Landlock`].
+    pub listens: bool,
+}
+
+/// Makes a network to be shared, that reaches nothing but itself. Only for a process with one thread.
+///
+/// # Errors
+/// When the system refuses it.
+#[cfg(target_os = "linux")]
+pub fn network() -> std::io::Result<Network> {
+    linux::network()
+}
+
+/// The same where there is no way.
+#[cfg(not(target_os = "linux"))]
+pub fn network() -> std::io::Result<Network> {
+    Err(unsupported())
 }
 
 /// Takes limits on, for this process and all that it starts, for good.
@@ -44,11 +90,12 @@ pub struct Entered {
 pub fn enter(
     level: Level,
     limits: &Limits,
+    outside: Outside,
     tell: &mut dyn FnMut(Entered) -> std::io::Result<()>,
 ) -> std::io::Result<()> {
     match level {
-        Level::Landlock => linux::enter_landlock(limits),
-        Level::Namespaces => linux::enter_namespaces(limits, tell),
+        Level::Landlock => linux::enter_landlock(limits, &outside, tell),
+        Level::Namespaces => linux::enter_namespaces(limits, outside, tell),
     }
 }
 
@@ -57,8 +104,14 @@ pub fn enter(
 pub fn enter(
     _: Level,
     _: &Limits,
+    _: Outside,
     _: &mut dyn FnMut(Entered) -> std::io::Result<()>,
 ) -> std::io::Result<()> {
+    Err(unsupported())
+}
+
+#[cfg(not(target_os = "linux"))]
+fn unsupported() -> std::io::Error {
     let text = "this system has no way to confine a program that haft knows";
-    Err(std::io::Error::new(std::io::ErrorKind::Unsupported, text))
+    std::io::Error::new(std::io::ErrorKind::Unsupported, text)
 }

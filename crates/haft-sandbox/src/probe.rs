@@ -24,7 +24,7 @@ use rustix::{
 };
 use serde::{Deserialize, Serialize};
 
-use crate::{Entered, Guard, Keeping, Kept, Level, Limits, PutBack, enter};
+use crate::{Entered, Guard, Keeping, Kept, Level, Limits, Outside, PutBack, enter};
 
 /// Something that a confined program may try.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
@@ -144,12 +144,14 @@ pub struct Probe {
     pub failed: Option<String>,
     /// What came of each attack.
     pub found: Vec<(Attack, Cell)>,
+    /// Whether it is counted what programs try of the network.
+    pub counts: bool,
 }
 
 impl Probe {
     /// A level that cannot be entered.
     pub const fn failed(level: Level, why: String) -> Self {
-        Self { level, failed: Some(why), found: Vec::new() }
+        Self { level, failed: Some(why), found: Vec::new(), counts: false }
     }
 
     /// Reports whether programs can be held by it.
@@ -173,10 +175,11 @@ pub fn probe(
     folder: &Path,
     tell: &mut dyn FnMut(Entered) -> io::Result<()>,
 ) -> Probe {
-    let mut tried = || -> io::Result<Vec<(Attack, Cell)>> {
+    let mut tried = || -> io::Result<(Vec<(Attack, Cell)>, bool)> {
         let world = World::new(folder)?;
         let kept = Kept::look(&world.limits, Level::Landlock, Keeping::default());
-        enter(level, &world.limits, tell)?;
+        enter(level, &world.limits, Outside::default(), tell)?;
+        let counts = counts(level);
         let of = |attack: Attack| {
             let done = world.attack(attack);
             // Of those that are there and of those that are not.
@@ -193,10 +196,10 @@ pub fn probe(
             };
             (attack, found)
         };
-        Ok(Attack::ALL.into_iter().map(of).collect())
+        Ok((Attack::ALL.into_iter().map(of).collect(), counts))
     };
     match tried() {
-        Ok(found) => Probe { level, failed: None, found },
+        Ok((found, counts)) => Probe { level, failed: None, found, counts },
         Err(error) => Probe::failed(level, error.to_string()),
     }
 }
@@ -362,6 +365,8 @@ impl World {
 }
 
 #[cfg(target_os = "linux")]
+use crate::linux::counts;
+#[cfg(target_os = "linux")]
 use on_linux::{
     abstract_listener, abstract_stream, io_uring, mount, netlink, spaces, trace, types,
 };
@@ -431,7 +436,7 @@ mod on_linux {
 
 #[cfg(not(target_os = "linux"))]
 use elsewhere::{
-    abstract_listener, abstract_stream, io_uring, mount, netlink, spaces, trace, types,
+    abstract_listener, abstract_stream, counts, io_uring, mount, netlink, spaces, trace, types,
 };
 
 /// There, [`enter`] fails, and nothing of this is reached.
@@ -451,6 +456,10 @@ mod elsewhere {
 
     pub(super) fn abstract_stream(_: &[u8]) -> io::Result<UnixStream> {
         Err(io::ErrorKind::Unsupported.into())
+    }
+
+    pub(super) fn counts(_: crate::Level) -> bool {
+        false
     }
 
     pub(super) fn netlink() -> bool {

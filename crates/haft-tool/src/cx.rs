@@ -4,12 +4,12 @@ use std::{
     future::Future,
     io,
     sync::{
-        Arc,
+        Arc, Mutex,
         atomic::{AtomicBool, AtomicU64, Ordering},
     },
 };
 
-use haft_host::{FileKind, Host, Located, Spool, SpoolLimits};
+use haft_host::{FileKind, Host, Located, Spool, SpoolLimits, Tried};
 use haft_types::{
     AgentPath, Blob, Body, CallId, Detail, Follow, Hash, HostPath, Outcome, Place, Stream, Text,
     ToolError, ToolUse, TurnId,
@@ -18,8 +18,12 @@ use serde_json::Value;
 use tokio_util::sync::CancellationToken;
 
 use crate::{
-    Conversation, Dispatcher, RecordError, Room, Session, asking::Asking, keeper::Keeper,
-    live::Live, state::SHELL_CWD,
+    Conversation, Dispatcher, RecordError, Room, Session, Stay,
+    asking::Asking,
+    keeper::Keeper,
+    live::Live,
+    network::{self, Network},
+    state::SHELL_CWD,
 };
 
 /// What a call is given. Cheap to clone.
@@ -49,6 +53,8 @@ pub struct Cx {
     pub(crate) live: Live,
     /// Keeps what the files that the call changes held.
     pub(crate) keeper: Option<Arc<Keeper>>,
+    /// What its programs tried of the network.
+    pub(crate) tried: Arc<Mutex<Option<Tried>>>,
 }
 
 /// What stands last in an error: what the system said, without the path and its number.
@@ -78,7 +84,19 @@ impl Cx {
             children: Arc::default(),
             live: Live::default(),
             keeper: None,
+            tried: Arc::default(),
         }
+    }
+
+    /// Takes note of what a program of this call tried of the network, where it was not started by this call's
+    /// own host.
+    pub fn tries(&self, tried: Tried) {
+        network::keep(&self.tried, tried);
+    }
+
+    /// A program that is this process has the network of its session until what this gives is dropped.
+    pub fn stays(&self, process: u32) -> Stay {
+        self.session().map.get::<Network>().enter(process)
     }
 
     /// The agent that makes the call; empty for the main one.

@@ -175,6 +175,7 @@ impl Call {
             walls: None,
             veil: None,
             confine: None,
+            network: None,
             variables: Vec::new(),
             git: crate::stages::Git::default(),
             preview: None,

@@ -5,22 +5,23 @@
 
 use std::{
     io,
-    sync::{Arc, OnceLock},
+    sync::{Arc, Mutex, OnceLock},
 };
 
 use bytes::Bytes;
-use futures::{FutureExt as _, future::BoxFuture};
+use futures::{FutureExt as _, StreamExt as _, future::BoxFuture};
 use haft_host::{
     Caps, Control, FileKind, Filter, FindQuery, Found, FoundLines, Fs, GrepQuery, Host, Limits,
-    ListHow, Listing, Located, Looks, Program, Running, Search, SearchError, Shell, Sink, Skipped,
-    Source, Spawn, Staged, Turn, TurnPart, Walk, WriteHow, Written,
+    ListHow, Listing, Located, Looks, Output, Program, Running, Search, SearchError, Shell, Sink,
+    Skipped, Source, Spawn, Staged, Tried, Turn, TurnPart, Walk, WriteHow, Written,
 };
 use haft_types::{Access, Effect, Follow, Hash, HostPath, Place, Rights, Style, Target};
 use tokio::sync::OnceCell;
 
 use crate::{
-    Events,
+    Events, Stay,
     keeper::{Data, Keeper, Write},
+    network::{self, Network},
     pipeline::Lost,
     unwrapped::moves_nowhere,
 };
@@ -118,6 +119,12 @@ pub(crate) struct Guarded {
     pub looks: Option<Looks>,
     /// What children may touch.
     pub confine: Option<Limits>,
+    /// The network that they share with others of the session.
+    pub network: Option<haft_host::Network>,
+    /// What the session has of the network.
+    pub session_network: Arc<Network>,
+    /// What they tried of it.
+    pub tried: Arc<Mutex<Option<Tried>>>,
     /// Variables that they get.
     pub variables: Vec<(String, String)>,
     /// Where the begin of the call was told; none where it only observes.
@@ -340,8 +347,8 @@ impl Host for Guarded {
         // Where the host has none its files are searched, with the same filter.
         Some(self)
     }
-    fn listens(&self, port: u16) -> BoxFuture<'_, bool> {
-        self.inner.listens(port)
+    fn listens(&self, port: u16, process: Option<u32>) -> BoxFuture<'_, bool> {
+        self.inner.listens(port, process)
     }
 
     fn listens_of(&self, port: u16, process: u32) -> BoxFuture<'_, Option<Vec<String>>> {
@@ -630,13 +637,17 @@ impl Shell for Guarded {
             };
             self.need_program(&spawn)?;
             let looks = self.looks.clone();
-            let confine = self.confine.clone();
-            let mut spawn = Spawn { looks, confine, trusted: false, ..spawn };
+            let (confine, network) = (self.confine.clone(), self.network.clone());
+            let is_confined = confine.is_some();
+            // Of a shell that lives on each turn counts by itself.
+            let in_turns = spawn.program == Program::Turns;
+            let mut spawn = Spawn { looks, confine, network, trusted: false, ..spawn };
             if spawn.looks.is_some() {
                 spawn = unwrapped(spawn);
             }
             spawn.set.extend(self.variables.iter().cloned());
-            shell.spawn_after(spawn, self.begin().boxed()).await
+            let running = shell.spawn_after(spawn, self.begin().boxed()).await?;
+            Ok(if is_confined && !in_turns { self.counted(running) } else { running })
         }
         .boxed()
     }
@@ -676,6 +687,23 @@ fn unwrapped(mut spawn: Spawn) -> Spawn {
 }
 
 impl Guarded {
+    /// A program of whose end it is kept what it tried of the network.
+    fn counted(&self, running: Running) -> Running {
+        let stay = self.network.as_ref().map(|_| self.session_network.enter(running.control.id()));
+        let all = Arc::clone(&self.tried);
+        let output = running.output.map(move |mut output| {
+            if let Ok(Output::Exit(exit)) = &mut output
+                && let Some(tried) = &mut exit.tried
+            {
+                let shared = stay.as_ref().filter(|_| tried.shared);
+                tried.beside = shared.map(Stay::beside).unwrap_or_default();
+                network::keep(&all, tried.clone());
+            }
+            output
+        });
+        Running { output: output.boxed(), ..running }
+    }
+
     /// The walk that the caller wants, within what the plan declares and the rules let it see.
     fn narrowed(&self, walk: Walk) -> Walk {
         let (visible, wanted) = (self.visible.clone(), walk.allowed);
@@ -765,6 +793,9 @@ mod tests {
             most: Access::Observe,
             looks: None,
             confine: None,
+            network: None,
+            session_network: Arc::default(),
+            tried: Arc::default(),
             variables: Vec::new(),
             events: None,
             begun: OnceCell::new(),

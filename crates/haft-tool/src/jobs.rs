@@ -23,7 +23,7 @@ pub use self::{
     job::{Ended, Job, Said, Work},
     seek::{Seeking, Test},
 };
-use crate::{Cx, survey::Watch};
+use crate::{Cx, network::Network, stages, survey::Watch};
 
 /// Ended jobs that stay listed.
 const ENDED: usize = 32;
@@ -123,6 +123,11 @@ impl Jobs {
     /// From here on none can begin, for this reason.
     pub fn refuse(&self, why: &str) {
         self.table().refused.get_or_insert_with(|| why.to_owned());
+    }
+
+    /// Reports whether none can begin: then no command runs beside another one either.
+    pub(crate) fn are_refused(&self) -> bool {
+        self.table().refused.is_some()
     }
 
     /// Takes a place for one more.
@@ -337,6 +342,9 @@ impl JobPlace {
         let names = (call, agent, cx.turn);
         let job = Job::new(id, names, title, memory, work, Box::new(tell));
         let job = Arc::new(job.running_for(self.before));
+        if let Some(process) = job.process() {
+            cx.session().map.get::<Network>().is_job(process, job.id());
+        }
         let (of, life) = (Arc::clone(&job), follow(Arc::clone(&job)));
         let session = Arc::downgrade(&cx.dispatcher.session);
         let life = async move {
@@ -344,6 +352,7 @@ impl JobPlace {
             if let Some(session) = Weak::upgrade(&session) {
                 let watch = session.map.get::<Watch>();
                 ended.notes.extend(watch.job_ends(&session, &of).await);
+                ended.notes.extend(stages::job_tried(&session, &of, &ended));
             }
             ended
         };

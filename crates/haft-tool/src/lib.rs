@@ -17,6 +17,7 @@ mod jobs;
 mod journal;
 mod keeper;
 mod live;
+mod network;
 mod order;
 mod pipeline;
 mod pre_images;
@@ -43,6 +44,7 @@ pub use self::{
     hidden::hide_in,
     jobs::{Ended, Job, JobLimits, JobPlace, Jobs, Said, Seeking, Test, Work},
     journal::{Journal, Journaled},
+    network::Stay,
     order::{Order, Turn},
     pipeline::{Call, Next, Pipeline, Stage},
     pre_images::{Held, Keeping, Left, MemoryPreImages, PreImages},

@@ -35,6 +35,8 @@ pub struct Call {
     pub(crate) veil: Option<Veil>,
     /// What its programs may touch; none: whatever haft may.
     pub(crate) confine: Option<Limits>,
+    /// The network that they share with others of the session, where they may connect to nothing outside.
+    pub(crate) network: Option<haft_host::Network>,
     /// Variables that they get.
     pub(crate) variables: Vec<(String, String)>,
     /// How git is asked by a script.

@@ -415,6 +415,9 @@ async fn wait(
     };
     answer.waited = Some(over);
     answer.notes.extend(look.and_then(|look| passed_over(look.skipped())));
+    if input.port.is_some() && over != "end" {
+        answer.notes.extend(job.apart().await);
+    }
     let wanted = wanted(input);
     answer.notes.push(match over {
         "pattern" => format!("matched: {}", answer.line.as_deref().unwrap_or_default()),
@@ -432,7 +435,8 @@ async fn wait(
 async fn is_open(port: Option<u16>, job: &Running, cx: &Cx) {
     let Some(port) = port else { return std::future::pending().await };
     // What is only bound, as over UDP, counts where it is the job's.
-    while !cx.host.listens(port).await && own_at(port, job, cx).await.is_none_or(|at| at.is_empty())
+    while !cx.host.listens(port, job.process()).await
+        && own_at(port, job, cx).await.is_none_or(|at| at.is_empty())
     {
         sleep(LOOK).await;
     }

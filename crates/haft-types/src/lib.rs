@@ -17,6 +17,7 @@ mod named;
 mod outcome;
 mod path;
 mod question;
+mod rebuilt;
 mod rights;
 mod schema;
 mod spec;
@@ -40,6 +41,7 @@ pub use self::{
     outcome::{Outcome, Receipt, ReceiptAction, Status, ToolError},
     path::{HostPath, PathError, Style},
     question::{Answerer, Choice, Question, QuestionId, QuestionKind, Reply},
+    rebuilt::{REBUILT, is_rebuilt},
     rights::Rights,
     schema::Schema,
     spec::{Budget, Env, Guideline, Kind, Loading, OnInterrupt, Origin, ToolSpec},

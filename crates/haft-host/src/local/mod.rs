@@ -308,8 +308,8 @@ impl Host for Local {
     fn search(&self) -> Option<&dyn Search> {
         Some(self)
     }
-    fn listens(&self, port: u16) -> BoxFuture<'_, bool> {
-        Box::pin(ports::listens(port))
+    fn listens(&self, port: u16, process: Option<u32>) -> BoxFuture<'_, bool> {
+        Box::pin(ports::listens(port, process))
     }
 
     fn listens_of(&self, port: u16, process: u32) -> BoxFuture<'_, Option<Vec<String>>> {

@@ -1,10 +1,11 @@
-//! Which ports programs listen at, at whatever address of this machine.
+//! Which ports programs listen at, at whatever address of this machine, or of the network that a confined
+//! program has in its place.
 //!
 //! **Invariant:** looking is no connection where the kernel lists what listens: a server that
 //! takes one client alone, such as a debugger, is not used up by it.
 
 use std::{
-    collections::HashMap,
+    collections::{BTreeMap, HashMap},
     fs, io,
     iter::successors,
     net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, TcpStream},
@@ -12,14 +13,12 @@ use std::{
     time::Duration,
 };
 
+/// Where the kernel tells of this process's own network.
+const OWN: &str = "/proc/net";
 /// The kernel's tables of sockets (`proc_pid_net(5)`), what stands before an address of them, and the
 /// state of a socket that takes what comes: over UDP, one that is bound and not connected.
-const TABLES: [(&str, &str, &str); 4] = [
-    ("/proc/net/tcp", "", LISTENS),
-    ("/proc/net/tcp6", "", LISTENS),
-    ("/proc/net/udp", "udp ", BOUND),
-    ("/proc/net/udp6", "udp ", BOUND),
-];
+const TABLES: [(&str, &str, &str); 4] =
+    [("tcp", "", LISTENS), ("tcp6", "", LISTENS), ("udp", "udp ", BOUND), ("udp6", "udp ", BOUND)];
 /// The state of a socket that listens.
 const LISTENS: &str = "0A";
 /// That of one that is only bound.
@@ -27,13 +26,17 @@ const BOUND: &str = "07";
 /// How long a connection to this machine itself may take, where there is no table.
 const CONNECT: Duration = Duration::from_millis(200);
 
-/// Reports whether a program listens at this port over TCP.
-pub(super) async fn listens(port: u16) -> bool {
+/// Reports whether a program listens at this port over TCP, in the network of this process or, without one,
+/// in that of haft.
+pub(super) async fn listens(port: u16, process: Option<u32>) -> bool {
     let look = move || {
+        let networks = networks(&process.and_then(below).unwrap_or_default());
         let tables = TABLES.iter().filter(|(_, _, state)| *state == LISTENS);
+        let at = &networks;
+        let tables = tables.flat_map(|(name, ..)| at.iter().map(move |at| at.join(name)));
         let tables: Vec<String> =
-            tables.filter_map(|(table, ..)| fs::read_to_string(table).ok()).collect();
-        if tables.is_empty() {
+            tables.filter_map(|table| fs::read_to_string(table).ok()).collect();
+        if tables.is_empty() && networks == [PathBuf::from(OWN)] {
             let at =
                 [SocketAddr::from((Ipv4Addr::LOCALHOST, port)), (Ipv6Addr::LOCALHOST, port).into()];
             return at.iter().any(|at| TcpStream::connect_timeout(at, CONNECT).is_ok());
@@ -47,23 +50,21 @@ pub(super) async fn listens(port: u16) -> bool {
 /// cannot be known.
 pub(super) async fn listens_of(port: u16, process: u32) -> Option<Vec<String>> {
     let look = move || {
-        let mut sockets = HashMap::new();
-        for (table, kind, state) in TABLES {
-            let Ok(table) = fs::read_to_string(table) else { continue };
-            for (address, inode) in listening(&table, state, port) {
-                let shown = format!("{kind}{}", SocketAddr::new(address, port));
-                sockets.insert(PathBuf::from(format!("socket:[{inode}]")), shown);
+        let (mut sockets, below) = (HashMap::new(), below(process)?);
+        for network in networks(&below) {
+            for (table, kind, state) in TABLES {
+                let Ok(table) = fs::read_to_string(network.join(table)) else { continue };
+                for (address, inode) in listening(&table, state, port) {
+                    let shown = format!("{kind}{}", SocketAddr::new(address, port));
+                    sockets.insert(PathBuf::from(format!("socket:[{inode}]")), shown);
+                }
             }
         }
         if sockets.is_empty() {
             return None;
         }
-        let parents = parents();
-        let keeper = *parents.get(&process)?;
-        let above = |pid: &u32| parents.get(pid).copied();
-        let is_below = |pid: &&u32| successors(Some(**pid), above).any(|above| above == keeper);
         let (mut known, mut found) = (true, Vec::new());
-        for pid in parents.keys().filter(is_below) {
+        for pid in below {
             match fs::read_dir(format!("/proc/{pid}/fd")) {
                 Ok(held) => {
                     let held = held.flatten().filter_map(|held| fs::read_link(held.path()).ok());
@@ -78,6 +79,36 @@ pub(super) async fn listens_of(port: u16, process: u32) -> Option<Vec<String>> {
         (known || !found.is_empty()).then_some(found)
     };
     tokio::task::spawn_blocking(look).await.ok().flatten()
+}
+
+/// What lives below the keeper of a process, itself included.
+fn below(process: u32) -> Option<Vec<u32>> {
+    let parents = parents();
+    let keeper = *parents.get(&process)?;
+    let above = |pid: &u32| parents.get(pid).copied();
+    let is_below = |pid: &&u32| successors(Some(**pid), above).any(|above| above == keeper);
+    Some(parents.keys().filter(is_below).copied().collect())
+}
+
+/// Where the kernel tells of the networks that these processes have: of others than haft's own, where any has
+/// one. Then what is in haft's only holds the others.
+fn networks(of: &[u32]) -> Vec<PathBuf> {
+    let space = |of: &str| fs::read_link(format!("/proc/{of}/ns/net")).ok();
+    let own = space("self");
+    let others = of.iter().filter_map(|pid| Some((space(&pid.to_string())?, pid)));
+    let others = others.filter(|(space, _)| own.as_ref().is_some_and(|own| own != space));
+    // One that ends meanwhile does not stand for the others.
+    let all: BTreeMap<PathBuf, Vec<&u32>> =
+        others.fold(BTreeMap::new(), |mut all, (space, pid)| {
+            all.entry(space).or_insert_with(Vec::new).push(pid);
+            all
+        });
+    if all.is_empty() {
+        return vec![OWN.into()];
+    }
+    let lives = |pid: &&&u32| fs::exists(format!("/proc/{pid}/net/tcp")).unwrap_or_default();
+    let folders = all.values().filter_map(|pids| pids.iter().find(lives));
+    folders.map(|pid| format!("/proc/{pid}/net").into()).collect()
 }
 
 /// The parents of all processes.
@@ -138,11 +169,11 @@ mod tests {
                 continue;
             };
             let port = server.local_addr().unwrap().port();
-            assert!(listens(port).await, "{at}");
+            assert!(listens(port, None).await, "{at}");
             server.set_nonblocking(true).unwrap();
             assert!(server.accept().is_err(), "{at}: it was connected to");
             drop(server);
-            assert!(!listens(port).await, "{at}");
+            assert!(!listens(port, None).await, "{at}");
         }
     }
 

@@ -7,7 +7,7 @@
 //! **Invariant:** no rule looks at more of an argument than the kernel does: what is an `int` there is
 //! compared in 32 bits, or high bits that the kernel ignores would hide it.
 
-use std::{collections::BTreeMap, io};
+use std::{collections::BTreeMap, io, os::fd::OwnedFd};
 
 use libc::{
     AF_INET, AF_INET6, AF_NETLINK, AF_UNIX, IPPROTO_TCP, SOCK_DGRAM, SOCK_RAW, SOCK_SEQPACKET,
@@ -18,8 +18,11 @@ use seccompiler::{
     SeccompRule, apply_filter, sock_filter,
 };
 
+use super::raw;
 use crate::{Level, Limits, Net};
 
+/// What a refused call fails with.
+pub(super) const REFUSED_WITH: i32 = libc::EPERM;
 const INTERNET: [i32; 2] = [AF_INET, AF_INET6];
 
 type Rules = BTreeMap<i64, Vec<SeccompRule>>;
@@ -223,30 +226,58 @@ const fn number(value: i32) -> u64 {
     value.cast_unsigned() as u64
 }
 
-/// Refuses sockets that are of no family of these, and of others than these types of each.
+/// Refuses sockets that are of no family of these, and of others than these types of each; where none are
+/// named, of a family none.
 fn only(families: &[(i32, &[i32])]) -> io::Result<Vec<SeccompRule>> {
-    if families.is_empty() {
-        return Ok(Vec::new());
-    }
     let others = families.iter().map(|(family, _)| is(0, SeccompCmpOp::Ne, number(*family)));
     let mut rules = vec![rule(others.collect::<io::Result<_>>()?)?];
-    for (family, types) in families {
-        let mut conditions = vec![is(0, SeccompCmpOp::Eq, number(*family))?];
-        for kind in types.iter().flat_map(|kind| FLAGS.map(|flags| kind | flags)) {
-            conditions.push(is(1, SeccompCmpOp::Ne, number(kind))?);
-        }
-        rules.push(rule(conditions)?);
+    for (family, types) in families.iter().filter(|(_, types)| !types.is_empty()) {
+        rules.push(of_others(*family, types)?);
     }
     Ok(rules)
 }
 
-/// Which sockets may be made.
+/// Refuses sockets of a family that are of none of these types.
+fn of_others(family: i32, types: &[i32]) -> io::Result<SeccompRule> {
+    let mut conditions = vec![is(0, SeccompCmpOp::Eq, number(family))?];
+    for kind in types.iter().flat_map(|kind| FLAGS.map(|flags| kind | flags)) {
+        conditions.push(is(1, SeccompCmpOp::Ne, number(kind))?);
+    }
+    rule(conditions)
+}
+
+/// Refuses what is made over anything but TCP: that is looked at where it connects.
+fn over_others(family: i32) -> io::Result<SeccompRule> {
+    let stream = is(1, SeccompCmpOp::MaskedEq(TYPE), number(SOCK_STREAM))?;
+    let family = is(0, SeccompCmpOp::Eq, number(family))?;
+    let other = [0, number(IPPROTO_TCP)].map(|known| is(2, SeccompCmpOp::Ne, known));
+    let [default, tcp] = other;
+    rule(vec![family, stream, default?, tcp?])
+}
+
+/// Which sockets to other machines are refused where there is no network of its own: these can be heard of.
+fn connecting(level: Level, limits: &Limits) -> io::Result<Option<Rules>> {
+    if level == Level::Namespaces || limits.net == Net::On {
+        return Ok(None);
+    }
+    let mut rules = Vec::new();
+    for family in INTERNET {
+        if limits.net == Net::Off {
+            rules.push(rule(vec![is(0, SeccompCmpOp::Eq, number(family))?])?);
+        } else {
+            rules.extend([of_others(family, &[SOCK_STREAM])?, over_others(family)?]);
+        }
+    }
+    Ok(Some(Rules::from([(libc::SYS_socket, rules)])))
+}
+
+/// Which other sockets may be made.
 fn sockets(rules: &mut Rules, level: Level, limits: &Limits) -> io::Result<()> {
     let both: &[i32] = &[SOCK_STREAM, SOCK_DGRAM];
     let own = level == Level::Namespaces;
     let mut families: Vec<(i32, &[i32])> = match limits.net {
-        Net::Off if !own => Vec::new(),
-        Net::Port(_) if !own => vec![(AF_INET, &[SOCK_STREAM]), (AF_INET6, &[SOCK_STREAM])],
+        // See `connecting`.
+        Net::Off | Net::Port(_) if !own => vec![(AF_INET, &[]), (AF_INET6, &[])],
         // A network of its own holds nothing but itself; what names stand for, and which devices there are,
         // is asked of the kernel.
         Net::Off | Net::Port(_) | Net::On => {
@@ -262,14 +293,9 @@ fn sockets(rules: &mut Rules, level: Level, limits: &Limits) -> io::Result<()> {
         let family = is(0, SeccompCmpOp::Eq, number(AF_NETLINK))?;
         made.push(rule(vec![family, is(2, SeccompCmpOp::Ne, 0)?])?);
     }
-    if limits.net != Net::On {
-        // What is made over TCP alone is looked at where it connects.
-        for family in families.iter().map(|(family, _)| *family).filter(|f| INTERNET.contains(f)) {
-            let of = |kind: i32| is(1, SeccompCmpOp::MaskedEq(TYPE), number(kind));
-            let family = is(0, SeccompCmpOp::Eq, number(family))?;
-            let other = [0, number(IPPROTO_TCP)].map(|known| is(2, SeccompCmpOp::Ne, known));
-            let [default, tcp] = other;
-            made.push(rule(vec![family, of(SOCK_STREAM)?, default?, tcp?])?);
+    if limits.net != Net::On && own {
+        for family in INTERNET {
+            made.push(over_others(family)?);
         }
     }
     rules.insert(libc::SYS_socket, made);
@@ -350,7 +376,11 @@ const fn number_of(request: libc::Ioctl) -> u64 {
 
 /// The programs that look at each system call.
 #[derive(Debug)]
-pub(super) struct Calls([BpfProgram; 2]);
+pub(super) struct Calls {
+    programs: [BpfProgram; 2],
+    /// What refuses sockets that can be heard of.
+    connecting: Option<BpfProgram>,
+}
 
 impl Calls {
     /// Makes them ready.
@@ -358,14 +388,49 @@ impl Calls {
         // What may write nowhere makes no files.
         let opens = limits.writable().next().map(|_| &libc::SYS_openat2);
         let absent = ABSENT.iter().chain(opens).map(|number| (*number, Vec::new())).collect();
-        Ok(Self([program(refused(level, limits)?, libc::EPERM)?, program(absent, libc::ENOSYS)?]))
+        let connecting = connecting(level, limits)?;
+        Ok(Self {
+            programs: [
+                program(refused(level, limits)?, REFUSED_WITH)?,
+                program(absent, libc::ENOSYS)?,
+            ],
+            connecting: connecting.map(|rules| program(rules, REFUSED_WITH)).transpose()?,
+        })
     }
 
-    /// Has them look from now on; privileges cannot be gained any more either.
-    pub(super) fn apply(&self) -> io::Result<()> {
-        self.0.iter().try_for_each(|program| apply_filter(program).map_err(io::Error::other))
+    /// Has them look from now on; privileges cannot be gained any more either. Where somebody `listens` and
+    /// the kernel can, they hear there of sockets that are refused.
+    pub(super) fn apply(&self, listens: bool) -> io::Result<Option<OwnedFd>> {
+        let heard = self.connecting.as_ref().filter(|_| listens);
+        let listener = heard.and_then(|program| raw::listen(&handing_on(program)).ok());
+        let alone = self.connecting.iter().filter(|_| listener.is_none());
+        let mut all = self.programs.iter().chain(alone);
+        all.try_for_each(|program| apply_filter(program).map_err(io::Error::other))?;
+        Ok(listener)
     }
 }
+
+/// The same program, which hands on what it refuses.
+fn handing_on(program: &BpfProgram) -> BpfProgram {
+    let refuses = libc::SECCOMP_RET_ERRNO | REFUSED_WITH.cast_unsigned();
+    let on = |mut one: sock_filter| {
+        if (one.code, one.k) == (RETURN, refuses) {
+            one.k = libc::SECCOMP_RET_USER_NOTIF;
+        }
+        one
+    };
+    program.iter().cloned().map(on).collect()
+}
+
+/// Whether this process may have its calls heard of: only one program in a row of them can, so that none can
+/// in a sandbox that does.
+pub(super) fn may_listen() -> bool {
+    let k = libc::SECCOMP_RET_ALLOW;
+    raw::listen(&[sock_filter { code: RETURN, jt: 0, jf: 0, k }]).is_ok()
+}
+
+/// The instruction that says what becomes of a call.
+const RETURN: u16 = 0x06;
 
 fn program(rules: Rules, error: libc::c_int) -> io::Result<BpfProgram> {
     let arch = std::env::consts::ARCH.try_into().map_err(io::Error::other)?;
@@ -378,7 +443,7 @@ fn program(rules: Rules, error: libc::c_int) -> io::Result<BpfProgram> {
     let mut program: BpfProgram = Vec::with_capacity(made.len() + 3);
     program.push(statement(0x20, 0, 0, 0));
     program.push(statement(0x35, 0, 1, X32));
-    program.push(statement(0x06, 0, 0, libc::SECCOMP_RET_ERRNO | libc::ENOSYS.cast_unsigned()));
+    program.push(statement(RETURN, 0, 0, libc::SECCOMP_RET_ERRNO | libc::ENOSYS.cast_unsigned()));
     program.extend(made);
     Ok(program)
 }
@@ -421,9 +486,16 @@ mod tests {
         let calls = Calls::new(level, limits).unwrap();
         let arguments = arguments.map(number);
         let answer = |arguments| {
-            let all = calls.0.iter().map(|program| run(program, call, arguments));
-            all.min().unwrap() == libc::SECCOMP_RET_ALLOW
-                && calls.0.iter().all(|p| run(p, call, arguments) == libc::SECCOMP_RET_ALLOW)
+            let all = calls.programs.iter().chain(&calls.connecting);
+            let heard = calls.connecting.as_ref().map(handing_on);
+            let says = |program: &BpfProgram| run(program, call, arguments);
+            let answer = all.map(says).min().unwrap();
+            // Hearing of a call changes nothing for who makes it.
+            let hears = heard.as_ref().is_some_and(|p| says(p) == libc::SECCOMP_RET_USER_NOTIF);
+            let with = libc::SECCOMP_RET_ERRNO | REFUSED_WITH.cast_unsigned();
+            let refuses = calls.connecting.as_ref().is_some_and(|p| says(p) == with);
+            assert_eq!(hears, refuses, "{call} {arguments:?}");
+            answer == libc::SECCOMP_RET_ALLOW
         };
         let plain = answer(arguments);
         // Bits that the kernel does not look at change nothing.

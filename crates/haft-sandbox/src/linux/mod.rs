@@ -2,6 +2,8 @@
 
 mod calls;
 mod files;
+mod listener;
+mod network;
 mod raw;
 mod rights;
 mod spaces;
@@ -10,24 +12,45 @@ mod view;
 use std::io;
 
 use self::calls::Calls;
-use crate::{Entered, Level, Limits};
+pub use self::listener::Listener;
+use crate::{Entered, Level, Limits, Network, Outside};
 
 /// Whether this process is root, or the root of a namespace of its own.
 fn is_root() -> bool {
     rustix::process::geteuid().is_root()
 }
 
-pub(crate) fn enter_landlock(limits: &Limits) -> io::Result<()> {
+pub(crate) fn enter_landlock(
+    limits: &Limits,
+    outside: &Outside,
+    tell: &mut dyn FnMut(Entered) -> io::Result<()>,
+) -> io::Result<()> {
     let rules = files::rules(limits)?;
     let calls = Calls::new(Level::Landlock, limits)?;
     rights::give_up(is_root())?;
     files::take_on(rules)?;
-    calls.apply()
+    match calls.apply(outside.listens)? {
+        Some(listener) => tell(Entered { listener: Some(listener), ..Entered::default() }),
+        None => Ok(()),
+    }
 }
 
 pub(crate) fn enter_namespaces(
     limits: &Limits,
+    outside: Outside,
     tell: &mut dyn FnMut(Entered) -> io::Result<()>,
 ) -> io::Result<()> {
-    spaces::enter(limits, tell)
+    spaces::enter(limits, outside, tell)
+}
+
+pub(crate) fn network() -> io::Result<Network> {
+    network::make()
+}
+
+/// Whether attempts are counted in a process that has taken this level on.
+pub(crate) fn counts(level: Level) -> bool {
+    match level {
+        Level::Namespaces => crate::Attempts::read(network::OWN.as_ref()).is_ok(),
+        Level::Landlock => calls::may_listen(),
+    }
 }

@@ -148,3 +148,49 @@ pub(super) fn loopback_up() -> io::Result<()> {
     }
     Ok(())
 }
+
+/// Has a program look at the calls of this process, and of all that it starts, from now on; where those are
+/// heard of that it hands on. Privileges must have been given up.
+pub(super) fn listen(program: &[seccompiler::sock_filter]) -> io::Result<OwnedFd> {
+    let length = libc::c_ushort::try_from(program.len()).map_err(io::Error::other)?;
+    let program = libc::sock_fprog { len: length, filter: program.as_ptr().cast_mut().cast() };
+    // SAFETY: the kernel reads as many instructions as are said to be there, which have its own layout.
+    let made = unsafe {
+        libc::syscall(
+            libc::SYS_seccomp,
+            libc::SECCOMP_SET_MODE_FILTER,
+            libc::SECCOMP_FILTER_FLAG_NEW_LISTENER,
+            &raw const program,
+        )
+    };
+    let made = i32::try_from(made).map_err(io::Error::other)?;
+    if made < 0 {
+        return Err(io::Error::last_os_error());
+    }
+    // SAFETY: it was made for this process just now.
+    Ok(unsafe { OwnedFd::from_raw_fd(made) })
+}
+
+/// Waits for the next call that is handed on.
+pub(super) fn hear(listener: BorrowedFd<'_>) -> io::Result<u64> {
+    // SAFETY: all zero is a valid one, and what the kernel asks for; it fills it in whole.
+    unsafe {
+        let mut heard: libc::seccomp_notif = mem::zeroed();
+        let request = libc::SECCOMP_IOCTL_NOTIF_RECV;
+        match libc::ioctl(listener.as_raw_fd(), request, &raw mut heard) {
+            0 => Ok(heard.id),
+            _ => Err(io::Error::last_os_error()),
+        }
+    }
+}
+
+/// Answers a call with an error.
+pub(super) fn refuse(listener: BorrowedFd<'_>, call: u64, error: i32) -> io::Result<()> {
+    let answer = libc::seccomp_notif_resp { id: call, val: 0, error: -error, flags: 0 };
+    let request = libc::SECCOMP_IOCTL_NOTIF_SEND;
+    // SAFETY: the kernel reads one answer, which is whole.
+    match unsafe { libc::ioctl(listener.as_raw_fd(), request, &raw const answer) } {
+        0 => Ok(()),
+        _ => Err(io::Error::last_os_error()),
+    }
+}

@@ -6,11 +6,13 @@
 //! what loses its parent, as the first process of any system does; whatever ends it ends all in
 //! there. The program itself is its child.
 //!
+//! Where the program shares a network, the outer one joins that and the users that it belongs to before it
+//! starts the first: the program's own users are below those, so that it may do nothing to the network.
+//!
 //! **Invariant:** nobody in there outlives the first process, nor that the outer one while the program
 //! runs. Neither holds a descriptor of the program's.
 
 use std::{
-    fs,
     io::{self, IoSlice, IoSliceMut, Read, Write},
     mem::MaybeUninit,
     net::{Ipv4Addr, Shutdown, TcpListener, TcpStream},
@@ -29,7 +31,7 @@ use rustix::{
         SendAncillaryMessage, SendFlags, recvmsg, sendmsg,
     },
     process::{
-        Pid, PidfdFlags, Signal, WaitOptions, WaitStatus, getegid, geteuid, getpid, kill_process,
+        Pid, PidfdFlags, Signal, WaitOptions, WaitStatus, geteuid, getpid, kill_process,
         pidfd_open, set_parent_process_death_signal, wait, waitpid,
     },
 };
@@ -37,10 +39,11 @@ use rustix::{
 use super::{
     calls::Calls,
     files::{self, told},
+    network::{self, Maps},
     raw, rights,
     view::View,
 };
-use crate::{Entered, Level, Limits, Net};
+use crate::{Attempts, Entered, Level, Limits, Net, Outside, attempts::SIZE};
 
 /// What the two helping processes are called.
 const NAMES: [&std::ffi::CStr; 2] = [c"tool-outer", crate::FIRST_NAME];
@@ -50,109 +53,91 @@ const STACK: usize = 64 << 10;
 /// Goes on in another process, which has taken the limits on. See [`crate::enter`].
 pub(super) fn enter(
     limits: &Limits,
+    outside: Outside,
     tell: &mut dyn FnMut(Entered) -> io::Result<()>,
 ) -> io::Result<()> {
     let is_root = geteuid().is_root();
     let (calls, view) = (Calls::new(Level::Namespaces, limits)?, View::new(limits)?);
     // What may be read is no matter of mounts; where there is no Landlock, nothing is left out.
     let rules = limits.read.as_ref().and_then(|_| files::rules(limits).ok());
+    let Outside { network, report, .. } = outside;
+    let shares = network.is_some();
+    network.map_or(Ok(()), network::join)?;
     let maps = Maps::new(is_root)?;
-    let (outside, inside) = UnixStream::pair()?;
+    let (link, inside) = UnixStream::pair()?;
     let outer = pidfd_open(getpid(), PidfdFlags::empty())?;
     let mut spaces =
         libc::CLONE_NEWUSER | libc::CLONE_NEWNS | libc::CLONE_NEWPID | libc::CLONE_NEWIPC;
-    if limits.net != Net::On {
+    if limits.net != Net::On && !shares {
         spaces |= libc::CLONE_NEWNET;
     }
     let split = raw::split(spaces).map_err(|error| told("namespaces cannot be made", &error))?;
     if let Some(first) = split {
         drop(inside);
         let begun = maps.write(first).and_then(|()| {
-            tell(Entered { first: Some(first.as_raw_pid()) })?;
-            (&outside).write_all(b"+")
+            tell(Entered { first: Some(first.as_raw_pid()), ..Entered::default() })?;
+            (&link).write_all(b"+")
         });
         if let Err(error) = begun {
             let _ = kill_process(first, Signal::KILL);
             let _ = waitpid(Some(first), WaitOptions::empty());
             return Err(error);
         }
-        stay_outside(outside, first, limits.net);
+        if shares {
+            // Over the users of that network it has had every right.
+            let _ = rights::give_up(false);
+        }
+        stay_outside(link, report, first, limits.net);
     }
-    drop(outside);
+    drop((link, report));
     set_parent_process_death_signal(Some(Signal::KILL))?;
     // Who does not say that goes on has ended.
     (&inside).read_exact(&mut [0])?;
     view.mount()?;
-    if limits.net != Net::On {
-        raw::loopback_up().map_err(|error| told("the network cannot be made", &error))?;
-    }
-    if let Net::Port(port) = limits.net {
-        let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, port));
-        let listener = listener.map_err(|error| told("the port cannot be taken", &error))?;
-        hand_out(&inside, &listener)?;
-    }
+    let counted = begin_network(limits.net, shares, &inside)?;
     if let Some(program) = raw::fork()? {
         let _ = rights::give_up(false);
         // The program may look into its own processes, and this one is held to nothing.
         if raw::close_to_others().is_err() {
             raw::end(1);
         }
-        be_first(inside, outer, program);
+        be_first(inside, outer, program, counted);
     }
     drop(inside);
     // A session of its own is inherited from outside: signals to all of it would end the outer process.
     rights::give_up(is_root)?;
     rules.map_or(Ok(()), files::take_on)?;
-    calls.apply()
+    calls.apply(false).map(drop)
 }
 
-/// Which users and groups there are in a namespace.
-struct Maps {
-    users: String,
-    groups: String,
-    /// Whether groups may be given up in there, which an ordinary user must not.
-    free: bool,
-}
-
-impl Maps {
-    /// Root has all that there are, anybody else itself.
-    fn new(is_root: bool) -> io::Result<Self> {
-        if is_root {
-            let same = |file: &str| -> io::Result<String> {
-                let text = fs::read_to_string(file)?;
-                let line = |line: &str| {
-                    let mut words = line.split_ascii_whitespace();
-                    let (inside, count) = (words.next()?, words.nth(1)?);
-                    Some(format!("{inside} {inside} {count}\n"))
-                };
-                Ok(text.lines().filter_map(line).collect())
-            };
-            let (users, groups) = (same("/proc/self/uid_map")?, same("/proc/self/gid_map")?);
-            return Ok(Self { users, groups, free: true });
-        }
-        let (user, group) = (geteuid().as_raw(), getegid().as_raw());
-        let (users, groups) = (format!("{user} {user} 1\n"), format!("{group} {group} 1\n"));
-        Ok(Self { users, groups, free: false })
+/// Makes the network of this process ready; what its counters stand at, where they count for the program.
+fn begin_network(net: Net, shares: bool, link: &UnixStream) -> io::Result<Option<Attempts>> {
+    if shares {
+        return Ok(Attempts::read(network::OWN.as_ref()).ok());
     }
-
-    fn write(&self, of: Pid) -> io::Result<()> {
-        let write = |name: &str, text: &str| {
-            let written = fs::write(format!("/proc/{}/{name}", of.as_raw_pid()), text);
-            written.map_err(|error| told(&format!("{name} cannot be written"), &error))
-        };
-        if !self.free {
-            write("setgroups", "deny")?;
-        }
-        write("uid_map", &self.users)?;
-        write("gid_map", &self.groups)
+    if net == Net::On {
+        return Ok(None);
     }
+    raw::loopback_up().map_err(|error| told("the network cannot be made", &error))?;
+    if let Net::Port(port) = net {
+        let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, port));
+        let listener = listener.map_err(|error| told("the port cannot be taken", &error))?;
+        hand_out(link, &listener)?;
+    }
+    Ok(Some(Attempts::default()))
 }
 
 /// What the outer process does until the program ends, and then ends as it does.
-fn stay_outside(link: UnixStream, first: Pid, net: Net) -> ! {
+fn stay_outside(link: UnixStream, report: Option<OwnedFd>, first: Pid, net: Net) -> ! {
     let _ = rustix::thread::set_name(NAMES[0]);
     raw::hold_signals_back();
-    let Ok([link]) = raw::keep_only([link.into()]) else { raw::end(1) };
+    let held = match report {
+        None => raw::keep_only([link.into()]).map(|[link]| (link, None)),
+        Some(report) => {
+            raw::keep_only([link.into(), report]).map(|[link, report]| (link, Some(report)))
+        }
+    };
+    let Ok((link, report)) = held else { raw::end(1) };
     let link = UnixStream::from(link);
     if let Net::Port(port) = net {
         // Without a listener the first process did not come to an end of its work, and says so itself.
@@ -161,9 +146,12 @@ fn stay_outside(link: UnixStream, first: Pid, net: Net) -> ! {
                 thread::Builder::new().stack_size(STACK).spawn(move || pass_on(&listener, port));
         }
     }
-    let mut said = [0; 5];
+    let mut said = [0; SAID];
     let ended = (&link).read_exact(&mut said);
-    let [a, b, c, d, goes_on] = said;
+    let [a, b, c, d, goes_on, counts, tried @ ..] = said;
+    if let Some(report) = report.filter(|_| ended.is_ok() && counts != 0) {
+        let _ = rustix::io::write(report, &tried);
+    }
     if ended.is_err() || goes_on == 0 {
         let last = loop {
             match waitpid(Some(first), WaitOptions::empty()) {
@@ -182,8 +170,13 @@ fn stay_outside(link: UnixStream, first: Pid, net: Net) -> ! {
     raw::end_as(i32::from_le_bytes([a, b, c, d]))
 }
 
-/// What the first process does: takes in what has ended until nothing is left.
-fn be_first(link: UnixStream, outer: OwnedFd, program: Pid) -> ! {
+/// What the first process says at the end of the program: its status, whether anything is left, whether
+/// attempts were counted, and they.
+const SAID: usize = 6 + SIZE;
+
+/// What the first process does: takes in what has ended until nothing is left. Where its network counts, it
+/// did so from what it was at.
+fn be_first(link: UnixStream, outer: OwnedFd, program: Pid, counted: Option<Attempts>) -> ! {
     let _ = rustix::thread::set_name(NAMES[1]);
     raw::hold_signals_back();
     let Ok([link, outer]) = raw::keep_only([link.into(), outer]) else { raw::end(1) };
@@ -208,7 +201,11 @@ fn be_first(link: UnixStream, outer: OwnedFd, program: Pid) -> ! {
         let _ = set_parent_process_death_signal(None);
     }
     let status = status.map_or(0, WaitStatus::as_raw).to_le_bytes();
-    let _ = (&link).write_all(&[&status[..], &[u8::from(left)]].concat());
+    let now = counted
+        .and_then(|before| Attempts::read(network::OWN.as_ref()).ok().map(|now| now.since(before)));
+    let flags = [left, now.is_some()].map(u8::from);
+    let tried = now.unwrap_or_default().to_bytes();
+    let _ = (&link).write_all(&[&status[..], &flags, &tried].concat());
     if !left {
         raw::end(0);
     }

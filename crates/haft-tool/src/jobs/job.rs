@@ -13,6 +13,7 @@ use std::{
 
 use bytes::Bytes;
 use futures::{FutureExt as _, future::BoxFuture};
+use haft_host::Tried;
 use haft_types::{AgentPath, Body, CallId, JobEnd, TurnId};
 use tokio::{sync::watch, time::Instant};
 use tokio_util::sync::CancellationToken;
@@ -53,6 +54,10 @@ pub trait Work: Send + Sync {
     fn process(&self) -> Option<u32> {
         None
     }
+    /// What it tried of the network by now; none where nothing holds it.
+    fn tried(&self) -> BoxFuture<'_, Option<Tried>> {
+        Box::pin(std::future::ready(None))
+    }
     /// Reports whether its output gives back what is sent to its input, as a terminal does.
     fn echoes(&self) -> bool {
         false
@@ -77,6 +82,8 @@ pub struct Ended {
     pub notes: Vec<String>,
     /// Where its output is kept, as far as it is; none where it said nothing.
     pub address: Option<String>,
+    /// What it tried of the network; none where nothing held it. Its session says what is to be said of it.
+    pub tried: Option<Tried>,
     /// When.
     pub at: Instant,
 }
@@ -93,7 +100,8 @@ impl Ended {
     /// An end now, in words.
     pub fn new(how: JobEnd, words: impl Into<String>) -> Self {
         let (words, at) = (words.into(), Instant::now());
-        Self { how, exit: None, signal: None, words, notes: Vec::new(), address: None, at }
+        let (exit, signal, notes, address, tried) = Default::default();
+        Self { how, exit, signal, words, notes, address, tried, at }
     }
 }
 
@@ -397,6 +405,12 @@ impl Job {
     /// The process that it is on its host; none where it is none, or has ended.
     pub fn process(&self) -> Option<u32> {
         self.work().process()
+    }
+
+    /// Why no other command reaches what it serves at 127.0.0.1, and what to do; none where they do.
+    pub async fn apart(&self) -> Option<String> {
+        let work = self.work();
+        work.tried().await.as_ref().and_then(crate::network::apart)
     }
 
     fn work(&self) -> Arc<dyn Work> {

@@ -24,7 +24,7 @@ use std::{sync::Arc, time::Duration};
 pub use self::budget::most_characters;
 pub(crate) use self::hooks::Advice;
 pub use self::hooks::{After, Before, Hook, Instead, Seen};
-pub(crate) use self::{record::started, script::Git};
+pub(crate) use self::{record::started, sandbox::job_tried, script::Git};
 use crate::{Pipeline, Watching};
 
 /// Limits of the stages.

@@ -8,9 +8,13 @@ mod held_back;
 mod made;
 mod network;
 
+pub(crate) use self::held_back::job_tried;
+
+use std::sync::{Arc, PoisonError};
+
 use futures::{FutureExt as _, future::BoxFuture};
 use haft_host::{
-    FileKind, Guard, Level, Limits, ListHow, Local, Located, Repository, Shell, repository,
+    FileKind, Guard, Level, Limits, ListHow, Local, Located, Net, Repository, Shell, repository,
 };
 use haft_policy::{Confinement, Policy, Walls, is_harmless, unconfined};
 use haft_types::{
@@ -18,7 +22,7 @@ use haft_types::{
 };
 use serde_json::Value;
 
-use crate::{Call, Next, Stage};
+use crate::{Call, Jobs, Next, Stage, network::Network};
 
 /// Most home folders of others whose keys are hidden.
 const HOMES: usize = 32;
@@ -47,9 +51,17 @@ impl Stage for Sandbox {
                 Err(error) => return error.into(),
             };
             call.variables.extend(admitted.iter().flat_map(network::Admitted::variables));
+            let session_network = call.cx.session().map.get::<Network>();
+            let meets = !call.cx.session().map.get::<Jobs>().are_refused();
+            let shares = limits.net == Net::Off && !limits.reads_only() && meets;
+            call.network = shares.then(|| session_network.shared.clone());
             call.confine = Some(limits.clone());
             let lives_on = call.input().is_some_and(|input| input.get("session").is_some());
+            let command =
+                call.input().and_then(|input| Some(input.get("command")?.as_str()?.to_owned()));
+            let (command, tried) = (command.unwrap_or_default(), Arc::clone(&call.cx.tried));
             let outcome = next.run(call).await;
+            let tried = tried.lock().unwrap_or_else(PoisonError::into_inner).take();
             if outcome
                 .data
                 .as_ref()
@@ -58,7 +70,8 @@ impl Stage for Sandbox {
                 places.clear(&*host).await;
             }
             let refused = admitted.map(|admitted| admitted.end(&outcome)).unwrap_or_default();
-            held_back::tell(outcome, &limits, &refused, lives_on)
+            let about = held_back::About { command: &command, tried, refused, lives_on };
+            held_back::tell(outcome, &limits, &session_network, &about)
         }
         .boxed()
     }

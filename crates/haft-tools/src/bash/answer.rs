@@ -188,7 +188,9 @@ pub(super) fn left_over(command: &str, end: &End, advice: &str) -> Option<String
 pub(super) fn in_all(first: Option<Exit>, exit: Exit) -> Exit {
     let Some(first) = first else { return exit };
     let put_back = [first.put_back, exit.put_back].concat();
-    Exit { stopped: [first.stopped, first.kept].concat(), put_back, ..exit }
+    // What goes on behind the command is counted with it.
+    let tried = exit.tried.or(first.tried);
+    Exit { stopped: [first.stopped, first.kept].concat(), put_back, tried, ..exit }
 }
 
 /// What could not be stopped.

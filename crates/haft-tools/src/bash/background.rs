@@ -8,7 +8,7 @@ use std::{io, sync::Arc, time::Duration};
 
 use bytes::Bytes;
 use futures::{StreamExt as _, future::BoxFuture};
-use haft_host::{Control, Exit, Output, Running, Spool, SpoolLimits, Spooled, Stdin};
+use haft_host::{Control, Exit, Output, Running, Spool, SpoolLimits, Spooled, Stdin, Tried};
 use haft_text::{
     clean::Cleaner,
     secrets::{self, Secrets},
@@ -232,6 +232,9 @@ impl Work for Command {
     fn process(&self) -> Option<u32> {
         Some(self.control.id())
     }
+    fn tried(&self) -> BoxFuture<'_, Option<Tried>> {
+        self.control.tried()
+    }
     fn echoes(&self) -> bool {
         self.terminal
     }
@@ -301,8 +304,12 @@ async fn follow(
     drop(running);
     let kept = voice.finish(&job).await;
     let stopped = job.stopping().is_cancelled() && !lived_out;
+    let tried = match &over {
+        Over::Exited(exit) => exit.tried.clone(),
+        Over::Killed | Over::Lost(_) => None,
+    };
     let ended = ended(command.as_deref(), over, stopped, lived_out.then_some(life));
-    with_output(ended, &kept)
+    with_output(Ended { tried, ..ended }, &kept)
 }
 
 /// The same with where its output is kept, and what is not.

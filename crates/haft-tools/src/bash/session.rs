@@ -8,7 +8,9 @@
 use std::{collections::BTreeMap, sync::Arc, time::Duration};
 
 use futures::FutureExt as _;
-use haft_host::{Control, Exit, Program, Spawn, Stdin, Turn, TurnPart, TurnRecord, TurnRecords};
+use haft_host::{
+    Control, Exit, Program, Spawn, Stdin, Tried, Turn, TurnPart, TurnRecord, TurnRecords,
+};
 use haft_tool::Cx;
 use haft_types::{HostPath, Outcome, Status, ToolError};
 use tokio::{
@@ -323,11 +325,17 @@ impl Call<'_> {
         let mut watch = Watch::new(turn, began, between);
         let deadline = Instant::now() + self.limit;
         let Alive { running, place } = shell;
+        let (before, stay) = (control.tried().await, cx.stays(control.id()));
         let limits = Limits { deadline, promote: false, keeps: false };
         let followed = follow(running, cx, limits, Some(&mut watch), notes).await;
         let Followed::Ran(mut ran) = followed else {
             return Err(ToolError::new("the command went on where it could not").into());
         };
+        let of_turn = tried_since(before, &control, &ran.end).await;
+        if let Some(tried) = of_turn {
+            let beside = if tried.shared { stay.beside() } else { Vec::new() };
+            cx.tries(Tried { beside, ..tried });
+        }
         seat.lost = lost;
         let shell = ran.goes_on.take().map(|running| Alive { running, place });
         Ok(Done { ran: *ran, shell, watch, at_start })
@@ -386,6 +394,20 @@ impl Call<'_> {
         }));
         Ok(Alive { running, place })
     }
+}
+
+/// What the last turn of a shell tried of the network, where that was counted before.
+async fn tried_since(before: Option<Tried>, shell: &Arc<dyn Control>, end: &End) -> Option<Tried> {
+    let at_end = match end {
+        End::Exited(Exit { tried, .. }) | End::TimedOut(Exit { tried, .. }) => tried.clone(),
+        _ => None,
+    };
+    let now = match at_end {
+        Some(tried) => tried,
+        None => shell.tried().await?,
+    };
+    let attempts = now.attempts.zip(before?.attempts).map(|(now, before)| now.since(before));
+    Some(Tried { attempts, ..now })
 }
 
 /// Takes note of a shell; why it is another than this conversation had, if it is.

@@ -69,6 +69,20 @@ const fn without(level: Level) -> &'static str {
     }
 }
 
+/// How it is known that the network was why a command failed.
+const fn counted(probe: &Probe) -> &'static str {
+    match (probe.level, probe.counts) {
+        (Level::Namespaces, true) => "what they try of the network is counted (/proc/net/snmp)",
+        (Level::Landlock, true) => {
+            "sockets that they are refused are counted (seccomp notification)"
+        }
+        (_, false) => {
+            "what they try of the network cannot be counted here, so that it is told only where their own \
+             words say so"
+        }
+    }
+}
+
 fn of(probe: &Probe, settings: &Sandbox) -> Line {
     let what = match probe.level {
         Level::Namespaces => "level N",
@@ -94,6 +108,9 @@ fn of(probe: &Probe, settings: &Sandbox) -> Line {
     if probe.works() {
         text.push(format!("so commands go without {}", without(probe.level)));
     }
+    if probe.works() {
+        text.push(counted(probe).to_owned());
+    }
     let (state, begin) = if probe.works() {
         (State::Fine, "")
     } else {
@@ -114,7 +131,7 @@ mod tests {
             _ => Cell::Stopped,
         };
         let found = Attack::ALL.iter().map(|attack| (*attack, cell(*attack))).collect();
-        let probe = Probe { level: Level::Landlock, failed: None, found };
+        let probe = Probe { level: Level::Landlock, failed: None, found, counts: true };
         let plain = Sandbox::default();
         let told = of(&probe, &plain);
         assert!(told.state == State::Fine && told.what == "level L");
@@ -125,11 +142,14 @@ mod tests {
             "does not stop listing the names of what is hidden",
             "so commands go without sockets but pairs, also to this machine itself, and without /dev/shm, which \
              locks and pools of processes use",
+            "sockets that they are refused are counted (seccomp notification)",
         ];
         assert_eq!(parts[1..], rest);
         let open = probe.found.iter().map(|(attack, _)| (*attack, Cell::Open)).collect();
         let allows = Sandbox { hosts: vec!["a.org".into()], ..plain.clone() };
         assert!(of(&probe, &allows).text.contains("; where hosts are allowed, does not stop"));
+        let blind = of(&Probe { counts: false, ..probe.clone() }, &plain).text;
+        assert!(blind.ends_with("told only where their own words say so"), "{blind}");
         let told = of(&Probe { found: open, ..probe }, &plain);
         assert!(told.state == State::Missing && told.text.contains("too little"), "{}", told.text);
         let told = of(&Probe::failed(Level::Namespaces, "no".into()), &plain);
@@ -139,7 +159,7 @@ mod tests {
     #[test]
     fn what_holds_commands_is_told_as_it_is() {
         let found = || Attack::ALL.iter().map(|attack| (*attack, Cell::Stopped)).collect();
-        let works = |level| Probe { level, failed: None, found: found() };
+        let works = |level| Probe { level, failed: None, found: found(), counts: true };
         let failed = |level| Probe::failed(level, "no".into());
         let (l, n) = (Level::Landlock, Level::Namespaces);
         let plain = Sandbox::default();

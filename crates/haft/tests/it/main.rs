@@ -53,6 +53,7 @@ mod mcp_protocol;
 mod mistakes;
 mod named_shells;
 mod neighbours;
+mod network;
 mod notebook;
 mod outlive;
 mod output;

@@ -255,7 +255,8 @@ impl Follower {
         self.drain(LOOK);
         (self.room, self.report) = (None, None);
         let (code, signal, put_back) = (status.code(), status.signal(), self.shared.put_back());
-        let exit = Exit { code, signal, stopped, kept, put_back, ..Exit::default() };
+        let tried = self.shared.tried_at_end();
+        let exit = Exit { code, signal, stopped, kept, put_back, tried, ..Exit::default() };
         self.shared.push(Ok(Output::Exit(exit)));
     }
 
@@ -285,7 +286,8 @@ impl Follower {
             _ => return Err(lost()),
         };
         let (code, signal, put_back) = (status.code(), status.signal(), self.shared.put_back());
-        Ok(Output::Exit(Exit { code, signal, stopped, stuck, kept: Vec::new(), put_back }))
+        let tried = self.shared.tried_at_end();
+        Ok(Output::Exit(Exit { code, signal, stopped, stuck, kept: Vec::new(), put_back, tried }))
     }
 
     fn over(&self) {
@@ -321,7 +323,13 @@ impl Follower {
                 Ok(Some(Told::Gone(stopped))) => self.left = Left::Nothing(stopped),
                 Ok(Some(Told::Stuck(left))) => self.left = Left::Stuck(left),
                 Ok(Some(Told::Kept(stopped, kept))) => self.kept = Some((stopped, kept)),
-                Ok(Some(Told::Started(_) | Told::Failed(..))) | Err(_) => return self.lost(),
+                Ok(Some(Told::Tried(attempts))) => {
+                    self.shared.tries(attempts);
+                    if self.exited.is_none() {
+                        self.shared.heard();
+                    }
+                }
+                Ok(Some(Told::Started(..) | Told::Failed(..))) | Err(_) => return self.lost(),
             }
         }
     }

@@ -13,6 +13,7 @@ use std::{
         fd::{AsFd, OwnedFd},
         unix::{net::UnixStream, process::CommandExt},
     },
+    path::Path,
     process::{Child, Command, Stdio},
     sync::{Arc, Mutex, PoisonError},
     time::{Duration, Instant},
@@ -46,7 +47,7 @@ struct Supervisor {
 }
 
 /// How long a keeper may take until a program is started; folders on slow mounts take their time.
-const PATIENCE: Duration = Duration::from_secs(10);
+pub(super) const PATIENCE: Duration = Duration::from_secs(10);
 /// How long the end of a supervisor is waited for.
 const FAREWELL: Duration = Duration::from_millis(200);
 /// What is said when it takes longer.
@@ -135,6 +136,8 @@ fn send(link: &OwnedFd, control: &UnixStream, ends: &Ends) -> rustix::io::Result
     let mut given = vec![control.as_fd(), ends.input.as_fd(), ends.output.as_fd()];
     given.push(ends.errors.as_fd());
     given.extend(ends.report.as_ref().map(AsFd::as_fd));
+    let network = ends.network.iter().flat_map(|one| [&one.users, &one.network]);
+    given.extend(network.map(AsFd::as_fd));
     let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(DESCRIPTORS))];
     let mut ancillary = SendAncillaryBuffer::new(&mut space);
     ancillary.push(SendAncillaryMessage::ScmRights(&given));
@@ -208,7 +211,10 @@ fn begin(program: &[OsString]) -> io::Result<Supervisor> {
     command.arg0(SUPERVISORS[0]).args(arguments).env_clear().current_dir("/");
     command.stdin(theirs).stdout(Stdio::null()).stderr(Stdio::null());
     let child = command.spawn().map_err(|error| {
-        let text = format!("the supervisor of commands cannot be started: {error}");
+        let has_proc = Path::new("/proc/self/exe").exists();
+        let proc =
+            if has_proc { "" } else { "; /proc is not mounted, by which it is found: mount it" };
+        let text = format!("the supervisor of commands cannot be started: {error}{proc}");
         io::Error::new(error.kind(), text)
     })?;
     Ok(Supervisor { link: Arc::new(ours), child })

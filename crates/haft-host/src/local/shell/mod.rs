@@ -15,6 +15,7 @@ mod found;
 mod levels;
 mod link;
 mod looking;
+mod network;
 mod objects;
 mod profile;
 mod reads;
@@ -38,7 +39,7 @@ use futures::{
     future::{BoxFuture, join},
     stream,
 };
-use haft_sandbox::{Keeping, Kept, Probe, PutBack};
+use haft_sandbox::{Attempts, Keeping, Kept, Probe, PutBack};
 use haft_types::HostPath;
 use rustix::{
     event::{EventfdFlags, eventfd},
@@ -51,7 +52,9 @@ use tokio::sync::{Notify, oneshot};
 
 use self::{follow::Follower, profile::Profile, wire::Told};
 use super::{Local, write::Writes};
-use crate::{Control, Host, Output, Running, Shell, Sought, Spawn, Stdin, secrets::Withheld};
+use crate::{
+    Control, Host, Output, Program, Running, Shell, Sought, Spawn, Stdin, Tried, secrets::Withheld,
+};
 
 pub use self::{
     link::end_supervisor,
@@ -183,7 +186,9 @@ fn begin(
     let mut request = start::request(&spawn, given)?;
     request.hold =
         spawn.confine.as_ref().map(|limits| levels::hold(supervisor, limits)).transpose()?;
-    let (ends, pipes) = start::pipes(&spawn)?;
+    let (mut ends, pipes) = start::pipes(&spawn)?;
+    ends.network = network::shared(spawn.network.as_ref(), request.hold.as_ref(), supervisor);
+    let tried = network::tried(request.hold.as_ref(), ends.network.is_some());
     let mut protected = None;
     let may_run = |request: &mut wire::Request| {
         let may = may_run();
@@ -194,14 +199,17 @@ fn begin(
     };
     let (control, told, received) = link::start(supervisor, &mut request, &ends, may_run)?;
     drop(ends);
-    let id = match told {
-        Told::Started(id) => id,
+    let (id, first) = match told {
+        Told::Started(id, first) => (id, first),
         Told::Failed(code, why) => {
             let error = io::Error::from_raw_os_error(code);
             return Err(start::start_error(&request, &spawn.cwd, &error, &why));
         }
         other => return Err(io::Error::other(format!("the supervisor said {other:?} first"))),
     };
+    // What its turns try is counted beside those of others, from here on.
+    let in_turns = spawn.program == Program::Turns && first != 0;
+    let base = in_turns.then(|| network::counted(first)).flatten().unwrap_or_default();
     let input = input(spawn.stdin, spawn.terminal.is_some());
     // Right after its start nobody else can have its number.
     let pid = i32::try_from(id).ok().and_then(Pid::from_raw);
@@ -215,6 +223,9 @@ fn begin(
         wake,
         keep: spawn.keep,
         protected,
+        first,
+        base,
+        tried: Mutex::new(tried),
     });
     let reader = Reader(Arc::clone(&shared));
     let follower = Follower::new(Arc::clone(&shared), pipes, received)?;
@@ -317,6 +328,12 @@ struct Shared {
     keep: Vec<String>,
     /// What it was to leave as it is; none where nothing confines it.
     protected: Option<Arc<Mutex<Kept>>>,
+    /// The first process of its namespaces; 0 where it has none.
+    first: u32,
+    /// What the counters of its network stood at when it began.
+    base: Attempts,
+    /// What was told of what it tried of the network; none where nothing confines it.
+    tried: Mutex<Option<Tried>>,
 }
 
 impl Shared {
@@ -324,6 +341,21 @@ impl Shared {
     fn put_back(&self) -> Vec<PutBack> {
         let Some(kept) = &self.protected else { return Vec::new() };
         kept.lock().unwrap_or_else(PoisonError::into_inner).put_back()
+    }
+
+    /// Takes in what it tried of the network.
+    fn tries(&self, attempts: Attempts) {
+        let mut tried = self.tried.lock().unwrap_or_else(PoisonError::into_inner);
+        *tried = tried.take().map(|tried| network::with(tried, Some(attempts)));
+    }
+
+    /// Says that this came.
+    fn heard(&self) {
+        let _ = (&self.control).write(&[wire::HEARD]);
+    }
+
+    fn tried_at_end(&self) -> Option<Tried> {
+        self.tried.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
     fn state(&self) -> MutexGuard<'_, State> {
@@ -471,6 +503,18 @@ impl Control for Shared {
         Box::pin(async move {
             let put_back = move || kept.lock().unwrap_or_else(PoisonError::into_inner).put_back();
             tokio::task::spawn_blocking(put_back).await.unwrap_or_default()
+        })
+    }
+
+    fn tried(&self) -> BoxFuture<'_, Option<Tried>> {
+        let (first, base, told) = (self.first, self.base, self.tried_at_end());
+        Box::pin(async move {
+            if first == 0 || told.is_none() {
+                return told;
+            }
+            let counted = tokio::task::spawn_blocking(move || network::counted(first)).await;
+            let counted = counted.ok().flatten().map(|now| now.since(base));
+            told.map(|told| network::with(told, counted))
         })
     }
 

@@ -14,8 +14,10 @@ use std::{
         },
     },
     path::{Path, PathBuf},
+    sync::Arc,
 };
 
+use haft_sandbox::Network;
 use haft_types::{HostPath, Style};
 use rustix::{
     fs::{Access, AtFlags, CWD, accessat},
@@ -46,6 +48,8 @@ pub(super) struct Ends {
     pub(super) output: OwnedFd,
     pub(super) errors: OwnedFd,
     pub(super) report: Option<OwnedFd>,
+    /// The network that it shares.
+    pub(super) network: Option<Arc<Network>>,
 }
 
 /// Our ends of them.
@@ -97,7 +101,9 @@ pub(super) fn apart(empty: bool) -> io::Result<(Ends, Pipes)> {
     };
     let (output, errors) = (output.into(), Some(errors.into()));
     let (write_output, write_errors) = (write_output.into(), write_errors.into());
-    let ends = Ends { input: read_input, output: write_output, errors: write_errors, report: None };
+    let (report, network) = (None, None);
+    let ends =
+        Ends { input: read_input, output: write_output, errors: write_errors, report, network };
     Ok((ends, Pipes { input, output, errors, report: None }))
 }
 
@@ -115,6 +121,7 @@ fn terminal((columns, rows): (u16, u16)) -> io::Result<(Ends, Pipes)> {
         output: theirs.try_clone()?,
         errors: theirs,
         report: None,
+        network: None,
     };
     Ok((ends, Pipes { input, output, errors: None, report: None }))
 }

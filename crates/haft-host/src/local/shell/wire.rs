@@ -5,7 +5,7 @@
 
 use std::io::{self, Read, Write};
 
-use haft_sandbox::{Level, Limits};
+use haft_sandbox::{Attempts, Level, Limits};
 use serde::{Deserialize, Serialize};
 
 /// Longest frame; a command of 128 KiB and its environment are far below it.
@@ -40,6 +40,8 @@ pub(super) enum Hold {
     To(Level, Limits),
     /// There is no program: it tries in its folder what this level holds, and says that.
     Probe(Level),
+    /// There is no program: it makes a network that programs share, and hands that on.
+    Network,
 }
 
 /// What haft says to a keeper after the request.
@@ -67,6 +69,8 @@ impl Order {
 
 /// What begins the names that are told before [`Order::Clear`].
 const SPARING: u8 = 4;
+/// Says that [`Told::Tried`] came.
+pub(super) const HEARD: u8 = 5;
 /// Most bytes of all of them.
 const SPARED: usize = 32 << 10;
 
@@ -89,6 +93,8 @@ pub(super) enum Said {
     Order(Order),
     /// Names of programs that go on.
     Sparing(Vec<Vec<u8>>),
+    /// What was said of the network came, so that more of it may be said.
+    Heard,
 }
 
 impl Said {
@@ -104,6 +110,7 @@ impl Said {
                     let names = names.split(|byte| *byte == 0).filter(|name| !name.is_empty());
                     (Some(Self::Sparing(names.map(<[u8]>::to_vec).collect())), length)
                 }
+                None if *first == HEARD => (Some(Self::Heard), 1),
                 None => (None, 1),
             };
             received.drain(..length);
@@ -117,8 +124,8 @@ impl Said {
 /// What a keeper says.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Told {
-    /// It runs, as this process.
-    Started(u32),
+    /// It runs, as this process; then the first process of its namespaces, or 0.
+    Started(u32, u32),
     /// It could not be started: a number of the system, and words where it could not be held.
     Failed(i32, String),
     /// The command itself ended, with the system's status; what it left may still run.
@@ -129,6 +136,9 @@ pub(super) enum Told {
     Stuck(Vec<(u32, String)>),
     /// What was stopped after the command ended, and what goes on.
     Kept(Vec<(u32, String)>, Vec<(u32, String)>),
+    /// What was tried of the network by now. The next is said only once this was heard, or the command has
+    /// ended: there may be any number.
+    Tried(Attempts),
 }
 
 impl Request {
@@ -193,7 +203,11 @@ impl Told {
             frame
         };
         let frame = match self {
-            Self::Started(id) => numbered(1, *id),
+            Self::Started(id, first) => {
+                let mut frame = numbered(1, *id);
+                frame.number(*first);
+                frame
+            }
             Self::Failed(code, why) => {
                 let mut frame = numbered(2, code.cast_unsigned());
                 frame.bytes(why.as_bytes());
@@ -203,6 +217,11 @@ impl Told {
             Self::Gone(list) => listed(4, &[list]),
             Self::Stuck(list) => listed(5, &[list]),
             Self::Kept(stopped, kept) => listed(6, &[stopped, kept]),
+            Self::Tried(attempts) => {
+                let mut frame = Frame::new(7);
+                frame.bytes(&attempts.to_bytes());
+                frame
+            }
         };
         frame.send(to)
     }
@@ -224,12 +243,13 @@ impl Told {
             |parts: &mut Parts<'_>| Some(String::from_utf8_lossy(&parts.bytes()?).into_owned());
         let process = |parts: &mut Parts<'_>| Some((parts.number()?, text(parts)?));
         Some(match kind {
-            1 => Self::Started(parts.number()?),
+            1 => Self::Started(parts.number()?, parts.number()?),
             2 => Self::Failed(parts.number()?.cast_signed(), text(&mut parts)?),
             3 => Self::Exited(parts.number()?.cast_signed()),
             4 => Self::Gone(parts.list(process)?),
             5 => Self::Stuck(parts.list(process)?),
             6 => Self::Kept(parts.list(process)?, parts.list(process)?),
+            7 => Self::Tried(Attempts::from_bytes(&parts.bytes()?)?),
             _ => return None,
         })
     }
@@ -338,7 +358,8 @@ mod tests {
     fn words_of_a_keeper_arrive_in_any_pieces() {
         let left = vec![(7, "sleep 1000".to_owned()), (9, String::new())];
         let all = [
-            Told::Started(4_000_000_000),
+            Told::Started(4_000_000_000, 7),
+            Told::Tried(Attempts { refused: 1 << 40, sockets: 3, ..Attempts::default() }),
             Told::Failed(-2, String::new()),
             Told::Failed(5, "Landlock: no".to_owned()),
             Told::Exited(-1),
@@ -362,7 +383,7 @@ mod tests {
             assert_eq!(told, all, "{step}");
         }
         let names = ["a".to_owned(), "x".repeat(SPARED), "b c".to_owned()];
-        let said = [&[2][..], &sparing(&names), &[99, 1]].concat();
+        let said = [&[2][..], &sparing(&names), &[99, HEARD, 1]].concat();
         for step in [1, 7, said.len()] {
             let (mut received, mut heard) = (Vec::new(), Vec::new());
             for piece in said.chunks(step) {
@@ -371,7 +392,8 @@ mod tests {
             }
             let spared = Said::Sparing(vec![b"a".to_vec(), b"b c".to_vec()]);
             let orders = [Order::Stop, Order::Clear].map(Said::Order);
-            assert_eq!(heard, [orders[0].clone(), spared, orders[1].clone()], "{step}");
+            let all = [orders[0].clone(), spared, Said::Heard, orders[1].clone()];
+            assert_eq!(heard, all, "{step}");
         }
         assert!(Told::take(&mut vec![1, 0, 0, 0, 99]).is_err());
         assert!(Told::take(&mut vec![255; 4]).is_err());

@@ -9,6 +9,7 @@
 )]
 
 mod attacks;
+mod networks;
 mod trees;
 
 use std::{
@@ -32,8 +33,8 @@ use std::{
 
 use futures::StreamExt;
 use haft_host::{
-    Attack, Cell, Exit, Guard, Host, Level, Limits, Local, Net, Output, Probe, Program, PutBack,
-    Spawn, in_trees,
+    Attack, Cell, Exit, Guard, Host, Level, Limits, Local, Net, Network, Output, Probe, Program,
+    PutBack, Spawn, in_trees,
 };
 use haft_types::{HostPath, Style};
 use rustix::pty::{OpenptFlags, openpt, ptsname, unlockpt};
@@ -188,6 +189,15 @@ fn script(cwd: &Path, text: &str, limits: Limits) -> Spawn {
 
 /// Has this test program attack; which attacks were done.
 async fn attack(world: &World, limits: Option<Limits>) -> (BTreeSet<String>, Exit) {
+    attack_with(world, limits, None).await
+}
+
+/// The same in this network.
+async fn attack_with(
+    world: &World,
+    limits: Option<Limits>,
+    network: Option<Network>,
+) -> (BTreeSet<String>, Exit) {
     let own = env::current_exe().unwrap();
     let words = [own.as_os_str().as_bytes(), b"--exact", b"sandbox::attacker", b"--nocapture"];
     let words = words.iter().map(|word| word.to_vec()).collect();
@@ -195,7 +205,7 @@ async fn attack(world: &World, limits: Option<Limits>) -> (BTreeSet<String>, Exi
     let set = vec![(FIELD.to_owned(), serde_json::to_string(&field).unwrap())];
     let wanted = ALL.iter().filter(|attack| attack.plain || !field.plain).count();
     let spawn = Spawn::new(Program::Argv(words), path(&world.at("in")));
-    let (said, exit) = run(Spawn { set, confine: limits, ..spawn }).await;
+    let (said, exit) = run(Spawn { set, confine: limits, network, ..spawn }).await;
     let told: Vec<&str> = said.lines().filter_map(|line| line.strip_prefix("attack:")).collect();
     assert_eq!(told.len(), wanted, "{said}\n{exit:?}");
     let done = told.iter().filter_map(|line| line.strip_suffix(":true"));

@@ -1,11 +1,18 @@
 //! Telling the model that a command failed because it was confined, and how to ask for more.
 //!
-//! **Invariant:** nothing is run again; only what failed is told of, once, with what its own words name.
+//! **Invariant:** nothing is run again. What was refused to it on the network is told by what was counted
+//! ([`crate::network`]); words that programs say decide only where nothing counts.
 
-use haft_host::{Level, Limits, Net};
+use haft_host::{Level, Limits, Net, Tried};
 use haft_net::{Refused, Why};
 use haft_types::{HostPath, Outcome, Part, Status};
 use serde_json::json;
+
+use crate::{
+    Job, Session,
+    jobs::Ended,
+    network::{self, Network, Telling},
+};
 
 /// How many bytes of the end of what a command said are looked through.
 const LOOKED: usize = 16 << 10;
@@ -24,6 +31,9 @@ const WRITING: &[&str] = &[
     "erofs",
     "eperm",
 ];
+
+/// Those of them that are also said of a socket.
+const EPERM: &[&str] = &["operation not permitted", "eperm"];
 
 /// What they say beside that where they would only have read.
 const READING: &[&str] =
@@ -63,7 +73,7 @@ const HELD: &[&str] = &["device or resource busy", "read-only file system", "ebu
 /// What they say of a file that is hidden.
 const UNREAD: &[&str] = &["permission denied", "eacces", "can only add regular files"];
 
-/// What they say where they reach no host.
+/// What they say where they reach no host; it decides where it is not counted, and else names the host.
 const CONNECTING: &[&str] = &[
     "could not resolve",
     "couldn't resolve",
@@ -81,63 +91,154 @@ const CONNECTING: &[&str] = &[
     "dns error",
 ];
 
+/// What is known of a call beside its outcome.
+pub(super) struct About<'a> {
+    /// Its command, where it has one.
+    pub command: &'a str,
+    /// What its programs tried of the network.
+    pub tried: Option<Tried>,
+    /// What the proxy refused them.
+    pub refused: Vec<Refused>,
+    /// Whether it was a command of a shell that lives on.
+    pub lives_on: bool,
+}
+
 /// Adds what is to be told.
 pub(super) fn tell(
     outcome: Outcome,
     limits: &Limits,
-    refused: &[Refused],
-    lives_on: bool,
+    network: &Network,
+    about: &About<'_>,
 ) -> Outcome {
     let failed = outcome.status == Status::Failed;
+    let text = end_of(&outcome);
+    let on_network = about.tried.as_ref().and_then(|tried| {
+        let (is_told, lives_on) = (!about.refused.is_empty(), about.lives_on);
+        let host = named_host(&[&text, about.command]);
+        // Whoever gave up waiting gets no less than whoever failed.
+        let failed = !matches!(outcome.status, Status::Done);
+        let of = Telling { tried, by: "command", failed, is_told, host, lives_on };
+        network::note(network, &of)
+    });
+    let outcome = match files_and_hosts(&text, failed, limits, about) {
+        Some(note) => noted(outcome, &note),
+        None => outcome,
+    };
+    match on_network {
+        Some(note) => noted(outcome, &note),
+        None => outcome,
+    }
+}
+
+/// What is told of a job that has ended.
+pub(crate) fn job_tried(session: &Session, job: &Job, ended: &Ended) -> Vec<String> {
+    let network = session.map.get::<Network>();
+    let refused = network.job_ends(job.id());
+    let said = job.since(0).text;
+    let host = named_host(&[&said, job.title()]);
+    let failed = ended.exit != Some(0);
+    let is_told = !refused.is_empty();
+    let of = |tried| Telling { tried, by: "job", failed, is_told, host, lives_on: false };
+    let tried = ended.tried.as_ref().and_then(|tried| network::note(&network, &of(tried)));
+    let hosts = is_told.then(|| {
+        let needs = serde_json::Value::Object(needs(None, None, &refused));
+        let what = refused_ones(&refused);
+        format!("the proxy of the sandbox refused it: {what}. If it needs them, start it with needs {needs}")
+    });
+    hosts.into_iter().chain(tried).collect()
+}
+
+/// The end of what a command said.
+fn end_of(outcome: &Outcome) -> String {
     let words = |part: &Part| match part {
         Part::Text { text } => Some(text.clone()),
         _ => None,
     };
-    let text = outcome.content.iter().filter_map(words).collect::<Vec<_>>().join("\n");
-    let start = text.ceil_char_boundary(text.len().saturating_sub(LOOKED));
-    let text = &text[start..];
+    let mut text = outcome.content.iter().filter_map(words).collect::<Vec<_>>().join("\n");
+    text.drain(..text.ceil_char_boundary(text.len().saturating_sub(LOOKED)));
+    text
+}
+
+/// The last line that says one of these.
+fn line<'a>(text: &'a str, words: &[&str]) -> Option<&'a str> {
+    text.lines().rev().find(|line| {
+        let line = line.to_lowercase();
+        words.iter().any(|word| says(&line, word))
+    })
+}
+
+/// The host that these texts name, the first that names one: where they say that it was not reached, or by an
+/// address.
+fn named_host<'a>(texts: &[&'a str]) -> Option<&'a str> {
+    let address = |text: &'a str| text.split("://").skip(1).find_map(in_address);
+    let of = |text: &&'a str| line(text, CONNECTING).and_then(host).or_else(|| address(text));
+    texts.iter().find_map(of)
+}
+
+/// The name in what stands behind `://`.
+fn in_address(rest: &str) -> Option<&str> {
+    let is_end = |c: char| c.is_whitespace() || "/?#'\"`()[]<>,;|&".contains(c);
+    let place = rest.split(is_end).next()?;
+    let place = place.rsplit('@').next()?;
+    host(place.split(':').next()?)
+}
+
+/// What of it failed on files, or on hosts that the proxy knows of.
+fn files_and_hosts(
+    text: &str,
+    failed: bool,
+    limits: &Limits,
+    About { tried, refused, lives_on, .. }: &About<'_>,
+) -> Option<String> {
     // Some go on behind it as if nothing were.
     if let Some(note) = kept(text, limits).or_else(|| unread(text, limits)) {
-        return noted(outcome, &note);
+        return Some(note);
     }
-    if !failed && refused.is_empty() {
-        return outcome;
-    }
-    let lines = |words: &[&str]| -> Option<&str> {
-        text.lines().rev().find(|line| {
-            let line = line.to_lowercase();
-            words.iter().any(|word| says(&line, word))
-        })
-    };
-    let (wrote, connected) =
-        (lines(WRITING).filter(|_| failed), lines(CONNECTING).filter(|_| failed));
-    if wrote.is_none() && connected.is_none() && refused.is_empty() {
-        return outcome;
-    }
+    let counted = tried.as_ref().and_then(|tried| Some((tried.attempts?, tried.is_blind())));
+    let is_counted = counted.is_some_and(|(attempts, blind)| !blind || !attempts.is_none());
+    let wrote = line(text, WRITING).filter(|_| failed);
+    let connected = line(text, CONNECTING).filter(|_| failed && !is_counted);
     let named = wrote.and_then(path);
+    // Some of these words are those of a socket that is refused.
+    let sockets = counted.is_some_and(|(attempts, _)| attempts.sockets > 0);
+    let is_socket =
+        wrote.is_some_and(|said| sockets && named.is_none() && line(said, EPERM).is_some());
+    let wrote = wrote.filter(|_| !is_socket);
+    if wrote.is_none() && connected.is_none() && refused.is_empty() {
+        return None;
+    }
     let is_reading = wrote.is_some_and(reads);
     // In the sandbox all else can be read that can be read outside.
     if is_reading && !limits.reads_only() && connected.is_none() && refused.is_empty() {
-        return outcome;
+        return None;
     }
     let needs = needs(named.filter(|_| !is_reading), connected, refused);
+    let mut told = refused_ones(refused);
+    if !told.is_empty() {
+        told.insert_str(0, "; refused: ");
+    }
+    let held = held(limits);
+    let why = if failed { "that is why it failed" } else { "it needs that" };
+    if needs.is_empty() {
+        let way = "name in needs what it has to reach, or set unsandboxed: both ask";
+        return Some(format!("{held}{told}. If {why}, {way}"));
+    }
+    let needs = serde_json::Value::Object(needs);
+    let how = if *lives_on { "without session and with needs" } else { "with needs" };
+    Some(format!("{held}{told}. If {why}, call it again {how} {needs}"))
+}
+
+/// What the proxy refused, in words; empty where that is nothing.
+fn refused_ones(refused: &[Refused]) -> String {
     let told: Vec<String> = refused.iter().take(NAMED).map(ToString::to_string).collect();
-    let mut told =
-        if told.is_empty() { String::new() } else { format!("; refused: {}", told.join(", ")) };
+    let mut told = told.join(", ");
     if refused.iter().any(|one| !is_web(one)) {
         told.push_str(
             " (needs reaches ports 80 and 443 alone; others want unsandboxed, or sandbox.hosts in the \
              person's settings)",
         );
     }
-    let held = held(limits);
-    if needs.is_empty() {
-        let way = "name in needs what it has to reach, or set unsandboxed: both ask";
-        return noted(outcome, &format!("{held}{told}. If that is why it failed, {way}"));
-    }
-    let needs = serde_json::Value::Object(needs);
-    let how = if lives_on { "without session and with needs" } else { "with needs" };
-    noted(outcome, &format!("{held}{told}. If that is why it failed, call it again {how} {needs}"))
+    told
 }
 
 /// Whether a line says that something could not be read.
@@ -320,6 +421,7 @@ fn host(line: &str) -> Option<&str> {
                 !label.is_empty() && label.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'-')
             })
             && word.bytes().any(|b| b.is_ascii_alphabetic())
+            && !["error", "exception"].iter().any(|end| word.to_lowercase().ends_with(end))
     };
     line.split(is_end).rev().find(is_name)
 }
@@ -353,7 +455,22 @@ mod tests {
         ] {
             assert_eq!(host(line), Some(named));
         }
+        let class = "socket.gaierror: [Errno -3] Temporary failure in name resolution";
+        assert_eq!(host(class), None, "no host has such a name");
         assert_eq!((path("Permission denied"), host("network is unreachable")), (None, None));
+    }
+
+    #[test]
+    fn the_host_is_the_one_that_words_or_addresses_name() {
+        for (said, command, named) in [
+            ("curl: (6) Could not resolve host: a.org", "curl https://b.org/x", Some("a.org")),
+            ("", "curl -s 'https://me:key@b.example.org:8080/x?y'", Some("b.example.org")),
+            ("", "wget -q http://127.0.0.1:8000/x http://c.org", Some("c.org")),
+            ("see main.py", "python3 fetch.py", None),
+            ("", "curl http://localhost:3000", None),
+        ] {
+            assert_eq!(named_host(&[said, command]), named, "{said} {command}");
+        }
     }
 
     #[test]
@@ -361,7 +478,9 @@ mod tests {
         let write = vec![HostPath::new(b"/w", Style::Posix).unwrap()];
         let limits = Limits { write, ..Limits::default() };
         let failed = |text: &str| Outcome { status: Status::Failed, ..Outcome::text(text) };
-        let told = |outcome: Outcome| tell(outcome, &limits, &[], false).content;
+        let network = Network::default();
+        let about = |refused| About { command: "", tried: None, refused, lives_on: false };
+        let told = |outcome: Outcome| tell(outcome, &limits, &network, &about(Vec::new())).content;
         let text = |text: &str| vec![Part::text(text)];
         assert_eq!(told(failed("3 tests failed")), text("3 tests failed"));
         assert_eq!(told(Outcome::text("x: Permission denied")), text("x: Permission denied"));
@@ -382,7 +501,9 @@ mod tests {
             assert_eq!(told(failed(line)), text(line), "writing more would not help it");
         }
         let looks = Limits { write: Vec::new(), ..limits.clone() };
-        let told = tell(failed("cat: /opt/x: Permission denied"), &looks, &[], false).content;
+        let told =
+            tell(failed("cat: /opt/x: Permission denied"), &looks, &network, &about(Vec::new()))
+                .content;
         let said = format!("{told:?}");
         assert!(
             said.contains("or set unsandboxed: both ask") && !said.contains("write\\"),
@@ -395,6 +516,11 @@ mod tests {
         let write = vec![HostPath::new(b"/w", Style::Posix).unwrap()];
         let limits = Limits { write, ..Limits::default() };
         let failed = |text: &str| Outcome { status: Status::Failed, ..Outcome::text(text) };
+        let network = Network::default();
+        let told = |text: &str, limits: &Limits, refused| {
+            let about = About { command: "", tried: None, refused, lives_on: false };
+            format!("{:?}", tell(failed(text), limits, &network, &about).content)
+        };
         let hidden = [b"/home/me/.ssh".as_slice(), b"/w/sub/id_rsa"];
         let hidden = hidden.map(|path| HostPath::new(path, Style::Posix).unwrap()).to_vec();
         let guard =
@@ -409,22 +535,21 @@ mod tests {
                 "x/.docker/config.json",
             ),
         ] {
-            let said = format!("{:?}", tell(failed(line), &hides, &[], false).content);
+            let said = told(line, &hides, Vec::new());
             assert!(
                 said.contains(&format!("hidden from commands in the sandbox: {named}. Go")),
                 "{said}"
             );
         }
         let refused = |port| Refused { host: "a.org".into(), port, why: Why::NotListed, times: 1 };
-        let one =
-            |port| format!("{:?}", tell(failed("no"), &limits, &[refused(port)], false).content);
+        let one = |port| told("no", &limits, vec![refused(port)]);
         assert!(one(443).contains("hosts") && !one(443).contains("ports 80 and 443 alone"));
         assert!(
             !one(22).contains("{\\\"hosts") && one(22).contains("ports 80 and 443 alone"),
             "{}",
             one(22)
         );
-        let said = tell(failed("cat: sub/rsa: Permission denied"), &hides, &[], false).content;
-        assert!(!format!("{said:?}").contains("hidden"), "{said:?}");
+        let said = told("cat: sub/rsa: Permission denied", &hides, Vec::new());
+        assert!(!said.contains("hidden"), "{said}");
     }
 }

@@ -2,23 +2,13 @@
 //!
 //! **Invariant:** a command reaches what its own pass names, for as long as it runs.
 
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 
 use haft_host::{Limits, Net};
 use haft_net::{Hosts, Pass, Proxy, Refused, SystemResolver};
 use haft_types::{Outcome, Target, ToolError};
-use tokio::sync::OnceCell;
 
-use crate::Call;
-
-/// What a session has of the network.
-#[derive(Default)]
-struct Network {
-    /// Started with the first command that may connect to something.
-    proxy: OnceCell<Proxy>,
-    /// Passes of what goes on behind its call.
-    jobs: Mutex<Vec<Pass>>,
-}
+use crate::{Call, network::Network};
 
 /// What lets one command connect.
 pub(super) struct Admitted {
@@ -60,11 +50,12 @@ impl Admitted {
         all.map(|(name, value)| (name.to_owned(), value)).collect()
     }
 
-    /// What was refused; a job keeps its pass as long as the session lives.
+    /// What was refused; a job keeps its pass to its end.
     pub(super) fn end(self, outcome: &Outcome) -> Vec<Refused> {
         let refused = self.pass.refused().list;
-        if outcome.data.as_ref().is_some_and(|data| data.get("job_id").is_some()) {
-            self.network.jobs.lock().unwrap_or_else(PoisonError::into_inner).push(self.pass);
+        let job = outcome.data.as_ref().and_then(|data| data.get("job_id")?.as_str());
+        if let Some(job) = job {
+            self.network.holds(job, self.pass);
         }
         refused
     }

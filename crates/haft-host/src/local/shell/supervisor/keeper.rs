@@ -23,6 +23,7 @@ use rustix::{
 
 use super::{
     descendants::{Process, ROUNDS, Spared, descendants},
+    refusing::Refusing,
     signals::Signals,
     spawn::{Group, Leader, Refused, Started, Stdio},
 };
@@ -62,6 +63,8 @@ struct Keeper<'a> {
     stopped: Vec<(u32, String)>,
     /// What goes on when the command ends.
     spared: Spared,
+    /// What is heard of the network.
+    refusing: Refusing,
 }
 
 /// Keeps to its end what haft asks for over this connection: what the leader becomes, or what is started
@@ -77,7 +80,7 @@ pub(super) fn keep(
         (_, Some(stdio)) => start_anew(&control, stdio),
         (None, None) => Err(io::Error::from(io::ErrorKind::InvalidData).into()),
     };
-    let Started { pid: leader, first } = match started {
+    let Started { pid: leader, first, listener, tried } = match started {
         Ok(started) => started,
         Err(Refused(code, why)) => {
             // Who does not listen any more has changed their mind.
@@ -100,8 +103,14 @@ pub(super) fn keep(
         given_up: false,
         stopped,
         spared: Spared::default(),
+        refusing: Refusing::new(listener, tried),
     };
-    keeper.tell(&Told::Started(leader.as_raw_pid().cast_unsigned()));
+    let number = |pid: Pid| pid.as_raw_pid().cast_unsigned();
+    keeper.tell_soon(&Told::Started(number(leader), first.map_or(0, number)));
+    if let Some(tried) = keeper.refusing.at_start() {
+        keeper.tell_soon(&Told::Tried(tried));
+    }
+    keeper.tell_now();
     keeper.run();
     Ok(())
 }
@@ -152,6 +161,9 @@ impl Keeper<'_> {
             match wait(WaitOptions::NOHANG) {
                 Ok(Some((pid, status))) if self.leader == Some(pid) => {
                     self.leader = None;
+                    if let Some(tried) = self.refusing.at_end() {
+                        self.tell_soon(&Told::Tried(tried));
+                    }
                     self.tell_soon(&Told::Exited(status.as_raw()));
                 }
                 Ok(Some(_)) | Err(Errno::INTR) => {}
@@ -230,11 +242,20 @@ impl Keeper<'_> {
         }
     }
 
-    /// Waits for an end, an order or the time.
+    /// Waits for an end, an order, a socket that is wanted or the time.
     fn wait(&mut self, limit: Option<Duration>) {
-        if !self.heard {
-            ready(&[], self.signals, limit);
-        } else if ready(&[(self.control.as_fd(), PollFlags::IN)], self.signals, limit) == [true] {
+        // In place of what is not there, something at which nothing is asked about.
+        let nothing = (self.signals.as_fd(), PollFlags::empty());
+        let haft = if self.heard { (self.control.as_fd(), PollFlags::IN) } else { nothing };
+        let wanted = self.refusing.listener();
+        let wanted = wanted.map_or(nothing, |listener| (listener, PollFlags::IN));
+        let [said, wanted] = ready(&[haft, wanted], self.signals, limit);
+        if wanted && let Some(tried) = self.refusing.refuse() {
+            // Before it goes on: what it does next may be waited for.
+            self.tell(&Told::Tried(tried));
+            self.refusing.answer();
+        }
+        if said {
             self.listen();
         }
     }
@@ -253,6 +274,11 @@ impl Keeper<'_> {
                     match said {
                         Said::Order(order) => self.obey(order),
                         Said::Sparing(names) => self.spared = Spared::of(names),
+                        Said::Heard => {
+                            if let Some(tried) = self.refusing.heard() {
+                                self.tell(&Told::Tried(tried));
+                            }
+                        }
                     }
                 }
             }

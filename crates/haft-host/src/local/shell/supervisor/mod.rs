@@ -17,6 +17,7 @@
 
 mod descendants;
 mod keeper;
+mod refusing;
 mod signals;
 mod spawn;
 
@@ -35,6 +36,7 @@ use std::{
     time::{Duration, Instant},
 };
 
+use haft_sandbox::Network;
 use rustix::{
     event::PollFlags,
     io::Errno,
@@ -57,8 +59,8 @@ use self::{
 /// so that neither `pkill haft` nor `killall haft` finds what is to clean up after it.
 pub const SUPERVISORS: [&str; 2] = ["tool-supervisor", "tool-keeper"];
 
-/// Descriptors that come with a request at most: the connection, three, and the report's.
-pub(super) const DESCRIPTORS: usize = 5;
+/// Descriptors that come with a request at most: the connection, three, the report's, and two of a network.
+pub(super) const DESCRIPTORS: usize = 7;
 /// How long keepers may take once haft is gone; each gives its command 500 ms, then kills.
 const CLOSING: Duration = Duration::from_millis(2_500);
 /// How long killing everything is tried then.
@@ -266,9 +268,23 @@ fn receive(from: BorrowedFd<'_>, wait: bool) -> io::Result<Taken> {
     let three = (given.next(), given.next(), given.next());
     let stdio = match three {
         (Some(input), Some(output), Some(errors)) => {
-            Some(Stdio { input, output, errors, report: given.next() })
+            let (report, network) = rest(given.collect());
+            Some(Stdio { input, output, errors, report, network })
         }
         _ => None,
     };
     Ok(Some((UnixStream::from(control), stdio)))
+}
+
+/// The report's descriptor and those of a network, where they come.
+fn rest(given: Vec<OwnedFd>) -> (Option<OwnedFd>, Option<Network>) {
+    // A network has two.
+    let has_report = given.len() % 2 == 1;
+    let mut given = given.into_iter();
+    let report = if has_report { given.next() } else { None };
+    let network = match (given.next(), given.next()) {
+        (Some(users), Some(network)) => Some(Network { users, network }),
+        _ => None,
+    };
+    (report, network)
 }

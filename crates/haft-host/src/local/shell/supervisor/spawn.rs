@@ -11,7 +11,7 @@
 use std::{
     ffi::OsStr,
     fs,
-    io::{self, IoSlice, Read, Write},
+    io::{self, IoSlice, IoSliceMut, Write},
     mem::MaybeUninit,
     os::{
         fd::{AsFd, AsRawFd, BorrowedFd, FromRawFd, OwnedFd},
@@ -21,10 +21,14 @@ use std::{
     process::Command,
 };
 
-use haft_sandbox::Entered;
+use haft_sandbox::{Entered, Listener, Network, Outside};
 use rustix::{
     io::Errno,
-    net::{SendAncillaryBuffer, SendAncillaryMessage, SendFlags, sendmsg},
+    net::{
+        RecvAncillaryBuffer, RecvAncillaryMessage, RecvFlags, SendAncillaryBuffer,
+        SendAncillaryMessage, SendFlags, recvmsg, sendmsg,
+    },
+    pipe::{PipeFlags, pipe_with},
     process::{Pid, Signal, set_parent_process_death_signal},
 };
 
@@ -46,12 +50,15 @@ pub(super) struct Stdio {
     pub(super) output: OwnedFd,
     pub(super) errors: OwnedFd,
     pub(super) report: Option<OwnedFd>,
+    /// The network that it shares.
+    pub(super) network: Option<Network>,
 }
 
 impl Stdio {
     fn all(&self) -> Vec<BorrowedFd<'_>> {
         let three = [&self.input, &self.output, &self.errors];
-        three.into_iter().chain(&self.report).map(AsFd::as_fd).collect()
+        let network = self.network.iter().flat_map(|one| [&one.users, &one.network]);
+        three.into_iter().chain(&self.report).chain(network).map(AsFd::as_fd).collect()
     }
 }
 
@@ -59,35 +66,47 @@ impl Stdio {
 #[derive(Debug)]
 pub(super) struct Leader {
     pid: Pid,
-    /// Ends when it has become the program; before that it can only say why it could not.
+    /// Ends when it has become the program; before that it can only say why it could not, and hand on where
+    /// its calls are heard of.
     link: UnixStream,
+    /// What it tried of the network, at its end.
+    tried: OwnedFd,
+}
+
+/// What a process that is to become a program has of its keeper.
+#[derive(Debug)]
+struct Ties {
+    link: UnixStream,
+    tried: OwnedFd,
 }
 
 impl Leader {
     /// Splits one off that takes the next request of haft; only for a process with one thread.
     pub(super) fn spare(haft: BorrowedFd<'_>) -> io::Result<Self> {
-        Self::split(|link| take_request(link, haft))
+        Self::split(|ties| take_request(ties, haft))
     }
 
     /// Splits one off for a request that was taken; only for a process with one thread.
     pub(super) fn anew(control: &UnixStream, stdio: Stdio, group: Group) -> io::Result<Self> {
         let control = control.try_clone()?;
-        Self::split(|link| {
+        Self::split(|ties| {
             set_parent_process_death_signal(Some(Signal::KILL))?;
             if group == Group::Session {
                 rustix::process::setsid()?;
             }
-            become_program(control, stdio, group, link)
+            become_program(control, stdio, group, ties)
         })
     }
 
-    fn split(work: impl FnOnce(UnixStream) -> io::Result<()>) -> io::Result<Self> {
+    fn split(work: impl FnOnce(Ties) -> io::Result<()>) -> io::Result<Self> {
         let (link, theirs) = UnixStream::pair()?;
+        let (tried, tells) = pipe_with(PipeFlags::CLOEXEC | PipeFlags::NONBLOCK)?;
         if let Some(pid) = fork()? {
-            return Ok(Self { pid, link });
+            return Ok(Self { pid, link, tried });
         }
-        drop(link);
-        let _ = catch_unwind(AssertUnwindSafe(|| work(theirs)));
+        drop((link, tried));
+        let ties = Ties { link: theirs, tried: tells };
+        let _ = catch_unwind(AssertUnwindSafe(|| work(ties)));
         std::process::exit(1)
     }
 
@@ -104,38 +123,69 @@ impl Leader {
 
     /// Waits until it has become the program.
     pub(super) fn started(self) -> Result<Started, Refused> {
-        let mut said = Vec::new();
-        (&self.link).take(SAID).read_to_end(&mut said)?;
+        let (said, listener) = self.said()?;
         let number = |bytes: &[u8]| bytes.first_chunk().copied().map_or(0, i32::from_le_bytes);
+        let said = said.strip_prefix(&[LISTENS]).unwrap_or(&said);
         let (first, rest) = match said.split_first() {
             Some((&FIRST, rest)) => {
                 (Pid::from_raw(number(rest)), rest.get(4..).unwrap_or_default())
             }
-            _ => (None, said.as_slice()),
+            _ => (None, said),
         };
         match rest.split_first() {
             Some((_, why)) => {
                 let text = why.get(4..).unwrap_or_default();
                 Err(Refused(number(why), String::from_utf8_lossy(text).into_owned()))
             }
-            None => Ok(Started { pid: self.pid, first }),
+            None => Ok(Started { pid: self.pid, first, listener, tried: self.tried }),
         }
+    }
+
+    /// All that it says, and where its calls are heard of.
+    fn said(&self) -> io::Result<(Vec<u8>, Option<Listener>)> {
+        let (mut said, mut listener) = (Vec::new(), None);
+        let mut bytes = [0; 256];
+        while said.len() < SAID {
+            let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(1))];
+            let mut ancillary = RecvAncillaryBuffer::new(&mut space);
+            let flags = RecvFlags::CMSG_CLOEXEC;
+            let parts = &mut [IoSliceMut::new(&mut bytes)];
+            let length = match recvmsg(&self.link, parts, &mut ancillary, flags) {
+                Ok(message) if message.bytes == 0 => break,
+                Ok(message) => message.bytes,
+                Err(Errno::INTR) => continue,
+                Err(error) => return Err(error.into()),
+            };
+            let given = ancillary.drain().filter_map(|message| match message {
+                RecvAncillaryMessage::ScmRights(mut given) => given.next(),
+                _ => None,
+            });
+            listener = given.last().map(Listener::from).or(listener);
+            said.extend_from_slice(&bytes[..length]);
+        }
+        Ok((said, listener))
     }
 }
 
 /// Most bytes that a process says before it becomes a program.
-const SAID: u64 = 4096;
+const SAID: usize = 4096;
 /// What begins the number of the first process of a namespace.
 const FIRST: u8 = b'1';
+/// What comes with where its calls are heard of.
+const LISTENS: u8 = b'L';
 /// What begins the reason why there is no program.
 const FAILED: u8 = b'!';
 
 /// A program that runs.
-#[derive(Clone, Copy, Debug)]
+#[derive(Debug)]
 pub(super) struct Started {
     pub(super) pid: Pid,
     /// The first process of its namespace, where it has one of its own.
     pub(super) first: Option<Pid>,
+    /// Where it is heard of sockets that it is refused.
+    pub(super) listener: Option<Listener>,
+    /// Where it is told at its end what it tried of the network.
+    pub(super) tried: OwnedFd,
 }
 
 /// Why there is none: a number of the system, and words where that is not all.
@@ -162,7 +212,7 @@ pub(super) enum Group {
 
 /// Waits for a request of haft, and becomes what it asks for; returns only where that fails or is not
 /// wanted. What has a terminal is left to the keeper, which is to lead the session there.
-fn take_request(link: UnixStream, haft: BorrowedFd<'_>) -> io::Result<()> {
+fn take_request(ties: Ties, haft: BorrowedFd<'_>) -> io::Result<()> {
     set_parent_process_death_signal(Some(Signal::KILL))?;
     rustix::process::setsid()?;
     let (control, stdio) = loop {
@@ -174,19 +224,24 @@ fn take_request(link: UnixStream, haft: BorrowedFd<'_>) -> io::Result<()> {
         }
     };
     if rustix::termios::isatty(&stdio.input) {
-        return hand_on(&link, &[&[control.as_fd()][..], &stdio.all()].concat());
+        return hand_on(&ties.link, &[&[control.as_fd()][..], &stdio.all()].concat());
     }
-    hand_on(&link, &[control.as_fd()])?;
-    become_program(control, stdio, Group::Session, link)
+    hand_on(&ties.link, &[control.as_fd()])?;
+    become_program(control, stdio, Group::Session, ties)
 }
 
 /// Gives descriptors to the other end.
 fn hand_on(link: &UnixStream, given: &[BorrowedFd<'_>]) -> io::Result<()> {
+    hand_on_with(b"+", link, given)
+}
+
+/// The same with these words.
+fn hand_on_with(words: &[u8], link: &UnixStream, given: &[BorrowedFd<'_>]) -> io::Result<()> {
     let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(DESCRIPTORS))];
     let mut ancillary = SendAncillaryBuffer::new(&mut space);
     ancillary.push(SendAncillaryMessage::ScmRights(given));
     loop {
-        match sendmsg(link, &[IoSlice::new(b"+")], &mut ancillary, SendFlags::NOSIGNAL) {
+        match sendmsg(link, &[IoSlice::new(words)], &mut ancillary, SendFlags::NOSIGNAL) {
             Err(Errno::INTR) => {}
             other => return Ok(other.map(drop)?),
         }
@@ -198,12 +253,13 @@ fn become_program(
     mut control: UnixStream,
     stdio: Stdio,
     group: Group,
-    mut link: UnixStream,
+    ties: Ties,
 ) -> io::Result<()> {
+    let Ties { mut link, tried } = ties;
     let request = Request::receive(&mut control);
     drop(control);
     let Refused(code, why) = match request {
-        Ok(request) => match become_it(&request, stdio, group, &mut link) {
+        Ok(request) => match become_it(&request, stdio, group, (&mut link, tried)) {
             Ok(()) => return Ok(()),
             Err(refused) => refused,
         },
@@ -215,33 +271,15 @@ fn become_program(
 /// Returns only where it does not become a program.
 fn become_it(
     request: &Request,
-    stdio: Stdio,
+    mut stdio: Stdio,
     group: Group,
-    link: &mut UnixStream,
+    ties: (&mut UnixStream, OwnedFd),
 ) -> Result<(), Refused> {
-    let mut tell = |entered: Entered| match entered.first {
-        Some(first) => link.write_all(&[&[FIRST], &first.to_le_bytes()[..]].concat()),
-        None => Ok(()),
-    };
     // Right before that is out of reach.
     let start_up = Some(&request.start_up).filter(|path| !path.is_empty());
     let start_up = start_up.and_then(|path| fs::File::open(OsStr::from_bytes(path)).ok());
-    match &request.hold {
-        None => {}
-        Some(Hold::To(level, limits)) => {
-            haft_sandbox::enter(*level, limits, &mut tell)?;
-            if group == Group::Session {
-                // Where this is another process by now, the session is not its own yet.
-                let _ = rustix::process::setsid();
-            }
-        }
-        Some(Hold::Probe(level)) => {
-            let folder = OsStr::from_bytes(&request.cwd);
-            let found = haft_sandbox::probe(*level, folder.as_ref(), &mut tell);
-            let said = serde_json::to_vec(&found).map_err(io::Error::from)?;
-            fs::File::from(stdio.output).write_all(&said)?;
-            return Ok(());
-        }
+    if hold(request, &mut stdio, group, ties)? {
+        return Ok(());
     }
     let text = |bytes: &[u8]| OsStr::from_bytes(bytes).to_owned();
     let mut words = request.words.iter().map(|word| text(word));
@@ -257,6 +295,49 @@ fn become_it(
     let kept = [(stdio.report, REPORT), (start_up.map(OwnedFd::from), START_UP)];
     prepare(&mut command, kept, group);
     Err(command.exec().into())
+}
+
+/// Takes on what holds the program, where anything does; true where there is none.
+fn hold(
+    request: &Request,
+    stdio: &mut Stdio,
+    group: Group,
+    (link, tried): (&mut UnixStream, OwnedFd),
+) -> Result<bool, Refused> {
+    let mut tell = |entered: Entered| {
+        if let Some(listener) = entered.listener {
+            hand_on_with(&[LISTENS], link, &[listener.as_fd()])?;
+        }
+        match entered.first {
+            Some(first) => link.write_all(&[&[FIRST], &first.to_le_bytes()[..]].concat()),
+            None => Ok(()),
+        }
+    };
+    match &request.hold {
+        None => return Ok(false),
+        Some(Hold::To(level, limits)) => {
+            let (network, report) = (stdio.network.take(), Some(tried));
+            let outside = Outside { network, report, listens: true };
+            haft_sandbox::enter(*level, limits, outside, &mut tell)?;
+            if group == Group::Session {
+                // Where this is another process by now, the session is not its own yet.
+                let _ = rustix::process::setsid();
+            }
+            return Ok(false);
+        }
+        Some(Hold::Probe(level)) => {
+            let folder = OsStr::from_bytes(&request.cwd);
+            let found = haft_sandbox::probe(*level, folder.as_ref(), &mut tell);
+            let said = serde_json::to_vec(&found).map_err(io::Error::from)?;
+            fs::File::from(stdio.output.try_clone()?).write_all(&said)?;
+        }
+        Some(Hold::Network) => {
+            let made = haft_sandbox::network()?;
+            let link = UnixStream::from(stdio.output.try_clone()?);
+            hand_on(&link, &[made.users.as_fd(), made.network.as_fd()])?;
+        }
+    }
+    Ok(true)
 }
 
 /// Makes the program lead its group and puts what it finds open at its numbers.
