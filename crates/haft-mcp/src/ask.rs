@@ -1,11 +1,12 @@
 //! Questions to the person behind a client, by elicitation where the client has it.
 //!
 //! **Invariant:** a question is taken back from the client once it is settled or its call has
-//! ended; nothing of the data reaches the person's screen unclean or without bound.
+//! ended; nothing of the data reaches the person's screen unclean. Only an answer that the form offers
+//! is taken.
 
-use haft_render::{Renderer as _, Room, Terminal, exact};
-use haft_tool::Broker;
-use haft_types::{HostPath, Question, Reply};
+use haft_render::{Extent, QuestionView, Terminal, exact};
+use haft_tool::Session;
+use haft_types::{Choice, HostPath, Question, Reply};
 use rmcp::{
     Peer, RoleServer,
     model::{
@@ -15,13 +16,6 @@ use rmcp::{
     service::{ElicitationMode, PeerRequestOptions},
 };
 use tokio_util::sync::CancellationToken;
-
-/// Lines of a preview before the rest is folded.
-const FOLD: u16 = 60;
-/// Columns of a preview.
-const WIDTH: u16 = 100;
-/// Longest message, in characters.
-const LONGEST: usize = 10_000;
 
 /// Reports whether the client can put a form before a person.
 pub(crate) fn can_answer(peer: &Peer<RoleServer>) -> bool {
@@ -33,12 +27,16 @@ pub(crate) fn can_answer(peer: &Peer<RoleServer>) -> bool {
 pub(crate) async fn ask(
     peer: &Peer<RoleServer>,
     question: &Question,
-    broker: &Broker,
+    session: &Session,
     place: HostPath,
     over: &CancellationToken,
 ) {
-    let reply = match form(question, place) {
-        Some(form) if can_answer(peer) => answer(peer, question, form, over).await,
+    let broker = &session.questions;
+    let terminal = Terminal { root: Some(place), ..Terminal::default() };
+    let QuestionView { text, options, .. } =
+        terminal.question(question, Extent::MESSAGE, 0, &session.id);
+    let reply = match form(text, &options) {
+        Some(form) if can_answer(peer) => answer(peer, (question, &options), form, over).await,
         _ => None,
     };
     match reply {
@@ -50,38 +48,22 @@ pub(crate) async fn ask(
 }
 
 /// The form that a client shows.
-fn form(question: &Question, place: HostPath) -> Option<ElicitRequestParams> {
-    let ids: Vec<String> = question.options.iter().map(|choice| choice.id.clone()).collect();
-    let labels = question.options.iter().map(|choice| exact(&choice.label).into_owned()).collect();
+fn form(message: String, options: &[Choice]) -> Option<ElicitRequestParams> {
+    let ids: Vec<String> = options.iter().map(|choice| choice.id.clone()).collect();
+    let labels = options.iter().map(|choice| exact(&choice.label).into_owned()).collect();
     let choices = EnumSchema::builder(ids).enum_titles(labels).ok()?.build();
     let schema =
         ElicitationSchema::builder().required_enum_schema("answer", choices).build().ok()?;
     Some(ElicitRequestParams::FormElicitationParams {
         meta: None,
-        message: message(question, place),
+        message,
         requested_schema: schema,
     })
 }
 
-/// What is asked and what would happen, as plain text.
-fn message(question: &Question, place: HostPath) -> String {
-    let mut text = exact(&question.text).into_owned();
-    if let Some(preview) = &question.preview {
-        let terminal = Terminal { root: Some(place), exact: true, ..Terminal::default() };
-        let room = Room { width: WIDTH, lines: Some(FOLD), partial: false };
-        text.push_str("\n\n");
-        text.push_str(terminal.detail(preview, room).trim_end());
-    }
-    if let Some((end, _)) = text.char_indices().nth(LONGEST) {
-        text.truncate(end);
-        text.push('\u{2026}');
-    }
-    text
-}
-
 async fn answer(
     peer: &Peer<RoleServer>,
-    question: &Question,
+    (question, offered): (&Question, &[Choice]),
     form: ElicitRequestParams,
     over: &CancellationToken,
 ) -> Option<Reply> {
@@ -99,7 +81,7 @@ async fn answer(
     };
     let ClientResult::ElicitResult(given) = given else { return None };
     let picked = given.content.as_ref().and_then(|content| content.get("answer")?.as_str());
-    let known = picked.filter(|picked| question.options.iter().any(|choice| choice.id == *picked));
+    let known = picked.filter(|picked| offered.iter().any(|choice| choice.id == *picked));
     Some(match (given.action, known) {
         (ElicitationAction::Accept, Some(picked)) => Reply::pick(picked),
         // The person went away from it.

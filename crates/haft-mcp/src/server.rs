@@ -267,7 +267,7 @@ impl Follow {
                 let (question, session) = (question.clone(), self.dispatcher.session.clone());
                 let root = self.dispatcher.place.cwd.clone();
                 self.asking.spawn(async move {
-                    ask::ask(&peer, &question, &session.questions, root, &over).await;
+                    ask::ask(&peer, &question, &session, root, &over).await;
                 });
             }
             Body::Answered { question, .. } => {

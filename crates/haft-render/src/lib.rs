@@ -15,6 +15,7 @@ mod events;
 mod line;
 mod listing;
 mod markdown;
+mod question;
 mod terminal;
 mod units;
 
@@ -24,6 +25,7 @@ pub use self::{
     clean::{Sanitiser, clean, colours_only, exact, is_hidden, is_unseen, json},
     events::{call_text, outcome_text},
     markdown::Markdown,
+    question::{Extent, QuestionView},
     terminal::Terminal,
     units::{bytes, duration},
 };

@@ -1,7 +1,7 @@
 //! Lines of styled text that fit a width, and pages of them that fit a height.
 //!
-//! **Invariant:** whatever is pushed, a line is never wider than its width, and what does not fit
-//! is neither cleaned nor kept.
+//! **Invariant:** whatever is pushed, a line is never wider than its width. What does not fit is
+//! neither cleaned nor kept; only where all has to be seen, the line goes on below.
 
 use unicode_segmentation::UnicodeSegmentation as _;
 use unicode_width::UnicodeWidthStr;
@@ -95,8 +95,10 @@ pub(crate) struct Line {
     /// Where to cut so that the mark of the cut still fits: pieces, bytes of the last, columns.
     before_mark: (usize, usize, usize),
     full: bool,
-    /// The column that tab stops are counted from.
+    /// The column that tab stops are counted from, and where a line goes on that is broken.
     origin: usize,
+    /// Whether it goes on below where it does not fit.
+    breaks: bool,
     /// Which characters are shown by their signs.
     hidden: fn(char) -> bool,
 }
@@ -106,7 +108,8 @@ impl Line {
     pub(crate) fn new(width: u16) -> Self {
         let width = if width == 0 { usize::MAX } else { usize::from(width) };
         let (pieces, before_mark) = (Vec::new(), (0, 0, 0));
-        Self { pieces, used: 0, width, before_mark, full: false, origin: 0, hidden: is_hidden }
+        let (used, full, origin, breaks) = (0, false, 0, false);
+        Self { pieces, used, width, before_mark, full, origin, breaks, hidden: is_hidden }
     }
 
     /// Adds text of any origin; what does not fit is cut with a mark.
@@ -158,6 +161,19 @@ impl Line {
     fn sign(&mut self, style: Style, sign: &str, columns: usize) {
         if self.full {
             return;
+        }
+        let (sign, columns) = match columns {
+            // All has to be seen, and this fits nowhere.
+            columns if self.breaks && columns > self.width => ("\u{fffd}", 1),
+            columns => (sign, columns),
+        };
+        if columns > self.width - self.used && self.breaks {
+            // Where there is hardly room behind the origin, it goes on at the start.
+            let origin = if self.width - self.origin > TAB * 2 { self.origin } else { 0 };
+            if self.used > origin {
+                self.pieces.push((Style::Dim, below(origin)));
+                self.used = origin;
+            }
         }
         if columns > self.width - self.used {
             let (pieces, bytes, used) = self.before_mark;
@@ -214,6 +230,17 @@ impl Line {
     }
 }
 
+/// What stands before the rest of a line that goes on below: none of its text begins a row.
+pub(crate) const GOES_ON: &str = "\u{a6} ";
+
+/// The start of a row on which a line goes on.
+fn below(origin: usize) -> String {
+    match origin.checked_sub(2) {
+        Some(blanks) => format!("\n{:blanks$}{GOES_ON}", ""),
+        None => "\n".to_owned(),
+    }
+}
+
 /// Lines that are kept up to a limit and counted beyond.
 #[derive(Clone, Debug)]
 pub(crate) struct Page {
@@ -226,6 +253,8 @@ pub(crate) struct Page {
     first_hidden: Option<Line>,
     /// Whether every character of it is to be seen.
     exact: bool,
+    /// Whether lines go on below where they do not fit.
+    breaks: bool,
 }
 
 impl Page {
@@ -238,6 +267,7 @@ impl Page {
             hidden: 0,
             first_hidden: None,
             exact: false,
+            breaks: false,
         }
     }
 
@@ -248,9 +278,16 @@ impl Page {
         self
     }
 
+    /// The same page with lines that go on below where they do not fit.
+    #[must_use]
+    pub(crate) const fn breaking(mut self) -> Self {
+        self.breaks = true;
+        self
+    }
+
     fn start(&self) -> Line {
         let hidden = if self.exact { is_unseen } else { is_hidden };
-        Line { hidden, ..Line::new(self.width) }
+        Line { hidden, breaks: self.breaks, ..Line::new(self.width) }
     }
 
     /// Adds a line, which is only made where it is shown.
@@ -336,6 +373,26 @@ mod tests {
         assert_eq!(fitted(4, "\u{65e5}\u{672c}\u{8a9e}"), "\u{65e5}\u{2026}");
         assert_eq!(fitted(1, "\u{65e5}"), "\u{2026}");
         assert_eq!(fitted(0, "abcdef"), "abcdef");
+    }
+
+    #[test]
+    fn what_has_to_be_seen_goes_on_below_its_start() {
+        let broken = |columns, text: &str| {
+            let mut page = Page::new(crate::Room { width: columns, lines: None, partial: false });
+            page = page.breaking();
+            page.line(|line| {
+                line.with(Style::Dim, "1 + ").tabs_from_here().with(Style::Plain, text)
+            });
+            page.text(false)
+        };
+        assert_eq!(broken(13, "abcdefghijkl"), "1 + abcdefghi\n  \u{a6} jkl");
+        assert_eq!(broken(0, "abcdefghijkl"), "1 + abcdefghijkl");
+        assert_eq!(broken(6, "abcdefgh"), "1 + ab\ncdefgh");
+        assert_eq!(
+            broken(13, "\u{65e5}\u{672c}\u{8a9e}ab\u{8a9e}"),
+            "1 + \u{65e5}\u{672c}\u{8a9e}ab\n  \u{a6} \u{8a9e}"
+        );
+        assert_eq!(broken(1, "\u{65e5}x"), "1\n \n+\n \n\u{fffd}\nx");
     }
 
     #[test]

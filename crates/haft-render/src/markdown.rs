@@ -48,7 +48,7 @@ impl Markdown {
                 head(out, &format!("{}:{first_line}-{last}", self.shown(path)), "");
                 fence(out, language(path), lines(text).map(Cow::Borrowed), room);
             }
-            Shape::Diff { path, from, hunks, before, after } => {
+            Shape::Diff { path, from, hunks, before, after, .. } => {
                 let state = self.state(from.as_ref(), before.is_some(), after.is_some());
                 head(out, &self.shown(path), &state);
                 if from.is_none() || !hunks.is_empty() {

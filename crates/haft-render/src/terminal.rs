@@ -3,8 +3,8 @@
 use std::borrow::Cow;
 
 use haft_types::{
-    Blob, Cut, CutBy, CutEnd, Detail, DiffLine, HostPath, Hunk, LineMark, Outcome, Shape, Status,
-    ToolSpec,
+    Blob, Cut, CutBy, CutEnd, Detail, DiffLine, HostPath, Hunk, LineCounts, LineMark, Outcome,
+    Shape, Status, ToolSpec,
 };
 use serde_json::Value;
 
@@ -96,21 +96,16 @@ impl Terminal {
         page.text(self.color)
     }
 
-    fn shape(&self, detail: &Detail, room: Room, page: &mut Page, depth: usize) {
+    pub(crate) fn shape(&self, detail: &Detail, room: Room, page: &mut Page, depth: usize) {
         match &detail.shape {
             Shape::File { path, first_line, text } => self.file(path, *first_line, text, page),
-            Shape::Diff { path, from, hunks, before, after } => {
-                let state = match (from, before, after) {
-                    (Some(from), ..) => format!(" (moved from {})", self.shown(from)),
-                    (_, None, Some(_)) => " (new)".to_owned(),
-                    (_, Some(_), None) => " (deleted)".to_owned(),
-                    _ => String::new(),
-                };
+            Shape::Diff { path, from, hunks, counts, before, after } => {
+                let state = self.state(from.as_ref(), before.is_some(), after.is_some());
                 if from.is_some() && hunks.is_empty() {
                     let shown = self.shown(path);
                     page.line(|line| line.with(Style::Path, &shown).with(Style::Plain, &state));
                 } else {
-                    self.diff(path, hunks, &state, page);
+                    self.diff(path, (hunks, *counts), &state, page);
                 }
             }
             Shape::Entries { root, entries } => {
@@ -159,6 +154,16 @@ impl Terminal {
         }
     }
 
+    /// What becomes of a file beside its text.
+    pub(crate) fn state(&self, from: Option<&HostPath>, before: bool, after: bool) -> String {
+        match (from, before, after) {
+            (Some(from), ..) => format!(" (moved from {})", self.shown(from)),
+            (_, false, true) => " (new)".to_owned(),
+            (_, true, false) => " (deleted)".to_owned(),
+            _ => String::new(),
+        }
+    }
+
     /// How a command ended, in words; none where that goes without saying.
     fn ending(&self, exit: Option<i32>, note: Option<&str>, room: Room) -> Option<(Style, String)> {
         let text = match (exit, note) {
@@ -173,7 +178,7 @@ impl Terminal {
         Some((if is_bad { Style::Bad } else { Style::Dim }, text))
     }
 
-    fn shown<'a>(&self, path: &'a HostPath) -> Cow<'a, str> {
+    pub(crate) fn shown<'a>(&self, path: &'a HostPath) -> Cow<'a, str> {
         match &self.root {
             Some(root) => path.shown_from(root),
             None => path.text(),
@@ -194,22 +199,32 @@ impl Terminal {
         }
     }
 
-    fn diff(&self, path: &HostPath, hunks: &[Hunk], state: &str, page: &mut Page) {
-        let tally = |mark| {
-            let of = |hunk: &Hunk| hunk.lines.iter().filter(|line| line.mark == mark).count();
-            hunks.iter().map(of).sum::<usize>()
-        };
+    /// The line above a diff.
+    pub(crate) fn diff_head(
+        &self,
+        path: &HostPath,
+        (hunks, counts): (&[Hunk], Option<LineCounts>),
+        state: &str,
+        page: &mut Page,
+    ) {
+        let LineCounts { added, removed } = LineCounts::of(counts, hunks);
         page.line(|line| {
             line.with(Style::Path, &self.shown(path))
                 .with(Style::Plain, state)
-                .with(Style::Added, &format!(" +{}", tally(LineMark::Added)))
-                .with(Style::Removed, &format!(" -{}", tally(LineMark::Removed)))
+                .with(Style::Added, &format!(" +{added}"))
+                .with(Style::Removed, &format!(" -{removed}"))
         });
-        let last = |hunk: &Hunk| {
-            let old = hunk.old_start.saturating_add(hunk.old_lines);
-            old.max(hunk.new_start.saturating_add(hunk.new_lines))
-        };
-        let gutter = digits(hunks.iter().map(last).max().unwrap_or(0));
+    }
+
+    fn diff(
+        &self,
+        path: &HostPath,
+        (hunks, counts): (&[Hunk], Option<LineCounts>),
+        state: &str,
+        page: &mut Page,
+    ) {
+        self.diff_head(path, (hunks, counts), state, page);
+        let gutter = gutter(hunks);
         for (index, hunk) in hunks.iter().enumerate() {
             if index > 0 {
                 page.line(|line| line.with(Style::Dim, "\u{22ef}"));
@@ -223,22 +238,37 @@ fn diff_hunk(hunk: &Hunk, gutter: usize, page: &mut Page) {
     let words = changed_words(&hunk.lines, page.left().saturating_add(1));
     let (mut old, mut new) = (hunk.old_start, hunk.new_start);
     for (index, changed) in hunk.lines.iter().enumerate() {
-        let numbers = match changed.mark {
-            LineMark::Kept => format!("{old:>gutter$} {new:>gutter$}   "),
-            LineMark::Removed => format!("{old:>gutter$} {:gutter$} - ", ""),
-            LineMark::Added => format!("{:gutter$} {new:>gutter$} + ", ""),
-        };
-        if changed.mark != LineMark::Added {
-            old = old.saturating_add(1);
-        }
-        if changed.mark != LineMark::Removed {
-            new = new.saturating_add(1);
-        }
+        let numbers = numbers(changed.mark, (&mut old, &mut new), gutter);
         page.line(|line| diff_line(line, &numbers, changed, words.get(index)));
     }
 }
 
-fn diff_line(
+/// The numbers before a line of a diff, of the old and the new text, which go on with it.
+pub(crate) fn numbers(mark: LineMark, (old, new): (&mut u64, &mut u64), gutter: usize) -> String {
+    let numbers = match mark {
+        LineMark::Kept => format!("{old:>gutter$} {new:>gutter$}   "),
+        LineMark::Removed => format!("{old:>gutter$} {:gutter$} - ", ""),
+        LineMark::Added => format!("{:gutter$} {new:>gutter$} + ", ""),
+    };
+    if mark != LineMark::Added {
+        *old = old.saturating_add(1);
+    }
+    if mark != LineMark::Removed {
+        *new = new.saturating_add(1);
+    }
+    numbers
+}
+
+/// Columns that the biggest number of a line takes.
+pub(crate) fn gutter(hunks: &[Hunk]) -> usize {
+    let last = |hunk: &Hunk| {
+        let old = hunk.old_start.saturating_add(hunk.old_lines);
+        old.max(hunk.new_start.saturating_add(hunk.new_lines))
+    };
+    digits(hunks.iter().map(last).max().unwrap_or(0))
+}
+
+pub(crate) fn diff_line(
     line: Line,
     numbers: &str,
     changed: &DiffLine,
@@ -350,13 +380,18 @@ fn prose(text: &str, page: &mut Page) {
 
 /// Breaks a text at blanks, and in a word that is longer than a line.
 fn wrapped(text: &str, style: Style, page: &mut Page) {
+    hanging(text, style, "", page);
+}
+
+/// The same with this behind the blanks of what goes on below.
+pub(crate) fn hanging(text: &str, style: Style, mark: &str, page: &mut Page) {
     let body = text.trim_start_matches(' ');
-    let indent = &text[..text.len() - body.len()];
+    let mut indent = text[..text.len() - body.len()].to_owned();
     let mut words = body.split(' ').peekable();
     // What is folded away is counted as one line for each line of the text.
     while page.left() > 0 && words.peek().is_some() {
         page.line(|line| {
-            let mut line = line.with(style, indent);
+            let mut line = line.with(style, &indent);
             let mut empty = true;
             while let Some(word) = words.peek_mut() {
                 let left = line.left();
@@ -378,6 +413,9 @@ fn wrapped(text: &str, style: Style, page: &mut Page) {
             }
             line
         });
+        if !indent.ends_with(mark) {
+            indent.push_str(mark);
+        }
     }
     if words.peek().is_some() {
         page.line(|line| line.with(style, text));

@@ -46,6 +46,8 @@ pub struct Cx {
     pub(crate) nested: bool,
     /// True once the tool itself was started.
     pub(crate) begun: Arc<AtomicBool>,
+    /// True where a question follows: what is made to be looked at is whole then.
+    pub(crate) asked: bool,
     /// The time spent waiting for a person, with that of nested calls.
     pub(crate) asking: Asking,
     pub(crate) children: Arc<AtomicU64>,
@@ -80,6 +82,7 @@ impl Cx {
             dispatcher,
             nested: false,
             begun: Arc::default(),
+            asked: false,
             asking: Asking::default(),
             children: Arc::default(),
             live: Live::default(),
@@ -124,6 +127,12 @@ impl Cx {
     /// Reports whether another tool makes this call, and so gets its result whole.
     pub const fn is_nested(&self) -> bool {
         self.nested
+    }
+
+    /// Reports whether somebody will be asked about this call: they decide by what `check` gives, so
+    /// that nothing may be left out of it.
+    pub const fn is_asked(&self) -> bool {
+        self.asked
     }
 
     /// Room for a list in the data of this call, whose tool has a budget of so many characters.

@@ -225,6 +225,7 @@ impl Hider<'_> {
 
     fn question(self, question: &mut Question) {
         self.text(&mut question.text);
+        self.texts(&mut question.command);
         question.preview.iter_mut().for_each(|preview| {
             Hider { learns: true, ..self }.detail(preview);
         });

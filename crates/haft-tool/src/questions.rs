@@ -11,17 +11,16 @@ use std::{
     },
 };
 
-use haft_types::{AgentPath, Answerer, Body, Question, QuestionId, Reply, TurnId};
+use haft_types::{AgentPath, Answerer, Body, Question, QuestionId, Reply, ToolUse, TurnId};
 use tokio::sync::oneshot;
-use tokio_util::sync::CancellationToken;
 
-use crate::Events;
+use crate::{Cx, Dispatcher, Events};
 
 /// A question that waits.
-#[derive(Debug)]
 pub struct Waiting {
     /// The question.
     pub question: Question,
+    about: (Arc<Dispatcher>, ToolUse),
     answer: oneshot::Sender<(Reply, Answerer)>,
 }
 
@@ -50,7 +49,7 @@ impl Broker {
         let mut waiting = self.lock();
         self.somebody.store(there, Ordering::Release);
         if !there {
-            for (_, Waiting { question, answer }) in std::mem::take(&mut *waiting) {
+            for (_, Waiting { question, answer, .. }) in std::mem::take(&mut *waiting) {
                 // A call that ended meanwhile has settled its question itself.
                 let _ = answer.send((question.if_nobody, Answerer::Nobody));
             }
@@ -73,17 +72,13 @@ impl Broker {
         self.asked.fetch_max(number, Ordering::Relaxed);
     }
 
-    /// Asks, and waits for the answer of a person; cancelling `stop` makes the question void.
+    /// Asks about a call, and waits for the answer of a person; the end of the call makes the
+    /// question void.
     ///
     /// # Cancel safety
     /// A dropped future voids the question: it is told as cancelled and waits no longer.
-    pub async fn ask(
-        &self,
-        question: Question,
-        agent: &AgentPath,
-        turn: TurnId,
-        stop: &CancellationToken,
-    ) -> (Reply, Answerer) {
+    pub async fn ask(&self, question: Question, cx: &Cx, request: ToolUse) -> (Reply, Answerer) {
+        let (agent, turn, stop) = (cx.agent(), cx.turn, &cx.stop);
         let (id, fallback) = (question.id.clone(), question.if_nobody.clone());
         let void = (fallback.clone(), Answerer::Cancelled);
         let mut open = Open { broker: self, agent, turn, id: id.clone(), settled: void };
@@ -92,7 +87,8 @@ impl Broker {
             let mut waiting = self.lock();
             let wait = self.is_somebody();
             if wait {
-                waiting.insert(id, Waiting { question: question.clone(), answer });
+                let about = (cx.dispatcher.clone(), request);
+                waiting.insert(id, Waiting { question: question.clone(), about, answer });
             }
             wait
         };
@@ -119,10 +115,15 @@ impl Broker {
 
     /// Settles a question that nobody has seen or that was answered by no person.
     pub fn unanswered(&self, id: &QuestionId) {
-        if let Some(Waiting { question, answer }) = self.lock().remove(id) {
+        if let Some(Waiting { question, answer, .. }) = self.lock().remove(id) {
             // A call that ended meanwhile has settled its question itself.
             let _ = answer.send((question.if_nobody, Answerer::Nobody));
         }
+    }
+
+    /// The call that a question is about that still waits, and where it is made.
+    pub fn about(&self, id: &QuestionId) -> Option<(Arc<Dispatcher>, ToolUse)> {
+        self.lock().get(id).map(|waiting| waiting.about.clone())
     }
 
     /// The questions that wait now, oldest first.

@@ -5,6 +5,7 @@
 //! saw is never lost; where another was faster, it is worked out anew from what he left. What was worked out for a question is carried out only for the same call with
 //! the same arguments and the same state of the file; otherwise it is worked out anew.
 
+mod difference;
 mod shown;
 
 use std::{
@@ -14,24 +15,19 @@ use std::{
 
 use bytes::Bytes;
 use haft_host::{Expect, FileKind, Located, Source, WriteHow, Written};
-use haft_text::{
-    decode,
-    diff::{Kind, Limits, TextDiff},
-};
+use haft_text::{decode, diff::Limits};
 use haft_tool::Cx;
-use haft_types::{
-    CallId, Detail, DiffLine, Hash, HostPath, Hunk, LineMark, Outcome, Shape, ToolError,
-};
+use haft_types::{CallId, Detail, Outcome, ToolError};
 use tokio::time::Instant;
 
-pub(crate) use self::shown::{compared, of_changes, unseen};
+pub(crate) use self::{
+    difference::{Difference, PREVIEW, Versions},
+    shown::{compared, of_changes, unseen},
+};
 use crate::{
     files::{self, Failure},
     seen, words,
 };
-
-/// How much of a diff is shown.
-pub(crate) const SHOWN: Limits = Limits { context: 3, lines: 400, width: 500 };
 
 /// Why a file that was not seen as it is stays as it is.
 pub(crate) const STRICT: &str = "with the setting edit.strict it has to be read as it is";
@@ -56,8 +52,11 @@ pub(crate) trait Change: Clone + Send + Sync + 'static {
         cx: &Cx,
     ) -> impl Future<Output = Result<Self::Work, Failure>> + Send;
 
-    /// The file as it was looked up, what people are shown, and about how many bytes it holds.
-    fn shown(work: &Self::Work) -> (&Located, Detail, usize);
+    /// The file as it was looked up, and about how many bytes it holds.
+    fn located(work: &Self::Work) -> (&Located, usize);
+
+    /// What somebody is shown who is asked about it; a second time it may be less.
+    fn preview(work: &mut Self::Work) -> Detail;
 
     /// Writes it.
     fn carry_out(
@@ -112,7 +111,7 @@ impl<C: Change> Waiting<C> {
     fn take(&self, call: &CallId, input: &C::Input, at: &Located) -> Option<C::Work> {
         let mut waiting = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         let (_, asked, work) = waiting.take_if(|(of, ..)| of == call)?;
-        let (found, ..) = C::shown(&work);
+        let (found, _) = C::located(&work);
         let same = asked == *input && found.real == at.real && found.stamp == at.stamp;
         same.then_some(work)
     }
@@ -128,14 +127,15 @@ pub(crate) async fn check<C: Change>(
     // Between a write of this conversation and its note the file would look like a stranger's.
     let _turn = cx.session().queues.lock(cx.host.name(), &found.real).await;
     let mut tries = Tries::new();
-    let work = loop {
+    let mut work = loop {
         let at = renewed(cx, &found).await?;
         match tool.work_out(input, at, cx).await {
             Err(failure) if tries.more(&failure) => {}
             worked_out => break worked_out?,
         }
     };
-    let (_, detail, size) = C::shown(&work);
+    let detail = C::preview(&mut work);
+    let (_, size) = C::located(&work);
     let kept = (size <= WAITING).then(|| (cx.call.clone(), input.clone(), work));
     cx.conversation().map.get::<Waiting<C>>().put(kept);
     Ok(Some(detail))
@@ -186,40 +186,6 @@ pub(crate) fn is_text(text: &str, what: &str) -> Result<(), ToolError> {
         at + 1
     ))
     .hint("Leave it out, or write bytes with a command, as printf '\\0' in bash."))
-}
-
-/// A diff for people.
-pub(crate) fn detail(
-    path: &HostPath,
-    diff: &TextDiff,
-    before: Option<Hash>,
-    after: Hash,
-) -> Detail {
-    let (path, hunks) = (path.clone(), hunks(diff));
-    Shape::Diff { path, from: None, hunks, before, after: Some(after) }.into()
-}
-
-/// The changed places of a diff, for people.
-pub(crate) fn hunks(diff: &TextDiff) -> Vec<Hunk> {
-    let hunks = diff.hunks.iter().map(|hunk| Hunk {
-        old_start: hunk.old_start as u64,
-        old_lines: hunk.old_lines as u64,
-        new_start: hunk.new_start as u64,
-        new_lines: hunk.new_lines as u64,
-        lines: hunk.lines.iter().filter_map(line).collect(),
-    });
-    hunks.collect()
-}
-
-/// A remark on a line is none of its own.
-fn line((kind, text): &(Kind, String)) -> Option<DiffLine> {
-    let mark = match kind {
-        Kind::Kept => LineMark::Kept,
-        Kind::Removed => LineMark::Removed,
-        Kind::Added => LineMark::Added,
-        Kind::Note => return None,
-    };
-    Some(DiffLine { mark, text: text.clone() })
 }
 
 /// Writes the new content over what was located.

@@ -19,7 +19,6 @@ use bytes::Bytes;
 use haft_host::Located;
 use haft_text::{
     DecodeError, EditError, Encoding, decode,
-    diff::TextDiff,
     edit::{self as engine, Applied, Piece},
     lines::LineEnds,
     names::describe,
@@ -34,7 +33,7 @@ use serde::{Deserialize, Serialize};
 
 use self::files::FileChange;
 use crate::{
-    change,
+    change::{self, Difference, PREVIEW, Versions},
     files::{Failure, WHOLE, expected, joined, planned, regular, unexpected, whole},
     put_back::PutBack,
     seen::{self, Freshness},
@@ -226,8 +225,14 @@ impl change::Change for Edit {
         Work::of(self, input, at, cx).await
     }
 
-    fn shown(work: &Work) -> (&Located, Detail, usize) {
-        (&work.at, work.detail(), work.old.len())
+    fn located(work: &Work) -> (&Located, usize) {
+        (&work.at, work.old.len())
+    }
+
+    fn preview(work: &mut Work) -> Detail {
+        let (before, after) = (Some(work.before), Some(work.after));
+        let of = Versions { path: &work.at.real, from: None, before, after };
+        work.diff.preview(&of, PREVIEW)
     }
 
     async fn carry_out(work: Work, input: &FileEdit, cx: &Cx) -> Result<Outcome, Failure> {
@@ -240,7 +245,7 @@ pub(crate) struct Work {
     at: Located,
     old: Bytes,
     applied: Applied,
-    diff: TextDiff,
+    diff: Difference,
     before: Hash,
     after: Hash,
     notes: Vec<String>,
@@ -273,8 +278,9 @@ impl Work {
         let edits = (1..).zip(&input.edits).map(|(number, edit)| edit.engine(number, &back));
         let edits = edits.collect::<Result<Vec<engine::Edit>, _>>()?;
         let (text, name, strict) = (old.clone(), shown.clone(), tool.strict);
+        let asked = cx.is_asked();
         let apply = move || {
-            let done = apply(&text, &edits, before, freshness, &name)?;
+            let done = apply(&text, &edits, before, (freshness, asked), &name)?;
             if strict {
                 exactly(&done.0, &name)?;
             }
@@ -299,7 +305,8 @@ impl Work {
     }
 
     fn detail(&self) -> Detail {
-        change::detail(&self.at.real, &self.diff, Some(self.before), self.after)
+        let (before, after) = (Some(self.before), Some(self.after));
+        self.diff.detail(&Versions { path: &self.at.real, from: None, before, after })
     }
 
     /// The new content; what was read is offered for undo.
@@ -322,7 +329,7 @@ impl Work {
         change::made_notes(&self.at, &written, &mut self.notes);
         seen::note(cx, &written.at, Some(self.after));
         let first = format!("Edited {}", self.first(&input.path, cx)?);
-        let text = change::answer(&first, &self.notes, &self.diff.numbered());
+        let text = change::answer(&first, &self.notes, &self.diff.shown().numbered());
         let answer = EditAnswer { one: Some(self.told()), files: None };
         Ok(Outcome {
             content: vec![Part::text(text)],
@@ -358,7 +365,7 @@ impl Work {
         let ranges = self.applied.ranges.iter();
         EditData {
             path: self.at.real.text().into_owned(),
-            diff: self.diff.unified(),
+            diff: self.diff.shown().unified(),
             first_changed_line: self.applied.first_changed_line as u64,
             replacements: self.applied.replacements as u64,
             file_size: self.applied.size as u64,
@@ -435,14 +442,14 @@ const fn why(freshness: Freshness) -> &'static str {
 /// Characters that an answer names.
 const BROUGHT: usize = 8;
 
-type Done = (Applied, TextDiff, Vec<String>);
+type Done = (Applied, Difference, Vec<String>);
 
 /// The pure part: decode, match, replace, and compare.
 fn apply(
     old: &[u8],
     edits: &[engine::Edit],
     before: Hash,
-    freshness: Freshness,
+    (freshness, asked): (Freshness, bool),
     shown: &str,
 ) -> Result<Done, ToolError> {
     let decoded = decode::decode(old).map_err(|error| match error {
@@ -464,8 +471,9 @@ fn apply(
     if freshness != Freshness::Same {
         exact_and_unique(&applied, freshness, shown)?;
     }
-    let diff = change::of_changes(decoded.text(), &applied.changes, change::SHOWN);
-    let mut notes = change::unseen(&diff);
+    let compare = |limits| change::of_changes(decoded.text(), &applied.changes, limits);
+    let diff = Difference::of(asked, compare);
+    let mut notes = change::unseen(diff.shown());
     for (number, tolerance) in (1..).zip(&applied.tolerances) {
         if let Some(tolerance) = tolerance {
             notes.push(format!("edit {number} matched with a tolerance: {tolerance}"));

@@ -11,7 +11,7 @@ use std::{borrow::Cow, ops::Range};
 use bytes::Bytes;
 use haft_host::Located;
 use haft_text::{
-    diff::TextDiff,
+    diff::{Limits, TextDiff},
     lines::{LineEnd, LineEnds},
 };
 use haft_tool::{Cx, Tool, schema_of};
@@ -27,7 +27,7 @@ use self::{
     layout::NewCell,
 };
 use crate::{
-    change,
+    change::{self, Difference, PREVIEW, Versions},
     files::{self, Failure},
     put_back::PutBack,
     seen::{self, Freshness},
@@ -215,8 +215,14 @@ impl change::Change for NotebookEdit {
         Work::of(input, at, cx).await
     }
 
-    fn shown(work: &Work) -> (&Located, Detail, usize) {
-        (&work.at, work.detail(), work.old.len() + work.made.data.len())
+    fn located(work: &Work) -> (&Located, usize) {
+        (&work.at, work.old.len() + work.made.data.len())
+    }
+
+    fn preview(work: &mut Work) -> Detail {
+        let (before, after) = (Some(work.before), Some(work.made.after));
+        let of = Versions { path: &work.at.real, from: None, before, after };
+        work.made.diff.preview(&of, PREVIEW)
     }
 
     async fn carry_out(work: Work, input: &NotebookEditInput, cx: &Cx) -> Result<Outcome, Failure> {
@@ -245,11 +251,11 @@ impl Work {
                 .into());
         }
         is_known(input, &at, before, cx, &shown)?;
-        let (text, mut asked) = (old.clone(), input.clone());
-        if let Some(new) = &mut asked.new_source {
+        let (text, mut wanted, asked) = (old.clone(), input.clone(), cx.is_asked());
+        if let Some(new) = &mut wanted.new_source {
             *new = PutBack::new(cx, &old, &shown).text(new, "new_source")?;
         }
-        let work_out = move || Made::of(&text, before, &asked, &shown);
+        let work_out = move || Made::of(&text, before, (&wanted, asked), &shown);
         let made = if old.len() <= INLINE {
             work_out()?
         } else {
@@ -263,7 +269,8 @@ impl Work {
     }
 
     fn detail(&self) -> Detail {
-        change::detail(&self.at.real, &self.made.diff, Some(self.before), self.made.after)
+        let (before, after) = (Some(self.before), Some(self.made.after));
+        self.made.diff.detail(&Versions { path: &self.at.real, from: None, before, after })
     }
 
     async fn carry_out(mut self, input: &NotebookEditInput, cx: &Cx) -> Result<Outcome, Failure> {
@@ -279,14 +286,16 @@ impl Work {
         let (shown, count) = (cx.path(&input.path)?, words::count(*cells, "cell"));
         let shown = cx.place.shown(&shown);
         let (first, diff) = match input.mode() {
-            Mode::Replace => (format!("Edited {name} of {shown}."), self.made.diff.numbered()),
+            Mode::Replace => {
+                (format!("Edited {name} of {shown}."), self.made.diff.shown().numbered())
+            }
             // Its text is what the model has just written: no need to show it again.
             Mode::Insert => {
                 (format!("Inserted {name} into {shown}, which has {count} now."), String::new())
             }
             Mode::Delete => (
                 format!("Deleted {name} of {shown}, which has {count} left."),
-                self.made.diff.numbered(),
+                self.made.diff.shown().numbered(),
             ),
         };
         let text = change::answer(&first, &self.notes, &diff);
@@ -298,7 +307,7 @@ impl Work {
             cell_id: id.clone(),
             cell_type: kind.clone(),
             cells: *cells,
-            diff: self.made.diff.unified(),
+            diff: self.made.diff.shown().unified(),
             file_size: self.made.data.len() as u64,
             ranges: ranges.iter().map(|(start, end)| [*start, *end]).collect(),
             hash_before: self.before.to_string(),
@@ -383,7 +392,7 @@ fn is_known(
 struct Made {
     data: Bytes,
     after: Hash,
-    diff: TextDiff,
+    diff: Difference,
     /// Replaced byte ranges of the old content.
     ranges: Vec<Range<usize>>,
     /// Number of the cell, from 1.
@@ -414,7 +423,7 @@ impl Made {
     fn of(
         bytes: &[u8],
         before: Hash,
-        input: &NotebookEditInput,
+        (input, asked): (&NotebookEditInput, bool),
         shown: &str,
     ) -> Result<Self, ToolError> {
         let mark = if bytes.starts_with(MARK) { MARK.len() } else { 0 };
@@ -439,8 +448,9 @@ impl Made {
             changed.notes.extend(change::placeholders(&changed.old, new));
             changed.notes.extend(ends.clone());
         }
-        let diff = compared(&changed.old, &changed.new);
-        changed.notes.extend(change::unseen(&diff));
+        let compare = |limits| compared(&changed.old, &changed.new, limits);
+        let diff = Difference::of(asked, compare);
+        changed.notes.extend(change::unseen(diff.shown()));
         changed.replaced.sort_by_key(|(range, _)| (range.start, range.end));
         let data = Bytes::from(spliced(bytes, mark, &changed.replaced));
         let ranges = changed.replaced.iter().map(|(at, _)| at.start + mark..at.end + mark);
@@ -485,13 +495,13 @@ fn fitted(
 
 /// What differs in the sources. Hardly one has a line end at its end: only where just one of them
 /// has is that worth a remark.
-fn compared(old: &str, new: &str) -> TextDiff {
+fn compared(old: &str, new: &str, limits: Limits) -> TextDiff {
     let open = |text: &str| text.is_empty() || !text.ends_with('\n');
     if !open(old) || !open(new) {
-        return change::compared(old, new, change::SHOWN);
+        return change::compared(old, new, limits);
     }
     let ended = |text: &str| if text.is_empty() { String::new() } else { format!("{text}\n") };
-    change::compared(&ended(old), &ended(new), change::SHOWN)
+    change::compared(&ended(old), &ended(new), limits)
 }
 
 /// The bytes with the ranges of their text replaced, which are in order.

@@ -7,7 +7,7 @@ pub(crate) mod ends;
 
 use bytes::Bytes;
 use haft_host::{FileKind, Located, Written};
-use haft_text::{Decoded, Encoding, Format, decode, diff::TextDiff, encode, lines::LineEnds};
+use haft_text::{Decoded, Encoding, Format, decode, encode, lines::LineEnds};
 use haft_tool::{Cx, Tool, schema_of};
 use haft_types::{
     Detail, Env, Guideline, Hash, Kind, Loading, OnInterrupt, Outcome, Part, Place, Plan, Receipt,
@@ -17,7 +17,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::{
-    change,
+    change::{self, Difference, PREVIEW, Versions},
     files::{self, Failure},
     notebook_edit,
     put_back::PutBack,
@@ -129,8 +129,14 @@ impl change::Change for Write {
         Work::of(self, input, at, cx).await
     }
 
-    fn shown(work: &Work) -> (&Located, Detail, usize) {
-        (&work.at, work.detail(), work.old_size() + work.data.len())
+    fn located(work: &Work) -> (&Located, usize) {
+        (&work.at, work.old_size() + work.data.len())
+    }
+
+    fn preview(work: &mut Work) -> Detail {
+        let (before, after) = (work.before(), Some(work.after));
+        let of = Versions { path: &work.at.real, from: None, before, after };
+        work.diff.preview(&of, PREVIEW)
     }
 
     async fn carry_out(work: Work, input: &WriteInput, cx: &Cx) -> Result<Outcome, Failure> {
@@ -153,7 +159,7 @@ pub(crate) struct Work {
     pub(crate) at: Located,
     old: Old,
     data: Bytes,
-    pub(crate) diff: TextDiff,
+    pub(crate) diff: Difference,
     pub(crate) after: Hash,
     notes: Vec<String>,
 }
@@ -193,9 +199,9 @@ impl Work {
         }
         let bytes: &[u8] = if let Old::Whole(bytes, _) = &old { bytes } else { &[] };
         let content = PutBack::new(cx, bytes, &shown).text(&input.content, "content")?;
-        let expected = input.expect.is_some();
+        let (expected, asked) = (input.expect.is_some(), cx.is_asked());
         let work_out = move || {
-            let made = Made::of(content, &old, (freshness, expected), &shown)?;
+            let made = Made::of(content, &old, (freshness, expected, asked), &shown)?;
             Ok::<_, ToolError>((made, old))
         };
         // Comparing long texts takes its time: not where it holds others up.
@@ -238,7 +244,8 @@ impl Work {
     }
 
     pub(crate) fn detail(&self) -> Detail {
-        change::detail(&self.at.real, &self.diff, self.before(), self.after)
+        let (before, after) = (self.before(), Some(self.after));
+        self.diff.detail(&Versions { path: &self.at.real, from: None, before, after })
     }
 
     /// What is to be written; none where the file has this content already. What was read is
@@ -269,7 +276,7 @@ impl Work {
         };
         // A new file's text is what the model has just written: no need to show it again.
         let quiet = self.created() || self.same();
-        let diff = if quiet { String::new() } else { self.diff.numbered() };
+        let diff = if quiet { String::new() } else { self.diff.shown().numbered() };
         Ok((change::answer(&first, &self.notes, &diff), lines))
     }
 
@@ -385,7 +392,7 @@ fn whole(
 /// The bytes to write, with what is to be said of them.
 struct Made {
     data: Bytes,
-    diff: TextDiff,
+    diff: Difference,
     notes: Vec<String>,
 }
 
@@ -393,7 +400,7 @@ impl Made {
     fn of(
         content: String,
         old: &Old,
-        (freshness, expected): (Freshness, bool),
+        (freshness, expected, asked): (Freshness, bool, bool),
         shown: &str,
     ) -> Result<Self, ToolError> {
         let mut notes = Vec::new();
@@ -418,11 +425,11 @@ impl Made {
         let content = fitted(content, decoded.as_ref(), &mut notes);
         let compared = text.len() + content.len() <= COMPARED;
         let diff = if compared {
-            change::compared(text, &content, change::SHOWN)
+            Difference::of(asked, |limits| change::compared(text, &content, limits))
         } else {
-            TextDiff::default()
+            Difference::uncompared(text, &content)
         };
-        notes.extend(change::unseen(&diff));
+        notes.extend(change::unseen(diff.shown()));
         let data = match format.encoding {
             Encoding::Utf8 | Encoding::DamagedUtf8 if !format.bom => Bytes::from(content),
             _ => Bytes::from(

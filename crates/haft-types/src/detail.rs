@@ -94,6 +94,9 @@ pub enum Shape {
         from: Option<HostPath>,
         /// The changed places.
         hunks: Vec<Hunk>,
+        /// Lines that change in all, where the hunks do not hold each of them.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        counts: Option<LineCounts>,
         /// Hash of the content before; none for a new file.
         before: Option<Hash>,
         /// Hash of the content after; none for a deleted one.
@@ -169,6 +172,27 @@ pub enum Shape {
         /// The value.
         value: Value,
     },
+}
+
+/// How many lines a change adds and removes.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct LineCounts {
+    /// Lines only in the new text.
+    pub added: u64,
+    /// Lines only in the old text.
+    pub removed: u64,
+}
+
+impl LineCounts {
+    /// The lines of a diff: as told, or those of its hunks.
+    pub fn of(counts: Option<Self>, hunks: &[Hunk]) -> Self {
+        let count = |mark| {
+            let of = |hunk: &Hunk| hunk.lines.iter().filter(|line| line.mark == mark).count();
+            hunks.iter().map(of).sum::<usize>() as u64
+        };
+        let counted = || Self { added: count(LineMark::Added), removed: count(LineMark::Removed) };
+        counts.unwrap_or_else(counted)
+    }
 }
 
 /// One changed place of a file, as in a unified diff.

@@ -26,8 +26,8 @@ use std::borrow::Cow;
 
 pub use self::{
     detail::{
-        Cell, Cut, CutBy, CutEnd, Detail, DiffLine, Entry, EntryKind, FileMatches, Hunk, LineMark,
-        MatchLine, Node, Shape,
+        Cell, Cut, CutBy, CutEnd, Detail, DiffLine, Entry, EntryKind, FileMatches, Hunk,
+        LineCounts, LineMark, MatchLine, Node, Shape,
     },
     effect::{Access, Effect, Follow, Place, Plan, Target},
     event::{

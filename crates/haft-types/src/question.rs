@@ -59,9 +59,12 @@ pub struct Question {
     pub agent: AgentPath,
     /// See [`QuestionKind`].
     pub kind: QuestionKind,
-    /// What is asked, whole, with the reason.
+    /// What is asked, with all reasons, and a line for each thing that would be touched.
     pub text: String,
-    /// What would happen, such as the diff.
+    /// The command that would run, whole; none where it stands in the text.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub command: Option<String>,
+    /// What would happen, such as the diff, whole.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub preview: Option<Detail>,
     /// Possible answers, the safest last.

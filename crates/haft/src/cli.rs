@@ -390,6 +390,9 @@ pub enum SessionAction {
         /// Print its events as lines of JSON
         #[arg(long)]
         json: bool,
+        /// Print only this question, whole, and how it was answered
+        #[arg(long, value_name = "N")]
+        question: Option<u64>,
     },
 }
 

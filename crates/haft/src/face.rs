@@ -9,10 +9,10 @@ use std::{borrow::Cow, collections::HashMap, fmt::Write as _, io::IsTerminal as 
 
 use haft_agent::Bus;
 use haft_config::Environment;
-use haft_render::{Renderer as _, Room, Sanitiser, Terminal, call_text, clean, exact};
+use haft_render::{Extent, Renderer as _, Room, Sanitiser, Terminal, call_text, clean, exact};
 use haft_types::{
-    Body, CallId, Detail, Env, Event, From, Hash, HostPath, JobEnd, Kind, Level, Outcome, Part,
-    Question, Shape, Status, Stop, ToolSpec, TurnEnd, Usage,
+    Body, CallId, Choice, Detail, Env, Event, From, Hash, HostPath, JobEnd, Kind, Level, Outcome,
+    Part, Question, Shape, Status, Stop, ToolSpec, TurnEnd, Usage,
 };
 use serde_json::Value;
 use tokio::task::JoinHandle;
@@ -83,6 +83,8 @@ struct Open {
 pub struct View {
     terminal: Terminal,
     room: Room,
+    /// The session that is shown; empty where it has no log.
+    session: String,
     specs: HashMap<String, Arc<ToolSpec>>,
     inputs: HashMap<CallId, Value>,
     open: HashMap<CallId, Open>,
@@ -111,6 +113,7 @@ impl View {
                 hint,
                 ..Terminal::default()
             },
+            session: String::new(),
             specs: HashMap::new(),
             inputs: HashMap::new(),
             open: HashMap::new(),
@@ -126,6 +129,13 @@ impl View {
     #[must_use]
     pub fn with(mut self, specs: &[Arc<ToolSpec>]) -> Self {
         self.specs.extend(specs.iter().map(|spec| (spec.name.to_string(), spec.clone())));
+        self
+    }
+
+    /// Names the session whose log has what a question leaves out.
+    #[must_use]
+    pub fn of_session(mut self, id: &str) -> Self {
+        id.clone_into(&mut self.session);
         self
     }
 
@@ -181,25 +191,24 @@ impl View {
         (!end.is_empty()).then_some(end)
     }
 
-    /// A question with what would happen, as it is put before a person.
-    pub fn question(&mut self, question: &Question) -> String {
+    /// A question with what would happen, as it is put before a person, and the answers that
+    /// they have.
+    pub fn question(&mut self, question: &Question, extent: Extent) -> (String, Vec<Choice>) {
         // Output of what else runs no longer stands behind its head.
         self.last.take_if(|last| question.call.as_ref() != Some(last));
-        let mut text = format!(
-            "{}\n? {}\n",
-            self.line_end(),
-            indent(&exact(&question.text), "  ").trim_start()
-        );
-        if let Some(preview) = &question.preview {
-            self.terminal.exact = true;
-            text.push_str(&indent(&self.detail(preview), "  "));
-            self.terminal.exact = false;
-            text.push('\n');
-        }
-        for choice in &question.options {
+        let shown = self.terminal.question(question, extent, self.room.width, &self.session);
+        let mut text =
+            format!("{}\n? {}\n", self.line_end(), indent(&shown.text, "  ").trim_start());
+        for choice in &shown.options {
             let _ = writeln!(text, "  [{}] {}", choice.key, exact(&choice.label));
         }
-        text
+        if shown.left_out > 0 && extent != Extent::ALL {
+            text.push_str("  [?] show all of it\n");
+        }
+        if question.call.is_some() && !self.session.is_empty() {
+            text.push_str("  [w] say why this is asked\n");
+        }
+        (text, shown.options)
     }
 
     fn streamed(&mut self, index: u32, text: &str) -> Option<String> {

@@ -17,7 +17,8 @@ use std::{
 };
 
 use haft_agent::{Agent, Feed, Handle, Input, When};
-use haft_tool::AnyTool;
+use haft_render::{Extent, exact};
+use haft_tool::{AnyTool, Broker};
 use haft_types::{Body, Choice, Event, Part, Question, Reply};
 use tokio::sync::mpsc::UnboundedReceiver;
 
@@ -32,7 +33,7 @@ use crate::{
     cli::{LineCommand, Start},
     core::Core,
     exit::{Ending, print},
-    face::{Style, View},
+    face::{Style, View, indent},
     print::say_stopped,
     undo,
 };
@@ -52,6 +53,7 @@ Type a message and press Enter. While haft is at work, a line is passed on at th
   /help         this
   /quit         end (also Ctrl-D)
 A question is answered by one key, once `key:` stands there; Ctrl-D is no.
+There `?` shows all of what it is about, and `w` says why it is asked, as `haft why` does.
 What is typed before that, and any text with Enter, is a message.
 Ctrl-C stops what runs; pressed at the prompt, it ends haft.
 ";
@@ -70,6 +72,8 @@ struct Talk {
     draft: Draft,
     busy: bool,
     questions: VecDeque<Question>,
+    /// The answers that the first of them has as it is shown.
+    offered: Vec<Choice>,
     /// When something was typed or put before the person last.
     stirred: Instant,
     /// When the key was asked for; none while what is typed is no answer.
@@ -91,7 +95,7 @@ pub async fn run(start: &Start, more: &[Arc<dyn AnyTool>]) -> Ending {
     let dumb = core.base.environment.dumb;
     let mut keys = Keys::new(dumb);
     let screen = Screen::new(keys.is_terminal(), dumb, style.width);
-    let view = View::new(style).with(core.dispatcher.tools.specs());
+    let view = View::new(style).with(core.dispatcher.tools.specs()).of_session(core.session_id());
     let handle = Agent::start(agent::setup(&core, start).await?);
     agent::begin_talk(&core, start, &handle).await;
     let pauses = Pauses::new()?;
@@ -107,6 +111,7 @@ pub async fn run(start: &Start, more: &[Arc<dyn AnyTool>]) -> Ending {
         draft: Draft::default(),
         busy: false,
         questions: VecDeque::new(),
+        offered: Vec::new(),
         stirred: Instant::now(),
         asked: None,
         told: false,
@@ -128,15 +133,43 @@ pub async fn run(start: &Start, more: &[Arc<dyn AnyTool>]) -> Ending {
     ending
 }
 
-/// The option that a key picks.
-fn choice(question: &Question, key: char) -> Option<&Choice> {
-    question.options.iter().find(|choice| choice.key == key.to_ascii_lowercase())
+/// The answer that a key picks.
+fn choice(offered: &[Choice], key: char) -> Option<&Choice> {
+    offered.iter().find(|choice| choice.key == key.to_ascii_lowercase())
 }
 
 /// The keys of a question, for people.
-fn keys_of(question: &Question) -> String {
-    let keys: Vec<String> = question.options.iter().map(|c| c.key.to_string()).collect();
+fn keys_of(offered: &[Choice]) -> String {
+    let keys: Vec<String> = offered.iter().map(|choice| choice.key.to_string()).collect();
     keys.join(", ")
+}
+
+/// What a key asks for instead of an answer.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum More {
+    /// All of the question.
+    All,
+    /// Why it is asked.
+    Why,
+}
+
+impl More {
+    const fn of(key: char) -> Option<Self> {
+        match key.to_ascii_lowercase() {
+            '?' => Some(Self::All),
+            'w' => Some(Self::Why),
+            _ => None,
+        }
+    }
+}
+
+/// What `haft why` says about the call of a question that still waits.
+async fn why(questions: &Broker, question: &Question) -> String {
+    let text = match questions.about(&question.id) {
+        Some((dispatcher, request)) => crate::why::explained(&dispatcher, &request).await,
+        None => "the question is settled".to_owned(),
+    };
+    format!("\n{}\n", indent(&exact(&text), "  "))
 }
 
 impl Talk {
@@ -259,9 +292,30 @@ impl Talk {
 
     /// Puts the first open question before the person.
     fn ask(&mut self) -> Ending {
+        self.ask_up_to(Extent::SCREEN)
+    }
+
+    fn ask_up_to(&mut self, extent: Extent) -> Ending {
         let Some(question) = self.questions.front() else { return Ok(()) };
-        let text = self.view.question(question);
+        let (text, offered) = self.view.question(question, extent);
+        self.offered = offered;
         (self.stirred, self.asked, self.told) = (Instant::now(), None, false);
+        if self.keys.is_terminal() {
+            return self.show(&text);
+        }
+        self.screen.show(&format!("{text}  key: "))?;
+        self.screen.stands_alone();
+        Ok(())
+    }
+
+    /// Shows what a key asks for instead of an answer, and asks for one again.
+    async fn more(&mut self, more: More) -> Ending {
+        let Some(question) = self.questions.front() else { return Ok(()) };
+        if more == More::All {
+            return self.ask_up_to(Extent::ALL);
+        }
+        let text = why(&self.core.dispatcher.session.questions, question).await;
+        (self.stirred, self.asked) = (Instant::now(), None);
         if self.keys.is_terminal() {
             return self.show(&text);
         }
@@ -291,7 +345,7 @@ impl Talk {
         match typed {
             Some(Typed::Bytes(bytes, at)) => self.bytes(&bytes, at).await?,
             Some(Typed::Line(line)) if self.questions.is_empty() => self.line(&line).await?,
-            Some(Typed::Line(line)) => self.answer_line(&line)?,
+            Some(Typed::Line(line)) => self.answer_line(&line).await?,
             None => {
                 self.ended = true;
                 // Nobody can answer any more, which the log is to say too.
@@ -308,11 +362,16 @@ impl Talk {
         }
         let asked = self.asked.take().is_some_and(|asked| at >= asked);
         self.stirred = at.max(self.stirred);
-        if let ([Press::Key(key)], Some(question)) = (&presses[..], self.questions.front())
+        if let [Press::Key(key)] = presses[..]
             && asked
-            && let Some(choice) = choice(question, *key).cloned()
+            && !self.questions.is_empty()
         {
-            return self.choose(&choice);
+            if let Some(choice) = choice(&self.offered, key).cloned() {
+                return self.choose(&choice);
+            }
+            if let Some(more) = More::of(key) {
+                return self.more(more).await;
+            }
         }
         if asked && let [Press::Key(_)] = presses[..] {
             self.wrong_key()?;
@@ -340,7 +399,7 @@ impl Talk {
 
     /// Says under the question what becomes of a key that answers nothing.
     fn wrong_key(&mut self) -> Ending {
-        let keys = self.questions.front().map(keys_of).unwrap_or_default();
+        let keys = keys_of(&self.offered);
         self.screen.show(&format!(
             "  only {keys} answer: what is typed is a message now, to be sent with Enter; once the \
              line is empty again, a key is asked for\n"
@@ -356,9 +415,9 @@ impl Talk {
         let trimmed = text.trim();
         match self.questions.front() {
             Some(_) if trimmed.is_empty() => Ok(()),
-            Some(question) if trimmed.chars().nth(1).is_none() => self.screen.show(&format!(
+            Some(_) if trimmed.chars().nth(1).is_none() => self.screen.show(&format!(
                 "! {trimmed} answered nothing: press one of {} once it is asked for\n",
-                keys_of(question)
+                keys_of(&self.offered)
             )),
             _ => self.line(trimmed).await,
         }
@@ -371,9 +430,8 @@ impl Talk {
             if !self.draft.is_empty() {
                 self.screen.end_line()?;
             }
-            let options = self.questions.front().map(|q| q.options.clone()).unwrap_or_default();
-            return match options.iter().find(|choice| choice.id == id) {
-                Some(choice) => self.choose(choice),
+            return match self.offered.iter().find(|choice| choice.id == id).cloned() {
+                Some(choice) => self.choose(&choice),
                 None => Ok(()),
             };
         }
@@ -443,11 +501,14 @@ impl Talk {
     }
 
     /// Over a pipe only a line that is nothing but an answer is one; any other is passed on.
-    fn answer_line(&mut self, line: &str) -> Ending {
+    async fn answer_line(&mut self, line: &str) -> Ending {
         let text = line.trim();
         let mut chars = text.chars();
         match (chars.next(), chars.next()) {
-            (Some(key), None) => self.answer(Some(key)),
+            (Some(key), None) => match More::of(key) {
+                Some(more) => self.more(more).await,
+                None => self.answer(Some(key)),
+            },
             _ if text.is_empty() => self.answer(None),
             _ => {
                 self.say(text.to_owned(), When::Steer);
@@ -457,11 +518,13 @@ impl Talk {
     }
 
     fn answer(&mut self, key: Option<char>) -> Ending {
-        let Some(question) = self.questions.front() else { return Ok(()) };
-        if let Some(choice) = key.and_then(|key| choice(question, key)).cloned() {
+        if self.questions.is_empty() {
+            return Ok(());
+        }
+        if let Some(choice) = key.and_then(|key| choice(&self.offered, key)).cloned() {
             return self.choose(&choice);
         }
-        let keys = keys_of(question);
+        let keys = keys_of(&self.offered);
         self.screen.show(&format!("  press one of {keys}: "))?;
         self.screen.stands_alone();
         Ok(())

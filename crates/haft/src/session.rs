@@ -3,8 +3,9 @@
 use std::{borrow::Cow, fmt::Write as _};
 
 use haft_config::Environment;
+use haft_render::Extent;
 use haft_session::{SessionInfo, Store};
-use haft_types::HostPath;
+use haft_types::{Answerer, Body, HostPath, QuestionId, Reply};
 use jiff::Timestamp;
 use serde_json::json;
 
@@ -21,7 +22,10 @@ pub fn run(arguments: &Session) -> Ending {
     let store = Store::open(core::home(&environment)?);
     match &arguments.action {
         SessionAction::List { json, here } => list(&store, *json, *here),
-        SessionAction::Show { id, json } => show(&store, id, *json, &environment),
+        SessionAction::Show { id, json, question: None } => show(&store, id, *json, &environment),
+        SessionAction::Show { id, json, question: Some(number) } => {
+            show_question(&store, id, *number, *json, &environment)
+        }
     }
 }
 
@@ -105,6 +109,69 @@ fn show(store: &Store, id: &str, json: bool, environment: &Environment) -> Endin
         )));
     }
     Ok(())
+}
+
+/// Prints one question as it was asked, with all that a face may have left out, and its answer.
+fn show_question(
+    store: &Store,
+    id: &str,
+    number: u64,
+    json: bool,
+    environment: &Environment,
+) -> Ending {
+    let id = core::find(store, id)?;
+    core::secrets_of(&store.dir(&id), haft_text::secrets::Names::default());
+    let wanted = QuestionId::nth(number);
+    let mut view = face::View::new(face::Style::plain(environment));
+    let (mut asked, mut found) = (0_u64, false);
+    for event in store.branch(&id, None)? {
+        let event = match event {
+            Ok(event) => event,
+            Err(error) => {
+                say(&format!("haft: {error}"));
+                continue;
+            }
+        };
+        let text = match &event.body {
+            Body::Asked { question } => {
+                asked += 1;
+                (question.id == wanted).then(|| view.question(question, Extent::ALL).0)
+            }
+            Body::Answered { question, reply, by } if *question == wanted => {
+                Some(format!("{}\n", answered(reply, by)))
+            }
+            _ => None,
+        };
+        let Some(text) = text else { continue };
+        found = true;
+        if json {
+            println_json(&serde_json::to_string(&event)?)?;
+        } else {
+            print_view(&text)?;
+        }
+    }
+    if found {
+        return Ok(());
+    }
+    let there = match asked {
+        0 => "it has none".to_owned(),
+        1 => "it has one, number 1".to_owned(),
+        asked => format!("it has {asked}, from number 1"),
+    };
+    Err(Failure::Failed(format!("session {id} has no question {number}: {there}")))
+}
+
+/// How a question was answered, in a line.
+fn answered(reply: &Reply, by: &Answerer) -> String {
+    let words = reply.text.as_ref().map(|text| format!(": {}", face::safe(text)));
+    let option = face::safe(&reply.option);
+    match by {
+        Answerer::Person(face) => {
+            format!("answered with {option} ({}){}", face::safe(face), words.unwrap_or_default())
+        }
+        Answerer::Nobody => format!("nobody could answer: {option}"),
+        Answerer::Cancelled => "its call was cancelled before an answer".to_owned(),
+    }
 }
 
 /// A moment as `2026-01-31 14:05`, in UTC.

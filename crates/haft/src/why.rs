@@ -202,6 +202,11 @@ impl Whys {
     }
 }
 
+/// What is said about a call that waits for an answer.
+pub async fn explained(dispatcher: &Arc<Dispatcher>, request: &ToolUse) -> String {
+    answered(dispatcher, request).await.text(&dispatcher.place)
+}
+
 async fn answered(dispatcher: &Arc<Dispatcher>, request: &ToolUse) -> Answer {
     if let Some((tool, plan)) = stand_in(dispatcher, request) {
         return absent(dispatcher, request, &tool, plan);

@@ -75,6 +75,7 @@ fn simple() -> impl Strategy<Value = Shape> {
             path,
             from,
             hunks,
+            counts: None,
             before: None,
             after: None
         }),

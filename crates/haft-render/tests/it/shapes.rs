@@ -48,6 +48,7 @@ fn diff() -> Shape {
                 lines: vec![changed(Kept, "end"), changed(Added, "// \u{1b}[31mred")],
             },
         ],
+        counts: None,
         before: Some(Hash::of(b"a")),
         after: Some(Hash::of(b"b")),
     }
@@ -56,7 +57,8 @@ fn diff() -> Shape {
 /// A file that has another name and holds the same.
 fn moved() -> Shape {
     let (path, hash) = (at("/w/src/b.rs"), Some(Hash::of(b"b")));
-    Shape::Diff { path, from: Some(at("/w/a`b.rs")), hunks: vec![], before: hash, after: hash }
+    let from = Some(at("/w/a`b.rs"));
+    Shape::Diff { path, from, hunks: vec![], counts: None, before: hash, after: hash }
 }
 
 fn entries() -> Shape {

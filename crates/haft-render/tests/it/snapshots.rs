@@ -108,7 +108,8 @@ fn a_change_of_blanks_is_seen() {
         let hunk = Hunk { old_start, old_lines, new_start, new_lines, lines: lines.to_vec() };
         let (path, hash) = (at("/w/a.rs"), Some(Hash::of(b"a")));
         let hunks = vec![hunk];
-        let diff = Shape::Diff { path, from: None, hunks, before: hash, after: hash }.into();
+        let (from, counts) = (None, None);
+        let diff = Shape::Diff { path, from, hunks, counts, before: hash, after: hash }.into();
         let text = plain().detail(&diff, room(80, None));
         let prose = Markdown::default().detail(&diff, room(80, None));
         for (mark, line) in ["-", "+"].into_iter().zip(shown) {

@@ -123,6 +123,7 @@ fn large_bodies() -> Vec<Body> {
         agent: AgentPath::default(),
         kind: QuestionKind::Form,
         text: big.clone(),
+        command: Some("make".into()),
         preview: Some(detail()),
         options: Vec::new(),
         form: Some(value()),

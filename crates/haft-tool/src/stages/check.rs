@@ -7,6 +7,7 @@
 use std::{sync::Arc, time::Duration};
 
 use futures::{FutureExt as _, future::BoxFuture};
+use haft_policy::Verdict;
 use haft_types::{Access, Outcome, Status, ToolError};
 use tokio::time::timeout;
 
@@ -31,7 +32,8 @@ impl Stage for Check {
                 return next.run(call).await;
             }
             let host = guard::guarded(&call, Access::Observe);
-            let cx = Cx { host, ..call.cx.clone() };
+            let asked = call.ruling.as_ref().is_some_and(|one| one.verdict == Verdict::Ask);
+            let cx = Cx { host, asked, ..call.cx.clone() };
             let checked = match call.ready() {
                 Ok(prepared) => timeout(self.0, prepared.check(&cx)).await,
                 Err(error) => return error.into(),

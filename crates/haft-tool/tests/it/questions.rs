@@ -61,7 +61,7 @@ async fn a_yes_counts_once() {
     assert_eq!(ids(&questions[0]), ["allow", "session", "deny"], "nothing keeps rules here");
     let text = &questions[0].text;
     assert!(text.contains("Probing") && text.contains("change /w/a"), "{text}");
-    assert!(text.ends_with("\nNo rule allows this."), "{text}");
+    assert!(text.contains("\nNo rule allows this.\n"), "{text}");
     assert_eq!(questions[0].if_nobody, Reply::pick("deny"));
     let by = Answerer::Person("test".into());
     assert_eq!(answered(&world), [("allow".into(), by.clone()), ("deny".into(), by)]);
@@ -151,6 +151,18 @@ async fn a_rule_that_cannot_be_kept_counts_for_the_session_and_says_so() {
 }
 
 #[tokio::test]
+async fn an_answer_that_the_question_does_not_offer_is_no_yes() {
+    let (world, runs) = asking();
+    // Nothing keeps rules here, so that no lasting yes is offered.
+    world.answer([Reply::pick("always"), Reply::pick("deny")]);
+    for _ in 0..2 {
+        let outcome = world.call("edit", json!({"path": "a"})).await;
+        assert_eq!(outcome.status, Status::Denied, "{outcome:?}");
+    }
+    assert_eq!((runs.of("edit"), asked(&world).len()), (0, 2));
+}
+
+#[tokio::test]
 async fn a_no_with_words_gives_them_to_the_model() {
     let (world, runs) = asking();
     let words = Reply { text: Some("use b instead".into()), ..Reply::pick("deny") };
@@ -181,7 +193,7 @@ async fn edited_arguments_are_judged_anew() {
     let outcome = world.call("edit", json!({"path": "a"})).await;
     assert_eq!(outcome.joined_text(), r#"{"path":"c"}"#);
     let questions = asked(&world);
-    assert!(questions[2].text.contains("change /w/c"), "{}", questions[2].text);
+    assert!(questions[2].text.contains("create /w/c"), "{}", questions[2].text);
     // Arguments that do not fit are no way around either.
     world.answer([Reply { input: Some(json!([1])), ..Reply::pick("allow") }]);
     let outcome = world.call("edit", json!({"path": "a"})).await;

@@ -50,7 +50,10 @@ async fn asked(world: &World, tool: &str, input: serde_json::Value) -> String {
     world.answer([Reply::pick("deny")]);
     world.call(tool, input).await;
     let mut questions = world.recorder.bodies().into_iter().filter_map(|body| match body {
-        Body::Asked { question } => Some(question.text),
+        Body::Asked { question } => {
+            let command = question.command.map(|text| format!("\n| {text}"));
+            Some(question.text + &command.unwrap_or_default())
+        }
         _ => None,
     });
     questions.next_back().unwrap_or_default()
@@ -65,36 +68,41 @@ async fn a_question_says_each_thing_once() {
         (
             "edit",
             json!({"path": "/out/x"}),
-            "Editing /out/x\nNo rule allows this, which is outside the workspace.",
+            "Editing /out/x\nNo rule allows this, which is outside the workspace.\n  create /out/x",
         ),
         (
             "edit",
             json!({"path": "docs/x"}),
-            "Editing docs/x\nThe ask rule Edit(docs/**) (user settings) asks before this.",
+            "Editing docs/x\nThe ask rule Edit(docs/**) (user settings) asks before this.\n  create \
+             /w/docs/x",
         ),
-        ("edit", json!({"path": ".ssh/x"}), "Editing .ssh/x\nThis touches ssh keys."),
+        (
+            "edit",
+            json!({"path": ".ssh/x"}),
+            "Editing .ssh/x\nThis touches ssh keys.\n  create /w/.ssh/x",
+        ),
         (
             "edit",
             json!({"path": ".git/x"}),
-            "Editing .git/x\nThis needs a yes, to protect git's own files.",
+            "Editing .git/x\nThis needs a yes, to protect git's own files.\n  create /w/.git/x",
         ),
         ("bash", json!({"command": "make all"}), "Running make all\nNo rule allows this."),
         (
             "bash",
             json!({"command": "make all", "title": "Listing make all"}),
-            "Listing make all\n  run make all\nNo rule allows this.",
+            "Listing make all\nNo rule allows this.\n| make all",
         ),
         (
             "fetch",
             json!({}),
-            "Fetching a page\n  connect to example.org\n  change /w/page\n\
-             No rule allows connecting to example.org.",
+            "Fetching a page\nNo rule allows connecting to example.org.\n  connect to \
+             example.org\n  create /w/page",
         ),
         (
             "any",
             json!({}),
-            "Deploying\n  change for good anything on this machine that no rule names or \
-             protects\nNo rule allows this.",
+            "Deploying\nNo rule allows this.\n  change for good anything on this machine that no \
+             rule names or protects",
         ),
     ] {
         assert_eq!(asked(&world, tool, input).await, wanted);
@@ -113,15 +121,15 @@ async fn a_question_says_where_a_command_starts_and_for_how_long() {
         (json!({"command": "make", "cwd": "."}), "Running make\nNo rule allows running `make`."),
         (
             json!({"command": "make", "cwd": "sub"}),
-            "Running make\n  in /w/sub\nNo rule allows running `make`.",
+            "Running make\nNo rule allows running `make`.\n  in /w/sub",
         ),
         (
             json!({"command": "make", "cwd": "/", "title": "Building"}),
-            "Building\n  run make\n  in /\nNo rule allows running `make`.",
+            "Building\nNo rule allows running `make`.\n  in /\n| make",
         ),
         (
             json!({"command": "make", "timeout_ms": 600_000}),
-            "Running make\n  for at most 600s\nNo rule allows this.",
+            "Running make\nNo rule allows this.\n  for at most 600s",
         ),
     ] {
         assert_eq!(asked(&world, "bash", input).await, wanted);

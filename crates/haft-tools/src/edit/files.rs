@@ -6,12 +6,14 @@
 //! **Invariant:** every file is worked out before the first is written. The turns at the files are
 //! taken in the order of their real paths, so that two calls never wait for each other.
 
+use std::mem::take;
+
 use haft_host::{Located, Written};
 use haft_text::diff::TextDiff;
 use haft_tool::{Becomes, Cx, Step, TransactionError};
 use haft_types::{
-    Access, Detail, Follow, Hash, HostPath, Outcome, Part, Place, Plan, Receipt, ReceiptAction,
-    Shape, Target, ToolError,
+    Access, Detail, Follow, Hash, HostPath, LineCounts, Outcome, Part, Place, Plan, Receipt,
+    ReceiptAction, Shape, Target, ToolError,
 };
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -21,7 +23,7 @@ use super::{
     names::{Found, Name, distinct, is_free, located, names, turns, twice},
 };
 use crate::{
-    change::{self, Tries},
+    change::{self, PREVIEW, Tries, Versions},
     files::{self, Failure},
     seen::{self, Freshness},
     words,
@@ -193,7 +195,7 @@ pub(super) async fn check(
     loop {
         match items(tool, files, &found, Look::First, cx).await {
             Err(failure) if tries.more(&failure) => {}
-            items => return Ok(Some(shown(&items?))),
+            items => return Ok(Some(preview(&mut items?))),
         }
     }
 }
@@ -239,6 +241,8 @@ struct Kept {
     /// None where only a first look was taken at a big one.
     hash: Option<Hash>,
     freshness: Freshness,
+    /// Lines that go with it; none where they were not counted.
+    lines: Option<u64>,
 }
 
 /// How much is looked at.
@@ -364,12 +368,12 @@ async fn keep(
 async fn hashed(file: &FileChange, at: Located, look: Look, cx: &Cx) -> Result<Kept, Failure> {
     if look == Look::First && at.size() > files::WHOLE {
         let freshness = seen::judge(cx, &at, None);
-        return Ok(Kept { at, hash: None, freshness });
+        return Ok(Kept { at, hash: None, freshness, lines: None });
     }
     let hash = cx.hash(&at).await?;
     let freshness = freshness(file, &at, hash, cx)?;
     cx.offer_hash(&at, hash);
-    Ok(Kept { at, hash: Some(hash), freshness })
+    Ok(Kept { at, hash: Some(hash), freshness, lines: None })
 }
 
 /// How a file stands to what was seen of it; refuses one that is not what was expected.
@@ -411,7 +415,8 @@ async fn delete(
         let hash = Hash::of(&old);
         let freshness = freshness(file, &at, hash, cx)?;
         cx.offer_pre_image(&at, &old, hash);
-        Kept { at, hash: Some(hash), freshness }
+        let lines = haft_text::lines::count(&old, false) as u64;
+        Kept { at, hash: Some(hash), freshness, lines: Some(lines) }
     };
     let refused = match kept.freshness {
         Freshness::Changed => true,
@@ -513,8 +518,8 @@ impl Item {
     /// The change of the text; none where it stays, or goes.
     fn diff(&self) -> Option<&TextDiff> {
         match &self.change {
-            Change::Edit(_, work) => Some(&work.diff),
-            Change::Write(_, work) => Some(&work.diff),
+            Change::Edit(_, work) => Some(work.diff.shown()),
+            Change::Write(_, work) => Some(work.diff.shown()),
             Change::Delete(..) | Change::Keep(_) => None,
         }
     }
@@ -536,10 +541,32 @@ impl Item {
         Some(Step { at: self.at().clone(), to })
     }
 
+    fn versions(&self) -> Versions<'_> {
+        let (before, after) = (self.before(), self.after());
+        Versions { path: self.real(), from: self.source(), before, after }
+    }
+
     fn detail(&self) -> Detail {
-        let hunks = self.diff().map(change::hunks).unwrap_or_default();
-        let (path, from) = (self.real().clone(), self.source().cloned());
-        Shape::Diff { path, from, hunks, before: self.before(), after: self.after() }.into()
+        match &self.change {
+            Change::Edit(_, work) => work.diff.detail(&self.versions()),
+            Change::Write(_, work) => work.diff.detail(&self.versions()),
+            Change::Delete(kept) | Change::Keep(kept) => {
+                let Versions { path, from, before, after } = self.versions();
+                let counts = kept.lines.map(|removed| LineCounts { added: 0, removed });
+                let (path, from, hunks) = (path.clone(), from.cloned(), Vec::new());
+                Shape::Diff { path, from, hunks, counts, before, after }.into()
+            }
+        }
+    }
+
+    /// What people see who are asked, up to so many bytes.
+    fn preview(&mut self, most: usize) -> Detail {
+        let mut diff = match &mut self.change {
+            Change::Edit(_, work) => take(&mut work.diff),
+            Change::Write(_, work) => take(&mut work.diff),
+            Change::Delete(_) | Change::Keep(_) => return self.detail(),
+        };
+        diff.preview(&self.versions(), most)
     }
 
     fn receipt(&self, cx: &Cx) -> Option<Receipt> {
@@ -620,7 +647,7 @@ impl Change {
             Self::Edit(input, work) => {
                 let path = new.unwrap_or(&input.path);
                 let first = work.first(path, cx)?;
-                Ok(change::answer(&first, &work.notes, &work.diff.numbered()))
+                Ok(change::answer(&first, &work.notes, &work.diff.shown().numbered()))
             }
             Self::Write(_, work) if new.is_some() && work.same() => Ok(String::new()),
             Self::Write(input, work) => {
@@ -679,6 +706,12 @@ fn refused(error: TransactionError, files: &[FileChange]) -> Failure {
             .hint("Read these files before you go on; all the others are as they were.")
             .into(),
     }
+}
+
+/// All of what would be done, each file with an equal share of the room.
+fn preview(items: &mut [Item]) -> Detail {
+    let most = PREVIEW / items.len().max(1);
+    Shape::Many { details: items.iter_mut().map(|item| item.preview(most)).collect() }.into()
 }
 
 fn shown(items: &[Item]) -> Detail {

@@ -168,7 +168,7 @@ async fn handing_a_secret_over_is_asked_about_and_shown() {
         _ => None,
     });
     let question = asked.unwrap();
-    assert!(question.text.contains("echo \"$API_KEY\""), "{}", question.text);
+    assert_eq!(question.command.as_deref(), Some("echo \"$API_KEY\""));
     assert!(
         question.text.contains("hand over the value of the secret API_KEY"),
         "{}",

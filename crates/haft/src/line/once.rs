@@ -5,11 +5,13 @@
 
 use std::time::Instant;
 
-use haft_types::{Body, Question, Reply};
+use haft_render::Extent;
+use haft_tool::Broker;
+use haft_types::{Body, Choice, Question, Reply};
 use tokio::{sync::mpsc::UnboundedReceiver, task::JoinHandle};
 
 use super::{
-    QUIET,
+    More, QUIET,
     draft::{Decoder, Press},
     keys::{Keys, Pause, Pauses, Typed},
 };
@@ -26,8 +28,9 @@ pub fn answer_questions(core: &Core, style: &Style) -> JoinHandle<()> {
     let mut feed = core.bus.subscribe();
     let style = Style { root: Some(core.base.place.cwd.clone()), ..style.clone() };
     let dumb = core.base.environment.dumb;
+    let session = core.session_id().to_owned();
     tokio::spawn(async move {
-        let mut view = View::new(style);
+        let mut view = View::new(style).of_session(&session);
         let mut keys = Keys::new(dumb);
         let Ok(mut pauses) = Pauses::new() else { return questions.set_somebody(false) };
         let mut typed = keys.read();
@@ -44,8 +47,8 @@ pub fn answer_questions(core: &Core, style: &Style) -> JoinHandle<()> {
             let Some(event) = event else { return };
             let Body::Asked { question } = &event.body else { continue };
             keys.take_anew();
-            say_view(&view.question(question));
-            let reply = answer(question, &mut view, &mut keys, &mut typed, &mut pauses).await;
+            let mut asking = Asking::new(question, &questions, &mut view);
+            let reply = answer(&mut asking, &mut keys, &mut typed, &mut pauses).await;
             keys.restore();
             match reply {
                 Some(reply) => drop(questions.reply(&question.id, reply, "tool")),
@@ -55,10 +58,48 @@ pub fn answer_questions(core: &Core, style: &Style) -> JoinHandle<()> {
     })
 }
 
+/// A question before the person.
+struct Asking<'a> {
+    question: &'a Question,
+    questions: &'a Broker,
+    view: &'a mut View,
+    extent: Extent,
+    /// The answers that it has as it is shown.
+    offered: Vec<Choice>,
+}
+
+impl<'a> Asking<'a> {
+    fn new(question: &'a Question, questions: &'a Broker, view: &'a mut View) -> Self {
+        let (extent, offered) = (Extent::SCREEN, Vec::new());
+        let mut asking = Self { question, questions, view, extent, offered };
+        asking.put();
+        asking
+    }
+
+    /// Puts it before the person, anew too.
+    fn put(&mut self) {
+        let (text, offered) = self.view.question(self.question, self.extent);
+        self.offered = offered;
+        say_view(&text);
+    }
+
+    /// Shows what a key asks for instead of an answer; false where it asks for nothing.
+    async fn more(&mut self, key: char) -> bool {
+        match More::of(key) {
+            Some(More::All) => {
+                self.extent = Extent::ALL;
+                self.put();
+            }
+            Some(More::Why) => say_view(&super::why(self.questions, self.question).await),
+            None => return false,
+        }
+        true
+    }
+}
+
 /// Waits for a key; none when the terminal is gone.
 async fn answer(
-    question: &Question,
-    view: &mut View,
+    asking: &mut Asking<'_>,
     keys: &mut Keys,
     typed: &mut UnboundedReceiver<Typed>,
     pauses: &mut Pauses,
@@ -74,7 +115,7 @@ async fn answer(
                     quiet = at.max(quiet);
                     let presses = decoder.decode(&bytes);
                     if presses.contains(&Press::End) {
-                        return Some(question.if_nobody.clone());
+                        return Some(asking.question.if_nobody.clone());
                     }
                     let asked = asked.take_if(|_| !presses.is_empty());
                     match presses[..] {
@@ -99,14 +140,17 @@ async fn answer(
                     continue;
                 }
                 keys.take();
-                say_view(&view.question(question));
+                asking.put();
                 (quiet, asked) = (Instant::now(), None);
                 continue;
             }
         };
-        if let Some(choice) = super::choice(question, key) {
+        if let Some(choice) = super::choice(&asking.offered, key) {
             say(&format!("  {}  ({})", choice.key, safe(&choice.label)));
             return Some(Reply::pick(&choice.id));
+        }
+        if asking.more(key).await {
+            (quiet, asked) = (Instant::now(), None);
         }
     }
 }

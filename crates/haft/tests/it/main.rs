@@ -63,6 +63,7 @@ mod planted;
 mod powershell;
 mod print;
 mod provider;
+mod questions_whole;
 mod reading;
 mod refusals;
 mod resume;
