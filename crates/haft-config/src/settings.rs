@@ -236,8 +236,8 @@ impl Default for Shell {
     }
 }
 
-/// What commands change: files below the workspace that git would not ignore are looked at before
-/// and after each of them, so that it can be told and taken back. A project cannot set it.
+/// What commands change: files below the workspace are looked at before and after each of them, so
+/// that it can be told and taken back. A project cannot set it.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(default)]
 pub struct Changes {
@@ -251,11 +251,20 @@ pub struct Changes {
     /// together take at most `undo.session_bytes`.
     #[schemars(range(min = 0, max = 1_073_741_824))]
     pub file_bytes: u64,
+    /// Most files that git ignores and that are looked at and brought back all the same, from 0 to
+    /// 100,000; of more only their number is compared. Folders that tools rebuild (`node_modules`,
+    /// `target`, ...) are left out.
+    #[schemars(range(min = 0, max = 100_000))]
+    pub ignored_files: u64,
+    /// Bytes of all copies of those together, from 0 to 1,073,741,824.
+    #[schemars(range(min = 0, max = 1_073_741_824))]
+    pub ignored_bytes: u64,
 }
 
 impl Default for Changes {
     fn default() -> Self {
-        Self { on: true, files: 20_000, file_bytes: 4 << 20 }
+        let (file_bytes, ignored_bytes) = (4 << 20, 64 << 20);
+        Self { on: true, files: 20_000, file_bytes, ignored_files: 2_000, ignored_bytes }
     }
 }
 

@@ -62,8 +62,8 @@ pub use self::{
     },
     spool::{OUT_END, Spool, SpoolLimits, Spooled, not_kept},
     survey::{
-        Born, Content, Copies, GitId, Made, Named, Node, Objects, Survey, SurveyError,
-        SurveyLimits, Surveys,
+        Born, Content, Copies, FileCount, GitId, IgnoredFolder, IgnoredTree, Made, Named, Node,
+        Objects, Survey, SurveyError, SurveyLimits, Surveys,
     },
     turns::{Turn, TurnPart, TurnRecord, TurnRecords},
     walk::DEPTH_LIMIT,

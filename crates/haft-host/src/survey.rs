@@ -2,8 +2,10 @@
 //!
 //! **Invariant:** what is told of a path is what stood there at one moment between begin and end of
 //! the survey; a file whose stamp could not tell a change from no change is read again the next
-//! time. No link is followed, and what git would ignore is left out, `.git` included; what it keeps
-//! track of it does not ignore.
+//! time. No link is followed. `.git` is left out, and so are folders that git ignores and tools
+//! rebuild; of all else that it ignores as much is looked at as the limits say.
+
+mod ignored;
 
 use std::{
     collections::{HashMap, HashSet},
@@ -17,6 +19,7 @@ use futures::future::BoxFuture;
 use haft_types::{EntryKind, Hash, HostPath, Rights};
 use serde::{Deserialize, Deserializer, Serialize, Serializer, de::Error as _};
 
+pub use self::ignored::{FileCount, IgnoredFolder, IgnoredTree};
 use crate::{
     GitReader, Located, Stamp, Walk,
     local::Pack,
@@ -151,8 +154,11 @@ pub struct Survey {
     pub rules: HashMap<HostPath, Arc<[u8]>>,
     /// What is among them for it was named, now or before.
     pub named: HashSet<HostPath>,
-    /// What was not looked into: what git ignores, and `.git` itself; none where that is too much.
+    /// What the walk of what git does not ignore passed over, and what in that was passed over again:
+    /// `.git`, what tools rebuild, what cannot be listed; none where there are too many folders.
     pub passed: Option<HashSet<HostPath>>,
+    /// What is known of what git ignores.
+    pub ignored_tree: IgnoredTree,
     /// Of each `.git` the state of what a command of git changes.
     pub repositories: HashMap<HostPath, Vec<Option<Stamp>>>,
     /// The lists of what git keeps track of, by the folders of their repositories.
@@ -203,6 +209,10 @@ pub struct SurveyLimits {
     pub file_bytes: u64,
     /// How long it may take.
     pub within: Duration,
+    /// Most files, and most folders, that git ignores and that are looked at.
+    pub ignored_files: usize,
+    /// Most bytes of the copies of them.
+    pub ignored_bytes: u64,
 }
 
 /// What is looked at although git ignores it, as far as it is no folder.

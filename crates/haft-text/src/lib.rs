@@ -27,6 +27,7 @@ pub mod imitation;
 pub mod json;
 pub mod lines;
 pub mod names;
+pub mod numbers;
 mod search;
 pub mod secrets;
 pub mod strip;

@@ -2,6 +2,8 @@
 //!
 //! **Invariant:** every text is plain ASCII and the same on every machine.
 
+pub(crate) use haft_text::numbers::grouped;
+
 /// A number of things: `1 line`, `2 lines`, `12,345 lines`.
 pub(crate) fn count(number: u64, thing: &str) -> String {
     let plural = if number == 1 { "" } else { "s" };
@@ -14,19 +16,6 @@ pub(crate) fn span(words: [&str; 2], first: u64, last: u64) -> String {
         [one, _] if first == last => format!("{one} {last}"),
         [_, several] => format!("{several} {first}-{last}"),
     }
-}
-
-/// A number with its thousands parted by commas.
-pub(crate) fn grouped(number: u64) -> String {
-    let digits = number.to_string();
-    let mut out = String::with_capacity(digits.len() + digits.len() / 3);
-    for (index, digit) in digits.chars().enumerate() {
-        if index > 0 && (digits.len() - index).is_multiple_of(3) {
-            out.push(',');
-        }
-        out.push(digit);
-    }
-    out
 }
 
 /// A size in bytes as people write it: `812 bytes`, `1.5 KB`, `3.2 GB`.

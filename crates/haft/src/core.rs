@@ -538,6 +538,8 @@ pub fn watching(base: &Base) -> Option<Watching> {
     changes.on.then(|| Watching {
         files: usize::try_from(changes.files).unwrap_or(usize::MAX),
         file_bytes: changes.file_bytes,
+        ignored_files: usize::try_from(changes.ignored_files).unwrap_or(usize::MAX),
+        ignored_bytes: changes.ignored_bytes,
     })
 }
 

@@ -91,7 +91,12 @@ impl Clean {
     /// Reports whether attributes that git does not keep track of may say that files hold something
     /// else than git has.
     pub(super) fn is_spoilt(&self, survey: &Survey) -> bool {
+        // In a folder that git ignores they are about what is in it.
+        let is_ignored = |path: &HostPath| {
+            path.parent().is_some_and(|at| survey.ignored_tree.folders.contains_key(&at))
+        };
         let others = survey.nodes.keys().filter(|path| path.file_name() == Some(ATTRIBUTES));
+        let others = others.filter(|path| !is_ignored(path));
         let mut others = others.filter(|path| !self.attributes.contains(*path));
         !self.files.is_empty() && others.any(|path| !is_plain_or_gone(path))
     }

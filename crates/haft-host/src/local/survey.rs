@@ -4,9 +4,12 @@
 //! the stamp that is noted was taken after the content was read, and where it differs from the one
 //! before, the file counts as fresh and is read again the next time.
 
+mod ignored;
+
 use std::{
-    collections::HashMap,
+    collections::{HashMap, HashSet},
     io::{self, Read as _},
+    ops::AddAssign,
     sync::{
         Arc, Condvar, Mutex, MutexGuard, PoisonError,
         atomic::{AtomicBool, AtomicUsize, Ordering},
@@ -46,6 +49,8 @@ use crate::{
 const THREADS: usize = 8;
 /// How many names a thread walks before it gives a part away.
 const GRAIN: usize = 64;
+/// Most paths that rules hide and that are noted.
+const HIDDEN_MOST: usize = 1_000;
 
 impl Surveys for Local {
     fn survey<'a>(
@@ -83,11 +88,12 @@ impl Surveys for Local {
                         hungry: AtomicUsize::new(0),
                         passed: Passed::default(),
                     };
-                    let (mut survey, is_all) = job.run(&roots, &walk)?;
-                    survey.began = began;
-                    survey.roots = roots.iter().map(|root| root.real.clone()).collect();
+                    let (mut survey, mut seen) = job.run(&roots, &walk)?;
                     job.note_passed(&mut survey);
-                    if !is_all {
+                    seen += job.ignored(lookup, &mut survey, &walk)?;
+                    note_repositories(&mut survey);
+                    // Where nothing was come upon twice, that many are all of them.
+                    if seen != (Tally { met: known.nodes.len(), all: survey.nodes.len() }) {
                         job.carry_over(lookup, &roots, &mut survey, &walk);
                     }
                     job.tracked(lookup, &lists, &mut survey, &walk)?;
@@ -231,6 +237,21 @@ struct Given {
     idle: usize,
 }
 
+/// How many nodes were come upon.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+struct Tally {
+    /// Where something was known.
+    met: usize,
+    all: usize,
+}
+
+impl AddAssign for Tally {
+    fn add_assign(&mut self, other: Self) {
+        self.met += other.met;
+        self.all += other.all;
+    }
+}
+
 /// What one thread found.
 #[derive(Default)]
 struct Own {
@@ -243,8 +264,8 @@ struct Own {
 }
 
 impl Job<'_> {
-    /// What the walk finds, and whether all that was known is in it for sure.
-    fn run(&self, roots: &[Located], walk: &Walk) -> Result<(Survey, bool), SurveyError> {
+    /// What the walk finds.
+    fn run(&self, roots: &[Located], walk: &Walk) -> Result<(Survey, Tally), SurveyError> {
         for root in roots {
             let mut walker = match start(root, Rules::git(), walk, true) {
                 Ok(walker) => walker,
@@ -269,19 +290,20 @@ impl Job<'_> {
         if let Some(fault) = self.fault.lock().unwrap_or_else(PoisonError::into_inner).take() {
             return Err(fault);
         }
-        let mut survey =
-            Survey { nodes: HashMap::with_capacity(self.count()), ..Survey::default() };
-        let (mut met, mut all) = (0, 0);
+        let mut survey = Survey {
+            began: self.now,
+            nodes: HashMap::with_capacity(self.count()),
+            roots: roots.iter().map(|root| root.real.clone()).collect(),
+            ..Survey::default()
+        };
+        let mut seen = Tally::default();
         for own in found {
-            met += own.met;
-            all += own.nodes.len();
+            seen += Tally { met: own.met, all: own.nodes.len() };
             survey.nodes.extend(own.nodes);
             survey.rules.extend(own.rules);
             survey.others.extend(own.others);
         }
-        // Where nothing was come upon twice, that many are all of them.
-        let is_all = met == self.known.nodes.len() && all == survey.nodes.len();
-        Ok((survey, is_all))
+        Ok((survey, seen))
     }
 
     fn count(&self) -> usize {
@@ -561,14 +583,20 @@ impl Job<'_> {
     /// Takes note of what was passed over.
     fn note_passed(&self, survey: &mut Survey) {
         let passed = self.passed.lock().unwrap_or_else(PoisonError::into_inner);
-        if passed.len() > PASSED_MOST {
+        let state = |path: &HostPath| stamp_at(path).filter(|(kind, _)| *kind != EntryKind::Folder);
+        let hidden = passed.hidden.iter().take(HIDDEN_MOST);
+        let hidden = hidden.map(|path| (path.clone(), state(path).map(|(_, stamp)| stamp)));
+        survey.ignored_tree.hidden.extend(hidden);
+        if passed.folders.len() > PASSED_MOST {
             return;
         }
-        for path in passed.iter().filter(|path| path.file_name() == Some(b".git")) {
-            let state = OF_GIT.iter().map(|name| stamp_below(path, name)).collect();
-            survey.repositories.insert(path.clone(), state);
+        let mut all: HashSet<HostPath> = passed.folders.iter().cloned().collect();
+        if passed.files.len() > PASSED_MOST {
+            survey.ignored_tree.loose.clone_from(&passed.counts);
+        } else {
+            all.extend(passed.files.iter().cloned());
         }
-        survey.passed = Some(passed.iter().cloned().collect());
+        survey.passed = Some(all);
     }
 
     /// Looks after what git keeps track of although an ignore file names it.
@@ -702,9 +730,23 @@ impl Lists {
 
 /// The state of what is at a path below another one; none where nothing is.
 fn stamp_below(path: &HostPath, name: &str) -> Option<Stamp> {
-    let path = [path.as_bytes(), name.as_bytes()].join(&b'/');
-    let stat = fs::statat(fs::CWD, path, AtFlags::SYMLINK_NOFOLLOW | AtFlags::NO_AUTOMOUNT).ok()?;
-    Some(stamp_of(&stat))
+    stamp_at(&path.join(name).ok()?).map(|(_, stamp)| stamp)
+}
+
+/// Takes note of the states of repositories.
+fn note_repositories(survey: &mut Survey) {
+    let passed = survey.passed.iter().flatten();
+    for path in passed.filter(|path| path.file_name() == Some(b".git")) {
+        let state = OF_GIT.iter().map(|name| stamp_below(path, name)).collect();
+        survey.repositories.insert(path.clone(), state);
+    }
+}
+
+/// What is at a path, and its state; none where nothing is.
+fn stamp_at(path: &HostPath) -> Option<(EntryKind, Stamp)> {
+    let flags = AtFlags::SYMLINK_NOFOLLOW | AtFlags::NO_AUTOMOUNT;
+    let stat = fs::statat(fs::CWD, path.as_bytes(), flags).ok()?;
+    Some((kind_of(&stat), stamp_of(&stat)))
 }
 
 /// Reports whether one of the folders above a path is none any more, wherever it leads.

@@ -10,7 +10,7 @@
 mod rules;
 
 use std::{
-    collections::VecDeque,
+    collections::{HashMap, VecDeque},
     fmt::Display,
     sync::{Arc, Mutex, PoisonError},
 };
@@ -114,11 +114,23 @@ struct Wanted<H> {
     which: usize,
 }
 
-/// Where a walk tells what it passes over: what is ignored, and what is called `.git`. At most
-/// [`PASSED_MOST`] and one more.
-pub(crate) type Passed = Arc<Mutex<Vec<HostPath>>>;
+/// Where a walk tells what it passes over.
+pub(crate) type Passed = Arc<Mutex<PassedOver>>;
 
-/// Most paths that are told so.
+/// What a walk passes over. Of each list at most [`PASSED_MOST`] and one more.
+#[derive(Debug, Default)]
+pub(crate) struct PassedOver {
+    /// The folders that are ignored, and what is called `.git`.
+    pub(crate) folders: Vec<HostPath>,
+    /// What else is ignored.
+    pub(crate) files: Vec<HostPath>,
+    /// How many of those are in each folder.
+    pub(crate) counts: HashMap<HostPath, u64>,
+    /// What the filter hides, ignored or not, and whoever walks may know of.
+    pub(crate) hidden: Vec<HostPath>,
+}
+
+/// Most paths that are told so, of each kind.
 pub(crate) const PASSED_MOST: usize = 20_000;
 
 /// The state of a walk; `H` is an open folder.
@@ -345,18 +357,40 @@ impl<H: Clone> Walker<H> {
         })
     }
 
-    /// Has what is passed over told there; of that, what the filter allows.
+    /// Has what is passed over told there.
     pub(crate) fn tell_passed(&mut self, passed: Passed) {
         self.passed = Some(passed);
     }
 
-    fn pass(&self, name: &[u8]) {
+    fn pass(&self, name: &[u8], is_folder: bool) {
         let (Some(passed), Some(frame)) = (&self.passed, self.frames.last()) else { return };
-        let path = frame.path.join_bytes(name).ok().filter(|path| (self.allowed)(path));
-        let mut all = passed.lock().unwrap_or_else(PoisonError::into_inner);
-        if all.len() <= PASSED_MOST {
-            all.extend(path);
+        let Ok(path) = frame.path.join_bytes(name) else { return };
+        let is_allowed = (self.allowed)(&path);
+        if !is_allowed && !self.hides(&path) {
+            return;
         }
+        let mut all = passed.lock().unwrap_or_else(PoisonError::into_inner);
+        let list = match (is_allowed, is_folder) {
+            (false, _) => &mut all.hidden,
+            (true, true) => &mut all.folders,
+            (true, false) => &mut all.files,
+        };
+        if list.len() <= PASSED_MOST {
+            list.push(path);
+        }
+        if is_allowed && !is_folder {
+            if let Some(count) = all.counts.get_mut(&frame.path) {
+                *count += 1;
+            } else {
+                all.counts.insert(frame.path.clone(), 1);
+            }
+        }
+    }
+
+    /// Reports whether a rule hides what is not allowed. What is nobody's but the walker's own
+    /// business is no one's loss.
+    fn hides(&self, path: &HostPath) -> bool {
+        !(self.excludes)(path)
     }
 
     /// What was passed over so far.
@@ -400,7 +434,7 @@ impl<H: Clone> Walker<H> {
     fn step(&mut self, name: Name) -> Option<Step<H>> {
         let folderish = name.kind == EntryKind::Folder || (self.follow && name.to_folder);
         if name.bytes == b".git" {
-            self.pass(&name.bytes);
+            self.pass(&name.bytes, true);
             return None;
         }
         if !(self.names || folderish || name.kind == EntryKind::File) {
@@ -415,7 +449,7 @@ impl<H: Clone> Walker<H> {
         if verdict != Verdict::Taken {
             if verdict == Verdict::Ignored {
                 self.skipped.ignored += 1;
-                self.pass(&name.bytes);
+                self.pass(&name.bytes, folderish);
             }
             return None;
         }
@@ -423,6 +457,7 @@ impl<H: Clone> Walker<H> {
         let path = frame.path.join_bytes(&name.bytes).ok()?;
         if !(self.allowed)(&path) {
             self.skipped.denied += 1;
+            self.pass(&name.bytes, folderish);
             return None;
         }
         let folder = frame.handle.clone();

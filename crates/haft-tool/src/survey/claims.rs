@@ -59,6 +59,7 @@ impl Stands {
     fn found(survey: &Survey, path: &HostPath) -> Self {
         match survey.nodes.get(path) {
             Some(node) => hash(node).map_or(Self::Unknown, |hash| Self::This(node.kind, hash)),
+            None if survey.lacked_ignored(path) => Self::Nothing,
             None if survey.ignored(path, false) => Self::Unknown,
             None => Self::Nothing,
         }

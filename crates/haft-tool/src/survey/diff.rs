@@ -14,7 +14,11 @@ use std::{
 use haft_host::{Born, Content, Copies, DEPTH_LIMIT, Node, Stamp, Survey};
 use haft_types::{Blob, EntryKind, Hash, HostPath, Receipt, ReceiptAction, Rights};
 
-use super::{Changes, HASHED, Kept, Watching, claims::Claims};
+use super::{
+    Changes, HASHED, Kept, Watching,
+    claims::Claims,
+    ignored::{self, Moves, Uncovered},
+};
 use crate::PreImages;
 
 /// How one path changed: what was there, and what is.
@@ -120,6 +124,7 @@ pub(super) fn changes(
     gone.sort();
     come.sort();
     renamed(before, after, &mut gone, &mut come, &mut changes);
+    come.retain(|path| !ignored::may_be_old(before, after, path, born));
     let shifted = shifted_rules(before, after);
     let ids = LazyCell::new(|| ids(before));
     come.retain(|path| {
@@ -262,22 +267,30 @@ pub(super) fn hash(node: &Node) -> Option<Hash> {
     }
 }
 
-/// Notes in the receipts of ignored files the folders that were made for them: no look finds those.
+/// Notes in the receipts of ignored files the folders that were made for them and that no look finds.
 pub(super) fn note_made(before: &Survey, receipts: &mut [Receipt]) {
     let Some(passed) = &before.passed else { return };
     let mut known: HashSet<HostPath> = HashSet::new();
+    // These have receipts of their own.
+    let folders = receipts
+        .iter()
+        .filter(|one| one.action == ReceiptAction::Created && one.kind == EntryKind::Folder);
+    let folders: HashSet<HostPath> = folders.map(|one| one.path.clone()).collect();
     let created = |receipt: &&mut Receipt| receipt.action == ReceiptAction::Created;
     for receipt in receipts.iter_mut().filter(created) {
-        if !before.ignored(&receipt.path, receipt.kind == EntryKind::Folder) {
-            continue;
-        }
         let above = std::iter::successors(receipt.path.parent(), HostPath::parent);
         // Up to a folder of which it is known that it was there.
         let made: Vec<HostPath> = above
             .take_while(|folder| {
-                !before.nodes.contains_key(folder) && !before.roots.contains(folder)
+                let is_known = before.nodes.contains_key(folder)
+                    || before.ignored_tree.folders.contains_key(folder);
+                !is_known && !before.roots.contains(folder) && !folders.contains(folder)
             })
             .collect();
+        let is_folder = receipt.kind == EntryKind::Folder;
+        if made.is_empty() || !before.ignored(&receipt.path, is_folder) {
+            continue;
+        }
         // In one that nobody looked into there may have been others.
         if made.last().is_some_and(|top| before.ignored(top, true))
             && !made.iter().any(|folder| passed.contains(folder))
@@ -288,60 +301,63 @@ pub(super) fn note_made(before: &Survey, receipts: &mut [Receipt]) {
     }
 }
 
-/// What changed that is neither kept nor brought back: what git ignores and is gone, pipes and the
-/// like, and what `.git` holds. Sorted; `is_gone` looks whether nothing is at a path.
+/// What changed that is neither kept nor brought back: what git ignores and was not looked at, what
+/// rules hide, pipes and the like, and what `.git` holds. Sorted; `is_gone` looks whether nothing is at a path.
 pub(super) fn uncovered(
     before: &Survey,
     after: &Survey,
     changes: &[Change],
     is_gone: impl Fn(&HostPath) -> bool,
-) -> Vec<(HostPath, &'static str)> {
-    let (Some(then), Some(now)) = (&before.passed, &after.passed) else { return Vec::new() };
-    let moved = |path: &HostPath| {
-        changes.iter().any(|change| match &change.action {
-            ReceiptAction::Renamed { from } => path.is_within(from),
-            _ => false,
-        })
+) -> Uncovered {
+    let mut all = ignored::lost(before, after, changes, &is_gone);
+    let (Some(then), Some(now)) = (&before.passed, &after.passed) else { return all };
+    let moves = Moves::of(changes);
+    // What was looked at, whatever ignores it, and what is counted.
+    let covered = |path: &HostPath| {
+        before.nodes.get(path).is_some_and(|node| node.kind != EntryKind::Folder)
+            || before.ignored_tree.counts.contains_key(path)
     };
-    // What git keeps track of was looked at, whatever ignores it.
-    let covered =
-        |path: &HostPath| before.nodes.get(path).is_some_and(|node| node.kind != EntryKind::Folder);
     let gone = then.iter().filter(|path| {
         let is_there = now.contains(*path) || after.nodes.contains_key(*path);
-        !is_there && !covered(path) && !moved(path) && is_gone(path)
+        !is_there && !covered(path) && !moves.moved(path) && is_gone(path)
     });
-    let mut all: Vec<_> = gone.map(|path| (path.clone(), "gone")).collect();
+    all.extend(gone.map(|path| (path.clone(), "gone".into())));
     for (path, now) in &after.repositories {
         match before.repositories.get(path) {
             Some(then) if then == now => {}
-            Some(_) => all.push((path.clone(), "changed")),
+            Some(_) => all.push((path.clone(), "changed".into())),
             None if moved_to(path, changes) => {}
-            None => all.push((path.clone(), "made")),
+            None => all.push((path.clone(), "made".into())),
         }
     }
-    let gone = before.others.iter().filter(|path| !after.others.contains(*path) && !moved(path));
+    let gone =
+        before.others.iter().filter(|path| !after.others.contains(*path) && !moves.moved(path));
     // A file in its place is no less its end.
     let is_gone = |path: &&HostPath| after.nodes.contains_key(*path) || is_gone(path);
-    all.extend(gone.filter(is_gone).map(|path| (path.clone(), "(pipe, socket or device) gone")));
+    all.extend(
+        gone.filter(is_gone).map(|path| (path.clone(), "(pipe, socket or device) gone".into())),
+    );
     let is_new = |path: &&HostPath| {
         let was_there = before.others.contains(*path) || before.ignored(path, false);
         !was_there && !moved_to(path, changes)
     };
     let made = after.others.iter().filter(is_new);
-    all.extend(made.map(|path| (path.clone(), "(pipe, socket or device) made")));
+    all.extend(made.map(|path| (path.clone(), "(pipe, socket or device) made".into())));
     let too_deep = |change: &&Change| {
         change.action == ReceiptAction::Created
             && change.after.as_ref().is_some_and(|node| node.kind == EntryKind::Folder)
             && after.roots.iter().any(|root| is_deepest(root, &change.path))
     };
     let deep = changes.iter().filter(too_deep);
-    all.extend(deep.map(|change| (change.path.clone(), "(nested too deep) not looked into")));
+    all.extend(
+        deep.map(|change| (change.path.clone(), "(nested too deep) not looked into".into())),
+    );
     for (top, listed) in &after.listed {
         let other = before.listed.get(top).is_some_and(|before| before != listed);
         let Ok(git) = top.join_bytes(b".git") else { continue };
         // What is told of the whole says no less.
         if other && !all.iter().any(|(path, _)| *path == git) {
-            all.extend(git.join_bytes(b"index").map(|index| (index, "changed")));
+            all.extend(git.join_bytes(b"index").map(|index| (index, "changed".into())));
         }
     }
     all.sort();
@@ -448,7 +464,9 @@ fn pre_image(
         // Another call may have kept it.
         Content::NoRoom(hash) if let Some(blob) = images.find(hash) => return Ok(blob),
         Content::NoRoom(_) => {
-            return Err("there was no room for a copy: undo.session_bytes in the settings".into());
+            let text = "there was no room for a copy: undo.session_bytes in the settings, and of what \
+                        git ignores shell.changes.ignored_bytes";
+            return Err(text.into());
         }
         _ => return Err(unread(Some(node), watching)),
     };

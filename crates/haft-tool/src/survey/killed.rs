@@ -5,12 +5,12 @@
 
 use std::{io, sync::Arc, time::Duration};
 
-use haft_host::{FileKind, Located, Named, SurveyError, SurveyLimits};
+use haft_host::{FileKind, Located, Named, SurveyError};
 use haft_types::{CallId, Follow, HostPath, Receipt, ReceiptAction};
 use tokio_util::sync::CancellationToken;
 
 use super::{
-    Told, WITHIN, Watch, Watching,
+    Told, Watch, Watching,
     claims::Claims,
     diff::{self, Change},
     down,
@@ -89,8 +89,7 @@ impl Dispatcher {
             roots.extend(Some(root).filter(|root| root.kind == FileKind::FOLDER));
         }
         let walk = walk(&self.session.judge(), &open.tool, host.style(), CancellationToken::new());
-        let limits =
-            SurveyLimits { files: watching.files, file_bytes: watching.file_bytes, within: WITHIN };
+        let limits = watching.limits();
         let before = Arc::new(open.before);
         let named = Named::default();
         let looked =

@@ -6,7 +6,7 @@
 //!
 //! **Invariant:** a command is never held up by what cannot be found or kept: the answer says so.
 //! What was cancelled is answered at once, and looked at all the same: see [`late`]. What a rule hides
-//! from the caller is neither copied nor named. Two commands at once do not tell
+//! from the caller is not copied, and named only where it is lost. Two commands at once do not tell
 //! the same change twice; which of them made it is then not known.
 
 mod beside;
@@ -14,23 +14,22 @@ mod claims;
 mod diff;
 mod down;
 mod git;
+mod ignored;
 mod killed;
 mod late;
 mod meanwhile;
 mod told;
 
 use std::{
-    collections::HashSet,
+    borrow::Cow,
     sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, Weak},
     time::Duration,
 };
 
-use haft_host::{
-    Copies, FileKind, Host, Located, Named, Stamp, Survey, SurveyError, SurveyLimits, Walk,
-};
+use haft_host::{Copies, FileKind, Host, Located, Named, Survey, SurveyError, Walk};
 use haft_types::{
-    Access, CallId, Effect, EntryKind, Follow, HostPath, Outcome, Place, Receipt, ReceiptAction,
-    Status, Style, Target,
+    Access, CallId, Effect, EntryKind, Follow, HostPath, Outcome, Place, Receipt, Status, Style,
+    Target,
 };
 use tokio::{task::JoinHandle, time::Instant};
 use tokio_util::sync::CancellationToken;
@@ -56,11 +55,15 @@ pub struct Watching {
     pub files: usize,
     /// Most bytes of a file that is copied.
     pub file_bytes: u64,
+    /// Most files that git ignores and that are looked at.
+    pub ignored_files: usize,
+    /// Most bytes of the copies of those.
+    pub ignored_bytes: u64,
 }
 
 impl Default for Watching {
     fn default() -> Self {
-        Self { files: 20_000, file_bytes: 4 << 20 }
+        Self { files: 20_000, file_bytes: 4 << 20, ignored_files: 2_000, ignored_bytes: 64 << 20 }
     }
 }
 
@@ -449,8 +452,7 @@ impl State {
             let text = format!("the host {} cannot look at whole folders", host.name());
             std::io::Error::other(text)
         })?;
-        let limits =
-            SurveyLimits { files: watching.files, file_bytes: watching.file_bytes, within: WITHIN };
+        let limits = watching.limits();
         loop {
             let copies = match &self.copies {
                 Some(copies) => Arc::clone(copies),
@@ -588,7 +590,8 @@ impl Watched {
         let mut changes = changes(&before, &after, (&claims, &covers), &born);
         self.leave_ignored(&before, &after, &mut changes, shared || self.is_gap).await;
         let same = (&before.passed, &before.repositories) == (&after.passed, &after.repositories)
-            && (&before.listed, &before.others) == (&after.listed, &after.others);
+            && (&before.listed, &before.others) == (&after.listed, &after.others)
+            && ignored::is_same(&before, &after);
         if changes.is_empty() && same {
             return Found::default();
         }
@@ -621,29 +624,6 @@ impl Watched {
         let lines = std::iter::once(text).chain(made_room).collect();
         self.watch.claim_between(&kept.receipts, (self.from.looked, looked));
         Found { receipts: kept.receipts, data: Some(data), lines }
-    }
-
-    /// Leaves out what is ignored and is no change, or may be none.
-    async fn leave_ignored(
-        &self,
-        before: &Survey,
-        after: &Survey,
-        changes: &mut Changes,
-        shared: bool,
-    ) {
-        let (along, others) = came_along(before, after, changes, &*self.from.host).await;
-        changes.retain(|change| !along.contains(&change.path));
-        changes.extend(others);
-        if shared {
-            // One that runs beside named it, and it may have been there before.
-            let is_open = |change: &Change| {
-                change.action == ReceiptAction::Created
-                    && before.ignored(&change.path, false)
-                    && after.ignored(&change.path, false)
-                    && !self.from.named.paths.contains(&change.path)
-            };
-            changes.retain(|change| !is_open(change));
-        }
     }
 
     /// Reports whether a look finds what stands at a path.
@@ -716,41 +696,6 @@ impl Watched {
     }
 }
 
-/// What was named, git ignores, and came along with a folder that was renamed, where no look finds it:
-/// what is as it was, which undo brings back with its folder, and beside it what is not, as what is in
-/// its place now.
-async fn came_along(
-    before: &Survey,
-    after: &Survey,
-    changes: &[Change],
-    host: &dyn Host,
-) -> (HashSet<HostPath>, Changes) {
-    let (mut along, mut others) = (HashSet::new(), Changes::new());
-    let gone = changes.iter().filter(|change| {
-        change.action == ReceiptAction::Deleted && before.named.contains(&change.path)
-    });
-    for path in gone.map(|change| &change.path) {
-        let place = changes.iter().find_map(|change| match &change.action {
-            ReceiptAction::Renamed { from } => {
-                change.path.join_bytes(path.relative_to(from).filter(|rest| !rest.is_empty())?).ok()
-            }
-            _ => None,
-        });
-        let Some(place) = place.filter(|place| !after.nodes.contains_key(place)) else { continue };
-        let state = |stamp: Stamp| (stamp.id, stamp.size, stamp.modified);
-        let was = before.nodes.get(path).map(|node| state(node.stamp));
-        let at = host.fs().locate(&place, Follow::No).await;
-        let Some(at) = at.ok().filter(|at| at.real == place) else { continue };
-        let Some(stamp) = at.stamp else { continue };
-        if was == Some(state(stamp)) {
-            along.insert(path.clone());
-        } else if at.kind == FileKind::FILE {
-            others.push(Change::unread(&place, stamp));
-        }
-    }
-    (along, others)
-}
-
 fn found_later(call: &CallId, line: &str) -> String {
     format!("by {call}, found after its end: {line}")
 }
@@ -765,7 +710,7 @@ struct Kept {
     /// What cannot be taken back, and why.
     lost: Vec<(HostPath, String)>,
     /// What is not covered, and what became of it.
-    uncovered: Vec<(HostPath, &'static str)>,
+    uncovered: Vec<(HostPath, Cow<'static, str>)>,
     /// What is kept makes no room for what is kept beside it.
     held: Vec<Held>,
 }

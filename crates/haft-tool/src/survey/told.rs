@@ -72,8 +72,10 @@ impl Told {
         }
         named.sort();
         let lost = kept.lost.iter().map(|(path, why)| format!("{} ({why})", place.shown(path)));
-        let uncovered =
-            kept.uncovered.iter().map(|(path, what)| format!("{} {what}", place.shown(path)));
+        let uncovered = kept.uncovered.iter().map(|(path, what)| {
+            let is_count = what.starts_with(|first: char| first.is_ascii_digit());
+            format!("{}{} {what}", place.shown(path), if is_count { ":" } else { "" })
+        });
         Self { named, inside, lost: lost.collect(), uncovered: uncovered.collect() }
     }
 

@@ -123,12 +123,19 @@ impl Undo<'_> {
     pub(super) async fn follow_folders(&self, all: &mut Steps) -> Result<(), UndoError> {
         let moved = moved(&all.folders);
         let is_gone = |step: &Step| step.left.is_none() && step.file.is_none() && !step.is_unknown;
+        // What was told to be new there is another one.
+        let is_new = |(_, step): &(&HostPath, &Step)| matches!(step.to, To::Nothing);
+        let new: BTreeSet<HostPath> =
+            all.files.iter().filter(is_new).map(|(path, _)| path.clone()).collect();
         let mut found: Vec<(HostPath, Step)> = Vec::new();
         for (path, step) in &mut all.files {
             let (To::Content(blob) | To::Link(blob)) = &step.to else { continue };
             let is_link = matches!(step.to, To::Link(_));
             let kind = if is_link { EntryKind::Link } else { EntryKind::File };
             let (true, Some(now)) = (is_gone(step), renamed(&moved, path)) else { continue };
+            if new.contains(&now) {
+                continue;
+            }
             let failed = |source| UndoError::Io { path: now.clone(), source };
             let at = self.host.fs().locate(&now, Follow::No).await.map_err(failed)?;
             if at.real != now || at.kind != FileKind::Entry(kind) {

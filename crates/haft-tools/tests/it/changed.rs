@@ -48,7 +48,7 @@ pub fn world() -> World {
     World::local(
         haft_tools::builtin(),
         [
-            (".gitignore", "*.log\n/target/\n"),
+            (".gitignore", "*.log\n/target/\nnode_modules/\n"),
             (".git/config", "[core]\n"),
             ("a.txt", "one\ntwo\n"),
             ("b c.txt", "three\n"),
@@ -138,10 +138,10 @@ fn any_command() -> impl Strategy<Value = String> {
     ]
 }
 
-/// Only the paths that undo is about: not what git ignores at either end, nor `.git`.
+/// Only the paths that undo is about: not what tools rebuild at either end, nor `.git`.
 fn covered(tree: &Tree) -> Tree {
     let is_kept = |name: &str| {
-        !name.split('/').any(|name| name.strip_suffix(".log").is_some())
+        !name.split('/').any(|name| name == "node_modules")
             && !name.starts_with("target")
             && !name.starts_with(".git/")
     };
@@ -149,7 +149,7 @@ fn covered(tree: &Tree) -> Tree {
 }
 
 /// Compares what undo is about. What was moved in stays, and so does a folder that holds some of it,
-/// or something that git ignores.
+/// or something that tools rebuild.
 fn assert_same(now: &Tree, wanted: &Tree, moved_in: &[String], what: &str) {
     let (mut found, wanted) = (covered(now), covered(wanted));
     let is_moved = |name: &str| moved_in.iter().any(|moved| Path::new(name).starts_with(moved));
@@ -271,8 +271,10 @@ fn went(
 #[tokio::test]
 async fn a_folder_that_holds_what_nobody_knows_is_not_replaced() {
     let world = world();
-    bash(&world, "mv a.txt 'b c.txt'; cp -r d a.txt; chmod 700 d; ln -s x l").await;
     let root = world.folder().unwrap();
+    fs::create_dir(root.join("d/node_modules")).unwrap();
+    fs::write(root.join("d/node_modules/x"), "built\n").unwrap();
+    bash(&world, "mv a.txt 'b c.txt'; cp -r d a.txt; chmod 700 d; ln -s x l").await;
     let after = tree(&root);
     let done = take_back(&world, &receipts(&world), false).await;
     assert!(went(done, &root, &after, &[]).is_none());
@@ -298,8 +300,8 @@ async fn a_folder_that_was_made_and_holds_what_was_moved_in_stays() {
 
 #[tokio::test]
 async fn a_folder_that_cannot_go_comes_along_with_the_one_above_it() {
-    let first =
-        "mkdir -p d/n/o d/n/m; echo x > d/n/o/p; echo ignored | tee d/n/old.log d/n/m/old.log";
+    let first = "mkdir -p d/n/o d/n/m; echo x > d/n/o/p; \
+         for f in d/n d/n/m; do mkdir $f/node_modules; echo built > $f/node_modules/x; done";
     there_and_back(&[first, "mv d l"].map(str::to_owned), 1, false).await;
     let world = world();
     let root = world.folder().unwrap();
@@ -308,7 +310,8 @@ async fn a_folder_that_cannot_go_comes_along_with_the_one_above_it() {
     let after = tree(&root);
     let undone = take_back(&world, &receipts(&world), false).await.unwrap();
     let now = tree(&root);
-    assert!(now.contains_key("d/n/old.log") && now.contains_key("d/n/m/old.log"), "{now:?}");
+    let stays = ["d/n/node_modules/x", "d/n/m/node_modules/x"];
+    assert!(stays.iter().all(|name| now.contains_key(*name)), "{now:?}");
     assert!(!now.contains_key("l") && !now.contains_key("d/n/o"), "{now:?}");
     take_back(&world, &undone, false).await.unwrap();
     assert_eq!(tree(&root), after, "with what git ignores");

@@ -81,12 +81,12 @@ async fn what_a_command_names_is_covered_whatever_ignores_it() {
 #[tokio::test]
 async fn what_was_named_once_is_looked_after_by_the_commands_that_follow() {
     let world = world();
-    fs::write(world.folder().unwrap().join("run.sh"), "echo later > .env\n").unwrap();
+    fs::write(world.folder().unwrap().join("run.sh"), "echo later > target/out\n").unwrap();
     assert_eq!(told(&bash(&world, "sh run.sh").await), "", "no word names it");
-    assert_eq!(told(&bash(&world, "echo x > .env").await), "[changed: .env]");
-    assert_eq!(told(&bash(&world, "sh run.sh").await), "[changed: .env]");
+    assert_eq!(told(&bash(&world, "echo x > target/out").await), "[changed: target/out]");
+    assert_eq!(told(&bash(&world, "sh run.sh").await), "[changed: target/out]");
     take_back(&world, &receipts(&world), false).await.unwrap();
-    assert_eq!(fs::read(world.folder().unwrap().join(".env")).unwrap(), b"later\n");
+    assert_eq!(fs::read(world.folder().unwrap().join("target/out")).unwrap(), b"later\n");
 }
 
 #[tokio::test]

@@ -9,6 +9,7 @@ mod beside;
 mod changed;
 mod changed_git;
 mod changed_ignored;
+mod changed_ignored_data;
 mod changed_late;
 mod changed_uncovered;
 mod differential;

@@ -81,6 +81,7 @@ mod told;
 mod tool;
 mod undo;
 mod undo_force;
+mod undo_ignored;
 mod why;
 mod wire;
 mod words;

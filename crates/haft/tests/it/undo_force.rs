@@ -198,9 +198,9 @@ fn a_folder_that_stays_is_told_with_what_it_holds() {
             "lib/ stays: it holds node_modules, of",
         ),
         (
-            "mkdir -p a/b; cd a/b; seq 5 | xargs -I% touch %.o",
+            "mkdir -p a/build; cd a/build; seq 5 | xargs -I% touch %.o",
             &[],
-            "a/b/ stays: it holds 1.o, 2.o, 3.o, 4.o, 1 more, of",
+            "a/build/ stays: it holds 1.o, 2.o, 3.o, 4.o, 1 more, of",
         ),
     ];
     for (command, files, told) in cases {

@@ -36,7 +36,7 @@ const FILE: OFlags =
     OFlags::NOFOLLOW.union(OFlags::NONBLOCK).union(OFlags::NOCTTY).union(OFlags::CLOEXEC);
 
 /// Opens a folder below an open one, for listing.
-pub(super) fn open_folder(folder: impl AsFd, name: &[u8]) -> rustix::io::Result<Folder> {
+pub(in super::super) fn open_folder(folder: impl AsFd, name: &[u8]) -> rustix::io::Result<Folder> {
     openat(folder, name, FOLDER | OFlags::RDONLY, Mode::empty()).map(Arc::new)
 }
 

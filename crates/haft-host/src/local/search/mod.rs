@@ -27,9 +27,9 @@ use grep_searcher::Searcher;
 use ignore::gitignore::gitconfig_excludes_path;
 use tokio_util::sync::CancellationToken;
 
-pub(super) use self::disk::{Folder, enter, ignore_file, open_file};
+pub(super) use self::disk::{Folder, enter, ignore_file, open_file, open_folder};
 use self::{
-    disk::{Buffered, advance, list, open_folder, read_some},
+    disk::{Buffered, advance, list, read_some},
     names::Finding,
     ordered::{Leave, Ordered, StopOnDrop},
 };
