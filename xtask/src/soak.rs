@@ -126,6 +126,14 @@ const SOAKS: &[Soak] = &[
         count: 100,
     },
     Soak {
+        name: "repository",
+        about: "ways to destroy a git repository, at each level, by each kind of call, of each kind",
+        packages: &["haft"],
+        tests: "a_repository_survives",
+        scale: Scale::Factor,
+        count: 36,
+    },
+    Soak {
         name: "crash",
         about: "changes of files that are killed at every file call and at random instants",
         packages: &["haft"],

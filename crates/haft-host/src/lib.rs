@@ -44,8 +44,8 @@ pub use self::{
         repository,
     },
     local::{
-        Ancestor, GitReader, Local, Lookup, SUPERVISORS, ancestors, end_supervisor, supervise,
-        terminal,
+        Ancestor, CopyAt, GitReader, Local, Lookup, Loss, Missing, Repositories, SUPERVISORS,
+        Snapshot, ancestors, end_supervisor, supervise, terminal,
     },
     memory::{FsOp, Memory},
     network::Network,
@@ -106,6 +106,10 @@ pub trait Host: Send + Sync {
     }
     /// What looks at whole trees; none where what a program changed cannot be found.
     fn surveys(&self) -> Option<&dyn Surveys> {
+        None
+    }
+    /// What copies git repositories; none where that is not done.
+    fn repositories(&self) -> Option<&Repositories> {
         None
     }
 }

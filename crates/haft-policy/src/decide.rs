@@ -261,6 +261,7 @@ impl Policy {
             .or_else(|| self.misread(ask, &judged))
             .or_else(|| self.ruled(ask, &judged, Verdict::Ask))
             .or_else(|| self.restricted(ask, &judged))
+            .or_else(|| Self::discarded(ask, &judged))
             // Whatever else is asked about: whoever says yes lets it out, this once.
             .map(|question| ask.also_leaving(question))
             .or_else(|| ask.leaving(&self.sandbox))

@@ -7,6 +7,7 @@
 //! **Does not know:** where links lead that nobody looked up: a word is judged as it is written, and as the
 //! plan says that it leads.
 
+mod discards;
 mod reach;
 pub(crate) mod said;
 mod sweeps;
@@ -235,6 +236,18 @@ impl Policy {
             }
         }
         None
+    }
+
+    /// The question about what git throws away for good, where nothing else is asked about it.
+    pub(crate) fn discarded(ask: &Ask<'_>, judged: &[Judged<'_>]) -> Option<Ruling> {
+        ask.inside()?;
+        judged.iter().find_map(|one| {
+            let parts = &one.script.as_ref()?.parts;
+            let thrown = parts.iter().find_map(discards::of)?;
+            let what = doing(one.effect, None, ask);
+            let reason = |run: &str| format!("{run} throws away {thrown}");
+            Some(Ruling::ask(Remember::Session, None, &what, reason))
+        })
     }
 
     /// The question about what it names of which a rule speaks; a rule that allows just this command

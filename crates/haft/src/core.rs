@@ -52,6 +52,8 @@ const MANAGED_CLAUDE: &str = "/etc/claude-code/managed-settings.json";
 
 /// Where what commands put in the place of something protected goes, in the state folder.
 const PUT_ASIDE: &str = "put-aside";
+/// Where copies of git repositories are, for as long as a process needs them.
+const REPOSITORIES: &str = "repositories";
 /// Where the host keeps a record of the places that are being written to, in the state folder.
 const LEDGER: &str = "writing";
 /// Longest that the start waits for the disks on which a killed run left something.
@@ -233,6 +235,7 @@ fn host(loaded: &Loaded, haft_home: &Path, cwd: &Path) -> Local {
         .with_ledger(haft_home.join(LEDGER))
         .with_caches(caches(haft_home, cwd))
         .with_put_aside(haft_home.join(PUT_ASIDE))
+        .with_repositories(haft_home.join(REPOSITORIES))
         .with_supervisor(again::supervisor())
         .with_secrets(secret_names(loaded))
         .with_let_through(loaded.settings.shell.let_through.clone())

@@ -55,7 +55,35 @@ pub async fn add(
             say(&format!("haft: {call} ran when haft was killed: {line}"));
         }
     }
+    rescue(core, killed.first().map(|killed| &killed.call), open).await?;
     Ok(killed)
+}
+
+/// Looks after the repositories that a command damaged, this call where it is known which.
+async fn rescue(
+    core: &Core,
+    call: Option<&CallId>,
+    open: &mut [(CallId, Outcome)],
+) -> Result<(), RecordError> {
+    let (receipts, lines) = core.dispatcher.rescued(call.is_some()).await;
+    let ended = open.iter_mut().find(|(id, _)| Some(id) == call);
+    match (ended, call) {
+        (Some((_, outcome)), _) => {
+            for line in &lines {
+                outcome.note(line);
+            }
+            outcome.receipts.extend(receipts);
+        }
+        (None, Some(call)) if !receipts.is_empty() => {
+            let body = Body::Found { call: call.clone(), receipts };
+            core.bus.emit(&AgentPath::default(), NO_TURN, body)?;
+        }
+        _ => {}
+    }
+    for line in &lines {
+        say(&format!("haft: when haft was killed, a command ran: {}", face::safe(line)));
+    }
+    Ok(())
 }
 
 /// Lets go of what was needed to find it.

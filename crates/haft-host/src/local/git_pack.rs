@@ -62,22 +62,33 @@ struct Head {
 
 /// The packs of the repository whose folder this is.
 pub(super) fn packs(top: &HostPath) -> Vec<Opened> {
-    let folder = [top.as_bytes(), b".git/objects/pack"].join(&b'/');
+    packs_in(&[top.as_bytes(), b".git/objects/pack"].join(&b'/'))
+}
+
+/// The packs in a folder.
+pub(super) fn packs_in(folder: &[u8]) -> Vec<Opened> {
     let flags = OFlags::RDONLY | OFlags::CLOEXEC | OFlags::DIRECTORY;
-    let Ok(folder) = openat(CWD, folder, flags, Mode::empty()) else { return Vec::new() };
-    let Ok(entries) = Dir::read_from(&folder) else { return Vec::new() };
+    let Ok(found) = openat(CWD, folder, flags, Mode::empty()) else { return Vec::new() };
+    let Ok(entries) = Dir::read_from(&found) else { return Vec::new() };
     let names = entries.flatten().map(|entry| entry.file_name().to_bytes().to_vec());
     let stems = names.filter_map(|name| name.strip_suffix(b".idx").map(<[u8]>::to_vec));
-    let open = |stem: &[u8], end: &[u8]| -> io::Result<File> {
+    stems.filter_map(|stem| pack_of(folder, &stem)).take(PACKS).collect()
+}
+
+/// The pack in a folder whose files begin so.
+pub(super) fn pack_of(folder: &[u8], stem: &[u8]) -> Option<Opened> {
+    let file = |end: &[u8]| -> io::Result<File> {
         let flags = OFlags::RDONLY | OFlags::CLOEXEC | OFlags::NOFOLLOW | OFlags::NONBLOCK;
-        let file = File::from(openat(&folder, [stem, end].concat(), flags, Mode::empty())?);
+        let path = [folder, b"/", stem, end].concat();
+        let file = File::from(openat(CWD, path, flags, Mode::empty())?);
         if file.metadata()?.is_file() { Ok(file) } else { Err(io::ErrorKind::InvalidInput.into()) }
     };
-    let both = |stem: Vec<u8>| {
-        let (list, data) = (open(&stem, b".idx").ok()?, open(&stem, b".pack").ok()?);
-        Arc::new(Pack { list, data }).open()
-    };
-    stems.filter_map(both).take(PACKS).collect()
+    open(file(b".idx").ok()?, file(b".pack").ok()?)
+}
+
+/// The pack of these files: its list, and what it holds.
+pub(super) fn open(list: File, data: File) -> Option<Opened> {
+    Arc::new(Pack { list, data }).open()
 }
 
 /// Reads what git has of files.
@@ -227,8 +238,23 @@ impl Opened {
         if content.len() as u64 == head.len { Ok(content) } else { Err(wrong()) }
     }
 
+    /// The names of all objects in here.
+    pub(super) fn ids(&self) -> impl Iterator<Item = GitId> {
+        let count = self.count().unwrap_or(0);
+        let names = self.list.get(HEAD..HEAD + count * 20).unwrap_or_default();
+        names.as_chunks::<20>().0.iter().map(|id| GitId(*id))
+    }
+
     /// Gives what a file held; none where it is not in here.
     fn get(&self, id: GitId, len: u64) -> io::Result<Option<Vec<u8>>> {
+        let Some((kind, content)) = self.object(id)? else { return Ok(None) };
+        let named = sha1(&[format!("blob {len}\0").as_bytes(), &content]);
+        let right = kind == BLOB && content.len() as u64 == len && named == id.0;
+        if right { Ok(Some(content)) } else { Err(wrong()) }
+    }
+
+    /// Gives an object with its kind, its hash unchecked; none where it is not in here.
+    pub(super) fn object(&self, id: GitId) -> io::Result<Option<(u8, Vec<u8>)>> {
         let Some(place) = self.place(id) else { return Ok(None) };
         let mut changes = Vec::new();
         let mut head = self.head(place)?;
@@ -243,9 +269,7 @@ impl Opened {
         for change in changes.iter().rev() {
             content = changed(&content, &self.unpacked(change)?).ok_or_else(wrong)?;
         }
-        let named = sha1(&[format!("blob {len}\0").as_bytes(), &content]);
-        let right = head.kind == BLOB && content.len() as u64 == len && named == id.0;
-        if right { Ok(Some(content)) } else { Err(wrong()) }
+        Ok(Some((head.kind, content)))
     }
 }
 

@@ -16,6 +16,7 @@ mod locate;
 mod moves;
 mod ports;
 mod quick;
+mod repositories;
 mod rights;
 mod search;
 mod sha1;
@@ -46,6 +47,7 @@ pub use self::{
     ancestors::{Ancestor, ancestors, terminal},
     git_pack::Reader as GitReader,
     locate::Lookup,
+    repositories::{CopyAt, Loss, Missing, Repositories, Snapshot},
     shell::{SUPERVISORS, end_supervisor, supervise},
 };
 pub(crate) use self::{git_index::lists_links, git_pack::Pack};
@@ -75,6 +77,8 @@ pub struct Local {
     caches: Option<PathBuf>,
     /// How what they are to leave as it is is kept.
     keeping: Keeping,
+    /// Copies of git repositories; none where none are made.
+    repositories: Option<Repositories>,
     /// True where the caller is on a thread that may wait for the disk.
     aside: bool,
 }
@@ -109,6 +113,7 @@ impl Local {
                 tame: git_settings::is_tame,
                 ..Keeping::default()
             },
+            repositories: None,
             aside: false,
         }
     }
@@ -151,6 +156,13 @@ impl Local {
     pub fn with_put_aside(self, folder: PathBuf) -> Self {
         let keeping = Keeping { aside: Some(folder), ..self.keeping };
         Self { keeping, ..self }
+    }
+
+    /// The same machine, where git repositories are copied to a folder before commands that may change
+    /// files, so that they can be put back; the folder is made with the first of them.
+    #[must_use]
+    pub fn with_repositories(self, folder: PathBuf) -> Self {
+        Self { repositories: Some(Repositories::new(folder)), ..self }
     }
 
     /// The same machine, where programs get these variables of this process although they look like
@@ -325,5 +337,8 @@ impl Host for Local {
     }
     fn surveys(&self) -> Option<&dyn Surveys> {
         Some(self)
+    }
+    fn repositories(&self) -> Option<&Repositories> {
+        self.repositories.as_ref()
     }
 }

@@ -215,7 +215,7 @@ const PLAIN_SETTINGS: &[&str] = &[
 ];
 
 /// Options of git with a value in the next word.
-const VALUED: &[&str] = &[
+pub(super) const VALUED: &[&str] = &[
     "-C",
     "-c",
     "--attr-source",

@@ -3,6 +3,7 @@
 
 mod cases;
 mod commands;
+mod discards;
 mod dressed;
 mod forms;
 mod properties;

@@ -66,7 +66,7 @@ impl Stage for Snapshot {
             let unseen = call.plan().is_some_and(|plan| plan.effects.iter().any(is_unseen));
             let begun = match self.0.filter(|_| unseen) {
                 Some(watching) => watch.begin(&call, watching).await,
-                None => Begun::Off(None),
+                None => Begun::Off,
             };
             let cx = call.cx.clone();
             let mut outcome = next.run(call).await;
@@ -75,8 +75,8 @@ impl Stage for Snapshot {
                 Begun::Watched(watched) => {
                     watched.end(&cx, &mut outcome, cx.stop.is_cancelled()).await;
                 }
-                Begun::Off(Some(text)) => outcome.note(&text),
-                Begun::Off(None) => {}
+                Begun::Bare(bare) => bare.end(&cx, &mut outcome).await,
+                Begun::Off => {}
             }
             outcome
         }

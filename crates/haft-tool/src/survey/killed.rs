@@ -15,7 +15,8 @@ use super::{
     diff::{self, Change},
     down,
     git::Known,
-    walk,
+    repositories,
+    scope::walk,
 };
 use crate::{Dispatcher, Left};
 
@@ -71,6 +72,14 @@ impl Dispatcher {
             all.push(Killed { call, others, receipts, lines, _left: left });
         }
         Ok(all)
+    }
+
+    /// Puts back, or keeps for undo, what repositories lost by a command that ran when any process of
+    /// haft was killed; says so. Receipts are only given where the command `is_known`.
+    pub async fn rescued(&self, is_known: bool) -> (Vec<Receipt>, Vec<String>) {
+        let of = (&*self.session, &*self.place);
+        let rescued = repositories::after_kill(of, &self.host, is_known).await;
+        (rescued.receipts, rescued.lines)
     }
 
     /// What changed since the look before a command.

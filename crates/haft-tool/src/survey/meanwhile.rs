@@ -58,13 +58,14 @@ impl Watch {
             open,
             images: Arc::clone(&of.from.images),
             since: looked.at,
+            repositories: of.from.repositories.later(),
         };
         *locked(&self.gap) = Some(Gap { from, place: place.clone() });
     }
 
     /// What is watched since a gap began.
     fn of_gap(self: &Arc<Self>, from: From) -> Watched {
-        Watched { watch: Arc::clone(self), from, is_gap: true, signs: None }
+        Watched { watch: Arc::clone(self), from, is_gap: true, signs: None, notes: Vec::new() }
     }
 
     /// Tells what changed in a gap that ends with the look before this call.

@@ -18,6 +18,8 @@ mod ignored;
 mod killed;
 mod late;
 mod meanwhile;
+mod repositories;
+mod scope;
 mod told;
 
 use std::{
@@ -27,10 +29,7 @@ use std::{
 };
 
 use haft_host::{Copies, FileKind, Host, Located, Named, Survey, SurveyError, Walk};
-use haft_types::{
-    Access, CallId, Effect, EntryKind, Follow, HostPath, Outcome, Place, Receipt, Status, Style,
-    Target,
-};
+use haft_types::{CallId, EntryKind, Follow, HostPath, Outcome, Place, Receipt, Status};
 use tokio::{task::JoinHandle, time::Instant};
 use tokio_util::sync::CancellationToken;
 
@@ -44,9 +43,11 @@ use self::{
     down::Down,
     git::Known,
     meanwhile::Gap,
+    repositories::{Bare, Repositories},
+    scope::{may_shift, named, past, roots, walk},
     told::Told,
 };
-use crate::{Call, Held, Judge, PreImages, Session, stopping::Stopping};
+use crate::{Call, Held, PreImages, Session, stopping::Stopping};
 
 /// How much is looked at around a command.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -129,6 +130,8 @@ pub(crate) struct Watched {
     /// True for the time between two commands.
     is_gap: bool,
     signs: Option<Signs>,
+    /// What is to be said of the looks.
+    notes: Vec<String>,
 }
 
 /// The look that something begins with, and how it was looked.
@@ -147,6 +150,8 @@ struct From {
     images: Arc<dyn PreImages>,
     /// When it was looked.
     since: Instant,
+    /// The repositories as they were then.
+    repositories: Repositories,
 }
 
 /// A look at the files.
@@ -198,8 +203,10 @@ impl Drop for Signs {
 /// What came of looking at the files before a command.
 pub(crate) enum Begun {
     Watched(Box<Watched>),
-    /// Nothing is looked at; with what is to be said of it, once.
-    Off(Option<String>),
+    /// Only repositories are looked after.
+    Bare(Box<Bare>),
+    /// Nothing is looked at.
+    Off,
 }
 
 fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
@@ -211,8 +218,12 @@ impl Watch {
     pub(crate) async fn begin(self: &Arc<Self>, call: &Call, watching: Watching) -> Begun {
         let host = call.cx.dispatcher.host.clone();
         let mut state = self.state.lock().await;
-        if state.off || (host.surveys().is_none() && host.shell().is_none()) {
-            return Begun::Off(None);
+        if host.surveys().is_none() && host.shell().is_none() {
+            return Begun::Off;
+        }
+        if state.off {
+            drop(state);
+            return Begun::Bare(Box::new(Bare::begin(call, &host, None).await));
         }
         let images = call.cx.session().pre_images();
         // What others do from here on may be found by the look, or not.
@@ -220,7 +231,7 @@ impl Watch {
         let gap = self.gap();
         let (alone, since) = (self.runs(&open, gap.as_ref()), Instant::now());
         let walk =
-            self::walk(&call.cx.session().judge(), call.tool(), host.style(), call.cx.stop.clone());
+            walk(&call.cx.session().judge(), call.tool(), host.style(), call.cx.stop.clone());
         let named = named(call);
         let looked = match roots(&call.place().roots, &[], &*host).await {
             Ok(roots) => state.look(&*host, &roots, (&walk, &named), watching, &*images).await,
@@ -230,11 +241,13 @@ impl Watch {
             Ok(looked) => looked,
             Err(SurveyError::Stopped) => {
                 *locked(&self.gap) = gap;
-                return Begun::Off(None);
+                return Begun::Off;
             }
             Err(error) => {
                 state.fail(&error, &*host);
-                return Begun::Off(Some(off(&error, state.off)));
+                let said = Some(off(&error, state.off));
+                drop(state);
+                return Begun::Bare(Box::new(Bare::begin(call, &host, said).await));
             }
         };
         if may_shift(call) {
@@ -248,15 +261,28 @@ impl Watch {
             self.tell_gap(gap, looked, &call.cx).await;
         }
         state.down.before(&*copies, (&call.request.id, call.tool()), &before, alone);
+        let gits = before.repositories.keys().cloned().collect();
+        let (repositories, notes) = Repositories::copy(call, &host, &before.roots, gits).await;
         // What was cancelled is looked at all the same.
         let walk = Walk { stop: CancellationToken::new(), ..walk };
         let signs = Some(Signs::of(Arc::clone(&copies)));
         // What else stands in those folders is only what was found there before.
         let named = Named { folders: Vec::new(), ..named };
-        let from =
-            From { watching, host, walk, named, before, looked, copies, open, images, since };
+        let from = From {
+            watching,
+            host,
+            walk,
+            named,
+            before,
+            looked,
+            copies,
+            open,
+            images,
+            since,
+            repositories,
+        };
         let watch = Arc::clone(self);
-        Begun::Watched(Box::new(Watched { watch, from, is_gap: false, signs }))
+        Begun::Watched(Box::new(Watched { watch, from, is_gap: false, signs, notes }))
     }
 
     /// Takes note of a command; reports whether no other one runs.
@@ -336,100 +362,6 @@ fn off(error: &SurveyError, for_good: bool) -> String {
         "what this command changed was not looked for"
     };
     format!("{what}: {error}{hint}; haft undo does not take it back")
-}
-
-/// Most paths that a command may name and that are looked at whatever ignores them.
-const NAMED: usize = 64;
-
-/// What the words of a command say that it changes: files, and folders in which patterns may find some.
-fn named(call: &Call) -> Named {
-    let mut named = Named::default();
-    let effects = call.plan().map(|plan| &plan.effects[..]).unwrap_or_default();
-    let located = call.located.iter().chain(std::iter::repeat(&None));
-    for (effect, located) in effects.iter().zip(located) {
-        let (Target::Path { path, .. } | Target::Tree { root: path }) = &effect.target else {
-            continue;
-        };
-        if effect.access == Access::Observe {
-            continue;
-        }
-        let at = located.as_ref().and_then(|located| located.as_ref().ok());
-        let is_folder = at.is_some_and(|at| at.kind == FileKind::FOLDER);
-        if let Some(at) = at.filter(|_| is_folder) {
-            named.folders.push(at.real.clone());
-            continue;
-        }
-        // A link, and what it leads to.
-        named
-            .paths
-            .extend([Some(path.clone()), at.map(|at| at.real.clone())].into_iter().flatten());
-    }
-    for list in [&mut named.paths, &mut named.folders] {
-        list.sort();
-        list.dedup();
-        list.truncate(NAMED);
-    }
-    named
-}
-
-/// What of the workspace the caller of a tool may know.
-fn walk(judge: &Arc<Judge>, tool: &str, style: Style, stop: CancellationToken) -> Walk {
-    let root = HostPath::root(style);
-    let hidden = Arc::new(judge.policy.path_filter(tool, &root, &root));
-    let (excluded, judge) = (hidden.clone(), judge.clone());
-    Walk {
-        allowed: Arc::new(move |path| !hidden(path) && !judge.policy.is_own(path)),
-        excludes: Arc::new(move |path| !excluded(path)),
-        stop,
-    }
-}
-
-/// How long it is waited at most for the clock of files to go on: some of its ticks.
-const TICK: Duration = Duration::from_millis(20);
-
-/// Reports whether a command may change what git ignores. What is then seen for the first time was made
-/// by it only where it is younger than the look before; its own words name what it would change for
-/// that, and what takes a program of its own comes later than the next tick in any case.
-fn may_shift(call: &Call) -> bool {
-    let names = |effect: &Effect| match &effect.target {
-        Target::Command { text, .. } => text.contains("ignore") || text.contains("git"),
-        _ => false,
-    };
-    call.plan().is_some_and(|plan| plan.effects.iter().any(names))
-}
-
-/// Waits until what is made has a later time than this moment.
-async fn past(host: &dyn Host, moment: i128) {
-    let is_past = || host.surveys().is_none_or(|surveys| surveys.is_past(moment));
-    let until = Instant::now() + TICK;
-    while !is_past() && Instant::now() < until {
-        tokio::time::sleep(Duration::from_millis(1)).await;
-    }
-}
-
-/// The folders of the workspace that are there, none of them inside another. Behind a link that was
-/// none when it was looked `before` is something else.
-async fn roots(
-    paths: &[HostPath],
-    before: &[HostPath],
-    host: &dyn Host,
-) -> std::io::Result<Vec<Located>> {
-    let mut roots: Vec<Located> = Vec::new();
-    for path in paths {
-        let at = match host.fs().locate(path, Follow::Yes).await {
-            Err(error) if error.kind() == std::io::ErrorKind::NotFound => continue,
-            at => at?,
-        };
-        let is_other = !before.is_empty() && at.real != *path && !before.contains(&at.real);
-        if at.kind == FileKind::FOLDER
-            && !is_other
-            && !roots.iter().any(|root| at.real.is_within(&root.real))
-        {
-            roots.retain(|root| !root.real.is_within(&at.real));
-            roots.push(at);
-        }
-    }
-    Ok(roots)
 }
 
 impl State {
@@ -512,6 +444,9 @@ impl Watched {
     pub(crate) async fn end(mut self, call: &crate::Cx, outcome: &mut Outcome, cancelled: bool) {
         let watch = self.watch.clone();
         let signs = self.signs.take();
+        for note in std::mem::take(&mut self.notes) {
+            outcome.note(&note);
+        }
         let mut finding = Box::pin(self.find(call.clone()));
         let waits = match outcome.status {
             _ if cancelled => Some(WAITS_CANCELLED),
@@ -592,7 +527,8 @@ impl Watched {
         let same = (&before.passed, &before.repositories) == (&after.passed, &after.repositories)
             && (&before.listed, &before.others) == (&after.listed, &after.others)
             && ignored::is_same(&before, &after);
-        if changes.is_empty() && same {
+        let rescued = self.from.rescue((session, place), &after).await;
+        if changes.is_empty() && same && rescued.is_empty() {
             return Found::default();
         }
         for change in &mut changes {
@@ -611,18 +547,21 @@ impl Watched {
             }
             kept
         };
-        let Ok(kept) = tokio::task::spawn_blocking(work).await else {
+        let Ok(mut kept) = tokio::task::spawn_blocking(work).await else {
             return Found::told(NOT_KEPT);
         };
+        kept.uncovered.retain(|(path, _)| !rescued.covers(path));
         let told = Told::of(&kept, place);
         let (mut text, mut data) = (told.text(), told.data());
-        if text.is_empty() {
+        if text.is_empty() && rescued.is_empty() {
             return Found::default();
         }
         beside::tell(&beside, &kept.receipts, &mut text, &mut data);
         let made_room = crate::keeper::made_room(self.from.images.let_go());
-        let lines = std::iter::once(text).chain(made_room).collect();
+        let told = Some(text).filter(|text| !text.is_empty());
+        let lines = told.into_iter().chain(rescued.lines).chain(made_room).collect();
         self.watch.claim_between(&kept.receipts, (self.from.looked, looked));
+        kept.receipts.extend(rescued.receipts);
         Found { receipts: kept.receipts, data: Some(data), lines }
     }
 

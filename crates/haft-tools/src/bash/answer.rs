@@ -228,6 +228,8 @@ pub(super) fn put_back(of: &[PutBack]) -> Option<String> {
     each.extend((of.len() > NAMED).then(|| format!("{} more", of.len() - NAMED)));
     let each = each.join("; ");
     let paths = of.iter().filter_map(|back| match back {
+        // Whoever removes a repository does not want its hooks.
+        PutBack::Restored(path, None) if path.names().any(|name| name == b".git") => None,
         PutBack::Restored(path, _) | PutBack::Removed(path, _) => Some(path.text()),
         PutBack::Left(..) | PutBack::Unknown(..) => None,
     });
@@ -402,6 +404,16 @@ pub(crate) fn last(text: &str) -> &str {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn what_a_removal_met_of_a_repository_is_offered_to_nobody() {
+        let path = |text: &str| HostPath::new(text.as_bytes(), haft_types::Style::Posix).unwrap();
+        let back = [PutBack::Restored(path("/w/.git/config"), None)];
+        assert_eq!(
+            put_back(&back).unwrap(),
+            "[protected, so commands do not change it: /w/.git/config was removed: it is back]"
+        );
+    }
 
     #[test]
     fn what_was_put_back_is_told_once_for_all_of_a_command() {

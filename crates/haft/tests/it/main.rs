@@ -66,6 +66,7 @@ mod provider;
 mod questions_whole;
 mod reading;
 mod refusals;
+mod repositories;
 mod resume;
 mod rules;
 mod search;

@@ -70,6 +70,9 @@ const READERS: &[&str] = &[
 /// What they say of a single file that stays as it is.
 const HELD: &[&str] = &["device or resource busy", "read-only file system", "ebusy", "erofs"];
 
+/// What they say where they could not remove it.
+const REMOVING: &[&str] = &["cannot remove", "cannot delete", "cannot unlink", "can't remove"];
+
 /// What they say of a file that is hidden.
 const UNREAD: &[&str] = &["permission denied", "eacces", "can only add regular files"];
 
@@ -278,14 +281,23 @@ fn needs(
 
 /// Says what could not be changed that is protected.
 fn kept(text: &str, limits: &Limits) -> Option<String> {
-    let places = protected(text, limits);
+    let places = protected(text, limits, |line| !is_gits(line));
+    if places.is_empty() {
+        let places = protected(text, limits, |_| true);
+        return (!places.is_empty())
+            .then(|| format!("protected, so commands cannot remove it: {}", places.join(", ")));
+    }
     let (named, needs) = (places.join(", "), json!({ "write": places }));
-    (!places.is_empty()).then(|| {
-        format!(
-            "protected, so commands cannot change it: {named}. So the command's work is not whole; \
-             if that is wanted, run it again with needs {needs}, and what else is named"
-        )
-    })
+    Some(format!(
+        "protected, so commands cannot change it: {named}. So the command's work is not whole; if that \
+         is wanted, run it again with needs {needs}, and what else is named"
+    ))
+}
+
+/// Whether a line says that git's own files could not be removed: whoever removes a repository does not
+/// want its hooks.
+fn is_gits(line: &str) -> bool {
+    line.contains(".git") && REMOVING.iter().any(|words| says(&line.to_lowercase(), words))
 }
 
 /// The outcome with a line of its own.
@@ -316,8 +328,9 @@ fn folder(path: &str) -> &str {
 }
 
 /// What a text says could not be changed that is protected.
-fn protected(text: &str, limits: &Limits) -> Vec<String> {
-    named(text, HELD, |word| {
+fn protected(text: &str, limits: &Limits, of: impl Fn(&str) -> bool) -> Vec<String> {
+    let lines: Vec<&str> = text.lines().filter(|line| of(line)).collect();
+    named(&lines.join("\n"), HELD, |word| {
         let paths = limits.guard.folders.iter().filter_map(|folder| folder.join(word).ok());
         let held = |path: &HostPath| limits.protected.iter().any(|of| path.is_within(of));
         paths.filter(held).map(|path| path.text().into_owned()).next()

@@ -1,0 +1,212 @@
+//! Copies of git repositories, so that what a command takes from one of them can be put back. git
+//! itself is not run.
+//!
+//! Each repository has one copy in a folder of haft's, shared by all processes: refs, logs and the
+//! like as files, objects as hard links. The copy goes with the last process that uses it; where that
+//! was killed while a command ran, it stays for the next one.
+//!
+//! **Invariant:** what stands in a repository is never overwritten, and no link in it is followed. A
+//! repository whose copy cannot be made hinders no command. What is lost is never made part of a copy.
+//!
+//! **Does not know:** content that is overwritten in place: an object's links share it.
+
+mod lost;
+mod mirror;
+mod objects;
+mod refs;
+mod restore;
+mod store;
+#[cfg(test)]
+mod tests;
+
+use std::{
+    collections::{HashMap, HashSet},
+    ffi::OsStr,
+    fs,
+    os::unix::ffi::OsStrExt as _,
+    path::{Path, PathBuf},
+    sync::{Arc, Mutex, PoisonError},
+};
+
+use haft_types::{HostPath, Style};
+
+pub use self::lost::{CopyAt, Loss, Missing};
+use self::store::Store;
+
+/// Most repositories that are copied for one session.
+const MOST: usize = 32;
+/// Bytes of a file that names a repository elsewhere.
+const POINTER: u64 = 4_096;
+
+/// The copies of this process.
+#[derive(Debug)]
+pub struct Repositories {
+    folder: PathBuf,
+    stores: Mutex<HashMap<PathBuf, Arc<Store>>>,
+    /// Repositories of which it was said that they cannot be copied.
+    failed: Mutex<HashSet<PathBuf>>,
+}
+
+/// What was copied before a command.
+#[derive(Debug, Default)]
+pub struct Snapshot {
+    parts: Vec<Copied>,
+    /// Files `.git` that lead to a repository, and what stands in them.
+    pointers: Vec<(PathBuf, Vec<u8>)>,
+    /// What is to be said of it, once.
+    pub notes: Vec<String>,
+}
+
+/// One repository of a snapshot.
+#[derive(Debug)]
+struct Copied {
+    store: Arc<Store>,
+    /// The worktrees of it that are looked after: their files `.git`, and their folders in it.
+    worktrees: Vec<(PathBuf, PathBuf)>,
+}
+
+impl Repositories {
+    /// Keeps its copies in a folder that need not be there yet.
+    pub(super) fn new(folder: PathBuf) -> Self {
+        Self { folder, stores: Mutex::default(), failed: Mutex::default() }
+    }
+
+    /// Copies what is new in the repositories of these `.git`; what is gone from one goes from its
+    /// copy, but while other commands run. It waits for the disk, 2 seconds at most for each.
+    pub fn copy(&self, gits: &[HostPath]) -> Snapshot {
+        let mut snapshot = Snapshot::default();
+        for git in gits.iter().take(MOST) {
+            let path = as_path(git);
+            if let Some(text) = pointer(&path) {
+                snapshot.pointers.push((path.clone(), text));
+            }
+            let Some((own, common)) = folders(&path) else { continue };
+            let worktree = own.strip_prefix(&common).ok().filter(|own| *own != Path::new(""));
+            let worktree = worktree.map(|own| (path.clone(), own.to_owned()));
+            let known = snapshot.parts.iter_mut().find(|part| part.store.git == common);
+            if let Some(part) = known {
+                part.worktrees.extend(worktree);
+                continue;
+            }
+            let store = match self.store(&common) {
+                Ok(store) => store,
+                Err(error) => {
+                    snapshot.notes.extend(self.fail(&common, &error));
+                    continue;
+                }
+            };
+            snapshot.notes.extend(store.update());
+            snapshot.add(store, worktree);
+        }
+        snapshot
+    }
+
+    /// Reports whether killed processes, or others that run, may have left copies.
+    pub fn has_left(&self) -> bool {
+        fs::read_dir(&self.folder).is_ok_and(|mut entries| entries.next().is_some())
+    }
+
+    /// The copies that killed processes left of repositories that lie in one of these folders, or
+    /// belong to one of these `.git`.
+    pub fn left(&self, roots: &[HostPath], gits: &[HostPath]) -> Snapshot {
+        let mut snapshot = Snapshot::default();
+        let near: Vec<PathBuf> =
+            gits.iter().filter_map(|git| Some(folders(&as_path(git))?.1)).collect();
+        let roots: Vec<PathBuf> = roots.iter().map(as_path).collect();
+        for git in store::left(&self.folder) {
+            let is_near = near.contains(&git)
+                || gits.iter().any(|known| as_path(known) == git)
+                || roots.iter().any(|root| git.starts_with(root));
+            if is_near && let Ok(store) = self.store(&git) {
+                snapshot.add(store, None);
+            }
+        }
+        snapshot
+    }
+
+    fn store(&self, git: &Path) -> std::io::Result<Arc<Store>> {
+        let mut stores = self.stores.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(store) = stores.get(git) {
+            return Ok(Arc::clone(store));
+        }
+        if stores.is_empty() {
+            store::sweep(&self.folder);
+        }
+        let store = Arc::new(Store::open(&self.folder, git)?);
+        stores.insert(git.to_owned(), Arc::clone(&store));
+        Ok(store)
+    }
+
+    /// What is said of a repository that cannot be copied, once.
+    fn fail(&self, git: &Path, error: &std::io::Error) -> Option<String> {
+        let mut failed = self.failed.lock().unwrap_or_else(PoisonError::into_inner);
+        let text =
+            format!("the repository {} could not be put back after a loss: {error}", git.display());
+        failed.insert(git.to_owned()).then_some(text)
+    }
+}
+
+impl Snapshot {
+    fn add(&mut self, store: Arc<Store>, worktree: Option<(PathBuf, PathBuf)>) {
+        store.begins();
+        self.parts.push(Copied { store, worktrees: worktree.into_iter().collect() });
+    }
+
+    /// Reports whether there is nothing to look after.
+    pub fn is_empty(&self) -> bool {
+        self.parts.is_empty() && self.pointers.is_empty()
+    }
+
+    /// What these repositories lost since. One of them may be at one of these `.git` by now: that is
+    /// no loss. It waits for the disk.
+    pub fn losses(&self, gits: &[HostPath]) -> Vec<Loss> {
+        let gits: Vec<PathBuf> = gits.iter().map(as_path).collect();
+        let of = |part: &Copied| part.store.loss(&part.worktrees, &gits);
+        let gone = |(path, text): &(PathBuf, Vec<u8>)| lost::pointer((path, text));
+        let all = self.parts.iter().filter_map(of).chain(self.pointers.iter().filter_map(gone));
+        // A submodule is a part of the repository around it, too.
+        let mut known = HashSet::new();
+        let mut all: Vec<Loss> = all.collect();
+        all.retain_mut(|loss| {
+            let had = !loss.missing.is_empty();
+            loss.missing.retain(|one| known.insert(one.path.clone()));
+            !had || !loss.missing.is_empty()
+        });
+        all
+    }
+}
+
+impl Drop for Snapshot {
+    fn drop(&mut self) {
+        self.parts.iter().for_each(|part| part.store.ends());
+    }
+}
+
+/// What a file `.git` holds; none where it is none.
+fn pointer(git: &Path) -> Option<Vec<u8>> {
+    let found = fs::symlink_metadata(git).ok()?;
+    let text = (found.is_file() && found.len() <= POINTER).then(|| fs::read(git))?.ok()?;
+    text.starts_with(b"gitdir:").then_some(text)
+}
+
+/// The repository that a `.git` is or leads to, and the one with all that several worktrees share.
+fn folders(git: &Path) -> Option<(PathBuf, PathBuf)> {
+    let mut folder = git.to_owned();
+    if let Some(text) = pointer(git) {
+        folder = git.parent()?.join(OsStr::from_bytes(text["gitdir:".len()..].trim_ascii()));
+    }
+    let own = fs::canonicalize(folder).ok()?;
+    let common = match fs::read(own.join("commondir")) {
+        Ok(text) => fs::canonicalize(own.join(OsStr::from_bytes(text.trim_ascii()))).ok()?,
+        Err(_) => own.clone(),
+    };
+    (common.join("HEAD").is_file() && common.join("objects").is_dir()).then_some((own, common))
+}
+
+fn as_path(path: &HostPath) -> PathBuf {
+    PathBuf::from(OsStr::from_bytes(path.as_bytes()))
+}
+
+fn host_path(path: &Path) -> Option<HostPath> {
+    HostPath::new(path.as_os_str().as_bytes(), Style::Posix).ok()
+}

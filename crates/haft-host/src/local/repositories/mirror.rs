@@ -1,0 +1,335 @@
+//! Brings the copy of a repository up to date.
+//!
+//! A folder of objects whose time is that of its copy holds nothing new; so later updates cost a look
+//! at 256 folders, whatever they hold.
+//!
+//! **Invariant:** refs and packs come first. Where there are more than [`FILES`] files, or it takes
+//! longer than [`WITHIN`], loose objects are left out from then on, which is said once.
+
+use std::{
+    collections::HashSet,
+    ffi::OsString,
+    fs::{self, File, FileTimes, Metadata},
+    io,
+    os::unix::{
+        ffi::OsStrExt as _,
+        fs::{MetadataExt as _, symlink},
+    },
+    path::{Path, PathBuf},
+    time::{Duration, Instant, SystemTime},
+};
+
+use super::store::Identity;
+
+/// Most files that are copied or linked.
+const FILES: usize = 50_000;
+/// Longest that an update takes.
+const WITHIN: Duration = Duration::from_secs(2);
+/// Most bytes of loose objects that are copied where they cannot be linked.
+const LOOSE: u64 = 64 << 20;
+/// Most bytes of another file, and of all that are copied at once.
+const FILE: u64 = 64 << 20;
+const COPIED: u64 = 256 << 20;
+/// Most packs that are held open.
+const OPEN: usize = 64;
+/// Deepest folder.
+const DEPTH: usize = 24;
+/// How long after a change another one may leave the same time.
+const TICK: Duration = Duration::from_millis(50);
+/// Folders of objects.
+pub(super) const OBJECTS: &str = "objects";
+/// The file of packed refs.
+pub(super) const PACKED: &str = "packed-refs";
+/// Folders of a repository that are copied; others are large, or not git's own.
+const FOLDERS: [&str; 7] = ["refs", "logs", "worktrees", "modules", "info", "hooks", "branches"];
+
+/// How far the copy is.
+#[derive(Debug, Default)]
+pub(super) struct State {
+    made: bool,
+    /// Too much to be copied whole.
+    is_large: bool,
+    /// A killed process left it, and nobody looked after that yet.
+    pub(super) is_left: bool,
+    /// Losses that were told: paths and refs.
+    pub(super) told: HashSet<Vec<u8>>,
+    /// The repository's folder.
+    pub(super) identity: Option<Identity>,
+    /// The state of the packed refs.
+    pub(super) packed: Option<Stamp>,
+    /// Packs that cannot be linked, held open: below which folder of the copy, the name, the file.
+    pub(super) open: Vec<(PathBuf, OsString, File)>,
+}
+
+/// What a file is, and when it changed.
+pub(super) type Stamp = (u64, i64, i64, u64);
+
+pub(super) fn stamp(file: &Path) -> Option<Stamp> {
+    let found = fs::symlink_metadata(file).ok()?;
+    Some((found.ino(), found.mtime(), found.mtime_nsec(), found.len()))
+}
+
+/// What one update may still do.
+struct Budget {
+    loose: usize,
+    files: usize,
+    /// Bytes of loose objects that are copied, and of other files.
+    copied: u64,
+    others: u64,
+    until: Instant,
+    is_over: bool,
+}
+
+impl Budget {
+    fn new(is_over: bool) -> Self {
+        let until = Instant::now() + WITHIN;
+        Self { loose: FILES, files: FILES, copied: 0, others: 0, until, is_over }
+    }
+
+    /// Takes one more loose object; false where that is too much.
+    fn loose(&mut self) -> bool {
+        self.is_over |= self.loose == 0 || Instant::now() > self.until;
+        self.loose = self.loose.saturating_sub(1);
+        !self.is_over
+    }
+
+    /// Copies another file, where that is not too much.
+    fn file(&mut self, from: &Path, to: &Path) {
+        if self.files == 0 || self.others > COPIED || Instant::now() > self.until {
+            self.is_over = true;
+            return;
+        }
+        self.files -= 1;
+        self.others = self.others.saturating_add(file(from, to));
+    }
+}
+
+impl State {
+    /// The state of a copy that a killed process left.
+    pub(super) fn left(git: &Path, copy: &Path) -> Self {
+        let read = |folder: &Path| fs::read(folder.join(PACKED)).ok();
+        let packed = stamp(&git.join(PACKED)).filter(|_| read(git) == read(copy));
+        Self { made: true, is_left: true, packed, ..Self::default() }
+    }
+
+    pub(super) const fn is_made(&self) -> bool {
+        self.made
+    }
+
+    /// Makes the copy what the repository is; says what was left out, once.
+    pub(super) fn update(&mut self, git: &Path, copy: &Path) -> Option<String> {
+        let mut budget = Budget::new(self.is_large);
+        self.open.clear();
+        self.told.clear();
+        if !git.is_dir() {
+            drop(fs::remove_dir_all(copy).and_then(|()| fs::create_dir(copy)));
+            return None;
+        }
+        self.identity = Identity::of(git);
+        self.packed = stamp(&git.join(PACKED));
+        for name in ["HEAD", PACKED] {
+            budget.file(&git.join(name), &copy.join(name));
+        }
+        self.folder(&git.join("refs"), &copy.join("refs"), DEPTH, &mut budget);
+        self.objects(&git.join(OBJECTS), &copy.join(OBJECTS), &mut budget);
+        self.top(git, copy, &mut budget);
+        self.made = true;
+        if !budget.is_over || std::mem::replace(&mut self.is_large, true) {
+            return None;
+        }
+        loose_ones(&copy.join(OBJECTS)).for_each(|folder| drop(fs::remove_dir_all(folder)));
+        Some(format!(
+            "the repository {} is too large to be kept whole: after a loss only its refs and packs can be \
+             put back",
+            git.display()
+        ))
+    }
+
+    /// The repository's own folder.
+    fn top(&mut self, from: &Path, to: &Path, budget: &mut Budget) {
+        let Ok(entries) = fs::read_dir(from) else { return };
+        let mut names = HashSet::from([OBJECTS.into(), "refs".into()]);
+        for entry in entries.flatten() {
+            let (name, Ok(kind)) = (entry.file_name(), entry.file_type()) else { continue };
+            let is_known = FOLDERS.iter().any(|known| *name == **known);
+            if kind.is_dir() && is_known && name != "refs" {
+                self.folder(&entry.path(), &to.join(&name), DEPTH, budget);
+            } else if kind.is_file() && !passes(&name) {
+                budget.file(&entry.path(), &to.join(&name));
+            } else if kind.is_symlink() {
+                link(&entry.path(), &to.join(&name));
+            } else {
+                continue;
+            }
+            names.insert(name);
+        }
+        prune(to, &names);
+    }
+
+    /// A folder of files; repositories within (worktrees, submodules) are among them.
+    fn folder(&mut self, from: &Path, to: &Path, depth: usize, budget: &mut Budget) {
+        let Ok(entries) = fs::read_dir(from) else { return };
+        if depth == 0 || fs::create_dir_all(to).is_err() {
+            return;
+        }
+        let mut names = HashSet::new();
+        for entry in entries.flatten() {
+            let (name, Ok(kind)) = (entry.file_name(), entry.file_type()) else { continue };
+            let (from, to) = (entry.path(), to.join(&name));
+            let is_file = kind.is_file() && !passes(&name);
+            if is_file || kind.is_dir() || kind.is_symlink() {
+                names.insert(name.clone());
+            }
+            if kind.is_dir() && name == OBJECTS {
+                self.objects(&from, &to, budget);
+            } else if kind.is_dir() {
+                self.folder(&from, &to, depth - 1, budget);
+            } else if kind.is_symlink() {
+                link(&from, &to);
+            } else if is_file {
+                budget.file(&from, &to);
+            }
+        }
+        prune(to, &names);
+    }
+
+    /// A folder `objects`: packs, and 256 folders of loose ones.
+    fn objects(&mut self, from: &Path, to: &Path, budget: &mut Budget) {
+        let Ok(entries) = fs::read_dir(from) else { return };
+        let mut names: Vec<OsString> = entries.flatten().map(|entry| entry.file_name()).collect();
+        // Packs come first.
+        names.sort_by_key(|name| name.len() == 2);
+        if self.is_large {
+            names.retain(|name| name.len() != 2);
+        }
+        for name in &names {
+            self.fan(&from.join(name), &to.join(name), budget);
+        }
+        prune(to, &names.into_iter().collect());
+    }
+
+    /// One folder of objects.
+    fn fan(&mut self, from: &Path, to: &Path, budget: &mut Budget) {
+        let Ok(found) = fs::symlink_metadata(from) else { return };
+        let is_pack = from.file_name().is_some_and(|name| name.len() != 2);
+        if !found.is_dir() || (same_time(&found, to) && !is_pack) || (!is_pack && budget.is_over) {
+            return;
+        }
+        let began = SystemTime::now();
+        let (Ok(entries), Ok(())) = (fs::read_dir(from), fs::create_dir_all(to)) else { return };
+        let mut names = HashSet::new();
+        for entry in entries.flatten() {
+            let name = entry.file_name();
+            if !entry.file_type().is_ok_and(|kind| kind.is_file()) || passes(&name) {
+                continue;
+            }
+            if !is_pack && !budget.loose() {
+                return;
+            }
+            self.object(&entry.path(), to, &name, is_pack, budget);
+            names.insert(name);
+        }
+        prune(to, &names);
+        // What changes within the same tick leaves the same time.
+        if let Ok(time) = found.modified()
+            && began.duration_since(time).is_ok_and(|since| since > TICK)
+        {
+            drop(File::open(to).and_then(|to| to.set_times(FileTimes::new().set_modified(time))));
+        }
+    }
+
+    fn object(
+        &mut self,
+        from: &Path,
+        folder: &Path,
+        name: &OsString,
+        is_pack: bool,
+        budget: &mut Budget,
+    ) {
+        let to = folder.join(name);
+        match fs::hard_link(from, &to) {
+            Ok(()) => {}
+            Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
+            Err(_) if is_pack => {
+                let wanted =
+                    [&b".pack"[..], b".idx"].iter().any(|end| name.as_bytes().ends_with(end));
+                if wanted
+                    && self.open.len() < 2 * OPEN
+                    && let Ok(file) = File::open(from)
+                {
+                    self.open.push((folder.to_owned(), name.clone(), file));
+                }
+            }
+            Err(_) => {
+                let len = fs::metadata(from).map_or(u64::MAX, |found| found.len());
+                budget.copied = budget.copied.saturating_add(len);
+                budget.is_over |= budget.copied > LOOSE;
+                if !budget.is_over {
+                    file(from, &to);
+                }
+            }
+        }
+    }
+}
+
+/// What is left out: locks, examples, sockets of a watcher.
+fn passes(name: &std::ffi::OsStr) -> bool {
+    let name = name.as_encoded_bytes();
+    [&b".lock"[..], b".sample"].iter().any(|end| name.ends_with(end))
+        || name.starts_with(b"tmp_")
+        || name == b"gc.pid"
+}
+
+fn same_time(found: &Metadata, copy: &Path) -> bool {
+    fs::symlink_metadata(copy)
+        .is_ok_and(|copy| (copy.mtime(), copy.mtime_nsec()) == (found.mtime(), found.mtime_nsec()))
+}
+
+/// Copies a file that is another than its copy, by length and time; gives how many bytes that took.
+fn file(from: &Path, to: &Path) -> u64 {
+    let Ok(found) = fs::symlink_metadata(from) else { return 0 };
+    if !found.is_file() || found.len() > FILE {
+        return 0;
+    }
+    let same = fs::symlink_metadata(to).is_ok_and(|copy| copy.len() == found.len());
+    if same && same_time(&found, to) {
+        return 0;
+    }
+    match fs::copy(from, to).and_then(|_| File::open(to)) {
+        Ok(copy) => {
+            if let Ok(time) = found.modified()
+                && SystemTime::now().duration_since(time).is_ok_and(|since| since > TICK)
+            {
+                drop(copy.set_times(FileTimes::new().set_modified(time)));
+            }
+        }
+        // Half of it is worse than nothing.
+        Err(_) => drop(fs::remove_file(to)),
+    }
+    found.len()
+}
+
+/// The folders of loose objects.
+fn loose_ones(objects: &Path) -> impl Iterator<Item = PathBuf> {
+    let entries = fs::read_dir(objects).into_iter().flatten().flatten();
+    entries.filter(|entry| entry.file_name().len() == 2).map(|entry| entry.path())
+}
+
+fn link(from: &Path, to: &Path) {
+    let Ok(target) = fs::read_link(from) else { return };
+    if fs::read_link(to).is_ok_and(|copy| copy == target) {
+        return;
+    }
+    drop(fs::remove_file(to));
+    drop(symlink(target, to));
+}
+
+/// Removes what the repository has no more.
+fn prune(copy: &Path, names: &HashSet<OsString>) {
+    let Ok(entries) = fs::read_dir(copy) else { return };
+    for entry in entries.flatten().filter(|entry| !names.contains(&entry.file_name())) {
+        let is_folder = entry.file_type().is_ok_and(|kind| kind.is_dir());
+        let path = entry.path();
+        drop(if is_folder { fs::remove_dir_all(path) } else { fs::remove_file(path) });
+    }
+}

@@ -1,0 +1,77 @@
+//! What a repository's names stand for: HEAD, packed and loose refs.
+//!
+//! Source: git's `gitrepository-layout`, `git-pack-refs`.
+
+use std::{collections::BTreeMap, fs, path::Path};
+
+/// Most refs, and most bytes of the file of packed ones, that are read.
+const MOST: usize = 100_000;
+const PACKED: u64 = 64 << 20;
+/// Deepest folder below `refs`.
+const DEPTH: usize = 16;
+
+/// What HEAD says.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) enum Head {
+    /// It names a ref.
+    Branch(String),
+    /// It names an object.
+    Detached(String),
+}
+
+/// What HEAD of a repository says; none where git could not read it.
+pub(super) fn head(git: &Path) -> Option<Head> {
+    let text = fs::read_to_string(git.join("HEAD")).ok()?;
+    let text = text.trim_end();
+    match text.strip_prefix("ref:") {
+        Some(name) if name.trim().starts_with("refs/") => Some(Head::Branch(name.trim().into())),
+        None if is_id(text) => Some(Head::Detached(text.into())),
+        _ => None,
+    }
+}
+
+/// Reports whether a ref is there, loose or packed.
+pub(super) fn has(git: &Path, name: &str) -> bool {
+    git.join(name).is_file() || packed(git).contains_key(name)
+}
+
+fn is_id(text: &str) -> bool {
+    matches!(text.len(), 40 | 64) && text.bytes().all(|byte| byte.is_ascii_hexdigit())
+}
+
+/// All refs by name, with the name of the object that each stands for, or of another ref.
+pub(super) fn all(git: &Path) -> BTreeMap<String, String> {
+    let mut refs = packed(git);
+    loose(&git.join("refs"), "refs", DEPTH, &mut refs);
+    refs
+}
+
+/// The refs of the packed file.
+pub(super) fn packed(git: &Path) -> BTreeMap<String, String> {
+    let path = git.join("packed-refs");
+    let fits = fs::metadata(&path).is_ok_and(|found| found.len() <= PACKED);
+    let text = if fits { fs::read_to_string(path).unwrap_or_default() } else { String::new() };
+    let line = |line: &str| {
+        let (id, name) = line.split_once(' ')?;
+        (is_id(id) && name.starts_with("refs/")).then(|| (name.to_owned(), id.to_owned()))
+    };
+    text.lines().filter_map(line).take(MOST).collect()
+}
+
+fn loose(folder: &Path, name: &str, depth: usize, refs: &mut BTreeMap<String, String>) {
+    let Ok(entries) = fs::read_dir(folder) else { return };
+    for entry in entries.flatten() {
+        let Ok(kind) = entry.file_type() else { continue };
+        let Ok(last) = entry.file_name().into_string() else { continue };
+        let name = format!("{name}/{last}");
+        if kind.is_dir() && depth > 0 {
+            loose(&entry.path(), &name, depth - 1, refs);
+        } else if kind.is_file() && refs.len() < MOST && name.strip_suffix(".lock").is_none() {
+            let Ok(text) = fs::read_to_string(entry.path()) else { continue };
+            let text = text.trim_end();
+            if is_id(text) || text.starts_with("ref:") {
+                refs.insert(name, text.to_owned());
+            }
+        }
+    }
+}

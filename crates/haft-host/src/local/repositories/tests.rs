@@ -1,0 +1,223 @@
+//! Copies of repositories beside git itself.
+
+use std::{
+    fs,
+    os::unix::fs::MetadataExt as _,
+    path::{Path, PathBuf},
+    process::Command,
+};
+
+use haft_types::{HostPath, Style};
+use tempfile::TempDir;
+
+use super::{CopyAt, Repositories};
+
+struct Field {
+    root: TempDir,
+    all: Repositories,
+}
+
+fn git(folder: &Path, words: &[&str]) -> Vec<u8> {
+    let identity = ["-c", "user.name=A", "-c", "user.email=a@b.c", "-c", "maintenance.auto=false"];
+    let done = Command::new("git").arg("-C").arg(folder).args(identity).args(words).output();
+    let done = done.unwrap();
+    assert!(done.status.success(), "{words:?}: {done:?}");
+    done.stdout
+}
+
+impl Field {
+    fn new() -> Self {
+        let root = tempfile::tempdir().unwrap();
+        Self::at(root, |root| root.join("copies"))
+    }
+
+    fn at(root: TempDir, copies: impl Fn(&Path) -> PathBuf) -> Self {
+        let all = Repositories::new(copies(root.path()));
+        let field = Self { root, all };
+        fs::create_dir(field.work()).unwrap();
+        git(&field.work(), &["init", "-q", "-b", "main"]);
+        for number in 0..3 {
+            fs::write(field.work().join("f"), number.to_string()).unwrap();
+            git(&field.work(), &["add", "-A"]);
+            git(&field.work(), &["commit", "-qm", "one"]);
+        }
+        field
+    }
+
+    fn work(&self) -> PathBuf {
+        self.root.path().canonicalize().unwrap().join("work")
+    }
+
+    fn git(&self) -> HostPath {
+        let path = self.work().join(".git");
+        HostPath::new(path.to_str().unwrap().as_bytes(), Style::Posix).unwrap()
+    }
+
+    fn log(&self) -> Vec<u8> {
+        git(&self.work(), &["fsck"]);
+        git(&self.work(), &["log", "--all", "--format=%H %D"])
+    }
+
+    /// What is lost by this, in words; it is put back.
+    fn lost(&self, harm: impl Fn(&Path)) -> Vec<String> {
+        let snapshot = self.all.copy(&[self.git()]);
+        harm(&self.work().join(".git"));
+        let losses = snapshot.losses(&[]);
+        for loss in &losses {
+            loss.put_back().unwrap();
+            loss.settle(true);
+        }
+        assert!(snapshot.losses(&[]).iter().all(|loss| loss.what.is_empty()), "it is whole again");
+        losses.into_iter().flat_map(|loss| loss.what).collect()
+    }
+}
+
+fn loose(git: &Path) -> Vec<PathBuf> {
+    let folders = fs::read_dir(git.join("objects")).unwrap().map(|entry| entry.unwrap().path());
+    let folders = folders.filter(|path| path.file_name().unwrap().len() == 2);
+    folders
+        .flat_map(|path| fs::read_dir(path).unwrap().map(|entry| entry.unwrap().path()))
+        .collect()
+}
+
+#[test]
+fn what_git_does_by_itself_is_no_loss() {
+    let field = Field::new();
+    let work = field.work();
+    for words in [
+        &["branch", "side"][..],
+        &["pack-refs", "--all"],
+        &["repack", "-adq"],
+        &["prune-packed", "-q"],
+        &["branch", "-m", "side", "other"],
+        &["gc", "-q"],
+        &["checkout", "-q", "--orphan", "fresh"],
+        &["checkout", "-q", "main"],
+        &["reset", "-q", "--hard", "HEAD~1"],
+        &["pack-refs", "--all"],
+        &["gc", "-q", "--prune=now"],
+    ] {
+        assert_eq!(field.lost(|_| drop(git(&work, words))), [""; 0], "{words:?}");
+    }
+}
+
+#[test]
+fn an_object_counts_as_there_in_whatever_pack_it_is() {
+    let field = Field::new();
+    // More packs than are held open at once.
+    for number in 0..70 {
+        fs::write(field.work().join("f"), format!("pack {number}")).unwrap();
+        git(&field.work(), &["commit", "-qam", "more"]);
+        git(&field.work(), &["repack", "-dq"]);
+    }
+    let snapshot = field.all.copy(&[field.git()]);
+    git(&field.work(), &["repack", "-adq"]);
+    assert!(snapshot.losses(&[]).is_empty());
+    // So does one that another repository has, whose objects are used.
+    let other = field.root.path().join("other");
+    git(&field.work(), &["clone", "-q", "--no-local", ".", other.to_str().unwrap()]);
+    let text = format!("{}\n", other.join(".git/objects").display());
+    fs::write(field.work().join(".git/objects/info/alternates"), text).unwrap();
+    let packs = || fs::remove_dir_all(field.work().join(".git/objects/pack")).unwrap();
+    assert_eq!(field.lost(|_| packs()), [""; 0]);
+}
+
+#[test]
+fn repositories_with_longer_names_of_objects_are_looked_after_too() {
+    let field = Field::new();
+    fs::remove_dir_all(field.work()).unwrap();
+    fs::create_dir(field.work()).unwrap();
+    git(&field.work(), &["init", "-q", "-b", "main", "--object-format=sha256"]);
+    fs::write(field.work().join("f"), "x").unwrap();
+    git(&field.work(), &["add", "-A"]);
+    git(&field.work(), &["commit", "-qm", "one"]);
+    let log = field.log();
+    assert_eq!(field.lost(|_| drop(git(&field.work(), &["gc", "-q"]))), [""; 0]);
+    let lost = field.lost(|git| fs::remove_dir_all(git.join("objects/pack")).unwrap());
+    assert!(!lost.is_empty());
+    assert_eq!(field.log(), log);
+}
+
+#[test]
+fn what_stands_is_never_overwritten() {
+    let field = Field::new();
+    let log = field.log();
+    let lost = field.lost(|git| {
+        fs::remove_dir_all(git).unwrap();
+        fs::create_dir(git).unwrap();
+        fs::write(git.join("HEAD"), "ref: refs/heads/main\n").unwrap();
+        fs::write(git.join("description"), "mine").unwrap();
+    });
+    assert!(!lost.is_empty());
+    assert_eq!(fs::read_to_string(field.work().join(".git/description")).unwrap(), "mine");
+    assert_eq!(field.log(), log);
+}
+
+#[test]
+fn where_nothing_can_be_linked_it_is_copied_or_held_open() {
+    let Ok(copies) = tempfile::tempdir_in("/dev/shm") else { return };
+    let root = tempfile::tempdir().unwrap();
+    let disk = |path: &Path| fs::metadata(path).unwrap().dev();
+    if disk(copies.path()) == disk(root.path()) {
+        haft_testkit::machine::left_out("a second disk");
+        return;
+    }
+    let field = Field::at(root, |_| copies.path().join("copies"));
+    git(&field.work(), &["gc", "-q"]);
+    fs::write(field.work().join("f"), "loose").unwrap();
+    git(&field.work(), &["commit", "-qam", "loose"]);
+    let log = field.log();
+    let lost = field.lost(|git| fs::remove_dir_all(git).unwrap());
+    assert!(lost.contains(&"HEAD".to_owned()), "{lost:?}");
+    assert_eq!(field.log(), log);
+    let snapshot = field.all.copy(&[field.git()]);
+    fs::remove_dir_all(field.work().join(".git/objects")).unwrap();
+    let found = snapshot.losses(&[]).remove(0);
+    assert!(found.missing.iter().any(|one| matches!(one.copy, CopyAt::Open(_))));
+    found.put_back().unwrap();
+    assert_eq!(field.log(), log);
+}
+
+#[test]
+fn a_repository_that_is_too_large_is_kept_without_loose_objects_which_is_said_once() {
+    let field = Field::new();
+    git(&field.work(), &["gc", "-q"]);
+    let git_folder = field.work().join(".git");
+    for number in 0..50_100_u32 {
+        let name = format!("{number:040x}");
+        let folder = git_folder.join("objects").join(format!("{:02x}", number % 256));
+        if number < 256 {
+            fs::create_dir_all(&folder).unwrap();
+        }
+        fs::write(folder.join(&name[2..]), "").unwrap();
+    }
+    let first = field.all.copy(&[field.git()]);
+    assert!(first.notes[0].contains("only its refs and packs"), "{:?}", first.notes);
+    let second = field.all.copy(&[field.git()]);
+    assert!(second.notes.is_empty(), "{:?}", second.notes);
+    for path in loose(&git_folder) {
+        fs::remove_file(path).unwrap();
+    }
+    let lost = field.lost(|git| {
+        fs::remove_dir_all(git.join("objects/pack")).unwrap();
+        fs::remove_file(git.join("packed-refs")).unwrap();
+        fs::remove_file(git.join("HEAD")).unwrap();
+    });
+    assert!(lost.len() > 2, "{lost:?}");
+    field.log();
+}
+
+#[test]
+fn a_copy_goes_with_the_last_who_uses_it() {
+    let field = Field::new();
+    let folder = field.root.path().join("copies");
+    let count = || fs::read_dir(&folder).unwrap().count();
+    let snapshot = field.all.copy(&[field.git()]);
+    let other = Repositories::new(folder.clone());
+    let beside = other.copy(&[field.git()]);
+    assert_eq!(count(), 1, "one for each repository");
+    drop((snapshot, field.all));
+    assert_eq!(count(), 1);
+    drop((beside, other));
+    assert_eq!(count(), 0);
+}
