@@ -348,6 +348,11 @@ pub trait Fs: Send + Sync {
         Box::pin(std::future::ready(Ok(None)))
     }
 
+    /// The number of the user that programs run as there; none where the host has none.
+    fn user(&self) -> Option<u32> {
+        None
+    }
+
     /// Lists a folder.
     ///
     /// # Errors

@@ -204,6 +204,34 @@ pub async fn is_plain_toolchain(fs: &dyn Fs, folder: &HostPath) -> bool {
     false
 }
 
+/// Words of cargo's settings by which they start a program of their own, or name another file of
+/// settings; a backslash may stand for any letter.
+const STARTERS: [&str; 5] = ["alias", "rustc", "rustdoc", "include", "\\"];
+
+/// Reports whether no settings of cargo in a folder or one above name a program or an alias, and no
+/// toolchain file does; those in `home` are the person's own.
+pub async fn is_plain_cargo(fs: &dyn Fs, folder: &HostPath, home: &HostPath) -> bool {
+    if !is_plain_toolchain(fs, folder).await {
+        return false;
+    }
+    let Some(mut at) = real(fs, folder).await else { return false };
+    for _ in 0..CLIMB {
+        for name in [".cargo/config", ".cargo/config.toml"].into_iter().filter(|_| at != *home) {
+            let Ok(path) = at.join(name) else { return false };
+            match text(fs, &path).await {
+                Some(Some(text)) if STARTERS.iter().any(|word| text.contains(word)) => {
+                    return false;
+                }
+                Some(_) => {}
+                None => return false,
+            }
+        }
+        let Some(parent) = at.parent() else { return true };
+        at = parent;
+    }
+    false
+}
+
 /// A repository that a folder lies in.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Repository {
@@ -295,7 +323,7 @@ pub async fn names_links(fs: &dyn Fs, indexes: &[HostPath]) -> bool {
 const LONGEST: usize = 64 << 20;
 
 /// The start of an index, nothing where there is none; none where it cannot be read.
-async fn read_index(fs: &dyn Fs, index: &HostPath) -> Option<Bytes> {
+pub(crate) async fn read_index(fs: &dyn Fs, index: &HostPath) -> Option<Bytes> {
     let found = fs.locate(index, Follow::Yes).await.ok()?;
     if found.kind == FileKind::Missing {
         return Some(Bytes::new());

@@ -24,6 +24,7 @@ mod secrets;
 mod shell;
 mod spool;
 mod survey;
+mod tracked;
 mod turns;
 mod walk;
 
@@ -40,8 +41,8 @@ pub use self::{
         WriteHow, Written,
     },
     git_settings::{
-        GitSettings, Repository, git_settings, has_links, is_plain_toolchain, names_links,
-        repository,
+        GitSettings, Repository, git_settings, has_links, is_plain_cargo, is_plain_toolchain,
+        names_links, repository,
     },
     local::{
         Ancestor, CopyAt, GitReader, Local, Lookup, Loss, Missing, Repositories, SUPERVISORS,
@@ -65,6 +66,7 @@ pub use self::{
         Born, Content, Copies, FileCount, GitId, IgnoredFolder, IgnoredTree, Made, Named, Node,
         Objects, Survey, SurveyError, SurveyLimits, Surveys,
     },
+    tracked::{is_ignored, is_tracked},
     turns::{Turn, TurnPart, TurnRecord, TurnRecords},
     walk::DEPTH_LIMIT,
 };

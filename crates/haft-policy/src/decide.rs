@@ -16,6 +16,7 @@ use serde_json::Value;
 
 use crate::{
     Grants, Mode, Rule, RuleProblem, Rules, Verdict,
+    chores::{is_own_file, why},
     glob::PathGlob,
     named::said::said,
     own::Own,
@@ -565,8 +566,7 @@ fn without_rule(ask: &Ask<'_>, looks: bool) -> String {
         Mode::Auto if looks => "it only looks, and the sandbox hides keys from it".to_owned(),
         _ if looks || ask.plan.observes() => "it only looks".to_owned(),
         Mode::Auto => "mode auto lets it go on in the sandbox".to_owned(),
-        Mode::AcceptEdits => "mode accept-edits allows changes inside the workspace".to_owned(),
-        _ => "it only touches haft's own state".to_owned(),
+        mode => why(ask.plan, mode).to_owned(),
     }
 }
 
@@ -584,7 +584,7 @@ pub(crate) fn by_place_or_mode(ask: &Ask<'_>, judged: &Judged<'_>) -> bool {
     if ask.mode == Mode::Bypass {
         return true;
     }
-    if ask.is_held(judged) {
+    if ask.is_held(judged) || is_own_file(judged.effect, ask.plan) {
         return true;
     }
     match &judged.effect.target {

@@ -16,6 +16,7 @@
 //! **Does not know:** disks, links (the caller resolves them), settings files, the person, or
 //! whether a sandbox holds: the caller says that, too.
 
+mod chores;
 mod command;
 mod conditions;
 mod decide;
@@ -47,6 +48,7 @@ mod walls;
 mod work;
 
 pub use self::{
+    chores::{Chore, own_file, proven},
     decide::{Anchors, Ask, Policy, Remember, Ruling},
     grants::Grants,
     names::{ALIASES, own_name},

@@ -1,4 +1,5 @@
-//! The rule that a person is offered to save: literal, and exactly for what was asked.
+//! The rule that a person is offered to save: literal, and exactly for what was asked; of a few
+//! commands that only tell, for all that begins as they do.
 //!
 //! **Invariant:** an offered rule allows the call that it was made for, and no pattern character
 //! of a name becomes a pattern.
@@ -142,8 +143,16 @@ impl Policy {
 /// Most rules that are offered for one call.
 const MOST: usize = 3;
 
-/// The rule for just these words.
+/// Commands that tell of what runs or is used, whatever stands behind these words.
+const TELLING: &[[&str; 2]] = &[["docker", "ps"], ["docker", "logs"], ["cargo", "tree"]];
+
+/// The rule for just these words, or for all that begins as they do where that only tells.
 fn literal(tool: &str, words: &[String]) -> String {
+    let is_start =
+        |start: &&[&str; 2]| words.len() > 1 && start.iter().zip(words).all(|(a, b)| a == b);
+    if let Some(start) = TELLING.iter().find(is_start) {
+        return format!("{tool}({}:*)", start.join(" "));
+    }
     let words: Vec<String> = words.iter().map(|word| escape_word(word)).collect();
     format!("{tool}({})", words.join(" "))
 }

@@ -12,13 +12,14 @@ use std::collections::{BTreeMap, BTreeSet, HashSet};
 
 use haft_shell::{ANY, FOUND, Fault, GitFacts, GitUse, ONE, Operand, Reading, SOME, Setting, Text};
 use haft_text::names::composed;
-use haft_types::{Access, Effect, HostPath, Place, Plan, Style, Target};
+use haft_types::{Access, Effect, HostPath, Mode, Place, Plan, Style, Target};
 
 pub use self::files::on;
 use self::files::{
     access, climbs, effect, is_magic, is_pattern, is_soft, path, text_of, with_text,
 };
 use crate::{
+    chores::is_fact,
     command::{CommandPattern, GAP},
     links::{self, Link},
     magic::Magic,
@@ -122,7 +123,7 @@ pub fn counting(settings: &[String]) -> Effect {
 }
 
 /// The texts of the states of a plan whose names begin so.
-fn told<'p>(plan: &'p Plan, start: &'static str) -> impl Iterator<Item = &'p str> {
+pub(crate) fn told<'p>(plan: &'p Plan, start: &'static str) -> impl Iterator<Item = &'p str> {
     plan.effects.iter().filter_map(move |effect| match &effect.target {
         Target::State { name } => name.strip_prefix(start),
         _ => None,
@@ -133,7 +134,7 @@ fn told<'p>(plan: &'p Plan, start: &'static str) -> impl Iterator<Item = &'p str
 pub(crate) fn facts(plan: &Plan) -> impl Iterator<Item = &Effect> {
     plan.effects.iter().filter(|effect| match &effect.target {
         Target::State { name } => {
-            [REPLACED, LEADS, SETTINGS].iter().any(|start| name.starts_with(start))
+            [REPLACED, LEADS, SETTINGS].iter().any(|start| name.starts_with(start)) || is_fact(name)
         }
         _ => false,
     })
@@ -633,7 +634,8 @@ impl Part {
             .words
             .as_ref()
             .map_or(self.program.as_deref(), |words| words.first().map(String::as_str))?;
-        let is_sought = (self.is_tame || self.read_only) && !BUILTINS.contains(&name);
+        let is_known = self.is_tame || self.read_only || self.chore(Mode::AcceptEdits).is_some();
+        let is_sought = is_known && !BUILTINS.contains(&name);
         Some(name).filter(|name| is_sought && !name.contains('/'))
     }
 

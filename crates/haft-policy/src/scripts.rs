@@ -68,7 +68,7 @@ impl Policy {
         }
         let mut allowed = Allowed { looks: script.read_only, ..Allowed::default() };
         let (mut ruled, mut all_ruled, mut uncovered) = (false, true, HashSet::new());
-        for part in &script.parts {
+        for (at, part) in script.parts.iter().enumerate() {
             if part.connects && !inside {
                 return Err(about(part, script, "a redirect of it opens a connection"));
             }
@@ -89,14 +89,14 @@ impl Policy {
                 continue;
             }
             all_ruled = false;
-            if self.edits(ask, part, all) && !part.is_replaced(ask.plan) {
+            let is_chore = || self.does_chore(ask, part, &script.parts[..at]);
+            if (self.edits(ask, part, all) || is_chore()) && !part.is_replaced(ask.plan) {
                 allowed.covered.extend_from_slice(&part.effects[part.redirected..]);
                 uncovered.extend(&part.effects[..part.redirected]);
                 continue;
             }
             uncovered.extend(&part.effects);
-            let is_other = !inside && !script.read_only && part.is_replaced(ask.plan);
-            if is_other {
+            if !inside && !script.read_only && part.is_replaced(ask.plan) {
                 return Err(about(part, script, &foreign(part)));
             }
             if let Some(why) = left(part, script, ask)

@@ -8,11 +8,12 @@ use std::sync::Arc;
 use futures::{FutureExt as _, future::BoxFuture};
 use haft_host::{Limits, Located};
 use haft_policy::{Ruling, Veil, Walls};
-use haft_types::{HostPath, Outcome, Place, Plan, Status, ToolError, ToolUse};
+use haft_types::{Effect, HostPath, Outcome, Place, Plan, Status, ToolError, ToolUse};
 
 use crate::{
     Cx, Prepared,
     stages::{Advice, Git},
+    survey::Watching,
 };
 
 /// A call on its way through the stages.
@@ -114,6 +115,14 @@ impl Call {
         self.located.iter().map(real).collect()
     }
 
+    /// Adds to the plan what was looked up.
+    pub(crate) fn add_facts(&mut self, facts: Vec<Effect>) {
+        if let Ok(prepared) = &mut self.prepared {
+            self.located.extend(facts.iter().map(|_| None));
+            prepared.plan.effects.extend(facts);
+        }
+    }
+
     /// The prepared call. Only stages after `prepare` may count on it.
     pub(crate) fn ready(&self) -> Result<&Prepared, ToolError> {
         self.prepared.as_ref().map_err(Clone::clone)
@@ -162,7 +171,7 @@ impl<'a> Next<'a> {
 
 /// The stages in order, outermost first.
 #[derive(Clone, Default)]
-pub struct Pipeline(Vec<Arc<dyn Stage>>);
+pub struct Pipeline(Vec<Arc<dyn Stage>>, Option<Watching>);
 
 impl Pipeline {
     /// Adds a stage inside those already there.
@@ -178,6 +187,17 @@ impl Pipeline {
         let found = self.0.iter().position(|other| other.name() == name);
         self.0.insert(found.map_or(self.0.len(), |at| at + 1), Arc::new(stage));
         self
+    }
+
+    /// The same, where so much is looked at around a command.
+    #[must_use]
+    pub(crate) fn watched(self, watching: Option<Watching>) -> Self {
+        Self(self.0, watching)
+    }
+
+    /// How much is looked at around a command; none where nothing is.
+    pub(crate) const fn watching(&self) -> Option<Watching> {
+        self.1
     }
 
     /// The names in order; the tool itself comes last.

@@ -147,6 +147,10 @@ impl Fs for Local {
         self.blocking(move || rights::of(&at).map(Some))
     }
 
+    fn user(&self) -> Option<u32> {
+        Some(rustix::process::geteuid().as_raw())
+    }
+
     fn list<'a>(&'a self, at: &'a Located, how: ListHow) -> BoxFuture<'a, io::Result<Listing>> {
         let at = at.clone();
         self.blocking(move || list(&at, how))

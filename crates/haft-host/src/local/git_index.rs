@@ -86,6 +86,20 @@ fn read(top: &HostPath) -> io::Result<Vec<u8>> {
 /// Reports whether an index lists a repository within: an entry of mode 160000. None where not all of it
 /// is understood, as where another file holds a part of its entries.
 pub(crate) fn lists_links(text: &[u8]) -> Option<bool> {
+    lists(text, |mode, _| mode == Some(LINKED))
+}
+
+/// Reports whether an index lists something below a folder, named from the top of its repository; none
+/// where not all of it is understood.
+pub(crate) fn lists_below(text: &[u8], folder: &[u8]) -> Option<bool> {
+    lists(text, |_, path| {
+        folder.is_empty()
+            || path.strip_prefix(folder).is_some_and(|rest| rest.first().is_none_or(|c| *c == b'/'))
+    })
+}
+
+/// Reports whether one of its entries, by mode and path, is such a one.
+fn lists(text: &[u8], is_one: impl Fn(Option<u32>, &[u8]) -> bool) -> Option<bool> {
     let (Some(b"DIRC"), Some(version @ 2..=4), Some(count)) =
         (text.get(..4), number(text, 4), number(text, 8))
     else {
@@ -95,7 +109,7 @@ pub(crate) fn lists_links(text: &[u8]) -> Option<bool> {
     for _ in 0..count {
         let mode = number(text, at + 24);
         let next = entry(text, at, version, &mut path)?;
-        if mode == Some(LINKED) {
+        if is_one(mode, &path) {
             return Some(true);
         }
         // With hashes of another length the flags stand elsewhere.

@@ -50,7 +50,10 @@ pub use self::{
     repositories::{CopyAt, Loss, Missing, Repositories, Snapshot},
     shell::{SUPERVISORS, end_supervisor, supervise},
 };
-pub(crate) use self::{git_index::lists_links, git_pack::Pack};
+pub(crate) use self::{
+    git_index::{lists_below, lists_links},
+    git_pack::Pack,
+};
 
 /// This machine: its files, programs and search.
 #[derive(Debug)]

@@ -10,6 +10,7 @@ mod guard;
 mod hooks;
 mod interrupt;
 mod prepare;
+mod proofs;
 mod record;
 mod redact;
 pub(crate) mod resolve;
@@ -71,6 +72,7 @@ impl Default for Settings {
 pub fn standard(settings: &Settings) -> Pipeline {
     let hooks = || settings.hooks.clone();
     Pipeline::default()
+        .watched(settings.watching)
         .then(record::Record)
         .then(interrupt::Interrupt(settings.limits.grace))
         .then(redact::Redact)

@@ -21,7 +21,7 @@ use haft_types::{Access, EntryKind, Follow, HostPath, Outcome, Status, Target, T
 use serde_json::Value;
 use tokio::time::timeout;
 
-use super::{rules, sandbox, script};
+use super::{proofs, rules, sandbox, script};
 use crate::{Call, Next, Stage, pipeline::Lost, repair::unescaped};
 
 /// Most folders above a lost path among which one that is there is looked for.
@@ -79,10 +79,15 @@ pub(crate) async fn locate(call: &mut Call, limit: Duration) -> Result<(), ToolE
         }
         located
     };
-    let work = async { (work.await, script::known(call).await) };
-    if let Ok((located, known)) = timeout(limit, work).await {
+    let work = async {
+        let located = work.await;
+        let facts = proofs::facts(call, &located).await;
+        (located, script::known(call).await, facts)
+    };
+    if let Ok((located, known, facts)) = timeout(limit, work).await {
         call.located = located;
         script::settle(call, known);
+        call.add_facts(facts);
         return Ok(());
     }
     let ruling = rules::decide(call)?;

@@ -29,6 +29,7 @@ mod ends;
 mod everyday;
 mod executables;
 mod files;
+mod free;
 mod gateway;
 mod hidden;
 mod hooks;
