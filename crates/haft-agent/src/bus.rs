@@ -72,8 +72,7 @@ impl Bus {
         Self::with(log, clock, None)
     }
 
-    /// A bus that writes the log only once it is synced, which is before anything is changed, or
-    /// once somebody is asked.
+    /// A bus that writes the log only once it is synced, which is before anything is changed.
     ///
     /// What only observes leaves no session behind, unless it goes on for long: then the log is
     /// written all the same, or where it cannot be, the oldest of it is left out.
@@ -233,7 +232,6 @@ impl Events for Bus {
             return Ok(());
         }
         let mut state = self.state();
-        let asked = matches!(event.body, Body::Asked { .. });
         // What is held back leaves nothing on disk, its large values neither.
         let full = if let Some(held) = &mut state.held {
             held.push(event.clone())
@@ -251,10 +249,6 @@ impl Events for Bus {
         drop(state);
         if full {
             self.relieve();
-        } else if asked {
-            // Who is asked can read the question in the log. Where that fails, so does the sync
-            // before anything is changed.
-            drop(self.keep());
         }
         Ok(())
     }

@@ -119,6 +119,11 @@ impl Objects {
         self.0.is_empty()
     }
 
+    /// Adds what others hold.
+    pub fn add(&mut self, others: Self) {
+        self.0.extend(others.0);
+    }
+
     /// What reads from these, and from others that may have it where these do not. It waits for the
     /// disk.
     pub fn reader(&self, others: &Self) -> GitReader {

@@ -23,7 +23,7 @@ pub use self::{
     job::{Ended, Job, Said, Work},
     seek::{Seeking, Test},
 };
-use crate::{Cx, network::Network, stages, survey::Watch};
+use crate::{Cx, network::Network, stages::job_tried, survey::Watch};
 
 /// Ended jobs that stay listed.
 const ENDED: usize = 32;
@@ -342,17 +342,15 @@ impl JobPlace {
         let names = (call, agent, cx.turn);
         let job = Job::new(id, names, title, memory, work, Box::new(tell));
         let job = Arc::new(job.running_for(self.before));
-        if let Some(process) = job.process() {
-            cx.session().map.get::<Network>().is_job(process, job.id());
-        }
+        cx.session().map.get::<Network>().is_job(job.process(), job.id());
         let (of, life) = (Arc::clone(&job), follow(Arc::clone(&job)));
         let session = Arc::downgrade(&cx.dispatcher.session);
         let life = async move {
             let mut ended = life.await;
             if let Some(session) = Weak::upgrade(&session) {
                 let watch = session.map.get::<Watch>();
-                ended.notes.extend(watch.job_ends(&session, &of).await);
-                ended.notes.extend(stages::job_tried(&session, &of, &ended));
+                let changed = watch.job_ends(&session, &of).await;
+                ended.notes.extend(changed.into_iter().chain(job_tried(&session, &of, &ended)));
             }
             ended
         };

@@ -73,9 +73,9 @@ impl Network {
     }
 
     /// A program that is this process is a job of this name.
-    pub fn is_job(&self, process: u32, name: &str) {
+    pub fn is_job(&self, process: Option<u32>, name: &str) {
         let all = locked(&self.neighbours);
-        for own in all.values().filter(|one| one.process == process) {
+        for own in all.values().filter(|one| Some(one.process) == process) {
             let _ = own.name.set(format!("job {name}"));
         }
     }
@@ -193,7 +193,7 @@ pub(crate) fn note(network: &Network, of: &Telling<'_>) -> Option<String> {
     let who =
         if others.is_empty() { "it".to_owned() } else { format!("this {} or {others}", of.by) };
     said[0].insert_str(0, &format!("in the sandbox {who} "));
-    let ways: BTreeSet<String> = kinds.iter().filter_map(|kind| way(*kind, of)).collect();
+    let ways: BTreeSet<String> = kinds.iter().map(|kind| way(*kind, of)).collect();
     let ways: Vec<String> = ways.into_iter().collect();
     Some(format!("{}. {}", said.join("; it "), ways.join(". ")))
 }
@@ -223,9 +223,9 @@ fn says(kind: Kind, of: &Telling<'_>) -> String {
 }
 
 /// What to do about it.
-fn way(kind: Kind, of: &Telling<'_>) -> Option<String> {
+fn way(kind: Kind, of: &Telling<'_>) -> String {
     if matches!(kind, Kind::Loopback) {
-        return Some(apart(of.tried).unwrap_or_else(|| SHARED.to_owned()));
+        return apart(of.tried).unwrap_or_else(|| SHARED.to_owned());
     }
     let needs = json!({ "hosts": [of.host.unwrap_or("NAME")] });
     let how = match (of.by, of.lives_on) {
@@ -234,10 +234,10 @@ fn way(kind: Kind, of: &Telling<'_>) -> Option<String> {
         _ => "start it again",
     };
     let hosts = format!("If it needs other machines, {how} with needs {needs}, which asks");
-    Some(match (kind, apart(of.tried)) {
+    match (kind, apart(of.tried)) {
         (Kind::Sockets | Kind::Names, Some(apart)) => format!("{hosts}. {apart}"),
         _ => hosts,
-    })
+    }
 }
 
 /// What is so where commands share a network.
@@ -329,14 +329,14 @@ mod tests {
         let first = network.enter(1);
         assert!(first.beside().is_empty());
         let second = network.enter(2);
-        network.is_job(2, "j1");
+        network.is_job(Some(2), "j1");
         drop(network.enter(3));
         assert_eq!(first.beside(), ["another command", "job j1"]);
         assert_eq!(second.beside(), ["another command"]);
         drop((first, second));
         assert!(network.enter(4).beside().is_empty());
         let many: Vec<Stay> = (0..20).map(|process| network.enter(process)).collect();
-        (0..20).for_each(|process| network.is_job(process, &format!("j{process}")));
+        (0..20).for_each(|process| network.is_job(Some(process), &format!("j{process}")));
         let beside = many[0].beside();
         assert!(beside.len() == NAMED + 1 && beside[NAMED] == "others", "{beside:?}");
     }

@@ -96,6 +96,12 @@ impl Broker {
         if asked.is_err() || !wait {
             open.settled = (fallback, Answerer::Nobody);
         } else {
+            let answered = async {
+                // Who is asked can read the question in the log. Where that fails, so does the sync
+                // before anything is changed.
+                drop(self.events.sync().await);
+                answered.await
+            };
             tokio::select! {
                 biased;
                 () = stop.cancelled() => {}

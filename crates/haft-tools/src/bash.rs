@@ -285,7 +285,7 @@ impl Tool for Bash {
             // What is read before the first command takes nothing of its time.
             let (deadline, keeps) = (Instant::now() + timeout, !self.keep.is_empty());
             let limits = Limits { deadline, promote: self.promote, keeps };
-            match follow(running, cx, limits, None, &mut notes).await {
+            match Box::pin(follow(running, cx, limits, None, &mut notes)).await {
                 Followed::Ran(ran) => *ran,
                 Followed::Keeps(keeping) => background::keep(&input, *keeping, cx, &mut notes)?,
                 Followed::GoesOn(running, handed, place) => {

@@ -415,9 +415,7 @@ async fn wait(
     };
     answer.waited = Some(over);
     answer.notes.extend(look.and_then(|look| passed_over(look.skipped())));
-    if input.port.is_some() && over != "end" {
-        answer.notes.extend(job.apart().await);
-    }
+    answer.notes.extend(apart(input.port.filter(|_| over != "end"), job).await);
     let wanted = wanted(input);
     answer.notes.push(match over {
         "pattern" => format!("matched: {}", answer.line.as_deref().unwrap_or_default()),
@@ -429,6 +427,12 @@ async fn wait(
         _ => return Ok(()),
     });
     Ok(())
+}
+
+/// Why no other command reaches this port, where none does.
+async fn apart(port: Option<u16>, job: &Running) -> Option<String> {
+    port?;
+    job.apart().await
 }
 
 /// Waits until the port is open; without end where there is none.

@@ -22,16 +22,19 @@ mod tests;
 use std::{
     collections::{HashMap, HashSet},
     ffi::OsStr,
-    fs,
+    fs::{self, File},
+    io::{self, Read as _},
     os::unix::ffi::OsStrExt as _,
     path::{Path, PathBuf},
     sync::{Arc, Mutex, PoisonError},
 };
 
 use haft_types::{HostPath, Style};
+use rustix::fs::{CWD, Mode, OFlags, openat};
 
 pub use self::lost::{CopyAt, Loss, Missing};
 use self::store::Store;
+use crate::Objects;
 
 /// Most repositories that are copied for one session.
 const MOST: usize = 32;
@@ -43,8 +46,8 @@ const POINTER: u64 = 4_096;
 pub struct Repositories {
     folder: PathBuf,
     stores: Mutex<HashMap<PathBuf, Arc<Store>>>,
-    /// Repositories of which it was said that they cannot be copied.
-    failed: Mutex<HashSet<PathBuf>>,
+    /// What was said: once is enough.
+    said: Mutex<HashSet<String>>,
 }
 
 /// What was copied before a command.
@@ -68,7 +71,7 @@ struct Copied {
 impl Repositories {
     /// Keeps its copies in a folder that need not be there yet.
     pub(super) fn new(folder: PathBuf) -> Self {
-        Self { folder, stores: Mutex::default(), failed: Mutex::default() }
+        Self { folder, stores: Mutex::default(), said: Mutex::default() }
     }
 
     /// Copies what is new in the repositories of these `.git`; what is gone from one goes from its
@@ -91,13 +94,18 @@ impl Repositories {
             let store = match self.store(&common) {
                 Ok(store) => store,
                 Err(error) => {
-                    snapshot.notes.extend(self.fail(&common, &error));
+                    let git = common.display();
+                    snapshot.notes.push(format!(
+                        "the repository {git} could not be put back after a loss: {error}"
+                    ));
                     continue;
                 }
             };
             snapshot.notes.extend(store.update());
             snapshot.add(store, worktree);
         }
+        let mut said = self.said.lock().unwrap_or_else(PoisonError::into_inner);
+        snapshot.notes.retain(|note| said.insert(note.clone()));
         snapshot
     }
 
@@ -124,7 +132,7 @@ impl Repositories {
         snapshot
     }
 
-    fn store(&self, git: &Path) -> std::io::Result<Arc<Store>> {
+    fn store(&self, git: &Path) -> io::Result<Arc<Store>> {
         let mut stores = self.stores.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(store) = stores.get(git) {
             return Ok(Arc::clone(store));
@@ -135,14 +143,6 @@ impl Repositories {
         let store = Arc::new(Store::open(&self.folder, git)?);
         stores.insert(git.to_owned(), Arc::clone(&store));
         Ok(store)
-    }
-
-    /// What is said of a repository that cannot be copied, once.
-    fn fail(&self, git: &Path, error: &std::io::Error) -> Option<String> {
-        let mut failed = self.failed.lock().unwrap_or_else(PoisonError::into_inner);
-        let text =
-            format!("the repository {} could not be put back after a loss: {error}", git.display());
-        failed.insert(git.to_owned()).then_some(text)
     }
 }
 
@@ -155,6 +155,11 @@ impl Snapshot {
     /// Reports whether there is nothing to look after.
     pub fn is_empty(&self) -> bool {
         self.parts.is_empty() && self.pointers.is_empty()
+    }
+
+    /// The packs that these copies have.
+    pub fn objects(&self) -> Objects {
+        Objects(self.parts.iter().flat_map(|part| part.store.packs()).collect())
     }
 
     /// What these repositories lost since. One of them may be at one of these `.git` by now: that is
@@ -182,10 +187,24 @@ impl Drop for Snapshot {
     }
 }
 
+/// Opens a file to read it. Nothing else is waited for: a pipe in its place may have no other end.
+fn open_file(path: &Path) -> io::Result<File> {
+    let flags = OFlags::RDONLY | OFlags::NONBLOCK | OFlags::NOCTTY | OFlags::CLOEXEC;
+    let file = File::from(openat(CWD, path, flags, Mode::empty())?);
+    if file.metadata()?.is_file() { Ok(file) } else { Err(io::ErrorKind::InvalidInput.into()) }
+}
+
+/// What a file holds that has at most so many bytes.
+fn read_file(path: &Path, most: u64) -> io::Result<Vec<u8>> {
+    let mut text = Vec::new();
+    open_file(path)?.take(most.saturating_add(1)).read_to_end(&mut text)?;
+    if text.len() as u64 > most { Err(io::ErrorKind::FileTooLarge.into()) } else { Ok(text) }
+}
+
 /// What a file `.git` holds; none where it is none.
 fn pointer(git: &Path) -> Option<Vec<u8>> {
     let found = fs::symlink_metadata(git).ok()?;
-    let text = (found.is_file() && found.len() <= POINTER).then(|| fs::read(git))?.ok()?;
+    let text = found.is_file().then(|| read_file(git, POINTER))?.ok()?;
     text.starts_with(b"gitdir:").then_some(text)
 }
 
@@ -196,7 +215,7 @@ fn folders(git: &Path) -> Option<(PathBuf, PathBuf)> {
         folder = git.parent()?.join(OsStr::from_bytes(text["gitdir:".len()..].trim_ascii()));
     }
     let own = fs::canonicalize(folder).ok()?;
-    let common = match fs::read(own.join("commondir")) {
+    let common = match read_file(&own.join("commondir"), POINTER) {
         Ok(text) => fs::canonicalize(own.join(OsStr::from_bytes(text.trim_ascii()))).ok()?,
         Err(_) => own.clone(),
     };

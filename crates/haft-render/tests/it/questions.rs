@@ -100,7 +100,7 @@ fn what_was_not_kept_is_counted_wherever_it_is_shown() {
 
 #[test]
 fn words_are_never_cut() {
-    let reasons: String = (0..500).map(|n| format!("  also: reason {n}\n")).collect();
+    let reasons = (0..500).map(|n| format!("  also: reason {n}\n")).collect::<Vec<_>>().concat();
     let text = format!("Running x\nNo rule.\n{reasons}");
     let view = put(&question(&text, Some(&"x\n".repeat(500)), None), Extent::SCREEN, 0);
     assert!(view.text.starts_with(&text), "{}", view.text);

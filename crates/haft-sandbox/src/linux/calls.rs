@@ -491,10 +491,10 @@ mod tests {
             let says = |program: &BpfProgram| run(program, call, arguments);
             let answer = all.map(says).min().unwrap();
             // Hearing of a call changes nothing for who makes it.
-            let hears = heard.as_ref().is_some_and(|p| says(p) == libc::SECCOMP_RET_USER_NOTIF);
+            let hands_on = heard.as_ref().is_some_and(|p| says(p) == libc::SECCOMP_RET_USER_NOTIF);
             let with = libc::SECCOMP_RET_ERRNO | REFUSED_WITH.cast_unsigned();
             let refuses = calls.connecting.as_ref().is_some_and(|p| says(p) == with);
-            assert_eq!(hears, refuses, "{call} {arguments:?}");
+            assert_eq!(hands_on, refuses, "{call} {arguments:?}");
             answer == libc::SECCOMP_RET_ALLOW
         };
         let plain = answer(arguments);

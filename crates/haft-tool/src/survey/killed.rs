@@ -99,7 +99,10 @@ impl Dispatcher {
         }
         let walk = walk(&self.session.judge(), &open.tool, host.style(), CancellationToken::new());
         let limits = watching.limits();
-        let before = Arc::new(open.before);
+        let mut before = open.before;
+        // The packs may be gone, and are not put back yet.
+        before.objects.add(repositories::left_objects(&self.host, &self.place).await);
+        let before = Arc::new(before);
         let named = Named::default();
         let looked =
             surveys.survey(&roots, before.clone(), left.copies.clone(), limits, (walk, &named));

@@ -7,12 +7,15 @@
 
 use std::sync::{Arc, OnceLock};
 
-use haft_host::Named;
+use haft_host::{Host, Named};
 use haft_types::{Body, CallId, Level, Place};
 use tokio::time::Instant;
 
-use super::{Found, From, Looked, Open, Watch, Watched, locked, off};
-use crate::{Cx, Job, Jobs, Session};
+use super::{
+    Found, From, Looked, Open, Watch, Watched, locked, off,
+    repositories::{Repositories, Rescued},
+};
+use crate::{Cx, Held, Job, Jobs, Session};
 
 /// Most jobs that are named.
 const NAMED: usize = 3;
@@ -37,8 +40,7 @@ impl Watch {
         (session, but): (&Session, Option<&str>),
         place: &Place,
     ) {
-        let runs = |job: &Arc<Job>| job.end().is_none() && Some(job.id()) != but;
-        if of.runs_beside() || !session.map.get::<Jobs>().all().iter().any(runs) {
+        if of.runs_beside() || !runs(session, but) {
             return;
         }
         let open = Arc::new(Open {
@@ -75,12 +77,44 @@ impl Watch {
         locked(&from.open.claims).looks();
         let watched = self.of_gap(from);
         let found = watched.compare(looked, (call.session(), &place), false).await;
-        let text = keep(call.session(), found, &jobs);
-        if let (Some(text), Some(names)) = (text, names(&jobs)) {
+        self.tell_between(call, found, &jobs);
+    }
+
+    /// Tells what these jobs did before a call.
+    fn tell_between(&self, call: &Cx, found: Found, jobs: &[Arc<Job>]) {
+        let text = keep(call.session(), found, jobs);
+        if let (Some(text), Some(names)) = (text, names(jobs)) {
             let text = format!("while {names} ran, before {}: {text}", call.call);
-            notice(call.session(), &jobs, text.clone());
+            notice(call.session(), jobs, text.clone());
             self.late.tell(text);
         }
+    }
+
+    /// Takes note of the repositories behind a command, where a job runs; `but` is a job that has ended.
+    pub(super) fn begin_behind(&self, session: &Session, behind: Behind, but: Option<&str>) {
+        if runs(session, but) {
+            *locked(&self.behind) = Some(behind);
+        }
+    }
+
+    /// Tells what repositories lost behind the last command.
+    pub(super) async fn tell_behind(&self, call: &Cx) {
+        let behind = locked(&self.behind).take();
+        let Some(behind) = behind else { return };
+        let jobs = ran(call.session(), behind.since, None);
+        let (found, _held) = behind.found(call.session()).await;
+        self.tell_between(call, found, &jobs);
+    }
+
+    /// Finds what repositories lost since the last command, at the end of a job; in words.
+    async fn behind_ends(&self, session: &Session, job: &Arc<Job>) -> Vec<String> {
+        let behind = locked(&self.behind).take();
+        let Some(behind) = behind else { return Vec::new() };
+        let jobs = ran(session, behind.since, None);
+        let next = Behind { since: Instant::now(), ..behind.clone() };
+        let (found, _held) = behind.found(session).await;
+        self.begin_behind(session, next, Some(job.id()));
+        end(session, found, job, jobs)
     }
 
     /// Finds what changed since the last command, at the end of a job; in words.
@@ -92,7 +126,10 @@ impl Watch {
         let _telling = self.telling.lock().await;
         // A command that begins now looks behind this, and one that runs tells it all.
         let mut state = self.state.lock().await;
-        let Some(Gap { from, place }) = self.gap() else { return Vec::new() };
+        let Some(Gap { from, place }) = self.gap() else {
+            drop(state);
+            return self.behind_ends(session, job).await;
+        };
         let since = from.since;
         locked(&from.open.claims).looks();
         let watched = self.of_gap(from);
@@ -104,17 +141,48 @@ impl Watch {
         let jobs = ran(session, since, None);
         self.begin_gap(&watched, &looked, (session, Some(job.id())), &place);
         let found = watched.compare(looked, (session, &place), false).await;
-        let Some(text) = keep(session, found, std::slice::from_ref(job)) else { return Vec::new() };
-        let others: Vec<Arc<Job>> =
-            jobs.into_iter().filter(|other| !Arc::ptr_eq(other, job)).collect();
-        let others = names(&others).map(|names| format!(", as {names} did")).unwrap_or_default();
-        notice(
-            session,
-            std::slice::from_ref(job),
-            format!("while {} ran{others}: {text}", job.named()),
-        );
-        vec![format!("while it ran{others}, this changed: {}", text.replace("]\n[", "; "))]
+        end(session, found, job, jobs)
     }
+}
+
+/// The repositories as they were behind a command around which nothing else is looked after.
+#[derive(Clone)]
+pub(super) struct Behind {
+    repositories: Repositories,
+    host: Arc<dyn Host>,
+    place: Place,
+    since: Instant,
+}
+
+impl Behind {
+    pub(super) fn of(repositories: Repositories, host: Arc<dyn Host>, place: Place) -> Self {
+        Self { repositories, host, place, since: Instant::now() }
+    }
+
+    /// What they lost since.
+    async fn found(self, session: &Session) -> (Found, Vec<Held>) {
+        let images = session.pre_images();
+        let of = (&*self.host, &*images);
+        let rescued = self.repositories.rescue((session, &self.place), of, Vec::new()).await;
+        let Rescued { lines, receipts, held, .. } = rescued;
+        (Found { lines, receipts, data: None }, held)
+    }
+}
+
+/// Reports whether a job runs; `but` is one that has ended.
+fn runs(session: &Session, but: Option<&str>) -> bool {
+    let runs = |job: &Arc<Job>| job.end().is_none() && Some(job.id()) != but;
+    session.map.get::<Jobs>().all().iter().any(runs)
+}
+
+/// Tells what changed while a job ran that has ended, and some of these; in words.
+fn end(session: &Session, found: Found, job: &Arc<Job>, jobs: Vec<Arc<Job>>) -> Vec<String> {
+    let this = std::slice::from_ref(job);
+    let Some(text) = keep(session, found, this) else { return Vec::new() };
+    let others: Vec<Arc<Job>> = jobs.into_iter().filter(|other| !Arc::ptr_eq(other, job)).collect();
+    let others = names(&others).map(|names| format!(", as {names} did")).unwrap_or_default();
+    notice(session, this, format!("while {} ran{others}: {text}", job.named()));
+    vec![format!("while it ran{others}, this changed: {}", text.replace("]\n[", "; "))]
 }
 
 /// Jobs that ran at some time since then, without those that this call began.

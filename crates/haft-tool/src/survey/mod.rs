@@ -28,7 +28,7 @@ use std::{
     time::Duration,
 };
 
-use haft_host::{Copies, FileKind, Host, Located, Named, Survey, SurveyError, Walk};
+use haft_host::{Copies, Host, Located, Named, Survey, SurveyError, Walk};
 use haft_types::{CallId, EntryKind, Follow, HostPath, Outcome, Place, Receipt, Status};
 use tokio::{task::JoinHandle, time::Instant};
 use tokio_util::sync::CancellationToken;
@@ -42,9 +42,9 @@ use self::{
     diff::{Change, changes, receipts, uncovered},
     down::Down,
     git::Known,
-    meanwhile::Gap,
+    meanwhile::{Behind, Gap},
     repositories::{Bare, Repositories},
-    scope::{may_shift, named, past, roots, walk},
+    scope::{named, past, roots},
     told::Told,
 };
 use crate::{Call, Held, PreImages, Session, stopping::Stopping};
@@ -96,6 +96,8 @@ pub(crate) struct Watch {
     late: late::Late,
     /// Since the last command, while a job runs.
     gap: Mutex<Option<Gap>>,
+    /// The same where only repositories are looked after.
+    behind: Mutex<Option<Behind>>,
 }
 
 #[derive(Default)]
@@ -209,6 +211,25 @@ pub(crate) enum Begun {
     Off,
 }
 
+impl Begun {
+    /// Looks after repositories alone; `note` says why at nothing else.
+    async fn bare(
+        watch: &Arc<Watch>,
+        call: &Call,
+        host: &Arc<dyn Host>,
+        note: Option<String>,
+    ) -> Self {
+        Self::Bare(Box::new(Bare::begin(watch, call, host, note).await))
+    }
+}
+
+/// Reports whether two looks count the same of what they do not go into.
+fn is_same(before: &Survey, after: &Survey) -> bool {
+    (&before.passed, &before.repositories) == (&after.passed, &after.repositories)
+        && (&before.listed, &before.others) == (&after.listed, &after.others)
+        && ignored::is_same(before, after)
+}
+
 fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
@@ -223,20 +244,15 @@ impl Watch {
         }
         if state.off {
             drop(state);
-            return Begun::Bare(Box::new(Bare::begin(call, &host, None).await));
+            return Begun::bare(self, call, &host, None).await;
         }
         let images = call.cx.session().pre_images();
         // What others do from here on may be found by the look, or not.
         let open = Arc::new(Open::of(&images));
         let gap = self.gap();
         let (alone, since) = (self.runs(&open, gap.as_ref()), Instant::now());
-        let walk =
-            walk(&call.cx.session().judge(), call.tool(), host.style(), call.cx.stop.clone());
-        let named = named(call);
-        let looked = match roots(&call.place().roots, &[], &*host).await {
-            Ok(roots) => state.look(&*host, &roots, (&walk, &named), watching, &*images).await,
-            Err(error) => Err(error.into()),
-        };
+        let (walk, named) = (scope::of(call, &*host), named(call));
+        let looked = state.look_for(call, &*host, (&walk, &named), watching, &*images).await;
         let (before, copies) = match looked {
             Ok(looked) => looked,
             Err(SurveyError::Stopped) => {
@@ -244,25 +260,21 @@ impl Watch {
                 return Begun::Off;
             }
             Err(error) => {
-                state.fail(&error, &*host);
-                let said = Some(off(&error, state.off));
+                let note = state.fail(&error, &*host);
                 drop(state);
-                return Begun::Bare(Box::new(Bare::begin(call, &host, said).await));
+                return Begun::bare(self, call, &host, Some(note)).await;
             }
         };
-        if may_shift(call) {
-            past(&*host, before.began).await;
-        }
+        past(call, &*host, before.began).await;
         locked(&open.claims).looked();
         let looked = *open.looked.get_or_init(|| state.looks);
         if let Some(gap) = gap {
-            let survey = Arc::clone(&before);
-            let looked = Looked { survey, number: looked, copies: Arc::clone(&copies), at: since };
-            self.tell_gap(gap, looked, &call.cx).await;
+            let (survey, copies) = (Arc::clone(&before), Arc::clone(&copies));
+            self.tell_gap(gap, Looked { survey, number: looked, copies, at: since }, &call.cx)
+                .await;
         }
         state.down.before(&*copies, (&call.request.id, call.tool()), &before, alone);
-        let gits = before.repositories.keys().cloned().collect();
-        let (repositories, notes) = Repositories::copy(call, &host, &before.roots, gits).await;
+        let (repositories, notes) = Repositories::copy_seen(call, &host, &before).await;
         // What was cancelled is looked at all the same.
         let walk = Walk { stop: CancellationToken::new(), ..walk };
         let signs = Some(Signs::of(Arc::clone(&copies)));
@@ -365,10 +377,24 @@ fn off(error: &SurveyError, for_good: bool) -> String {
 }
 
 impl State {
-    /// Takes note that a look failed: for good where the next one would, too.
-    fn fail(&mut self, error: &SurveyError, host: &dyn Host) {
+    /// Takes note that a look failed: for good where the next one would, too. Gives what is told.
+    fn fail(&mut self, error: &SurveyError, host: &dyn Host) -> String {
         let off = !matches!(error, SurveyError::Io(_)) || host.surveys().is_none();
         *self = Self { off, looks: self.looks, ..Self::default() };
+        self::off(error, off)
+    }
+
+    /// Looks at the files before a call.
+    async fn look_for(
+        &mut self,
+        call: &Call,
+        host: &dyn Host,
+        of: (&Walk, &Named),
+        watching: Watching,
+        images: &dyn PreImages,
+    ) -> Result<(Arc<Survey>, Arc<dyn Copies>), SurveyError> {
+        let roots = roots(&call.place().roots, &[], host).await?;
+        self.look(host, &roots, of, watching, images).await
     }
 
     /// Looks at the files as they are now.
@@ -524,9 +550,7 @@ impl Watched {
         let Ok(Known { before, after, held }) = known else { return Found::told(NOT_KEPT) };
         let mut changes = changes(&before, &after, (&claims, &covers), &born);
         self.leave_ignored(&before, &after, &mut changes, shared || self.is_gap).await;
-        let same = (&before.passed, &before.repositories) == (&after.passed, &after.repositories)
-            && (&before.listed, &before.others) == (&after.listed, &after.others)
-            && ignored::is_same(&before, &after);
+        let same = is_same(&before, &after);
         let rescued = self.from.rescue((session, place), &after).await;
         if changes.is_empty() && same && rescued.is_empty() {
             return Found::default();

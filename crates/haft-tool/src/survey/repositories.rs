@@ -5,18 +5,18 @@
 //! are told with what they stood for.
 
 use std::{
-    io::{Read as _, Seek as _},
+    io::{Read, Seek, SeekFrom},
     sync::Arc,
 };
 
-use haft_host::{CopyAt, Host, Loss, Missing, Snapshot, Survey};
+use haft_host::{CopyAt, Host, Loss, Missing, Objects, Snapshot, Survey};
 use haft_policy::{Mode, Verdict};
 use haft_types::{
     Access, Blob, EntryKind, Follow, Hash, HostPath, Outcome, Place, Receipt, ReceiptAction,
     Rights, Target,
 };
 
-use super::From;
+use super::{From, Watch, meanwhile::Behind};
 use crate::{Call, Cx, Held, PreImages, Session, keeper, stopping::Stopping};
 
 /// Bytes that are kept at once.
@@ -57,9 +57,19 @@ impl Rescued {
 }
 
 impl Repositories {
+    /// Copies those that a look came by, and those around its roots.
+    pub(super) async fn copy_seen(
+        call: &Call,
+        host: &Arc<dyn Host>,
+        survey: &Survey,
+    ) -> (Self, Vec<String>) {
+        let gits = survey.repositories.keys().cloned().collect();
+        Self::copy(call, host, &survey.roots, gits).await
+    }
+
     /// Copies what is new in these repositories of the workspace, and in that which it lies in. Says what
     /// cannot be kept.
-    pub(super) async fn copy(
+    async fn copy(
         call: &Call,
         host: &Arc<dyn Host>,
         roots: &[HostPath],
@@ -178,6 +188,7 @@ impl From {
 
 /// A command around which only repositories are looked after.
 pub(crate) struct Bare {
+    watch: Arc<Watch>,
     repositories: Repositories,
     host: Arc<dyn Host>,
     images: Arc<dyn PreImages>,
@@ -185,12 +196,19 @@ pub(crate) struct Bare {
 }
 
 impl Bare {
-    /// Looks at the repositories of a workspace whose files are not looked at, which `said` says.
-    pub(super) async fn begin(call: &Call, host: &Arc<dyn Host>, said: Option<String>) -> Self {
+    /// Looks at the repositories of a workspace whose files are not looked at, which `note` says.
+    pub(super) async fn begin(
+        watch: &Arc<Watch>,
+        call: &Call,
+        host: &Arc<dyn Host>,
+        note: Option<String>,
+    ) -> Self {
+        watch.tell_behind(&call.cx).await;
         let (repositories, notes) =
             Repositories::copy(call, host, &call.place().roots, Vec::new()).await;
         let (host, images) = (Arc::clone(host), call.cx.session().pre_images());
-        Self { repositories, host, images, notes: said.into_iter().chain(notes).collect() }
+        let notes = note.into_iter().chain(notes).collect();
+        Self { watch: Arc::clone(watch), repositories, host, images, notes }
     }
 
     /// Looks at them after the command.
@@ -201,6 +219,8 @@ impl Bare {
         let rescued = self.repositories.rescue(of, (&*self.host, &*self.images), Vec::new()).await;
         self.notes.iter().chain(&rescued.lines).for_each(|line| outcome.note(line));
         outcome.receipts.extend(rescued.receipts);
+        let behind = Behind::of(self.repositories.later(), self.host, (*call.place).clone());
+        self.watch.begin_behind(call.session(), behind, None);
     }
 }
 
@@ -215,11 +235,10 @@ pub(super) async fn after_kill(
     if !host.repositories().is_some_and(haft_host::Repositories::has_left) {
         return rescued;
     }
-    let (of, images) = (Arc::clone(host), session.pre_images());
-    let roots = place.roots.clone();
+    let images = session.pre_images();
+    let (of, roots) = (Arc::clone(host), place.roots.clone());
     let work = move || {
-        let gits: Vec<HostPath> = roots.iter().filter_map(|root| around(&*of, root)).collect();
-        let left = of.repositories().map(|all| all.left(&roots, &gits)).unwrap_or_default();
+        let left = left(&*of, &roots);
         (left.losses(&[]), left)
     };
     let Ok((losses, _left)) = tokio::task::spawn_blocking(work).await else { return rescued };
@@ -231,6 +250,22 @@ pub(super) async fn after_kill(
         }
     }
     rescued
+}
+
+/// The copies that killed processes left of the repositories of a workspace.
+fn left(host: &dyn Host, roots: &[HostPath]) -> Snapshot {
+    let gits: Vec<HostPath> = roots.iter().filter_map(|root| around(host, root)).collect();
+    host.repositories().map(|all| all.left(roots, &gits)).unwrap_or_default()
+}
+
+/// The packs of these copies.
+pub(super) async fn left_objects(host: &Arc<dyn Host>, place: &Place) -> Objects {
+    if !host.repositories().is_some_and(haft_host::Repositories::has_left) {
+        return Objects::default();
+    }
+    let (host, roots) = (Arc::clone(host), place.roots.clone());
+    let packs = tokio::task::spawn_blocking(move || left(&*host, &roots).objects());
+    packs.await.unwrap_or_default()
 }
 
 /// What is gone, in words.
@@ -329,10 +364,12 @@ async fn receipt(
     receipt.pre_image = Some(blob);
     Ok(receipt)
 }
+
 /// Keeps what a file holds that has no name any more, piece by piece.
-fn kept(mut file: &std::fs::File, images: &dyn PreImages) -> std::io::Result<Blob> {
+fn kept(mut file: impl Read + Seek, images: &dyn PreImages) -> std::io::Result<Blob> {
+    let length = file.seek(SeekFrom::End(0))?;
     file.rewind()?;
-    let mut keeping = images.begin(file.metadata()?.len())?;
+    let mut keeping = images.begin(length)?;
     let mut piece = vec![0; PIECE];
     loop {
         let got = file.read(&mut piece)?;

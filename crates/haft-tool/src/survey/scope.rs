@@ -57,13 +57,18 @@ pub(super) fn walk(judge: &Arc<Judge>, tool: &str, style: Style, stop: Cancellat
     }
 }
 
+/// What of the workspace the caller of a call may know, until the call is stopped.
+pub(super) fn of(call: &Call, host: &dyn Host) -> Walk {
+    walk(&call.cx.session().judge(), call.tool(), host.style(), call.cx.stop.clone())
+}
+
 /// How long it is waited at most for the clock of files to go on: some of its ticks.
 const TICK: Duration = Duration::from_millis(20);
 
 /// Reports whether a command may change what git ignores. What is then seen for the first time was made
 /// by it only where it is younger than the look before; its own words name what it would change for
 /// that, and what takes a program of its own comes later than the next tick in any case.
-pub(super) fn may_shift(call: &Call) -> bool {
+fn may_shift(call: &Call) -> bool {
     let names = |effect: &Effect| match &effect.target {
         Target::Command { text, .. } => text.contains("ignore") || text.contains("git"),
         _ => false,
@@ -71,8 +76,11 @@ pub(super) fn may_shift(call: &Call) -> bool {
     call.plan().is_some_and(|plan| plan.effects.iter().any(names))
 }
 
-/// Waits until what is made has a later time than this moment.
-pub(super) async fn past(host: &dyn Host, moment: i128) {
+/// Waits before such a command until what is made has a later time than this moment.
+pub(super) async fn past(call: &Call, host: &dyn Host, moment: i128) {
+    if !may_shift(call) {
+        return;
+    }
     let is_past = || host.surveys().is_none_or(|surveys| surveys.is_past(moment));
     let until = Instant::now() + TICK;
     while !is_past() && Instant::now() < until {

@@ -248,6 +248,16 @@ enum Over {
     Lost(String),
 }
 
+impl Over {
+    /// What it tried of the network.
+    fn tried(&self) -> Option<Tried> {
+        match self {
+            Self::Exited(exit) => exit.tried.clone(),
+            Self::Killed | Self::Lost(_) => None,
+        }
+    }
+}
+
 /// Takes the output of a command in until it is over.
 async fn follow(
     command: Option<String>,
@@ -304,10 +314,7 @@ async fn follow(
     drop(running);
     let kept = voice.finish(&job).await;
     let stopped = job.stopping().is_cancelled() && !lived_out;
-    let tried = match &over {
-        Over::Exited(exit) => exit.tried.clone(),
-        Over::Killed | Over::Lost(_) => None,
-    };
+    let tried = over.tried();
     let ended = ended(command.as_deref(), over, stopped, lived_out.then_some(life));
     with_output(Ended { tried, ..ended }, &kept)
 }

@@ -327,7 +327,7 @@ impl Call<'_> {
         let Alive { running, place } = shell;
         let (before, stay) = (control.tried().await, cx.stays(control.id()));
         let limits = Limits { deadline, promote: false, keeps: false };
-        let followed = follow(running, cx, limits, Some(&mut watch), notes).await;
+        let followed = Box::pin(follow(running, cx, limits, Some(&mut watch), notes)).await;
         let Followed::Ran(mut ran) = followed else {
             return Err(ToolError::new("the command went on where it could not").into());
         };

@@ -91,7 +91,7 @@ fn detail(of: &Versions<'_>, diff: &TextDiff, most: usize) -> Detail {
         });
     }
     let (total, to) = ((diff.shown + diff.omitted) as u64, whole as u64);
-    let cut = (to < total).then(|| Cut {
+    let cut = (to < total).then_some(Cut {
         from: 1,
         to,
         total: Some(total),

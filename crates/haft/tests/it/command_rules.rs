@@ -134,7 +134,7 @@ fn the_question_about_a_command_says_where_it_starts_and_for_how_long() {
     assert_eq!(asked.len(), 2, "{asked:?}");
     let sub = world.work().join("sub");
     let far = asked.iter().find(|text| text.contains("sub")).unwrap();
-    assert!(far.contains(&format!("\n  in {}\n  for at most 600s\n", sub.display())), "{far}");
+    assert!(far.contains(&format!("\n  in {}\n  for at most 600s", sub.display())), "{far}");
     assert!(!far.contains("  read "), "{far}");
     let near = asked.iter().find(|text| !text.contains("sub")).unwrap();
     assert!(!near.contains("\n  "), "{near}");

@@ -64,6 +64,8 @@ fn toolchains(command: &mut Command, path: Option<&Path>) {
     let before = std::env::var_os("PATH").unwrap_or_default();
     let folders = path.into_iter().map(Path::to_owned).chain(std::env::split_paths(&before));
     command.env("PATH", std::env::join_paths(folders).unwrap());
+    // npm asks the network for a newer npm otherwise, of which the first answer would tell.
+    command.env("npm_config_update_notifier", "false");
 }
 
 #[test]

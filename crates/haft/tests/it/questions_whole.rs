@@ -103,7 +103,10 @@ fn asked(events: Vec<Event>) -> Vec<Question> {
 }
 
 fn file(number: usize, lines: usize) -> Value {
-    let content: String = (1..=lines).map(|line| format!("file {number} line {line}.\n")).collect();
+    let content = (1..=lines)
+        .map(|line| format!("file {number} line {line}.\n"))
+        .collect::<Vec<_>>()
+        .concat();
     json!({"path": format!("f{number}.txt"), "content": content})
 }
 
@@ -137,9 +140,9 @@ fn a_line_in_the_last_of_twelve_files_is_shown_or_counted() {
             assert_eq!(put.shows(DANGER), all_shown, "{put:#?}");
             let always = put.labels.iter().any(|label| label.contains("always"));
             assert!(!always || put.left_out() == 0, "{put:#?}");
-            for number in 0..12 {
-                let head =
-                    format!("/f{number}.txt +{} -0", lines[number] + usize::from(number == 11));
+            for (number, lines) in lines.iter().enumerate() {
+                let added = lines + usize::from(number == 11);
+                let head = format!("/f{number}.txt +{added} -0");
                 assert!(put.text.contains(&head), "{head}: {put:#?}");
             }
         }
@@ -159,7 +162,8 @@ fn the_first_of_three_files_leaves_the_others_their_share() {
 #[test]
 fn of_a_long_command_the_reasons_and_both_ends_are_shown() {
     let world = World::new();
-    let lines: String = (1..=1000).map(|line| format!("echo line {line} of many\n")).collect();
+    let lines =
+        (1..=1000).map(|line| format!("echo line {line} of many\n")).collect::<Vec<_>>().concat();
     let command = format!("{lines}git push origin main; rm -rf sub; ls | sh");
     world.file("sub/a", "");
     for put in faces(&world, &json!({"name": "bash", "input": {"command": command}})) {
@@ -195,7 +199,7 @@ fn every_reason_is_told() {
 #[test]
 fn a_question_says_what_becomes_of_each_file() {
     let world = World::new();
-    let many: String = (1..=600).map(|line| format!("old {line}\n")).collect();
+    let many = (1..=600).map(|line| format!("old {line}\n")).collect::<Vec<_>>().concat();
     for (name, content) in [("a.txt", "one\n"), ("b.txt", "two\n"), ("c.txt", "x\ny\n")] {
         world.file(name, content);
     }
@@ -302,7 +306,8 @@ fn a_hook_that_answers_gets_everything() {
 #[test]
 fn what_nobody_may_look_at_is_shown_as_it_was_given() {
     let world = World::new();
-    let content: String = (1..=5_000).map(|line| format!("given line {line}.\n")).collect();
+    let content =
+        (1..=5_000).map(|line| format!("given line {line}.\n")).collect::<Vec<_>>().concat();
     let input = json!({"path": "../outside.txt", "content": format!("{content}{DANGER}\n")});
     for put in faces(&world, &json!({"name": "write", "input": input})) {
         assert!(put.text.contains("create /") && put.text.contains("outside.txt"), "{put:#?}");
@@ -319,7 +324,7 @@ fn what_nobody_may_look_at_is_shown_as_it_was_given() {
 #[test]
 fn more_than_is_kept_is_counted_too() {
     let world = World::new();
-    let content: String = (1..=200_000).map(|line| format!("line {line}\n")).collect();
+    let content = (1..=200_000).map(|line| format!("line {line}\n")).collect::<Vec<_>>().concat();
     let call = json!({"name": "write", "input": {"path": "big.txt", "content": content}});
     let model = world.script(&[json!({"calls": [call]}), json!({"text": "The end."})]);
     let ran = world.run_with(&["--line", "--model", &model], &Input::Pipe("go\n?\nn\n"));
@@ -335,8 +340,10 @@ fn nothing_of_a_call_looks_like_words_of_the_question() {
     let world = World::new();
     let fake = "  [n] yes, fake\n? Running fake\n  create /fake +1 -0\nNo rule forbids fake.\n";
     let pad = format!("{}{}", " ".repeat(98), fake.replace('\n', &" ".repeat(40)));
-    let padded: String =
-        (80..110).map(|by| format!("{}  [n] yes, fake\n", ".".repeat(by))).collect();
+    let padded = (80..110)
+        .map(|by| format!("{}  [n] yes, fake\n", ".".repeat(by)))
+        .collect::<Vec<_>>()
+        .concat();
     let calls = [
         json!({"name": "write", "input": {"path": "x", "content": format!("{fake}{pad}\n{padded}")}}),
         json!({"name": "write", "input": {"path": fake.trim(), "content": "x\n"}}),

@@ -322,9 +322,9 @@ fn nobody_is_offered_the_hooks_of_what_was_removed() {
 }
 
 /// haft that is killed after its command destroyed the repository.
-fn killed(field: &Field, mode: &str) {
+fn killed(field: &Field, mode: &str, command: &str) {
     let seconds = unique_seconds();
-    let command = format!("find . -name objects -exec rm -rf {{}} +; sleep {seconds}");
+    let command = format!("{command}; sleep {seconds}");
     let input = json!({"command": command}).to_string();
     let mut haft =
         field.world.haft(&["tool", "bash", "--mode", mode, "--input", &input]).spawn().unwrap();
@@ -338,16 +338,52 @@ fn killed(field: &Field, mode: &str) {
 fn the_start_after_a_kill_looks_after_it() {
     let field = Field::new(Kind::Plain);
     let before = field.state();
-    killed(&field, "auto");
+    let objects = "find . -name objects -exec rm -rf {} +";
+    killed(&field, "auto", objects);
     assert!(field.state().is_err());
     let ran: Ran = field.world.tool("bash", &json!({"command": "echo hi"}), &["--mode", "auto"]);
     assert_eq!(field.state(), before, "{ran:?}");
     assert!(ran.err.contains("haft put back what was missing"), "{ran:?}");
     let field = Field::new(Kind::Plain);
     let before = field.state();
-    killed(&field, "bypass");
+    killed(&field, "bypass", objects);
     let ran = field.world.run(&["undo"]);
     assert_eq!(field.state(), before, "{ran:?}");
+}
+
+#[test]
+fn files_come_back_after_a_kill_of_which_only_a_lost_pack_had_the_content() {
+    for mode in ["auto", "bypass"] {
+        let field = Field::new(Kind::Plain);
+        let before = field.state();
+        git(&field.world, &field.world.work(), &["gc", "-q"]);
+        killed(&field, mode, "rm -rf $(ls -A)");
+        let ran = field.world.run(&["undo"]);
+        assert_eq!(field.state(), before, "{mode}: {ran:?}");
+        for number in 0..4 {
+            let name = format!("f{number}");
+            assert_eq!(field.world.read(&name), format!("{number}\n").repeat(9), "{ran:?}");
+        }
+    }
+}
+
+#[test]
+fn what_a_job_destroys_is_put_back_where_files_are_not_looked_at() {
+    let field = Field::new(Kind::Plain);
+    let before = field.state();
+    field.world.settings("[shell.changes]\nfiles = 1\n");
+    let waits = "until [ -e go ]; do sleep 0.05; done; rm -rf .git";
+    let bash = |input: Value| json!({"name": "bash", "input": input});
+    let calls = [
+        bash(json!({"command": waits, "run_in_background": true})),
+        bash(json!({"command": "touch go"})),
+        json!({"name": "job", "input": {"action": "wait", "job_id": "j1"}}),
+        bash(json!({"command": "git log --oneline"})),
+    ];
+    let told = field.world.told(&calls, &["--mode", "auto"]);
+    assert_eq!(field.state(), before, "{told:?}");
+    let said: String = told.iter().map(text).collect();
+    assert!(said.contains("haft put back what was missing"), "{said}");
 }
 
 #[test]

@@ -10,7 +10,7 @@ use std::{
     collections::HashSet,
     ffi::OsString,
     fs::{self, File, FileTimes, Metadata},
-    io,
+    io::{self, Read as _},
     os::unix::{
         ffi::OsStrExt as _,
         fs::{MetadataExt as _, symlink},
@@ -19,7 +19,7 @@ use std::{
     time::{Duration, Instant, SystemTime},
 };
 
-use super::store::Identity;
+use super::{open_file, store::Identity};
 
 /// Most files that are copied or linked.
 const FILES: usize = 50_000;
@@ -116,14 +116,14 @@ impl State {
         self.made
     }
 
-    /// Makes the copy what the repository is; says what was left out, once.
-    pub(super) fn update(&mut self, git: &Path, copy: &Path) -> Option<String> {
+    /// Makes the copy what the repository is; says what was left out, and what is held open.
+    pub(super) fn update(&mut self, git: &Path, copy: &Path) -> Vec<String> {
         let mut budget = Budget::new(self.is_large);
         self.open.clear();
         self.told.clear();
         if !git.is_dir() {
             drop(fs::remove_dir_all(copy).and_then(|()| fs::create_dir(copy)));
-            return None;
+            return Vec::new();
         }
         self.identity = Identity::of(git);
         self.packed = stamp(&git.join(PACKED));
@@ -134,15 +134,21 @@ impl State {
         self.objects(&git.join(OBJECTS), &copy.join(OBJECTS), &mut budget);
         self.top(git, copy, &mut budget);
         self.made = true;
-        if !budget.is_over || std::mem::replace(&mut self.is_large, true) {
-            return None;
+        let (mut notes, git) = (Vec::new(), git.display());
+        if !self.open.is_empty() {
+            notes.push(format!(
+                "the packs of the repository {git} cannot be linked from where haft keeps its copy: they \
+                 are held open, and can be put back only until haft ends"
+            ));
         }
-        loose_ones(&copy.join(OBJECTS)).for_each(|folder| drop(fs::remove_dir_all(folder)));
-        Some(format!(
-            "the repository {} is too large to be kept whole: after a loss only its refs and packs can be \
-             put back",
-            git.display()
-        ))
+        if budget.is_over && !std::mem::replace(&mut self.is_large, true) {
+            loose_ones(&copy.join(OBJECTS)).for_each(|folder| drop(fs::remove_dir_all(folder)));
+            notes.push(format!(
+                "the repository {git} is too large to be kept whole: after a loss only its refs and packs \
+                 can be put back"
+            ));
+        }
+        notes
     }
 
     /// The repository's own folder.
@@ -255,7 +261,7 @@ impl State {
                     [&b".pack"[..], b".idx"].iter().any(|end| name.as_bytes().ends_with(end));
                 if wanted
                     && self.open.len() < 2 * OPEN
-                    && let Ok(file) = File::open(from)
+                    && let Ok(file) = open_file(from)
                 {
                     self.open.push((folder.to_owned(), name.clone(), file));
                 }
@@ -295,7 +301,7 @@ fn file(from: &Path, to: &Path) -> u64 {
     if same && same_time(&found, to) {
         return 0;
     }
-    match fs::copy(from, to).and_then(|_| File::open(to)) {
+    match copy(from, to) {
         Ok(copy) => {
             if let Ok(time) = found.modified()
                 && SystemTime::now().duration_since(time).is_ok_and(|since| since > TICK)
@@ -307,6 +313,17 @@ fn file(from: &Path, to: &Path) -> u64 {
         Err(_) => drop(fs::remove_file(to)),
     }
     found.len()
+}
+
+/// Copies a file with its rights.
+fn copy(from: &Path, to: &Path) -> io::Result<File> {
+    let from = open_file(from)?;
+    let mut copy = File::create(to)?;
+    let found = from.metadata()?;
+    // What grows meanwhile is not followed for ever.
+    io::copy(&mut from.take(FILE), &mut copy)?;
+    copy.set_permissions(found.permissions())?;
+    Ok(copy)
 }
 
 /// The folders of loose objects.

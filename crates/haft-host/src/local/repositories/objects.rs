@@ -18,7 +18,7 @@ use flate2::read::ZlibDecoder;
 use super::{
     super::git_pack::{Opened, open, pack_of, packs_in},
     mirror::{OBJECTS, State},
-    refs,
+    open_file, read_file, refs,
 };
 use crate::GitId;
 
@@ -32,8 +32,9 @@ const TAG: u8 = 4;
 
 /// Most objects that are looked for one by one.
 const COUNTED: usize = 2_000_000;
-/// Most other repositories whose objects are used.
+/// Most other repositories whose objects are used, and most bytes of the file that names them.
 const OTHERS: usize = 8;
+const LIST: u64 = 64 << 10;
 
 /// Where objects are.
 struct Base {
@@ -164,7 +165,8 @@ fn look(new: &Path, ids: &mut HashSet<GitId>) -> bool {
 
 /// A folder of objects, and those of other repositories that this one uses.
 fn folders(objects: &Path, of: &Path) -> Vec<PathBuf> {
-    let text = fs::read_to_string(of.join("info/alternates")).unwrap_or_default();
+    let text = read_file(&of.join("info/alternates"), LIST).unwrap_or_default();
+    let text = String::from_utf8_lossy(&text);
     let lines = text.lines().filter(|line| !line.is_empty() && !line.starts_with('#'));
     let others = lines.take(OTHERS).map(|line| of.join(line));
     std::iter::once(objects.to_owned()).chain(others).collect()
@@ -172,7 +174,7 @@ fn folders(objects: &Path, of: &Path) -> Vec<PathBuf> {
 
 impl Base {
     fn get(&self, id: GitId) -> Option<(u8, Vec<u8>)> {
-        if let Some(file) = self.folders.iter().find_map(|of| File::open(loose(of, id)).ok()) {
+        if let Some(file) = self.folders.iter().find_map(|of| open_file(&loose(of, id)).ok()) {
             let mut content = Vec::new();
             ZlibDecoder::new(file).take(MOST).read_to_end(&mut content).ok()?;
             let end = memchr::memchr(0, &content)?;

@@ -4,9 +4,13 @@
 
 use std::{collections::BTreeMap, fs, path::Path};
 
+use super::read_file;
+
 /// Most refs, and most bytes of the file of packed ones, that are read.
 const MOST: usize = 100_000;
 const PACKED: u64 = 64 << 20;
+/// Most bytes of a file with one ref.
+const ONE: u64 = 4_096;
 /// Deepest folder below `refs`.
 const DEPTH: usize = 16;
 
@@ -21,13 +25,17 @@ pub(super) enum Head {
 
 /// What HEAD of a repository says; none where git could not read it.
 pub(super) fn head(git: &Path) -> Option<Head> {
-    let text = fs::read_to_string(git.join("HEAD")).ok()?;
+    let text = text(&git.join("HEAD"), ONE)?;
     let text = text.trim_end();
     match text.strip_prefix("ref:") {
         Some(name) if name.trim().starts_with("refs/") => Some(Head::Branch(name.trim().into())),
         None if is_id(text) => Some(Head::Detached(text.into())),
         _ => None,
     }
+}
+
+fn text(path: &Path, most: u64) -> Option<String> {
+    String::from_utf8(read_file(path, most).ok()?).ok()
 }
 
 /// Reports whether a ref is there, loose or packed.
@@ -48,9 +56,7 @@ pub(super) fn all(git: &Path) -> BTreeMap<String, String> {
 
 /// The refs of the packed file.
 pub(super) fn packed(git: &Path) -> BTreeMap<String, String> {
-    let path = git.join("packed-refs");
-    let fits = fs::metadata(&path).is_ok_and(|found| found.len() <= PACKED);
-    let text = if fits { fs::read_to_string(path).unwrap_or_default() } else { String::new() };
+    let text = text(&git.join("packed-refs"), PACKED).unwrap_or_default();
     let line = |line: &str| {
         let (id, name) = line.split_once(' ')?;
         (is_id(id) && name.starts_with("refs/")).then(|| (name.to_owned(), id.to_owned()))
@@ -67,7 +73,7 @@ fn loose(folder: &Path, name: &str, depth: usize, refs: &mut BTreeMap<String, St
         if kind.is_dir() && depth > 0 {
             loose(&entry.path(), &name, depth - 1, refs);
         } else if kind.is_file() && refs.len() < MOST && name.strip_suffix(".lock").is_none() {
-            let Ok(text) = fs::read_to_string(entry.path()) else { continue };
+            let Some(text) = text(&entry.path(), ONE) else { continue };
             let text = text.trim_end();
             if is_id(text) || text.starts_with("ref:") {
                 refs.insert(name, text.to_owned());

@@ -19,8 +19,10 @@ use std::{
 use haft_types::HostPath;
 
 use super::{
+    super::git_pack::{Pack, packs_in},
     lost::{self, Loss},
-    mirror::{self, PACKED, State},
+    mirror::{self, OBJECTS, PACKED, State},
+    read_file,
 };
 
 /// Where the copy is in its folder, and what is locked by those who use it.
@@ -30,6 +32,8 @@ const LOCK: &str = "lock";
 const LOST: &str = "lost";
 /// How the name of a mark begins.
 const RUNS: &str = "runs-";
+/// Most bytes of a mark.
+const MARK: u64 = 16 << 10;
 /// How long a copy is kept that a killed process left.
 const KEPT: Duration = Duration::from_hours(24 * 30);
 
@@ -90,7 +94,7 @@ impl Store {
     }
 
     /// Makes the copy what the repository is now, unless the repository lost something.
-    pub(super) fn update(&self) -> Option<String> {
+    pub(super) fn update(&self) -> Vec<String> {
         let runs = *self.running.lock().unwrap_or_else(PoisonError::into_inner) > 0;
         let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
         let copy = self.folder.join(COPY);
@@ -98,9 +102,15 @@ impl Store {
         // Another process may have a command that runs.
         let is_lost = || state.told.is_empty() && lost::is_broken(&self.git, &copy);
         if is_old || is_lost() {
-            return None;
+            return Vec::new();
         }
         state.update(&self.git, &copy)
+    }
+
+    /// The packs of the copy.
+    pub(super) fn packs(&self) -> Vec<Arc<Pack>> {
+        let folder = self.folder.join(COPY).join(OBJECTS).join("pack");
+        packs_in(folder.as_os_str().as_bytes()).into_iter().map(|opened| opened.pack).collect()
     }
 
     /// What the repository lost, and was not told yet.
@@ -198,7 +208,7 @@ fn marks(folder: &Path) -> Vec<PathBuf> {
 
 /// What a mark says: when its repository was made, and where it is.
 fn read(mark: &Path) -> Option<(u128, PathBuf)> {
-    let text = fs::read(mark).ok()?;
+    let text = read_file(mark, MARK).ok()?;
     let end = memchr::memchr(b'\n', &text)?;
     let created = std::str::from_utf8(&text[..end]).ok()?.parse().ok()?;
     Some((created, PathBuf::from(OsStr::from_bytes(&text[end + 1..]))))
