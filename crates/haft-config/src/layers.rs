@@ -199,6 +199,7 @@ const OWN: &[&str] = &[
     "claude.",
     "http.",
     "undo.",
+    "output.",
     "sandbox.",
     "shell.changes.",
     "shell.let_through",

@@ -27,8 +27,8 @@ pub use self::{
         unknown,
     },
     settings::{
-        Changes, Claude, Edit, Http, Limits, Model, Permissions, Read, RuleCase, Run, Sandbox,
-        SandboxLevel, Secrets, Settings, Shell, Tools, Undo,
+        Changes, Claude, Edit, Http, Limits, Model, Output, Permissions, Read, RuleCase, Run,
+        Sandbox, SandboxLevel, Secrets, Settings, Shell, Tools, Undo,
     },
     trust::Trust,
 };

@@ -52,6 +52,8 @@ pub struct Settings {
     pub limits: Limits,
     /// What is kept so that changes can be taken back.
     pub undo: Undo,
+    /// What is kept of the whole outputs of calls.
+    pub output: Output,
     /// Connections to models.
     pub http: Http,
 }
@@ -381,6 +383,26 @@ pub struct Undo {
 impl Default for Undo {
     fn default() -> Self {
         Self { session_bytes: 512 << 20, total_bytes: 4 << 30 }
+    }
+}
+
+/// What is kept of outputs that are cut, for `out://` addresses. A project cannot set it.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(default)]
+pub struct Output {
+    /// Bytes that a session keeps, from 0 (nothing is kept beyond what is shown) to
+    /// 1,099,511,627,776; the oldest calls go first.
+    #[schemars(range(min = 0, max = 1_099_511_627_776_u64))]
+    pub session_bytes: u64,
+    /// Bytes that all sessions keep together, from 0 to 1,099,511,627,776; those go first that
+    /// ended longest ago.
+    #[schemars(range(min = 0, max = 1_099_511_627_776_u64))]
+    pub total_bytes: u64,
+}
+
+impl Default for Output {
+    fn default() -> Self {
+        Self { session_bytes: 2 << 30, total_bytes: 8 << 30 }
     }
 }
 

@@ -46,7 +46,7 @@ pub use self::{
     },
     local::{
         Ancestor, CopyAt, GitReader, Local, Lookup, Loss, Missing, Repositories, SUPERVISORS,
-        Snapshot, ancestors, end_supervisor, supervise, terminal,
+        Snapshot, ancestors, end_supervisor, kept_copies, supervise, terminal,
     },
     memory::{FsOp, Memory},
     network::Network,

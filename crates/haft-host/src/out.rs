@@ -2,7 +2,8 @@
 //!
 //! **Invariant:** a call's output is one file named by its id, as the program wrote it, in a folder of
 //! our own (0700, files 0600) or in memory; [`text`] shows it clean; an id that is no plain name is refused. All outputs of a session together
-//! stay under one cap, and what does not fit is refused with a reason, never cut silently.
+//! stay under one cap: the oldest go for newer ones, which is noted, and what does not fit all the same is
+//! refused with a reason, never cut silently.
 
 use std::{
     fs::{self, DirBuilder, File, OpenOptions},
@@ -17,11 +18,12 @@ use std::{
 };
 
 use bytes::Bytes;
-use haft_types::{CallId, HostPath, Style};
+use haft_types::{CallId, EVICTED_FILE, HostPath, Style};
 use rustix::fs::{FallocateFlags, OFlags};
 
 use crate::{Host, Local, Memory};
 
+mod room;
 mod text;
 
 /// Bytes that are copied at once when an output is joined.
@@ -39,6 +41,7 @@ struct Shared {
     cap: u64,
     used: AtomicU64,
     views: text::Views,
+    room: room::Room,
 }
 
 #[derive(Debug)]
@@ -66,7 +69,8 @@ impl Outs {
 
     fn new(place: Place, cap: u64) -> Self {
         let (used, views) = (AtomicU64::new(0), text::Views::default());
-        Self { shared: Arc::new(Shared { place, cap, used, views }) }
+        let room = room::Room::default();
+        Self { shared: Arc::new(Shared { place, cap, used, views, room }) }
     }
 
     /// Begins the output of a call, in place of an earlier one of the same id.
@@ -78,6 +82,7 @@ impl Outs {
     pub fn create(&self, call: &CallId) -> io::Result<OutWriter> {
         checked(call)?;
         let shared = Arc::clone(&self.shared);
+        let pin = shared.pin(call);
         shared.forget_text(call);
         let store = match &self.shared.place {
             Place::Folder { .. } => Store::Disk { start: None, round: None },
@@ -87,7 +92,7 @@ impl Outs {
                 Store::Memory { start: Vec::new(), round: Vec::new() }
             }
         };
-        Ok(OutWriter { shared, call: call.clone(), store, start_len: 0, round_len: 0 })
+        Ok(OutWriter { shared, pin, call: call.clone(), store, start_len: 0, round_len: 0 })
     }
 
     /// Keeps a whole output. Waits for the disk: call it where that holds nobody up.
@@ -148,16 +153,21 @@ fn checked(call: &CallId) -> io::Result<()> {
 }
 
 impl Shared {
-    /// Takes `more` bytes off what is left of the cap; clean texts of outputs make room.
+    /// Takes `more` bytes off what is left of the cap; clean texts of outputs make room, then the
+    /// oldest outputs.
     fn reserve(&self, more: u64) -> io::Result<()> {
         let fits = |used: u64| used.checked_add(more).filter(|used| *used <= self.cap);
         let take = || self.used.fetch_update(Ordering::Relaxed, Ordering::Relaxed, fits);
-        match take().or_else(|used| if self.drop_texts() { take() } else { Err(used) }) {
+        let taken = take()
+            .or_else(|used| if self.drop_texts() { take() } else { Err(used) })
+            .or_else(|used| if self.evict(more) { take() } else { Err(used) });
+        match taken {
             Ok(_) => Ok(()),
             Err(used) => {
                 let text = format!(
-                    "the kept outputs of this session have {used} of at most {} bytes; \
-                     what does not fit is not kept",
+                    "the kept outputs of this session have {used} of at most {} bytes \
+                     (output.session_bytes and output.total_bytes in the settings); what does not \
+                     fit is not kept",
                     self.cap
                 );
                 Err(io::Error::new(io::ErrorKind::StorageFull, text))
@@ -180,9 +190,18 @@ impl Shared {
         };
         DirBuilder::new().recursive(true).mode(0o700).create(base)?;
         ready.call_once(|| {
-            let entries = fs::read_dir(base).into_iter().flatten().flatten();
-            let sum =
-                entries.filter_map(|entry| entry.metadata().ok()).map(|meta| meta.len()).sum();
+            let mut sum = 0;
+            for entry in fs::read_dir(base).into_iter().flatten().flatten() {
+                let name = entry.file_name();
+                if name.as_encoded_bytes().starts_with(b".") {
+                    // Parts of a run that ended, and texts that are made again.
+                    if name != EVICTED_FILE {
+                        let _ = fs::remove_file(entry.path());
+                    }
+                    continue;
+                }
+                sum += entry.metadata().map_or(0, |meta| meta.len());
+            }
             self.used.fetch_add(sum, Ordering::Relaxed);
         });
         let path = base.join(name);
@@ -224,6 +243,7 @@ enum Store {
 #[derive(Debug)]
 pub struct OutWriter {
     shared: Arc<Shared>,
+    pin: room::Pin,
     call: CallId,
     store: Store,
     start_len: u64,
@@ -440,6 +460,7 @@ impl OutWriter {
         if let (true, Ok(path)) = (self.start_len > 0, base.join(&self.call.0)) {
             // Only a folder in its place could refuse it, and nobody makes folders there.
             let _ = host.keep(&path, Bytes::copy_from_slice(start));
+            self.shared.arrived(&self.call);
         }
     }
 
@@ -511,10 +532,10 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         for outs in [Outs::in_folder(folder.path().join("deep/out"), 10), Outs::in_memory(10)] {
             outs.put(&CallId::nth(1), b"12345678").unwrap();
-            let error = outs.put(&CallId::nth(2), b"123").unwrap_err();
+            let error = outs.put(&CallId::nth(2), b"12345678901").unwrap_err();
             assert_eq!(error.kind(), io::ErrorKind::StorageFull);
             assert!(error.to_string().contains("8 of at most 10 bytes"), "{error}");
-            assert!(outs.open(&CallId::nth(2)).is_none());
+            assert!(outs.open(&CallId::nth(2)).is_none() && outs.open(&CallId::nth(1)).is_some());
             outs.put(&CallId::nth(1), b"1234567890").unwrap();
             assert_eq!(outs.used(), 10);
         }
@@ -525,8 +546,9 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         Outs::in_folder(folder.path(), 10).put(&CallId::nth(1), b"12345678").unwrap();
         let again = Outs::in_folder(folder.path(), 10);
-        assert!(again.put(&CallId::nth(2), b"123").is_err());
-        assert!(again.open(&CallId::nth(1)).is_some());
+        again.put(&CallId::nth(2), b"123").unwrap();
+        assert!(again.open(&CallId::nth(1)).is_none(), "it made room");
+        assert_eq!(again.used(), 3);
     }
 
     #[test]

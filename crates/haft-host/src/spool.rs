@@ -78,7 +78,8 @@ pub struct Spooled {
     pub file: Option<CallId>,
     /// Bytes of the output that the file does not hold, from where to where.
     pub lost: Option<Range<u64>>,
-    /// Why the file ends early, where it was not its cap: a full disk, a full session.
+    /// Why the file does not hold everything, where it was not the cap that was asked for: a full
+    /// disk, a full session.
     pub fault: Option<String>,
 }
 
@@ -99,6 +100,8 @@ pub struct Spool {
     line_ends: u64,
     last: u8,
     file: Option<File>,
+    /// Why less is kept than was asked for.
+    why: Option<String>,
 }
 
 impl Spool {
@@ -112,7 +115,18 @@ impl Spool {
             line_ends: 0,
             last: b'\n',
             file: sink.map(|out| File::new(out, limits.file_cap)),
+            why: None,
         }
+    }
+
+    /// The same, which keeps no more than there is room for now: in the session, and on the disk.
+    pub fn within_room(mut limits: SpoolLimits, sink: Option<OutWriter>) -> Self {
+        let Some(mut out) = sink else { return Self::new(limits, None) };
+        let why;
+        (limits.file_cap, why) = out.limit(limits.file_cap);
+        // With less than two bytes there are no two ends.
+        let sink = Some(out).filter(|_| limits.file_cap > 1);
+        Self { why, ..Self::new(limits, sink) }
     }
 
     /// Takes the next bytes in; waits only while the disk is more than a chunk behind.
@@ -188,6 +202,9 @@ impl Spool {
                 spooled.lost = Some((*kept).min(self.bytes)..self.bytes);
                 spooled.fault = Some(why.clone());
             }
+        } else if let Some(why) = self.why.as_ref().filter(|_| self.file.is_none()) {
+            spooled.lost = Some(0..self.bytes);
+            spooled.fault = Some(why.clone());
         }
         spooled
     }
@@ -218,6 +235,11 @@ impl Spool {
             && (keep || file.begun)
         {
             (spooled.file, spooled.lost, spooled.fault) = file.finish(self.bytes).await;
+            if spooled.lost.is_some() {
+                spooled.fault = spooled.fault.or(self.why);
+            }
+        } else if let Some(why) = self.why.filter(|_| keep) {
+            (spooled.lost, spooled.fault) = (Some(0..self.bytes), Some(why));
         }
         spooled
     }

@@ -33,6 +33,7 @@ mod journal;
 mod lately;
 mod list;
 mod log;
+mod outputs;
 mod pre_images;
 mod read;
 mod repair;
@@ -51,6 +52,7 @@ pub use self::{
     lately::Lately,
     list::{Listing, SessionInfo, Skipped, TITLE_MAX},
     log::{Log, fresh_key, recalled},
+    outputs::{Usage, bytes_below},
     pre_images::{Collected, Held, PreImages, Reading, Unfinished},
     read::{Branch, Events, LINE_MAX, Verdict},
     store::{SessionId, Store},

@@ -275,7 +275,7 @@ pub(crate) fn out_path(dir: &Path, call: &CallId) -> PathBuf {
     }
 }
 
-fn lock(file: &File, path: &Path, session: &SessionId) -> Result<(), SessionError> {
+pub(crate) fn lock(file: &File, path: &Path, session: &SessionId) -> Result<(), SessionError> {
     match file.try_lock() {
         Ok(()) => Ok(()),
         Err(TryLockError::WouldBlock) => {

@@ -90,7 +90,7 @@ pub struct Held {
 /// What making room took away.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Collected {
-    /// How many sessions lost all that they kept for undo.
+    /// How many sessions lost something; one that did so twice counts twice.
     pub sessions: u64,
     /// How many bytes were freed.
     pub bytes: u64,

@@ -12,8 +12,8 @@ use std::{
 use haft_types::{CallId, EventId, HostPath};
 
 use crate::{
-    Blobs, Collected, Lately, Listing, Log, PreImages, SessionError, SessionInfo, Verdict, lately,
-    list, log, pre_images,
+    Blobs, Collected, Lately, Listing, Log, PreImages, SessionError, SessionInfo, Usage, Verdict,
+    lately, list, log, outputs, pre_images,
     read::{self, Branch, Events},
 };
 
@@ -170,6 +170,58 @@ impl Store {
     ) -> Result<Collected, SessionError> {
         let ids = list::ids(&self.sessions)?;
         Ok(pre_images::collect(&self.sessions, ids, mine, most, within))
+    }
+
+    /// Lets sessions that ended lose outputs of calls, the one that was used longest ago first, until
+    /// all sessions together keep at most `most` bytes; what a conversation still points to goes
+    /// last. That of `mine`, and what any process holds, loses nothing. It ends after `within`,
+    /// however far it came.
+    ///
+    /// # Errors
+    /// When the folder of sessions cannot be read.
+    pub fn collect_outputs(
+        &self,
+        mine: &SessionId,
+        most: u64,
+        within: Duration,
+    ) -> Result<Collected, SessionError> {
+        let ids = list::ids(&self.sessions)?;
+        Ok(outputs::collect(&self.sessions, ids, mine, most, within))
+    }
+
+    /// Bytes that a session takes.
+    pub fn usage(&self, id: &SessionId) -> Usage {
+        Usage::of(&self.dir(id))
+    }
+
+    /// Removes a session; gives how many bytes it had.
+    ///
+    /// # Errors
+    /// When it does not exist, is in use, or cannot be removed.
+    pub fn remove(&self, id: &SessionId) -> Result<u64, SessionError> {
+        outputs::remove(&self.sessions, id).map_err(|error| self.or_missing(id, error))
+    }
+
+    /// Removes the outputs that a session keeps, and notes why; gives how many bytes they had.
+    ///
+    /// # Errors
+    /// When it does not exist, is in use, or they cannot be removed.
+    pub fn remove_outputs(&self, id: &SessionId, why: &str) -> Result<u64, SessionError> {
+        let removed = outputs::remove_outputs(&self.sessions, id, why, |_| true);
+        removed.map_err(|error| self.or_missing(id, error))
+    }
+
+    /// Removes what a [`Store::remove`] that was killed left.
+    pub fn sweep(&self) {
+        outputs::sweep(&self.sessions);
+    }
+
+    /// The ids of all sessions that have a log, oldest first.
+    ///
+    /// # Errors
+    /// When the folder of sessions cannot be read.
+    pub fn ids(&self) -> Result<Vec<SessionId>, SessionError> {
+        list::ids(&self.sessions)
     }
 
     /// The file of a call's whole output: `out/<call>`; an id that is no file name stands under

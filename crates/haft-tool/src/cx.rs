@@ -183,7 +183,7 @@ impl Cx {
     pub fn spool(&self, limits: SpoolLimits) -> Spool {
         let most = self.session().output_max.get().copied().unwrap_or(u64::MAX);
         let limits = SpoolLimits { file_cap: limits.file_cap.min(most), ..limits };
-        Spool::new(limits, self.session().outs.create(&self.call).ok())
+        Spool::within_room(limits, self.session().outs.create(&self.call).ok())
     }
 
     /// Keeps bytes beside the log, such as an image for the model.

@@ -71,6 +71,22 @@ pub(crate) fn silent(cx: &Cx, call: &CallId) -> Option<ToolError> {
     })
 }
 
+/// What is said of an output that was kept and made room; none of any other.
+pub(crate) fn evicted(cx: &Cx, call: &CallId) -> Option<ToolError> {
+    let gone = cx.session().outs.evicted(call)?;
+    let at = i64::try_from(gone.at).ok().and_then(|at| jiff::Timestamp::from_millisecond(at).ok());
+    let at = at.map(|at| at.strftime(" since %Y-%m-%d %H:%M UTC").to_string()).unwrap_or_default();
+    let (address, bytes) = (call.address(), words::grouped(gone.bytes));
+    let why = quoted(&gone.why);
+    let error = ToolError::new(format!(
+        "{address} is no longer kept{at}: its {bytes} bytes were removed {why}"
+    ));
+    Some(
+        error
+            .hint("Run the command again, with less output or into a file, if it is still needed."),
+    )
+}
+
 /// What is said of a kept output of which no text is left; none where nothing was printed.
 pub(crate) async fn bare(cx: &Cx, call: &CallId) -> Option<String> {
     let (host, path) = cx.session().outs.open(call)?;

@@ -231,7 +231,10 @@ impl Read {
                 .hint("Take the address from the notice of the result that was cut.")
         };
         let call = CallId::from_address(&input.path).ok_or_else(unknown)?;
-        let unknown = || files::silent(cx, &call).unwrap_or_else(unknown);
+        let unknown = || {
+            let known = files::evicted(cx, &call).or_else(|| files::silent(cx, &call));
+            known.unwrap_or_else(unknown)
+        };
         let (host, path) = files::kept(cx, &call).await?.ok_or_else(unknown)?;
         let located = host.fs().locate(&path, haft_types::Follow::No).await;
         let at = located.map_err(|error| files::failed(&error))?;

@@ -127,7 +127,8 @@ pub(crate) async fn root(cx: &Cx, path: Option<&str>, field: Field) -> Result<Ro
 async fn out(cx: &Cx, call: &CallId) -> Result<Root, ToolError> {
     let shown = call.address();
     let gone = |why: &str| {
-        files::silent(cx, call).unwrap_or_else(|| {
+        let known = files::evicted(cx, call).or_else(|| files::silent(cx, call));
+        known.unwrap_or_else(|| {
             ToolError::new(format!("{shown} is not kept: {why}"))
                 .hint("Only a result that says so is kept; run the call again to get its output.")
         })

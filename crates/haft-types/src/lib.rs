@@ -10,6 +10,7 @@
 mod detail;
 mod effect;
 mod event;
+mod evicted;
 mod hash;
 mod message;
 mod misfit;
@@ -34,6 +35,7 @@ pub use self::{
         AgentPath, Body, BreakCause, Event, EventId, JobEnd, Level, Stream, TurnEnd, TurnId,
         VERSION,
     },
+    evicted::{EVICTED_FILE, Evicted},
     hash::{Hash, HashParseError},
     message::{Blob, CallId, CallResult, From, Message, Part, Stop, ToolUse, Usage},
     misfit::Misfit,

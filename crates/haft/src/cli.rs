@@ -1,6 +1,6 @@
 //! What can be typed. Only shapes: what it means is decided by the faces.
 
-use std::path::PathBuf;
+use std::{path::PathBuf, time::Duration};
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use haft_types::{Effort, Mode};
@@ -394,6 +394,42 @@ pub enum SessionAction {
         #[arg(long, value_name = "N")]
         question: Option<u64>,
     },
+    /// Remove sessions that were used long ago, or only the outputs that they keep
+    Prune(Prune),
+}
+
+/// `haft session prune`
+#[derive(Debug, Args)]
+pub struct Prune {
+    /// Sessions that were last used longer ago than this: 12h, 30d, 8w
+    #[arg(long, value_name = "AGE", default_value = "30d", value_parser = age)]
+    pub older_than: Duration,
+    /// Remove the kept outputs of calls alone; what was said and done stays, and so does undo
+    #[arg(long)]
+    pub outputs: bool,
+    /// Only tell what would be removed
+    #[arg(long)]
+    pub dry_run: bool,
+    /// Remove them without a question
+    #[arg(long, conflicts_with = "dry_run")]
+    pub yes: bool,
+}
+
+/// An age: a whole number with its unit.
+fn age(text: &str) -> Result<Duration, String> {
+    let wrong = || "wanted is a whole number with h, d or w behind it, as in 30d".to_owned();
+    let (at, unit) = text.char_indices().next_back().ok_or_else(wrong)?;
+    let hours: u64 = match unit {
+        'h' => 1,
+        'd' => 24,
+        'w' => 7 * 24,
+        _ => return Err(wrong()),
+    };
+    let number: u64 = text[..at].parse().map_err(|_| wrong())?;
+    number
+        .checked_mul(hours * 3600)
+        .map(Duration::from_secs)
+        .ok_or_else(|| "that is longer than can be counted".to_owned())
 }
 
 /// `haft debug`

@@ -43,8 +43,6 @@ mod toolset;
 use self::rules::{LocalRules, command_line, confinement, report, unread};
 pub use self::rules::{readable, restricting, rules};
 
-/// Most bytes of all kept outputs of a session.
-const OUTS_MAX: u64 = 4 << 30;
 /// The settings of whoever runs the machine.
 const MANAGED: &str = "/etc/haft/settings.toml";
 /// The same of Claude Code.
@@ -53,22 +51,27 @@ const MANAGED_CLAUDE: &str = "/etc/claude-code/managed-settings.json";
 /// Where what commands put in the place of something protected goes, in the state folder.
 const PUT_ASIDE: &str = "put-aside";
 /// Where copies of git repositories are, for as long as a process needs them.
-const REPOSITORIES: &str = "repositories";
+pub const REPOSITORIES: &str = "repositories";
 /// Where the host keeps a record of the places that are being written to, in the state folder.
 const LEDGER: &str = "writing";
 /// Longest that the start waits for the disks on which a killed run left something.
 const RECOVERY: Duration = Duration::from_millis(500);
+/// Longest that making room among the outputs of all sessions goes on at the end of a run.
+const COLLECT_WITHIN: Duration = Duration::from_millis(200);
 /// Longest that a run waits until what was done by half is taken back.
 const MENDING: Duration = Duration::from_secs(5);
 
 /// How long jobs may take to end with their session.
 const END_JOBS: Duration = Duration::from_millis(2_500);
 
+/// Where the caches of confined programs are, in the state folder.
+pub const CACHES: &str = "caches";
+
 /// Where confined programs of a workspace have their caches: no two share what one could spoil.
 fn caches(home: &Path, cwd: &Path) -> PathBuf {
     let of = Hash::of(cwd.as_os_str().as_encoded_bytes()).to_string();
     let short: String = of.chars().filter(char::is_ascii_hexdigit).take(16).collect();
-    home.join("caches").join(short)
+    home.join(CACHES).join(short)
 }
 
 /// Which session a face works in.
@@ -371,6 +374,7 @@ impl Core {
         if let Some(hooks) = &self.hooks {
             hooks.close().await;
         }
+        self.collect_outputs().await;
         // What was only observed is not kept; what was kept was synced before it was told.
         if !self.bus.is_held()
             && let Err(error) = self.bus.sync().await
@@ -378,6 +382,20 @@ impl Core {
             say(&format!("haft: {error}"));
         }
         self.bus.close();
+    }
+
+    /// Where this run kept outputs, makes room among those of all sessions.
+    async fn collect_outputs(&self) {
+        let session = &self.dispatcher.session;
+        let most = self.base.loaded.settings.output.total_bytes;
+        let (Ok(store), Ok(mine)) = (self.base.store(), SessionId::parse(&session.id)) else {
+            return;
+        };
+        if session.outs.used() > 0 {
+            let work = move || store.collect_outputs(&mine, most, COLLECT_WITHIN);
+            // What it does not come to, the next run does.
+            drop(tokio::task::spawn_blocking(work).await);
+        }
     }
 
     /// The session's id.
@@ -512,7 +530,8 @@ fn with_variables(secrets: Secrets) -> Arc<Secrets> {
 
 fn session(base: &Base, bus: &Bus, id: String, out_dir: PathBuf, secrets: Arc<Secrets>) -> Session {
     let judge = Judge { policy: base.policy.clone(), mode: base.mode, grants: Grants::default() };
-    let outs = Arc::new(Outs::in_folder(out_dir, OUTS_MAX));
+    let most = &base.loaded.settings.output;
+    let outs = Arc::new(Outs::in_folder(out_dir, most.session_bytes.min(most.total_bytes)));
     let mut session = Session::new(id, Arc::new(bus.clone()), Arc::new(bus.clone()), outs, judge);
     base.host.tell_secrets(&secrets);
     session.secrets = secrets;

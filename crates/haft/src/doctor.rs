@@ -23,7 +23,7 @@ use serde_json::json;
 use crate::{
     agent,
     cli::{Debug, DebugWhat, Doctor},
-    core::Base,
+    core::{Base, CACHES, REPOSITORIES},
     executables,
     exit::{Ending, Failure, print_data, println},
     face,
@@ -53,6 +53,7 @@ pub async fn run(arguments: &Doctor) -> Ending {
     let base = Base::load(&arguments.common, None)?;
     let mut lines = vec![line("version", State::Fine, env!("CARGO_PKG_VERSION"))];
     lines.push(state_folder(&base));
+    lines.extend(kept(&base));
     lines.push(workspace(&base));
     lines.push(settings(&base));
     lines.extend(base.loaded.aside.iter().map(|text| line("settings", State::Missing, text)));
@@ -129,6 +130,36 @@ fn state_folder(base: &Base) -> Line {
             line("state", State::Broken, text)
         }
     }
+}
+
+/// What the state takes on the disk.
+fn kept(base: &Base) -> Option<Line> {
+    let home = base.environment.state_folder().ok()?;
+    let store = haft_session::Store::open(home);
+    let ids = store.ids().ok()?;
+    let mut all = haft_session::Usage::default();
+    for usage in ids.iter().map(|id| store.usage(id)) {
+        all.log = all.log.saturating_add(usage.log);
+        all.undo = all.undo.saturating_add(usage.undo);
+        all.outputs = all.outputs.saturating_add(usage.outputs);
+    }
+    let [caches, repositories] =
+        [CACHES, REPOSITORIES].map(|name| haft_session::bytes_below(&home.join(name)));
+    let (settings, bytes) = (&base.loaded.settings, haft_render::bytes);
+    let text = format!(
+        "{} session{}: logs {}, undo {} (at most {}), outputs {} (at most {}); copies of repositories \
+         {}, caches {}",
+        ids.len(),
+        if ids.len() == 1 { "" } else { "s" },
+        bytes(all.log),
+        bytes(all.undo),
+        bytes(settings.undo.total_bytes),
+        bytes(all.outputs),
+        bytes(settings.output.total_bytes),
+        bytes(repositories),
+        bytes(caches),
+    );
+    Some(line("kept", State::Fine, text))
 }
 
 fn workspace(base: &Base) -> Line {

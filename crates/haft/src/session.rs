@@ -1,5 +1,7 @@
 //! `haft session`: what was done, and when.
 
+mod prune;
+
 use std::{borrow::Cow, fmt::Write as _};
 
 use haft_config::Environment;
@@ -19,12 +21,16 @@ use crate::{
 /// Lists sessions or shows one.
 pub fn run(arguments: &Session) -> Ending {
     let environment = Environment::capture();
-    let store = Store::open(core::home(&environment)?);
+    let home = core::home(&environment)?;
+    let store = Store::open(home);
     match &arguments.action {
         SessionAction::List { json, here } => list(&store, *json, *here),
         SessionAction::Show { id, json, question: None } => show(&store, id, *json, &environment),
         SessionAction::Show { id, json, question: Some(number) } => {
             show_question(&store, id, *number, *json, &environment)
+        }
+        SessionAction::Prune(arguments) => {
+            prune::run(&store, &home.join(core::REPOSITORIES), arguments)
         }
     }
 }

@@ -47,7 +47,7 @@ pub use self::{
     ancestors::{Ancestor, ancestors, terminal},
     git_pack::Reader as GitReader,
     locate::Lookup,
-    repositories::{CopyAt, Loss, Missing, Repositories, Snapshot},
+    repositories::{CopyAt, Loss, Missing, Repositories, Snapshot, kept_copies},
     shell::{SUPERVISORS, end_supervisor, supervise},
 };
 pub(crate) use self::{

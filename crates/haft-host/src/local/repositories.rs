@@ -27,6 +27,7 @@ use std::{
     os::unix::ffi::OsStrExt as _,
     path::{Path, PathBuf},
     sync::{Arc, Mutex, PoisonError},
+    time::SystemTime,
 };
 
 use haft_types::{HostPath, Style};
@@ -66,6 +67,11 @@ struct Copied {
     store: Arc<Store>,
     /// The worktrees of it that are looked after: their files `.git`, and their folders in it.
     worktrees: Vec<(PathBuf, PathBuf)>,
+}
+
+/// The copies of repositories that were kept for good in such a folder, each with when that was.
+pub fn kept_copies(folder: &Path) -> Vec<(PathBuf, SystemTime)> {
+    store::kept(folder)
 }
 
 impl Repositories {
@@ -121,7 +127,7 @@ impl Repositories {
         let near: Vec<PathBuf> =
             gits.iter().filter_map(|git| Some(folders(&as_path(git))?.1)).collect();
         let roots: Vec<PathBuf> = roots.iter().map(as_path).collect();
-        for git in store::left(&self.folder) {
+        for git in self.left_here().into_iter().chain(store::left(&self.folder)) {
             let is_near = near.contains(&git)
                 || gits.iter().any(|known| as_path(known) == git)
                 || roots.iter().any(|root| git.starts_with(root));
@@ -130,6 +136,12 @@ impl Repositories {
             }
         }
         snapshot
+    }
+
+    /// Those of which this process has opened the copy since, and looked after none.
+    fn left_here(&self) -> Vec<PathBuf> {
+        let stores = self.stores.lock().unwrap_or_else(PoisonError::into_inner);
+        stores.values().filter(|store| store.is_left()).map(|store| store.git.clone()).collect()
     }
 
     fn store(&self, git: &Path) -> io::Result<Arc<Store>> {

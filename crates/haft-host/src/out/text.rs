@@ -66,7 +66,7 @@ impl Outs {
 }
 
 impl Shared {
-    fn text(&self, call: &CallId) -> io::Result<Option<(Arc<dyn Host>, HostPath)>> {
+    fn text(self: &Arc<Self>, call: &CallId) -> io::Result<Option<(Arc<dyn Host>, HostPath)>> {
         if checked(call).is_err() {
             return Ok(None);
         }
@@ -139,7 +139,7 @@ impl Shared {
     }
 
     fn view_in_memory(
-        &self,
+        self: &Arc<Self>,
         call: &CallId,
         (host, base): (&Memory, &HostPath),
         (path, bytes): (HostPath, &Bytes),
@@ -154,6 +154,7 @@ impl Shared {
         let path = base.join(&text_name(call)).map_err(io::Error::other)?;
         let before = host.take(&path);
         self.release(before.map_or(0, |data| data.len() as u64));
+        let _pin = self.pin(call);
         self.reserve(text.len() as u64)?;
         host.keep(&path, text.into())?;
         Ok(path)
@@ -175,6 +176,18 @@ impl Shared {
                 self.release(made.map_or(0, |data| data.len() as u64));
             }
         }
+    }
+
+    /// As [`Self::forget_text`], without a wait: false where the text is being made.
+    pub(super) fn try_forget_text(&self, call: &CallId) -> bool {
+        let Place::Folder { .. } = &self.place else {
+            self.forget_text(call);
+            return true;
+        };
+        let Some(slot) = self.views.lock().get(call).cloned() else { return true };
+        let Ok(mut view) = slot.try_lock() else { return false };
+        self.drop_text(call, &mut view);
+        true
     }
 
     /// Removes what can be made again; false where there was nothing, or it is in use.

@@ -7,5 +7,6 @@ mod events;
 mod fold;
 mod fold_properties;
 mod lists;
+mod outputs;
 mod round_trip;
 mod undo;

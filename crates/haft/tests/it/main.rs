@@ -40,6 +40,7 @@ mod instructions;
 mod jobs;
 mod jobs_changed;
 mod kept_outputs;
+mod kept_room;
 mod line;
 mod line_keys;
 mod line_questions;

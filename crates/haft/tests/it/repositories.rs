@@ -395,6 +395,15 @@ fn what_cannot_be_kept_is_named_and_not_lost() {
     let copy = rest.split([']', '\n']).next().unwrap();
     let log = git(&field.world, &field.world.root(), &["--git-dir", copy, "log", "--oneline"]);
     assert_eq!(log.lines().count(), 4, "{log}");
+    // It goes when somebody agrees, and is old enough.
+    let prune = |flags: &[&str]| field.world.run(&[&["session", "prune"], flags].concat());
+    assert!(prune(&["--yes"]).out.contains("no sessions are older"));
+    assert!(Path::new(copy).exists());
+    let ran = prune(&["--older-than", "0h", "--dry-run"]);
+    assert!(ran.out.contains(copy) && ran.out.contains("1 copy of repositories"), "{ran:?}");
+    let ran = prune(&["--older-than", "0h", "--yes"]);
+    assert_eq!(ran.code, Some(0), "{ran:?}");
+    assert!(!Path::new(copy).exists(), "{ran:?}");
     // It is there, too, where the state folder takes nothing.
     let field = Field::new(Kind::Plain);
     fs::write(field.world.state().join("repositories"), "").unwrap();

@@ -107,6 +107,11 @@ impl Store {
         state.update(&self.git, &copy)
     }
 
+    /// Reports whether a killed process left the copy, and nobody looked after that yet.
+    pub(super) fn is_left(&self) -> bool {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner).is_left
+    }
+
     /// The packs of the copy.
     pub(super) fn packs(&self) -> Vec<Arc<Pack>> {
         let folder = self.folder.join(COPY).join(OBJECTS).join("pack");
@@ -227,6 +232,17 @@ pub(super) fn left(all: &Path) -> Vec<PathBuf> {
         |folder: &PathBuf| File::open(folder.join(LOCK)).is_ok_and(|lock| lock.try_lock().is_ok());
     let git = |folder: PathBuf| marks(&folder).first().and_then(|mark| Some(read(mark)?.1));
     folders.filter(unused).filter_map(git).collect()
+}
+
+/// The copies that stay, each with the time at which it was moved there.
+pub(super) fn kept(all: &Path) -> Vec<(PathBuf, SystemTime)> {
+    let folders = fs::read_dir(all.join(LOST)).into_iter().flatten().flatten();
+    let of = |entry: fs::DirEntry| {
+        let path = entry.path();
+        let since = path.file_name()?.to_str()?.rsplit_once('-')?.1.parse().ok()?;
+        Some((path, UNIX_EPOCH.checked_add(Duration::from_secs(since))?))
+    };
+    folders.filter_map(of).collect()
 }
 
 /// Removes the copies that nobody uses any more.

@@ -208,6 +208,40 @@ fn a_repository_that_is_too_large_is_kept_without_loose_objects_which_is_said_on
 }
 
 #[test]
+fn a_pipe_in_the_place_of_a_file_is_not_waited_for() {
+    let pipe = |path: &Path| {
+        drop(fs::remove_file(path));
+        fs::create_dir_all(path.parent().unwrap()).unwrap();
+        rustix::fs::mkfifoat(rustix::fs::CWD, path, rustix::fs::Mode::RUSR).unwrap();
+    };
+    for name in
+        ["HEAD", "packed-refs", "commondir", "refs/heads/main", "objects/info/alternates", "index"]
+    {
+        let field = Field::new();
+        // Before the copy, and after it.
+        let git = field.work().join(".git");
+        let snapshot = field.all.copy(&[field.git()]);
+        pipe(&git.join(name));
+        drop(snapshot.losses(&[]));
+        drop(snapshot);
+        drop(field.all.copy(&[field.git()]).losses(&[]));
+    }
+    let field = Field::new();
+    let git = field.work().join(".git");
+    pipe(&git.join("objects/pack/pack-1.pack"));
+    pipe(&git.join("objects/pack/pack-1.idx"));
+    let object = loose(&git).into_iter().next().unwrap();
+    let snapshot = field.all.copy(&[field.git()]);
+    pipe(&object);
+    fs::remove_file(loose(&git).into_iter().find(|path| *path != object).unwrap()).unwrap();
+    drop(snapshot.losses(&[]));
+    let work = field.work().join(".git");
+    fs::rename(&work, field.root.path().join("aside")).unwrap();
+    pipe(&work);
+    drop(field.all.copy(&[field.git()]));
+}
+
+#[test]
 fn a_copy_goes_with_the_last_who_uses_it() {
     let field = Field::new();
     let folder = field.root.path().join("copies");

@@ -94,6 +94,12 @@ const CONNECTING: &[&str] = &[
     "dns error",
 ];
 
+/// Programs that are given a host by its name alone.
+const TAKES_HOST: &[&str] = &[
+    "curl", "dig", "getent", "host", "nc", "ncat", "nslookup", "ping", "rsync", "scp", "sftp",
+    "ssh", "telnet", "wget",
+];
+
 /// What is known of a call beside its outcome.
 pub(super) struct About<'a> {
     /// Its command, where it has one.
@@ -117,7 +123,7 @@ pub(super) fn tell(
     let text = end_of(&outcome);
     let on_network = about.tried.as_ref().and_then(|tried| {
         let (is_told, lives_on) = (!about.refused.is_empty(), about.lives_on);
-        let host = named_host(&[&text, about.command]);
+        let host = named_host(&[&text, about.command]).or_else(|| argument(about.command));
         // Whoever gave up waiting gets no less than whoever failed.
         let failed = !matches!(outcome.status, Status::Done);
         let of = Telling { tried, by: "command", failed, is_told, host, lives_on };
@@ -138,7 +144,7 @@ pub(crate) fn job_tried(session: &Session, job: &Job, ended: &Ended) -> Vec<Stri
     let network = session.map.get::<Network>();
     let refused = network.job_ends(job.id());
     let said = job.since(0).text;
-    let host = named_host(&[&said, job.title()]);
+    let host = named_host(&[&said, job.title()]).or_else(|| argument(job.title()));
     let failed = ended.exit != Some(0);
     let is_told = !refused.is_empty();
     let of = |tried| Telling { tried, by: "job", failed, is_told, host, lives_on: false };
@@ -184,6 +190,18 @@ fn in_address(rest: &str) -> Option<&str> {
     let place = rest.split(is_end).next()?;
     let place = place.rsplit('@').next()?;
     host(place.split(':').next()?)
+}
+
+/// The host that a program is given which takes one without `://`.
+fn argument(command: &str) -> Option<&str> {
+    let mut words = command.split_whitespace();
+    let takes = |word: &str| {
+        TAKES_HOST.contains(&word.rsplit(['/', '(', ';', '&', '|']).next()?).then_some(())
+    };
+    words.find_map(takes)?;
+    let arguments = words.take_while(|word| !word.starts_with(['|', ';', '&', '>', '<']));
+    let mut plain = arguments.filter(|word| !word.starts_with('-'));
+    plain.find_map(|word| host(word.rsplit('@').next()?.split([':', '/']).next()?))
 }
 
 /// What of it failed on files, or on hosts that the proxy knows of.
@@ -467,6 +485,15 @@ mod tests {
             ),
         ] {
             assert_eq!(host(line), Some(named));
+        }
+        for (command, named) in [
+            ("getent hosts example.org > found", Some("example.org")),
+            ("cd x && curl -s example.org/a.txt", Some("example.org")),
+            ("ssh -p 22 me@git.example.org ls a.txt", Some("git.example.org")),
+            ("python3 get.py", None),
+            ("curl -s $URL > page.html", None),
+        ] {
+            assert_eq!(argument(command), named, "{command}");
         }
         let class = "socket.gaierror: [Errno -3] Temporary failure in name resolution";
         assert_eq!(host(class), None, "no host has such a name");
