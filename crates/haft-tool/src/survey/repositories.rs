@@ -162,6 +162,9 @@ impl Repositories {
                 format!("{name} is gone from {git}; it was at {}", &id[..id.len().min(12)])
             });
             rescued.lines.extend(refs);
+            rescued.lines.extend(loss.overwritten.iter().map(|(name, text)| {
+                format!("{name} of {git} was overwritten with what git cannot read; it said {text}")
+            }));
             if loss.what.is_empty() {
                 loss.settle(false);
             } else if loss.is_along {

@@ -20,8 +20,8 @@ use haft_types::{EntryKind, HostPath};
 
 use super::{
     host_path,
-    mirror::{OBJECTS, PACKED, State, stamp},
-    objects,
+    mirror::{OBJECTS, PACKED, REFTABLE, State, stamp},
+    objects, read_file,
     refs::{self, Head},
     store::Store,
 };
@@ -31,6 +31,8 @@ const PASSING: [&str; 5] =
     ["refs/bisect/", "refs/rewritten/", "refs/worktree/", "refs/original/", "refs/prefetch/"];
 /// Most refs that are named one by one.
 const NAMED: usize = 5;
+/// Most bytes of the list of tables of refs.
+const LIST: u64 = 1 << 20;
 /// Deepest folder.
 const DEPTH: usize = 32;
 
@@ -45,6 +47,8 @@ pub struct Loss {
     pub is_along: bool,
     /// Single refs that are gone, with the object of each.
     pub refs: Vec<(String, String)>,
+    /// HEAD, or the ref that it names, that stands but cannot be read, with what it said.
+    pub overwritten: Vec<(String, String)>,
     /// What is missing, each with its copy.
     pub missing: Vec<Missing>,
     /// Where the copy of all of it is.
@@ -57,7 +61,7 @@ impl Loss {
         if let Some(store) = &self.store {
             let missing: Vec<HostPath> =
                 self.missing.iter().filter(|_| !is_back).map(|one| one.path.clone()).collect();
-            store.settle(&missing, &self.refs);
+            store.settle(&missing, self.refs.iter().chain(&self.overwritten));
         }
     }
 
@@ -117,6 +121,9 @@ pub(super) fn of(
     what.extend(
         objects.map(|count| format!("{count} object{}", if count == 1 { "" } else { "s" })),
     );
+    let lacks_others = objects::lacks_others(git, copy);
+    what.extend(lacks_others.then(|| "the objects of other repositories".to_owned()));
+    what.extend(lacks_tables(git, copy).then(|| "tables of refs".to_owned()));
     let single = gone(&old, &new);
     if what.is_empty() && single.is_empty() {
         return None;
@@ -126,13 +133,14 @@ pub(super) fn of(
         what,
         is_along: false,
         refs: single,
+        overwritten: overwritten(git, copy),
         missing: Vec::new(),
         store: None,
     };
     if !loss.what.is_empty() {
         // All of them come back.
         loss.refs.clear();
-        let with_objects = is_headless || objects.is_some();
+        let with_objects = is_headless || objects.is_some() || lacks_others;
         let wanted = |name: &str| {
             // Of a repository that still has its HEAD nothing comes back that git may have removed.
             (is_headless || is_core(name)) && (with_objects || !is_object(name))
@@ -188,6 +196,36 @@ fn heads(
     }
 }
 
+/// HEAD, and the ref that it names, where they stand and cannot be read; with what they said.
+fn overwritten(git: &Path, copy: &Path) -> Vec<(String, String)> {
+    let stands = |name: &str| fs::symlink_metadata(git.join(name)).is_ok();
+    let mut all = Vec::new();
+    match (refs::head(copy), refs::head(git)) {
+        (Some(Head::Branch(name)), None) if stands("HEAD") => {
+            all.push(("HEAD".to_owned(), format!("ref: {name}")));
+        }
+        (Some(Head::Detached(id)), None) if stands("HEAD") => all.push(("HEAD".to_owned(), id)),
+        (Some(Head::Branch(name)), Some(Head::Branch(now))) if name == now => {
+            let gone = stands(&name) && !refs::is_read(git, &name);
+            all.extend(gone.then(|| refs::all(copy).remove(&name)).flatten().map(|id| (name, id)));
+        }
+        _ => {}
+    }
+    all
+}
+
+/// Reports whether tables of refs are gone that are in use. Source: git's `reftable`.
+fn lacks_tables(git: &Path, copy: &Path) -> bool {
+    let list = |of: &Path| read_file(&of.join(REFTABLE).join("tables.list"), LIST).ok();
+    if list(copy).is_none() {
+        return false;
+    }
+    let Some(now) = list(git) else { return true };
+    let at = |of: &Path, name: &[u8]| of.join(REFTABLE).join(OsStr::from_bytes(name)).is_file();
+    let names = now.split(|byte| *byte == b'\n').filter(|name| !name.is_empty());
+    names.into_iter().any(|name| !at(git, name) && at(copy, name))
+}
+
 /// Reports whether git could not use a repository any more, by what is seen at once.
 pub(super) fn is_broken(git: &Path, copy: &Path) -> bool {
     let Some(then) = refs::head(copy) else { return false };
@@ -198,7 +236,11 @@ pub(super) fn is_broken(git: &Path, copy: &Path) -> bool {
         }
         _ => false,
     };
-    refs::head(git).is_none() || !is_there("refs") || !is_there(OBJECTS) || lacks_branch()
+    refs::head(git).is_none()
+        || !is_there("refs")
+        || !is_there(OBJECTS)
+        || lacks_branch()
+        || lacks_tables(git, copy)
 }
 
 /// Reports whether a repository lost something since a killed process made this copy.
@@ -260,7 +302,8 @@ pub(super) fn pointer((path, text): (&Path, &[u8])) -> Option<Loss> {
     let copy = CopyAt::Text(text.to_owned());
     let missing = entry(path, EntryKind::File, copy).into_iter().collect();
     let what = vec!["the file .git".to_owned()];
-    Some(Loss { git, what, is_along, refs: Vec::new(), missing, store: None })
+    let (refs, overwritten) = (Vec::new(), Vec::new());
+    Some(Loss { git, what, is_along, refs, overwritten, missing, store: None })
 }
 
 fn passes(name: &str) -> bool {
@@ -293,7 +336,7 @@ fn is_core(name: &str) -> bool {
     name.starts_with("modules/")
         || name.starts_with("worktrees/")
         || ["HEAD", "packed-refs", "index", "config"].contains(&name)
-        || ["refs", OBJECTS, "logs"].iter().any(|folder| {
+        || ["refs", OBJECTS, "logs", REFTABLE].iter().any(|folder| {
             name.strip_prefix(folder).is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
         })
 }
@@ -318,10 +361,10 @@ fn collect(
 ) {
     let Ok(entries) = fs::read_dir(copy) else { return };
     for found in entries.flatten() {
-        let (Ok(kind), Ok(name)) = (found.file_type(), found.file_name().into_string()) else {
-            continue;
-        };
-        let at = if within.is_empty() { name.clone() } else { format!("{within}/{name}") };
+        let (Ok(kind), name) = (found.file_type(), found.file_name()) else { continue };
+        // Of a name that is no text this one is only compared.
+        let shown = name.to_string_lossy();
+        let at = if within.is_empty() { shown.into_owned() } else { format!("{within}/{shown}") };
         let above = within.is_empty() && kind.is_dir() && !is_object(&at);
         if !wanted(&at) && !above {
             continue;

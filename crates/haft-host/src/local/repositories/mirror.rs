@@ -38,10 +38,13 @@ const DEPTH: usize = 24;
 const TICK: Duration = Duration::from_millis(50);
 /// Folders of objects.
 pub(super) const OBJECTS: &str = "objects";
+/// The folder of refs that are kept as tables.
+pub(super) const REFTABLE: &str = "reftable";
 /// The file of packed refs.
 pub(super) const PACKED: &str = "packed-refs";
 /// Folders of a repository that are copied; others are large, or not git's own.
-const FOLDERS: [&str; 7] = ["refs", "logs", "worktrees", "modules", "info", "hooks", "branches"];
+const FOLDERS: [&str; 8] =
+    ["refs", REFTABLE, "logs", "worktrees", "modules", "info", "hooks", "branches"];
 
 /// How far the copy is.
 #[derive(Debug, Default)]

@@ -17,7 +17,7 @@ use flate2::read::ZlibDecoder;
 
 use super::{
     super::git_pack::{Opened, open, pack_of, packs_in},
-    mirror::{OBJECTS, State},
+    mirror::{OBJECTS, REFTABLE, State},
     open_file, read_file, refs,
 };
 use crate::GitId;
@@ -34,6 +34,7 @@ const TAG: u8 = 4;
 const COUNTED: usize = 2_000_000;
 /// Most other repositories whose objects are used, and most bytes of the file that names them.
 const OTHERS: usize = 8;
+const ALTERNATES: &str = "info/alternates";
 const LIST: u64 = 64 << 10;
 
 /// Where objects are.
@@ -73,9 +74,28 @@ pub(super) fn lost(git: &Path, copy: &Path, state: &State) -> Option<usize> {
         let came = now.iter().any(|name| !before.contains(name));
         return ((gone.packs && !came) || now.is_empty()).then_some(count);
     }
+    // What is in tables is not followed: it may need any of them.
+    if copy.join(REFTABLE).exists() {
+        return Some(count);
+    }
     let packs = packs_in(old.join("pack").as_os_str().as_bytes()).into_iter().chain(open).collect();
     let folders = folders(&old, &new);
     needs(copy, &Base { folders, packs }, &gone.ids).then_some(count)
+}
+
+/// Reports whether a repository names no more where others are whose objects it uses, and lacks what its
+/// own refs stand for.
+pub(super) fn lacks_others(git: &Path, copy: &Path) -> bool {
+    let (old, new) = (copy.join(OBJECTS), git.join(OBJECTS));
+    if !old.join(ALTERNATES).exists() || new.join(ALTERNATES).exists() {
+        return false;
+    }
+    let refs = refs::all(copy);
+    let ids = refs.values().filter(|text| text.strip_prefix("ref:").is_none());
+    // Longer names, and those in tables, are not looked for.
+    let ids: Option<HashSet<GitId>> = ids.map(|text| id(text)).collect();
+    let Some(mut ids) = ids.filter(|_| !copy.join(REFTABLE).exists()) else { return true };
+    look(&new, &mut ids) && !ids.is_empty()
 }
 
 /// The packs that are held open.
@@ -165,7 +185,7 @@ fn look(new: &Path, ids: &mut HashSet<GitId>) -> bool {
 
 /// A folder of objects, and those of other repositories that this one uses.
 fn folders(objects: &Path, of: &Path) -> Vec<PathBuf> {
-    let text = read_file(&of.join("info/alternates"), LIST).unwrap_or_default();
+    let text = read_file(&of.join(ALTERNATES), LIST).unwrap_or_default();
     let text = String::from_utf8_lossy(&text);
     let lines = text.lines().filter(|line| !line.is_empty() && !line.starts_with('#'));
     let others = lines.take(OTHERS).map(|line| of.join(line));

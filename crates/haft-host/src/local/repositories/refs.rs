@@ -38,6 +38,15 @@ fn text(path: &Path, most: u64) -> Option<String> {
     String::from_utf8(read_file(path, most).ok()?).ok()
 }
 
+/// Reports whether a loose ref can be read.
+pub(super) fn is_read(git: &Path, name: &str) -> bool {
+    text(&git.join(name), ONE).is_some_and(|text| is_ref(text.trim_end()))
+}
+
+fn is_ref(text: &str) -> bool {
+    is_id(text) || text.starts_with("ref:")
+}
+
 /// Reports whether a ref is there, loose or packed.
 pub(super) fn has(git: &Path, name: &str) -> bool {
     git.join(name).is_file() || packed(git).contains_key(name)
@@ -68,14 +77,14 @@ fn loose(folder: &Path, name: &str, depth: usize, refs: &mut BTreeMap<String, St
     let Ok(entries) = fs::read_dir(folder) else { return };
     for entry in entries.flatten() {
         let Ok(kind) = entry.file_type() else { continue };
-        let Ok(last) = entry.file_name().into_string() else { continue };
-        let name = format!("{name}/{last}");
+        // Two names that are no text may be one here: then only one of them is named.
+        let name = format!("{name}/{}", entry.file_name().to_string_lossy());
         if kind.is_dir() && depth > 0 {
             loose(&entry.path(), &name, depth - 1, refs);
         } else if kind.is_file() && refs.len() < MOST && name.strip_suffix(".lock").is_none() {
             let Some(text) = text(&entry.path(), ONE) else { continue };
             let text = text.trim_end();
-            if is_id(text) || text.starts_with("ref:") {
+            if is_ref(text) {
                 refs.insert(name, text.to_owned());
             }
         }

@@ -136,23 +136,28 @@ impl Store {
         }
         let is_told = |name: &[u8]| state.told.contains(name);
         loss.refs.retain(|(name, _)| !is_told(name.as_bytes()));
+        loss.overwritten.retain(|(name, _)| !is_told(name.as_bytes()));
         let is_new = loss.missing.iter().any(|one| !is_told(one.path.as_bytes()));
         if !is_new {
             loss.what.clear();
         }
         loss.store = Some(Arc::clone(self));
-        (is_new || !loss.refs.is_empty()).then_some(loss)
+        (is_new || !loss.refs.is_empty() || !loss.overwritten.is_empty()).then_some(loss)
     }
 
     /// Takes note of what was told.
-    pub(super) fn settle(&self, missing: &[HostPath], refs: &[(String, String)]) {
+    pub(super) fn settle<'a>(
+        &self,
+        missing: &[HostPath],
+        refs: impl Iterator<Item = &'a (String, String)>,
+    ) {
         let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
         state.is_left = false;
         if missing.is_empty() {
             state.packed = mirror::stamp(&self.git.join(PACKED));
         }
         state.told.extend(missing.iter().map(|path| path.as_bytes().to_vec()));
-        state.told.extend(refs.iter().map(|(name, _)| name.as_bytes().to_vec()));
+        state.told.extend(refs.map(|(name, _)| name.as_bytes().to_vec()));
     }
 
     /// Moves the copy to where nobody removes it.

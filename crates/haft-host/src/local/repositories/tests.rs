@@ -2,7 +2,7 @@
 
 use std::{
     fs,
-    os::unix::fs::MetadataExt as _,
+    os::unix::{ffi::OsStrExt as _, fs::MetadataExt as _},
     path::{Path, PathBuf},
     process::Command,
 };
@@ -205,6 +205,100 @@ fn a_repository_that_is_too_large_is_kept_without_loose_objects_which_is_said_on
     });
     assert!(lost.len() > 2, "{lost:?}");
     field.log();
+}
+
+#[test]
+fn refs_in_tables_come_back_with_what_they_need() {
+    let field = Field::new();
+    let work = field.work();
+    fs::remove_dir_all(&work).unwrap();
+    fs::create_dir(&work).unwrap();
+    let mut init = Command::new("git");
+    init.arg("-C").arg(&work).args(["init", "-q", "-b", "main", "--ref-format=reftable"]);
+    if !init.status().unwrap().success() {
+        haft_testkit::machine::left_out("a git that keeps refs in tables");
+        return;
+    }
+    for number in 0..2 {
+        fs::write(work.join("f"), number.to_string()).unwrap();
+        git(&work, &["add", "-A"]);
+        git(&work, &["commit", "-qm", "one"]);
+    }
+    let log = field.log();
+    for words in [&["branch", "side"][..], &["branch", "-D", "side"], &["gc", "-q"], &["pack-refs"]]
+    {
+        assert_eq!(field.lost(|_| drop(git(&work, words))), [""; 0], "{words:?}");
+    }
+    let tables = |git: &Path| fs::read_dir(git.join("reftable")).unwrap();
+    let harms: [fn(&Path, fs::ReadDir); 4] = [
+        |git, _| fs::remove_dir_all(git.join("reftable")).unwrap(),
+        |git, _| fs::remove_file(git.join("reftable/tables.list")).unwrap(),
+        |_, tables| {
+            for path in tables.map(|entry| entry.unwrap().path()) {
+                if path.extension().is_some_and(|end| end == "ref") {
+                    fs::remove_file(path).unwrap();
+                }
+            }
+        },
+        |git, _| fs::remove_dir_all(git.join("objects")).unwrap(),
+    ];
+    for harm in harms {
+        assert!(!field.lost(|git| harm(git, tables(git))).is_empty());
+        assert_eq!(field.log(), log);
+    }
+}
+
+#[test]
+fn the_names_of_repositories_whose_objects_are_used_come_back() {
+    let field = Field::new();
+    let (work, other) = (field.work(), field.root.path().join("other"));
+    fs::rename(&work, &other).unwrap();
+    git(field.root.path(), &["clone", "-qs", other.to_str().unwrap(), work.to_str().unwrap()]);
+    let log = field.log();
+    assert!(!field.lost(|git| fs::remove_dir_all(git.join("objects")).unwrap()).is_empty());
+    assert_eq!(field.log(), log);
+    let lost = field.lost(|git| fs::remove_file(git.join("objects/info/alternates")).unwrap());
+    assert_eq!(lost, ["the objects of other repositories"]);
+    assert_eq!(field.log(), log);
+    // Who takes all of them over needs the others no more.
+    let lost = field.lost(|git_folder| {
+        git(&work, &["repack", "-aq"]);
+        fs::remove_file(git_folder.join("objects/info/alternates")).unwrap();
+    });
+    assert_eq!(lost, [""; 0]);
+    assert_eq!(field.log(), log);
+}
+
+#[test]
+fn refs_whose_names_are_no_text_come_back() {
+    let field = Field::new();
+    let name = std::ffi::OsStr::from_bytes(b"refs/heads/b\xff");
+    let words = [std::ffi::OsStr::new("update-ref"), name, std::ffi::OsStr::new("HEAD")];
+    let made = Command::new("git").arg("-C").arg(field.work()).args(words).status();
+    assert!(made.unwrap().success());
+    let log = field.log();
+    assert!(!field.lost(|git| fs::remove_dir_all(git.join("refs")).unwrap()).is_empty());
+    assert_eq!(field.log(), log);
+}
+
+#[test]
+fn what_was_overwritten_is_told_with_what_it_said() {
+    let field = Field::new();
+    let id = String::from_utf8(git(&field.work(), &["rev-parse", "HEAD"])).unwrap();
+    let path = field.work().join(".git");
+    for (name, said) in [("refs/heads/main", id.trim()), ("HEAD", "ref: refs/heads/main")] {
+        let before = fs::read(path.join(name)).unwrap();
+        let snapshot = field.all.copy(&[field.git()]);
+        fs::write(path.join(name), "").unwrap();
+        let losses = snapshot.losses(&[]);
+        assert_eq!(losses.len(), 1, "{name}");
+        assert_eq!(losses[0].overwritten, [(name.to_owned(), said.to_owned())]);
+        assert!(losses[0].what.is_empty() && losses[0].missing.is_empty(), "{losses:?}");
+        losses[0].settle(false);
+        assert!(snapshot.losses(&[]).is_empty(), "it is told once");
+        drop((losses, snapshot));
+        fs::write(path.join(name), before).unwrap();
+    }
 }
 
 #[test]

@@ -299,11 +299,12 @@ fn needs(
 
 /// Says what could not be changed that is protected.
 fn kept(text: &str, limits: &Limits) -> Option<String> {
-    let places = protected(text, limits, |line| !is_gits(line));
+    let places = protected(text, limits);
     if places.is_empty() {
-        let places = protected(text, limits, |_| true);
-        return (!places.is_empty())
-            .then(|| format!("protected, so commands cannot remove it: {}", places.join(", ")));
+        return None;
+    }
+    if text.lines().any(is_gits) {
+        return Some(format!("protected, so commands cannot remove it: {}", places.join(", ")));
     }
     let (named, needs) = (places.join(", "), json!({ "write": places }));
     Some(format!(
@@ -346,9 +347,8 @@ fn folder(path: &str) -> &str {
 }
 
 /// What a text says could not be changed that is protected.
-fn protected(text: &str, limits: &Limits, of: impl Fn(&str) -> bool) -> Vec<String> {
-    let lines: Vec<&str> = text.lines().filter(|line| of(line)).collect();
-    named(&lines.join("\n"), HELD, |word| {
+fn protected(text: &str, limits: &Limits) -> Vec<String> {
+    named(text, HELD, |word| {
         let paths = limits.guard.folders.iter().filter_map(|folder| folder.join(word).ok());
         let held = |path: &HostPath| limits.protected.iter().any(|of| path.is_within(of));
         paths.filter(held).map(|path| path.text().into_owned()).next()
