@@ -154,6 +154,17 @@ fn entries(text: &[u8], mut show: impl FnMut(usize, &[u8])) -> Vec<(Vec<u8>, Opt
     all
 }
 
+/// The objects that an index names.
+pub(super) fn objects(text: &[u8]) -> Vec<GitId> {
+    let mut ids = Vec::new();
+    entries(text, |at, _| {
+        let id = text.get(at + 40..at + 60).and_then(|id| id.try_into().ok());
+        let id = id.filter(|_| number(text, at + 24).is_some_and(|mode| mode != LINKED));
+        ids.extend(id.map(GitId));
+    });
+    ids
+}
+
 fn number(text: &[u8], at: usize) -> Option<u32> {
     Some(u32::from_be_bytes(text.get(at..at + 4)?.try_into().ok()?))
 }

@@ -84,6 +84,13 @@ impl Repositories {
     /// copy, but while other commands run. It waits for the disk, 2 seconds at most for each.
     pub fn copy(&self, gits: &[HostPath]) -> Snapshot {
         let mut snapshot = Snapshot::default();
+        if let Some(rest) = gits.get(MOST..).and_then(<[HostPath]>::first) {
+            snapshot.notes.push(format!(
+                "there are more than {MOST} repositories here: {} and {} more cannot be put back after a loss",
+                rest.text(),
+                gits.len() - MOST - 1,
+            ));
+        }
         for git in gits.iter().take(MOST) {
             let path = as_path(git);
             if let Some(text) = pointer(&path) {

@@ -281,13 +281,13 @@ fn gone(loss: &Loss) -> String {
 
 type Of<'a> = (&'a dyn Host, &'a dyn PreImages);
 
-async fn put_back(loss: Loss, of: Of<'_>, place: &Place, rescued: &mut Rescued) {
+async fn put_back(mut loss: Loss, of: Of<'_>, place: &Place, rescued: &mut Rescued) {
     let (git, what) = (place.shown(&loss.git).to_string(), gone(&loss));
     let path = loss.git.clone();
     let work = tokio::task::spawn_blocking(move || (loss.put_back(), loss)).await;
     let Ok((done, loss)) = work else { return };
     match done {
-        Ok(_) => {
+        Ok(()) => {
             loss.settle(true);
             rescued.covered.push(path);
             rescued.lines.push(format!(

@@ -110,7 +110,8 @@ pub(super) fn of(
     let mut what = Vec::new();
     heads((git, copy), worktrees, (&old, &new), &mut what);
     let is_headless = refs::head(git).is_none();
-    if !git.join("refs").is_dir() || (new.is_empty() && !old.is_empty() && what.is_empty()) {
+    let all_gone = new.is_empty() && !old.is_empty() && what.is_empty() && !is_elsewhere(git, copy);
+    if !git.join("refs").is_dir() || all_gone {
         what.push("all refs".to_owned());
     }
     let packed_gone = copy.join(PACKED).exists() && !git.join(PACKED).exists();
@@ -124,6 +125,10 @@ pub(super) fn of(
     let lacks_others = objects::lacks_others(git, copy);
     what.extend(lacks_others.then(|| "the objects of other repositories".to_owned()));
     what.extend(lacks_tables(git, copy).then(|| "tables of refs".to_owned()));
+    let is_gone = |name: &str| copy.join(name).is_file() && !git.join(name).exists();
+    what.extend(is_gone("index").then(|| "index".to_owned()));
+    let lacks_shallow = is_gone("shallow") && objects::lacks_parents(git, copy);
+    what.extend(lacks_shallow.then(|| "shallow".to_owned()));
     let single = gone(&old, &new);
     if what.is_empty() && single.is_empty() {
         return None;
@@ -143,7 +148,8 @@ pub(super) fn of(
         let with_objects = is_headless || objects.is_some() || lacks_others;
         let wanted = |name: &str| {
             // Of a repository that still has its HEAD nothing comes back that git may have removed.
-            (is_headless || is_core(name)) && (with_objects || !is_object(name))
+            (is_headless || is_core(name) || (lacks_shallow && name == "shallow"))
+                && (with_objects || !is_object(name))
         };
         whole_folder(git, copy, &mut loss.missing);
         collect((git, copy), &wanted, (&new, DEPTH), "", &mut loss.missing);
@@ -194,6 +200,12 @@ fn heads(
             what.push(text);
         }
     }
+}
+
+/// Reports whether HEAD names another branch now, one that is not born: then the old one may go.
+fn is_elsewhere(git: &Path, copy: &Path) -> bool {
+    let now = refs::head(git);
+    matches!(now, Some(Head::Branch(_))) && now != refs::head(copy)
 }
 
 /// HEAD, and the ref that it names, where they stand and cannot be read; with what they said.
@@ -377,6 +389,8 @@ fn collect(
         } else if kind.is_symlink() && is_gone {
             missing.extend(entry(&path, EntryKind::Link, CopyAt::At(copy)));
         } else if kind.is_dir() && depth > 0 {
+            // Something else may stand there.
+            let is_gone = is_gone || !path.is_dir();
             if is_gone && wanted(&at) {
                 missing.extend(entry(&path, EntryKind::Folder, CopyAt::At(copy.clone())));
             }

@@ -19,7 +19,7 @@ use std::{
     time::{Duration, Instant, SystemTime},
 };
 
-use super::{open_file, store::Identity};
+use super::{open_file, refs, store::Identity};
 
 /// Most files that are copied or linked.
 const FILES: usize = 50_000;
@@ -49,7 +49,6 @@ const FOLDERS: [&str; 8] =
 /// How far the copy is.
 #[derive(Debug, Default)]
 pub(super) struct State {
-    made: bool,
     /// Too much to be copied whole.
     is_large: bool,
     /// A killed process left it, and nobody looked after that yet.
@@ -74,6 +73,9 @@ pub(super) fn stamp(file: &Path) -> Option<Stamp> {
 
 /// What one update may still do.
 struct Budget {
+    /// What is gone from the repository stays in the copy, and so does what is shorter there: another
+    /// command runs, and may have damaged it.
+    adds_only: bool,
     loose: usize,
     files: usize,
     /// Bytes of loose objects that are copied, and of other files.
@@ -84,9 +86,16 @@ struct Budget {
 }
 
 impl Budget {
-    fn new(is_over: bool) -> Self {
+    fn new(is_over: bool, adds_only: bool) -> Self {
         let until = Instant::now() + WITHIN;
-        Self { loose: FILES, files: FILES, copied: 0, others: 0, until, is_over }
+        Self { adds_only, loose: FILES, files: FILES, copied: 0, others: 0, until, is_over }
+    }
+
+    /// Removes of the copy what the repository has no more.
+    fn prune(&self, copy: &Path, names: &HashSet<OsString>) {
+        if !self.adds_only {
+            prune(copy, names);
+        }
     }
 
     /// Takes one more loose object; false where that is too much.
@@ -103,6 +112,10 @@ impl Budget {
             return;
         }
         self.files -= 1;
+        let len = |path: &Path| fs::symlink_metadata(path).map_or(0, |found| found.len());
+        if self.adds_only && len(from) < len(to) {
+            return;
+        }
         self.others = self.others.saturating_add(file(from, to));
     }
 }
@@ -112,18 +125,19 @@ impl State {
     pub(super) fn left(git: &Path, copy: &Path) -> Self {
         let read = |folder: &Path| fs::read(folder.join(PACKED)).ok();
         let packed = stamp(&git.join(PACKED)).filter(|_| read(git) == read(copy));
-        Self { made: true, is_left: true, packed, ..Self::default() }
-    }
-
-    pub(super) const fn is_made(&self) -> bool {
-        self.made
+        Self { is_left: true, packed, ..Self::default() }
     }
 
     /// Makes the copy what the repository is; says what was left out, and what is held open.
-    pub(super) fn update(&mut self, git: &Path, copy: &Path) -> Vec<String> {
-        let mut budget = Budget::new(self.is_large);
-        self.open.clear();
-        self.told.clear();
+    pub(super) fn update(&mut self, git: &Path, copy: &Path, adds_only: bool) -> Vec<String> {
+        let mut budget = Budget::new(self.is_large, adds_only);
+        if adds_only && !git.is_dir() {
+            return Vec::new();
+        }
+        if !adds_only {
+            self.open.clear();
+            self.told.clear();
+        }
         if !git.is_dir() {
             drop(fs::remove_dir_all(copy).and_then(|()| fs::create_dir(copy)));
             return Vec::new();
@@ -133,10 +147,13 @@ impl State {
         for name in ["HEAD", PACKED] {
             budget.file(&git.join(name), &copy.join(name));
         }
-        self.folder(&git.join("refs"), &copy.join("refs"), DEPTH, &mut budget);
+        if adds_only && refs::head(git).is_some() {
+            // One that names another branch may be shorter.
+            file(&git.join("HEAD"), &copy.join("HEAD"));
+        }
+        copy_refs(&git.join("refs"), &copy.join("refs"), DEPTH, &mut budget);
         self.objects(&git.join(OBJECTS), &copy.join(OBJECTS), &mut budget);
         self.top(git, copy, &mut budget);
-        self.made = true;
         let (mut notes, git) = (Vec::new(), git.display());
         if !self.open.is_empty() {
             notes.push(format!(
@@ -161,7 +178,9 @@ impl State {
         for entry in entries.flatten() {
             let (name, Ok(kind)) = (entry.file_name(), entry.file_type()) else { continue };
             let is_known = FOLDERS.iter().any(|known| *name == **known);
-            if kind.is_dir() && is_known && name != "refs" {
+            if kind.is_dir() && name == "logs" {
+                copy_refs(&entry.path(), &to.join(&name), DEPTH, budget);
+            } else if kind.is_dir() && is_known && name != "refs" {
                 self.folder(&entry.path(), &to.join(&name), DEPTH, budget);
             } else if kind.is_file() && !passes(&name) {
                 budget.file(&entry.path(), &to.join(&name));
@@ -172,7 +191,7 @@ impl State {
             }
             names.insert(name);
         }
-        prune(to, &names);
+        budget.prune(to, &names);
     }
 
     /// A folder of files; repositories within (worktrees, submodules) are among them.
@@ -181,6 +200,7 @@ impl State {
         if depth == 0 || fs::create_dir_all(to).is_err() {
             return;
         }
+        let is_git = from.join("HEAD").exists();
         let mut names = HashSet::new();
         for entry in entries.flatten() {
             let (name, Ok(kind)) = (entry.file_name(), entry.file_type()) else { continue };
@@ -189,8 +209,10 @@ impl State {
             if is_file || kind.is_dir() || kind.is_symlink() {
                 names.insert(name.clone());
             }
-            if kind.is_dir() && name == OBJECTS {
+            if kind.is_dir() && is_git && name == OBJECTS {
                 self.objects(&from, &to, budget);
+            } else if kind.is_dir() && is_git && (name == "refs" || name == "logs") {
+                copy_refs(&from, &to, depth - 1, budget);
             } else if kind.is_dir() {
                 self.folder(&from, &to, depth - 1, budget);
             } else if kind.is_symlink() {
@@ -199,7 +221,7 @@ impl State {
                 budget.file(&from, &to);
             }
         }
-        prune(to, &names);
+        budget.prune(to, &names);
     }
 
     /// A folder `objects`: packs, and 256 folders of loose ones.
@@ -214,7 +236,7 @@ impl State {
         for name in &names {
             self.fan(&from.join(name), &to.join(name), budget);
         }
-        prune(to, &names.into_iter().collect());
+        budget.prune(to, &names.into_iter().collect());
     }
 
     /// One folder of objects.
@@ -237,6 +259,10 @@ impl State {
             }
             self.object(&entry.path(), to, &name, is_pack, budget);
             names.insert(name);
+        }
+        if budget.adds_only {
+            // A later one has to look again.
+            return;
         }
         prune(to, &names);
         // What changes within the same tick leaves the same time.
@@ -262,7 +288,9 @@ impl State {
             Err(_) if is_pack => {
                 let wanted =
                     [&b".pack"[..], b".idx"].iter().any(|end| name.as_bytes().ends_with(end));
+                let is_known = self.open.iter().any(|(of, known, _)| of == folder && known == name);
                 if wanted
+                    && !is_known
                     && self.open.len() < 2 * OPEN
                     && let Ok(file) = open_file(from)
                 {
@@ -279,6 +307,33 @@ impl State {
             }
         }
     }
+}
+
+/// A folder of files that are called as refs are: whatever its name, none is anything else.
+fn copy_refs(from: &Path, to: &Path, depth: usize, budget: &mut Budget) {
+    let Ok(entries) = fs::read_dir(from) else { return };
+    if depth == 0 || fs::create_dir_all(to).is_err() {
+        return;
+    }
+    let mut names = HashSet::new();
+    for entry in entries.flatten() {
+        let (name, Ok(kind)) = (entry.file_name(), entry.file_type()) else { continue };
+        let (from, to) = (entry.path(), to.join(&name));
+        if name.as_encoded_bytes().ends_with(b".lock") {
+            continue;
+        }
+        if kind.is_dir() {
+            copy_refs(&from, &to, depth - 1, budget);
+        } else if kind.is_symlink() {
+            link(&from, &to);
+        } else if kind.is_file() {
+            budget.file(&from, &to);
+        } else {
+            continue;
+        }
+        names.insert(name);
+    }
+    budget.prune(to, &names);
 }
 
 /// What is left out: locks, examples, sockets of a watcher.

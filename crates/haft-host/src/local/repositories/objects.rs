@@ -16,7 +16,10 @@ use std::{
 use flate2::read::ZlibDecoder;
 
 use super::{
-    super::git_pack::{Opened, open, pack_of, packs_in},
+    super::{
+        git_index,
+        git_pack::{Opened, open, pack_of, packs_in},
+    },
     mirror::{OBJECTS, REFTABLE, State},
     open_file, read_file, refs,
 };
@@ -36,6 +39,12 @@ const COUNTED: usize = 2_000_000;
 const OTHERS: usize = 8;
 const ALTERNATES: &str = "info/alternates";
 const LIST: u64 = 64 << 10;
+/// Most bytes of the list of where a history is cut off.
+const SHALLOW: u64 = 4 << 20;
+/// Most bytes of a log that is followed, and of an index; most folders with logs.
+const LOG: u64 = 16 << 20;
+const INDEX: u64 = 256 << 20;
+const LOGS: usize = 10_000;
 
 /// Where objects are.
 struct Base {
@@ -80,7 +89,23 @@ pub(super) fn lost(git: &Path, copy: &Path, state: &State) -> Option<usize> {
     }
     let packs = packs_in(old.join("pack").as_os_str().as_bytes()).into_iter().chain(open).collect();
     let folders = folders(&old, &new);
-    needs(copy, &Base { folders, packs }, &gone.ids).then_some(count)
+    let tips = tips(git, copy);
+    needs(tips, &Base { folders, packs }, &gone.ids).then_some(count)
+}
+
+/// Reports whether a repository lacks what comes before where its history was cut off.
+pub(super) fn lacks_parents(git: &Path, copy: &Path) -> bool {
+    let objects = git.join(OBJECTS);
+    let packs = packs_in(objects.join("pack").as_os_str().as_bytes());
+    let base = Base { folders: folders(&objects, &objects), packs };
+    let list = read_file(&copy.join("shallow"), SHALLOW).unwrap_or_default();
+    let cut = list.split(|byte| *byte == b'\n').filter_map(|line| id(str::from_utf8(line).ok()?));
+    let parents = cut
+        .filter_map(|one| base.get(one))
+        .flat_map(|(_, content)| head_lines(&content).skip(1).collect::<Vec<_>>());
+    let mut parents: HashSet<GitId> = parents.collect();
+    look(&objects, &mut parents);
+    !parents.is_empty()
 }
 
 /// Reports whether a repository names no more where others are whose objects it uses, and lacks what its
@@ -243,13 +268,49 @@ fn same_time(one: &Path, two: &Path) -> bool {
     time(one).is_some_and(|time_of| Some(time_of) == time(two))
 }
 
-/// Reports whether the refs of a copy reach one of these objects.
-fn needs(copy: &Path, base: &Base, missing: &HashSet<GitId>) -> bool {
-    let until = Instant::now() + WITHIN;
-    let mut next: Vec<GitId> = refs::all(copy).values().filter_map(|text| id(text)).collect();
-    if let Some(refs::Head::Detached(text)) = refs::head(copy) {
-        next.extend(id(&text));
+/// What a repository has to have: what its refs stand for, HEAD of it and of its worktrees, what their
+/// logs still name, and what is staged. Of logs and indexes that stand those count, not their copies: what
+/// they name no more may go.
+fn tips(git: &Path, copy: &Path) -> Vec<GitId> {
+    let mut tips: Vec<GitId> = refs::all(copy).values().filter_map(|text| id(text)).collect();
+    let worktrees = names(&copy.join("worktrees"));
+    let worktrees = worktrees.iter().map(|name| Path::new("worktrees").join(name));
+    for own in std::iter::once(PathBuf::new()).chain(worktrees) {
+        let (git, copy) = (git.join(&own), copy.join(&own));
+        if let Some(refs::Head::Detached(text)) = refs::head(&copy) {
+            tips.extend(id(&text));
+        }
+        let index = [&git, &copy].map(|of| read_file(&of.join("index"), INDEX).ok());
+        tips.extend(
+            index.into_iter().flatten().next().iter().flat_map(|text| git_index::objects(text)),
+        );
+        logs(&git.join("logs"), &copy.join("logs"), &mut { LOGS }, &mut tips);
     }
+    tips
+}
+
+/// The objects that logs name: those that stand, else their copies.
+fn logs(git: &Path, copy: &Path, left: &mut usize, tips: &mut Vec<GitId>) {
+    for entry in fs::read_dir(copy).into_iter().flatten().flatten() {
+        let Some(rest) = left.checked_sub(1) else { return };
+        *left = rest;
+        let (git, copy) = (git.join(entry.file_name()), entry.path());
+        if entry.file_type().is_ok_and(|kind| kind.is_dir()) {
+            logs(&git, &copy, left, tips);
+            continue;
+        }
+        let text = read_file(&git, LOG).or_else(|_| read_file(&copy, LOG)).unwrap_or_default();
+        for line in text.split(|byte| *byte == b'\n') {
+            let words = line.split(|byte| *byte == b' ').take(2);
+            tips.extend(words.filter_map(|word| id(str::from_utf8(word).ok()?)));
+        }
+    }
+}
+
+/// Reports whether what a repository has to have reaches one of these objects.
+fn needs(tips: Vec<GitId>, base: &Base, missing: &HashSet<GitId>) -> bool {
+    let until = Instant::now() + WITHIN;
+    let mut next = tips;
     let mut known: HashSet<GitId> = next.iter().copied().collect();
     while let Some(one) = next.pop() {
         if missing.contains(&one) || Instant::now() > until {

@@ -35,7 +35,8 @@ pub(super) fn head(git: &Path) -> Option<Head> {
 }
 
 fn text(path: &Path, most: u64) -> Option<String> {
-    String::from_utf8(read_file(path, most).ok()?).ok()
+    // A name that is no text hides no other one.
+    Some(String::from_utf8_lossy(&read_file(path, most).ok()?).into_owned())
 }
 
 /// Reports whether a loose ref can be read.

@@ -13,43 +13,63 @@ use std::{
 
 use haft_types::{EntryKind, HostPath};
 use rustix::fs::{
-    AtFlags, CWD, Mode, OFlags, RenameFlags, linkat, mkdirat, openat, renameat_with, symlinkat,
-    syncfs, unlinkat,
+    AtFlags, CWD, FileType, Mode, OFlags, RenameFlags, linkat, mkdirat, openat, renameat_with,
+    symlinkat, syncfs, unlinkat,
 };
 
-use super::lost::{CopyAt, Loss, Missing};
+use super::{
+    super::leftovers::temp_name,
+    lost::{CopyAt, Loss, Missing},
+};
 
-/// What a file is called until it is whole.
-const PARTIAL: &str = ".haft-restored";
+/// How many names are tried for a file until it is whole.
+const NAMES: usize = 16;
 
 impl Loss {
-    /// Puts back what is missing; gives how many files and folders that were, and syncs them.
+    /// Puts back what is missing, and syncs it; what cannot be put back stays as what is missing.
     ///
     /// # Errors
-    /// At the first that cannot be put back; what came before it stands.
-    pub fn put_back(&self) -> io::Result<usize> {
-        let mut count = 0;
-        let mut last = None;
-        for one in &self.missing {
-            let Some(parent) = one.path.parent() else { continue };
-            let folder = folder(&parent)?;
-            match one.put_back(&folder) {
-                Ok(()) => count += 1,
-                Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
-                Err(error) => return Err(error),
-            }
-            last = Some(folder);
-        }
+    /// The first of them; the others are put back all the same.
+    pub fn put_back(&mut self) -> io::Result<()> {
+        let (mut failed, mut last) = (None, None);
+        self.missing.retain(|one| {
+            let done = one.path.parent().map(|parent| folder(&parent)).transpose();
+            let done = done.and_then(|folder| {
+                let Some(folder) = folder else { return Ok(()) };
+                one.put_back(&folder)?;
+                last = Some(folder);
+                Ok(())
+            });
+            let Err(error) = done else { return false };
+            let text = || format!("{}: {error}", one.path.text());
+            failed.get_or_insert_with(|| io::Error::new(error.kind(), text()));
+            true
+        });
         if let Some(folder) = last {
             syncfs(folder)?;
         }
-        Ok(count)
+        failed.map_or(Ok(()), Err)
     }
 }
 
 impl Missing {
+    /// Puts it back, unless something of its kind stands there by now.
     fn put_back(&self, folder: &OwnedFd) -> io::Result<()> {
         let name = OsStr::from_bytes(self.path.file_name().unwrap_or_default());
+        match self.make(folder, name) {
+            Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {
+                let is_folder = rustix::fs::statat(folder, name, AtFlags::SYMLINK_NOFOLLOW)
+                    .is_ok_and(|found| {
+                        FileType::from_raw_mode(found.st_mode) == FileType::Directory
+                    });
+                let is_same = is_folder == (self.kind == EntryKind::Folder);
+                if is_same { Ok(()) } else { Err(error) }
+            }
+            made => made,
+        }
+    }
+
+    fn make(&self, folder: &OwnedFd, name: &OsStr) -> io::Result<()> {
         match (self.kind, &self.copy) {
             (EntryKind::Folder, _) => Ok(mkdirat(folder, name, Mode::from_raw_mode(0o777))?),
             (EntryKind::Link, CopyAt::At(copy)) => {
@@ -73,11 +93,7 @@ impl Missing {
 }
 
 fn content(folder: &OwnedFd, name: &OsStr, mut from: impl io::Read, mode: u32) -> io::Result<()> {
-    let mut partial = name.to_owned();
-    partial.push(PARTIAL);
-    let flags =
-        OFlags::WRONLY | OFlags::CREATE | OFlags::TRUNC | OFlags::NOFOLLOW | OFlags::CLOEXEC;
-    let mut file = File::from(openat(folder, &partial, flags, Mode::from_raw_mode(mode))?);
+    let (partial, mut file) = partial(folder, mode)?;
     let mut buffer = vec![0; 1 << 16];
     loop {
         let got = from.read(&mut buffer)?;
@@ -91,6 +107,20 @@ fn content(folder: &OwnedFd, name: &OsStr, mut from: impl io::Read, mode: u32) -
         let _ = unlinkat(folder, &partial, AtFlags::empty());
     }
     Ok(placed?)
+}
+
+/// A file that is there under no other name: whatever stands in its place is not opened.
+fn partial(folder: &OwnedFd, mode: u32) -> io::Result<(String, File)> {
+    let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+    let mut last = io::Error::from(io::ErrorKind::AlreadyExists);
+    for _ in 0..NAMES {
+        let name = temp_name();
+        match openat(folder, &name, flags, Mode::from_raw_mode(mode)) {
+            Ok(file) => return Ok((name, File::from(file))),
+            Err(error) => last = error.into(),
+        }
+    }
+    Err(last)
 }
 
 /// A folder by its real path; what is missing above it is made.

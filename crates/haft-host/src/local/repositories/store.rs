@@ -17,9 +17,11 @@ use std::{
 };
 
 use haft_types::HostPath;
+use rustix::io::Errno;
 
 use super::{
     super::git_pack::{Pack, packs_in},
+    folders,
     lost::{self, Loss},
     mirror::{self, OBJECTS, PACKED, State},
     read_file,
@@ -93,18 +95,18 @@ impl Store {
         Ok(Self { git, folder, lock, state, running: Mutex::default() })
     }
 
-    /// Makes the copy what the repository is now, unless the repository lost something.
+    /// Makes the copy what the repository is now, unless the repository lost something. While another
+    /// command runs, of whichever process, it only grows.
     pub(super) fn update(&self) -> Vec<String> {
         let runs = *self.running.lock().unwrap_or_else(PoisonError::into_inner) > 0;
         let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
         let copy = self.folder.join(COPY);
-        let is_old = (runs && state.is_made()) || state.is_left;
-        // Another process may have a command that runs.
-        let is_lost = || state.told.is_empty() && lost::is_broken(&self.git, &copy);
-        if is_old || is_lost() {
+        let adds_only = runs || self.others_run();
+        let is_lost = || (adds_only || state.told.is_empty()) && lost::is_broken(&self.git, &copy);
+        if state.is_left || is_lost() {
             return Vec::new();
         }
-        state.update(&self.git, &copy)
+        state.update(&self.git, &copy, adds_only)
     }
 
     /// Reports whether a killed process left the copy, and nobody looked after that yet.
@@ -130,8 +132,10 @@ impl Store {
             state.is_left = false;
             return None;
         };
-        let is_other = |git: &&PathBuf| **git != self.git && Identity::of(git) == state.identity;
-        if !self.git.exists() && state.identity.is_some() && gits.iter().any(|git| is_other(&git)) {
+        let is_it = |git: &Path| git != self.git && Identity::of(git) == state.identity;
+        let is_moved =
+            || gits.iter().any(|git| is_it(git)) || self.leads().is_some_and(|git| is_it(&git));
+        if !self.git.is_dir() && state.identity.is_some() && is_moved() {
             return None;
         }
         let is_told = |name: &[u8]| state.told.contains(name);
@@ -143,6 +147,11 @@ impl Store {
         }
         loss.store = Some(Arc::clone(self));
         (is_new || !loss.refs.is_empty() || !loss.overwritten.is_empty()).then_some(loss)
+    }
+
+    /// Where the file leads that stands in the place of the repository.
+    fn leads(&self) -> Option<PathBuf> {
+        Some(folders(&self.git)?.0)
     }
 
     /// Takes note of what was told.
@@ -170,6 +179,19 @@ impl Store {
         fs::rename(self.folder.join(COPY), &kept)?;
         fs::create_dir_all(self.folder.join(COPY))?;
         Ok(kept)
+    }
+
+    /// Reports whether a command of another process runs.
+    fn others_run(&self) -> bool {
+        let own = self.mark();
+        let lives = |mark: &PathBuf| {
+            let name = mark.file_name().and_then(|name| name.to_str());
+            let id = name.and_then(|name| name.strip_prefix(RUNS)?.parse().ok());
+            // What cannot be read may live.
+            id.and_then(rustix::process::Pid::from_raw)
+                .is_none_or(|id| rustix::process::test_kill_process(id) != Err(Errno::SRCH))
+        };
+        marks(&self.folder).iter().any(|mark| *mark != own && lives(mark))
     }
 
     fn mark(&self) -> PathBuf {

@@ -62,8 +62,8 @@ impl Field {
     fn lost(&self, harm: impl Fn(&Path)) -> Vec<String> {
         let snapshot = self.all.copy(&[self.git()]);
         harm(&self.work().join(".git"));
-        let losses = snapshot.losses(&[]);
-        for loss in &losses {
+        let mut losses = snapshot.losses(&[]);
+        for loss in &mut losses {
             loss.put_back().unwrap();
             loss.settle(true);
         }
@@ -172,7 +172,7 @@ fn where_nothing_can_be_linked_it_is_copied_or_held_open() {
     assert_eq!(field.log(), log);
     let snapshot = field.all.copy(&[field.git()]);
     fs::remove_dir_all(field.work().join(".git/objects")).unwrap();
-    let found = snapshot.losses(&[]).remove(0);
+    let mut found = snapshot.losses(&[]).remove(0);
     assert!(found.missing.iter().any(|one| matches!(one.copy, CopyAt::Open(_))));
     found.put_back().unwrap();
     assert_eq!(field.log(), log);
@@ -299,6 +299,157 @@ fn what_was_overwritten_is_told_with_what_it_said() {
         drop((losses, snapshot));
         fs::write(path.join(name), before).unwrap();
     }
+}
+
+#[test]
+fn refs_come_back_whatever_they_are_called() {
+    let field = Field::new();
+    let work = field.work();
+    for name in
+        ["tmp_work", "rel.sample", "gc.pid", "objects/ab", "logs/x", "refs", "worktrees/HEAD"]
+    {
+        git(&work, &["checkout", "-qb", name]);
+        fs::write(work.join("f"), name).unwrap();
+        git(&work, &["commit", "-qam", name]);
+    }
+    git(&work, &["tag", "tmp_tag", "HEAD~1"]);
+    let log = field.log();
+    let lost = field.lost(|git| {
+        for name in ["refs", "logs", "objects"] {
+            fs::remove_dir_all(git.join(name)).unwrap();
+        }
+    });
+    assert!(!lost.is_empty());
+    assert_eq!(field.log(), log);
+    git(&work, &["rev-parse", "objects/ab@{1}"]);
+}
+
+#[test]
+fn what_logs_worktrees_and_the_index_need_comes_back() {
+    let field = Field::new();
+    let work = field.work();
+    let output = |words: &[&str]| String::from_utf8(git(&work, words)).unwrap().trim().to_owned();
+    for text in ["stashed 1", "stashed 2"] {
+        fs::write(work.join("f"), text).unwrap();
+        git(&work, &["stash", "-q"]);
+    }
+    let apart = field.root.path().join("apart");
+    git(&work, &["worktree", "add", "-q", "--detach", apart.to_str().unwrap()]);
+    fs::write(apart.join("f"), "apart").unwrap();
+    git(&apart, &["commit", "-qam", "apart"]);
+    let apart = String::from_utf8(git(&apart, &["rev-parse", "HEAD"])).unwrap();
+    fs::write(work.join("staged"), "staged").unwrap();
+    git(&work, &["add", "staged"]);
+    let file = |id: &str| work.join(".git/objects").join(&id[..2]).join(&id[2..]);
+    for id in
+        [&output(&["rev-parse", "stash@{1}"]), apart.trim(), &output(&["rev-parse", ":staged"])]
+    {
+        assert!(!field.lost(|_| fs::remove_file(file(id)).unwrap()).is_empty(), "{id}");
+        assert!(file(id).exists());
+    }
+    assert_eq!(field.lost(|git| fs::remove_file(git.join("index")).unwrap()), ["index"]);
+    assert!(output(&["status", "--short"]).contains("A  staged"));
+    // What git was told to forget may go.
+    git(&work, &["stash", "drop", "-q", "stash@{1}"]);
+    assert_eq!(field.lost(|_| drop(git(&work, &["prune", "--expire=now"]))), [""; 0]);
+}
+
+#[test]
+fn where_a_history_is_cut_off_comes_back() {
+    let field = Field::new();
+    let (work, other) = (field.work(), field.root.path().join("other"));
+    fs::rename(&work, &other).unwrap();
+    let from = format!("file://{}", other.display());
+    git(field.root.path(), &["clone", "-q", "--depth", "1", &from, work.to_str().unwrap()]);
+    let log = field.log();
+    let lost = field.lost(|git| fs::remove_file(git.join("shallow")).unwrap());
+    assert_eq!(lost, ["shallow"]);
+    assert_eq!(field.log(), log);
+    assert_eq!(field.lost(|_| drop(git(&work, &["fetch", "-q", "--unshallow"]))), [""; 0]);
+    assert!(field.log().len() > log.len());
+}
+
+#[test]
+fn while_another_process_runs_a_command_nothing_goes_from_the_copy() {
+    let field = Field::new();
+    let log = field.log();
+    let snapshot = field.all.copy(&[field.git()]);
+    // Its mark is that of a process that lives: this one by another name.
+    let folder = fs::read_dir(field.root.path().join("copies")).unwrap().next().unwrap().unwrap();
+    let parent = std::os::unix::process::parent_id();
+    fs::copy(
+        folder.path().join(format!("runs-{}", std::process::id())),
+        folder.path().join(format!("runs-{parent}")),
+    )
+    .unwrap();
+    drop(snapshot);
+    let git_folder = field.work().join(".git");
+    let packed = git_folder.join("objects/pack");
+    for path in loose(&git_folder) {
+        fs::remove_file(path).unwrap();
+    }
+    drop(fs::remove_dir_all(packed));
+    let mut losses = field.all.copy(&[field.git()]).losses(&[]);
+    assert_eq!(losses.len(), 1);
+    losses[0].put_back().unwrap();
+    assert_eq!(field.log(), log);
+}
+
+#[test]
+fn what_stands_in_the_way_keeps_nothing_else_from_coming_back() {
+    let field = Field::new();
+    let git = field.work().join(".git");
+    let snapshot = field.all.copy(&[field.git()]);
+    for name in ["objects", "HEAD", "logs"] {
+        let path = git.join(name);
+        drop(fs::remove_dir_all(&path).or_else(|_| fs::remove_file(&path)));
+    }
+    fs::write(git.join("objects"), "mine").unwrap();
+    let mut losses = snapshot.losses(&[]);
+    let error = losses[0].put_back().unwrap_err().to_string();
+    assert!(error.contains(".git/objects: "), "{error}");
+    assert!(git.join("HEAD").exists() && git.join("logs/HEAD").exists());
+    assert_eq!(fs::read_to_string(git.join("objects")).unwrap(), "mine");
+    // What is still missing begins with the folder that the rest is in.
+    let first = losses[0].missing.first().unwrap();
+    assert_eq!(first.path.text(), git.join("objects").to_str().unwrap());
+}
+
+#[test]
+fn a_repository_that_git_moved_and_a_branch_that_it_removed_are_no_loss() {
+    let field = Field::new();
+    let work = field.work();
+    let lost = field.lost(|_| {
+        git(&work, &["checkout", "-q", "--orphan", "fresh"]);
+        git(&work, &["branch", "-qD", "main"]);
+    });
+    assert_eq!(lost, [""; 0]);
+    let field = Field::new();
+    let (work, inner) = (field.work(), field.work().join("sub"));
+    git(&work, &["clone", "-q", ".", "sub"]);
+    git(&work, &["-c", "protocol.file.allow=always", "submodule", "-q", "add", "./sub", "sub"]);
+    let path =
+        HostPath::new(inner.join(".git").to_str().unwrap().as_bytes(), Style::Posix).unwrap();
+    let snapshot = field.all.copy(&[field.git(), path]);
+    git(&work, &["submodule", "absorbgitdirs"]);
+    assert!(inner.join(".git").is_file());
+    assert!(snapshot.losses(&[]).iter().all(|loss| loss.what.is_empty()));
+}
+
+#[test]
+fn names_of_files_that_are_not_whole_yet_are_never_opened() {
+    let field = Field::new();
+    let snapshot = field.all.copy(&[field.git()]);
+    let git = field.work().join(".git");
+    fs::remove_file(git.join("HEAD")).unwrap();
+    let mine = field.work().join("mine");
+    fs::write(&mine, "mine").unwrap();
+    fs::hard_link(&mine, git.join("HEAD.haft-restored")).unwrap();
+    snapshot.losses(&[])[0].put_back().unwrap();
+    assert_eq!(fs::read_to_string(mine).unwrap(), "mine");
+    assert!(git.join("HEAD").exists());
+    let left = fs::read_dir(git).unwrap().map(|entry| entry.unwrap().file_name());
+    assert_eq!(left.filter(|name| name.as_bytes().starts_with(b".haft")).count(), 0);
 }
 
 #[test]
