@@ -295,6 +295,26 @@ async fn of_files(
     Some(GitSettings { no_filters, no_helpers, index, submodules, ..all })
 }
 
+/// Reports whether no setting of the person or of the machine names a filter, hooks, a watcher of files, or
+/// a file with more settings; none that cannot be read.
+pub async fn is_plain_person(fs: &dyn Fs, home: &HostPath) -> bool {
+    let paths =
+        [home.join(".gitconfig"), home.join(".config/git/config"), home.join("/etc/gitconfig")];
+    let starts = |name: &String| {
+        ["filter.", "include"].iter().any(|section| name.starts_with(section))
+            || ["core.hookspath", "core.fsmonitor"].contains(&name.as_str())
+    };
+    for path in paths {
+        let Ok(path) = path else { return false };
+        let Some(text) = text(fs, &path).await else { return false };
+        let names = settings(&text.unwrap_or_default());
+        if names.is_none_or(|names| names.iter().any(starts)) {
+            return false;
+        }
+    }
+    true
+}
+
 /// Reports whether an index may name repositories within: entries of mode 160000, in whatever version.
 /// What cannot be read in full may.
 pub async fn has_links(fs: &dyn Fs, index: &HostPath) -> bool {

@@ -4,7 +4,7 @@
 //!
 //! **Invariant:** a chore counts only with a fact in the plan that it was looked up. Denials,
 //! explicit questions and protected places were looked at before. No rule about paths may name what
-//! it could touch. What is removed was not put there by a command before it.
+//! it could touch. No command before it makes anything that was not looked up.
 //!
 //! **Does not know:** disks: [`Chore`] says what has to be looked up there.
 
@@ -267,9 +267,18 @@ impl Policy {
         if !ask.plan.effects.contains(&proven(&key)) {
             return false;
         }
-        let removes = matches!(chore, Chore::Clear(_) | Chore::Sweep(..));
-        let is_still = |part: &Part| part.read_only || part.passes || is_move(part);
-        if removes && !before.iter().all(is_still) {
+        // What was looked up has to be so still: no command before it makes anything but a chore that
+        // only stages or formats.
+        let is_proven = |part: &Part| {
+            let chore = part.chore(ask.mode).filter(|chore| !chore.removes());
+            let key = chore.and_then(|_| part.chore_key());
+            key.is_some_and(|key| ask.plan.effects.contains(&proven(&key)))
+        };
+        let removes = chore.removes();
+        let is_still = |part: &Part| {
+            part.read_only || part.passes || is_move(part) || (!removes && is_proven(part))
+        };
+        if chore != Chore::Sockets && !before.iter().all(is_still) {
             return false;
         }
         let touched = chore.touched();
@@ -297,6 +306,10 @@ fn is_move(part: &Part) -> bool {
 }
 
 impl Chore {
+    const fn removes(&self) -> bool {
+        matches!(self, Self::Clear(_) | Self::Sweep(..))
+    }
+
     /// The files and folders in which it may touch something.
     pub fn touched(&self) -> Vec<&HostPath> {
         match self {

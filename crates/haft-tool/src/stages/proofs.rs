@@ -8,7 +8,7 @@
 
 use haft_host::{
     FileKind, Fs, ListHow, Located, git_settings, has_links, is_ignored, is_plain_cargo,
-    is_tracked, repository,
+    is_plain_person, is_tracked, repository,
 };
 use haft_policy::{Chore, Policy, Script, own_file, proven};
 use haft_types::{Access, Effect, EntryKind, Follow, HostPath, Place, Target, is_rebuilt};
@@ -177,7 +177,10 @@ async fn is_plain_git(fs: &dyn Fs, folder: &HostPath, place: &Place) -> bool {
     let found = git_settings(fs, folder).await;
     let is_plain = found.no_filters && found.no_helpers && found.no_fetches && !found.submodules;
     let (Some(top), Some(index)) = (found.top, found.index) else { return false };
-    is_plain && place.holds(&top) && !has_links(fs, &index).await
+    is_plain
+        && place.holds(&top)
+        && !has_links(fs, &index).await
+        && is_plain_person(fs, &place.home).await
 }
 
 /// Whether a file, or what is below a folder, lies in the workspace, and no link that a program would

@@ -218,6 +218,8 @@ impl Bare {
     pub(crate) async fn end(self, call: &Cx, outcome: &mut Outcome) {
         // Of what is still being stopped something may run.
         call.session().map.get::<Stopping>().of(&call.call).await;
+        // A job that ends meanwhile is looked behind after this, one that has ended by this.
+        let _telling = self.watch.telling.lock().await;
         let of = (call.session(), &*call.place);
         let rescued = self.repositories.rescue(of, (&*self.host, &*self.images), Vec::new()).await;
         self.notes.iter().chain(&rescued.lines).for_each(|line| outcome.note(line));

@@ -242,6 +242,7 @@ const CHORES: &[&str] = &[
     "git add -A && git status",
     "git add src/b.go",
     "cd src && git add b.go",
+    "gofmt -w . && black a.py && git add -A",
     "gofmt -w .",
     "gofmt -l -w a.go src",
     "ruff format",
@@ -300,6 +301,12 @@ fn chores_go_on_in_mode_accept_edits_and_ask_in_mode_ask() {
             ("find . -name HEAD -delete", false),
             ("find . -name src -delete", false),
             ("touch q; find . -name old.txt -delete", false),
+            // What one command makes, the next one would use.
+            ("cp -r src/. dist && cd dist && git add kept", false),
+            ("cp a.py b.py && git add b.py", false),
+            ("mv src lib; black .", false),
+            ("touch x.go && gofmt -w .", false),
+            ("cp Cargo.toml Cargo.lock && cargo fmt", false),
         ],
     );
 }
@@ -321,6 +328,9 @@ fn what_a_project_sets_up_makes_chores_ask() {
         "rm -rf .git",
     ] {
         ask(prepare, "git add .");
+    }
+    for setting in ["filter.x.clean sh", "core.hooksPath x", "core.fsmonitor x", "include.path x"] {
+        ask(&format!("git config --global {setting}"), "git add .");
     }
     ask("mkdir .cargo; echo 'alias.fmt = \"run\"' > .cargo/config.toml", "cargo fmt");
     ask("mkdir .cargo; echo 'build.rustc = \"./x\"' > .cargo/config.toml", "cargo fmt");
