@@ -204,9 +204,9 @@ pub async fn is_plain_toolchain(fs: &dyn Fs, folder: &HostPath) -> bool {
     false
 }
 
-/// Words of cargo's settings by which they start a program of their own, or name another file of
-/// settings; a backslash may stand for any letter.
-const STARTERS: [&str; 5] = ["alias", "rustc", "rustdoc", "include", "\\"];
+/// Words of cargo's settings by which they start a program of their own, set variables, or name another
+/// file of settings; a backslash may stand for any letter.
+const STARTERS: [&str; 7] = ["alias", "rustc", "rustdoc", "include", "credential", "env", "\\"];
 
 /// Reports whether no settings of cargo in a folder or one above name a program or an alias, and no
 /// toolchain file does; those in `home` are the person's own.

@@ -22,6 +22,9 @@ const OWN: usize = 32;
 /// Most chores of a script that are looked up, and most paths of each.
 const CHORES: usize = 32;
 
+/// Most bytes of sources and manifests that are looked through for one call.
+const SOURCE_BYTES: u64 = 64 << 20;
+
 /// The endings of names of files that a formatter may write through a link.
 const SOURCES: [&[u8]; 6] = [b".go", b".py", b".pyi", b".pyw", b".ipynb", b".rs"];
 
@@ -159,6 +162,7 @@ async fn holds(call: &Call, chore: &Chore, left: &mut usize) -> bool {
         Chore::FormatPackage(folder) => {
             is_plain_cargo(fs, folder, &call.place().home).await
                 && is_confined(fs, folder, call, left).await
+                && names_nothing_outside(fs, folder, call.place()).await
         }
         Chore::Clear(paths) => {
             for path in paths {
@@ -218,6 +222,74 @@ async fn is_confined(fs: &dyn Fs, path: &HostPath, call: &Call, left: &mut usize
         }
     }
     true
+}
+
+/// Whether no package in a folder, and none around it, names sources outside by their paths: cargo would
+/// format those, too.
+async fn names_nothing_outside(fs: &dyn Fs, folder: &HostPath, place: &Place) -> bool {
+    let Ok(found) = fs.locate(folder, Follow::Yes).await else { return false };
+    let mut above = found.real.parent();
+    while let Some(path) = above {
+        // A package around is one of the workspace, or formats others.
+        let manifest = path.join("Cargo.toml").ok();
+        let Some(manifest) = manifest.filter(|_| !place.holds(&path)) else { break };
+        match fs.locate(&manifest, Follow::No).await {
+            Ok(at) if at.kind == FileKind::Missing => above = path.parent(),
+            _ => return false,
+        }
+    }
+    let (mut folders, mut left, mut bytes) = (vec![found.real], NAMES, SOURCE_BYTES);
+    while let Some(folder) = folders.pop() {
+        let Some(entries) = listed(fs, &folder, &mut left).await else { return false };
+        for (name, kind, size) in entries {
+            let Ok(path) = folder.join_bytes(&name) else { return false };
+            if kind == EntryKind::Folder && name != b".git" && !is_rebuilt(&name) {
+                folders.push(path);
+                continue;
+            }
+            let is_manifest = name == b"Cargo.toml";
+            if !is_manifest && !name.ends_with(b".rs") {
+                continue;
+            }
+            let Some(rest) = bytes.checked_sub(size) else { return false };
+            bytes = rest;
+            let Ok(at) = fs.locate(&path, Follow::Yes).await else { return false };
+            let text = fs.read(&at, 0, usize::try_from(size).unwrap_or(usize::MAX)).await;
+            let is_inside = |text: &[u8]| {
+                std::str::from_utf8(text).is_ok_and(|text| leads_nowhere_else(text, is_manifest))
+            };
+            if !text.is_ok_and(|text| text.len() as u64 == size && is_inside(&text)) {
+                return false;
+            }
+        }
+    }
+    true
+}
+
+/// Whether each path that a source or a manifest names is a plain one below its folder.
+fn leads_nowhere_else(text: &str, is_manifest: bool) -> bool {
+    if is_manifest && ["..", "\"/", "'/"].iter().any(|part| text.contains(part)) {
+        return false;
+    }
+    text.match_indices("path").all(|(at, word)| {
+        let before = text[..at].trim_end();
+        let is_part =
+            before.len() == at && before.ends_with(|c: char| c.is_alphanumeric() || c == '_');
+        // Code that assigns to what is called so names no source.
+        let assigns =
+            ["let", "mut", "const", "static", "."].iter().any(|end| before.ends_with(end));
+        if is_part || assigns {
+            return true;
+        }
+        let rest = text[at + word.len()..].trim_start();
+        let Some(value) = rest.strip_prefix('=').map(str::trim_start) else {
+            return !rest.starts_with("/*") && !rest.starts_with("//");
+        };
+        let is_raw = ["r\"", "r#", "/*", "//"].iter().any(|start| value.starts_with(start));
+        let value =
+            value.strip_prefix('"').map_or("", |rest| rest.split('"').next().unwrap_or(rest));
+        !is_raw && !value.starts_with('/') && !value.contains('\\') && !value.contains("..")
+    })
 }
 
 /// The names in a folder with what they are and their sizes; none where they are too many.
@@ -308,5 +380,36 @@ async fn passes(fs: &dyn Fs, path: &HostPath, is_folder: bool) -> bool {
     match repository(fs, &parent, true).await {
         Some(git) => is_ignored(fs, &git.top, path, is_folder).await,
         None => false,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::leads_nowhere_else;
+
+    #[test]
+    fn a_source_that_names_one_elsewhere_is_told_from_others() {
+        for (text, is_manifest, is_near) in [
+            ("#[path = \"sub/x.rs\"] mod x;", false, true),
+            ("#[path = \"/etc/x.rs\"] mod x;", false, false),
+            ("#[path=\"../x.rs\"] mod x;", false, false),
+            ("#[/* a */ path /* b */ = \"../x.rs\"] mod x;", false, false),
+            ("#[path = /* b */ \"../x.rs\"] mod x;", false, false),
+            ("#[ // a\n path = \"../x.rs\"] mod x;", false, false),
+            ("#[cfg_attr(unix, path = r\"../x.rs\")] mod x;", false, false),
+            ("#[path = \"\\x2e./x.rs\"] mod x;", false, false),
+            (
+                "let path = \"/etc\"; self.path = \"/x\"; full_path = \"/y\"; path == \"/z\"",
+                false,
+                true,
+            ),
+            ("/// The path / of it.\nfn path(path: &Path) {}", false, true),
+            ("[dependencies]\nx = { path = \"x\" }", true, true),
+            ("[dependencies]\nx = { path = '../x' }", true, false),
+            ("[lib]\npath = \"/x.rs\"", true, false),
+            ("[workspace]\nmembers = [\"../*\"]", true, false),
+        ] {
+            assert_eq!(leads_nowhere_else(text, is_manifest), is_near, "{text}");
+        }
     }
 }

@@ -334,6 +334,16 @@ fn what_a_project_sets_up_makes_chores_ask() {
     }
     ask("mkdir .cargo; echo 'alias.fmt = \"run\"' > .cargo/config.toml", "cargo fmt");
     ask("mkdir .cargo; echo 'build.rustc = \"./x\"' > .cargo/config.toml", "cargo fmt");
+    ask("mkdir .cargo; echo 'env.RUSTFMT = \"./x\"' > .cargo/config.toml", "cargo fmt");
+    for source in [
+        "#[path = \"/etc/x.rs\"] mod x;",
+        "#[cfg_attr(unix, path=\"../../x.rs\")] mod x;",
+        "#[path = r\"../x.rs\"] mod x;",
+    ] {
+        ask(&format!("printf '%s' '{source}' > src/main.rs"), "cargo fmt");
+    }
+    ask("printf '[workspace]\nmembers = [\"../other\"]\n' > Cargo.toml", "cargo fmt --all");
+    ask("touch ../Cargo.toml", "cargo fmt --all");
     ask("printf '[toolchain]\\npath = \"x\"\\n' > rust-toolchain.toml", "cargo fmt");
     ask("ln -s /etc/hostname out.go", "gofmt -w .");
     ask("mkdir node_modules; ln -s /etc/hostname node_modules/out.go", "gofmt -w .");
