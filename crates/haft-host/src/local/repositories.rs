@@ -27,7 +27,7 @@ use std::{
     os::unix::ffi::OsStrExt as _,
     path::{Path, PathBuf},
     sync::{Arc, Mutex, PoisonError},
-    time::SystemTime,
+    time::{Instant, SystemTime},
 };
 
 use haft_types::{HostPath, Style};
@@ -81,7 +81,8 @@ impl Repositories {
     }
 
     /// Copies what is new in the repositories of these `.git`; what is gone from one goes from its
-    /// copy, but while other commands run. It waits for the disk, 2 seconds at most for each.
+    /// copy, but while other commands run. It waits for the disk, 2 seconds at most, and a fifth of one for
+    /// each that is not reached by then.
     pub fn copy(&self, gits: &[HostPath]) -> Snapshot {
         let mut snapshot = Snapshot::default();
         if let Some(rest) = gits.get(MOST..).and_then(<[HostPath]>::first) {
@@ -91,6 +92,7 @@ impl Repositories {
                 gits.len() - MOST - 1,
             ));
         }
+        let until = Instant::now() + mirror::WITHIN;
         for git in gits.iter().take(MOST) {
             let path = as_path(git);
             if let Some(text) = pointer(&path) {
@@ -114,7 +116,7 @@ impl Repositories {
                     continue;
                 }
             };
-            snapshot.notes.extend(store.update());
+            snapshot.notes.extend(store.update(until.max(Instant::now() + mirror::LEAST)));
             snapshot.add(store, worktree);
         }
         let mut said = self.said.lock().unwrap_or_else(PoisonError::into_inner);

@@ -23,8 +23,9 @@ use super::{open_file, refs, store::Identity};
 
 /// Most files that are copied or linked.
 const FILES: usize = 50_000;
-/// Longest that an update takes.
-const WITHIN: Duration = Duration::from_secs(2);
+/// Longest that updates take before a command, and what each of them has in any case.
+pub(super) const WITHIN: Duration = Duration::from_secs(2);
+pub(super) const LEAST: Duration = Duration::from_millis(200);
 /// Most bytes of loose objects that are copied where they cannot be linked.
 const LOOSE: u64 = 64 << 20;
 /// Most bytes of another file, and of all that are copied at once.
@@ -86,8 +87,7 @@ struct Budget {
 }
 
 impl Budget {
-    fn new(is_over: bool, adds_only: bool) -> Self {
-        let until = Instant::now() + WITHIN;
+    fn new(is_over: bool, adds_only: bool, until: Instant) -> Self {
         Self { adds_only, loose: FILES, files: FILES, copied: 0, others: 0, until, is_over }
     }
 
@@ -129,8 +129,13 @@ impl State {
     }
 
     /// Makes the copy what the repository is; says what was left out, and what is held open.
-    pub(super) fn update(&mut self, git: &Path, copy: &Path, adds_only: bool) -> Vec<String> {
-        let mut budget = Budget::new(self.is_large, adds_only);
+    pub(super) fn update(
+        &mut self,
+        (git, copy): (&Path, &Path),
+        adds_only: bool,
+        until: Instant,
+    ) -> Vec<String> {
+        let mut budget = Budget::new(self.is_large, adds_only, until);
         if adds_only && !git.is_dir() {
             return Vec::new();
         }

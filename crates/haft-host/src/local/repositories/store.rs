@@ -13,7 +13,7 @@ use std::{
     },
     path::{Path, PathBuf},
     sync::{Arc, Mutex, PoisonError},
-    time::{Duration, SystemTime, UNIX_EPOCH},
+    time::{Duration, Instant, SystemTime, UNIX_EPOCH},
 };
 
 use haft_types::HostPath;
@@ -97,7 +97,7 @@ impl Store {
 
     /// Makes the copy what the repository is now, unless the repository lost something. While another
     /// command runs, of whichever process, it only grows.
-    pub(super) fn update(&self) -> Vec<String> {
+    pub(super) fn update(&self, until: Instant) -> Vec<String> {
         let runs = *self.running.lock().unwrap_or_else(PoisonError::into_inner) > 0;
         let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
         let copy = self.folder.join(COPY);
@@ -106,7 +106,7 @@ impl Store {
         if state.is_left || is_lost() {
             return Vec::new();
         }
-        state.update(&self.git, &copy, adds_only)
+        state.update((&self.git, &copy), adds_only, until)
     }
 
     /// Reports whether a killed process left the copy, and nobody looked after that yet.
