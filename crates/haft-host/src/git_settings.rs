@@ -185,17 +185,27 @@ async fn is_alone(fs: &dyn Fs, git: &HostPath) -> Option<bool> {
 /// Reports whether no toolchain file of a folder or one above names a folder of programs, so that
 /// `cargo` and `rustc` are those that the person installed.
 pub async fn is_plain_toolchain(fs: &dyn Fs, folder: &HostPath) -> bool {
-    let Some(mut at) = real(fs, folder).await else { return true };
+    let Some(at) = real(fs, folder).await else { return true };
+    // A backslash may stand for any letter.
+    let is_plain = |text: &str| !text.contains("path") && !text.contains(['/', '\\']);
+    are_plain_above(fs, at, ["rust-toolchain", "rust-toolchain.toml"], None, is_plain).await
+}
+
+/// Whether each of these files is missing or plain in a folder and in those above, but in one of them.
+async fn are_plain_above(
+    fs: &dyn Fs,
+    mut at: HostPath,
+    names: [&str; 2],
+    but: Option<&HostPath>,
+    is_plain: impl Fn(&str) -> bool,
+) -> bool {
     for _ in 0..CLIMB {
-        for name in ["rust-toolchain", "rust-toolchain.toml"] {
+        for name in names.into_iter().filter(|_| but != Some(&at)) {
             let Ok(path) = at.join(name) else { return false };
             match text(fs, &path).await {
-                // A backslash may stand for any letter.
-                Some(Some(text)) if text.contains("path") || text.contains(['/', '\\']) => {
-                    return false;
-                }
-                Some(_) => {}
-                None => return false,
+                Some(None) => {}
+                Some(Some(text)) if is_plain(&text) => {}
+                _ => return false,
             }
         }
         let Some(parent) = at.parent() else { return true };
@@ -214,22 +224,9 @@ pub async fn is_plain_cargo(fs: &dyn Fs, folder: &HostPath, home: &HostPath) -> 
     if !is_plain_toolchain(fs, folder).await {
         return false;
     }
-    let Some(mut at) = real(fs, folder).await else { return false };
-    for _ in 0..CLIMB {
-        for name in [".cargo/config", ".cargo/config.toml"].into_iter().filter(|_| at != *home) {
-            let Ok(path) = at.join(name) else { return false };
-            match text(fs, &path).await {
-                Some(Some(text)) if STARTERS.iter().any(|word| text.contains(word)) => {
-                    return false;
-                }
-                Some(_) => {}
-                None => return false,
-            }
-        }
-        let Some(parent) = at.parent() else { return true };
-        at = parent;
-    }
-    false
+    let Some(at) = real(fs, folder).await else { return false };
+    let is_plain = |text: &str| !STARTERS.iter().any(|word| text.contains(word));
+    are_plain_above(fs, at, [".cargo/config", ".cargo/config.toml"], Some(home), is_plain).await
 }
 
 /// A repository that a folder lies in.

@@ -230,8 +230,9 @@ pub(crate) fn collect(
     let began = Instant::now();
     let (mut all, mut used): (Vec<(SystemTime, SessionId, PathBuf)>, _) = (Vec::new(), 0_u64);
     for id in ids {
-        if began.elapsed() > within {
-            return Collected::default();
+        // The oldest come first: of what is not looked at any more, they are the part that goes.
+        if began.elapsed() > within / 2 {
+            break;
         }
         let folder = sessions.join(id.as_str());
         let leaving = folder.join(LEAVING_OUTPUTS);
@@ -245,11 +246,14 @@ pub(crate) fn collect(
     }
     all.sort();
     let mut collected = Collected::default();
-    // What a conversation still points to goes last.
-    for is_last in [false, true] {
+    // What a conversation still points to goes last; looking that up leaves time for what goes then.
+    for (is_last, within) in [(false, within / 4 * 3), (true, within)] {
         for (_, id, folder) in &all {
-            if used <= most || began.elapsed() > within {
+            if used <= most {
                 return collected;
+            }
+            if began.elapsed() > within {
+                break;
             }
             let keeps = if is_last { Some(HashSet::new()) } else { pointed(folder) };
             let Some(keeps) = keeps else { continue };

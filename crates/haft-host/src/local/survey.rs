@@ -71,23 +71,8 @@ impl Surveys for Local {
                 let began = now();
                 let lists = Lists::of(&known, &roots, &home);
                 let looked = |clean: &Clean| -> Result<Survey, SurveyError> {
-                    let job = Job {
-                        known: &known,
-                        copies: &*copies,
-                        clean,
-                        limits,
-                        stop: stop.clone(),
-                        until: Instant::now() + limits.within,
-                        now: began,
-                        files: AtomicUsize::new(0),
-                        folders: AtomicUsize::new(0),
-                        fault: Mutex::default(),
-                        ended: AtomicBool::new(false),
-                        given: Mutex::default(),
-                        changed: Condvar::new(),
-                        hungry: AtomicUsize::new(0),
-                        passed: Passed::default(),
-                    };
+                    let times = (Instant::now() + limits.within, began);
+                    let job = Job::new(&known, &*copies, clean, limits, stop.clone(), times);
                     let (mut survey, mut seen) = job.run(&roots, &walk)?;
                     job.note_passed(&mut survey);
                     seen += job.ignored(lookup, &mut survey, &walk)?;
@@ -228,6 +213,36 @@ struct Job<'a> {
     hungry: AtomicUsize,
     /// What the walk passes over.
     passed: Passed,
+}
+
+impl<'a> Job<'a> {
+    /// One that has looked at nothing yet; it ends at the first of these times, and began at the other.
+    fn new(
+        known: &'a Survey,
+        copies: &'a dyn Copies,
+        clean: &'a Clean,
+        limits: SurveyLimits,
+        stop: CancellationToken,
+        (until, now): (Instant, i128),
+    ) -> Self {
+        Self {
+            known,
+            copies,
+            clean,
+            limits,
+            stop,
+            until,
+            now,
+            files: AtomicUsize::new(0),
+            folders: AtomicUsize::new(0),
+            fault: Mutex::default(),
+            ended: AtomicBool::new(false),
+            given: Mutex::default(),
+            changed: Condvar::new(),
+            hungry: AtomicUsize::new(0),
+            passed: Passed::default(),
+        }
+    }
 }
 
 /// Parts of the walk that wait for a thread.

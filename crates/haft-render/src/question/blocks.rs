@@ -117,7 +117,7 @@ impl<'a> Block<'a> {
             Content::Command(lines) => return ends(lines, extent, page),
             Content::Diff(_, hunks) => diff(hunks, extent, page),
             Content::Lines(lines) => {
-                let (mut left, mut shown) = (Left(extent), 0);
+                let (mut left, mut shown) = (Remaining(extent), 0);
                 for text in lines {
                     match left.take(text) {
                         Some(Fit::All) => {
@@ -164,7 +164,7 @@ fn behind_bars(lines: &[&str], page: &mut Page) {
 }
 
 /// The room that is left.
-struct Left(Extent);
+struct Remaining(Extent);
 
 /// How much of a line there is room for.
 enum Fit {
@@ -173,7 +173,7 @@ enum Fit {
     Part(usize),
 }
 
-impl Left {
+impl Remaining {
     /// Takes the room for a line; none where there is too little for any of it.
     fn take(&mut self, text: &str) -> Option<Fit> {
         let Extent { lines, chars: room } = &mut self.0;
@@ -307,7 +307,7 @@ fn end_of(text: &str, most: usize) -> String {
 
 /// Shows lines of a diff; gives how many of them are shown whole.
 fn diff(hunks: &[Hunk], extent: Extent, page: &mut Page) -> usize {
-    let mut left = Left(extent);
+    let mut left = Remaining(extent);
     let (gutter, mut shown) = (gutter(hunks), 0);
     for (index, hunk) in hunks.iter().enumerate() {
         if left.0.lines == 0 {

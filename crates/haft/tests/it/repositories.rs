@@ -412,6 +412,23 @@ fn what_cannot_be_kept_is_named_and_not_lost() {
 }
 
 #[test]
+fn a_small_disk_is_not_filled_with_copies() {
+    let field = Field::new(Kind::Plain);
+    // It packs no better.
+    let made = field.world.shell("head -c 3000000 /dev/urandom > blob");
+    assert_eq!(made.code, Some(0), "{made:?}");
+    git(&field.world, &field.world.work(), &["add", "-A"]);
+    git(&field.world, &field.world.work(), &["commit", "-qm", "blob"]);
+    let mount = format!("mount -t tmpfs -o size=8m none '{}'", field.world.state().display());
+    let input = json!({"command": "touch made"}).to_string();
+    let haft = format!("tool bash --mode bypass --input '{input}'");
+    let Some(ran) = field.world.mounted(&mount, &haft, &[]) else { return };
+    assert_eq!(ran.code, Some(0), "{ran:?}");
+    assert!(ran.out.contains("too large to be kept whole"), "{ran:?}");
+    assert!(field.world.work().join("made").exists());
+}
+
+#[test]
 fn what_was_broken_before_is_left_alone() {
     let field = Field::new(Kind::Plain);
     fs::remove_file(field.world.work().join(".git/HEAD")).unwrap();

@@ -19,6 +19,8 @@ use std::{
     time::{Duration, Instant, SystemTime},
 };
 
+use rustix::fs::{StatVfs, statvfs};
+
 use super::{open_file, refs, store::Identity};
 
 /// Most files that are copied or linked.
@@ -31,6 +33,8 @@ const LOOSE: u64 = 64 << 20;
 /// Most bytes of another file, and of all that are copied at once.
 const FILE: u64 = 64 << 20;
 const COPIED: u64 = 256 << 20;
+/// Of what is free on the disk copies take at most this part.
+const PART: u64 = 10;
 /// Most packs that are held open.
 const OPEN: usize = 64;
 /// Deepest folder.
@@ -79,16 +83,20 @@ struct Budget {
     adds_only: bool,
     loose: usize,
     files: usize,
-    /// Bytes of loose objects that are copied, and of other files.
+    /// Bytes of loose objects that are copied, and of other files; at most a part of the free disk each.
     copied: u64,
     others: u64,
+    part: u64,
     until: Instant,
     is_over: bool,
 }
 
 impl Budget {
-    fn new(is_over: bool, adds_only: bool, until: Instant) -> Self {
-        Self { adds_only, loose: FILES, files: FILES, copied: 0, others: 0, until, is_over }
+    fn new(copy: &Path, is_over: bool, adds_only: bool, until: Instant) -> Self {
+        let free = |disk: StatVfs| disk.f_bavail.saturating_mul(disk.f_frsize);
+        let part = statvfs(copy).map_or(u64::MAX, |disk| free(disk) / PART);
+        let (copied, others) = (0, 0);
+        Self { adds_only, loose: FILES, files: FILES, copied, others, part, until, is_over }
     }
 
     /// Removes of the copy what the repository has no more.
@@ -107,7 +115,8 @@ impl Budget {
 
     /// Copies another file, where that is not too much.
     fn file(&mut self, from: &Path, to: &Path) {
-        if self.files == 0 || self.others > COPIED || Instant::now() > self.until {
+        let most = COPIED.min(self.part);
+        if self.files == 0 || self.others > most || Instant::now() > self.until {
             self.is_over = true;
             return;
         }
@@ -135,7 +144,7 @@ impl State {
         adds_only: bool,
         until: Instant,
     ) -> Vec<String> {
-        let mut budget = Budget::new(self.is_large, adds_only, until);
+        let mut budget = Budget::new(copy, self.is_large, adds_only, until);
         if adds_only && !git.is_dir() {
             return Vec::new();
         }
@@ -305,7 +314,7 @@ impl State {
             Err(_) => {
                 let len = fs::metadata(from).map_or(u64::MAX, |found| found.len());
                 budget.copied = budget.copied.saturating_add(len);
-                budget.is_over |= budget.copied > LOOSE;
+                budget.is_over |= budget.copied > LOOSE.min(budget.part);
                 if !budget.is_over {
                     file(from, &to);
                 }

@@ -11,8 +11,8 @@ use std::{
     collections::{BTreeMap, HashSet},
     io,
     sync::{
-        Arc, Condvar, Mutex, PoisonError,
-        atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering},
+        Arc, PoisonError,
+        atomic::{AtomicBool, AtomicU64, Ordering},
     },
     time::{Duration, Instant},
 };
@@ -32,7 +32,7 @@ use crate::{
         locate::{self, At, Lookup, entry_kind, kind_of, stamp_of},
         search::{Folder, open_folder},
     },
-    walk::{DEPTH_LIMIT, FOLDER_LIMIT, PASSED_MOST, Passed},
+    walk::{DEPTH_LIMIT, FOLDER_LIMIT, PASSED_MOST},
 };
 
 /// Most names below topmost folders that are gone through, and most that are thought of to be read.
@@ -185,23 +185,8 @@ impl Job<'_> {
 impl Job<'_> {
     /// The same job for what git ignores, with copies of its own.
     fn with<'a>(&'a self, copies: &'a dyn Copies) -> Job<'a> {
-        Job {
-            known: self.known,
-            copies,
-            clean: self.clean,
-            limits: self.limits,
-            stop: self.stop.clone(),
-            until: self.until,
-            now: self.now,
-            files: AtomicUsize::new(0),
-            folders: AtomicUsize::new(0),
-            fault: Mutex::default(),
-            ended: AtomicBool::new(false),
-            given: Mutex::default(),
-            changed: Condvar::new(),
-            hungry: AtomicUsize::new(0),
-            passed: Passed::default(),
-        }
+        let times = (self.until, self.now);
+        Job::new(self.known, copies, self.clean, self.limits, self.stop.clone(), times)
     }
 
     /// What the walk passed over and is to be looked at: what is no folder by the folder that it is
