@@ -5,6 +5,7 @@
 //! before, the file counts as fresh and is read again the next time.
 
 mod ignored;
+mod job;
 
 use std::{
     collections::{HashMap, HashSet},
@@ -213,36 +214,6 @@ struct Job<'a> {
     hungry: AtomicUsize,
     /// What the walk passes over.
     passed: Passed,
-}
-
-impl<'a> Job<'a> {
-    /// One that has looked at nothing yet; it ends at the first of these times, and began at the other.
-    fn new(
-        known: &'a Survey,
-        copies: &'a dyn Copies,
-        clean: &'a Clean,
-        limits: SurveyLimits,
-        stop: CancellationToken,
-        (until, now): (Instant, i128),
-    ) -> Self {
-        Self {
-            known,
-            copies,
-            clean,
-            limits,
-            stop,
-            until,
-            now,
-            files: AtomicUsize::new(0),
-            folders: AtomicUsize::new(0),
-            fault: Mutex::default(),
-            ended: AtomicBool::new(false),
-            given: Mutex::default(),
-            changed: Condvar::new(),
-            hungry: AtomicUsize::new(0),
-            passed: Passed::default(),
-        }
-    }
 }
 
 /// Parts of the walk that wait for a thread.

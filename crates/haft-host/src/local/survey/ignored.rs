@@ -183,12 +183,6 @@ impl Job<'_> {
 }
 
 impl Job<'_> {
-    /// The same job for what git ignores, with copies of its own.
-    fn with<'a>(&'a self, copies: &'a dyn Copies) -> Job<'a> {
-        let times = (self.until, self.now);
-        Job::new(self.known, copies, self.clean, self.limits, self.stop.clone(), times)
-    }
-
     /// What the walk passed over and is to be looked at: what is no folder by the folder that it is
     /// in, and the topmost folders.
     fn passed_over(&self, survey: &Survey) -> (Vec<New>, Vec<HostPath>) {
