@@ -76,7 +76,7 @@ pub struct Start {
     #[arg(value_name = "PROMPT")]
     pub prompt: Option<String>,
     /// What print mode writes
-    #[arg(long, value_enum, default_value_t, requires = "print")]
+    #[arg(long, value_enum, default_value_t, requires = "print", alias = "output-format")]
     pub output: Output,
     /// Go on with the last session of this folder
     #[arg(short, long = "continue", conflicts_with = "resume")]
@@ -116,6 +116,9 @@ pub struct Common {
     /// How much is asked: ask, accept-edits, plan, auto, dont-ask or bypass
     #[arg(long, value_name = "MODE")]
     pub mode: Option<Mode>,
+    /// The same as --mode bypass
+    #[arg(long, alias = "dangerously-skip-permissions", conflicts_with = "mode")]
+    pub yolo: bool,
     /// A rule for what goes on without a question, such as `Bash(cargo test:*)`
     #[arg(long, value_name = "RULE")]
     pub allow: Vec<String>,
@@ -131,6 +134,13 @@ pub struct Common {
     /// Let the settings that this folder brings along count for this run
     #[arg(long)]
     pub trust: bool,
+}
+
+impl Common {
+    /// The mode that the flags name.
+    pub fn mode(&self) -> Option<Mode> {
+        self.mode.or(self.yolo.then_some(Mode::Bypass))
+    }
 }
 
 /// What print mode writes.
@@ -375,6 +385,7 @@ pub struct Session {
 #[derive(Debug, Subcommand)]
 pub enum SessionAction {
     /// List the sessions, the last used first
+    #[command(alias = "ls")]
     List {
         /// Print JSON
         #[arg(long)]

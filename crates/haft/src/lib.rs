@@ -7,6 +7,7 @@
 
 mod again;
 mod agent;
+mod arguments;
 mod cli;
 mod core;
 mod deferred;

@@ -15,11 +15,11 @@
 
 use std::{ffi::OsString, io::IsTerminal as _, process::ExitCode, sync::Arc, time::Duration};
 
-use clap::{Args as _, CommandFactory as _, FromArgMatches as _, Parser as _};
+use clap::{Args as _, FromArgMatches as _, Parser as _};
 use haft_tool::{AnyTool, Tool};
 
 use crate::{
-    again, agent,
+    again, agent, arguments,
     cli::{Cli, Command, Start, Tool as Called},
     demo, doctor,
     exit::{self, Ending, Failure},
@@ -59,6 +59,7 @@ impl Runner {
         {
             return work();
         }
+        let arguments = arguments::joined(arguments);
         match only_tool(&arguments).map_or_else(|| Cli::try_parse_from(&arguments), Ok) {
             Ok(cli) => {
                 let code = exit::code(&self.with(cli));
@@ -67,7 +68,8 @@ impl Runner {
             }
             Err(error) if error.use_stderr() => {
                 // What was typed is quoted in it. Nobody is told when even standard error is closed.
-                drop(in_signs(&arguments).unwrap_or(error).print());
+                let error = in_signs(&arguments).unwrap_or(error);
+                drop(arguments::suggested(error, &arguments).print());
                 ExitCode::from(2)
             }
             Err(help) if std::io::stdout().is_terminal() => {
@@ -122,13 +124,7 @@ impl Runner {
         if start.print.is_some() {
             return print::run(&start, &self.tools).await;
         }
-        if let Some(word) = start.prompt.as_deref()
-            && let Some(command) = meant(word)
-        {
-            let text = format!(
-                "there is no command {word:?}, did you mean {command:?}? To say it to the model: \
-                 haft -p {word:?}"
-            );
+        if let Some(text) = start.prompt.as_deref().and_then(arguments::no_command) {
             return Err(Failure::Usage(text));
         }
         let terminal = std::io::stdin().is_terminal() && std::io::stdout().is_terminal();
@@ -158,16 +154,4 @@ fn only_tool(arguments: &[OsString]) -> Option<Cli> {
 fn in_signs(arguments: &[OsString]) -> Option<clap::Error> {
     let shown = |argument: &OsString| haft_render::clean(&argument.to_string_lossy()).into_owned();
     Cli::try_parse_from(arguments.iter().map(shown)).err()
-}
-
-/// The command that was probably meant by a prompt of one word.
-fn meant(word: &str) -> Option<String> {
-    // No command is longer, and no sentence that short needs a look.
-    if word.len() > 10 || word.contains(char::is_whitespace) {
-        return None;
-    }
-    let commands = Cli::command();
-    let names = commands.get_subcommands().map(clap::Command::get_name);
-    let near = |name: &&str| strsim::damerau_levenshtein(word, name) == 1;
-    names.filter(|name| *name != "debug").find(near).map(str::to_owned)
 }

@@ -31,7 +31,7 @@ pub(super) fn command_line(common: &Common) -> Value {
     if let Some(effort) = common.effort {
         layer["effort"] = json!(effort.name());
     }
-    if let Some(mode) = common.mode {
+    if let Some(mode) = common.mode() {
         layer["mode"] = json!(mode.name());
     }
     layer

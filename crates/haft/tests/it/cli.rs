@@ -1,5 +1,7 @@
 //! The command line itself: help, version, and calls that are wrong.
 
+use serde_json::json;
+
 use crate::world::World;
 
 #[test]
@@ -38,6 +40,37 @@ fn help_is_no_mistake() {
         ["demo", "tool", "mcp", "doctor", "session", "undo", "redo", "--print", "--line", "--model"]
     {
         assert!(ran.out.contains(word), "{word}: {}", ran.out);
+    }
+}
+
+#[test]
+fn a_prompt_is_one_whatever_it_begins_with() {
+    let world = World::new();
+    let model = world.script(&[json!({"text": "Done."})]);
+    for prompt in ["- fix the list", "--- title: x ---", "--answer my question", "-- a\nb", "-p x"]
+    {
+        for flags in [["-p", prompt, "--model", &model], ["--model", &model, "--print", prompt]] {
+            let ran = world.run(&flags);
+            assert_eq!((ran.code, ran.out.trim()), (Some(0), "Done."), "{prompt}: {ran:?}");
+        }
+        let id = world.run(&["session", "ls", "--json"]).lines()[0]["id"].clone();
+        let shown = world.run(&["session", "show", id.as_str().unwrap(), "--json"]);
+        assert!(shown.out.contains(&json!(prompt).to_string()), "{shown:?}");
+    }
+}
+
+#[test]
+fn names_of_other_programs_for_the_same_are_taken() {
+    let world = World::new();
+    let call = json!({"name": "bash", "input": {"command": "rm -f x; touch made"}});
+    let model = world.script(&[json!({"calls": [call]}), json!({"text": "Done."})]);
+    for flag in ["--yolo", "--dangerously-skip-permissions"] {
+        let flags = ["-p", "go", "--model", &model, flag, "--output-format", "json"];
+        let ran = world.run(&flags);
+        assert_eq!(ran.code, Some(0), "{ran:?}");
+        assert!(std::fs::remove_file(world.work().join("made")).is_ok(), "{ran:?}");
+        let ran = world.run(&["-p", "go", "--model", &model, flag, "--mode", "ask"]);
+        assert_eq!(ran.code, Some(2), "{ran:?}");
     }
 }
 

@@ -151,7 +151,10 @@ fn wrong_settings_and_commands_are_mistakes_too() {
     for word in ["tol", "docter"] {
         wrong(world.run(&[word]), &format!("there is no command {word:?}, did you mean"));
     }
-    wrong(world.run(&["hello"]), "there is no terminal here");
+    wrong(world.run(&["hello"]), "there is no command \"hello\". To say it to the model");
+    wrong(world.run(&["login"]), "keys come from ANTHROPIC_API_KEY");
+    wrong(world.run(&["hello there"]), "there is no terminal here");
+    wrong(world.run(&["-p", "hi", "--modle", "x"]), "'--model'");
     world.settings("mode = 'yolo'");
     wrong(world.run(&["tool", "list"]), "settings.toml:1: mode: \"yolo\" is no mode: use ask");
     world.settings("mode = 3");
