@@ -3,27 +3,37 @@
 //! **Invariant:** never after a whole call was given out, because it may be running already; what
 //! was shown of an attempt that failed is declared void by [`Delta::Restart`].
 
-use std::{sync::Arc, time::Duration};
+use std::{
+    sync::{
+        Arc,
+        atomic::{AtomicBool, Ordering},
+    },
+    time::Duration,
+};
 
 use futures::stream::{self, StreamExt as _};
 use haft_types::{Message, ToolSpec};
+use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
 use crate::{Answer, Blobs, Delta, Encoded, LlmError, Provider, Request, Target};
 
-/// When and how often to ask again.
+/// When and for how long to ask again.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct RetryPolicy {
     /// Attempts in all, the first included; at least 1.
     pub attempts: u32,
-    /// Attempts in all while no connection comes about: a wrong address does not get better.
-    pub connect_attempts: u32,
+    /// How long a request is sent again behind its first failure, in milliseconds.
+    pub within_ms: u64,
+    /// The same while no connection comes about and no request was answered yet: a wrong address does
+    /// not get better.
+    pub unreached_ms: u64,
     /// Pause after the first failure in milliseconds; doubled after each further one.
     pub base_ms: u64,
     /// Longest own pause in milliseconds.
     pub cap_ms: u64,
-    /// Longest pause asked for by a server that is still waited for, in milliseconds.
-    pub hint_cap_ms: u64,
+    /// The pause with which it goes on behind that until it is cancelled, in milliseconds; none: it fails.
+    pub beyond_ms: Option<u64>,
     /// Seed of the jitter: the same seed gives the same pauses.
     pub seed: u64,
 }
@@ -31,54 +41,92 @@ pub struct RetryPolicy {
 impl Default for RetryPolicy {
     fn default() -> Self {
         Self {
-            attempts: 6,
-            connect_attempts: 3,
-            base_ms: 500,
-            cap_ms: 30_000,
-            hint_cap_ms: 120_000,
+            attempts: u32::MAX,
+            within_ms: 120_000,
+            unreached_ms: 10_000,
+            base_ms: 1_000,
+            cap_ms: 15_000,
+            beyond_ms: None,
             seed: 0,
         }
     }
 }
 
+/// Where a request stands that failed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Failed {
+    /// How many attempts there were, from 1.
+    pub attempt: u32,
+    /// Milliseconds since the first of them failed.
+    pub since_ms: u64,
+    /// Whether any request was answered before.
+    pub answered: bool,
+}
+
 impl RetryPolicy {
-    /// The pause in milliseconds after `attempt` (from 1) failed with `error`; none when asking
-    /// again is no use.
-    pub fn pause(&self, attempt: u32, error: &LlmError) -> Option<u64> {
-        if !error.is_retryable() || attempt >= self.attempts_after(error) {
+    /// The pause in milliseconds after an attempt failed with `error`; none when asking again is no use.
+    pub fn pause(&self, failed: Failed, error: &LlmError) -> Option<u64> {
+        if !error.is_retryable() || failed.attempt >= self.attempts {
             return None;
         }
-        let doubled = self.base_ms.saturating_mul(1 << (attempt - 1).min(20));
-        let own = doubled.min(self.cap_ms);
-        // Half fixed, half by chance, so that many clients do not come back at once.
-        let own = own / 2 + mixed(self.seed, attempt) % (own / 2 + 1);
-        match error.retry_after_ms() {
-            Some(hint) if hint > self.hint_cap_ms => None,
-            Some(hint) => Some(hint.saturating_add(own / 4)),
-            None => Some(own),
+        let (most, left) = self.left(failed, error);
+        let own = self.own(failed.attempt);
+        match (error.retry_after_ms(), self.beyond(failed, error)) {
+            // What is waited for without an end is waited for as long as one outage is sat out.
+            (Some(hint), beyond) if hint > if beyond.is_some() { most } else { left } => None,
+            (Some(hint), _) => Some(hint.max(1)),
+            (None, _) if left > 0 => Some(own.min(left)),
+            (None, beyond) => beyond,
         }
     }
 
-    /// Attempts in all where they fail like this.
-    fn attempts_after(&self, error: &LlmError) -> u32 {
-        match error {
-            LlmError::Unreachable(_) => self.connect_attempts.min(self.attempts),
-            _ => self.attempts,
-        }
+    /// How long it is asked again in all where it fails like this, and how much of it is left.
+    fn left(&self, failed: Failed, error: &LlmError) -> (u64, u64) {
+        let most = match error {
+            LlmError::Unreachable(_) if !failed.answered => self.unreached_ms.min(self.within_ms),
+            _ => self.within_ms,
+        };
+        (most, most.saturating_sub(failed.since_ms))
     }
 
-    /// An error that is final; where only the server's wish keeps it from another attempt, with
-    /// that wish.
-    fn explained(&self, error: LlmError) -> LlmError {
+    fn beyond(&self, failed: Failed, error: &LlmError) -> Option<u64> {
+        let is_wrong = matches!(error, LlmError::Unreachable(_)) && !failed.answered;
+        self.beyond_ms.filter(|_| !is_wrong)
+    }
+
+    /// The pause of its own after so many attempts: some of it by chance, so that many clients do not come
+    /// back at once, and whole seconds, so that it is what is told.
+    fn own(&self, attempt: u32) -> u64 {
+        let doubled = self.base_ms.saturating_mul(1 << (attempt - 1).min(20)).min(self.cap_ms);
+        let pause = doubled - mixed(self.seed, attempt) % (doubled / 4 + 1);
+        if self.base_ms < 1_000 { pause } else { pause.next_multiple_of(1_000) }
+    }
+
+    /// An error that is final, with what is to be known of why.
+    fn explained(&self, failed: Failed, error: LlmError) -> LlmError {
+        let (most, left) = self.left(failed, &error);
+        let tried = (failed.attempt > 1).then(|| {
+            format!("\nhaft tried {} times in {}.", failed.attempt, seconds(failed.since_ms))
+        });
+        let tried = tried.unwrap_or_default();
         match error {
-            LlmError::Busy { message, retry_after_ms: Some(hint) } if hint > self.hint_cap_ms => {
-                let (asked, most) = (seconds(hint), seconds(self.hint_cap_ms));
+            LlmError::Busy { message, retry_after_ms: Some(hint) } if hint > left => {
+                let (asked, most) = (seconds(hint), seconds(most));
                 let message = format!(
-                    "{message}\nThe server asks to wait {asked}, longer than haft waits ({most}): \
-                     try again then."
+                    "{message}{tried}\nThe server asks to wait {asked}, longer than haft waits ({most} in \
+                     all; model.retry_seconds in the settings): try again then."
                 );
                 LlmError::Busy { message, retry_after_ms: Some(hint) }
             }
+            LlmError::Busy { message, retry_after_ms } => {
+                LlmError::Busy { message: message + &tried, retry_after_ms }
+            }
+            LlmError::Unreachable(message) if !failed.answered => LlmError::Unreachable(format!(
+                "{message}{tried}\nCheck the address of the server, that it runs, and the network."
+            )),
+            LlmError::Unreachable(message) => LlmError::Unreachable(message + &tried),
+            LlmError::Cut(message) => LlmError::Cut(message + &tried),
+            LlmError::Empty(message) => LlmError::Empty(message + &tried),
             error => error,
         }
     }
@@ -110,12 +158,14 @@ fn mixed(seed: u64, attempt: u32) -> u64 {
 pub struct Retry {
     inner: Arc<dyn Provider>,
     policy: RetryPolicy,
+    /// Whether any request was answered.
+    answered: Arc<AtomicBool>,
 }
 
 impl Retry {
     /// Wraps a provider.
     pub fn new(inner: Arc<dyn Provider>, policy: RetryPolicy) -> Self {
-        Self { inner, policy }
+        Self { inner, policy, answered: Arc::default() }
     }
 }
 
@@ -143,6 +193,7 @@ impl Provider for Retry {
             request,
             stop,
             attempt: 1,
+            failed: None,
             called: false,
             wait_ms: None,
             nothing: 0,
@@ -162,6 +213,8 @@ struct Asking {
     request: Request,
     stop: CancellationToken,
     attempt: u32,
+    /// When the first attempt failed.
+    failed: Option<Instant>,
     /// True once a whole call was given out.
     called: bool,
     /// The pause before the next attempt.
@@ -203,6 +256,7 @@ impl Asking {
                 }
                 Ok(_) if self.step == Step::Probing => {}
                 Ok(delta) => {
+                    self.retry.answered.store(true, Ordering::Relaxed);
                     self.called |= matches!(delta, Delta::Call { .. });
                     return Some(Ok(delta));
                 }
@@ -236,12 +290,18 @@ impl Asking {
         self.nothing += u32::from(matches!(error, LlmError::Empty(_)));
         let is_final = self.called || matches!(self.step, Step::Probing | Step::Whole);
         let attempt = self.attempt;
+        let since = self.failed.get_or_insert_with(Instant::now).elapsed();
+        let failed = Failed {
+            attempt,
+            since_ms: u64::try_from(since.as_millis()).unwrap_or(u64::MAX),
+            answered: self.retry.answered.load(Ordering::Relaxed),
+        };
         let answered = matches!(error, LlmError::NoReason(_) | LlmError::Broken(_));
         if self.step == Step::Probing && answered {
             return Ok(self.ask_whole());
         }
         let (wait_ms, next) = match &error {
-            _ if is_final => return Err(policy.explained(error)),
+            _ if is_final => return Err(error),
             LlmError::NoReason(_) if self.step == Step::WithoutReason => return Err(error),
             LlmError::NoReason(_) => {
                 self.step = Step::WithoutReason;
@@ -252,11 +312,10 @@ impl Asking {
                 (0, "Asking without a stream, to hear why".to_owned())
             }
             _ => {
-                let Some(wait_ms) = policy.pause(attempt, &error) else {
-                    return Err(policy.explained(error));
+                let Some(wait_ms) = policy.pause(failed, &error) else {
+                    return Err(policy.explained(failed, error));
                 };
-                let (seconds, most) = (seconds(wait_ms), policy.attempts_after(&error));
-                (wait_ms, format!("Asking again in {seconds} ({} of {most})", attempt + 1))
+                (wait_ms, format!("Asking again in {}", seconds(wait_ms)))
             }
         };
         self.wait_ms = Some(wait_ms);
@@ -276,27 +335,41 @@ mod tests {
         LlmError::Busy { message: "m".into(), retry_after_ms }
     }
 
+    fn after(attempt: u32, since_ms: u64) -> Failed {
+        Failed { attempt, since_ms, answered: true }
+    }
+
     #[test]
     fn pauses_grow_within_bounds_and_repeat_with_the_seed() {
         let policy = RetryPolicy { seed: 7, ..RetryPolicy::default() };
-        for attempt in 1..policy.attempts {
-            let pause = policy.pause(attempt, &busy(None)).unwrap();
-            let full = (500 << (attempt - 1)).min(30_000);
-            assert!((full / 2..=full).contains(&pause), "{attempt}: {pause}");
-            assert_eq!(policy.pause(attempt, &busy(None)), Some(pause));
+        for (attempt, full) in (1..).zip([1_000, 2_000, 4_000, 8_000, 15_000, 15_000]) {
+            let pause = policy.pause(after(attempt, 0), &busy(None)).unwrap();
+            assert!((full * 3 / 4..=full).contains(&pause), "{attempt}: {pause}");
+            assert_eq!(pause % 1_000, 0, "what is told is waited");
+            assert_eq!(policy.pause(after(attempt, 0), &busy(None)), Some(pause));
         }
-        assert_eq!(policy.pause(policy.attempts, &busy(None)), None);
+        assert_eq!(policy.pause(after(5, 119_000), &busy(None)), Some(1_000), "the last one");
+        assert_eq!(policy.pause(after(5, 120_000), &busy(None)), None);
+        let waits = RetryPolicy { beyond_ms: Some(30_000), ..policy };
+        assert_eq!(waits.pause(after(5, 120_000), &busy(None)), Some(30_000));
+        assert_eq!(waits.pause(after(500, 99_999_999), &busy(None)), Some(30_000));
+        let few = RetryPolicy { attempts: 2, ..policy };
+        assert_eq!(few.pause(after(2, 0), &busy(None)), None);
     }
 
     #[test]
     fn the_servers_hint_is_kept_unless_it_is_too_long() {
         let policy = RetryPolicy::default();
-        let pause = policy.pause(1, &busy(Some(2_000))).unwrap();
-        assert!((2_000..2_200).contains(&pause), "{pause}");
-        assert_eq!(policy.pause(1, &busy(Some(3_600_000))), None);
-        let told = policy.explained(busy(Some(3_600_000))).to_string();
-        assert!(told.contains("wait 3,600 s, longer than haft waits (120 s)"), "{told}");
-        assert_eq!(policy.explained(busy(Some(2_000))), busy(Some(2_000)));
+        assert_eq!(policy.pause(after(1, 0), &busy(Some(2_000))), Some(2_000));
+        assert_eq!(policy.pause(after(9, 100_000), &busy(Some(20_000))), Some(20_000));
+        assert_eq!(policy.pause(after(9, 100_000), &busy(Some(21_000))), None);
+        let told = policy.explained(after(2, 3_000), busy(Some(3_600_000))).to_string();
+        for part in ["tried 2 times in 3 s", "wait 3,600 s, longer than haft waits (120 s in all"] {
+            assert!(told.contains(part), "{told}");
+        }
+        let waits = RetryPolicy { beyond_ms: Some(30_000), ..policy };
+        assert_eq!(waits.pause(after(9, 500_000), &busy(Some(60_000))), Some(60_000));
+        assert_eq!(waits.pause(after(1, 0), &busy(Some(3_600_000))), None);
     }
 
     #[test]
@@ -311,7 +384,15 @@ mod tests {
     fn only_what_may_pass_is_asked_again() {
         let policy = RetryPolicy::default();
         let lost = LlmError::Unreachable("u".into());
-        assert!(policy.pause(2, &lost).is_some() && policy.pause(3, &lost).is_none());
+        let first = |since_ms| Failed { attempt: 3, since_ms, answered: false };
+        assert!(policy.pause(first(9_000), &lost).is_some());
+        assert_eq!(policy.pause(first(10_000), &lost), None, "a wrong address does not get better");
+        let waits = RetryPolicy { beyond_ms: Some(30_000), ..policy };
+        assert_eq!(waits.pause(first(10_000), &lost), None);
+        assert!(policy.pause(first(60_000), &busy(None)).is_some(), "who answers so is there");
+        assert!(policy.pause(after(3, 60_000), &lost).is_some(), "it answered before");
+        let told = policy.explained(first(10_000), lost).to_string();
+        assert!(told.contains("Check the address"), "{told}");
         for error in [
             LlmError::TooLong("t".into()),
             LlmError::Config("c".into()),
@@ -319,7 +400,7 @@ mod tests {
             LlmError::Protocol("p".into()),
             LlmError::Cancelled,
         ] {
-            assert_eq!(policy.pause(1, &error), None, "{error:?}");
+            assert_eq!(policy.pause(after(1, 0), &error), None, "{error:?}");
         }
     }
 }
