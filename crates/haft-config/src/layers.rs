@@ -198,6 +198,7 @@ pub fn schema() -> Value {
 const OWN: &[&str] = &[
     "claude.",
     "http.",
+    "model.retry_seconds",
     "undo.",
     "output.",
     "sandbox.",
@@ -369,6 +370,7 @@ impl Merge {
                 Value::Object(inner) => {
                     inner.iter().for_each(|(name, value)| leaf(&format!("{key}.{name}"), value));
                 }
+                value if key == "model" => leaf("model.name", value),
                 value => leaf(key, value),
             }
         }
@@ -391,6 +393,10 @@ impl Merge {
             return;
         };
         match (value, inner.get("properties")) {
+            // A text is the name.
+            (Value::String(_), Some(_)) if key == "model" => {
+                self.entry(layer, inner, "model.name", value, &|_| place("model"));
+            }
             (Value::Object(entries), Some(_)) => {
                 for (name, value) in entries {
                     self.entry(layer, inner, &format!("{key}.{name}"), value, place);

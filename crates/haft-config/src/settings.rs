@@ -14,8 +14,8 @@ use serde_json::Value;
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default)]
 pub struct Settings {
-    /// The model, as `anthropic/NAME`, `openai/NAME` or `script:FILE`.
-    pub model: Option<String>,
+    /// The model, and how its server is waited for; a text alone is its name.
+    pub model: ModelChoice,
     /// What is known of models, each under its name as `model` has it.
     pub models: BTreeMap<String, Model>,
     /// How hard the model thinks.
@@ -68,6 +68,23 @@ fn hooks_schema(_: &mut SchemaGenerator) -> Schema {
 
 fn mode_schema(_: &mut SchemaGenerator) -> Schema {
     json_schema!({"type": "string", "enum": Mode::ALL.map(Mode::name)})
+}
+
+/// Which model answers.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(default)]
+pub struct ModelChoice {
+    /// Its name, as `anthropic/NAME`, `openai/NAME` or `script:FILE`.
+    pub name: Option<String>,
+    /// Seconds for which a request is sent again that its server could not answer, from 0 to 86,400.
+    #[schemars(range(min = 0, max = 86_400))]
+    pub retry_seconds: u64,
+}
+
+impl Default for ModelChoice {
+    fn default() -> Self {
+        Self { name: None, retry_seconds: 120 }
+    }
 }
 
 /// What haft is to know of one model.
@@ -416,13 +433,10 @@ pub struct Http {
     /// Seconds without a byte after which an answer counts as stalled, from 1 to 3,600.
     #[schemars(range(min = 1, max = 3_600))]
     pub stall_seconds: u64,
-    /// How often a request is sent again at most, from 0 to 20.
-    #[schemars(range(min = 0, max = 20))]
-    pub retries: u64,
 }
 
 impl Default for Http {
     fn default() -> Self {
-        Self { connect_seconds: 30, stall_seconds: 120, retries: 5 }
+        Self { connect_seconds: 30, stall_seconds: 120 }
     }
 }

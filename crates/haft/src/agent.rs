@@ -33,19 +33,19 @@ pub async fn open(
         None if start.continue_last => Which::Last,
         None => Which::New,
     };
-    let env = base.env(base.loaded.settings.model.as_deref(), interactive)?;
+    let env = base.env(base.loaded.settings.model.name.as_deref(), interactive)?;
     // A missing model, key or script is told before a session begins.
-    model_of(&base, 0)?;
+    model_of(&base, 0, interactive)?;
     Core::open(base, &start.common, which, &env, more).await
 }
 
-fn model_of(base: &Base, answered: usize) -> Result<Model, Failure> {
-    model(&base.loaded.settings, &base.environment, answered)
+fn model_of(base: &Base, answered: usize, waits: bool) -> Result<Model, Failure> {
+    model(&base.loaded.settings, &base.environment, answered, waits)
 }
 
 /// Puts an agent together for an open session.
 pub async fn setup(core: &Core, start: &Start) -> Result<Setup, Failure> {
-    let model = model_of(&core.base, core.answered)?;
+    let model = model_of(&core.base, core.answered, start.print.is_none())?;
     let settings = &core.base.loaded.settings;
     let context = context(&core.base).await?;
     let fresh = pinned(core, &model, &context);

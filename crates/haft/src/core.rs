@@ -220,7 +220,7 @@ impl Base {
             return Ok(Env { vision: true, shell, interactive, ..Env::default() });
         };
         let reference = model::named(model).map_err(|error| {
-            let from = match self.loaded.origin("model") {
+            let from = match self.loaded.origin("model.name") {
                 Layer::CommandLine => "--model".to_owned(),
                 Layer::Environment => "HAFT_MODEL".to_owned(),
                 layer => format!("`model` in the {layer}"),

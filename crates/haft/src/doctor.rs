@@ -303,7 +303,7 @@ pub async fn debug(arguments: &Debug, more: &[Arc<dyn AnyTool>]) -> Ending {
         return println(&names.join(" > "));
     }
     let base = Base::load(&arguments.common, None)?;
-    let env = base.env(base.loaded.settings.model.as_deref(), true)?;
+    let env = base.env(base.loaded.settings.model.name.as_deref(), true)?;
     let tools = base.tools(&arguments.common, &env, more).await?;
     if arguments.what == DebugWhat::Tools {
         let specs: Vec<ToolSpec> = tools.specs().iter().map(|spec| (**spec).clone()).collect();

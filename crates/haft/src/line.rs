@@ -175,7 +175,7 @@ async fn why(questions: &Broker, question: &Question) -> String {
 impl Talk {
     fn greet(&self) -> Ending {
         let base = &self.core.base;
-        let model = base.loaded.settings.model.as_deref().unwrap_or_default();
+        let model = base.loaded.settings.model.name.as_deref().unwrap_or_default();
         print(&format!(
             "haft {} · {model} · mode {} · {} · /help\n",
             env!("CARGO_PKG_VERSION"),

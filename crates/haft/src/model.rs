@@ -20,16 +20,20 @@ pub struct Model {
     pub effort: Option<Effort>,
 }
 
+/// How often a request is sent again behind that where somebody waits, in milliseconds.
+const BEYOND_MS: u64 = 30_000;
 /// Largest script, in bytes.
 const SCRIPT_MAX: u64 = 64 << 20;
 
-/// Makes a model from the settings; `answered` is how many answers a resumed script gave before.
+/// Makes a model from the settings; `answered` is how many answers a resumed script gave before. Where
+/// somebody `waits`, so do its requests, until they are cancelled.
 pub fn model(
     settings: &Settings,
     environment: &Environment,
     answered: usize,
+    waits: bool,
 ) -> Result<Model, Failure> {
-    let Some(name) = &settings.model else {
+    let Some(name) = &settings.model.name else {
         return Err(Failure::Usage(
             "no model is chosen: give --model anthropic/NAME, openai/NAME or script:FILE, or set \
              HAFT_MODEL or `model` in settings.toml"
@@ -40,8 +44,9 @@ pub fn model(
     let http = &settings.http;
     let patience =
         Patience { silence: Duration::from_secs(http.stall_seconds), ..Patience::default() };
-    let attempts = u32::try_from(http.retries).unwrap_or(u32::MAX).saturating_add(1);
-    let policy = RetryPolicy { attempts, seed: seed(), ..RetryPolicy::default() };
+    let within_ms = settings.model.retry_seconds.saturating_mul(1_000);
+    let beyond_ms = (waits && within_ms > 0).then_some(BEYOND_MS);
+    let policy = RetryPolicy { within_ms, beyond_ms, seed: seed(), ..RetryPolicy::default() };
     let key = |key: &Option<Secret>| key.as_ref().map(|key| key.expose().to_owned());
     let client = haft_net::Client::connecting_within(Duration::from_secs(http.connect_seconds));
     let provider = match &reference {

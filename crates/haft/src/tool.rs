@@ -267,7 +267,7 @@ async fn tools(
     arguments: &Tool,
     more: &[Arc<dyn AnyTool>],
 ) -> Result<ToolSet, Failure> {
-    let env = base.env(base.loaded.settings.model.as_deref(), is_terminal())?;
+    let env = base.env(base.loaded.settings.model.name.as_deref(), is_terminal())?;
     base.tools(&arguments.common, &env, more).await
 }
 

@@ -60,7 +60,7 @@ fn later_layers_win_and_rules_add_up() {
     });
     assert_eq!(told(&loaded), "");
     let settings = &loaded.settings;
-    assert_eq!(settings.model.as_deref(), Some("c"));
+    assert_eq!(settings.model.name.as_deref(), Some("c"));
     assert_eq!((settings.effort, settings.mode), (Some(Effort::Max), Mode::AcceptEdits));
     assert_eq!((settings.tools.concurrency, settings.tools.off.len()), (2, 0));
     assert_eq!(settings.permissions.allow, ["Bash(ls)", "Edit"]);
@@ -75,10 +75,10 @@ fn later_layers_win_and_rules_add_up() {
             (Layer::CommandLine, "allow", "Edit"),
         ]
     );
-    assert_eq!(loaded.origin("model"), Layer::Environment);
+    assert_eq!(loaded.origin("model.name"), Layer::Environment);
     assert_eq!(loaded.origin("tools.concurrency"), Layer::User);
     assert_eq!(loaded.origin("tools.off"), Layer::Local);
-    assert_eq!(loaded.origin("http.retries"), Layer::Default);
+    assert_eq!(loaded.origin("http.stall_seconds"), Layer::Default);
 }
 
 #[test]
@@ -97,6 +97,24 @@ fn what_is_known_of_models_adds_up() {
 }
 
 #[test]
+fn a_model_is_a_name_or_a_table() {
+    for (text, name, seconds) in [
+        ("model = 'openai/a'", Some("openai/a"), 120),
+        ("[model]\nname = 'openai/a'\nretry_seconds = 7", Some("openai/a"), 7),
+        ("model.retry_seconds = 0", None, 0),
+    ] {
+        let loaded = user(text);
+        assert_eq!(told(&loaded), "", "{text}");
+        let model = &loaded.settings.model;
+        assert_eq!((model.name.as_deref(), model.retry_seconds), (name, seconds), "{text}");
+    }
+    for wrong in ["model = 3", "model.name = 3", "model.retry_seconds = 'x'", "model.retry = 1"] {
+        let loaded = user(wrong);
+        assert!(told(&loaded).contains(":1: model"), "{wrong}: {}", told(&loaded));
+    }
+}
+
+#[test]
 fn before_trust_nothing_of_a_project_is_read() {
     let folder = tempfile::tempdir().unwrap();
     write(folder.path(), "project/.haft/settings.toml", "= this is no TOML");
@@ -110,11 +128,11 @@ fn before_trust_nothing_of_a_project_is_read() {
 #[test]
 fn a_trusted_project_still_may_not_decide_everything() {
     let folder = tempfile::tempdir().unwrap();
-    let text = "mode = 'bypass'\nhttp.retries = 0\nrun.max_steps = 3";
+    let text = "mode = 'bypass'\nmodel.retry_seconds = 0\nrun.max_steps = 3";
     write(folder.path(), "project/.haft/settings.toml", text);
     let loaded = load(&sources(folder.path()));
     assert_eq!(loaded.settings.mode, Mode::Ask);
-    assert_eq!(loaded.settings.http.retries, 5);
+    assert_eq!(loaded.settings.model.retry_seconds, 120);
     assert_eq!(loaded.settings.run.max_steps, Some(3));
     assert_eq!(loaded.problems.len(), 2);
     assert!(told(&loaded).contains("a project may not set this to \"bypass\""));
@@ -154,7 +172,7 @@ fn what_is_wrong_is_named_with_its_line() {
 #[test]
 fn one_wrong_value_does_not_take_others_along() {
     let loaded = user("effort = 'huge'\nmodel = 'm'\nread.max_lines = 10");
-    assert_eq!(loaded.settings.model.as_deref(), Some("m"));
+    assert_eq!(loaded.settings.model.name.as_deref(), Some("m"));
     assert_eq!((loaded.settings.read.max_lines, loaded.problems.len()), (10, 1));
 }
 
@@ -194,7 +212,7 @@ fn every_key_is_documented() {
     }
     let mut seen = Vec::new();
     check(&schema(), "", &mut seen);
-    for key in ["model", "permissions.deny", "tools.concurrency", "http.retries"] {
+    for key in ["model.name", "permissions.deny", "tools.concurrency", "http.stall_seconds"] {
         assert!(seen.iter().any(|name| name == key), "{key} is not looked at: {seen:?}");
     }
 }

@@ -178,7 +178,7 @@ async fn live(cassette: &Cassette, wire: Arc<dyn Wire>, request: Request) -> (St
     } else {
         Patience::default()
     };
-    let policy = RetryPolicy { attempts: 3, base_ms: 2, ..RetryPolicy::default() };
+    let policy = RetryPolicy { attempts: 3, base_ms: 2, cap_ms: 2, ..RetryPolicy::default() };
     let once = HttpProvider::new(wire, endpoint, Client::new(), patience);
     let provider = Retry::new(Arc::new(once), policy);
     let mut answer = provider.stream(request, CancellationToken::new());

@@ -237,7 +237,7 @@ struct Way<'a> {
 
 impl Way<'_> {
     fn ask(&self, world: &World, case: Case) -> Ran {
-        world.settings("[http]\nretries = 0\n");
+        world.settings("[model]\nretry_seconds = 0\n");
         let provider = if self.wire == Wire::Anthropic { "anthropic" } else { "openai" };
         let name = format!("{provider}/{}", self.model);
         let prompt = format!("case {case:?} {name}.");

@@ -104,7 +104,7 @@ fn broken_answers_fail_the_run() {
 fn a_cut_stream_is_no_answer() {
     for wire in WIRES {
         let world = World::new();
-        world.settings("[http]\nretries = 1\n");
+        world.settings("[model]\nretry_seconds = 1\n");
         let mock = Mock::with(move |_, _| {
             let mut answer = wire.text("This answer is never finished");
             let Some(Step::Send(body)) = answer.steps.pop() else { panic!("no body") };
@@ -126,7 +126,7 @@ fn a_cut_stream_is_no_answer() {
 fn what_was_done_before_a_failure_is_gone_on_with() {
     for wire in WIRES {
         let world = World::new();
-        world.settings("[http]\nretries = 0\n");
+        world.settings("[model]\nretry_seconds = 0\n");
         world.file("a.txt", "alpha\n");
         let mock = Mock::with(move |nth, _| match nth {
             0 => wire.calls("I look.", &[("read", json!({"path": "a.txt"}))]),

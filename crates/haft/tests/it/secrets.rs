@@ -52,7 +52,7 @@ fn a_server_that_repeats_the_key_is_not_quoted() {
     for wire in WIRES {
         for status in [400, 401, 403, 500] {
             let world = World::new();
-            world.settings("[http]\nretries = 0\n");
+            world.settings("[model]\nretry_seconds = 0\n");
             let mock = Mock::with(move |_, request| {
                 let header = request.headers.iter().find(|(_, value)| value.contains(CANARY));
                 let body = json!({"error": {"type": "x", "message": format!("got {header:?}")}});

@@ -164,7 +164,7 @@ fn wrong_settings_and_commands_are_mistakes_too() {
 #[test]
 fn a_wrong_setting_is_named_with_its_line() {
     let world = World::new();
-    world.settings("[http]\nretries = 2\n\n[models.\"a/b\"]\nvision = \"no\"\n");
+    world.settings("[http]\nstall_seconds = 2\n\n[models.\"a/b\"]\nvision = \"no\"\n");
     let ran = world.run(&["tool", "ls", "--input", "{}"]);
     assert_eq!(ran.code, Some(2), "{ran:?}");
     let said = r#"settings.toml:5: models.a/b.vision: "no" does not fit, "#;
