@@ -32,9 +32,24 @@ pub(crate) struct CommandPattern {
     words: bool,
     /// The same for texts that are no commands, where every border is a gap.
     loose: Vec<String>,
+    /// What it says is set for a command, where it says so.
+    set: Option<Given>,
     /// Why it takes none of the commands that it was written for, where that is so.
     doubt: Option<&'static str>,
 }
+
+/// What a pattern says is set for a command.
+#[derive(Clone, Debug, PartialEq, Eq)]
+struct Given {
+    /// Names and values.
+    values: Vec<(String, String)>,
+    /// What the pattern says of the command; empty where it does not say which values are meant, or
+    /// which command.
+    pieces: Vec<String>,
+}
+
+/// A variable that is set for a command, and to what, where that is known.
+pub(crate) type Setting = (String, Option<String>);
 
 impl CommandPattern {
     /// Reads a pattern; quotes are removed, `\*` is a star of its own.
@@ -90,7 +105,8 @@ impl CommandPattern {
         if let Some(first) = loose.first_mut().filter(|first| first.starts_with(GAP)) {
             first.remove(0);
         }
-        Ok(Self { pieces, words, loose, doubt })
+        let set = Given::of(&pieces);
+        Ok(Self { pieces, words, loose, set, doubt })
     }
 
     /// Reports whether it takes any simple command.
@@ -100,7 +116,34 @@ impl CommandPattern {
 
     /// Strict: the text is one simple command of plain words, and they match.
     pub(crate) fn allows(&self, text: &str) -> bool {
-        plain_words(text).is_some_and(|words| self.takes(&words.join("\0")))
+        plain_words(text).is_some_and(|words| self.permits(&[], &words.join("\0")))
+    }
+
+    /// Strict: words joined by NUL match, and what is set for them is just what it says is set, but for
+    /// what changes nothing of what they do.
+    pub(crate) fn permits(&self, set: &[Setting], joined: &str) -> bool {
+        self.permitted(set).is_some_and(|pieces| self.takes_with(pieces, joined))
+    }
+
+    /// The same of whatever begins with these words.
+    pub(crate) fn permits_more(&self, set: &[Setting], joined: &str) -> bool {
+        self.permitted(set)
+            .is_some_and(|pieces| self.is_open(pieces) && self.takes_with(pieces, joined))
+    }
+
+    /// What it says of a command for which this is set; none where it is not about such a one.
+    fn permitted(&self, set: &[Setting]) -> Option<&[String]> {
+        let given = self.set.as_ref().map_or(&[][..], |given| &given.values);
+        let is_given = |(name, value): &(String, String)| {
+            set.iter().any(|(own, to)| own == name && to.as_ref() == Some(value))
+        };
+        let is_plain = |(name, value): &Setting| {
+            let is_said = |value: &String| given.contains(&(name.clone(), value.clone()));
+            value.as_ref().is_some_and(is_said) || haft_shell::is_harmless(name, value.as_deref())
+        };
+        let is_it = given.iter().all(is_given) && set.iter().all(is_plain);
+        let pieces = self.set.as_ref().map_or(&self.pieces, |given| &given.pieces);
+        is_it.then_some(pieces)
     }
 
     /// Generous: some simple command in the text matches, however it is wrapped.
@@ -168,15 +211,10 @@ impl CommandPattern {
         self.doubt
     }
 
-    /// Whether it begins with what is set for a command: no rule for words allows such a command.
-    pub(crate) fn assigns(&self) -> bool {
-        let first = self.pieces.first().and_then(|piece| piece.split(GAP).next());
-        let name = first.and_then(|word| word.split_once('=')).map(|(name, _)| name);
-        let is_letter = |c: char| c == '_' || c.is_ascii_alphanumeric();
-        name.is_some_and(|name| {
-            name.starts_with(|c: char| is_letter(c) && !c.is_ascii_digit())
-                && name.chars().all(is_letter)
-        })
+    /// Whether it says that something is set for a command, and not to what, or for which one: it allows
+    /// none then.
+    pub(crate) fn sets_openly(&self) -> bool {
+        self.set.as_ref().is_some_and(|given| given.pieces.is_empty())
     }
 
     /// Reports whether it takes just one command, for an allowance as explicit as can be.
@@ -189,11 +227,9 @@ impl CommandPattern {
         self.takes_with(&self.pieces, joined)
     }
 
-    /// Reports whether it takes whatever begins with these words.
-    pub(crate) fn takes_more(&self, joined: &str) -> bool {
-        let is_open =
-            self.words || self.pieces.len() > 1 && self.pieces.ends_with(&[String::new()]);
-        is_open && self.takes(joined)
+    /// Whether anything may stand behind these pieces of it.
+    fn is_open(&self, pieces: &[String]) -> bool {
+        self.words || pieces.len() > 1 && pieces.ends_with(&[String::new()])
     }
 
     /// Reports whether it may take something that begins with these words.
@@ -233,6 +269,37 @@ impl CommandPattern {
     fn ends(&self, left: &str) -> bool {
         left.is_empty() || (self.words && left.starts_with(GAP))
     }
+}
+
+impl Given {
+    /// What stands before the command in a pattern; none where nothing does.
+    fn of(pieces: &[String]) -> Option<Self> {
+        let (first, rest) = pieces.split_first()?;
+        let mut values = Vec::new();
+        let mut left = Some(first.as_str());
+        while let Some(text) = left {
+            let (word, behind) = text.split_once(GAP).map_or((text, None), |(a, b)| (a, Some(b)));
+            let Some((name, value)) = setting(word) else { break };
+            values.push((name.to_owned(), value.to_owned()));
+            left = behind;
+        }
+        if values.is_empty() {
+            return None;
+        }
+        // Without a word behind it a star would stand for a value, and nothing for any command.
+        let own = |text: &str| std::iter::once(text.to_owned()).chain(rest.iter().cloned());
+        let pieces = left.map(|text| own(text).collect()).unwrap_or_default();
+        Some(Self { values, pieces })
+    }
+}
+
+/// The name and the value of a word that sets a variable for a command.
+fn setting(word: &str) -> Option<(&str, &str)> {
+    let is_letter = |c: char| c == '_' || c.is_ascii_alphanumeric();
+    word.split_once('=').filter(|(name, _)| {
+        name.starts_with(|c: char| is_letter(c) && !c.is_ascii_digit())
+            && name.chars().all(is_letter)
+    })
 }
 
 /// Words that begin no command beside [`KEYWORDS`].

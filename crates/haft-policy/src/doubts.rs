@@ -26,10 +26,10 @@ impl Policy {
                 self.misplaced(pattern, &is_there).or_else(|| self.unwritten(pattern, &is_there))
             }
             Subject::Command { pattern, .. } => {
-                let assigns = placed.rule.verdict == Verdict::Allow && pattern.assigns();
-                let set = "no rule for words allows a command for which something is set; write it \
-                           without that";
-                pattern.doubt().or(assigns.then_some(set)).map(str::to_owned)
+                let is_open = placed.rule.verdict == Verdict::Allow && pattern.sets_openly();
+                let set = "what is set for a command is only allowed by its name and its whole value, \
+                           with the command behind it";
+                pattern.doubt().or(is_open.then_some(set)).map(str::to_owned)
             }
             _ => None,
         };

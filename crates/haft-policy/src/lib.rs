@@ -42,6 +42,7 @@ mod script;
 mod scripts;
 mod segments;
 mod shape;
+mod start;
 mod uproot;
 mod veil;
 mod walls;

@@ -1,16 +1,18 @@
-//! The rule that a person is offered to save: literal, and exactly for what was asked; of a few
-//! commands that only tell, for all that begins as they do.
+//! The rules that a person is offered to save: literal, and exactly for what was asked; of commands whose
+//! first words say what they do, for all that begins as they do.
 //!
-//! **Invariant:** an offered rule allows the call that it was made for, and no pattern character
-//! of a name becomes a pattern.
+//! **Invariant:** offered rules allow the call that they were made for, and no pattern character of a
+//! name becomes a pattern.
 
 use haft_types::{Access, Effect, HostPath, Origin, Plan, Style, Target, ToolSpec};
 
-use crate::{Part, Policy, Script, command::plain_words, glob::escape};
+use crate::{
+    Ask, Grants, Mode, Part, Policy, Rules, Scope, Verdict, command::plain_words, glob::escape,
+    start,
+};
 
 impl Policy {
-    /// The text of the allow rule that would let this plan go on from now on; none where no
-    /// literal rule says just that. It is shown before it is saved.
+    /// The text of the allow rule for just this plan; none where no literal rule says just that.
     pub fn rule_for(&self, tool: &ToolSpec, plan: &Plan) -> Option<String> {
         if let Origin::Mcp { .. } = tool.origin {
             return Some(tool.name.to_string());
@@ -25,12 +27,7 @@ impl Policy {
                 Some(format!("{}({pattern})", if writes { "Edit" } else { "Read" }))
             }
             Target::Command { text, fresh_in } if rest.is_empty() || fresh_in.is_some() => {
-                let name = match &*tool.name {
-                    "bash" => "Bash",
-                    "powershell" => "PowerShell",
-                    _ => return None,
-                };
-                Some(literal(name, &plain_words(text)?))
+                Some(literal(shell(tool)?, &plain_words(text)?))
             }
             Target::Net { host } if rest.is_empty() && tool.name == "web_fetch" => {
                 Some(format!("WebFetch(domain:{host})"))
@@ -39,19 +36,32 @@ impl Policy {
         }
     }
 
-    /// The rules that together allow a call whose paths really lie at `real`, one for each effect:
-    /// an allowance needs the written and the real form. Empty where no rules can say it.
-    pub fn rules_for(
-        &self,
-        tool: &ToolSpec,
-        plan: &Plan,
-        real: &[Option<HostPath>],
-    ) -> Vec<String> {
-        if let Some(rules) = self.script_rules(plan) {
-            return rules;
-        }
-        let mut really = plan.clone();
-        for (effect, real) in really.effects.iter_mut().zip(real) {
+    /// The rules that together allow a call from now on; empty where no rules do. They are shown before
+    /// they are saved.
+    pub fn rules_for(&self, ask: &Ask<'_>) -> Vec<String> {
+        let rules = self.command_rules(ask).unwrap_or_else(|| self.place_rules(ask));
+        if !rules.is_empty() && self.suffice(ask, &rules) { rules } else { Vec::new() }
+    }
+
+    /// Whether a call goes on with these rules, today and on another day.
+    fn suffice(&self, ask: &Ask<'_>, rules: &[String]) -> bool {
+        let mut added = Rules::default();
+        rules.iter().for_each(|rule| added.add(Verdict::Allow, Scope::Local, rule));
+        let mut policy = self.clone();
+        policy.extend(&added);
+        let grants = Grants::default();
+        let goes_on = |mode| {
+            let ruling = policy.decide(&Ask { mode, grants: &grants, ..*ask });
+            ruling.verdict == Verdict::Allow
+        };
+        // Nobody is asked in the other one, whatever is allowed.
+        goes_on(Mode::Ask) && (ask.mode == Mode::DontAsk || goes_on(ask.mode))
+    }
+
+    /// One for each effect by its place: an allowance needs the written and the real form.
+    fn place_rules(&self, ask: &Ask<'_>) -> Vec<String> {
+        let mut really = ask.plan.clone();
+        for (effect, real) in really.effects.iter_mut().zip(ask.real) {
             if let (Target::Path { path, .. } | Target::Tree { root: path }, Some(real)) =
                 (&mut effect.target, real)
             {
@@ -59,7 +69,7 @@ impl Policy {
             }
         }
         let (Some(written), Some(really)) =
-            (self.rule_for(tool, plan), self.rule_for(tool, &really))
+            (self.rule_for(ask.tool, ask.plan), self.rule_for(ask.tool, &really))
         else {
             return Vec::new();
         };
@@ -90,24 +100,37 @@ impl Policy {
         rules
     }
 
-    /// The rules for the commands of a script that are more than one; none for all else.
-    fn script_rules(&self, plan: &Plan) -> Option<Vec<String>> {
-        let of = |effect| Script::of_effect(effect, plan, &self.anchors.home);
-        let script = plan.effects.iter().find_map(of)?;
-        let asked: Vec<&Part> =
-            script.parts.iter().filter(|part| !(part.read_only || part.is_wrapped)).collect();
-        // What a redirect writes is no matter of a rule for words.
-        let fits = |part: &&Part| {
-            let mut redirected = part.effects[..part.redirected].iter();
-            part.joined().is_some() && redirected.all(|effect| effect.access == Access::Observe)
+    /// One for each command of a shell that would be asked about alone, and for a wrapper alone what it
+    /// runs counts; none where the call is no command.
+    fn command_rules(&self, ask: &Ask<'_>) -> Option<Vec<String>> {
+        let tool = shell(ask.tool)?;
+        let command = |effect: &Effect| match &effect.target {
+            Target::Command { text, .. } => Some(text.clone()),
+            _ => None,
         };
-        if script.parts.len() < 2 || script.fault.is_some() {
-            return None;
+        let text = ask.plan.effects.first().and_then(command)?;
+        let (script, judged) = self.decide_parts(ask);
+        if script.is_none_or(|script| script.fault.is_some()) {
+            return Some(
+                plain_words(&text).map(|words| offered(tool, &words)).into_iter().collect(),
+            );
         }
-        let is_few = !asked.is_empty() && asked.len() <= MOST;
-        let words = asked.iter().filter_map(|part| part.words.as_deref());
-        let rules = words.map(|words| literal("Bash", words)).collect();
-        Some(if is_few && asked.iter().all(fits) { rules } else { Vec::new() })
+        let mut rules: Vec<String> = Vec::new();
+        let mut is_ruled = false;
+        for (part, ruling) in &judged {
+            // Who allows a wrapper allows what it runs.
+            if is_ruled && part.is_wrapped {
+                continue;
+            }
+            is_ruled = !part.passes && ruling.verdict == Verdict::Ask;
+            if is_ruled {
+                let Some(rule) = rule_of(tool, part) else { return Some(Vec::new()) };
+                if !rules.contains(&rule) {
+                    rules.push(rule);
+                }
+            }
+        }
+        Some(if rules.len() <= MOST { rules } else { Vec::new() })
     }
 
     fn pattern(&self, path: &HostPath, tree: bool) -> Option<String> {
@@ -143,18 +166,55 @@ impl Policy {
 /// Most rules that are offered for one call.
 const MOST: usize = 3;
 
-/// Commands that tell of what runs or is used, whatever stands behind these words.
-const TELLING: &[[&str; 2]] = &[["docker", "ps"], ["docker", "logs"], ["cargo", "tree"]];
-
-/// The rule for just these words, or for all that begins as they do where that only tells.
-fn literal(tool: &str, words: &[String]) -> String {
-    let is_start =
-        |start: &&[&str; 2]| words.len() > 1 && start.iter().zip(words).all(|(a, b)| a == b);
-    if let Some(start) = TELLING.iter().find(is_start) {
-        return format!("{tool}({}:*)", start.join(" "));
+/// How rules name a tool that runs commands of a shell.
+fn shell(tool: &ToolSpec) -> Option<&'static str> {
+    match &*tool.name {
+        "bash" => Some("Bash"),
+        "powershell" => Some("PowerShell"),
+        _ => None,
     }
+}
+
+/// The rule for one command of a script, with what is set for it; none where no words say which it is.
+fn rule_of(tool: &str, part: &Part) -> Option<String> {
+    let counts = |(name, value): &&(String, Option<String>)| {
+        !haft_shell::is_harmless(name, value.as_deref())
+    };
+    let mut words = Vec::new();
+    for (name, value) in part.set.iter().filter(counts) {
+        words.push(format!("{name}={}", value.as_ref()?));
+    }
+    let own = match &part.words {
+        Some(own) => own.clone(),
+        None => part.written.iter().map_while(Clone::clone).collect(),
+    };
+    let own: Vec<&str> = own.iter().map(String::as_str).collect();
+    let start = start::of(&own);
+    // Where not all words are known there is no rule for just these.
+    let count = start.or_else(|| part.words.as_ref().map(Vec::len)).filter(|count| *count > 0)?;
+    words.extend(own[..count].iter().map(|word| (*word).to_owned()));
+    // Nobody could read it in a question.
+    let is_shown = |word: &String| !word.contains(char::is_control);
+    words.iter().all(is_shown).then(|| text(tool, &words, start.is_some()))
+}
+
+/// The rule for a command that stands alone: for all that begins as it does, or just for it.
+fn offered(tool: &str, words: &[String]) -> String {
+    let own: Vec<&str> = words.iter().map(String::as_str).collect();
+    match start::of(&own) {
+        Some(count) => text(tool, &words[..count], true),
+        None => literal(tool, words),
+    }
+}
+
+/// The rule for just these words.
+fn literal(tool: &str, words: &[String]) -> String {
+    text(tool, words, false)
+}
+
+fn text(tool: &str, words: &[String], is_start: bool) -> String {
     let words: Vec<String> = words.iter().map(|word| escape_word(word)).collect();
-    format!("{tool}({})", words.join(" "))
+    format!("{tool}({}{})", words.join(" "), if is_start { ":*" } else { "" })
 }
 
 /// Escapes what is no plain character, so that a pattern takes the word as it is.

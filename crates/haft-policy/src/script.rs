@@ -274,7 +274,9 @@ pub struct Part {
     pub is_wrapped: bool,
     /// Whether it does nothing but to run the next part.
     pub passes: bool,
-    /// Whether something is set for it alone that may change what it does.
+    /// What is set for it alone: names, and values where these are known.
+    pub set: Vec<(String, Option<String>)>,
+    /// Whether something of that may change what it does.
     pub is_assigned: bool,
     /// The files that it works on; first those of its redirects.
     pub effects: Vec<Effect>,
@@ -511,6 +513,7 @@ impl Part {
             program: part.program,
             is_wrapped: !part.wrappers.is_empty(),
             is_assigned: !part.assignments.iter().all(is_plain),
+            set: part.assignments,
             is_tame: part.is_known,
             read_only: part.read_only,
             why: part.why,

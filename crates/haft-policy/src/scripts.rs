@@ -13,7 +13,7 @@ use haft_types::{Access, Effect, HostPath, Mode, Plan, Target};
 
 use crate::{
     Ask, Policy, Rule, Verdict,
-    command::GAP,
+    command::{CommandPattern, GAP},
     decide::{Judged, Placed, Remember, Ruling, by_place_or_mode, doing, is_tool, short},
     parts::Parts,
     rule::{PathClass, Subject},
@@ -72,9 +72,8 @@ impl Policy {
             if part.connects && !inside {
                 return Err(about(part, script, "a redirect of it opens a connection"));
             }
-            let joined = part.joined();
-            let rule = joined
-                .and_then(|joined| self.rule_of(ask, |pattern| pattern.takes(&joined)))
+            let rule = self
+                .rule_of(ask, |pattern| is_permitted(part, pattern))
                 .or_else(|| self.rule_of_start(ask, part));
             // Who allows a wrapper allows what it runs.
             ruled = rule.is_some() || (ruled && part.is_wrapped);
@@ -225,7 +224,7 @@ impl Policy {
     /// The rule that allows a command whatever its words are that only the shell will know; none where
     /// one may be among them that denies or asks, or that names what nobody was asked about.
     fn rule_of_start(&self, ask: &Ask<'_>, part: &Part) -> Option<&Rule> {
-        if part.words.is_some() || part.is_assigned || part.open.is_some() || !is_free(part) {
+        if part.words.is_some() || part.open.is_some() || !is_free(part) {
             return None;
         }
         let first: Vec<&str> = part.written.iter().map_while(Option::as_deref).collect();
@@ -243,18 +242,24 @@ impl Policy {
         if self.rules.iter().chain(&self.restricted).any(|placed| may_mean(&placed)) {
             return None;
         }
-        self.rule_of(ask, |pattern| pattern.takes_more(&start))
+        self.rule_of(ask, |pattern| pattern.permits_more(&part.set, &start))
     }
 
     /// The first rule that allows commands of the tool that it takes.
     pub(crate) fn rule_of(
         &self,
         ask: &Ask<'_>,
-        takes: impl Fn(&crate::command::CommandPattern) -> bool,
+        takes: impl Fn(&CommandPattern) -> bool,
     ) -> Option<&Rule> {
         let allows = |placed: &&Placed| matches!(&placed.rule.subject, Subject::Command { tool, pattern } if is_tool(ask.tool, tool) && takes(pattern));
         self.with(Verdict::Allow).find(allows).map(|placed| &placed.rule)
     }
+}
+
+/// Whether a rule of this pattern allows a part by its words, with what is set for it.
+fn is_permitted(part: &Part, pattern: &CommandPattern) -> bool {
+    let words = part.words.as_ref().filter(|words| !words.is_empty());
+    words.is_some_and(|words| pattern.permits(&part.set, &words.join(&GAP.to_string())))
 }
 
 /// Programs that run what the project says: what they are told names tests and targets, and whatever

@@ -49,6 +49,11 @@ pub(crate) fn end(text: &str, from: usize, here: &Here<'_>) -> Option<(usize, us
     None
 }
 
+/// A body that is taken as it is, without the tabs before its lines.
+pub(crate) fn without_tabs(body: &str) -> String {
+    body.split_inclusive('\n').map(|line| line.trim_start_matches('\t')).collect()
+}
+
 /// Whether the line end after this text is taken away by a backslash.
 fn is_escaped(line: &str) -> bool {
     (line.len() - line.trim_end_matches('\\').len()) % 2 == 1

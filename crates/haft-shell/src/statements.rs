@@ -550,7 +550,7 @@ impl<'a> Reader<'a> {
         if !ends_there || !is_same || !starts_there || node.end_byte() > found.1 {
             return Err(self.unclear(head));
         }
-        let pieces = self.body(line..found.0, is_literal, body, place)?;
+        let pieces = self.body(line..found.0, &here, body, place)?;
         let target = Word { pieces, span: line..found.0 };
         command.redirects.push(Redirect { how: Direction::Text, descriptor, target });
         Ok(behind)
@@ -560,33 +560,43 @@ impl<'a> Reader<'a> {
     fn body(
         &mut self,
         span: Range<usize>,
-        is_literal: bool,
+        here: &Here<'_>,
         body: Option<Node<'_>>,
         place: &Place,
     ) -> Result<Vec<Piece>, Fault> {
         let whole = &self.source[span.clone()];
-        let plain = |text: &str| Piece::Text { text: text.to_owned(), quoted: true };
-        if is_literal {
-            return Ok(vec![plain(whole)]);
+        if here.is_literal {
+            let text = if here.tabs { heredoc::without_tabs(whole) } else { whole.to_owned() };
+            return Ok(vec![Piece::Text { text, quoted: true }]);
         }
         let (mut pieces, mut at) = (Vec::new(), span.start);
         let parts = body.map(named).unwrap_or_default();
         for child in parts.into_iter().filter(|child| child.kind() != "heredoc_content") {
-            self.heredoc_text(at..self.begin(child), &mut pieces)?;
+            self.heredoc_text(at..self.begin(child), here.tabs, &mut pieces)?;
             pieces.push(self.expansion(child, true, place)?);
             at = child.end_byte();
         }
-        self.heredoc_text(at..span.end, &mut pieces)?;
+        self.heredoc_text(at..span.end, here.tabs, &mut pieces)?;
         Ok(pieces)
     }
 
     /// Text of a here-document between its expansions.
-    fn heredoc_text(&self, span: Range<usize>, pieces: &mut Vec<Piece>) -> Result<(), Fault> {
+    fn heredoc_text(
+        &self,
+        span: Range<usize>,
+        tabs: bool,
+        pieces: &mut Vec<Piece>,
+    ) -> Result<(), Fault> {
         let at = span.start;
+        let mut is_start = tabs && self.source[..at].ends_with('\n');
         let text = self.source.get(span).ok_or_else(|| unclear(self.source, at))?;
         let mut plain = String::with_capacity(text.len());
         let mut chars = text.chars().peekable();
         while let Some(c) = chars.next() {
+            if is_start && c == '\t' {
+                continue;
+            }
+            is_start = tabs && c == '\n';
             match (c, chars.peek()) {
                 ('\\', Some('$' | '`' | '\\')) => plain.extend(chars.next()),
                 ('\\', Some('\n')) => drop(chars.next()),

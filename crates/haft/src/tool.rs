@@ -9,7 +9,7 @@ use std::{
 };
 
 use haft_host::Host;
-use haft_policy::Mode;
+use haft_policy::{Ask, Grants, Mode};
 use haft_tool::{AnyTool, ToolSet};
 use haft_types::{Access, Body, CallId, Follow, HostPath, Outcome, Part, Plan, Status, Target};
 use serde_json::{Value, json};
@@ -190,7 +190,18 @@ async fn would_allow(core: &Core, name: &str, outcome: &Outcome, plan: &Plan) ->
             return Some(format!("to allow it, {}", both.join(", and ")));
         }
     }
-    let rules = base.policy.rules_for(spec, plan, &real);
+    let rules = base.policy.rules_for(&Ask {
+        tool: spec,
+        input: &Value::Null,
+        plan,
+        real: &real,
+        agent: &core.dispatcher.agent,
+        mode: base.mode,
+        place: &base.place,
+        grants: &Grants::default(),
+        walls: None,
+        veil: None,
+    });
     if rules.is_empty() {
         return None;
     }

@@ -1,6 +1,7 @@
 //! Judgements through the public API.
 #![expect(clippy::unwrap_used, clippy::panic, reason = "helpers of tests fail by panicking")]
 
+mod always;
 mod cases;
 mod commands;
 mod discards;

@@ -46,6 +46,11 @@ impl Value {
         Self::Texts(Rc::new(vec![text.to_owned()]))
     }
 
+    /// A text of any length, which stands in the script.
+    pub(crate) fn whole(text: &str) -> Self {
+        Self::Texts(Rc::new(vec![text.to_owned()]))
+    }
+
     /// One of several texts, which are at least one.
     pub(crate) fn texts(mut texts: Vec<String>) -> Self {
         texts.sort();

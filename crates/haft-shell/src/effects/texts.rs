@@ -9,7 +9,7 @@ use super::{
     state::{State, Value},
     words::{Arg, Around},
 };
-use crate::syntax::{Command, Direction, Kind, Piece, Word};
+use crate::syntax::{Command, Direction, Kind, Piece, Redirect, Word};
 
 /// The longest answer that is followed, in bytes.
 const LONGEST: usize = 4096;
@@ -75,6 +75,29 @@ impl Around<'_> {
         let is_plain = |text: &String| !text.contains('\\') && text.len() <= LONGEST;
         let end = |text: &String| text.trim_end_matches('\n').to_owned();
         texts.iter().all(is_plain).then(|| Value::texts(texts.iter().map(end).collect()))
+    }
+
+    /// What `cat` says that is given a text: that text, without the line ends behind it.
+    pub(super) fn passed_on(&self, given: &Redirect, state: &State) -> Option<Value> {
+        let is_input = matches!(given.descriptor.as_deref(), None | Some("0"));
+        let is_own = self.script.functions.iter().any(|function| function == "cat");
+        if given.how != Direction::Text || !is_input || is_own {
+            return None;
+        }
+        // Of a long text that stands there all is known.
+        if let [Piece::Text { text, quoted: true }] = &given.target.pieces[..] {
+            return Some(Value::whole(text.trim_end_matches('\n')));
+        }
+        let arg = self.arg(&given.target, state);
+        if arg.is_split || arg.is_pattern || arg.is_odd {
+            return None;
+        }
+        let end = |text: &str| text.trim_end_matches('\n').to_owned();
+        match &arg.value {
+            Value::Texts(texts) => Some(Value::texts(texts.iter().map(|text| end(text)).collect())),
+            Value::From(start) => Some(Value::From(end(start))),
+            _ => None,
+        }
     }
 }
 

@@ -222,7 +222,6 @@ impl Around<'_> {
             && only.kind == Kind::Simple
             && only.place.is_answer
             && only.assignments.is_empty()
-            && only.redirects.is_empty()
             && let Some(value) = self.said(only, state)
         {
             return value;
@@ -233,9 +232,13 @@ impl Around<'_> {
 
     /// What one command says that says what is known.
     fn said(&self, command: &Command, state: &State) -> Option<Value> {
-        match &command.words[..] {
-            [word] if word.literal().as_deref() == Some("pwd") => Some(folders(state)),
-            _ => self.echoed(command, state),
+        match (&command.words[..], &command.redirects[..]) {
+            ([word], []) if word.literal().as_deref() == Some("pwd") => Some(folders(state)),
+            (_, []) => self.echoed(command, state),
+            ([word], [given]) if word.literal().as_deref() == Some("cat") => {
+                self.passed_on(given, state)
+            }
+            _ => None,
         }
     }
 }

@@ -85,9 +85,7 @@ impl Stage for Ask {
 fn lasting(call: &Call, ruling: &Ruling, judge: &Judge) -> Vec<String> {
     let kept = ruling.remember == Remember::Saved && call.cx.session().saver.get().is_some();
     let Some(prepared) = call.ready().ok().filter(|_| kept) else { return Vec::new() };
-    rules::with_ask(call, prepared, &prepared.plan, judge, |ask| {
-        judge.policy.rules_for(ask.tool, ask.plan, ask.real)
-    })
+    rules::with_ask(call, prepared, &prepared.plan, judge, |ask| judge.policy.rules_for(ask))
 }
 
 /// Goes on with what a hook allowed; arguments of its own are judged anew, and its yes is for them.

@@ -231,7 +231,8 @@ pub(super) fn declare(judge: &mut Judge<'_, '_>, call: &Call<'_>, out: &mut Outc
                 let is_exported = call.name == "export" || flags.contains('x');
                 let is_fine = if flags.contains(['p', 'f', 'F']) && call.name != "export" {
                     is_name(name)
-                } else if is_exported && value.is_some() {
+                } else if is_exported {
+                    // What has no value here is handed on with what it was set to before.
                     super::is_harmless(name, known.and(value))
                 } else {
                     is_own(name)
