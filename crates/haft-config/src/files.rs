@@ -6,6 +6,8 @@ use std::{
     path::{Path, PathBuf},
 };
 
+use haft_types::Hash;
+
 /// The largest file that is read, in bytes.
 pub const MAX_FILE: u64 = 1024 * 1024;
 
@@ -138,6 +140,39 @@ fn create(folder: &Path) -> io::Result<()> {
 #[cfg(not(unix))]
 fn create(folder: &Path) -> io::Result<()> {
     fs::create_dir_all(folder)
+}
+
+/// The person's settings for one project that stand in haft's home, of which the project knows nothing:
+/// by the name of its folder, and what tells it from others of that name.
+pub fn own_settings(haft_home: &Path, project: &Path) -> PathBuf {
+    let real = fs::canonicalize(project).unwrap_or_else(|_| project.to_owned());
+    let hash = Hash::of(real.as_os_str().as_encoded_bytes()).to_string();
+    let name = real.file_name().unwrap_or_default().to_string_lossy();
+    let is_plain = |c: &char| c.is_ascii_alphanumeric() || "-_.".contains(*c);
+    let name: String = name.chars().filter(is_plain).take(32).collect();
+    haft_home.join("projects").join(format!("{name}-{}", &hash[..16])).join("settings.toml")
+}
+
+/// The name of the person's settings among those of a project.
+pub const LOCAL_SETTINGS: &str = "settings.local.toml";
+
+/// Has git leave the person's settings out that stand in a project's folder: by a file beside them, which
+/// is made where there is none. Gives the text of one that is there.
+///
+/// # Errors
+/// When it cannot be made or read.
+pub fn keep_from_git(folder: &Path) -> Result<Option<String>, ConfigError> {
+    let path = folder.join(".gitignore");
+    create(folder).map_err(|error| ConfigError::file(folder, error))?;
+    match File::create_new(&path) {
+        Ok(mut file) => {
+            let text = format!("{LOCAL_SETTINGS}\n");
+            file.write_all(text.as_bytes()).map_err(|error| ConfigError::file(&path, error))?;
+            Ok(None)
+        }
+        Err(error) if error.kind() == io::ErrorKind::AlreadyExists => read(&path),
+        Err(error) => Err(ConfigError::file(&path, error)),
+    }
 }
 
 /// Adds a rule to the list `allow`, `ask` or `deny` of a settings file, keeping all else in it.

@@ -34,7 +34,7 @@ pub enum Layer {
     User,
     /// `.haft/settings.toml` of the project.
     Project,
-    /// `.haft/settings.local.toml` of the project.
+    /// `.haft/settings.local.toml` of the project, and what haft's home has for this project.
     Local,
     /// The file of whoever runs the machine.
     Managed,
@@ -238,7 +238,11 @@ pub fn load(sources: &Sources) -> Loaded {
         if claude {
             merge.claude(Layer::Local, &theirs.join("settings.local.json"), trusted);
         }
-        merge.file(Layer::Local, &ours.join("settings.local.toml"), trusted);
+        merge.file(Layer::Local, &ours.join(files::LOCAL_SETTINGS), trusted);
+        // What the person keeps at home is none of the project's.
+        if let Some(home) = &sources.haft_home {
+            merge.file(Layer::Local, &files::own_settings(home, project), true);
+        }
     }
     if let Some(managed) = sources.managed_claude.as_ref().filter(|_| claude_managed) {
         merge.claude(Layer::Managed, managed, true);

@@ -19,7 +19,10 @@ mod trust;
 
 pub use self::{
     environment::{Environment, Secret, VARIABLES, Variable, expanded, variables},
-    files::{ConfigError, MAX_FILE, add_rule, make_folder, save},
+    files::{
+        ConfigError, LOCAL_SETTINGS, MAX_FILE, add_rule, keep_from_git, make_folder, own_settings,
+        save,
+    },
     given::rule_file,
     hooks::{EVENTS, HookEntry, HookEvent, HookRun},
     layers::{

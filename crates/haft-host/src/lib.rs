@@ -66,7 +66,7 @@ pub use self::{
         Born, Content, Copies, FileCount, GitId, IgnoredFolder, IgnoredTree, Made, Named, Node,
         Objects, Survey, SurveyError, SurveyLimits, Surveys,
     },
-    tracked::{is_ignored, is_tracked},
+    tracked::{is_ignored, is_left_out, is_tracked},
     turns::{Turn, TurnPart, TurnRecord, TurnRecords},
     walk::DEPTH_LIMIT,
 };

@@ -45,6 +45,18 @@ pub async fn is_ignored(fs: &dyn Fs, top: &HostPath, path: &HostPath, is_folder:
     false
 }
 
+/// Reports whether the text of a `.gitignore` leaves out a file of this name beside it.
+pub fn is_left_out(text: &str, name: &str) -> bool {
+    let mut rules = Rules::git();
+    rules.push(0);
+    for (which, _) in
+        IGNORE_FILES.iter().enumerate().filter(|(_, file)| file[..] == [b".gitignore"])
+    {
+        rules.add(0, which, text.as_bytes());
+    }
+    rules.judge(name.as_bytes(), 0, false) == Verdict::Ignored
+}
+
 /// Reports whether an index may list something below a folder of the repository.
 pub async fn is_tracked(fs: &dyn Fs, index: &HostPath, top: &HostPath, folder: &HostPath) -> bool {
     let Some(below) = folder.relative_to(top) else { return true };
@@ -72,6 +84,24 @@ mod tests {
 
     use super::*;
     use crate::Local;
+
+    #[test]
+    fn a_text_alone_says_whether_a_file_beside_it_is_left_out() {
+        for (text, wanted) in [
+            ("settings.local.toml\n", true),
+            ("# mine\n*.local.*\r\n", true),
+            ("*\n", true),
+            ("/settings.local.toml", true),
+            ("", false),
+            ("# settings.local.toml\n", false),
+            ("settings.toml\n", false),
+            ("settings.local.toml/\n", false),
+            ("*\n!settings.local.toml\n", false),
+            (".haft/settings.local.toml\n", false),
+        ] {
+            assert_eq!(is_left_out(text, "settings.local.toml"), wanted, "{text:?}");
+        }
+    }
 
     #[tokio::test]
     async fn it_says_what_git_says() {

@@ -120,6 +120,10 @@ impl Policy {
         for (part, ruling) in &judged {
             // Who allows a wrapper allows what it runs.
             if is_ruled && part.is_wrapped {
+                // Today's words do not say what it changes tomorrow: `xargs rm`.
+                if part.open > Some(Access::Observe) {
+                    return Some(Vec::new());
+                }
                 continue;
             }
             is_ruled = !part.passes && ruling.verdict == Verdict::Ask;

@@ -399,7 +399,7 @@ fn commands_in<'t>(node: Node<'t>, all: &mut Vec<Node<'t>>) {
 fn ends_simple(node: Node<'_>) -> bool {
     // What stands behind the start of a here-document is not told apart here.
     let all = children(node);
-    if all.iter().any(|child| child.kind() == "heredoc_redirect") {
+    if all.iter().any(|child| child.kind() == "heredoc_redirect" && !is_bare(*child)) {
         return false;
     }
     match node.kind() {
@@ -411,6 +411,12 @@ fn ends_simple(node: Node<'_>) -> bool {
         }
         _ => false,
     }
+}
+
+/// Whether nothing stands behind the start of a here-document.
+fn is_bare(node: Node<'_>) -> bool {
+    let own = ["<<", "<<-", "file_descriptor", "heredoc_start", "heredoc_body", "heredoc_end"];
+    children(node).iter().all(|child| own.contains(&child.kind()))
 }
 
 /// Whether a part of a pipeline may be a list, of which only one command belongs there.

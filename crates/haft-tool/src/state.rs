@@ -51,11 +51,12 @@ pub trait SaveRule: Send + Sync {
     /// Says where rules are kept, for the question that offers it.
     fn place(&self) -> String;
 
-    /// Keeps an allow rule.
+    /// Keeps an allow rule; gives what the person is to know of that, in a sentence without its full
+    /// stop, where there is anything.
     ///
     /// # Errors
     /// Says why it could not be kept; it then counts for this session only.
-    fn save(&self, rule: &str) -> Result<(), String>;
+    fn save(&self, rule: &str) -> Result<Option<String>, String>;
 }
 
 /// State of a session: shared by all its agents, closed at its end.

@@ -37,11 +37,15 @@ use crate::{
     undo, why,
 };
 
+mod kept;
 mod rules;
 mod toolset;
 
-use self::rules::{LocalRules, command_line, confinement, report, unread};
 pub use self::rules::{readable, restricting, rules};
+use self::{
+    kept::Kept,
+    rules::{command_line, confinement, report, unread},
+};
 
 /// The settings of whoever runs the machine.
 const MANAGED: &str = "/etc/haft/settings.toml";
@@ -546,10 +550,8 @@ fn session(base: &Base, bus: &Bus, id: String, out_dir: PathBuf, secrets: Arc<Se
     });
     let shells = base.loaded.settings.shell.sessions;
     session.map.get::<Shells>().limit(usize::try_from(shells).unwrap_or(usize::MAX));
-    if base.trusted {
-        // In a folder that is not trusted the rule would not count the next time.
-        let rules = LocalRules(base.project.join(".haft/settings.local.toml"));
-        drop(session.saver.set(Arc::new(rules)));
+    if let Ok(home) = home(&base.environment) {
+        drop(session.saver.set(Arc::new(Kept::of(&base.project, home, base.trusted))));
     }
     session
 }

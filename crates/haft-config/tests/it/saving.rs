@@ -2,7 +2,9 @@
 
 use std::fs;
 
-use haft_config::{Trust, add_rule, save};
+use haft_config::{
+    Layer, Presence, Sources, Trust, add_rule, keep_from_git, load, own_settings, save,
+};
 
 #[cfg(unix)]
 fn mode(path: &std::path::Path) -> u32 {
@@ -62,6 +64,62 @@ fn a_rule_is_added_once_and_comments_stay() {
     fs::write(&file, "permissions = 1").unwrap();
     assert!(add_rule(&file, "allow", "x").unwrap_err().to_string().contains("permissions"));
     assert_eq!(fs::read_to_string(&file).unwrap(), "permissions = 1");
+}
+
+#[test]
+fn what_is_kept_at_home_is_read_for_its_project_alone_trusted_or_not() {
+    let root = tempfile::tempdir().unwrap();
+    let root = fs::canonicalize(root.path()).unwrap();
+    let (home, one, other) = (root.join("home"), root.join("a/app"), root.join("b/app"));
+    for folder in [&one, &other] {
+        fs::create_dir_all(folder.join(".haft")).unwrap();
+        fs::write(folder.join(".haft/settings.local.toml"), "mode = 'plan'").unwrap();
+    }
+    let file = own_settings(&home, &one);
+    assert!(file.starts_with(home.join("projects")) && file != own_settings(&home, &other));
+    add_rule(&file, "allow", "Bash(./x)").unwrap();
+    #[cfg(unix)]
+    assert_eq!((mode(&file), mode(file.parent().unwrap())), (0o600, 0o700));
+    let read = |project: &std::path::Path, trusted| {
+        let (haft_home, project) = (Some(home.clone()), Some(project.to_owned()));
+        load(&Sources { haft_home, project, trusted, ..Sources::default() })
+    };
+    for trusted in [false, true] {
+        let loaded = read(&one, trusted);
+        assert_eq!(loaded.rules.len(), 1, "{loaded:?}");
+        assert_eq!((loaded.rules[0].layer, &*loaded.rules[0].text), (Layer::Local, "Bash(./x)"));
+        assert!(loaded.rules[0].place.starts_with(&*file.display().to_string()));
+        let inside = |state: &haft_config::FileState| {
+            state.path.starts_with(&one) && state.presence == Presence::Read
+        };
+        assert_eq!(loaded.files.iter().any(inside), trusted);
+        assert_eq!(read(&other, trusted).rules, []);
+    }
+    // One that is reached by a link is the same.
+    #[cfg(unix)]
+    {
+        std::os::unix::fs::symlink(&one, root.join("link")).unwrap();
+        assert_eq!(own_settings(&home, &root.join("link")), file);
+    }
+    // Names are no paths.
+    let odd = own_settings(&home, std::path::Path::new("/w/.. $(x)\u{e9}/"));
+    assert_eq!(odd.parent().unwrap().parent().unwrap(), home.join("projects"));
+}
+
+#[test]
+fn git_is_kept_from_the_own_settings_and_what_is_there_stays() {
+    let root = tempfile::tempdir().unwrap();
+    let folder = root.path().join(".haft");
+    assert_eq!(keep_from_git(&folder).unwrap(), None);
+    let ignore = folder.join(".gitignore");
+    assert_eq!(fs::read_to_string(&ignore).unwrap(), "settings.local.toml\n");
+    assert_eq!(keep_from_git(&folder).unwrap().as_deref(), Some("settings.local.toml\n"));
+    fs::write(&ignore, "tools/\n").unwrap();
+    assert_eq!(keep_from_git(&folder).unwrap().as_deref(), Some("tools/\n"));
+    assert_eq!(fs::read_to_string(&ignore).unwrap(), "tools/\n");
+    fs::remove_file(&ignore).unwrap();
+    fs::create_dir(&ignore).unwrap();
+    assert!(keep_from_git(&folder).is_err());
 }
 
 mod toml_like {

@@ -114,8 +114,12 @@ fn keep(call: &Call, rule: &str) {
     session.rejudge(|judge| {
         judge.policy.extend(&Rules::default().with(Verdict::Allow, Scope::Local, rule));
     });
-    if let Some(Err(why)) = session.saver.get().map(|saver| saver.save(rule)) {
-        let text = format!("the rule {rule} counts for this session only: {why}");
+    let told = match session.saver.get().map(|saver| saver.save(rule)) {
+        Some(Err(why)) => Some(format!("the rule {rule} counts for this session only: {why}")),
+        Some(Ok(told)) => told,
+        None => None,
+    };
+    if let Some(text) = told {
         // A notice that cannot be kept is shown nowhere; the rule counts all the same.
         drop(call.cx.emit(Body::Notice { level: Level::Warning, text }));
     }

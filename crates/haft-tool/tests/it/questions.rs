@@ -90,12 +90,12 @@ impl SaveRule for Kept {
     fn place(&self) -> String {
         "the test's settings".into()
     }
-    fn save(&self, rule: &str) -> Result<(), String> {
+    fn save(&self, rule: &str) -> Result<Option<String>, String> {
         if self.full {
             return Err("the disk is full".into());
         }
         self.rules.lock().unwrap().push(rule.to_owned());
-        Ok(())
+        Ok(Some("kept where others see it".into()))
     }
 }
 
@@ -122,6 +122,8 @@ async fn always_keeps_the_literal_rule_that_the_question_shows() {
     assert_eq!(runs.of("edit"), 2);
     let rules = kept.rules.lock().unwrap().clone();
     assert_eq!(rules.len(), 1);
+    let told = |body: &Body| matches!(body, Body::Notice { text, .. } if text == "kept where others see it");
+    assert_eq!(world.recorder.bodies().iter().filter(|body| told(body)).count(), 1);
     let question = &asked(&world)[0];
     assert_eq!(ids(question), ["allow", "session", "always", "deny"]);
     let label = &question.options[2].label;

@@ -3,12 +3,12 @@
 //! **Invariant:** what would hold something back and cannot be read is a reason not to start; whatever
 //! else does nothing is told.
 
-use std::{path::PathBuf, sync::Arc};
+use std::sync::Arc;
 
 use haft_config::{Layer, Loaded, Presence, RuleText, Sandbox, SandboxLevel};
 use haft_net::Hosts;
 use haft_policy::{ALIASES, Confinement, Policy, RESTRICTED, RuleProblem, Rules, Scope, Verdict};
-use haft_tool::{SaveRule, ToolSet};
+use haft_tool::ToolSet;
 use haft_types::{Place, ToolSpec};
 use serde_json::{Value, json};
 
@@ -233,18 +233,5 @@ const fn scope(layer: Layer) -> Scope {
         Layer::Managed => Scope::Managed,
         Layer::Environment | Layer::CommandLine => Scope::CommandLine,
         Layer::Given => Scope::Given,
-    }
-}
-
-/// Keeps allowances for good in the person's own settings of the project.
-pub(super) struct LocalRules(pub(super) PathBuf);
-
-impl SaveRule for LocalRules {
-    fn place(&self) -> String {
-        self.0.display().to_string()
-    }
-
-    fn save(&self, rule: &str) -> Result<(), String> {
-        haft_config::add_rule(&self.0, "allow", rule).map_err(|error| error.to_string())
     }
 }
