@@ -240,8 +240,9 @@ pub fn load(sources: &Sources) -> Loaded {
         }
         merge.file(Layer::Local, &ours.join(files::LOCAL_SETTINGS), trusted);
         // What the person keeps at home is none of the project's.
-        if let Some(home) = &sources.haft_home {
-            merge.file(Layer::Local, &files::own_settings(home, project), true);
+        let own = sources.haft_home.as_ref().map(|home| files::own_settings(home, project));
+        if let Some(own) = own.filter(|own| own.symlink_metadata().is_ok()) {
+            merge.file(Layer::Local, &own, true);
         }
     }
     if let Some(managed) = sources.managed_claude.as_ref().filter(|_| claude_managed) {

@@ -302,8 +302,12 @@ fn rules_that_take_nothing_are_named() {
             assert!(told.len() == 1 && told[0].contains(part), "{text}: {told:?}");
         }
     }
-    let told = doubts(Verdict::Allow, "Bash(RUST_LOG=info cargo test)");
-    assert!(told.len() == 1 && told[0].contains("something is set"), "{told:?}");
+    for text in ["Bash(RUST_LOG=* cargo test)", "Bash(RUST_LOG=info)", "Bash(RUST_LOG=info *)"] {
+        let told = doubts(Verdict::Allow, text);
+        assert!(told.len() == 1 && told[0].contains("its whole value"), "{text}: {told:?}");
+        assert_eq!(doubts(Verdict::Deny, text), Vec::<String>::new(), "{text}");
+    }
+    assert_eq!(doubts(Verdict::Allow, "Bash(RUST_LOG=info cargo test)"), Vec::<String>::new());
     for text in [
         "Bash(RUST_LOG=info cargo test)",
         "Bash(echo 'a && b')",

@@ -41,6 +41,7 @@ mod jobs;
 mod jobs_changed;
 mod kept_outputs;
 mod kept_room;
+mod kept_rules;
 mod line;
 mod line_keys;
 mod line_questions;
