@@ -108,7 +108,7 @@ impl Policy {
             Target::Command { text, .. } => Some(text.clone()),
             _ => None,
         };
-        let text = ask.plan.effects.first().and_then(command)?;
+        let text = ask.plan.effects.iter().find_map(command)?;
         let (script, judged) = self.decide_parts(ask);
         if script.is_none_or(|script| script.fault.is_some()) {
             return Some(
@@ -126,7 +126,7 @@ impl Policy {
                 }
                 continue;
             }
-            is_ruled = !part.passes && ruling.verdict == Verdict::Ask;
+            is_ruled = !part.passes && ruling.verdict != Verdict::Allow;
             if is_ruled {
                 let Some(rule) = rule_of(tool, part) else { return Some(Vec::new()) };
                 if !rules.contains(&rule) {
@@ -197,9 +197,7 @@ fn rule_of(tool: &str, part: &Part) -> Option<String> {
     // Where not all words are known there is no rule for just these.
     let count = start.or_else(|| part.words.as_ref().map(Vec::len)).filter(|count| *count > 0)?;
     words.extend(own[..count].iter().map(|word| (*word).to_owned()));
-    // Nobody could read it in a question.
-    let is_shown = |word: &String| !word.contains(char::is_control);
-    words.iter().all(is_shown).then(|| text(tool, &words, start.is_some()))
+    Some(text(tool, &words, start.is_some()))
 }
 
 /// The rule for a command that stands alone: for all that begins as it does, or just for it.

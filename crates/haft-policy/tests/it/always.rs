@@ -76,13 +76,12 @@ const TABLE: &[(&str, &str, &str)] = &[
     ),
 ];
 
-/// Commands for which nothing is offered that would hold tomorrow, or could be read.
+/// Commands for which there is nothing to offer that would hold tomorrow, and allow no more.
 const NOTHING: &[&str] = &[
     "cargo test > ~/log.txt",
     "./a && ./b && ./c && ./d",
     "\"$EDITOR\" x",
     "node \"$x\"",
-    "./x 'a\nb'",
     "A=$(cat f) ./x",
     "git ls-files | xargs rm",
     "cat ~/.ssh/id_rsa",

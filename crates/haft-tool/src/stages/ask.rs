@@ -81,11 +81,15 @@ impl Stage for Ask {
     }
 }
 
-/// The rules that would be kept for good; none where nothing keeps them.
+/// The rules that would be kept for good; none where nothing keeps them, or a line of the question could
+/// not show them.
 fn lasting(call: &Call, ruling: &Ruling, judge: &Judge) -> Vec<String> {
     let kept = ruling.remember == Remember::Saved && call.cx.session().saver.get().is_some();
     let Some(prepared) = call.ready().ok().filter(|_| kept) else { return Vec::new() };
-    rules::with_ask(call, prepared, &prepared.plan, judge, |ask| judge.policy.rules_for(ask))
+    let offered = |ask: &haft_policy::Ask<'_>| judge.policy.rules_for(ask);
+    let rules = rules::with_ask(call, prepared, &prepared.plan, judge, offered);
+    let is_shown = |rule: &String| !rule.contains(char::is_control);
+    if rules.iter().all(is_shown) { rules } else { Vec::new() }
 }
 
 /// Goes on with what a hook allowed; arguments of its own are judged anew, and its yes is for them.

@@ -99,7 +99,7 @@ fn a_question_that_nobody_can_answer_any_more_ends_its_line() {
     assert!(ran.out.contains("  key: \n  denied: "), "{}", ran.out);
     let model = world.script(&[json!({"calls": [call]}), json!({"text": "The end."})]);
     let ran = world.run_with(&["--line", "--model", &model], &Input::Pipe("go on\nx\nn\n"));
-    assert!(ran.out.contains("key: \n  press one of y, s, n: n  (no)\n"), "{}", ran.out);
+    assert!(ran.out.contains("key: \n  press one of y, s, a, n: n  (no)\n"), "{}", ran.out);
 }
 
 #[test]
