@@ -1,11 +1,11 @@
 //! How many words of a command a rule names that is offered for it, so that it allows what begins with
 //! them tomorrow, too.
 //!
-//! **Invariant:** whatever stands behind these words, what runs is the same program with the same task:
-//! none that those words name, with the settings of no other file, and nothing is removed, published or
-//! written where they say. What is not listed here is offered word for word.
+//! **Invariant:** whatever stands behind these words, the task is the same: no further word names a program
+//! to run, another machine, or something to send. What is not listed here is offered word for word.
 //!
-//! Cargo's option `--config` is the exception: what it names is run, as all that the project holds is.
+//! Two things are taken with that. Builds and tests run what the project holds, which may do anything; cargo
+//! could be told of programs by `--config`, too. And a word may say where they put what they make.
 
 /// Programs and their tasks.
 ///

@@ -14,6 +14,14 @@ pub(crate) struct Here<'a> {
     pub tabs: bool,
 }
 
+impl Here<'_> {
+    /// A body that is taken as it is.
+    pub(crate) fn literal(&self, body: &str) -> String {
+        let line = |line| if self.tabs { str::trim_start_matches(line, '\t') } else { line };
+        body.split_inclusive('\n').map(line).collect()
+    }
+}
+
 /// A delimiter that is read alike by everyone: letters, digits and `_`, perhaps all in quotes, or
 /// behind a backslash; with it, whether the body is taken as it is.
 pub(crate) fn delimiter(text: &str) -> Option<(&str, bool)> {
@@ -49,11 +57,6 @@ pub(crate) fn end(text: &str, from: usize, here: &Here<'_>) -> Option<(usize, us
     None
 }
 
-/// A body that is taken as it is, without the tabs before its lines.
-pub(crate) fn without_tabs(body: &str) -> String {
-    body.split_inclusive('\n').map(|line| line.trim_start_matches('\t')).collect()
-}
-
 /// Whether the line end after this text is taken away by a backslash.
 fn is_escaped(line: &str) -> bool {
     (line.len() - line.trim_end_matches('\\').len()) % 2 == 1
@@ -72,6 +75,13 @@ mod tests {
         for text in ["", "''", "E\\OF", "E'O'F", "A;", "$x", "'a b'"] {
             assert_eq!(delimiter(text), None, "{text}");
         }
+    }
+
+    #[test]
+    fn tabs_before_lines_are_no_part_of_a_body() {
+        let here = Here { name: "E", is_literal: true, tabs: true };
+        assert_eq!(here.literal("\t\ta\tb\n \tc\n\t\n"), "a\tb\n \tc\n\n");
+        assert_eq!(Here { tabs: false, ..here }.literal("\ta\n"), "\ta\n");
     }
 
     #[test]

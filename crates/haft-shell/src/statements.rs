@@ -566,8 +566,7 @@ impl<'a> Reader<'a> {
     ) -> Result<Vec<Piece>, Fault> {
         let whole = &self.source[span.clone()];
         if here.is_literal {
-            let text = if here.tabs { heredoc::without_tabs(whole) } else { whole.to_owned() };
-            return Ok(vec![Piece::Text { text, quoted: true }]);
+            return Ok(vec![Piece::Text { text: here.literal(whole), quoted: true }]);
         }
         let (mut pieces, mut at) = (Vec::new(), span.start);
         let parts = body.map(named).unwrap_or_default();
@@ -593,11 +592,9 @@ impl<'a> Reader<'a> {
         let mut plain = String::with_capacity(text.len());
         let mut chars = text.chars().peekable();
         while let Some(c) = chars.next() {
-            if is_start && c == '\t' {
-                continue;
-            }
-            is_start = tabs && c == '\n';
+            let was_start = std::mem::replace(&mut is_start, tabs && c == '\n');
             match (c, chars.peek()) {
+                ('\t', _) if was_start => is_start = true,
                 ('\\', Some('$' | '`' | '\\')) => plain.extend(chars.next()),
                 ('\\', Some('\n')) => drop(chars.next()),
                 // A dollar that begins nothing.
