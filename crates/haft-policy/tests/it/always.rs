@@ -296,8 +296,11 @@ fn a_text_that_a_command_is_given_by_a_substitution_is_a_known_word() {
     let rules = Rules::default().with(Verdict::Allow, Scope::User, "Bash");
     let rules = rules.with(Verdict::Deny, Scope::User, "Bash(gh issue delete:*)");
     let policy = policy(&rules);
-    let text = "gh issue \"$(cat <<-'E'\n\tdelete\n\tE\n)\" 7";
-    assert_eq!(judged(&policy, text), Verdict::Deny, "{text}");
+    for mark in ["-'E'", "-E", "'E'"] {
+        let tabs = if mark.starts_with('-') { "\t\t" } else { "" };
+        let text = format!("gh issue \"$(cat <<{mark}\n{tabs}delete\n{tabs}E\n)\" 7");
+        assert_eq!(judged(&policy, &text), Verdict::Deny, "{text}");
+    }
     let keys = "cp \"$(cat <<'E'\n/home/me/.ssh/id_rsa\nE\n)\" k";
     assert_eq!(judged(&policy, keys), Verdict::Ask, "{keys}");
 }
