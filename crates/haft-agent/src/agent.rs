@@ -5,6 +5,7 @@
 //! unless the log holds all of it.
 
 mod hooked;
+mod queue;
 
 use std::{
     collections::VecDeque,
@@ -23,8 +24,11 @@ use haft_types::{
 use tokio::{sync::mpsc, task::JoinHandle, time::Instant};
 use tokio_util::sync::CancellationToken;
 
-pub use self::hooked::{PromptSaid, TalkHooks};
 use self::hooked::{Waiting, come};
+pub use self::{
+    hooked::{PromptSaid, TalkHooks},
+    queue::unsent,
+};
 use crate::{
     Action, Bus, Input, Machine, Words,
     answer::Answer,
@@ -163,6 +167,8 @@ pub struct Agent {
     unsaid: Option<RecordError>,
     /// What is said once hooks have seen it.
     unheard: Vec<Words>,
+    /// Lines of the person that wait, as the log has them.
+    queued: Vec<String>,
     /// What is waited for from hooks.
     waiting: Option<Waiting>,
     /// How often hooks let this turn go on.
@@ -191,6 +197,7 @@ impl Agent {
         let fold = Arc::new(Mutex::new(std::mem::take(&mut setup.fold)));
         setup.bus.follow(&fold);
         let closing = CancellationToken::new();
+        let queued = setup.dispatcher.conversation.value(queue::QUEUE);
         let agent = Self {
             machine: Machine::default(),
             encoded: Vec::new(),
@@ -205,6 +212,7 @@ impl Agent {
             batches,
             unsaid: None,
             unheard: Vec::new(),
+            queued: Self::queued_before(queued),
             waiting: None,
             continued: 0,
             limited: false,
@@ -299,6 +307,7 @@ impl Agent {
                 inputs.extend(self.act(action).await);
             }
         }
+        self.keep_queue();
     }
 
     /// Carries out one action; gives back what the machine must be told about it at once.
@@ -345,8 +354,7 @@ impl Agent {
     }
 
     fn give_back(&self, parts: &[Part]) {
-        let text = format!("not sent: {}", text_of(parts));
-        self.emit_or_tell(Body::Notice { level: Level::Info, text });
+        self.emit_or_tell(Body::Unsent { parts: parts.to_vec() });
     }
 
     async fn end_turn(&mut self, end: TurnEnd) {
@@ -477,8 +485,9 @@ impl Agent {
                 let why = format!("the answer began anew after a call was complete: {reason}");
                 self.answer_failed(LlmError::Protocol(why)).await;
             }
-            Delta::Restart { reason, .. } => {
-                let void = Body::AnswerFailed { error: reason, retried: true };
+            Delta::Restart { reason, wait_ms, .. } => {
+                let void =
+                    Body::AnswerFailed { error: reason, retried: true, wait_ms: Some(wait_ms) };
                 if let Err(error) = self.emit(void) {
                     self.unkept(&error).await;
                 }
@@ -564,7 +573,11 @@ impl Agent {
             self.emit_or_tell(body);
         }
         let error = error.to_string();
-        self.emit_or_tell(Body::AnswerFailed { error: error.clone(), retried: false });
+        self.emit_or_tell(Body::AnswerFailed {
+            error: error.clone(),
+            retried: false,
+            wait_ms: None,
+        });
         self.step(Input::AnswerCut { error, calls: answer.calls }).await;
     }
 
@@ -572,7 +585,11 @@ impl Agent {
     async fn unkept(&mut self, error: &RecordError) {
         let Some(Streaming { answer, .. }) = self.answer.take() else { return };
         let error = error.to_string();
-        self.emit_or_tell(Body::AnswerFailed { error: error.clone(), retried: false });
+        self.emit_or_tell(Body::AnswerFailed {
+            error: error.clone(),
+            retried: false,
+            wait_ms: None,
+        });
         self.step(Input::AnswerCut { error, calls: answer.calls }).await;
     }
 }

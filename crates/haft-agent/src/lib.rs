@@ -18,7 +18,7 @@ mod prompt;
 mod text_calls;
 
 pub use self::{
-    agent::{Agent, Handle, Limits, Pinned, PromptSaid, Setup, TalkHooks},
+    agent::{Agent, Handle, Limits, Pinned, PromptSaid, Setup, TalkHooks, unsent},
     bus::{Bus, Clock},
     context::{Context, context_files},
     feed::Feed,

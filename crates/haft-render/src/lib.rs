@@ -15,6 +15,7 @@ mod events;
 mod line;
 mod listing;
 mod markdown;
+mod prose;
 mod question;
 mod terminal;
 mod units;
@@ -25,6 +26,7 @@ pub use self::{
     clean::{Sanitiser, clean, colours_only, exact, is_hidden, is_unseen, json},
     events::{call_text, outcome_text},
     markdown::Markdown,
+    prose::Prose,
     question::{Extent, QuestionView},
     terminal::Terminal,
     units::{bytes, duration},

@@ -38,11 +38,15 @@ pub(crate) enum Style {
     Match,
     /// Something went wrong.
     Bad,
+    /// Code in a text.
+    Code,
+    /// A word with stress.
+    Italic,
 }
 
 impl Style {
     /// Every one.
-    pub(crate) const ALL: [Self; 10] = [
+    pub(crate) const ALL: [Self; 12] = [
         Self::Plain,
         Self::Dim,
         Self::Bold,
@@ -53,6 +57,8 @@ impl Style {
         Self::RemovedWord,
         Self::Match,
         Self::Bad,
+        Self::Code,
+        Self::Italic,
     ];
 
     /// Parameters of its SGR sequence (ECMA-48, 8.3.117); empty for plain text.
@@ -61,7 +67,8 @@ impl Style {
             Self::Plain => "",
             Self::Dim => "2",
             Self::Bold => "1",
-            Self::Path => "36",
+            Self::Path | Self::Code => "36",
+            Self::Italic => "3",
             Self::Added => "32",
             Self::Removed | Self::Bad => "31",
             Self::AddedWord => "1;4;32",
@@ -300,6 +307,23 @@ impl Page {
             }
             self.hidden += 1;
         }
+    }
+
+    /// Adds a line as wide as it is, which the terminal breaks.
+    pub(crate) fn whole(&mut self, make: impl FnOnce(Line) -> Line) {
+        let width = std::mem::replace(&mut self.width, 0);
+        self.line(make);
+        self.width = width;
+    }
+
+    /// Columns of a line; none means as many as it takes.
+    pub(crate) fn columns(&self) -> Option<usize> {
+        (self.width > 0).then(|| usize::from(self.width))
+    }
+
+    /// Whether it has no line.
+    pub(crate) const fn is_empty(&self) -> bool {
+        self.lines.is_empty()
     }
 
     /// Adds a line that stands outside the limit, such as a note.

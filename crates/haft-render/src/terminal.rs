@@ -356,26 +356,11 @@ fn tail(text: &str, most: usize) -> (u64, &str) {
     (lines(&text[..start]).count() as u64, &text[start..])
 }
 
-/// Prose as it is, with heads in bold and code dim, broken at blanks.
+/// Markdown as it is read.
 fn prose(text: &str, page: &mut Page) {
-    let mut fenced = false;
-    for text in lines(text) {
-        let trimmed = text.trim_start();
-        let fence = trimmed.starts_with("```") || trimmed.starts_with("~~~");
-        let style = match () {
-            () if fence => Style::Dim,
-            () if fenced => Style::Plain,
-            () if trimmed.starts_with('#') => Style::Bold,
-            () if trimmed.starts_with('>') => Style::Dim,
-            () => Style::Plain,
-        };
-        if fence || fenced {
-            page.line(|line| line.with(style, text));
-        } else {
-            wrapped(text, style, page);
-        }
-        fenced ^= fence;
-    }
+    let mut prose = crate::Prose::default();
+    lines(text).for_each(|text| prose.line(text, page));
+    prose.end(page);
 }
 
 /// Breaks a text at blanks, and in a word that is longer than a line.

@@ -39,7 +39,9 @@ pub fn hide_in(secrets: &Secrets, body: &mut Body) {
     let known = Hider { secrets, learns: false };
     let learning = Hider { secrets, learns: true };
     match body {
-        Body::User { parts, .. } => parts.iter_mut().for_each(|part| learning.part(part)),
+        Body::User { parts, .. } | Body::Unsent { parts } => {
+            parts.iter_mut().for_each(|part| learning.part(part))
+        }
         Body::AnswerPart { part, .. } => known.part(part),
         Body::CallPart { json, .. } => known.text(json),
         Body::CallOutput { text, .. } => known.text(text),

@@ -227,6 +227,14 @@ pub enum Body {
         /// True when the request is sent again after this; its parts are void then.
         #[serde(default)]
         retried: bool,
+        /// Milliseconds until then.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        wait_ms: Option<u64>,
+    },
+    /// Words of the person that waited for their turn will not be sent: they are the person's again.
+    Unsent {
+        /// What was said.
+        parts: Vec<Part>,
     },
     /// A turn is over; everything before it is synced. haft is idle unless words wait.
     TurnEnded {

@@ -345,7 +345,7 @@ impl Core {
         }
         if self.fold.is_streaming() {
             let error = "the run ended in the middle of this answer".to_owned();
-            emit(Body::AnswerFailed { error, retried: false })?;
+            emit(Body::AnswerFailed { error, retried: false, wait_ms: None })?;
         }
         for (call, outcome) in open {
             emit(Body::CallEnded { call, outcome, took: 0 })?;

@@ -175,7 +175,7 @@ impl Result {
                     (self.fresh, self.part) = (true, None);
                 }
             }
-            Body::AnswerFailed { error, retried: true } => {
+            Body::AnswerFailed { error, retried: true, .. } => {
                 say(&format!("haft: no answer yet: {}", face::sentence(error)));
                 self.text.clear();
                 self.part = None;

@@ -30,8 +30,7 @@ async fn a_home_that_cannot_be_written_ends_the_turn_before_anything_is_asked() 
         let (seen, end) = world.turn(&handle, "precious words").await;
         let error = failed(&end);
         assert!(error.contains("sessions") && error.contains("HAFT_HOME"), "{error}");
-        let back =
-            |b: &Body| matches!(b, Body::Notice { text, .. } if text.contains("precious words"));
+        let back = |b: &Body| matches!(b, Body::Unsent { parts } if parts[..] == ["precious words".into()]);
         assert!(seen.iter().any(back), "the words are given back: {seen:#?}");
     }
     assert_eq!(model.asked(), 0);

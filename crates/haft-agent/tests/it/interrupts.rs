@@ -146,8 +146,9 @@ async fn words_that_waited_are_given_back_and_later_ones_begin_the_next_turn() {
     handle.send(say("instead"));
     let (seen, end) = world.until_ended().await;
     assert_eq!(end, TurnEnd::Interrupted);
-    for text in ["not sent: steer", "not sent: follow"] {
-        let back = |body: &&Body| matches!(body, Body::Notice { text: t, .. } if t == text);
+    for text in ["steer", "follow"] {
+        let back =
+            |body: &&Body| matches!(body, Body::Unsent { parts } if parts[..] == [text.into()]);
         assert_eq!(seen.iter().filter(back).count(), 1, "{text}");
     }
     assert_eq!(world.until_ended().await.1, TurnEnd::Done { stop: Stop::EndTurn });

@@ -201,13 +201,17 @@ async fn live(cassette: &Cassette, wire: Arc<dyn Wire>, request: Request) -> (St
     (text, requests.into_iter().map(|request| request.body).collect())
 }
 
-/// The text without what the HTTP library says about a broken connection: that is not ours.
+/// The text without what the HTTP library says about a broken connection, which is not ours, and without
+/// how long it took.
 fn without_reasons(text: &str) -> String {
     let lines = text.lines().map(|line| match line.split_once(" broke: ") {
         Some((head, rest)) => {
             format!("{head} broke{}", if rest.ends_with("\"}") { "\"}" } else { "" })
         }
-        None => line.to_owned(),
+        None => match line.split_once(" times in ") {
+            Some((head, _)) if head.contains("haft tried ") => format!("{head} times"),
+            _ => line.to_owned(),
+        },
     });
     lines.collect::<Vec<_>>().join("\n")
 }

@@ -11,3 +11,4 @@ mod bytes;
 mod cassettes;
 mod hostile;
 mod live;
+mod outages;

@@ -47,7 +47,7 @@ pub(crate) fn ended() -> Body {
 }
 
 pub(crate) fn failed(retried: bool) -> Body {
-    Body::AnswerFailed { error: "cut".into(), retried }
+    Body::AnswerFailed { error: "cut".into(), retried, wait_ms: None }
 }
 
 pub(crate) fn call_started(id: &str) -> Body {

@@ -146,7 +146,7 @@ fn large_bodies() -> Vec<Body> {
         Body::Asked { question },
         Body::Answered { question: QuestionId::nth(1), reply: reply(), by: Answerer::Nobody },
         Body::Notice { level: Level::Info, text: big.clone() },
-        Body::AnswerFailed { error: big.clone(), retried: false },
+        Body::AnswerFailed { error: big.clone(), retried: false, wait_ms: None },
         state(value()),
         Body::Compacted { summary: big, keep_from: EventId(0) },
     ]

@@ -1,0 +1,62 @@
+//! What the person typed while the agent works, in the log until it is said: it outlives a haft that is
+//! killed.
+//!
+//! **Invariant:** a line is in the log before the model is asked again, as one that waits or as one that
+//! was said; perhaps as both, never as neither.
+
+use haft_types::{Body, Event, From, Part};
+use serde_json::{Value, json};
+
+use super::{Agent, text_of};
+
+/// Key of the state that holds the lines, in their order.
+pub(super) const QUEUE: &str = "agent.queue";
+
+impl Agent {
+    /// Logs the lines that wait, where they are others than those in the log.
+    pub(super) fn keep_queue(&mut self) {
+        // What came back to the person when the turn ended stays in the log until the next one begins.
+        if self.machine.is_idle() {
+            return;
+        }
+        let mine = |from: &From| matches!(from, From::Person | From::Steer);
+        let waiting = self.unheard.iter().chain(self.machine.queued());
+        let lines: Vec<String> =
+            waiting.filter(|words| mine(&words.from)).map(|words| text_of(&words.parts)).collect();
+        if lines == self.queued {
+            return;
+        }
+        let value = if lines.is_empty() { Value::Null } else { json!(lines) };
+        // What cannot be kept is in memory all the same; the next request tells of the log.
+        drop(self.emit(Body::State { key: QUEUE.into(), value }));
+        self.queued = lines;
+    }
+
+    /// The lines that a log has which were not said.
+    pub(super) fn queued_before(value: Option<Value>) -> Vec<String> {
+        value.and_then(|value| serde_json::from_value(value).ok()).unwrap_or_default()
+    }
+}
+
+/// The lines of the person that were waiting when the log of these events ended, in their order.
+pub fn unsent<'a>(events: impl IntoIterator<Item = &'a Event>) -> Vec<String> {
+    let mut lines = Vec::new();
+    for event in events {
+        match &event.body {
+            Body::State { key, value } if key.as_ref() == QUEUE => {
+                lines = Agent::queued_before(Some(value.clone()));
+            }
+            // It was said, and haft ended before it could log that it no longer waits.
+            Body::User { from: From::Person | From::Steer, parts } => remove(&mut lines, parts),
+            _ => {}
+        }
+    }
+    lines
+}
+
+fn remove(lines: &mut Vec<String>, parts: &[Part]) {
+    let said = text_of(parts);
+    if let Some(at) = lines.iter().position(|line| *line == said) {
+        lines.remove(at);
+    }
+}
